@@ -1,0 +1,3 @@
+//! The 8-bit AVR: ATmega128 and ATmega328P, cycle-exact, with their peripherals.
+
+pub mod peripheral;

@@ -1,0 +1,31 @@
+//! Cycle-exact instruction-set simulators, each derived from one table.
+//!
+//! This file owns what the rooms share: how a run is watched ([`Observer`]) and how time is counted
+//! ([`Cycles`]). Each room (`avr`) holds its instruction table and everything derived from it.
+//! It leaves buses between chips to `cell`, and what a program means to the tools above.
+
+pub mod avr;
+
+/// A count of processor clock cycles since reset.
+pub type Cycles = u64;
+
+/// Watches a run. Every hook has an empty default and is inlined away when it is not overridden.
+///
+/// Times are the cycle in which the access happens: the last cycle of its instruction for a data access.
+pub trait Observer {
+    /// The instruction at byte address `address` begins at `cycle`.
+    #[inline(always)]
+    fn fetch(&mut self, _cycle: Cycles, _address: u32) {}
+    /// A byte was read from data space at `address`.
+    #[inline(always)]
+    fn load(&mut self, _cycle: Cycles, _address: u32, _value: u8) {}
+    /// A byte was written to data space at `address`.
+    #[inline(always)]
+    fn store(&mut self, _cycle: Cycles, _address: u32, _value: u8) {}
+    /// The instruction at byte address `address` ended; the next one may begin at `cycle`.
+    #[inline(always)]
+    fn retire(&mut self, _cycle: Cycles, _address: u32) {}
+}
+
+/// Watches nothing, at no cost.
+impl Observer for () {}
