@@ -1,0 +1,46 @@
+#!/usr/bin/env bash
+# Format check, lints, every test of the workspace and of the witness workspace; ends with the list of skips.
+# A test that cannot run prints `skip: what: why` and returns. With CI=true a skip is a failure, because
+# scripts/install.sh has installed everything that a test may ask for; `skip (machine):` marks what no package brings.
+set -uo pipefail
+cd "$(dirname "$0")/.."
+
+log=$(mktemp)
+trap 'rm -f "$log"' EXIT
+failed=()
+
+step() {
+    local name=$1
+    shift
+    echo "== $name"
+    "$@" 2>&1 | tee -a "$log"
+    [ "${PIPESTATUS[0]}" -eq 0 ] || failed+=("$name")
+}
+
+step "format" cargo fmt --all --check
+step "lints" cargo clippy --locked --workspace --all-targets --quiet -- -D warnings
+step "tests" cargo test --locked --workspace --no-fail-fast -- --show-output
+if [ -d witness ]; then
+    step "witness" cargo test --locked --release --manifest-path witness/Cargo.toml -- --show-output
+fi
+
+echo
+skips=$(grep -ahoE '^skip( \(machine\))?: .*' "$log" | sort -u)
+if [ -n "$skips" ]; then
+    echo "skipped:"
+    printf '%s\n' "$skips" | sed 's/^/    /'
+    if [ "${CI:-}" = true ] && printf '%s\n' "$skips" | grep -q '^skip: '; then
+        failed+=("skips under CI")
+    fi
+else
+    echo "skipped: nothing"
+fi
+
+passed=$(grep -aoE '^test result: .*' "$log" | grep -oE '[0-9]+ passed' | awk '{n += $1} END {print n + 0}')
+broken=$(grep -aoE '^test result: .*' "$log" | grep -oE '[0-9]+ failed' | awk '{n += $1} END {print n + 0}')
+if [ ${#failed[@]} -gt 0 ]; then
+    printf 'failed: %s\n' "${failed[@]}"
+    grep -aE '^test .* FAILED$|^error' "$log" | sort -u | head -40
+fi
+echo "$passed passed, $broken failed"
+[ ${#failed[@]} -eq 0 ]
