@@ -1,0 +1,129 @@
+//! The official test vectors, as text in `crates/cipher/vectors/`, and their one reader.
+//!
+//! `vectors/README.md` says where each file comes from. The files are blocks of `Field = hex` lines with an
+//! empty line between blocks; `#` begins a comment. `CT` is ciphertext and tag, as NIST's lightweight
+//! cryptography files have it. Other crates test against these constants; nobody keeps vectors of their own.
+
+use std::collections::BTreeMap;
+
+use crate::suites::Suite;
+
+/// The known answers of NIST's lightweight cryptography files for Ascon-AEAD128.
+pub const ASCON_AEAD128: &str = include_str!("../vectors/ascon_aead128.kat");
+/// RFC 3610 and NIST's validation vectors for AES-128-CCM with a nonce of 13 bytes and a tag of 8.
+pub const AES_128_CCM: &str = include_str!("../vectors/aes_128_ccm.kat");
+/// NIST's validation vectors and Wycheproof's for AES-256-GCM.
+pub const AES_256_GCM: &str = include_str!("../vectors/aes_256_gcm.kat");
+/// RFC 5869 and Wycheproof's vectors for HKDF-SHA256.
+pub const HKDF_SHA256: &str = include_str!("../vectors/hkdf_sha256.kat");
+
+/// One vector of an authenticated cipher.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AeadVector {
+    /// Its line in its file, for the message of a failing test.
+    pub line: usize,
+    /// `Key`.
+    pub key: Vec<u8>,
+    /// `Nonce`.
+    pub nonce: Vec<u8>,
+    /// `AD`.
+    pub associated_data: Vec<u8>,
+    /// `CT`: ciphertext, then tag.
+    pub sealed: Vec<u8>,
+    /// `PT`; `None` when opening must fail (`Result = FAIL`).
+    pub plaintext: Option<Vec<u8>>,
+}
+
+/// One vector of HKDF-SHA256.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct HkdfVector {
+    /// Its line in its file.
+    pub line: usize,
+    /// `IKM`, the input keying material.
+    pub ikm: Vec<u8>,
+    /// `Salt`.
+    pub salt: Vec<u8>,
+    /// `Info`.
+    pub info: Vec<u8>,
+    /// `OKM`, the output keying material.
+    pub okm: Vec<u8>,
+}
+
+/// All vectors of `suite`.
+pub fn aead(suite: Suite) -> Vec<AeadVector> {
+    let text = match suite {
+        Suite::AsconAead128 => ASCON_AEAD128,
+        Suite::Aes128Ccm => AES_128_CCM,
+        Suite::Aes256Gcm => AES_256_GCM,
+    };
+    let vector = |block: Block<'_>| AeadVector {
+        line: block.line,
+        key: block.bytes("Key"),
+        nonce: block.bytes("Nonce"),
+        associated_data: block.bytes("AD"),
+        sealed: block.bytes("CT"),
+        plaintext: if block.fails() { None } else { Some(block.bytes("PT")) },
+    };
+    blocks(text).into_iter().map(vector).collect()
+}
+
+/// All vectors of HKDF-SHA256.
+pub fn hkdf() -> Vec<HkdfVector> {
+    let vector = |block: Block<'_>| HkdfVector {
+        line: block.line,
+        ikm: block.bytes("IKM"),
+        salt: block.bytes("Salt"),
+        info: block.bytes("Info"),
+        okm: block.bytes("OKM"),
+    };
+    blocks(HKDF_SHA256).into_iter().map(vector).collect()
+}
+
+/// The fields between two empty lines. A fault in these files is a bug of ours, so reading them panics.
+struct Block<'a> {
+    line: usize,
+    fields: BTreeMap<&'a str, &'a str>,
+}
+
+impl Block<'_> {
+    fn bytes(&self, field: &str) -> Vec<u8> {
+        let line = self.line;
+        let hex =
+            self.fields.get(field).unwrap_or_else(|| panic!("the vector at line {line} has no {field}"));
+        base16ct::mixed::decode_vec(hex)
+            .unwrap_or_else(|_| panic!("{field} of the vector at line {line} is not hex"))
+    }
+
+    fn fails(&self) -> bool {
+        match self.fields.get("Result") {
+            None => false,
+            Some(&"FAIL") => true,
+            Some(result) => panic!("the vector at line {} has the unknown result {result}", self.line),
+        }
+    }
+}
+
+fn blocks(text: &str) -> Vec<Block<'_>> {
+    let mut blocks = Vec::new();
+    let mut open = false;
+    for (index, line) in text.lines().enumerate() {
+        let line = line.trim();
+        if line.starts_with('#') {
+            continue;
+        }
+        if line.is_empty() {
+            open = false;
+            continue;
+        }
+        let (name, value) =
+            line.split_once('=').unwrap_or_else(|| panic!("line {} is not `Field = hex`", index + 1));
+        if !open {
+            blocks.push(Block { line: index + 1, fields: BTreeMap::new() });
+            open = true;
+        }
+        let block = blocks.last_mut().expect("a block was pushed");
+        let before = block.fields.insert(name.trim(), value.trim());
+        assert!(before.is_none(), "line {} repeats a field of its vector", index + 1);
+    }
+    blocks
+}
