@@ -218,3 +218,41 @@ fn hkdf_sha256<const N: usize>(salt: &[u8], master: &[u8], info: &[&[u8]]) -> Ke
     let expansion = intermediate.expand(info, Bytes::<N>).expect(LENGTH);
     Key::filled_by(|key| expansion.fill(key).expect(LENGTH))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::vectors;
+
+    /// The lengths that occur in the vectors, as constants.
+    fn hkdf_of_length(vector: &vectors::HkdfVector) -> Option<Vec<u8>> {
+        fn run<const N: usize>(vector: &vectors::HkdfVector) -> Option<Vec<u8>> {
+            // In two parts, as the derivations give it.
+            let info = vector.info.split_at(vector.info.len() / 2);
+            Some(hkdf_sha256::<N>(&vector.salt, &vector.ikm, &[info.0, info.1]).expose().to_vec())
+        }
+        match vector.okm.len() {
+            16 => run::<16>(vector),
+            20 => run::<20>(vector),
+            32 => run::<32>(vector),
+            40 => run::<40>(vector),
+            42 => run::<42>(vector),
+            64 => run::<64>(vector),
+            82 => run::<82>(vector),
+            _ => None,
+        }
+    }
+
+    #[test]
+    fn hkdf_meets_the_official_vectors() {
+        let mut met = 0;
+        for vector in vectors::hkdf() {
+            if let Some(okm) = hkdf_of_length(&vector) {
+                assert_eq!(okm, vector.okm, "the vector at line {}", vector.line);
+                met += 1;
+            }
+        }
+        let lengths = vectors::hkdf().iter().map(|vector| vector.okm.len()).collect::<Vec<_>>();
+        assert!(met > 3, "only {met} vectors of lengths {lengths:?}");
+    }
+}

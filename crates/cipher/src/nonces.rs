@@ -91,3 +91,31 @@ impl<R: Randomness> NonceSource<R> {
         Ok(nonce)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Gives the prefixes of a list, then fails.
+    struct Listed(Vec<u8>);
+
+    impl Randomness for Listed {
+        fn fill(&mut self, bytes: &mut [u8]) -> io::Result<()> {
+            bytes.fill(self.0.pop().ok_or_else(|| io::Error::other("dry"))?);
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn a_full_counter_asks_for_a_fresh_prefix_before_it_wraps() {
+        let mut source = NonceSource::new(Listed(vec![2, 1])).unwrap();
+        source.used = NONCES_PER_PREFIX - 1;
+        assert_eq!(source.draw().unwrap(), [1, 1, 1, 1, 1, 1, 1, 1, 255, 255, 255, 255]);
+        assert_eq!(source.draw().unwrap(), [2, 2, 2, 2, 2, 2, 2, 2, 0, 0, 0, 0]);
+        source.used = NONCES_PER_PREFIX;
+        assert!(source.draw().is_err());
+        assert!(source.draw().is_err(), "a failed refresh must not reopen the old prefix");
+        source.randomness = Listed(vec![3]);
+        assert_eq!(source.draw().unwrap()[..8], [3; 8]);
+    }
+}
