@@ -1,0 +1,102 @@
+/*
+ * The one main() that puts a variant under a simulator, or under the host's sanitizers.
+ *
+ * BENCH_VARIANT names what is measured (for example ascon_aead128_avr); there is one image per variant. On a
+ * chip, BENCH_MARK_ADDRESS is the data-space address of a register that the program under test does not use
+ * (PORTB unless told otherwise) and that an observer of stores can watch. Does not time anything itself.
+ */
+#include "bench.h"
+#include "../crypto/crypto.h"
+
+#define BENCH_JOIN_(name, suffix) name##suffix
+#define BENCH_JOIN(name, suffix)  BENCH_JOIN_(name, suffix)
+#define VARIANT_SEAL              BENCH_JOIN(BENCH_VARIANT, _seal)
+#define VARIANT_OPEN              BENCH_JOIN(BENCH_VARIANT, _open)
+
+#ifdef __AVR__
+#include <avr/interrupt.h>
+#include <avr/io.h>
+#include <avr/sleep.h>
+#ifndef BENCH_MARK_ADDRESS
+#define BENCH_MARK_ADDRESS _SFR_MEM_ADDR(PORTB)
+#endif
+#define MARK(value) (*(volatile uint8_t *)(BENCH_MARK_ADDRESS) = (value))
+/* Not cleared by the start-up code, so that it survives from before reset. */
+#define KEPT __attribute__((section(".noinit")))
+#else
+#include <stdio.h>
+#define MARK(value) ((void)(value))
+#define KEPT
+#endif
+
+KEPT uint8_t bench_input[BENCH_INPUT_BYTES];
+KEPT uint8_t bench_output[BENCH_OUTPUT_BYTES];
+static uint8_t message[BENCH_MESSAGE_BYTES_MAX + BENCH_SHIFT_MAX] __attribute__((aligned(8)));
+
+static uint16_t input_u16(uint16_t offset)
+{
+    return (uint16_t)(bench_input[offset] | bench_input[offset + 1] << 8);
+}
+
+static void run(void)
+{
+    const uint16_t length = input_u16(BENCH_LENGTH);
+    const uint16_t ad_length = input_u16(BENCH_AD_LENGTH);
+    uint8_t *buffer = message + bench_input[BENCH_SHIFT];
+    uint8_t status = 1;
+    uint16_t i;
+
+    if (length > BENCH_MESSAGE_BYTES_MAX || ad_length > BENCH_AD_BYTES_MAX ||
+        bench_input[BENCH_SHIFT] > BENCH_SHIFT_MAX) {
+        bench_output[BENCH_STATUS] = 0xFF;
+        return;
+    }
+    for (i = 0; i < length; i++) {
+        buffer[i] = bench_input[BENCH_MESSAGE + i];
+    }
+    switch (bench_input[BENCH_OPERATION]) {
+    case BENCH_SEAL:
+        MARK(BENCH_MARK_START);
+        VARIANT_SEAL(buffer, length, bench_input + BENCH_AD, ad_length, bench_input + BENCH_NONCE,
+                     bench_input + BENCH_KEY, bench_output + BENCH_TAG_OUT);
+        MARK(BENCH_MARK_END);
+        break;
+    case BENCH_OPEN:
+        MARK(BENCH_MARK_START);
+        status = VARIANT_OPEN(buffer, length, bench_input + BENCH_AD, ad_length, bench_input + BENCH_NONCE,
+                              bench_input + BENCH_KEY, bench_input + BENCH_TAG);
+        MARK(BENCH_MARK_END);
+        break;
+    default:
+        status = 0xFF;
+    }
+    for (i = 0; i < length; i++) {
+        bench_output[BENCH_RESULT + i] = buffer[i];
+    }
+    bench_output[BENCH_STATUS] = status;
+}
+
+#ifdef __AVR__
+int main(void)
+{
+    run();
+    /* Sleep without interrupts is the end: nothing can wake the chip. */
+    cli();
+    sleep_enable();
+    for (;;) {
+        sleep_cpu();
+    }
+}
+#else
+/* One call after the other, until the input ends. */
+int main(void)
+{
+    while (fread(bench_input, sizeof bench_input, 1, stdin) == 1) {
+        run();
+        if (fwrite(bench_output, sizeof bench_output, 1, stdout) != 1) {
+            return 1;
+        }
+    }
+    return fflush(stdout) == 0 && !ferror(stdin) ? 0 : 1;
+}
+#endif

@@ -1,0 +1,135 @@
+/*
+ * The mode of Ascon-AEAD128 (SP 800-232 section 4.1) over any ascon_p_<variant>, see crypto.h.
+ *
+ * A variant's file defines ASCON_VARIANT and includes this once. The state is bytes, which is what 8-bit
+ * chips want; SP 800-232 is little-endian throughout, so on every machine the bytes are the same and a word
+ * oriented permutation converts at its door.
+ */
+#include "crypto.h"
+#include "secret.h"
+
+#define ASCON_JOIN_(prefix, variant, suffix) prefix##variant##suffix
+#define ASCON_JOIN(prefix, variant, suffix)  ASCON_JOIN_(prefix, variant, suffix)
+#define ASCON_P                              ASCON_JOIN(ascon_p_, ASCON_VARIANT, )
+#define ASCON_SEAL                           ASCON_JOIN(ascon_aead128_, ASCON_VARIANT, _seal)
+#define ASCON_OPEN                           ASCON_JOIN(ascon_aead128_, ASCON_VARIANT, _open)
+
+#define RATE_BYTES 16
+
+static void xor_into(uint8_t *state, const uint8_t *bytes, uint8_t count)
+{
+    while (count--) {
+        *state++ ^= *bytes++;
+    }
+}
+
+static void initialize(uint8_t state[40], const uint8_t *nonce, const uint8_t *key)
+{
+    /* 0x00001000808c0001: version 1, 12 and 8 rounds, a tag of 128 bits, a rate of 16 bytes. */
+    static const uint8_t iv[8] = { 0x01, 0x00, 0x8c, 0x80, 0x00, 0x10, 0x00, 0x00 };
+    uint8_t i;
+
+    for (i = 0; i < 8; i++) {
+        state[i] = iv[i];
+    }
+    for (i = 0; i < 16; i++) {
+        state[8 + i] = key[i];
+        state[24 + i] = nonce[i];
+    }
+    ASCON_P(state, ASCON_P12);
+    xor_into(state + 24, key, 16);
+}
+
+static void absorb(uint8_t state[40], const uint8_t *ad, size_t ad_length)
+{
+    if (ad_length != 0) {
+        while (ad_length >= RATE_BYTES) {
+            xor_into(state, ad, RATE_BYTES);
+            ASCON_P(state, ASCON_P8);
+            ad += RATE_BYTES;
+            ad_length -= RATE_BYTES;
+        }
+        xor_into(state, ad, (uint8_t)ad_length);
+        state[ad_length] ^= 1;
+        ASCON_P(state, ASCON_P8);
+    }
+    state[39] ^= 0x80; /* tells associated data from message */
+}
+
+/* Leaves the tag in state[24..40]. */
+static void finalize(uint8_t state[40], const uint8_t *key)
+{
+    xor_into(state + 16, key, 16);
+    ASCON_P(state, ASCON_P12);
+    xor_into(state + 24, key, 16);
+}
+
+static void encrypt_block(uint8_t *state, uint8_t *buffer, uint8_t count)
+{
+    while (count--) {
+        uint8_t byte = *state ^ *buffer;
+        *state++ = byte;
+        *buffer++ = byte;
+    }
+}
+
+static void decrypt_block(uint8_t *state, uint8_t *buffer, uint8_t count)
+{
+    while (count--) {
+        uint8_t byte = *buffer;
+        *buffer++ = *state ^ byte;
+        *state++ = byte;
+    }
+}
+
+/* see crypto.h */
+void ASCON_SEAL(uint8_t *buffer, size_t length, const uint8_t *ad, size_t ad_length, const uint8_t *nonce,
+                const uint8_t *key, uint8_t *tag)
+{
+    uint8_t state[40];
+    uint8_t i;
+
+    initialize(state, nonce, key);
+    absorb(state, ad, ad_length);
+    while (length >= RATE_BYTES) {
+        encrypt_block(state, buffer, RATE_BYTES);
+        ASCON_P(state, ASCON_P8);
+        buffer += RATE_BYTES;
+        length -= RATE_BYTES;
+    }
+    encrypt_block(state, buffer, (uint8_t)length);
+    state[length] ^= 1;
+    finalize(state, key);
+    for (i = 0; i < 16; i++) {
+        tag[i] = state[24 + i];
+    }
+    secret_wipe(state, sizeof state);
+}
+
+/* see crypto.h */
+uint8_t ASCON_OPEN(uint8_t *buffer, size_t length, const uint8_t *ad, size_t ad_length, const uint8_t *nonce,
+                   const uint8_t *key, const uint8_t *tag)
+{
+    uint8_t state[40];
+    uint8_t *rest = buffer;
+    size_t rest_length = length;
+    uint8_t authentic;
+
+    initialize(state, nonce, key);
+    absorb(state, ad, ad_length);
+    while (rest_length >= RATE_BYTES) {
+        decrypt_block(state, rest, RATE_BYTES);
+        ASCON_P(state, ASCON_P8);
+        rest += RATE_BYTES;
+        rest_length -= RATE_BYTES;
+    }
+    decrypt_block(state, rest, (uint8_t)rest_length);
+    state[rest_length] ^= 1;
+    finalize(state, key);
+    authentic = secret_equal(state + 24, tag, ASCON_AEAD128_TAG_BYTES);
+    secret_wipe(state, sizeof state);
+    if (!authentic) {
+        secret_wipe(buffer, length);
+    }
+    return authentic;
+}

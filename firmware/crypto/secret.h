@@ -1,0 +1,33 @@
+/*
+ * The two things that a compiler must not be clever about: wiping, and comparing in constant time.
+ * Included by the ciphers, not by their callers.
+ */
+#ifndef SELVEDGE_SECRET_H
+#define SELVEDGE_SECRET_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* Zeros that stay, though the memory is never read again: the empty asm makes the compiler think it is. */
+static inline void secret_wipe(void *memory, size_t bytes)
+{
+    uint8_t *byte = memory;
+    while (bytes--) {
+        *byte++ = 0;
+    }
+    __asm__ volatile("" : : "r"(memory) : "memory");
+}
+
+/* 1 when the `bytes` bytes at `a` and `b` are equal, else 0; looks at all of them either way. */
+static inline uint8_t secret_equal(const uint8_t *a, const uint8_t *b, uint8_t bytes)
+{
+    uint8_t difference = 0;
+    while (bytes--) {
+        difference |= (uint8_t)(*a++ ^ *b++);
+        /* Keeps the loop from ending early once `difference` cannot change the answer any more. */
+        __asm__ volatile("" : "+r"(difference));
+    }
+    return (uint8_t)(((uint16_t)difference - 1) >> 8) & 1;
+}
+
+#endif
