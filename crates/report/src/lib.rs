@@ -7,6 +7,7 @@
 //!
 //! Invariant: equal values give equal bytes; nothing here reads a clock, a locale or the environment.
 
+pub mod chart;
 pub mod error;
 pub mod limits;
 pub mod number;

@@ -55,14 +55,19 @@ pub fn significant(value: f64) -> String {
         return "0".to_owned();
     }
     if !value.is_finite() || !(1e-5..1e15).contains(&magnitude) {
-        let literal = format!("{value:.*e}", SIGNIFICANT_DIGITS as usize - 1);
-        return match literal.split_once('e') {
-            Some((mantissa, power)) => format!("{}e{power}", without_trailing_zeros(mantissa)),
-            None => literal,
-        };
+        return scientific(value, SIGNIFICANT_DIGITS as usize - 1);
     }
     let decimals = (SIGNIFICANT_DIGITS - 1 - magnitude.log10().floor() as i32).max(0);
     without_trailing_zeros(&decimal(value, decimals as usize)).to_owned()
+}
+
+/// A number as mantissa and power, with at most `decimals` digits after the mantissa's point: `1.235e-7`.
+pub(crate) fn scientific(value: f64, decimals: usize) -> String {
+    let literal = format!("{value:.decimals$e}");
+    match literal.split_once('e') {
+        Some((mantissa, power)) => format!("{}e{power}", without_trailing_zeros(mantissa)),
+        None => literal,
+    }
 }
 
 /// A power of ten for an axis: `1,000` while that is short, then `10⁶`.
