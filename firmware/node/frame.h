@@ -1,0 +1,55 @@
+//! The node frame, byte for byte: what travels from the node to the server and back, untouched by the gateway.
+//!
+//!      0  1  version (high nibble) | suite (low nibble)     10      n  ciphertext
+//!      1  4  node                                           10 + n 16  tag
+//!      5  1  epoch
+//!      6  4  counter, bit 31 = direction                    associated data = bytes 0..10
+//!
+//! Nonce = iv XOR (node | epoch | counter | seven zeros): the nine bytes 1..10 of the header as they stand.
+//! Uplink plaintext: 0 1 kind 1 | 1 4 first sample's grid index | 5 1 count | 6 2*count samples, 10-bit codes.
+//! The same offsets stand in the server's frame parser; a test compares them and opens there what is sealed here.
+#ifndef NODE_FRAME_H
+#define NODE_FRAME_H
+
+#include <stdint.h>
+
+#include "provision.h"
+
+enum {
+    FRAME_VERSION = 1,
+    FRAME_SUITE = 1, // Ascon-AEAD128, the only one built in
+    FRAME_VERSION_SUITE_AT = 0,
+    FRAME_NODE_AT = 1,
+    FRAME_EPOCH_AT = 5,
+    FRAME_COUNTER_AT = 6,
+    FRAME_TEXT_AT = 10,
+    FRAME_HEADER_BYTES = 10,
+    FRAME_TAG_BYTES = 16,
+    FRAME_BYTES_MAX = 256,
+
+    SAMPLES_KIND = 1,
+    SAMPLES_KIND_AT = 0,
+    SAMPLES_FIRST_AT = 1,
+    SAMPLES_COUNT_AT = 5,
+    SAMPLES_CODES_AT = 6,
+
+    /// Where the first sample's code lies in a frame that is being filled.
+    FRAME_CODES_AT = FRAME_TEXT_AT + SAMPLES_CODES_AT,
+    FRAME_SAMPLES_MAX = (FRAME_BYTES_MAX - FRAME_CODES_AT - FRAME_TAG_BYTES) / 2,
+
+    FRAME_KEY_BYTES = 16,
+    FRAME_NONCE_BYTES = 16,
+};
+
+/// Bit 31 of the counter: set in frames from the server to the node.
+#define FRAME_DIRECTION_DOWN 0x80000000UL
+
+/// Writes the nonce of the frame whose header begins at `header`.
+void frame_nonce(uint8_t nonce[FRAME_NONCE_BYTES], const uint8_t *iv, const uint8_t *header);
+
+/// Seals, in place, a frame whose `samples` codes already lie from FRAME_CODES_AT on.
+/// `count` MUST come from `counter_take` and MUST be used for this one call; `samples` <= FRAME_SAMPLES_MAX.
+/// Returns the frame's length in bytes, 1 to FRAME_BYTES_MAX.
+uint16_t frame_seal(uint8_t *frame, const struct provision *provision, uint32_t count, uint32_t first, uint8_t samples);
+
+#endif

@@ -1,0 +1,43 @@
+//! Every number of the node that is a choice and not a fact of a chip or of a wire format.
+//! The wire formats own theirs (frame.h, beacon.h, provision.h), the chips own theirs (chip.h).
+#ifndef NODE_LIMITS_H
+#define NODE_LIMITS_H
+
+/// Superframes in a row without a verified beacon through which a node goes on sampling and sending.
+#define FREE_RUN_SUPERFRAMES_MAX 8
+
+/// A crystal of the node is within 100 ppm, one of the gateway too; 1/4096 = 244 ppm covers both and ageing.
+#define DRIFT_SHIFT_UNMEASURED 12
+/// What the rate may move from one superframe to the next once it is measured: 1/16384 = 61 ppm (temperature).
+#define DRIFT_SHIFT_MEASURED 14
+/// Share of a newly measured rate error that is believed: 1/4 (two beacons bear the error of two captures).
+#define RATE_GAIN_SHIFT 2
+
+/// How far from its instant the gateway may send a beacon. Also bounds how far one delayed beacon moves a node.
+#define BEACON_JITTER_US 100UL
+
+/// Longest superframe; keeps sixteenths of ticks in 32 bits at 20 MHz.
+#define SUPERFRAME_US_MAX 10000000UL
+/// Fastest clock of either chip (ATmega328P at 5 V) and slowest with an ADC clock of at least 50 kHz.
+#define CLOCK_HZ_MAX 20000000UL
+#define CLOCK_HZ_MIN 1000000UL
+
+/// Longest time from the end of a beacon's reception to its verdict, in cycles, sampling interrupts included.
+/// With less than this left before its slot a node transmits first and verifies after.
+#define VERIFY_CYCLES_MAX 160000UL
+
+/// Shortest time between two sampling instants beyond the conversion itself: the ADC's interrupt and its arming.
+#define SAMPLE_GAP_CYCLES_MIN 1500U
+
+/// An alarm or a sampling instant closer than this is late already: setting it up takes about as long.
+#define CLOCK_LEAD_CYCLES_MIN 160
+
+/// What a transmitted byte costs beyond 8 * divider cycles: the polling loop and the sampling interrupts (link.c).
+#define LINK_BYTE_OVERHEAD_CYCLES 24U
+
+/// Budgets, checked against the linker map and the stack analysis by test/run.sh.
+#define FLASH_BYTES_MAX 12288
+#define STATIC_BYTES_MAX 1024
+#define STACK_BYTES_MAX 512
+
+#endif

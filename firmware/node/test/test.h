@@ -1,0 +1,39 @@
+//! The host tests' frame: a test is a function named by the fact it states, listed in test/main.c.
+//! Randomness comes from one printed seed (SEED in the environment replays it).
+#ifndef NODE_TEST_H
+#define NODE_TEST_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/// Ends the running test as failed, with the place and the words, when `condition` is false.
+#define CHECK(condition, ...)                                        \
+    do {                                                             \
+        if (!(condition)) {                                          \
+            test_fail(__FILE__, __LINE__, #condition, __VA_ARGS__);  \
+        }                                                            \
+    } while (0)
+
+__attribute__((noreturn, format(printf, 4, 5))) void test_fail(const char *file, int line, const char *condition,
+                                                                const char *words, ...);
+
+/// The next 32 bits of the seeded stream (SplitMix64, Steele, Lea and Flood 2014).
+uint32_t test_random(void);
+/// Uniform below `bound` to within the bias of a 32-bit remainder.
+uint32_t test_below(uint32_t bound);
+
+#define TESTS(X)                                                       \
+    X(power_cut_at_any_byte_never_repeats_a_count)                     \
+    X(one_rotten_slot_never_repeats_a_count)                           \
+    X(both_slots_damaged_is_silence)                                   \
+    X(slots_of_another_epoch_are_silence)                              \
+    X(a_torn_slot_is_never_good_unless_whole)                          \
+    X(counts_end_before_the_direction_bit)                             \
+    X(a_worn_cell_ends_reservations_not_reserved_counts)               \
+    X(writing_ahead_leaves_no_frame_without_a_count)                   
+
+#define TEST_DECLARE(name) void name(void);
+TESTS(TEST_DECLARE)
+#undef TEST_DECLARE
+
+#endif
