@@ -30,7 +30,14 @@ uint32_t test_below(uint32_t bound);
     X(a_torn_slot_is_never_good_unless_whole)                          \
     X(counts_end_before_the_direction_bit)                             \
     X(a_worn_cell_ends_reservations_not_reserved_counts)               \
-    X(writing_ahead_leaves_no_frame_without_a_count)                   
+    X(writing_ahead_leaves_no_frame_without_a_count)                   \
+    X(superframes_stay_on_the_grid_at_100_ppm)                         \
+    X(slots_start_inside_their_guard_while_free_running)               \
+    X(a_delayed_beacon_does_not_move_the_clock)                        \
+    X(eight_missed_beacons_are_a_lost_clock)                           \
+    X(the_clock_survives_the_wrap_of_its_ticks)                        \
+    X(sample_instants_fill_a_superframe_exactly)                       \
+    X(nominal_period_is_within_one_sixteenth_tick)
 
 #define TEST_DECLARE(name) void name(void);
 TESTS(TEST_DECLARE)
