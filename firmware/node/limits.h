@@ -29,8 +29,11 @@
 /// Shortest time between two sampling instants beyond the conversion itself: the ADC's interrupt and its arming.
 #define SAMPLE_GAP_CYCLES_MIN 1500U
 
-/// An alarm or a sampling instant closer than this is late already: setting it up takes about as long.
-#define CLOCK_LEAD_CYCLES_MIN 160
+/// How soon a time that was past when it was set is made up for; longer than setting it takes, interrupts included.
+#define CLOCK_LEAD_CYCLES_MIN 400
+
+/// The longest frame that a node takes in: a beacon of sixteen slots. Also read by vectors.S.
+#define LINK_BYTES_MAX 96
 
 /// What a transmitted byte costs beyond 8 * divider cycles: the polling loop and the sampling interrupts (link.c).
 #define LINK_BYTE_OVERHEAD_CYCLES 24U

@@ -1,0 +1,35 @@
+//! Frames from the server to the node: the acknowledgement.
+//!
+//! Layout, keys and nonce are the node frame's (frame.h) with the direction bit set. Plaintext of an acknowledgement:
+//! 0 1 kind 0x81 | 1 4 counter: every uplink count below it is stored or will never be sent. Settings (0x82) and epoch
+//! changes (0x83) are reserved; a frame of those kinds is authentic, moves the replay mark, and has no other effect.
+//! The node has no room to keep frames for sending again, so it only remembers how far the server has got.
+#ifndef NODE_DOWNLINK_H
+#define NODE_DOWNLINK_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "frame.h"
+
+enum {
+    ACKNOWLEDGE_KIND = 0x81,
+    ACKNOWLEDGE_KIND_AT = 0,
+    ACKNOWLEDGE_COUNTER_AT = 1,
+    ACKNOWLEDGE_BYTES = 5,
+    DOWNLINK_BYTES_MIN = FRAME_HEADER_BYTES + 1 + FRAME_TAG_BYTES,
+};
+
+/// What came down so far. All zero before the first frame.
+struct downlink {
+    uint32_t fresh;        // the smallest count that is not a replay
+    uint32_t acknowledged; // every uplink count below it is stored or was given up
+};
+
+/// Opens `bytes[0..count]` in place as a frame for this node and takes what it says.
+/// False, `downlink` unchanged and no plaintext left in `bytes`, when it is malformed, another node's, an uplink frame,
+/// a replay, or fails its tag. The replay mark starts at 0 after a reset: an old acknowledgement heard again is still
+/// true, and `acknowledged` only rises.
+bool downlink_open(struct downlink *downlink, uint8_t *bytes, uint8_t count, const struct provision *provision);
+
+#endif

@@ -1,0 +1,49 @@
+//! EEPROM access by its registers. avr-libc's functions wait for the write; a node has better things to do.
+#include "eeprom.h"
+
+#include <util/atomic.h>
+
+#include "chip.h"
+
+static bool was_written; // the byte that is being settled
+
+static bool is_busy(void)
+{
+    return (EECR & _BV(CHIP_EEPROM_WRITE)) != 0;
+}
+
+uint8_t eeprom_read(uint16_t address)
+{
+    while (is_busy()) {
+    }
+    EEAR = address;
+    EECR |= _BV(EERE);
+    return EEDR;
+}
+
+static void start_write(uint16_t address, uint8_t value)
+{
+    EEAR = address;
+    EEDR = value;
+    ATOMIC_BLOCK(ATOMIC_RESTORESTATE)
+    {
+        // The write bit counts only within four cycles of the master bit: SBI, SBI.
+        EECR |= _BV(CHIP_EEPROM_MASTER);
+        EECR |= _BV(CHIP_EEPROM_WRITE);
+    }
+}
+
+bool eeprom_settle(uint16_t address, uint8_t value, uint8_t *held)
+{
+    if (is_busy()) {
+        return false;
+    }
+    *held = eeprom_read(address);
+    if (*held != value && !was_written) {
+        start_write(address, value);
+        was_written = true;
+        return false;
+    }
+    was_written = false;
+    return true;
+}

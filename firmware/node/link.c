@@ -1,0 +1,130 @@
+//! Frames over the shared bus; link.h has the rules, vectors.S the interrupt of a received byte.
+#include "link.h"
+
+#include <avr/interrupt.h>
+#include <util/atomic.h>
+
+#include "clock.h"
+#include "limits.h"
+
+#define BUS_OUTPUTS (_BV(CHIP_SS) | _BV(CHIP_SCK) | _BV(CHIP_MOSI))
+
+volatile uint8_t link_state_now;
+volatile uint8_t link_bytes_now;
+uint8_t link_buffer[LINK_BYTES_MAX + 1];
+static volatile uint16_t arrival_low, arrival_high;
+
+static inline void close_now(void)
+{
+    CHIP_TIMER1_MASK &= (uint8_t)~_BV(CHIP_CAPTURE_ENABLE);
+    SPCR = 0;
+}
+
+ISR(TIMER1_CAPT_vect)
+{
+    if (link_state_now == LINK_LISTENING) {
+        uint16_t low = ICR1;
+        uint16_t high = clock_turns;
+        if ((CHIP_TIMER1_FLAGS & _BV(TOV1)) && low < 0x8000) {
+            high++; // as clock_extend, without its shifts
+        }
+        arrival_low = low;
+        arrival_high = high;
+        TCCR1B = _BV(CS10) | _BV(ICES1); // the rising edge ends the frame
+        CHIP_TIMER1_FLAGS = _BV(ICF1);   // changing the edge may raise the flag
+        link_bytes_now = 0;
+        link_state_now = LINK_RECEIVING;
+        return;
+    }
+    // This handler goes before the SPI's: the last byte may still wait there.
+    if (SPSR & _BV(SPIF)) {
+        uint8_t byte = SPDR;
+        if (link_bytes_now <= LINK_BYTES_MAX) {
+            link_buffer[link_bytes_now++] = byte;
+        }
+    }
+    close_now();
+    link_state_now = LINK_RECEIVED;
+}
+
+void link_boot(void)
+{
+    // The capture pin hangs on the same wire as SS; one pull-up is enough.
+    DDRB &= (uint8_t)~BUS_OUTPUTS;
+    PORTB = (PORTB & (uint8_t)~BUS_OUTPUTS) | _BV(CHIP_SS);
+    CHIP_CAPTURE_PORT &= (uint8_t)~_BV(CHIP_CAPTURE);
+}
+
+void link_listen(void)
+{
+    ATOMIC_BLOCK(ATOMIC_RESTORESTATE)
+    {
+        link_listen_now();
+    }
+}
+
+void link_close(void)
+{
+    ATOMIC_BLOCK(ATOMIC_RESTORESTATE)
+    {
+        close_now();
+        link_state_now = LINK_CLOSED;
+    }
+}
+
+enum link_state link_state(void)
+{
+    return link_state_now;
+}
+
+uint32_t link_arrival(void)
+{
+    uint32_t ticks;
+    ATOMIC_BLOCK(ATOMIC_RESTORESTATE)
+    {
+        ticks = (uint32_t)arrival_high << 16 | arrival_low;
+    }
+    return ticks;
+}
+
+uint8_t link_received(void)
+{
+    uint8_t bytes = link_bytes_now;
+    return bytes <= LINK_BYTES_MAX ? bytes : 0;
+}
+
+/// Odd powers of two are the doubled speed of the next; f/128 has no doubled form.
+static void master(uint8_t divider_log2)
+{
+    uint8_t rate = divider_log2 == 7 ? 3 : (divider_log2 - 1) >> 1;
+    SPSR = (divider_log2 & 1) && divider_log2 != 7 ? _BV(SPI2X) : 0;
+    SPCR = _BV(SPE) | _BV(MSTR) | rate;
+}
+
+bool link_send(const uint8_t *frame, uint16_t bytes, uint8_t divider_log2)
+{
+    link_close();
+    if (!(PINB & _BV(CHIP_SS))) {
+        return false;
+    }
+    // SS goes from pull-up to driven high without a glitch. It MUST be an output before MSTR is set: as an input a low
+    // level on it would throw the SPI back to slave.
+    DDRB |= BUS_OUTPUTS;
+    master(divider_log2);
+    PORTB &= (uint8_t)~_BV(CHIP_SS);
+    do {
+        SPDR = *frame++;
+        while (!(SPSR & _BV(SPIF))) {
+        }
+    } while (--bytes);
+    (void)SPDR; // with SPSR read above, clears SPIF
+    PORTB |= _BV(CHIP_SS);
+    SPCR = 0;
+    DDRB &= (uint8_t)~BUS_OUTPUTS;
+    return true;
+}
+
+uint32_t link_send_cycles(uint16_t bytes, uint8_t divider_log2)
+{
+    return bytes * ((8UL << divider_log2) + LINK_BYTE_OVERHEAD_CYCLES);
+}

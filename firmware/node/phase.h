@@ -1,0 +1,22 @@
+//! What the node is doing, as one byte in SRAM at the symbol `phase`: a simulator that watches its stores draws the
+//! processor's timeline. Nothing in the node reads it.
+#ifndef NODE_PHASE_H
+#define NODE_PHASE_H
+
+#include <stdint.h>
+
+enum {
+    PHASE_BOOTING = 0,
+    PHASE_ASLEEP = 1,
+    PHASE_WAITING = 2, // awake between two sleeps, nothing to do but the EEPROM
+    PHASE_RECEIVING = 3,
+    PHASE_VERIFYING = 4,
+    PHASE_SAMPLING = 5,
+    PHASE_SEALING = 6,
+    PHASE_TRANSMITTING = 7,
+    PHASE_SILENT = 8,
+};
+
+extern volatile uint8_t phase;
+
+#endif

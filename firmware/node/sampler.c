@@ -1,0 +1,126 @@
+//! Aims conversions at the grid and collects their codes; sampler.h has the terms, vectors.S starts them.
+#include "sampler.h"
+
+#include <avr/interrupt.h>
+#include <stddef.h>
+#include <util/atomic.h>
+
+#include "chip.h"
+#include "clock.h"
+#include "limits.h"
+#include "phase.h"
+
+/// Ticks from the instant that compare A is set to, to the write that starts the conversion, the core asleep and nothing
+/// else being served: the flag a tick after the match, 4 cycles to wake, 4 to enter, 3 for the vector's jump, and 18 of
+/// the handler in vectors.S. Awake it is 1 to 4 less.
+#define START_LATENCY_TICKS 30
+
+/// A superframe that is being sampled or waits for it.
+struct run {
+    struct grid grid;
+    uint8_t *codes;
+    uint8_t *next_code;
+};
+
+volatile uint16_t sampler_matches_before; // vectors.S counts it down
+volatile uint8_t sampler_start_bits;      // and starts a conversion with these
+
+static struct run running; // grid.left == 0: none
+static struct run waiting; // grid.left == 0: none
+static const uint8_t *volatile filled; // the codes of the superframe that was finished last
+static uint8_t adc_clock_log2;
+
+static uint16_t hold_ticks(void)
+{
+    return (uint16_t)(27U << adc_clock_log2) / 2 + START_LATENCY_TICKS;
+}
+
+/// Sets compare A, whose interrupt is off, for the next instant of the running superframe.
+static void aim(void)
+{
+    sampler_matches_before = clock_aim(&OCR1A, _BV(OCF1A), running.grid.next_ticks - hold_ticks());
+    ATOMIC_BLOCK(ATOMIC_RESTORESTATE)
+    {
+        CHIP_TIMER1_MASK |= _BV(OCIE1A);
+    }
+}
+
+// Lets other interrupts in at once: nothing here is urgent, and a byte may be coming in.
+ISR(ADC_vect, ISR_NOBLOCK)
+{
+    uint8_t before = phase;
+    phase = PHASE_SAMPLING;
+    uint16_t code = ADC;
+    ADCSRA = 0;
+    if (running.grid.left != 0) {
+        *running.next_code++ = (uint8_t)code;
+        *running.next_code++ = (uint8_t)(code >> 8);
+        if (!grid_step(&running.grid)) {
+            filled = running.codes;
+            running = waiting;
+            waiting.grid.left = 0;
+        }
+        if (running.grid.left != 0) {
+            aim();
+        }
+    }
+    phase = before;
+}
+
+void sampler_boot(uint8_t channel, uint32_t clock_hz)
+{
+    ADMUX = channel;
+    adc_clock_log2 = 1;
+    while (clock_hz >> adc_clock_log2 > 200000) {
+        adc_clock_log2++;
+    }
+    sampler_start_bits = _BV(ADEN) | _BV(ADSC) | _BV(ADIE) | adc_clock_log2;
+}
+
+uint16_t sampler_interval_min_cycles(void)
+{
+    return (uint16_t)(25U << adc_clock_log2) + SAMPLE_GAP_CYCLES_MIN;
+}
+
+bool sampler_arm(const struct grid *grid, uint8_t *codes)
+{
+    bool armed = false;
+    uint32_t first = grid->next_ticks - hold_ticks() - CLOCK_LEAD_CYCLES_MIN;
+    ATOMIC_BLOCK(ATOMIC_RESTORESTATE)
+    {
+        struct run *run = running.grid.left == 0 ? &running : &waiting;
+        if (run->grid.left == 0 && !clock_is_past(clock_now(), first)) {
+            run->grid = *grid;
+            run->codes = run->next_code = codes;
+            if (filled == codes) {
+                filled = NULL;
+            }
+            armed = true;
+            if (run == &running) {
+                aim();
+            }
+        }
+    }
+    return armed;
+}
+
+bool sampler_has_filled(const uint8_t *codes)
+{
+    bool has;
+    ATOMIC_BLOCK(ATOMIC_RESTORESTATE)
+    {
+        has = filled == codes;
+    }
+    return has;
+}
+
+void sampler_stop(void)
+{
+    ATOMIC_BLOCK(ATOMIC_RESTORESTATE)
+    {
+        CHIP_TIMER1_MASK &= (uint8_t)~_BV(OCIE1A);
+        ADCSRA = _BV(ADIF); // off, which ends a conversion, and its request withdrawn
+        running.grid.left = 0;
+        waiting.grid.left = 0;
+    }
+}

@@ -1,0 +1,34 @@
+//! The sampler: one conversion at each instant of the grid, one superframe's codes at a time.
+//!
+//! Owns the ADC and Timer1's compare A. The ADC is switched on for each conversion and off after it: that saves its
+//! current, and its prescaler, held in reset while it is off, starts in step with the conversion. So the input is held
+//! a fixed time after the start, 13.5 ADC clocks for a conversion that begins with the ADC off, and every start is that
+//! much early. What jitter remains is the delay of the start's interrupt by other interrupts.
+//!
+//! Two superframes are in hand: the one that is being sampled and the next, armed while the first runs.
+#ifndef NODE_SAMPLER_H
+#define NODE_SAMPLER_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "timebase.h"
+
+/// Chooses the channel and the ADC clock (at most 200 kHz, above which the tenth bit suffers).
+void sampler_boot(uint8_t channel, uint32_t clock_hz);
+
+/// The shortest distance of two instants, in cycles: one conversion and its interrupt.
+uint16_t sampler_interval_min_cycles(void);
+
+/// Hands over a superframe: codes go to `codes` as 16-bit little-endian integers, one per instant of `grid`.
+/// False, and nothing happens, when its first instant is past or one superframe is waiting already.
+/// Keeps interrupts off for longer than a byte takes: MUST NOT be called while the link is open.
+bool sampler_arm(const struct grid *grid, uint8_t *codes);
+
+/// True when `codes`, as it was armed, is full.
+bool sampler_has_filled(const uint8_t *codes);
+
+/// Forgets every superframe and switches the ADC off.
+void sampler_stop(void);
+
+#endif

@@ -1,0 +1,78 @@
+;! The three interrupts that may stand before a byte of the bus: overflow, compare A, and the SPI itself.
+;!
+;! In assembly because a byte is lost when their cycles do not add up (link.h), and because the cycles from compare A's
+;! match to the start of the conversion are a constant of the sampler: neither may change with the compiler.
+;! Registers are reached by LDS/STS throughout, so that both chips take the same cycles.
+
+#include "chip.h"
+#include "limits.h"
+
+.text
+
+; Leaves r24 free.
+.macro enter
+    push r24
+    in   r24, _SFR_IO_ADDR(SREG)
+    push r24
+.endm
+
+.macro leave
+    pop  r24
+    out  _SFR_IO_ADDR(SREG), r24
+    pop  r24
+    reti
+.endm
+
+; clock_turns++
+.global TIMER1_OVF_vect
+TIMER1_OVF_vect:
+    enter
+    lds  r24, clock_turns
+    inc  r24
+    sts  clock_turns, r24
+    brne 1f
+    lds  r24, clock_turns+1
+    inc  r24
+    sts  clock_turns+1, r24
+1:  leave
+
+; if (sampler_matches_before-- != 0) return; ADCSRA = sampler_start_bits; no more of this interrupt.
+.global TIMER1_COMPA_vect
+TIMER1_COMPA_vect:
+    enter
+    lds  r24, sampler_matches_before
+    subi r24, 1
+    brcc 1f
+    lds  r24, sampler_matches_before+1
+    subi r24, 1
+    brcc 2f
+    lds  r24, sampler_start_bits
+    sts  _SFR_MEM_ADDR(ADCSRA), r24
+    lds  r24, _SFR_MEM_ADDR(CHIP_TIMER1_MASK)
+    andi r24, 0xFF ^ _BV(OCIE1A)
+    sts  _SFR_MEM_ADDR(CHIP_TIMER1_MASK), r24
+    leave
+2:  sts  sampler_matches_before+1, r24
+    ldi  r24, 0xFF
+1:  sts  sampler_matches_before, r24
+    leave
+
+; if (link_bytes_now <= LINK_BYTES_MAX) link_buffer[link_bytes_now++] = SPDR;
+.global SPI_STC_vect
+SPI_STC_vect:
+    enter
+    push r30
+    push r31
+    lds  r24, _SFR_MEM_ADDR(SPDR)
+    lds  r30, link_bytes_now
+    cpi  r30, LINK_BYTES_MAX + 1
+    brcc 1f
+    inc  r30
+    sts  link_bytes_now, r30
+    ldi  r31, 0
+    subi r30, lo8(-(link_buffer - 1))
+    sbci r31, hi8(-(link_buffer - 1))
+    st   Z, r24
+1:  pop  r31
+    pop  r30
+    leave
