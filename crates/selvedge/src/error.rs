@@ -1,0 +1,113 @@
+//! Everything that can go wrong at the roof, in three classes: the input, the environment, or us.
+//!
+//! Owns which exit code an error means and how it is printed. The words of a tool's own errors are the
+//! tool's; our bugs are panics, which `main` turns into exit code 70.
+
+use std::fmt;
+use std::io;
+use std::path::PathBuf;
+
+use crate::link::Problems;
+
+/// Why a verb ended without doing its work.
+#[derive(Debug)]
+pub enum Error {
+    /// The deployment is wrong.
+    Deployment(Problems),
+    /// A file or folder could not be used.
+    Io {
+        /// Verb for the message: "failed to ACTION".
+        action: &'static str,
+        /// Which file.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// Standard output could not be written.
+    Output(io::Error),
+}
+
+/// Whose fault an error is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Class {
+    /// What we were given is wrong: exit code 1.
+    Input,
+    /// The machine did not do its part: exit code 3.
+    Environment,
+}
+
+impl Class {
+    /// The exit code. The command line's own errors are 2 (clap), ours 70 (panic hook).
+    pub fn exit_code(self) -> u8 {
+        match self {
+            Class::Input => 1,
+            Class::Environment => 3,
+        }
+    }
+
+    fn name(self) -> &'static str {
+        match self {
+            Class::Input => "input",
+            Class::Environment => "environment",
+        }
+    }
+}
+
+impl Error {
+    /// Whose fault it is.
+    pub fn class(&self) -> Class {
+        match self {
+            Error::Deployment(_) => Class::Input,
+            Error::Io { .. } | Error::Output(_) => Class::Environment,
+        }
+    }
+
+    /// Complete lines for a terminal, the last one without its end.
+    pub fn lines(&self) -> String {
+        match self {
+            Error::Deployment(problems) => problems.to_string(),
+            other => format!("error: {other}"),
+        }
+    }
+
+    /// What `--json` prints: one object, `{"error": {"class", "message" or "problems"}}`.
+    pub fn json(&self) -> serde_json::Value {
+        let class = self.class().name();
+        match self {
+            Error::Deployment(problems) => {
+                serde_json::json!({ "error": { "class": class, "problems": problems.json() } })
+            }
+            other => serde_json::json!({ "error": { "class": class, "message": other.to_string() } }),
+        }
+    }
+}
+
+/// Reads after "error: ". Problems of a deployment are complete lines that begin with it themselves.
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Error::Deployment(problems) => write!(f, "{problems}"),
+            Error::Io { action, path, source } => {
+                write!(f, "failed to {action} `{}`: {}", path.display(), words(source))
+            }
+            Error::Output(source) => write!(f, "failed to write to standard output: {}", words(source)),
+        }
+    }
+}
+
+impl std::error::Error for Error {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            Error::Deployment(_) => None,
+            Error::Io { source, .. } | Error::Output(source) => Some(source),
+        }
+    }
+}
+
+/// The system's words as the rest of a sentence: lower case, without its number.
+pub(crate) fn words(source: &io::Error) -> String {
+    let text = source.to_string();
+    let text = text.split(" (os error").next().unwrap_or_default();
+    let mut chars = text.chars();
+    chars.next().map_or_else(String::new, |first| first.to_lowercase().chain(chars).collect())
+}

@@ -1,0 +1,8 @@
+//! The roof: wiring over every tool. What each verb prints is in its own file beside `main.rs`.
+//!
+//! Owns deployments, keys, processes and compilers ([`link`]); leaves every loop over cycles,
+//! packets or samples to a tool.
+
+pub mod error;
+pub mod limits;
+pub mod link;

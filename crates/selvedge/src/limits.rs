@@ -1,0 +1,130 @@
+//! Every number that bounds what the roof accepts, asserted against each other.
+//!
+//! Ranges of a deployment's values are written as a deployment writes them, lowest and highest, because they
+//! appear in messages. Numbers that follow from a wire format (frame bytes, field widths) are here because a
+//! deployment is checked against them; the formats themselves are drawn where their code lives, in
+//! `collect::frame`, `firmware/node/frame.h` and `firmware/node/provision.h`.
+
+/// Picoseconds in a second.
+pub const PS_PER_SECOND: u64 = 1_000_000_000_000;
+/// Picoseconds in a microsecond, the grain of the beacon's times.
+pub const PS_PER_US: u64 = 1_000_000;
+
+/// A deployment is written by a person; a larger file is a mistake.
+pub const DEPLOYMENT_BYTES_MAX: u64 = 1 << 20;
+/// The bytes of a recording that are read at most: a day at 10 kHz fits.
+pub const RECORDING_BYTES_MAX: u64 = 8 << 30;
+/// Samples of one recording.
+pub const RECORDING_SAMPLES_MAX: usize = 1 << 30;
+
+/// Cell time of a run: at most 30 days.
+pub const DURATION: [&str; 2] = ["1 ms", "720 h"];
+/// Where in a recording a node may begin.
+pub const START: [&str; 2] = ["0 s", "720 h"];
+/// Sampling rates, of recordings and nodes.
+pub const RATE: [&str; 2] = ["1 Hz", "100 kHz"];
+/// One unit of a recording's raw value.
+pub const SCALE: [&str; 2] = ["1 nV", "1 V"];
+/// Shorter superframes leave no room for a beacon and its verification; in longer ones a node's clock is
+/// disciplined too rarely.
+pub const SUPERFRAME: [&str; 2] = ["1 ms", "10 s"];
+/// Slot and guard: 16-bit fields of the beacon, in microseconds.
+pub const SLOT: [&str; 2] = ["1 us", "65535 us"];
+/// Bit clock of the gateway.
+pub const GATEWAY_BUS: [&str; 2] = ["1 kHz", "10 MHz"];
+/// Silence after each byte of the gateway.
+pub const BYTE_GAP: [&str; 2] = ["0 s", "1 ms"];
+/// Probability that a bit is received wrong.
+pub const BIT_ERRORS: [&str; 2] = ["0 ppb", "10 %"];
+/// Mean time between drop-outs.
+pub const DROP_OUT_INTERVAL: [&str; 2] = ["1 ms", "720 h"];
+/// Length of a drop-out.
+pub const DROP_OUT_DURATION: [&str; 2] = ["1 us", "1 h"];
+/// CPU clocks: at the lower end a frame is only just sealed within a superframe; chips have their own upper
+/// end below this one.
+pub const CLOCK: [&str; 2] = ["1 MHz", "20 MHz"];
+/// Crystals of such boards are sold as +-100 ppm or better, and the node's drift estimator is built for that.
+pub const DRIFT: [&str; 2] = ["-100 ppm", "+100 ppm"];
+/// Where the signal's 0 V lies at the converter.
+pub const OFFSET: [&str; 2] = ["0 V", "5.5 V"];
+/// Reference of the converter; chips have their own lower end.
+pub const REFERENCE: [&str; 2] = ["1 V", "5.5 V"];
+/// Amplification in front of the converter, in thousandths.
+pub const GAIN_THOUSANDTHS_MAX: u64 = 1_000_000_000;
+/// Single-ended inputs of the converter's multiplexer.
+pub const CHANNEL_MAX: u64 = 7;
+/// `counter_block` is a 16-bit field of the EEPROM.
+pub const COUNTER_BLOCK_MAX: u64 = 65_535;
+
+/// Slots that a beacon can hand out; firmware reserves room for these.
+pub const SLOTS_MAX: u8 = 16;
+/// Largest node frame, header and tag included.
+pub const FRAME_BYTES_MAX: u64 = 256;
+/// Clear header of a node frame: version and suite, node, epoch, counter.
+pub const FRAME_HEADER_BYTES: u64 = 10;
+/// What precedes the samples in the plaintext: kind, first index, count.
+pub const SAMPLES_HEADER_BYTES: u64 = 6;
+/// One sample on the wire.
+pub const SAMPLE_BYTES: u64 = 2;
+/// The count of samples is one byte.
+pub const SAMPLES_PER_SUPERFRAME_MAX: u64 = 255;
+/// The beacon without its slot map: 16 bytes of fields and a 16-byte tag.
+pub const BEACON_FIXED_BYTES: u64 = 32;
+/// One entry of the beacon's slot map.
+pub const BEACON_ENTRY_BYTES: u64 = 4;
+
+/// SPI clock dividers of the AVR: f/2 to f/128 (ATmega128 datasheet, "SPI Control Register").
+pub const DIVIDER_MIN: u64 = 2;
+/// See [`DIVIDER_MIN`].
+pub const DIVIDER_MAX: u64 = 128;
+/// An AVR SPI slave follows at most a quarter of its own clock (ATmega128 datasheet, "SPI: Slave Mode").
+pub const SLAVE_DIVIDER_MIN: u64 = 4;
+/// CPU cycles between two bytes that the node's receiver is written for: 8 * 16 + 2.
+pub const RECEIVE_BYTE_CYCLES_MIN: u64 = 130;
+
+/// Superframes that a cell may run ahead of its receipts; a batch that closes later would never be sent.
+pub const WINDOW_SUPERFRAMES: u64 = 16;
+/// Shards of the server's store.
+pub const SHARDS_MAX: u64 = 1_024;
+
+const _: () = {
+    assert!(FRAME_HEADER_BYTES + SAMPLES_HEADER_BYTES + SAMPLE_BYTES + 16 <= FRAME_BYTES_MAX);
+    assert!(BEACON_FIXED_BYTES + BEACON_ENTRY_BYTES * SLOTS_MAX as u64 <= FRAME_BYTES_MAX);
+    assert!(DIVIDER_MIN.is_power_of_two() && DIVIDER_MAX.is_power_of_two() && DIVIDER_MIN < DIVIDER_MAX);
+    assert!(SLAVE_DIVIDER_MIN >= DIVIDER_MIN && WINDOW_SUPERFRAMES > 0 && WINDOW_SUPERFRAMES < 256);
+    assert!(SAMPLES_PER_SUPERFRAME_MAX == u8::MAX as u64 && COUNTER_BLOCK_MAX == u16::MAX as u64);
+};
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::link::quantity::{self, DURATION as TIME, Dimension, FREQUENCY};
+
+    fn grains([min, max]: [&str; 2], dimension: &Dimension) -> [i128; 2] {
+        [min, max].map(|bound| quantity::parse(bound, dimension).expect("a limit is a quantity"))
+    }
+
+    #[test]
+    fn times_fit_the_fields_that_carry_them() {
+        let us = i128::from(PS_PER_US);
+        assert!(grains(SLOT, &TIME)[1] == i128::from(u16::MAX) * us);
+        assert!(grains(SUPERFRAME, &TIME)[1] <= i128::from(u32::MAX) * us);
+        assert!(grains(SLOT, &TIME)[1] < grains(SUPERFRAME, &TIME)[1]);
+        // Sums and small multiples of picoseconds stay clear of overflow.
+        assert!(grains(DURATION, &TIME)[1] < i128::from(i64::MAX) / 2);
+        assert!(grains(START, &TIME)[1] < i128::from(i64::MAX) / 2);
+    }
+
+    #[test]
+    fn a_superframe_number_and_a_counter_outlast_a_run() {
+        let superframes = grains(DURATION, &TIME)[1] / grains(SUPERFRAME, &TIME)[0];
+        assert!(superframes < 1 << 31);
+    }
+
+    #[test]
+    fn clocks_fit_the_field_that_carries_them() {
+        assert!(grains(CLOCK, &FREQUENCY)[1] <= i128::from(u32::MAX));
+        let highest = crate::link::CHIPS.iter().map(|chip| i128::from(chip.clock_hz_max)).max();
+        assert_eq!(Some(grains(CLOCK, &FREQUENCY)[1]), highest);
+    }
+}

@@ -1,0 +1,17 @@
+//! The link from a node to the store: what a deployment says, and the keys that it needs.
+
+mod chip;
+pub mod deployment;
+mod diagnostic;
+mod draft;
+mod problem;
+pub(crate) mod quantity;
+mod recording;
+mod schedule;
+mod section;
+mod suite;
+
+pub use chip::{CHIPS, Chip};
+pub use diagnostic::Problems;
+pub use recording::Recording;
+pub use suite::Suite;

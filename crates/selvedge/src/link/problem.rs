@@ -1,0 +1,299 @@
+//! What can be wrong with a deployment, one line of [`Kind`] each, in words.
+//!
+//! Owns the words: what was found, what was expected, and the fix where it is known. Finding problems is left
+//! to the readers (`section`, `draft`, `schedule`), showing them in their text to `diagnostic`.
+
+use std::fmt;
+use std::ops::Range;
+use std::path::PathBuf;
+
+/// One fault of a deployment and the bytes of the text that it lies in.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Problem {
+    /// Bytes of the text.
+    pub span: Range<usize>,
+    /// What is wrong.
+    pub kind: Kind,
+}
+
+/// What is wrong. Fields are found and expected; durations are in picoseconds.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Kind {
+    /// Not TOML.
+    Syntax { message: String },
+    /// A key that nothing reads.
+    UnknownKey { key: String, section: String, known: Vec<&'static str> },
+    /// A key that must be there.
+    MissingKey { key: &'static str, section: String, example: String },
+    /// A value of another TOML type.
+    WrongType { found: &'static str, expected: String, example: String },
+    /// A string that does not begin with a number.
+    NotANumber { found: String, expected: &'static str, example: &'static str },
+    /// A number that needs a unit.
+    NoUnit { found: String, expected: &'static str, example: String },
+    /// A unit of another dimension.
+    UnknownUnit { unit: String, expected: &'static str, units: Vec<&'static str> },
+    /// A value between two grains of its dimension.
+    TooFine { found: String, grain: &'static str },
+    /// Beyond the limits of what is measured or encoded.
+    OutOfRange { what: &'static str, found: String, min: String, max: String },
+    /// A name that is not in its list.
+    UnknownName { what: &'static str, found: String, known: Vec<String> },
+    /// Not one of the SPI clock's dividers.
+    NotADivider { found: String },
+    /// A name that is not made of a-z, 0-9 and `-`.
+    BadName { found: String },
+    /// Two things with one identity; `first_line` has the other one.
+    Duplicate { what: &'static str, found: u64, first_line: usize },
+    /// Two nodes transmit at once.
+    SlotTaken { slot: u64, first: String, first_line: usize, free: Option<u64> },
+    /// No node, so nothing to run.
+    Empty { what: &'static str },
+    /// The slots do not fit into the superframe.
+    SuperframeOverfull { slots: u64, slot_ps: u64, superframe_ps: u64, slots_fit: u64 },
+    /// A transmission does not fit into its slot.
+    SlotTooShort { what: String, bytes: u64, air_ps: u64, guard_ps: u64, slot_ps: u64 },
+    /// The guard does not cover what a clock may be off after one superframe.
+    GuardTooShort { drift_ppb: i64, guard_ps: u64, needs_ps: u64 },
+    /// A frame over the format's limit.
+    FrameTooLong { samples: u64, bytes: u64, samples_max: u64 },
+    /// The sampling grid does not divide the superframe.
+    SamplesNotWhole { rate_hz: u64, superframe_ps: u64 },
+    /// A bit clock that a listener on the bus cannot follow.
+    BusTooFast { bit_hz: u64, listener: String, listener_hz: u64, fix: String },
+    /// Bytes that follow each other faster than a listening node takes them.
+    BytesTooFast { byte_ps: u64, listener: String, needs_ps: u64 },
+    /// A legacy suite without permission.
+    Legacy { suite: &'static str },
+    /// A recording that cannot be read.
+    Recording { path: PathBuf, fault: String },
+    /// A recording that ends before the run does.
+    RecordingTooShort { recording_ps: u64, needs_ps: u64 },
+    /// A signal that leaves the converter's range.
+    Clipped { lowest_nv: i128, highest_nv: i128, reference_nv: u64 },
+    /// One of two keys that only make sense together.
+    Alone { key: &'static str, other: &'static str },
+}
+
+impl fmt::Display for Kind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Kind::Syntax { message } => write!(f, "{}", message.trim()),
+            Kind::UnknownKey { key, section, .. } => write!(f, "unknown key `{key}` in {section}"),
+            Kind::MissingKey { key, section, .. } => write!(f, "{section} lacks the key `{key}`"),
+            Kind::WrongType { found, expected, .. } => write!(f, "found {found}, expected {expected}"),
+            Kind::NotANumber { found, expected, .. } => write!(f, "`{found}` is not {expected}"),
+            Kind::NoUnit { found, expected, .. } => write!(f, "`{found}` has no unit, expected {expected}"),
+            Kind::UnknownUnit { unit, expected, .. } => write!(f, "`{unit}` is not a unit of {expected}"),
+            Kind::TooFine { found, grain } => write!(f, "`{found}` is not a whole number of {grain}"),
+            Kind::OutOfRange { what, found, min, max } => {
+                write!(f, "{what} is {found}, expected {min} to {max}")
+            }
+            Kind::UnknownName { what, found, .. } => write!(f, "unknown {what} `{found}`"),
+            Kind::NotADivider { found } => write!(
+                f,
+                "`{found}` is not a divider of the SPI clock, expected `f/2`, `f/4`, `f/8`, `f/16`, `f/32`, `f/64` or `f/128`"
+            ),
+            Kind::BadName { found } => {
+                write!(f, "`{found}` is not a name, expected 1 to 32 of a-z, 0-9 and `-`")
+            }
+            Kind::Duplicate { what, found, first_line } => {
+                write!(f, "{what} {found} is taken already, on line {first_line}")
+            }
+            Kind::SlotTaken { slot, first, first_line, .. } => {
+                write!(f, "slot {slot} belongs to {first} already, on line {first_line}")
+            }
+            Kind::Empty { what } => write!(f, "found no {what}, expected at least one"),
+            Kind::SuperframeOverfull { slots, slot_ps, superframe_ps, .. } => write!(
+                f,
+                "{slots} slots of {} take {}, and the superframe has {}",
+                Span(*slot_ps),
+                Span(slots * slot_ps),
+                Span(*superframe_ps)
+            ),
+            Kind::SlotTooShort { what, bytes, air_ps, guard_ps, slot_ps } => write!(
+                f,
+                "{what} of {bytes} bytes takes {} between two guards of {}, and the slot has {}",
+                Span(*air_ps),
+                Span(*guard_ps),
+                Span(*slot_ps)
+            ),
+            Kind::GuardTooShort { drift_ppb, guard_ps, needs_ps } => write!(
+                f,
+                "a drift of {drift_ppb} ppb amounts to {} in a superframe, more than the guard of {}",
+                Span(*needs_ps),
+                Span(*guard_ps)
+            ),
+            Kind::FrameTooLong { samples, bytes, .. } => {
+                write!(
+                    f,
+                    "{samples} samples in a superframe make a frame of {bytes} bytes, expected at most 256"
+                )
+            }
+            Kind::SamplesNotWhole { rate_hz, superframe_ps } => write!(
+                f,
+                "a superframe of {} does not hold a whole number of samples at {}",
+                Span(*superframe_ps),
+                Hertz(*rate_hz)
+            ),
+            Kind::BusTooFast { bit_hz, listener, listener_hz, .. } => write!(
+                f,
+                "bits at {} are too fast for {listener}: a slave at {} follows at most {}",
+                Hertz(*bit_hz),
+                Hertz(*listener_hz),
+                Hertz(listener_hz / crate::limits::SLAVE_DIVIDER_MIN)
+            ),
+            Kind::BytesTooFast { byte_ps, listener, needs_ps } => write!(
+                f,
+                "a byte every {} is too fast for {listener}, which takes one every {}",
+                Span(*byte_ps),
+                Span(*needs_ps)
+            ),
+            Kind::Legacy { suite } => write!(f, "suite `{suite}` is legacy, kept to reproduce the papers"),
+            Kind::Recording { path, fault } => write!(f, "recording `{}`: {fault}", path.display()),
+            Kind::RecordingTooShort { recording_ps, needs_ps } => write!(
+                f,
+                "the recording lasts {}, and this node needs {}",
+                Span(*recording_ps),
+                Span(*needs_ps)
+            ),
+            Kind::Clipped { lowest_nv, highest_nv, reference_nv } => write!(
+                f,
+                "the converter sees {} to {}, and its range is 0 mV to {}",
+                Millivolts(*lowest_nv),
+                Millivolts(*highest_nv),
+                Millivolts(i128::from(*reference_nv))
+            ),
+            Kind::Alone { key, other } => {
+                write!(f, "found `{key}` without `{other}`, expected both or neither")
+            }
+        }
+    }
+}
+
+impl Kind {
+    /// What to do about it, where that is known.
+    pub fn help(&self) -> Option<String> {
+        match self {
+            Kind::UnknownKey { key, known, .. } => Some(closest(key, known)),
+            Kind::UnknownName { found, known, .. } => {
+                Some(closest(found, &known.iter().map(String::as_str).collect::<Vec<_>>()))
+            }
+            Kind::MissingKey { key, example, .. } => Some(format!("add `{key} = {example}`")),
+            Kind::WrongType { example, .. } => Some(format!("write `{example}`")),
+            Kind::NotANumber { example, .. } => Some(format!("write it like `\"{example}\"`")),
+            Kind::NoUnit { example, .. } => Some(format!("write it like `{example}`")),
+            Kind::UnknownUnit { units, .. } => Some(format!("use {}", list(units))),
+            Kind::SuperframeOverfull { slots_fit, .. } => Some(format!(
+                "{slots_fit} slots fit, the beacon's and the downlink's included: shorten `slot`, lengthen `superframe` or move nodes to another cell"
+            )),
+            Kind::SlotTooShort { air_ps, guard_ps, .. } => {
+                Some(format!("a slot of {} would hold it", Span(up_to_us(air_ps + 2 * guard_ps))))
+            }
+            Kind::GuardTooShort { needs_ps, .. } => {
+                Some(format!("write `guard = \"{}\"`", Span(up_to_us(*needs_ps))))
+            }
+            Kind::FrameTooLong { samples_max, .. } => {
+                Some(format!("{samples_max} samples fit: lower `rate` or shorten `superframe`"))
+            }
+            Kind::SamplesNotWhole { rate_hz, superframe_ps } => Some(whole_samples(*rate_hz, *superframe_ps)),
+            Kind::BusTooFast { fix, .. } => Some(format!("write `bus = \"{fix}\"` or slower")),
+            Kind::SlotTaken { free, .. } => free.map(|free| format!("slot {free} is free")),
+            Kind::BytesTooFast { .. } => Some("lower `bus` or lengthen `byte_gap` of the cell".into()),
+            Kind::Legacy { .. } => {
+                Some("write `allow_legacy = true` in [deployment], or use `ascon-aead128`".into())
+            }
+            Kind::RecordingTooShort { .. } => {
+                Some("shorten `duration`, begin earlier, or write `repeat = true` in the input".into())
+            }
+            Kind::Clipped { .. } => Some("lower `gain` or move `offset`".into()),
+            Kind::Syntax { .. }
+            | Kind::TooFine { .. }
+            | Kind::OutOfRange { .. }
+            | Kind::NotADivider { .. }
+            | Kind::BadName { .. }
+            | Kind::Duplicate { .. }
+            | Kind::Empty { .. }
+            | Kind::Recording { .. }
+            | Kind::Alone { .. } => None,
+        }
+    }
+}
+
+/// Jaro-Winkler similarity below which a suggestion would only mislead.
+const SIMILARITY_MIN: f64 = 0.75;
+
+fn closest(found: &str, known: &[&str]) -> String {
+    let best = known
+        .iter()
+        .map(|name| (strsim::jaro_winkler(found, name), *name))
+        .filter(|(similarity, _)| *similarity >= SIMILARITY_MIN)
+        .max_by(|a, b| a.0.total_cmp(&b.0));
+    match best {
+        Some((_, name)) => format!("did you mean `{name}`?"),
+        None => format!("expected {}", list(known)),
+    }
+}
+
+fn list(names: &[&str]) -> String {
+    match names {
+        [] => "none".into(),
+        [only] => format!("`{only}`"),
+        [first @ .., last] => {
+            let first: Vec<_> = first.iter().map(|name| format!("`{name}`")).collect();
+            format!("{} or `{last}`", first.join(", "))
+        }
+    }
+}
+
+/// The nearest whole-sample rates around `rate_hz`.
+fn whole_samples(rate_hz: u64, superframe_ps: u64) -> String {
+    let second = u128::from(crate::limits::PS_PER_SECOND);
+    let whole = |rate: u64| (u128::from(rate) * u128::from(superframe_ps)).is_multiple_of(second);
+    let below = (1..rate_hz).rev().take(1_000).find(|rate| whole(*rate));
+    let above = (rate_hz + 1..).take(1_000).find(|rate| whole(*rate));
+    match (below, above) {
+        (Some(below), Some(above)) => format!("{below} Hz and {above} Hz do"),
+        (None, Some(only)) | (Some(only), None) => format!("{only} Hz does"),
+        (None, None) => "choose a superframe that is a multiple of the sampling period".into(),
+    }
+}
+
+/// A duration in the largest unit in which it is short and exact.
+pub(super) struct Span(pub u64);
+
+impl fmt::Display for Span {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let units = [("s", 1_000_000_000_000), ("ms", 1_000_000_000), ("us", 1_000_000), ("ns", 1_000)];
+        let (unit, ps) = units.into_iter().find(|(_, ps)| self.0 >= *ps).unwrap_or(("ps", 1));
+        let (whole, thousandths) = (self.0 / ps, (self.0 % ps) * 1_000 / ps.max(1));
+        match thousandths {
+            0 => write!(f, "{whole} {unit}"),
+            _ => write!(f, "{} {unit}", format!("{whole}.{thousandths:03}").trim_end_matches('0')),
+        }
+    }
+}
+
+/// A frequency in the largest unit in which it is whole.
+pub(super) struct Hertz(pub u64);
+
+impl fmt::Display for Hertz {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let units = [("MHz", 1_000_000), ("kHz", 1_000)];
+        let whole = |hz: &u64| self.0 >= *hz && self.0.is_multiple_of(*hz);
+        let (unit, hz) = units.into_iter().find(|(_, hz)| whole(hz)).unwrap_or(("Hz", 1));
+        write!(f, "{} {unit}", self.0 / hz)
+    }
+}
+
+struct Millivolts(i128);
+
+impl fmt::Display for Millivolts {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} mV", self.0 / 1_000_000)
+    }
+}
+
+fn up_to_us(ps: u64) -> u64 {
+    ps.div_ceil(crate::limits::PS_PER_US) * crate::limits::PS_PER_US
+}

@@ -1,0 +1,309 @@
+//! What the values of a deployment must be to each other: identities, slots, air time, sampling, signal.
+//!
+//! Owns the arithmetic of the superframe. Slot 0 is the beacon's, slot k the k-th node's, and the one after
+//! the last node's is the downlink's. A transmission begins one guard after its slot does and must end one
+//! guard before the slot ends. A byte takes 8 N + 2 cycles at bus clock f/N (ATmega128 SPI, "Data Modes").
+
+use super::deployment::Input;
+use super::diagnostic::line;
+use super::draft::{CellDraft, Draft, InputDraft, NodeDraft};
+use super::problem::{Hertz, Kind, Problem};
+use super::section::At;
+use super::suite::Suite;
+use crate::limits::{self, PS_PER_SECOND};
+
+/// Checks everything that takes more than one value. `inputs` are the recordings that could be read, beside
+/// the drafts they belong to.
+pub(super) fn check(draft: &Draft, inputs: &[Option<Input>], text: &str, problems: &mut Vec<Problem>) {
+    if draft.cells.is_empty() {
+        problems.push(Problem { span: 0..0, kind: Kind::Empty { what: "cell" } });
+    }
+    let cells = draft.cells.iter().filter_map(|cell| cell.id.as_ref());
+    unique("cell id", cells, text, problems);
+    let nodes = draft.cells.iter().flat_map(|cell| &cell.nodes).filter_map(|node| node.id.as_ref());
+    unique("node id", nodes, text, problems);
+    let allow_legacy = draft.allow_legacy.as_ref().is_some_and(|flag| flag.value);
+    for cell in &draft.cells {
+        slots(cell, text, problems);
+        superframe(cell, problems);
+        gateway(cell, problems);
+        drop_outs(cell, problems);
+        for node in &cell.nodes {
+            clock(node, cell, problems);
+            converter(node, problems);
+            uplink(node, cell, problems);
+            signal(node, draft, inputs, problems);
+            if let Some(suite) = node.suite.as_ref().filter(|suite| suite.value.legacy && !allow_legacy) {
+                problems.push(Problem {
+                    span: suite.span.clone(),
+                    kind: Kind::Legacy { suite: suite.value.name },
+                });
+            }
+        }
+    }
+}
+
+/// Highest slot that a node of the cell owns.
+pub(super) fn slots_used(cell: &CellDraft) -> u64 {
+    cell.nodes
+        .iter()
+        .filter_map(|node| node.slot.as_ref())
+        .map(|slot| slot.value.unsigned_abs())
+        .max()
+        .unwrap_or(0)
+}
+
+/// Bytes of a frame that carries `samples` samples under `suite`.
+pub(super) fn frame_bytes(samples: u64, suite: &Suite) -> u64 {
+    limits::FRAME_HEADER_BYTES
+        + limits::SAMPLES_HEADER_BYTES
+        + samples * limits::SAMPLE_BYTES
+        + suite.tag_bytes
+}
+
+/// Samples in a superframe, if that is a whole number.
+pub(super) fn samples(rate_hz: u64, superframe_ps: u64) -> Option<u64> {
+    let product = u128::from(rate_hz) * u128::from(superframe_ps);
+    let second = u128::from(PS_PER_SECOND);
+    (product > 0 && product.is_multiple_of(second)).then(|| (product / second) as u64)
+}
+
+/// Time on the bus of `bytes` bytes sent by a node at bus clock f/`divider`, its crystal slow by |`drift_ppb`|.
+pub(super) fn uplink_ps(bytes: u64, divider: u64, clock_hz: u64, drift_ppb: i64) -> u64 {
+    let cycles = u128::from(bytes * (8 * divider + 2));
+    let billion = 1_000_000_000_u128;
+    let ps = cycles * u128::from(PS_PER_SECOND) * (billion + u128::from(drift_ppb.unsigned_abs()))
+        / (u128::from(clock_hz) * billion);
+    ps as u64
+}
+
+/// Time of one byte that the gateway sends: eight bits and the gap after them.
+pub(super) fn gateway_byte_ps(bus_hz: u64, byte_gap_ps: u64) -> u64 {
+    8 * PS_PER_SECOND / bus_hz + byte_gap_ps
+}
+
+fn unique<'a>(
+    what: &'static str,
+    ids: impl Iterator<Item = &'a At<i64>>,
+    text: &str,
+    problems: &mut Vec<Problem>,
+) {
+    let mut seen: Vec<&At<i64>> = Vec::new();
+    for id in ids {
+        match seen.iter().find(|other| other.value == id.value) {
+            Some(first) => {
+                let (found, first_line) = (id.value.unsigned_abs(), line(text, first.span.start));
+                problems.push(Problem {
+                    span: id.span.clone(),
+                    kind: Kind::Duplicate { what, found, first_line },
+                });
+            }
+            None => seen.push(id),
+        }
+    }
+}
+
+fn slots(cell: &CellDraft, text: &str, problems: &mut Vec<Problem>) {
+    if cell.nodes.is_empty() {
+        problems
+            .push(Problem { span: cell.name.span.clone(), kind: Kind::Empty { what: "node in this cell" } });
+    }
+    for (index, node) in cell.nodes.iter().enumerate() {
+        let Some(slot) = &node.slot else { continue };
+        let owner = |nodes: &'_ [NodeDraft], slot: i64| {
+            nodes.iter().position(|node| node.slot.as_ref().is_some_and(|other| other.value == slot))
+        };
+        if let Some(first) = owner(&cell.nodes[..index], slot.value) {
+            let first = &cell.nodes[first];
+            let free = (1..=i64::from(limits::SLOTS_MAX)).find(|slot| owner(&cell.nodes, *slot).is_none());
+            let kind = Kind::SlotTaken {
+                slot: slot.value.unsigned_abs(),
+                first: first.label(),
+                first_line: line(text, first.span.start),
+                free: free.map(i64::unsigned_abs),
+            };
+            problems.push(Problem { span: slot.span.clone(), kind });
+        }
+    }
+}
+
+fn superframe(cell: &CellDraft, problems: &mut Vec<Problem>) {
+    let (Some(superframe), Some(slot)) = (&cell.superframe, &cell.slot) else { return };
+    let (superframe_ps, slot_ps) = (superframe.value.unsigned_abs(), slot.value.unsigned_abs());
+    let slots = slots_used(cell) + 2;
+    if slots * slot_ps > superframe_ps {
+        let kind =
+            Kind::SuperframeOverfull { slots, slot_ps, superframe_ps, slots_fit: superframe_ps / slot_ps };
+        problems.push(Problem { span: slot.span.clone(), kind });
+    }
+}
+
+/// The beacon and the longest downlink must fit into their slots, and every node must be able to follow.
+fn gateway(cell: &CellDraft, problems: &mut Vec<Problem>) {
+    let (Some(bus), Some(gap)) = (&cell.bus, &cell.byte_gap) else { return };
+    let (bit_hz, byte_ps) =
+        (bus.value.unsigned_abs(), gateway_byte_ps(bus.value.unsigned_abs(), gap.value.unsigned_abs()));
+    let beacon_bytes = limits::BEACON_FIXED_BYTES + slots_used(cell) * limits::BEACON_ENTRY_BYTES;
+    for (what, bytes) in
+        [("the beacon", beacon_bytes), ("the longest downlink frame", limits::FRAME_BYTES_MAX)]
+    {
+        fits(cell, what.into(), bytes, bytes * byte_ps, problems);
+    }
+    let Some((node, listener_hz)) = slowest(cell.nodes.iter()) else { return };
+    let fastest_hz = listener_hz / limits::SLAVE_DIVIDER_MIN;
+    if bit_hz > fastest_hz {
+        let kind = Kind::BusTooFast {
+            bit_hz,
+            listener: node.label(),
+            listener_hz,
+            fix: Hertz(fastest_hz).to_string(),
+        };
+        problems.push(Problem { span: bus.span.clone(), kind });
+    }
+    let needs_ps = limits::RECEIVE_BYTE_CYCLES_MIN * PS_PER_SECOND / listener_hz;
+    if byte_ps < needs_ps {
+        let kind = Kind::BytesTooFast { byte_ps, listener: node.label(), needs_ps };
+        problems.push(Problem { span: bus.span.clone(), kind });
+    }
+}
+
+/// The node that is the first to lose a fast transmission, with its clock.
+fn slowest<'a>(nodes: impl Iterator<Item = &'a NodeDraft>) -> Option<(&'a NodeDraft, u64)> {
+    nodes.filter_map(|node| Some((node, node.clock.as_ref()?.value.unsigned_abs()))).min_by_key(|(_, hz)| *hz)
+}
+
+fn fits(cell: &CellDraft, what: String, bytes: u64, air_ps: u64, problems: &mut Vec<Problem>) {
+    let (Some(slot), Some(guard)) = (&cell.slot, &cell.guard) else { return };
+    let (slot_ps, guard_ps) = (slot.value.unsigned_abs(), guard.value.unsigned_abs());
+    if air_ps + 2 * guard_ps > slot_ps {
+        let kind = Kind::SlotTooShort { what, bytes, air_ps, guard_ps, slot_ps };
+        problems.push(Problem { span: slot.span.clone(), kind });
+    }
+}
+
+fn drop_outs(cell: &CellDraft, problems: &mut Vec<Problem>) {
+    let (interval, duration) = ("drop_out_interval", "drop_out_duration");
+    let alone = match (&cell.drop_out_interval, &cell.drop_out_duration) {
+        (Some(found), None) => (found, interval, duration),
+        (None, Some(found)) => (found, duration, interval),
+        _ => return,
+    };
+    let kind = Kind::Alone { key: alone.1, other: alone.2 };
+    problems.push(Problem { span: alone.0.span.clone(), kind });
+}
+
+fn clock(node: &NodeDraft, cell: &CellDraft, problems: &mut Vec<Problem>) {
+    if let (Some(chip), Some(clock)) = (&node.chip, &node.clock)
+        && clock.value.unsigned_abs() > chip.value.clock_hz_max
+    {
+        let kind = Kind::OutOfRange {
+            what: "clock",
+            found: Hertz(clock.value.unsigned_abs()).to_string(),
+            min: limits::CLOCK[0].into(),
+            max: format!("{} for {}", Hertz(chip.value.clock_hz_max), chip.value.name),
+        };
+        problems.push(Problem { span: clock.span.clone(), kind });
+    }
+    // Before its drift estimate has settled a node is off by its whole drift after one superframe.
+    if let (Some(drift), Some(superframe), Some(guard)) = (&node.drift, &cell.superframe, &cell.guard) {
+        let off = u128::from(superframe.value.unsigned_abs()) * u128::from(drift.value.unsigned_abs());
+        let (needs_ps, guard_ps) = (off.div_ceil(1_000_000_000) as u64, guard.value.unsigned_abs());
+        if needs_ps > guard_ps {
+            let kind = Kind::GuardTooShort { drift_ppb: drift.value, guard_ps, needs_ps };
+            problems.push(Problem { span: guard.span.clone(), kind });
+        }
+    }
+}
+
+fn converter(node: &NodeDraft, problems: &mut Vec<Problem>) {
+    let (Some(chip), Some(reference)) = (&node.chip, &node.reference) else { return };
+    let (min, max) = (chip.value.reference_nv_min, chip.value.reference_nv_max);
+    if !(min..=max).contains(&reference.value.unsigned_abs()) {
+        let millivolts = |nv: u64| format!("{} mV", nv / 1_000_000);
+        let kind = Kind::OutOfRange {
+            what: "reference",
+            found: millivolts(reference.value.unsigned_abs()),
+            min: millivolts(min),
+            max: format!("{} for {}", millivolts(max), chip.value.name),
+        };
+        problems.push(Problem { span: reference.span.clone(), kind });
+    }
+}
+
+/// A node's own transmission: sampling grid, frame, air time, and the slaves that must follow it.
+fn uplink(node: &NodeDraft, cell: &CellDraft, problems: &mut Vec<Problem>) {
+    // Every other node shares the wires as a slave; its hardware sees these bits too.
+    let listener = slowest(cell.nodes.iter().filter(|other| other.span != node.span));
+    if let (Some(divider), Some(clock), Some((listener, listener_hz))) =
+        (&node.divider, &node.clock, listener)
+    {
+        let clock_hz = clock.value.unsigned_abs();
+        let bit_hz = clock_hz / divider.value;
+        if bit_hz * limits::SLAVE_DIVIDER_MIN > listener_hz {
+            let needs = (clock_hz * limits::SLAVE_DIVIDER_MIN).div_ceil(listener_hz).next_power_of_two();
+            let fix = format!("f/{needs}");
+            let kind = Kind::BusTooFast { bit_hz, listener: listener.label(), listener_hz, fix };
+            problems.push(Problem { span: divider.span.clone(), kind });
+        }
+    }
+    let (Some(rate), Some(superframe)) = (&node.rate, &cell.superframe) else { return };
+    let (rate_hz, superframe_ps) = (rate.value.unsigned_abs(), superframe.value.unsigned_abs());
+    let Some(samples) = samples(rate_hz, superframe_ps) else {
+        problems.push(Problem {
+            span: rate.span.clone(),
+            kind: Kind::SamplesNotWhole { rate_hz, superframe_ps },
+        });
+        return;
+    };
+    let suite = node.suite.as_ref().map_or(&super::suite::SUITES[0], |suite| suite.value);
+    let bytes = frame_bytes(samples, suite);
+    let room = limits::FRAME_BYTES_MAX - frame_bytes(0, suite);
+    let samples_max = (room / limits::SAMPLE_BYTES).min(limits::SAMPLES_PER_SUPERFRAME_MAX);
+    if samples > samples_max {
+        let kind = Kind::FrameTooLong { samples, bytes, samples_max };
+        problems.push(Problem { span: rate.span.clone(), kind });
+        return;
+    }
+    if let (Some(divider), Some(clock)) = (&node.divider, &node.clock) {
+        let drift_ppb = node.drift.as_ref().map_or(0, |drift| drift.value);
+        let air_ps = uplink_ps(bytes, divider.value, clock.value.unsigned_abs(), drift_ppb);
+        fits(cell, format!("the frame of {}", node.label()), bytes, air_ps, problems);
+    }
+}
+
+/// The node's input must exist, last as long as the run, and stay within the converter's range.
+fn signal(node: &NodeDraft, draft: &Draft, inputs: &[Option<Input>], problems: &mut Vec<Problem>) {
+    let Some(name) = &node.input else { return };
+    let named = |input: &&InputDraft| input.name.value == name.value;
+    if draft.inputs.iter().find(named).is_none() {
+        let known = draft.inputs.iter().map(|input| input.name.value.clone()).collect();
+        let kind = Kind::UnknownName { what: "input", found: name.value.clone(), known };
+        problems.push(Problem { span: name.span.clone(), kind });
+        return;
+    }
+    let Some(input) = inputs.iter().flatten().find(|input| input.name == name.value) else { return };
+    if let (Some(duration), false) = (&draft.duration, input.recording.repeat) {
+        let start = node.start.as_ref();
+        let needs_ps = duration.value.unsigned_abs() + start.map_or(0, |start| start.value.unsigned_abs());
+        let recording_ps = input.recording.duration_ps();
+        if needs_ps > recording_ps {
+            let span = start.map_or(name.span.clone(), |start| start.span.clone());
+            problems.push(Problem { span, kind: Kind::RecordingTooShort { recording_ps, needs_ps } });
+        }
+    }
+    let (Some(gain), Some(offset), Some(reference)) = (&node.gain, &node.offset, &node.reference) else {
+        return;
+    };
+    let at_converter = |raw: i32| {
+        let nanovolts =
+            i128::from(i64::from(raw) - input.recording.zero) * i128::from(input.recording.scale_nv);
+        i128::from(offset.value) + nanovolts * i128::from(gain.value) / 1_000
+    };
+    let (lowest, highest) = input.extremes();
+    let (lowest_nv, highest_nv) = (at_converter(lowest), at_converter(highest));
+    let reference_nv = reference.value.unsigned_abs();
+    if lowest_nv < 0 || highest_nv >= i128::from(reference_nv) {
+        let kind = Kind::Clipped { lowest_nv, highest_nv, reference_nv };
+        problems.push(Problem { span: gain.span.clone(), kind });
+    }
+}

@@ -1,0 +1,77 @@
+//! The command line: the list of verbs, and what each way to end means to the shell.
+//!
+//! Owns the exit codes: 0 done, 1 the input was wrong, 2 the command line was wrong (clap's own), 3 the
+//! environment failed, 70 a bug of ours. Each verb is one file beside this one.
+
+use std::panic;
+use std::process::{self, ExitCode};
+
+use clap::Parser;
+
+use output::Output;
+
+mod completions;
+mod man;
+mod output;
+mod run;
+
+/// A verb: its file, its name, its help in `selvedge --help`.
+macro_rules! verbs {
+    ($($module:ident $verb:ident),* $(,)?) => {
+        #[derive(clap::Subcommand)]
+        enum Verb {
+            $($verb($module::Arguments),)*
+        }
+
+        impl Verb {
+            fn run(self, output: &Output) -> Result<(), selvedge::error::Error> {
+                match self {
+                    $(Verb::$verb(arguments) => $module::run(arguments, output),)*
+                }
+            }
+        }
+    };
+}
+
+verbs! {
+    run Run,
+    completions Completions,
+    man Man,
+}
+
+/// Measures what encryption costs at each hop from a sensor node to a durable server.
+#[derive(Parser)]
+#[command(version, arg_required_else_help = true, max_term_width = 100)]
+#[command(after_help = "Exit codes: 0 done, 1 the input was wrong, 2 the command line was wrong, \
+                        3 the environment failed, 70 a bug of ours.")]
+struct Arguments {
+    #[command(subcommand)]
+    verb: Verb,
+    /// Print JSON on standard output, and nothing else there
+    #[arg(long, global = true)]
+    json: bool,
+}
+
+fn main() -> ExitCode {
+    let report = panic::take_hook();
+    panic::set_hook(Box::new(move |info| {
+        report(info);
+        eprintln!(
+            "error: this is a bug in selvedge\nhelp: please report it with the command line and the lines above"
+        );
+        // Also from a thread: a run that lost one must not look done.
+        process::exit(70);
+    }));
+    let arguments = Arguments::parse();
+    let output = Output::new(arguments.json);
+    match arguments.verb.run(&output) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("{}", error.lines());
+            if arguments.json && output.put("", &error.json()).is_err() {
+                eprintln!("error: failed to write to standard output");
+            }
+            ExitCode::from(error.class().exit_code())
+        }
+    }
+}
