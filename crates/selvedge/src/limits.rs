@@ -17,8 +17,8 @@ pub const RECORDING_BYTES_MAX: u64 = 8 << 30;
 /// Samples of one recording.
 pub const RECORDING_SAMPLES_MAX: usize = 1 << 30;
 
-/// Cell time of a run: at most 30 days.
-pub const DURATION: [&str; 2] = ["1 ms", "720 h"];
+/// Cell time of a run: at most 20 days, so that no superframe number and no counter runs out.
+pub const DURATION: [&str; 2] = ["1 ms", "480 h"];
 /// Where in a recording a node may begin.
 pub const START: [&str; 2] = ["0 s", "720 h"];
 /// Sampling rates, of recordings and nodes.
