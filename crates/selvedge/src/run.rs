@@ -60,7 +60,7 @@ fn schedule(cell: &Cell, text: &mut String) {
             node.samples_per_superframe,
             node.frame_bytes,
             node.frame_ps / 1_000_000,
-            node.suite.name
+            node.suite
         );
     }
 }

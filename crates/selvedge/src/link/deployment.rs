@@ -11,7 +11,8 @@ use std::io::{self, Read};
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 
-use serde::Serialize;
+use cipher::Suite;
+use serde::{Serialize, Serializer};
 use toml::de::DeTable;
 
 use super::chip::Chip;
@@ -19,7 +20,6 @@ use super::diagnostic::Problems;
 use super::draft::{self, CellDraft, Draft, InputDraft, NodeDraft};
 use super::problem::{Kind, Problem};
 use super::recording::{self, Recording};
-use super::suite::{SUITES, Suite};
 use super::{schedule, section::At};
 use crate::error::Error;
 use crate::limits;
@@ -129,7 +129,8 @@ pub struct Node {
     /// Samples in a superframe, all in one frame.
     pub samples_per_superframe: u8,
     /// Cipher suite of its frames.
-    pub suite: &'static Suite,
+    #[serde(serialize_with = "by_name")]
+    pub suite: Suite,
     /// SPI clock divider of its transmissions, a power of two.
     pub divider: u8,
     /// Counters reserved by one EEPROM write.
@@ -154,6 +155,10 @@ pub struct Collect {
     pub address: SocketAddr,
     /// Shards of the store; `None` means one for each core.
     pub shards: Option<u16>,
+}
+
+fn by_name<S: Serializer>(suite: &Suite, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.collect_str(suite)
 }
 
 impl Cell {
@@ -303,7 +308,7 @@ fn node(draft: &NodeDraft, superframe_ps: u64, inputs: &[Input]) -> Option<Node>
     let name = &draft.input.as_ref()?.value;
     let rate_hz = value(&draft.rate)?.unsigned_abs();
     let samples = schedule::samples(rate_hz, superframe_ps)?;
-    let suite = value(&draft.suite).unwrap_or(&SUITES[0]);
+    let suite = value(&draft.suite).unwrap_or(schedule::DEFAULT_SUITE);
     let frame_bytes = schedule::frame_bytes(samples, suite);
     let (divider, clock_hz) = (value(&draft.divider)?, value(&draft.clock)?.unsigned_abs());
     let drift_ppb = value(&draft.drift).unwrap_or(0);

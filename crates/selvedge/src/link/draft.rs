@@ -7,13 +7,14 @@ use std::net::SocketAddr;
 use std::ops::Range;
 use std::path::PathBuf;
 
+use cipher::Suite;
+use cipher::suites::SUITES;
 use toml::de::DeTable;
 
 use super::chip::{CHIPS, Chip};
 use super::problem::{Kind, Problem};
 use super::quantity::{DRIFT, DURATION, FREQUENCY, PROBABILITY, VOLTAGE};
 use super::section::{At, Section};
-use super::suite::{SUITES, Suite};
 use crate::limits;
 
 type Maybe<T> = Option<At<T>>;
@@ -73,7 +74,7 @@ pub(super) struct NodeDraft {
     pub reference: Maybe<i64>,
     pub channel: Maybe<i64>,
     pub rate: Maybe<i64>,
-    pub suite: Maybe<&'static Suite>,
+    pub suite: Maybe<Suite>,
     pub divider: Maybe<u64>,
     pub counter_block: Maybe<i64>,
 }
@@ -290,11 +291,13 @@ fn chip(text: At<String>, problems: &mut Vec<Problem>) -> Maybe<&'static Chip> {
     }
 }
 
-fn suite(text: At<String>, problems: &mut Vec<Problem>) -> Maybe<&'static Suite> {
-    match Suite::find(&text.value) {
-        Some(suite) => Some(At { value: suite, span: text.span }),
+/// A suite that the node link speaks; those without a number there are for links above it.
+fn suite(text: At<String>, problems: &mut Vec<Problem>) -> Maybe<Suite> {
+    let spoken = || SUITES.iter().filter(|row| row.node_number.is_some());
+    match spoken().find(|row| row.name == text.value) {
+        Some(row) => Some(At { value: row.suite, span: text.span }),
         None => {
-            let known = SUITES.iter().map(|suite| suite.name.to_string()).collect();
+            let known = spoken().map(|row| row.name.to_string()).collect();
             let kind = Kind::UnknownName { what: "suite", found: text.value, known };
             problems.push(Problem { span: text.span, kind });
             None

@@ -9,9 +9,7 @@ pub(crate) mod quantity;
 mod recording;
 mod schedule;
 mod section;
-mod suite;
 
 pub use chip::{CHIPS, Chip};
 pub use diagnostic::Problems;
 pub use recording::Recording;
-pub use suite::Suite;

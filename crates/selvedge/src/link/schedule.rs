@@ -9,7 +9,9 @@ use super::diagnostic::line;
 use super::draft::{CellDraft, Draft, InputDraft, NodeDraft};
 use super::problem::{Hertz, Kind, Problem};
 use super::section::At;
-use super::suite::Suite;
+use cipher::Suite;
+use cipher::suites::Row;
+
 use crate::limits::{self, PS_PER_SECOND};
 
 /// Checks everything that takes more than one value. `inputs` are the recordings that could be read, beside
@@ -33,14 +35,21 @@ pub(super) fn check(draft: &Draft, inputs: &[Option<Input>], text: &str, problem
             converter(node, problems);
             uplink(node, cell, problems);
             signal(node, draft, inputs, problems);
-            if let Some(suite) = node.suite.as_ref().filter(|suite| suite.value.legacy && !allow_legacy) {
-                problems.push(Problem {
-                    span: suite.span.clone(),
-                    kind: Kind::Legacy { suite: suite.value.name },
-                });
+            if let Some(suite) = &node.suite
+                && let Some(kind) = legacy(suite.value.row(), allow_legacy)
+            {
+                problems.push(Problem { span: suite.span.clone(), kind });
             }
         }
     }
+}
+
+/// What a node seals with when its deployment does not say.
+pub(super) const DEFAULT_SUITE: Suite = Suite::AsconAead128;
+
+/// A legacy suite needs permission.
+fn legacy(row: &Row, allow_legacy: bool) -> Option<Kind> {
+    (row.legacy && !allow_legacy).then_some(Kind::Legacy { suite: row.name })
 }
 
 /// Highest slot that a node of the cell owns.
@@ -54,11 +63,11 @@ pub(super) fn slots_used(cell: &CellDraft) -> u64 {
 }
 
 /// Bytes of a frame that carries `samples` samples under `suite`.
-pub(super) fn frame_bytes(samples: u64, suite: &Suite) -> u64 {
+pub(super) fn frame_bytes(samples: u64, suite: Suite) -> u64 {
     limits::FRAME_HEADER_BYTES
         + limits::SAMPLES_HEADER_BYTES
         + samples * limits::SAMPLE_BYTES
-        + suite.tag_bytes
+        + suite.row().tag_bytes as u64
 }
 
 /// Samples in a superframe, if that is a whole number.
@@ -255,7 +264,7 @@ fn uplink(node: &NodeDraft, cell: &CellDraft, problems: &mut Vec<Problem>) {
         });
         return;
     };
-    let suite = node.suite.as_ref().map_or(&super::suite::SUITES[0], |suite| suite.value);
+    let suite = node.suite.as_ref().map_or(DEFAULT_SUITE, |suite| suite.value);
     let bytes = frame_bytes(samples, suite);
     let room = limits::FRAME_BYTES_MAX - frame_bytes(0, suite);
     let samples_max = (room / limits::SAMPLE_BYTES).min(limits::SAMPLES_PER_SUPERFRAME_MAX);
@@ -305,5 +314,33 @@ fn signal(node: &NodeDraft, draft: &Draft, inputs: &[Option<Input>], problems: &
     if lowest_nv < 0 || highest_nv >= i128::from(reference_nv) {
         let kind = Kind::Clipped { lowest_nv, highest_nv, reference_nv };
         problems.push(Problem { span: gain.span.clone(), kind });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_legacy_suite_needs_permission() {
+        let sound = *Suite::AsconAead128.row();
+        let old = Row { legacy: true, name: "rc4-mac", ..sound };
+        assert_eq!(legacy(&old, false), Some(Kind::Legacy { suite: "rc4-mac" }));
+        assert_eq!((legacy(&old, true), legacy(&sound, false)), (None, None));
+    }
+
+    #[test]
+    fn a_byte_takes_8_n_plus_2_cycles() {
+        // 100 bytes at f/16 and 8 MHz: 100 * 130 cycles of 125 ns.
+        assert_eq!(uplink_ps(100, 16, 8_000_000, 0), 100 * 130 * 125_000);
+        assert_eq!(uplink_ps(100, 16, 8_000_000, -100_000), 100 * 130 * 125_000 / 10_000 * 10_001);
+        assert_eq!(gateway_byte_ps(500_000, 250_000), 16_250_000);
+    }
+
+    #[test]
+    fn only_a_whole_number_of_samples_counts() {
+        assert_eq!(samples(360, 250_000_000_000), Some(90));
+        assert_eq!(samples(360, 251_000_000_000), None);
+        assert_eq!(samples(1, 250_000_000_000), None);
     }
 }
