@@ -1,0 +1,230 @@
+//! All the words of the broker: what goes wrong, in one closed enum, and what is wrong with bytes, in another.
+//!
+//! An application's fault is a [`Status`](crate::wire::Status) on the wire and never an [`Error`] of the
+//! daemon; what is here climbs to `main` or to the caller of the client. No error holds a secret.
+
+use std::fmt;
+use std::io;
+use std::path::PathBuf;
+
+use crate::limits::{KEY_NAME_BYTES_MAX, KEYS_MAX};
+use crate::wire::{Operation, Status};
+
+/// Why a daemon could not go on, or a client's call failed.
+#[derive(Debug)]
+pub enum Error {
+    /// The operating system refused something on a path.
+    Io {
+        /// What was being done, after "cannot": `bind`.
+        doing: &'static str,
+        /// On what.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// Another process serves this path.
+    AlreadyServed {
+        /// The socket's path.
+        path: PathBuf,
+    },
+    /// There is a file that is no socket where the socket should be.
+    NotASocket {
+        /// The file's path.
+        path: PathBuf,
+    },
+    /// The device could not be opened in the time that a start may take.
+    DeviceClosed {
+        /// Which device.
+        device: String,
+        /// What the last attempt met.
+        fault: LinkFault,
+    },
+    /// The operating system gave no randomness.
+    Randomness(io::Error),
+    /// Two keys of one name were given to the device.
+    KeyTwice {
+        /// The name.
+        name: String,
+    },
+    /// Two names of keys have one handle.
+    KeyHandles {
+        /// One name.
+        name: String,
+        /// The other.
+        other: String,
+    },
+    /// A key's name is empty or too long.
+    KeyName {
+        /// Its length.
+        found_bytes: usize,
+    },
+    /// Too many keys were given to the device.
+    KeyCount {
+        /// How many.
+        found: usize,
+    },
+    /// The caller asked for more than a PDU holds.
+    TooLong {
+        /// `payload` or `parameters`.
+        what: &'static str,
+        /// Its length.
+        found_bytes: usize,
+        /// The longest.
+        max_bytes: usize,
+    },
+    /// The broker answered, and the answer is no.
+    Refused {
+        /// What was asked.
+        operation: Operation,
+        /// Why it was not done.
+        status: Status,
+    },
+    /// The connection to the broker ended before the answer came.
+    Disconnected,
+    /// The broker sent what is no PDU, or no answer to the request.
+    Answer(Fault),
+}
+
+/// What is wrong with bytes that should be a PDU.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fault {
+    /// The version is not ours.
+    Version {
+        /// The byte.
+        found: u8,
+    },
+    /// A reserved field, or one that the sender must leave zero, is not zero.
+    NotZero {
+        /// The field's name.
+        field: &'static str,
+    },
+    /// A length is over its limit.
+    Oversize {
+        /// The field's name.
+        field: &'static str,
+        /// The length.
+        found_bytes: u32,
+        /// Its limit.
+        max_bytes: u32,
+    },
+    /// The bytes end before, or go on after, the end that the header announces.
+    Length {
+        /// How many there are.
+        found_bytes: usize,
+        /// How many the header announces.
+        expected_bytes: usize,
+    },
+    /// The checksum of the device wire does not match.
+    Crc,
+    /// A number that no table has.
+    Unknown {
+        /// The field's name.
+        field: &'static str,
+        /// The number.
+        found: u16,
+    },
+    /// An answer that does not fit the request it names.
+    Mismatch {
+        /// The field that does not fit.
+        field: &'static str,
+    },
+}
+
+/// How the link to the device ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LinkFault {
+    /// The operating system refused or broke it.
+    Io(io::ErrorKind),
+    /// The device hung up.
+    HungUp,
+    /// Bytes were damaged on the way to the device or from it.
+    Corrupt(Fault),
+    /// Opening took too long.
+    OpenTimeout,
+    /// A request was not answered in time.
+    AnswerTimeout,
+    /// The device's answer cannot be one.
+    Protocol(Fault),
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Error::Io { doing, path, source } => write!(f, "cannot {doing} `{}`: {source}", path.display()),
+            Error::AlreadyServed { path } => write!(
+                f,
+                "another process serves `{}`\nhelp: stop it, or choose another path; one device has one server",
+                path.display()
+            ),
+            Error::NotASocket { path } => write!(
+                f,
+                "found a file at `{}`, expected a socket or nothing\nhelp: move the file away",
+                path.display()
+            ),
+            Error::DeviceClosed { device, fault } => write!(
+                f,
+                "cannot open the device `{device}`: {fault}\nhelp: start it first: `selvedge broker device`"
+            ),
+            Error::Randomness(source) => write!(f, "the system gives no randomness: {source}"),
+            Error::KeyTwice { name } => write!(f, "found two keys of the name `{name}`, expected one"),
+            Error::KeyHandles { name, other } => {
+                write!(f, "the keys `{name}` and `{other}` have one handle\nhelp: rename one of them")
+            }
+            Error::KeyName { found_bytes } => {
+                write!(f, "found a key name of {found_bytes} bytes, expected 1 to {KEY_NAME_BYTES_MAX}")
+            }
+            Error::KeyCount { found } => write!(f, "found {found} keys, expected at most {KEYS_MAX}"),
+            Error::TooLong { what, found_bytes, max_bytes } => {
+                write!(f, "found {what} of {found_bytes} bytes, expected at most {max_bytes}")
+            }
+            Error::Refused { operation, status } => {
+                write!(f, "`{}` was not done: {}: {}", operation.name(), status.name(), status.meaning())?;
+                if status.may_repeat() { f.write_str("\nhelp: ask again after a pause") } else { Ok(()) }
+            }
+            Error::Disconnected => f.write_str("the broker closed the connection before it answered"),
+            Error::Answer(fault) => write!(f, "the broker's answer is none: {fault}"),
+        }
+    }
+}
+
+impl std::error::Error for Error {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            Error::Io { source, .. } | Error::Randomness(source) => Some(source),
+            _ => None,
+        }
+    }
+}
+
+impl fmt::Display for Fault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Fault::Version { found } => {
+                write!(f, "found version {found}, expected {}", crate::wire::VERSION)
+            }
+            Fault::NotZero { field } => write!(f, "the field `{field}` is not zero"),
+            Fault::Oversize { field, found_bytes, max_bytes } => {
+                write!(f, "found {field} of {found_bytes} bytes, expected at most {max_bytes}")
+            }
+            Fault::Length { found_bytes, expected_bytes } => {
+                write!(f, "found {found_bytes} bytes, expected {expected_bytes}")
+            }
+            Fault::Crc => f.write_str("the checksum does not match"),
+            Fault::Unknown { field, found } => write!(f, "the {field} {found} is in no table"),
+            Fault::Mismatch { field } => write!(f, "the field `{field}` does not fit the request"),
+        }
+    }
+}
+
+impl fmt::Display for LinkFault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            LinkFault::Io(kind) => write!(f, "{kind}"),
+            LinkFault::HungUp => f.write_str("it hung up"),
+            LinkFault::Corrupt(fault) => write!(f, "bytes were damaged on the wire: {fault}"),
+            LinkFault::OpenTimeout => f.write_str("opening took too long"),
+            LinkFault::AnswerTimeout => f.write_str("an answer took too long"),
+            LinkFault::Protocol(fault) => write!(f, "its answer is none: {fault}"),
+        }
+    }
+}

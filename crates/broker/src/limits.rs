@@ -1,0 +1,114 @@
+//! Every number of the broker, asserted against its neighbours.
+//!
+//! Owns the numbers only: who enforces which is said at each. A deployment or a slower device may choose
+//! smaller ones through [`Settings`](crate::Settings), never larger ones.
+
+use std::time::Duration;
+
+// What one PDU may hold; enforced by `wire`.
+
+/// Longest plaintext of one seal, and most bytes of one random. It is the message of the MECHA paper's
+/// benchmark (section 4: "each application instance is transmitting data with the length of 64KB").
+pub const PLAINTEXT_BYTES_MAX: u32 = 64 * 1024;
+/// Length of an AES-GCM nonce, SP 800-38D section 5.2.1.1.
+pub const NONCE_BYTES: u32 = 12;
+/// Length of an AES-GCM tag.
+pub const TAG_BYTES: u32 = 16;
+/// Longest payload: a sealed plaintext.
+pub const PAYLOAD_BYTES_MAX: u32 = NONCE_BYTES + PLAINTEXT_BYTES_MAX + TAG_BYTES;
+/// Longest parameters, which is the longest associated data.
+pub const PARAMETER_BYTES_MAX: u32 = 1024;
+/// Length of the fixed header.
+pub const HEADER_BYTES: usize = 32;
+/// Longest PDU, without the checksum that the device wire adds.
+pub const PDU_BYTES_MAX: usize = HEADER_BYTES + PARAMETER_BYTES_MAX as usize + PAYLOAD_BYTES_MAX as usize;
+/// Length of the checksum on the device wire.
+pub const CRC_BYTES: usize = 4;
+/// Longest name of a key.
+pub const KEY_NAME_BYTES_MAX: u32 = 64;
+
+// What the applications may ask for; enforced by `quota` and by the core.
+
+/// Connections at a time. Below the usual soft limit of 1024 descriptors, one of which each takes.
+pub const CONNECTIONS_MAX: usize = 512;
+/// Users that are told apart in the statistics.
+pub const USERS_MAX: usize = 64;
+/// Requests of one connection that are waiting, at the device, or answered and not yet written.
+pub const REQUESTS_PER_CONNECTION_MAX: usize = 64;
+/// The same of all connections together.
+pub const REQUESTS_MAX: usize = 8192;
+/// Bytes that all admitted requests may hold, each counted as the larger of itself and its longest answer.
+pub const REQUEST_BYTES_MAX: usize = 64 * 1024 * 1024;
+/// Answers, refusals included, that one connection may leave unread. `serve` stops reading from a
+/// connection that has so many requests unanswered or answers unwritten; the core closes one with more.
+pub const ANSWERS_PER_CONNECTION_MAX: usize = 256;
+/// How long a connection may leave its answers unread, when the socket takes no more of them.
+pub const UNREAD_MAX: Duration = Duration::from_secs(10);
+
+// What the device is asked for; enforced by the core and by `device`.
+
+/// Requests at the device at a time.
+pub const IN_FLIGHT_MAX: usize = 64;
+/// Their bytes, counted as in [`REQUEST_BYTES_MAX`]. One PDU is always allowed.
+pub const IN_FLIGHT_BYTES_MAX: usize = 256 * 1024;
+/// How long the device may take for one request that it was sent.
+pub const ANSWER_MAX: Duration = Duration::from_secs(60);
+/// Slowest device link that the numbers here are made for: a UART at 115 200 baud, ten bits a byte.
+pub const LINK_BYTES_PER_SECOND_MIN: usize = 11_520;
+/// How long opening the device may take. The slowest we know of is FTDI's sequence (AN_135), under a second.
+pub const OPEN_MAX: Duration = Duration::from_secs(2);
+/// Pause before the second attempt to open the device; the first comes at once.
+pub const REOPEN_FIRST: Duration = Duration::from_millis(20);
+/// Longest pause; each is twice the one before.
+pub const REOPEN_MAX: Duration = Duration::from_secs(2);
+/// Longest name that a device gives itself.
+pub const DEVICE_NAME_BYTES_MAX: usize = 64;
+/// Keys that the emulated device holds.
+pub const KEYS_MAX: usize = 4096;
+
+// How the daemons run; enforced by `serve` and `emulate`.
+
+/// How long `serve` waits for the device at its start before it gives up.
+pub const START_MAX: Duration = Duration::from_secs(10);
+/// How often the core looks at the clock while anything is unfinished. An idle broker does not wake.
+pub const TICK: Duration = Duration::from_millis(50);
+/// How long requests at the device are waited for at the end.
+pub const STOP_MAX: Duration = Duration::from_secs(2);
+/// How long a closed connection may take to read its last answers.
+pub const FLUSH_MAX: Duration = Duration::from_secs(1);
+/// Pause after `accept` failed, so that a lack of descriptors does not spin.
+pub const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
+/// Events that wait for the core; a client task that meets a full queue waits.
+pub const EVENTS_MAX: usize = 1024;
+/// Events that the core takes at once before it writes.
+pub const EVENTS_PER_TURN: usize = 256;
+/// Bytes that one read takes from a socket.
+pub const READ_BYTES: usize = 64 * 1024;
+/// PDUs, and bytes before the last of them, that one write puts on a socket. Two slices each, and Linux takes
+/// 1024 slices (`IOV_MAX`).
+pub const PDUS_PER_WRITE: usize = 256;
+/// See [`PDUS_PER_WRITE`].
+pub const BYTES_PER_WRITE: usize = 64 * 1024;
+
+const _: () = {
+    assert!(PARAMETER_BYTES_MAX <= u16::MAX as u32, "the header's field has 16 bits");
+    assert!(KEY_NAME_BYTES_MAX <= PAYLOAD_BYTES_MAX);
+    assert!(DEVICE_NAME_BYTES_MAX < PAYLOAD_BYTES_MAX as usize);
+    assert!(CONNECTIONS_MAX <= REQUESTS_MAX, "each connection can have one request");
+    assert!(REQUESTS_PER_CONNECTION_MAX <= REQUESTS_MAX);
+    assert!(
+        REQUESTS_PER_CONNECTION_MAX * PDU_BYTES_MAX <= REQUEST_BYTES_MAX,
+        "one connection is never refused for bytes"
+    );
+    assert!(
+        2 * REQUESTS_PER_CONNECTION_MAX <= ANSWERS_PER_CONNECTION_MAX,
+        "refusals do not stop the admitted"
+    );
+    assert!(PDU_BYTES_MAX <= IN_FLIGHT_BYTES_MAX, "the longest PDU is no special case");
+    // There and back at the slowest link, before the watchdog bites.
+    assert!(2 * IN_FLIGHT_BYTES_MAX / LINK_BYTES_PER_SECOND_MIN < ANSWER_MAX.as_secs() as usize);
+    assert!(TICK.as_millis() * 4 <= UNREAD_MAX.as_millis() && TICK.as_millis() * 4 <= STOP_MAX.as_millis());
+    assert!(OPEN_MAX.as_millis() < START_MAX.as_millis());
+    assert!(EVENTS_PER_TURN <= EVENTS_MAX);
+    assert!(2 * PDUS_PER_WRITE <= 1024, "IOV_MAX");
+};

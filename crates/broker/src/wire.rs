@@ -1,0 +1,536 @@
+//! The PDU: the one message between an application, the broker and the device.
+//!
+//! Owns the bytes, and the two tables of numbers that they carry: operations and statuses. Reading and
+//! writing streams of PDUs is `stream`'s, meaning is the core's and the device's. Integers are little-endian.
+//!
+//! ```text
+//!  0  1  version             1
+//!  1  1  reserved            0
+//!  2  2  operation           table `Operation`
+//!  4  4  request             chosen by the application; no two unanswered ones of a connection are equal
+//!  8  8  connection          0 from an application; the broker fills it in (the paper's CSN); never reused
+//! 16  4  key                 handle of a key in the device, 0 = none
+//! 20  2  status              table `Status`; 0 in a request
+//! 22  2  parameter_bytes     at most 1024
+//! 24  4  payload_bytes       at most 65 564
+//! 28  4  reserved            0
+//! 32  n  parameters
+//!     m  payload
+//!     4  CRC-32C of all of the above (RFC 3720 section 12.1), on the wire to the device only
+//! ```
+//!
+//! Invariant: every parser here is total, and what one refuses has a name in [`Fault`].
+
+use std::fmt;
+
+use zerocopy::little_endian::{U16, U32, U64};
+use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
+use zeroize::Zeroizing;
+
+use crate::error::Fault;
+use crate::limits::{
+    CRC_BYTES, HEADER_BYTES, KEY_NAME_BYTES_MAX, NONCE_BYTES, PARAMETER_BYTES_MAX, PAYLOAD_BYTES_MAX,
+    PLAINTEXT_BYTES_MAX, TAG_BYTES,
+};
+
+/// The version that is spoken here.
+pub const VERSION: u8 = 1;
+
+macro_rules! operations {
+    ($($number:literal $operation:ident $name:literal $keyed:ident
+       $parameters:expr, $payload:expr; $meaning:literal)*) => {
+        /// What can be asked of the device. Numbers are never reused.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+        #[repr(u16)]
+        pub enum Operation { $(#[doc = $meaning] $operation = $number,)* }
+
+        impl Operation {
+            /// All of them, in the order of the table.
+            pub const ALL: &[Operation] = &[$(Operation::$operation),*];
+
+            /// The operation of a number.
+            pub const fn from_number(number: u16) -> Option<Operation> {
+                match number { $($number => Some(Operation::$operation),)* _ => None }
+            }
+
+            /// The operation's line in the table.
+            pub const fn row(self) -> Row {
+                match self {
+                    $(Operation::$operation => Row {
+                        name: $name, keyed: Keyed::$keyed, parameter_bytes: $parameters, payload_bytes: $payload,
+                    },)*
+                }
+            }
+        }
+    };
+}
+
+macro_rules! statuses {
+    ($($number:literal $status:ident $name:literal $blame:ident $repeat:literal $meaning:literal)*) => {
+        /// How a request ended. Numbers are never reused.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+        #[repr(u16)]
+        pub enum Status { $(#[doc = $meaning] $status = $number,)* }
+
+        impl Status {
+            /// All of them, in the order of the table.
+            pub const ALL: &[Status] = &[$(Status::$status),*];
+
+            /// The status of a number.
+            pub const fn from_number(number: u16) -> Option<Status> {
+                match number { $($number => Some(Status::$status),)* _ => None }
+            }
+
+            /// Its name in texts and reports.
+            pub const fn name(self) -> &'static str {
+                match self { $(Status::$status => $name,)* }
+            }
+
+            /// What it says, as a sentence.
+            pub const fn meaning(self) -> &'static str {
+                match self { $(Status::$status => $meaning,)* }
+            }
+
+            /// Whose doing it is.
+            pub const fn blame(self) -> Blame {
+                match self { $(Status::$status => Blame::$blame,)* }
+            }
+
+            /// Whether the same request may succeed later. Every operation of today can be repeated
+            /// without harm, also one that the device may have carried out.
+            pub const fn may_repeat(self) -> bool {
+                match self { $(Status::$status => $repeat,)* }
+            }
+        }
+    };
+}
+
+#[rustfmt::skip]
+operations! {
+  // no  operation      name               key      parameter bytes            payload bytes
+    1    Info           "info"             Keyless  (0, 0),                    (0, 0);
+         "Says what the device is; answers a [`DeviceInfo`](crate::device::DeviceInfo)."
+    2    FindKey        "find-key"         Keyless  (0, 0),                    (1, KEY_NAME_BYTES_MAX);
+         "Looks the key of a name up; the answer's key field is its handle."
+    3    Random         "random"           Keyless  (4, 4),                    (0, 0);
+         "Answers as many random bytes as the parameter, a u32, says."
+    4    SealAes256Gcm  "seal-aes-256-gcm" Keyed    (0, PARAMETER_BYTES_MAX),  (0, PLAINTEXT_BYTES_MAX);
+         "Seals the payload, parameters being the associated data; answers nonce, ciphertext, tag."
+    5    OpenAes256Gcm  "open-aes-256-gcm" Keyed    (0, PARAMETER_BYTES_MAX),  (NONCE_BYTES + TAG_BYTES, PAYLOAD_BYTES_MAX);
+         "Opens nonce, ciphertext, tag, parameters being the associated data; answers the plaintext."
+}
+
+#[rustfmt::skip]
+statuses! {
+  // no  status             name                  blame        again  meaning
+     0   Done               "done"                Nobody       false  "the operation was carried out"
+     1   Malformed          "malformed"           Application  false  "the bytes are no request; the connection is closed"
+     2   Oversize           "oversize"            Application  false  "the request is longer than the broker or the device takes"
+     3   Version            "version"             Application  false  "the version is not spoken here; the connection is closed"
+     4   UnknownOperation   "unknown-operation"   Application  false  "the operation's number is in no table"
+     5   WrongParameters    "wrong-parameters"    Application  false  "the key, parameters or payload are not what the operation takes"
+     6   UnknownKey         "unknown-key"         Application  false  "the device has no such key"
+     7   Rejected           "rejected"            Application  false  "the message is not authentic under this key and associated data"
+     8   DuplicateRequest   "duplicate-request"   Application  false  "the request id is not answered yet; the connection is closed"
+     9   Busy               "busy"                Broker       true   "too many requests are waiting"
+    10   ConnectionsFull    "connections-full"    Broker       true   "too many applications are connected"
+    11   Stopping           "stopping"            Broker       true   "the broker is stopping"
+    12   DeviceUnavailable  "device-unavailable"  Device       true   "the device is not open, and was not sent the request"
+    13   DeviceLost         "device-lost"         Device       true   "the device was lost while it had the request"
+    14   DeviceSilent       "device-silent"       Device       true   "the device did not answer in time"
+    15   WireCorrupt        "wire-corrupt"        Device       true   "bytes were damaged between broker and device"
+    16   DeviceFault        "device-fault"        Device       false  "the device could not carry the operation out"
+}
+
+/// Whose doing a status is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Blame {
+    /// All went well.
+    Nobody,
+    /// The request.
+    Application,
+    /// A limit of the broker.
+    Broker,
+    /// The device or the wire to it.
+    Device,
+}
+
+/// Whether an operation works under a key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Keyed {
+    /// The key field must name a key.
+    Keyed,
+    /// The key field must be 0.
+    Keyless,
+}
+
+/// A line of the table of operations: which requests are well-formed.
+#[derive(Clone, Copy, Debug)]
+pub struct Row {
+    /// The name in texts and reports.
+    pub name: &'static str,
+    /// Whether there is a key.
+    pub keyed: Keyed,
+    /// Fewest and most bytes of parameters.
+    pub parameter_bytes: (u32, u32),
+    /// Fewest and most bytes of payload.
+    pub payload_bytes: (u32, u32),
+}
+
+impl Operation {
+    /// The number on the wire.
+    pub const fn number(self) -> u16 {
+        self as u16
+    }
+
+    /// The name in texts and reports.
+    pub const fn name(self) -> &'static str {
+        self.row().name
+    }
+
+    /// Whether `request` has the key, parameters and payload that the operation takes.
+    pub fn takes(self, request: &Pdu) -> bool {
+        let row = self.row();
+        let key = (row.keyed == Keyed::Keyed) == (request.head().key != KeyHandle::NONE);
+        let within = |bytes: usize, (min, max): (u32, u32)| (min as usize..=max as usize).contains(&bytes);
+        key && within(request.parameters().len(), row.parameter_bytes)
+            && within(request.payload().len(), row.payload_bytes)
+            && (self != Operation::Random || random_bytes(request) <= Some(PLAINTEXT_BYTES_MAX))
+    }
+
+    /// Longest payload of the answer to `request`, which the operation must [take](Self::takes).
+    pub fn answer_bytes_max(self, request: &Pdu) -> usize {
+        let payload_bytes = request.payload().len();
+        match self {
+            Operation::Info => crate::device::DeviceInfo::BYTES_MAX,
+            Operation::FindKey => 0,
+            Operation::Random => random_bytes(request).unwrap_or(0) as usize,
+            Operation::SealAes256Gcm => payload_bytes + (NONCE_BYTES + TAG_BYTES) as usize,
+            Operation::OpenAes256Gcm => payload_bytes.saturating_sub((NONCE_BYTES + TAG_BYTES) as usize),
+        }
+    }
+}
+
+/// How many bytes a [`Operation::Random`] asks for; `None` if the parameters are not four bytes.
+pub fn random_bytes(request: &Pdu) -> Option<u32> {
+    request.parameters().try_into().ok().map(u32::from_le_bytes)
+}
+
+impl Status {
+    /// The number on the wire.
+    pub const fn number(self) -> u16 {
+        self as u16
+    }
+}
+
+impl From<Fault> for Status {
+    /// What an application is told whose bytes have this fault.
+    fn from(fault: Fault) -> Status {
+        match fault {
+            Fault::Version { .. } => Status::Version,
+            Fault::Oversize { .. } => Status::Oversize,
+            Fault::NotZero { .. }
+            | Fault::Length { .. }
+            | Fault::Crc
+            | Fault::Unknown { .. }
+            | Fault::Mismatch { .. } => Status::Malformed,
+        }
+    }
+}
+
+/// A connection's number. Never used twice by one broker; 0 is the broker itself.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Connection(pub u64);
+
+impl Connection {
+    /// The broker itself, as the asker of its own requests to the device.
+    pub const BROKER: Connection = Connection(0);
+}
+
+impl fmt::Display for Connection {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+/// A key in the device.
+///
+/// Invariant: a handle names one key name for ever, in every device, or no key: a handle that was found
+/// before the device restarted cannot name another key afterwards. [`KeyHandle::of`] is how.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct KeyHandle(pub u32);
+
+impl KeyHandle {
+    /// No key.
+    pub const NONE: KeyHandle = KeyHandle(0);
+
+    /// The handle of the key of this name: the CRC-32C of the name, which every device can compute.
+    ///
+    /// Two names that differ in up to four adjacent bytes have two handles, because a CRC finds all bursts
+    /// of its own length. A device refuses to start with two keys of one handle.
+    pub fn of(name: &[u8]) -> KeyHandle {
+        match crc32c::crc32c(name) {
+            0 => KeyHandle(u32::MAX), // 0 is taken
+            crc => KeyHandle(crc),
+        }
+    }
+}
+
+/// The fixed fields of a PDU that have a meaning; the rest follows from the parts.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Head {
+    /// Number of the operation.
+    pub operation: u16,
+    /// The application's number of the request.
+    pub request: u32,
+    /// Who asks.
+    pub connection: Connection,
+    /// Under which key.
+    pub key: KeyHandle,
+    /// Number of the status.
+    pub status: u16,
+}
+
+impl Head {
+    /// The head of a new request, as an application sends it.
+    pub fn request(operation: Operation, request: u32, key: KeyHandle) -> Head {
+        Head { operation: operation.number(), request, key, ..Head::default() }
+    }
+
+    /// The head of the answer to this one.
+    pub fn answer(self, status: Status) -> Head {
+        Head { status: status.number(), ..self }
+    }
+}
+
+/// The drawing at the top, as the compiler sees it.
+#[derive(Clone, Copy, FromBytes, IntoBytes, KnownLayout, Immutable, Unaligned)]
+#[repr(C)]
+struct Header {
+    version: u8,
+    reserved_1: u8,
+    operation: U16,
+    request: U32,
+    connection: U64,
+    key: U32,
+    status: U16,
+    parameter_bytes: U16,
+    payload_bytes: U32,
+    reserved_28: U32,
+}
+
+const _: () = assert!(size_of::<Header>() == HEADER_BYTES);
+
+impl Header {
+    fn of(bytes: &[u8]) -> &Header {
+        Header::ref_from_prefix(bytes).expect("the caller has a whole header").0
+    }
+
+    fn head(&self) -> Head {
+        Head {
+            operation: self.operation.get(),
+            request: self.request.get(),
+            connection: Connection(self.connection.get()),
+            key: KeyHandle(self.key.get()),
+            status: self.status.get(),
+        }
+    }
+
+    /// Length of the whole PDU, once the fields that decide it are right.
+    fn pdu_bytes(&self) -> Result<usize, Fault> {
+        let (parameter_bytes, payload_bytes) =
+            (u32::from(self.parameter_bytes.get()), self.payload_bytes.get());
+        if self.version != VERSION {
+            return Err(Fault::Version { found: self.version });
+        }
+        if self.reserved_1 != 0 || self.reserved_28.get() != 0 {
+            return Err(Fault::NotZero { field: "reserved" });
+        }
+        check_bytes("parameters", parameter_bytes as usize, PARAMETER_BYTES_MAX)?;
+        check_bytes("payload", payload_bytes as usize, PAYLOAD_BYTES_MAX)?;
+        Ok(HEADER_BYTES + parameter_bytes as usize + payload_bytes as usize)
+    }
+}
+
+/// Length of the PDU, without a checksum, that begins with this header; and its head in either case.
+pub(crate) fn announced_bytes(header: &[u8]) -> (Head, Result<usize, Fault>) {
+    let header = Header::of(header);
+    (header.head(), header.pdu_bytes())
+}
+
+pub(crate) fn check_bytes(field: &'static str, found_bytes: usize, max_bytes: u32) -> Result<(), Fault> {
+    if found_bytes <= max_bytes as usize {
+        return Ok(());
+    }
+    let found_bytes = u32::try_from(found_bytes).unwrap_or(u32::MAX);
+    Err(Fault::Oversize { field, found_bytes, max_bytes })
+}
+
+/// One message. Its bytes are wiped when it is dropped, since the payload may be a plaintext.
+///
+/// Invariant: the bytes are a header that passed its checks and exactly the parts that it announces.
+pub struct Pdu {
+    bytes: Zeroizing<Vec<u8>>,
+}
+
+impl Pdu {
+    /// A PDU of these parts.
+    ///
+    /// # Errors
+    /// [`Fault::Oversize`].
+    pub fn new(head: Head, parameters: &[u8], payload: &[u8]) -> Result<Pdu, Fault> {
+        check_bytes("payload", payload.len(), PAYLOAD_BYTES_MAX)?;
+        let mut draft = Draft::new(head, parameters, payload.len())?;
+        draft.buffer().extend_from_slice(payload);
+        draft.finish()
+    }
+
+    /// A PDU without parameters or payload, such as a refusal.
+    pub fn empty(head: Head) -> Pdu {
+        Pdu::new(head, &[], &[]).expect("nothing is within every limit")
+    }
+
+    /// Takes `bytes` as one whole PDU.
+    ///
+    /// # Errors
+    /// What is wrong with them; they are wiped.
+    pub fn parse(bytes: Vec<u8>) -> Result<Pdu, Fault> {
+        let bytes = Zeroizing::new(bytes);
+        if bytes.len() < HEADER_BYTES {
+            return Err(Fault::Length { found_bytes: bytes.len(), expected_bytes: HEADER_BYTES });
+        }
+        let expected_bytes = Header::of(&bytes).pdu_bytes()?;
+        if bytes.len() != expected_bytes {
+            return Err(Fault::Length { found_bytes: bytes.len(), expected_bytes });
+        }
+        Ok(Pdu { bytes })
+    }
+
+    /// The fixed fields.
+    pub fn head(&self) -> Head {
+        Header::of(&self.bytes).head()
+    }
+
+    /// The operation, if its number is in the table.
+    ///
+    /// # Errors
+    /// [`Fault::Unknown`].
+    pub fn operation(&self) -> Result<Operation, Fault> {
+        let found = self.head().operation;
+        Operation::from_number(found).ok_or(Fault::Unknown { field: "operation", found })
+    }
+
+    /// The status, if its number is in the table.
+    ///
+    /// # Errors
+    /// [`Fault::Unknown`].
+    pub fn status(&self) -> Result<Status, Fault> {
+        let found = self.head().status;
+        Status::from_number(found).ok_or(Fault::Unknown { field: "status", found })
+    }
+
+    /// The parameters.
+    pub fn parameters(&self) -> &[u8] {
+        &self.bytes[HEADER_BYTES..self.payload_start()]
+    }
+
+    /// The payload.
+    pub fn payload(&self) -> &[u8] {
+        &self.bytes[self.payload_start()..]
+    }
+
+    /// All of it, as it is written on a socket.
+    pub fn bytes(&self) -> &[u8] {
+        &self.bytes
+    }
+
+    /// What follows the bytes on the wire to the device.
+    pub fn crc(&self) -> [u8; CRC_BYTES] {
+        crc32c::crc32c(&self.bytes).to_le_bytes()
+    }
+
+    /// `bytes` is a header that passed [`announced_bytes`], and as many bytes as that said.
+    pub(crate) fn of_announced(bytes: Zeroizing<Vec<u8>>) -> Pdu {
+        Pdu { bytes }
+    }
+
+    /// Prefixes the number of the connection that the request came from.
+    pub(crate) fn assign(&mut self, connection: Connection) {
+        let (header, _) = Header::mut_from_prefix(&mut self.bytes).expect("a PDU has a header");
+        header.connection.set(connection.0);
+    }
+
+    fn payload_start(&self) -> usize {
+        HEADER_BYTES + usize::from(Header::of(&self.bytes).parameter_bytes.get())
+    }
+}
+
+impl fmt::Debug for Pdu {
+    /// Prints lengths instead of contents: a payload may be a secret.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Pdu({:?}, {} + {} bytes)", self.head(), self.parameters().len(), self.payload().len())
+    }
+}
+
+/// A PDU whose payload is being written into its final place, so that no copy of it stays behind.
+pub struct Draft {
+    bytes: Zeroizing<Vec<u8>>,
+    head: Head,
+    payload_start: usize,
+}
+
+impl Draft {
+    /// A draft with room for `payload_bytes` of payload.
+    ///
+    /// # Errors
+    /// [`Fault::Oversize`] for the parameters.
+    pub fn new(head: Head, parameters: &[u8], payload_bytes: usize) -> Result<Draft, Fault> {
+        check_bytes("parameters", parameters.len(), PARAMETER_BYTES_MAX)?;
+        let payload_start = HEADER_BYTES + parameters.len();
+        let room_bytes = payload_bytes.min(PAYLOAD_BYTES_MAX as usize);
+        let mut bytes = Zeroizing::new(Vec::with_capacity(payload_start + room_bytes));
+        bytes.extend_from_slice(&[0; HEADER_BYTES]);
+        bytes.extend_from_slice(parameters);
+        Ok(Draft { bytes, head, payload_start })
+    }
+
+    /// The fixed fields, which may still change.
+    pub fn head(&mut self) -> &mut Head {
+        &mut self.head
+    }
+
+    /// The buffer, whose end is the end of the payload; what is there when the draft is new must stay.
+    pub fn buffer(&mut self) -> &mut Vec<u8> {
+        &mut self.bytes
+    }
+
+    /// Where in the [`buffer`](Self::buffer) the payload starts.
+    pub fn payload_start(&self) -> usize {
+        self.payload_start
+    }
+
+    /// The PDU.
+    ///
+    /// # Errors
+    /// [`Fault::Oversize`] for the payload.
+    pub fn finish(self) -> Result<Pdu, Fault> {
+        let Draft { mut bytes, head, payload_start } = self;
+        let payload_bytes =
+            bytes.len().checked_sub(payload_start).expect("a draft does not shrink below its header");
+        check_bytes("payload", payload_bytes, PAYLOAD_BYTES_MAX)?;
+        let header = Header {
+            version: VERSION,
+            reserved_1: 0,
+            operation: head.operation.into(),
+            request: head.request.into(),
+            connection: head.connection.0.into(),
+            key: head.key.0.into(),
+            status: head.status.into(),
+            parameter_bytes: U16::new((payload_start - HEADER_BYTES) as u16),
+            payload_bytes: U32::new(payload_bytes as u32),
+            reserved_28: U32::ZERO,
+        };
+        bytes[..HEADER_BYTES].copy_from_slice(header.as_bytes());
+        Ok(Pdu { bytes })
+    }
+}
