@@ -1,0 +1,467 @@
+//! What travels between a gateway's bridge and the server, byte for byte.
+//!
+//! Every message is a 32-bit length (of what follows), a kind byte and a body; integers are little-endian.
+//! ```text
+//! kind                body
+//! 0x01 hello          0 1 version | 1 2 cell | 3 8 spool (random identity of the bridge's spool)
+//! 0x02 batch          0 1 version | 1 1 reserved 0 | 2 2 cell | 4 8 spool | 12 8 number
+//!                     20 12 nonce | 32 n ciphertext | 32+n 16 tag
+//! 0x81 receipt        0 2 cell | 2 8 spool | 10 8 number | 18 12 nonce | 30 n ciphertext | 30+n 16 tag
+//! 0x82 refused        0 2 cell | 2 8 spool | 10 8 number | 18 2 status
+//!
+//! batch plaintext     0 2 frames, then each: 4 superframe | 1 slot | 8 arrival at the bridge, ps of cell
+//!                                                 time | 2 bytes | frame
+//! receipt plaintext   0 32 SHA-256 of the batch's body as it was received
+//!                     32 2 stored | 34 2 duplicate | 36 2 failed
+//!                     38 2 downlinks, then each: 2 bytes | frame
+//! ```
+//! Both are sealed with AES-256-GCM. A batch's associated data is its first 20 bytes and its key the cell's batch
+//! key; a receipt's associated data is its first 18 bytes and its key the cell's receipt key. Numbers of one
+//! spool rise by one; a batch may be sent again. Stored, duplicate and failed add up to the batch's frames.
+//!
+//! Owns the layout only. The bridge seals batches and opens receipts in its crypto device, so both plaintexts
+//! can be written and read without a key.
+
+use sha2::{Digest, Sha256};
+
+use crate::error::Refusal;
+use crate::limits::{BATCH_ENTRY_BYTES, BATCH_FRAMES_MAX, FRAME_BYTES_MAX, MESSAGE_BYTES_MAX};
+
+/// The version of hello and batch.
+pub const VERSION: u8 = 1;
+/// Bytes of a batch's header, which is its associated data.
+pub const HEADER_BYTES: usize = 20;
+/// Bytes of a receipt's header, which is its associated data.
+pub const ANSWER_HEADER_BYTES: usize = 18;
+/// Bytes of the AES-GCM nonce before a ciphertext.
+pub const NONCE_BYTES: usize = 12;
+/// Bytes of the AES-GCM tag behind a ciphertext.
+pub const TAG_BYTES: usize = 16;
+/// Bytes of a receipt's plaintext before its downlinks.
+const RECEIPT_HEAD_BYTES: usize = 40;
+
+const KIND_HELLO: u8 = 0x01;
+const KIND_BATCH: u8 = 0x02;
+const KIND_RECEIPT: u8 = 0x81;
+const KIND_REFUSED: u8 = 0x82;
+
+/// Names a batch: a cell, the spool that numbered it, and its number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct BatchId {
+    /// The cell.
+    pub cell: u16,
+    /// The spool.
+    pub spool: u64,
+    /// The number within the spool.
+    pub number: u64,
+}
+
+/// The first message of a bridge.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Hello {
+    /// The cell whose batches follow.
+    pub cell: u16,
+    /// The spool that numbers them.
+    pub spool: u64,
+}
+
+/// A message to the server.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Request {
+    /// Who speaks.
+    Hello(Hello),
+    /// A sealed batch.
+    Batch(SealedBatch),
+}
+
+/// A batch as it was received; nothing of it is authentic yet.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SealedBatch {
+    /// What its header says.
+    pub id: BatchId,
+    /// The whole body: header, nonce, ciphertext, tag.
+    pub body: Vec<u8>,
+}
+
+/// A message to the bridge.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Answer {
+    /// The batch is durable. What exactly became of its frames stands in the sealed part.
+    Receipt {
+        /// Which batch.
+        id: BatchId,
+        /// Nonce, ciphertext and tag.
+        sealed: Vec<u8>,
+    },
+    /// The batch was not taken.
+    Refused {
+        /// Which batch; spool and number are 0 when the message did not tell them.
+        id: BatchId,
+        /// The number of a [`Refusal`], or one that this version does not know.
+        status: u16,
+    },
+}
+
+/// One frame of a batch, with what the gateway knows about its arrival.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Entry<'a> {
+    /// The superframe in which it was received.
+    pub superframe: u32,
+    /// The slot in which it was received.
+    pub slot: u8,
+    /// When it was received, in picoseconds of cell time.
+    pub received_ps: u64,
+    /// The frame, untouched.
+    pub frame: &'a [u8],
+}
+
+/// The plaintext of a receipt.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Receipt {
+    /// SHA-256 of the batch's body as the server received it.
+    pub batch_sha256: [u8; 32],
+    /// Frames of the batch that are stored for the first time.
+    pub stored: u16,
+    /// Frames of the batch that had been stored before.
+    pub duplicate: u16,
+    /// Frames of the batch that will never be stored.
+    pub failed: u16,
+    /// Downlink frames for the cell.
+    pub downlinks: Vec<Vec<u8>>,
+}
+
+/// Why bytes are no message.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Malformed;
+
+/// Takes `N` bytes off the front.
+fn take<const N: usize>(bytes: &mut &[u8]) -> Result<[u8; N], Malformed> {
+    let (head, rest) = bytes.split_first_chunk::<N>().ok_or(Malformed)?;
+    *bytes = rest;
+    Ok(*head)
+}
+
+fn take_slice<'a>(bytes: &mut &'a [u8], count: usize) -> Result<&'a [u8], Malformed> {
+    let (head, rest) = bytes.split_at_checked(count).ok_or(Malformed)?;
+    *bytes = rest;
+    Ok(head)
+}
+
+fn take_u16(bytes: &mut &[u8]) -> Result<u16, Malformed> {
+    take(bytes).map(u16::from_le_bytes)
+}
+
+fn take_u64(bytes: &mut &[u8]) -> Result<u64, Malformed> {
+    take(bytes).map(u64::from_le_bytes)
+}
+
+impl BatchId {
+    /// The header of a batch: its associated data.
+    pub fn header(&self) -> [u8; HEADER_BYTES] {
+        let mut header = [0; HEADER_BYTES];
+        header[0] = VERSION;
+        header[2..4].copy_from_slice(&self.cell.to_le_bytes());
+        header[4..12].copy_from_slice(&self.spool.to_le_bytes());
+        header[12..20].copy_from_slice(&self.number.to_le_bytes());
+        header
+    }
+
+    /// The header of an answer: the associated data of a receipt.
+    pub fn answer_header(&self) -> [u8; ANSWER_HEADER_BYTES] {
+        let mut header = [0; ANSWER_HEADER_BYTES];
+        header[..2].copy_from_slice(&self.cell.to_le_bytes());
+        header[2..10].copy_from_slice(&self.spool.to_le_bytes());
+        header[10..].copy_from_slice(&self.number.to_le_bytes());
+        header
+    }
+
+    fn take_answer(body: &mut &[u8]) -> Result<BatchId, Malformed> {
+        Ok(BatchId { cell: take_u16(body)?, spool: take_u64(body)?, number: take_u64(body)? })
+    }
+}
+
+/// Puts length and kind before a body that is given in parts.
+fn message(kind: u8, parts: &[&[u8]]) -> Vec<u8> {
+    let length = 1 + parts.iter().map(|part| part.len()).sum::<usize>();
+    assert!(length <= MESSAGE_BYTES_MAX, "a message of {length} bytes is too long");
+    let mut bytes = Vec::with_capacity(4 + length);
+    bytes.extend_from_slice(&(length as u32).to_le_bytes());
+    bytes.push(kind);
+    parts.iter().for_each(|part| bytes.extend_from_slice(part));
+    bytes
+}
+
+impl Hello {
+    /// The message, length included.
+    pub fn to_message(&self) -> Vec<u8> {
+        message(KIND_HELLO, &[&[VERSION], &self.cell.to_le_bytes(), &self.spool.to_le_bytes()])
+    }
+}
+
+/// The message that carries a batch, length included. `sealed` is nonce, ciphertext and tag.
+///
+/// # Panics
+/// When it would be longer than `MESSAGE_BYTES_MAX`.
+pub fn batch_message(id: &BatchId, sealed: &[u8]) -> Vec<u8> {
+    message(KIND_BATCH, &[&id.header(), sealed])
+}
+
+impl Request {
+    /// Reads a message without its length: kind and body.
+    ///
+    /// # Errors
+    /// [`Refusal::Malformed`] or [`Refusal::Version`], and which batch that was, as far as it can be told.
+    pub fn parse(message: &[u8]) -> Result<Request, (Refusal, BatchId)> {
+        let unknown = BatchId { cell: 0, spool: 0, number: 0 };
+        let malformed = |_| (Refusal::Malformed, unknown);
+        let (&kind, mut body) = message.split_first().ok_or((Refusal::Malformed, unknown))?;
+        if kind == KIND_HELLO {
+            let [version] = take(&mut body).map_err(malformed)?;
+            let cell = take_u16(&mut body).map_err(malformed)?;
+            let spool = take_u64(&mut body).map_err(malformed)?;
+            return match (version, body) {
+                (VERSION, []) => Ok(Request::Hello(Hello { cell, spool })),
+                (VERSION, _) => Err((Refusal::Malformed, unknown)),
+                _ => Err((Refusal::Version, BatchId { cell, spool, number: 0 })),
+            };
+        }
+        if kind != KIND_BATCH || body.len() < HEADER_BYTES + NONCE_BYTES + TAG_BYTES {
+            return Err((Refusal::Malformed, unknown));
+        }
+        let mut fields = body;
+        let [version, reserved] = take(&mut fields).map_err(malformed)?;
+        let id = BatchId::take_answer(&mut fields).map_err(malformed)?;
+        match (version, reserved) {
+            (VERSION, 0) => Ok(Request::Batch(SealedBatch { id, body: body.to_vec() })),
+            (VERSION, _) => Err((Refusal::Malformed, id)),
+            _ => Err((Refusal::Version, id)),
+        }
+    }
+}
+
+impl SealedBatch {
+    /// What a receipt says about the batch that it is for.
+    pub fn sha256(&self) -> [u8; 32] {
+        Sha256::digest(&self.body).into()
+    }
+}
+
+impl Answer {
+    /// The message, length included.
+    pub fn to_message(&self) -> Vec<u8> {
+        match self {
+            Answer::Receipt { id, sealed } => message(KIND_RECEIPT, &[&id.answer_header(), sealed]),
+            Answer::Refused { id, status } => {
+                message(KIND_REFUSED, &[&id.answer_header(), &status.to_le_bytes()])
+            }
+        }
+    }
+
+    /// Reads a message without its length: kind and body.
+    ///
+    /// # Errors
+    /// [`Malformed`].
+    pub fn parse(message: &[u8]) -> Result<Answer, Malformed> {
+        let (&kind, mut body) = message.split_first().ok_or(Malformed)?;
+        let id = BatchId::take_answer(&mut body)?;
+        match kind {
+            KIND_RECEIPT if body.len() >= NONCE_BYTES + RECEIPT_HEAD_BYTES + TAG_BYTES => {
+                Ok(Answer::Receipt { id, sealed: body.to_vec() })
+            }
+            KIND_REFUSED => {
+                let status = take_u16(&mut body)?;
+                if body.is_empty() { Ok(Answer::Refused { id, status }) } else { Err(Malformed) }
+            }
+            _ => Err(Malformed),
+        }
+    }
+
+    /// Which batch is answered.
+    pub fn id(&self) -> BatchId {
+        match self {
+            Answer::Receipt { id, .. } | Answer::Refused { id, .. } => *id,
+        }
+    }
+}
+
+/// Writes a batch's plaintext.
+///
+/// # Panics
+/// When there are more than `BATCH_FRAMES_MAX` frames or one is longer than `FRAME_BYTES_MAX`.
+pub fn entries_to_bytes(entries: &[Entry<'_>]) -> Vec<u8> {
+    assert!(entries.len() <= BATCH_FRAMES_MAX, "{} frames do not fit a batch", entries.len());
+    let frames_bytes: usize = entries.iter().map(|entry| entry.frame.len()).sum();
+    let mut bytes = Vec::with_capacity(2 + entries.len() * BATCH_ENTRY_BYTES + frames_bytes + TAG_BYTES);
+    bytes.extend_from_slice(&(entries.len() as u16).to_le_bytes());
+    for entry in entries {
+        assert!(entry.frame.len() <= FRAME_BYTES_MAX, "a frame of {} bytes is too long", entry.frame.len());
+        bytes.extend_from_slice(&entry.superframe.to_le_bytes());
+        bytes.push(entry.slot);
+        bytes.extend_from_slice(&entry.received_ps.to_le_bytes());
+        bytes.extend_from_slice(&(entry.frame.len() as u16).to_le_bytes());
+        bytes.extend_from_slice(entry.frame);
+    }
+    bytes
+}
+
+/// Reads a batch's plaintext.
+///
+/// A frame of any length is an entry: what is wrong with it is counted for that frame alone.
+///
+/// # Errors
+/// [`Malformed`] when the bytes are no list, or a list of more than `BATCH_FRAMES_MAX` frames.
+pub fn entries_from_bytes(mut bytes: &[u8]) -> Result<Vec<Entry<'_>>, Malformed> {
+    let bytes = &mut bytes;
+    let count = usize::from(take_u16(bytes)?);
+    if count > BATCH_FRAMES_MAX {
+        return Err(Malformed);
+    }
+    let mut entries = Vec::with_capacity(count);
+    for _ in 0..count {
+        let superframe = u32::from_le_bytes(take(bytes)?);
+        let [slot] = take(bytes)?;
+        let received_ps = take_u64(bytes)?;
+        let frame_bytes = usize::from(take_u16(bytes)?);
+        entries.push(Entry { superframe, slot, received_ps, frame: take_slice(bytes, frame_bytes)? });
+    }
+    if bytes.is_empty() { Ok(entries) } else { Err(Malformed) }
+}
+
+impl Receipt {
+    /// The plaintext.
+    ///
+    /// # Panics
+    /// When there are more downlinks than a batch has frames, or one is longer than `FRAME_BYTES_MAX`.
+    pub fn to_bytes(&self) -> Vec<u8> {
+        assert!(self.downlinks.len() <= BATCH_FRAMES_MAX, "{} downlinks", self.downlinks.len());
+        let downlinks_bytes: usize = self.downlinks.iter().map(|frame| 2 + frame.len()).sum();
+        let mut bytes = Vec::with_capacity(RECEIPT_HEAD_BYTES + downlinks_bytes + TAG_BYTES);
+        bytes.extend_from_slice(&self.batch_sha256);
+        for count in [self.stored, self.duplicate, self.failed, self.downlinks.len() as u16] {
+            bytes.extend_from_slice(&count.to_le_bytes());
+        }
+        for frame in &self.downlinks {
+            assert!(frame.len() <= FRAME_BYTES_MAX, "a frame of {} bytes is too long", frame.len());
+            bytes.extend_from_slice(&(frame.len() as u16).to_le_bytes());
+            bytes.extend_from_slice(frame);
+        }
+        bytes
+    }
+
+    /// Reads the plaintext.
+    ///
+    /// # Errors
+    /// [`Malformed`].
+    pub fn parse(mut bytes: &[u8]) -> Result<Receipt, Malformed> {
+        let bytes = &mut bytes;
+        let batch_sha256 = take(bytes)?;
+        let (stored, duplicate, failed) = (take_u16(bytes)?, take_u16(bytes)?, take_u16(bytes)?);
+        let mut downlinks = Vec::new();
+        for _ in 0..take_u16(bytes)? {
+            let frame_bytes = usize::from(take_u16(bytes)?);
+            downlinks.push(take_slice(bytes, frame_bytes)?.to_vec());
+        }
+        let receipt = Receipt { batch_sha256, stored, duplicate, failed, downlinks };
+        if bytes.is_empty() { Ok(receipt) } else { Err(Malformed) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::collection::vec;
+    use proptest::prelude::*;
+
+    fn any_id() -> impl Strategy<Value = BatchId> {
+        any::<(u16, u64, u64)>().prop_map(|(cell, spool, number)| BatchId { cell, spool, number })
+    }
+
+    /// A message without its length, which is checked on the way.
+    fn body(message: &[u8]) -> &[u8] {
+        let (length, rest) = message.split_first_chunk().unwrap();
+        assert_eq!(u32::from_le_bytes(*length) as usize, rest.len());
+        rest
+    }
+
+    proptest! {
+        #[test]
+        fn no_bytes_make_the_parsers_panic(kind in any::<u8>(), bytes in vec(any::<u8>(), 0..400)) {
+            let _ = entries_from_bytes(&bytes);
+            let _ = Receipt::parse(&bytes);
+            for kind in [kind, KIND_HELLO, KIND_BATCH, KIND_RECEIPT, KIND_REFUSED] {
+                let message = [&[kind], &bytes[..]].concat();
+                let _ = Request::parse(&message);
+                let _ = Answer::parse(&message);
+            }
+        }
+
+        #[test]
+        fn entries_survive_their_bytes_and_no_shorter_or_longer_ones_parse(
+            fields in vec(any::<(u32, u8, u64)>(), 0..20), frame in vec(any::<u8>(), 0..256),
+            cut in any::<prop::sample::Index>(),
+        ) {
+            let entries: Vec<_> = fields.into_iter().map(|(superframe, slot, received_ps)| {
+                Entry { superframe, slot, received_ps, frame: &frame }
+            }).collect();
+            let bytes = entries_to_bytes(&entries);
+            prop_assert_eq!(entries_from_bytes(&bytes).unwrap(), entries);
+            prop_assert!(entries_from_bytes(&bytes[..cut.index(bytes.len())]).is_err());
+            prop_assert!(entries_from_bytes(&[&bytes[..], &[0]].concat()).is_err());
+        }
+
+        #[test]
+        fn receipts_survive_their_bytes(
+            batch_sha256 in any::<[u8; 32]>(), (stored, duplicate, failed) in any::<(u16, u16, u16)>(),
+            downlinks in vec(vec(any::<u8>(), 0..50), 0..20), cut in any::<prop::sample::Index>(),
+        ) {
+            let receipt = Receipt { batch_sha256, stored, duplicate, failed, downlinks };
+            let bytes = receipt.to_bytes();
+            prop_assert_eq!(Receipt::parse(&bytes).unwrap(), receipt);
+            prop_assert!(Receipt::parse(&bytes[..cut.index(bytes.len())]).is_err());
+        }
+
+        #[test]
+        fn messages_survive_their_bytes(id in any_id(), sealed in vec(any::<u8>(), 68..200), status in any::<u16>()) {
+            let hello = Hello { cell: id.cell, spool: id.spool };
+            prop_assert_eq!(Request::parse(body(&hello.to_message())).unwrap(), Request::Hello(hello));
+            let batch = SealedBatch { id, body: [&id.header()[..], &sealed].concat() };
+            prop_assert_eq!(Request::parse(body(&batch_message(&id, &sealed))).unwrap(), Request::Batch(batch));
+            for answer in [Answer::Receipt { id, sealed }, Answer::Refused { id, status }] {
+                prop_assert_eq!(&Answer::parse(body(&answer.to_message())).unwrap(), &answer);
+            }
+        }
+    }
+
+    #[test]
+    fn offsets_are_the_drawn_ones() {
+        let id = BatchId { cell: 0x0403, spool: 0x0c0b_0a09_0807_0605, number: 0x1413_1211_100f_0e0d };
+        let header: Vec<u8> = [1, 0].into_iter().chain(3..=0x14).collect();
+        assert_eq!(id.header()[..], header);
+        assert_eq!(id.answer_header()[..], header[2..]);
+        let entry =
+            Entry { superframe: 0x0201_0000, slot: 3, received_ps: 0x0b0a_0908_0706_0504, frame: &[9] };
+        let bytes = entries_to_bytes(&[entry]);
+        assert_eq!(bytes, [1, 0, 0, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 1, 0, 9]);
+    }
+
+    #[test]
+    fn another_version_is_named_with_its_batch() {
+        let id = BatchId { cell: 7, spool: 8, number: 9 };
+        let mut message = batch_message(&id, &[0; 28]);
+        message[5] = 2;
+        assert_eq!(Request::parse(body(&message)), Err((Refusal::Version, id)));
+        message[5] = 1;
+        message[6] = 1;
+        assert_eq!(Request::parse(body(&message)), Err((Refusal::Malformed, id)), "reserved byte");
+    }
+
+    #[test]
+    fn the_longest_batch_fits_a_message() {
+        let frame = [0; FRAME_BYTES_MAX];
+        let entry = Entry { superframe: 0, slot: 0, received_ps: 0, frame: &frame };
+        let plaintext = entries_to_bytes(&vec![entry; BATCH_FRAMES_MAX]);
+        let sealed = [&[0; NONCE_BYTES][..], &plaintext, &[0; TAG_BYTES]].concat();
+        let message = batch_message(&BatchId { cell: 0, spool: 0, number: 0 }, &sealed);
+        assert_eq!(message.len(), 4 + MESSAGE_BYTES_MAX);
+    }
+}

@@ -1,0 +1,201 @@
+//! The few things the store asks of a disk, and the real disk that does them.
+//!
+//! [`Disk`] is narrow so that `sim` can stand in for it and lose everything that was not synced. It promises no
+//! more than POSIX and Linux do: an append may reach the device in any order, in part, or not at all until
+//! [`Disk::sync`] returns; a name that was created or renamed may be lost until [`Disk::sync_dir`] returns; and
+//! after a failed sync nobody knows (Rebello et al., "Can Applications Recover from fsync Failures?", 2020).
+//! Leaves to `store` what the files mean and what to do about an error.
+
+use std::fs::{self, DirBuilder, File, OpenOptions};
+use std::io::{self, Read};
+use std::os::unix::fs::{DirBuilderExt, FileExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{Advice, FlockOperation, fadvise, fdatasync, flock, fsync};
+
+use crate::error::Error;
+
+/// One folder of files that only grow.
+pub trait Disk {
+    /// A file that was created by this disk, open for appending.
+    type File;
+
+    /// Creates a file; it is an error when the name exists.
+    fn create(&mut self, name: &str) -> io::Result<Self::File>;
+    /// Appends `bytes`. After an error any part of them may have been written.
+    fn append(&mut self, file: &mut Self::File, bytes: &[u8]) -> io::Result<()>;
+    /// Cuts a file to `bytes`, which is not more than its length.
+    fn truncate(&mut self, file: &mut Self::File, bytes: u64) -> io::Result<()>;
+    /// Returns when the file's contents and length are durable. After an error they may never be, and a second
+    /// call that succeeds says nothing about them.
+    fn sync(&mut self, file: &mut Self::File) -> io::Result<()>;
+    /// Makes a file durable that an earlier process wrote, and forgets what is cached of it, so that
+    /// [`read`](Self::read) returns what the device holds: pages whose writing failed count as clean, and would
+    /// otherwise be read back as if they were stored.
+    fn settle(&mut self, name: &str) -> io::Result<()>;
+    /// Returns when all names are durable.
+    fn sync_dir(&mut self) -> io::Result<()>;
+    /// Reads a whole file; one longer than `bytes_max` is an error.
+    fn read(&self, name: &str, bytes_max: u64) -> io::Result<Vec<u8>>;
+    /// All names, in any order.
+    fn list(&self) -> io::Result<Vec<String>>;
+    /// Removes a name.
+    fn remove(&mut self, name: &str) -> io::Result<()>;
+    /// Gives a file another name, in one step.
+    fn rename(&mut self, from: &str, to: &str) -> io::Result<()>;
+}
+
+/// True when an error says that there is no room, so that the operation may succeed later.
+pub fn is_full(cause: &io::Error) -> bool {
+    matches!(cause.kind(), io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded)
+}
+
+/// A folder of the file system.
+#[derive(Debug)]
+pub struct RealDisk {
+    path: PathBuf,
+    /// The open folder: what `sync_dir` syncs, and what holds the lock.
+    folder: File,
+}
+
+/// A file of a [`RealDisk`].
+#[derive(Debug)]
+pub struct RealFile {
+    file: File,
+    /// Appends go here, not to where the system believes the end is: after a failed append that is unknown.
+    end: u64,
+}
+
+impl RealDisk {
+    /// Opens a folder for writing and locks it against other processes; makes it (0700) when it is missing.
+    ///
+    /// # Errors
+    /// [`Error::StoreInUse`] or [`Error::Io`].
+    pub fn lock(path: &Path) -> Result<RealDisk, Error> {
+        let name = path.display().to_string();
+        match DirBuilder::new().mode(0o700).create(path) {
+            Ok(()) => {
+                // A new folder is a name in its parent, and no more durable than any other new name.
+                let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty());
+                let parent = parent.unwrap_or(Path::new("."));
+                let parent_name = parent.display().to_string();
+                let synced = File::open(parent).and_then(|parent| Ok(fsync(parent)?));
+                synced.map_err(Error::io("sync folder", parent_name))?;
+            }
+            Err(cause) if cause.kind() == io::ErrorKind::AlreadyExists => {}
+            Err(cause) => return Err(Error::io("make folder", name)(cause)),
+        }
+        let disk = RealDisk::open(path).map_err(Error::io("open folder", name.clone()))?;
+        match flock(&disk.folder, FlockOperation::NonBlockingLockExclusive) {
+            Ok(()) => Ok(disk),
+            Err(rustix::io::Errno::WOULDBLOCK) => Err(Error::StoreInUse { path: path.to_owned() }),
+            Err(cause) => Err(Error::io("lock folder", name)(cause.into())),
+        }
+    }
+
+    /// Opens a folder for reading, locked or not: what is synced in it does not change.
+    ///
+    /// # Errors
+    /// What the system says.
+    pub fn open(path: &Path) -> io::Result<RealDisk> {
+        Ok(RealDisk { path: path.to_owned(), folder: File::open(path)? })
+    }
+}
+
+impl Disk for RealDisk {
+    type File = RealFile;
+
+    fn create(&mut self, name: &str) -> io::Result<RealFile> {
+        let mut options = OpenOptions::new();
+        let file = options.write(true).create_new(true).mode(0o600).open(self.path.join(name))?;
+        Ok(RealFile { file, end: 0 })
+    }
+
+    fn append(&mut self, file: &mut RealFile, bytes: &[u8]) -> io::Result<()> {
+        file.file.write_all_at(bytes, file.end)?;
+        file.end += bytes.len() as u64;
+        Ok(())
+    }
+
+    fn truncate(&mut self, file: &mut RealFile, bytes: u64) -> io::Result<()> {
+        file.file.set_len(bytes)?;
+        file.end = bytes;
+        Ok(())
+    }
+
+    fn sync(&mut self, file: &mut RealFile) -> io::Result<()> {
+        // fdatasync also writes the length: the data could not be read back without it (fdatasync(2)).
+        Ok(fdatasync(&file.file)?)
+    }
+
+    fn settle(&mut self, name: &str) -> io::Result<()> {
+        let file = File::open(self.path.join(name))?;
+        fdatasync(&file)?;
+        Ok(fadvise(&file, 0, None, Advice::DontNeed)?)
+    }
+
+    fn sync_dir(&mut self) -> io::Result<()> {
+        Ok(fsync(&self.folder)?)
+    }
+
+    fn read(&self, name: &str, bytes_max: u64) -> io::Result<Vec<u8>> {
+        let file = File::open(self.path.join(name))?;
+        let length = file.metadata()?.len();
+        let mut bytes = Vec::with_capacity(length.min(bytes_max) as usize);
+        let read = file.take(bytes_max + 1).read_to_end(&mut bytes)? as u64;
+        if read > bytes_max {
+            let words = format!("found more than {bytes_max} bytes");
+            return Err(io::Error::new(io::ErrorKind::FileTooLarge, words));
+        }
+        Ok(bytes)
+    }
+
+    fn list(&self) -> io::Result<Vec<String>> {
+        // A name that is no text is none of the store's.
+        let name = |entry: io::Result<fs::DirEntry>| entry.map(|entry| entry.file_name().into_string().ok());
+        fs::read_dir(&self.path)?.filter_map(|entry| name(entry).transpose()).collect()
+    }
+
+    fn remove(&mut self, name: &str) -> io::Result<()> {
+        fs::remove_file(self.path.join(name))
+    }
+
+    fn rename(&mut self, from: &str, to: &str) -> io::Result<()> {
+        fs::rename(self.path.join(from), self.path.join(to))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_folder_is_locked_by_one_at_a_time() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("store");
+        let first = RealDisk::lock(&path).unwrap();
+        assert!(matches!(RealDisk::lock(&path), Err(Error::StoreInUse { .. })));
+        drop(first);
+        RealDisk::lock(&path).unwrap();
+    }
+
+    #[test]
+    fn appends_follow_a_truncation() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut disk = RealDisk::lock(folder.path()).unwrap();
+        let mut file = disk.create("a").unwrap();
+        disk.append(&mut file, b"one two").unwrap();
+        disk.truncate(&mut file, 3).unwrap();
+        disk.append(&mut file, b" three").unwrap();
+        disk.sync(&mut file).unwrap();
+        disk.rename("a", "b").unwrap();
+        disk.sync_dir().unwrap();
+        disk.settle("b").unwrap();
+        assert_eq!(disk.list().unwrap(), ["b"]);
+        assert_eq!(disk.read("b", 9).unwrap(), b"one three");
+        assert_eq!(disk.read("b", 8).unwrap_err().kind(), io::ErrorKind::FileTooLarge);
+        assert_eq!(disk.create("b").unwrap_err().kind(), io::ErrorKind::AlreadyExists);
+        disk.remove("b").unwrap();
+        assert!(disk.list().unwrap().is_empty());
+    }
+}

@@ -1,0 +1,256 @@
+//! All the words of the collector: its errors, and the two numbered tables that travel.
+//!
+//! [`Error`] is what a caller of this crate gets. [`Refusal`] is what a peer gets for a message that was not
+//! taken, [`Fault`] what is counted for a frame that was not stored; neither ever ends the service. Numbers
+//! are never reused. No error carries a secret, and a failed tag is one indistinct status.
+
+use std::fmt;
+use std::io;
+use std::path::PathBuf;
+
+/// A wrong input or a failed environment. Our own bugs panic instead.
+#[derive(Debug)]
+pub enum Error {
+    /// A limit contradicts another one.
+    Limit {
+        /// The field of `Limits`.
+        name: &'static str,
+        /// What it says.
+        found: u64,
+        /// The least that would do.
+        low: u64,
+        /// The most that would do.
+        high: u64,
+    },
+    /// A certificate or private key could not be used.
+    Certificate {
+        /// Which of them.
+        which: &'static str,
+        /// What the TLS library says.
+        cause: String,
+    },
+    /// A file of the store is not what this program wrote, or was written under another master key.
+    Corrupt {
+        /// The file's name.
+        file: String,
+        /// Where the damage begins, in bytes.
+        at: u64,
+        /// What is wrong there.
+        what: Corruption,
+    },
+    /// A segment in the middle of the store is missing.
+    SegmentMissing {
+        /// The number of the missing segment.
+        number: u64,
+    },
+    /// Another process has the store open.
+    StoreInUse {
+        /// The store.
+        path: PathBuf,
+    },
+    /// A call to the operating system failed.
+    Io {
+        /// What was being done, as a verb.
+        doing: &'static str,
+        /// The file, folder or address.
+        name: String,
+        /// What the system says.
+        cause: io::Error,
+    },
+    /// The peer sent what it must not send (client side).
+    Protocol {
+        /// What was wrong with it.
+        found: &'static str,
+    },
+    /// A thread of the service ended by a panic.
+    Died {
+        /// The thread.
+        thread: &'static str,
+    },
+}
+
+/// What is wrong with a file of the store.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Corruption {
+    /// The header is short, or of another format or version.
+    Header,
+    /// The header's tag does not match: other bytes, or another master key.
+    HeaderTag,
+    /// The header names another store, another place in it, or another predecessor.
+    Chain,
+    /// A group is damaged although a later one was written, so that it had been acknowledged.
+    Group,
+    /// A record opens, but its body is not one that this version writes.
+    Body,
+    /// A second record holds a counter that is stored already.
+    Repeated,
+    /// The file is shorter or longer than its successor says.
+    Length,
+}
+
+impl Error {
+    /// True when the environment failed, false when the input was wrong.
+    pub fn is_environment(&self) -> bool {
+        matches!(self, Error::Io { .. } | Error::StoreInUse { .. })
+    }
+
+    /// Wraps a system error with what was being done to which file.
+    pub(crate) fn io(doing: &'static str, name: impl Into<String>) -> impl FnOnce(io::Error) -> Error {
+        let name = name.into();
+        move |cause| Error::Io { doing, name, cause }
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Error::Limit { name, found, low, high } => {
+                write!(f, "limit `{name}` is {found}, expected {low} to {high}")
+            }
+            Error::Certificate { which, cause } => write!(f, "the {which} cannot be used: {cause}"),
+            Error::Corrupt { file, at, what: Corruption::HeaderTag } => write!(
+                f,
+                "store file `{file}` at byte {at}: {}\nhelp: is this the store's own master key?",
+                Corruption::HeaderTag
+            ),
+            Error::Corrupt { file, at, what } => write!(
+                f,
+                "store file `{file}` at byte {at}: {what}\n\
+                 help: `selvedge collect verify` lists what can still be read"
+            ),
+            Error::SegmentMissing { number } => write!(f, "segment {number} of the store is missing"),
+            Error::StoreInUse { path } => write!(f, "store `{}` is open in another process", path.display()),
+            Error::Io { doing, name, cause } => write!(f, "cannot {doing} `{name}`: {cause}"),
+            Error::Protocol { found } => write!(f, "the peer broke the protocol: {found}"),
+            Error::Died { thread } => write!(f, "the {thread} thread of the service ended by a panic"),
+        }
+    }
+}
+
+impl std::error::Error for Error {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            Error::Io { cause, .. } => Some(cause),
+            _ => None,
+        }
+    }
+}
+
+impl fmt::Display for Corruption {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Corruption::Header => "no segment header of a known version",
+            Corruption::HeaderTag => "the header's tag does not match",
+            Corruption::Chain => "the segment does not follow the one before it",
+            Corruption::Group => "a group that was acknowledged is damaged",
+            Corruption::Body => "a record has an unknown body",
+            Corruption::Repeated => "a counter is stored twice",
+            Corruption::Length => "the length is not the one that the next segment says",
+        })
+    }
+}
+
+/// Builds an enum of statuses from one line each: doc, number, name on the wire and in reports.
+macro_rules! statuses {
+    ($(#[$table:meta])* $table_name:ident { $($(#[$doc:meta])* $number:literal $variant:ident $name:literal)* }) => {
+        $(#[$table])*
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+        #[repr(u16)]
+        pub enum $table_name { $($(#[$doc])* $variant = $number),* }
+
+        impl $table_name {
+            /// All lines of the table, by number.
+            pub const ALL: &'static [$table_name] = &[$($table_name::$variant),*];
+
+            /// Its number on the wire.
+            pub const fn number(self) -> u16 {
+                self as u16
+            }
+
+            /// The status with this number, if there is one.
+            pub fn from_number(number: u16) -> Option<Self> {
+                match number {
+                    $($number => Some($table_name::$variant),)*
+                    _ => None,
+                }
+            }
+
+            /// Its name in reports.
+            pub const fn name(self) -> &'static str {
+                match self {
+                    $($table_name::$variant => $name),*
+                }
+            }
+        }
+
+        impl fmt::Display for $table_name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.pad(self.name())
+            }
+        }
+    };
+}
+
+statuses! {
+    /// Why a message was refused. The connection goes on unless the line says otherwise.
+    Refusal {
+        /// The hello, or a batch's header, has an unknown version.
+        1 Version "version"
+        /// The first message was no hello, or a later one was; the connection is closed.
+        2 Hello "hello"
+        /// The key ring has no such cell.
+        3 Cell "unknown-cell"
+        /// A batch names another cell or spool than the connection's hello.
+        4 Spool "other-spool"
+        /// A batch skips a number.
+        5 Order "number-skipped"
+        /// The message is longer than the limit; the connection is closed, the rest is not read.
+        6 Oversize "oversize"
+        /// The message is no message: unknown kind, or too short; the connection is closed.
+        7 Malformed "malformed"
+        /// The batch's tag does not match.
+        8 Rejected "rejected"
+        /// The batch is authentic, but its plaintext is not a list of frames.
+        9 Layout "layout"
+        /// The disk is full; nothing of the batch was stored. Send it again later.
+        10 DiskFull "disk-full"
+    }
+}
+
+statuses! {
+    /// Why a frame of an authentic batch was not stored.
+    Fault {
+        /// Too short, too long, or of an unknown version.
+        1 Layout "layout"
+        /// The suite does not exist, or is not the one the node was provisioned with.
+        2 Suite "suite"
+        /// The key ring has no such node.
+        3 Node "unknown-node"
+        /// A downlink frame came up.
+        4 Direction "direction"
+        /// The tag does not match.
+        5 Rejected "rejected"
+        /// The frame is authentic, but its plaintext is not what a node sends.
+        6 Content "content"
+        /// The node's counters have more gaps than the limit allows.
+        7 Gaps "gaps"
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn statuses_keep_their_numbers() {
+        for (index, &status) in Refusal::ALL.iter().enumerate() {
+            assert_eq!(usize::from(status.number()), index + 1);
+            assert_eq!(Refusal::from_number(status.number()), Some(status));
+        }
+        for (index, &status) in Fault::ALL.iter().enumerate() {
+            assert_eq!(usize::from(status.number()), index + 1);
+            assert_eq!(Fault::from_number(status.number()), Some(status));
+        }
+        assert_eq!(Refusal::from_number(0), None, "0 is no refusal");
+    }
+}

@@ -1,0 +1,260 @@
+//! The node frame: its bytes, its parser, and the two plaintexts it carries.
+//!
+//! ```text
+//!  0  1  version (high nibble, 1) | suite (low nibble)
+//!  1  4  node
+//!  5  1  epoch of the node's key
+//!  6  4  counter: bit 31 = direction (0 node to server, 1 server to node), bits 0 to 30 the count
+//! 10  n  ciphertext
+//!  .  t  tag, as long as the suite says
+//!
+//! uplink plaintext                                downlink plaintext
+//!  0  1  kind 0x01, samples                        0  1  kind 0x81, acknowledge
+//!  1  4  grid index of the first sample            1  4  every uplink count below this one is stored
+//!  5  1  number of samples s                             or will never be sent
+//!  6 2s  samples, 16 bits each
+//! ```
+//! Integers are little-endian; a frame is at most 256 bytes; bytes 0 to 9 are the associated data and the nonce
+//! follows from them (OSCORE's rule, RFC 8613 section 5.2), so neither is sent twice. `firmware/node/frame.h`
+//! draws the same bytes for the node. Kinds 0x82 and 0x83 are reserved.
+//!
+//! Owns no key: [`open`] and [`seal`] take one. Leaves to `shard` which key that is.
+
+use cipher::{Suite, TrafficKey};
+use zeroize::Zeroizing;
+
+use crate::error::Fault;
+use crate::limits::{COUNT_MAX, FRAME_BYTES_MAX, FRAME_HEADER_BYTES, SAMPLES_HEADER_BYTES, SAMPLES_MAX};
+
+/// The version of this layout.
+pub const VERSION: u8 = 1;
+/// Bit 31 of the counter: set in frames from the server to a node.
+pub const DIRECTION_BIT: u32 = 1 << 31;
+/// Kind byte of an uplink plaintext with samples.
+pub const KIND_SAMPLES: u8 = 0x01;
+/// Kind byte of a downlink plaintext that acknowledges.
+pub const KIND_ACKNOWLEDGE: u8 = 0x81;
+
+/// The clear header of a frame.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Header {
+    /// The suite that seals the frame.
+    pub suite: Suite,
+    /// The node it comes from or goes to.
+    pub node: u32,
+    /// Which of the node's keys.
+    pub epoch: u8,
+    /// Direction bit and count, as sent.
+    pub counter: u32,
+}
+
+/// A frame cut into its parts; nothing of it is authentic yet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Frame<'a> {
+    /// The clear header.
+    pub header: Header,
+    /// The header as it lies in the frame: the associated data.
+    pub associated_data: &'a [u8],
+    /// The ciphertext.
+    pub ciphertext: &'a [u8],
+    /// The tag.
+    pub tag: &'a [u8],
+}
+
+/// The plaintext of an uplink frame.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Samples {
+    /// Grid index of the first sample.
+    pub first: u32,
+    /// The samples, as ADC codes.
+    pub samples: Vec<u16>,
+}
+
+impl Header {
+    /// True for a frame from the server to a node.
+    pub fn is_downlink(&self) -> bool {
+        self.counter & DIRECTION_BIT != 0
+    }
+
+    /// The header as it is sent.
+    ///
+    /// # Panics
+    /// When the suite is none of the node link's.
+    pub fn to_bytes(&self) -> [u8; FRAME_HEADER_BYTES] {
+        let suite = self.suite.row().node_number.expect("the suite is one of the node link's");
+        let mut bytes = [0; FRAME_HEADER_BYTES];
+        bytes[0] = VERSION << 4 | suite;
+        bytes[1..5].copy_from_slice(&self.node.to_le_bytes());
+        bytes[5] = self.epoch;
+        bytes[6..10].copy_from_slice(&self.counter.to_le_bytes());
+        bytes
+    }
+}
+
+/// Cuts a frame into its parts.
+///
+/// # Errors
+/// [`Fault::Layout`] or [`Fault::Suite`].
+pub fn parse(bytes: &[u8]) -> Result<Frame<'_>, Fault> {
+    let (associated_data, sealed) = bytes.split_at_checked(FRAME_HEADER_BYTES).ok_or(Fault::Layout)?;
+    if bytes.len() > FRAME_BYTES_MAX || associated_data[0] >> 4 != VERSION {
+        return Err(Fault::Layout);
+    }
+    let suite = Suite::from_node_number(associated_data[0] & 0x0f).ok_or(Fault::Suite)?;
+    let ciphertext_bytes = sealed.len().checked_sub(suite.row().tag_bytes).ok_or(Fault::Layout)?;
+    let (ciphertext, tag) = sealed.split_at(ciphertext_bytes);
+    let four = |at: usize| u32::from_le_bytes(associated_data[at..at + 4].try_into().expect("four bytes"));
+    let header = Header { suite, node: four(1), epoch: associated_data[5], counter: four(6) };
+    Ok(Frame { header, associated_data, ciphertext, tag })
+}
+
+/// Opens a frame. The plaintext is wiped when it is dropped.
+///
+/// # Errors
+/// [`Fault::Rejected`], and then no plaintext was ever released.
+pub fn open(key: &TrafficKey, frame: &Frame<'_>) -> Result<Zeroizing<Vec<u8>>, Fault> {
+    let mut plaintext = Zeroizing::new(frame.ciphertext.to_vec());
+    key.open(frame.header.counter, frame.associated_data, &mut plaintext, frame.tag)
+        .map_err(|_| Fault::Rejected)?;
+    Ok(plaintext)
+}
+
+/// Seals a plaintext into a frame. The caller never uses one counter twice under one key.
+///
+/// # Panics
+/// When the frame would be longer than `FRAME_BYTES_MAX`, or `key` is of another suite than `header`.
+pub fn seal(key: &TrafficKey, header: &Header, plaintext: &[u8]) -> Vec<u8> {
+    assert_eq!(key.suite(), header.suite, "the key seals for another suite");
+    let associated_data = header.to_bytes();
+    let mut frame = Vec::with_capacity(FRAME_BYTES_MAX);
+    frame.extend_from_slice(&associated_data);
+    frame.extend_from_slice(plaintext);
+    let tag = key.seal(header.counter, &associated_data, &mut frame[FRAME_HEADER_BYTES..]);
+    frame.extend_from_slice(tag.as_ref());
+    assert!(frame.len() <= FRAME_BYTES_MAX, "a frame of {} bytes is too long", frame.len());
+    frame
+}
+
+impl Samples {
+    /// Reads an uplink plaintext.
+    ///
+    /// # Errors
+    /// [`Fault::Content`].
+    pub fn parse(plaintext: &[u8]) -> Result<Samples, Fault> {
+        let (head, samples) = plaintext.split_at_checked(SAMPLES_HEADER_BYTES).ok_or(Fault::Content)?;
+        if head[0] != KIND_SAMPLES || samples.len() != 2 * usize::from(head[5]) {
+            return Err(Fault::Content);
+        }
+        let first = u32::from_le_bytes(head[1..5].try_into().expect("four bytes"));
+        let samples = samples.chunks_exact(2).map(|two| u16::from_le_bytes([two[0], two[1]])).collect();
+        Ok(Samples { first, samples })
+    }
+
+    /// The uplink plaintext, as a node writes it.
+    ///
+    /// # Panics
+    /// When there are more than `SAMPLES_MAX` samples.
+    pub fn to_bytes(&self) -> Zeroizing<Vec<u8>> {
+        assert!(self.samples.len() <= SAMPLES_MAX, "{} samples do not fit a frame", self.samples.len());
+        let mut bytes = Zeroizing::new(Vec::with_capacity(SAMPLES_HEADER_BYTES + 2 * self.samples.len()));
+        bytes.push(KIND_SAMPLES);
+        bytes.extend_from_slice(&self.first.to_le_bytes());
+        bytes.push(self.samples.len() as u8);
+        bytes.extend(self.samples.iter().flat_map(|sample| sample.to_le_bytes()));
+        bytes
+    }
+}
+
+/// The plaintext of an acknowledgement: every uplink count below `count` is stored or will never be sent.
+pub fn acknowledgement(count: u32) -> [u8; 5] {
+    assert!(count <= COUNT_MAX + 1, "an acknowledged count has 31 bits");
+    let [a, b, c, d] = count.to_le_bytes();
+    [KIND_ACKNOWLEDGE, a, b, c, d]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use cipher::{Key, NodeMaster};
+    use proptest::prelude::*;
+
+    fn key(node: u32, epoch: u8, suite: Suite) -> TrafficKey {
+        NodeMaster::from(Key::copied_from(&[7; 32])).traffic_key(node, epoch, suite)
+    }
+
+    fn any_header() -> impl Strategy<Value = Header> {
+        let suite = prop_oneof![Just(Suite::AsconAead128), Just(Suite::Aes128Ccm)];
+        (suite, any::<u32>(), any::<u8>(), any::<u32>()).prop_map(|(suite, node, epoch, counter)| Header {
+            suite,
+            node,
+            epoch,
+            counter,
+        })
+    }
+
+    proptest! {
+        #[test]
+        fn no_bytes_make_the_parsers_panic(bytes in prop::collection::vec(any::<u8>(), 0..300)) {
+            let _ = parse(&bytes);
+            let _ = Samples::parse(&bytes);
+        }
+
+        /// A frame with a valid first byte reaches the deeper checks more often than random bytes do.
+        #[test]
+        fn what_parses_is_the_whole_frame(
+            suite in 1u8..=2, rest in prop::collection::vec(any::<u8>(), 0..300)
+        ) {
+            let bytes: Vec<u8> = std::iter::once(VERSION << 4 | suite).chain(rest).collect();
+            if let Ok(frame) = parse(&bytes) {
+                let again = [frame.associated_data, frame.ciphertext, frame.tag].concat();
+                prop_assert_eq!(&again, &bytes);
+                prop_assert_eq!(&frame.header.to_bytes()[..], frame.associated_data);
+            } else {
+                let shortest = FRAME_HEADER_BYTES + if suite == 1 { 16 } else { 8 };
+                prop_assert!(bytes.len() < shortest || bytes.len() > FRAME_BYTES_MAX);
+            }
+        }
+
+        #[test]
+        fn a_sealed_frame_opens_and_a_changed_one_does_not(
+            header in any_header(),
+            first in any::<u32>(),
+            samples in prop::collection::vec(any::<u16>(), 0..=112),
+            flip in any::<prop::sample::Index>(),
+        ) {
+            let key = key(header.node, header.epoch, header.suite);
+            let sent = Samples { first, samples };
+            let bytes = seal(&key, &header, &sent.to_bytes());
+            let frame = parse(&bytes).unwrap();
+            prop_assert_eq!(frame.header, header);
+            prop_assert_eq!(Samples::parse(&open(&key, &frame).unwrap()).unwrap(), sent);
+            // Any bit after the version and suite: those name the layout, the rest is authenticated.
+            let mut changed = bytes.clone();
+            let bit = 8 + flip.index(8 * (bytes.len() - 1));
+            changed[bit / 8] ^= 1 << (bit % 8);
+            let frame = parse(&changed).unwrap();
+            prop_assert_eq!(open(&key, &frame).unwrap_err(), Fault::Rejected);
+        }
+    }
+
+    #[test]
+    fn offsets_are_the_drawn_ones() {
+        let header = Header { suite: Suite::AsconAead128, node: 0x0403_0201, epoch: 5, counter: 0x8908_0706 };
+        assert_eq!(header.to_bytes(), [0x11, 1, 2, 3, 4, 5, 6, 7, 8, 0x89]);
+        assert!(header.is_downlink());
+        let samples = Samples { first: 0x0403_0201, samples: vec![0x0605, 0x0807] };
+        assert_eq!(samples.to_bytes()[..], [1, 1, 2, 3, 4, 2, 5, 6, 7, 8]);
+        assert_eq!(acknowledgement(0x0403_0201), [0x81, 1, 2, 3, 4]);
+    }
+
+    #[test]
+    fn a_frame_says_why_it_is_none() {
+        assert_eq!(parse(&[0x11; 9]), Err(Fault::Layout), "shorter than a header");
+        assert_eq!(parse(&[0x11; 25]), Err(Fault::Layout), "no room for the tag");
+        assert_eq!(parse(&[0x11; 257]), Err(Fault::Layout), "longer than a slot");
+        assert_eq!(parse(&[0x21; 40]), Err(Fault::Layout), "another version");
+        assert_eq!(parse(&[0x1e; 40]), Err(Fault::Suite), "a suite that does not exist");
+        assert_eq!(Samples::parse(&[1, 0, 0, 0, 0, 1, 9]), Err(Fault::Content), "half a sample");
+        assert_eq!(Samples::parse(&[2, 0, 0, 0, 0, 0]), Err(Fault::Content), "another kind");
+    }
+}

@@ -1,0 +1,165 @@
+//! Every number that bounds the collector, and the proof that the numbers fit each other.
+//!
+//! A limit that follows from the layout of a frame or a batch is a constant. A limit that a deployment may
+//! choose is a field of [`Limits`], whose defaults are checked by [`Limits::check`] like any other choice.
+
+use crate::error::Error;
+
+/// Longest node frame in bytes: one TDMA slot carries no more.
+pub const FRAME_BYTES_MAX: usize = 256;
+/// Clear header of a node frame in bytes.
+pub const FRAME_HEADER_BYTES: usize = 10;
+/// Longest tag of a node suite in bytes.
+pub const TAG_BYTES_MAX: usize = 16;
+/// Bytes of an uplink plaintext before its samples.
+pub const SAMPLES_HEADER_BYTES: usize = 6;
+/// Most samples that fit one frame, with the shortest tag (8 bytes, CCM).
+pub const SAMPLES_MAX: usize = (FRAME_BYTES_MAX - FRAME_HEADER_BYTES - 8 - SAMPLES_HEADER_BYTES) / 2;
+/// Counts use the low 31 bits of the counter field.
+pub const COUNT_MAX: u32 = 0x7fff_ffff;
+
+/// Most frames of one batch. A cell has at most 16 slots, so this is 64 superframes in one batch.
+pub const BATCH_FRAMES_MAX: usize = 1024;
+/// Bytes of a batch's plaintext before each frame: superframe, slot, arrival at the bridge, length.
+pub const BATCH_ENTRY_BYTES: usize = 4 + 1 + 8 + 2;
+/// Longest plaintext of a batch in bytes.
+pub const BATCH_PLAINTEXT_BYTES_MAX: usize = 2 + BATCH_FRAMES_MAX * (BATCH_ENTRY_BYTES + FRAME_BYTES_MAX);
+/// Longest message on a connection in bytes: kind, header, nonce, sealed plaintext, tag.
+pub const MESSAGE_BYTES_MAX: usize = 1 + 20 + 12 + BATCH_PLAINTEXT_BYTES_MAX + 16;
+/// Downlink frame of an acknowledgement in bytes, with the longest tag.
+pub const ACKNOWLEDGEMENT_BYTES_MAX: usize = FRAME_HEADER_BYTES + 5 + TAG_BYTES_MAX;
+/// Longest receipt message in bytes: a batch holds at most `BATCH_FRAMES_MAX` nodes.
+pub const RECEIPT_BYTES_MAX: usize =
+    1 + 18 + 12 + 40 + BATCH_FRAMES_MAX * (2 + ACKNOWLEDGEMENT_BYTES_MAX) + 16;
+
+/// Longest sealed body of a log record in bytes: the fields of a stored frame and its samples.
+pub const RECORD_BODY_BYTES_MAX: usize = 63 + 2 * SAMPLES_MAX;
+/// Longest record in the log in bytes: length, body, tag.
+pub const RECORD_BYTES_MAX: usize = 4 + RECORD_BODY_BYTES_MAX + 16;
+
+// The frame layout must hold the largest samples field, and one byte must count it.
+const _: () = assert!(SAMPLES_MAX <= u8::MAX as usize);
+// Frame lengths, frame counts and downlink counts travel as 16 bits.
+const _: () = assert!(FRAME_BYTES_MAX <= u16::MAX as usize);
+const _: () = assert!(BATCH_FRAMES_MAX <= u16::MAX as usize);
+// Both directions fit the 32-bit length before a message.
+const _: () = assert!(MESSAGE_BYTES_MAX <= u32::MAX as usize);
+const _: () = assert!(RECEIPT_BYTES_MAX <= MESSAGE_BYTES_MAX);
+const _: () = assert!(ACKNOWLEDGEMENT_BYTES_MAX <= FRAME_BYTES_MAX);
+
+/// What a deployment may choose. [`Limits::default`] is the sourced choice.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Limits {
+    /// Connections served at once; a further one is closed before its handshake.
+    pub connections_max: usize,
+    /// Batches of one connection that wait for their answer; then the connection is not read (TCP pushes back).
+    pub connection_batches_max: usize,
+    /// Batches of all connections that wait to be opened.
+    pub queue_batches_max: usize,
+    /// Batches that are opened, or committed, together.
+    pub group_batches_max: usize,
+    /// A group is closed when its records reach this many bytes. 256 KiB: a longer `fdatasync` costs more in
+    /// latency than its larger group saves.
+    pub group_bytes_max: usize,
+    /// A segment is closed when the next group would pass this many bytes.
+    pub segment_bytes_max: u64,
+    /// Alignment of groups in bytes: the unit that a device may lose whole when power is cut while it is
+    /// written. 4096 covers disks of both kinds (512e and 4Kn).
+    pub sector_bytes: usize,
+    /// Ranges of counters held for one node and epoch; a counter that would begin one more is refused.
+    pub counter_ranges_max: usize,
+    /// Downlink counters reserved by one record of the log.
+    pub downlink_block: u32,
+    /// Milliseconds for a TLS handshake and for the hello that follows.
+    pub handshake_ms_max: u64,
+    /// Milliseconds without any message after which a connection is closed.
+    pub idle_ms_max: u64,
+    /// Milliseconds that a peer may take to read its answers.
+    pub write_ms_max: u64,
+    /// Milliseconds that the batches in flight are given at shutdown.
+    pub drain_ms_max: u64,
+    /// Threads that open frames; 0 = one for each core.
+    pub shards: usize,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Limits {
+            connections_max: 256,
+            connection_batches_max: 32,
+            queue_batches_max: 1024,
+            group_batches_max: 256,
+            group_bytes_max: 256 << 10,
+            segment_bytes_max: 64 << 20,
+            sector_bytes: 4096,
+            counter_ranges_max: 65_536,
+            downlink_block: 256,
+            handshake_ms_max: 10_000,
+            idle_ms_max: 300_000,
+            write_ms_max: 30_000,
+            drain_ms_max: 30_000,
+            shards: 0,
+        }
+    }
+}
+
+/// Sectors are a power of two between these.
+pub const SECTOR_BYTES: std::ops::RangeInclusive<usize> = 512..=65_536;
+/// More threads than this are a mistake in the deployment.
+pub const SHARDS_MAX: usize = 1024;
+
+impl Limits {
+    /// Longest group in bytes: the threshold may be passed by one batch (its records, its reservations, the
+    /// padding to a sector).
+    pub fn group_bytes_hard(&self) -> u64 {
+        let batch = 2 * BATCH_FRAMES_MAX * RECORD_BYTES_MAX;
+        (self.group_bytes_max + batch + 2 * self.sector_bytes) as u64
+    }
+
+    /// Refuses limits that contradict each other.
+    pub fn check(&self) -> Result<(), Error> {
+        let refuse = |name, found: u64, low: u64, high: u64| {
+            if (low..=high).contains(&found) { Ok(()) } else { Err(Error::Limit { name, found, low, high }) }
+        };
+        let (low, high) = (*SECTOR_BYTES.start() as u64, *SECTOR_BYTES.end() as u64);
+        refuse("sector_bytes", self.sector_bytes as u64, low, high)?;
+        refuse("sector_bytes (bits set)", u64::from(self.sector_bytes.count_ones()), 1, 1)?;
+        let segment_low = self.group_bytes_hard() + self.sector_bytes as u64;
+        refuse("segment_bytes_max", self.segment_bytes_max, segment_low, u64::from(u32::MAX))?;
+        refuse("connections_max", self.connections_max as u64, 1, 65_536)?;
+        refuse(
+            "connection_batches_max",
+            self.connection_batches_max as u64,
+            1,
+            self.queue_batches_max as u64,
+        )?;
+        refuse("group_batches_max", self.group_batches_max as u64, 1, self.queue_batches_max as u64)?;
+        refuse("group_bytes_max", self.group_bytes_max as u64, 1, 64 << 20)?;
+        refuse("counter_ranges_max", self.counter_ranges_max as u64, 1, 1 << 24)?;
+        refuse("downlink_block", u64::from(self.downlink_block), 1, 1 << 20)?;
+        refuse("handshake_ms_max", self.handshake_ms_max, 1, self.idle_ms_max)?;
+        refuse("shards", self.shards as u64, 0, SHARDS_MAX as u64)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn defaults_agree_with_each_other() {
+        Limits::default().check().unwrap();
+    }
+
+    #[test]
+    fn a_segment_that_cannot_hold_one_group_is_refused() {
+        let limits = Limits { segment_bytes_max: 4096, ..Limits::default() };
+        assert!(matches!(limits.check(), Err(Error::Limit { name: "segment_bytes_max", .. })));
+    }
+
+    #[test]
+    fn a_sector_that_is_no_power_of_two_is_refused() {
+        let limits = Limits { sector_bytes: 1000, ..Limits::default() };
+        assert!(matches!(limits.check(), Err(Error::Limit { .. })));
+    }
+}

@@ -1,0 +1,170 @@
+//! Which counters are stored: an exact set of intervals for each node and epoch.
+//!
+//! A sliding window (RFC 8613 section 7.4, 32 or 64 entries) would refuse an old frame that a bridge kept in
+//! its spool for a week. Here every stored counter is known, so a stored one is a duplicate and an old one
+//! never stored is stored. The set itself is not written: it follows from the records and is rebuilt from
+//! them when the store is opened.
+
+use std::collections::{BTreeMap, HashMap};
+
+/// A set of counters, held as disjoint intervals that do not touch.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct CounterSet {
+    /// First counter of each interval -> its last one (inclusive).
+    intervals: BTreeMap<u32, u32>,
+}
+
+impl CounterSet {
+    /// True when `counter` is in the set.
+    pub fn contains(&self, counter: u32) -> bool {
+        self.intervals.range(..=counter).next_back().is_some_and(|(_, &last)| counter <= last)
+    }
+
+    /// Adds `counter`; false when it was there already.
+    pub fn insert(&mut self, counter: u32) -> bool {
+        let before = self.intervals.range(..=counter).next_back().map(|(&first, &last)| (first, last));
+        if before.is_some_and(|(_, last)| counter <= last) {
+            return false;
+        }
+        let joins_before = before.filter(|&(_, last)| last.checked_add(1) == Some(counter));
+        let first = joins_before.map_or(counter, |(first, _)| first);
+        let after = counter.checked_add(1).and_then(|next| self.intervals.remove(&next));
+        self.intervals.insert(first, after.unwrap_or(counter));
+        true
+    }
+
+    /// The number of intervals: what the set costs in memory.
+    pub fn ranges(&self) -> usize {
+        self.intervals.len()
+    }
+
+    /// Every counter in the set, in order.
+    pub fn iter(&self) -> impl Iterator<Item = u32> + '_ {
+        self.intervals.iter().flat_map(|(&first, &last)| first..=last)
+    }
+
+    /// The number of counters in the set.
+    pub fn count(&self) -> u64 {
+        self.intervals.iter().map(|(&first, &last)| u64::from(last - first) + 1).sum()
+    }
+}
+
+/// What [`Replay::admit`] says about a counter.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Admission {
+    /// Neither stored nor in the open group: store it.
+    New,
+    /// Stored, or in the open group whose receipts go out together.
+    Duplicate,
+    /// New, but one more interval would pass the limit.
+    Full,
+}
+
+/// The stored counters of all nodes and epochs, and those of the group that is not synced yet.
+///
+/// Invariant: a counter enters a [`CounterSet`] only after the record that carries it was synced.
+#[derive(Debug, Default)]
+pub struct Replay {
+    stored: HashMap<(u32, u8), CounterSet>,
+    open: HashMap<(u32, u8), CounterSet>,
+    ranges_max: usize,
+}
+
+impl Replay {
+    /// An empty set that holds at most `ranges_max` intervals for one node and epoch.
+    pub fn new(ranges_max: usize) -> Self {
+        Replay { ranges_max, ..Replay::default() }
+    }
+
+    /// Decides about a counter of an authentic frame and, when it is new, adds it to the open group.
+    pub fn admit(&mut self, node: u32, epoch: u8, counter: u32) -> Admission {
+        let contains = |set: Option<&CounterSet>| set.is_some_and(|set| set.contains(counter));
+        let ranges = |set: Option<&CounterSet>| set.map_or(0, CounterSet::ranges);
+        let (stored, open) = (self.stored.get(&(node, epoch)), self.open.get(&(node, epoch)));
+        if contains(stored) || contains(open) {
+            return Admission::Duplicate;
+        }
+        // The sum bounds the intervals of the union from above: the limit may be met early, never late.
+        if ranges(stored) + ranges(open) >= self.ranges_max {
+            return Admission::Full;
+        }
+        self.open.entry((node, epoch)).or_default().insert(counter);
+        Admission::New
+    }
+
+    /// The open group was synced: its counters are stored now.
+    pub fn commit(&mut self) {
+        for (key, counters) in self.open.drain() {
+            let stored = self.stored.entry(key).or_default();
+            for counter in counters.iter() {
+                assert!(stored.insert(counter), "an admitted counter was stored already");
+            }
+        }
+    }
+
+    /// The open group was given up before anything of it was acknowledged.
+    pub fn abort(&mut self) {
+        self.open.clear();
+    }
+
+    /// Adds a counter that was read from the log; false when another record holds it already.
+    pub fn restore(&mut self, node: u32, epoch: u8, counter: u32) -> bool {
+        self.stored.entry((node, epoch)).or_default().insert(counter)
+    }
+
+    /// The stored counters of a node and epoch, if there are any.
+    pub fn stored(&self, node: u32, epoch: u8) -> Option<&CounterSet> {
+        self.stored.get(&(node, epoch))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use std::collections::BTreeSet;
+
+    proptest! {
+        /// The witness is the plainest set there is.
+        #[test]
+        fn counter_set_equals_a_set_of_numbers(
+            counters in prop::collection::vec(prop_oneof![0u32..40, (u32::MAX - 8)..=u32::MAX], 0..200)
+        ) {
+            let mut set = CounterSet::default();
+            let mut witness = BTreeSet::new();
+            for counter in counters {
+                prop_assert_eq!(set.insert(counter), witness.insert(counter));
+                let runs = witness.iter().filter(|&&c| c == 0 || !witness.contains(&(c - 1))).count();
+                prop_assert_eq!(set.ranges(), runs);
+                prop_assert_eq!(set.count(), witness.len() as u64);
+            }
+            prop_assert!(set.iter().eq(witness.iter().copied()));
+            for counter in (0..45).chain((u32::MAX - 10)..=u32::MAX) {
+                prop_assert_eq!(set.contains(counter), witness.contains(&counter));
+            }
+        }
+    }
+
+    #[test]
+    fn a_counter_of_an_aborted_group_is_new_again() {
+        let mut replay = Replay::new(8);
+        assert_eq!(replay.admit(1, 0, 5), Admission::New);
+        assert_eq!(replay.admit(1, 0, 5), Admission::Duplicate);
+        replay.abort();
+        assert_eq!(replay.admit(1, 0, 5), Admission::New);
+        replay.commit();
+        assert_eq!(replay.admit(1, 0, 5), Admission::Duplicate);
+        assert_eq!(replay.admit(1, 1, 5), Admission::New, "another epoch is another key");
+    }
+
+    #[test]
+    fn one_interval_too_many_is_refused() {
+        let mut replay = Replay::new(3);
+        for counter in [0, 10, 20] {
+            assert_eq!(replay.admit(1, 0, counter), Admission::New);
+            replay.commit();
+        }
+        assert_eq!(replay.admit(1, 0, 30), Admission::Full);
+        assert_eq!(replay.admit(1, 0, 10), Admission::Duplicate);
+    }
+}
