@@ -11,7 +11,7 @@
 volatile uint16_t clock_turns;
 
 static volatile uint16_t matches_before;
-static volatile bool alarm_is_over = true;
+volatile bool clock_alarm_over_now = true;
 static volatile uint8_t alarm_does;
 
 ISR(TIMER1_COMPB_vect)
@@ -21,7 +21,7 @@ ISR(TIMER1_COMPB_vect)
         return;
     }
     CHIP_TIMER1_MASK &= (uint8_t)~_BV(OCIE1B);
-    alarm_is_over = true;
+    clock_alarm_over_now = true;
     if (alarm_does == CLOCK_LISTENS) {
         link_listen_now();
     }
@@ -36,25 +36,27 @@ void clock_boot(void)
 
 uint32_t clock_now(void)
 {
-    uint32_t now;
+    uint16_t low, turns;
+    bool overflow_waits;
     ATOMIC_BLOCK(ATOMIC_RESTORESTATE)
     {
-        now = clock_extend(TCNT1);
+        low = TCNT1;
+        turns = clock_turns;
+        overflow_waits = CHIP_TIMER1_FLAGS & _BV(TOV1);
     }
-    return now;
+    return clock_extend(low, turns, overflow_waits);
 }
 
 uint16_t clock_aim(volatile uint16_t *compare, uint8_t flag, uint32_t ticks)
 {
     for (;;) {
-        uint32_t now;
         ATOMIC_BLOCK(ATOMIC_RESTORESTATE)
         {
             *compare = (uint16_t)ticks;
-            CHIP_TIMER1_FLAGS = flag;
-            now = clock_extend(TCNT1);
         }
+        CHIP_TIMER1_FLAGS = flag;
         // From here on a match raises the flag, whether or not its interrupt is enabled yet.
+        uint32_t now = clock_now();
         if (!clock_is_past(now, ticks)) {
             return (uint16_t)((ticks - now - 1) >> 16);
         }
@@ -68,16 +70,11 @@ void clock_alarm_set(uint32_t ticks, enum clock_alarm alarm)
     {
         CHIP_TIMER1_MASK &= (uint8_t)~_BV(OCIE1B);
     }
-    alarm_is_over = false;
+    clock_alarm_over_now = false;
     alarm_does = alarm;
     matches_before = clock_aim(&OCR1B, _BV(OCF1B), ticks);
     ATOMIC_BLOCK(ATOMIC_RESTORESTATE)
     {
         CHIP_TIMER1_MASK |= _BV(OCIE1B);
     }
-}
-
-bool clock_alarm_is_over(void)
-{
-    return alarm_is_over;
 }

@@ -34,15 +34,14 @@ static inline bool clock_is_past(uint32_t now, uint32_t ticks)
 /// Turns of the 16-bit timer, counted by its overflow.
 extern volatile uint16_t clock_turns;
 
-/// The tick of a 16-bit timer value that was latched within the last half turn. Interrupts MUST be off.
-static inline uint32_t clock_extend(uint16_t latched)
+/// The tick of a 16-bit timer value, given the turns and the overflow flag as they were read right after it.
+static inline uint32_t clock_extend(uint16_t low, uint16_t turns, bool overflow_waits)
 {
-    uint16_t high = clock_turns;
     // An overflow that is not served yet happened before a small value and after a large one.
-    if ((CHIP_TIMER1_FLAGS & _BV(TOV1)) && latched < 0x8000) {
-        high++;
+    if (overflow_waits && low < 0x8000) {
+        turns++;
     }
-    return (uint32_t)high << 16 | latched;
+    return (uint32_t)turns << 16 | low;
 }
 
 /// Points a compare unit, whose interrupt MUST be disabled, at `ticks`, and answers how many of its matches (one per
@@ -54,6 +53,10 @@ uint16_t clock_aim(volatile uint16_t *compare, uint8_t flag, uint32_t ticks);
 void clock_alarm_set(uint32_t ticks, enum clock_alarm alarm);
 
 /// True once the alarm has gone off.
-bool clock_alarm_is_over(void);
+static inline bool clock_alarm_is_over(void)
+{
+    extern volatile bool clock_alarm_over_now;
+    return clock_alarm_over_now;
+}
 
 #endif

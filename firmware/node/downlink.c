@@ -1,7 +1,7 @@
 //! Opens downlink frames; downlink.h has the layout.
 #include "downlink.h"
 
-#include "../crypto/crypto.h"
+#include "suite.h"
 #include "le.h"
 
 static bool is_for(const uint8_t *bytes, uint8_t count, const struct provision *provision)
@@ -25,7 +25,7 @@ bool downlink_open(struct downlink *downlink, uint8_t *bytes, uint8_t count, con
         return false;
     }
     frame_nonce(nonce, provision->iv, bytes);
-    if (!ascon_aead128_open(text, text_bytes, bytes, FRAME_HEADER_BYTES, nonce, provision->key, text + text_bytes)) {
+    if (!suite_open(text, text_bytes, bytes, FRAME_HEADER_BYTES, nonce, provision->key, text + text_bytes)) {
         return false;
     }
     downlink->fresh = number + 1;

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "../crypto/crypto.h"
+#include "suite.h"
 #include "le.h"
 
 void frame_nonce(uint8_t nonce[FRAME_NONCE_BYTES], const uint8_t *iv, const uint8_t *header)
@@ -29,6 +29,6 @@ uint16_t frame_seal(uint8_t *frame, const struct provision *provision, uint32_t 
     text[SAMPLES_COUNT_AT] = samples;
 
     frame_nonce(nonce, provision->iv, frame);
-    ascon_aead128_seal(text, text_bytes, frame, FRAME_HEADER_BYTES, nonce, provision->key, text + text_bytes);
+    suite_seal(text, text_bytes, frame, FRAME_HEADER_BYTES, nonce, provision->key, text + text_bytes);
     return FRAME_HEADER_BYTES + text_bytes + FRAME_TAG_BYTES;
 }

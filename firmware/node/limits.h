@@ -24,7 +24,7 @@
 
 /// Longest time from the end of a beacon's reception to its verdict, in cycles, sampling interrupts included.
 /// With less than this left before its slot a node transmits first and verifies after.
-#define VERIFY_CYCLES_MAX 160000UL
+#define VERIFY_CYCLES_MAX 80000UL
 
 /// Shortest time between two sampling instants beyond the conversion itself: the ADC's interrupt and its arming.
 #define SAMPLE_GAP_CYCLES_MIN 1500U
@@ -34,6 +34,9 @@
 
 /// The longest frame that a node takes in: a beacon of sixteen slots. Also read by vectors.S.
 #define LINK_BYTES_MAX 96
+
+/// How long before its slot a node is awake: waking, with every interrupt and a step of the counter served.
+#define SEND_LEAD_CYCLES 600
 
 /// What a transmitted byte costs beyond 8 * divider cycles: the polling loop and the sampling interrupts (link.c).
 #define LINK_BYTE_OVERHEAD_CYCLES 24U

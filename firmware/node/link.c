@@ -12,7 +12,8 @@
 volatile uint8_t link_state_now;
 volatile uint8_t link_bytes_now;
 uint8_t link_buffer[LINK_BYTES_MAX + 1];
-static volatile uint16_t arrival_low, arrival_high;
+static volatile uint16_t arrival_low, arrival_turns;
+static volatile bool arrival_overflow_waits;
 
 static inline void close_now(void)
 {
@@ -23,13 +24,9 @@ static inline void close_now(void)
 ISR(TIMER1_CAPT_vect)
 {
     if (link_state_now == LINK_LISTENING) {
-        uint16_t low = ICR1;
-        uint16_t high = clock_turns;
-        if ((CHIP_TIMER1_FLAGS & _BV(TOV1)) && low < 0x8000) {
-            high++; // as clock_extend, without its shifts
-        }
-        arrival_low = low;
-        arrival_high = high;
+        arrival_low = ICR1;
+        arrival_turns = clock_turns;
+        arrival_overflow_waits = CHIP_TIMER1_FLAGS & _BV(TOV1);
         TCCR1B = _BV(CS10) | _BV(ICES1); // the rising edge ends the frame
         CHIP_TIMER1_FLAGS = _BV(ICF1);   // changing the edge may raise the flag
         link_bytes_now = 0;
@@ -72,19 +69,9 @@ void link_close(void)
     }
 }
 
-enum link_state link_state(void)
-{
-    return link_state_now;
-}
-
 uint32_t link_arrival(void)
 {
-    uint32_t ticks;
-    ATOMIC_BLOCK(ATOMIC_RESTORESTATE)
-    {
-        ticks = (uint32_t)arrival_high << 16 | arrival_low;
-    }
-    return ticks;
+    return clock_extend(arrival_low, arrival_turns, arrival_overflow_waits);
 }
 
 uint8_t link_received(void)

@@ -52,12 +52,16 @@ void link_listen(void);
 void link_close(void);
 
 /// What the link is doing.
-enum link_state link_state(void);
+static inline enum link_state link_state(void)
+{
+    return (enum link_state)link_state_now;
+}
 
-/// The tick at which the SS of the last frame fell. Meaningful while RECEIVING or RECEIVED.
+/// The tick at which the SS of the last frame fell. Meaningful once RECEIVED, until the link is opened again.
 uint32_t link_arrival(void);
 
-/// The bytes of the last frame, 0 when it was longer than LINK_BYTES_MAX. Meaningful when RECEIVED.
+/// The bytes of the last frame, 0 when it was longer than LINK_BYTES_MAX. Meaningful once RECEIVED,
+/// until the link is opened again.
 uint8_t link_received(void);
 
 /// Sends one frame, waiting for each byte; sampling goes on. `divider_log2` is 1 (f/2) to 7 (f/128).

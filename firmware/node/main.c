@@ -54,13 +54,13 @@ static void reserve_counts(void)
 /// Sleeps until `condition`, an expression over what interrupts write.
 #define SLEEP_UNTIL(condition) \
     for (;;) {                 \
-        reserve_counts();      \
         cli();                 \
         if (condition) {       \
             sei();             \
             break;             \
         }                      \
         power_sleep();         \
+        reserve_counts();      \
     }
 
 /// True when the EEPROM holds who the node is and counts that are surely fresh.
@@ -186,13 +186,18 @@ static void send(struct outgoing *frame)
         return;
     }
     uint32_t last_start = at_us((beacon.slot + 1UL) * beacon.slot_us) - link_send_cycles(bytes, self.spi_divider_log2);
-    clock_alarm_set(own_slot_ticks(), CLOCK_WAKES);
+    // Waking takes a while that depends on what else is served; the last stretch is waited for awake.
+    uint32_t start = own_slot_ticks();
+    clock_alarm_set(start - SEND_LEAD_CYCLES, CLOCK_WAKES);
     SLEEP_UNTIL(clock_alarm_is_over());
-    if (!clock_is_past(clock_now(), last_start)) {
-        phase = PHASE_TRANSMITTING;
-        link_send(frame->bytes, bytes, self.spi_divider_log2);
-        phase = PHASE_WAITING;
+    if (clock_is_past(clock_now(), last_start)) {
+        return;
     }
+    phase = PHASE_TRANSMITTING;
+    while (!clock_is_past(clock_now(), start)) {
+    }
+    link_send(frame->bytes, bytes, self.spi_divider_log2);
+    phase = PHASE_WAITING;
 }
 
 /// Takes the beacon that was received. False when it changes the superframe's length: the node has to join again.

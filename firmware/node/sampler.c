@@ -27,7 +27,7 @@ volatile uint8_t sampler_start_bits;      // and starts a conversion with these
 
 static struct run running; // grid.left == 0: none
 static struct run waiting; // grid.left == 0: none
-static const uint8_t *volatile filled; // the codes of the superframe that was finished last
+const uint8_t *volatile sampler_filled_now; // the codes of the superframe that was finished last
 static uint8_t adc_clock_log2;
 
 static uint16_t hold_ticks(void)
@@ -56,7 +56,7 @@ ISR(ADC_vect, ISR_NOBLOCK)
         *running.next_code++ = (uint8_t)code;
         *running.next_code++ = (uint8_t)(code >> 8);
         if (!grid_step(&running.grid)) {
-            filled = running.codes;
+            sampler_filled_now = running.codes;
             running = waiting;
             waiting.grid.left = 0;
         }
@@ -92,8 +92,8 @@ bool sampler_arm(const struct grid *grid, uint8_t *codes)
         if (run->grid.left == 0 && !clock_is_past(clock_now(), first)) {
             run->grid = *grid;
             run->codes = run->next_code = codes;
-            if (filled == codes) {
-                filled = NULL;
+            if (sampler_filled_now == codes) {
+                sampler_filled_now = NULL;
             }
             armed = true;
             if (run == &running) {
@@ -102,16 +102,6 @@ bool sampler_arm(const struct grid *grid, uint8_t *codes)
         }
     }
     return armed;
-}
-
-bool sampler_has_filled(const uint8_t *codes)
-{
-    bool has;
-    ATOMIC_BLOCK(ATOMIC_RESTORESTATE)
-    {
-        has = filled == codes;
-    }
-    return has;
 }
 
 void sampler_stop(void)

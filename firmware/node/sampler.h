@@ -25,8 +25,12 @@ uint16_t sampler_interval_min_cycles(void);
 /// Keeps interrupts off for longer than a byte takes: MUST NOT be called while the link is open.
 bool sampler_arm(const struct grid *grid, uint8_t *codes);
 
-/// True when `codes`, as it was armed, is full.
-bool sampler_has_filled(const uint8_t *codes);
+/// True when `codes` is the last that was filled and has not been armed again. Interrupts MUST be off.
+static inline bool sampler_has_filled(const uint8_t *codes)
+{
+    extern const uint8_t *volatile sampler_filled_now;
+    return sampler_filled_now == codes;
+}
 
 /// Forgets every superframe and switches the ADC off.
 void sampler_stop(void);

@@ -31,13 +31,25 @@ uint32_t test_below(uint32_t bound);
     X(counts_end_before_the_direction_bit)                             \
     X(a_worn_cell_ends_reservations_not_reserved_counts)               \
     X(writing_ahead_leaves_no_frame_without_a_count)                   \
+    X(crc_of_123456789_is_29b1)                                        \
+    X(every_flipped_bit_of_a_provision_is_refused)                     \
+    X(a_provision_out_of_range_is_refused)                             \
     X(superframes_stay_on_the_grid_at_100_ppm)                         \
     X(slots_start_inside_their_guard_while_free_running)               \
     X(a_delayed_beacon_does_not_move_the_clock)                        \
     X(eight_missed_beacons_are_a_lost_clock)                           \
     X(the_clock_survives_the_wrap_of_its_ticks)                        \
     X(sample_instants_fill_a_superframe_exactly)                       \
-    X(nominal_period_is_within_one_sixteenth_tick)
+    X(nominal_period_is_within_one_sixteenth_tick)                     \
+    X(a_beacon_of_the_gateway_is_heard)                                \
+    X(every_flipped_bit_of_a_beacon_is_refused)                        \
+    X(any_bytes_as_a_beacon_are_refused_without_harm)                  \
+    X(an_authentic_beacon_that_cannot_be_is_refused)                   \
+    X(a_sealed_frame_is_what_the_layout_says)                          \
+    X(an_acknowledgement_is_opened_once)                               \
+    X(every_flipped_bit_of_a_downlink_is_refused)                      \
+    X(an_uplink_frame_is_no_downlink)                                  \
+    X(any_bytes_as_a_downlink_are_refused_without_harm)
 
 #define TEST_DECLARE(name) void name(void);
 TESTS(TEST_DECLARE)
