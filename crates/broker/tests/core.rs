@@ -1,0 +1,378 @@
+//! Single decisions of the core, each a fact that its name states. Random sequences are in `simulation.rs`.
+
+use std::time::Duration;
+
+use broker::device::DeviceInfo;
+use broker::limits::{ANSWERS_PER_CONNECTION_MAX, CONNECTIONS_MAX, REOPEN_MAX, STOP_MAX};
+use broker::wire::{Connection, Head, KeyHandle, Operation, Pdu, Status};
+use broker::{Action, Broker, Event, Fault, LinkFault, Settings};
+
+const KEY: KeyHandle = KeyHandle(7);
+
+struct Bench {
+    broker: Broker,
+    now: Duration,
+    link: u64,
+}
+
+impl Bench {
+    fn new(settings: Settings) -> Bench {
+        let mut bench = Bench { broker: Broker::new(settings), now: Duration::ZERO, link: 0 };
+        bench.step(Event::Tick);
+        bench
+    }
+
+    /// A broker with its device open.
+    fn open() -> Bench {
+        let mut bench = Bench::new(Settings::default());
+        bench.device_opens(65_564, 1);
+        bench
+    }
+
+    fn device_opens(&mut self, payload_bytes_max: u32, boot: u64) -> Vec<Action> {
+        let info = DeviceInfo { payload_bytes_max, in_flight_max: 64, boot, name: String::new() };
+        self.step(Event::DeviceOpened { link: self.link, info })
+    }
+
+    fn step(&mut self, event: Event) -> Vec<Action> {
+        let mut actions = Vec::new();
+        self.broker.step(self.now, event, &mut actions);
+        for action in &actions {
+            if let Action::OpenDevice { link } = action {
+                self.link = *link;
+            }
+        }
+        actions
+    }
+
+    fn wait(&mut self, time: Duration) -> Vec<Action> {
+        self.now += time;
+        self.step(Event::Tick)
+    }
+
+    fn connect(&mut self) -> Connection {
+        match self.step(Event::Connected { user: 1000 })[..] {
+            [Action::Admit { connection }] => connection,
+            ref other => panic!("not admitted: {other:?}"),
+        }
+    }
+
+    fn ask(&mut self, connection: Connection, number: u32) -> Vec<Action> {
+        let head = Head::request(Operation::SealAes256Gcm, number, KEY);
+        self.step(Event::Requested { connection, request: Pdu::new(head, &[], b"plain").unwrap() })
+    }
+
+    fn device_answers(&mut self, connection: Connection, number: u32) -> Vec<Action> {
+        let head = Head { connection, ..Head::request(Operation::SealAes256Gcm, number, KEY) };
+        let answer = Pdu::new(head.answer(Status::Done), &[], b"sealed").unwrap();
+        self.step(Event::DeviceAnswered { link: self.link, answer })
+    }
+
+    fn lose(&mut self, fault: LinkFault) -> Vec<Action> {
+        self.step(Event::DeviceLost { link: self.link, fault })
+    }
+}
+
+/// Which connection is told what about which request.
+fn answers(actions: &[Action]) -> Vec<(u64, u32, Status)> {
+    let answer = |action: &Action| match action {
+        Action::Answer { connection, answer } => {
+            Some((connection.0, answer.head().request, answer.status().unwrap()))
+        }
+        _ => None,
+    };
+    actions.iter().filter_map(answer).collect()
+}
+
+fn transmitted(actions: &[Action]) -> Vec<(u64, u32)> {
+    let sent = |action: &Action| match action {
+        Action::Transmit { request } => Some((request.head().connection.0, request.head().request)),
+        _ => None,
+    };
+    actions.iter().filter_map(sent).collect()
+}
+
+#[test]
+fn answers_find_their_askers_in_any_order() {
+    let mut bench = Bench::open();
+    let (a, b) = (bench.connect(), bench.connect());
+    for (connection, number) in [(a, 1), (b, 1), (a, 2)] {
+        assert_eq!(transmitted(&bench.ask(connection, number)), [(connection.0, number)]);
+    }
+    for (connection, number) in [(a, 2), (b, 1), (a, 1)] {
+        let actions = bench.device_answers(connection, number);
+        assert_eq!(answers(&actions), [(connection.0, number, Status::Done)]);
+    }
+}
+
+#[test]
+fn a_late_answer_of_a_closed_connection_is_dropped_and_counted() {
+    let mut bench = Bench::open();
+    let a = bench.connect();
+    bench.ask(a, 1);
+    bench.step(Event::Disconnected { connection: a });
+    let b = bench.connect();
+    assert_ne!(a, b, "the number is not used again");
+    assert!(bench.device_answers(a, 1).is_empty());
+    assert_eq!((bench.broker.stats().answers_late, bench.broker.stats().answers_stray), (1, 0));
+    assert!(bench.device_answers(a, 1).is_empty());
+    assert_eq!((bench.broker.stats().answers_late, bench.broker.stats().answers_stray), (1, 1));
+}
+
+#[test]
+fn a_closed_connections_request_keeps_its_place_at_the_device() {
+    let mut bench = Bench::new(Settings { in_flight_max: 1, ..Settings::default() });
+    bench.device_opens(65_564, 1);
+    let (a, b) = (bench.connect(), bench.connect());
+    bench.ask(a, 1);
+    bench.step(Event::Disconnected { connection: a });
+    assert!(transmitted(&bench.ask(b, 1)).is_empty(), "the device is still at it");
+    assert_eq!(transmitted(&bench.device_answers(a, 1)), [(b.0, 1)]);
+}
+
+#[test]
+fn the_65th_request_is_busy_and_the_first_64_are_not_harmed() {
+    let mut bench = Bench::open();
+    let a = bench.connect();
+    for number in 0..64 {
+        assert!(answers(&bench.ask(a, number)).is_empty());
+    }
+    assert_eq!(answers(&bench.ask(a, 64)), [(a.0, 64, Status::Busy)]);
+    // An answer makes room only once it was written: until then its bytes are held.
+    bench.device_answers(a, 0);
+    assert_eq!(answers(&bench.ask(a, 65)), [(a.0, 65, Status::Busy)]);
+    bench.step(Event::Written { connection: a, answers: 2 });
+    assert!(answers(&bench.ask(a, 66)).is_empty());
+    let b = bench.connect();
+    assert!(answers(&bench.ask(b, 0)).is_empty(), "one connection's queue is not another's");
+}
+
+#[test]
+fn a_request_that_is_not_understood_is_named_and_closes_its_connection() {
+    let request = |head| Pdu::new(head, &[], b"plain").unwrap();
+    let head = Head::request(Operation::SealAes256Gcm, 1, KEY);
+    for (bad, expected) in [
+        (Head { connection: Connection(1), ..head }, Status::Malformed),
+        (Head { status: 3, ..head }, Status::Malformed),
+        (head, Status::DuplicateRequest),
+    ] {
+        let mut bench = Bench::open();
+        let a = bench.connect();
+        bench.ask(a, 1);
+        let actions = bench.step(Event::Requested { connection: a, request: request(bad) });
+        assert_eq!(answers(&actions), [(a.0, 1, expected)]);
+        assert!(matches!(actions[..], [_, Action::Close { flush: true, .. }]));
+        assert_eq!(bench.broker.stats().connections_closed_malformed, 1);
+    }
+}
+
+#[test]
+fn a_request_of_the_wrong_shape_is_named_and_keeps_its_connection() {
+    let head = Head::request(Operation::SealAes256Gcm, 1, KEY);
+    for (head, parameters, payload, expected) in [
+        (Head { operation: 999, ..head }, 0, 0, Status::UnknownOperation),
+        (Head { operation: 0, ..head }, 0, 0, Status::UnknownOperation),
+        (Head { key: KeyHandle::NONE, ..head }, 0, 0, Status::WrongParameters),
+        (head, 0, 65_537, Status::WrongParameters),
+        (Head::request(Operation::Info, 1, KEY), 0, 0, Status::WrongParameters),
+        (Head::request(Operation::OpenAes256Gcm, 1, KEY), 0, 27, Status::WrongParameters),
+        (Head::request(Operation::FindKey, 1, KeyHandle::NONE), 0, 65, Status::WrongParameters),
+        (Head::request(Operation::Random, 1, KeyHandle::NONE), 3, 0, Status::WrongParameters),
+    ] {
+        let mut bench = Bench::open();
+        let a = bench.connect();
+        let request = Pdu::new(head, &vec![0; parameters], &vec![0; payload]).unwrap();
+        let actions = bench.step(Event::Requested { connection: a, request });
+        assert_eq!(answers(&actions), [(a.0, 1, expected)]);
+        assert_eq!(actions.len(), 1, "{actions:?}");
+    }
+    let mut bench = Bench::open();
+    let a = bench.connect();
+    let head = Head::request(Operation::Random, 1, KeyHandle::NONE);
+    let request = Pdu::new(head, &65_537u32.to_le_bytes(), &[]).unwrap();
+    let actions = bench.step(Event::Requested { connection: a, request });
+    assert_eq!(answers(&actions), [(a.0, 1, Status::WrongParameters)]);
+}
+
+#[test]
+fn a_small_device_is_not_sent_what_it_cannot_hold() {
+    let mut bench = Bench::new(Settings::default());
+    let a = bench.connect();
+    bench.ask(a, 1); // waits: the device is being opened
+    let actions = bench.device_opens(4, 1);
+    assert_eq!(answers(&actions), [(a.0, 1, Status::Oversize)]);
+    assert!(transmitted(&actions).is_empty());
+}
+
+#[test]
+fn a_lost_device_fails_what_it_had_and_gets_what_waited() {
+    let losses = [
+        (LinkFault::HungUp, Status::DeviceLost),
+        (LinkFault::Corrupt(Fault::Crc), Status::WireCorrupt),
+        (LinkFault::Protocol(Fault::Crc), Status::DeviceLost),
+    ];
+    for (fault, expected) in losses {
+        let mut bench = Bench::new(Settings { in_flight_max: 2, ..Settings::default() });
+        bench.device_opens(65_564, 1);
+        let a = bench.connect();
+        for number in 1..=4 {
+            bench.ask(a, number);
+        }
+        bench.device_answers(a, 1);
+        let actions = bench.lose(fault);
+        assert!(matches!(actions[0], Action::CloseDevice));
+        assert_eq!(answers(&actions), [(a.0, 2, expected), (a.0, 3, expected)]);
+        assert!(matches!(actions.last(), Some(Action::OpenDevice { .. })), "it is opened again at once");
+        assert_eq!(transmitted(&bench.device_opens(65_564, 2)), [(a.0, 4)]);
+        let stats = bench.broker.stats();
+        assert_eq!((stats.device_losses, stats.device_opens, stats.device_restarts), (1, 2, 1));
+    }
+}
+
+#[test]
+fn a_device_that_stays_away_is_named_at_once_and_tried_again_ever_more_slowly() {
+    let mut bench = Bench::new(Settings::default());
+    let a = bench.connect();
+    bench.ask(a, 1);
+    assert_eq!(answers(&bench.lose(LinkFault::OpenTimeout)), [(a.0, 1, Status::DeviceUnavailable)]);
+    assert_eq!(answers(&bench.ask(a, 2)), [(a.0, 2, Status::DeviceUnavailable)]);
+    let mut pauses = Vec::new();
+    for _ in 0..10 {
+        let mut pause = Duration::ZERO;
+        while bench.wait(Duration::from_millis(1)).is_empty() {
+            pause += Duration::from_millis(1);
+            assert!(pause <= REOPEN_MAX, "it is tried again in time");
+        }
+        assert_eq!(
+            answers(&bench.ask(a, 3)),
+            [(a.0, 3, Status::DeviceUnavailable)],
+            "also while it is tried"
+        );
+        pauses.push(pause);
+        bench.lose(LinkFault::HungUp);
+    }
+    assert!(pauses.is_sorted() && pauses[0] < pauses[9], "{pauses:?}");
+    bench.wait(REOPEN_MAX);
+    bench.device_opens(65_564, 1);
+    assert!(answers(&bench.ask(a, 4)).is_empty());
+}
+
+#[test]
+fn a_device_that_answers_nothing_is_not_opened_in_a_circle() {
+    let mut bench = Bench::open();
+    let actions = bench.lose(LinkFault::HungUp);
+    assert!(!actions.iter().any(|action| matches!(action, Action::OpenDevice { .. })), "{actions:?}");
+    assert!(bench.broker.needs_ticks());
+}
+
+#[test]
+fn a_silent_device_is_given_up_in_time() {
+    let settings = Settings { answer_max: Duration::from_secs(3), ..Settings::default() };
+    let mut bench = Bench::new(settings);
+    bench.device_opens(65_564, 1);
+    let a = bench.connect();
+    bench.ask(a, 1);
+    assert!(bench.wait(Duration::from_millis(2999)).is_empty());
+    let actions = bench.wait(Duration::from_millis(1));
+    assert_eq!(answers(&actions), [(a.0, 1, Status::DeviceSilent)]);
+    assert!(matches!(actions[0], Action::CloseDevice));
+}
+
+#[test]
+fn an_answer_that_does_not_fit_its_request_loses_the_device() {
+    let good = Head::request(Operation::SealAes256Gcm, 1, KEY).answer(Status::Done);
+    let cases = [
+        (Head { operation: 5, ..good }, 0, 33),
+        (Head { status: 999, ..good }, 0, 33),
+        (Head { key: KeyHandle(8), ..good }, 0, 33),
+        (good, 1, 33),
+        (good, 0, 34),
+        (good.answer(Status::Rejected), 0, 1),
+    ];
+    for (head, parameter_bytes, payload_bytes) in cases {
+        let mut bench = Bench::open();
+        let a = bench.connect();
+        bench.ask(a, 1); // 5 bytes: sealed they are 33
+        let head = Head { connection: a, ..head };
+        let answer = Pdu::new(head, &vec![0; parameter_bytes], &vec![0; payload_bytes]).unwrap();
+        let actions = bench.step(Event::DeviceAnswered { link: bench.link, answer });
+        assert_eq!(answers(&actions), [(a.0, 1, Status::DeviceLost)], "{head:?}");
+        assert_eq!(bench.broker.stats().device_losses, 1);
+    }
+}
+
+#[test]
+fn unread_answers_close_a_connection_by_number_and_by_time() {
+    let mut bench = Bench::open();
+    let (hog, other) = (bench.connect(), bench.connect());
+    let mut closed = false;
+    for number in 0..1000 {
+        let actions = bench.ask(hog, number);
+        closed |= actions.iter().any(|action| matches!(action, Action::Close { flush: false, .. }));
+        assert!(closed || number <= (64 + ANSWERS_PER_CONNECTION_MAX) as u32);
+    }
+    assert!(closed);
+    assert_eq!(bench.broker.stats().connections_closed_unread, 1);
+    bench.ask(other, 1);
+    for number in 0..64 {
+        bench.device_answers(hog, number);
+    }
+    assert_eq!(answers(&bench.device_answers(other, 1)), [(other.0, 1, Status::Done)]);
+    let actions = bench.wait(Settings::default().unread_max);
+    assert!(matches!(actions[..], [Action::Close { connection, flush: false }] if connection == other));
+    assert_eq!(bench.broker.stats().connections_closed_unread, 2);
+    assert_eq!(bench.broker.gauges().held, Default::default());
+}
+
+#[test]
+fn the_connection_after_the_last_is_refused_by_name() {
+    let mut bench = Bench::open();
+    for _ in 0..CONNECTIONS_MAX {
+        bench.connect();
+    }
+    let actions = bench.step(Event::Connected { user: 1000 });
+    let [Action::Refuse { notice }] = &actions[..] else { panic!("{actions:?}") };
+    assert_eq!(notice.status(), Ok(Status::ConnectionsFull));
+    bench.step(Event::Disconnected { connection: Connection(5) });
+    assert_eq!(bench.connect(), Connection(CONNECTIONS_MAX as u64 + 1));
+}
+
+#[test]
+fn stopping_refuses_what_waits_and_waits_for_what_is_at_the_device() {
+    let mut bench = Bench::new(Settings { in_flight_max: 1, ..Settings::default() });
+    bench.device_opens(65_564, 1);
+    let a = bench.connect();
+    bench.ask(a, 1);
+    bench.ask(a, 2);
+    assert_eq!(answers(&bench.step(Event::Stop)), [(a.0, 2, Status::Stopping)]);
+    assert_eq!(answers(&bench.ask(a, 3)), [(a.0, 3, Status::Stopping)]);
+    let actions = bench.device_answers(a, 1);
+    assert_eq!(answers(&actions), [(a.0, 1, Status::Done)]);
+    assert!(matches!(actions.last(), Some(Action::Stopped)));
+    assert!(!bench.broker.needs_ticks());
+    let actions = bench.step(Event::Connected { user: 1000 });
+    assert!(matches!(&actions[..], [Action::Refuse { notice }] if notice.status() == Ok(Status::Stopping)));
+}
+
+#[test]
+fn stopping_does_not_wait_for_ever() {
+    let mut bench = Bench::open();
+    let a = bench.connect();
+    bench.ask(a, 1);
+    assert!(bench.step(Event::Stop).is_empty());
+    let actions = bench.wait(STOP_MAX);
+    assert_eq!(answers(&actions), [(a.0, 1, Status::DeviceSilent)]);
+    assert!(matches!(actions.last(), Some(Action::Stopped)));
+}
+
+#[test]
+fn an_idle_broker_needs_no_clock() {
+    let mut bench = Bench::open();
+    let a = bench.connect();
+    assert!(!bench.broker.needs_ticks());
+    bench.ask(a, 1);
+    assert!(bench.broker.needs_ticks());
+    bench.device_answers(a, 1);
+    bench.step(Event::Written { connection: a, answers: 1 });
+    assert!(!bench.broker.needs_ticks());
+}
