@@ -170,7 +170,7 @@ fn odd_spellings_read_as_avr_as_reads_them() {
     for line in &lines {
         if line.contains("<<") {
             at += 1; // an expression: the business of a resolver that knows operators
-            assert!(matches!(text::parse(line), Err(text::TextError::Expression { .. })), "{line}");
+            assert!(matches!(text::parse(line), Err(isa::avr::TextError::Expression { .. })), "{line}");
             continue;
         }
         let ours = words(&text::parse(line).unwrap_or_else(|error| panic!("{line}: {error}")));

@@ -1,7 +1,7 @@
 //! Laws of the AVR words and texts that need no other tool.
 
-use isa::avr::table::{CoreType, OPCODES, Operand, ROWS};
-use isa::avr::{Instruction, Opcode, Set, text};
+use isa::avr::table::{OPCODES, Operand, ROWS};
+use isa::avr::{CoreType, Instruction, Opcode, Set, text};
 use proptest::prelude::*;
 
 #[test]

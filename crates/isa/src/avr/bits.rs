@@ -9,6 +9,7 @@
 use std::fmt;
 use std::sync::OnceLock;
 
+use super::error::Unencodable;
 use super::table::{Opcode, Operand, ROWS, Row};
 
 /// A decoded instruction, eight bytes. Fields that its operands do not name are zero.
@@ -28,19 +29,6 @@ pub struct Instruction {
 }
 
 const _: () = assert!(size_of::<Option<Instruction>>() == 8);
-
-/// An operand value that the instruction has no bits for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Unencodable {
-    /// Which instruction.
-    pub opcode: Opcode,
-    /// Which operand of it.
-    pub operand: Operand,
-    /// The value found.
-    pub found: i32,
-    /// What would fit.
-    pub expected: Range,
-}
 
 /// The values that fit an operand: from `first` to `last` in steps of `step`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -62,16 +50,6 @@ impl fmt::Display for Range {
         Ok(())
     }
 }
-
-impl fmt::Display for Unencodable {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mnemonic = self.opcode.row().mnemonic;
-        let (found, expected) = (self.found, self.expected);
-        write!(f, "operand of `{mnemonic}` out of range: found {found}, expected {expected}")
-    }
-}
-
-impl std::error::Error for Unencodable {}
 
 /// The bits of a 16- or 32-digit pattern, the first word uppermost when there are two.
 struct Pattern {

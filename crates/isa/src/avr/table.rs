@@ -7,41 +7,7 @@
 //! Leaves out what these cores lack (EIJMP, EICALL, DES, XCH, LAS, LAC, LAT, SPM Z+).
 
 use super::places::Place;
-
-/// The processor generations whose cycles the table lists.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum CoreType {
-    /// AVRe+ with a program counter of two bytes on the stack (ATmega128, ATmega328P).
-    AvrePc2,
-    /// AVRe+ with a program counter of three bytes (ATmega2560).
-    AvrePc3,
-    /// AVRxm (XMEGA), two-byte program counter, data in internal SRAM.
-    Avrxm,
-    /// AVRxt (tinyAVR 0/1/2, megaAVR 0, AVR Dx), two-byte program counter, data in internal SRAM.
-    Avrxt,
-}
-
-/// What an instruction costs on one core, in cycles.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Cost {
-    /// Without a branch or skip.
-    pub cycles: u8,
-    /// When it branches, or skips an instruction of one word.
-    pub taken_cycles: u8,
-    /// When it skips an instruction of two words.
-    pub taken_two_words_cycles: u8,
-}
-
-impl Cost {
-    const fn of(printed: &[u8]) -> Cost {
-        let last = printed.len() - 1;
-        Cost {
-            cycles: printed[0],
-            taken_cycles: printed[if last < 1 { last } else { 1 }],
-            taken_two_words_cycles: printed[last],
-        }
-    }
-}
+use super::timing::{CoreType, Cost};
 
 /// An operand as it stands in assembly text, by its field of the bit pattern.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -6,7 +6,8 @@
 
 use std::fmt;
 
-use super::bits::{Instruction, Unencodable};
+use super::bits::Instruction;
+use super::error::TextError;
 use super::table::{ALIASES, Alias, Fixed, Opcode, Operand, ROWS};
 
 /// Turns the text of an operand into its value.
@@ -75,61 +76,6 @@ fn magnitude(text: &str) -> Option<i64> {
     }
     i64::from_str_radix(digits, radix).ok()
 }
-
-/// Why a text is not an instruction of these cores.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum TextError<E> {
-    /// There is no instruction of that name.
-    Mnemonic {
-        /// The name found.
-        found: String,
-    },
-    /// The instruction exists, with other operands.
-    Operands {
-        /// The instruction.
-        mnemonic: String,
-        /// The operands found.
-        found: String,
-        /// The shapes that exist.
-        expected: Vec<String>,
-    },
-    /// An operand's expression has no value.
-    Expression {
-        /// The expression found.
-        found: String,
-        /// What the resolver said.
-        why: E,
-    },
-    /// A flash address or distance is odd.
-    Odd {
-        /// The value found, in bytes.
-        found: i64,
-    },
-    /// An operand's value has no encoding.
-    Range(Unencodable),
-}
-
-impl<E> fmt::Display for TextError<E> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            TextError::Mnemonic { found } => write!(f, "unknown instruction: found `{found}`"),
-            TextError::Operands { mnemonic, found, expected } => {
-                write!(f, "operands of `{mnemonic}` do not fit: found `{found}`, expected ")?;
-                for (index, shape) in expected.iter().enumerate() {
-                    write!(f, "{}`{shape}`", if index == 0 { "" } else { " or " })?;
-                }
-                Ok(())
-            }
-            TextError::Expression { found, .. } => write!(f, "operand has no value: found `{found}`"),
-            TextError::Odd { found } => {
-                write!(f, "flash address is odd: found {found} bytes, expected a multiple of 2")
-            }
-            TextError::Range(unencodable) => unencodable.fmt(f),
-        }
-    }
-}
-
-impl<E: fmt::Debug> std::error::Error for TextError<E> {}
 
 /// Splits an instruction into its mnemonic and its operands: at commas outside parentheses and quotes.
 /// Blanks around the pieces are dropped.
