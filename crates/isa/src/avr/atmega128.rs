@@ -4,8 +4,9 @@
 //! Owns nothing but numbers; `profile` says what they mean.
 
 use super::external::{self, Register::*};
-use super::profile::{Io, Port, Profile, Register};
+use super::profile::{Io, Port, Profile, Register, Vector};
 use super::timing::CoreType;
+use super::units::Unit;
 
 /// The ATmega128.
 pub static ATMEGA128: Profile = Profile {
@@ -35,42 +36,42 @@ pub static ATMEGA128: Profile = Profile {
 };
 
 /// Interrupt vectors, the most urgent first.
-const VECTORS: &[&str] = &[
-    "RESET",
-    "INT0",
-    "INT1",
-    "INT2",
-    "INT3",
-    "INT4",
-    "INT5",
-    "INT6",
-    "INT7",
-    "TIMER2_COMP",
-    "TIMER2_OVF",
-    "TIMER1_CAPT",
-    "TIMER1_COMPA",
-    "TIMER1_COMPB",
-    "TIMER1_OVF",
-    "TIMER0_COMP",
-    "TIMER0_OVF",
-    "SPI_STC",
-    "USART0_RX",
-    "USART0_UDRE",
-    "USART0_TX",
-    "ADC",
-    "EE_READY",
-    "ANALOG_COMP",
-    "TIMER1_COMPC",
-    "TIMER3_CAPT",
-    "TIMER3_COMPA",
-    "TIMER3_COMPB",
-    "TIMER3_COMPC",
-    "TIMER3_OVF",
-    "USART1_RX",
-    "USART1_UDRE",
-    "USART1_TX",
-    "TWI",
-    "SPM_READY",
+const VECTORS: &[Vector] = &[
+    Vector::unused("RESET"),
+    Vector::from("INT0", Unit::External, 0),
+    Vector::from("INT1", Unit::External, 1),
+    Vector::from("INT2", Unit::External, 2),
+    Vector::from("INT3", Unit::External, 3),
+    Vector::from("INT4", Unit::External, 4),
+    Vector::from("INT5", Unit::External, 5),
+    Vector::from("INT6", Unit::External, 6),
+    Vector::from("INT7", Unit::External, 7),
+    Vector::unused("TIMER2_COMP"),
+    Vector::unused("TIMER2_OVF"),
+    Vector::unused("TIMER1_CAPT"),
+    Vector::unused("TIMER1_COMPA"),
+    Vector::unused("TIMER1_COMPB"),
+    Vector::unused("TIMER1_OVF"),
+    Vector::unused("TIMER0_COMP"),
+    Vector::unused("TIMER0_OVF"),
+    Vector::unused("SPI_STC"),
+    Vector::unused("USART0_RX"),
+    Vector::unused("USART0_UDRE"),
+    Vector::unused("USART0_TX"),
+    Vector::unused("ADC"),
+    Vector::unused("EE_READY"),
+    Vector::unused("ANALOG_COMP"),
+    Vector::unused("TIMER1_COMPC"),
+    Vector::unused("TIMER3_CAPT"),
+    Vector::unused("TIMER3_COMPA"),
+    Vector::unused("TIMER3_COMPB"),
+    Vector::unused("TIMER3_COMPC"),
+    Vector::unused("TIMER3_OVF"),
+    Vector::unused("USART1_RX"),
+    Vector::unused("USART1_UDRE"),
+    Vector::unused("USART1_TX"),
+    Vector::unused("TWI"),
+    Vector::unused("SPM_READY"),
 ];
 
 const fn row(address: u16, name: &'static str, io: Io, reset: u8) -> Register {

@@ -3,9 +3,10 @@
 //! Source: ATmega328P datasheet (DS40002061), "Register Summary" and "Interrupt Vectors in ATmega328 and ATmega328P".
 //! Owns nothing but numbers; `profile` says what they mean.
 
-use super::external::{self, Register::*};
-use super::profile::{Io, Port, Profile, Register};
+use super::external::{self, PIN_CHANGE_FIRST, Register::*};
+use super::profile::{Io, Port, Profile, Register, Vector};
 use super::timing::CoreType;
+use super::units::Unit;
 
 /// The ATmega328P.
 pub static ATMEGA328P: Profile = Profile {
@@ -31,33 +32,33 @@ pub static ATMEGA328P: Profile = Profile {
 };
 
 /// Interrupt vectors, the most urgent first.
-const VECTORS: &[&str] = &[
-    "RESET",
-    "INT0",
-    "INT1",
-    "PCINT0",
-    "PCINT1",
-    "PCINT2",
-    "WDT",
-    "TIMER2_COMPA",
-    "TIMER2_COMPB",
-    "TIMER2_OVF",
-    "TIMER1_CAPT",
-    "TIMER1_COMPA",
-    "TIMER1_COMPB",
-    "TIMER1_OVF",
-    "TIMER0_COMPA",
-    "TIMER0_COMPB",
-    "TIMER0_OVF",
-    "SPI_STC",
-    "USART_RX",
-    "USART_UDRE",
-    "USART_TX",
-    "ADC",
-    "EE_READY",
-    "ANALOG_COMP",
-    "TWI",
-    "SPM_READY",
+const VECTORS: &[Vector] = &[
+    Vector::unused("RESET"),
+    Vector::from("INT0", Unit::External, 0),
+    Vector::from("INT1", Unit::External, 1),
+    Vector::from("PCINT0", Unit::External, PIN_CHANGE_FIRST),
+    Vector::from("PCINT1", Unit::External, PIN_CHANGE_FIRST + 1),
+    Vector::from("PCINT2", Unit::External, PIN_CHANGE_FIRST + 2),
+    Vector::unused("WDT"),
+    Vector::unused("TIMER2_COMPA"),
+    Vector::unused("TIMER2_COMPB"),
+    Vector::unused("TIMER2_OVF"),
+    Vector::unused("TIMER1_CAPT"),
+    Vector::unused("TIMER1_COMPA"),
+    Vector::unused("TIMER1_COMPB"),
+    Vector::unused("TIMER1_OVF"),
+    Vector::unused("TIMER0_COMPA"),
+    Vector::unused("TIMER0_COMPB"),
+    Vector::unused("TIMER0_OVF"),
+    Vector::unused("SPI_STC"),
+    Vector::unused("USART_RX"),
+    Vector::unused("USART_UDRE"),
+    Vector::unused("USART_TX"),
+    Vector::unused("ADC"),
+    Vector::unused("EE_READY"),
+    Vector::unused("ANALOG_COMP"),
+    Vector::unused("TWI"),
+    Vector::unused("SPM_READY"),
 ];
 
 const fn row(address: u16, name: &'static str, io: Io, reset: u8) -> Register {

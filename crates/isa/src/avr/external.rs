@@ -121,6 +121,12 @@ impl External {
         }
     }
 
+    /// Whether a pin's level means anything here.
+    pub fn listens(&self, pin: Pin) -> bool {
+        self.config.lines.iter().any(|line| line.pin == pin)
+            || self.config.pin_change_ports.contains(&pin.port)
+    }
+
     /// The I/O clock stops or runs from `now` on.
     pub fn set_clock(&mut self, running: bool, now: Cycles) {
         self.clocked = running;

@@ -6,6 +6,7 @@
 
 use super::external;
 use super::timing::CoreType;
+use super::units::Unit;
 
 /// First data-space address of the internal SRAM on both chips; below it are 32 registers and the I/O space.
 pub const RAM_FIRST: u16 = 0x100;
@@ -79,6 +80,27 @@ pub struct Port {
     pub pins: u8,
 }
 
+/// An interrupt vector.
+#[derive(Clone, Copy, Debug)]
+pub struct Vector {
+    /// The datasheet's name, as avr-libc shortens it.
+    pub name: &'static str,
+    /// Who requests it: a peripheral, and the bit of its requests.
+    pub source: Option<(Unit, u8)>,
+}
+
+impl Vector {
+    /// A vector and who requests it.
+    pub(super) const fn from(name: &'static str, unit: Unit, bit: u8) -> Vector {
+        Vector { name, source: Some((unit, bit)) }
+    }
+
+    /// A vector that nothing here requests.
+    pub(super) const fn unused(name: &'static str) -> Vector {
+        Vector { name, source: None }
+    }
+}
+
 /// A chip.
 #[derive(Debug)]
 pub struct Profile {
@@ -107,7 +129,7 @@ pub struct Profile {
     /// I/O registers.
     pub registers: &'static [Register],
     /// Interrupt vectors in order of priority, the reset first; each has two words of flash.
-    pub vectors: &'static [&'static str],
+    pub vectors: &'static [Vector],
     /// Ports in alphabetic order.
     pub ports: &'static [Port],
     /// Which pins interrupt, and how.
@@ -135,6 +157,6 @@ impl Profile {
 
     /// The number of the interrupt vector of that name.
     pub fn vector(&self, name: &str) -> Option<u8> {
-        self.vectors.iter().position(|vector| *vector == name).map(|number| number as u8)
+        self.vectors.iter().position(|vector| vector.name == name).map(|number| number as u8)
     }
 }

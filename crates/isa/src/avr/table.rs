@@ -119,7 +119,7 @@ macro_rules! instructions {
         pub enum Opcode { $($(#[$doc])* $name,)* }
 
         /// The table, in the order of [`Opcode`].
-        pub static ROWS: &[Row] = &[$(Row {
+        pub const ROWS: &[Row] = &[$(Row {
             opcode: Opcode::$name,
             mnemonic: $mnemonic,
             operands: {
@@ -346,7 +346,7 @@ instructions! {
 macro_rules! aliases {
     ($($mnemonic:literal ($($operand:expr),*) = $opcode:ident $fixed:expr, $printed:literal;)*) => {
         /// Second names, in no order that matters.
-        pub static ALIASES: &[Alias] = &[$(Alias {
+        pub const ALIASES: &[Alias] = &[$(Alias {
             mnemonic: $mnemonic,
             operands: {
                 #[allow(unused_imports)] // not every line has operands

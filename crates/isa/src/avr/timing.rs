@@ -3,6 +3,7 @@
 //! Owns: the columns of the instruction table ([`CoreType`], [`Cost`]) and the datasheets' rules about time
 //! that hold for whole chips. What a chip consists of is `profile`'s.
 
+use super::table::ROWS;
 use crate::Cycles;
 
 /// The processor generations whose cycles the table lists.
@@ -55,3 +56,14 @@ pub const EXTERNAL_BYTE_CYCLES: [Cycles; 4] = [1, 2, 3, 4];
 
 /// Extra cycles of an interrupt, call or return whose two bytes are in external memory (same place).
 pub const EXTERNAL_STACK_CYCLES: [Cycles; 4] = [3, 5, 7, 9];
+
+/// Cycles of each instruction that neither branches nor skips, on one core, for a machine's inner loop.
+pub(super) const fn base_cycles(core: CoreType) -> [u8; ROWS.len()] {
+    let mut cycles = [0; ROWS.len()];
+    let mut index = 0;
+    while index < cycles.len() {
+        cycles[index] = ROWS[index].costs[core as usize].cycles;
+        index += 1;
+    }
+    cycles
+}
