@@ -1,0 +1,356 @@
+//! The data space beyond SRAM: registers, I/O registers, external memory.
+//!
+//! Owns: what reading and writing an I/O address does. Addresses are those of the data space; IN and OUT come
+//! here with 0x20 added. The inner loop comes here only for what is not internal SRAM.
+
+use super::error::FaultKind;
+use super::external;
+use super::machine::Machine;
+use super::observer::{Observer, SleepMode};
+use super::peripheral::Peripheral;
+use super::ports;
+use super::profile::{Io, RAM_FIRST};
+use super::status::Status;
+use super::timing::{EXTERNAL_BYTE_CYCLES, EXTERNAL_STACK_CYCLES};
+use super::units::Unit;
+use crate::Cycles;
+
+const MCUCR_SRE: u8 = 1 << 7;
+const MCUCR_SRW10: u8 = 1 << 6;
+const MCUCR_SE: u8 = 1 << 5;
+const MCUCR_PUD: u8 = 1 << 4;
+const IVSEL: u8 = 1 << 1;
+const SMCR_SE: u8 = 1;
+
+/// External memory as XMCRA, XMCRB and MCUCR of the ATmega128 set it up.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct ExternalMemory {
+    enabled: bool,
+    /// First address of the upper sector.
+    upper_first: u32,
+    /// SRW bits of the lower and upper sector.
+    wait: [u8; 2],
+    /// Upper address bits that stay port C pins.
+    released: u8,
+}
+
+impl ExternalMemory {
+    /// The SRW bits of an address's sector.
+    fn wait_of(&self, address: u16) -> usize {
+        usize::from(self.wait[usize::from(u32::from(address) >= self.upper_first)])
+    }
+}
+
+impl Machine {
+    /// Reads what is not internal SRAM; also the extra cycles that it takes. `now` is the access's cycle
+    /// without them.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn load_slow<O: Observer>(&mut self, address: u16, now: Cycles, o: &mut O) -> (u8, Cycles) {
+        let (value, extra) = match address {
+            0..0x20 => (self.data[usize::from(address)], 0),
+            0x20..RAM_FIRST => (self.io_read(address, now, o), 0),
+            _ => match self.external_address(address) {
+                Some((at, extra)) => (self.data[at], extra),
+                None => (0, 0),
+            },
+        };
+        o.load(now + extra, address.into(), value);
+        (value, extra)
+    }
+
+    /// Writes what is not internal SRAM; the extra cycles that it takes.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn store_slow<O: Observer>(
+        &mut self,
+        address: u16,
+        value: u8,
+        now: Cycles,
+        o: &mut O,
+    ) -> Cycles {
+        let mut extra = 0;
+        match address {
+            0..0x20 => self.data[usize::from(address)] = value,
+            0x20..RAM_FIRST => {
+                o.store(now, address.into(), value);
+                self.io_write(address, value, now, o);
+                return 0;
+            }
+            _ => {
+                if let Some((at, cycles)) = self.external_address(address) {
+                    (self.data[at], extra) = (value, cycles);
+                }
+            }
+        }
+        o.store(now + extra, address.into(), value);
+        extra
+    }
+
+    /// Where external memory keeps an address, and the extra cycles of one byte.
+    fn external_address(&mut self, address: u16) -> Option<(usize, Cycles)> {
+        let memory = self.external_memory;
+        if !memory.enabled || !self.settings.external_memory {
+            self.raise(FaultKind::NoMemory { address });
+            return None;
+        }
+        // Released pins put out port C instead of the address.
+        let port_c = u16::from(self.ports.port(ports::index(b'C')));
+        let released = u16::from(memory.released) << 8;
+        let at = address & !released | port_c << 8 & released;
+        Some((usize::from(at), EXTERNAL_BYTE_CYCLES[memory.wait_of(address)]))
+    }
+
+    /// Pushes a return address; `end` is the cycle after the instruction. The extra cycles that it takes.
+    pub(super) fn push_pc<O: Observer>(&mut self, pc: u32, end: Cycles, o: &mut O) -> Cycles {
+        let [low, high, ..] = pc.to_le_bytes();
+        let first = self.sp;
+        let extra = self.push(low, end - 2, o) + self.push(high, end - 1, o);
+        self.stack_cycles(first, extra)
+    }
+
+    /// Pops a return address; also the extra cycles that it takes.
+    pub(super) fn pop_pc<O: Observer>(&mut self, end: Cycles, o: &mut O) -> (u32, Cycles) {
+        let first = self.sp.wrapping_add(1);
+        let (high, extra_high) = self.pop(end - 2, o);
+        let (low, extra_low) = self.pop(end - 1, o);
+        let extra = self.stack_cycles(first, extra_high + extra_low);
+        (u32::from(high) << 8 | u32::from(low), extra)
+    }
+
+    /// Two bytes in a row cost less than twice one, by the datasheet's own numbers.
+    #[inline(always)]
+    fn stack_cycles(&self, address: u16, extra: Cycles) -> Cycles {
+        if extra == 0 { 0 } else { EXTERNAL_STACK_CYCLES[self.external_memory.wait_of(address)] }
+    }
+
+    #[inline(always)]
+    pub(super) fn push<O: Observer>(&mut self, value: u8, now: Cycles, o: &mut O) -> Cycles {
+        if self.sp < RAM_FIRST {
+            self.raise(FaultKind::StackInRegisters { pointer: self.sp });
+            return 0;
+        }
+        let extra = self.store(self.sp, value, now, o);
+        self.sp = self.sp.wrapping_sub(1);
+        extra
+    }
+
+    #[inline(always)]
+    pub(super) fn pop<O: Observer>(&mut self, now: Cycles, o: &mut O) -> (u8, Cycles) {
+        let address = self.sp.wrapping_add(1);
+        if address < RAM_FIRST {
+            self.raise(FaultKind::StackInRegisters { pointer: self.sp });
+            return (0, 0);
+        }
+        self.sp = address;
+        self.load(address, now, o)
+    }
+
+    /// Reads an I/O register in cycle `now`, with the side effects of reading it.
+    pub(super) fn io_read<O: Observer>(&mut self, address: u16, now: Cycles, o: &mut O) -> u8 {
+        match self.map[usize::from(address)] {
+            Io::Reserved => {
+                self.raise(FaultKind::NoMemory { address });
+                0
+            }
+            Io::Plain { .. }
+            | Io::Unmodelled { .. }
+            | Io::McucrSleep
+            | Io::McucrPullUps
+            | Io::Smcr
+            | Io::ResetFlags
+            | Io::Xmcra
+            | Io::Xmcrb => self.data[usize::from(address)],
+            Io::Sreg => self.status.sreg(),
+            Io::StackLow => self.sp as u8,
+            Io::StackHigh => (self.sp >> 8) as u8,
+            Io::Rampz => self.rampz,
+            Io::Port(letter) => self.ports.port(ports::index(letter)),
+            Io::Direction(letter) => self.ports.direction(ports::index(letter)),
+            Io::Input(letter) => {
+                if self.soonest <= now {
+                    self.settle(now, o);
+                }
+                self.ports.input(ports::index(letter), now)
+            }
+            Io::External(register) => {
+                self.with_unit(Unit::External, now, o, |units, local, _| units.external.read(register, local))
+            }
+        }
+    }
+
+    /// Writes an I/O register in cycle `now`.
+    pub(super) fn io_write<O: Observer>(&mut self, address: u16, value: u8, now: Cycles, o: &mut O) {
+        let plain = usize::from(address);
+        match self.map[plain] {
+            Io::Reserved => self.raise(FaultKind::NoMemory { address }),
+            Io::Plain { mask } => self.data[plain] = value & mask,
+            Io::Unmodelled { harmless } => {
+                if (value ^ self.data[plain]) & !harmless != 0 {
+                    self.unmodelled(address, value);
+                } else {
+                    self.data[plain] = value;
+                }
+            }
+            Io::Sreg => self.write_sreg(value, now),
+            Io::StackLow => self.sp = self.sp & 0xff00 | u16::from(value),
+            Io::StackHigh => self.sp = self.sp & 0x00ff | u16::from(value) << 8,
+            Io::Rampz => self.rampz = value & 1,
+            Io::McucrSleep | Io::McucrPullUps if value & IVSEL != 0 => self.unmodelled(address, value),
+            Io::McucrSleep | Io::Xmcra | Io::Xmcrb => {
+                self.data[plain] = value;
+                self.set_up_external_memory();
+            }
+            Io::McucrPullUps => {
+                self.data[plain] = value;
+                self.set_pull_ups(value & MCUCR_PUD == 0, now, o);
+            }
+            Io::Smcr => self.data[plain] = value & 0x0f,
+            // "reset by writing a logic zero to the flag"; ones leave a flag as it is.
+            Io::ResetFlags => self.data[plain] &= value,
+            Io::Port(letter) => self.write_port(ports::index(letter), value, now, o),
+            Io::Direction(letter) => {
+                let index = ports::index(letter);
+                self.before_pins(now, o);
+                self.ports.set_direction(index, value & self.pins_of(letter));
+                self.after_pins(index, now, o);
+            }
+            Io::Input(letter) => {
+                if self.profile.pin_write_toggles {
+                    let index = ports::index(letter);
+                    self.write_port(index, self.ports.port(index) ^ value, now, o);
+                }
+            }
+            Io::External(register) => self.with_unit(Unit::External, now, o, |units, local, effects| {
+                units.external.write(register, value, local, effects);
+            }),
+        }
+    }
+
+    /// SBI and CBI: one bit of an I/O register. Where the chip writes the whole byte back, flags that are
+    /// cleared by ones are cleared with it.
+    pub(super) fn io_write_bit<O: Observer>(
+        &mut self,
+        address: u16,
+        mask: u8,
+        set: bool,
+        now: Cycles,
+        o: &mut O,
+    ) {
+        let alone = self.profile.single_bit_sbi && self.map[usize::from(address)].is_written_by_ones();
+        let value = if alone { 0 } else { self.io_read(address, now, o) };
+        o.load(now, address.into(), value);
+        let value = if set { value | mask } else { value & !mask };
+        o.store(now, address.into(), value);
+        self.io_write(address, value, now, o);
+    }
+
+    fn unmodelled(&mut self, address: u16, value: u8) {
+        let register = self.profile.register_at(address).map_or("a register", |register| register.name);
+        self.raise(FaultKind::Unmodelled { register, value });
+    }
+
+    fn write_sreg(&mut self, value: u8, now: Cycles) {
+        let enabled_before = self.status.i;
+        self.status = Status::from_sreg(value);
+        if !enabled_before {
+            self.interrupts_enabled(now + 1);
+        }
+    }
+
+    /// I was set by the instruction that ends at `end`: the next one runs before any interrupt.
+    pub(super) fn interrupts_enabled(&mut self, end: Cycles) {
+        if self.status.i {
+            self.no_entry_at = end;
+            if self.pending != 0 {
+                self.bound = 0;
+            }
+        }
+    }
+
+    /// Pins that the package has.
+    fn pins_of(&self, letter: u8) -> u8 {
+        self.profile.ports.iter().find(|port| port.letter == letter).map_or(0, |port| port.pins)
+    }
+
+    fn write_port<O: Observer>(&mut self, index: usize, value: u8, now: Cycles, o: &mut O) {
+        self.before_pins(now, o);
+        self.ports.set_port(index, value & self.pins_of(ports::letter(index)));
+        self.after_pins(index, now, o);
+    }
+
+    /// Peripherals are brought up to the change before the pins change.
+    fn before_pins<O: Observer>(&mut self, now: Cycles, o: &mut O) {
+        if self.soonest <= now {
+            self.settle(now, o);
+        }
+    }
+
+    fn after_pins<O: Observer>(&mut self, index: usize, now: Cycles, o: &mut O) {
+        self.port_changed(index, now, o);
+        self.apply_effects(o);
+        self.look_again();
+    }
+
+    fn set_pull_ups<O: Observer>(&mut self, on: bool, now: Cycles, o: &mut O) {
+        self.before_pins(now, o);
+        self.ports.pull_ups_off = !on;
+        for port in self.profile.ports {
+            self.port_changed(ports::index(port.letter), now, o);
+        }
+        self.apply_effects(o);
+        self.look_again();
+    }
+
+    /// The plain register that is `io`.
+    fn plain(&self, io: Io) -> Option<u8> {
+        let register = self.profile.registers.iter().find(|register| register.io == io)?;
+        Some(self.data[usize::from(register.address)])
+    }
+
+    /// Reads MCUCR, XMCRA and XMCRB anew (ATmega128 datasheet, "External Memory Interface").
+    fn set_up_external_memory(&mut self) {
+        let [mcucr, xmcra, xmcrb] =
+            [Io::McucrSleep, Io::Xmcra, Io::Xmcrb].map(|io| self.plain(io).unwrap_or(0));
+        let sectors = xmcra >> 4 & 7;
+        self.external_memory = ExternalMemory {
+            enabled: mcucr & MCUCR_SRE != 0,
+            // SRL = 0: the upper sector is everything.
+            upper_first: u32::from(sectors) * 0x2000,
+            wait: [xmcra >> 2 & 3, xmcra & 2 | u8::from(mcucr & MCUCR_SRW10 != 0)],
+            // XMM: 0 keeps all eight address bits, n releases the n upper ones, 7 all of them.
+            released: match xmcrb & 7 {
+                7 => 0xff,
+                bits => !(0xff_u16 >> bits) as u8,
+            },
+        };
+    }
+
+    /// SLEEP: what the sleep control register says now.
+    pub(super) fn sleep_instruction(&mut self) {
+        let (enabled, bits) = if let Some(smcr) = self.plain(Io::Smcr) {
+            (smcr & SMCR_SE != 0, smcr >> 1 & 7)
+        } else {
+            // MCUCR of the ATmega128 has SM2 below SM1 and SM0.
+            let mcucr = self.plain(Io::McucrSleep).unwrap_or(0);
+            (mcucr & MCUCR_SE != 0, mcucr >> 3 & 3 | mcucr & 4)
+        };
+        if !enabled {
+            return;
+        }
+        match SleepMode::from_bits(bits) {
+            Some(mode) => {
+                self.sleep_wanted = Some(mode);
+                self.bound = 0;
+            }
+            None => self.raise(FaultKind::ReservedSleepMode { bits }),
+        }
+    }
+}
+
+impl Io {
+    /// Whether writing ones does something to single bits and zeros do nothing.
+    fn is_written_by_ones(self) -> bool {
+        matches!(self, Io::Input(_) | Io::External(external::Register::Eifr | external::Register::Pcifr))
+    }
+}
