@@ -1,3 +1,7 @@
 //! The 8-bit AVR: ATmega128 and ATmega328P, cycle-exact, with their peripherals.
 
 pub mod peripheral;
+pub mod spi;
+
+#[cfg(test)]
+mod stepping;

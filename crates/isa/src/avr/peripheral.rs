@@ -37,12 +37,28 @@ pub enum Drive {
 /// Something that a peripheral did to the rest of the chip, at a cycle.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Effect {
-    /// The peripheral takes over (`Some`) or releases (`None`) a pin's output stage.
+    /// The peripheral takes over (`Some`) or releases (`None`) a pin's direction, whatever the data direction
+    /// register says (DDOE and DDOV in the datasheets' "Alternate Port Functions"). `Floating` makes the pin
+    /// an input that keeps the port's pull-up.
     Override {
         /// Which pin.
         pin: Pin,
-        /// What it is driven to, or `None` when the port drives it again.
+        /// What it is driven to, or `None` when the port decides again.
         drive: Option<Drive>,
+    },
+    /// The peripheral replaces (`Some`) or gives back (`None`) the value that the port puts out on a pin; the
+    /// data direction register still decides whether the pin is driven at all (PVOE and PVOV, same place).
+    /// An [`Override`](Self::Override) of the same pin comes first.
+    Value {
+        /// Which pin.
+        pin: Pin,
+        /// The level put out, or `None` when the port's own value counts again.
+        high: Option<bool>,
+    },
+    /// An interrupt flag that the chip asked to watch rose, enabled or not: what triggers the ADC.
+    Flag {
+        /// The flag, in the peripheral's own numbering of requests.
+        bit: u8,
     },
     /// The core stands still for this many cycles (EEPROM access, SPM).
     Stall(Cycles),
@@ -50,9 +66,9 @@ pub enum Effect {
     Reset,
     /// The ADC's sample-and-hold closed on `channel`; `code` is what the conversion will return.
     Sampled {
-        /// Multiplexer channel, 0 to 7.
+        /// The MUX bits: 0 to 7 are the pins.
         channel: u8,
-        /// Right-adjusted conversion result, 0 to 1023.
+        /// Right-adjusted conversion result, 0 to 1023 (a differential one is its ten bits of two's complement).
         code: u16,
     },
     /// A USART shifted a whole character out.
