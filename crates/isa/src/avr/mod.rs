@@ -2,6 +2,7 @@
 
 pub mod peripheral;
 pub mod spi;
+pub mod timer;
 
 #[cfg(test)]
 mod stepping;
