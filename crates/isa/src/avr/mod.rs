@@ -3,6 +3,7 @@
 pub mod peripheral;
 pub mod spi;
 pub mod timer;
+pub mod usart;
 
 #[cfg(test)]
 mod stepping;
