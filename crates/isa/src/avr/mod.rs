@@ -1,9 +1,11 @@
 //! The 8-bit AVR: ATmega128 and ATmega328P, cycle-exact, with their peripherals.
 
+pub mod adc;
 pub mod atmega128;
 pub mod atmega328p;
 pub mod bits;
 pub mod chip;
+pub mod eeprom;
 pub mod error;
 mod exec;
 pub mod external;
@@ -17,6 +19,7 @@ mod ports;
 pub mod profile;
 mod sleep;
 pub mod spi;
+pub mod spm;
 mod status;
 #[cfg(test)]
 mod stepping;
@@ -25,6 +28,8 @@ pub mod text;
 pub mod timer;
 pub mod timing;
 mod units;
+pub mod usart;
+pub mod watchdog;
 
 pub use atmega128::ATMEGA128;
 pub use atmega328p::ATMEGA328P;
