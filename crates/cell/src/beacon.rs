@@ -15,7 +15,7 @@
 //! Owns these bytes; `firmware/node/beacon.h` is their other reader. The cell key authenticates beacons and opens
 //! no frame.
 
-use cipher::Key;
+use cipher::CellKey;
 
 /// First byte of every beacon.
 pub const KIND: u8 = 0x1b;
@@ -46,7 +46,7 @@ impl Schedule {
     }
 
     /// The beacon of `superframe`, authenticated with the cell key.
-    pub fn beacon(&self, superframe: u32, key: &Key<16>) -> Vec<u8> {
+    pub fn beacon(&self, superframe: u32, key: &CellKey) -> Vec<u8> {
         let mut bytes = Vec::with_capacity(HEADER_BYTES + 4 * self.nodes.len() + TAG_BYTES);
         bytes.push(KIND);
         bytes.extend(self.cell.to_le_bytes());
@@ -58,8 +58,8 @@ impl Schedule {
         for node in &self.nodes {
             bytes.extend(node.to_le_bytes());
         }
-        let tag = cipher::beacon_tag(key, self.cell, superframe, &bytes);
-        bytes.extend(tag);
+        let tag = key.beacon_tag(superframe, &bytes);
+        bytes.extend(tag.as_ref());
         bytes
     }
 }

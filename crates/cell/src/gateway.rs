@@ -8,7 +8,7 @@ use crate::beacon::Schedule;
 use crate::bus::{Edge, Wire};
 use crate::clock::Picoseconds;
 use crate::limits::{DOWNLINKS_WAITING_MAX, FRAME_BYTES_MAX};
-use cipher::Key;
+use cipher::CellKey;
 use isa::avr::peripheral::Drive;
 use std::collections::VecDeque;
 
@@ -72,7 +72,7 @@ enum Phase {
 /// The gateway.
 pub struct Gateway {
     schedule: Schedule,
-    key: Key<16>,
+    key: CellKey,
     half_bit_ps: Picoseconds,
     byte_gap_ps: Picoseconds,
     superframe: u32,
@@ -101,7 +101,7 @@ impl Gateway {
     /// bit times between bytes, so that a node's interrupt handler can follow.
     pub fn new(
         schedule: Schedule,
-        key: Key<16>,
+        key: CellKey,
         bit_rate_hz: u64,
         byte_gap_bits: u64,
         start_ps: Picoseconds,
@@ -290,13 +290,18 @@ impl Gateway {
 mod tests {
     use super::*;
     use crate::bus::Bus;
+    use cipher::{CellMaster, Key};
 
     fn schedule() -> Schedule {
         Schedule { cell: 7, superframe_us: 250_000, slot_us: 10_000, guard_us: 200, nodes: vec![1, 2, 3, 4] }
     }
 
+    fn key() -> CellKey {
+        CellMaster::from(Key::copied_from(&[9; 32])).cell_key(7)
+    }
+
     fn gateway() -> Gateway {
-        Gateway::new(schedule(), Key::new([9; 16]), 500_000, 2, 0)
+        Gateway::new(schedule(), key(), 500_000, 2, 0)
     }
 
     /// Runs `sender` until its superframe ends, with `listener` as the only other participant.
@@ -325,7 +330,7 @@ mod tests {
         play(&mut sender, &mut listener);
         let received = listener.take_received();
         assert_eq!(received.len(), 2, "beacon and downlink");
-        assert_eq!(received[0].bytes, schedule().beacon(0, &Key::new([9; 16])));
+        assert_eq!(received[0].bytes, schedule().beacon(0, &key()));
         assert_eq!((received[0].slot, received[1].slot), (0, 5));
         assert_eq!(received[1].bytes, frame);
         assert_eq!(listener.losses(), Losses::default());
