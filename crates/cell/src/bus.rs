@@ -151,7 +151,10 @@ mod tests {
         bus.drive(0, Wire::Mosi, Drive::High, 10);
         assert_eq!(bus.drive(1, Wire::Mosi, Drive::Low, 20), None);
         assert!(bus.is_high(Wire::Mosi), "a contended wire keeps its level");
-        assert_eq!(bus.drive(0, Wire::Mosi, Drive::Floating, 35), Some(Edge { wire: Wire::Mosi, high: false }));
+        assert_eq!(
+            bus.drive(0, Wire::Mosi, Drive::Floating, 35),
+            Some(Edge { wire: Wire::Mosi, high: false })
+        );
         assert_eq!(bus.take_contentions(), [Contention { wire: Wire::Mosi, start_ps: 20, end_ps: 35 }]);
     }
 }

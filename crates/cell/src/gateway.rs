@@ -188,7 +188,11 @@ impl Gateway {
         let (byte, half_in_byte) = (sending.half_bit / 16, sending.half_bit % 16);
         if byte == sending.bytes.len() {
             let was_beacon = now_ps < self.downlink_ps();
-            if was_beacon { self.wait_for_downlink() } else { self.wait_for_end() }
+            if was_beacon {
+                self.wait_for_downlink()
+            } else {
+                self.wait_for_end()
+            }
             return crate::bus::WIRES.map(|wire| Action::Drive(wire, Drive::Floating)).to_vec();
         }
         let mut actions = Vec::with_capacity(2);
@@ -211,7 +215,8 @@ impl Gateway {
         self.superframe_start_ps + (slots + u64::from(self.schedule.guard_us)) * PS_PER_US
     }
 
-    fn end_ps(&self) -> Picoseconds {
+    /// When the superframe that is running ends.
+    pub fn end_ps(&self) -> Picoseconds {
         self.superframe_start_ps + u64::from(self.schedule.superframe_us) * PS_PER_US
     }
 
@@ -273,7 +278,9 @@ impl Gateway {
         } else if receiving.bits != 0 || receiving.bytes.is_empty() {
             self.losses.torn += 1;
         } else {
-            if let Some(heard) = usize::from(receiving.slot).checked_sub(1).and_then(|i| self.heard.get_mut(i)) {
+            if let Some(heard) =
+                usize::from(receiving.slot).checked_sub(1).and_then(|i| self.heard.get_mut(i))
+            {
                 *heard = true;
             }
             self.received.push(Received {

@@ -95,8 +95,7 @@ mod tests {
 
     #[test]
     fn the_line_is_cut_for_the_stated_share_of_time() {
-        let disturbance =
-            Disturbance { dropout_every_ps: 1000, dropout_ps: 250, ..Disturbance::default() };
+        let disturbance = Disturbance { dropout_every_ps: 1000, dropout_ps: 250, ..Disturbance::default() };
         let mut injector = Injector::new(disturbance, 3);
         let cut = (0..1_000_000).filter(|instant| injector.is_cut(*instant)).count();
         assert!((180_000..220_000).contains(&cut), "{cut}");

@@ -7,4 +7,5 @@ pub const NODES_MAX: usize = 16;
 /// The most downlink frames that wait for a slot; one goes out each superframe.
 pub const DOWNLINKS_WAITING_MAX: usize = 1024;
 
-const _: () = assert!(crate::beacon::HEADER_BYTES + 4 * NODES_MAX + crate::beacon::TAG_BYTES <= FRAME_BYTES_MAX);
+const _: () =
+    assert!(crate::beacon::HEADER_BYTES + 4 * NODES_MAX + crate::beacon::TAG_BYTES <= FRAME_BYTES_MAX);
