@@ -1,0 +1,176 @@
+//! What a node's processor did, as seen from outside: an observer of its chip.
+//!
+//! Owns the record of sampling instants, phases, pins and sleep. The phases are a byte in the node's SRAM
+//! (`firmware/node/phase.h`) whose stores are watched; nothing here changes the node's behaviour.
+//!
+//! Sums cover the whole run. Spans are kept up to [`SPANS_MAX`], for the pictures of a report's first superframes.
+
+use isa::Cycles;
+use isa::avr::peripheral::{Drive, Effect, Pin};
+use isa::avr::{Observer, SleepMode};
+
+/// What a node is doing, by the numbers of `firmware/node/phase.h`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Phase {
+    /// From reset until the node knows whether it may speak.
+    Booting,
+    /// Asleep.
+    Asleep,
+    /// Awake between two sleeps.
+    Waiting,
+    /// Listening to the bus.
+    Receiving,
+    /// Checking the tag of a beacon or a downlink.
+    Verifying,
+    /// Taking a sample.
+    Sampling,
+    /// Sealing a frame.
+    Sealing,
+    /// Sending a frame.
+    Transmitting,
+    /// Never to speak again until the next reset.
+    Silent,
+}
+
+/// Every phase, in the order of its number.
+pub const PHASES: [Phase; 9] = [
+    Phase::Booting,
+    Phase::Asleep,
+    Phase::Waiting,
+    Phase::Receiving,
+    Phase::Verifying,
+    Phase::Sampling,
+    Phase::Sealing,
+    Phase::Transmitting,
+    Phase::Silent,
+];
+
+/// Spans of phases that are kept.
+pub const SPANS_MAX: usize = 50_000;
+
+/// A span of cycles in one phase.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Span {
+    /// What the node was doing.
+    pub phase: Phase,
+    /// Its first cycle.
+    pub start: Cycles,
+    /// The cycle behind its last.
+    pub end: Cycles,
+}
+
+/// A conversion whose sample-and-hold closed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Sample {
+    /// When.
+    pub cycle: Cycles,
+    /// What the converter will return.
+    pub code: u16,
+}
+
+/// The record.
+pub struct Log {
+    spcr: u32,
+    capture_enable: u32,
+    capture_bit: u8,
+    phase_address: Option<u32>,
+    spi_on: bool,
+    capture_on: bool,
+    drives: Vec<(Cycles, Pin, Drive)>,
+    samples: Vec<Sample>,
+    phase: Phase,
+    phase_start: Cycles,
+    spans: Vec<Span>,
+    phase_cycles: [Cycles; PHASES.len()],
+}
+
+/// Bit SPE of SPCR.
+const SPI_ENABLE: u8 = 1 << 6;
+
+impl Log {
+    /// An empty record that watches stores to the given data-space addresses.
+    pub fn new(spcr: u16, capture_enable: u16, capture_bit: u8, phase: Option<u16>) -> Log {
+        Log {
+            spcr: spcr.into(),
+            capture_enable: capture_enable.into(),
+            capture_bit,
+            phase_address: phase.map(u32::from),
+            spi_on: false,
+            capture_on: false,
+            drives: Vec::new(),
+            samples: Vec::new(),
+            phase: Phase::Booting,
+            phase_start: 0,
+            spans: Vec::new(),
+            phase_cycles: [0; PHASES.len()],
+        }
+    }
+
+    /// Whether the chip's SPI or its capture interrupt is on.
+    pub fn hears(&self) -> bool {
+        self.spi_on || self.capture_on
+    }
+
+    /// Takes the pin changes since the last call.
+    pub fn take_drives(&mut self) -> impl Iterator<Item = (Cycles, Pin, Drive)> {
+        std::mem::take(&mut self.drives).into_iter()
+    }
+
+    /// Takes the samples since the last call.
+    pub fn take_samples(&mut self) -> Vec<Sample> {
+        std::mem::take(&mut self.samples)
+    }
+
+    /// The kept spans of phases, oldest first; the running one is not among them.
+    pub fn spans(&self) -> &[Span] {
+        &self.spans
+    }
+
+    /// Cycles spent in a phase before the running span.
+    pub fn phase_cycles(&self, phase: Phase) -> Cycles {
+        self.phase_cycles[phase as usize]
+    }
+
+    fn enter(&mut self, phase: Phase, cycle: Cycles) {
+        if phase == self.phase {
+            return;
+        }
+        self.phase_cycles[self.phase as usize] += cycle - self.phase_start;
+        if self.spans.len() < SPANS_MAX && cycle > self.phase_start {
+            self.spans.push(Span { phase: self.phase, start: self.phase_start, end: cycle });
+        }
+        self.phase = phase;
+        self.phase_start = cycle;
+    }
+}
+
+impl isa::Observer for Log {
+    #[inline]
+    fn store(&mut self, cycle: Cycles, address: u32, value: u8) {
+        if Some(address) == self.phase_address {
+            if let Some(&phase) = PHASES.get(usize::from(value)) {
+                self.enter(phase, cycle);
+            }
+        } else if address == self.spcr {
+            self.spi_on = value & SPI_ENABLE != 0;
+        } else if address == self.capture_enable {
+            self.capture_on = value >> self.capture_bit & 1 != 0;
+        }
+    }
+}
+
+impl Observer for Log {
+    #[inline]
+    fn drive(&mut self, cycle: Cycles, pin: Pin, drive: Drive) {
+        self.drives.push((cycle, pin, drive));
+    }
+
+    #[inline]
+    fn effect(&mut self, cycle: Cycles, effect: &Effect) {
+        if let Effect::Sampled { code, .. } = effect {
+            self.samples.push(Sample { cycle, code: *code });
+        }
+    }
+
+    fn sleep(&mut self, _cycle: Cycles, _mode: SleepMode) {}
+}

@@ -1,0 +1,194 @@
+//! One simulated node: a chip, its own clock, its pins on the bus, and a log of what it did.
+//!
+//! Owns the way between a chip's cycles and cell time, and what counts as hearing the bus. Leaves the order in
+//! which nodes run to `lib`.
+
+use crate::bus::{Edge, WIRES, Wire};
+use crate::clock::{Clock, Picoseconds};
+use crate::log::Log;
+use isa::Cycles;
+use isa::avr::{Chip, Pin, Stop, Watch};
+
+/// How a chip's pins and registers meet the bus. One line per chip.
+#[derive(Clone, Copy, Debug)]
+pub struct Wiring {
+    /// The chip's name, as its profile has it.
+    pub chip: &'static str,
+    /// The pins on SCK, MOSI and SS, in the order of [`WIRES`].
+    pub pins: [Pin; 3],
+    /// The timer's capture pin, which hangs on SS too and gives the beacon's arrival to the cycle.
+    pub capture: Pin,
+    /// The register that enables the capture interrupt, and the bit.
+    pub capture_enable: (&'static str, u8),
+    /// Registers through which a program can see or change the bus.
+    pub registers: &'static [&'static str],
+}
+
+const fn pin(port: u8, bit: u8) -> Pin {
+    Pin { port, bit }
+}
+
+/// The chips that a node can be.
+pub static WIRINGS: [Wiring; 2] = [
+    Wiring {
+        chip: "ATmega128",
+        pins: [pin(b'B', 1), pin(b'B', 2), pin(b'B', 0)],
+        capture: pin(b'D', 4),
+        capture_enable: ("TIMSK", 5),
+        registers: &["SPCR", "SPSR", "SPDR", "PORTB", "DDRB", "PINB", "PIND", "TIMSK"],
+    },
+    Wiring {
+        chip: "ATmega328P",
+        pins: [pin(b'B', 5), pin(b'B', 3), pin(b'B', 2)],
+        capture: pin(b'B', 0),
+        capture_enable: ("TIMSK1", 5),
+        registers: &["SPCR", "SPSR", "SPDR", "PORTB", "DDRB", "PINB", "TIMSK1"],
+    },
+];
+
+/// A node of the cell.
+pub struct Node {
+    /// Its number.
+    pub id: u32,
+    /// Its clock.
+    pub clock: Clock,
+    chip: Chip,
+    wiring: &'static Wiring,
+    watch: Watch,
+    log: Log,
+    held: bool,
+}
+
+/// Why a node stopped running.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Paused {
+    /// It may go on when its time comes.
+    Ready,
+    /// It is about to touch the bus, and waits until everyone else has come as far.
+    Held,
+    /// It cannot go on: its program did what the chip does not define.
+    Stuck(Stop),
+}
+
+impl Node {
+    /// A node whose chip has its program and EEPROM. `phase` is the data-space address of the byte in which the
+    /// program says what it does, if it has one.
+    ///
+    /// # Panics
+    /// When there is no [`Wiring`] for the chip: the deployment's parser names only chips that have one.
+    pub fn new(id: u32, chip: Chip, clock: Clock, phase: Option<u16>) -> Node {
+        let profile = chip.profile();
+        let wiring = WIRINGS.iter().find(|wiring| wiring.chip == profile.name).expect("every chip is wired");
+        let address = |name: &str| {
+            let register = profile.register(name).unwrap_or_else(|| panic!("{} has no {name}", profile.name));
+            register.address
+        };
+        let mut watch = Watch::new();
+        wiring.registers.iter().for_each(|name| watch.add(address(name)));
+        let log = Log::new(address("SPCR"), address(wiring.capture_enable.0), wiring.capture_enable.1, phase);
+        Node { id, clock, chip, wiring, watch, log, held: false }
+    }
+
+    /// The chip.
+    pub fn chip(&self) -> &Chip {
+        &self.chip
+    }
+
+    /// What the node did.
+    pub fn log(&self) -> &Log {
+        &self.log
+    }
+
+    /// The log, to take from.
+    pub fn log_mut(&mut self) -> &mut Log {
+        &mut self.log
+    }
+
+    /// When the node acts next by itself; `None` when only the bus can make it act.
+    pub fn due_ps(&self) -> Option<Picoseconds> {
+        let cycle = if self.held { Some(self.chip.cycle()) } else { self.chip.next_wake() };
+        cycle.map(|cycle| self.clock.at(cycle))
+    }
+
+    /// Whether the node can see an edge on the bus: its SPI or its capture interrupt is on.
+    pub fn hears(&self) -> bool {
+        self.log.hears()
+    }
+
+    /// Whether the node waits before an access to the bus.
+    pub fn is_held(&self) -> bool {
+        self.held
+    }
+
+    /// Runs until `limit_ps`, stopping as soon as a pin's drive has changed.
+    pub fn run_in_step(&mut self, limit_ps: Picoseconds) -> Paused {
+        let limit = self.limit(limit_ps);
+        self.held = false;
+        let mut watch = Watch::new();
+        watch.drives = true;
+        self.run(limit, &watch)
+    }
+
+    /// Runs until `limit_ps`, stopping before an access to the bus. Only for a node that does not hear it.
+    pub fn run_ahead(&mut self, limit_ps: Picoseconds) -> Paused {
+        let limit = self.limit(limit_ps);
+        let watch = std::mem::take(&mut self.watch);
+        let paused = self.run(limit, &watch);
+        self.watch = watch;
+        paused
+    }
+
+    /// At least one instruction: a limit that has passed would stop time.
+    fn limit(&self, limit_ps: Picoseconds) -> Cycles {
+        self.clock.first_cycle_from(limit_ps).max(self.chip.cycle() + 1)
+    }
+
+    fn run(&mut self, limit: Cycles, watch: &Watch) -> Paused {
+        match self.chip.run_watched(limit, watch, &mut self.log) {
+            Stop::Reached | Stop::Halted | Stop::Pin => Paused::Ready,
+            Stop::Access { .. } => {
+                self.held = true;
+                Paused::Held
+            }
+            stop @ (Stop::Break | Stop::Fault(_)) => Paused::Stuck(stop),
+        }
+    }
+
+    /// A wire changed its level at `now_ps`.
+    pub fn hear(&mut self, edge: Edge, now_ps: Picoseconds) {
+        let cycle = self.clock.first_cycle_from(now_ps);
+        // A node that sleeps is brought to the edge, so that its own events before it come first.
+        if self.chip.cycle() < cycle {
+            self.chip.run_until(cycle, &mut self.log);
+        }
+        self.set_wire(edge.wire, edge.high, cycle);
+    }
+
+    /// Tells the node the levels that it has not heard, before it looks at them.
+    pub fn catch_up(&mut self, level: impl Fn(Wire) -> bool) {
+        let cycle = self.chip.cycle();
+        for wire in WIRES {
+            self.set_wire(wire, level(wire), cycle);
+        }
+    }
+
+    fn set_wire(&mut self, wire: Wire, high: bool, cycle: Cycles) {
+        let pin = self.wiring.pins[wire as usize];
+        self.chip.set_input(pin, Some(high), cycle, &mut self.log);
+        if wire == Wire::Ss {
+            self.chip.set_input(self.wiring.capture, Some(high), cycle, &mut self.log);
+        }
+    }
+
+    /// Takes what the node's pins did to the bus since the last call.
+    pub fn take_drives(&mut self) -> Vec<(Picoseconds, Wire, isa::avr::Drive)> {
+        let (wiring, clock) = (self.wiring, self.clock);
+        self.log
+            .take_drives()
+            .filter_map(|(cycle, pin, drive)| {
+                let index = wiring.pins.iter().position(|candidate| *candidate == pin)?;
+                Some((clock.at(cycle), WIRES[index], drive))
+            })
+            .collect()
+    }
+}
