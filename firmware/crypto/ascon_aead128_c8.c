@@ -35,13 +35,19 @@ xor_rotated_left(uint8_t to[8], const uint8_t from[8], uint8_t bytes, uint8_t fa
 static inline __attribute__((always_inline)) void
 diffuse(uint8_t word[8], uint8_t bytes1, uint8_t factor1, uint8_t bytes2, uint8_t factor2)
 {
-    uint8_t before[8];
-    uint8_t i;
-    for (i = 0; i < 8; i++) {
-        before[i] = word[i];
-    }
-    xor_rotated_left(word, before, bytes1, factor1);
-    xor_rotated_left(word, before, bytes2, factor2);
+    /* Both copies are local so that they can live in registers; the rotations would else go through memory. */
+    uint8_t before[8] = { word[0], word[1], word[2], word[3], word[4], word[5], word[6], word[7] };
+    uint8_t after[8] = { word[0], word[1], word[2], word[3], word[4], word[5], word[6], word[7] };
+    xor_rotated_left(after, before, bytes1, factor1);
+    xor_rotated_left(after, before, bytes2, factor2);
+    word[0] = after[0];
+    word[1] = after[1];
+    word[2] = after[2];
+    word[3] = after[3];
+    word[4] = after[4];
+    word[5] = after[5];
+    word[6] = after[6];
+    word[7] = after[7];
 }
 
 /* The S-box on one byte of each word: eight of its 64 columns at once. */

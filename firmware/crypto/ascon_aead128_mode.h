@@ -25,13 +25,18 @@ static void xor_into(uint8_t *state, const uint8_t *bytes, uint8_t count)
 
 static void initialize(uint8_t state[40], const uint8_t *nonce, const uint8_t *key)
 {
-    /* 0x00001000808c0001: version 1, 12 and 8 rounds, a tag of 128 bits, a rate of 16 bytes. */
-    static const uint8_t iv[8] = { 0x01, 0x00, 0x8c, 0x80, 0x00, 0x10, 0x00, 0x00 };
     uint8_t i;
 
-    for (i = 0; i < 8; i++) {
-        state[i] = iv[i];
-    }
+    /* 0x00001000808c0001: version 1, 12 and 8 rounds, a tag of 128 bits, a rate of 16 bytes. Not as a table,
+       which an AVR would keep in RAM. */
+    state[0] = 0x01;
+    state[1] = 0x00;
+    state[2] = 0x8c;
+    state[3] = 0x80;
+    state[4] = 0x00;
+    state[5] = 0x10;
+    state[6] = 0x00;
+    state[7] = 0x00;
     for (i = 0; i < 16; i++) {
         state[8 + i] = key[i];
         state[24 + i] = nonce[i];

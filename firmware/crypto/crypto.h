@@ -9,6 +9,7 @@
  *   ascon_aead128_c8    bytes in plain C, for 8-bit chips and for reading
  *   ascon_aead128_avr   the permutation in AVR assembly (ascon_p_avr.S)
  *   aes128_ccm_c8       bytes in plain C, S-box in flash; 13-byte nonce, 8-byte tag
+ *   aes128_ccm_avr      the same with the block cipher in AVR assembly (aes128_avr.S)
  *
  * Rules for all of them:
  *  - The caller owns all memory. Nothing is allocated, nothing is kept between calls, every function may be
@@ -18,7 +19,8 @@
  *  - No object needs any alignment.
  *  - Neither the time taken nor the addresses touched depend on keys, nonces, messages or tags, except where
  *    a variant says so; they do depend on the lengths. The result of an open is not secret.
- *  - Every copy of a secret that a function makes outside of registers is wiped before it returns.
+ *  - Every object with a secret in it that a function declares is wiped before the function returns. What a C
+ *    compiler spills to the stack besides is out of its reach; the assembly spills nothing of the state.
  */
 #ifndef SELVEDGE_CRYPTO_H
 #define SELVEDGE_CRYPTO_H
@@ -55,6 +57,7 @@ SELVEDGE_AEAD(ascon_aead128_c64);
 SELVEDGE_AEAD(ascon_aead128_c8);
 SELVEDGE_AEAD(ascon_aead128_avr);
 SELVEDGE_AEAD(aes128_ccm_c8);
+SELVEDGE_AEAD(aes128_ccm_avr);
 
 /*
  * ascon_p_<variant>: the Ascon permutation (SP 800-232 section 3) on a state of five 64-bit words, x0 first,
@@ -69,5 +72,13 @@ SELVEDGE_AEAD(aes128_ccm_c8);
 void ascon_p_c64(uint8_t state[40], uint8_t first_constant);
 void ascon_p_c8(uint8_t state[40], uint8_t first_constant);
 void ascon_p_avr(uint8_t state[40], uint8_t first_constant);
+
+/*
+ * aes128_<variant>_encrypt: one block of AES-128 (FIPS 197) in place, under the eleven round keys in order.
+ */
+#define AES128_ROUND_KEY_BYTES 176
+
+void aes128_c8_encrypt(const uint8_t round_keys[AES128_ROUND_KEY_BYTES], uint8_t block[16]);
+void aes128_avr_encrypt(const uint8_t round_keys[AES128_ROUND_KEY_BYTES], uint8_t block[16]);
 
 #endif
