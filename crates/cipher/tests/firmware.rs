@@ -4,13 +4,15 @@
 //! The C side is `firmware/bench/main.c`, one program per variant, which answers one fixed-size record per
 //! call. What only runs on a chip (the assembly) is tested where a chip is.
 
+mod seeded;
+
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use cipher::{Aead, Suite, vectors};
-use rand_chacha::ChaCha20Rng;
-use rand_chacha::rand_core::{Rng, SeedableRng};
+use rand_chacha::rand_core::Rng;
+use seeded::{random_bytes, seeded};
 
 /// Every variant that is plain C, with its suite.
 const PORTABLE: [(&str, Suite); 3] = [
@@ -36,16 +38,6 @@ mod bench {
 
 fn firmware() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../firmware")
-}
-
-fn seeded() -> ChaCha20Rng {
-    let seed = std::env::var("SELVEDGE_SEED").ok().and_then(|seed| seed.parse().ok()).unwrap_or_else(|| {
-        let mut bytes = [0; 8];
-        getrandom::fill(&mut bytes).expect("the operating system has randomness");
-        u64::from_le_bytes(bytes)
-    });
-    println!("SELVEDGE_SEED={seed}");
-    ChaCha20Rng::seed_from_u64(seed)
 }
 
 /// One call of a variant.
@@ -95,13 +87,17 @@ struct Variant {
 
 impl Variant {
     fn build(name: &str) -> Variant {
+        Variant::build_with(name, &["-fsanitize=address,undefined", "-fno-sanitize-recover=all"])
+    }
+
+    fn build_with(name: &str, flags: &[&str]) -> Variant {
         let folder = tempfile::tempdir().expect("a temporary folder");
         let program = folder.path().join(name);
         // The tests of this workspace build AWS-LC, so there is a C compiler wherever they run.
         let compiler = std::env::var("CC").unwrap_or_else(|_| "cc".to_owned());
         let output = Command::new(compiler)
             .args(["-std=c11", "-O1", "-g", "-Wall", "-Wextra", "-Werror"])
-            .args(["-fsanitize=address,undefined", "-fno-sanitize-recover=all"])
+            .args(flags)
             .arg(format!("-DBENCH_VARIANT={name}"))
             .arg(firmware().join("bench/main.c"))
             .arg(firmware().join("crypto").join(name).with_extension("c"))
@@ -114,25 +110,30 @@ impl Variant {
     }
 
     fn run(&self, calls: &[Call]) -> Vec<Answer> {
-        let mut child = Command::new(&self.program)
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .spawn()
-            .expect("the bench starts");
+        self.run_by(Command::new(&self.program), calls).expect("the bench fails, see its words above")
+    }
+
+    /// Answers, or the exit code with which `command`, which starts the program, ended.
+    fn run_by(&self, mut command: Command, calls: &[Call]) -> Result<Vec<Answer>, Option<i32>> {
+        let mut child =
+            command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().expect("the bench starts");
         let mut stdin = child.stdin.take().expect("stdin is piped");
         let records: Vec<u8> = calls.iter().flat_map(Call::to_record).collect();
         // From a thread, so that neither side waits for the other with both pipes full.
         let writer = std::thread::spawn(move || stdin.write_all(&records));
         let output = child.wait_with_output().expect("the bench ends");
-        assert!(output.status.success(), "the bench failed, see its words above");
-        writer.join().expect("the writer ends").expect("the bench takes all records");
+        let written = writer.join().expect("the writer ends");
+        if !output.status.success() {
+            return Err(output.status.code());
+        }
+        written.expect("the bench takes all records");
         assert_eq!(output.stdout.len(), calls.len() * bench::OUTPUT_BYTES);
         let answer = |(call, record): (&Call, &[u8])| Answer {
             status: record[0],
             tag: record[bench::TAG_OUT..bench::RESULT].to_vec(),
             message: record[bench::RESULT..][..call.message.len()].to_vec(),
         };
-        calls.iter().zip(output.stdout.chunks(bench::OUTPUT_BYTES)).map(answer).collect()
+        Ok(calls.iter().zip(output.stdout.chunks(bench::OUTPUT_BYTES)).map(answer).collect())
     }
 }
 
@@ -189,11 +190,7 @@ fn every_portable_variant_agrees_with_the_library_at_every_length_and_alignment(
         let mut expected = Vec::new();
         for length in 0..=bench::MESSAGE_BYTES_MAX {
             let ad_length = rng.next_u32() as usize % (bench::AD_BYTES_MAX + 1);
-            let mut random = |length| {
-                let mut bytes = vec![0; length];
-                rng.fill_bytes(&mut bytes);
-                bytes
-            };
+            let mut random = |length| random_bytes(&mut rng, length);
             let (key, nonce, ad, plaintext) =
                 (random(row.key_bytes), random(row.nonce_bytes), random(ad_length), random(length));
             let shift = random(1)[0] % 8;
@@ -226,6 +223,44 @@ fn every_portable_variant_agrees_with_the_library_at_every_length_and_alignment(
             if let Some(tag) = tag {
                 assert_eq!(answer.tag[..row.tag_bytes], tag, "{at}");
             }
+        }
+    }
+}
+
+/// What valgrind is told to end with when it found an error.
+const TAINTED: i32 = 77;
+
+/// Runs `name` with its key, nonce, tag and message tainted; the error is valgrind's exit code.
+fn run_tainted(name: &str, suite: Suite, words: Stdio) -> Result<Vec<Answer>, Option<i32>> {
+    let row = suite.row();
+    let call = |open, length| Call {
+        open,
+        shift: 0,
+        key: vec![1; row.key_bytes],
+        nonce: vec![2; row.nonce_bytes],
+        ad: vec![3; 21],
+        message: vec![4; length],
+        tag: vec![5; row.tag_bytes],
+    };
+    let variant = Variant::build_with(name, &["-O2", "-DSECRET_TAINT"]);
+    let mut command = Command::new("valgrind");
+    command.args(["--quiet", &format!("--error-exitcode={TAINTED}")]).arg(&variant.program).stderr(words);
+    variant.run_by(command, &[call(false, 0), call(false, 37), call(true, 32), call(true, 37)])
+}
+
+#[test]
+fn no_branch_and_no_address_depends_on_a_secret_except_in_the_table_driven_variant() {
+    if Command::new("valgrind").arg("--version").output().is_err() {
+        eprintln!("skipped: valgrind is not installed");
+        return;
+    }
+    for (name, suite) in PORTABLE {
+        // The one that looks its S-box up, as its file says; it also shows that the taint arrives.
+        if name == "aes128_ccm_c8" {
+            assert_eq!(run_tainted(name, suite, Stdio::null()).err(), Some(Some(TAINTED)), "{name}");
+        } else {
+            let answers = run_tainted(name, suite, Stdio::inherit());
+            assert_eq!(answers.map(|answers| answers.len()), Ok(4), "{name}");
         }
     }
 }

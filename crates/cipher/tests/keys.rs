@@ -136,6 +136,17 @@ proptest! {
 }
 
 #[test]
+fn a_wiped_key_is_zeros_and_equals_no_other() {
+    let mut key = master();
+    let copy = key.clone();
+    assert_eq!(key, copy);
+    zeroize::Zeroize::zeroize(&mut key);
+    assert_eq!(key.expose(), &[0; 32]);
+    assert_ne!(key, copy);
+    assert_eq!(copy.expose(), &MASTER);
+}
+
+#[test]
 fn debug_output_holds_no_secret() {
     let master = NodeMaster::from(master());
     let traffic = master.traffic_key(7, 1, Suite::AsconAead128);

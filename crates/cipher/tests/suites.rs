@@ -1,30 +1,15 @@
 //! Every suite against its official vectors and against a second library, and what must be rejected.
 
+mod seeded;
+
 use aes_gcm::Aes256Gcm;
 use aes_gcm::aead::{AeadInOut, KeyInit};
 use cipher::vectors::{self, AeadVector};
 use cipher::{Aead, Rejected, Suite};
-use rand_chacha::ChaCha20Rng;
-use rand_chacha::rand_core::{Rng, SeedableRng};
+use rand_chacha::rand_core::Rng;
+use seeded::{random_bytes, seeded};
 
 const SUITES: [Suite; 3] = [Suite::AsconAead128, Suite::Aes128Ccm, Suite::Aes256Gcm];
-
-/// A seed for this run, printed; `SELVEDGE_SEED` repeats a failure.
-fn seeded() -> ChaCha20Rng {
-    let seed = std::env::var("SELVEDGE_SEED").ok().and_then(|seed| seed.parse().ok()).unwrap_or_else(|| {
-        let mut bytes = [0; 8];
-        getrandom::fill(&mut bytes).expect("the operating system has randomness");
-        u64::from_le_bytes(bytes)
-    });
-    println!("SELVEDGE_SEED={seed}");
-    ChaCha20Rng::seed_from_u64(seed)
-}
-
-fn random_bytes(rng: &mut ChaCha20Rng, length: usize) -> Vec<u8> {
-    let mut bytes = vec![0; length];
-    rng.fill_bytes(&mut bytes);
-    bytes
-}
 
 #[test]
 fn every_suite_meets_its_official_vectors() {
