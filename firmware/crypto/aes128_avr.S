@@ -4,8 +4,9 @@
  *
  * The block lies in r0..r15 in the order of its bytes, so a column is four neighbours. SubBytes and ShiftRows are
  * one pass: what is looked up is written to where the row's shift takes it. The S-box begins at a multiple of
- * 256 in flash, so that a byte is its own low address. A read of flash takes three cycles wherever it goes;
- * no branch depends on the block or the key.
+ * 256 in flash, so that a byte is its own low address, and in the first 64 KB, where the linker puts .progmem
+ * and `lpm` reaches. A read of flash takes three cycles wherever it goes; no branch depends on the block or the
+ * key. While it runs, r1 is not zero: an interrupt handler must make its own zero, as the compiler's do.
  */
 #include "aes_sbox.h"
 

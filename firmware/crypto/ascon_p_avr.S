@@ -5,9 +5,10 @@
  * registers: x4 always; the low five bytes of x1 always; x2 from its diffusion to the S-box, which puts x0 in
  * its place, which stays until its own diffusion. The rest passes through SRAM. The S-box is that of IACR ePrint
  * 2023/1721 (see ascon_aead128_c64.c); in the order below its 16 operations need three moves with two-address
- * instructions, the fewest there are for these places (found by exhaustive search).
+ * instructions, the fewest in any order that keeps these places (found by exhaustive search).
  *
- * No branch and no address depends on the state. Uses 19 bytes of stack besides the return address.
+ * No branch and no address depends on the state. Uses 19 bytes of stack besides the return address. While it runs,
+ * r1 is not zero: an interrupt handler must make its own zero, as the compiler's handlers do.
  */
 
 #define V      0        /* r0..r7: the word at work */

@@ -137,6 +137,31 @@ impl Variant {
     }
 }
 
+#[test]
+fn the_record_is_the_one_that_bench_h_draws() {
+    let header = std::fs::read_to_string(firmware().join("bench/bench.h")).expect("bench.h is there");
+    let define = |name: &str| -> usize {
+        let line = header.lines().find_map(|line| line.strip_prefix(&format!("#define BENCH_{name} ")));
+        let value = line.and_then(|rest| rest.split_whitespace().next()).expect(name);
+        value.parse().expect(name)
+    };
+    for (name, expected) in [
+        ("INPUT_BYTES", bench::INPUT_BYTES),
+        ("OUTPUT_BYTES", bench::OUTPUT_BYTES),
+        ("KEY", bench::KEY),
+        ("NONCE", bench::NONCE),
+        ("TAG", bench::TAG),
+        ("AD", bench::AD),
+        ("MESSAGE", bench::MESSAGE),
+        ("MESSAGE_BYTES_MAX", bench::MESSAGE_BYTES_MAX),
+        ("AD_BYTES_MAX", bench::AD_BYTES_MAX),
+        ("TAG_OUT", bench::TAG_OUT),
+        ("RESULT", bench::RESULT),
+    ] {
+        assert_eq!(define(name), expected, "BENCH_{name}");
+    }
+}
+
 /// Lengths that the bench's buffers hold; all of the two node suites' vectors but some with long data.
 fn fits(vector: &vectors::AeadVector, suite: Suite) -> bool {
     vector.sealed.len() - suite.row().tag_bytes <= bench::MESSAGE_BYTES_MAX
