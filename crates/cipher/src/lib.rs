@@ -1,7 +1,7 @@
 //! The cipher suites by name, the keys and how they are derived, and the project's only test vectors.
 //!
 //! Owns: which suites exist and how long their keys, nonces and tags are ([`suites`]); secrets that wipe
-//! themselves ([`keys`]); every derivation of one key from another ([`derive`]); every nonce rule
+//! themselves ([`keys`]); every derivation of one key from another ([`mod@derive`]); every nonce rule
 //! ([`nonces`]). The ciphers themselves are well-kept libraries; the C of `firmware/crypto` is tested here
 //! against them. Leaves to others: the bytes of frames, batches and segments, and every file and socket.
 //!
