@@ -11,6 +11,7 @@ pub mod chart;
 pub mod error;
 pub mod limits;
 pub mod number;
+pub mod page;
 pub mod paper;
 pub mod row;
 pub mod table;

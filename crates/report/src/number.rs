@@ -70,6 +70,15 @@ pub(crate) fn scientific(value: f64, decimals: usize) -> String {
     }
 }
 
+/// A number's hyphen as the minus sign, which is as wide as a digit, for pages and pictures; a text that is no
+/// number is left alone.
+pub(crate) fn signed(text: &str) -> String {
+    match text.strip_prefix('-') {
+        Some(rest) if rest.starts_with(|c: char| c.is_ascii_digit()) => format!("\u{2212}{rest}"),
+        _ => text.to_owned(),
+    }
+}
+
 /// A power of ten for an axis: `1,000` while that is short, then `10⁶`.
 pub fn power_of_ten(exponent: i32) -> String {
     match exponent {

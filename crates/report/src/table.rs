@@ -511,20 +511,20 @@ mod tests {
             row("RC5", Some("1234.50"), Some(1234.5049.into())),
             row("RC4", Some("12.5"), Some(9.87654.into())),
             row("AES", Some("7"), None),
-            row("bar", None, Some(2.71828.into())),
+            row("bar", None, Some(2.75.into())),
         ];
         check(
             Table::of_paper("Table 2", &rows).text(None),
             expect![[r#"
-            Table 2
-             case   metric   unit    printed        ours   verdict     witnesses
-            ────────────────────────────────────────────────────────────────────────────
-             RC5    time     ms     1,234.50   1,234.50    same        proof, simulator
-             RC4    time     ms        12.5        9.9     better      proof, simulator
-             AES    time     ms         7              –   missing
-             bar    time     ms            –       2.718   unprinted   proof, simulator
-            ────────────────────────────────────────────────────────────────────────────
-        "#]],
+                Table 2
+                 case   metric   unit    printed       ours   verdict     witnesses
+                ───────────────────────────────────────────────────────────────────────────
+                 RC5    time     ms     1,234.50   1,234.50   same        proof, simulator
+                 RC4    time     ms        12.5        9.9    better      proof, simulator
+                 AES    time     ms         7             –   missing
+                 bar    time     ms            –       2.75   unprinted   proof, simulator
+                ───────────────────────────────────────────────────────────────────────────
+            "#]],
         );
     }
 

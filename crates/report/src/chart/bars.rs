@@ -29,7 +29,7 @@ pub struct Bars {
     undrawn_count: usize,
 }
 
-const MISSING: &str = "not measured";
+const MISSING: &str = "no value";
 
 impl Bars {
     /// An empty chart over a linear axis, with the bars of each group and their tones.
@@ -49,7 +49,7 @@ impl Bars {
         Bars { title: title.into(), axis, stand, series, groups: Vec::new(), undrawn_count: 0 }
     }
 
-    /// Adds a group with one value a series; none is a value that was not measured, and is said to be.
+    /// Adds a group with one value a series; none is a value that is not there (not printed, not measured), and the chart says so.
     ///
     /// # Panics
     /// If there are not as many values as series, or a stacked one is below zero.
@@ -134,14 +134,15 @@ impl Bars {
                     TEXT_PX,
                 );
             }
+            let zero = crisp(scale.px(0.0));
+            let bars = (y + head_height - 2.0, y + group_height - 10.0);
+            svg.line("axis", (zero, bars.0), (zero, bars.1));
             match self.stand {
                 Stand::Grouped => self.draw_group(svg, values, &scale, y + head_height, bar),
                 Stand::Stacked => self.draw_stack(svg, values, &scale, y + head_height, bar),
             }
             y += group_height;
         }
-        let zero = crisp(scale.px(0.0));
-        svg.line("axis", (zero, y - self.groups.len() as f64 * group_height), (zero, foot));
         y = x_axis(svg, &scale, foot, &self.axis);
         let undrawn = format!("{} not drawn: not finite.", counted(self.undrawn_count, "value"));
         remarks(svg, y, if self.undrawn_count > 0 { std::slice::from_ref(&undrawn) } else { &[] })
@@ -158,7 +159,7 @@ impl Bars {
             };
             let end = scale.px(value);
             let words = format!("{name}: {}", self.axis.value_words(value));
-            svg.area(*tone, 1.0, end.min(zero), top, (end - zero).abs().max(0.5), bar, &words);
+            svg.area(*tone, (end.min(zero), top, (end - zero).abs().max(0.5), bar), &words);
             let (anchor, at) =
                 if value < 0.0 { (Anchor::End, end - 6.0) } else { (Anchor::Start, end + 6.0) };
             svg.text("halo", (at, text_y), anchor, &number::significant(value));
@@ -170,15 +171,8 @@ impl Bars {
         for (value, (name, tone)) in values.iter().zip(&self.series) {
             let Some(value) = *value else { continue };
             let (from, to) = (scale.px(total), scale.px(total + value));
-            svg.area(
-                *tone,
-                1.0,
-                from,
-                y,
-                to - from,
-                bar,
-                &format!("{name}: {}", self.axis.value_words(value)),
-            );
+            let words = format!("{name}: {}", self.axis.value_words(value));
+            svg.area(*tone, (from, y, to - from, bar), &words);
             let label = number::significant(value);
             if text_width(&label, SMALL_PX) + 6.0 <= to - from {
                 let at = ((from + to) / 2.0, y + bar / 2.0 + 4.0);

@@ -221,7 +221,7 @@ impl Distribution {
         svg.cut_text("muted", (0.0, y - 2.0), Anchor::Start, "share of values [%]", width, TEXT_PX);
         y += 4.0;
         let height = if self.samples.len() > 1 { 90.0 } else { 200.0 };
-        let gap = if self.samples.len() > 1 { 24.0 } else { 6.0 };
+        let gap = if self.samples.len() > 1 { 28.0 } else { 6.0 };
         // Bins lie on the rounded ends of the x axis, which do not depend on where it is drawn.
         let layout = self.x_scale(0.0, 1.0);
         let bins: Vec<Vec<usize>> =
@@ -233,10 +233,10 @@ impl Distribution {
         let most = shares.fold(0.0, f64::max);
         let y_layout = Scale::new(
             Spacing::Linear,
-            (0.0, most.max(1e-6)),
+            (0.0, most.max(1e-6) * 1.05),
             (1.0, 0.0),
-            if gap > 6.0 { 2 } else { 5 },
-            true,
+            if gap > 6.0 { 3 } else { 5 },
+            false,
         );
         let left = ticks_width(&y_layout.ticks);
         let x_scale = self.x_scale(left, width - 10.0);
@@ -248,7 +248,7 @@ impl Distribution {
             (y_scale.low_px, y_scale.high_px) = (y + gap + height, y + gap);
             y_axis(svg, &y_scale, left, width - 10.0);
             if gap > 6.0 {
-                svg.text("strong halo", (left, y + 15.0), Anchor::Start, &sample.name);
+                svg.text("strong halo", (left, y + 19.0), Anchor::Start, &sample.name);
             }
             for (index, &count) in bins.iter().enumerate().filter(|(_, count)| **count > 0) {
                 let edge = |index: usize| left + (width - 10.0 - left) * index as f64 / bins.len() as f64;
@@ -257,7 +257,7 @@ impl Distribution {
                 let values = counted(count, "value");
                 let words = format!("{} to {}: {values}", number::significant(from), self.x.value_words(to));
                 let bar = (edge(index) + 0.5, edge(index + 1) - 0.5);
-                svg.area(sample.tone, 1.0, bar.0, top, bar.1 - bar.0, y_scale.low_px - top, &words);
+                svg.area(sample.tone, (bar.0, top, bar.1 - bar.0, y_scale.low_px - top), &words);
             }
             y += gap + height;
         }

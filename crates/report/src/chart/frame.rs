@@ -43,8 +43,8 @@ pub(crate) fn head(svg: &mut Svg, title: &str, legend: &[(Tone, &str)], swatch: 
             y += 18.0;
         }
         match swatch {
-            Swatch::Area if *tone == Tone::Quiet => svg.area(*tone, 1.0, x, y - 4.0, 18.0, 3.0, ""),
-            Swatch::Area => svg.area(*tone, 1.0, x, y - 10.0, 18.0, 10.0, ""),
+            Swatch::Area if *tone == Tone::Quiet => svg.area(*tone, (x, y - 4.0, 18.0, 3.0), ""),
+            Swatch::Area => svg.area(*tone, (x, y - 10.0, 18.0, 10.0), ""),
             Swatch::Line => svg.polylines(
                 &format!("series stroke-{}", tone.name()),
                 &[vec![(x, y - 4.0), (x + 18.0, y - 4.0)]],

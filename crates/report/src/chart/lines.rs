@@ -2,12 +2,10 @@
 //!
 //! Tens of thousands of samples are thinned by [`super::decimate`], which keeps every peak. A y that is not a
 //! number is a lost sample: the stroke breaks there, and a line in the alert colour along the foot of the plot
-//! shows from where to where.
+//! and a tint over the height show from where to where.
 
 use super::decimate::{Decimated, decimate};
-use super::frame::{
-    Mark, Swatch, counted, crisp, head, place_marks, remarks, ticks_width, x_axis, x_grid, y_axis,
-};
+use super::frame::{Mark, Swatch, counted, head, place_marks, remarks, ticks_width, x_axis, x_grid, y_axis};
 use super::scale::{Axis, Scale, Spacing, extent};
 use super::svg::{Anchor, Svg, TEXT_PX, fit, text_width};
 use super::tone::Tone;
@@ -177,6 +175,7 @@ impl Lines {
         y += marks.height;
         let bottom = y + groups.len() as f64 * (height + gap);
         x_grid(svg, &x_scale, y, bottom);
+        marks.draw(svg, marks_top, bottom);
         let mut lost_count = 0;
         for (group, mut y_scale) in groups.into_iter().zip(y_scales) {
             if !together {
@@ -190,12 +189,8 @@ impl Lines {
             }
             y += height;
         }
-        marks.draw(svg, marks_top, y);
         y = x_axis(svg, &x_scale, y, &self.x);
-        let lost = format!(
-            "{} lost, marked along the foot of the plot where wide enough to see.",
-            counted(lost_count, "sample")
-        );
+        let lost = format!("{} lost, marked in red where wide enough to see.", counted(lost_count, "sample"));
         remarks(svg, y, if lost_count > 0 { std::slice::from_ref(&lost) } else { &[] })
     }
 
@@ -226,7 +221,9 @@ impl Lines {
         let class = format!("series{} stroke-{}", if is_dense { " dense" } else { "" }, series.tone.name());
         svg.polylines(&class, &drawn);
         for (from, to) in gaps {
-            svg.line("gap", (x.px(from), crisp(foot)), (x.px(to).max(x.px(from) + 1.0), crisp(foot)));
+            let (from, to) = (x.px(from), x.px(to).max(x.px(from) + 2.0));
+            svg.rect("lost", from, y.high_px, to - from, foot - y.high_px);
+            svg.line("gap", (from, foot), (to, foot));
         }
         lost_count
     }
@@ -251,7 +248,10 @@ impl Lines {
         let ys = shared.iter().flat_map(|series| self.within(series)).map(|point| point.1);
         let zero = self.has_zero.then_some(0.0);
         let range = extent(ys.filter(|&y| self.y.can_draw(y)).chain(zero)).unwrap_or((1.0, 10.0));
-        let count = if together { 5 } else { 2 };
-        Scale::new(self.y.spacing, range, (height, 0.0), count, true)
+        if together || self.y.spacing == Spacing::Log {
+            return Scale::new(self.y.spacing, range, (height, 0.0), 5, true);
+        }
+        // A panel is low: rounding its ends outwards to ticks would leave the curve little of it.
+        Scale::new(self.y.spacing, range, (height, 0.0), 2, false)
     }
 }

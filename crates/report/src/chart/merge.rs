@@ -82,7 +82,10 @@ mod tests {
         Scale::new(Spacing::Linear, (0.0, 100.0), (50.0, 150.0), 5, false)
     }
 
-    fn shares(intervals: &[(f64, f64, usize)]) -> Vec<(f64, f64, Vec<(usize, f64)>)> {
+    /// From which px, how many px wide, and each kind's share.
+    type Shaded = (f64, f64, Vec<(usize, f64)>);
+
+    fn shares(intervals: &[(f64, f64, usize)]) -> Vec<Shaded> {
         let mut timeline = Timeline::new("", Axis::linear("time", "ms"));
         let kinds = [timeline.kind("a", Tone::Accent), timeline.kind("b", Tone::Second)];
         let lane = timeline.lane("lane");

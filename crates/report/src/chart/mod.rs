@@ -27,6 +27,7 @@ pub use tone::Tone;
 use crate::limits::{CHART_WIDTH_PX_MAX, CHART_WIDTH_PX_MIN};
 use crate::table::Table;
 use svg::Svg;
+pub(crate) use svg::legal;
 
 /// The style of everything drawn: colours as CSS variables for light, dark and print.
 pub(crate) const STYLE: &str = include_str!("chart.css");

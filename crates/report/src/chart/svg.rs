@@ -8,6 +8,7 @@
 //! Invariant: every text passes [`legal`] and maud's escaper, every number passes [`Svg::number`].
 
 use super::tone::Tone;
+use crate::number;
 use maud::Escaper;
 use std::fmt::Write;
 
@@ -25,6 +26,9 @@ pub(crate) const TEXT_PX: f64 = 12.0;
 pub(crate) const TITLE_PX: f64 = 14.0;
 /// The text size of `.small` and `.within`, in px.
 pub(crate) const SMALL_PX: f64 = 11.0;
+
+/// x, y, width and height, in px.
+pub(crate) type Area = (f64, f64, f64, f64);
 
 /// A drawing under way. Coordinates are px from the top left.
 pub(crate) struct Svg {
@@ -47,27 +51,14 @@ impl Svg {
         self.body += &format!(" class=\"{class}\"/>");
     }
 
-    /// An area in the tone's colour and pattern, with an opacity and words for who points at it.
-    #[allow(clippy::too_many_arguments, reason = "a rectangle has four sides, a look and words")]
-    pub(crate) fn area(
-        &mut self,
-        tone: Tone,
-        opacity: f64,
-        x: f64,
-        y: f64,
-        width: f64,
-        height: f64,
-        words: &str,
-    ) {
+    /// An area in the tone's colour and pattern, with words for who points at it.
+    pub(crate) fn area(&mut self, tone: Tone, (x, y, width, height): Area, words: &str) {
         self.open_rect(x, y, width, height);
         if tone.pattern().is_some() {
             self.used[tone as usize] = true;
             self.body += &format!(" fill=\"url(#{}-{})\"", self.prefix, tone.name());
         } else {
             self.body += &format!(" class=\"fill-{}\"", tone.name());
-        }
-        if opacity < 1.0 {
-            self.attribute("opacity", (opacity * 100.0).round() / 100.0);
         }
         if words.is_empty() {
             self.body += "/>";
@@ -76,6 +67,26 @@ impl Svg {
             self.escaped(words);
             self.body += "</title></rect>";
         }
+    }
+
+    /// Many areas of one tone and opacity in one element, without words. They are too small for a pattern to show,
+    /// so they are plain.
+    pub(crate) fn areas(&mut self, tone: Tone, opacity: f64, areas: &[Area]) {
+        self.body += "<path d=\"";
+        for &(x, y, width, height) in areas {
+            self.body.push('M');
+            self.pair((x, y));
+            self.body.push('h');
+            self.number(width);
+            self.body.push('v');
+            self.number(height);
+            self.body.push('h');
+            self.number(-width);
+            self.body.push('z');
+        }
+        self.body += &format!("\" class=\"fill-{}\"", tone.name());
+        self.attribute("opacity", opacity);
+        self.body += "/>";
     }
 
     pub(crate) fn line(&mut self, class: &str, from: (f64, f64), to: (f64, f64)) {
@@ -140,7 +151,7 @@ impl Svg {
             self.body += &format!(" class=\"{class}\"");
         }
         self.body.push('>');
-        self.escaped(words);
+        self.escaped(&number::signed(words));
         self.body += "</text>";
     }
 

@@ -1,17 +1,18 @@
 //! [`Timeline`]: what happens when, a lane a node or a wire, with a stretch of it enlarged below.
 //!
 //! An interval at least a pixel wide is drawn as it is. What is narrower is merged by [`super::merge`] and shaded
-//! by its share of the time; the chart says so where it happened. Intervals that overlap in one lane are drawn in
-//! the order given, later over earlier: an interrupt over what it interrupts.
+//! by its share of the time; the chart says so where it happened. Intervals that overlap in one lane are drawn
+//! later over earlier, an interrupt over what it interrupts, and what is only a few pixels wide over the rest.
 
 use super::frame::{Swatch, counted, crisp, head, remarks, x_axis, x_grid};
 use super::merge::{Shade, shade};
 use super::scale::{Axis, Scale, extent};
-use super::svg::{Anchor, SMALL_PX, Svg, TEXT_PX, text_width};
+use super::svg::{Anchor, Area, SMALL_PX, Svg, TEXT_PX, text_width};
 use super::tone::Tone;
 use crate::limits::{INTERVAL_PX_MIN, SHADE_MIN};
 use crate::number;
 use crate::table::{Column, Table};
+use std::collections::BTreeMap;
 
 /// A kind of interval, of the timeline that made it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -28,6 +29,22 @@ pub(super) struct Interval {
     pub(super) kind: usize,
     label: String,
 }
+
+impl Interval {
+    /// True if some of it lies in the scale's range; what only touches an end does not, unless it is an instant.
+    fn is_within(&self, scale: &Scale) -> bool {
+        match self.start == self.end {
+            true => (scale.low..=scale.high).contains(&self.start),
+            false => self.end > scale.low && self.start < scale.high,
+        }
+    }
+}
+
+/// The height of the base line that stands for a quiet interval, in px.
+const QUIET_PX: f64 = 3.0;
+
+/// An interval at least this wide can be pointed at, and has words of its own, in px.
+const POINTABLE_PX: f64 = 4.0;
 
 #[derive(Clone, Debug, PartialEq)]
 struct Band {
@@ -199,11 +216,7 @@ impl Timeline {
 
     fn enlargement(&self, whole: &Scale, enlarged: &Scale) -> String {
         let factor = (whole.high - whole.low) / (enlarged.high - enlarged.low);
-        format!(
-            "{}, enlarged {} times",
-            self.time.label,
-            number::decimal(factor, if factor < 10.0 { 1 } else { 0 })
-        )
+        format!("{}, enlarged {} times", self.time.label, number::significant((factor * 10.0).round() / 10.0))
     }
 
     fn remarks(&self, merged_count: usize) -> Vec<String> {
@@ -272,69 +285,64 @@ impl Timeline {
     }
 
     fn draw_lane(&self, svg: &mut Svg, scale: &Scale, intervals: &[Interval], y: f64, height: f64) -> usize {
-        let is_within = |interval: &&Interval| interval.end >= scale.low && interval.start <= scale.high;
-        let (wide, narrow): (Vec<&Interval>, Vec<&Interval>) = intervals
-            .iter()
-            .filter(is_within)
-            .partition(|interval| scale.px(interval.end) - scale.px(interval.start) >= INTERVAL_PX_MIN);
-        for interval in wide {
+        let mut small: BTreeMap<usize, Vec<Area>> = BTreeMap::new();
+        let mut narrow: Vec<&Interval> = Vec::new();
+        let mut labels = Vec::new();
+        for interval in intervals.iter().filter(|interval| interval.is_within(scale)) {
             let (from, to) = (scale.px(interval.start), scale.px(interval.end));
-            let tone = self.kinds[interval.kind].1;
-            let words = self.interval_words(interval, scale);
-            if tone == Tone::Quiet {
-                svg.area(tone, 1.0, from, y + height - 3.0, to - from, 3.0, &words);
+            if to - from < INTERVAL_PX_MIN {
+                narrow.push(interval);
                 continue;
             }
-            svg.area(tone, 1.0, from, y, to - from, height, &words);
+            let tone = self.kinds[interval.kind].1;
+            let (top, height) =
+                if tone == Tone::Quiet { (y + height - QUIET_PX, QUIET_PX) } else { (y, height) };
+            if to - from < POINTABLE_PX {
+                small.entry(interval.kind).or_default().push((from, top, to - from, height));
+                continue;
+            }
+            svg.area(tone, (from, top, to - from, height), &self.interval_words(interval, scale));
             if height >= SMALL_PX + 4.0 && text_width(&interval.label, SMALL_PX) + 4.0 <= to - from {
                 let at = ((from + to) / 2.0, y + height / 2.0 + 4.0);
-                svg.text(&format!("within stroke-{}", tone.name()), at, Anchor::Middle, &interval.label);
+                labels.push((tone, at, &interval.label));
             }
         }
-        let is_quiet = |kind: usize| self.kinds[kind].1 == Tone::Quiet;
-        for merged in shade(&narrow, scale, self.kinds.len()) {
-            self.draw_shade(svg, &merged, scale, is_quiet, (y, height));
+        for (kind, areas) in small {
+            svg.areas(self.kinds[kind].1, 1.0, &areas);
+        }
+        self.draw_shades(svg, &shade(&narrow, scale, self.kinds.len()), y, height);
+        for (tone, at, label) in labels {
+            svg.text(&format!("within stroke-{}", tone.name()), at, Anchor::Middle, label);
         }
         narrow.len()
     }
 
     /// Draws merged intervals: the kinds share the height by their part, the shade is the time they take together.
-    fn draw_shade(
-        &self,
-        svg: &mut Svg,
-        merged: &Shade,
-        scale: &Scale,
-        is_quiet: impl Fn(usize) -> bool,
-        (y, height): (f64, f64),
-    ) {
-        let active: Vec<(usize, f64)> = merged.shares().filter(|(kind, _)| !is_quiet(*kind)).collect();
-        let total: f64 = active.iter().map(|(_, share)| share).sum();
-        let words = || {
-            let parts: Vec<String> = merged
-                .shares()
-                .map(|(kind, share)| {
-                    format!("{} about {} %", self.kinds[kind].0, number::decimal(share * 100.0, 0))
-                })
-                .collect();
-            format!("{}, around {}", parts.join(", "), self.moment(scale.value(merged.from_px), scale))
-        };
-        let mut foot = y + height;
-        for &(kind, share) in &active {
-            let part = height * share / total;
-            let opacity = total.clamp(SHADE_MIN, 1.0);
-            svg.area(
-                self.kinds[kind].1,
-                opacity,
-                merged.from_px,
-                foot - part,
-                merged.width_px,
-                part,
-                &words(),
-            );
-            foot -= part;
+    fn draw_shades(&self, svg: &mut Svg, shades: &[Shade], y: f64, height: f64) {
+        let mut layers: BTreeMap<(usize, u32), Vec<Area>> = BTreeMap::new();
+        for merged in shades {
+            let is_quiet = |kind: usize| self.kinds[kind].1 == Tone::Quiet;
+            let active: Vec<(usize, f64)> = merged.shares().filter(|(kind, _)| !is_quiet(*kind)).collect();
+            let total: f64 = active.iter().map(|(_, share)| share).sum();
+            let percent = (total.clamp(SHADE_MIN, 1.0) * 100.0).round() as u32;
+            let mut foot = y + height;
+            for &(kind, share) in &active {
+                let part = height * share / total;
+                layers.entry((kind, percent)).or_default().push((
+                    merged.from_px,
+                    foot - part,
+                    merged.width_px,
+                    part,
+                ));
+                foot -= part;
+            }
+            if let (true, Some((quiet, _))) = (active.is_empty(), merged.shares().next()) {
+                let area = (merged.from_px, y + height - QUIET_PX, merged.width_px, QUIET_PX);
+                layers.entry((quiet, 100)).or_default().push(area);
+            }
         }
-        if active.is_empty() {
-            svg.area(Tone::Quiet, 1.0, merged.from_px, y + height - 3.0, merged.width_px, 3.0, &words());
+        for ((kind, percent), areas) in layers {
+            svg.areas(self.kinds[kind].1, f64::from(percent) / 100.0, &areas);
         }
     }
 
