@@ -29,6 +29,8 @@ ISR(TIMER1_CAPT_vect)
         arrival_overflow_waits = CHIP_TIMER1_FLAGS & _BV(TOV1);
         TCCR1B = _BV(CS10) | _BV(ICES1); // the rising edge ends the frame
         CHIP_TIMER1_FLAGS = _BV(ICF1);   // changing the edge may raise the flag
+        // From here to the program's next alarm, compare B must not keep a byte waiting.
+        CHIP_TIMER1_MASK &= (uint8_t)~_BV(OCIE1B);
         link_bytes_now = 0;
         link_state_now = LINK_RECEIVING;
         return;

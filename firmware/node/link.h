@@ -7,7 +7,7 @@
 //! Reception is by interrupt, so that sealing goes on meanwhile. The SPI holds one byte while the next comes in: a byte
 //! is lost when its interrupt is served later than one byte after it was raised, 130 cycles at f/16. Before it stand, at
 //! worst, compare A, the overflow, and one stretch with interrupts off; test/run.sh adds up their cycles and fails when
-//! they do not fit. (Compare B falls within the first byte of a frame or not at all; the ADC's handler lets others in.)
+//! they do not fit. (Compare B is disabled when SS falls, and the ADC's handler lets others in at once.)
 #ifndef NODE_LINK_H
 #define NODE_LINK_H
 
@@ -34,7 +34,7 @@ extern uint8_t link_buffer[LINK_BYTES_MAX + 1];
 /// Pins as inputs, SS with its pull-up.
 void link_boot(void);
 
-/// Opens the link for one frame whose SS falls from now on. Interrupts MUST be off.
+/// Opens the link for one frame whose SS falls from now on. Its fall disables the alarm. Interrupts MUST be off.
 static inline void link_listen_now(void)
 {
     link_bytes_now = 0;

@@ -64,7 +64,8 @@ static void reserve_counts(void)
     }
 
 /// True when the EEPROM holds who the node is and counts that are surely fresh.
-static bool boot(void)
+/// Not inlined, so that the image's bytes leave the stack again.
+__attribute__((noinline)) static bool boot(void)
 {
     uint8_t image[PROVISION_COUNTER_SLOTS_AT + COUNTER_SLOTS_BYTES];
 

@@ -1,0 +1,32 @@
+#!/bin/sh
+# Tests the node without hardware: its pure parts on the host under sanitizers, then its images against their budgets.
+#
+#     run.sh [TEST...]      SEED=N replays a run; OUT=DIR keeps what is built
+#
+# Needs gcc; avr-gcc, avr-binutils and python3 for the second half, which is skipped aloud without them (CI=true: fails).
+set -eu
+cd "$(dirname "$0")/.."
+out=${OUT:-$(mktemp -d)}
+[ -n "${OUT:-}" ] || trap 'rm -rf "$out"' EXIT
+mkdir -p "$out"
+
+pure="beacon.c counter.c downlink.c frame.c provision.c timebase.c"
+# shellcheck disable=SC2086
+gcc -std=gnu11 -O2 -g -Wall -Wextra -Werror -fno-sanitize-recover=all -fsanitize=address,undefined \
+    -o "$out/node_test" test/*.c $pure ../crypto/ascon_aead128_c64.c -lm
+"$out/node_test" "$@"
+[ $# -eq 0 ] || exit 0
+
+for tool in avr-gcc avr-objdump python3; do
+    if ! command -v $tool >/dev/null; then
+        echo "skip: the node's images: $tool is not installed" >&2
+        [ "${CI:-}" != true ] || exit 1
+        exit 0
+    fi
+done
+for chip in atmega128 atmega328p; do
+    # shellcheck disable=SC2046
+    avr-gcc -mmcu=$chip $(sed -n 's/^flag //p; s/^link //p; s/^source //p' sources.txt) -o "$out/node_$chip.elf"
+    echo "$chip:"
+    python3 test/budget.py "$out/node_$chip.elf"
+done
