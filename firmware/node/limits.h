@@ -45,5 +45,7 @@
 #define FLASH_BYTES_MAX 12288
 #define STATIC_BYTES_MAX 1024
 #define STACK_BYTES_MAX 512
+/// What other interrupts may add to the start of a conversion: the jitter of sampling.
+#define START_DELAY_CYCLES_MAX 200
 
 #endif

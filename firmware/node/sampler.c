@@ -11,9 +11,9 @@
 #include "phase.h"
 
 /// Ticks from the instant that compare A is set to, to the write that starts the conversion, the core asleep and nothing
-/// else being served: the flag a tick after the match, 4 cycles to wake, 4 to enter, 3 for the vector's jump, and 18 of
+/// else being served: the flag a tick after the match, 4 cycles to wake, 4 to enter, 3 for the vector's jump, and 17 of
 /// the handler in vectors.S. Awake it is 1 to 4 less.
-#define START_LATENCY_TICKS 30
+#define START_LATENCY_TICKS 29
 
 /// A superframe that is being sampled or waits for it.
 struct run {
@@ -30,9 +30,11 @@ static struct run waiting; // grid.left == 0: none
 const uint8_t *volatile sampler_filled_now; // the codes of the superframe that was finished last
 static uint8_t adc_clock_log2;
 
+/// From the instant that compare A is set to, to the hold of the input: in half ADC clocks, 2 until the conversion starts
+/// at the first edge after the prescaler was let go, and 27 from there.
 static uint16_t hold_ticks(void)
 {
-    return (uint16_t)(27U << adc_clock_log2) / 2 + START_LATENCY_TICKS;
+    return START_LATENCY_TICKS + ((29U << adc_clock_log2) >> 1);
 }
 
 /// Sets compare A, whose interrupt is off, for the next instant of the running superframe.
@@ -84,24 +86,32 @@ uint16_t sampler_interval_min_cycles(void)
 
 bool sampler_arm(const struct grid *grid, uint8_t *codes)
 {
-    bool armed = false;
+    bool is_idle;
     uint32_t first = grid->next_ticks - hold_ticks() - CLOCK_LEAD_CYCLES_MIN;
+
+    if (waiting.grid.left != 0 || clock_is_past(clock_now(), first)) {
+        return false;
+    }
+    // Nothing looks at what waits before `left` says that it does, so only that needs interrupts off.
+    struct run run = {.grid = *grid, .codes = codes, .next_code = codes};
+    run.grid.left = 0;
+    waiting = run;
     ATOMIC_BLOCK(ATOMIC_RESTORESTATE)
     {
-        struct run *run = running.grid.left == 0 ? &running : &waiting;
-        if (run->grid.left == 0 && !clock_is_past(clock_now(), first)) {
-            run->grid = *grid;
-            run->codes = run->next_code = codes;
-            if (sampler_filled_now == codes) {
-                sampler_filled_now = NULL;
-            }
-            armed = true;
-            if (run == &running) {
-                aim();
-            }
+        if (sampler_filled_now == codes) {
+            sampler_filled_now = NULL;
+        }
+        is_idle = running.grid.left == 0;
+        if (!is_idle) {
+            waiting.grid.left = grid->left;
         }
     }
-    return armed;
+    if (is_idle) {
+        run.grid.left = grid->left;
+        running = run;
+        aim();
+    }
+    return true;
 }
 
 void sampler_stop(void)

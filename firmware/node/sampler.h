@@ -2,8 +2,8 @@
 //!
 //! Owns the ADC and Timer1's compare A. The ADC is switched on for each conversion and off after it: that saves its
 //! current, and its prescaler, held in reset while it is off, starts in step with the conversion. So the input is held
-//! a fixed time after the start, 13.5 ADC clocks for a conversion that begins with the ADC off, and every start is that
-//! much early. What jitter remains is the delay of the start's interrupt by other interrupts.
+//! a fixed time after the start (13.5 ADC clocks into a first conversion, datasheets "ADC Timing Diagram, First
+//! Conversion"), and every start is that much early. What jitter remains is the delay of the start by other interrupts.
 //!
 //! Two superframes are in hand: the one that is being sampled and the next, armed while the first runs.
 #ifndef NODE_SAMPLER_H
@@ -22,7 +22,6 @@ uint16_t sampler_interval_min_cycles(void);
 
 /// Hands over a superframe: codes go to `codes` as 16-bit little-endian integers, one per instant of `grid`.
 /// False, and nothing happens, when its first instant is past or one superframe is waiting already.
-/// Keeps interrupts off for longer than a byte takes: MUST NOT be called while the link is open.
 bool sampler_arm(const struct grid *grid, uint8_t *codes);
 
 /// True when `codes` is the last that was filled and has not been armed again. Interrupts MUST be off.

@@ -21,8 +21,8 @@ CYCLES = {**dict.fromkeys(ONE, 1), **dict.fromkeys(TWO, 2), "jmp": 3, "lpm": 3, 
           "icall": 3, "ret": 4, "reti": 4}
 SKIPS = "sbrs sbrc sbis sbic cpse".split()
 CALLS = ("call", "rcall")
-# May keep interrupts off for longer, because they run only while the link is closed (sampler.h) or for ever.
-LINK_IS_CLOSED = ("sampler_arm", "sampler_stop", "power_silence", "_exit")
+# Their interrupts stay off for ever.
+ENDS = ("power_silence", "_exit")
 ENTRY = 4 + 3  # the interrupt's entry and the vector's JMP
 # After RETI one instruction of the interrupted program runs; the longest is a CALL.
 BETWEEN = 4
@@ -150,7 +150,7 @@ def run(*command):
 
 
 def interrupts_off(image):
-    """The longest stretch with interrupts off while the link may be open, and where it begins."""
+    """The longest stretch with interrupts off, and where it begins."""
     worst = (0, "")
 
     def ends(image, at):
@@ -158,7 +158,7 @@ def interrupts_off(image):
         return operation == "sei" or (operation == "out" and operands.startswith(SREG))
 
     for at, (operation, _, _, function, _) in image.code.items():
-        if operation == "cli" and function not in LINK_IS_CLOSED:
+        if operation == "cli" and function not in ENDS:
             # After SEI, and after I is set by OUT, one instruction more runs.
             worst = max(worst, (image.longest(at, ends) + BETWEEN, function))
     return worst
@@ -199,6 +199,11 @@ def main(elf):
     read = ENTRY + before_read(image, vector["SPI"])
     figure("a received byte's wait, cycles, at f/16", off + compare + overflow + read, 8 * 16)
     rows.append(f"    interrupts off {off} ({where}), compare A {compare}, overflow {overflow}, to the read {read}")
+    # The start of a conversion waits for a capture, whose interrupt goes first, and for what was running already.
+    capture = ENTRY + image.longest(vector["CAPT"]) + BETWEEN
+    running = max([off] + [ENTRY + image.longest(vector[name]) + BETWEEN for name in ("COMPB", "OVF", "SPI")])
+    figure("a conversion's delay, cycles", capture + running, limits["START_DELAY_CYCLES_MAX"])
+    rows.append(f"    capture {capture}, what was running already {running}")
     for name, at in vector.items():
         if name != "ADC":
             rows.append(f"    handler {name}: at most {ENTRY + image.longest(at)} cycles with its entry")
