@@ -5,7 +5,7 @@
 
 use std::fmt;
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use crate::link::Problems;
 
@@ -14,6 +14,13 @@ use crate::link::Problems;
 pub enum Error {
     /// The deployment is wrong.
     Deployment(Problems),
+    /// A file or folder of secrets must not be believed.
+    Key {
+        /// Which one.
+        path: PathBuf,
+        /// Why.
+        fault: KeyFault,
+    },
     /// A file or folder could not be used.
     Io {
         /// Verb for the message: "failed to ACTION".
@@ -25,6 +32,39 @@ pub enum Error {
     },
     /// Standard output could not be written.
     Output(io::Error),
+}
+
+/// Why a file or folder of secrets must not be believed. Says nothing of its content.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum KeyFault {
+    /// It is not there, and it is not ours to make.
+    Missing,
+    /// Others than its owner have rights to it.
+    Mode {
+        /// Permission bits of the file.
+        found: u32,
+        /// The bits that it should have.
+        expected: u32,
+    },
+    /// It belongs to somebody else.
+    Owner {
+        /// User id of the owner.
+        found: u32,
+        /// User id that we run under.
+        expected: u32,
+    },
+    /// It is a symbolic link, and could lead anywhere.
+    Symlink,
+    /// It is no regular file.
+    NotAFile,
+    /// It is no folder, or a link to one.
+    NotAFolder,
+    /// It is far too long for what it should be.
+    TooLong,
+    /// It is not a key.
+    Content(cipher::Error),
+    /// It is no private key or certificate, or none could be made.
+    Certificate(String),
 }
 
 /// Whose fault an error is.
@@ -57,7 +97,7 @@ impl Error {
     /// Whose fault it is.
     pub fn class(&self) -> Class {
         match self {
-            Error::Deployment(_) => Class::Input,
+            Error::Deployment(_) | Error::Key { .. } => Class::Input,
             Error::Io { .. } | Error::Output(_) => Class::Environment,
         }
     }
@@ -87,6 +127,7 @@ impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Error::Deployment(problems) => write!(f, "{problems}"),
+            Error::Key { path, fault } => key(path, fault, f),
             Error::Io { action, path, source } => {
                 write!(f, "failed to {action} `{}`: {}", path.display(), words(source))
             }
@@ -95,10 +136,34 @@ impl fmt::Display for Error {
     }
 }
 
+fn key(path: &Path, fault: &KeyFault, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    let path = path.display();
+    write!(f, "`{path}`: ")?;
+    match fault {
+        KeyFault::Missing => {
+            write!(f, "not found\nhelp: a key folder that a deployment names must be complete")
+        }
+        KeyFault::Mode { found, expected } => write!(
+            f,
+            "mode is {found:04o}, expected {expected:04o}\n\
+             help: `chmod {expected:04o} {path}` if you are sure that nobody else has read it, else delete it"
+        ),
+        KeyFault::Owner { found, expected } => write!(f, "owner is user {found}, expected user {expected}"),
+        KeyFault::Symlink => write!(f, "found a symbolic link, expected a file"),
+        KeyFault::NotAFile => write!(f, "found no regular file, expected one"),
+        KeyFault::NotAFolder => write!(f, "found a link or a file, expected a folder"),
+        KeyFault::TooLong => {
+            write!(f, "found over {} bytes, expected a key or certificate", crate::limits::SECRET_BYTES_MAX)
+        }
+        KeyFault::Content(error) => write!(f, "{error}"),
+        KeyFault::Certificate(error) => write!(f, "found no usable private key or certificate: {error}"),
+    }
+}
+
 impl std::error::Error for Error {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
         match self {
-            Error::Deployment(_) => None,
+            Error::Deployment(_) | Error::Key { .. } => None,
             Error::Io { source, .. } | Error::Output(source) => Some(source),
         }
     }

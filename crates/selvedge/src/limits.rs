@@ -17,6 +17,9 @@ pub const RECORDING_BYTES_MAX: u64 = 8 << 30;
 /// Samples of one recording.
 pub const RECORDING_SAMPLES_MAX: usize = 1 << 30;
 
+/// Bytes of one file of secrets: a key in PEM has a few hundred.
+pub const SECRET_BYTES_MAX: usize = 16 << 10;
+
 /// Cell time of a run: at most 20 days, so that no superframe number and no counter runs out.
 pub const DURATION: [&str; 2] = ["1 ms", "480 h"];
 /// Where in a recording a node may begin.

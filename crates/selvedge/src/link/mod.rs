@@ -1,9 +1,12 @@
 //! The link from a node to the store: what a deployment says, and the keys that it needs.
 
+pub mod certificates;
 mod chip;
 pub mod deployment;
 mod diagnostic;
 mod draft;
+mod folder;
+pub mod keys;
 mod problem;
 pub(crate) mod quantity;
 mod recording;
