@@ -1,0 +1,291 @@
+//! The bytes: as drawn, for every input, and damaged.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use broker::device::DeviceInfo;
+use broker::emulate::{SoftwareEngine, execute};
+use broker::limits::{PARAMETER_BYTES_MAX, PAYLOAD_BYTES_MAX};
+use broker::stream::{Broken, Decoder, Framing};
+use broker::wire::{Connection, Head, KeyHandle, Operation, Pdu, Status};
+use broker::{Error, Fault};
+use cipher::Key;
+use proptest::prelude::*;
+
+fn head() -> impl Strategy<Value = Head> {
+    let numbers = (0u16..8, any::<u32>(), 0u64..4, 0u32..3, prop_oneof![Just(0u16), any::<u16>()]);
+    numbers.prop_map(|(operation, request, connection, key, status)| Head {
+        operation,
+        request,
+        connection: Connection(connection),
+        key: [KeyHandle::NONE, KeyHandle::of(b"batch/7"), KeyHandle(99)][key as usize],
+        status,
+    })
+}
+
+fn pdu() -> impl Strategy<Value = (Head, Vec<u8>, Vec<u8>)> {
+    let bytes = |max| prop::collection::vec(any::<u8>(), 0..max);
+    (head(), prop_oneof![bytes(80), bytes(5).prop_map(|_| 9u32.to_le_bytes().to_vec())], bytes(300))
+}
+
+fn framed(pdus: &[Pdu], framing: Framing) -> Vec<u8> {
+    let mut stream = Vec::new();
+    for pdu in pdus {
+        stream.extend_from_slice(pdu.bytes());
+        if framing == Framing::Checked {
+            stream.extend_from_slice(&pdu.crc());
+        }
+    }
+    stream
+}
+
+/// All PDUs of `stream`, which comes in pieces of these lengths, in turn.
+fn decode(stream: &[u8], framing: Framing, pieces: &[usize]) -> (Vec<Vec<u8>>, Option<Broken>) {
+    let (mut decoder, mut decoded, mut rest) = (Decoder::new(framing), Vec::new(), stream);
+    for piece in pieces.iter().cycle() {
+        let (mut input, later) = rest.split_at(rest.len().min(*piece));
+        loop {
+            match decoder.next(&mut input) {
+                Ok(Some(pdu)) => decoded.push(pdu.bytes().to_vec()),
+                Ok(None) => break,
+                Err(broken) => return (decoded, Some(broken)),
+            }
+        }
+        assert!(input.is_empty(), "a decoder that wants more has taken all");
+        rest = later;
+        if rest.is_empty() {
+            break;
+        }
+    }
+    (decoded, None)
+}
+
+/// The same bytes as the drawing in `wire`, written down by hand.
+#[test]
+fn a_seal_request_is_as_drawn() {
+    let head = Head {
+        operation: 4,
+        request: 0x0403_0201,
+        connection: Connection(0x0C0B_0A09_0807_0605),
+        key: KeyHandle(0x100F_0E0D),
+        status: 0,
+    };
+    let pdu = Pdu::new(head, b"ad", b"hello").unwrap();
+    #[rustfmt::skip]
+    let drawn = [
+        1, 0, 4, 0,                  // version, reserved, operation
+        1, 2, 3, 4,                  // request
+        5, 6, 7, 8, 9, 10, 11, 12,   // connection
+        13, 14, 15, 16,              // key
+        0, 0, 2, 0,                  // status, parameter bytes
+        5, 0, 0, 0,                  // payload bytes
+        0, 0, 0, 0,                  // reserved
+        b'a', b'd', b'h', b'e', b'l', b'l', b'o',
+    ];
+    assert_eq!(pdu.bytes(), drawn);
+    assert_eq!((pdu.head(), pdu.parameters(), pdu.payload()), (head, &b"ad"[..], &b"hello"[..]));
+}
+
+/// RFC 3720 appendix B.4, and the check value of the CRC catalogues.
+#[test]
+fn the_checksum_is_crc_32c() {
+    assert_eq!(crc32c::crc32c(b"123456789"), 0xE306_9283);
+    assert_eq!(crc32c::crc32c(&[0; 32]), 0x8A91_36AA);
+    // RFC 3720's "SCSI Read (10) Command PDU" is as long as a header is not, so ours is computed bit by bit.
+    let pdu = Pdu::new(Head::default(), b"parameters", b"payload").unwrap();
+    let mut crc = u32::MAX;
+    for byte in pdu.bytes() {
+        crc ^= u32::from(*byte);
+        for _ in 0..8 {
+            crc = (crc >> 1) ^ (0x82F6_3B78 & (crc & 1).wrapping_neg());
+        }
+    }
+    assert_eq!(pdu.crc(), (!crc).to_le_bytes());
+}
+
+#[test]
+fn numbers_of_the_tables_never_move() {
+    let operations: Vec<_> =
+        Operation::ALL.iter().map(|row| format!("{} {}", row.number(), row.name())).collect();
+    let statuses: Vec<_> = Status::ALL.iter().map(|row| format!("{} {}", row.number(), row.name())).collect();
+    expect_test::expect![[r#"
+        1 info
+        2 find-key
+        3 random
+        4 seal-aes-256-gcm
+        5 open-aes-256-gcm
+        --
+        0 done
+        1 malformed
+        2 oversize
+        3 version
+        4 unknown-operation
+        5 wrong-parameters
+        6 unknown-key
+        7 rejected
+        8 duplicate-request
+        9 busy
+        10 connections-full
+        11 stopping
+        12 device-unavailable
+        13 device-lost
+        14 device-silent
+        15 wire-corrupt
+        16 device-fault
+    "#]]
+    .assert_eq(&format!("{}\n--\n{}\n", operations.join("\n"), statuses.join("\n")));
+}
+
+#[test]
+fn each_field_that_must_be_zero_or_small_is_named_when_it_is_not() {
+    let good = Pdu::new(Head::default(), &[], &[]).unwrap().bytes().to_vec();
+    let with = |at: usize, value: u32, width: usize| {
+        let mut bytes = good.clone();
+        bytes[at..at + width].copy_from_slice(&value.to_le_bytes()[..width]);
+        Pdu::parse(bytes).unwrap_err()
+    };
+    assert_eq!(with(0, 2, 1), Fault::Version { found: 2 });
+    assert_eq!(with(1, 1, 1), Fault::NotZero { field: "reserved" });
+    assert_eq!(with(31, 1, 1), Fault::NotZero { field: "reserved" });
+    let oversize = |field, found_bytes, max_bytes| Fault::Oversize { field, found_bytes, max_bytes };
+    let max = PARAMETER_BYTES_MAX;
+    assert_eq!(with(22, max + 1, 2), oversize("parameters", max + 1, max));
+    let max = PAYLOAD_BYTES_MAX;
+    assert_eq!(with(24, max + 1, 4), oversize("payload", max + 1, max));
+    assert_eq!(with(24, u32::MAX, 4), oversize("payload", u32::MAX, max));
+    assert_eq!(with(24, 1, 4), Fault::Length { found_bytes: 32, expected_bytes: 33 });
+    assert_eq!(
+        Pdu::new(Head::default(), &[], &vec![0; max as usize + 1]).unwrap_err(),
+        oversize("payload", max + 1, max)
+    );
+}
+
+#[test]
+fn no_contents_are_printed() {
+    let pdu = Pdu::new(Head::default(), b"associated", b"SECRET").unwrap();
+    let printed = format!("{pdu:?} {pdu:#?}");
+    let secret = b"SECRET".map(|byte| byte.to_string()).join(", ");
+    assert!(!printed.contains("SECRET") && !printed.contains(&secret), "{printed}");
+}
+
+/// A handle that was found before a device restarted must not name another key afterwards, so names that
+/// deployments use have to have distinct ones.
+#[test]
+fn the_names_of_all_cells_have_distinct_handles() {
+    let mut handles = BTreeMap::new();
+    for cell in 0..=u16::MAX {
+        for purpose in ["batch", "receipt"] {
+            let name = format!("{purpose}/{cell}");
+            if let Some(other) = handles.insert(KeyHandle::of(name.as_bytes()), name.clone()) {
+                panic!("{name} and {other} have one handle");
+            }
+        }
+    }
+    assert!(!handles.contains_key(&KeyHandle::NONE));
+}
+
+#[test]
+fn a_device_tells_its_keys_apart_or_does_not_start() {
+    let key = || Key::copied_from(&[1; 32]);
+    let start = |names: &[&str]| {
+        SoftwareEngine::new(names.iter().map(|name| (name.to_string(), key())).collect()).map(|_| ())
+    };
+    assert!(start(&["a", "b"]).is_ok() && start(&[]).is_ok());
+    assert!(matches!(start(&["a", "b", "a"]), Err(Error::KeyTwice { name }) if name == "a"));
+    assert!(matches!(start(&[""]), Err(Error::KeyName { found_bytes: 0 })));
+    assert!(matches!(start(&[&"x".repeat(65)]), Err(Error::KeyName { found_bytes: 65 })));
+    let (a, b) = colliding_names();
+    assert_ne!(a, b);
+    assert_eq!(KeyHandle::of(a.as_bytes()), KeyHandle::of(b.as_bytes()));
+    assert!(matches!(start(&[&a, &b]), Err(Error::KeyHandles { .. })));
+}
+
+/// Two names with one handle, found by the birthday paradox.
+fn colliding_names() -> (String, String) {
+    let mut seen = BTreeMap::new();
+    for number in 0u64.. {
+        let name = format!("{:016x}", number.wrapping_mul(0x9E37_79B9_7F4A_7C15));
+        if let Some(other) = seen.insert(KeyHandle::of(name.as_bytes()), name.clone()) {
+            return (name, other);
+        }
+    }
+    unreachable!("there are more names than handles")
+}
+
+proptest! {
+    #[test]
+    fn what_is_written_is_read(pdus in prop::collection::vec(pdu(), 0..6), pieces in prop::collection::vec(1usize..90, 1..5), checked: bool) {
+        let pdus: Vec<Pdu> = pdus.iter().map(|(head, parameters, payload)| Pdu::new(*head, parameters, payload).unwrap()).collect();
+        let framing = if checked { Framing::Checked } else { Framing::Plain };
+        let stream = framed(&pdus, framing);
+        let (decoded, broken) = decode(&stream, framing, &pieces);
+        prop_assert_eq!(broken, None);
+        let written: Vec<Vec<u8>> = pdus.iter().map(|pdu| pdu.bytes().to_vec()).collect();
+        prop_assert_eq!(decoded, written);
+        for pdu in &pdus {
+            let parsed = Pdu::parse(pdu.bytes().to_vec()).unwrap();
+            prop_assert_eq!((parsed.head(), parsed.parameters(), parsed.payload()), (pdu.head(), pdu.parameters(), pdu.payload()));
+        }
+    }
+
+    #[test]
+    fn any_bytes_are_read_without_panic_and_alike_in_any_pieces(
+        head in prop::collection::vec(any::<u8>(), 0..64), body in prop::collection::vec(any::<u8>(), 0..200),
+        likely: bool, pieces in prop::collection::vec(1usize..50, 1..4), checked: bool,
+    ) {
+        let mut stream = head;
+        if likely && stream.len() >= 32 {
+            // Enough right fields that the decoder gets beyond them.
+            stream[..2].copy_from_slice(&[1, 0]);
+            stream[23] = 0;
+            stream[24] %= 64;
+            stream[25..28].fill(0);
+            stream[28..32].fill(0);
+        }
+        stream.extend(body);
+        let framing = if checked { Framing::Checked } else { Framing::Plain };
+        let whole = decode(&stream, framing, &[usize::MAX >> 1]);
+        prop_assert_eq!(&whole, &decode(&stream, framing, &pieces));
+        let _ = Pdu::parse(stream.clone());
+        let _ = DeviceInfo::parse(&stream);
+    }
+
+    #[test]
+    fn a_damaged_pdu_is_never_read_as_another(
+        parts in pdu(), errors in prop::collection::btree_set(0usize..100_000, 1..4),
+    ) {
+        // CRC-32C finds all errors of up to five bits in 5 243 (Koopman, "32-Bit Cyclic Redundancy Codes for Internet
+        // Applications", 2002, table 1). A damaged length moves the checksum; then chance is against it, 2^-32.
+        let pdu = Pdu::new(parts.0, &parts.1, &parts.2).unwrap();
+        let mut stream = framed(&[pdu], Framing::Checked);
+        let bits: BTreeSet<usize> = errors.into_iter().map(|bit| bit % (8 * stream.len())).collect();
+        for bit in &bits {
+            stream[bit / 8] ^= 1 << (bit % 8);
+        }
+        let (decoded, _) = decode(&stream, Framing::Checked, &[1000]);
+        prop_assert!(decoded.is_empty(), "{:?} errors were not seen", bits);
+    }
+
+    #[test]
+    fn a_device_answers_any_pdu_and_releases_nothing_unauthentic(parts in pdu()) {
+        let mut engine = SoftwareEngine::new(vec![("batch/7".to_owned(), Key::copied_from(&[7; 32]))]).unwrap();
+        let request = Pdu::new(parts.0, &parts.1, &parts.2).unwrap();
+        let answer = execute(&mut engine, &request);
+        let status = answer.status().unwrap();
+        let (asked, told) = (request.head(), answer.head());
+        prop_assert_eq!((asked.operation, asked.request, asked.connection), (told.operation, told.request, told.connection));
+        if status != Status::Done {
+            prop_assert!(answer.payload().is_empty());
+        } else {
+            prop_assert_ne!(request.operation().unwrap(), Operation::OpenAes256Gcm, "random bytes are not authentic");
+            prop_assert!(answer.payload().len() <= request.operation().unwrap().answer_bytes_max(&request));
+        }
+    }
+
+    #[test]
+    fn a_device_says_what_it_is(
+        payload_bytes_max: u32, in_flight_max in 1u16.., boot: u64, name in "\\PC{0,16}",
+    ) {
+        let info = DeviceInfo { payload_bytes_max, in_flight_max, boot, name };
+        prop_assert_eq!(DeviceInfo::parse(&info.to_bytes()), Ok(info));
+    }
+}
