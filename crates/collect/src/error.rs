@@ -214,6 +214,8 @@ statuses! {
         9 Layout "layout"
         /// The disk is full; nothing of the batch was stored. Send it again later.
         10 DiskFull "disk-full"
+        /// The batch has more frames than the limit.
+        11 Frames "too-many-frames"
     }
 }
 

@@ -1,12 +1,330 @@
 //! The measurement server: opens every frame, stores it durably, and only then says so.
+//!
+//! The story, from the socket down:
+//! 1. [`serve`] receives batches from bridges over TLS (`session` keeps each connection's rules);
+//! 2. [`shard`] opens batches and their frames on every core, each node on its own shard;
+//! 3. [`Collector::step`], in this file, sorts the frames into new, duplicate and failed ([`replay`]), gathers
+//!    everything that arrived meanwhile into one group, has it made durable, and answers with receipts;
+//! 4. [`store`] appends the group to a segment ([`segment`], [`record`]) and syncs it on a [`disk`].
+//!
+//! `step` takes an opened batch, or the end of a group, and returns what is to be sent. It draws no time and
+//! opens no socket, so that a seed replays a whole run with power cuts ([`sim`]), while `serve` runs the same
+//! code on the real disk. [`batch`] and [`frame`] draw what travels; [`client`] is the bridge's side of it.
+//!
+//! Invariant: a receipt leaves only after every record that it speaks of was synced, those of earlier batches
+//! included.
+//!
+//! Invariant: a downlink counter is used only below a reservation that was synced, and never twice.
 
 pub mod batch;
 pub mod disk;
 pub mod error;
 pub mod frame;
+pub mod keys;
 pub mod limits;
 pub mod read;
 pub mod record;
 pub mod replay;
 pub mod segment;
+pub mod shard;
+pub mod sim;
+pub mod stats;
 pub mod store;
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
+
+use cipher::{NonceSource, Randomness, TrafficKey};
+use zeroize::Zeroizing;
+
+use crate::batch::{Answer, BatchId, Receipt};
+use crate::disk::Disk;
+use crate::error::{Corruption, Error, Fault, Refusal};
+use crate::frame::{DIRECTION_BIT, Header};
+use crate::keys::KeyRing;
+use crate::limits::{COUNT_MAX, Limits, RECORD_BYTES_MAX};
+use crate::record::{Body, Record, Reservation};
+use crate::replay::{Admission, Replay};
+use crate::shard::{Frames, Now, Opened};
+use crate::stats::{Counter, Stats};
+use crate::store::{Commit, Store};
+
+/// Something that happened.
+#[derive(Debug)]
+pub enum Event {
+    /// A batch was opened; it joins the group.
+    Opened(Opened),
+    /// Nothing more has arrived: the group is complete.
+    Commit,
+}
+
+/// Something to be done.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Action {
+    /// Send an answer on a connection, if it is still there.
+    Send {
+        /// The connection.
+        connection: u64,
+        /// The answer.
+        answer: Answer,
+    },
+}
+
+/// The state of the server: its store, what is stored in it, and the group that is being gathered.
+pub struct Collector<D: Disk, R: Randomness> {
+    keys: Arc<KeyRing>,
+    limits: Limits,
+    store: Store<D, R>,
+    replay: Replay,
+    downlinks: HashMap<(u32, u8), Downlink>,
+    nonces: NonceSource<R>,
+    group: Group,
+    counter: Counter,
+}
+
+/// The downlink counter of one node and epoch.
+#[derive(Debug, Default)]
+struct Downlink {
+    next: u32,
+    /// Counters below it are reserved in the log.
+    limit: u32,
+    key: Option<TrafficKey>,
+}
+
+/// What arrived since the last commit.
+#[derive(Debug, Default)]
+struct Group {
+    batches: Vec<Waiting>,
+    bodies: Vec<Zeroizing<Vec<u8>>>,
+    /// Upper bound of what the group will take in the log.
+    bytes: usize,
+}
+
+/// A batch whose answer waits for the sync.
+#[derive(Debug)]
+struct Waiting {
+    connection: u64,
+    at: Now,
+    id: BatchId,
+    tally: Result<Tally, Refusal>,
+}
+
+#[derive(Debug, Default)]
+struct Tally {
+    batch_sha256: [u8; 32],
+    stored: u16,
+    duplicate: u16,
+    failed: Vec<Fault>,
+    /// For each node with an authentic frame: its latest epoch, and the highest count in it.
+    heard: BTreeMap<u32, (u8, u32)>,
+}
+
+impl<D: Disk, R: Randomness + Clone> Collector<D, R> {
+    /// Opens the store on `disk` and learns from it what is stored.
+    ///
+    /// # Errors
+    /// [`Error::Limit`] and those of [`Store::open`].
+    pub fn open(disk: D, keys: Arc<KeyRing>, limits: Limits, randomness: R) -> Result<Self, Error> {
+        limits.check()?;
+        let mut replay = Replay::new(limits.counter_ranges_max);
+        let mut downlinks: HashMap<(u32, u8), Downlink> = HashMap::new();
+        let visit = |body| match body {
+            Body::Frame(Record { node, epoch, counter, .. }) => {
+                if replay.restore(node, epoch, counter) { Ok(()) } else { Err(Corruption::Repeated) }
+            }
+            Body::Reservation(Reservation { node, epoch, limit }) => {
+                let downlink = downlinks.entry((node, epoch)).or_default();
+                // Whatever was reserved may have been used: the counter goes on behind it.
+                downlink.limit = downlink.limit.max(limit);
+                downlink.next = downlink.limit;
+                Ok(())
+            }
+        };
+        let store = Store::open(disk, keys.store().clone(), &limits, randomness.clone(), visit)?;
+        let nonces = NonceSource::new(randomness).map_err(Error::io("draw randomness for", "receipts"))?;
+        let (group, counter) = (Group::default(), Counter::new());
+        Ok(Collector { keys, limits, store, replay, downlinks, nonces, group, counter })
+    }
+
+    /// One step. A group that is full is committed before the next batch joins it.
+    ///
+    /// # Errors
+    /// [`Error::Io`]: the store is dead, nothing more may be sent, and the process should end.
+    pub fn step(&mut self, now: Now, event: Event) -> Result<Vec<Action>, Error> {
+        match event {
+            Event::Opened(opened) => {
+                self.take(opened);
+                let full = self.group.batches.len() >= self.limits.group_batches_max
+                    || self.group.bytes >= self.limits.group_bytes_max;
+                if full { self.commit(now) } else { Ok(Vec::new()) }
+            }
+            Event::Commit => self.commit(now),
+        }
+    }
+
+    /// What was counted so far.
+    pub fn stats(&self) -> Stats {
+        self.counter.stats()
+    }
+
+    /// For counts that the sockets keep.
+    pub(crate) fn stats_mut(&mut self) -> &mut Stats {
+        &mut self.counter.stats
+    }
+
+    /// What is stored of a node and epoch.
+    pub fn stored(&self, node: u32, epoch: u8) -> Option<&crate::replay::CounterSet> {
+        self.replay.stored(node, epoch)
+    }
+
+    fn take(&mut self, opened: Opened) {
+        let Opened { connection, at, id, frames } = opened;
+        let tally = match frames {
+            Ok(frames) if frames.outcomes.len() > self.limits.batch_frames_max => Err(Refusal::Frames),
+            frames => frames.map(|frames| self.tally(frames)),
+        };
+        self.group.batches.push(Waiting { connection, at, id, tally });
+    }
+
+    /// Sorts a batch's frames into new, duplicate and failed; the new ones join the group.
+    fn tally(&mut self, frames: Frames) -> Tally {
+        let mut tally = Tally { batch_sha256: frames.batch_sha256, ..Tally::default() };
+        for outcome in frames.outcomes {
+            let record = match outcome {
+                Ok(record) => record,
+                Err(fault) => {
+                    tally.failed.push(fault);
+                    continue;
+                }
+            };
+            let (node, epoch, counter) = (record.node, record.epoch, record.counter);
+            match self.replay.admit(node, epoch, counter) {
+                Admission::Full => {
+                    tally.failed.push(Fault::Gaps);
+                    continue;
+                }
+                Admission::Duplicate => tally.duplicate += 1,
+                Admission::New => {
+                    tally.stored += 1;
+                    self.group.push(&Body::Frame(record));
+                }
+            }
+            let heard = tally.heard.entry(node).or_insert((epoch, counter));
+            *heard = (*heard).max((epoch, counter));
+        }
+        self.group.bytes += tally.heard.len() * RECORD_BYTES_MAX; // each may need a reservation
+        tally
+    }
+
+    /// Makes the group durable and answers its batches, in order.
+    fn commit(&mut self, now: Now) -> Result<Vec<Action>, Error> {
+        let reservations = self.reserve();
+        for reservation in &reservations {
+            self.group.push(&Body::Reservation(*reservation));
+        }
+        let Group { batches, bodies, .. } = std::mem::take(&mut self.group);
+        let commit = match bodies.is_empty() {
+            // Refusals, and duplicates of what earlier groups made durable.
+            true => Commit::Durable,
+            false => self.store.commit(&bodies, now.wall_ns)?,
+        };
+        match commit {
+            Commit::Durable => {
+                self.replay.commit();
+                for Reservation { node, epoch, limit } in reservations {
+                    self.downlinks.entry((node, epoch)).or_default().limit = limit;
+                }
+                self.counter.stats.groups += u64::from(!bodies.is_empty());
+                self.counter.stats.records += bodies.len() as u64;
+            }
+            Commit::Full => self.replay.abort(),
+        }
+        batches.into_iter().map(|waiting| self.answer(now, waiting, commit)).collect()
+    }
+
+    /// The reservations that the group's acknowledgements need.
+    fn reserve(&self) -> Vec<Reservation> {
+        let mut needed: BTreeMap<(u32, u8), u32> = BTreeMap::new();
+        let tallies = self.group.batches.iter().filter_map(|waiting| waiting.tally.as_ref().ok());
+        for (&node, &(epoch, _)) in tallies.flat_map(|tally| &tally.heard) {
+            *needed.entry((node, epoch)).or_default() += 1;
+        }
+        let limit_of = |((node, epoch), count): ((u32, u8), u32)| {
+            let (next, limit) = self.downlinks.get(&(node, epoch)).map_or((0, 0), |d| (d.next, d.limit));
+            let end = next.saturating_add(count);
+            // A used-up counter stays at its end, and `acknowledge` finds nothing left.
+            let reserved = end.saturating_add(self.limits.downlink_block).min(COUNT_MAX + 1);
+            (end > limit && reserved > limit).then_some(Reservation { node, epoch, limit: reserved })
+        };
+        needed.into_iter().filter_map(limit_of).collect()
+    }
+
+    fn answer(&mut self, now: Now, waiting: Waiting, commit: Commit) -> Result<Action, Error> {
+        let Waiting { connection, at, id, tally } = waiting;
+        let tally = match (tally, commit) {
+            (Ok(tally), Commit::Durable) => tally,
+            (Ok(_), Commit::Full) => return Ok(self.refuse(connection, id, Refusal::DiskFull)),
+            (Err(refusal), _) => return Ok(self.refuse(connection, id, refusal)),
+        };
+        self.counter.durable(now.monotonic_ns.saturating_sub(at.monotonic_ns));
+        self.counter.stats.batches += 1;
+        self.counter.stats.frames_stored += u64::from(tally.stored);
+        self.counter.stats.frames_duplicate += u64::from(tally.duplicate);
+        tally.failed.iter().for_each(|&fault| self.counter.fail(fault));
+        let heard = tally.heard.into_iter();
+        let downlinks = heard.filter_map(|(node, (epoch, count))| self.acknowledge(node, epoch, count));
+        let receipt = Receipt {
+            downlinks: downlinks.collect(),
+            batch_sha256: tally.batch_sha256,
+            stored: tally.stored,
+            duplicate: tally.duplicate,
+            failed: u16::try_from(tally.failed.len()).expect("a batch's frames are counted in 16 bits"),
+        };
+        let sealed = self.seal_receipt(&id, &receipt)?;
+        Ok(Action::Send { connection, answer: Answer::Receipt { id, sealed } })
+    }
+
+    fn refuse(&mut self, connection: u64, id: BatchId, refusal: Refusal) -> Action {
+        self.counter.refuse(refusal);
+        Action::Send { connection, answer: Answer::Refused { id, status: refusal.number() } }
+    }
+
+    /// The downlink frame that acknowledges all counts up to `count`; `None` when the counter is used up.
+    ///
+    /// A node sends its counts once and in order, so those below that are not stored were lost on the bus or lie
+    /// in the bridge's spool: the node will never send them again. It follows from the batch alone, so a batch
+    /// that is sent again is answered with the same words.
+    fn acknowledge(&mut self, node: u32, epoch: u8, count: u32) -> Option<Vec<u8>> {
+        let provisioned = self.keys.node(node).expect("an authentic frame has a node");
+        let downlink = self.downlinks.get_mut(&(node, epoch)).filter(|downlink| downlink.next <= COUNT_MAX);
+        let Some(downlink) = downlink else {
+            self.counter.stats.downlinks_exhausted += 1;
+            return None;
+        };
+        assert!(downlink.next < downlink.limit, "a downlink counter is used before it is reserved");
+        let counter = DIRECTION_BIT | downlink.next;
+        downlink.next += 1;
+        let suite = provisioned.suite;
+        let key = downlink.key.get_or_insert_with(|| provisioned.master.traffic_key(node, epoch, suite));
+        self.counter.stats.downlinks += 1;
+        Some(frame::seal(key, &Header { suite, node, epoch, counter }, &frame::acknowledgement(count + 1)))
+    }
+
+    /// Nonce, ciphertext and tag of a receipt.
+    fn seal_receipt(&mut self, id: &BatchId, receipt: &Receipt) -> Result<Vec<u8>, Error> {
+        let cell = self.keys.cell(id.cell).expect("an authentic batch has a cell");
+        let nonce = self.nonces.draw().map_err(Error::io("draw randomness for", "receipts"))?;
+        let mut sealed = nonce.to_vec();
+        sealed.extend_from_slice(&receipt.to_bytes());
+        cell.receipt.seal_tail(&nonce, &id.answer_header(), &mut sealed, nonce.len());
+        Ok(sealed)
+    }
+}
+
+impl Group {
+    fn push(&mut self, body: &Body) {
+        let bytes = body.to_bytes();
+        self.bytes += 4 + bytes.len() + 16;
+        self.bodies.push(bytes);
+    }
+}

@@ -56,6 +56,8 @@ pub struct Limits {
     pub connection_batches_max: usize,
     /// Batches of all connections that wait to be opened.
     pub queue_batches_max: usize,
+    /// Frames of one batch; a larger batch is refused.
+    pub batch_frames_max: usize,
     /// Batches that are opened, or committed, together.
     pub group_batches_max: usize,
     /// A group is closed when its records reach this many bytes. 256 KiB: a longer `fdatasync` costs more in
@@ -88,6 +90,7 @@ impl Default for Limits {
             connections_max: 256,
             connection_batches_max: 32,
             queue_batches_max: 1024,
+            batch_frames_max: BATCH_FRAMES_MAX,
             group_batches_max: 256,
             group_bytes_max: 256 << 10,
             segment_bytes_max: 64 << 20,
@@ -112,7 +115,7 @@ impl Limits {
     /// Longest group in bytes: the threshold may be passed by one batch (its records, its reservations, the
     /// padding to a sector).
     pub fn group_bytes_hard(&self) -> u64 {
-        let batch = 2 * BATCH_FRAMES_MAX * RECORD_BYTES_MAX;
+        let batch = 2 * self.batch_frames_max * RECORD_BYTES_MAX;
         (self.group_bytes_max + batch + 2 * self.sector_bytes) as u64
     }
 
@@ -124,6 +127,8 @@ impl Limits {
         let (low, high) = (*SECTOR_BYTES.start() as u64, *SECTOR_BYTES.end() as u64);
         refuse("sector_bytes", self.sector_bytes as u64, low, high)?;
         refuse("sector_bytes (bits set)", u64::from(self.sector_bytes.count_ones()), 1, 1)?;
+        refuse("group_bytes_max", self.group_bytes_max as u64, 1, 64 << 20)?;
+        refuse("batch_frames_max", self.batch_frames_max as u64, 1, BATCH_FRAMES_MAX as u64)?;
         let segment_low = self.group_bytes_hard() + self.sector_bytes as u64;
         refuse("segment_bytes_max", self.segment_bytes_max, segment_low, u64::from(u32::MAX))?;
         refuse("connections_max", self.connections_max as u64, 1, 65_536)?;
@@ -134,7 +139,6 @@ impl Limits {
             self.queue_batches_max as u64,
         )?;
         refuse("group_batches_max", self.group_batches_max as u64, 1, self.queue_batches_max as u64)?;
-        refuse("group_bytes_max", self.group_bytes_max as u64, 1, 64 << 20)?;
         refuse("counter_ranges_max", self.counter_ranges_max as u64, 1, 1 << 24)?;
         refuse("downlink_block", u64::from(self.downlink_block), 1, 1 << 20)?;
         refuse("handshake_ms_max", self.handshake_ms_max, 1, self.idle_ms_max)?;

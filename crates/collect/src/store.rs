@@ -42,7 +42,6 @@ pub enum Commit {
 }
 
 /// A store that is open for writing.
-#[derive(Debug)]
 pub struct Store<D: Disk, R> {
     disk: D,
     randomness: R,
@@ -65,7 +64,6 @@ pub(crate) struct Link {
 }
 
 /// The segment that is appended to.
-#[derive(Debug)]
 struct Current<F> {
     file: F,
     segment: Segment,

@@ -1,0 +1,113 @@
+//! The keys that the server is given: it reads no file and makes none.
+//!
+//! Owns who may speak at all (which nodes, which cells) and how a node was provisioned (its suite, its sampling
+//! grid). Leaves derivation to `cipher`, files and permissions to the caller.
+
+use std::collections::HashMap;
+use std::fmt;
+use std::num::NonZeroU8;
+
+use cipher::{Aead, CellMaster, NodeMaster, StoreMaster, Suite};
+
+/// When a node samples: `samples_per_superframe` times in each superframe, evenly, the first at its start.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Grid {
+    /// Length of a superframe in picoseconds of cell time.
+    pub superframe_ps: u64,
+    /// Samples in each superframe.
+    pub samples_per_superframe: NonZeroU8,
+}
+
+/// A node as it was provisioned.
+#[derive(Clone, Debug)]
+pub struct Node {
+    /// Its master key.
+    pub master: NodeMaster,
+    /// The only suite in which it may speak: an attacker cannot choose a weaker one.
+    pub suite: Suite,
+    /// When it samples.
+    pub grid: Grid,
+}
+
+/// The keys of one cell.
+pub(crate) struct Cell {
+    pub(crate) batch: Aead,
+    pub(crate) receipt: Aead,
+}
+
+/// All keys of a server.
+pub struct KeyRing {
+    store: StoreMaster,
+    nodes: HashMap<u32, Node>,
+    cells: HashMap<u16, Cell>,
+}
+
+impl Grid {
+    /// Nominal instant of the sample with this grid index, in picoseconds of cell time; `u64::MAX` when it is
+    /// beyond that (213 days).
+    pub fn instant_ps(&self, index: u32) -> u64 {
+        let per_superframe = u32::from(self.samples_per_superframe.get());
+        let (superframe, sample) = (u128::from(index / per_superframe), u128::from(index % per_superframe));
+        let length_ps = u128::from(self.superframe_ps);
+        let instant_ps = superframe * length_ps + sample * length_ps / u128::from(per_superframe);
+        u64::try_from(instant_ps).unwrap_or(u64::MAX)
+    }
+}
+
+impl KeyRing {
+    /// A ring for the store with this master key, which admits nobody yet.
+    pub fn new(store: StoreMaster) -> KeyRing {
+        KeyRing { store, nodes: HashMap::new(), cells: HashMap::new() }
+    }
+
+    /// Admits a node, or replaces what was known of it.
+    ///
+    /// # Panics
+    /// When the node's suite is none of the node link's.
+    pub fn add_node(&mut self, id: u32, node: Node) {
+        assert!(node.suite.row().node_number.is_some(), "{} is no suite of the node link", node.suite);
+        self.nodes.insert(id, node);
+    }
+
+    /// Admits a cell's bridge, or replaces its keys.
+    pub fn add_cell(&mut self, id: u16, master: &CellMaster) {
+        let aead = |key: cipher::Key<32>| Aead::new(Suite::Aes256Gcm, key.expose());
+        let cell = Cell { batch: aead(master.batch_key(id)), receipt: aead(master.receipt_key(id)) };
+        self.cells.insert(id, cell);
+    }
+
+    /// The store's master key.
+    pub(crate) fn store(&self) -> &StoreMaster {
+        &self.store
+    }
+
+    pub(crate) fn node(&self, id: u32) -> Option<&Node> {
+        self.nodes.get(&id)
+    }
+
+    pub(crate) fn cell(&self, id: u16) -> Option<&Cell> {
+        self.cells.get(&id)
+    }
+}
+
+impl fmt::Debug for KeyRing {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "KeyRing({} nodes, {} cells, ..)", self.nodes.len(), self.cells.len())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn samples_lie_on_the_grid() {
+        let grid =
+            Grid { superframe_ps: 250_000_000_000, samples_per_superframe: NonZeroU8::new(90).unwrap() };
+        assert_eq!(grid.instant_ps(0), 0);
+        assert_eq!(grid.instant_ps(1), 2_777_777_777, "rounded down");
+        assert_eq!(grid.instant_ps(90), 250_000_000_000, "no rounding error is carried over");
+        assert_eq!(grid.instant_ps(181), 502_777_777_777);
+        assert_eq!(Grid { superframe_ps: u64::MAX, ..grid }.instant_ps(u32::MAX), u64::MAX);
+    }
+}

@@ -1,0 +1,424 @@
+//! A disk that loses whatever was not synced, and tears it.
+//!
+//! Each file has what the device holds and a list of changes that are only cached. When power is cut, every
+//! sector of 512 bytes that was being written keeps any of its versions, or becomes noise; the length is any
+//! that the file has had since its last sync, or one in between; and any subset of the name changes happens. A
+//! sync that fails leaves the cache as it was and marks it clean, as Linux does, so that later syncs skip it.
+//!
+//! The disk is also a witness: it reads what is appended and remembers which record was sealed under which
+//! segment id and index, so that it sees a nonce that is used twice even when neither record survives.
+
+use std::collections::{BTreeMap, HashMap};
+use std::io;
+use std::sync::{Arc, Mutex, MutexGuard};
+
+use crate::disk::Disk;
+use crate::segment::{GROUP_HEAD_BYTES, HEADER_BYTES};
+use crate::sim::Dice;
+
+const SECTOR_BYTES: usize = 512;
+
+/// What of a disk works. The default is an honest disk; each `false` is a bug that a test must see.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Honesty {
+    /// `sync` makes contents durable.
+    pub sync: bool,
+    /// `sync_dir` makes names durable.
+    pub sync_dir: bool,
+    /// `settle` makes contents durable and forgets what is cached.
+    pub settle: bool,
+}
+
+impl Honesty {
+    /// A disk that does what it says.
+    pub const FULL: Honesty = Honesty { sync: true, sync_dir: true, settle: true };
+}
+
+/// A simulated folder. Clones are the same folder, so that it outlives the process that uses it.
+#[derive(Clone, Debug)]
+pub struct SimDisk(Arc<Mutex<State>>);
+
+/// An open file of a [`SimDisk`].
+#[derive(Debug)]
+pub struct SimFile {
+    inode: usize,
+}
+
+#[derive(Debug)]
+struct State {
+    dice: Dice,
+    honesty: Honesty,
+    inodes: Vec<Inode>,
+    cached_names: BTreeMap<String, usize>,
+    durable_names: BTreeMap<String, usize>,
+    name_changes: Vec<NameChange>,
+    /// Operations until the power is cut; `None` = not planned.
+    power_left: Option<u64>,
+    /// Bytes that all files together may have.
+    room_bytes: usize,
+    /// A sync fails once in so many times; 0 = never.
+    sync_error_every: u32,
+    sealed: HashMap<([u8; 16], u64), Vec<u8>>,
+    nonce_reused: Option<([u8; 16], u64)>,
+    power_cuts: u64,
+}
+
+#[derive(Clone, Debug, Default)]
+struct Inode {
+    durable: Vec<u8>,
+    cached: Vec<u8>,
+    /// The contents after each change since the last sync; the last one equals `cached` unless a sync failed.
+    versions: Vec<Vec<u8>>,
+    /// The segment id, once the header is written.
+    segment: Option<[u8; 16]>,
+}
+
+#[derive(Clone, Debug)]
+enum NameChange {
+    Add(String, usize),
+    Remove(String),
+    Rename(String, String, usize),
+}
+
+fn power_is_off() -> io::Error {
+    io::Error::other("the power is off")
+}
+
+impl SimDisk {
+    /// An empty folder.
+    pub fn new(dice: Dice, honesty: Honesty) -> SimDisk {
+        SimDisk(Arc::new(Mutex::new(State {
+            dice,
+            honesty,
+            inodes: Vec::new(),
+            cached_names: BTreeMap::new(),
+            durable_names: BTreeMap::new(),
+            name_changes: Vec::new(),
+            power_left: None,
+            room_bytes: usize::MAX,
+            sync_error_every: 0,
+            sealed: HashMap::new(),
+            nonce_reused: None,
+            power_cuts: 0,
+        })))
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.0.lock().expect("no operation of the disk panics")
+    }
+
+    /// Cuts the power in the middle of the operation that comes after `operations` more.
+    pub fn plan_power_cut(&self, operations: u64) {
+        self.state().power_left = Some(operations);
+    }
+
+    /// Limits the bytes of all files together.
+    pub fn set_room(&self, room_bytes: usize) {
+        self.state().room_bytes = room_bytes;
+    }
+
+    /// Bytes of all files together, cached or not.
+    pub fn used_bytes(&self) -> usize {
+        self.state().used_bytes()
+    }
+
+    /// Lets one sync in `every` fail; 0 = none.
+    pub fn set_sync_errors(&self, every: u32) {
+        self.state().sync_error_every = every;
+    }
+
+    /// The machine loses power: only what is durable remains, and parts of what was being written.
+    pub fn cut_power(&self) {
+        self.state().cut_power();
+    }
+
+    /// The segment id and index under which two different records were sealed, if that ever happened.
+    pub fn nonce_reused(&self) -> Option<([u8; 16], u64)> {
+        self.state().nonce_reused
+    }
+
+    /// How often the power was cut.
+    pub fn power_cuts(&self) -> u64 {
+        self.state().power_cuts
+    }
+
+    /// Changes one byte of a file, on the device too: damage that no write explains.
+    pub fn damage(&self, name: &str, at: usize, mask: u8) {
+        let mut state = self.state();
+        let inode = state.cached_names[name];
+        let inode = &mut state.inodes[inode];
+        inode.durable[at] ^= mask;
+        inode.cached[at] ^= mask;
+    }
+}
+
+impl State {
+    /// One operation passes; false when the power goes off in the middle of it.
+    fn tick(&mut self) -> io::Result<bool> {
+        match &mut self.power_left {
+            None => Ok(true),
+            Some(0) => Err(power_is_off()),
+            Some(left) => {
+                *left -= 1;
+                Ok(*left > 0)
+            }
+        }
+    }
+
+    fn used_bytes(&self) -> usize {
+        self.cached_names.values().map(|&inode| self.inodes[inode].cached.len()).sum()
+    }
+
+    fn inode(&self, name: &str) -> io::Result<usize> {
+        self.cached_names.get(name).copied().ok_or_else(|| io::ErrorKind::NotFound.into())
+    }
+
+    fn change_name(&mut self, change: NameChange) -> io::Result<()> {
+        let whole = self.tick()?;
+        change.apply(&mut self.cached_names);
+        self.name_changes.push(change);
+        if whole { Ok(()) } else { Err(power_is_off()) }
+    }
+
+    fn change(&mut self, inode: usize, contents: Vec<u8>) {
+        let inode = &mut self.inodes[inode];
+        inode.cached.clone_from(&contents);
+        inode.versions.push(contents);
+    }
+
+    fn sync_inode(&mut self, inode: usize, whole: bool) -> io::Result<()> {
+        if !whole {
+            // Cut in the middle: what the device has got is drawn by `cut_power`.
+            return Err(power_is_off());
+        }
+        if self.sync_error_every > 0 && self.dice.below(self.sync_error_every) == 0 {
+            let torn = self.inodes[inode].torn(&mut self.dice);
+            let inode = &mut self.inodes[inode];
+            inode.durable = torn;
+            inode.versions.clear();
+            return Err(io::Error::other("input/output error"));
+        }
+        let inode = &mut self.inodes[inode];
+        // What a failed sync marked clean is skipped. (A write after a failed sync would bring it back here, but the
+        // store makes none.)
+        if let Some(last) = inode.versions.last() {
+            inode.durable.clone_from(last);
+        }
+        inode.versions.clear();
+        Ok(())
+    }
+
+    fn cut_power(&mut self) {
+        self.power_cuts += 1;
+        self.power_left = None;
+        for change in std::mem::take(&mut self.name_changes) {
+            if self.dice.chance(1, 2) {
+                change.apply(&mut self.durable_names);
+            }
+        }
+        self.cached_names = self.durable_names.clone();
+        let Self { inodes, dice, .. } = self;
+        for inode in inodes {
+            inode.durable = inode.torn(dice);
+            inode.cached.clone_from(&inode.durable);
+            inode.versions.clear();
+        }
+    }
+
+    /// Remembers what is sealed in `bytes`, which are appended to `inode`.
+    fn witness(&mut self, inode: usize, bytes: &[u8]) {
+        let four = |at: usize| u32::from_le_bytes(bytes[at..at + 4].try_into().expect("four bytes"));
+        if bytes.starts_with(b"SELVEDGE") {
+            let id = bytes[16..32].try_into().expect("sixteen bytes");
+            self.inodes[inode].segment = Some(id);
+            self.remember((id, u64::MAX), &bytes[..HEADER_BYTES]);
+            return;
+        }
+        assert!(bytes.starts_with(b"SvGr"), "an append is a header or a group");
+        let id = self.inodes[inode].segment.expect("a header comes first");
+        let mut index = u64::from_le_bytes(bytes[8..16].try_into().expect("eight bytes"));
+        let mut at = GROUP_HEAD_BYTES;
+        for _ in 0..four(16) {
+            let end = at + 4 + four(at) as usize + 16;
+            // The head is part of what is authenticated under the nonce.
+            let sealed = [&bytes[..GROUP_HEAD_BYTES], &bytes[at..end]].concat();
+            self.remember((id, index), &sealed);
+            (at, index) = (end, index + 1);
+        }
+    }
+
+    fn remember(&mut self, nonce: ([u8; 16], u64), sealed: &[u8]) {
+        let before = self.sealed.entry(nonce).or_insert_with(|| sealed.to_vec());
+        if before != sealed {
+            self.nonce_reused = Some(nonce);
+        }
+    }
+}
+
+impl Inode {
+    /// What the device holds when power is cut now.
+    fn torn(&self, dice: &mut Dice) -> Vec<u8> {
+        let versions: Vec<&Vec<u8>> = std::iter::once(&self.durable).chain(&self.versions).collect();
+        if versions.len() == 1 {
+            return self.durable.clone();
+        }
+        let longest = versions.iter().map(|version| version.len()).max().unwrap_or(0);
+        let shortest = versions.iter().map(|version| version.len()).min().unwrap_or(0);
+        // Eager devices write nearly everything, lazy ones nearly nothing.
+        let eagerness = dice.below(5);
+        let mut contents = vec![0; longest];
+        for (index, sector) in contents.chunks_mut(SECTOR_BYTES).enumerate() {
+            let at = index * SECTOR_BYTES;
+            let part = |version: &Vec<u8>| version.get(at..version.len().min(at + SECTOR_BYTES)).map(<[u8]>::to_vec);
+            let parts: Vec<Option<Vec<u8>>> = versions.iter().map(|version| part(version)).collect();
+            let changed = parts.iter().any(|part| *part != parts[0]);
+            let chosen = if !changed || dice.chance(4 - eagerness, 4) {
+                0
+            } else if dice.chance(1, 2) {
+                parts.len() - 1
+            } else {
+                dice.below(parts.len() as u32) as usize
+            };
+            if changed && dice.chance(1, 20) {
+                dice.fill_bytes(sector);
+            } else if let Some(part) = &parts[chosen] {
+                sector[..part.len()].copy_from_slice(part);
+            }
+        }
+        let lengths = [shortest, versions[versions.len() - 1].len(), longest];
+        let mut length = lengths[dice.below(3) as usize];
+        if dice.chance(1, 3) {
+            length = shortest + dice.below((longest - shortest + 1) as u32) as usize;
+        }
+        contents.truncate(length);
+        contents
+    }
+}
+
+impl NameChange {
+    fn apply(&self, names: &mut BTreeMap<String, usize>) {
+        match self {
+            NameChange::Add(name, inode) => {
+                names.insert(name.clone(), *inode);
+            }
+            NameChange::Remove(name) => {
+                names.remove(name);
+            }
+            NameChange::Rename(from, to, inode) => {
+                if names.get(from) == Some(inode) {
+                    names.remove(from);
+                }
+                names.insert(to.clone(), *inode);
+            }
+        }
+    }
+}
+
+impl Disk for SimDisk {
+    type File = SimFile;
+
+    fn create(&mut self, name: &str) -> io::Result<SimFile> {
+        let mut state = self.state();
+        if state.cached_names.contains_key(name) {
+            return Err(io::ErrorKind::AlreadyExists.into());
+        }
+        let inode = state.inodes.len();
+        state.inodes.push(Inode::default());
+        state.change_name(NameChange::Add(name.to_owned(), inode))?;
+        Ok(SimFile { inode })
+    }
+
+    fn append(&mut self, file: &mut SimFile, bytes: &[u8]) -> io::Result<()> {
+        let mut state = self.state();
+        let whole = state.tick()?;
+        state.witness(file.inode, bytes);
+        let room = state.room_bytes.saturating_sub(state.used_bytes());
+        let wanted = if whole { bytes.len() } else { state.dice.below(bytes.len() as u32 + 1) as usize };
+        let written = wanted.min(room);
+        let mut contents = state.inodes[file.inode].cached.clone();
+        contents.extend_from_slice(&bytes[..written]);
+        state.change(file.inode, contents);
+        match (whole, written == bytes.len()) {
+            (false, _) => Err(power_is_off()),
+            (true, true) => Ok(()),
+            (true, false) => Err(io::ErrorKind::StorageFull.into()),
+        }
+    }
+
+    fn truncate(&mut self, file: &mut SimFile, bytes: u64) -> io::Result<()> {
+        let mut state = self.state();
+        let whole = state.tick()?;
+        let mut contents = state.inodes[file.inode].cached.clone();
+        assert!(contents.len() as u64 >= bytes, "a file is cut, not grown");
+        contents.truncate(bytes as usize);
+        state.change(file.inode, contents);
+        if whole { Ok(()) } else { Err(power_is_off()) }
+    }
+
+    fn sync(&mut self, file: &mut SimFile) -> io::Result<()> {
+        let mut state = self.state();
+        let whole = state.tick()?;
+        if !state.honesty.sync {
+            return if whole { Ok(()) } else { Err(power_is_off()) };
+        }
+        state.sync_inode(file.inode, whole)
+    }
+
+    fn settle(&mut self, name: &str) -> io::Result<()> {
+        let mut state = self.state();
+        let inode = state.inode(name)?;
+        let whole = state.tick()?;
+        if !state.honesty.settle {
+            return if whole { Ok(()) } else { Err(power_is_off()) };
+        }
+        state.sync_inode(inode, whole)?;
+        let inode = &mut state.inodes[inode];
+        inode.cached.clone_from(&inode.durable);
+        Ok(())
+    }
+
+    fn sync_dir(&mut self) -> io::Result<()> {
+        let mut state = self.state();
+        if !state.tick()? {
+            return Err(power_is_off());
+        }
+        if state.honesty.sync_dir {
+            state.name_changes.clear();
+            state.durable_names = state.cached_names.clone();
+        }
+        Ok(())
+    }
+
+    fn read(&self, name: &str, bytes_max: u64) -> io::Result<Vec<u8>> {
+        let mut state = self.state();
+        let inode = state.inode(name)?;
+        if !state.tick()? {
+            return Err(power_is_off());
+        }
+        let contents = &state.inodes[inode].cached;
+        if contents.len() as u64 > bytes_max {
+            return Err(io::ErrorKind::FileTooLarge.into());
+        }
+        Ok(contents.clone())
+    }
+
+    fn list(&self) -> io::Result<Vec<String>> {
+        let mut state = self.state();
+        if !state.tick()? {
+            return Err(power_is_off());
+        }
+        Ok(state.cached_names.keys().cloned().collect())
+    }
+
+    fn remove(&mut self, name: &str) -> io::Result<()> {
+        let mut state = self.state();
+        state.inode(name)?;
+        state.change_name(NameChange::Remove(name.to_owned()))
+    }
+
+    fn rename(&mut self, from: &str, to: &str) -> io::Result<()> {
+        let mut state = self.state();
+        let inode = state.inode(from)?;
+        state.change_name(NameChange::Rename(from.to_owned(), to.to_owned(), inode))
+    }
+}

@@ -1,0 +1,592 @@
+//! The cells, their bridges and the judge of a simulated run.
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::num::NonZeroU8;
+use std::sync::Arc;
+
+use cipher::{Aead, CellMaster, Key, NodeMaster, NonceSource, StoreMaster, Suite, TrafficKey};
+use sha2::{Digest, Sha256};
+
+use super::{Dice, Plan, SimDisk};
+use crate::batch::{self, Answer, BatchId, Entry, Receipt, SealedBatch};
+use crate::error::{Error, Refusal};
+use crate::frame::{self, DIRECTION_BIT, Header, Samples};
+use crate::keys::{Grid, KeyRing, Node};
+use crate::limits::Limits;
+use crate::read::{Filter, Records};
+use crate::record::Record;
+use crate::shard::{Arrived, Now, Shard, open_here};
+use crate::{Action, Collector, Event};
+
+const CELLS: u16 = 2;
+const NODES_PER_CELL: u32 = 3;
+/// Batches in flight on one connection.
+const WINDOW: usize = 4;
+/// A run that needs more steps than this will never end.
+const STEPS_MAX: u32 = 200_000;
+
+/// Small enough that a short run meets every limit: segments rotate, groups fill, reservations run out.
+fn limits() -> Limits {
+    Limits {
+        batch_frames_max: 8,
+        group_batches_max: 5,
+        group_bytes_max: 2048,
+        segment_bytes_max: 16 << 10,
+        sector_bytes: 512,
+        downlink_block: 3,
+        ..Limits::default()
+    }
+}
+
+/// A promise that was broken.
+#[derive(Debug)]
+pub enum Violation {
+    /// A frame that a receipt spoke of is not in the store.
+    Lost {
+        /// Its node.
+        node: u32,
+        /// Its epoch.
+        epoch: u8,
+        /// Its count.
+        counter: u32,
+    },
+    /// A frame is in the store twice, or with other samples, or no node sent it.
+    Invented(Box<Record>),
+    /// More frames were called stored than the store ever held.
+    CalledStoredTwice,
+    /// A segment key sealed two records under one index.
+    NonceReused([u8; 16], u64),
+    /// A downlink counter was used twice, or did not open.
+    Downlink(Vec<u8>),
+    /// A receipt did not open, or its numbers were wrong.
+    Receipt(BatchId),
+    /// A batch was refused for a reason that this run does not give.
+    Refused(BatchId, u16),
+    /// The server did not open its store again.
+    Unreadable(Error),
+    /// The server failed although nothing was done to its disk.
+    Failed(Error),
+    /// The run did not end.
+    Stuck,
+}
+
+/// What a run went through.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Report {
+    /// Frames that the bridges accepted and that were authentic.
+    pub frames: u64,
+    /// Frames in the store at the end.
+    pub stored: u64,
+    /// Times that the power was cut.
+    pub power_cuts: u64,
+    /// Times that the server was started again.
+    pub restarts: u64,
+    /// Batches refused because the disk was full.
+    pub disk_full: u64,
+    /// Batches that were sent more than once.
+    pub repeated: u64,
+    /// Segments at the end.
+    pub segments: u64,
+    /// Downlink frames that the server sealed.
+    pub downlinks: u64,
+    /// SHA-256 of every answer, in order.
+    pub fingerprint: [u8; 32],
+}
+
+/// A node of a cell: the next frame that it will send.
+struct SimNode {
+    id: u32,
+    suite: Suite,
+    master: NodeMaster,
+    epoch: u8,
+    counter: u32,
+    first: u32,
+}
+
+/// A cell and its bridge.
+struct SimCell {
+    id: u16,
+    nodes: Vec<SimNode>,
+    batch_key: Aead,
+    receipt_key: Aead,
+    nonces: NonceSource<Dice>,
+    spool: u64,
+    superframe: u32,
+    /// Batches without a receipt: the sealed batch, its frames, and how often it was sent.
+    waiting: VecDeque<Spooled>,
+    /// Batches of `waiting` that are on the way.
+    sent: usize,
+    number: u64,
+    /// Frames that were sent before; some are sent again under a new number.
+    old: Vec<Vec<u8>>,
+}
+
+struct Spooled {
+    batch: SealedBatch,
+    frames: Vec<FrameKey>,
+    count: usize,
+    times_sent: u32,
+}
+
+/// Node, epoch, count.
+type FrameKey = (u32, u8, u32);
+
+/// Runs one seed to its end.
+///
+/// # Errors
+/// The first promise that was broken.
+pub fn run(seed: u64, plan: &Plan) -> Result<Report, Box<Violation>> {
+    let mut world = World::new(seed, plan);
+    for _ in 0..STEPS_MAX {
+        if world.calm() && world.cells.iter().all(|cell| cell.waiting.is_empty()) {
+            return world.judge_end();
+        }
+        world.step()?;
+    }
+    Err(Violation::Stuck.into())
+}
+
+struct World<'a> {
+    plan: &'a Plan,
+    dice: Dice,
+    keys: Arc<KeyRing>,
+    store: StoreMaster,
+    disk: SimDisk,
+    server: Option<(Shard, Collector<SimDisk, Dice>)>,
+    cells: Vec<SimCell>,
+    now: Now,
+    /// What nodes sent, and a bridge accepted.
+    sent: BTreeMap<FrameKey, Samples>,
+    /// What receipts promised.
+    promised: BTreeSet<FrameKey>,
+    called_stored: u64,
+    downlinks: BTreeSet<FrameKey>,
+    fingerprint: Sha256,
+    report: Report,
+}
+
+impl<'a> World<'a> {
+    fn new(seed: u64, plan: &'a Plan) -> World<'a> {
+        let mut dice = Dice::new(seed);
+        let key = |dice: &mut Dice| Key::<32>::filled_by(|bytes| dice.fill_bytes(bytes));
+        let store = StoreMaster::from(key(&mut dice));
+        let mut keys = KeyRing::new(store.clone());
+        let grid =
+            Grid { superframe_ps: 250_000_000_000, samples_per_superframe: NonZeroU8::new(4).expect("4") };
+        let mut cells = Vec::new();
+        for id in 0..CELLS {
+            let master = CellMaster::from(key(&mut dice));
+            keys.add_cell(id, &master);
+            let aead = |key: Key<32>| Aead::new(Suite::Aes256Gcm, key.expose());
+            let mut nodes = Vec::new();
+            for node in 0..NODES_PER_CELL {
+                let (id, master) = (u32::from(id) * 1000 + node, NodeMaster::from(key(&mut dice)));
+                let suite = [Suite::AsconAead128, Suite::Aes128Ccm][node as usize % 2];
+                keys.add_node(id, Node { master: master.clone(), suite, grid });
+                nodes.push(SimNode { id, suite, master, epoch: 0, counter: 0, first: 0 });
+            }
+            cells.push(SimCell {
+                id,
+                nodes,
+                batch_key: aead(master.batch_key(id)),
+                receipt_key: aead(master.receipt_key(id)),
+                nonces: NonceSource::new(dice.split()).expect("dice never fail"),
+                spool: dice.next_u64(),
+                superframe: 0,
+                waiting: VecDeque::new(),
+                sent: 0,
+                number: 0,
+                old: Vec::new(),
+            });
+        }
+        World {
+            plan,
+            keys: Arc::new(keys),
+            store,
+            disk: SimDisk::new(dice.split(), plan.honesty),
+            server: None,
+            cells,
+            now: Now::default(),
+            sent: BTreeMap::new(),
+            promised: BTreeSet::new(),
+            called_stored: 0,
+            downlinks: BTreeSet::new(),
+            fingerprint: Sha256::new(),
+            report: Report::default(),
+            dice,
+        }
+    }
+
+    /// True when all cells have sent everything: from now on nothing is done to the server.
+    fn calm(&self) -> bool {
+        self.cells.iter().all(|cell| cell.superframe >= self.plan.superframes)
+    }
+
+    fn step(&mut self) -> Result<(), Box<Violation>> {
+        self.now.wall_ns += 1_000_000;
+        self.now.monotonic_ns += 1_000_000;
+        self.trouble();
+        if self.server.is_none() {
+            return self.start_server();
+        }
+        for cell in &mut self.cells {
+            if cell.superframe < self.plan.superframes && self.dice.chance(1, 2) {
+                cell.run_superframe(&mut self.dice, &mut self.sent);
+            }
+        }
+        let arrived = self.arrivals();
+        match self.serve(arrived) {
+            Ok(actions) => actions.into_iter().try_for_each(|action| self.receive(action)),
+            Err(error) => self.server_died(error),
+        }
+    }
+
+    /// Does something to the server, or lets it be.
+    fn trouble(&mut self) {
+        let calm = self.calm();
+        let dice = &mut self.dice;
+        if calm {
+            self.disk.set_room(usize::MAX);
+            self.disk.set_sync_errors(0);
+            return;
+        }
+        self.disk.set_sync_errors(self.plan.sync_error_every);
+        if self.plan.power_cut_every > 0 && dice.chance(1, 8) {
+            self.disk.plan_power_cut(u64::from(1 + dice.below(2 * self.plan.power_cut_every)));
+        }
+        if self.plan.disk_fills && dice.chance(1, 10) {
+            let room = if dice.chance(1, 2) { usize::MAX } else { self.disk.used_bytes() + dice.below(4000) as usize };
+            self.disk.set_room(room);
+        }
+        if self.plan.kill_every > 0 && dice.chance(1, self.plan.kill_every) {
+            self.kill();
+        }
+    }
+
+    fn kill(&mut self) {
+        self.server = None;
+        self.cells.iter_mut().for_each(|cell| cell.sent = 0);
+    }
+
+    fn start_server(&mut self) -> Result<(), Box<Violation>> {
+        self.report.restarts += 1;
+        let opened = Collector::open(self.disk.clone(), self.keys.clone(), limits(), self.dice.split());
+        match opened {
+            Ok(collector) => {
+                self.server = Some((Shard::new(self.keys.clone(), 0, 1), collector));
+                self.judge_store().map(drop)
+            }
+            Err(error) if error.is_environment() => self.server_died(error),
+            Err(error) => Err(Violation::Unreadable(error).into()),
+        }
+    }
+
+    /// The server met an error of its disk; perhaps the power is off, perhaps it only ends.
+    fn server_died(&mut self, error: Error) -> Result<(), Box<Violation>> {
+        if !error.is_environment() {
+            return Err(Violation::Failed(error).into());
+        }
+        self.kill();
+        let power_is_off = matches!(&error, Error::Io { cause, .. } if cause.to_string().contains("power"));
+        // After a failed sync either may follow: the process starts again, or the machine goes down.
+        if power_is_off || self.dice.chance(1, 2) {
+            self.disk.cut_power();
+        }
+        Ok(())
+    }
+
+    /// What the network delivers now.
+    fn arrivals(&mut self) -> Vec<Arrived> {
+        let mut arrived = Vec::new();
+        for (connection, cell) in (0..).zip(&mut self.cells) {
+            if self.dice.chance(1, 25) {
+                // The connection breaks: what is on the way is sent again.
+                cell.sent = 0;
+            }
+            while cell.sent < WINDOW.min(cell.waiting.len()) && !self.dice.chance(1, 3) {
+                let spooled = &mut cell.waiting[cell.sent];
+                spooled.times_sent += 1;
+                self.report.repeated += u64::from(spooled.times_sent == 2);
+                cell.sent += 1;
+                arrived.push(Arrived { connection, at: self.now, batch: Ok(spooled.batch.clone()) });
+            }
+        }
+        arrived
+    }
+
+    fn serve(&mut self, arrived: Vec<Arrived>) -> Result<Vec<Action>, Error> {
+        let (shard, collector) = self.server.as_mut().expect("the server runs");
+        let mut actions = Vec::new();
+        for opened in open_here(shard, arrived) {
+            actions.extend(collector.step(self.now, Event::Opened(opened))?);
+        }
+        actions.extend(collector.step(self.now, Event::Commit)?);
+        Ok(actions)
+    }
+
+    /// An answer leaves the server; the network may still lose it.
+    fn receive(&mut self, action: Action) -> Result<(), Box<Violation>> {
+        let Action::Send { connection, answer } = action;
+        self.fingerprint.update(answer.to_message());
+        let index = connection as usize;
+        let id = answer.id();
+        match answer {
+            Answer::Refused { status, .. } if status == Refusal::DiskFull.number() => {
+                self.report.disk_full += 1;
+                self.cells[index].sent = 0;
+                Ok(())
+            }
+            Answer::Refused { status, .. } => Err(Violation::Refused(id, status).into()),
+            Answer::Receipt { sealed, .. } => {
+                let receipt = self.cells[index].open_receipt(&id, sealed).ok_or(Violation::Receipt(id))?;
+                self.judge_downlinks(index, &receipt)?;
+                self.called_stored += u64::from(receipt.stored);
+                if self.dice.chance(1, 20) {
+                    self.cells[index].sent = 0;
+                    return Ok(());
+                }
+                self.accept(index, id, &receipt)
+            }
+        }
+    }
+
+    fn judge_downlinks(&mut self, index: usize, receipt: &Receipt) -> Result<(), Box<Violation>> {
+        for bytes in &receipt.downlinks {
+            let new = self.cells[index].open_downlink(bytes).is_some_and(|key| self.downlinks.insert(key));
+            if !new {
+                return Err(Violation::Downlink(bytes.clone()).into());
+            }
+        }
+        Ok(())
+    }
+
+    /// The bridge has a receipt and frees the batch.
+    fn accept(&mut self, index: usize, id: BatchId, receipt: &Receipt) -> Result<(), Box<Violation>> {
+        let cell = &mut self.cells[index];
+        let Some(place) = cell.waiting.iter().position(|spooled| spooled.batch.id == id) else {
+            return Ok(()); // answered before, by a receipt that came after the connection broke
+        };
+        let spooled = cell.waiting.remove(place).expect("it was found");
+        cell.sent = cell.sent.saturating_sub(usize::from(place < cell.sent));
+        let counted = usize::from(receipt.stored) + usize::from(receipt.duplicate) + usize::from(receipt.failed);
+        let authentic = usize::from(receipt.stored) + usize::from(receipt.duplicate);
+        let sha256: [u8; 32] = Sha256::digest(&spooled.batch.body).into();
+        if receipt.batch_sha256 != sha256 || counted != spooled.count || authentic != spooled.frames.len() {
+            return Err(Violation::Receipt(id).into());
+        }
+        self.promised.extend(spooled.frames);
+        Ok(())
+    }
+
+    /// Compares the store with what was sent and promised; returns the number of its records.
+    fn judge_store(&mut self) -> Result<u64, Box<Violation>> {
+        if let Some((id, index)) = self.disk.nonce_reused() {
+            return Err(Violation::NonceReused(id, index).into());
+        }
+        let mut missing = self.promised.clone();
+        let mut found = BTreeSet::new();
+        let records = Records::new(self.disk.clone(), self.store.clone(), Filter::default());
+        let records = match records.and_then(Iterator::collect::<Result<Vec<Record>, Error>>) {
+            Ok(records) => records,
+            // The power went off while we were looking.
+            Err(error) if error.is_environment() => return self.server_died(error).map(|()| 0),
+            Err(error) => return Err(Violation::Unreadable(error).into()),
+        };
+        for record in records {
+            let key = (record.node, record.epoch, record.counter);
+            missing.remove(&key);
+            let genuine = self.sent.get(&key).is_some_and(|samples| {
+                samples.first == record.first && samples.samples == record.samples
+            });
+            if !genuine || !found.insert(key) {
+                return Err(Violation::Invented(Box::new(record)).into());
+            }
+        }
+        match missing.first() {
+            Some(&(node, epoch, counter)) => Err(Violation::Lost { node, epoch, counter }.into()),
+            None => Ok(found.len() as u64),
+        }
+    }
+
+    /// The last power cut: with nothing on the way, everything accepted must be there.
+    fn judge_end(mut self) -> Result<Report, Box<Violation>> {
+        self.kill();
+        self.disk.cut_power();
+        let stored = self.judge_store()?;
+        if let Some((&(node, epoch, counter), _)) = self.sent.iter().find(|(key, _)| !self.promised.contains(key)) {
+            return Err(Violation::Lost { node, epoch, counter }.into());
+        }
+        if self.called_stored > stored {
+            return Err(Violation::CalledStoredTwice.into());
+        }
+        let verified = crate::read::verify_disk(&self.disk, &self.store).map_err(Violation::Failed)?;
+        Ok(Report {
+            frames: self.sent.len() as u64,
+            stored,
+            power_cuts: self.disk.power_cuts(),
+            segments: verified.segments,
+            downlinks: self.downlinks.len() as u64,
+            fingerprint: self.fingerprint.finalize().into(),
+            ..self.report
+        })
+    }
+}
+
+impl SimNode {
+    fn key(&self) -> TrafficKey {
+        self.master.traffic_key(self.id, self.epoch, self.suite)
+    }
+
+    /// The node's next frame.
+    fn send(&mut self, dice: &mut Dice) -> (FrameKey, Samples, Vec<u8>) {
+        if dice.chance(1, 30) {
+            self.counter += dice.below(40); // it restarted and skips what it had reserved
+        }
+        if dice.chance(1, 60) {
+            (self.epoch, self.counter) = (self.epoch + 1, 0);
+        }
+        let samples = Samples {
+            first: self.first,
+            samples: (0..4).map(|_| dice.below(1024) as u16).collect(),
+        };
+        let header = Header { suite: self.suite, node: self.id, epoch: self.epoch, counter: self.counter };
+        let frame = frame::seal(&self.key(), &header, &samples.to_bytes());
+        let key = (self.id, self.epoch, self.counter);
+        self.counter += 1;
+        self.first += 4;
+        (key, samples, frame)
+    }
+}
+
+impl SimCell {
+    /// All nodes send; what arrives becomes a batch in the spool.
+    fn run_superframe(&mut self, dice: &mut Dice, sent: &mut BTreeMap<FrameKey, Samples>) {
+        let mut frames: Vec<(u8, Vec<u8>)> = Vec::new();
+        let mut authentic = Vec::new();
+        for (slot, node) in (1..).zip(&mut self.nodes) {
+            let (key, samples, mut bytes) = node.send(dice);
+            if dice.chance(1, 12) {
+                continue; // lost on the bus
+            }
+            if dice.chance(1, 12) {
+                let bit = dice.below(8 * bytes.len() as u32) as usize;
+                bytes[bit / 8] ^= 1 << (bit % 8);
+            } else {
+                sent.insert(key, samples);
+                authentic.push(key);
+                self.old.push(bytes.clone());
+            }
+            frames.push((slot, bytes));
+        }
+        if !self.old.is_empty() && dice.chance(1, 6) {
+            // Somebody sends an old frame again.
+            let old = self.old[dice.below(self.old.len() as u32) as usize].clone();
+            let header = frame::parse(&old).expect("it was sealed").header;
+            authentic.push((header.node, header.epoch, header.counter));
+            frames.push((9, old));
+        }
+        let entry = |(slot, frame): &(u8, Vec<u8>)| (*slot, frame.clone());
+        self.spool_batch(&frames.iter().map(entry).collect::<Vec<_>>(), authentic);
+        self.superframe += 1;
+    }
+
+    fn spool_batch(&mut self, frames: &[(u8, Vec<u8>)], authentic: Vec<FrameKey>) {
+        let (superframe, received_ps) = (self.superframe, u64::from(self.superframe) * 250_000_000_000);
+        let entries: Vec<_> =
+            frames.iter().map(|(slot, frame)| Entry { superframe, slot: *slot, received_ps, frame }).collect();
+        let id = BatchId { cell: self.id, spool: self.spool, number: self.number };
+        self.number += 1;
+        let mut body = id.header().to_vec();
+        let nonce = self.nonces.draw().expect("dice never fail");
+        body.extend_from_slice(&nonce);
+        let from = body.len();
+        body.extend_from_slice(&batch::entries_to_bytes(&entries));
+        self.batch_key.seal_tail(&nonce, &id.header(), &mut body, from);
+        let batch = SealedBatch { id, body };
+        self.waiting.push_back(Spooled { batch, frames: authentic, count: entries.len(), times_sent: 0 });
+    }
+
+    fn open_receipt(&self, id: &BatchId, mut sealed: Vec<u8>) -> Option<Receipt> {
+        let (nonce, sealed) = sealed.split_at_mut_checked(batch::NONCE_BYTES)?;
+        let plaintext = self.receipt_key.open_tail(nonce, &id.answer_header(), sealed).ok()?;
+        Receipt::parse(plaintext).ok()
+    }
+
+    fn open_downlink(&self, bytes: &[u8]) -> Option<FrameKey> {
+        let frame = frame::parse(bytes).ok()?;
+        let header = frame.header;
+        let node = self.nodes.iter().find(|node| node.id == header.node)?;
+        let key = node.master.traffic_key(node.id, header.epoch, header.suite);
+        let plaintext = frame::open(&key, &frame).ok()?;
+        let acknowledges = plaintext.len() == 5 && plaintext[0] == frame::KIND_ACKNOWLEDGE;
+        (header.is_downlink() && acknowledges).then_some((
+            header.node,
+            header.epoch,
+            header.counter & !DIRECTION_BIT,
+        ))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::Honesty;
+    use super::*;
+
+    /// Runs `seeds` and counts those in which a promise was broken.
+    fn broken(seeds: std::ops::Range<u64>, plan: &Plan) -> usize {
+        seeds.filter(|&seed| run(seed, plan).is_err()).count()
+    }
+
+    #[test]
+    fn what_is_acknowledged_survives_every_power_cut() {
+        let mut total = Report::default();
+        for seed in 0..200 {
+            let report = match run(seed, &Plan::default()) {
+                Ok(report) => report,
+                Err(violation) => panic!("seed {seed}: {violation:?}"),
+            };
+            total.power_cuts += report.power_cuts;
+            total.restarts += report.restarts;
+            total.disk_full += report.disk_full;
+            total.repeated += report.repeated;
+            total.segments += report.segments;
+        }
+        println!("{total:?}");
+        // The runs must have been as hard as they were meant to be.
+        assert!(total.power_cuts > 1000 && total.restarts > total.power_cuts, "{total:?}");
+        assert!(total.disk_full > 100 && total.repeated > 1000 && total.segments > 600, "{total:?}");
+    }
+
+    #[test]
+    fn a_run_without_trouble_loses_and_repeats_nothing() {
+        let plan = Plan { power_cut_every: 0, kill_every: 0, sync_error_every: 0, disk_fills: false, ..Plan::default() };
+        let report = run(1, &plan).unwrap();
+        assert_eq!((report.restarts, report.power_cuts), (1, 1), "the one at the end");
+        assert_eq!(report.stored, report.frames);
+    }
+
+    #[test]
+    fn a_seed_is_one_run() {
+        let plan = Plan::default();
+        assert_eq!(run(7, &plan).unwrap(), run(7, &plan).unwrap());
+        assert_ne!(run(7, &plan).unwrap().fingerprint, run(8, &plan).unwrap().fingerprint);
+    }
+
+    #[test]
+    fn a_store_that_does_not_sync_is_caught() {
+        let honesty = Honesty { sync: false, ..Honesty::FULL };
+        assert!(broken(0..40, &Plan { honesty, ..Plan::default() }) >= 36);
+    }
+
+    #[test]
+    fn a_store_that_does_not_sync_its_folder_is_caught() {
+        let honesty = Honesty { sync_dir: false, ..Honesty::FULL };
+        assert!(broken(0..40, &Plan { honesty, ..Plan::default() }) >= 36);
+    }
+
+    #[test]
+    fn a_store_that_trusts_its_cache_when_it_opens_is_caught() {
+        let honesty = Honesty { settle: false, ..Honesty::FULL };
+        assert!(broken(0..200, &Plan { honesty, ..Plan::default() }) >= 1);
+    }
+}
