@@ -130,7 +130,11 @@ impl<D: Disk, R: Randomness + Clone> Collector<D, R> {
         let mut downlinks: HashMap<(u32, u8), Downlink> = HashMap::new();
         let visit = |body| match body {
             Body::Frame(Record { node, epoch, counter, .. }) => {
-                if replay.restore(node, epoch, counter) { Ok(()) } else { Err(Corruption::Repeated) }
+                if replay.restore(node, epoch, counter) {
+                    Ok(())
+                } else {
+                    Err(Corruption::Repeated)
+                }
             }
             Body::Reservation(Reservation { node, epoch, limit }) => {
                 let downlink = downlinks.entry((node, epoch)).or_default();

@@ -199,5 +199,7 @@ pub fn verify_disk<D: Disk>(disk: &D, master: &StoreMaster) -> Result<Verificati
         }
         before = Some(Link::new(&segment, scan.end));
     }
+    // A damaged group is seen from its own segment and from the one behind.
+    found.corrupt.dedup();
     Ok(found)
 }

@@ -318,3 +318,163 @@ fn serve_jobs(mut shard: Shard, asked: &Receiver<Job>, answers: &Sender<Done>) {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::frame::Header;
+    use crate::keys::{Grid, Node};
+    use cipher::{CellMaster, Key, NodeMaster, StoreMaster, Suite};
+    use std::num::NonZeroU8;
+
+    const CELL: u16 = 7;
+
+    fn master(node: u32) -> NodeMaster {
+        NodeMaster::from(Key::filled_by(|key| key[..4].copy_from_slice(&node.to_le_bytes())))
+    }
+
+    fn cell_master() -> CellMaster {
+        CellMaster::from(Key::copied_from(&[1; 32]))
+    }
+
+    fn ring() -> Arc<KeyRing> {
+        let mut keys = KeyRing::new(StoreMaster::from(Key::copied_from(&[2; 32])));
+        keys.add_cell(CELL, &cell_master());
+        let grid = Grid { superframe_ps: 8, samples_per_superframe: NonZeroU8::new(2).unwrap() };
+        for node in 0..20 {
+            let suite = if node % 2 == 0 { Suite::AsconAead128 } else { Suite::Aes128Ccm };
+            keys.add_node(node, Node { master: master(node), suite, grid });
+        }
+        Arc::new(keys)
+    }
+
+    fn frame(node: u32, suite: Suite, counter: u32, plaintext: &[u8]) -> Vec<u8> {
+        let key = master(node).traffic_key(node, 3, suite);
+        frame::seal(&key, &Header { suite, node, epoch: 3, counter }, plaintext)
+    }
+
+    fn samples(first: u32) -> Vec<u8> {
+        Samples { first, samples: vec![1, 2, 3] }.to_bytes().to_vec()
+    }
+
+    fn batch(number: u64, plaintext: &[u8]) -> SealedBatch {
+        let id = BatchId { cell: CELL, spool: 9, number };
+        let nonce = [number as u8; 12];
+        let mut body = [&id.header()[..], &nonce, plaintext].concat();
+        let key = cipher::Aead::new(Suite::Aes256Gcm, cell_master().batch_key(CELL).expose());
+        key.seal_tail(&nonce, &id.header(), &mut body, HEADER_BYTES + NONCE_BYTES);
+        SealedBatch { id, body }
+    }
+
+    fn arrived(batch: SealedBatch) -> Arrived {
+        Arrived { connection: 5, at: Now { wall_ns: 70, monotonic_ns: 71 }, batch: Ok(batch) }
+    }
+
+    fn plaintext(frames: &[Vec<u8>]) -> Vec<u8> {
+        let entry = |frame| Entry { superframe: 1, slot: 2, received_ps: 3, frame };
+        batch::entries_to_bytes(&frames.iter().map(|frame| entry(frame.as_slice())).collect::<Vec<_>>())
+    }
+
+    fn open(arrived: Arrived) -> Opened {
+        open_here(&mut Shard::new(ring(), 0, 1), vec![arrived]).remove(0)
+    }
+
+    #[test]
+    fn every_fault_of_a_frame_has_its_own_status() {
+        let good = frame(2, Suite::AsconAead128, 5, &samples(4));
+        let mut forged = good.clone();
+        forged[20] ^= 1;
+        let frames = [
+            good.clone(),
+            good[..20].to_vec(),
+            frame(2, Suite::Aes128Ccm, 5, &samples(4)),
+            [&[0x1f], &good[1..]].concat(),
+            frame(99, Suite::AsconAead128, 5, &samples(4)),
+            frame(2, Suite::AsconAead128, frame::DIRECTION_BIT, &samples(4)),
+            forged,
+            frame(2, Suite::AsconAead128, 5, &[9; 7]),
+            Vec::new(),
+        ];
+        let opened = open(arrived(batch(1, &plaintext(&frames)))).frames.unwrap().outcomes;
+        let record = Record {
+            node: 2,
+            epoch: 3,
+            counter: 5,
+            suite: Suite::AsconAead128,
+            batch: BatchId { cell: CELL, spool: 9, number: 1 },
+            superframe: 1,
+            slot: 2,
+            received_ps: 3,
+            arrived_ns: 70,
+            first: 4,
+            sample_ps: 16,
+            samples: vec![1, 2, 3],
+        };
+        let expected = [
+            Ok(record),
+            Err(Fault::Layout),
+            Err(Fault::Suite),
+            Err(Fault::Suite),
+            Err(Fault::Node),
+            Err(Fault::Direction),
+            Err(Fault::Rejected),
+            Err(Fault::Content),
+            Err(Fault::Layout),
+        ];
+        assert_eq!(opened, expected);
+    }
+
+    #[test]
+    fn every_fault_of_a_batch_has_its_own_status() {
+        let mut forged = batch(1, &plaintext(&[]));
+        *forged.body.last_mut().unwrap() ^= 1;
+        let mut elsewhere = batch(1, &plaintext(&[]));
+        elsewhere.id.cell = 8;
+        for (batch, refusal) in
+            [(forged, Refusal::Rejected), (elsewhere, Refusal::Cell), (batch(1, &[1, 0, 5]), Refusal::Layout)]
+        {
+            assert_eq!(open(arrived(batch)).frames, Err(refusal));
+        }
+        let id = BatchId { cell: 1, spool: 2, number: 3 };
+        let refused = Arrived { connection: 5, at: Now::default(), batch: Err((Refusal::Order, id)) };
+        let opened = open(refused);
+        assert_eq!((opened.id, opened.frames), (id, Err(Refusal::Order)));
+    }
+
+    #[test]
+    fn a_forged_epoch_takes_no_memory() {
+        let mut shard = Shard::new(ring(), 0, 1);
+        let good = frame(2, Suite::AsconAead128, 5, &samples(4));
+        let forged = (0..=255).map(|epoch| [&good[..5], &[epoch], &good[6..]].concat());
+        let group = vec![arrived(batch(1, &plaintext(&forged.collect::<Vec<_>>())))];
+        let outcomes = open_here(&mut shard, group).remove(0).frames.unwrap().outcomes;
+        assert_eq!(outcomes.iter().filter(|outcome| outcome.is_ok()).count(), 1, "the true epoch");
+        assert_eq!(shard.traffic.len(), 1);
+    }
+
+    #[test]
+    fn the_number_of_shards_changes_no_result() {
+        let group: Vec<Arrived> = (0..40)
+            .map(|number| {
+                let frames = (0..number % 23).map(|index| {
+                    let node = (number * 7 + index) % 22;
+                    let suite = if node % 2 == 0 { Suite::AsconAead128 } else { Suite::Aes128Ccm };
+                    let mut frame = frame(node, suite, number, &samples(index));
+                    let last = frame.len() - 1;
+                    frame[last] ^= u8::from(index == 5);
+                    frame
+                });
+                let mut batch = batch(number.into(), &plaintext(&frames.collect::<Vec<_>>()));
+                batch.body[40] ^= u8::from(number == 11);
+                arrived(batch)
+            })
+            .collect();
+        let witness = open_here(&mut Shard::new(ring(), 0, 1), group.clone());
+        assert!(witness.iter().any(|opened| opened.frames.is_err()));
+        for count in [1, 2, 3, 7] {
+            let shards = Shards::start(&ring(), count).unwrap();
+            assert_eq!(shards.open(group.clone()).unwrap(), witness, "{count} shards");
+            assert_eq!(shards.open(Vec::new()).unwrap(), []);
+        }
+    }
+}

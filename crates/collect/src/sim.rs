@@ -10,7 +10,7 @@
 mod disk;
 mod world;
 
-pub use disk::{Honesty, SimDisk, SimFile};
+pub use disk::{Honesty, SimDisk, SimFile, Stop};
 pub use world::{Report, Violation, run};
 
 use std::io;
@@ -25,10 +25,9 @@ use rand_chacha::rand_core::{Rng, SeedableRng};
 pub struct Plan {
     /// Superframes of each cell.
     pub superframes: u32,
-    /// Once in about so many operations of the disk the power is cut; 0 = never.
-    pub power_cut_every: u32,
-    /// Once in about so many steps the server is killed and its cache survives; 0 = never.
-    pub kill_every: u32,
+    /// Once in about so many operations of the disk the server is stopped in the middle of one, by a power cut or
+    /// by a kill that leaves the cache as it is; 0 = never.
+    pub stop_every: u32,
     /// A sync fails once in so many times; 0 = never.
     pub sync_error_every: u32,
     /// True when the disk fills up from time to time.
@@ -41,8 +40,7 @@ impl Default for Plan {
     fn default() -> Self {
         Plan {
             superframes: 60,
-            power_cut_every: 40,
-            kill_every: 30,
+            stop_every: 40,
             sync_error_every: 25,
             disk_fills: true,
             honesty: Honesty::FULL,

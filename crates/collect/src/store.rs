@@ -26,7 +26,7 @@ use crate::limits::Limits;
 use crate::record::Body;
 use crate::segment::{self, Header, Scan, Segment, Tail};
 
-pub use crate::read::{Filter, Records, Verification, read, verify};
+pub use crate::read::{Filter, Records, Verification, read, verify, verify_disk};
 
 /// Ending of a segment that has no whole header yet.
 const UNBORN: &str = ".new";
@@ -300,4 +300,168 @@ pub(crate) fn load<D: Disk>(
         return Err(corrupt(number, scan.end, Corruption::Group));
     }
     Ok((segment, scan))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::record::Reservation;
+    use crate::sim::{Dice, Honesty, SimDisk, Stop};
+    use cipher::Key;
+
+    const LIMITS: fn() -> Limits = || Limits {
+        sector_bytes: 512,
+        segment_bytes_max: 4096,
+        group_bytes_max: 1024,
+        batch_frames_max: 1,
+        ..Limits::default()
+    };
+
+    fn master() -> StoreMaster {
+        StoreMaster::from(Key::copied_from(&[9; 32]))
+    }
+
+    /// A body that tells its number.
+    fn body(number: u32) -> Body {
+        Body::Reservation(Reservation { node: number, epoch: 0, limit: 0 })
+    }
+
+    /// Opens the store and returns the numbers of its bodies.
+    fn open(disk: &SimDisk, seed: u64) -> Result<(Store<SimDisk, Dice>, Vec<u32>), Error> {
+        let mut numbers = Vec::new();
+        let store = Store::open(disk.clone(), master(), &LIMITS(), Dice::new(seed), |body| {
+            let Body::Reservation(reservation) = body else { panic!("another body") };
+            numbers.push(reservation.node);
+            Ok(())
+        })?;
+        Ok((store, numbers))
+    }
+
+    fn disk(seed: u64) -> SimDisk {
+        SimDisk::new(Dice::new(seed), Honesty::FULL)
+    }
+
+    /// Commits numbers from `first` on, one a group, until something happens.
+    fn commit_while(store: &mut Store<SimDisk, Dice>, first: u32, durable: &mut Vec<u32>) {
+        for number in first..first + 20 {
+            match store.commit(&[body(number).to_bytes()], 0) {
+                Ok(Commit::Durable) => durable.push(number),
+                Ok(Commit::Full) => panic!("there is room"),
+                Err(_) => return,
+            }
+        }
+    }
+
+    /// Two processes, each stopped in each of its operations: a kill, and then a kill or a power cut.
+    #[test]
+    fn every_pair_of_stops_leaves_a_store_that_opens() {
+        for seed in 0..8 {
+            for (first_stop, second_stop) in (1..=24).flat_map(|a| (1..=24).map(move |b| (a, b))) {
+                let disk = disk(seed * 1000 + first_stop * 24 + second_stop);
+                let mut durable = Vec::new();
+                for (stop, how) in [(first_stop, Stop::Kill), (second_stop, Stop::Power)] {
+                    disk.plan_stop(stop, how);
+                    if let Ok((mut store, _)) = open(&disk, stop + 1000 * (1 + how as u64)) {
+                        commit_while(&mut store, 100 * stop as u32, &mut durable);
+                    }
+                    if disk.process_ended() == Some(Stop::Power) {
+                        disk.cut_power();
+                    }
+                }
+                let (_, found) = open(&disk, 0)
+                    .unwrap_or_else(|error| panic!("seed {seed}, {first_stop}, {second_stop}: {error}"));
+                let lost: Vec<_> = durable.iter().filter(|number| !found.contains(number)).collect();
+                assert!(lost.is_empty(), "seed {seed}, stops {first_stop}, {second_stop}: lost {lost:?}");
+                assert_eq!(disk.nonce_reused(), None);
+            }
+        }
+    }
+
+    #[test]
+    fn a_full_disk_refuses_and_the_store_goes_on() {
+        let disk = disk(1);
+        let (mut store, _) = open(&disk, 1).unwrap();
+        let mut durable = Vec::new();
+        for room in (0..6000).step_by(100) {
+            disk.set_room(room);
+            let number = room as u32;
+            if store.commit(&[body(number).to_bytes()], 0).unwrap() == Commit::Durable {
+                durable.push(number);
+            }
+        }
+        assert!(durable.len() > 5 && durable.len() < 60, "the room was met, and was left");
+        disk.cut_power();
+        assert_eq!(open(&disk, 2).unwrap().1, durable);
+        assert_eq!(disk.nonce_reused(), None);
+    }
+
+    #[test]
+    fn a_restart_begins_a_new_segment_and_an_idle_one_none() {
+        let disk = disk(1);
+        for number in 0..3 {
+            let (mut store, found) = open(&disk, number.into()).unwrap();
+            assert_eq!(found.len(), number as usize);
+            assert_eq!(store.commit(&[body(number).to_bytes()], 0).unwrap(), Commit::Durable);
+        }
+        open(&disk, 9).unwrap();
+        assert_eq!(disk.list().unwrap(), [0, 1, 2].map(segment::file_name));
+    }
+
+    /// Seven groups in three segments, all durable.
+    fn filled() -> (SimDisk, usize) {
+        let disk = disk(1);
+        let (mut store, _) = open(&disk, 1).unwrap();
+        for number in 0..17 {
+            assert_eq!(store.commit(&[body(number).to_bytes()], 0).unwrap(), Commit::Durable);
+        }
+        disk.cut_power();
+        let names = disk.list().unwrap();
+        assert_eq!(names, [0, 1, 2].map(segment::file_name));
+        let bytes = disk.read(&names[2], u64::MAX).unwrap().len();
+        (disk, bytes)
+    }
+
+    #[test]
+    fn damage_to_what_was_acknowledged_is_no_torn_tail() {
+        for (name, at) in [(0, 512), (0, 7 * 512 + 30), (1, 550), (2, 512)] {
+            let (disk, _) = filled();
+            disk.damage(&segment::file_name(name), at, 4);
+            let error = open(&disk, 2).map(|_| ()).unwrap_err();
+            let Error::Corrupt { file, what, .. } = &error else { panic!("{error}") };
+            assert_eq!((file.as_str(), *what), (&*segment::file_name(name), Corruption::Group), "at {at}");
+            assert!(verify_disk(&disk, &master()).unwrap().corrupt.len() == 1, "verify goes on");
+        }
+    }
+
+    #[test]
+    fn damage_to_the_very_last_group_reads_as_a_torn_tail() {
+        let (disk, bytes) = filled();
+        disk.damage(&segment::file_name(2), bytes - 500, 4);
+        assert_eq!(open(&disk, 2).unwrap().1, (0..16).collect::<Vec<_>>());
+        assert_eq!(verify_disk(&disk, &master()).unwrap().torn, 1);
+    }
+
+    #[test]
+    fn a_header_or_a_segment_that_is_gone_is_seen() {
+        let (disk, _) = filled();
+        disk.damage(&segment::file_name(1), 20, 1);
+        assert!(matches!(open(&disk, 2), Err(Error::Corrupt { what: Corruption::HeaderTag, .. })));
+        let (mut disk, _) = filled();
+        disk.remove(&segment::file_name(1)).unwrap();
+        assert!(matches!(open(&disk, 2), Err(Error::SegmentMissing { number: 1 })));
+        assert_eq!(verify_disk(&disk, &master()).unwrap().missing, [1..=1]);
+        disk.remove(&segment::file_name(0)).unwrap();
+        disk.rename(&segment::file_name(2), &segment::file_name(0)).unwrap();
+        assert!(matches!(open(&disk, 2), Err(Error::Corrupt { what: Corruption::Chain, .. })));
+    }
+
+    #[test]
+    #[should_panic(expected = "a store that failed is used again")]
+    fn a_store_that_failed_cannot_be_used_again() {
+        let disk = disk(1);
+        let (mut store, _) = open(&disk, 1).unwrap();
+        disk.plan_stop(4, Stop::Kill);
+        while store.commit(&[body(1).to_bytes()], 0).is_ok() {}
+        let _ = store.commit(&[body(2).to_bytes()], 0);
+    }
 }

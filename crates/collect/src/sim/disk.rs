@@ -52,8 +52,8 @@ struct State {
     cached_names: BTreeMap<String, usize>,
     durable_names: BTreeMap<String, usize>,
     name_changes: Vec<NameChange>,
-    /// Operations until the power is cut; `None` = not planned.
-    power_left: Option<u64>,
+    /// Operations until the process stops, and why; `None` = not planned.
+    stop: Option<(u64, Stop)>,
     /// Bytes that all files together may have.
     room_bytes: usize,
     /// A sync fails once in so many times; 0 = never.
@@ -80,8 +80,17 @@ enum NameChange {
     Rename(String, String, usize),
 }
 
-fn power_is_off() -> io::Error {
-    io::Error::other("the power is off")
+/// Why a process stops in the middle of an operation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Stop {
+    /// It is killed. What is cached stays cached, and the next process reads it.
+    Kill,
+    /// The power is cut.
+    Power,
+}
+
+fn stopped() -> io::Error {
+    io::Error::other("the process was stopped")
 }
 
 impl SimDisk {
@@ -94,7 +103,7 @@ impl SimDisk {
             cached_names: BTreeMap::new(),
             durable_names: BTreeMap::new(),
             name_changes: Vec::new(),
-            power_left: None,
+            stop: None,
             room_bytes: usize::MAX,
             sync_error_every: 0,
             sealed: HashMap::new(),
@@ -107,9 +116,16 @@ impl SimDisk {
         self.0.lock().expect("no operation of the disk panics")
     }
 
-    /// Cuts the power in the middle of the operation that comes after `operations` more.
-    pub fn plan_power_cut(&self, operations: u64) {
-        self.state().power_left = Some(operations);
+    /// Stops the process in the middle of its operation number `operations`, counted from now and from 1, unless a
+    /// stop is planned already.
+    pub fn plan_stop(&self, operations: u64, stop: Stop) {
+        self.state().stop.get_or_insert((operations, stop));
+    }
+
+    /// The process that used the disk is gone. Says what stopped it, if that was planned and has happened; the
+    /// caller then cuts the power, or not.
+    pub fn process_ended(&self) -> Option<Stop> {
+        self.state().stop.take().filter(|&(left, _)| left == 0).map(|(_, stop)| stop)
     }
 
     /// Limits the bytes of all files together.
@@ -153,12 +169,12 @@ impl SimDisk {
 }
 
 impl State {
-    /// One operation passes; false when the power goes off in the middle of it.
+    /// One operation passes; false when the process stops in the middle of it.
     fn tick(&mut self) -> io::Result<bool> {
-        match &mut self.power_left {
+        match &mut self.stop {
             None => Ok(true),
-            Some(0) => Err(power_is_off()),
-            Some(left) => {
+            Some((0, _)) => Err(stopped()),
+            Some((left, _)) => {
                 *left -= 1;
                 Ok(*left > 0)
             }
@@ -177,7 +193,7 @@ impl State {
         let whole = self.tick()?;
         change.apply(&mut self.cached_names);
         self.name_changes.push(change);
-        if whole { Ok(()) } else { Err(power_is_off()) }
+        if whole { Ok(()) } else { Err(stopped()) }
     }
 
     fn change(&mut self, inode: usize, contents: Vec<u8>) {
@@ -188,8 +204,8 @@ impl State {
 
     fn sync_inode(&mut self, inode: usize, whole: bool) -> io::Result<()> {
         if !whole {
-            // Cut in the middle: what the device has got is drawn by `cut_power`.
-            return Err(power_is_off());
+            // Stopped in the middle: what the device has got by then is drawn by `cut_power`.
+            return Err(stopped());
         }
         if self.sync_error_every > 0 && self.dice.below(self.sync_error_every) == 0 {
             let torn = self.inodes[inode].torn(&mut self.dice);
@@ -210,7 +226,7 @@ impl State {
 
     fn cut_power(&mut self) {
         self.power_cuts += 1;
-        self.power_left = None;
+        self.stop = None;
         for change in std::mem::take(&mut self.name_changes) {
             if self.dice.chance(1, 2) {
                 change.apply(&mut self.durable_names);
@@ -269,7 +285,8 @@ impl Inode {
         let mut contents = vec![0; longest];
         for (index, sector) in contents.chunks_mut(SECTOR_BYTES).enumerate() {
             let at = index * SECTOR_BYTES;
-            let part = |version: &Vec<u8>| version.get(at..version.len().min(at + SECTOR_BYTES)).map(<[u8]>::to_vec);
+            let part =
+                |version: &Vec<u8>| version.get(at..version.len().min(at + SECTOR_BYTES)).map(<[u8]>::to_vec);
             let parts: Vec<Option<Vec<u8>>> = versions.iter().map(|version| part(version)).collect();
             let changed = parts.iter().any(|part| *part != parts[0]);
             let chosen = if !changed || dice.chance(4 - eagerness, 4) {
@@ -339,7 +356,7 @@ impl Disk for SimDisk {
         contents.extend_from_slice(&bytes[..written]);
         state.change(file.inode, contents);
         match (whole, written == bytes.len()) {
-            (false, _) => Err(power_is_off()),
+            (false, _) => Err(stopped()),
             (true, true) => Ok(()),
             (true, false) => Err(io::ErrorKind::StorageFull.into()),
         }
@@ -352,14 +369,14 @@ impl Disk for SimDisk {
         assert!(contents.len() as u64 >= bytes, "a file is cut, not grown");
         contents.truncate(bytes as usize);
         state.change(file.inode, contents);
-        if whole { Ok(()) } else { Err(power_is_off()) }
+        if whole { Ok(()) } else { Err(stopped()) }
     }
 
     fn sync(&mut self, file: &mut SimFile) -> io::Result<()> {
         let mut state = self.state();
         let whole = state.tick()?;
         if !state.honesty.sync {
-            return if whole { Ok(()) } else { Err(power_is_off()) };
+            return if whole { Ok(()) } else { Err(stopped()) };
         }
         state.sync_inode(file.inode, whole)
     }
@@ -369,7 +386,7 @@ impl Disk for SimDisk {
         let inode = state.inode(name)?;
         let whole = state.tick()?;
         if !state.honesty.settle {
-            return if whole { Ok(()) } else { Err(power_is_off()) };
+            return if whole { Ok(()) } else { Err(stopped()) };
         }
         state.sync_inode(inode, whole)?;
         let inode = &mut state.inodes[inode];
@@ -380,7 +397,7 @@ impl Disk for SimDisk {
     fn sync_dir(&mut self) -> io::Result<()> {
         let mut state = self.state();
         if !state.tick()? {
-            return Err(power_is_off());
+            return Err(stopped());
         }
         if state.honesty.sync_dir {
             state.name_changes.clear();
@@ -393,7 +410,7 @@ impl Disk for SimDisk {
         let mut state = self.state();
         let inode = state.inode(name)?;
         if !state.tick()? {
-            return Err(power_is_off());
+            return Err(stopped());
         }
         let contents = &state.inodes[inode].cached;
         if contents.len() as u64 > bytes_max {
@@ -405,7 +422,7 @@ impl Disk for SimDisk {
     fn list(&self) -> io::Result<Vec<String>> {
         let mut state = self.state();
         if !state.tick()? {
-            return Err(power_is_off());
+            return Err(stopped());
         }
         Ok(state.cached_names.keys().cloned().collect())
     }
