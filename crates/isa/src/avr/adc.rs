@@ -156,6 +156,8 @@ pub struct Adc {
     first: bool,
     /// When the conversion under way begins; until then it follows ADMUX.
     starts_at: Cycles,
+    /// What this unit's clock has missed of the chip's time, in which the analog input is asked.
+    lag_cycles: Cycles,
 }
 
 impl Adc {
@@ -172,7 +174,13 @@ impl Adc {
             prescaler_from: 0,
             first: true,
             starts_at: NEVER,
+            lag_cycles: 0,
         }
+    }
+
+    /// The unit's clock is `cycles` behind the chip's time: it stood still in sleep, or began at a reset.
+    pub fn set_lag(&mut self, cycles: Cycles) {
+        self.lag_cycles = cycles;
     }
 
     /// A flag that may start conversions rose. The chip calls this for the source that [`Adc::trigger_source`]
@@ -267,7 +275,7 @@ impl Adc {
 
     fn code(&self, admux: u8, cycle: Cycles) -> u16 {
         let reference = self.reference_volts(admux);
-        let volts = |channel| (self.config.input)(channel, cycle);
+        let volts = |channel| (self.config.input)(channel, cycle + self.lag_cycles);
         let mux = admux & self.mux_bits();
         let single = match (self.config.model, mux) {
             (_, 0..=7) => volts(mux),

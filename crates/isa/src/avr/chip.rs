@@ -6,6 +6,11 @@
 //! Invariant: a run that is cut into many calls of [`Chip::run_until`] does the same at the same cycles as one
 //! call does.
 
+use std::fmt;
+use std::sync::Arc;
+
+use super::adc::AnalogInput;
+use super::eeprom::Eeprom;
 use super::error::{Fault, ImageError};
 use super::exec::Program;
 use super::image::{Image, outside};
@@ -13,10 +18,11 @@ use super::machine::{Machine, Rest};
 use super::observer::{Observer, SleepMode};
 use super::peripheral::{Drive, NEVER, Pin};
 use super::profile::Profile;
+use super::{spi, usart};
 use crate::Cycles;
 
 /// What a chip's surroundings and fuses decide.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone)]
 pub struct Settings {
     /// Nominal frequency of the processor's clock, to which oscillators of fixed frequency are scaled.
     pub clock_hz: u64,
@@ -27,11 +33,46 @@ pub struct Settings {
     pub reset_cycles: Cycles,
     /// Whether 64 KiB of memory are connected to the external memory interface.
     pub external_memory: bool,
+    /// Frequency of the crystal on TOSC1 and TOSC2.
+    pub crystal_hz: u64,
+    /// How the SPI's clock divider stands when a byte begins.
+    pub spi_phase: spi::Phase,
+    /// The fuse WDTON.
+    pub watchdog_always_on: bool,
+    /// Supply of the ADC, and its reference where AREF is connected to it, in volts.
+    pub avcc_volts: f64,
+    /// Volts at the ADC's pins, by channel and cycle of the chip.
+    pub analog: AnalogInput,
 }
 
 impl Default for Settings {
     fn default() -> Settings {
-        Settings { clock_hz: 8_000_000, startup_cycles: 16_384, reset_cycles: 16_384, external_memory: false }
+        Settings {
+            clock_hz: 8_000_000,
+            startup_cycles: 16_384,
+            reset_cycles: 16_384,
+            external_memory: false,
+            crystal_hz: 32_768,
+            spi_phase: spi::Phase::Restarted,
+            watchdog_always_on: false,
+            avcc_volts: 5.0,
+            analog: Arc::new(|_, _| 0.0),
+        }
+    }
+}
+
+impl fmt::Debug for Settings {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Settings")
+            .field("clock_hz", &self.clock_hz)
+            .field("startup_cycles", &self.startup_cycles)
+            .field("reset_cycles", &self.reset_cycles)
+            .field("external_memory", &self.external_memory)
+            .field("crystal_hz", &self.crystal_hz)
+            .field("spi_phase", &self.spi_phase)
+            .field("watchdog_always_on", &self.watchdog_always_on)
+            .field("avcc_volts", &self.avcc_volts)
+            .finish_non_exhaustive()
     }
 }
 
@@ -147,6 +188,14 @@ impl Chip {
             flash[first..first + segment.bytes.len()].copy_from_slice(&segment.bytes);
         }
         self.program = Program::new(profile, flash);
+        if !image.eeprom.is_empty() {
+            let mut contents = vec![0xff; profile.eeprom_bytes.into()];
+            for segment in &image.eeprom {
+                let first = segment.address as usize;
+                contents[first..first + segment.bytes.len()].copy_from_slice(&segment.bytes);
+            }
+            self.set_eeprom(&contents)?;
+        }
         self.reset(ResetCause::PowerOn, &mut ());
         self.machine.rest = Rest::Awake;
         Ok(())
@@ -158,8 +207,49 @@ impl Chip {
     }
 
     /// What was given to it.
-    pub fn settings(&self) -> Settings {
-        self.machine.settings
+    pub fn settings(&self) -> &Settings {
+        &self.machine.settings
+    }
+
+    /// What the EEPROM holds. A byte that is being written still has its old value.
+    pub fn eeprom(&self) -> &[u8] {
+        self.machine.units.eeprom.contents()
+    }
+
+    /// Programs the EEPROM from its first byte on; the rest is erased.
+    pub fn set_eeprom(&mut self, contents: &[u8]) -> Result<(), ImageError> {
+        let profile = self.machine.profile;
+        outside("EEPROM", 0, contents.len() as u64, profile.eeprom_bytes.into())?;
+        self.machine.units.eeprom = Eeprom::new(profile.eeprom, self.machine.settings.clock_hz, contents);
+        Ok(())
+    }
+
+    /// The power fails now and comes back: a new chip at its cycle 0, with the flash of this one and its EEPROM,
+    /// in which a byte that is being written is left half-way. `seed` decides how.
+    pub fn cut_power(&self, seed: u64) -> Chip {
+        let machine = &self.machine;
+        let mut chip = Chip {
+            program: self.program.clone(),
+            machine: Machine::new(machine.profile, machine.settings.clone()),
+        };
+        let contents = machine.units.eeprom.cut(machine.cycle, seed);
+        chip.set_eeprom(&contents).expect("one EEPROM is as large as the other");
+        chip
+    }
+
+    /// Whether the SPI shows each edge on its pins (the default), or only what comes of them. Without edges a
+    /// byte costs one event instead of seventeen and every register reads the same.
+    pub fn set_spi_edges(&mut self, shown: bool, observer: &mut impl Observer) {
+        self.machine.set_spi_edges(shown, observer);
+    }
+
+    /// A character arrives at a USART; its start bit begins in cycle `starts`.
+    ///
+    /// # Panics
+    /// If `starts` lies before the present cycle or before that of an earlier character.
+    pub fn receive(&mut self, usart: u8, starts: Cycles, frame: usart::Frame) {
+        assert!(starts >= self.machine.cycle, "a character cannot have started in the past");
+        self.machine.receive(usart, starts, frame);
     }
 
     /// The cycle that begins now, counted from the chip's creation.
@@ -306,6 +396,10 @@ impl Chip {
             }
             if let Some(fault) = machine.fault {
                 return Stop::Fault(fault);
+            }
+            if std::mem::take(&mut machine.spm_wanted) {
+                machine.self_program(&mut self.program, o);
+                continue;
             }
             if let Some(mode) = machine.sleep_wanted.take() {
                 machine.fall_asleep(mode, o);

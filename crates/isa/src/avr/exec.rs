@@ -12,8 +12,10 @@ use super::error::{Fault, FaultKind};
 use super::machine::Machine;
 use super::observer::Observer;
 use super::profile::{IO_FIRST, Profile, RAM_FIRST};
+use super::spm::Command;
 use super::table::{Opcode, ROWS};
 use super::timing::{CoreType, base_cycles};
+use super::units::Unit;
 use crate::Cycles;
 
 /// Both chips are of this core; another one would be another monomorph of the loop.
@@ -51,6 +53,20 @@ impl Program {
         let instruction = Instruction::decode(self.word(pc)?, self.word(pc + 1))?;
         let extended = matches!(instruction.opcode, Opcode::Elpm | Opcode::ElpmZ | Opcode::ElpmZInc);
         (profile.rampz || !extended).then_some(instruction)
+    }
+
+    /// Changes bytes of flash from `address` on, and decodes what may have changed: the word before them can be
+    /// the first of two.
+    fn change(&mut self, profile: &Profile, address: u32, bytes: &[u8], with: impl Fn(u8, u8) -> u8) {
+        let flash = &mut Arc::make_mut(&mut self.flash)[address as usize..][..bytes.len()];
+        for (old, &new) in flash.iter_mut().zip(bytes) {
+            *old = with(*old, new);
+        }
+        let (first, end) = (address / 2, (address + bytes.len() as u32) / 2);
+        for pc in first.saturating_sub(1)..end {
+            let decoded = self.decode(profile, pc);
+            Arc::make_mut(&mut self.code)[pc as usize] = decoded;
+        }
     }
 
     /// A byte of flash; addresses wrap as the hardware's unconnected bits let them.
@@ -166,8 +182,13 @@ impl Machine {
 
     /// LPM and ELPM: `address` is the whole flash address.
     #[inline(always)]
-    fn load_flash(&mut self, program: &Program, d: u8, address: u32) {
-        self.set_reg(d, program.byte(address));
+    fn load_flash(&mut self, program: &Program, d: u8, address: u32, now: Cycles) {
+        let value = if now <= self.flash_special_until {
+            self.load_special(program, address, now)
+        } else {
+            program.byte(address)
+        };
+        self.set_reg(d, value);
     }
 
     #[inline(always)]
@@ -428,19 +449,19 @@ impl Machine {
             StZInc => cycle += self.store_inc(i.r, 30, now, o),
             StZDec => cycle += self.store_dec(i.r, 30, now, o),
             StdZ => cycle += self.store(displaced(self.pair(30)), rr, now, o),
-            Lpm => self.load_flash(program, 0, self.pair(30).into()),
-            LpmZ => self.load_flash(program, i.d, self.pair(30).into()),
+            Lpm => self.load_flash(program, 0, self.pair(30).into(), now),
+            LpmZ => self.load_flash(program, i.d, self.pair(30).into(), now),
             LpmZInc => {
                 let address = self.pair(30);
                 self.set_pair(30, address.wrapping_add(1));
-                self.load_flash(program, i.d, address.into());
+                self.load_flash(program, i.d, address.into(), now);
             }
-            Elpm => self.load_flash(program, 0, self.far_z()),
-            ElpmZ => self.load_flash(program, i.d, self.far_z()),
+            Elpm => self.load_flash(program, 0, self.far_z(), now),
+            ElpmZ => self.load_flash(program, i.d, self.far_z(), now),
             ElpmZInc => {
                 let address = self.far_z();
                 self.set_far_z(address.wrapping_add(1));
-                self.load_flash(program, i.d, address);
+                self.load_flash(program, i.d, address, now);
             }
             Spm => {
                 self.spm_wanted = true;
@@ -477,8 +498,40 @@ impl Machine {
         (pc, cycle)
     }
 
-    /// WDR. There is no watchdog yet that could bite.
-    fn watchdog_reset<O: Observer>(&mut self, _now: Cycles, _o: &mut O) {}
+    /// WDR.
+    fn watchdog_reset<O: Observer>(&mut self, now: Cycles, o: &mut O) {
+        self.with_unit(Unit::Watchdog, now, o, |units, local, _| units.watchdog.restart(local));
+    }
+
+    /// What LPM reads when SPMCSR has just been written: perhaps not flash at all.
+    #[cold]
+    fn load_special(&mut self, program: &Program, address: u32, now: Cycles) -> u8 {
+        self.units.spm.load(address, now).unwrap_or_else(|| program.byte(address))
+    }
+
+    /// SPM, behind the instruction: the flash is changed in the cycle in which the instruction ended.
+    pub(super) fn self_program<O: Observer>(&mut self, program: &mut Program, o: &mut O) {
+        let now = self.cycle - 1;
+        let (address, word) = (self.far_z(), self.pair(0));
+        let first = (self.profile.spm)(self.settings.clock_hz).nrww_start;
+        // "The SPM instruction is disabled" outside the boot loader section, whose largest size this is.
+        if self.pc * 2 <= first {
+            return;
+        }
+        let command = self.with_unit(Unit::Spm, now, o, |units, local, effects| {
+            units.spm.execute(address, word, local, effects)
+        });
+        match command {
+            Command::None => {}
+            Command::Erase(page) => {
+                let bytes = self.units.spm.page().len();
+                program.change(self.profile, page, &vec![0xff; bytes], |_, new| new);
+            }
+            Command::Write { address, page } => {
+                program.change(self.profile, address, &page, |old, new| old & new);
+            }
+        }
+    }
 }
 
 /// Instructions that name a data-space address, in the order of the table.

@@ -6,7 +6,7 @@
 //! The chip tells when the I/O clock stops ([`External::set_clock`]): then only what is detected
 //! asynchronously gets through, and edges are found when the clock is back.
 
-use super::peripheral::{Effects, NEVER, Peripheral, Pin};
+use super::peripheral::{Effect, Effects, NEVER, Peripheral, Pin};
 use crate::Cycles;
 
 /// From a pin's edge to INTF where the edge is detected by the I/O clock.
@@ -99,6 +99,7 @@ pub struct External {
     line_sets: [Cycles; LINES_MAX],
     group_sets: [Cycles; GROUPS_MAX],
     clocked: bool,
+    watched: u8,
 }
 
 impl External {
@@ -118,13 +119,13 @@ impl External {
             line_sets: [NEVER; LINES_MAX],
             group_sets: [NEVER; GROUPS_MAX],
             clocked: true,
+            watched: 0,
         }
     }
 
-    /// Whether a pin's level means anything here.
-    pub fn listens(&self, pin: Pin) -> bool {
-        self.config.lines.iter().any(|line| line.pin == pin)
-            || self.config.pin_change_ports.contains(&pin.port)
+    /// Asks for [`Effect::Flag`] whenever the flag of one of these lines rises, enabled or not.
+    pub fn watch(&mut self, lines: u8) {
+        self.watched = lines;
     }
 
     /// The I/O clock stops or runs from `now` on.
@@ -203,9 +204,12 @@ impl Peripheral for External {
         }
     }
 
-    fn advance(&mut self, now: Cycles, _effects: &mut Effects) {
+    fn advance(&mut self, now: Cycles, effects: &mut Effects) {
         for (index, sets) in self.line_sets.iter_mut().enumerate() {
             if *sets <= now {
+                if self.watched & !self.flags & 1 << index != 0 {
+                    effects.push((*sets, Effect::Flag { bit: index as u8 }));
+                }
                 *sets = NEVER;
                 self.flags |= 1 << index;
             }

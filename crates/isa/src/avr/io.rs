@@ -3,8 +3,8 @@
 //! Owns: what reading and writing an I/O address does. Addresses are those of the data space; IN and OUT come
 //! here with 0x20 added. The inner loop comes here only for what is not internal SRAM.
 
+use super::chip::ResetCause;
 use super::error::FaultKind;
-use super::external;
 use super::machine::Machine;
 use super::observer::{Observer, SleepMode};
 use super::peripheral::Peripheral;
@@ -13,6 +13,7 @@ use super::profile::{Io, RAM_FIRST};
 use super::status::Status;
 use super::timing::{EXTERNAL_BYTE_CYCLES, EXTERNAL_STACK_CYCLES};
 use super::units::Unit;
+use super::{external, spm, timer, watchdog};
 use crate::Cycles;
 
 const MCUCR_SRE: u8 = 1 << 7;
@@ -21,6 +22,10 @@ const MCUCR_SE: u8 = 1 << 5;
 const MCUCR_PUD: u8 = 1 << 4;
 const IVSEL: u8 = 1 << 1;
 const SMCR_SE: u8 = 1;
+/// PUD in SFIOR of the ATmega128.
+const SFIOR_PUD: u8 = 1 << 2;
+/// From a write to SPMCSR to the LPM that reads a fuse, a lock bit or the signature.
+const FLASH_SPECIAL_CYCLES: Cycles = 3;
 
 /// External memory as XMCRA, XMCRB and MCUCR of the ATmega128 set it up.
 #[derive(Clone, Copy, Debug, Default)]
@@ -173,9 +178,71 @@ impl Machine {
                 }
                 self.ports.input(ports::index(letter), now)
             }
-            Io::External(register) => {
-                self.with_unit(Unit::External, now, o, |units, local, _| units.external.read(register, local))
+            Io::External(_)
+            | Io::Spi(_)
+            | Io::Timers(_)
+            | Io::Usart(..)
+            | Io::Adc(_)
+            | Io::Eeprom(_)
+            | Io::Watchdog
+            | Io::Spm => self.read_unit(self.map[usize::from(address)], now, o),
+        }
+    }
+
+    /// Reads a peripheral's register.
+    fn read_unit<O: Observer>(&mut self, io: Io, now: Cycles, o: &mut O) -> u8 {
+        macro_rules! read {
+            ($unit:ident, $field:ident, $register:expr) => {
+                self.with_unit(Unit::$unit, now, o, |units, local, _| units.$field.read($register, local))
+            };
+        }
+        match io {
+            Io::External(register) => read!(External, external, register),
+            Io::Spi(register) => read!(Spi, spi, register),
+            Io::Timers(register) => read!(Timers, timers, register),
+            Io::Usart(0, register) => read!(Usart0, usart0, register),
+            Io::Usart(_, register) => read!(Usart1, usart1, register),
+            Io::Adc(register) => read!(Adc, adc, register),
+            Io::Eeprom(register) => read!(Eeprom, eeprom, register),
+            Io::Watchdog => read!(Watchdog, watchdog, watchdog::Register::Wdtcr),
+            Io::Spm => read!(Spm, spm, spm::Register::Spmcsr),
+            _ => unreachable!("{io:?} is no peripheral's register"),
+        }
+    }
+
+    /// Writes a peripheral's register.
+    fn write_unit<O: Observer>(&mut self, io: Io, value: u8, now: Cycles, o: &mut O) {
+        macro_rules! write {
+            ($unit:ident, $field:ident, $register:expr) => {
+                self.with_unit(Unit::$unit, now, o, |units, local, effects| {
+                    units.$field.write($register, value, local, effects)
+                })
+            };
+        }
+        match io {
+            Io::External(register) => write!(External, external, register),
+            Io::Spi(register) => write!(Spi, spi, register),
+            Io::Timers(register) => {
+                write!(Timers, timers, register);
+                if register == timer::Register::Sfior {
+                    self.set_pull_ups(value & SFIOR_PUD == 0, now, o);
+                }
             }
+            Io::Usart(0, register) => write!(Usart0, usart0, register),
+            Io::Usart(_, register) => write!(Usart1, usart1, register),
+            Io::Adc(register) => {
+                write!(Adc, adc, register);
+                self.units.watch_trigger();
+                self.look_again();
+            }
+            Io::Eeprom(register) => write!(Eeprom, eeprom, register),
+            Io::Watchdog => write!(Watchdog, watchdog, watchdog::Register::Wdtcr),
+            Io::Spm => {
+                write!(Spm, spm, spm::Register::Spmcsr);
+                // LPM behind this write, and it alone, has to ask.
+                self.flash_special_until = now + FLASH_SPECIAL_CYCLES;
+            }
+            _ => unreachable!("{io:?} is no peripheral's register"),
         }
     }
 
@@ -207,13 +274,19 @@ impl Machine {
             }
             Io::Smcr => self.data[plain] = value & 0x0f,
             // "reset by writing a logic zero to the flag"; ones leave a flag as it is.
-            Io::ResetFlags => self.data[plain] &= value,
+            Io::ResetFlags => {
+                self.data[plain] &= value;
+                if value & ResetCause::Watchdog.flag() == 0 {
+                    self.with_unit(Unit::Watchdog, now, o, |units, _, _| units.watchdog.clear_reset_flag());
+                }
+            }
             Io::Port(letter) => self.write_port(ports::index(letter), value, now, o),
             Io::Direction(letter) => {
                 let index = ports::index(letter);
                 self.before_pins(now, o);
                 self.ports.set_direction(index, value & self.pins_of(letter));
                 self.after_pins(index, now, o);
+                self.tell_ss_direction(letter, value, now, o);
             }
             Io::Input(letter) => {
                 if self.profile.pin_write_toggles {
@@ -221,9 +294,14 @@ impl Machine {
                     self.write_port(index, self.ports.port(index) ^ value, now, o);
                 }
             }
-            Io::External(register) => self.with_unit(Unit::External, now, o, |units, local, effects| {
-                units.external.write(register, value, local, effects);
-            }),
+            Io::External(_)
+            | Io::Spi(_)
+            | Io::Timers(_)
+            | Io::Usart(..)
+            | Io::Adc(_)
+            | Io::Eeprom(_)
+            | Io::Watchdog
+            | Io::Spm => self.write_unit(self.map[plain], value, now, o),
         }
     }
 
@@ -292,6 +370,17 @@ impl Machine {
         self.look_again();
     }
 
+    /// A master SPI yields to a low SS only while SS is an input.
+    fn tell_ss_direction<O: Observer>(&mut self, letter: u8, direction: u8, now: Cycles, o: &mut O) {
+        let ss = self.profile.spi.ss;
+        if ss.port == letter {
+            let output = direction >> ss.bit & 1 != 0;
+            self.with_unit(Unit::Spi, now, o, |units, local, effects| {
+                units.spi.set_ss_output(output, local, effects);
+            });
+        }
+    }
+
     fn set_pull_ups<O: Observer>(&mut self, on: bool, now: Cycles, o: &mut O) {
         self.before_pins(now, o);
         self.ports.pull_ups_off = !on;
@@ -351,6 +440,11 @@ impl Machine {
 impl Io {
     /// Whether writing ones does something to single bits and zeros do nothing.
     fn is_written_by_ones(self) -> bool {
-        matches!(self, Io::Input(_) | Io::External(external::Register::Eifr | external::Register::Pcifr))
+        matches!(
+            self,
+            Io::Input(_)
+                | Io::External(external::Register::Eifr | external::Register::Pcifr)
+                | Io::Timers(timer::Register::TifrOf(_))
+        )
     }
 }

@@ -12,13 +12,14 @@ use super::chip::{ResetCause, Settings};
 use super::error::{Fault, FaultKind};
 use super::io::ExternalMemory;
 use super::observer::{Observer, SleepMode};
-use super::peripheral::{Effect, Effects, NEVER, Pin};
+use super::peripheral::{Effect, Effects, NEVER, Peripheral, Pin};
 use super::ports::{self, Ports};
 use super::profile::{Io, Profile, RAM_FIRST};
 use super::sleep::startup_cycles;
 use super::status::Status;
 use super::timing::{INTERRUPT_ENTRY_CYCLES, WAKE_UP_CYCLES};
 use super::units::{Unit, Units};
+use super::{adc, usart};
 use crate::Cycles;
 
 /// Bytes that a data-space address can reach.
@@ -71,6 +72,10 @@ pub(super) struct Machine {
     pub(super) ports: Ports,
     pub(super) external_memory: ExternalMemory,
     pub(super) drive_changed: bool,
+    /// Whether anybody looks at the SPI's edges.
+    pub(super) spi_edges: bool,
+    /// The last cycle in which LPM may mean a fuse or the signature instead of flash.
+    pub(super) flash_special_until: Cycles,
     /// An instruction that a watched run stopped before, and that the next one executes.
     pub(super) permitted_at: Option<Cycles>,
     inputs: VecDeque<(Cycles, Pin, Option<bool>)>,
@@ -85,7 +90,6 @@ impl Machine {
         }
         let mut machine = Machine {
             profile,
-            settings,
             data: vec![0; DATA_BYTES].into_boxed_slice().try_into().expect("the length is that of the array"),
             ram_bytes: profile.ram_bytes,
             pc: 0,
@@ -105,13 +109,16 @@ impl Machine {
             fault_kind: None,
             asleep_cycles: [0; SleepMode::ALL.len()],
             map,
-            units: Units::new(profile),
+            units: Units::new(profile, &settings),
+            spi_edges: true,
+            flash_special_until: 0,
             ports: Ports::new(),
             external_memory: ExternalMemory::default(),
             drive_changed: false,
             permitted_at: None,
             inputs: VecDeque::new(),
             effects: Effects::new(),
+            settings,
         };
         machine.reset(ResetCause::PowerOn, &mut ());
         machine.rest = Rest::Awake;
@@ -139,7 +146,9 @@ impl Machine {
         (self.sleep_wanted, self.spm_wanted, self.reset_wanted) = (None, false, false);
         (self.fault, self.fault_kind) = (None, None);
         self.external_memory = ExternalMemory::default();
-        self.units = self.units.reset(self.profile, self.cycle);
+        self.units.reset(self.profile, &self.settings, cause, self.cycle);
+        self.flash_special_until = 0;
+        self.set_spi_edges(self.spi_edges, o);
         self.ports = self.ports.reset();
         for port in self.profile.ports {
             self.port_changed(ports::index(port.letter), self.cycle, o);
@@ -230,10 +239,11 @@ impl Machine {
     }
 
     fn tell_units(&mut self, pin: Pin, high: bool, at: Cycles) {
-        for &unit in Unit::ALL {
-            if self.units.listens(unit, pin) {
-                self.units.pin(unit, pin, high, at, &mut self.effects);
-            }
+        let mut listening = self.units.listening(pin);
+        while listening != 0 {
+            let unit = Unit::ALL[listening.trailing_zeros() as usize];
+            listening &= listening - 1;
+            self.units.pin(unit, pin, high, at, &mut self.effects);
         }
     }
 
@@ -261,10 +271,16 @@ impl Machine {
                     self.reset_wanted = true;
                     self.bound = 0;
                 }
-                Effect::Flag { .. }
-                | Effect::Sampled { .. }
-                | Effect::Transmitted { .. }
-                | Effect::EepromWritten { .. } => {}
+                // Only the source that triggers the ADC is asked to tell.
+                Effect::Flag { .. } => {
+                    if let Some(source) = self.units.adc.trigger_source() {
+                        let trigger = |units: &mut Units, local, effects: &mut Effects| {
+                            units.adc.trigger(source, local, effects);
+                        };
+                        self.units.with(Unit::Adc, at, &mut self.effects, trigger);
+                    }
+                }
+                Effect::Sampled { .. } | Effect::Transmitted { .. } | Effect::EepromWritten { .. } => {}
             }
         }
         self.effects.clear();
@@ -287,6 +303,16 @@ impl Machine {
         }
         self.look_again();
         result
+    }
+
+    /// A character for a USART.
+    pub(super) fn receive(&mut self, usart: u8, starts: Cycles, frame: usart::Frame) {
+        let unit = if usart == 0 { Unit::Usart0 } else { Unit::Usart1 };
+        let lag = self.units.io_lag_cycles();
+        self.with_unit(unit, self.cycle, &mut (), |units, _, _| {
+            let to = if usart == 0 { Some(&mut units.usart0) } else { units.usart1.as_mut() };
+            to.expect("the chip has that USART").receive(starts - lag, frame);
+        });
     }
 
     /// Whether an interrupt is taken at this boundary.
@@ -315,9 +341,34 @@ impl Machine {
     /// Falls asleep at this boundary.
     pub(super) fn fall_asleep<O: Observer>(&mut self, mode: SleepMode, o: &mut O) {
         o.sleep(self.cycle, mode);
-        self.units.stop_clocks(mode, self.cycle);
+        if mode == SleepMode::AdcNoiseReduction {
+            self.start_conversion(o);
+        }
+        self.units.stop_clocks(mode, self.cycle, &mut self.effects);
+        self.apply_effects(o);
         self.rest = Rest::Asleep { mode };
         self.look_again();
+    }
+
+    /// "If the ADC is enabled, a conversion starts automatically when this mode is entered."
+    fn start_conversion<O: Observer>(&mut self, o: &mut O) {
+        const ADEN: u8 = 1 << 7;
+        const ADSC: u8 = 1 << 6;
+        const ADIF: u8 = 1 << 4;
+        self.with_unit(Unit::Adc, self.cycle, o, |units, local, effects| {
+            let control = units.adc.read(adc::Register::AdcsrA, local);
+            if control & ADEN != 0 {
+                units.adc.write(adc::Register::AdcsrA, control & !ADIF | ADSC, local, effects);
+            }
+        });
+    }
+
+    /// Whether the SPI's edges are shown on its pins, or only what comes of them.
+    pub(super) fn set_spi_edges<O: Observer>(&mut self, shown: bool, o: &mut O) {
+        self.spi_edges = shown;
+        self.with_unit(Unit::Spi, self.cycle, o, |units, local, effects| {
+            units.spi.set_edges(shown, local, effects)
+        });
     }
 
     /// Lets time pass up to `limit` for a core that does not run; `true` when nothing will ever happen.
@@ -347,8 +398,9 @@ impl Machine {
             Rest::Starting { mode, until } => {
                 self.sleep_until(until.min(next), mode);
                 if self.cycle >= until {
-                    self.units.start_clocks(until);
+                    self.units.start_clocks(until, &mut self.effects);
                     o.wake(until);
+                    self.apply_effects(o);
                     self.rest = Rest::Stalled { until: until + WAKE_UP_CYCLES };
                     self.look_again();
                 }

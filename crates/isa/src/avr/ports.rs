@@ -11,7 +11,7 @@ use crate::Cycles;
 /// ("Reading the Pin Value": a NOP between them).
 const INPUT_SYNC_CYCLES: Cycles = 2;
 /// Ports A to G.
-const PORTS_MAX: usize = 7;
+pub(super) const PORTS_MAX: usize = 7;
 /// Changes that can fall into the synchroniser's window, one a cycle.
 const HISTORY: usize = 3;
 

@@ -4,9 +4,11 @@
 //! `atmega328p`): memory sizes, one line per I/O register, interrupt vectors in order of priority, pins.
 //! What the lines mean is the machine's business; peripherals do not know their addresses.
 
-use super::external;
+use super::adc::{self, AnalogInput};
+use super::peripheral::Pin;
 use super::timing::CoreType;
 use super::units::Unit;
+use super::{eeprom, external, spi, spm, timer, usart, watchdog};
 
 /// First data-space address of the internal SRAM on both chips; below it are 32 registers and the I/O space.
 pub const RAM_FIRST: u16 = 0x100;
@@ -56,6 +58,20 @@ pub enum Io {
     Input(u8),
     /// Interrupts from pins.
     External(external::Register),
+    /// SPI.
+    Spi(spi::Register),
+    /// Timers.
+    Timers(timer::Register),
+    /// A USART, by its number.
+    Usart(u8, usart::Register),
+    /// Analog-to-digital converter.
+    Adc(adc::Register),
+    /// EEPROM.
+    Eeprom(eeprom::Register),
+    /// Watchdog control.
+    Watchdog,
+    /// Self-programming control.
+    Spm,
 }
 
 /// One I/O register.
@@ -134,6 +150,22 @@ pub struct Profile {
     pub ports: &'static [Port],
     /// Which pins interrupt, and how.
     pub external: external::Config,
+    /// The SPI's pins.
+    pub spi: spi::Config,
+    /// The timers.
+    pub timers: timer::Model,
+    /// Pins that clock a timer or capture its count.
+    pub timer_inputs: &'static [Pin],
+    /// The USARTs, at most two.
+    pub usarts: &'static [usart::Config],
+    /// The converter, by its supply and what is connected to it.
+    pub adc: fn(f64, AnalogInput) -> adc::Config,
+    /// The EEPROM.
+    pub eeprom: eeprom::Model,
+    /// The watchdog.
+    pub watchdog: watchdog::Model,
+    /// Self-programming, by the clock's frequency.
+    pub spm: fn(u64) -> spm::Config,
 }
 
 impl Register {

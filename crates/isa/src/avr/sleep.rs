@@ -11,15 +11,18 @@ use crate::Cycles;
 /// A clock of the chip.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Clock {
-    /// clkI/O: timers, SPI, USART.
+    /// clkI/O: SPI, USART.
     Io,
     /// clkADC.
     Adc,
+    /// The timers', who know themselves when clkI/O stops: runs as long as their crystal does.
+    Timers,
     /// Oscillators that no sleep mode stops (EEPROM and flash programming, watchdog), and what needs no clock.
+    /// Runs through resets.
     Always,
 }
 
-const CLOCKS: usize = 3;
+const CLOCKS: usize = 4;
 
 impl Clock {
     /// Whether it runs in a sleep mode.
@@ -27,22 +30,35 @@ impl Clock {
         match self {
             Clock::Io => mode == SleepMode::Idle,
             Clock::Adc => matches!(mode, SleepMode::Idle | SleepMode::AdcNoiseReduction),
+            Clock::Timers => !matches!(mode, SleepMode::PowerDown | SleepMode::Standby),
             Clock::Always => true,
         }
     }
 }
 
 /// What the clocks have missed.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug)]
 pub(super) struct Clocks {
     stopped_cycles: [Cycles; CLOCKS],
     stopped_at: [Option<Cycles>; CLOCKS],
 }
 
 impl Clocks {
+    /// Clocks that begin at a reset.
+    pub(super) fn beginning_at(reset: Cycles) -> Clocks {
+        let mut stopped_cycles = [reset; CLOCKS];
+        stopped_cycles[Clock::Always as usize] = 0;
+        Clocks { stopped_cycles, stopped_at: [None; CLOCKS] }
+    }
+
+    /// What a clock is behind the chip's time.
+    pub(super) fn lag_cycles(&self, clock: Clock) -> Cycles {
+        self.stopped_cycles[clock as usize]
+    }
+
     /// Stops what does not run in `mode`.
     pub(super) fn stop(&mut self, mode: SleepMode, now: Cycles) {
-        for clock in [Clock::Io, Clock::Adc, Clock::Always] {
+        for clock in [Clock::Io, Clock::Adc, Clock::Timers, Clock::Always] {
             if !clock.runs_in(mode) {
                 self.stopped_at[clock as usize] = Some(now);
             }
@@ -63,10 +79,11 @@ impl Clocks {
         self.stopped_at[clock as usize].is_none()
     }
 
-    /// The chip's time on a clock.
+    /// The chip's time on a clock. Before the reset that began it, the clock shows 0.
     #[inline]
     pub(super) fn local(&self, clock: Clock, now: Cycles) -> Cycles {
-        self.stopped_at[clock as usize].unwrap_or(now) - self.stopped_cycles[clock as usize]
+        let now = self.stopped_at[clock as usize].map_or(now, |at| at.min(now));
+        now.saturating_sub(self.stopped_cycles[clock as usize])
     }
 
     /// The chip's time when a clock shows `local`; never, while it stands still before that.
