@@ -366,7 +366,8 @@ impl Chip {
 
     /// The world outside drives a pin from `cycle` on, or lets go of it (`None`). A cycle that lies ahead is
     /// kept until then. A cycle in the past is that of an instruction which the run's limit fell into: it is
-    /// applied with its own cycle, but what the program has already read stays read.
+    /// applied with its own cycle, but what the program has already read stays read. The observer is told what
+    /// comes of it at once, such as an SPI slave's next bit.
     pub fn set_input(&mut self, pin: Pin, level: Option<bool>, cycle: Cycles, observer: &mut impl Observer) {
         self.machine.set_input(pin, level, cycle, observer);
     }

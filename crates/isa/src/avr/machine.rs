@@ -157,14 +157,12 @@ impl Machine {
         self.look_again();
     }
 
-    /// Tells peripherals that have just been reset which pins are high.
+    /// Tells peripherals that have just been reset the levels of their pins.
     fn tell_levels<O: Observer>(&mut self, o: &mut O) {
         for port in self.profile.ports {
             for bit in 0..8 {
                 let pin = Pin { port: port.letter, bit };
-                if self.ports.level(pin) {
-                    self.tell_units(pin, true, self.cycle);
-                }
+                self.tell_units(pin, self.ports.level(pin), self.cycle);
             }
         }
         self.apply_effects(o);
