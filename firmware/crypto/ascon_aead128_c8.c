@@ -8,46 +8,52 @@
 #define ASCON_VARIANT c8
 #include "ascon_aead128_mode.h"
 
-/* One byte of the below. */
-static inline void xor_shifted(uint8_t to[8], uint8_t byte, uint8_t index, uint8_t factor)
-{
-    uint16_t shifted = (uint16_t)((uint16_t)byte * factor);
-    to[index % 8] ^= (uint8_t)shifted;
-    to[(index + 1) % 8] ^= (uint8_t)(shifted >> 8);
-}
+/* The compiler must have `variable` at hand here, in a register, and knows nothing about its value. */
+#define PIN(variable) __asm__("" : "+r"(variable))
 
-/* to ^= from rotated left by `bytes` bytes and log2(factor) bits. Written out, and inlined, so that every
-   index is a constant. */
-static inline __attribute__((always_inline)) void
-xor_rotated_left(uint8_t to[8], const uint8_t from[8], uint8_t bytes, uint8_t factor)
-{
-    xor_shifted(to, from[0], bytes, factor);
-    xor_shifted(to, from[1], bytes + 1, factor);
-    xor_shifted(to, from[2], bytes + 2, factor);
-    xor_shifted(to, from[3], bytes + 3, factor);
-    xor_shifted(to, from[4], bytes + 4, factor);
-    xor_shifted(to, from[5], bytes + 5, factor);
-    xor_shifted(to, from[6], bytes + 6, factor);
-    xor_shifted(to, from[7], bytes + 7, factor);
-}
+/* sum[index % 8] ^= byte. Pinned, or avr-gcc would first form all products of a word and run out of registers. */
+#define ADD(index, byte)                                                                                     \
+    do {                                                                                                     \
+        sum[(index) % 8] ^= (byte);                                                                          \
+        PIN(sum[(index) % 8]);                                                                               \
+    } while (0)
 
-/* word ^= word rotated left by (bytes1, bits1) ^ word rotated left by (bytes2, bits2). */
+/* What byte `i` of a word adds to the word's two rotations. */
+#define ADD_ROTATIONS(i)                                                                                     \
+    do {                                                                                                     \
+        uint16_t first = (uint16_t)((uint16_t)word[i] * factor1);                                            \
+        uint16_t second = (uint16_t)((uint16_t)word[i] * factor2);                                           \
+        ADD((i) + bytes1, (uint8_t)first);                                                                   \
+        ADD((i) + bytes1 + 1, (uint8_t)(first >> 8));                                                        \
+        ADD((i) + bytes2, (uint8_t)second);                                                                  \
+        ADD((i) + bytes2 + 1, (uint8_t)(second >> 8));                                                       \
+    } while (0)
+
+/* word ^= word rotated left by `bytes1` bytes and log2(factor1) bits ^ the same for bytes2 and factor2. Always
+   inlined and written out, so that every index is a constant and the sum can live in registers. */
 static inline __attribute__((always_inline)) void
 diffuse(uint8_t word[8], uint8_t bytes1, uint8_t factor1, uint8_t bytes2, uint8_t factor2)
 {
-    /* Both copies are local so that they can live in registers; the rotations would else go through memory. */
-    uint8_t before[8] = { word[0], word[1], word[2], word[3], word[4], word[5], word[6], word[7] };
-    uint8_t after[8] = { word[0], word[1], word[2], word[3], word[4], word[5], word[6], word[7] };
-    xor_rotated_left(after, before, bytes1, factor1);
-    xor_rotated_left(after, before, bytes2, factor2);
-    word[0] = after[0];
-    word[1] = after[1];
-    word[2] = after[2];
-    word[3] = after[3];
-    word[4] = after[4];
-    word[5] = after[5];
-    word[6] = after[6];
-    word[7] = after[7];
+    uint8_t sum[8] = { word[0], word[1], word[2], word[3], word[4], word[5], word[6], word[7] };
+    /* Pinned, or avr-gcc would replace each product by shifts, of several times its cycles. */
+    PIN(factor1);
+    PIN(factor2);
+    ADD_ROTATIONS(0);
+    ADD_ROTATIONS(1);
+    ADD_ROTATIONS(2);
+    ADD_ROTATIONS(3);
+    ADD_ROTATIONS(4);
+    ADD_ROTATIONS(5);
+    ADD_ROTATIONS(6);
+    ADD_ROTATIONS(7);
+    word[0] = sum[0];
+    word[1] = sum[1];
+    word[2] = sum[2];
+    word[3] = sum[3];
+    word[4] = sum[4];
+    word[5] = sum[5];
+    word[6] = sum[6];
+    word[7] = sum[7];
 }
 
 /* The S-box on one byte of each word: eight of its 64 columns at once. */
