@@ -19,7 +19,6 @@ impl std::error::Error for Rejected {}
 
 /// A wrong input.
 #[derive(Clone, Debug, PartialEq, Eq)]
-#[non_exhaustive]
 pub enum Error {
     /// No suite has this name.
     UnknownSuite {
