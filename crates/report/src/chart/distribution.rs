@@ -122,7 +122,8 @@ impl Distribution {
             Form::Cumulative | Form::Tail => self.draw_curves(svg),
         };
         let undrawn = self.samples.iter().filter(|sample| sample.undrawn_count > 0);
-        let reason = if self.x.spacing == Spacing::Log { "not above zero" } else { "not finite" };
+        let reason =
+            if self.x.spacing == Spacing::Log { "not above zero or not finite" } else { "not finite" };
         let remark = |sample: &Sample| {
             format!("{}: {} not drawn, {reason}.", sample.name, counted(sample.undrawn_count, "value"))
         };
@@ -344,6 +345,10 @@ mod tests {
         let chart = Distribution::new("", Axis::log("x", "ms"), Form::Tail)
             .series("a", vec![0.0, -1.0, f64::NAN, 2.0]);
         assert_eq!((chart.samples[0].undrawn_count, chart.samples[0].values.len()), (3, 1));
-        assert!(super::super::Chart::from(chart).svg(600).contains("a: 3 values not drawn, not above zero."));
+        assert!(
+            super::super::Chart::from(chart)
+                .svg(600)
+                .contains("a: 3 values not drawn, not above zero or not finite.")
+        );
     }
 }

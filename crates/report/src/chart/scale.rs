@@ -129,8 +129,9 @@ fn round_step(least: f64) -> f64 {
 fn linear(low: f64, high: f64, count: f64, round: bool) -> (f64, f64, Vec<Tick>) {
     let magnitude = low.abs().max(high.abs());
     let (mut low, mut high) = (low.min(high), low.max(high));
-    // Below a billionth of the magnitude the digits of neighbouring ticks would no longer differ.
-    if high - low <= magnitude * 1e-9 {
+    // Below a billionth of the magnitude the digits of neighbouring ticks would no longer differ; below the least
+    // drawn magnitude a step would be zero.
+    if high - low <= (magnitude * 1e-9).max(1.0 / DRAWN_MAGNITUDE_MAX) {
         let margin = if magnitude < 1e-90 { 1.0 } else { magnitude * 0.1 };
         (low, high) = (low - margin, high + margin);
     }

@@ -190,11 +190,11 @@ impl Timeline {
         let left = names.fold(0.0, f64::max).min(svg.width * 0.28) + 10.0;
         let (right, tick_count) = (svg.width - 10.0, (svg.width / 90.0) as usize);
         let whole = Scale::new(self.time.spacing, self.range(), (left, right), tick_count, false);
-        let (top, mut merged_count);
+        let (top, merged_count);
         (y, top, merged_count) = self.panel(svg, &whole, y);
         let Some((from, to)) = self.inset else {
             y = x_axis(svg, &whole, y, &self.time);
-            return remarks(svg, y, &self.remarks(merged_count));
+            return remarks(svg, y, &self.remarks(merged_count, None));
         };
         let (lens_from, lens_to) = (whole.px(from), whole.px(to).max(whole.px(from) + 2.0));
         svg.rect("lens", crisp(lens_from), top - 3.0, lens_to - lens_from, y - top + 3.0);
@@ -203,15 +203,14 @@ impl Timeline {
         x_axis(svg, &whole, y, &self.time);
         y = below + 4.0;
         let enlarged = Scale::new(self.time.spacing, (from, to), (left, right), tick_count, false);
-        let (bottom, _, count) = self.panel(svg, &enlarged, y);
-        merged_count += count;
+        let (bottom, _, enlarged_count) = self.panel(svg, &enlarged, y);
         y = x_axis(
             svg,
             &enlarged,
             bottom,
             &Axis::linear(self.enlargement(&whole, &enlarged), self.time.unit.clone()),
         );
-        remarks(svg, y, &self.remarks(merged_count))
+        remarks(svg, y, &self.remarks(merged_count, Some(enlarged_count)))
     }
 
     fn enlargement(&self, whole: &Scale, enlarged: &Scale) -> String {
@@ -219,12 +218,16 @@ impl Timeline {
         format!("{}, enlarged {} times", self.time.label, number::significant((factor * 10.0).round() / 10.0))
     }
 
-    fn remarks(&self, merged_count: usize) -> Vec<String> {
+    fn remarks(&self, merged_count: usize, enlarged_count: Option<usize>) -> Vec<String> {
         let mut remarks = Vec::new();
         if merged_count > 0 {
+            let below = enlarged_count
+                .filter(|count| *count > 0)
+                .map(|count| format!(" ({} below)", number::integer(count as i64)));
             remarks.push(format!(
-                "{} narrower than a pixel: merged by pixel, height by kind, shade by share of the time (never below {} %).",
+                "{} narrower than a pixel{}: merged by pixel, height by kind, shade by share of the time (at least {} %).",
                 counted(merged_count, "interval"),
+                below.unwrap_or_default(),
                 (SHADE_MIN * 100.0).round()
             ));
         }
@@ -302,7 +305,8 @@ impl Timeline {
                 continue;
             }
             svg.area(tone, (from, top, to - from, height), &self.interval_words(interval, scale));
-            if height >= SMALL_PX + 4.0 && text_width(&interval.label, SMALL_PX) + 4.0 <= to - from {
+            let has_label = !interval.label.is_empty() && height >= SMALL_PX + 4.0;
+            if has_label && text_width(&interval.label, SMALL_PX) + 4.0 <= to - from {
                 let at = ((from + to) / 2.0, y + height / 2.0 + 4.0);
                 labels.push((tone, at, &interval.label));
             }

@@ -65,7 +65,7 @@ impl Tone {
             Tone::Third => Some(("M1.5 1.5h0M4.5 4.5h0", 0)),
             Tone::Fourth => Some(("M3 0V6", 90)),
             Tone::Fifth => Some(("M3 0V6M0 3H6", 45)),
-            Tone::Alert => Some(("M1.5 0V6M4.5 0V6", -45)),
+            Tone::Alert => Some(("M3 0V6", -45)),
         }
     }
 
