@@ -303,11 +303,16 @@ impl Distribution {
     }
 }
 
-/// The percentile by nearest rank of ascending values, unless it could only be the greatest value.
+/// The percentile by nearest rank of ascending values, unless that is the greatest value (a lone value is its own
+/// median).
 fn percentile(values: &[f64], per_mille: u64) -> Option<f64> {
     let count = values.len() as u64;
     let rank = (count * per_mille).div_ceil(1000);
-    if rank == 0 || (rank == count && count > 1) { None } else { values.get(rank as usize - 1).copied() }
+    if rank == 0 || (rank == count && per_mille > 500) {
+        None
+    } else {
+        values.get(rank as usize - 1).copied()
+    }
 }
 
 #[cfg(test)]
@@ -327,7 +332,7 @@ mod tests {
         assert_eq!(percentile(&values, 900), Some(45.0));
         assert_eq!(percentile(&values, 990), None);
         assert_eq!(percentile(&[], 500), None);
-        assert_eq!(percentile(&[7.0], 500), Some(7.0));
+        assert_eq!((percentile(&[7.0], 500), percentile(&[7.0], 900)), (Some(7.0), None));
     }
 
     #[test]

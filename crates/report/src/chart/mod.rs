@@ -125,3 +125,138 @@ impl Chart {
         svg.finish(height, &self.summary(), style)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    //! No text of a chart covers another or is cut off, by the widths that `svg::text_width` expects of a wide font.
+
+    use super::svg::{SMALL_PX, TEXT_PX, TITLE_PX, text_width};
+    use super::*;
+    use proptest::prelude::*;
+
+    #[derive(Debug)]
+    struct Placed {
+        words: String,
+        left: f64,
+        right: f64,
+        top: f64,
+        foot: f64,
+    }
+
+    fn texts(document: &str) -> Vec<Placed> {
+        let tree = roxmltree::Document::parse(document).expect("well-formed");
+        let nodes =
+            tree.descendants().filter(|node| node.has_tag_name(("http://www.w3.org/2000/svg", "text")));
+        let place = |node: roxmltree::Node| {
+            let number = |name| node.attribute(name).unwrap().parse::<f64>().unwrap();
+            let class = node.attribute("class").unwrap_or("");
+            let size = match class {
+                _ if class.contains("title") => TITLE_PX,
+                _ if class.contains("small") || class.contains("within") => SMALL_PX,
+                _ => TEXT_PX,
+            };
+            let words = node.text().unwrap_or("").to_owned();
+            let width = text_width(&words, size);
+            let left = match node.attribute("text-anchor") {
+                Some("middle") => number("x") - width / 2.0,
+                Some("end") => number("x") - width,
+                _ => number("x"),
+            };
+            let (top, foot) = (number("y") - 0.74 * size, number("y") + 0.2 * size);
+            Placed { words, left, right: left + width, top, foot }
+        };
+        nodes.map(place).collect()
+    }
+
+    /// Panics if two texts overlap or one leaves the drawing by more than a px.
+    fn check(chart: impl Into<Chart>, width: u32) {
+        let chart = chart.into();
+        let document = chart.svg(width);
+        let height: f64 =
+            document.split("height=\"").nth(1).unwrap().split('"').next().unwrap().parse().unwrap();
+        let placed = texts(&document);
+        for (index, text) in placed.iter().enumerate() {
+            let is_within = text.left >= -1.0 && text.right <= f64::from(width) + 1.0;
+            assert!(
+                is_within && text.top >= 0.0 && text.foot <= height,
+                "{width} px: {text:?} leaves the drawing"
+            );
+            for other in &placed[..index] {
+                let is_beside = text.left >= other.right - 1.0 || other.left >= text.right - 1.0;
+                let is_below = text.top >= other.foot - 0.5 || other.top >= text.foot - 0.5;
+                assert!(is_beside || is_below, "{width} px: {text:?} covers {other:?}");
+            }
+        }
+    }
+
+    const NAMES: [&str; 6] =
+        ["node 1", "a name that is longer than most", "RC5", "AES-128-CCM, tables in flash", "x", "gateway"];
+
+    proptest! {
+        #![proptest_config(ProptestConfig { cases: ProptestConfig::default().cases.div_ceil(2), failure_persistence: None, ..ProptestConfig::default() })]
+
+        #[test]
+        fn no_text_covers_another(
+            values in proptest::collection::vec(0.001..1000.0_f64, 1..30),
+            scale in prop_oneof![Just(1.0), Just(1e-4), Just(1e6), Just(-1.0)],
+            series in 1..6_usize,
+            marks in proptest::collection::vec(0.0..1000.0_f64, 0..4),
+            width in prop_oneof![Just(280_u32), Just(350), Just(680), Just(1000)],
+        ) {
+            let values: Vec<f64> = values.into_iter().map(|value| value * scale).collect();
+            let points: Vec<(f64, f64)> = values.iter().enumerate().map(|(x, &y)| (x as f64, y)).collect();
+            for panels in [Panels::Together, Panels::Each, Panels::EachOwnScale] {
+                let axis = Axis::linear("a level of something measured", "ADC code");
+                let mut chart = Lines::new("A title of ordinary length", Axis::linear("time", "s"), axis, panels);
+                for name in &NAMES[..series] {
+                    chart = chart.noted_series(*name, "ATmega128, 8 MHz, +35 ppm", points.clone());
+                }
+                check(marks.iter().fold(chart, |chart, &at| chart.mark(at / 40.0, "a deadline")), width);
+            }
+            for form in [Form::Histogram, Form::Cumulative, Form::Tail] {
+                for axis in [Axis::linear("latency", "ms"), Axis::log("latency, wall time", "ms")] {
+                    let mut chart = Distribution::new("A title of ordinary length", axis, form);
+                    for name in &NAMES[..series] {
+                        chart = chart.series(*name, values.clone());
+                    }
+                    check(marks.iter().fold(chart, |chart, &at| chart.mark(at, "a deadline")), width);
+                }
+            }
+        }
+
+        #[test]
+        fn no_text_of_bars_and_lanes_covers_another(
+            values in proptest::collection::vec(-1000.0..1000.0_f64, 6..24),
+            scale in prop_oneof![Just(1.0), Just(1e-4), Just(1e6)],
+            lanes in 1..16_usize,
+            width in prop_oneof![Just(280_u32), Just(350), Just(680), Just(1000)],
+        ) {
+            for stand in [Stand::Grouped, Stand::Stacked] {
+                let series = [("printed", Tone::Neutral), ("ours", Tone::Accent), ("a third one", Tone::Second)];
+                let mut chart = Bars::new("A title of ordinary length", Axis::linear("energy", "µJ"), stand, series);
+                for (index, group) in values.chunks_exact(3).enumerate() {
+                    let part = |value: f64| if stand == Stand::Stacked { value.abs() * scale } else { value * scale };
+                    let parts = [Some(part(group[0])), None, Some(part(group[2]))];
+                    chart = chart.group(NAMES[index % NAMES.len()], parts);
+                }
+                check(chart, width);
+            }
+            let mut timeline = Timeline::new("A title of ordinary length", Axis::linear("cell time", "ms"));
+            let kinds = [timeline.kind("sealing", Tone::Accent), timeline.kind("asleep", Tone::Quiet)];
+            for index in 0..lanes {
+                let lane = timeline.lane(NAMES[index % NAMES.len()]);
+                for (index, value) in values.iter().enumerate() {
+                    let start = index as f64 * 1000.0 * scale;
+                    timeline.interval(lane, kinds[index % 2], start, start + value.abs() * scale, "216 B");
+                }
+            }
+            for slot in 0..5 {
+                let start = f64::from(slot) * 1000.0 * scale;
+                timeline.band(start, start + 1000.0 * scale, "node 1");
+            }
+            check(timeline.clone(), width);
+            timeline.inset(100.0 * scale, 1100.0 * scale);
+            check(timeline, width);
+        }
+    }
+}

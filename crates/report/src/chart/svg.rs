@@ -268,7 +268,9 @@ pub(crate) fn text_width(text: &str, size_px: f64) -> f64 {
         .chars()
         .map(|c| match c {
             'i' | 'j' | 'l' | 'I' | '.' | ',' | ':' | ';' | '\'' | '|' | '!' => 0.33,
-            'f' | 't' | 'r' | '(' | ')' | '[' | ']' | '/' | ' ' | '-' => 0.41,
+            'f' | 't' | 'r' | '(' | ')' | '[' | ']' | '/' | ' ' => 0.41,
+            // A number's hyphen is written as the wider minus sign.
+            '-' => 0.7,
             'm' | 'w' | 'M' | 'W' | '%' | '@' | '—' => 0.97,
             'A'..='Z' | '&' | '+' | '=' | '<' | '>' => 0.74,
             c if (c as u32) < 0x1100 => 0.62,

@@ -86,3 +86,69 @@ impl Tone {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::chart::STYLE;
+
+    /// The value of a variable in each of the style sheet's settings: light, dark, print.
+    fn settings(name: &str) -> Vec<String> {
+        let definition = format!("--{name}:");
+        let definitions = STYLE.split(&definition).skip(1);
+        definitions.map(|rest| rest.split(';').next().unwrap().trim().to_owned()).collect()
+    }
+
+    /// Relative luminance of `#rrggbb` (WCAG 2.2).
+    fn luminance(color: &str) -> f64 {
+        let channel = |at: usize| {
+            let share =
+                f64::from(u8::from_str_radix(&color[at..at + 2], 16).expect("two hex digits")) / 255.0;
+            if share <= 0.04045 { share / 12.92 } else { ((share + 0.055) / 1.055).powf(2.4) }
+        };
+        0.2126 * channel(1) + 0.7152 * channel(3) + 0.0722 * channel(5)
+    }
+
+    fn contrast(one: &str, other: &str) -> f64 {
+        let (one, other) = (luminance(one), luminance(other));
+        (one.max(other) + 0.05) / (one.min(other) + 0.05)
+    }
+
+    #[test]
+    fn text_and_marks_have_the_contrast_that_wcag_asks_for() {
+        let papers = settings("paper");
+        assert_eq!(papers.len(), 3, "light, dark, print");
+        for (setting, paper) in papers.iter().enumerate() {
+            for name in ["ink", "muted", "accent"] {
+                let found = contrast(&settings(name)[setting], paper);
+                assert!(
+                    found >= 4.5,
+                    "text in `{name}`, setting {setting}: {found:.2}, expected 4.5 (1.4.3)"
+                );
+            }
+            // Quiet is meant to recede, and is told by its place at the foot of the lane.
+            for tone in Tone::ALL.into_iter().filter(|tone| *tone != Tone::Quiet) {
+                let found = contrast(&settings(tone.name())[setting], paper);
+                assert!(
+                    found >= 3.0,
+                    "`{}`, setting {setting}: {found:.2}, expected 3 (1.4.11)",
+                    tone.name()
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn no_two_tones_look_alike_without_colour() {
+        let look = |tone: Tone| (tone.pattern(), tone.shape());
+        for (index, tone) in Tone::ALL.into_iter().enumerate() {
+            for other in &Tone::ALL[..index] {
+                assert_ne!(look(tone), look(*other));
+                assert_ne!(tone.shape(), other.shape());
+                assert!(tone.pattern().is_none() || tone.pattern() != other.pattern());
+            }
+            let class = format!(".fill-{} ", tone.name());
+            assert!(STYLE.contains(&class) && STYLE.contains(&format!(".stroke-{} ", tone.name())));
+        }
+    }
+}
