@@ -134,18 +134,28 @@ fn processors(random: &mut ChaCha8Rng) -> Timeline {
     let interrupt = timeline.kind("interrupt", Tone::Fourth);
     for (index, (name, _)) in NODES.into_iter().enumerate() {
         let lane = timeline.lane(name);
-        timeline.interval(lane, asleep, 0.0, 8.0 * SUPERFRAME_MS, "");
+        let mut busy = Vec::new();
         for superframe in 0..8 {
             let start = f64::from(superframe) * SUPERFRAME_MS;
             for sample in 0..90 {
                 let at = start + f64::from(sample) * SUPERFRAME_MS / 90.0 + 0.02 * normal(random).abs();
-                timeline.interval(lane, interrupt, at, at + 0.08, "");
-                timeline.interval(lane, sampling, at + 0.08, at + 0.5, "");
+                busy.push((sampling, at + 0.08, at + 0.5, ""));
+                busy.push((interrupt, at, at + 0.08, ""));
             }
-            timeline.interval(lane, sealing, start + 6.0, start + 19.0 + index as f64 * 5.0, "seal 180 B");
+            busy.push((sealing, start + 6.0, start + 19.0 + index as f64 * 5.0, "seal 180 B"));
             let slot = start + (index as f64 + 1.0) * SLOT_MS + 1.2;
-            timeline.interval(lane, transmitting, slot, slot + 34.5, "216 B");
+            busy.push((transmitting, slot, slot + 34.5, "216 B"));
         }
+        busy.sort_by(|a, b| a.1.total_cmp(&b.1));
+        let mut awake_until = 0.0;
+        for (kind, from, to, label) in busy {
+            if from > awake_until {
+                timeline.interval(lane, asleep, awake_until, from, "");
+            }
+            timeline.interval(lane, kind, from, to, label);
+            awake_until = to.max(awake_until);
+        }
+        timeline.interval(lane, asleep, awake_until, 8.0 * SUPERFRAME_MS, "");
     }
     timeline.inset(500.0, 750.0);
     timeline

@@ -179,12 +179,18 @@ mod tests {
             let is_within = text.left >= -1.0 && text.right <= f64::from(width) + 1.0;
             assert!(
                 is_within && text.top >= 0.0 && text.foot <= height,
-                "{width} px: {text:?} leaves the drawing"
+                "{width} px: `{}` leaves the drawing: {text:?}",
+                text.words
             );
             for other in &placed[..index] {
                 let is_beside = text.left >= other.right - 1.0 || other.left >= text.right - 1.0;
                 let is_below = text.top >= other.foot - 0.5 || other.top >= text.foot - 0.5;
-                assert!(is_beside || is_below, "{width} px: {text:?} covers {other:?}");
+                assert!(
+                    is_beside || is_below,
+                    "{width} px: `{}` covers `{}`: {text:?}, {other:?}",
+                    text.words,
+                    other.words
+                );
             }
         }
     }

@@ -152,7 +152,7 @@ impl Timeline {
             Column::new("count"),
             Column::new("total").unit(unit),
             Column::new("longest").unit(unit),
-            Column::new("share of the time").unit("%"),
+            Column::new("share of the time").unit("%").decimals(2),
         ];
         let (from, to) = self.range();
         let mut table = Table::new(self.title.clone(), columns);
