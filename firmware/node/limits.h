@@ -26,6 +26,9 @@
 /// With less than this left before its slot a node transmits first and verifies after.
 #define VERIFY_CYCLES_MAX 80000UL
 
+/// Longest time from giving up on a downlink to listening for the next beacon, without a frame to verify.
+#define TURN_CYCLES_MAX 4000UL
+
 /// Shortest time between two sampling instants beyond the conversion itself: the ADC's interrupt and its arming.
 #define SAMPLE_GAP_CYCLES_MIN 1500U
 

@@ -218,7 +218,12 @@ static void hear_downlink(void)
 {
     uint32_t start_us = (uint32_t)beacon.downlink_slot * beacon.slot_us;
     uint32_t end = at_us(start_us + beacon.slot_us);
+    uint32_t next_beacon = timebase_next_listen_ticks(&timebase) - TURN_CYCLES_MAX;
 
+    // Where the slots fill the superframe, the next beacon comes first.
+    if (clock_is_past(end, next_beacon)) {
+        end = next_beacon;
+    }
     clock_alarm_set(at_us(start_us) - timebase_drift_ticks(&timebase), CLOCK_LISTENS);
     if (receive(end, end)) {
         phase = PHASE_VERIFYING;

@@ -38,15 +38,26 @@ bool timebase_advance(struct timebase *timebase)
     return true;
 }
 
+/// What the clock may drift in one superframe.
+static uint32_t drift_ticks(const struct timebase *timebase)
+{
+    return timebase->period_sixteenths >> 4 >> (timebase->measured ? DRIFT_SHIFT_MEASURED : DRIFT_SHIFT_UNMEASURED);
+}
+
 uint32_t timebase_drift_ticks(const struct timebase *timebase)
 {
-    uint8_t shift = timebase->measured ? DRIFT_SHIFT_MEASURED : DRIFT_SHIFT_UNMEASURED;
-    return (timebase->period_sixteenths >> 4 >> shift) * timebase->unheard;
+    return drift_ticks(timebase) * timebase->unheard;
 }
 
 uint32_t timebase_margin_ticks(const struct timebase *timebase)
 {
     return timebase_drift_ticks(timebase) + timebase->jitter_ticks;
+}
+
+uint32_t timebase_next_listen_ticks(const struct timebase *timebase)
+{
+    uint8_t sixteenths;
+    return next_start(timebase, &sixteenths) - timebase_margin_ticks(timebase) - drift_ticks(timebase);
 }
 
 static void correct_rate(struct timebase *timebase, int32_t error_ticks)

@@ -43,6 +43,9 @@ uint32_t timebase_drift_ticks(const struct timebase *timebase);
 /// How far from the start a beacon may arrive: drift and the gateway's own jitter.
 uint32_t timebase_margin_ticks(const struct timebase *timebase);
 
+/// When listening for the next superframe's beacon begins, by the present estimate.
+uint32_t timebase_next_listen_ticks(const struct timebase *timebase);
+
 /// `us` of the gateway's time in the node's ticks, rounded down. `us` <= twice the superframe.
 uint32_t timebase_ticks(const struct timebase *timebase, uint32_t us);
 

@@ -22,7 +22,7 @@ void a_beacon_of_the_gateway_is_heard(void)
     for (uint8_t slots = 0; slots <= 16; slots++) {
         for (uint8_t own = 0; own <= slots; own++) {
             struct cell_beacon says = {test_random(), 1000000 + test_below(9000000), (uint16_t)(1000 + test_below(50000)),
-                                       (uint16_t)test_below(1000), slots, own};
+                                       (uint16_t)test_below(1000), slots, own, 0};
             uint8_t bytes[96];
             struct beacon beacon;
             uint8_t count = cell_beacon_seal(bytes, &says);
@@ -83,13 +83,14 @@ void an_authentic_beacon_that_cannot_be_is_refused(void)
         struct cell_beacon says;
         bool possible;
     } cases[] = {
-        {"six slots fill the superframe", {1, 180000, 30000, 200, 4, 3}, true},
-        {"six slots exceed it by a microsecond", {1, 179999, 30000, 200, 4, 3}, false},
-        {"no superframe", {1, 0, 30000, 200, 4, 3}, false},
-        {"no slot", {1, 250000, 0, 0, 4, 3}, false},
-        {"the guard is the slot", {1, 250000, 30000, 30000, 4, 3}, false},
-        {"the longest superframe", {1, SUPERFRAME_US_MAX, 30000, 200, 4, 3}, true},
-        {"one microsecond more", {1, SUPERFRAME_US_MAX + 1, 30000, 200, 4, 3}, false},
+        {"six slots fill the superframe", {1, 180000, 30000, 200, 4, 3, 0}, true},
+        {"six slots exceed it by a microsecond", {1, 179999, 30000, 200, 4, 3, 0}, false},
+        {"no superframe", {1, 0, 30000, 200, 4, 3, 0}, false},
+        {"no slot", {1, 250000, 0, 0, 4, 3, 0}, false},
+        {"the guard is the slot", {1, 250000, 30000, 30000, 4, 3, 0}, false},
+        {"the longest superframe", {1, SUPERFRAME_US_MAX, 30000, 200, 4, 3, 0}, true},
+        {"a map shorter than its count", {1, 250000, 30000, 200, 4, 3, 1}, false},
+        {"one microsecond more", {1, SUPERFRAME_US_MAX + 1, 30000, 200, 4, 3, 0}, false},
     };
     for (unsigned i = 0; i < sizeof cases / sizeof *cases; i++) {
         uint8_t bytes[96];

@@ -45,7 +45,7 @@ uint8_t cell_beacon_seal(uint8_t *bytes, const struct cell_beacon *says)
     le32_put(bytes + 7, says->superframe_us);
     le16_put(bytes + 11, says->slot_us);
     le16_put(bytes + 13, says->guard_us);
-    bytes[15] = says->slots;
+    bytes[15] = says->slots + says->claimed_more;
     for (uint8_t k = 1; k <= says->slots; k++) {
         le32_put(bytes + 12 + 4 * k, k == says->own ? (uint32_t)CELL_NODE : 500u + k);
     }

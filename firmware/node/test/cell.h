@@ -19,7 +19,8 @@ struct cell_beacon {
     uint32_t superframe, superframe_us;
     uint16_t slot_us, guard_us;
     uint8_t slots;
-    uint8_t own; // the slot of CELL_NODE, 0: none
+    uint8_t own;          // the slot of CELL_NODE, 0: none
+    uint8_t claimed_more; // slots that the count claims and the map lacks
 };
 
 /// Writes a sealed beacon of cell CELL_ID; returns its bytes, at most 96.

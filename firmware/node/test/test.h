@@ -36,6 +36,7 @@ uint32_t test_below(uint32_t bound);
     X(a_provision_out_of_range_is_refused)                             \
     X(superframes_stay_on_the_grid_at_100_ppm)                         \
     X(slots_start_inside_their_guard_while_free_running)               \
+    X(the_rate_is_right_after_missed_beacons)                          \
     X(a_delayed_beacon_does_not_move_the_clock)                        \
     X(eight_missed_beacons_are_a_lost_clock)                           \
     X(the_clock_survives_the_wrap_of_its_ticks)                        \

@@ -90,7 +90,9 @@ void slots_start_inside_their_guard_while_free_running(void)
         struct timebase timebase = settled(&world);
         double heard_us = 2.0 * world.superframe_us;
         for (unsigned missed = 1; missed <= FREE_RUN_SUPERFRAMES_MAX; missed++) {
+            uint32_t listen = timebase_next_listen_ticks(&timebase);
             CHECK(timebase_advance(&timebase), "lost after %u", missed);
+            CHECK(listen == timebase.start_ticks - timebase_margin_ticks(&timebase), "the window moved by advancing");
             double start_us = heard_us + (double)missed * world.superframe_us;
             uint32_t slot_us = test_below(world.superframe_us);
             uint32_t slot = timebase.start_ticks + timebase_ticks(&timebase, slot_us);
@@ -101,6 +103,26 @@ void slots_start_inside_their_guard_while_free_running(void)
             CHECK(fabs(error) <= 4.0 + missed, "slot off by %f ticks after %u missed beacons", error, missed);
             CHECK(fabs(error_ticks(&world, timebase.start_ticks, start_us)) <= timebase_margin_ticks(&timebase),
                   "the listening window misses the beacon after %u", missed);
+        }
+    }
+}
+
+void the_rate_is_right_after_missed_beacons(void)
+{
+    for (unsigned round = 0; round < 5000; round++) {
+        struct world world = any_world();
+        struct timebase timebase;
+        timebase_join(&timebase, 0, capture(&world, 0), world.superframe_us, world.nominal_hz);
+        // The first measurement spans several superframes; later ones do, too, with gaps between 0 and 7 beacons.
+        for (unsigned heard = 0; heard < 20; heard++) {
+            for (unsigned gap = test_below(8); gap; gap--) {
+                CHECK(timebase_advance(&timebase), "lost");
+            }
+            CHECK(timebase_advance(&timebase), "lost");
+            double us = (double)timebase.number * world.superframe_us;
+            double error = error_ticks(&world, timebase.start_ticks, us);
+            CHECK(heard == 0 || fabs(error) <= 12, "%f ticks off at superframe %u", error, timebase.number);
+            CHECK(timebase_heard(&timebase, timebase.number, capture(&world, us)), "beacon %u refused", timebase.number);
         }
     }
 }
