@@ -78,3 +78,18 @@ void clock_alarm_set(uint32_t ticks, enum clock_alarm alarm)
         CHIP_TIMER1_MASK |= _BV(OCIE1B);
     }
 }
+
+void clock_wait(uint32_t ticks)
+{
+    uint16_t low;
+    if (clock_is_past(clock_now(), ticks)) {
+        return;
+    }
+    // Half the timer is enough here, and a turn of this loop is short.
+    do {
+        ATOMIC_BLOCK(ATOMIC_RESTORESTATE)
+        {
+            low = TCNT1;
+        }
+    } while ((int16_t)(low - (uint16_t)ticks) < 0);
+}

@@ -52,6 +52,9 @@ uint16_t clock_aim(volatile uint16_t *compare, uint8_t flag, uint32_t ticks);
 /// Sets the alarm, replacing the one before. A time that is past is now.
 void clock_alarm_set(uint32_t ticks, enum clock_alarm alarm);
 
+/// Waits awake until `ticks`, which is less than half a turn (32768 cycles) ahead; not at all when it is past.
+void clock_wait(uint32_t ticks);
+
 /// True once the alarm has gone off.
 static inline bool clock_alarm_is_over(void)
 {

@@ -195,8 +195,7 @@ static void send(struct outgoing *frame)
         return;
     }
     phase = PHASE_TRANSMITTING;
-    while (!clock_is_past(clock_now(), start)) {
-    }
+    clock_wait(start);
     link_send(frame->bytes, bytes, self.spi_divider_log2);
     phase = PHASE_WAITING;
 }
