@@ -23,7 +23,7 @@ static bool is_authentic(const uint8_t *bytes, uint8_t count, const uint8_t *cel
 
     // Cell and superframe stand side by side in the beacon as in the nonce.
     memcpy(nonce, bytes + BEACON_CELL_AT, 6);
-    return suite_open(NULL, 0, bytes, covered, nonce, cell_key, bytes + covered);
+    return suite_ascon_open(NULL, 0, bytes, covered, nonce, cell_key, bytes + covered);
 }
 
 /// An authentic beacon may still be a gateway's mistake; a node does not transmit by a map that cannot be.

@@ -6,7 +6,8 @@
 
 static bool is_for(const uint8_t *bytes, uint8_t count, const struct provision *provision)
 {
-    return count >= DOWNLINK_BYTES_MIN && bytes[FRAME_VERSION_SUITE_AT] == (FRAME_VERSION << 4 | FRAME_SUITE) &&
+    return count > FRAME_HEADER_BYTES + suite_tag_bytes(provision->suite) &&
+           bytes[FRAME_VERSION_SUITE_AT] == (FRAME_VERSION << 4 | provision->suite) &&
            le32_get(bytes + FRAME_NODE_AT) == provision->node && bytes[FRAME_EPOCH_AT] == provision->epoch &&
            (le32_get(bytes + FRAME_COUNTER_AT) & FRAME_DIRECTION_DOWN) != 0;
 }
@@ -18,14 +19,14 @@ bool downlink_open(struct downlink *downlink, uint8_t *bytes, uint8_t count, con
     }
     uint8_t nonce[FRAME_NONCE_BYTES];
     uint8_t *text = bytes + FRAME_TEXT_AT;
-    uint8_t text_bytes = count - FRAME_HEADER_BYTES - FRAME_TAG_BYTES;
+    uint8_t text_bytes = count - FRAME_HEADER_BYTES - suite_tag_bytes(provision->suite);
     uint32_t number = le32_get(bytes + FRAME_COUNTER_AT) & ~FRAME_DIRECTION_DOWN;
 
     if (number < downlink->fresh) {
         return false;
     }
     frame_nonce(nonce, provision->iv, bytes);
-    if (!suite_open(text, text_bytes, bytes, FRAME_HEADER_BYTES, nonce, provision->key, text + text_bytes)) {
+    if (!suite_open(provision->suite, text, text_bytes, bytes, FRAME_HEADER_BYTES, nonce, provision->key)) {
         return false;
     }
     downlink->fresh = number + 1;

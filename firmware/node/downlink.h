@@ -17,7 +17,6 @@ enum {
     ACKNOWLEDGE_KIND_AT = 0,
     ACKNOWLEDGE_COUNTER_AT = 1,
     ACKNOWLEDGE_BYTES = 5,
-    DOWNLINK_BYTES_MIN = FRAME_HEADER_BYTES + 1 + FRAME_TAG_BYTES,
 };
 
 /// What came down so far. All zero before the first frame.

@@ -18,9 +18,9 @@ uint16_t frame_seal(uint8_t *frame, const struct provision *provision, uint32_t 
 {
     uint8_t nonce[FRAME_NONCE_BYTES];
     uint8_t *text = frame + FRAME_TEXT_AT;
-    uint16_t text_bytes = SAMPLES_CODES_AT + 2 * (uint16_t)samples;
+    uint8_t text_bytes = SAMPLES_CODES_AT + 2 * samples;
 
-    frame[FRAME_VERSION_SUITE_AT] = FRAME_VERSION << 4 | FRAME_SUITE;
+    frame[FRAME_VERSION_SUITE_AT] = FRAME_VERSION << 4 | provision->suite;
     le32_put(frame + FRAME_NODE_AT, provision->node);
     frame[FRAME_EPOCH_AT] = provision->epoch;
     le32_put(frame + FRAME_COUNTER_AT, count);
@@ -29,6 +29,6 @@ uint16_t frame_seal(uint8_t *frame, const struct provision *provision, uint32_t 
     text[SAMPLES_COUNT_AT] = samples;
 
     frame_nonce(nonce, provision->iv, frame);
-    suite_seal(text, text_bytes, frame, FRAME_HEADER_BYTES, nonce, provision->key, text + text_bytes);
-    return FRAME_HEADER_BYTES + text_bytes + FRAME_TAG_BYTES;
+    suite_seal(provision->suite, text, text_bytes, frame, FRAME_HEADER_BYTES, nonce, provision->key);
+    return FRAME_HEADER_BYTES + (uint16_t)text_bytes + suite_tag_bytes(provision->suite);
 }

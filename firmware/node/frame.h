@@ -1,7 +1,7 @@
 //! The node frame, byte for byte: what travels from the node to the server and back, untouched by the gateway.
 //!
 //!      0  1  version (high nibble) | suite (low nibble)     10      n  ciphertext
-//!      1  4  node                                           10 + n 16  tag
+//!      1  4  node                                           10 + n  t  tag, as long as the suite's
 //!      5  1  epoch
 //!      6  4  counter, bit 31 = direction                    associated data = bytes 0..10
 //!
@@ -14,17 +14,16 @@
 #include <stdint.h>
 
 #include "provision.h"
+#include "suite.h"
 
 enum {
     FRAME_VERSION = 1,
-    FRAME_SUITE = 1, // Ascon-AEAD128, the only one built in
     FRAME_VERSION_SUITE_AT = 0,
     FRAME_NODE_AT = 1,
     FRAME_EPOCH_AT = 5,
     FRAME_COUNTER_AT = 6,
     FRAME_TEXT_AT = 10,
     FRAME_HEADER_BYTES = 10,
-    FRAME_TAG_BYTES = 16,
     FRAME_BYTES_MAX = 256,
 
     SAMPLES_KIND = 1,
@@ -35,10 +34,10 @@ enum {
 
     /// Where the first sample's code lies in a frame that is being filled.
     FRAME_CODES_AT = FRAME_TEXT_AT + SAMPLES_CODES_AT,
-    FRAME_SAMPLES_MAX = (FRAME_BYTES_MAX - FRAME_CODES_AT - FRAME_TAG_BYTES) / 2,
+    /// With the longest tag, so that the suite decides nothing else.
+    FRAME_SAMPLES_MAX = (FRAME_BYTES_MAX - FRAME_CODES_AT - SUITE_TAG_BYTES_MAX) / 2,
 
-    FRAME_KEY_BYTES = 16,
-    FRAME_NONCE_BYTES = 16,
+    FRAME_NONCE_BYTES = SUITE_NONCE_BYTES_MAX,
 };
 
 /// Bit 31 of the counter: set in frames from the server to the node.

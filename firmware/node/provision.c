@@ -19,10 +19,11 @@ static bool in_range(const struct provision *provision)
 bool provision_parse(struct provision *provision, const uint8_t *bytes)
 {
     if (bytes[PROVISION_MAGIC_AT] != 'S' || bytes[PROVISION_MAGIC_AT + 1] != 'V' ||
-        bytes[PROVISION_LAYOUT_AT] != PROVISION_LAYOUT || bytes[PROVISION_SUITE_AT] != FRAME_SUITE ||
+        bytes[PROVISION_LAYOUT_AT] != PROVISION_LAYOUT || suite_tag_bytes(bytes[PROVISION_SUITE_AT]) == 0 ||
         crc16(bytes, PROVISION_CRC_AT) != le16_get(bytes + PROVISION_CRC_AT)) {
         return false;
     }
+    provision->suite = bytes[PROVISION_SUITE_AT];
     provision->node = le32_get(bytes + PROVISION_NODE_AT);
     provision->cell = le16_get(bytes + PROVISION_CELL_AT);
     provision->epoch = bytes[PROVISION_EPOCH_AT];

@@ -41,6 +41,7 @@ struct provision {
     uint32_t clock_hz;
     uint16_t cell;
     uint16_t counter_block;
+    uint8_t suite;
     uint8_t epoch;
     uint8_t samples_per_superframe;
     uint8_t adc_channel;

@@ -71,7 +71,10 @@ ISR(ADC_vect, ISR_NOBLOCK)
 
 void sampler_boot(uint8_t channel, uint32_t clock_hz)
 {
-    ADMUX = channel;
+    ADMUX = channel; // and the reference at AREF
+#if defined(DIDR0)
+    DIDR0 = (uint8_t)_BV(channel); // an analog level would only heat the pin's digital input
+#endif
     adc_clock_log2 = 1;
     while (clock_hz >> adc_clock_log2 > 200000) {
         adc_clock_log2++;

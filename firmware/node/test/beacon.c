@@ -13,7 +13,7 @@ static const struct cell_beacon good = {
 static bool opens(struct beacon *beacon, const uint8_t *bytes, unsigned count)
 {
     static struct provision provision;
-    provision = cell_provision();
+    provision = cell_provision(1);
     return beacon_open(beacon, bytes, (uint8_t)count, CELL_ID, CELL_NODE, provision.cell_key);
 }
 
@@ -49,7 +49,7 @@ void every_flipped_bit_of_a_beacon_is_refused(void)
     for (unsigned length = 0; length < 97; length++) {
         CHECK(opens(&beacon, bytes, length) == (length == count), "%u bytes", length);
     }
-    struct provision provision = cell_provision();
+    struct provision provision = cell_provision(1);
     CHECK(!beacon_open(&beacon, bytes, count, CELL_ID + 1, CELL_NODE, provision.cell_key), "another cell's beacon");
     // The cell's key opens no frame and the frame's key verifies no beacon.
     CHECK(!beacon_open(&beacon, bytes, count, CELL_ID, CELL_NODE, provision.key), "a beacon under the frame key");

@@ -8,9 +8,10 @@
 #include "../le.h"
 #include "test.h"
 
-void cell_provision_image(uint8_t *image)
+void cell_provision_image(uint8_t *image, uint8_t suite)
 {
-    memcpy(image, "SV\x01\x01", 4);
+    memcpy(image, "SV\x01", 3);
+    image[0x03] = suite;
     le32_put(image + 0x04, CELL_NODE);
     le16_put(image + 0x08, CELL_ID);
     image[0x0A] = CELL_EPOCH;
@@ -25,11 +26,11 @@ void cell_provision_image(uint8_t *image)
     le16_put(image + 0x44, crc16(image, 0x44));
 }
 
-struct provision cell_provision(void)
+struct provision cell_provision(uint8_t suite)
 {
     uint8_t image[PROVISION_BYTES];
     struct provision provision;
-    cell_provision_image(image);
+    cell_provision_image(image, suite);
     CHECK(provision_parse(&provision, image), "the good image is refused");
     return provision;
 }
@@ -51,17 +52,17 @@ uint8_t cell_beacon_seal(uint8_t *bytes, const struct cell_beacon *says)
     }
     le16_put(nonce, CELL_ID);
     le32_put(nonce + 2, says->superframe);
-    struct provision provision = cell_provision();
-    suite_seal(NULL, 0, bytes, covered, nonce, provision.cell_key, bytes + covered);
+    struct provision provision = cell_provision(1);
+    suite_ascon_seal(NULL, 0, bytes, covered, nonce, provision.cell_key, bytes + covered);
     return covered + 16;
 }
 
-uint8_t cell_downlink_seal(uint8_t *bytes, uint32_t counter, const uint8_t *text, uint8_t text_bytes)
+uint8_t cell_downlink_seal(uint8_t *bytes, uint8_t suite, uint32_t counter, const uint8_t *text, uint8_t text_bytes)
 {
-    struct provision provision = cell_provision();
+    struct provision provision = cell_provision(suite);
     uint8_t nonce[16] = {0};
 
-    bytes[0] = 0x11;
+    bytes[0] = 0x10 | suite;
     le32_put(bytes + 1, CELL_NODE);
     bytes[5] = CELL_EPOCH;
     le32_put(bytes + 6, counter);
@@ -72,6 +73,10 @@ uint8_t cell_downlink_seal(uint8_t *bytes, uint32_t counter, const uint8_t *text
     for (unsigned i = 0; i < 16; i++) {
         nonce[i] ^= provision.iv[i];
     }
-    suite_seal(bytes + 10, text_bytes, bytes, 10, nonce, provision.key, bytes + 10 + text_bytes);
+    if (suite == 2) {
+        aes128_ccm_c8_seal(bytes + 10, text_bytes, bytes, 10, nonce, provision.key, bytes + 10 + text_bytes);
+        return (uint8_t)(18 + text_bytes);
+    }
+    suite_ascon_seal(bytes + 10, text_bytes, bytes, 10, nonce, provision.key, bytes + 10 + text_bytes);
     return (uint8_t)(26 + text_bytes);
 }

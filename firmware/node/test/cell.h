@@ -10,9 +10,9 @@
 enum { CELL_NODE = 0x01020304, CELL_ID = 0x0807, CELL_EPOCH = 9 };
 
 /// A good provisioned image, PROVISION_BYTES long.
-void cell_provision_image(uint8_t *image);
+void cell_provision_image(uint8_t *image, uint8_t suite);
 /// The same, parsed.
-struct provision cell_provision(void);
+struct provision cell_provision(uint8_t suite);
 
 /// What a beacon says.
 struct cell_beacon {
@@ -27,6 +27,6 @@ struct cell_beacon {
 uint8_t cell_beacon_seal(uint8_t *bytes, const struct cell_beacon *says);
 
 /// Writes a sealed downlink frame with this counter (direction bit included) and plaintext; returns its bytes.
-uint8_t cell_downlink_seal(uint8_t *bytes, uint32_t counter, const uint8_t *text, uint8_t text_bytes);
+uint8_t cell_downlink_seal(uint8_t *bytes, uint8_t suite, uint32_t counter, const uint8_t *text, uint8_t text_bytes);
 
 #endif

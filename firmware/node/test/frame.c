@@ -11,16 +11,18 @@
 
 void a_sealed_frame_is_what_the_layout_says(void)
 {
-    struct provision provision = cell_provision();
-    for (unsigned samples = 0; samples <= 112; samples++) {
+    for (unsigned round = 0; round < 2 * 113; round++) {
+        uint8_t suite = (uint8_t)(1 + round % 2), tag = suite == 1 ? 16 : 8;
+        unsigned samples = round / 2;
+        struct provision provision = cell_provision(suite);
         uint8_t frame[256], codes[224], nonce[16];
         uint32_t count = test_random() >> 1, first = test_random();
         for (unsigned i = 0; i < 2 * samples; i++) {
             codes[i] = frame[16 + i] = (uint8_t)test_random();
         }
         uint16_t bytes = frame_seal(frame, &provision, count, first, (uint8_t)samples);
-        CHECK(bytes == 10 + 6 + 2 * samples + 16, "%u bytes for %u samples", bytes, samples);
-        CHECK(frame[0] == 0x11 && le32_get(frame + 1) == CELL_NODE && frame[5] == CELL_EPOCH &&
+        CHECK(bytes == 10u + 6 + 2 * samples + tag, "%u bytes for %u samples", bytes, samples);
+        CHECK(frame[0] == (0x10 | suite) && le32_get(frame + 1) == CELL_NODE && frame[5] == CELL_EPOCH &&
                   le32_get(frame + 6) == count,
               "a header field is not where the layout says");
         le32_put(nonce, CELL_NODE);
@@ -31,7 +33,8 @@ void a_sealed_frame_is_what_the_layout_says(void)
             nonce[i] ^= provision.iv[i];
         }
         uint8_t *text = frame + 10;
-        bool opened = suite_open(text, bytes - 26u, frame, 10, nonce, provision.key, frame + bytes - 16);
+        bool opened = (suite == 1 ? suite_ascon_open : aes128_ccm_c8_open)(text, bytes - 10u - tag, frame, 10, nonce,
+                                                                          provision.key, frame + bytes - tag);
         CHECK(opened, "the server cannot open %u samples", samples);
         CHECK(text[0] == 1 && le32_get(text + 1) == first && text[5] == samples &&
                   memcmp(text + 6, codes, 2 * samples) == 0,
@@ -39,42 +42,48 @@ void a_sealed_frame_is_what_the_layout_says(void)
     }
 }
 
-static uint8_t acknowledge(uint8_t *bytes, uint32_t counter, uint32_t acknowledged)
+static uint8_t acknowledge(uint8_t *bytes, uint8_t suite, uint32_t counter, uint32_t acknowledged)
 {
     uint8_t text[5] = {0x81};
     le32_put(text + 1, acknowledged);
-    return cell_downlink_seal(bytes, counter, text, 5);
+    return cell_downlink_seal(bytes, suite, counter, text, 5);
 }
 
-void an_acknowledgement_is_opened_once(void)
+static void an_acknowledgement_is_opened_once_of(uint8_t suite)
 {
-    struct provision provision = cell_provision();
+    struct provision provision = cell_provision(suite);
     struct downlink downlink = {0};
     uint8_t bytes[96], again[96];
 
-    uint8_t count = acknowledge(bytes, 0x80000000u | 5, 77);
+    uint8_t count = acknowledge(bytes, suite, 0x80000000u | 5, 77);
     memcpy(again, bytes, count);
     CHECK(downlink_open(&downlink, bytes, count, &provision) && downlink.acknowledged == 77, "refused");
     CHECK(!downlink_open(&downlink, again, count, &provision), "a replay was opened");
-    count = acknowledge(bytes, 0x80000000u | 4, 99);
+    count = acknowledge(bytes, suite, 0x80000000u | 4, 99);
     CHECK(!downlink_open(&downlink, bytes, count, &provision) && downlink.acknowledged == 77, "an older frame");
-    count = acknowledge(bytes, 0x80000000u | 6, 70);
+    count = acknowledge(bytes, suite, 0x80000000u | 6, 70);
     CHECK(downlink_open(&downlink, bytes, count, &provision) && downlink.acknowledged == 77, "it only rises");
-    count = acknowledge(bytes, 0xFFFFFFFFu, 80);
+    count = acknowledge(bytes, suite, 0xFFFFFFFFu, 80);
     CHECK(downlink_open(&downlink, bytes, count, &provision) && downlink.acknowledged == 80, "the last count");
     // Authentic, but of a kind that is reserved: no effect beyond the replay mark.
     struct downlink before = {0}, other = {0};
-    count = cell_downlink_seal(bytes, 0x80000000u, (const uint8_t *)"\x82rest", 5);
+    count = cell_downlink_seal(bytes, suite, 0x80000000u, (const uint8_t *)"\x82rest", 5);
     CHECK(downlink_open(&other, bytes, count, &provision) && other.fresh == 1 &&
               other.acknowledged == before.acknowledged,
           "a reserved kind had an effect");
 }
 
-void every_flipped_bit_of_a_downlink_is_refused(void)
+void an_acknowledgement_is_opened_once(void)
 {
-    struct provision provision = cell_provision();
+    an_acknowledgement_is_opened_once_of(1);
+    an_acknowledgement_is_opened_once_of(2);
+}
+
+static void every_flipped_bit_of_a_downlink_is_refused_of(uint8_t suite)
+{
+    struct provision provision = cell_provision(suite);
     uint8_t good[96], bytes[96];
-    uint8_t count = acknowledge(good, 0x80000000u | 5, 77);
+    uint8_t count = acknowledge(good, suite, 0x80000000u | 5, 77);
     for (unsigned bit = 0; bit < 8u * count; bit++) {
         struct downlink downlink = {0};
         memcpy(bytes, good, sizeof bytes);
@@ -85,18 +94,30 @@ void every_flipped_bit_of_a_downlink_is_refused(void)
     }
 }
 
-void an_uplink_frame_is_no_downlink(void)
+void every_flipped_bit_of_a_downlink_is_refused(void)
 {
-    struct provision provision = cell_provision();
+    every_flipped_bit_of_a_downlink_is_refused_of(1);
+    every_flipped_bit_of_a_downlink_is_refused_of(2);
+}
+
+static void an_uplink_frame_is_no_downlink_of(uint8_t suite)
+{
+    struct provision provision = cell_provision(suite);
     struct downlink downlink = {0};
     uint8_t bytes[96];
-    uint8_t count = acknowledge(bytes, 5, 77); // sealed rightly, but without the direction bit
+    uint8_t count = acknowledge(bytes, suite, 5, 77); // sealed rightly, but without the direction bit
     CHECK(!downlink_open(&downlink, bytes, count, &provision), "reflected");
 }
 
-void any_bytes_as_a_downlink_are_refused_without_harm(void)
+void an_uplink_frame_is_no_downlink(void)
 {
-    struct provision provision = cell_provision();
+    an_uplink_frame_is_no_downlink_of(1);
+    an_uplink_frame_is_no_downlink_of(2);
+}
+
+static void any_bytes_as_a_downlink_are_refused_without_harm_of(uint8_t suite)
+{
+    struct provision provision = cell_provision(suite);
     struct downlink downlink = {0};
     for (unsigned round = 0; round < 200000; round++) {
         unsigned count = test_below(97);
@@ -106,11 +127,17 @@ void any_bytes_as_a_downlink_are_refused_without_harm(void)
             end[i] = (uint8_t)test_random();
         }
         if (count >= 10 && test_below(2)) {
-            end[0] = 0x11;
+            end[0] = 0x10 | suite;
             le32_put(end + 1, CELL_NODE);
             end[5] = CELL_EPOCH;
             end[9] |= 0x80;
         }
         CHECK(!downlink_open(&downlink, end, (uint8_t)count, &provision), "random bytes were believed");
     }
+}
+
+void any_bytes_as_a_downlink_are_refused_without_harm(void)
+{
+    any_bytes_as_a_downlink_are_refused_without_harm_of(1);
+    any_bytes_as_a_downlink_are_refused_without_harm_of(2);
 }

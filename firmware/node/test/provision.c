@@ -27,9 +27,9 @@ void every_flipped_bit_of_a_provision_is_refused(void)
     uint8_t image[PROVISION_BYTES];
     struct provision provision;
 
-    cell_provision_image(image);
+    cell_provision_image(image, 2);
     CHECK(provision_parse(&provision, image), "the good image is refused");
-    CHECK(provision.node == CELL_NODE && provision.cell == CELL_ID && provision.epoch == CELL_EPOCH &&
+    CHECK(provision.suite == 2 && provision.node == CELL_NODE && provision.cell == CELL_ID && provision.epoch == CELL_EPOCH &&
               provision.samples_per_superframe == 90 && provision.counter_block == 16384 &&
               provision.adc_channel == 2 && provision.spi_divider_log2 == 4 && provision.clock_hz == 8000000 &&
               memcmp(provision.key, image + 0x10, 16) == 0 && memcmp(provision.iv, image + 0x20, 16) == 0 &&
@@ -47,7 +47,7 @@ void every_flipped_bit_of_a_provision_is_refused(void)
 static bool refuses(unsigned at, unsigned bytes, uint32_t value)
 {
     uint8_t image[PROVISION_BYTES];
-    cell_provision_image(image);
+    cell_provision_image(image, 1);
     for (unsigned i = 0; i < bytes; i++) {
         image[at + i] = (uint8_t)(value >> 8 * i);
     }
@@ -63,7 +63,8 @@ void a_provision_out_of_range_is_refused(void)
     } cases[] = {
         {PROVISION_MAGIC_AT, 1, 's', 'S'},
         {PROVISION_LAYOUT_AT, 1, 2, 1},
-        {PROVISION_SUITE_AT, 1, 2, 1},
+        {PROVISION_SUITE_AT, 1, 0, 1},
+        {PROVISION_SUITE_AT, 1, 3, 2},
         {PROVISION_SUITE_AT, 1, 0x11, 1},
         {PROVISION_SAMPLES_AT, 1, 0, 1},
         {PROVISION_SAMPLES_AT, 1, 113, 112},
@@ -79,5 +80,5 @@ void a_provision_out_of_range_is_refused(void)
         CHECK(!refuses(cases[i].at, cases[i].bytes, cases[i].good), "0x%02x = %u was refused", cases[i].at,
               cases[i].good);
     }
-    CHECK(FRAME_CODES_AT + 2 * FRAME_SAMPLES_MAX + FRAME_TAG_BYTES == FRAME_BYTES_MAX, "112 samples fill a frame");
+    CHECK(10 + 6 + 2 * FRAME_SAMPLES_MAX + 16 == 256 && FRAME_SAMPLES_MAX == 112, "112 samples fill a frame");
 }
