@@ -1,0 +1,199 @@
+//! Words: how a file opens, what it may be called, what may not stand in it, and what errors owe.
+
+use crate::Source;
+
+/// Names that say nothing about what is inside.
+const EMPTY_NAMES: [&str; 14] = [
+    "util",
+    "utils",
+    "common",
+    "helper",
+    "helpers",
+    "manager",
+    "core",
+    "types",
+    "misc",
+    "handler",
+    "handlers",
+    "stuff",
+    "shared",
+    "lib_internal",
+];
+
+/// Each line of code begins with what the file owns.
+pub fn opening(source: &Source) -> Vec<String> {
+    let mut lines = source.text.lines().skip_while(|line| line.starts_with("#!"));
+    let first = lines.next().unwrap_or_default();
+    let opens = match source.path.rsplit('.').next().unwrap_or_default() {
+        "rs" => first.starts_with("//! "),
+        "c" | "h" | "S" | "s" => ["//", "/*", ";", "# "].iter().any(|comment| first.starts_with(comment)),
+        "v" => first.starts_with("//"),
+        "py" => first.starts_with("\"\"\""),
+        "sh" => first.starts_with("# "),
+        _ => return Vec::new(),
+    };
+    if opens {
+        return Vec::new();
+    }
+    vec![format!(
+        "{}: open the file with what it owns and what it leaves to others, as a comment",
+        source.path
+    )]
+}
+
+/// The stem of every folder and file below the rooms.
+pub fn names(source: &Source) -> Vec<String> {
+    let rooms = ["crates/", "firmware/", "rtl/", "clients/", "witness/", "fuzz/"];
+    if !rooms.iter().any(|room| source.path.starts_with(room)) {
+        return Vec::new();
+    }
+    let stems = source.path.split('/').map(|part| part.split('.').next().unwrap_or_default());
+    let empty: Vec<_> = stems.filter(|stem| EMPTY_NAMES.contains(stem)).collect();
+    let fault = |name| format!("{}: `{name}` says nothing: name it by the noun that it owns", source.path);
+    empty.into_iter().map(fault).collect()
+}
+
+/// What may not stand anywhere, and what to do instead. Spelt in halves, so that this file may stay.
+const BANNED: [(&str, &str, &str); 10] = [
+    ("FIX", "ME", "fix it, or open an issue"),
+    ("TO", "DO", "do it, or open an issue"),
+    ("XX", "X:", "do it, or open an issue"),
+    ("to", "do!(", "write it, or leave the function out"),
+    ("unimple", "mented!(", "write it, or leave the function out"),
+    ("db", "g!(", "delete it"),
+    ("/ho", "me/", "a path of one machine: make it relative, or take it from the caller"),
+    ("/ro", "ot/", "a path of one machine: make it relative, or take it from the caller"),
+    ("/wo", "rk/", "a path of one machine: make it relative, or take it from the caller"),
+    ("/us", "r/local", "a path of one machine: find the program on PATH"),
+];
+
+pub fn banned(source: &Source) -> Vec<String> {
+    let mut faults = Vec::new();
+    for (index, line) in source.text.lines().enumerate() {
+        for (head, tail, fix) in BANNED {
+            let word = format!("{head}{tail}");
+            if contains_word(line, &word) {
+                faults.push(format!("{}:{}: `{word}` is banned: {fix}", source.path, index + 1));
+            }
+        }
+    }
+    faults.extend(temporary(source));
+    faults
+}
+
+/// `word` in `line`, not as the tail of a longer one.
+fn contains_word(line: &str, word: &str) -> bool {
+    line.match_indices(word)
+        .any(|(at, _)| !line[..at].ends_with(|c: char| c.is_ascii_alphanumeric() || c == '_' || c == '.'))
+}
+
+/// A fixed temporary folder is shared with other users; tests and shell examples may name one.
+fn temporary(source: &Source) -> Vec<String> {
+    let word = concat!("/t", "mp");
+    let code = source.path.ends_with(".rs") && source.path.contains("/src/");
+    if !code {
+        return Vec::new();
+    }
+    let product = source.text.split("#[cfg(test)]").next().unwrap_or_default();
+    let lines = product.lines().enumerate().filter(|(_, line)| line.contains(word));
+    let fault = |(index, _)| {
+        format!("{}:{}: `{word}` is banned: take a folder from the caller", source.path, index + 1)
+    };
+    lines.map(fault).collect()
+}
+
+/// Every kind of problem of a deployment appears in a golden file, and a help line names only verbs that exist.
+pub fn errors(sources: &[Source]) -> Vec<String> {
+    let mut faults = Vec::new();
+    let golden: String = golden_files();
+    for (kind, words) in KINDS {
+        if !golden.contains(words) {
+            faults.push(format!(
+                "no file in tests/cli shows `{kind}` (`{words}`): drop one that does, `# FAIL: ...`"
+            ));
+        }
+    }
+    let problem =
+        sources.iter().find(|source| source.path.ends_with("src/link/problem.rs")).expect("it is there");
+    let listed = |name: &str| KINDS.iter().any(|(kind, _)| *kind == name);
+    for name in variants(&problem.text, "Kind") {
+        if !listed(&name) && !UNIT_TESTED.contains(&name.as_str()) {
+            faults
+                .push(format!("tests/tidy/words.rs: give `{name}` a line in KINDS and a file in tests/cli"));
+        }
+    }
+    faults
+}
+
+/// Each kind of problem and words that only it says.
+const KINDS: [(&str, &str); 28] = [
+    ("Syntax", "extra `=`"),
+    ("UnknownKey", "unknown key `"),
+    ("MissingKey", "lacks the key `"),
+    ("WrongType", "found a string, expected"),
+    ("NotANumber", "` is not a duration"),
+    ("NoUnit", "has no unit"),
+    ("UnknownUnit", "is not a unit of"),
+    ("TooFine", "is not a whole number of"),
+    ("OutOfRange", "expected 0 to"),
+    ("UnknownName", "unknown chip `"),
+    ("NotADivider", "is not a divider of the SPI clock"),
+    ("BadName", "is not a name"),
+    ("Duplicate", "is taken already"),
+    ("SlotTaken", "belongs to node"),
+    ("Empty", "found no node"),
+    ("SuperframeOverfull", "and the superframe has"),
+    ("SlotTooShort", "and the slot has"),
+    ("GuardTooShort", "more than the guard"),
+    ("FrameTooLong", "make a frame of"),
+    ("SamplesNotWhole", "does not hold a whole number of samples"),
+    ("BusTooFast", "a slave at"),
+    ("BytesTooFast", "a byte every"),
+    ("Recording", "recording `"),
+    ("RecordingTooShort", "the recording lasts"),
+    ("Clipped", "the converter sees"),
+    ("Alone", "expected both or neither"),
+    ("a missing deployment", "failed to read `nowhere.toml`"),
+    ("the JSON of an error", "{\"error\":{\"class\":\"input\""),
+];
+/// No legacy suite exists yet that a deployment could name; `schedule` tests the rule on a row of its own.
+const UNIT_TESTED: [&str; 1] = ["Legacy"];
+
+fn golden_files() -> String {
+    let folder = crate::root().join("crates/selvedge/tests/cli/run");
+    let entries =
+        std::fs::read_dir(folder).expect("the folder is there").map(|entry| entry.expect("readable").path());
+    let golden = entries.filter(|path| path.extension().is_some_and(|e| e == "stderr" || e == "stdout"));
+    golden.map(|path| std::fs::read_to_string(path).expect("golden files are text")).collect()
+}
+
+fn variants(text: &str, name: &str) -> Vec<String> {
+    let file = syn::parse_file(text).expect("the compiler has read it");
+    let found = file.items.into_iter().find_map(|item| match item {
+        syn::Item::Enum(item) if item.ident == name => Some(item),
+        _ => None,
+    });
+    found.expect("the enum is there").variants.into_iter().map(|variant| variant.ident.to_string()).collect()
+}
+
+#[test]
+fn words_that_may_not_stand_are_found() {
+    let source = |path: &str, text: &str| Source { path: path.into(), text: text.into() };
+    assert_eq!(opening(&source("a.rs", "//! Owns the door.\n")).len(), 0);
+    assert_eq!(opening(&source("a.rs", "use std::fs;\n")).len(), 1);
+    assert_eq!(opening(&source("a.c", "#include <x.h>\n")).len(), 1);
+    assert_eq!(opening(&source("a.py", "#!/usr/bin/env python3\n\"\"\"Owns.\"\"\"\n")).len(), 0);
+    assert_eq!(opening(&source("a.sh", "#!/bin/sh\nset -e\n")).len(), 1);
+    assert_eq!(names(&source("crates/isa/src/avr/util.rs", "")).len(), 1);
+    assert_eq!(names(&source("crates/common/src/lib.rs", "")).len(), 1);
+    assert_eq!(names(&source("data/README.md", "")).len(), 0);
+    for (head, tail, _) in BANNED {
+        assert_eq!(banned(&source("a.md", &format!("see {head}{tail} there\n"))).len(), 1, "{head}{tail}");
+    }
+    assert_eq!(banned(&source("a.md", "a path such as src/work/x, or ../home/y\n")).len(), 0);
+    assert_eq!(
+        banned(&source("crates/a/src/a.rs", &format!("let x = \"{}/x\";\n", concat!("/t", "mp")))).len(),
+        1
+    );
+    assert_eq!(variants("enum Kind { A, B(u8) }", "Kind"), ["A", "B"]);
+}
