@@ -106,7 +106,7 @@ fn nothing_is_left_for_later_and_no_machine_is_named() {
 
 #[test]
 fn only_the_roof_prints_and_only_named_files_do_io() {
-    everywhere(syntax::faults);
+    report(&syntax::everywhere(&sources()));
 }
 
 #[test]

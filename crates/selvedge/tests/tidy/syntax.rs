@@ -6,7 +6,7 @@ use syn::visit::{self, Visit};
 use crate::Source;
 
 /// Files of the tools that may use sockets, files and processes.
-const IO_FILES: [&str; 5] = ["serve.rs", "store.rs", "disk.rs", "client.rs", "listen.rs"];
+const IO_FILES: [&str; 6] = ["emulate.rs", "serve.rs", "store.rs", "disk.rs", "client.rs", "listen.rs"];
 const IO_FOLDERS: [&str; 2] = ["/device/", "/sim/"];
 /// First and second part of the paths that reach the outside.
 const IO_PATHS: [(&str, &str); 9] = [
@@ -22,10 +22,34 @@ const IO_PATHS: [(&str, &str); 9] = [
 ];
 const PRINTS: [&str; 4] = ["println", "print", "eprintln", "eprint"];
 
-pub fn faults(source: &Source) -> Vec<String> {
+/// Applies [`faults`] to all but the files that a parent declares as `#[cfg(test)] mod name;`.
+pub fn everywhere(sources: &[Source]) -> Vec<String> {
+    let tests: Vec<String> = sources.iter().flat_map(declared_tests).collect();
+    sources.iter().filter(|source| !tests.contains(&source.path)).flat_map(faults).collect()
+}
+
+/// The paths of the modules that exist for tests only.
+fn declared_tests(source: &Source) -> Vec<String> {
+    if !source.path.ends_with(".rs") {
+        return Vec::new();
+    }
+    let file = syn::parse_file(&source.text).unwrap_or_else(|error| panic!("`{}`: {error}", source.path));
+    let (folder, name) = source.path.rsplit_once('/').unwrap_or(("", &source.path));
+    let below = match name {
+        "lib.rs" | "main.rs" | "mod.rs" => folder.to_string(),
+        name => format!("{folder}/{}", name.trim_end_matches(".rs")),
+    };
+    let declared = file.items.iter().filter_map(|item| match item {
+        syn::Item::Mod(item) if item.content.is_none() && is_test(&item.attrs) => Some(&item.ident),
+        _ => None,
+    });
+    declared.flat_map(|name| [format!("{below}/{name}.rs"), format!("{below}/{name}/mod.rs")]).collect()
+}
+
+fn faults(source: &Source) -> Vec<String> {
     let product =
         source.path.starts_with("crates/") && source.path.contains("/src/") && source.path.ends_with(".rs");
-    if !product || source.path.ends_with("/tests.rs") {
+    if !product {
         return Vec::new();
     }
     let file = syn::parse_file(&source.text).unwrap_or_else(|error| panic!("`{}`: {error}", source.path));
@@ -150,5 +174,9 @@ fn calls_that_may_not_be_made_are_found() {
     assert_eq!(found("crates/broker/src/device/link.rs", "use tokio::net::UnixStream;"), 0);
     assert_eq!((found(tool, "fn f() { g().unwrap(); }"), found(roof, "fn f() { g().unwrap(); }")), (1, 1));
     assert_eq!(found(tool, "#[cfg(test)] mod tests { fn f() { g().unwrap(); println!(); } }"), 0);
+    let parent = Source { path: "crates/a/src/b.rs".into(), text: "#[cfg(test)]\nmod c;".into() };
+    let child = Source { path: "crates/a/src/b/c.rs".into(), text: "fn f() { g().unwrap(); }".into() };
+    let orphan = Source { path: "crates/a/src/c.rs".into(), text: "fn f() { g().unwrap(); }".into() };
+    assert_eq!(everywhere(&[parent, child, orphan]).len(), 1);
     assert_eq!(found("crates/pack/tests/a.rs", "fn f() { g().unwrap(); }"), 0);
 }
