@@ -13,7 +13,7 @@ const FUNCTION_LINES_MAX: usize = 70;
 /// An arm of a `match` that is a table.
 const ROW_LINES_MAX: usize = 15;
 /// What may stand around such a `match`.
-const AROUND_LINES_MAX: usize = 30;
+const AROUND_LINES_MAX: usize = 45;
 const CODE: [&str; 8] = ["rs", "c", "h", "S", "s", "v", "py", "sh"];
 
 pub fn faults(source: &Source) -> Vec<String> {
