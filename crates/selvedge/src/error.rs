@@ -8,6 +8,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use crate::link::Problems;
+use crate::toolchain::Fault;
 
 /// Why a verb ended without doing its work.
 #[derive(Debug)]
@@ -30,6 +31,8 @@ pub enum Error {
         /// What the system said.
         source: io::Error,
     },
+    /// An image could not be built.
+    Toolchain(Fault),
     /// Standard output could not be written.
     Output(io::Error),
 }
@@ -98,6 +101,8 @@ impl Error {
     pub fn class(&self) -> Class {
         match self {
             Error::Deployment(_) | Error::Key { .. } => Class::Input,
+            Error::Toolchain(Fault::Recipe { .. } | Fault::Compile { .. }) => Class::Input,
+            Error::Toolchain(Fault::NoTree { .. } | Fault::NoCompiler) => Class::Environment,
             Error::Io { .. } | Error::Output(_) => Class::Environment,
         }
     }
@@ -131,6 +136,7 @@ impl fmt::Display for Error {
             Error::Io { action, path, source } => {
                 write!(f, "failed to {action} `{}`: {}", path.display(), words(source))
             }
+            Error::Toolchain(fault) => write!(f, "{fault}"),
             Error::Output(source) => write!(f, "failed to write to standard output: {}", words(source)),
         }
     }
@@ -160,10 +166,16 @@ fn key(path: &Path, fault: &KeyFault, f: &mut fmt::Formatter<'_>) -> fmt::Result
     }
 }
 
+impl From<Fault> for Error {
+    fn from(fault: Fault) -> Self {
+        Error::Toolchain(fault)
+    }
+}
+
 impl std::error::Error for Error {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
         match self {
-            Error::Deployment(_) | Error::Key { .. } => None,
+            Error::Deployment(_) | Error::Key { .. } | Error::Toolchain(_) => None,
             Error::Io { source, .. } | Error::Output(source) => Some(source),
         }
     }

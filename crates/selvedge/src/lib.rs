@@ -1,8 +1,9 @@
 //! The roof: wiring over every tool. What each verb prints is in its own file beside `main.rs`.
 //!
-//! Owns deployments, keys, processes and compilers ([`link`]); leaves every loop over cycles,
+//! Owns deployments and keys ([`link`]) and compilers ([`toolchain`]); leaves every loop over cycles,
 //! packets or samples to a tool.
 
 pub mod error;
 pub mod limits;
 pub mod link;
+pub mod toolchain;

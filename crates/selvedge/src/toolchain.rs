@@ -1,0 +1,397 @@
+//! The only place that runs a compiler. So far: avr-gcc, for the node's image.
+//!
+//! Owns finding the compiler and the source tree, reading the list of sources, and the cache of what was
+//! built. Everything above gets bytes. What is compiled, and with which flags, is `firmware/node/sources.txt`'s.
+//!
+//! Invariant: what comes from the cache is what the compiler would make. The key of an image is a SHA-256 over
+//! the compiler's version, its C library, chip, flags, and every file beside the sources, headers included.
+
+use std::env;
+use std::ffi::OsStr;
+use std::fmt;
+use std::fs;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use sha2::{Digest, Sha256};
+
+use crate::error::Error;
+use crate::link::Chip;
+
+/// The list of sources, from the root of the source tree.
+const SOURCES: &str = "firmware/node/sources.txt";
+const COMPILER: &str = "avr-gcc";
+
+/// What keeps an image from being built. All but [`Recipe`](Fault::Recipe) and [`Compile`](Fault::Compile)
+/// are the environment's fault.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Fault {
+    /// Not our source tree.
+    NoTree {
+        /// Where it was looked for.
+        root: PathBuf,
+    },
+    /// The compiler is not installed.
+    NoCompiler,
+    /// A line of the list of sources.
+    Recipe {
+        /// The list.
+        path: PathBuf,
+        /// Line, from 1.
+        line: usize,
+        /// What stands there.
+        found: String,
+    },
+    /// The compiler refused.
+    Compile {
+        /// The file, or the image when linking failed.
+        what: String,
+        /// What the compiler printed.
+        output: String,
+    },
+}
+
+impl fmt::Display for Fault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Fault::NoTree { root } => write!(
+                f,
+                "`{}` is not selvedge's source tree: found no {SOURCES}\nhelp: name the tree with `--root DIR`",
+                root.display()
+            ),
+            Fault::NoCompiler => write!(
+                f,
+                "found no {COMPILER} on PATH\nhelp: install the packages `gcc-avr`, `avr-libc` and `binutils-avr`"
+            ),
+            Fault::Recipe { path, line, found } => write!(
+                f,
+                "{}:{line}: found `{}`, expected `flag`, `link` or `source` and one word",
+                path.display(),
+                found.escape_debug()
+            ),
+            Fault::Compile { what, output } => write!(f, "{COMPILER} refused {what}:\n{}", output.trim_end()),
+        }
+    }
+}
+
+/// A compiled image.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Image {
+    /// The ELF file.
+    pub elf: Vec<u8>,
+    /// The first line of what the compiler says of its version.
+    pub compiler: String,
+    /// SHA-256 of everything that went into it, in hex.
+    pub inputs: String,
+}
+
+/// The source tree: `given`, or the working folder.
+///
+/// # Errors
+/// [`Fault::NoTree`] when the list of sources is not there.
+pub fn root(given: Option<&Path>) -> Result<PathBuf, Error> {
+    let root = given.unwrap_or(Path::new("."));
+    if root.join(SOURCES).is_file() {
+        Ok(root.into())
+    } else {
+        Err(Fault::NoTree { root: root.into() }.into())
+    }
+}
+
+/// Where images are kept between runs: `selvedge` in the user's cache folder, if the user has one.
+pub fn cache_folder() -> Option<PathBuf> {
+    let absolute = |name| env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
+    let base = absolute("XDG_CACHE_HOME").or_else(|| absolute("HOME").map(|home| home.join(".cache")));
+    base.map(|base| base.join("selvedge"))
+}
+
+/// avr-gcc.
+#[derive(Clone, Debug)]
+pub struct Compiler {
+    program: PathBuf,
+    version: String,
+}
+
+impl Compiler {
+    /// Finds the compiler in `search_path`, a list of folders as in `PATH`.
+    ///
+    /// # Errors
+    /// [`Fault::NoCompiler`], or [`Error::Io`] when it cannot be run.
+    pub fn find(search_path: &OsStr) -> Result<Compiler, Error> {
+        let candidates = env::split_paths(search_path).map(|folder| folder.join(COMPILER));
+        let program =
+            { candidates }.find(|path| path.is_file()).ok_or(Error::Toolchain(Fault::NoCompiler))?;
+        let version = run(Command::new(&program).arg("--version"), "its version")?;
+        let version = version.lines().next().unwrap_or_default().to_string();
+        Ok(Compiler { program, version })
+    }
+
+    /// The node's image for `chip`, from the source tree at `root`; from `cache` if it was built before.
+    ///
+    /// # Errors
+    /// [`Fault::Recipe`] or [`Fault::Compile`] for what is wrong with the sources, [`Error::Io`] for the rest.
+    pub fn node_image(&self, root: &Path, chip: &Chip, cache: Option<&Path>) -> Result<Image, Error> {
+        let recipe = Recipe::read(&root.join(SOURCES))?;
+        let inputs = self.inputs(&recipe, chip)?;
+        let image = |elf| Image { elf, compiler: self.version.clone(), inputs: inputs.clone() };
+        let kept = cache.map(|folder| folder.join(format!("node-{}-{inputs}.elf", chip.name)));
+        if let Some(kept) = &kept {
+            match fs::read(kept) {
+                Ok(elf) => return Ok(image(elf)),
+                Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+                Err(error) => return Err(failed("read", kept)(error)),
+            }
+        }
+        let elf = self.build(&recipe, chip)?;
+        if let (Some(folder), Some(kept)) = (cache, &kept) {
+            keep(folder, kept, &elf)?;
+        }
+        Ok(image(elf))
+    }
+
+    /// Names everything that the image follows from.
+    fn inputs(&self, recipe: &Recipe, chip: &Chip) -> Result<String, Error> {
+        let machine = format!("-mmcu={}", chip.name);
+        let library =
+            run(Command::new(&self.program).arg(&machine).arg("-print-file-name=libc.a"), "its library")?;
+        let library = PathBuf::from(library.trim_end());
+        let mut hash = Sha256::new();
+        let mut add = |bytes: &[u8]| {
+            hash.update((bytes.len() as u64).to_le_bytes());
+            hash.update(bytes);
+        };
+        add(self.version.as_bytes());
+        add(&fs::read(&library).map_err(failed("read", &library))?);
+        add(machine.as_bytes());
+        for words in [&recipe.flags, &recipe.links, &recipe.sources] {
+            words.iter().for_each(|word| add(word.as_bytes()));
+            add(b"");
+        }
+        for path in recipe.files()? {
+            add(path.file_name().unwrap_or_default().as_encoded_bytes());
+            add(&fs::read(&path).map_err(failed("read", &path))?);
+        }
+        Ok(hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect())
+    }
+
+    /// One object for each source, under names of ours, and assembly through a pipe: names that the compiler
+    /// makes up are random and get into the image.
+    fn build(&self, recipe: &Recipe, chip: &Chip) -> Result<Vec<u8>, Error> {
+        let scratch = tempfile::tempdir().map_err(failed("create a folder in", &env::temp_dir()))?;
+        let machine = format!("-mmcu={}", chip.name);
+        let mut objects = Vec::new();
+        for (index, source) in recipe.sources.iter().enumerate() {
+            let object = scratch.path().join(format!("{index}.o"));
+            let mut compile = Command::new(&self.program);
+            compile.current_dir(&recipe.folder).arg(&machine).args(&recipe.flags);
+            run(
+                compile.args(["-pipe", "-c", source, "-o"]).arg(&object),
+                &format!("{source} for {}", chip.name),
+            )?;
+            objects.push(format!("{index}.o"));
+        }
+        let mut link = Command::new(&self.program);
+        link.current_dir(scratch.path()).arg(&machine).args(&recipe.flags).args(&recipe.links).args(&objects);
+        run(link.args(["-o", "node.elf"]), &format!("to link the node's image for {}", chip.name))?;
+        let elf = scratch.path().join("node.elf");
+        fs::read(&elf).map_err(failed("read", &elf))
+    }
+}
+
+/// The list of sources: a word and its value on each line, `#` before a comment.
+#[derive(Debug, Default, PartialEq, Eq)]
+struct Recipe {
+    /// Sources are relative to it.
+    folder: PathBuf,
+    /// For every call of the compiler.
+    flags: Vec<String>,
+    /// For the linking one.
+    links: Vec<String>,
+    sources: Vec<String>,
+}
+
+impl Recipe {
+    fn read(path: &Path) -> Result<Recipe, Error> {
+        let text = fs::read_to_string(path).map_err(failed("read", path))?;
+        // Absolute, because the compiler runs elsewhere.
+        let folder = path.parent().unwrap_or(Path::new("."));
+        let folder = folder.canonicalize().map_err(failed("find", folder))?;
+        Recipe::parse(path, folder, &text).map_err(Error::Toolchain)
+    }
+
+    fn parse(path: &Path, folder: PathBuf, text: &str) -> Result<Recipe, Fault> {
+        let mut recipe = Recipe { folder, ..Recipe::default() };
+        for (index, line) in text.lines().enumerate() {
+            let mut words = line.split_whitespace();
+            match (words.next(), words.next(), words.next()) {
+                (None, ..) => {}
+                (Some(word), ..) if word.starts_with('#') => {}
+                (Some("flag"), Some(value), None) => recipe.flags.push(value.into()),
+                (Some("link"), Some(value), None) => recipe.links.push(value.into()),
+                (Some("source"), Some(value), None) => recipe.sources.push(value.into()),
+                _ => return Err(Fault::Recipe { path: path.into(), line: index + 1, found: line.into() }),
+            }
+        }
+        Ok(recipe)
+    }
+
+    /// Every file of the folders that hold a source, and of this one: what a source may include.
+    fn files(&self) -> Result<Vec<PathBuf>, Error> {
+        let sources = self.sources.iter().map(|source| self.folder.join(source));
+        let mut folders: Vec<_> =
+            sources.filter_map(|source| source.parent().map(Path::to_path_buf)).collect();
+        folders.push(self.folder.clone());
+        for folder in &mut folders {
+            *folder = folder.canonicalize().map_err(failed("find", folder))?;
+        }
+        folders.sort();
+        folders.dedup();
+        let mut files = Vec::new();
+        for folder in folders {
+            for entry in fs::read_dir(&folder).map_err(failed("list", &folder))? {
+                let path = entry.map_err(failed("list", &folder))?.path();
+                let code =
+                    path.extension().is_some_and(|extension| ["c", "h", "S"].iter().any(|e| extension == *e));
+                if code && path.is_file() {
+                    files.push(path);
+                }
+            }
+        }
+        files.sort();
+        Ok(files)
+    }
+}
+
+/// Runs the compiler and returns what it prints.
+fn run(command: &mut Command, what: &str) -> Result<String, Error> {
+    let program = PathBuf::from(command.get_program());
+    // Its words are shown to a person and its version is compared: one language.
+    let output = command.env("LC_ALL", "C").output().map_err(failed("run", &program))?;
+    if output.status.success() {
+        return Ok(String::from_utf8_lossy(&output.stdout).into_owned());
+    }
+    let output = String::from_utf8_lossy(&output.stderr).into_owned();
+    Err(Fault::Compile { what: what.into(), output }.into())
+}
+
+/// Under its name only when it is whole, so that a crash leaves nothing to be believed.
+fn keep(folder: &Path, kept: &Path, elf: &[u8]) -> Result<(), Error> {
+    fs::create_dir_all(folder).map_err(failed("create", folder))?;
+    let mut fresh = tempfile::NamedTempFile::new_in(folder).map_err(failed("create a file in", folder))?;
+    let written = fresh.write_all(elf).and_then(|()| fresh.as_file().sync_all());
+    written.map_err(failed("write", kept))?;
+    fresh.persist(kept).map(drop).map_err(|error| failed("name", kept)(error.error))
+}
+
+fn failed(action: &'static str, path: &Path) -> impl FnOnce(io::Error) -> Error {
+    let path = path.to_path_buf();
+    move |source| Error::Io { action, path, source }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::error::Class;
+    use crate::link::CHIPS;
+
+    fn tree() -> PathBuf {
+        Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+    }
+
+    /// The compiler, or `None` after saying that the test is skipped.
+    fn compiler() -> Option<Compiler> {
+        match Compiler::find(&env::var_os("PATH").unwrap_or_default()) {
+            Ok(compiler) => Some(compiler),
+            Err(Error::Toolchain(Fault::NoCompiler)) => {
+                println!("skip: node image: found no {COMPILER}");
+                None
+            }
+            Err(error) => panic!("{error}"),
+        }
+    }
+
+    #[test]
+    fn the_node_is_built_for_every_chip_and_the_same_each_time() {
+        let Some(compiler) = compiler() else { return };
+        let root = root(Some(&tree())).expect("this is the tree");
+        let cache = tempfile::tempdir().expect("a folder");
+        for chip in &CHIPS {
+            let build =
+                |cache| compiler.node_image(&root, chip, cache).unwrap_or_else(|error| panic!("{error}"));
+            let (first, again) = (build(None), build(Some(cache.path())));
+            assert!(first == again, "two builds for {} differ", chip.name);
+            let image = isa::avr::image::Image::parse(&first.elf).expect("it is an AVR program");
+            assert!(image.symbol("main").is_some());
+            assert!(
+                first.compiler.contains("avr-gcc") || first.compiler.contains("GCC"),
+                "{}",
+                first.compiler
+            );
+        }
+        assert_eq!(fs::read_dir(cache.path()).unwrap().count(), CHIPS.len());
+        // What is kept is used: a second compiler that only knows its version is not asked to compile.
+        let kept = fs::read_dir(cache.path()).unwrap().next().unwrap().unwrap().path();
+        fs::write(&kept, b"kept").unwrap();
+        let chip =
+            CHIPS.iter().find(|chip| kept.to_str().unwrap().contains(&format!("-{}-", chip.name))).unwrap();
+        assert_eq!(compiler.node_image(&root, chip, Some(cache.path())).unwrap().elf, b"kept");
+    }
+
+    #[test]
+    fn a_changed_header_is_another_image_and_a_refused_source_is_told() {
+        let Some(compiler) = compiler() else { return };
+        let tree = tempfile::tempdir().expect("a folder");
+        let folder = tree.path().join("firmware/node");
+        fs::create_dir_all(&folder).unwrap();
+        fs::write(folder.join("sources.txt"), "flag -Os\nsource main.c\n").unwrap();
+        fs::write(folder.join("main.c"), "#include \"answer.h\"\nint main(void) { return ANSWER; }\n")
+            .unwrap();
+        fs::write(folder.join("answer.h"), "#define ANSWER 41\n").unwrap();
+        let cache = tree.path().join("cache");
+        let build = || compiler.node_image(tree.path(), &CHIPS[0], Some(&cache));
+        let before = build().unwrap();
+        fs::write(folder.join("answer.h"), "#define ANSWER 42\n").unwrap();
+        let after = build().unwrap();
+        assert!(before.elf != after.elf && before.inputs != after.inputs);
+        fs::write(folder.join("answer.h"), "#error \"no answer\"\n").unwrap();
+        let refused = build().expect_err("the header refuses");
+        assert_eq!(refused.class(), Class::Input);
+        assert!(refused.to_string().contains("no answer"), "{refused}");
+        assert_eq!(fs::read_dir(&cache).unwrap().count(), 2);
+    }
+
+    #[test]
+    fn what_is_missing_is_the_environments_fault() {
+        let empty = tempfile::tempdir().expect("a folder");
+        let missing =
+            Compiler::find(empty.path().as_os_str()).expect_err("an empty folder holds no compiler");
+        assert_eq!(missing.class().exit_code(), 3);
+        assert!(missing.to_string().contains("gcc-avr"), "{missing}");
+        let strange = root(Some(empty.path())).expect_err("an empty folder is no tree");
+        assert_eq!(strange.class().exit_code(), 3);
+        assert!(strange.to_string().contains("--root"), "{strange}");
+    }
+
+    #[test]
+    fn a_line_of_the_list_that_means_nothing_is_named() {
+        let parse = |text| Recipe::parse(Path::new("sources.txt"), PathBuf::new(), text);
+        let recipe = parse("# the list\n\nflag -Os\nlink -s\nsource a.c\nsource ../b.S\n").unwrap();
+        assert_eq!((recipe.flags, recipe.links), (vec!["-Os".to_string()], vec!["-s".to_string()]));
+        assert_eq!(recipe.sources, ["a.c", "../b.S"]);
+        let fault =
+            |line, found: &str| Fault::Recipe { path: "sources.txt".into(), line, found: found.into() };
+        assert_eq!(parse("flag -Os\nsauce a.c"), Err(fault(2, "sauce a.c")));
+        assert_eq!(parse("flag -O -s"), Err(fault(1, "flag -O -s")));
+        assert_eq!(parse("source"), Err(fault(1, "source")));
+    }
+
+    proptest! {
+        #[test]
+        fn any_list_has_an_answer(text in ".*") {
+            let _ = Recipe::parse(Path::new("sources.txt"), PathBuf::new(), &text);
+        }
+    }
+}
