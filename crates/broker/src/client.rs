@@ -156,11 +156,9 @@ impl Client {
         check_bytes("parameters", parameters.len(), PARAMETER_BYTES_MAX)?;
         let slot = self.shared.slots.clone().acquire_owned().await.expect("the slots are never closed");
         let (sender, answer) = oneshot::channel();
-        let request = self
-            .shared
-            .waiting()
-            .enrol(Waiter { answer: sender, _slot: slot })
-            .ok_or_else(|| self.shared.ended(operation))?;
+        // On its own line: the lock must be free again before `ended` takes it.
+        let enrolled = self.shared.waiting().enrol(Waiter { answer: sender, _slot: slot });
+        let request = enrolled.ok_or_else(|| self.shared.ended(operation))?;
         let head = Head::request(operation, request, key);
         let pdu = Pdu::new(head, parameters, payload).expect("the lengths were checked");
         // A writer that ended has met a broken socket, which the reader meets too and reports.

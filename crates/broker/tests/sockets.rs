@@ -1,0 +1,580 @@
+//! The daemons over real sockets, and the device in a process of its own where it is killed.
+//!
+//! What the device sealed is opened with another AES-GCM (RustCrypto's; the device's is AWS-LC's), and the other way
+//! round.
+
+use std::collections::{BTreeMap, HashSet};
+use std::io;
+use std::path::{Path, PathBuf};
+use std::pin::Pin;
+use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+use std::task::{Context, Poll, ready};
+use std::time::Duration;
+
+use aes_gcm::aead::{Aead, KeyInit, Payload};
+use aes_gcm::{Aes256Gcm, Nonce};
+use broker::client::Client;
+use broker::device::{Connect, Connecting, FromDevice, ToDevice, UnixDevice};
+use broker::stream::{Framing, Incoming};
+use broker::wire::{Head, KeyHandle, Operation, Pdu, Status};
+use broker::{Config, Endpoint, Error, LinkFault, Settings, Stats, emulate, serve};
+use cipher::Key;
+use tempfile::TempDir;
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, ReadBuf};
+use tokio::net::UnixStream;
+use tokio::sync::oneshot;
+use tokio::task::{JoinHandle, JoinSet};
+
+/// Only for a test that hangs; no test that passes waits for it.
+const PATIENCE: Duration = Duration::from_secs(60);
+const BATCH_KEY: [u8; 32] = [7; 32];
+const RECEIPT_KEY: [u8; 32] = [8; 32];
+
+fn keys() -> Vec<(String, Key<32>)> {
+    let key = |name: &str, bytes| (name.to_owned(), Key::copied_from(bytes));
+    vec![key("batch/7", &BATCH_KEY), key("receipt/7", &RECEIPT_KEY)]
+}
+
+struct Device {
+    stop: oneshot::Sender<()>,
+    task: JoinHandle<Result<emulate::Served, Error>>,
+}
+
+async fn start_device(path: &Path) -> Device {
+    let (stop, stopped) = oneshot::channel();
+    let (ready, is_ready) = oneshot::channel();
+    let task = tokio::spawn(emulate::serve(emulate::Config {
+        endpoint: Endpoint::Path(path.to_owned()),
+        keys: keys(),
+        ready: Box::new(move || ready.send(()).expect("the test waits")),
+        stop: Box::pin(async { drop(stopped.await) }),
+    }));
+    is_ready.await.expect("the device starts");
+    Device { stop, task }
+}
+
+impl Device {
+    async fn stop(self) -> emulate::Served {
+        let _ = self.stop.send(());
+        self.task.await.unwrap().unwrap()
+    }
+}
+
+struct Running {
+    socket: PathBuf,
+    stop: oneshot::Sender<()>,
+    task: JoinHandle<Result<Stats, Error>>,
+    _folder: TempDir,
+}
+
+impl Running {
+    async fn start(device: Arc<dyn Connect>, settings: Settings) -> Running {
+        let folder = tempfile::tempdir().unwrap();
+        let socket = folder.path().join("broker.sock");
+        let (stop, stopped) = oneshot::channel();
+        let (ready, is_ready) = oneshot::channel();
+        let task = tokio::spawn(serve(Config {
+            endpoint: Endpoint::Path(socket.clone()),
+            device,
+            settings,
+            ready: Box::new(move || ready.send(()).expect("the test waits")),
+            stop: Box::pin(async { drop(stopped.await) }),
+        }));
+        is_ready.await.expect("the broker starts");
+        Running { socket, stop, task, _folder: folder }
+    }
+
+    async fn client(&self) -> Client {
+        Client::connect(&self.socket).await.unwrap()
+    }
+
+    async fn raw(&self) -> UnixStream {
+        UnixStream::connect(&self.socket).await.unwrap()
+    }
+
+    async fn stop(self) -> Stats {
+        let _ = self.stop.send(());
+        tokio::time::timeout(PATIENCE, self.task).await.expect("the broker stops").unwrap().unwrap()
+    }
+}
+
+fn unix(path: &Path) -> Arc<dyn Connect> {
+    Arc::new(UnixDevice { path: path.to_owned() })
+}
+
+/// RustCrypto's opinion of what the device sealed.
+fn open_elsewhere(key: &[u8; 32], associated_data: &[u8], sealed: &[u8]) -> Vec<u8> {
+    let payload = Payload { msg: &sealed[12..], aad: associated_data };
+    let nonce = Nonce::try_from(&sealed[..12]).unwrap();
+    Aes256Gcm::new(key.into()).decrypt(&nonce, payload).expect("the device's seal is authentic")
+}
+
+fn seal_elsewhere(key: &[u8; 32], associated_data: &[u8], nonce: [u8; 12], plaintext: &[u8]) -> Vec<u8> {
+    let payload = Payload { msg: plaintext, aad: associated_data };
+    let sealed = Aes256Gcm::new(key.into()).encrypt(&nonce.into(), payload).unwrap();
+    [&nonce[..], &sealed].concat()
+}
+
+/// A message that no other request of the run has.
+fn message(client: usize, request: usize) -> Vec<u8> {
+    let length = [0, 1, 15, 16, 17, 200, 4096, 65_536 - 24][request % 8];
+    let mut message = vec![request as u8; length];
+    message.extend_from_slice(format!("client {client:4} request {request:4}").as_bytes());
+    message.truncate(65_536);
+    message
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn eighty_clients_get_each_their_own_answers() {
+    const CLIENTS: usize = 80;
+    const REQUESTS: usize = 48;
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("device.sock");
+    let device = start_device(&path).await;
+    let running = Running::start(unix(&path), Settings::default()).await;
+    let nonces = Arc::new(Mutex::new(HashSet::new()));
+    let mut tasks = JoinSet::new();
+    for number in 0..CLIENTS {
+        let client = running.client().await;
+        let nonces = nonces.clone();
+        tasks.spawn(async move {
+            let (name, secret) = [("batch/7", BATCH_KEY), ("receipt/7", RECEIPT_KEY)][number % 2];
+            let key = client.find_key(name).await.unwrap();
+            let mut requests = JoinSet::new();
+            for request in 0..REQUESTS {
+                let (client, nonces) = (client.clone(), nonces.clone());
+                requests
+                    .spawn(async move { one_request(&client, key, &secret, number, request, &nonces).await });
+            }
+            while let Some(done) = requests.join_next().await {
+                done.unwrap();
+            }
+        });
+    }
+    while let Some(done) = tasks.join_next().await {
+        done.unwrap();
+    }
+    let stats = running.stop().await;
+    let expected = (CLIENTS * (1 + REQUESTS + REQUESTS / 4)) as u64; // one of four opens also what must be rejected
+    assert_eq!(stats.requests_admitted, expected);
+    assert_eq!(stats.answers(Status::Done) + stats.answers(Status::Rejected), expected);
+    assert_eq!(stats.answers(Status::Rejected), (CLIENTS * REQUESTS / 4) as u64);
+    assert_eq!((stats.answers_late, stats.answers_stray), (0, 0));
+    assert_eq!(stats.users.len(), 1);
+    let (uid, usage) = stats.users.first_key_value().unwrap();
+    assert_eq!(*uid, rustix::process::getuid().as_raw());
+    assert_eq!((usage.connections, usage.requests), (CLIENTS as u64, expected));
+    let served = device.stop().await;
+    assert_eq!(served, emulate::Served { links: 1, requests: expected + 1, corruptions: 0 });
+    assert_eq!(nonces.lock().unwrap().len(), CLIENTS * REQUESTS / 4, "each nonce is made once");
+}
+
+async fn one_request(
+    client: &Client,
+    key: KeyHandle,
+    secret: &[u8; 32],
+    number: usize,
+    request: usize,
+    nonces: &Mutex<HashSet<Vec<u8>>>,
+) {
+    let plaintext = message(number, request);
+    let associated_data = format!("{number}/{request}").into_bytes();
+    match request % 4 {
+        0 => {
+            let sealed = client.seal(key, &associated_data, &plaintext).await.unwrap();
+            assert_eq!(open_elsewhere(secret, &associated_data, &sealed), plaintext);
+            assert!(nonces.lock().unwrap().insert(sealed[..12].to_vec()));
+        }
+        1 => {
+            let nonce = [number as u8, request as u8, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1];
+            let mut sealed = seal_elsewhere(secret, &associated_data, nonce, &plaintext);
+            assert_eq!(*client.open(key, &associated_data, &sealed).await.unwrap(), plaintext);
+            *sealed.last_mut().unwrap() ^= 1;
+            let rejected = client.open(key, &associated_data, &sealed).await;
+            assert!(matches!(rejected, Err(Error::Refused { status: Status::Rejected, .. })));
+        }
+        2 => {
+            let random = client.random(32 + request as u32).await.unwrap();
+            assert_eq!(random.len(), 32 + request);
+            assert!(random.iter().any(|byte| *byte != 0));
+        }
+        _ => assert_eq!(client.info().await.unwrap().name, "selvedge software device"),
+    }
+}
+
+/// The device of the tests that kill one. It is this test binary, started again.
+#[test]
+#[ignore = "is the device of other tests, in a process of its own"]
+fn device_process() {
+    let path = std::env::var_os("BROKER_TEST_DEVICE").expect("started by another test");
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    let config = emulate::Config {
+        endpoint: Endpoint::Path(path.into()),
+        keys: keys(),
+        ready: Box::new(|| {}),
+        stop: Box::pin(std::future::pending()),
+    };
+    runtime.block_on(emulate::serve(config)).unwrap();
+}
+
+struct Process(Child);
+
+impl Process {
+    async fn start(path: &Path) -> Process {
+        let mut command = Command::new(std::env::current_exe().unwrap());
+        command.args(["--ignored", "--exact", "device_process"]).env("BROKER_TEST_DEVICE", path);
+        let process = Process(command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap());
+        let connected = async {
+            while UnixStream::connect(path).await.is_err() {
+                tokio::time::sleep(Duration::from_millis(5)).await;
+            }
+        };
+        tokio::time::timeout(PATIENCE, connected).await.expect("the device starts");
+        process
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        self.0.kill().unwrap(); // SIGKILL: its socket and lock files stay
+        self.0.wait().unwrap();
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_killed_device_is_named_and_its_successor_serves_the_same_clients() {
+    const CLIENTS: usize = 8;
+    const REQUESTS: usize = 400;
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("device.sock");
+    let first = Process::start(&path).await;
+    let running = Running::start(unix(&path), Settings::default()).await;
+    let done = Arc::new(AtomicUsize::new(0));
+    let mut tasks = JoinSet::new();
+    for number in 0..CLIENTS {
+        let (client, done) = (running.client().await, done.clone());
+        let key = client.find_key("batch/7").await.unwrap(); // once: the handle outlives the device
+        for request in 0..REQUESTS {
+            let (client, done) = (client.clone(), done.clone());
+            tasks.spawn(async move {
+                let plaintext = message(number, request % 7);
+                let mut refusals = BTreeMap::<Status, usize>::new();
+                let sealed = loop {
+                    match client.seal(key, b"ad", &plaintext).await {
+                        Ok(sealed) => break sealed,
+                        Err(Error::Refused { status, .. }) if status.may_repeat() => {
+                            *refusals.entry(status).or_default() += 1;
+                            tokio::time::sleep(Duration::from_millis(5)).await;
+                        }
+                        Err(error) => panic!("{error}"),
+                    }
+                };
+                assert_eq!(open_elsewhere(&BATCH_KEY, b"ad", &sealed), plaintext);
+                done.fetch_add(1, Ordering::Relaxed);
+                refusals
+            });
+        }
+    }
+    while done.load(Ordering::Relaxed) < CLIENTS * REQUESTS / 4 {
+        tokio::time::sleep(Duration::from_millis(1)).await;
+    }
+    drop(first);
+    let seen = done.load(Ordering::Relaxed);
+    assert!(seen < CLIENTS * REQUESTS, "the device was killed in the middle");
+    let _second = Process::start(&path).await;
+    let mut refusals = BTreeMap::<Status, usize>::new();
+    while let Some(finished) = tasks.join_next().await {
+        for (status, count) in finished.unwrap() {
+            *refusals.entry(status).or_default() += count;
+        }
+    }
+    let stats = running.stop().await;
+    assert_eq!(stats.answers(Status::Done), (CLIENTS * (REQUESTS + 1)) as u64, "all were served in the end");
+    assert_eq!((stats.device_losses, stats.device_opens, stats.device_restarts), (1, 2, 1), "{stats:#?}");
+    for (status, count) in &refusals {
+        assert!([Status::DeviceLost, Status::DeviceUnavailable].contains(status), "{refusals:?}");
+        assert_eq!(stats.answers(*status), *count as u64);
+    }
+    assert!(refusals.contains_key(&Status::DeviceLost), "what was at the device is named so: {refusals:?}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_is_no_request_is_named_and_closed_and_harms_nobody_else() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("device.sock");
+    let device = start_device(&path).await;
+    let running = Running::start(unix(&path), Settings::default()).await;
+    let bystander = running.client().await;
+    let good = Pdu::empty(Head::request(Operation::Info, 77, KeyHandle::NONE)).bytes().to_vec();
+    let with = |at: usize, byte: u8| {
+        let mut bytes = good.clone();
+        bytes[at] = byte;
+        bytes
+    };
+    let cases = [
+        (b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n".to_vec(), Status::Version),
+        (with(0, 2), Status::Version),
+        (with(1, 1), Status::Malformed),
+        (with(8, 1), Status::Malformed),
+        (with(20, 1), Status::Malformed),
+        (with(23, 255), Status::Oversize),
+        (with(27, 255), Status::Oversize),
+        ([good.clone(), with(0, 9)].concat(), Status::Version),
+        (vec![0xFF; 300_000], Status::Version),
+    ];
+    let count = cases.len() as u64;
+    for (bytes, expected) in cases {
+        let (reader, mut writer) = running.raw().await.into_split();
+        // The broker may close before it has read all: the rest of the bytes is then refused by the system.
+        let sent = tokio::spawn(async move { drop(writer.write_all(&bytes).await) });
+        let mut answers = Incoming::new(reader, Framing::Plain);
+        let mut last = answers.next().await.expect("the broker says what is wrong");
+        while let Ok(answer) = answers.next().await {
+            last = answer;
+        }
+        assert_eq!(last.status(), Ok(expected));
+        sent.await.unwrap();
+        bystander.info().await.unwrap();
+    }
+    drop(running.raw().await); // connects and says nothing
+    let mut half = running.raw().await;
+    half.write_all(&good[..20]).await.unwrap(); // hangs up inside a header
+    drop(half);
+    bystander.info().await.unwrap();
+    let stats = running.stop().await;
+    assert_eq!(stats.connections_closed_malformed, count);
+    device.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn who_does_not_read_is_closed_and_delays_nobody() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("device.sock");
+    let device = start_device(&path).await;
+    let settings = Settings { unread_max: Duration::from_millis(300), ..Settings::default() };
+    let running = Running::start(unix(&path), settings).await;
+    let mut hog = running.raw().await;
+    let flood = tokio::spawn(async move {
+        for request in 0u32.. {
+            let head = Head::request(Operation::Random, request, KeyHandle::NONE);
+            let pdu = Pdu::new(head, &65_536u32.to_le_bytes(), &[]).unwrap();
+            if hog.write_all(pdu.bytes()).await.is_err() {
+                return request; // the broker has closed the connection
+            }
+        }
+        unreachable!("the broker reads for ever from who does not read")
+    });
+    // The bystander's requests are answered while the hog is connected, whatever it does.
+    let bystander = running.client().await;
+    let key = bystander.find_key("batch/7").await.unwrap();
+    let mut served = 0;
+    while !flood.is_finished() {
+        let sealed = bystander.seal(key, b"", b"beside a hog").await.unwrap();
+        assert_eq!(open_elsewhere(&BATCH_KEY, b"", &sealed), b"beside a hog");
+        served += 1;
+    }
+    assert!(served > 0, "the bystander was served before the hog was closed");
+    tokio::time::timeout(PATIENCE, flood).await.unwrap().unwrap();
+    let stats = running.stop().await;
+    assert_eq!(stats.connections_closed_unread, 1);
+    device.stop().await;
+}
+
+/// A wire to the device that flips one bit, once, in one direction.
+struct Damaged {
+    device: UnixDevice,
+    /// The byte, counted from the opening, in the answers or in the requests.
+    answer_byte: Option<usize>,
+    request_byte: Option<usize>,
+    opens: AtomicUsize,
+}
+
+struct Flip<S> {
+    stream: S,
+    bytes: usize,
+    at: Option<usize>,
+}
+
+impl<S> Flip<S> {
+    /// Flips a bit of the byte that is due, if it is among these.
+    fn flip(&mut self, bytes: &mut [u8]) {
+        if let Some(index) = self.at.and_then(|at| at.checked_sub(self.bytes))
+            && let Some(byte) = bytes.get_mut(index)
+        {
+            *byte ^= 0x10;
+        }
+    }
+}
+
+impl Connect for Damaged {
+    fn connect(&self) -> Connecting<'_> {
+        Box::pin(async {
+            let (reader, writer) = self.device.connect().await?;
+            let first = self.opens.fetch_add(1, Ordering::Relaxed) == 0;
+            let reader = Flip { stream: reader, bytes: 0, at: self.answer_byte.filter(|_| first) };
+            let writer = Flip { stream: writer, bytes: 0, at: self.request_byte.filter(|_| first) };
+            Ok((Box::new(reader) as FromDevice, Box::new(writer) as ToDevice))
+        })
+    }
+
+    fn name(&self) -> String {
+        "damaged".to_owned()
+    }
+}
+
+impl AsyncRead for Flip<FromDevice> {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        buf: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        let before = buf.filled().len();
+        ready!(Pin::new(&mut self.stream).poll_read(cx, buf))?;
+        self.flip(&mut buf.filled_mut()[before..]);
+        self.bytes += buf.filled().len() - before;
+        Poll::Ready(Ok(()))
+    }
+}
+
+impl AsyncWrite for Flip<ToDevice> {
+    fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
+        let mut damaged = bytes.to_vec();
+        self.flip(&mut damaged);
+        let written = ready!(Pin::new(&mut self.stream).poll_write(cx, &damaged))?;
+        self.bytes += written;
+        Poll::Ready(Ok(written))
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_flush(cx)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_shutdown(cx)
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn damage_on_the_device_wire_is_named_and_the_next_request_is_served() {
+    // The first answer on the wire is 32 + 16 + 24 + 4 bytes of information, the first request 32 + 4. What comes next
+    // is hit in its version, lengths, payload and checksum, in either direction.
+    for byte in [0, 4, 22, 26, 33, 55] {
+        for (answer_byte, request_byte) in [(Some(76 + byte), None), (None, Some(36 + byte))] {
+            let folder = tempfile::tempdir().unwrap();
+            let path = folder.path().join("device.sock");
+            let device = start_device(&path).await;
+            let opens = AtomicUsize::new(0);
+            let wire = Damaged { device: UnixDevice { path }, answer_byte, request_byte, opens };
+            // A damaged length may make the other end wait for more, which only time tells.
+            let settings = Settings { answer_max: Duration::from_millis(400), ..Settings::default() };
+            let running = Running::start(Arc::new(wire), settings).await;
+            let client = running.client().await;
+            let key = KeyHandle::of(b"batch/7");
+            let damaged = client.seal(key, b"ad", &[5; 40]).await;
+            let Err(Error::Refused { status, .. }) = damaged else { panic!("{damaged:?}") };
+            let waits = byte == 22; // 16 more bytes of parameters than there are
+            let expected = if waits { Status::DeviceSilent } else { Status::WireCorrupt };
+            assert_eq!(status, expected, "answer {answer_byte:?}, request {request_byte:?}");
+            let sealed = loop {
+                match client.seal(key, b"ad", b"again").await {
+                    Ok(sealed) => break sealed,
+                    Err(Error::Refused { status: Status::DeviceUnavailable, .. }) => {
+                        tokio::task::yield_now().await
+                    }
+                    Err(error) => panic!("{error}"),
+                }
+            };
+            assert_eq!(open_elsewhere(&BATCH_KEY, b"ad", &sealed), b"again");
+            let stats = running.stop().await;
+            assert_eq!((stats.device_losses, stats.answers(expected)), (1, 1));
+            assert_eq!(stats.device_restarts, 0, "the device itself was well");
+            let served = device.stop().await;
+            assert_eq!(served.corruptions, u64::from(request_byte.is_some() && !waits));
+        }
+    }
+}
+
+#[tokio::test]
+async fn one_device_has_one_server() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("device.sock");
+    let device = start_device(&path).await;
+    let running = Running::start(unix(&path), Settings::default()).await;
+    let second = serve(Config {
+        endpoint: Endpoint::Path(running.socket.clone()),
+        device: unix(&path),
+        settings: Settings::default(),
+        ready: Box::new(|| panic!("it must not become ready")),
+        stop: Box::pin(std::future::pending()),
+    });
+    assert!(matches!(second.await, Err(Error::AlreadyServed { .. })));
+    running.client().await.info().await.unwrap();
+    running.stop().await;
+    device.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_broker_without_a_device_says_so_after_its_time() {
+    let folder = tempfile::tempdir().unwrap();
+    let refused = serve(Config {
+        endpoint: Endpoint::Path(folder.path().join("broker.sock")),
+        device: unix(&folder.path().join("nothing.sock")),
+        settings: Settings::default(),
+        ready: Box::new(|| panic!("it must not become ready")),
+        stop: Box::pin(std::future::pending()),
+    });
+    let Err(Error::DeviceClosed { device, fault }) = refused.await else { panic!("it has no device") };
+    assert!(device.ends_with("nothing.sock"));
+    assert_eq!(fault, LinkFault::Io(io::ErrorKind::NotFound));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_stopped_broker_disconnects_its_clients_and_leaves_no_socket() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("device.sock");
+    let device = start_device(&path).await;
+    let running = Running::start(unix(&path), Settings::default()).await;
+    let client = running.client().await;
+    client.info().await.unwrap();
+    let socket = running.socket.clone();
+    running.stop().await;
+    assert!(matches!(client.info().await, Err(Error::Disconnected)));
+    assert!(!socket.exists());
+    assert!(matches!(Client::connect(&socket).await, Err(Error::Io { doing: "connect to", .. })));
+    device.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_the_device_does_not_have_or_take_is_named() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("device.sock");
+    let device = start_device(&path).await;
+    let running = Running::start(unix(&path), Settings::default()).await;
+    let client = running.client().await;
+    let unknown = client.find_key("batch/8").await;
+    assert!(matches!(unknown, Err(Error::Refused { status: Status::UnknownKey, .. })));
+    let unknown = client.seal(KeyHandle::of(b"batch/8"), b"", b"").await;
+    assert!(matches!(unknown, Err(Error::Refused { status: Status::UnknownKey, .. })));
+    let long = client.seal(KeyHandle::of(b"batch/7"), b"", &vec![0; 65_537]).await;
+    assert!(matches!(long, Err(Error::TooLong { found_bytes: 65_537, max_bytes: 65_536, .. })));
+    let mut raw = running.raw().await;
+    let head = Head { operation: 4095, ..Head::request(Operation::Info, 9, KeyHandle::NONE) };
+    raw.write_all(Pdu::empty(head).bytes()).await.unwrap();
+    raw.write_all(Pdu::empty(Head::request(Operation::Info, 10, KeyHandle::NONE)).bytes()).await.unwrap();
+    let mut answers = Incoming::new(&mut raw, Framing::Plain);
+    assert_eq!(answers.next().await.unwrap().status(), Ok(Status::UnknownOperation));
+    assert_eq!(answers.next().await.unwrap().status(), Ok(Status::Done), "the connection is kept");
+    drop(answers);
+    let mut rest = [0; 1];
+    assert_eq!(
+        raw.try_read(&mut rest).unwrap_err().kind(),
+        io::ErrorKind::WouldBlock,
+        "nothing more is sent"
+    );
+    let _ = raw.shutdown().await;
+    let _ = raw.read(&mut rest).await;
+    running.stop().await;
+    device.stop().await;
+}
