@@ -17,6 +17,7 @@
 //! Invariant: a downlink counter is used only below a reservation that was synced, and never twice.
 
 pub mod batch;
+pub mod client;
 pub mod disk;
 pub mod error;
 pub mod frame;
@@ -26,10 +27,15 @@ pub mod read;
 pub mod record;
 pub mod replay;
 pub mod segment;
+pub mod serve;
+pub mod session;
 pub mod shard;
 pub mod sim;
 pub mod stats;
 pub mod store;
+pub mod tls;
+
+pub use serve::{Config, serve};
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -65,6 +71,8 @@ pub enum Action {
     Send {
         /// The connection.
         connection: u64,
+        /// When the batch arrived that is answered.
+        arrived: Now,
         /// The answer.
         answer: Answer,
     },
@@ -166,14 +174,18 @@ impl<D: Disk, R: Randomness + Clone> Collector<D, R> {
         }
     }
 
+    /// Counts how long the receipts among `actions` took; `now` is when [`step`](Self::step) returned them.
+    pub fn measure(&mut self, now: Now, actions: &[Action]) {
+        for Action::Send { arrived, answer, .. } in actions {
+            if matches!(answer, Answer::Receipt { .. }) {
+                self.counter.durable(now.monotonic_ns.saturating_sub(arrived.monotonic_ns));
+            }
+        }
+    }
+
     /// What was counted so far.
     pub fn stats(&self) -> Stats {
         self.counter.stats()
-    }
-
-    /// For counts that the sockets keep.
-    pub(crate) fn stats_mut(&mut self) -> &mut Stats {
-        &mut self.counter.stats
     }
 
     /// What is stored of a node and epoch.
@@ -243,7 +255,7 @@ impl<D: Disk, R: Randomness + Clone> Collector<D, R> {
             }
             Commit::Full => self.replay.abort(),
         }
-        batches.into_iter().map(|waiting| self.answer(now, waiting, commit)).collect()
+        batches.into_iter().map(|waiting| self.answer(waiting, commit)).collect()
     }
 
     /// The reservations that the group's acknowledgements need.
@@ -263,14 +275,25 @@ impl<D: Disk, R: Randomness + Clone> Collector<D, R> {
         needed.into_iter().filter_map(limit_of).collect()
     }
 
-    fn answer(&mut self, now: Now, waiting: Waiting, commit: Commit) -> Result<Action, Error> {
-        let Waiting { connection, at, id, tally } = waiting;
+    fn answer(&mut self, waiting: Waiting, commit: Commit) -> Result<Action, Error> {
+        let Waiting { connection, at: arrived, id, tally } = waiting;
         let tally = match (tally, commit) {
-            (Ok(tally), Commit::Durable) => tally,
-            (Ok(_), Commit::Full) => return Ok(self.refuse(connection, id, Refusal::DiskFull)),
-            (Err(refusal), _) => return Ok(self.refuse(connection, id, refusal)),
+            (Ok(tally), Commit::Durable) => Ok(tally),
+            (Ok(_), Commit::Full) => Err(Refusal::DiskFull),
+            (Err(refusal), _) => Err(refusal),
         };
-        self.counter.durable(now.monotonic_ns.saturating_sub(at.monotonic_ns));
+        let answer = match tally {
+            Ok(tally) => Answer::Receipt { id, sealed: self.receipt(&id, tally)? },
+            Err(refusal) => {
+                self.counter.refuse(refusal);
+                Answer::Refused { id, status: refusal.number() }
+            }
+        };
+        Ok(Action::Send { connection, arrived, answer })
+    }
+
+    /// The sealed part of the receipt for a batch that is durable: nonce, ciphertext, tag.
+    fn receipt(&mut self, id: &BatchId, tally: Tally) -> Result<Vec<u8>, Error> {
         self.counter.stats.batches += 1;
         self.counter.stats.frames_stored += u64::from(tally.stored);
         self.counter.stats.frames_duplicate += u64::from(tally.duplicate);
@@ -284,13 +307,12 @@ impl<D: Disk, R: Randomness + Clone> Collector<D, R> {
             duplicate: tally.duplicate,
             failed: u16::try_from(tally.failed.len()).expect("a batch's frames are counted in 16 bits"),
         };
-        let sealed = self.seal_receipt(&id, &receipt)?;
-        Ok(Action::Send { connection, answer: Answer::Receipt { id, sealed } })
-    }
-
-    fn refuse(&mut self, connection: u64, id: BatchId, refusal: Refusal) -> Action {
-        self.counter.refuse(refusal);
-        Action::Send { connection, answer: Answer::Refused { id, status: refusal.number() } }
+        let cell = self.keys.cell(id.cell).expect("an authentic batch has a cell");
+        let nonce = self.nonces.draw().map_err(Error::io("draw randomness for", "receipts"))?;
+        let mut sealed = nonce.to_vec();
+        sealed.extend_from_slice(&receipt.to_bytes());
+        cell.receipt.seal_tail(&nonce, &id.answer_header(), &mut sealed, nonce.len());
+        Ok(sealed)
     }
 
     /// The downlink frame that acknowledges all counts up to `count`; `None` when the counter is used up.
@@ -312,16 +334,6 @@ impl<D: Disk, R: Randomness + Clone> Collector<D, R> {
         let key = downlink.key.get_or_insert_with(|| provisioned.master.traffic_key(node, epoch, suite));
         self.counter.stats.downlinks += 1;
         Some(frame::seal(key, &Header { suite, node, epoch, counter }, &frame::acknowledgement(count + 1)))
-    }
-
-    /// Nonce, ciphertext and tag of a receipt.
-    fn seal_receipt(&mut self, id: &BatchId, receipt: &Receipt) -> Result<Vec<u8>, Error> {
-        let cell = self.keys.cell(id.cell).expect("an authentic batch has a cell");
-        let nonce = self.nonces.draw().map_err(Error::io("draw randomness for", "receipts"))?;
-        let mut sealed = nonce.to_vec();
-        sealed.extend_from_slice(&receipt.to_bytes());
-        cell.receipt.seal_tail(&nonce, &id.answer_header(), &mut sealed, nonce.len());
-        Ok(sealed)
     }
 }
 

@@ -331,7 +331,7 @@ impl<'a> World<'a> {
 
     /// An answer leaves the server; the network may still lose it.
     fn receive(&mut self, action: Action) -> Result<(), Box<Violation>> {
-        let Action::Send { connection, answer } = action;
+        let Action::Send { connection, answer, .. } = action;
         self.fingerprint.update(answer.to_message());
         let index = connection as usize;
         let id = answer.id();

@@ -1,0 +1,353 @@
+//! The daemon over real sockets and real TLS, with certificates made here: who is let in, what is refused, and that
+//! the service goes on.
+
+mod bridge;
+
+use std::net::{SocketAddr, TcpListener};
+use std::path::Path;
+use std::sync::Arc;
+use std::thread::{self, JoinHandle};
+
+use bridge::{Bridge, CELL, NODES, SPOOL, key_ring, node_frame, open_downlink, samples, store_master};
+use collect::batch::{Answer, BatchId, Hello, batch_message};
+use collect::client::{AnswerReceiver, BatchSender, connect};
+use collect::error::{Error, Refusal};
+use collect::limits::{Limits, MESSAGE_BYTES_MAX};
+use collect::stats::Stats;
+use collect::store::{Filter, read, verify};
+use collect::tls::Identity;
+use collect::{Config, serve};
+use rcgen::{BasicConstraints, CertificateParams, IsCa, Issuer, KeyPair};
+use rustls::ClientConfig;
+use tokio::sync::oneshot;
+
+const NAME: &str = "collect.test";
+const HELLO: Hello = Hello { cell: CELL, spool: SPOOL };
+
+/// An authority and what it signs.
+struct Authority {
+    certificate_pem: String,
+    issuer: Issuer<'static, KeyPair>,
+}
+
+impl Authority {
+    fn new() -> Authority {
+        let mut params = CertificateParams::new(Vec::new()).unwrap();
+        params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+        let key = KeyPair::generate().unwrap();
+        let certificate_pem = params.self_signed(&key).unwrap().pem();
+        Authority { certificate_pem, issuer: Issuer::new(params, key) }
+    }
+
+    /// A certificate and its key.
+    fn sign(&self, name: &str) -> (String, String) {
+        let params = CertificateParams::new(vec![name.to_owned()]).unwrap();
+        let key = KeyPair::generate().unwrap();
+        (params.signed_by(&key, &self.issuer).unwrap().pem(), key.serialize_pem())
+    }
+
+    fn client(&self, trusts: &Authority) -> Arc<ClientConfig> {
+        let (certificate, key) = self.sign("bridge-7");
+        identity(&certificate, &key, &trusts.certificate_pem).client().unwrap()
+    }
+}
+
+fn identity<'a>(certificate: &'a str, key: &'a str, authority: &'a str) -> Identity<'a> {
+    Identity {
+        certificates_pem: certificate.as_bytes(),
+        private_key_pem: key.as_bytes(),
+        peer_authority_pem: authority.as_bytes(),
+    }
+}
+
+/// A server that runs until it is stopped.
+struct Server {
+    address: SocketAddr,
+    stop: oneshot::Sender<()>,
+    thread: JoinHandle<Result<Stats, Error>>,
+}
+
+impl Server {
+    fn start(authority: &Authority, store: &Path, limits: Limits) -> Server {
+        let (certificate, key) = authority.sign(NAME);
+        let config = Config {
+            listener: TcpListener::bind("127.0.0.1:0").unwrap(),
+            tls: identity(&certificate, &key, &authority.certificate_pem).server().unwrap(),
+            keys: key_ring(),
+            store: store.to_owned(),
+            limits,
+            stats: Some(store.with_extension("json")),
+        };
+        let (ready, is_ready) = std::sync::mpsc::channel();
+        let (stop, stopped) = oneshot::channel();
+        let shutdown = async { drop(stopped.await) };
+        let thread = thread::spawn(move || serve(config, |address| ready.send(address).unwrap(), shutdown));
+        Server { address: is_ready.recv().expect("the server is ready"), stop, thread }
+    }
+
+    async fn connect(&self, client: &Arc<ClientConfig>) -> (BatchSender, AnswerReceiver) {
+        connect(self.address, NAME, client.clone(), HELLO).await.unwrap()
+    }
+
+    fn stop(self) -> Stats {
+        self.stop.send(()).unwrap();
+        self.thread.join().unwrap().unwrap()
+    }
+}
+
+/// Runs `test` against a fresh server and returns its counts.
+fn with_server<F: Future<Output = ()>>(
+    limits: Limits,
+    test: impl FnOnce(Arc<Server>, Arc<Authority>) -> F,
+) -> Stats {
+    let folder = tempfile::tempdir().unwrap();
+    let authority = Arc::new(Authority::new());
+    let server = Arc::new(Server::start(&authority, &folder.path().join("store"), limits));
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    runtime.block_on(test(server.clone(), authority));
+    drop(runtime);
+    let Ok(server) = Arc::try_unwrap(server) else { panic!("the test keeps the server") };
+    server.stop()
+}
+
+async fn expect_refusal(answers: &mut AnswerReceiver, refusal: Refusal) -> BatchId {
+    match answers.next().await.unwrap() {
+        Some(Answer::Refused { id, status }) => {
+            assert_eq!(Refusal::from_number(status), Some(refusal));
+            id
+        }
+        other => panic!("expected refusal {refusal}, found {other:?}"),
+    }
+}
+
+/// The server still answers a good batch.
+async fn expect_service(server: &Server, client: &Arc<ClientConfig>, number: u64) {
+    let mut bridge = Bridge::new();
+    let (mut sender, mut answers) = server.connect(client).await;
+    sender.send(&Bridge::id(number), &bridge.superframe(number)).await.unwrap();
+    let Some(Answer::Receipt { sealed, .. }) = answers.next().await.unwrap() else { panic!("no receipt") };
+    assert_eq!(bridge.open(number, sealed).stored, NODES as u16);
+}
+
+#[test]
+fn batches_are_stored_answered_in_order_and_stored_once() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = folder.path().join("store");
+    let authority = Authority::new();
+    let client = authority.client(&authority);
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    const BATCHES: u64 = 100;
+    let mut downlinks = std::collections::BTreeSet::new();
+    // The second round sends the same frames to a new process: all are duplicates.
+    for round in 0..2 {
+        let server = Server::start(&authority, &store, Limits::default());
+        runtime.block_on(async {
+            let (mut sender, mut answers) = server.connect(&client).await;
+            let mut bridge = Bridge::new();
+            let batches: Vec<_> = (0..BATCHES).map(|number| bridge.superframe(number)).collect();
+            let sending = async {
+                for (number, sealed) in (0..).zip(&batches) {
+                    sender.send(&Bridge::id(number), sealed).await.unwrap();
+                }
+                sender.finish().await.unwrap();
+            };
+            let receiving = async {
+                for number in 0..BATCHES {
+                    let answer = answers.next().await.unwrap().unwrap();
+                    assert_eq!(answer.id(), Bridge::id(number), "answers come in order");
+                    let Answer::Receipt { sealed, .. } = answer else { panic!("batch {number} was refused") };
+                    let receipt = bridge.open(number, sealed);
+                    let counts = (receipt.stored, receipt.duplicate, receipt.failed);
+                    assert_eq!(counts, [(NODES as u16, 0, 0), (0, NODES as u16, 0)][round]);
+                    for (node, bytes) in (0..NODES).zip(&receipt.downlinks) {
+                        let (to, count, acknowledged) = open_downlink(bytes);
+                        assert_eq!((to, acknowledged), (node, number as u32 + 1));
+                        assert!(downlinks.insert((to, count)), "a downlink counter was used twice");
+                    }
+                }
+                assert_eq!(answers.next().await.unwrap(), None, "the server says farewell");
+            };
+            tokio::join!(sending, receiving);
+        });
+        let stats = server.stop();
+        let frames = BATCHES * u64::from(NODES);
+        assert_eq!(stats.frames_stored, [frames, 0][round]);
+        assert_eq!(stats.frames_duplicate, [0, frames][round]);
+        assert_eq!((stats.batches, stats.durable_latency.count, stats.connections), (BATCHES, BATCHES, 1));
+        let written: serde_json::Value =
+            serde_json::from_slice(&std::fs::read(store.with_extension("json")).unwrap()).unwrap();
+        assert_eq!(written, serde_json::to_value(&stats).unwrap());
+    }
+    assert_eq!(downlinks.len() as u64, 2 * BATCHES * u64::from(NODES));
+
+    let records: Vec<_> =
+        read(&store, store_master(), Filter::default()).unwrap().map(Result::unwrap).collect();
+    assert_eq!(records.len() as u64, BATCHES * u64::from(NODES));
+    for record in &records {
+        assert_eq!(record.samples, samples(record.node, record.counter).samples);
+        assert_eq!(record.sample_ps, u64::from(record.counter) * 250_000_000_000);
+        assert_eq!(
+            (record.batch, u64::from(record.counter)),
+            (Bridge::id(record.batch.number), record.batch.number)
+        );
+    }
+    let one = Filter { node: Some(2), sample_ps: Some(0..=500_000_000_000), ..Filter::default() };
+    let few: Vec<_> =
+        read(&store, store_master(), one).unwrap().map(|record| record.unwrap().counter).collect();
+    assert_eq!(few, [0, 1, 2]);
+    let verified = verify(&store, &store_master()).unwrap();
+    assert_eq!((verified.records, verified.corrupt.len(), verified.torn), (records.len() as u64, 0, 0));
+}
+
+#[test]
+fn a_client_that_is_not_of_the_deployment_is_refused() {
+    let stats = with_server(Limits::default(), async |server: Arc<Server>, authority: Arc<Authority>| {
+        let stranger = Authority::new();
+        let provider = || Arc::new(rustls::crypto::aws_lc_rs::default_provider());
+        let mut roots = rustls::RootCertStore::empty();
+        use rustls::pki_types::pem::PemObject;
+        roots
+            .add(
+                rustls::pki_types::CertificateDer::from_pem_slice(authority.certificate_pem.as_bytes())
+                    .unwrap(),
+            )
+            .unwrap();
+        let without_certificate = ClientConfig::builder_with_provider(provider())
+            .with_protocol_versions(&[&rustls::version::TLS13])
+            .unwrap()
+            .with_root_certificates(roots.clone())
+            .with_no_client_auth();
+        let (certificate, key) = authority.sign("bridge-7");
+        let chain = vec![rustls::pki_types::CertificateDer::from_pem_slice(certificate.as_bytes()).unwrap()];
+        let key = rustls::pki_types::PrivateKeyDer::from_pem_slice(key.as_bytes()).unwrap();
+        let old_version = ClientConfig::builder_with_provider(provider())
+            .with_protocol_versions(&[&rustls::version::TLS12])
+            .unwrap()
+            .with_root_certificates(roots)
+            .with_client_auth_cert(chain, key)
+            .unwrap();
+        for (who, client, words) in [
+            ("no certificate", Arc::new(without_certificate), "CertificateRequired"),
+            ("a certificate of another authority", stranger.client(&authority), "UnknownCA"),
+            ("TLS 1.2", Arc::new(old_version), "ProtocolVersion"),
+        ] {
+            let failed = match connect(server.address, NAME, client, HELLO).await {
+                Err(error) => error,
+                // TLS 1.3 tells a client only when it reads.
+                Ok((_, mut answers)) => answers.next().await.expect_err(who),
+            };
+            assert!(failed.to_string().contains(words), "{who}: {failed}");
+        }
+        // And a server of another authority is refused by the client.
+        let suspicious = authority.client(&stranger);
+        let failed = connect(server.address, NAME, suspicious, HELLO).await.map(drop).unwrap_err();
+        assert!(failed.to_string().contains("UnknownIssuer"), "{failed}");
+        expect_service(&server, &authority.client(&authority), 1).await;
+    });
+    assert_eq!((stats.connections, stats.connections_failed), (1, 4));
+}
+
+#[test]
+fn what_is_refused_has_a_name_and_the_service_goes_on() {
+    let limits = Limits { batch_frames_max: 8, ..Limits::default() };
+    let stats = with_server(limits, async |server: Arc<Server>, authority: Arc<Authority>| {
+        let client = authority.client(&authority);
+        let mut bridge = Bridge::new();
+
+        // A message that is too long ends its connection; the rest of it is not read.
+        let (mut sender, mut answers) = server.connect(&client).await;
+        sender.send_bytes(&(MESSAGE_BYTES_MAX as u32 + 1).to_le_bytes()).await.unwrap();
+        assert_eq!(expect_refusal(&mut answers, Refusal::Oversize).await, Bridge::id(0));
+        assert_eq!(answers.next().await.unwrap(), None);
+
+        // Batches that are refused do not end it.
+        let (mut sender, mut answers) = server.connect(&client).await;
+        let mut forged = bridge.superframe(1);
+        forged[30] ^= 1;
+        sender.send(&Bridge::id(1), &forged).await.unwrap();
+        let layout = bridge.seal_plaintext(2, &[7; 5]);
+        sender.send(&Bridge::id(2), &layout).await.unwrap();
+        sender.send(&Bridge::id(9), &bridge.superframe(9)).await.unwrap();
+        let other = BatchId { spool: 1, ..Bridge::id(3) };
+        sender.send(&other, &bridge.superframe(3)).await.unwrap();
+        let many: Vec<_> = (0..9).map(|counter| node_frame(1, 50 + counter)).collect();
+        sender.send(&Bridge::id(3), &bridge.seal(3, &many)).await.unwrap();
+        sender.send(&Bridge::id(4), &bridge.superframe(4)).await.unwrap();
+        assert_eq!(expect_refusal(&mut answers, Refusal::Rejected).await, Bridge::id(1));
+        assert_eq!(expect_refusal(&mut answers, Refusal::Layout).await, Bridge::id(2));
+        assert_eq!(expect_refusal(&mut answers, Refusal::Order).await, Bridge::id(9));
+        assert_eq!(expect_refusal(&mut answers, Refusal::Spool).await, other);
+        assert_eq!(expect_refusal(&mut answers, Refusal::Frames).await, Bridge::id(3));
+        let Some(Answer::Receipt { id, .. }) = answers.next().await.unwrap() else { panic!("no receipt") };
+        assert_eq!(id, Bridge::id(4));
+
+        // A kind that does not exist, an empty message, a second hello: each ends its connection.
+        for (bytes, refusal) in [
+            (vec![1, 0, 0, 0, 0x77], Refusal::Malformed),
+            (vec![0, 0, 0, 0], Refusal::Malformed),
+            (HELLO.to_message(), Refusal::Hello),
+        ] {
+            let (mut sender, mut answers) = server.connect(&client).await;
+            sender.send_bytes(&bytes).await.unwrap();
+            expect_refusal(&mut answers, refusal).await;
+            assert_eq!(answers.next().await.unwrap(), None);
+        }
+
+        // A cell that the server does not know.
+        let nobody = Hello { cell: 9, spool: 1 };
+        let (mut sender, mut answers) = connect(server.address, NAME, client.clone(), nobody).await.unwrap();
+        let id = BatchId { cell: 9, spool: 1, number: 0 };
+        sender.send_bytes(&batch_message(&id, &bridge.superframe(0))).await.unwrap();
+        assert_eq!(expect_refusal(&mut answers, Refusal::Cell).await, id);
+        expect_service(&server, &client, 5).await;
+    });
+    let refused: Vec<_> = stats.refused.into_iter().collect();
+    let expected = [
+        ("hello", 1),
+        ("layout", 1),
+        ("malformed", 2),
+        ("number-skipped", 1),
+        ("other-spool", 1),
+        ("oversize", 1),
+        ("rejected", 1),
+        ("too-many-frames", 1),
+        ("unknown-cell", 1),
+    ];
+    assert_eq!(refused, expected);
+}
+
+#[test]
+fn failed_frames_are_counted_in_the_receipt_and_named_in_the_counts() {
+    let stats = with_server(Limits::default(), async |server: Arc<Server>, authority: Arc<Authority>| {
+        let (mut sender, mut answers) = server.connect(&authority.client(&authority)).await;
+        let mut bridge = Bridge::new();
+        let mut forged = node_frame(0, 2);
+        forged[15] ^= 0x80;
+        let stranger = [&node_frame(0, 3)[..1], &[99], &node_frame(0, 3)[2..]].concat();
+        let frames = [node_frame(0, 1), forged, stranger, node_frame(0, 1), vec![1, 2, 3]];
+        sender.send(&Bridge::id(0), &bridge.seal(0, &frames)).await.unwrap();
+        let Some(Answer::Receipt { sealed, .. }) = answers.next().await.unwrap() else {
+            panic!("no receipt")
+        };
+        let receipt = bridge.open(0, sealed);
+        assert_eq!((receipt.stored, receipt.duplicate, receipt.failed), (1, 1, 3));
+        assert_eq!(receipt.downlinks.len(), 1, "only a node with an authentic frame is answered");
+    });
+    let failed: Vec<_> = stats.frames_failed.into_iter().collect();
+    assert_eq!(failed, [("layout", 1), ("rejected", 1), ("unknown-node", 1)]);
+}
+
+#[test]
+fn a_connection_too_many_is_closed_and_the_others_go_on() {
+    let limits = Limits { connections_max: 1, ..Limits::default() };
+    with_server(limits, async |server: Arc<Server>, authority: Arc<Authority>| {
+        let client = authority.client(&authority);
+        let (mut sender, mut answers) = server.connect(&client).await;
+        let mut bridge = Bridge::new();
+        sender.send(&Bridge::id(0), &bridge.superframe(0)).await.unwrap();
+        assert!(matches!(answers.next().await.unwrap(), Some(Answer::Receipt { .. })));
+        assert!(connect(server.address, NAME, client.clone(), HELLO).await.is_err());
+        sender.send(&Bridge::id(1), &bridge.superframe(1)).await.unwrap();
+        assert!(matches!(answers.next().await.unwrap(), Some(Answer::Receipt { .. })));
+    });
+}
