@@ -26,6 +26,8 @@ pub const BATCH_ENTRY_BYTES: usize = 4 + 1 + 8 + 2;
 pub const BATCH_PLAINTEXT_BYTES_MAX: usize = 2 + BATCH_FRAMES_MAX * (BATCH_ENTRY_BYTES + FRAME_BYTES_MAX);
 /// Longest message on a connection in bytes: kind, header, nonce, sealed plaintext, tag.
 pub const MESSAGE_BYTES_MAX: usize = 1 + 20 + 12 + BATCH_PLAINTEXT_BYTES_MAX + 16;
+/// Bytes that are read and forgotten when a connection is closed.
+pub const LINGER_BYTES_MAX: u64 = 16 * MESSAGE_BYTES_MAX as u64;
 /// Downlink frame of an acknowledgement in bytes, with the longest tag.
 pub const ACKNOWLEDGEMENT_BYTES_MAX: usize = FRAME_HEADER_BYTES + 5 + TAG_BYTES_MAX;
 /// Longest receipt message in bytes: a batch holds at most `BATCH_FRAMES_MAX` nodes.
@@ -78,6 +80,8 @@ pub struct Limits {
     pub idle_ms_max: u64,
     /// Milliseconds that a peer may take to read its answers.
     pub write_ms_max: u64,
+    /// Milliseconds for which a connection that is closed is still read.
+    pub linger_ms_max: u64,
     /// Milliseconds that the batches in flight are given at shutdown.
     pub drain_ms_max: u64,
     /// Threads that open frames; 0 = one for each core.
@@ -100,6 +104,7 @@ impl Default for Limits {
             handshake_ms_max: 10_000,
             idle_ms_max: 300_000,
             write_ms_max: 30_000,
+            linger_ms_max: 2_000,
             drain_ms_max: 30_000,
             shards: 0,
         }

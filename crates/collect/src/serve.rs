@@ -14,7 +14,6 @@
 use std::collections::HashMap;
 use std::fs;
 use std::future::Future;
-use std::io;
 use std::net::{SocketAddr, TcpListener};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -25,7 +24,7 @@ use std::time::{Duration, Instant, SystemTime};
 
 use cipher::OsRandomness;
 use rustls::ServerConfig;
-use tokio::io::{AsyncReadExt, AsyncWriteExt, ReadHalf, WriteHalf};
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWriteExt, ReadHalf, WriteHalf};
 use tokio::net::TcpStream;
 use tokio::sync::{Semaphore, mpsc, oneshot, watch};
 use tokio::task::JoinSet;
@@ -36,7 +35,7 @@ use tokio_rustls::server::TlsStream;
 use crate::disk::RealDisk;
 use crate::error::{Error, Refusal};
 use crate::keys::KeyRing;
-use crate::limits::{Limits, MESSAGE_BYTES_MAX};
+use crate::limits::{LINGER_BYTES_MAX, Limits, MESSAGE_BYTES_MAX};
 use crate::session::{Session, Verdict};
 use crate::shard::{Arrived, Now, Opened, Shards};
 use crate::stats::Stats;
@@ -267,30 +266,41 @@ impl Peer {
         let patience = Duration::from_millis(self.hub.limits.handshake_ms_max);
         // An answer is one write; waiting to fill a packet only delays it.
         let accepted = match stream.set_nodelay(true) {
-            Ok(()) => timeout(patience, acceptor.accept(stream)).await.unwrap_or_else(|_| Err(late())),
-            Err(cause) => Err(cause),
+            Ok(()) => timeout(patience, acceptor.accept(stream).into_fallible()).await,
+            Err(_) => return self.count_failed(1),
         };
-        let Ok(stream) = accepted else {
-            self.hub.failed.fetch_add(1, Ordering::Relaxed);
-            return;
+        let stream = match accepted {
+            Ok(Ok(stream)) => stream,
+            Ok(Err((_, mut stream))) => {
+                self.count_failed(1);
+                // Best effort, as all of lingering is.
+                let _ = stream.shutdown().await;
+                return linger(&mut stream, &self.hub.limits).await;
+            }
+            Err(_) => return self.count_failed(1),
         };
-        let (reader, writer) = tokio::io::split(stream);
+        let (mut reader, writer) = tokio::io::split(stream);
         let (answers, written) = mpsc::unbounded_channel();
         self.hub.answers().insert(self.number, answers);
         let window = self.hub.limits.connection_batches_max;
         let permits = Arc::new(Semaphore::new(window));
         let write_patience = Duration::from_millis(self.hub.limits.write_ms_max);
         let writing = tokio::spawn(write_answers(writer, written, permits.clone(), write_patience));
-        self.read_batches(reader, &permits).await;
+        self.read_batches(&mut reader, &permits).await;
         // What was taken is answered before the connection ends. A writer that gave up closes the permits.
         let all = u32::try_from(window).expect("limited");
         let _ = permits.acquire_many(all).await;
         self.hub.answers().remove(&self.number);
         let _ = writing.await;
+        linger(&mut reader, &self.hub.limits).await;
+    }
+
+    fn count_failed(&self, connections: u64) {
+        self.hub.failed.fetch_add(connections, Ordering::Relaxed);
     }
 
     /// Reads messages until the peer ends, breaks a rule, is silent too long, or the service is to end.
-    async fn read_batches(&self, mut reader: ReadHalf<TlsStream<TcpStream>>, permits: &Semaphore) {
+    async fn read_batches(&self, reader: &mut ReadHalf<TlsStream<TcpStream>>, permits: &Semaphore) {
         let limits = &self.hub.limits;
         let mut stopped = self.stopped.clone();
         let mut session = Session::default();
@@ -298,7 +308,7 @@ impl Peer {
         let mut welcomed = false;
         loop {
             let received = tokio::select! {
-                received = timeout(patience, read_message(&mut reader)) => received,
+                received = timeout(patience, read_message(reader)) => received,
                 // The sender is dropped, never used.
                 _ = stopped.changed() => break,
             };
@@ -330,12 +340,16 @@ impl Peer {
                 break;
             }
         }
-        self.hub.failed.fetch_add(u64::from(!welcomed), Ordering::Relaxed);
+        self.count_failed(u64::from(!welcomed));
     }
 }
 
-fn late() -> io::Error {
-    io::ErrorKind::TimedOut.into()
+/// Reads and forgets what a peer still sends, for a while: closing a socket with unread bytes resets it, and the
+/// peer would lose the last answer or alert, which tells it why.
+async fn linger(reader: &mut (impl AsyncRead + Unpin), limits: &Limits) {
+    let (mut rest, mut nowhere) = (reader.take(LINGER_BYTES_MAX), tokio::io::sink());
+    let forgotten = tokio::io::copy(&mut rest, &mut nowhere);
+    let _ = timeout(Duration::from_millis(limits.linger_ms_max), forgotten).await;
 }
 
 async fn read_message(reader: &mut ReadHalf<TlsStream<TcpStream>>) -> Received {

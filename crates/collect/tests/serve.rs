@@ -17,7 +17,7 @@ use collect::stats::Stats;
 use collect::store::{Filter, read, verify};
 use collect::tls::Identity;
 use collect::{Config, serve};
-use rcgen::{BasicConstraints, CertificateParams, IsCa, Issuer, KeyPair};
+use rcgen::{BasicConstraints, CertificateParams, DnType, IsCa, Issuer, KeyPair};
 use rustls::ClientConfig;
 use tokio::sync::oneshot;
 
@@ -32,7 +32,12 @@ struct Authority {
 
 impl Authority {
     fn new() -> Authority {
+        Authority::named("the deployment")
+    }
+
+    fn named(name: &str) -> Authority {
         let mut params = CertificateParams::new(Vec::new()).unwrap();
+        params.distinguished_name.push(DnType::CommonName, name);
         params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
         let key = KeyPair::generate().unwrap();
         let certificate_pem = params.self_signed(&key).unwrap().pem();
@@ -202,7 +207,7 @@ fn batches_are_stored_answered_in_order_and_stored_once() {
 #[test]
 fn a_client_that_is_not_of_the_deployment_is_refused() {
     let stats = with_server(Limits::default(), async |server: Arc<Server>, authority: Arc<Authority>| {
-        let stranger = Authority::new();
+        let (stranger, impostor) = (Authority::named("somebody else"), Authority::new());
         let provider = || Arc::new(rustls::crypto::aws_lc_rs::default_provider());
         let mut roots = rustls::RootCertStore::empty();
         use rustls::pki_types::pem::PemObject;
@@ -229,6 +234,7 @@ fn a_client_that_is_not_of_the_deployment_is_refused() {
         for (who, client, words) in [
             ("no certificate", Arc::new(without_certificate), "CertificateRequired"),
             ("a certificate of another authority", stranger.client(&authority), "UnknownCA"),
+            ("a certificate of an authority of the same name", impostor.client(&authority), "DecryptError"),
             ("TLS 1.2", Arc::new(old_version), "ProtocolVersion"),
         ] {
             let failed = match connect(server.address, NAME, client, HELLO).await {
@@ -244,7 +250,7 @@ fn a_client_that_is_not_of_the_deployment_is_refused() {
         assert!(failed.to_string().contains("UnknownIssuer"), "{failed}");
         expect_service(&server, &authority.client(&authority), 1).await;
     });
-    assert_eq!((stats.connections, stats.connections_failed), (1, 4));
+    assert_eq!((stats.connections, stats.connections_failed), (1, 5));
 }
 
 #[test]
@@ -256,7 +262,9 @@ fn what_is_refused_has_a_name_and_the_service_goes_on() {
 
         // A message that is too long ends its connection; the rest of it is not read.
         let (mut sender, mut answers) = server.connect(&client).await;
-        sender.send_bytes(&(MESSAGE_BYTES_MAX as u32 + 1).to_le_bytes()).await.unwrap();
+        let oversize =
+            [&(MESSAGE_BYTES_MAX as u32 + 1).to_le_bytes()[..], &vec![0; MESSAGE_BYTES_MAX + 1]].concat();
+        sender.send_bytes(&oversize).await.unwrap();
         assert_eq!(expect_refusal(&mut answers, Refusal::Oversize).await, Bridge::id(0));
         assert_eq!(answers.next().await.unwrap(), None);
 
