@@ -41,6 +41,9 @@
 /// How long before its slot a node is awake: waking, with every interrupt and a step of the counter served.
 #define SEND_LEAD_CYCLES 600
 
+/// From the end of that wait to the fall of SS: what link_send does before it.
+#define SEND_LATENCY_CYCLES 92
+
 /// What a transmitted byte costs beyond 8 * divider cycles: the polling loop and the sampling interrupts (link.c).
 #define LINK_BYTE_OVERHEAD_CYCLES 24U
 

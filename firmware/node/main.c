@@ -188,7 +188,7 @@ static void send(struct outgoing *frame)
     }
     uint32_t last_start = at_us((beacon.slot + 1UL) * beacon.slot_us) - link_send_cycles(bytes, self.spi_divider_log2);
     // Waking takes a while that depends on what else is served; the last stretch is waited for awake.
-    uint32_t start = own_slot_ticks();
+    uint32_t start = own_slot_ticks() - SEND_LATENCY_CYCLES;
     clock_alarm_set(start - SEND_LEAD_CYCLES, CLOCK_WAKES);
     SLEEP_UNTIL(clock_alarm_is_over());
     if (clock_is_past(clock_now(), last_start)) {
