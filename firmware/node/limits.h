@@ -39,7 +39,7 @@
 #define LINK_BYTES_MAX 96
 
 /// How long before its slot a node is awake: waking, with every interrupt and a step of the counter served.
-#define SEND_LEAD_CYCLES 600
+#define SEND_LEAD_CYCLES 2000
 
 /// From the end of that wait to the fall of SS: what link_send does before it.
 #define SEND_LATENCY_CYCLES 92
