@@ -4,7 +4,7 @@ use crate::limits::LINE_BYTES_MAX;
 use crate::paper::Verdict;
 use std::fmt;
 
-/// What can be wrong with rows that are read back.
+/// What can be wrong with rows and printed cells that are read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Error {
     /// A line of NDJSON is longer than [`crate::limits::LINE_BYTES_MAX`].
@@ -37,6 +37,49 @@ pub enum Error {
         /// The verdict found.
         verdict: Verdict,
     },
+    /// A file of printed cells is not CSV.
+    NotCsv {
+        /// Line number, from 1.
+        line: u64,
+        /// What the CSV reader found and expected.
+        found: String,
+    },
+    /// A file of printed cells has other columns.
+    PrintedHeader {
+        /// The columns found, joined by commas.
+        found: String,
+        /// The columns expected, joined by commas.
+        expected: String,
+    },
+    /// A line has too few or too many fields.
+    PrintedFieldCount {
+        /// Line number, from 1.
+        line: u64,
+        /// Fields found.
+        found: usize,
+        /// Fields expected.
+        expected: usize,
+    },
+    /// A field of a printed cell cannot be read.
+    PrintedField {
+        /// Line number, from 1.
+        line: u64,
+        /// The name of the column.
+        column: &'static str,
+        /// The field found.
+        found: String,
+        /// What may stand there.
+        expected: &'static str,
+    },
+    /// Two lines of a file are the same cell.
+    PrintedTwice {
+        /// Line number of the second one, from 1.
+        line: u64,
+        /// The case of both.
+        case: String,
+        /// The metric of both.
+        metric: String,
+    },
 }
 
 impl fmt::Display for Error {
@@ -59,6 +102,19 @@ impl fmt::Display for Error {
                     _ => "values in `ours` and `printed`",
                 };
                 write!(f, "line {line}: found the verdict `{verdict}`, which expects {expected}")
+            }
+            Error::NotCsv { line, found } => write!(f, "line {line}: {found}"),
+            Error::PrintedHeader { found, expected } => {
+                write!(f, "found the columns `{found}`, expected `{expected}`")
+            }
+            Error::PrintedFieldCount { line, found, expected } => {
+                write!(f, "line {line}: found {found} fields, expected {expected}")
+            }
+            Error::PrintedField { line, column, found, expected } => {
+                write!(f, "line {line}: found `{found}` in `{column}`, expected {expected}")
+            }
+            Error::PrintedTwice { line, case, metric } => {
+                write!(f, "line {line}: found `{metric}` of `{case}` again, expected each cell once")
             }
         }
     }

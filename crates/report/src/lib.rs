@@ -1,6 +1,6 @@
 //! Measured values, and the tables, charts and pages that show them.
 //!
-//! A measurement is a [`row::Row`]; a printed cell of a paper beside ours is a [`paper::PaperRow`].
+//! A measurement is a [`row::Row`]; a [`printed::PrintedCell`] of a paper beside ours is a [`paper::PaperRow`].
 //! Everything else is a pure function of such values: [`table::Table`] prints text, Markdown, CSV, JSON and
 //! HTML, [`chart::Chart`] draws SVG, [`page::Page`] lays both out as one self-contained HTML file.
 //! This crate measures nothing, opens no file and knows neither ciphers nor processors.
@@ -13,5 +13,6 @@ pub mod limits;
 pub mod number;
 pub mod page;
 pub mod paper;
+pub mod printed;
 pub mod row;
 pub mod table;

@@ -6,106 +6,11 @@
 //! Invariant: `ours` is null exactly when the verdict is `missing`; a null `printed` is `unprinted` or `missing`.
 
 use crate::error::Error;
-use crate::limits::{PRINTED_BYTES_MAX, TOLERANCE_DEFAULT};
+use crate::limits::TOLERANCE_DEFAULT;
+use crate::printed::{Direction, Printed, PrintedCell};
 use crate::row::{Value, read_lines};
-use serde::{Deserialize, Deserializer, Serialize, Serializer};
-use serde_json::value::RawValue;
+use serde::{Deserialize, Serialize};
 use std::fmt;
-
-/// What stands in the paper, digit by digit: `12.50` is not `12.5`, because its last digit says how precise it is.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Printed {
-    literal: String,
-    is_number: bool,
-}
-
-impl Printed {
-    /// Takes `literal` as printed. It is a number if it is a plain decimal, perhaps with an exponent, without
-    /// group separators (`-12.50`, `3e4`); anything else is a word.
-    pub fn new(literal: impl Into<String>) -> Printed {
-        let literal = literal.into();
-        let is_number = literal.len() <= PRINTED_BYTES_MAX && is_json_number(&literal);
-        Printed { literal, is_number }
-    }
-
-    /// The literal as printed.
-    pub fn literal(&self) -> &str {
-        &self.literal
-    }
-
-    /// The number that is printed, if it is one.
-    pub fn number(&self) -> Option<f64> {
-        if self.is_number {
-            self.literal.parse().ok().filter(|number: &f64| number.is_finite())
-        } else {
-            None
-        }
-    }
-
-    /// Digits after the decimal point, if a number without an exponent is printed.
-    pub fn decimals(&self) -> Option<usize> {
-        (self.is_number && !self.literal.contains(['e', 'E']))
-            .then(|| self.literal.split_once('.').map_or(0, |(_, fraction)| fraction.len()))
-    }
-
-    /// The unit of the last printed digit: 0.01 for `12.50`, 1000 for `3e3`.
-    fn quantum(&self) -> f64 {
-        let (mantissa, power) = self.literal.split_once(['e', 'E']).unwrap_or((&self.literal, "0"));
-        let decimals = mantissa.split_once('.').map_or(0, |(_, fraction)| fraction.len() as i32);
-        10_f64.powi(power.parse::<i32>().unwrap_or(0).saturating_sub(decimals))
-    }
-}
-
-/// JSON's own grammar for numbers (RFC 8259, section 6), so that a literal can be passed through as it stands.
-fn is_json_number(literal: &str) -> bool {
-    let magnitude = literal.strip_prefix('-').unwrap_or(literal);
-    let (mantissa, power) = match magnitude.split_once(['e', 'E']) {
-        Some((mantissa, power)) => (mantissa, Some(power.strip_prefix(['+', '-']).unwrap_or(power))),
-        None => (magnitude, None),
-    };
-    let (whole, fraction) = match mantissa.split_once('.') {
-        Some((whole, fraction)) => (whole, Some(fraction)),
-        None => (mantissa, None),
-    };
-    let digits = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
-    digits(whole)
-        && (whole == "0" || !whole.starts_with('0'))
-        && fraction.is_none_or(digits)
-        && power.is_none_or(|power| digits(power) && power.len() <= 3)
-}
-
-impl Serialize for Printed {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        if self.is_number {
-            let raw = RawValue::from_string(self.literal.clone()).map_err(serde::ser::Error::custom)?;
-            raw.serialize(serializer)
-        } else {
-            serializer.serialize_str(&self.literal)
-        }
-    }
-}
-
-impl<'de> Deserialize<'de> for Printed {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Printed, D::Error> {
-        let raw = Box::<RawValue>::deserialize(deserializer)?;
-        match serde_json::from_str(raw.get()) {
-            Ok(Value::Text(word)) => Ok(Printed { literal: word, is_number: false }),
-            Ok(_) => Ok(Printed::new(raw.get())),
-            Err(error) => Err(serde::de::Error::custom(error)),
-        }
-    }
-}
-
-/// Which way a value beats the printed one.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Direction {
-    /// Less is better: cycles, bytes, waiting.
-    Lower,
-    /// More is better: throughput, saved share.
-    Higher,
-    /// Neither: a size of the setting, a choice.
-    Neither,
-}
 
 /// How our value stands to the printed one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -158,7 +63,7 @@ pub fn verdict(
     let Some(ours) = ours else { return Verdict::Missing };
     let Some(printed) = printed else { return Verdict::Unprinted };
     let (Some(expected), Some(found)) = (printed.number(), ours.number()) else {
-        let equal_words = matches!(ours, Value::Text(word) if *word == printed.literal);
+        let equal_words = matches!(ours, Value::Text(word) if word == printed.literal());
         return if equal_words { Verdict::Same } else { Verdict::Differs };
     };
     let distance = (found - expected).abs();
@@ -175,23 +80,6 @@ pub fn verdict(
         Direction::Higher if found > expected => Verdict::Better,
         _ => Verdict::Differs,
     }
-}
-
-/// One cell of a paper's table or figure, as printed.
-#[derive(Clone, Debug, PartialEq)]
-pub struct PrintedCell {
-    /// The line of the table, or the bar of the figure.
-    pub case: String,
-    /// What its column measures.
-    pub metric: String,
-    /// The unit of both values.
-    pub unit: String,
-    /// What is printed; none for a bar without a number.
-    pub printed: Option<Printed>,
-    /// Which way is better.
-    pub direction: Direction,
-    /// Relative tolerance for `close`; none means [`TOLERANCE_DEFAULT`].
-    pub tolerance: Option<f64>,
 }
 
 /// One printed cell beside ours.
@@ -438,21 +326,6 @@ mod tests {
     }
 
     proptest! {
-        #[test]
-        fn any_literal_is_a_number_or_a_word_and_survives_json(literal in "[-+0-9.eE]{0,12}|\\PC{0,8}") {
-            let printed = Printed::new(literal.clone());
-            // The witness for our grammar is serde_json's own reader.
-            let reader = serde_json::from_str::<serde_json::Number>(&literal);
-            let power_is_short = literal.split(['e', 'E']).nth(1).is_none_or(|power| power.len() <= 3);
-            if power_is_short && literal.trim() == literal {
-                prop_assert_eq!(printed.number().is_some(), reader.is_ok(), "{}", literal);
-            }
-            let json = serde_json::to_string(&printed).unwrap();
-            if printed.number().is_some() || !printed.is_number {
-                prop_assert_eq!(serde_json::from_str::<Printed>(&json).unwrap(), printed);
-            }
-        }
-
         #[test]
         fn what_rounds_to_the_printed_digits_is_the_same(value in -1e6_f64..1e6, decimals in 0..6_usize) {
             let printed = Printed::new(format!("{value:.decimals$}"));

@@ -72,7 +72,7 @@ impl Serialize for Entry {
         match self {
             Entry::Blank => serializer.serialize_none(),
             Entry::Value(value) => value.serialize(serializer),
-            Entry::Literal(literal) => crate::paper::Printed::new(literal.as_str()).serialize(serializer),
+            Entry::Literal(literal) => crate::printed::Printed::new(literal.as_str()).serialize(serializer),
             Entry::Verdict(verdict) => verdict.serialize(serializer),
         }
     }
@@ -262,7 +262,7 @@ impl Table {
         let is_number = |entry: &Entry| match entry {
             Entry::Blank => true,
             Entry::Value(value) => value.number().is_some(),
-            Entry::Literal(literal) => crate::paper::Printed::new(literal.as_str()).number().is_some(),
+            Entry::Literal(literal) => crate::printed::Printed::new(literal.as_str()).number().is_some(),
             Entry::Verdict(_) => false,
         };
         entries().all(is_number) && entries().any(|entry| *entry != Entry::Blank)
@@ -378,7 +378,7 @@ fn markdown_text(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::paper::{Direction, PrintedCell};
+    use crate::printed::{Direction, PrintedCell};
     use crate::row::Experiment;
     use expect_test::{Expect, expect};
     use proptest::prelude::*;
@@ -499,7 +499,7 @@ mod tests {
             case: case.into(),
             metric: "time".into(),
             unit: "ms".into(),
-            printed: printed.map(crate::paper::Printed::new),
+            printed: printed.map(crate::printed::Printed::new),
             direction: Direction::Lower,
             tolerance: None,
         };

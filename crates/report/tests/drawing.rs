@@ -7,7 +7,8 @@ use expect_test::{ExpectFile, expect_file};
 use proptest::prelude::*;
 use report::chart::{Axis, Bars, Chart, Distribution, Form, Lines, Panels, Stand, Timeline, Tone};
 use report::page::{Figure, Page, Section};
-use report::paper::{Direction, PaperRow, Printed, PrintedCell};
+use report::paper::PaperRow;
+use report::printed::{Direction, Printed, PrintedCell};
 use report::table::{Column, Entry, Table};
 
 /// A drawing as lines that a person can review: no style sheet, one element a line.
