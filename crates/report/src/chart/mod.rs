@@ -100,7 +100,8 @@ impl Chart {
         }
     }
 
-    /// A document of its own: an SVG file that follows the reader's light or dark setting.
+    /// A document of its own: an SVG file that follows the reader's light or dark setting. A small margin is added
+    /// around the width.
     ///
     /// # Panics
     /// If the width is outside [`CHART_WIDTH_PX_MIN`] to [`CHART_WIDTH_PX_MAX`].
@@ -174,6 +175,8 @@ mod tests {
         let document = chart.svg(width);
         let height: f64 =
             document.split("height=\"").nth(1).unwrap().split('"').next().unwrap().parse().unwrap();
+        // The document has a margin on both sides, in which no text may stand.
+        let height = height - 32.0;
         let placed = texts(&document);
         for (index, text) in placed.iter().enumerate() {
             let is_within = text.left >= -1.0 && text.right <= f64::from(width) + 1.0;

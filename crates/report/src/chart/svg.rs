@@ -27,6 +27,9 @@ pub(crate) const TITLE_PX: f64 = 14.0;
 /// The text size of `.small` and `.within`, in px.
 pub(crate) const SMALL_PX: f64 = 11.0;
 
+/// The margin around a drawing that stands alone, in px; in a page the page has one.
+const MARGIN_PX: u32 = 16;
+
 /// x, y, width and height, in px.
 pub(crate) type Area = (f64, f64, f64, f64);
 
@@ -179,7 +182,8 @@ impl Svg {
     /// The whole drawing as an `svg` element. `style` is for a drawing that stands alone; in a page it is empty.
     pub(crate) fn finish(self, height: f64, summary: &str, style: &str) -> String {
         let mut whole = String::with_capacity(self.body.len() + 2048);
-        let (width, height) = (self.width.round() as u32, height.ceil() as u32);
+        let margin = if style.is_empty() { 0 } else { 2 * MARGIN_PX };
+        let (width, height) = (self.width.round() as u32 + margin, height.ceil() as u32 + margin);
         let _ = write!(
             whole,
             "<svg xmlns=\"http://www.w3.org/2000/svg\" class=\"chart\" viewBox=\"0 0 {width} {height}\" \
@@ -208,7 +212,11 @@ impl Svg {
             }
             whole += "</defs>";
         }
-        whole += &self.body;
+        if style.is_empty() {
+            whole += &self.body;
+        } else {
+            let _ = write!(whole, "<g transform=\"translate({MARGIN_PX} {MARGIN_PX})\">{}</g>", self.body);
+        }
         whole += "</svg>";
         whole
     }
