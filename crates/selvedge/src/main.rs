@@ -3,6 +3,7 @@
 //! Owns the exit codes: 0 done, 1 the input was wrong, 2 the command line was wrong (clap's own), 3 the
 //! environment failed, 70 a bug of ours. Each verb is one file beside this one.
 
+use std::io::Write as _;
 use std::panic;
 use std::process::{self, ExitCode};
 
@@ -10,6 +11,7 @@ use clap::Parser;
 
 use output::Output;
 
+mod bug;
 mod completions;
 mod man;
 mod output;
@@ -37,6 +39,7 @@ verbs! {
     run Run,
     completions Completions,
     man Man,
+    bug Bug,
 }
 
 /// Measures what encryption costs at each hop from a sensor node to a durable server.
@@ -56,8 +59,8 @@ fn main() -> ExitCode {
     let report = panic::take_hook();
     panic::set_hook(Box::new(move |info| {
         report(info);
-        eprintln!(
-            "error: this is a bug in selvedge\nhelp: please report it with the command line and the lines above"
+        complain(
+            "error: this is a bug in selvedge\nhelp: report it with the command line and the lines above",
         );
         // Also from a thread: a run that lost one must not look done.
         process::exit(70);
@@ -67,11 +70,18 @@ fn main() -> ExitCode {
     match arguments.verb.run(&output) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            eprintln!("{}", error.lines());
-            if arguments.json && output.put("", &error.json()).is_err() {
-                eprintln!("error: failed to write to standard output");
+            complain(&error.lines());
+            if arguments.json
+                && let Err(error) = output.put("", &error.json())
+            {
+                complain(&error.lines());
             }
             ExitCode::from(error.class().exit_code())
         }
     }
+}
+
+/// `eprintln!` would panic where standard error is full or gone, and the exit code says enough.
+fn complain(lines: &str) {
+    let _ = writeln!(std::io::stderr(), "{lines}");
 }

@@ -1,0 +1,2 @@
+# The scripts themselves are sourced by a shell in tests/shell.rs.
+# FAIL(2): completions csh

@@ -1,0 +1,1 @@
+# FAIL(2): man knit

@@ -1,0 +1,3 @@
+# RUN[whole]: man
+# RUN[run]: man run
+# RUN[json]: man completions --json

@@ -1,0 +1,3 @@
+# RUN: run --help
+# RUN[whole]: --help
+# FAIL[nothing](2):  --json
