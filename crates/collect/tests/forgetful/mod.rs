@@ -1,0 +1,268 @@
+//! A real file system (FUSE) that keeps what was not synced apart, and forgets it when it is told to crash.
+//!
+//! One folder, whole files in memory, no cache in the kernel (direct I/O, no time-to-live), so that every call of the
+//! program under test arrives here. Tearing is the simulated disk's task; this one shows that the right system
+//! calls are made.
+
+use std::collections::BTreeMap;
+use std::ffi::OsStr;
+use std::sync::{Arc, Mutex, MutexGuard};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use fuser::{
+    BsdFileFlags, Errno, FileAttr, FileHandle, FileType, Filesystem, FopenFlags, Generation, INodeNo,
+    LockOwner, OpenFlags, RenameFlags, ReplyAttr, ReplyCreate, ReplyData, ReplyDirectory, ReplyEmpty,
+    ReplyEntry, ReplyOpen, ReplyWrite, Request, TimeOrNow, WriteFlags,
+};
+
+const NO_CACHE: Duration = Duration::ZERO;
+
+/// Which syncs do what they say.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Honesty {
+    pub fsync: bool,
+    pub fsync_dir: bool,
+}
+
+#[derive(Clone, Debug, Default)]
+struct Inode {
+    cached: Vec<u8>,
+    durable: Vec<u8>,
+}
+
+#[derive(Debug)]
+struct State {
+    honesty: Honesty,
+    inodes: Vec<Inode>,
+    cached_names: BTreeMap<String, usize>,
+    durable_names: BTreeMap<String, usize>,
+    syncs: u64,
+}
+
+/// The file system. Clones are the same one.
+#[derive(Clone, Debug)]
+pub struct Forgetful(Arc<Mutex<State>>);
+
+impl Forgetful {
+    pub fn new(honesty: Honesty) -> Forgetful {
+        let (inodes, cached_names, durable_names) = (Vec::new(), BTreeMap::new(), BTreeMap::new());
+        Forgetful(Arc::new(Mutex::new(State { honesty, inodes, cached_names, durable_names, syncs: 0 })))
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.0.lock().unwrap()
+    }
+
+    /// Power is cut: only what was synced is left. Returns how many bytes were forgotten.
+    pub fn crash(&self) -> usize {
+        let mut state = self.state();
+        let State { inodes, cached_names, durable_names, .. } = &mut *state;
+        cached_names.clone_from(durable_names);
+        let forgotten = inodes.iter().map(|inode| inode.cached.len().abs_diff(inode.durable.len())).sum();
+        inodes.iter_mut().for_each(|inode| inode.cached.clone_from(&inode.durable));
+        forgotten
+    }
+
+    /// How often contents were synced.
+    pub fn syncs(&self) -> u64 {
+        self.state().syncs
+    }
+}
+
+/// File inodes begin behind the root's number.
+const FIRST: u64 = 2;
+
+impl State {
+    fn index(&self, inode: INodeNo) -> Option<usize> {
+        inode.0.checked_sub(FIRST).map(|index| index as usize).filter(|&index| index < self.inodes.len())
+    }
+
+    fn named(&self, name: &OsStr) -> Option<usize> {
+        self.cached_names.get(name.to_str()?).copied()
+    }
+
+    fn attr(&self, inode: INodeNo) -> Option<FileAttr> {
+        let (kind, size) = match inode {
+            INodeNo::ROOT => (FileType::Directory, 0),
+            inode => (FileType::RegularFile, self.inodes[self.index(inode)?].cached.len() as u64),
+        };
+        Some(FileAttr {
+            ino: inode,
+            size,
+            blocks: size.div_ceil(512),
+            atime: UNIX_EPOCH,
+            mtime: UNIX_EPOCH,
+            ctime: UNIX_EPOCH,
+            crtime: UNIX_EPOCH,
+            kind,
+            perm: 0o700,
+            nlink: 1,
+            uid: rustix::process::getuid().as_raw(),
+            gid: rustix::process::getgid().as_raw(),
+            rdev: 0,
+            blksize: 4096,
+            flags: 0,
+        })
+    }
+}
+
+fn number(index: usize) -> INodeNo {
+    INodeNo(FIRST + index as u64)
+}
+
+impl Filesystem for Forgetful {
+    fn lookup(&self, _: &Request, _: INodeNo, name: &OsStr, reply: ReplyEntry) {
+        let state = self.state();
+        match state.named(name).and_then(|index| state.attr(number(index))) {
+            Some(attr) => reply.entry(&NO_CACHE, &attr, Generation(0)),
+            None => reply.error(Errno::ENOENT),
+        }
+    }
+
+    fn getattr(&self, _: &Request, inode: INodeNo, _: Option<FileHandle>, reply: ReplyAttr) {
+        match self.state().attr(inode) {
+            Some(attr) => reply.attr(&NO_CACHE, &attr),
+            None => reply.error(Errno::ENOENT),
+        }
+    }
+
+    fn setattr(
+        &self,
+        _: &Request,
+        inode: INodeNo,
+        _mode: Option<u32>,
+        _uid: Option<u32>,
+        _gid: Option<u32>,
+        size: Option<u64>,
+        _atime: Option<TimeOrNow>,
+        _mtime: Option<TimeOrNow>,
+        _ctime: Option<SystemTime>,
+        _handle: Option<FileHandle>,
+        _crtime: Option<SystemTime>,
+        _chgtime: Option<SystemTime>,
+        _bkuptime: Option<SystemTime>,
+        _flags: Option<BsdFileFlags>,
+        reply: ReplyAttr,
+    ) {
+        let mut state = self.state();
+        if let (Some(index), Some(size)) = (state.index(inode), size) {
+            state.inodes[index].cached.resize(size as usize, 0);
+        }
+        match state.attr(inode) {
+            Some(attr) => reply.attr(&NO_CACHE, &attr),
+            None => reply.error(Errno::ENOENT),
+        }
+    }
+
+    fn create(&self, _: &Request, _: INodeNo, name: &OsStr, _: u32, _: u32, _: i32, reply: ReplyCreate) {
+        let mut state = self.state();
+        let index = state.inodes.len();
+        state.inodes.push(Inode::default());
+        state.cached_names.insert(name.to_str().unwrap().to_owned(), index);
+        let attr = state.attr(number(index)).unwrap();
+        reply.created(&NO_CACHE, &attr, Generation(0), FileHandle(0), FopenFlags::FOPEN_DIRECT_IO);
+    }
+
+    fn open(&self, _: &Request, _: INodeNo, _: OpenFlags, reply: ReplyOpen) {
+        reply.opened(FileHandle(0), FopenFlags::FOPEN_DIRECT_IO);
+    }
+
+    fn read(
+        &self,
+        _: &Request,
+        inode: INodeNo,
+        _: FileHandle,
+        offset: u64,
+        size: u32,
+        _: OpenFlags,
+        _: Option<LockOwner>,
+        reply: ReplyData,
+    ) {
+        let state = self.state();
+        let Some(index) = state.index(inode) else { return reply.error(Errno::ENOENT) };
+        let contents = &state.inodes[index].cached;
+        let from = contents.len().min(offset as usize);
+        reply.data(&contents[from..contents.len().min(from + size as usize)]);
+    }
+
+    fn write(
+        &self,
+        _: &Request,
+        inode: INodeNo,
+        _: FileHandle,
+        offset: u64,
+        data: &[u8],
+        _: WriteFlags,
+        _: OpenFlags,
+        _: Option<LockOwner>,
+        reply: ReplyWrite,
+    ) {
+        let mut state = self.state();
+        let Some(index) = state.index(inode) else { return reply.error(Errno::ENOENT) };
+        let contents = &mut state.inodes[index].cached;
+        let (from, to) = (offset as usize, offset as usize + data.len());
+        contents.resize(contents.len().max(to), 0);
+        contents[from..to].copy_from_slice(data);
+        reply.written(data.len() as u32);
+    }
+
+    fn flush(&self, _: &Request, _: INodeNo, _: FileHandle, _: LockOwner, reply: ReplyEmpty) {
+        reply.ok();
+    }
+
+    fn fsync(&self, _: &Request, inode: INodeNo, _: FileHandle, _: bool, reply: ReplyEmpty) {
+        let mut state = self.state();
+        let Some(index) = state.index(inode) else { return reply.error(Errno::ENOENT) };
+        state.syncs += 1;
+        if state.honesty.fsync {
+            let inode = &mut state.inodes[index];
+            inode.durable.clone_from(&inode.cached);
+        }
+        reply.ok();
+    }
+
+    fn fsyncdir(&self, _: &Request, _: INodeNo, _: FileHandle, _: bool, reply: ReplyEmpty) {
+        let mut state = self.state();
+        if state.honesty.fsync_dir {
+            state.durable_names = state.cached_names.clone();
+        }
+        reply.ok();
+    }
+
+    fn readdir(&self, _: &Request, _: INodeNo, _: FileHandle, offset: u64, mut reply: ReplyDirectory) {
+        let state = self.state();
+        for (place, (name, &index)) in (1..).zip(&state.cached_names).skip(offset as usize) {
+            if reply.add(number(index), place, FileType::RegularFile, name) {
+                break;
+            }
+        }
+        reply.ok();
+    }
+
+    fn unlink(&self, _: &Request, _: INodeNo, name: &OsStr, reply: ReplyEmpty) {
+        match self.state().cached_names.remove(name.to_str().unwrap()) {
+            Some(_) => reply.ok(),
+            None => reply.error(Errno::ENOENT),
+        }
+    }
+
+    fn rename(
+        &self,
+        _: &Request,
+        _: INodeNo,
+        name: &OsStr,
+        _: INodeNo,
+        to: &OsStr,
+        _: RenameFlags,
+        reply: ReplyEmpty,
+    ) {
+        let mut state = self.state();
+        match state.cached_names.remove(name.to_str().unwrap()) {
+            Some(index) => {
+                state.cached_names.insert(to.to_str().unwrap().to_owned(), index);
+                reply.ok();
+            }
+            None => reply.error(Errno::ENOENT),
+        }
+    }
+}
