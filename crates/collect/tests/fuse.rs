@@ -5,22 +5,25 @@
 
 mod bridge;
 mod forgetful;
+mod service;
 
 use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
 use std::process::{Command, Stdio};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use bridge::{Bridge, NODES, key_ring, samples, store_master};
 use cipher::OsRandomness;
 use collect::batch::{Answer, SealedBatch};
 use collect::disk::RealDisk;
+use collect::error::{Error, Refusal};
 use collect::limits::Limits;
 use collect::shard::{Arrived, Now, Shard, open_here};
 use collect::store::{Filter, read};
 use collect::{Action, Collector, Event};
 use forgetful::{Forgetful, Honesty};
 use fuser::{BackgroundSession, MountOption};
+use service::{Authority, Server};
 
 const STORE: &str = "SELVEDGE_TEST_STORE";
 const FIRST: &str = "SELVEDGE_TEST_FIRST";
@@ -102,6 +105,13 @@ fn mount(disk: &Forgetful, path: &Path) -> BackgroundSession {
     fuser::spawn_mount(disk.clone(), path, &config).expect("the file system can be mounted")
 }
 
+/// A fork of one test holds the open files of the others for a moment, and a file system with open files cannot be
+/// unmounted.
+fn one_at_a_time() -> MutexGuard<'static, ()> {
+    static ONE: Mutex<()> = Mutex::new(());
+    ONE.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
 /// Why this machine cannot run the test, if it cannot.
 fn skip() -> bool {
     let device = Path::new("/dev/fuse").exists();
@@ -122,10 +132,7 @@ fn skip() -> bool {
 
 /// Some rounds of commit, kill and crash on one store. Returns what was lost, or why the store did not open.
 fn crash_rounds(honesty: Honesty) -> Result<(), String> {
-    // One at a time: a fork of one test holds the open files of the others for a moment, and a file system with open
-    // files cannot be unmounted.
-    static ONE: Mutex<()> = Mutex::new(());
-    let _one = ONE.lock().unwrap_or_else(PoisonError::into_inner);
+    let _one = one_at_a_time();
     let disk = Forgetful::new(honesty);
     let folder = tempfile::tempdir().unwrap();
     let mut acknowledged: Vec<u64> = Vec::new();
@@ -186,4 +193,73 @@ fn without_fsync_of_the_folder_the_loss_is_seen() {
         let lost = crash_rounds(Honesty { fsync: true, fsync_dir: false }).unwrap_err();
         assert!(lost.contains(LIE), "{lost}");
     }
+}
+
+/// Runs the whole daemon on a forgetful file system.
+fn with_daemon<T>(test: impl AsyncFnOnce(&Forgetful, &Server, &Authority) -> T) -> (T, Result<(), Error>) {
+    let _one = one_at_a_time();
+    let disk = Forgetful::new(Honesty { fsync: true, fsync_dir: true });
+    let folder = tempfile::tempdir().unwrap();
+    let session = mount(&disk, folder.path());
+    let authority = Authority::new();
+    let server = Server::start(&authority, folder.path(), limits());
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    let tested = runtime.block_on(test(&disk, &server, &authority));
+    drop(runtime);
+    let result = server.end();
+    session.umount_and_join().unwrap();
+    (tested, result.map(drop))
+}
+
+#[test]
+fn a_full_disk_is_said_to_the_bridge_and_the_service_goes_on() {
+    if skip() {
+        return;
+    }
+    let ((), result) = with_daemon(async |disk, server, authority| {
+        let (mut sender, mut answers) = server.connect(&authority.client(authority)).await;
+        let mut bridge = Bridge::new();
+        for (number, room, refused) in [
+            (0, 300, true), // not even a header
+            (0, usize::MAX, false),
+            (1, 700, true), // part of a group
+            (1, 0, true),
+            (1, usize::MAX, false),
+            (2, usize::MAX, false),
+        ] {
+            disk.set_room_left(room);
+            sender.send(&Bridge::id(number), &bridge.superframe(number)).await.unwrap();
+            match answers.next().await.unwrap().unwrap() {
+                Answer::Refused { id, status } => {
+                    assert_eq!((id, status), (Bridge::id(number), Refusal::DiskFull.number()));
+                    assert!(refused, "batch {number} with room for {room}");
+                }
+                Answer::Receipt { sealed, .. } => {
+                    assert_eq!(bridge.open(number, sealed).stored, NODES as u16, "for the first time");
+                    assert!(!refused, "batch {number} with room for {room}");
+                }
+            }
+        }
+    });
+    result.unwrap();
+}
+
+#[test]
+fn after_a_failed_sync_nothing_is_answered_and_the_service_ends() {
+    if skip() {
+        return;
+    }
+    let ((), result) = with_daemon(async |disk, server, authority| {
+        let (mut sender, mut answers) = server.connect(&authority.client(authority)).await;
+        let mut bridge = Bridge::new();
+        sender.send(&Bridge::id(0), &bridge.superframe(0)).await.unwrap();
+        assert!(matches!(answers.next().await.unwrap(), Some(Answer::Receipt { .. })));
+        disk.fail_syncs();
+        sender.send(&Bridge::id(1), &bridge.superframe(1)).await.unwrap();
+        let answer = answers.next().await;
+        assert!(!matches!(answer, Ok(Some(_))), "found {answer:?}");
+    });
+    let error = result.unwrap_err();
+    assert!(error.is_environment(), "{error}");
+    assert!(error.to_string().contains("cannot sync `0000000000000000.seg`"), "{error}");
 }

@@ -2,103 +2,21 @@
 //! the service goes on.
 
 mod bridge;
+mod service;
 
-use std::net::{SocketAddr, TcpListener};
-use std::path::Path;
 use std::sync::Arc;
-use std::thread::{self, JoinHandle};
 
-use bridge::{Bridge, CELL, NODES, SPOOL, key_ring, node_frame, open_downlink, samples, store_master};
+use bridge::{Bridge, NODES, node_frame, open_downlink, samples, store_master};
 use collect::batch::{Answer, BatchId, Hello, batch_message};
-use collect::client::{AnswerReceiver, BatchSender, connect};
-use collect::error::{Error, Refusal};
+use collect::client::{AnswerReceiver, connect};
+use collect::error::Refusal;
 use collect::limits::{Limits, MESSAGE_BYTES_MAX};
 use collect::stats::Stats;
 use collect::store::{Filter, read, verify};
-use collect::tls::Identity;
-use collect::{Config, serve};
-use rcgen::{BasicConstraints, CertificateParams, DnType, IsCa, Issuer, KeyPair};
 use rustls::ClientConfig;
-use tokio::sync::oneshot;
-
-const NAME: &str = "collect.test";
-const HELLO: Hello = Hello { cell: CELL, spool: SPOOL };
-
-/// An authority and what it signs.
-struct Authority {
-    certificate_pem: String,
-    issuer: Issuer<'static, KeyPair>,
-}
-
-impl Authority {
-    fn new() -> Authority {
-        Authority::named("the deployment")
-    }
-
-    fn named(name: &str) -> Authority {
-        let mut params = CertificateParams::new(Vec::new()).unwrap();
-        params.distinguished_name.push(DnType::CommonName, name);
-        params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
-        let key = KeyPair::generate().unwrap();
-        let certificate_pem = params.self_signed(&key).unwrap().pem();
-        Authority { certificate_pem, issuer: Issuer::new(params, key) }
-    }
-
-    /// A certificate and its key.
-    fn sign(&self, name: &str) -> (String, String) {
-        let params = CertificateParams::new(vec![name.to_owned()]).unwrap();
-        let key = KeyPair::generate().unwrap();
-        (params.signed_by(&key, &self.issuer).unwrap().pem(), key.serialize_pem())
-    }
-
-    fn client(&self, trusts: &Authority) -> Arc<ClientConfig> {
-        let (certificate, key) = self.sign("bridge-7");
-        identity(&certificate, &key, &trusts.certificate_pem).client().unwrap()
-    }
-}
-
-fn identity<'a>(certificate: &'a str, key: &'a str, authority: &'a str) -> Identity<'a> {
-    Identity {
-        certificates_pem: certificate.as_bytes(),
-        private_key_pem: key.as_bytes(),
-        peer_authority_pem: authority.as_bytes(),
-    }
-}
-
-/// A server that runs until it is stopped.
-struct Server {
-    address: SocketAddr,
-    stop: oneshot::Sender<()>,
-    thread: JoinHandle<Result<Stats, Error>>,
-}
-
-impl Server {
-    fn start(authority: &Authority, store: &Path, limits: Limits) -> Server {
-        let (certificate, key) = authority.sign(NAME);
-        let config = Config {
-            listener: TcpListener::bind("127.0.0.1:0").unwrap(),
-            tls: identity(&certificate, &key, &authority.certificate_pem).server().unwrap(),
-            keys: key_ring(),
-            store: store.to_owned(),
-            limits,
-            stats: Some(store.with_extension("json")),
-        };
-        let (ready, is_ready) = std::sync::mpsc::channel();
-        let (stop, stopped) = oneshot::channel();
-        let shutdown = async { drop(stopped.await) };
-        let thread = thread::spawn(move || serve(config, |address| ready.send(address).unwrap(), shutdown));
-        Server { address: is_ready.recv().expect("the server is ready"), stop, thread }
-    }
-
-    async fn connect(&self, client: &Arc<ClientConfig>) -> (BatchSender, AnswerReceiver) {
-        connect(self.address, NAME, client.clone(), HELLO).await.unwrap()
-    }
-
-    fn stop(self) -> Stats {
-        self.stop.send(()).unwrap();
-        self.thread.join().unwrap().unwrap()
-    }
-}
+use rustls::pki_types::pem::PemObject;
+use rustls::pki_types::{CertificateDer, PrivateKeyDer};
+use service::{Authority, HELLO, NAME, Server};
 
 /// Runs `test` against a fresh server and returns its counts.
 fn with_server<F: Future<Output = ()>>(
@@ -210,21 +128,15 @@ fn a_client_that_is_not_of_the_deployment_is_refused() {
         let (stranger, impostor) = (Authority::named("somebody else"), Authority::new());
         let provider = || Arc::new(rustls::crypto::aws_lc_rs::default_provider());
         let mut roots = rustls::RootCertStore::empty();
-        use rustls::pki_types::pem::PemObject;
-        roots
-            .add(
-                rustls::pki_types::CertificateDer::from_pem_slice(authority.certificate_pem.as_bytes())
-                    .unwrap(),
-            )
-            .unwrap();
+        roots.add(CertificateDer::from_pem_slice(authority.certificate_pem.as_bytes()).unwrap()).unwrap();
         let without_certificate = ClientConfig::builder_with_provider(provider())
             .with_protocol_versions(&[&rustls::version::TLS13])
             .unwrap()
             .with_root_certificates(roots.clone())
             .with_no_client_auth();
         let (certificate, key) = authority.sign("bridge-7");
-        let chain = vec![rustls::pki_types::CertificateDer::from_pem_slice(certificate.as_bytes()).unwrap()];
-        let key = rustls::pki_types::PrivateKeyDer::from_pem_slice(key.as_bytes()).unwrap();
+        let chain = vec![CertificateDer::from_pem_slice(certificate.as_bytes()).unwrap()];
+        let key = PrivateKeyDer::from_pem_slice(key.as_bytes()).unwrap();
         let old_version = ClientConfig::builder_with_provider(provider())
             .with_protocol_versions(&[&rustls::version::TLS12])
             .unwrap()

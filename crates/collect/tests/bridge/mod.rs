@@ -25,7 +25,7 @@ fn node_master(node: u32) -> NodeMaster {
 }
 
 fn suite(node: u32) -> Suite {
-    if node % 2 == 0 { Suite::AsconAead128 } else { Suite::Aes128Ccm }
+    if node.is_multiple_of(2) { Suite::AsconAead128 } else { Suite::Aes128Ccm }
 }
 
 pub fn key_ring() -> KeyRing {

@@ -37,6 +37,9 @@ struct State {
     cached_names: BTreeMap<String, usize>,
     durable_names: BTreeMap<String, usize>,
     syncs: u64,
+    /// Bytes that all files together may have.
+    room_bytes: usize,
+    syncs_fail: bool,
 }
 
 /// The file system. Clones are the same one.
@@ -46,7 +49,16 @@ pub struct Forgetful(Arc<Mutex<State>>);
 impl Forgetful {
     pub fn new(honesty: Honesty) -> Forgetful {
         let (inodes, cached_names, durable_names) = (Vec::new(), BTreeMap::new(), BTreeMap::new());
-        Forgetful(Arc::new(Mutex::new(State { honesty, inodes, cached_names, durable_names, syncs: 0 })))
+        let (syncs, room_bytes, syncs_fail) = (0, usize::MAX, false);
+        Forgetful(Arc::new(Mutex::new(State {
+            honesty,
+            inodes,
+            cached_names,
+            durable_names,
+            syncs,
+            room_bytes,
+            syncs_fail,
+        })))
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -63,6 +75,17 @@ impl Forgetful {
         forgotten
     }
 
+    /// Leaves room for so many bytes more; writes beyond are short, and then fail with ENOSPC.
+    pub fn set_room_left(&self, bytes: usize) {
+        let mut state = self.state();
+        state.room_bytes = state.used_bytes().saturating_add(bytes);
+    }
+
+    /// From now on every sync of a file fails with EIO.
+    pub fn fail_syncs(&self) {
+        self.state().syncs_fail = true;
+    }
+
     /// How often contents were synced.
     pub fn syncs(&self) -> u64 {
         self.state().syncs
@@ -75,6 +98,10 @@ const FIRST: u64 = 2;
 impl State {
     fn index(&self, inode: INodeNo) -> Option<usize> {
         inode.0.checked_sub(FIRST).map(|index| index as usize).filter(|&index| index < self.inodes.len())
+    }
+
+    fn used_bytes(&self) -> usize {
+        self.cached_names.values().map(|&index| self.inodes[index].cached.len()).sum()
     }
 
     fn named(&self, name: &OsStr) -> Option<usize> {
@@ -199,8 +226,15 @@ impl Filesystem for Forgetful {
     ) {
         let mut state = self.state();
         let Some(index) = state.index(inode) else { return reply.error(Errno::ENOENT) };
+        let room = state.room_bytes.saturating_sub(state.used_bytes());
         let contents = &mut state.inodes[index].cached;
-        let (from, to) = (offset as usize, offset as usize + data.len());
+        let from = offset as usize;
+        let overwritten = contents.len().saturating_sub(from);
+        let data = &data[..data.len().min(overwritten + room)];
+        if data.is_empty() {
+            return reply.error(Errno::ENOSPC);
+        }
+        let to = from + data.len();
         contents.resize(contents.len().max(to), 0);
         contents[from..to].copy_from_slice(data);
         reply.written(data.len() as u32);
@@ -213,6 +247,9 @@ impl Filesystem for Forgetful {
     fn fsync(&self, _: &Request, inode: INodeNo, _: FileHandle, _: bool, reply: ReplyEmpty) {
         let mut state = self.state();
         let Some(index) = state.index(inode) else { return reply.error(Errno::ENOENT) };
+        if state.syncs_fail {
+            return reply.error(Errno::EIO);
+        }
         state.syncs += 1;
         if state.honesty.fsync {
             let inode = &mut state.inodes[index];
