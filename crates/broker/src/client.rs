@@ -2,6 +2,16 @@
 //!
 //! Owns request ids and who waits for which. Nobody else is woken by an answer than who asked. A refusal is an
 //! error with its status; asking again is the caller's decision, see [`Status::may_repeat`].
+//!
+//! ```no_run
+//! # async fn example() -> Result<(), broker::Error> {
+//! let client = broker::client::Client::connect("run/broker.sock".as_ref()).await?;
+//! let key = client.find_key("batch/7").await?;
+//! let sealed = client.seal(key, b"header", b"frames").await?;
+//! assert_eq!(*client.open(key, b"header", &sealed).await?, b"frames");
+//! # Ok(())
+//! # }
+//! ```
 
 use std::collections::HashMap;
 use std::path::Path;

@@ -228,3 +228,73 @@ impl fmt::Display for LinkFault {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_error_says_what_was_found_and_what_to_do() {
+        let path = || PathBuf::from("run/broker.sock");
+        let errors = [
+            Error::Io { doing: "bind", path: path(), source: io::ErrorKind::PermissionDenied.into() },
+            Error::AlreadyServed { path: path() },
+            Error::NotASocket { path: path() },
+            Error::DeviceClosed { device: "run/device.sock".to_owned(), fault: LinkFault::HungUp },
+            Error::Randomness(io::ErrorKind::Unsupported.into()),
+            Error::KeyTwice { name: "batch/7".to_owned() },
+            Error::KeyHandles { name: "a".to_owned(), other: "b".to_owned() },
+            Error::KeyName { found_bytes: 65 },
+            Error::KeyCount { found: 5000 },
+            Error::TooLong { what: "plaintext", found_bytes: 65_537, max_bytes: 65_536 },
+            Error::Refused { operation: Operation::SealAes256Gcm, status: Status::Busy },
+            Error::Refused { operation: Operation::OpenAes256Gcm, status: Status::Rejected },
+            Error::Disconnected,
+            Error::Answer(Fault::Mismatch { field: "payload" }),
+            Error::Answer(Fault::Version { found: 9 }),
+            Error::Answer(Fault::NotZero { field: "reserved" }),
+            Error::Answer(Fault::Oversize { field: "payload", found_bytes: 70_000, max_bytes: 65_564 }),
+            Error::Answer(Fault::Length { found_bytes: 31, expected_bytes: 32 }),
+            Error::Answer(Fault::Unknown { field: "status", found: 99 }),
+        ];
+        let faults = [
+            LinkFault::Io(io::ErrorKind::ConnectionRefused),
+            LinkFault::Corrupt(Fault::Crc),
+            LinkFault::OpenTimeout,
+            LinkFault::AnswerTimeout,
+            LinkFault::Protocol(Fault::Mismatch { field: "connection" }),
+        ];
+        let mut words: Vec<String> = errors.iter().map(Error::to_string).collect();
+        words.extend(faults.iter().map(LinkFault::to_string));
+        expect_test::expect![[r#"
+            cannot bind `run/broker.sock`: permission denied
+            another process serves `run/broker.sock`
+            help: stop it, or choose another path; one device has one server
+            found a file at `run/broker.sock`, expected a socket or nothing
+            help: move the file away
+            cannot open the device `run/device.sock`: it hung up
+            help: start it first: `selvedge broker device`
+            the system gives no randomness: unsupported
+            found two keys of the name `batch/7`, expected one
+            the keys `a` and `b` have one handle
+            help: rename one of them
+            found a key name of 65 bytes, expected 1 to 64
+            found 5000 keys, expected at most 4096
+            found plaintext of 65537 bytes, expected at most 65536
+            `seal-aes-256-gcm` was not done: busy: too many requests are waiting
+            help: ask again after a pause
+            `open-aes-256-gcm` was not done: rejected: the message is not authentic under this key and associated data
+            the broker closed the connection before it answered
+            the broker's answer is none: the field `payload` does not fit the request
+            the broker's answer is none: found version 9, expected 1
+            the broker's answer is none: the field `reserved` is not zero
+            the broker's answer is none: found payload of 70000 bytes, expected at most 65564
+            the broker's answer is none: found 31 bytes, expected 32
+            the broker's answer is none: the status 99 is in no table
+            connection refused
+            bytes were damaged on the wire: the checksum does not match
+            opening took too long
+            an answer took too long
+            its answer is none: the field `connection` does not fit the request"#]].assert_eq(&words.join("\n"));
+    }
+}

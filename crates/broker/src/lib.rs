@@ -181,7 +181,9 @@ pub struct Gauges {
     pub queued: usize,
     /// Requests at the device, those of closed connections included.
     pub in_flight: usize,
-    /// What the requests hold.
+    /// Their bytes, each counted as the larger of itself and its longest answer.
+    pub in_flight_bytes: usize,
+    /// What the requests of open connections hold.
     pub held: Share,
 }
 
@@ -307,6 +309,7 @@ impl Broker {
             connections: self.peers.len(),
             queued: self.queue.len(),
             in_flight: self.in_flight.len(),
+            in_flight_bytes: self.in_flight_bytes,
             held: self.quota.total(),
         }
     }

@@ -230,6 +230,27 @@ fn a_lost_device_fails_what_it_had_and_gets_what_waited() {
 }
 
 #[test]
+fn events_of_an_earlier_opening_are_stale() {
+    let mut bench = Bench::open();
+    let a = bench.connect();
+    bench.ask(a, 1);
+    let stale = bench.link;
+    bench.device_answers(a, 1);
+    bench.lose(LinkFault::HungUp);
+    assert_ne!(bench.link, stale);
+    let info = DeviceInfo { payload_bytes_max: 1, in_flight_max: 1, boot: 9, name: String::new() };
+    assert!(bench.step(Event::DeviceOpened { link: stale, info }).is_empty());
+    assert!(!bench.broker.is_open());
+    bench.device_opens(65_564, 1);
+    bench.ask(a, 2);
+    assert!(bench.step(Event::DeviceLost { link: stale, fault: LinkFault::HungUp }).is_empty());
+    let head = Head { connection: a, ..Head::request(Operation::SealAes256Gcm, 2, KEY).answer(Status::Done) };
+    let answer = Pdu::new(head, &[], b"from before").unwrap();
+    assert!(bench.step(Event::DeviceAnswered { link: stale, answer }).is_empty());
+    assert_eq!(answers(&bench.device_answers(a, 2)), [(a.0, 2, Status::Done)]);
+}
+
+#[test]
 fn a_device_that_stays_away_is_named_at_once_and_tried_again_ever_more_slowly() {
     let mut bench = Bench::new(Settings::default());
     let a = bench.connect();

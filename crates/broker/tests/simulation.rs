@@ -163,6 +163,7 @@ impl World {
         assert!(gauges.held.requests <= REQUESTS_MAX && gauges.held.bytes <= REQUEST_BYTES_MAX);
         assert!(gauges.queued <= gauges.held.requests);
         assert!(gauges.in_flight <= self.settings.in_flight_max);
+        assert_eq!(gauges.in_flight == 0, gauges.in_flight_bytes == 0);
         for application in self.applications.values() {
             assert!(application.unwritten <= ANSWERS_PER_CONNECTION_MAX);
         }

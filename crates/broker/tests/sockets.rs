@@ -538,6 +538,22 @@ async fn one_device_has_one_server() {
     device.stop().await;
 }
 
+#[tokio::test]
+async fn a_refused_application_learns_why() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("full.sock");
+    let listener = tokio::net::UnixListener::bind(&path).unwrap();
+    let client = Client::connect(&path).await.unwrap();
+    let (mut refused, _) = listener.accept().await.unwrap();
+    let notice = Pdu::empty(Head::default().answer(Status::ConnectionsFull));
+    refused.write_all(notice.bytes()).await.unwrap();
+    drop(refused);
+    for _ in 0..2 {
+        let error = client.info().await.unwrap_err();
+        assert!(matches!(error, Error::Refused { status: Status::ConnectionsFull, .. }), "{error}");
+    }
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_broker_without_a_device_says_so_after_its_time() {
     let folder = tempfile::tempdir().unwrap();

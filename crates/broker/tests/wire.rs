@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use broker::device::DeviceInfo;
-use broker::emulate::{SoftwareEngine, execute};
+use broker::emulate::{Engine, SoftwareEngine, execute};
 use broker::limits::{PARAMETER_BYTES_MAX, PAYLOAD_BYTES_MAX};
 use broker::stream::{Broken, Decoder, Framing};
 use broker::wire::{Connection, Head, KeyHandle, Operation, Pdu, Status};
@@ -197,6 +197,47 @@ fn a_device_tells_its_keys_apart_or_does_not_start() {
     assert_ne!(a, b);
     assert_eq!(KeyHandle::of(a.as_bytes()), KeyHandle::of(b.as_bytes()));
     assert!(matches!(start(&[&a, &b]), Err(Error::KeyHandles { .. })));
+}
+
+#[test]
+fn a_message_that_is_not_authentic_leaves_no_trace() {
+    let mut engine = SoftwareEngine::new(vec![("k".to_owned(), Key::copied_from(&[3; 32]))]).unwrap();
+    let key = KeyHandle::of(b"k");
+    let (mut sealed, mut opened) = (Vec::new(), b"before".to_vec());
+    engine.seal(key, b"ad", b"plaintext", &mut sealed).unwrap();
+    for index in 0..sealed.len() {
+        sealed[index] ^= 1;
+        assert_eq!(engine.open(key, b"ad", &sealed, &mut opened), Err(Status::Rejected));
+        sealed[index] ^= 1;
+        assert_eq!(opened, b"before");
+    }
+    assert_eq!(engine.open(key, b"da", &sealed, &mut opened), Err(Status::Rejected));
+    for length in 0..sealed.len() {
+        assert_eq!(engine.open(key, b"ad", &sealed[..length], &mut opened), Err(Status::Rejected));
+    }
+    assert_eq!(opened, b"before");
+    engine.open(key, b"ad", &sealed, &mut opened).unwrap();
+    assert_eq!(opened, b"beforeplaintext");
+}
+
+/// NIST's and Wycheproof's vectors, through the device's PDUs.
+#[test]
+fn a_device_opens_the_official_vectors() {
+    let mut opened_count = 0;
+    for vector in cipher::vectors::aead(cipher::Suite::Aes256Gcm) {
+        let key: [u8; 32] = vector.key[..].try_into().unwrap();
+        let mut engine = SoftwareEngine::new(vec![("k".to_owned(), Key::copied_from(&key))]).unwrap();
+        let head = Head::request(Operation::OpenAes256Gcm, 1, KeyHandle::of(b"k"));
+        let payload = [&vector.nonce[..], &vector.sealed].concat();
+        let request = Pdu::new(head, &vector.associated_data, &payload).unwrap();
+        let answer = execute(&mut engine, &request);
+        match &vector.plaintext {
+            Some(plaintext) => assert_eq!(answer.payload(), plaintext, "line {}", vector.line),
+            None => assert_eq!(answer.status(), Ok(Status::Rejected), "line {}", vector.line),
+        }
+        opened_count += usize::from(answer.status() == Ok(Status::Done));
+    }
+    assert!(opened_count > 100, "only {opened_count} vectors");
 }
 
 /// Two names with one handle, found by the birthday paradox.
