@@ -159,13 +159,15 @@ impl Spm {
             return Command::None;
         }
         self.armed_at = None;
-        let operation = self.control & (RWWSRE | BLBSET | PGWRT | PGERS);
+        let operation = self.control & (SIGRD | RWWSRE | BLBSET | PGWRT | PGERS);
         self.control &= SPMIE;
         let page_bytes = self.config.page_bytes as u32;
         let address = (z & (self.config.flash_bytes - 1)) / page_bytes * page_bytes;
         match operation {
             0 => {
                 let index = (z as usize / 2) % (self.config.page_bytes / 2);
+                // A page load ends the section's blocking, too.
+                self.blocked = false;
                 // "It is not possible to write more than one time to each address without erasing the buffer."
                 if !std::mem::replace(&mut self.loaded[index], true) {
                     self.page[2 * index..][..2].copy_from_slice(&word.to_le_bytes());
@@ -189,10 +191,9 @@ impl Spm {
             }
             RWWSRE => {
                 self.blocked = false;
-                self.erase_buffer();
                 Command::None
             }
-            // "Only one of these patterns may be written; any other combination has no effect."
+            // "Writing any other combination … will have no effect", and SIGRD is for LPM only.
             _ => Command::None,
         }
     }
@@ -252,6 +253,10 @@ impl Peripheral for Spm {
         let signature = if self.config.signature.is_some() { SIGRD } else { 0 };
         self.control = value & (SPMIE | RWWSRE | BLBSET | PGWRT | PGERS | signature);
         self.armed_at = (value & SPMEN != 0).then_some(now);
+        // "The temporary buffer will auto-erase … by writing the RWWSRE bit in SPMCSR."
+        if value & RWWSRE != 0 {
+            self.erase_buffer();
+        }
     }
 
     fn advance(&mut self, now: Cycles, _effects: &mut Effects) {
@@ -386,11 +391,28 @@ mod tests {
     }
 
     #[test]
+    fn page_load_unblocks_the_section_and_enabling_it_loses_the_load() {
+        let config = Config::atmega128(HZ);
+        let mut s = Spm::new(config);
+        spm(config, PGERS, 0x800, 0, &mut s, 1000);
+        at(&mut s, 1000 + DONE);
+        spm(config, 0, 0x800, 0x1234, &mut s, 1100 + DONE);
+        assert!(!s.is_blocked(0));
+        assert_eq!(s.page()[..2], [0x34, 0x12]);
+        s.write(Spmcsr, RWWSRE | SPMEN, 1200 + DONE, &mut Vec::new());
+        assert_eq!(s.page()[..2], [0xFF, 0xFF]);
+    }
+
+    #[test]
     fn combined_operations_do_nothing() {
         let config = Config::atmega128(HZ);
         let mut s = Spm::new(config);
         assert_eq!(spm(config, PGERS | PGWRT, 0x800, 0, &mut s, 1000), (Command::None, vec![]));
         assert_eq!(at(&mut s, 1001), 0);
+        let config = Config::atmega328p(HZ);
+        let mut s = Spm::new(config);
+        spm(config, SIGRD, 0x800, 0x1234, &mut s, 1000);
+        assert_eq!(s.page()[..2], [0xFF, 0xFF]);
     }
 
     #[test]

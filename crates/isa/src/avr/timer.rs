@@ -4,7 +4,8 @@
 //! ATmega328P (timers 0 to 2, ASSR, GTCCR, TIMSKn, TIFRn). All counters are one peripheral because they share
 //! registers and prescalers. Sources: the timer chapters of both datasheets, named where a rule is.
 //! Left out: the output compare modulator (timers 1C and 2 of the ATmega128 share PB7: the last change wins), the
-//! analog comparator as a capture source, the three cycles that flags of an asynchronous timer take longer.
+//! analog comparator as a capture source, the timer cycle and three processor cycles by which the flags of an
+//! asynchronous timer are late.
 //!
 //! Invariant: a register written in cycle `c` takes effect at `c + 1`, after the tick that falls there. So a count
 //! written in `c` reads back in `c + 1` and has moved one tick of the undivided clock in `c + 2`. Interrupt masks,
@@ -301,9 +302,14 @@ impl Timers {
             let at = self.clocks.crystal_edge_after(write.at, 2);
             let slot = 1 + busy.trailing_zeros() as usize;
             self.writes[slot] = Some(Write { at, busy, ..write });
-            return;
+        } else {
+            self.apply_now(write.register, write.value, write.at, effects);
         }
-        self.apply_now(write.register, write.value, write.at, effects);
+        // "The output compare function is disabled during writing to OCR or TCNT" (Asynchronous Operation).
+        let (timer, _) = self.crystal_timer();
+        let mut latched = self.writes.iter().flatten().filter(|w| w.busy != 0);
+        self.counters[timer].compare_off =
+            latched.any(|w| matches!(w.register, Register::Tcnt(_) | Register::Ocr(..)));
     }
 
     fn apply_now(&mut self, register: Register, value: u8, at: Cycles, effects: &mut Effects) {

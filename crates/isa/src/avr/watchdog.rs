@@ -133,14 +133,9 @@ impl Watchdog {
         // "Must be written with WDCE cleared": while it is set, the write only opens the window.
         let changes = changes && value & WDCE == 0;
         match self.model {
-            Model::Atmega128 => {
-                // Level 1 demands the sequence for disabling and for the period of a watchdog that is enabled.
-                if changes || !was_running {
-                    self.control = value & (WDE | WDP);
-                } else {
-                    self.control |= value & WDE;
-                }
-            }
+            // "In safety level 1 and 2, this bit must also be set when changing the prescaler bits."
+            Model::Atmega128 if changes => self.control = value & (WDE | WDP),
+            Model::Atmega128 => self.control |= value & WDE,
             Model::Atmega328p => {
                 let flag = self.control & WDIF & !value;
                 let guarded = WDE | WDP3 | WDP;
@@ -296,25 +291,16 @@ mod tests {
     }
 
     #[test]
-    fn period_of_an_enabled_watchdog_needs_the_sequence() {
+    fn period_needs_the_sequence_and_enabling_does_not() {
         for model in [Model::Atmega128, Model::Atmega328p] {
             let mut w = Watchdog::new(model, HZ, false);
-            write(&mut w, WDE, 10);
+            write(&mut w, WDE | 5, 10);
+            assert_eq!(w.read(Wdtcr, 11), WDE);
             write(&mut w, WDE | 5, 20);
-            assert_eq!(w.read(Wdtcr, 21) & WDP, 0);
+            assert_eq!(w.read(Wdtcr, 21), WDE);
             change(&mut w, WDE | 5, 30);
-            assert_eq!(w.read(Wdtcr, 40) & WDP, 5);
+            assert_eq!(w.read(Wdtcr, 40), WDE | 5);
         }
-    }
-
-    #[test]
-    fn atmega128_that_is_off_takes_its_period_freely_and_the_atmega328p_does_not() {
-        let mut w = Watchdog::new(Model::Atmega128, HZ, false);
-        write(&mut w, WDE | 5, 10);
-        assert_eq!(w.read(Wdtcr, 11), WDE | 5);
-        let mut w = Watchdog::new(Model::Atmega328p, HZ, false);
-        write(&mut w, WDE | 5, 10);
-        assert_eq!(w.read(Wdtcr, 11), WDE);
     }
 
     #[test]

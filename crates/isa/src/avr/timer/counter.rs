@@ -46,6 +46,8 @@ pub struct Counter {
     pub flags: u8,
     pub enabled: u8,
     pub watched: u8,
+    /// The comparators are off while a write to the asynchronous timer is under way.
+    pub compare_off: bool,
     /// TEMP, the high byte on its way in or out.
     pub temp: u8,
     pub clock_input: Input,
@@ -79,6 +81,7 @@ impl Counter {
             flags: 0,
             enabled: 0,
             watched: 0,
+            compare_off: false,
             temp: 0,
             clock_input: Input::default(),
             capture_input: Input::default(),
@@ -222,7 +225,7 @@ impl Counter {
 
     /// Ticks until the one that leaves the next notable value, at least 1.
     fn stretch(&self) -> u64 {
-        if self.blocked {
+        if self.blocked || self.compare_off {
             return 1;
         }
         let mut distance = self.count.abs_diff(self.slope_end());
@@ -266,7 +269,7 @@ impl Counter {
         let value = self.count;
         // A blocked match clears nothing and turns nothing: "the compare match for the TOP will be ignored and
         // the counter will continue" (Modes of Operation). Only the hard ends of the range stay.
-        let blocked = std::mem::take(&mut self.blocked);
+        let blocked = std::mem::take(&mut self.blocked) || self.compare_off;
         let at_top = value == self.top() && !self.down && (!blocked || value == self.kind.max());
         let at_bottom = self.mode.is_dual() && self.down && value == 0;
         if self.mode.is_dual() && (at_top || at_bottom) {
@@ -395,7 +398,7 @@ impl Counter {
         if wanted == 0 && !self.is_connected() {
             return None;
         }
-        if self.blocked {
+        if self.blocked || self.compare_off {
             return Some(1);
         }
         let (top, end) = (self.top(), self.slope_end());
