@@ -604,4 +604,6 @@ impl Peripheral for Timers {
 }
 
 #[cfg(test)]
+mod naive;
+#[cfg(test)]
 mod tests;
