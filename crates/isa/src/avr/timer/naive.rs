@@ -222,4 +222,38 @@ proptest! {
         }
         prop_assert_eq!(effects, expected);
     }
+
+    #[test]
+    fn due_leads_to_the_cycle_in_which_an_enabled_flag_rises(
+        kind in prop::sample::select(vec![Kind::Single8, Kind::Double8, Kind::Double16, Kind::Triple16]),
+        wgm in 0..16u8,
+        values in prop::array::uniform4(prop_oneof![1..20u32, 1..256u32]),
+        (select, divider) in prop::sample::select(vec![(1u8, 1u64), (2, 8)]),
+        start in 102..3000u64,
+        flag in 0..5u8,
+    ) {
+        let [a, b, c, icr] = values;
+        let wgm = wgm & match kind { Kind::Single8 => 3, Kind::Double8 => 7, _ => 15 };
+        let Some((top, dual, _)) = row(kind, wgm, a, icr) else { return Ok(()) };
+        let (mut timers, mut effects) = set_up(kind, wgm, [0; 3], [a, b, c], icr, select);
+        timers.advance(start, &mut effects);
+        let n = usize::from(timer_of(kind).1);
+        timers.counters[n].flags = 0;
+        timers.counters[n].enabled = 1 << flag;
+        timers.find_due();
+        // Two periods decide whether it rises at all.
+        let end = start + 4 * (u64::from(top) + 2) * divider;
+        let mut creeping = timers.clone();
+        let rises = (start..end).find(|&now| {
+            creeping.advance(now, &mut effects);
+            creeping.requests() != 0
+        });
+        let mut jumps = 0;
+        while timers.requests() == 0 && timers.due() < end {
+            timers.advance(timers.due(), &mut effects);
+            jumps += 1;
+        }
+        prop_assert_eq!((timers.requests() != 0).then_some(timers.now), rises);
+        prop_assert!(dual || jumps <= 1, "{} jumps with a single slope", jumps);
+    }
 }
