@@ -296,9 +296,17 @@ impl Spi {
         let first = t.shown.map_or(0, |shown| shown + 1);
         for half in first..=halves {
             let at = t.start + Cycles::from(half) * t.half_cycles;
-            (self.sck_out, self.mosi_out) = levels(t.control, self.shift, half);
-            self.show(at, effects);
+            let (sck, mosi) = levels(t.control, self.shift, half);
+            // The stages are a master's: this is `show` without looking at all of them.
+            if sck != self.sck_out {
+                effects.push((at, Effect::Value { pin: self.config.sck, high: Some(sck) }));
+            }
+            if mosi != self.mosi_out {
+                effects.push((at, Effect::Value { pin: self.config.mosi, high: Some(mosi) }));
+            }
+            (self.sck_out, self.mosi_out) = (sck, mosi);
         }
+        (self.stages[0].value, self.stages[1].value) = (Some(self.sck_out), Some(self.mosi_out));
         t.shown = Some(halves);
     }
 

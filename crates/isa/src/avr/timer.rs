@@ -573,7 +573,10 @@ impl Peripheral for Timers {
     fn advance(&mut self, now: Cycles, effects: &mut Effects) {
         self.settle(now, effects);
         self.run(now, effects);
-        self.find_due();
+        // Nothing that was not due can bring forward what is.
+        if now >= self.due {
+            self.find_due();
+        }
     }
 
     fn due(&self) -> Cycles {

@@ -81,13 +81,13 @@ impl Prescaler {
         self.origin_edges = clocks.edges(self.crystal, now);
     }
 
-    /// Ticks of the tap `divider` since its reset, up to and including `cycle`.
-    pub fn ticks(&self, clocks: &Clocks, divider: u64, cycle: Cycles) -> u64 {
-        if self.held { 0 } else { (clocks.edges(self.crystal, cycle) - self.origin_edges) / divider }
+    /// Ticks of the tap that divides by 2 to the `log2` since its reset, up to and including `cycle`.
+    pub fn ticks(&self, clocks: &Clocks, log2: u32, cycle: Cycles) -> u64 {
+        if self.held { 0 } else { (clocks.edges(self.crystal, cycle) - self.origin_edges) >> log2 }
     }
 
-    /// The cycle of tick number `tick` of the tap `divider`.
-    pub fn cycle_of(&self, clocks: &Clocks, divider: u64, tick: u64) -> Cycles {
-        if self.held { NEVER } else { clocks.cycle_of(self.crystal, self.origin_edges + tick * divider) }
+    /// The cycle of tick number `tick` of that tap.
+    pub fn cycle_of(&self, clocks: &Clocks, log2: u32, tick: u64) -> Cycles {
+        if self.held { NEVER } else { clocks.cycle_of(self.crystal, self.origin_edges + (tick << log2)) }
     }
 }

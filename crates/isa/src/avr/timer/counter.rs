@@ -130,8 +130,8 @@ impl Counter {
 
     /// The prescaler or the clock select changed: counts on from the tap's phase at `now`.
     pub fn anchor(&mut self, now: Cycles, time: Time) {
-        if let Source::Divided(divider) = self.source {
-            self.ticks = time.prescaler.ticks(time.clocks, divider, now);
+        if let Source::Divided { log2 } = self.source {
+            self.ticks = time.prescaler.ticks(time.clocks, log2, now);
         }
     }
 
@@ -177,8 +177,8 @@ impl Counter {
     }
 
     fn count_to(&mut self, now: Cycles, time: Time, effects: &mut Effects) {
-        if let Source::Divided(divider) = self.source {
-            self.jump(time.prescaler.ticks(time.clocks, divider, now), divider, time, effects);
+        if let Source::Divided { log2 } = self.source {
+            self.jump(time.prescaler.ticks(time.clocks, log2, now), log2, time, effects);
         }
         while let Some((at, rising)) = self.clock_input.take(now) {
             let counted = if rising { Source::Rising } else { Source::Falling };
@@ -188,7 +188,7 @@ impl Counter {
         }
     }
 
-    fn jump(&mut self, target: u64, divider: u64, time: Time, effects: &mut Effects) {
+    fn jump(&mut self, target: u64, log2: u32, time: Time, effects: &mut Effects) {
         // The flags when the counter last came to 0, for skipping periods that change nothing.
         let mut flags_at_wrap = None;
         while self.ticks < target {
@@ -201,7 +201,7 @@ impl Counter {
             }
             self.glide(step - 1);
             self.ticks += step;
-            self.tick(time.prescaler.cycle_of(time.clocks, divider, self.ticks), effects);
+            self.tick(time.prescaler.cycle_of(time.clocks, log2, self.ticks), effects);
             if self.count == 0 && self.down == self.mode.is_dual() && self.is_unobserved() {
                 if flags_at_wrap == Some(self.flags) && self.compare == self.buffer {
                     let left = target - self.ticks;
@@ -379,8 +379,8 @@ impl Counter {
         let wanted = self.enabled & !self.flags | self.watched;
         let captured = if wanted & 1 << CAPTURE != 0 { self.capture_input.due() } else { NEVER };
         let ticks = match self.source {
-            Source::Divided(divider) => self.ticks_to_wanted(wanted).map_or(NEVER, |ticks| {
-                time.prescaler.cycle_of(time.clocks, divider, self.ticks.saturating_add(ticks))
+            Source::Divided { log2 } => self.ticks_to_wanted(wanted).map_or(NEVER, |ticks| {
+                time.prescaler.cycle_of(time.clocks, log2, self.ticks.saturating_add(ticks))
             }),
             Source::Falling | Source::Rising if wanted != 0 || self.is_connected() => self.clock_input.due(),
             _ => NEVER,

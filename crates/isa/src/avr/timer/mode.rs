@@ -152,8 +152,10 @@ pub enum Connection {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Source {
     Stopped,
-    /// A tap of the prescaler.
-    Divided(u64),
+    /// A tap of the prescaler: all divide by a power of two.
+    Divided {
+        log2: u32,
+    },
     /// Falling edges on the counter's T pin.
     Falling,
     /// Rising edges on it.
@@ -163,11 +165,11 @@ pub enum Source {
 /// Clock select of the counters that have a T pin.
 pub const SOURCES_WITH_PIN: [Source; 8] = [
     Source::Stopped,
-    Source::Divided(1),
-    Source::Divided(8),
-    Source::Divided(64),
-    Source::Divided(256),
-    Source::Divided(1024),
+    Source::Divided { log2: 0 },
+    Source::Divided { log2: 3 },
+    Source::Divided { log2: 6 },
+    Source::Divided { log2: 8 },
+    Source::Divided { log2: 10 },
     Source::Falling,
     Source::Rising,
 ];
@@ -175,11 +177,11 @@ pub const SOURCES_WITH_PIN: [Source; 8] = [
 /// Clock select of the counters that can run from the crystal.
 pub const SOURCES_WITH_CRYSTAL: [Source; 8] = [
     Source::Stopped,
-    Source::Divided(1),
-    Source::Divided(8),
-    Source::Divided(32),
-    Source::Divided(64),
-    Source::Divided(128),
-    Source::Divided(256),
-    Source::Divided(1024),
+    Source::Divided { log2: 0 },
+    Source::Divided { log2: 3 },
+    Source::Divided { log2: 5 },
+    Source::Divided { log2: 6 },
+    Source::Divided { log2: 7 },
+    Source::Divided { log2: 8 },
+    Source::Divided { log2: 10 },
 ];
