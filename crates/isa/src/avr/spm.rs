@@ -132,6 +132,11 @@ impl Spm {
         }
     }
 
+    /// The chip was reset: an operation is abandoned and the buffer erased; fuses and lock bits stay.
+    pub fn reset(&mut self) {
+        *self = Self::new(self.config);
+    }
+
     /// The temporary page buffer.
     pub fn page(&self) -> &[u8] {
         &self.page[..self.config.page_bytes]
@@ -427,6 +432,9 @@ mod tests {
         at(&mut s, 2000 + 2 * DONE);
         spm(config, BLBSET, 1, 0x00, &mut s, 3000 + 2 * DONE);
         assert_eq!(s.lock_bits(), !BOOT_LOCK_BITS, "the other bits are not the program's");
+        s.reset();
+        assert_eq!(s.lock_bits(), !BOOT_LOCK_BITS, "they outlast a reset");
+        assert_eq!((at(&mut s, 3001 + 2 * DONE), s.page()[0]), (0, 0xFF));
     }
 
     #[test]
