@@ -1,13 +1,14 @@
 //! The analog-to-digital converter: ten bits by successive approximation, to the cycle.
 //!
-//! Owns ADMUX, ADCSRA, ADCSRB (ATmega328P) and ADCH:ADCL. What the voltages are is asked of a function of channel
-//! and cycle at the instant the sample-and-hold closes. Which timer or pin starts a conversion is told by
-//! [`Adc::trigger`]. Left to the chip: the sleep mode that starts a conversion, and ACME in ADCSRB beyond storing it.
-//! Sources: ATmega128 datasheet, "Analog to Digital Converter"; ATmega328P datasheet, same title. In ADC clocks: a
-//! conversion takes 13 and samples after 1.5; the first after switching on takes 25 and samples after 13.5; an
-//! auto-triggered one takes 13.5 and samples after 2 (table "ADC Conversion Time").
-//! Differential channels (ATmega128) return what the formula says; their conversions take the same time here, while
-//! the datasheet lets them begin up to one ADC clock later ("synchronized to CK_ADC2").
+//! Owns ADMUX, ADCSRA, ADCSRB (ATmega328P) and ADCH:ADCL. What the voltages are is asked of a function of
+//! channel and cycle at the instant the sample-and-hold closes. Which timer or pin starts a conversion is
+//! told by [`Adc::trigger`]. Left to the chip: the sleep mode that starts a conversion, and ACME in ADCSRB
+//! beyond storing it.
+//! Sources: ATmega128 datasheet, "Analog to Digital Converter"; ATmega328P datasheet, same title. In ADC
+//! clocks: a conversion takes 13 and samples after 1.5; the first after switching on takes 25 and samples
+//! after 13.5; an auto-triggered one takes 13.5 and samples after 2 (table "ADC Conversion Time").
+//! Differential channels (ATmega128) return what the formula says; their conversions take the same time here,
+//! while the datasheet lets them begin up to one ADC clock later ("synchronized to CK_ADC2").
 
 use std::fmt;
 use std::sync::Arc;
@@ -24,7 +25,8 @@ const ADIF: u8 = 1 << 4;
 const ADIE: u8 = 1 << 3;
 const ADPS: u8 = 7;
 
-/// From a trigger to the conversion's start: "three additional CPU clock cycles are used for synchronization".
+/// From a trigger to the conversion's start: "three additional CPU clock cycles are used for synchronization
+/// logic".
 const TRIGGER_CYCLES: Cycles = 3;
 const CODES: f64 = 1024.0;
 
@@ -303,7 +305,7 @@ impl Adc {
         self.conversion = None;
         self.starts_at = NEVER;
         // "If ADCL has been read, and a conversion completes before ADCH is read, neither register is updated
-        // and the result is lost"; the interrupt comes all the same.
+        // and the result from the conversion is lost"; the interrupt comes all the same.
         if !self.held {
             self.result = code;
         }

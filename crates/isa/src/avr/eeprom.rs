@@ -1,8 +1,9 @@
 //! The data EEPROM: its four registers, its programming times, and what a power cut leaves behind.
 //!
-//! Sources: ATmega128 datasheet, "EEPROM Data Memory" (8448 cycles of the calibrated 1 MHz oscillator, 8.5 ms);
-//! ATmega328P datasheet, same title (table "EEPROM Mode Bits": 3.4 ms, 1.8 ms, 1.8 ms). Times are of the chip's own
-//! oscillator and given here in nominal processor cycles. A reset does not stop a write ([`Eeprom::reset`]).
+//! Sources: ATmega128 datasheet, "EEPROM Data Memory" (8448 cycles of the calibrated 1 MHz oscillator, 8.5
+//! ms); ATmega328P datasheet, same title (table "EEPROM Mode Bits": 3.4 ms, 1.8 ms, 1.8 ms). Times are of the
+//! chip's own oscillator and given here in nominal processor cycles. A reset does not stop a write
+//! ([`Eeprom::reset`]).
 //! Left to the chip: holding an EEPROM write back while the flash is being programmed.
 //!
 //! Invariant: a power cut changes at most the byte that is being written.
@@ -116,15 +117,16 @@ impl Eeprom {
         &self.array
     }
 
-    /// The chip was reset: the registers are cleared, but a write that has begun is completed ("Preventing EEPROM
-    /// Corruption").
+    /// The chip was reset: the registers are cleared, but a write that has begun is completed ("Preventing
+    /// EEPROM Corruption").
     pub fn reset(&mut self) {
         (self.address, self.data, self.control, self.armed_at) = (0, 0, 0, None);
     }
 
-    /// What the array holds if the power fails in cycle `now`. A byte in its erase phase has some of its zeros
-    /// already turned to ones, one in its write phase has some of its zeros not yet programmed; `seed` decides
-    /// which. The datasheets do not say when one phase ends: half of the time of an atomic write is taken.
+    /// What the array holds if the power fails in cycle `now`. A byte in its erase phase has some of its
+    /// zeros already turned to ones, one in its write phase has some of its zeros not yet programmed; `seed`
+    /// decides which. The datasheets do not say when one phase ends: half of the time of an atomic write is
+    /// taken.
     pub fn cut(&self, now: Cycles, seed: u64) -> Vec<u8> {
         let mut array = self.array.clone();
         let Some(p) = self.programming else { return array };
@@ -225,7 +227,8 @@ impl Peripheral for Eeprom {
     }
 
     fn write(&mut self, register: Register, value: u8, now: Cycles, effects: &mut Effects) {
-        // "If a write operation is in progress, it is neither possible to read the EEPROM, nor to change EEAR."
+        // "If a write operation is in progress, it is neither possible to read the EEPROM, nor to change
+        // EEAR."
         let frozen = self.programming.is_some();
         let mask = (self.model.bytes() - 1) as u16;
         match register {

@@ -68,7 +68,8 @@ pub enum Effect {
     Sampled {
         /// The MUX bits: 0 to 7 are the pins.
         channel: u8,
-        /// Right-adjusted conversion result, 0 to 1023 (a differential one is its ten bits of two's complement).
+        /// Right-adjusted conversion result, 0 to 1023 (a differential one is its ten bits of two's
+        /// complement).
         code: u16,
     },
     /// A USART shifted a whole character out.

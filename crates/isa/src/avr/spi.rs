@@ -1,12 +1,12 @@
 //! The serial peripheral interface: SPCR, SPSR and SPDR, as master and as slave, to the cycle.
 //!
 //! Owns the shift register, its clock divider and the four pins' output stages. It leaves to the chip which
-//! data-space addresses the registers have and what the data direction registers say; of the latter it must be
-//! told one bit, whether SS is an output ([`Spi::set_ss_output`]).
+//! data-space addresses the registers have and what the data direction registers say; of the latter it must
+//! be told one bit, whether SS is an output ([`Spi::set_ss_output`]).
 //! Sources: ATmega128 datasheet (doc 2467) and ATmega328P datasheet, chapters "Serial Peripheral Interface".
 //! The cycles of a transfer are not in them: with SPDR written in cycle `c`, the received byte is readable in
-//! `c + 8N + 1` and the next byte may be written in `c + 8N + 2`. For `N = 2` that was found on hardware
-//! (17 and 18 cycles); for the other dividers it is extrapolated. What a write in `c + 8N + 1` does was only seen
+//! `c + 8N + 1` and the next byte may be written in `c + 8N + 2`. For `N = 2` that was found on hardware (17
+//! and 18 cycles); for the other dividers it is extrapolated. What a write in `c + 8N + 1` does was only seen
 //! to lose the byte; here it is a write collision, like every earlier one.
 
 use super::peripheral::{Drive, Effect, Effects, NEVER, Peripheral, Pin};
@@ -187,8 +187,9 @@ impl Spi {
         }
     }
 
-    /// Whether each edge of SCK and MOSI is emitted while this unit is a master. Without them a byte costs one
-    /// event instead of seventeen and every register reads the same; the pins then show the last level only.
+    /// Whether each edge of SCK and MOSI is emitted while this unit is a master. Without them a byte costs
+    /// one event instead of seventeen and every register reads the same; the pins then show the last level
+    /// only.
     pub fn set_edges(&mut self, edges: bool, now: Cycles, effects: &mut Effects) {
         self.advance(now, effects);
         self.edges = edges;
@@ -286,7 +287,8 @@ impl Spi {
 
     fn complete(&mut self, input: u8, control: u8) {
         self.received = if control & DORD != 0 { input.reverse_bits() } else { input };
-        // The shift register is a ring through both chips: what was received is sent next, unless overwritten.
+        // The shift register is a ring through both chips: what was received is sent next, unless
+        // overwritten.
         self.shift = self.received;
         self.status |= SPIF;
     }
@@ -424,8 +426,8 @@ fn wire_bit(control: u8, data: u8, index: u8) -> bool {
 /// SCK and MOSI of a master after `halves` half periods of a byte (figures "SPI Transfer Format").
 fn levels(control: u8, data: u8, halves: u8) -> (bool, bool) {
     let sck = (halves & 1 != 0) != (control & CPOL != 0);
-    // CPHA = 0 sets bit k up at half 2k, CPHA = 1 at half 2k + 1 (where half 0 still shows the first bit, which
-    // nobody samples there); the last bit stays.
+    // CPHA = 0 sets bit k up at half 2k, CPHA = 1 at half 2k + 1 (where half 0 still shows the first bit,
+    // which nobody samples there); the last bit stays.
     let bit = if control & CPHA == 0 { halves / 2 } else { halves.saturating_sub(1) / 2 };
     (sck, wire_bit(control, data, bit.min(7)))
 }

@@ -1,13 +1,15 @@
 //! Self-programming: SPMCSR, the temporary page buffer and the times of page erase and page write.
 //!
-//! Owns the register, the buffer, the fuse and lock bytes and what the instructions SPM and LPM do with them. The
-//! flash array is the chip's: [`Spm::execute`] answers what to do to it. Left to the chip: that SPM works only from
-//! the boot loader section, what the boot lock bits forbid, and the EEPROM write that must not run meanwhile.
-//! A page changes in the array when the operation begins; while it runs, and until the section is enabled again,
-//! the read-while-write section must not be read ([`Spm::is_blocked`]), so that no program can tell. Programming the
-//! no-read-while-write section halts the core for the whole time instead.
-//! Sources: ATmega128 datasheet, "Boot Loader Support - Read-While-Write Self-Programming"; ATmega328P datasheet,
-//! the chapter of the same name. Both give 3.7 to 4.5 ms for an erase or a write; here it takes the longest.
+//! Owns the register, the buffer, the fuse and lock bytes and what the instructions SPM and LPM do with them.
+//! The flash array is the chip's: [`Spm::execute`] answers what to do to it. Left to the chip: that SPM works
+//! only from the boot loader section, what the boot lock bits forbid, and the EEPROM write that must not run
+//! meanwhile.
+//! A page changes in the array when the operation begins; while it runs, and until the section is enabled
+//! again, the read-while-write section must not be read ([`Spm::is_blocked`]), so that no program can tell.
+//! Programming the no-read-while-write section halts the core for the whole time instead.
+//! Sources: ATmega128 datasheet, "Boot Loader Support - Read-While-Write Self-Programming"; ATmega328P
+//! datasheet, the chapter of the same name. Both give 3.7 to 4.5 ms for an erase or a write; here it takes
+//! the longest.
 
 use super::peripheral::{Effect, Effects, NEVER, Peripheral};
 use crate::Cycles;
@@ -23,7 +25,7 @@ const PGERS: u8 = 1 << 1;
 /// SELFPRGEN on the ATmega328P.
 const SPMEN: u8 = 1;
 
-/// "Auto-cleared if no SPM instruction is executed within four clock cycles."
+/// SPMEN and its companions clear themselves if no SPM instruction follows within four clock cycles.
 const ARMED_CYCLES: Cycles = 4;
 /// An LPM that reads fuse, lock or signature bytes must follow within three cycles.
 const LPM_CYCLES: Cycles = 3;
@@ -156,8 +158,8 @@ impl Spm {
         self.armed_at.is_some_and(|armed| now <= armed + within)
     }
 
-    /// The instruction SPM in cycle `now`, with Z (and RAMPZ) as a byte address and R1:R0. Does nothing unless
-    /// SPMCSR was written within the last four cycles.
+    /// The instruction SPM in cycle `now`, with Z (and RAMPZ) as a byte address and R1:R0. Does nothing
+    /// unless SPMCSR was written within the last four cycles.
     pub fn execute(&mut self, z: u32, word: u16, now: Cycles, effects: &mut Effects) -> Command {
         self.advance(now, effects);
         if !self.is_armed(now, ARMED_CYCLES) || self.done.is_some() {
@@ -173,7 +175,8 @@ impl Spm {
                 let index = (z as usize / 2) % (self.config.page_bytes / 2);
                 // A page load ends the section's blocking, too.
                 self.blocked = false;
-                // "It is not possible to write more than one time to each address without erasing the buffer."
+                // "It is not possible to write more than one time to each address without erasing the
+                // temporary buffer."
                 if !std::mem::replace(&mut self.loaded[index], true) {
                     self.page[2 * index..][..2].copy_from_slice(&word.to_le_bytes());
                 }
@@ -203,8 +206,8 @@ impl Spm {
         }
     }
 
-    /// The instruction LPM in cycle `now`: the fuse, lock or signature byte that it reads instead of flash when
-    /// SPMCSR says so and was written within the last three cycles.
+    /// The instruction LPM in cycle `now`: the fuse, lock or signature byte that it reads instead of flash
+    /// when SPMCSR says so and was written within the last three cycles.
     pub fn load(&mut self, z: u32, now: Cycles) -> Option<u8> {
         if !self.is_armed(now, LPM_CYCLES) || self.done.is_some() {
             return None;
@@ -466,7 +469,10 @@ mod tests {
         #[test]
         fn steps_do_not_matter(
             script in prop::collection::vec(
-                (1..9u64, prop_oneof![any::<u8>().prop_map(|v| Act::Write(Spmcsr, v)), Just(Act::Read(Spmcsr))]),
+                (1..9u64, prop_oneof![
+                    any::<u8>().prop_map(|v| Act::Write(Spmcsr, v)),
+                    Just(Act::Read(Spmcsr)),
+                ]),
                 1..60,
             ),
             seed in any::<u64>(),
@@ -476,7 +482,10 @@ mod tests {
 
         #[test]
         fn any_sequence_of_instructions_is_taken(
-            acts in prop::collection::vec((1..6000u64, any::<u8>(), any::<u32>(), any::<u16>(), any::<bool>()), 1..80),
+            acts in prop::collection::vec(
+                (1..6000u64, any::<u8>(), any::<u32>(), any::<u16>(), any::<bool>()),
+                1..80,
+            ),
         ) {
             let mut s = Spm::new(Config::atmega328p(1_000_000));
             let mut now = 0;

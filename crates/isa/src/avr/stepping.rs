@@ -1,8 +1,9 @@
 //! Tests only: the invariant of the seam, checked for any peripheral.
 //!
-//! A random script of reads, writes, acknowledgements and pin levels is run on copies of one peripheral: one is
-//! brought forward only where the script touches it, one in random steps, one cycle by cycle. All must answer
-//! the same reads, emit the same effects at the same cycles and never act before they said they were due.
+//! A random script of reads, writes, acknowledgements and pin levels is run on copies of one peripheral: one
+//! is brought forward only where the script touches it, one in random steps, one cycle by cycle. All must
+//! answer the same reads, emit the same effects at the same cycles and never act before they said they were
+//! due.
 
 use super::peripheral::{Effects, Peripheral, Pin};
 use crate::Cycles;

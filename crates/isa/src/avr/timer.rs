@@ -1,15 +1,15 @@
 //! The timer/counters of a chip, with their shared prescalers and interrupt registers.
 //!
-//! Owns every timer register of the ATmega128 (timers 0 to 3, ASSR, SFIOR, TIMSK, ETIMSK, TIFR, ETIFR) and of the
-//! ATmega328P (timers 0 to 2, ASSR, GTCCR, TIMSKn, TIFRn). All counters are one peripheral because they share
-//! registers and prescalers. Sources: the timer chapters of both datasheets, named where a rule is.
-//! Left out: the output compare modulator (timers 1C and 2 of the ATmega128 share PB7: the last change wins), the
-//! analog comparator as a capture source, the timer cycle and three processor cycles by which the flags of an
-//! asynchronous timer are late.
+//! Owns every timer register of the ATmega128 (timers 0 to 3, ASSR, SFIOR, TIMSK, ETIMSK, TIFR, ETIFR) and of
+//! the ATmega328P (timers 0 to 2, ASSR, GTCCR, TIMSKn, TIFRn). All counters are one peripheral because they
+//! share registers and prescalers. Sources: the timer chapters of both datasheets, named where a rule is.
+//! Left out: the output compare modulator (timers 1C and 2 of the ATmega128 share PB7: the last change wins),
+//! the analog comparator as a capture source, the timer cycle and three processor cycles by which the flags
+//! of an asynchronous timer are late.
 //!
-//! Invariant: a register written in cycle `c` takes effect at `c + 1`, after the tick that falls there. So a count
-//! written in `c` reads back in `c + 1` and has moved one tick of the undivided clock in `c + 2`. Interrupt masks,
-//! and clearing a flag, act at once; a flag that rises as it is cleared stays set.
+//! Invariant: a register written in cycle `c` takes effect at `c + 1`, after the tick that falls there. So a
+//! count written in `c` reads back in `c + 1` and has moved one tick of the undivided clock in `c + 2`.
+//! Interrupt masks, and clearing a flag, act at once; a flag that rises as it is cleared stays set.
 
 mod clock;
 mod counter;
@@ -137,7 +137,8 @@ const fn timsk_of(timer: u8) -> [FlagBit; 4] {
 }
 
 const TSM: u8 = 1 << 7;
-/// Prescaler 0 belongs to the synchronous timers (PSR321, PSRSYNC), prescaler 1 to the one that has the crystal.
+/// Prescaler 0 belongs to the synchronous timers (PSR321, PSRSYNC), prescaler 1 to the one that has the
+/// crystal.
 const SYNCHRONOUS: usize = 0;
 const CRYSTAL: usize = 1;
 /// A write from the processor, and one latch for each register of the asynchronous timer.
@@ -205,7 +206,8 @@ impl Timers {
         }
     }
 
-    /// Stops (in the sleep modes that stop clkI/O) or starts the I/O clock. What runs from the crystal goes on.
+    /// Stops (in the sleep modes that stop clkI/O) or starts the I/O clock. What runs from the crystal goes
+    /// on.
     pub fn set_io_clock(&mut self, running: bool, now: Cycles, effects: &mut Effects) {
         self.advance(now, effects);
         self.flush(effects);
@@ -287,7 +289,8 @@ impl Timers {
         }
     }
 
-    /// Applies a processor's write that is still to take effect, before its cycle's neighbours see the timers.
+    /// Applies a processor's write that is still to take effect, before its cycle's neighbours see the
+    /// timers.
     fn flush(&mut self, effects: &mut Effects) {
         if let Some(write) = self.writes[0] {
             self.settle(write.at, effects);
@@ -297,8 +300,8 @@ impl Timers {
     fn apply(&mut self, write: Write, effects: &mut Effects) {
         let busy = self.busy_bit(write.register);
         if busy != 0 && write.busy == 0 {
-            // "Asynchronous Operation": written to a latch, taken over two crystal edges later. A second write
-            // before that replaces the first.
+            // "Asynchronous Operation": written to a latch, taken over two crystal edges later. A second
+            // write before that replaces the first.
             let at = self.clocks.crystal_edge_after(write.at, 2);
             let slot = 1 + busy.trailing_zeros() as usize;
             self.writes[slot] = Some(Write { at, busy, ..write });

@@ -1,10 +1,11 @@
 //! The USART: asynchronous characters, the synchronous master, and on the ATmega328P the SPI master (MSPIM).
 //!
-//! Owns UDR, UCSRA to UCSRC and UBRR. Works in whole characters: what was sent is one
-//! [`Effect::Transmitted`] when its last stop bit ends, what arrives is queued by [`Usart::receive`]. It leaves to
-//! others the levels of XCK and of TXD within a character, and the start bit's alignment to the receiver's
-//! sampling clock (a real receiver is up to one sample later).
-//! Sources: ATmega128 datasheet, "USART"; ATmega328P datasheet, "USART0" and "USART in SPI Mode". 8N1 is ten bits.
+//! Owns UDR, UCSRA to UCSRC and UBRR. Works in whole characters: what was sent is one [`Effect::Transmitted`]
+//! when its last stop bit ends, what arrives is queued by [`Usart::receive`]. It leaves to others the levels
+//! of XCK and of TXD within a character, and the start bit's alignment to the receiver's sampling clock (a
+//! real receiver is up to one sample later).
+//! Sources: ATmega128 datasheet, "USART"; ATmega328P datasheet, "USART0" and "USART in SPI Mode". 8N1 is ten
+//! bits.
 
 use std::collections::VecDeque;
 
@@ -191,8 +192,9 @@ impl Usart {
         }
     }
 
-    /// Queues a character whose start bit begins at `starts`. The receiver's own settings at that cycle decide
-    /// when it is complete; one that begins before the earlier one is decided is not seen as a start and is lost.
+    /// Queues a character whose start bit begins at `starts`. The receiver's own settings at that cycle
+    /// decide when it is complete; one that begins before the earlier one is decided is not seen as a start
+    /// and is lost.
     ///
     /// # Panics
     /// If `starts` lies before the cycle the USART has been brought to, or before a queued character's.
@@ -224,8 +226,8 @@ impl Usart {
         let parity_bits = u32::from(self.control_c >> 5 & 1);
         let stop_bits = if self.control_c & USBS != 0 { 2 } else { 1 };
         let before_stop = Cycles::from(1 + data_bits + parity_bits);
-        // Table "Equations for Calculating Baud Rate Register Setting"; a bit is decided after samples 8, 9, 10
-        // of 16, or 4, 5, 6 of 8 ("Asynchronous Data Recovery").
+        // Table "Equations for Calculating Baud Rate Register Setting"; a bit is decided after samples 8, 9,
+        // 10 of 16, or 4, 5, 6 of 8 ("Asynchronous Data Recovery").
         let (samples, decided) = match (select & 1 != 0, self.status & U2X != 0) {
             (true, _) => (2, 2),
             (false, false) => (16, 10),
@@ -267,7 +269,7 @@ impl Usart {
     fn write_control_b(&mut self, value: u8, now: Cycles, effects: &mut Effects) {
         self.control_b = value & !RXB8;
         if value & RXEN == 0 {
-            // "Disabling the receiver will flush the receive buffer."
+            // "The receiver buffer FIFO will be flushed when the receiver is disabled."
             (self.received_count, self.overrun, self.arriving) = (0, false, None);
         }
         if value & TXEN != 0
@@ -279,8 +281,8 @@ impl Usart {
         self.take_pins(now, effects);
     }
 
-    /// TXEN makes TXD an output and RXEN makes RXD an input. "The disabling of the transmitter will not become
-    /// effective until ongoing and pending transmissions are completed."
+    /// TXEN makes TXD an output and RXEN makes RXD an input. "The disabling of the transmitter will not
+    /// become effective until ongoing and pending transmissions are completed."
     fn take_pins(&mut self, now: Cycles, effects: &mut Effects) {
         let txd = self.control_b & TXEN != 0 || self.sending.is_some();
         if txd != self.txd_taken {
@@ -361,7 +363,8 @@ impl Usart {
         }
     }
 
-    /// A new character needs the shift register: the one that still waits there is lost ("Receiver Error Flags").
+    /// A new character needs the shift register: the one that still waits there is lost ("Receiver Error
+    /// Flags").
     fn begin_reception(&mut self) {
         if self.received_count == RECEIVED_MAX {
             self.received_count -= 1;

@@ -1,9 +1,11 @@
 //! The watchdog timer: WDTCR (ATmega128) or WDTCSR (ATmega328P), its timed sequence and its bite.
 //!
-//! It runs from its own oscillator in every sleep mode; its time-outs are given here in nominal processor cycles.
-//! Left to the chip: WDRF in MCUSR (told by [`Watchdog::reset`] and [`Watchdog::clear_reset_flag`]) and the fuse.
-//! Sources: ATmega128 datasheet, "Watchdog Timer" (1 MHz) and "Timed Sequences for Changing the Configuration of the
-//! Watchdog Timer", safety levels 1 and 2; ATmega328P datasheet, "Watchdog Timer" (128 kHz).
+//! It runs from its own oscillator in every sleep mode; its time-outs are given here in nominal processor
+//! cycles.
+//! Left to the chip: WDRF in MCUSR (told by [`Watchdog::reset`] and [`Watchdog::clear_reset_flag`]) and the
+//! fuse.
+//! Sources: ATmega128 datasheet, "Watchdog Timer" (1 MHz) and "Timed Sequences for Changing the Configuration
+//! of the Watchdog Timer", safety levels 1 and 2; ATmega328P datasheet, "Watchdog Timer" (128 kHz).
 
 use super::peripheral::{Effect, Effects, NEVER, Peripheral};
 use crate::Cycles;
@@ -70,8 +72,8 @@ impl Watchdog {
         watchdog
     }
 
-    /// The chip was reset in cycle `now`; `by_watchdog` says whether WDRF is set. On the ATmega328P that keeps the
-    /// watchdog running, at its shortest time-out.
+    /// The chip was reset in cycle `now`; `by_watchdog` says whether WDRF is set. On the ATmega328P that
+    /// keeps the watchdog running, at its shortest time-out.
     pub fn reset(&mut self, now: Cycles, by_watchdog: bool) {
         self.reset_flag = by_watchdog && self.model == Model::Atmega328p;
         let on = self.always_on || self.reset_flag;
@@ -108,7 +110,8 @@ impl Watchdog {
         (u128::from(clocks) * u128::from(self.cpu_hz)).div_ceil(oscillator_hz) as Cycles
     }
 
-    /// The next time-out after `now`. The counter runs on when the prescaler bits change: they choose a tap of it.
+    /// The next time-out after `now`. The counter runs on when the prescaler bits change: they choose a tap
+    /// of it.
     fn find_due(&mut self, now: Cycles) {
         self.due = if self.is_running() {
             let timeout = self.timeout_cycles();
@@ -199,8 +202,8 @@ impl Peripheral for Watchdog {
     fn acknowledge(&mut self, bit: u8, _now: Cycles) {
         assert_eq!(bit, 0, "the watchdog has one interrupt");
         self.control &= !WDIF;
-        // "Executing the corresponding interrupt vector will clear WDIE and WDIF automatically by hardware (the
-        // watchdog goes to System Reset Mode)."
+        // "Executing the corresponding interrupt vector will clear WDIE and WDIF automatically by hardware
+        // (the watchdog goes to System Reset Mode)."
         if self.control & WDE != 0 {
             self.control &= !WDIE;
         }

@@ -3,8 +3,8 @@
 //! Works in ticks and jumps from one notable value to the next; `clock` says when a tick is.
 //! Sources: ATmega128 datasheet, chapters "8-bit Timer/Counter0", "16-bit Timer/Counter" and "8-bit
 //! Timer/Counter2" (timing diagrams and modes of operation); the ATmega328P's chapters of the same names.
-//! Flags rise and pins change in the tick that *leaves* the value they belong to, as the timing diagrams show:
-//! OCF when TCNT becomes OCR + 1, TOV when it leaves MAX, TOP or BOTTOM as the mode says.
+//! Flags rise and pins change in the tick that *leaves* the value they belong to, as the timing diagrams
+//! show: OCF when TCNT becomes OCR + 1, TOV when it leaves MAX, TOP or BOTTOM as the mode says.
 
 use super::clock::{Clocks, Prescaler};
 use super::input::Input;
@@ -267,8 +267,8 @@ impl Counter {
     /// The tick that leaves the present value.
     fn tick(&mut self, at: Cycles, effects: &mut Effects) {
         let value = self.count;
-        // A blocked match clears nothing and turns nothing: "the compare match for the TOP will be ignored and
-        // the counter will continue" (Modes of Operation). Only the hard ends of the range stay.
+        // A blocked match clears nothing and turns nothing: "the compare match for the TOP will be ignored
+        // and the counter will continue" (Modes of Operation). Only the hard ends of the range stay.
         let blocked = std::mem::take(&mut self.blocked) || self.compare_off;
         let at_top = value == self.top() && !self.down && (!blocked || value == self.kind.max());
         let at_bottom = self.mode.is_dual() && self.down && value == 0;
@@ -321,8 +321,8 @@ impl Counter {
         }
     }
 
-    /// Takes the buffered compare values at TOP. "When the OCR value is MAX the OC pin value is the same as the
-    /// result of a down-counting compare match. To ensure symmetry around BOTTOM the OC value at MAX must
+    /// Takes the buffered compare values at TOP. "When the OCR value is MAX the OC pin value is the same as
+    /// the result of a down-counting compare match. To ensure symmetry around BOTTOM the OC value at MAX must
     /// correspond to the result of an up-counting compare match" ("Phase Correct PWM Mode").
     fn load_at_top(&mut self, top: u16) {
         for x in self.channels() {

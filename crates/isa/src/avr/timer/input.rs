@@ -1,8 +1,8 @@
 //! The counters' input pins: T as a clock and ICP for capture, behind their synchronisers.
 //!
-//! Source: ATmega128 datasheet "Timer/Counter3, Timer/Counter2, and Timer/Counter1 Prescalers" (external clock
-//! source) and "Input Capture Unit"; the ATmega328P's chapters of the same names. Levels change on whole cycles
-//! here, so the synchroniser's 2.5 to 3.5 cycles are three.
+//! Source: ATmega128 datasheet "Timer/Counter3, Timer/Counter2, and Timer/Counter1 Prescalers" (external
+//! clock source) and "Input Capture Unit"; the ATmega328P's chapters of the same names. Levels change on
+//! whole cycles here, so the synchroniser's 2.5 to 3.5 cycles are three.
 
 use crate::Cycles;
 use crate::avr::peripheral::NEVER;

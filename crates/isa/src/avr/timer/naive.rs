@@ -1,6 +1,7 @@
 //! Tests only: a second witness for the counters, written from the mode tables one tick at a time.
 //!
-//! Shares no code with `counter`: a dual slope is a phase in 0..2 TOP here, not a direction, and nothing jumps.
+//! Shares no code with `counter`: a dual slope is a phase in 0..2 TOP here, not a direction, and nothing
+//! jumps.
 
 use proptest::prelude::*;
 

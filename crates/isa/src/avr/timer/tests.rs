@@ -73,8 +73,9 @@ const OCR0B: Register = Register::Ocr(0, Channel::B);
 
 #[test]
 fn counts_are_those_found_on_an_atmega328p() {
-    // What boards answered, as reported in the issues 36, 40, 41 and 72 of the simulator avr8js. STS and LDS reach
-    // the register in their second cycle. (program as (cycle, register, value), cycle of the read, count)
+    // What boards answered, as reported in the issues 36, 40, 41 and 72 of the simulator avr8js. STS and LDS
+    // reach the register in their second cycle. (program as (cycle, register, value), cycle of the read,
+    // count)
     type Program = &'static [(Cycles, Register, u8)];
     const CONTROL: Register = Register::TccrB(0);
     let found: [(&str, Program, Cycles, u8); 5] = [
@@ -325,6 +326,21 @@ fn phase_correct_pwm_overflows_at_bottom_and_takes_the_compare_value_at_top() {
     assert_eq!(b.read(zero + 510, TCNT0), 0);
     assert_eq!(b.read(zero + 510, TIFR0) & 1, 0);
     assert_eq!(b.read(zero + 511, TIFR0) & 1, 1, "TOV when BOTTOM is left");
+}
+
+#[test]
+fn phase_correct_pwm_that_leaves_a_full_duty_stays_symmetric_around_bottom() {
+    // OCR goes from MAX to 100 at TOP: without a match on the way up the pin falls there.
+    let mut b = timer0();
+    b.write(1, OCR0A, 255);
+    b.write(2, Register::TccrA(0), 0x81);
+    b.write(3, Register::TccrB(0), 1);
+    b.write(4, TCNT0, 0);
+    let zero = 5;
+    b.write(zero + 510 + 20, OCR0A, 100);
+    b.to(zero + 510 + 255 + 1 + 400);
+    let top = zero + 510 + 255;
+    assert_eq!(b.edges(b'D', 6, zero + 510), [(top + 1, false), (top + 156, true), (top + 256 + 100, false)]);
 }
 
 /// ATmega128 timer 1 with every waveform mode: TOP, ticks per period, where TOV rises, buffered.
