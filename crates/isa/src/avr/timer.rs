@@ -612,4 +612,6 @@ impl Peripheral for Timers {
 #[cfg(test)]
 mod naive;
 #[cfg(test)]
+mod steps;
+#[cfg(test)]
 mod tests;
