@@ -12,7 +12,7 @@ use std::sync::Arc;
 use super::adc::AnalogInput;
 use super::eeprom::Eeprom;
 use super::error::{Fault, ImageError};
-use super::exec::Program;
+use super::exec::{Program, byte_address};
 use super::image::{Image, outside};
 use super::machine::{Machine, Rest};
 use super::observer::{Observer, SleepMode};
@@ -259,7 +259,7 @@ impl Chip {
 
     /// The byte address in flash of the next instruction.
     pub fn pc(&self) -> u32 {
-        self.machine.pc * 2
+        byte_address(self.machine.pc)
     }
 
     /// The stack pointer.

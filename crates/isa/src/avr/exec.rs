@@ -85,6 +85,12 @@ impl Program {
     }
 }
 
+/// Words to bytes. A jump below zero leaves a program counter far past the flash, and its fault is to come.
+#[inline(always)]
+pub(super) fn byte_address(pc: u32) -> u32 {
+    pc.wrapping_mul(2)
+}
+
 /// Multiplications: the product, and whether it carries; fractions are shifted left.
 #[inline(always)]
 fn fraction(product: u16) -> (u16, bool) {
@@ -281,7 +287,7 @@ impl Machine {
                 stop = Some(Stop::Access { address });
                 break;
             }
-            o.fetch(cycle, at * 2);
+            o.fetch(cycle, byte_address(at));
             cycle += Cycles::from(BASE_CYCLES[i.opcode as usize]);
             pc += 1;
             if i.opcode == Opcode::Break {
@@ -289,11 +295,11 @@ impl Machine {
                 stop = Some(Stop::Break);
             }
             (pc, cycle) = self.perform(program, i, pc, cycle, o);
-            o.retire(cycle, at * 2);
+            o.retire(cycle, byte_address(at));
         }
         (self.pc, self.cycle) = (pc, cycle);
         if let Some(kind) = self.fault_kind.take() {
-            self.fault = Some(Fault { address: at * 2, kind });
+            self.fault = Some(Fault { address: byte_address(at), kind });
         }
         stop
     }
@@ -515,7 +521,7 @@ impl Machine {
         let (address, word) = (self.far_z(), self.pair(0));
         let first = (self.profile.spm)(self.settings.clock_hz).nrww_start;
         // "The SPM instruction is disabled" outside the boot loader section, whose largest size this is.
-        if self.pc * 2 <= first {
+        if byte_address(self.pc) <= first {
             return;
         }
         let command = self.with_unit(Unit::Spm, now, o, |units, local, effects| {

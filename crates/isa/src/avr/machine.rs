@@ -10,6 +10,7 @@ use std::collections::VecDeque;
 
 use super::chip::{ResetCause, Settings};
 use super::error::{Fault, FaultKind};
+use super::exec::byte_address;
 use super::io::ExternalMemory;
 use super::observer::{Observer, SleepMode};
 use super::peripheral::{Effect, Effects, NEVER, Peripheral, Pin};
@@ -329,7 +330,7 @@ impl Machine {
         let end = self.cycle + INTERRUPT_ENTRY_CYCLES;
         let extra = self.push_pc(self.pc, end, o);
         if let Some(kind) = self.fault_kind.take() {
-            self.fault = Some(Fault { address: self.pc * 2, kind });
+            self.fault = Some(Fault { address: byte_address(self.pc), kind });
         }
         self.pc = u32::from(vector) * 2;
         self.cycle = end + extra;
