@@ -82,8 +82,24 @@ pub const DIVIDER_MIN: u64 = 2;
 pub const DIVIDER_MAX: u64 = 128;
 /// An AVR SPI slave follows at most a quarter of its own clock (ATmega128 datasheet, "SPI: Slave Mode").
 pub const SLAVE_DIVIDER_MIN: u64 = 4;
-/// CPU cycles between two bytes that the node's receiver is written for: 8 * 16 + 2.
+/// CPU cycles between two bytes that the node's receiver is written for, 8 * 16 + 2 (`firmware/node/link.h`).
 pub const RECEIVE_BYTE_CYCLES_MIN: u64 = 130;
+
+// Numbers of the node's firmware (`firmware/node/limits.h`); `tests/cross.rs` compares them.
+/// What a byte costs a sending node beyond eight bit times.
+pub const NODE_BYTE_OVERHEAD_CYCLES: u64 = 24;
+/// The longest frame that a node takes in.
+pub const NODE_RECEIVE_BYTES_MAX: u64 = 96;
+/// Between two samples beyond a conversion.
+pub const SAMPLE_GAP_CYCLES_MIN: u64 = 1_500;
+/// A node and its gateway together may be off by a superframe shifted right by this before their rates are
+/// measured; a node whose guard does not cover it stays silent.
+pub const DRIFT_SHIFT_UNMEASURED: u32 = 12;
+
+/// Clock of the converter for full resolution (ATmega128 datasheet, "Prescaling and Conversion Timing").
+pub const CONVERTER_HZ_MAX: u64 = 200_000;
+/// Converter clocks of the longest conversion, the first one.
+pub const CONVERSION_CLOCKS_MAX: u64 = 25;
 
 /// Superframes that a cell may run ahead of its receipts; a batch that closes later would never be sent.
 pub const WINDOW_SUPERFRAMES: u64 = 16;
@@ -92,7 +108,8 @@ pub const SHARDS_MAX: u64 = 1_024;
 
 const _: () = {
     assert!(FRAME_HEADER_BYTES + SAMPLES_HEADER_BYTES + SAMPLE_BYTES + 16 <= FRAME_BYTES_MAX);
-    assert!(BEACON_FIXED_BYTES + BEACON_ENTRY_BYTES * SLOTS_MAX as u64 <= FRAME_BYTES_MAX);
+    assert!(BEACON_FIXED_BYTES + BEACON_ENTRY_BYTES * SLOTS_MAX as u64 <= NODE_RECEIVE_BYTES_MAX);
+    assert!(NODE_RECEIVE_BYTES_MAX <= FRAME_BYTES_MAX);
     assert!(DIVIDER_MIN.is_power_of_two() && DIVIDER_MAX.is_power_of_two() && DIVIDER_MIN < DIVIDER_MAX);
     assert!(SLAVE_DIVIDER_MIN >= DIVIDER_MIN && WINDOW_SUPERFRAMES > 0 && WINDOW_SUPERFRAMES < 256);
     assert!(SAMPLES_PER_SUPERFRAME_MAX == u8::MAX as u64 && COUNTER_BLOCK_MAX == u16::MAX as u64);

@@ -53,8 +53,12 @@ pub(super) enum Kind {
     SuperframeOverfull { slots: u64, slot_ps: u64, superframe_ps: u64, slots_fit: u64 },
     /// A transmission does not fit into its slot.
     SlotTooShort { what: String, bytes: u64, air_ps: u64, guard_ps: u64, slot_ps: u64 },
-    /// The guard does not cover what a clock may be off after one superframe.
-    GuardTooShort { drift_ppb: i64, guard_ps: u64, needs_ps: u64 },
+    /// The guard does not cover what two clocks may be off after one superframe.
+    GuardTooShort { guard_ps: u64, needs_ps: u64 },
+    /// A sampling rate that the node's firmware cannot keep.
+    SamplesTooFast { rate_hz: u64, clock_hz: u64, rate_hz_max: u64 },
+    /// A suite that the node's image does not have.
+    SuiteNotBuilt { suite: &'static str, built: &'static str },
     /// A frame over the format's limit.
     FrameTooLong { samples: u64, bytes: u64, samples_max: u64 },
     /// The sampling grid does not divide the superframe.
@@ -113,17 +117,23 @@ impl fmt::Display for Kind {
             ),
             Kind::SlotTooShort { what, bytes, air_ps, guard_ps, slot_ps } => write!(
                 f,
-                "{what} of {bytes} bytes takes {} between two guards of {}, and the slot has {}",
+                "{what} has {bytes} bytes and takes {} between two guards of {}, and the slot has {}",
                 Span(*air_ps),
                 Span(*guard_ps),
                 Span(*slot_ps)
             ),
-            Kind::GuardTooShort { drift_ppb, guard_ps, needs_ps } => write!(
+            Kind::GuardTooShort { guard_ps, needs_ps } => write!(
                 f,
-                "a drift of {drift_ppb} ppb amounts to {} in a superframe, more than the guard of {}",
+                "the clocks of a node and its gateway may be {} apart after a superframe, more than the guard of {}",
                 Span(*needs_ps),
                 Span(*guard_ps)
             ),
+            Kind::SamplesTooFast { rate_hz, clock_hz, .. } => {
+                write!(f, "{} are too many samples for a node at {}", Hertz(*rate_hz), Hertz(*clock_hz))
+            }
+            Kind::SuiteNotBuilt { suite, built } => {
+                write!(f, "the node's image has no `{suite}`, expected `{built}`")
+            }
             Kind::FrameTooLong { samples, bytes, .. } => {
                 write!(
                     f,
@@ -196,6 +206,7 @@ impl Kind {
             Kind::FrameTooLong { samples_max, .. } => {
                 Some(format!("{samples_max} samples fit: lower `rate` or shorten `superframe`"))
             }
+            Kind::SamplesTooFast { rate_hz_max, .. } => Some(format!("it keeps {rate_hz_max} Hz")),
             Kind::SamplesNotWhole { rate_hz, superframe_ps } => Some(whole_samples(*rate_hz, *superframe_ps)),
             Kind::BusTooFast { fix, .. } => Some(format!("write `bus = \"{fix}\"` or slower")),
             Kind::SlotTaken { free, .. } => free.map(|free| format!("slot {free} is free")),
@@ -215,6 +226,7 @@ impl Kind {
             | Kind::Duplicate { .. }
             | Kind::Empty { .. }
             | Kind::Recording { .. }
+            | Kind::SuiteNotBuilt { .. }
             | Kind::Alone { .. } => None,
         }
     }

@@ -2,7 +2,7 @@
 //!
 //! Owns the arithmetic of the superframe. Slot 0 is the beacon's, slot k the k-th node's, and the one after
 //! the last node's is the downlink's. A transmission begins one guard after its slot does and must end one
-//! guard before the slot ends. A byte takes 8 N + 2 cycles at bus clock f/N (ATmega128 SPI, "Data Modes").
+//! guard before the slot ends. What a byte costs a node beyond its bits is the firmware's (`limits`).
 
 use super::deployment::Input;
 use super::diagnostic::line;
@@ -31,7 +31,7 @@ pub(super) fn check(draft: &Draft, inputs: &[Option<Input>], text: &str, problem
         gateway(cell, problems);
         drop_outs(cell, problems);
         for node in &cell.nodes {
-            clock(node, cell, problems);
+            clock(node, problems);
             converter(node, problems);
             uplink(node, cell, problems);
             signal(node, draft, inputs, problems);
@@ -40,12 +40,20 @@ pub(super) fn check(draft: &Draft, inputs: &[Option<Input>], text: &str, problem
             {
                 problems.push(Problem { span: suite.span.clone(), kind });
             }
+            if let Some(suite) = node.suite.as_ref().filter(|suite| suite.value != IMAGE_SUITE) {
+                let (found, built) = (suite.value.row().name, IMAGE_SUITE.row().name);
+                let kind = Kind::SuiteNotBuilt { suite: found, built };
+                problems.push(Problem { span: suite.span.clone(), kind });
+            }
         }
     }
 }
 
 /// What a node seals with when its deployment does not say.
 pub(super) const DEFAULT_SUITE: Suite = Suite::AsconAead128;
+
+/// The only suite of the node's image so far (`firmware/node/frame.h`); `tests/cross.rs` compares it.
+pub const IMAGE_SUITE: Suite = Suite::AsconAead128;
 
 /// A legacy suite needs permission.
 fn legacy(row: &Row, allow_legacy: bool) -> Option<Kind> {
@@ -79,7 +87,7 @@ pub(super) fn samples(rate_hz: u64, superframe_ps: u64) -> Option<u64> {
 
 /// Time on the bus of `bytes` bytes sent by a node at bus clock f/`divider`, its crystal slow by |`drift_ppb`|.
 pub(super) fn uplink_ps(bytes: u64, divider: u64, clock_hz: u64, drift_ppb: i64) -> u64 {
-    let cycles = u128::from(bytes * (8 * divider + 2));
+    let cycles = u128::from(bytes * (8 * divider + limits::NODE_BYTE_OVERHEAD_CYCLES));
     let billion = 1_000_000_000_u128;
     let ps = cycles * u128::from(PS_PER_SECOND) * (billion + u128::from(drift_ppb.unsigned_abs()))
         / (u128::from(clock_hz) * billion);
@@ -145,6 +153,11 @@ fn superframe(cell: &CellDraft, problems: &mut Vec<Problem>) {
             Kind::SuperframeOverfull { slots, slot_ps, superframe_ps, slots_fit: superframe_ps / slot_ps };
         problems.push(Problem { span: slot.span.clone(), kind });
     }
+    let Some(guard) = &cell.guard else { return };
+    let (guard_ps, needs_ps) = (guard.value.unsigned_abs(), superframe_ps >> limits::DRIFT_SHIFT_UNMEASURED);
+    if needs_ps > guard_ps {
+        problems.push(Problem { span: guard.span.clone(), kind: Kind::GuardTooShort { guard_ps, needs_ps } });
+    }
 }
 
 /// The beacon and the longest downlink must fit into their slots, and every node must be able to follow.
@@ -154,7 +167,7 @@ fn gateway(cell: &CellDraft, problems: &mut Vec<Problem>) {
         (bus.value.unsigned_abs(), gateway_byte_ps(bus.value.unsigned_abs(), gap.value.unsigned_abs()));
     let beacon_bytes = limits::BEACON_FIXED_BYTES + slots_used(cell) * limits::BEACON_ENTRY_BYTES;
     for (what, bytes) in
-        [("the beacon", beacon_bytes), ("the longest downlink frame", limits::FRAME_BYTES_MAX)]
+        [("the beacon", beacon_bytes), ("the longest downlink frame", limits::NODE_RECEIVE_BYTES_MAX)]
     {
         fits(cell, what.into(), bytes, bytes * byte_ps, problems);
     }
@@ -201,7 +214,7 @@ fn drop_outs(cell: &CellDraft, problems: &mut Vec<Problem>) {
     problems.push(Problem { span: alone.0.span.clone(), kind });
 }
 
-fn clock(node: &NodeDraft, cell: &CellDraft, problems: &mut Vec<Problem>) {
+fn clock(node: &NodeDraft, problems: &mut Vec<Problem>) {
     if let (Some(chip), Some(clock)) = (&node.chip, &node.clock)
         && clock.value.unsigned_abs() > chip.value.clock_hz_max
     {
@@ -212,15 +225,6 @@ fn clock(node: &NodeDraft, cell: &CellDraft, problems: &mut Vec<Problem>) {
             max: format!("{} for {}", Hertz(chip.value.clock_hz_max), chip.value.name),
         };
         problems.push(Problem { span: clock.span.clone(), kind });
-    }
-    // Before its drift estimate has settled a node is off by its whole drift after one superframe.
-    if let (Some(drift), Some(superframe), Some(guard)) = (&node.drift, &cell.superframe, &cell.guard) {
-        let off = u128::from(superframe.value.unsigned_abs()) * u128::from(drift.value.unsigned_abs());
-        let (needs_ps, guard_ps) = (off.div_ceil(1_000_000_000) as u64, guard.value.unsigned_abs());
-        if needs_ps > guard_ps {
-            let kind = Kind::GuardTooShort { drift_ppb: drift.value, guard_ps, needs_ps };
-            problems.push(Problem { span: guard.span.clone(), kind });
-        }
     }
 }
 
@@ -255,6 +259,7 @@ fn uplink(node: &NodeDraft, cell: &CellDraft, problems: &mut Vec<Problem>) {
             problems.push(Problem { span: divider.span.clone(), kind });
         }
     }
+    pace(node, problems);
     let (Some(rate), Some(superframe)) = (&node.rate, &cell.superframe) else { return };
     let (rate_hz, superframe_ps) = (rate.value.unsigned_abs(), superframe.value.unsigned_abs());
     let Some(samples) = samples(rate_hz, superframe_ps) else {
@@ -277,6 +282,22 @@ fn uplink(node: &NodeDraft, cell: &CellDraft, problems: &mut Vec<Problem>) {
         let drift_ppb = node.drift.as_ref().map_or(0, |drift| drift.value);
         let air_ps = uplink_ps(bytes, divider.value, clock.value.unsigned_abs(), drift_ppb);
         fits(cell, format!("the frame of {}", node.label()), bytes, air_ps, problems);
+    }
+}
+
+/// A conversion and what the firmware does around it must fit between two samples.
+fn pace(node: &NodeDraft, problems: &mut Vec<Problem>) {
+    let (Some(rate), Some(clock)) = (&node.rate, &node.clock) else { return };
+    let (rate_hz, clock_hz) = (rate.value.unsigned_abs(), clock.value.unsigned_abs());
+    let mut converter_divider = 2;
+    while clock_hz / converter_divider > limits::CONVERTER_HZ_MAX {
+        converter_divider *= 2;
+    }
+    let needs_cycles = limits::CONVERSION_CLOCKS_MAX * converter_divider + limits::SAMPLE_GAP_CYCLES_MIN;
+    let rate_hz_max = clock_hz / needs_cycles;
+    if rate_hz > rate_hz_max {
+        let kind = Kind::SamplesTooFast { rate_hz, clock_hz, rate_hz_max };
+        problems.push(Problem { span: rate.span.clone(), kind });
     }
 }
 
@@ -330,10 +351,10 @@ mod tests {
     }
 
     #[test]
-    fn a_byte_takes_8_n_plus_2_cycles() {
-        // 100 bytes at f/16 and 8 MHz: 100 * 130 cycles of 125 ns.
-        assert_eq!(uplink_ps(100, 16, 8_000_000, 0), 100 * 130 * 125_000);
-        assert_eq!(uplink_ps(100, 16, 8_000_000, -100_000), 100 * 130 * 125_000 / 10_000 * 10_001);
+    fn a_byte_takes_8_n_plus_24_cycles() {
+        // 100 bytes at f/16 and 8 MHz: 100 * 152 cycles of 125 ns.
+        assert_eq!(uplink_ps(100, 16, 8_000_000, 0), 100 * 152 * 125_000);
+        assert_eq!(uplink_ps(100, 16, 8_000_000, -100_000), 100 * 152 * 125_000 / 10_000 * 10_001);
         assert_eq!(gateway_byte_ps(500_000, 250_000), 16_250_000);
     }
 

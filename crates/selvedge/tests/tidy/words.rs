@@ -126,7 +126,7 @@ pub fn errors(sources: &[Source]) -> Vec<String> {
 }
 
 /// Each kind of problem and words that only it says.
-const KINDS: [(&str, &str); 28] = [
+const KINDS: [(&str, &str); 30] = [
     ("Syntax", "extra `=`"),
     ("UnknownKey", "unknown key `"),
     ("MissingKey", "lacks the key `"),
@@ -145,6 +145,8 @@ const KINDS: [(&str, &str); 28] = [
     ("SuperframeOverfull", "and the superframe has"),
     ("SlotTooShort", "and the slot has"),
     ("GuardTooShort", "more than the guard"),
+    ("SamplesTooFast", "are too many samples"),
+    ("SuiteNotBuilt", "the node's image has no"),
     ("FrameTooLong", "make a frame of"),
     ("SamplesNotWhole", "does not hold a whole number of samples"),
     ("BusTooFast", "a slave at"),

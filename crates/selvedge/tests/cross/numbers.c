@@ -1,0 +1,30 @@
+//! Prints the numbers that the node's firmware and the host have in common, one `name value` a line.
+#include <stdio.h>
+
+#include "beacon.h"
+#include "frame.h"
+#include "limits.h"
+
+#define PRINT(number) printf(#number " %lu\n", (unsigned long)(number))
+
+int main(void)
+{
+    PRINT(FRAME_BYTES_MAX);
+    PRINT(FRAME_HEADER_BYTES);
+    PRINT(FRAME_SAMPLES_MAX);
+    PRINT(FRAME_SUITE);
+    PRINT(FRAME_TAG_BYTES);
+    PRINT(SAMPLES_CODES_AT);
+    PRINT(BEACON_BYTES_MAX);
+    PRINT(BEACON_NODES_AT);
+    PRINT(BEACON_SLOTS_MAX);
+    PRINT(BEACON_TAG_BYTES);
+    PRINT(CLOCK_HZ_MAX);
+    PRINT(CLOCK_HZ_MIN);
+    PRINT(DRIFT_SHIFT_UNMEASURED);
+    PRINT(LINK_BYTES_MAX);
+    PRINT(LINK_BYTE_OVERHEAD_CYCLES);
+    PRINT(SAMPLE_GAP_CYCLES_MIN);
+    PRINT(SUPERFRAME_US_MAX);
+    return 0;
+}
