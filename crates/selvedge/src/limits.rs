@@ -69,8 +69,11 @@ pub const FRAME_HEADER_BYTES: u64 = 10;
 pub const SAMPLES_HEADER_BYTES: u64 = 6;
 /// One sample on the wire.
 pub const SAMPLE_BYTES: u64 = 2;
-/// The count of samples is one byte.
-pub const SAMPLES_PER_SUPERFRAME_MAX: u64 = 255;
+/// The longest tag of a suite.
+pub const TAG_BYTES_MAX: u64 = 16;
+/// What fits into a frame with the longest tag: the firmware lets a suite decide nothing else.
+pub const SAMPLES_PER_SUPERFRAME_MAX: u64 =
+    (FRAME_BYTES_MAX - FRAME_HEADER_BYTES - SAMPLES_HEADER_BYTES - TAG_BYTES_MAX) / SAMPLE_BYTES;
 /// The beacon without its slot map: 16 bytes of fields and a 16-byte tag.
 pub const BEACON_FIXED_BYTES: u64 = 32;
 /// One entry of the beacon's slot map.
@@ -107,12 +110,11 @@ pub const WINDOW_SUPERFRAMES: u64 = 16;
 pub const SHARDS_MAX: u64 = 1_024;
 
 const _: () = {
-    assert!(FRAME_HEADER_BYTES + SAMPLES_HEADER_BYTES + SAMPLE_BYTES + 16 <= FRAME_BYTES_MAX);
     assert!(BEACON_FIXED_BYTES + BEACON_ENTRY_BYTES * SLOTS_MAX as u64 <= NODE_RECEIVE_BYTES_MAX);
     assert!(NODE_RECEIVE_BYTES_MAX <= FRAME_BYTES_MAX);
     assert!(DIVIDER_MIN.is_power_of_two() && DIVIDER_MAX.is_power_of_two() && DIVIDER_MIN < DIVIDER_MAX);
     assert!(SLAVE_DIVIDER_MIN >= DIVIDER_MIN && WINDOW_SUPERFRAMES > 0 && WINDOW_SUPERFRAMES < 256);
-    assert!(SAMPLES_PER_SUPERFRAME_MAX == u8::MAX as u64 && COUNTER_BLOCK_MAX == u16::MAX as u64);
+    assert!(SAMPLES_PER_SUPERFRAME_MAX <= u8::MAX as u64 && COUNTER_BLOCK_MAX == u16::MAX as u64);
 };
 
 #[cfg(test)]

@@ -8,9 +8,11 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use cipher::{CellMaster, Key, NodeMaster};
+use cipher::suites::SUITES;
+use cipher::{CellMaster, Key, NodeMaster, Suite};
 use selvedge::limits;
-use selvedge::link::{IMAGE_SUITE, deployment, provision};
+use selvedge::link::deployment::{self, Node};
+use selvedge::link::provision;
 
 fn repository(path: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(path)
@@ -50,18 +52,10 @@ fn firmware(driver: &str, sources: &[&str], input: &[u8]) -> Option<BTreeMap<Str
 #[test]
 fn host_and_firmware_count_with_the_same_numbers() {
     let Some(numbers) = firmware("numbers", &[], b"") else { return };
-    let row = IMAGE_SUITE.row();
-    let samples_max = (limits::FRAME_BYTES_MAX
-        - limits::FRAME_HEADER_BYTES
-        - limits::SAMPLES_HEADER_BYTES
-        - row.tag_bytes as u64)
-        / limits::SAMPLE_BYTES;
-    let host: [(&str, u64); 17] = [
+    let host: [(&str, u64); 16] = [
         ("FRAME_BYTES_MAX", limits::FRAME_BYTES_MAX),
         ("FRAME_HEADER_BYTES", limits::FRAME_HEADER_BYTES),
-        ("FRAME_SAMPLES_MAX", samples_max),
-        ("FRAME_SUITE", row.node_number.expect("the node link speaks it").into()),
-        ("FRAME_TAG_BYTES", row.tag_bytes as u64),
+        ("FRAME_SAMPLES_MAX", limits::SAMPLES_PER_SUPERFRAME_MAX),
         ("SAMPLES_CODES_AT", limits::SAMPLES_HEADER_BYTES),
         (
             "BEACON_BYTES_MAX",
@@ -76,9 +70,14 @@ fn host_and_firmware_count_with_the_same_numbers() {
         ("LINK_BYTES_MAX", limits::NODE_RECEIVE_BYTES_MAX),
         ("LINK_BYTE_OVERHEAD_CYCLES", limits::NODE_BYTE_OVERHEAD_CYCLES),
         ("SAMPLE_GAP_CYCLES_MIN", limits::SAMPLE_GAP_CYCLES_MIN),
+        ("SUITE_TAG_BYTES_MAX", limits::TAG_BYTES_MAX),
         ("SUPERFRAME_US_MAX", 10_000_000),
     ];
-    let host: BTreeMap<String, String> = host.map(|(name, value)| (name.into(), value.to_string())).into();
+    let host = host.map(|(name, value)| (name.to_string(), value.to_string()));
+    let suites = SUITES
+        .iter()
+        .filter_map(|row| Some((format!("suite_{}", row.node_number?), row.tag_bytes.to_string())));
+    let host: BTreeMap<String, String> = host.into_iter().chain(suites).collect();
     assert_eq!(host, numbers, "help: src/limits.rs is the host's side, firmware/node the other one");
     assert_eq!(
         (limits::CLOCK, limits::SUPERFRAME[1]),
@@ -96,7 +95,9 @@ fn the_node_reads_what_the_host_provisions() {
     let deployment = deployment::load(&repository("deployments/ecg.toml")).expect("the example is sound");
     let (node_master, cell_master) = masters();
     let cell = &deployment.cells[0];
-    for node in &cell.nodes {
+    // One more that is as different as it can be.
+    let other = Node { suite: Suite::Aes128Ccm, channel: 5, divider: 128, ..cell.nodes[3].clone() };
+    for node in cell.nodes.iter().chain([&other]) {
         let image = provision::eeprom(node, cell, 3, &node_master, &cell_master);
         let Some(found) = firmware("provision", &["provision.c", "counter.c"], image.as_slice()) else {
             return;
@@ -109,8 +110,9 @@ fn the_node_reads_what_the_host_provisions() {
             ("epoch", "3".into()),
             ("samples", "90".into()),
             ("block", node.counter_block.to_string()),
-            ("channel", "0".into()),
-            ("divider", "4".into()),
+            ("suite", node.suite.row().node_number.expect("the node link speaks it").to_string()),
+            ("channel", node.channel.to_string()),
+            ("divider", node.divider.ilog2().to_string()),
             ("clock", "8000000".into()),
             ("key", hex(traffic.key().expose())),
             ("iv", hex(traffic.iv().expose())),

@@ -17,4 +17,3 @@ mod section;
 pub use chip::{CHIPS, Chip};
 pub use diagnostic::Problems;
 pub use recording::Recording;
-pub use schedule::IMAGE_SUITE;

@@ -57,10 +57,8 @@ pub(super) enum Kind {
     GuardTooShort { guard_ps: u64, needs_ps: u64 },
     /// A sampling rate that the node's firmware cannot keep.
     SamplesTooFast { rate_hz: u64, clock_hz: u64, rate_hz_max: u64 },
-    /// A suite that the node's image does not have.
-    SuiteNotBuilt { suite: &'static str, built: &'static str },
     /// A frame over the format's limit.
-    FrameTooLong { samples: u64, bytes: u64, samples_max: u64 },
+    FrameTooLong { samples: u64, samples_max: u64 },
     /// The sampling grid does not divide the superframe.
     SamplesNotWhole { rate_hz: u64, superframe_ps: u64 },
     /// A bit clock that a listener on the bus cannot follow.
@@ -131,13 +129,10 @@ impl fmt::Display for Kind {
             Kind::SamplesTooFast { rate_hz, clock_hz, .. } => {
                 write!(f, "{} are too many samples for a node at {}", Hertz(*rate_hz), Hertz(*clock_hz))
             }
-            Kind::SuiteNotBuilt { suite, built } => {
-                write!(f, "the node's image has no `{suite}`, expected `{built}`")
-            }
-            Kind::FrameTooLong { samples, bytes, .. } => {
+            Kind::FrameTooLong { samples, samples_max } => {
                 write!(
                     f,
-                    "{samples} samples in a superframe make a frame of {bytes} bytes, expected at most 256"
+                    "{samples} samples in a superframe, expected at most {samples_max}, which fill a frame"
                 )
             }
             Kind::SamplesNotWhole { rate_hz, superframe_ps } => write!(
@@ -203,9 +198,7 @@ impl Kind {
             Kind::GuardTooShort { needs_ps, .. } => {
                 Some(format!("write `guard = \"{}\"`", Span(up_to_us(*needs_ps))))
             }
-            Kind::FrameTooLong { samples_max, .. } => {
-                Some(format!("{samples_max} samples fit: lower `rate` or shorten `superframe`"))
-            }
+            Kind::FrameTooLong { .. } => Some("lower `rate` or shorten `superframe`".into()),
             Kind::SamplesTooFast { rate_hz_max, .. } => Some(format!("it keeps {rate_hz_max} Hz")),
             Kind::SamplesNotWhole { rate_hz, superframe_ps } => Some(whole_samples(*rate_hz, *superframe_ps)),
             Kind::BusTooFast { fix, .. } => Some(format!("write `bus = \"{fix}\"` or slower")),
@@ -226,7 +219,6 @@ impl Kind {
             | Kind::Duplicate { .. }
             | Kind::Empty { .. }
             | Kind::Recording { .. }
-            | Kind::SuiteNotBuilt { .. }
             | Kind::Alone { .. } => None,
         }
     }

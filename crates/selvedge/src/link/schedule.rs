@@ -40,20 +40,12 @@ pub(super) fn check(draft: &Draft, inputs: &[Option<Input>], text: &str, problem
             {
                 problems.push(Problem { span: suite.span.clone(), kind });
             }
-            if let Some(suite) = node.suite.as_ref().filter(|suite| suite.value != IMAGE_SUITE) {
-                let (found, built) = (suite.value.row().name, IMAGE_SUITE.row().name);
-                let kind = Kind::SuiteNotBuilt { suite: found, built };
-                problems.push(Problem { span: suite.span.clone(), kind });
-            }
         }
     }
 }
 
 /// What a node seals with when its deployment does not say.
 pub(super) const DEFAULT_SUITE: Suite = Suite::AsconAead128;
-
-/// The only suite of the node's image so far (`firmware/node/frame.h`); `tests/cross.rs` compares it.
-pub const IMAGE_SUITE: Suite = Suite::AsconAead128;
 
 /// A legacy suite needs permission.
 fn legacy(row: &Row, allow_legacy: bool) -> Option<Kind> {
@@ -271,10 +263,8 @@ fn uplink(node: &NodeDraft, cell: &CellDraft, problems: &mut Vec<Problem>) {
     };
     let suite = node.suite.as_ref().map_or(DEFAULT_SUITE, |suite| suite.value);
     let bytes = frame_bytes(samples, suite);
-    let room = limits::FRAME_BYTES_MAX - frame_bytes(0, suite);
-    let samples_max = (room / limits::SAMPLE_BYTES).min(limits::SAMPLES_PER_SUPERFRAME_MAX);
-    if samples > samples_max {
-        let kind = Kind::FrameTooLong { samples, bytes, samples_max };
+    if samples > limits::SAMPLES_PER_SUPERFRAME_MAX {
+        let kind = Kind::FrameTooLong { samples, samples_max: limits::SAMPLES_PER_SUPERFRAME_MAX };
         problems.push(Problem { span: rate.span.clone(), kind });
         return;
     }

@@ -12,8 +12,6 @@ int main(void)
     PRINT(FRAME_BYTES_MAX);
     PRINT(FRAME_HEADER_BYTES);
     PRINT(FRAME_SAMPLES_MAX);
-    PRINT(FRAME_SUITE);
-    PRINT(FRAME_TAG_BYTES);
     PRINT(SAMPLES_CODES_AT);
     PRINT(BEACON_BYTES_MAX);
     PRINT(BEACON_NODES_AT);
@@ -25,6 +23,12 @@ int main(void)
     PRINT(LINK_BYTES_MAX);
     PRINT(LINK_BYTE_OVERHEAD_CYCLES);
     PRINT(SAMPLE_GAP_CYCLES_MIN);
+    PRINT(SUITE_TAG_BYTES_MAX);
     PRINT(SUPERFRAME_US_MAX);
+    for (unsigned suite = 0; suite < 16; suite++) {
+        if (suite_tag_bytes(suite) != 0) {
+            printf("suite_%u %u\n", suite, suite_tag_bytes(suite));
+        }
+    }
     return 0;
 }

@@ -25,6 +25,7 @@ int main(void)
         return 0;
     }
     printf("node %lu\ncell %u\nepoch %u\n", (unsigned long)provision.node, provision.cell, provision.epoch);
+    printf("suite %u\n", provision.suite);
     printf("samples %u\nblock %u\n", provision.samples_per_superframe, provision.counter_block);
     printf("channel %u\ndivider %u\n", provision.adc_channel, provision.spi_divider_log2);
     printf("clock %lu\n", (unsigned long)provision.clock_hz);

@@ -126,7 +126,7 @@ pub fn errors(sources: &[Source]) -> Vec<String> {
 }
 
 /// Each kind of problem and words that only it says.
-const KINDS: [(&str, &str); 30] = [
+const KINDS: [(&str, &str); 29] = [
     ("Syntax", "extra `=`"),
     ("UnknownKey", "unknown key `"),
     ("MissingKey", "lacks the key `"),
@@ -146,8 +146,7 @@ const KINDS: [(&str, &str); 30] = [
     ("SlotTooShort", "and the slot has"),
     ("GuardTooShort", "more than the guard"),
     ("SamplesTooFast", "are too many samples"),
-    ("SuiteNotBuilt", "the node's image has no"),
-    ("FrameTooLong", "make a frame of"),
+    ("FrameTooLong", "which fill a frame"),
     ("SamplesNotWhole", "does not hold a whole number of samples"),
     ("BusTooFast", "a slave at"),
     ("BytesTooFast", "a byte every"),
