@@ -1,7 +1,7 @@
 //! What an application calls: one connection, any number of requests at a time.
 //!
-//! Owns request ids and who waits for which. Nobody else is woken by an answer than who asked. A refusal is an
-//! error with its status; asking again is the caller's decision, see [`Status::may_repeat`].
+//! Owns request ids and who waits for which. Nobody else is woken by an answer than who asked. A refusal is
+//! an error with its status; asking again is the caller's decision, see [`Status::may_repeat`].
 //!
 //! ```no_run
 //! # async fn example() -> Result<(), broker::Error> {
@@ -65,7 +65,8 @@ struct Waiting {
     notice: Option<Status>,
 }
 
-/// Stays until the answer comes even if nobody wants it any more, because the broker counts the request until then.
+/// Stays until the answer comes even if nobody wants it any more, because the broker counts the request until
+/// then.
 struct Waiter {
     answer: oneshot::Sender<Pdu>,
     _slot: OwnedSemaphorePermit,
@@ -101,7 +102,8 @@ impl Client {
     /// The handle of the key of this name. It stays valid when the device restarts.
     ///
     /// # Errors
-    /// As [`info`](Self::info), with [`Status::UnknownKey`] if the device has no such key; [`Error::TooLong`].
+    /// As [`info`](Self::info), with [`Status::UnknownKey`] if the device has no such key;
+    /// [`Error::TooLong`].
     pub async fn find_key(&self, name: &str) -> Result<KeyHandle, Error> {
         check_bytes("a key name", name.len(), KEY_NAME_BYTES_MAX)?;
         let answer = self.ask(Operation::FindKey, KeyHandle::NONE, &[], name.as_bytes()).await?;
@@ -143,8 +145,8 @@ impl Client {
     /// Opens nonce, ciphertext, tag, that were sealed with AES-256-GCM.
     ///
     /// # Errors
-    /// As [`info`](Self::info), with [`Status::UnknownKey`], or [`Status::Rejected`] if the message is not authentic
-    /// under this key and associated data; [`Error::TooLong`].
+    /// As [`info`](Self::info), with [`Status::UnknownKey`], or [`Status::Rejected`] if the message is not
+    /// authentic under this key and associated data; [`Error::TooLong`].
     pub async fn open(
         &self,
         key: KeyHandle,

@@ -1,7 +1,7 @@
 //! The device's side of the link: what a crypto device does with a PDU, and a device in software.
 //!
-//! [`execute`] is the device as a function over an [`Engine`], the part that differs between devices; [`serve`]
-//! puts it behind a Unix socket. The keys live in this process and nowhere else in the broker.
+//! [`execute`] is the device as a function over an [`Engine`], the part that differs between devices;
+//! [`serve`] puts it behind a Unix socket. The keys live in this process and nowhere else in the broker.
 //!
 //! Invariant: the nonce of a seal is made here, never taken from a request.
 //! Invariant: the plaintext of a message that is not authentic is never released.
@@ -106,7 +106,8 @@ impl SoftwareEngine {
     /// A device that holds these keys, by their names.
     ///
     /// # Errors
-    /// When a name cannot be one, two keys cannot be told apart, there are too many, or there is no randomness.
+    /// When a name cannot be one, two keys cannot be told apart, there are too many, or there is no
+    /// randomness.
     pub fn new(keys: Vec<(String, Key<32>)>) -> Result<SoftwareEngine, Error> {
         if keys.len() > KEYS_MAX {
             return Err(Error::KeyCount { found: keys.len() });

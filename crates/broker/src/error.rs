@@ -1,4 +1,5 @@
-//! All the words of the broker: what goes wrong, in one closed enum, and what is wrong with bytes, in another.
+//! All the words of the broker: what goes wrong, in one closed enum, and what is wrong with bytes, in
+//! another.
 //!
 //! An application's fault is a [`Status`] on the wire and never an [`Error`] of the
 //! daemon; what is here climbs to `main` or to the caller of the client. No error holds a secret.

@@ -2,13 +2,14 @@
 //!
 //! The broker of the MECHA paper (Derry, Laksmono, Iqbal, Kim: "Multithreaded and Efficient Cryptographic
 //! Hardware Access"), which shares one serial crypto device without re-opening it for each application. This
-//! file owns the decisions: [`Broker::step`] takes one event and says what to do. It has no socket, no clock and
-//! no randomness, so a test replays it from a seed. `wire` is the bytes, `serve` the sockets and tasks, `device`
-//! the host's side of the link to the device, `emulate` the device's side, `client` what applications call.
+//! file owns the decisions: [`Broker::step`] takes one event and says what to do. It has no socket, no clock
+//! and no randomness, so a test replays it from a seed. `wire` is the bytes, `serve` the sockets and tasks,
+//! `device` the host's side of the link to the device, `emulate` the device's side, `client` what
+//! applications call.
 //!
-//! The paper's roles, by its names: the *server thread* is the loop in `serve`; a *client thread* is the task of
-//! one connection; the *send queue* is [`queue`]; the *transceiver thread* is the task in `device` that owns the
-//! open device; a *receive queue* is the channel of answers to a client task.
+//! The paper's roles, by its names: the *server thread* is the loop in `serve`; a *client thread* is the task
+//! of one connection; the *send queue* is [`queue`]; the *transceiver thread* is the task in `device` that
+//! owns the open device; a *receive queue* is the channel of answers to a client task.
 //!
 //! Invariant: each request is answered exactly once, or its connection is closed.
 //! Invariant: an answer goes to the connection that asked, and a connection's number is never used again.
@@ -262,8 +263,8 @@ impl Broker {
         }
     }
 
-    /// Takes one event at `now`, the time since the broker's start, and appends what to do to `actions`, which
-    /// must be done in their order.
+    /// Takes one event at `now`, the time since the broker's start, and appends what to do to `actions`,
+    /// which must be done in their order.
     ///
     /// # Panics
     /// When `now` is before that of the last step.

@@ -78,8 +78,8 @@ pub const STOP_MAX: Duration = Duration::from_secs(2);
 pub const FLUSH_MAX: Duration = Duration::from_secs(1);
 /// Pause after `accept` failed, so that a lack of descriptors does not spin.
 pub const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
-/// Events that wait for the core, each perhaps with a PDU that is not admitted yet; a client task that meets a
-/// full queue waits.
+/// Events that wait for the core, each perhaps with a PDU that is not admitted yet; a client task that meets
+/// a full queue waits.
 pub const EVENTS_MAX: usize = 256;
 /// Events that the core takes at once before it writes.
 pub const EVENTS_PER_TURN: usize = 256;

@@ -95,8 +95,8 @@ fn remove_stale(path: &Path) -> Result<(), Error> {
     }
 }
 
-/// Linux makes the file with the mode that the socket has when it is bound (`unix_bind_bsd` in net/unix/af_unix.c),
-/// so that there is no moment in which others may connect.
+/// Linux makes the file with the mode that the socket has when it is bound (`unix_bind_bsd` in
+/// net/unix/af_unix.c), so that there is no moment in which others may connect.
 fn bind_private(path: &Path) -> io::Result<OwnedFd> {
     let socket = socket_with(AddressFamily::UNIX, SocketType::STREAM, SocketFlags::CLOEXEC, None)?;
     fchmod(&socket, Mode::RUSR | Mode::WUSR)?;

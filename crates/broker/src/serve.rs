@@ -1,11 +1,11 @@
 //! The broker as a daemon: sockets, tasks and the clock around the core.
 //!
-//! The paper's server thread is the loop in [`serve`]: it accepts, gives each event to the core and does what the
-//! core says. Each connection has one client task, which reads requests and writes answers side by side. The
-//! device has one transceiver task. Nobody here decides anything that the core could.
+//! The paper's server thread is the loop in [`serve`]: it accepts, gives each event to the core and does what
+//! the core says. Each connection has one client task, which reads requests and writes answers side by side.
+//! The device has one transceiver task. Nobody here decides anything that the core could.
 //!
-//! Invariant: the loop waits for nothing but events. All it does is put things into channels: those are unbounded
-//! by type and bounded by the core, which counts what is in them.
+//! Invariant: the loop waits for nothing but events. All it does is put things into channels: those are
+//! unbounded by type and bounded by the core, which counts what is in them.
 
 use std::collections::HashMap;
 use std::future::{Future, pending};
@@ -48,8 +48,8 @@ pub struct Config {
 /// Shares a device until `stop`: then answers what is at the device, refuses what waits, and returns.
 ///
 /// # Errors
-/// When the endpoint cannot be used, or the device cannot be opened in [`START_MAX`] at the start. A device that is
-/// lost later is no error: it is opened again.
+/// When the endpoint cannot be used, or the device cannot be opened in [`START_MAX`] at the start. A device
+/// that is lost later is no error: it is opened again.
 pub async fn serve(config: Config) -> Result<Stats, Error> {
     let Config { endpoint, device, settings, ready, mut stop } = config;
     let listener = Listener::open(endpoint)?;
@@ -244,7 +244,8 @@ async fn client(
 ) {
     let (reader, mut writer) = stream.split();
     let mut requests = Incoming::new(reader, Framing::Plain);
-    // Who leaves its answers unread is not read from either: each request takes a slot until its answer is written.
+    // Who leaves its answers unread is not read from either: each request takes a slot until its answer is
+    // written.
     let slots = Semaphore::new(ANSWERS_PER_CONNECTION_MAX);
     tokio::select! {
         () = read_requests(&mut requests, connection, &slots, &events) => {}

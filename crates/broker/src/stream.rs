@@ -1,7 +1,7 @@
 //! PDUs over a stream of bytes, in both directions.
 //!
-//! Owns the cutting of bytes into PDUs, the checksum of the device wire, and reading and writing many PDUs with
-//! few system calls. All four ends use it: client, client task, transceiver, device.
+//! Owns the cutting of bytes into PDUs, the checksum of the device wire, and reading and writing many PDUs
+//! with few system calls. All four ends use it: client, client task, transceiver, device.
 
 use std::io::{self, IoSlice};
 

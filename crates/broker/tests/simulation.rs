@@ -1,7 +1,8 @@
-//! The core under a seeded world: clients that pipeline, misbehave, read slowly and vanish; a device that is slow,
-//! answers out of order, twice or nonsense, falls silent, is lost and cannot be opened.
+//! The core under a seeded world: clients that pipeline, misbehave, read slowly and vanish; a device that is
+//! slow, answers out of order, twice or nonsense, falls silent, is lost and cannot be opened.
 //!
-//! After each step the world checks what an application or an operator could see. `BROKER_SEED=n` replays one world.
+//! After each step the world checks what an application or an operator could see. `BROKER_SEED=n` replays one
+//! world.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::time::Duration;
@@ -371,7 +372,8 @@ fn each_request_has_one_answer_or_a_closed_connection() {
     }
     println!("{sum:#?}");
     if std::env::var_os("BROKER_SEED").is_none() {
-        // The worlds are worth nothing if what they are for does not happen in them. What they never do is listed.
+        // The worlds are worth nothing if what they are for does not happen in them. What they never do is
+        // listed.
         let never = ["oversize", "unknown-key", "rejected", "connections-full", "stopping", "device-fault"];
         let unseen: Vec<_> = sum.iter().filter(|(_, count)| **count == 0).map(|(name, _)| *name).collect();
         let mut never = never.to_vec();

@@ -1,7 +1,7 @@
 //! The daemons over real sockets, and the device in a process of its own where it is killed.
 //!
-//! What the device sealed is opened with another AES-GCM (RustCrypto's; the device's is AWS-LC's), and the other way
-//! round.
+//! What the device sealed is opened with another AES-GCM (RustCrypto's; the device's is AWS-LC's), and the
+//! other way round.
 
 use std::collections::{BTreeMap, HashSet};
 use std::io;
@@ -295,7 +295,8 @@ enum Phase {
     Second,
 }
 
-/// Seals without a pause until the second device is there, and once more; says how often, and what was refused.
+/// Seals without a pause until the second device is there, and once more; says how often, and what was
+/// refused.
 async fn seal_for_ever(
     client: Client,
     key: KeyHandle,
@@ -480,8 +481,8 @@ impl AsyncWrite for Flip<ToDevice> {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn damage_on_the_device_wire_is_named_and_the_next_request_is_served() {
-    // The first answer on the wire is 32 + 16 + 24 + 4 bytes of information, the first request 32 + 4. What comes next
-    // is hit in its version, lengths, payload and checksum, in either direction.
+    // The first answer on the wire is 32 + 16 + 24 + 4 bytes of information, the first request 32 + 4. What
+    // comes next is hit in its version, lengths, payload and checksum, in either direction.
     for byte in [0, 4, 22, 26, 33, 55] {
         for (answer_byte, request_byte) in [(Some(76 + byte), None), (None, Some(36 + byte))] {
             let folder = tempfile::tempdir().unwrap();
@@ -489,7 +490,8 @@ async fn damage_on_the_device_wire_is_named_and_the_next_request_is_served() {
             let device = start_device(&path).await;
             let opens = AtomicUsize::new(0);
             let wire = Damaged { device: UnixDevice { path }, answer_byte, request_byte, opens };
-            // A damaged length makes the other end wait for 16 bytes more than there are, which only time tells.
+            // A damaged length makes the other end wait for 16 bytes more than there are, which only time
+            // tells.
             let waits = byte == 22;
             let answer_max = if waits { Duration::from_secs(1) } else { Settings::default().answer_max };
             let settings = Settings { answer_max, ..Settings::default() };

@@ -254,17 +254,20 @@ fn colliding_names() -> (String, String) {
 
 proptest! {
     #[test]
-    fn what_is_written_is_read(pdus in prop::collection::vec(pdu(), 0..6), pieces in prop::collection::vec(1usize..90, 1..5), checked: bool) {
-        let pdus: Vec<Pdu> = pdus.iter().map(|(head, parameters, payload)| Pdu::new(*head, parameters, payload).unwrap()).collect();
+    fn what_is_written_is_read(
+        parts in prop::collection::vec(pdu(), 0..6), pieces in prop::collection::vec(1usize..90, 1..5), checked: bool,
+    ) {
+        let new = |(head, parameters, payload): &(Head, Vec<u8>, Vec<u8>)| Pdu::new(*head, parameters, payload);
+        let pdus: Vec<Pdu> = parts.iter().map(|parts| new(parts).unwrap()).collect();
         let framing = if checked { Framing::Checked } else { Framing::Plain };
         let stream = framed(&pdus, framing);
         let (decoded, broken) = decode(&stream, framing, &pieces);
         prop_assert_eq!(broken, None);
         let written: Vec<Vec<u8>> = pdus.iter().map(|pdu| pdu.bytes().to_vec()).collect();
         prop_assert_eq!(decoded, written);
-        for pdu in &pdus {
+        for (pdu, (head, parameters, payload)) in pdus.iter().zip(&parts) {
             let parsed = Pdu::parse(pdu.bytes().to_vec()).unwrap();
-            prop_assert_eq!((parsed.head(), parsed.parameters(), parsed.payload()), (pdu.head(), pdu.parameters(), pdu.payload()));
+            prop_assert_eq!((parsed.head(), parsed.parameters(), parsed.payload()), (*head, &parameters[..], &payload[..]));
         }
     }
 
@@ -294,8 +297,9 @@ proptest! {
     fn a_damaged_pdu_is_never_read_as_another(
         parts in pdu(), errors in prop::collection::btree_set(0usize..100_000, 1..4),
     ) {
-        // CRC-32C finds all errors of up to five bits in 5 243 (Koopman, "32-Bit Cyclic Redundancy Codes for Internet
-        // Applications", 2002, table 1). A damaged length moves the checksum; then chance is against it, 2^-32.
+        // CRC-32C finds all errors of up to five bits in 5 243 (Koopman, "32-Bit Cyclic Redundancy Codes for
+        // Internet Applications", 2002, table 1). A damaged length moves the checksum; then chance is against
+        // it, 2^-32.
         let pdu = Pdu::new(parts.0, &parts.1, &parts.2).unwrap();
         let mut stream = framed(&[pdu], Framing::Checked);
         let bits: BTreeSet<usize> = errors.into_iter().map(|bit| bit % (8 * stream.len())).collect();
@@ -312,13 +316,14 @@ proptest! {
         let request = Pdu::new(parts.0, &parts.1, &parts.2).unwrap();
         let answer = execute(&mut engine, &request);
         let status = answer.status().unwrap();
-        let (asked, told) = (request.head(), answer.head());
-        prop_assert_eq!((asked.operation, asked.request, asked.connection), (told.operation, told.request, told.connection));
+        let same = |head: Head| (head.operation, head.request, head.connection);
+        prop_assert_eq!(same(request.head()), same(answer.head()));
         if status != Status::Done {
             prop_assert!(answer.payload().is_empty());
         } else {
-            prop_assert_ne!(request.operation().unwrap(), Operation::OpenAes256Gcm, "random bytes are not authentic");
-            prop_assert!(answer.payload().len() <= request.operation().unwrap().answer_bytes_max(&request));
+            let operation = request.operation().unwrap();
+            prop_assert_ne!(operation, Operation::OpenAes256Gcm, "random bytes are not authentic");
+            prop_assert!(answer.payload().len() <= operation.answer_bytes_max(&request));
         }
     }
 

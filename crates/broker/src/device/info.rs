@@ -11,7 +11,8 @@ use crate::wire::check_bytes;
 
 const FIXED_BYTES: usize = 16;
 
-/// What a device says about itself, the payload of the answer to [`Operation::Info`](crate::wire::Operation::Info):
+/// What a device says about itself, the payload of the answer to
+/// [`Operation::Info`](crate::wire::Operation::Info):
 ///
 /// ```text
 ///  0  4  payload_bytes_max   longest payload it takes

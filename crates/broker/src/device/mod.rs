@@ -1,7 +1,7 @@
 //! The host's side of the link to the device: how it is opened, and the transceiver that owns it.
 //!
-//! A device is a stream of bytes in both directions. Today that is a Unix socket ([`UnixDevice`]); another bus
-//! is another file here that implements [`Connect`].
+//! A device is a stream of bytes in both directions. Today that is a Unix socket ([`UnixDevice`]); another
+//! bus is another file here that implements [`Connect`].
 
 mod info;
 mod transceiver;

@@ -1,7 +1,7 @@
 //! The transceiver: the one task that has the device open.
 //!
-//! It opens the device, asks it what it is, and then carries requests to it and answers from it as fast as they
-//! come. All decisions are the core's; whatever ends the link is one event.
+//! It opens the device, asks it what it is, and then carries requests to it and answers from it as fast as
+//! they come. All decisions are the core's; whatever ends the link is one event.
 
 use std::io;
 use std::sync::Arc;
