@@ -29,6 +29,7 @@ pub mod quota;
 mod serve;
 mod stats;
 pub mod stream;
+mod wiped;
 pub mod wire;
 
 pub use error::{Error, Fault, LinkFault};

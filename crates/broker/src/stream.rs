@@ -6,10 +6,10 @@
 use std::io::{self, IoSlice};
 
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
-use zeroize::{Zeroize, Zeroizing};
 
 use crate::error::Fault;
 use crate::limits::{BYTES_PER_WRITE, CRC_BYTES, HEADER_BYTES, PDUS_PER_WRITE, READ_BYTES};
+use crate::wiped::{Wiped, wipe};
 use crate::wire::{Head, Pdu, announced_bytes};
 
 /// Whether a checksum follows each PDU.
@@ -46,7 +46,7 @@ pub struct Broken {
 /// position of the next header is unknown, so the decoder stays broken.
 pub struct Decoder {
     framing: Framing,
-    bytes: Zeroizing<Vec<u8>>,
+    bytes: Wiped,
     /// Length of the PDU without trailer, once its header was read.
     pdu_bytes: Option<usize>,
     broken: Option<Broken>,
@@ -55,7 +55,7 @@ pub struct Decoder {
 impl Decoder {
     /// A decoder at the start of a stream.
     pub fn new(framing: Framing) -> Decoder {
-        Decoder { framing, bytes: Zeroizing::default(), pdu_bytes: None, broken: None }
+        Decoder { framing, bytes: Wiped::default(), pdu_bytes: None, broken: None }
     }
 
     /// Takes bytes from `input` until a PDU is whole or none are left (`Ok(None)`).
@@ -68,7 +68,7 @@ impl Decoder {
         }
         let decoded = self.fill(input);
         if let Err(broken) = decoded {
-            self.bytes.zeroize();
+            self.bytes.wipe();
             self.broken = Some(broken);
         }
         decoded
@@ -135,7 +135,7 @@ pub enum End {
 pub struct Incoming<R> {
     reader: R,
     decoder: Decoder,
-    buffer: Zeroizing<Vec<u8>>,
+    buffer: Wiped,
     /// What was read and not decoded: from, to.
     pending: (usize, usize),
 }
@@ -143,7 +143,7 @@ pub struct Incoming<R> {
 impl<R: AsyncRead + Unpin> Incoming<R> {
     /// Reads from the start of a stream.
     pub fn new(reader: R, framing: Framing) -> Incoming<R> {
-        let buffer = Zeroizing::new(vec![0; READ_BYTES]);
+        let buffer = Wiped::new(vec![0; READ_BYTES]);
         Incoming { reader, decoder: Decoder::new(framing), buffer, pending: (0, 0) }
     }
 
@@ -176,7 +176,7 @@ impl<R: AsyncRead + Unpin> Incoming<R> {
         let mut input = &self.buffer[from..to];
         let decoded = self.decoder.next(&mut input);
         let next = to - input.len();
-        self.buffer[from..next].zeroize();
+        wipe(&mut self.buffer[from..next]);
         self.pending = (next, to);
         decoded
     }

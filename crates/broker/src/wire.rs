@@ -25,13 +25,13 @@ use std::fmt;
 
 use zerocopy::little_endian::{U16, U32, U64};
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
-use zeroize::Zeroizing;
 
 use crate::error::Fault;
 use crate::limits::{
     CRC_BYTES, HEADER_BYTES, KEY_NAME_BYTES_MAX, NONCE_BYTES, PARAMETER_BYTES_MAX, PAYLOAD_BYTES_MAX,
     PLAINTEXT_BYTES_MAX, TAG_BYTES,
 };
+use crate::wiped::Wiped;
 
 /// The version that is spoken here.
 pub const VERSION: u8 = 1;
@@ -370,7 +370,7 @@ pub(crate) fn check_bytes(field: &'static str, found_bytes: usize, max_bytes: u3
 ///
 /// Invariant: the bytes are a header that passed its checks and exactly the parts that it announces.
 pub struct Pdu {
-    bytes: Zeroizing<Vec<u8>>,
+    bytes: Wiped,
 }
 
 impl Pdu {
@@ -395,7 +395,7 @@ impl Pdu {
     /// # Errors
     /// What is wrong with them; they are wiped.
     pub fn parse(bytes: Vec<u8>) -> Result<Pdu, Fault> {
-        let bytes = Zeroizing::new(bytes);
+        let bytes = Wiped::new(bytes);
         if bytes.len() < HEADER_BYTES {
             return Err(Fault::Length { found_bytes: bytes.len(), expected_bytes: HEADER_BYTES });
         }
@@ -450,7 +450,7 @@ impl Pdu {
     }
 
     /// `bytes` is a header that passed [`announced_bytes`], and as many bytes as that said.
-    pub(crate) fn of_announced(bytes: Zeroizing<Vec<u8>>) -> Pdu {
+    pub(crate) fn of_announced(bytes: Wiped) -> Pdu {
         Pdu { bytes }
     }
 
@@ -474,7 +474,7 @@ impl fmt::Debug for Pdu {
 
 /// A PDU whose payload is being written into its final place, so that no copy of it stays behind.
 pub struct Draft {
-    bytes: Zeroizing<Vec<u8>>,
+    bytes: Wiped,
     head: Head,
     payload_start: usize,
 }
@@ -488,7 +488,7 @@ impl Draft {
         check_bytes("parameters", parameters.len(), PARAMETER_BYTES_MAX)?;
         let payload_start = HEADER_BYTES + parameters.len();
         let room_bytes = payload_bytes.min(PAYLOAD_BYTES_MAX as usize);
-        let mut bytes = Zeroizing::new(Vec::with_capacity(payload_start + room_bytes));
+        let mut bytes = Wiped::new(Vec::with_capacity(payload_start + room_bytes));
         bytes.extend_from_slice(&[0; HEADER_BYTES]);
         bytes.extend_from_slice(parameters);
         Ok(Draft { bytes, head, payload_start })
