@@ -344,3 +344,168 @@ impl Group {
         self.bodies.push(bytes);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::keys::{Grid, Node};
+    use crate::sim::{Dice, Honesty, SimDisk};
+    use cipher::{Aead, CellMaster, Key, NodeMaster, StoreMaster, Suite};
+    use std::num::NonZeroU8;
+
+    const CELL: u16 = 7;
+    const NODE: u32 = 5;
+
+    fn cell_master() -> CellMaster {
+        CellMaster::from(Key::copied_from(&[1; 32]))
+    }
+
+    fn node_master() -> NodeMaster {
+        NodeMaster::from(Key::copied_from(&[2; 32]))
+    }
+
+    fn ring() -> Arc<KeyRing> {
+        let mut keys = KeyRing::new(StoreMaster::from(Key::copied_from(&[3; 32])));
+        keys.add_cell(CELL, &cell_master());
+        let grid = Grid { superframe_ps: 8, samples_per_superframe: NonZeroU8::MIN };
+        keys.add_node(NODE, Node { master: node_master(), suite: Suite::Aes128Ccm, grid });
+        Arc::new(keys)
+    }
+
+    fn disk() -> SimDisk {
+        SimDisk::new(Dice::new(1), Honesty::FULL)
+    }
+
+    fn collector(disk: &SimDisk, limits: Limits) -> Collector<SimDisk, Dice> {
+        Collector::open(disk.clone(), ring(), limits, Dice::new(2)).unwrap()
+    }
+
+    /// Batch `number` with authentic frames of these epochs and counters.
+    fn opened(number: u64, frames: &[(u8, u32)]) -> Event {
+        let batch = BatchId { cell: CELL, spool: 1, number };
+        let outcome = |&(epoch, counter): &(u8, u32)| {
+            Ok(Record {
+                node: NODE,
+                epoch,
+                counter,
+                suite: Suite::Aes128Ccm,
+                batch,
+                superframe: 0,
+                slot: 0,
+                received_ps: 0,
+                arrived_ns: 0,
+                first: 0,
+                sample_ps: 0,
+                samples: vec![1],
+            })
+        };
+        let frames = Frames { batch_sha256: [9; 32], outcomes: frames.iter().map(outcome).collect() };
+        Event::Opened(Opened { connection: 3, at: Now::default(), id: batch, frames: Ok(frames) })
+    }
+
+    /// What a receipt says: stored, duplicate, failed, and its downlinks as (epoch, downlink count, acknowledged).
+    type Said = (u16, u16, u16, Vec<(u8, u32, u32)>);
+
+    fn said(action: &Action) -> Said {
+        let Action::Send { answer: Answer::Receipt { id, sealed }, connection: 3, .. } = action else {
+            panic!("found {action:?}");
+        };
+        let key = Aead::new(Suite::Aes256Gcm, cell_master().receipt_key(CELL).expose());
+        let mut sealed = sealed.clone();
+        let (nonce, sealed) = sealed.split_at_mut(12);
+        let receipt = Receipt::parse(key.open_tail(nonce, &id.answer_header(), sealed).unwrap()).unwrap();
+        let downlink = |bytes: &Vec<u8>| {
+            let frame = frame::parse(bytes).unwrap();
+            let key = node_master().traffic_key(NODE, frame.header.epoch, frame.header.suite);
+            let plaintext = frame::open(&key, &frame).unwrap();
+            let acknowledged = u32::from_le_bytes(plaintext[1..5].try_into().unwrap());
+            (frame.header.epoch, frame.header.counter & !DIRECTION_BIT, acknowledged)
+        };
+        let downlinks = receipt.downlinks.iter().map(downlink).collect();
+        (receipt.stored, receipt.duplicate, receipt.failed, downlinks)
+    }
+
+    /// Steps through `events`, which end with a commit, and returns all answers.
+    fn run(collector: &mut Collector<SimDisk, Dice>, events: Vec<Event>) -> Vec<Said> {
+        let actions = events.into_iter().flat_map(|event| collector.step(Now::default(), event).unwrap());
+        actions.collect::<Vec<_>>().iter().map(said).collect()
+    }
+
+    #[test]
+    fn a_frame_that_comes_twice_in_one_group_is_stored_once() {
+        let mut collector = collector(&disk(), Limits::default());
+        let events = vec![opened(0, &[(0, 4), (0, 4)]), opened(1, &[(0, 4), (0, 3)]), Event::Commit];
+        let said = run(&mut collector, events);
+        assert_eq!(said, [(1, 1, 0, vec![(0, 0, 5)]), (1, 1, 0, vec![(0, 1, 5)])]);
+        assert_eq!(collector.stored(NODE, 0).unwrap().iter().collect::<Vec<_>>(), [3, 4]);
+        assert_eq!(collector.stats().records, 3, "two frames and a reservation");
+    }
+
+    #[test]
+    fn an_acknowledgement_follows_from_its_batch_alone() {
+        let disk = disk();
+        let mut first = collector(&disk, Limits::default());
+        run(&mut first, vec![opened(0, &[(0, 0)]), opened(1, &[(0, 1)]), Event::Commit]);
+        let mut second = collector(&disk, Limits::default());
+        let said = run(&mut second, vec![opened(0, &[(0, 0)]), Event::Commit]);
+        assert_eq!(said[0].2, 0);
+        let (epoch, count, acknowledged) = said[0].3[0];
+        assert_eq!((epoch, acknowledged), (0, 1), "not 2, though count 1 is stored");
+        assert!(count >= 256, "the restart went on behind what was reserved");
+    }
+
+    #[test]
+    fn a_node_that_changed_its_epoch_is_answered_in_the_new_one() {
+        let mut collector = collector(&disk(), Limits::default());
+        let said = run(&mut collector, vec![opened(0, &[(1, 0), (0, 900)]), Event::Commit]);
+        assert_eq!(said, [(2, 0, 0, vec![(1, 0, 1)])]);
+    }
+
+    #[test]
+    fn a_counter_beyond_the_ranges_limit_fails_and_joining_ones_do_not() {
+        let limits = Limits { counter_ranges_max: 2, ..Limits::default() };
+        let mut collector = collector(&disk(), limits);
+        let said = run(&mut collector, vec![opened(0, &[(0, 0), (0, 2)]), Event::Commit]);
+        assert_eq!((said[0].0, said[0].2), (2, 0));
+        let said = run(&mut collector, vec![opened(1, &[(0, 9), (0, 2)]), Event::Commit]);
+        assert_eq!(said[0], (0, 1, 1, vec![(0, 1, 3)]), "the refused counter is not acknowledged");
+        assert_eq!(collector.stats().frames_failed["gaps"], 1);
+    }
+
+    #[test]
+    fn a_used_up_downlink_counter_is_never_used_again() {
+        let disk = disk();
+        let mut first = collector(&disk, Limits::default());
+        let last = Body::Reservation(Reservation { node: NODE, epoch: 0, limit: COUNT_MAX });
+        assert_eq!(first.store.commit(&[last.to_bytes()], 0).unwrap(), Commit::Durable);
+        for restart in 0..2 {
+            let mut collector = collector(&disk, Limits::default());
+            let events = vec![opened(0, &[(0, 0)]), opened(1, &[(0, 1)]), Event::Commit];
+            let downlinks: Vec<_> = run(&mut collector, events).into_iter().map(|said| said.3).collect();
+            let last = if restart == 0 { vec![(0, COUNT_MAX, 1)] } else { vec![] };
+            assert_eq!(downlinks, [last, vec![]]);
+            assert_eq!(collector.stats().downlinks_exhausted, 1 + restart);
+        }
+    }
+
+    #[test]
+    fn a_full_group_is_committed_without_being_asked() {
+        let limits = Limits { group_batches_max: 2, ..Limits::default() };
+        let mut collector = collector(&disk(), limits);
+        assert!(collector.step(Now::default(), opened(0, &[(0, 0)])).unwrap().is_empty());
+        assert_eq!(collector.step(Now::default(), opened(1, &[(0, 1)])).unwrap().len(), 2);
+        assert!(collector.step(Now::default(), Event::Commit).unwrap().is_empty());
+        assert_eq!(collector.stats().groups, 1);
+    }
+
+    #[test]
+    fn a_store_with_a_counter_twice_is_not_opened() {
+        let disk = disk();
+        let mut first = collector(&disk, Limits::default());
+        let Event::Opened(batch) = opened(0, &[(0, 0)]) else { unreachable!() };
+        let body = Body::Frame(batch.frames.unwrap().outcomes.remove(0).unwrap());
+        assert_eq!(first.store.commit(&[body.to_bytes(), body.to_bytes()], 0).unwrap(), Commit::Durable);
+        let opened = Collector::open(disk, ring(), Limits::default(), Dice::new(2));
+        assert!(matches!(opened.map(drop), Err(Error::Corrupt { what: Corruption::Repeated, .. })));
+    }
+}
