@@ -62,11 +62,6 @@ pub enum Error {
         /// What was wrong with it.
         found: &'static str,
     },
-    /// A thread of the service ended by a panic.
-    Died {
-        /// The thread.
-        thread: &'static str,
-    },
 }
 
 /// What is wrong with a file of the store.
@@ -122,7 +117,6 @@ impl fmt::Display for Error {
             Error::StoreInUse { path } => write!(f, "store `{}` is open in another process", path.display()),
             Error::Io { doing, name, cause } => write!(f, "cannot {doing} `{name}`: {cause}"),
             Error::Protocol { found } => write!(f, "the peer broke the protocol: {found}"),
-            Error::Died { thread } => write!(f, "the {thread} thread of the service ended by a panic"),
         }
     }
 }
@@ -234,14 +228,45 @@ statuses! {
         5 Rejected "rejected"
         /// The frame is authentic, but its plaintext is not what a node sends.
         6 Content "content"
-        /// The node's counters have more gaps than the limit allows.
-        7 Gaps "gaps"
+        /// The counter is older than what the limit lets the server remember: stored or not, nobody knows.
+        7 Old "too-old"
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Every variant, so that a change of words is seen in review.
+    #[test]
+    fn errors_say_what_was_found_and_what_to_do() {
+        let file = || "0000000000000001.seg".to_owned();
+        let cause = || io::Error::from(io::ErrorKind::PermissionDenied);
+        let corrupt = |what| Error::Corrupt { file: file(), at: 4096, what };
+        let words = [
+            Error::Limit { name: "shards", found: 2000, low: 0, high: 1024 },
+            Error::Certificate { which: "private key", cause: "no items found".to_owned() },
+            corrupt(Corruption::HeaderTag),
+            corrupt(Corruption::Group),
+            Error::SegmentMissing { number: 3 },
+            Error::StoreInUse { path: "store".into() },
+            Error::Io { doing: "sync", name: file(), cause: cause() },
+            Error::Protocol { found: "an answer that is none" },
+        ]
+        .map(|error| error.to_string());
+        expect_test::expect![[r#"
+            limit `shards` is 2000, expected 0 to 1024
+            the private key cannot be used: no items found
+            store file `0000000000000001.seg` at byte 4096: the header's tag does not match
+            help: is this the store's own master key?
+            store file `0000000000000001.seg` at byte 4096: a group that was acknowledged is damaged
+            help: `selvedge collect verify` lists what can still be read
+            segment 3 of the store is missing
+            store `store` is open in another process
+            cannot sync `0000000000000001.seg`: permission denied
+            the peer broke the protocol: an answer that is none"#]]
+        .assert_eq(&words.join("\n"));
+    }
 
     #[test]
     fn statuses_keep_their_numbers() {

@@ -215,8 +215,8 @@ impl<D: Disk, R: Randomness + Clone> Collector<D, R> {
             };
             let (node, epoch, counter) = (record.node, record.epoch, record.counter);
             match self.replay.admit(node, epoch, counter) {
-                Admission::Full => {
-                    tally.failed.push(Fault::Gaps);
+                Admission::Old => {
+                    tally.failed.push(Fault::Old);
                     continue;
                 }
                 Admission::Duplicate => tally.duplicate += 1,
@@ -462,14 +462,14 @@ mod tests {
     }
 
     #[test]
-    fn a_counter_beyond_the_ranges_limit_fails_and_joining_ones_do_not() {
+    fn a_counter_that_is_too_old_to_be_judged_fails_by_name() {
         let limits = Limits { counter_ranges_max: 2, ..Limits::default() };
         let mut collector = collector(&disk(), limits);
-        let said = run(&mut collector, vec![opened(0, &[(0, 0), (0, 2)]), Event::Commit]);
-        assert_eq!((said[0].0, said[0].2), (2, 0));
-        let said = run(&mut collector, vec![opened(1, &[(0, 9), (0, 2)]), Event::Commit]);
-        assert_eq!(said[0], (0, 1, 1, vec![(0, 1, 3)]), "the refused counter is not acknowledged");
-        assert_eq!(collector.stats().frames_failed["gaps"], 1);
+        let said = run(&mut collector, vec![opened(0, &[(0, 0), (0, 2), (0, 4), (0, 6)]), Event::Commit]);
+        assert_eq!((said[0].0, said[0].2), (4, 0));
+        let said = run(&mut collector, vec![opened(1, &[(0, 1), (0, 4)]), Event::Commit]);
+        assert_eq!(said[0], (0, 1, 1, vec![(0, 1, 5)]));
+        assert_eq!(collector.stats().frames_failed["too-old"], 1);
     }
 
     #[test]

@@ -70,7 +70,8 @@ pub struct Limits {
     /// Alignment of groups in bytes: the unit that a device may lose whole when power is cut while it is
     /// written. 4096 covers disks of both kinds (512e and 4Kn).
     pub sector_bytes: usize,
-    /// Ranges of counters held for one node and epoch; a counter that would begin one more is refused.
+    /// Ranges of stored counters remembered for one node and epoch. Each lost frame begins one; when there are more,
+    /// the oldest are forgotten.
     pub counter_ranges_max: usize,
     /// Downlink counters reserved by one record of the log.
     pub downlink_block: u32,

@@ -4,6 +4,10 @@
 //! its spool for a week. Here every stored counter is known, so a stored one is a duplicate and an old one
 //! never stored is stored. The set itself is not written: it follows from the records and is rebuilt from
 //! them when the store is opened.
+//!
+//! Every frame that is lost on the bus leaves a gap, and gaps are what the set costs. When there are more than the
+//! limit, the oldest ones are forgotten: a counter below them can no longer be judged and is refused by name, while
+//! new counters are always judged exactly.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -12,6 +16,8 @@ use std::collections::{BTreeMap, HashMap};
 pub struct CounterSet {
     /// First counter of each interval -> its last one (inclusive).
     intervals: BTreeMap<u32, u32>,
+    /// What is below was forgotten.
+    floor: u32,
 }
 
 impl CounterSet {
@@ -31,6 +37,19 @@ impl CounterSet {
         let after = counter.checked_add(1).and_then(|next| self.intervals.remove(&next));
         self.intervals.insert(first, after.unwrap_or(counter));
         true
+    }
+
+    /// Forgets the lowest intervals until at most `ranges_max` are left.
+    fn forget(&mut self, ranges_max: usize) {
+        while self.intervals.len() > ranges_max {
+            let (_, last) = self.intervals.pop_first().expect("there are intervals");
+            self.floor = last.saturating_add(1);
+        }
+    }
+
+    /// Counters below this one were forgotten: stored or not, nobody knows.
+    pub fn floor(&self) -> u32 {
+        self.floor
     }
 
     /// The number of intervals: what the set costs in memory.
@@ -56,8 +75,8 @@ pub enum Admission {
     New,
     /// Stored, or in the open group whose receipts go out together.
     Duplicate,
-    /// New, but one more interval would pass the limit.
-    Full,
+    /// Below what is remembered: it may be stored or not.
+    Old,
 }
 
 /// The stored counters of all nodes and epochs, and those of the group that is not synced yet.
@@ -79,14 +98,12 @@ impl Replay {
     /// Decides about a counter of an authentic frame and, when it is new, adds it to the open group.
     pub fn admit(&mut self, node: u32, epoch: u8, counter: u32) -> Admission {
         let contains = |set: Option<&CounterSet>| set.is_some_and(|set| set.contains(counter));
-        let ranges = |set: Option<&CounterSet>| set.map_or(0, CounterSet::ranges);
-        let (stored, open) = (self.stored.get(&(node, epoch)), self.open.get(&(node, epoch)));
-        if contains(stored) || contains(open) {
+        let stored = self.stored.get(&(node, epoch));
+        if contains(stored) || contains(self.open.get(&(node, epoch))) {
             return Admission::Duplicate;
         }
-        // The sum bounds the intervals of the union from above: the limit may be met early, never late.
-        if ranges(stored) + ranges(open) >= self.ranges_max {
-            return Admission::Full;
+        if stored.is_some_and(|set| counter < set.floor) {
+            return Admission::Old;
         }
         self.open.entry((node, epoch)).or_default().insert(counter);
         Admission::New
@@ -99,6 +116,7 @@ impl Replay {
             for counter in counters.iter() {
                 assert!(stored.insert(counter), "an admitted counter was stored already");
             }
+            stored.forget(self.ranges_max);
         }
     }
 
@@ -107,9 +125,15 @@ impl Replay {
         self.open.clear();
     }
 
-    /// Adds a counter that was read from the log; false when another record holds it already.
+    /// Adds a counter that was read from the log; false when another record is known to hold it already.
     pub fn restore(&mut self, node: u32, epoch: u8, counter: u32) -> bool {
-        self.stored.entry((node, epoch)).or_default().insert(counter)
+        let stored = self.stored.entry((node, epoch)).or_default();
+        if counter < stored.floor {
+            return true; // it was stored before the limit was lowered, and is forgotten again
+        }
+        let new = stored.insert(counter);
+        stored.forget(self.ranges_max);
+        new
     }
 
     /// The stored counters of a node and epoch, if there are any.
@@ -158,13 +182,47 @@ mod tests {
     }
 
     #[test]
-    fn one_interval_too_many_is_refused() {
+    fn the_oldest_gaps_are_forgotten_and_new_counters_never_refused() {
         let mut replay = Replay::new(3);
-        for counter in [0, 10, 20] {
+        for counter in (0..100).step_by(10) {
             assert_eq!(replay.admit(1, 0, counter), Admission::New);
             replay.commit();
         }
-        assert_eq!(replay.admit(1, 0, 30), Admission::Full);
-        assert_eq!(replay.admit(1, 0, 10), Admission::Duplicate);
+        assert_eq!(replay.stored(1, 0).unwrap().iter().collect::<Vec<_>>(), [70, 80, 90]);
+        assert_eq!(replay.stored(1, 0).unwrap().floor(), 61);
+        assert_eq!(replay.admit(1, 0, 80), Admission::Duplicate);
+        assert_eq!(replay.admit(1, 0, 60), Admission::Old, "stored, but forgotten");
+        assert_eq!(replay.admit(1, 0, 5), Admission::Old, "never stored, but nobody knows");
+        assert_eq!(replay.admit(1, 0, 65), Admission::New, "above the floor it is known");
+    }
+
+    proptest! {
+        /// Whatever is forgotten, nothing stored is ever called new.
+        #[test]
+        fn a_stored_counter_is_never_new(
+            counters in prop::collection::vec(0u32..60, 0..300), ranges_max in 1usize..6, restart in 0usize..300
+        ) {
+            let mut replay = Replay::new(ranges_max);
+            let mut log = Vec::new();
+            for (step, counter) in counters.into_iter().enumerate() {
+                if step == restart {
+                    replay = Replay::new(ranges_max);
+                    for &counter in &log {
+                        prop_assert!(replay.restore(1, 0, counter));
+                    }
+                }
+                match replay.admit(1, 0, counter) {
+                    Admission::New => {
+                        prop_assert!(!log.contains(&counter));
+                        log.push(counter);
+                    }
+                    Admission::Duplicate => prop_assert!(log.contains(&counter)),
+                    Admission::Old => {}
+                }
+                if step % 3 == 0 {
+                    replay.commit();
+                }
+            }
+        }
     }
 }

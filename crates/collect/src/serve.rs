@@ -15,6 +15,7 @@ use std::collections::HashMap;
 use std::fs;
 use std::future::Future;
 use std::net::{SocketAddr, TcpListener};
+use std::panic::resume_unwind;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
@@ -63,8 +64,7 @@ pub struct Config {
 /// `ready` is called with the listening address when the store is open and connections are accepted.
 ///
 /// # Errors
-/// Those of [`Collector::open`] and [`Collector::step`], [`Error::Io`] for sockets and the counts' file,
-/// [`Error::Died`].
+/// Those of [`Collector::open`] and [`Collector::step`], [`Error::Io`] for sockets and the counts' file.
 pub fn serve(
     config: Config,
     ready: impl FnOnce(SocketAddr),
@@ -92,7 +92,7 @@ pub fn serve(
     });
     let open = spawn("open", {
         let limits = limits.clone();
-        move || open_groups(&shards, arrived, &opened, &limits)
+        move || open_groups(shards, arrived, &opened, &limits)
     })?;
     let commit = spawn("commit", {
         let hub = hub.clone();
@@ -107,8 +107,9 @@ pub fn serve(
     let accepted = runtime.block_on(accept(listener, tls, &hub, queue, shutdown, failure));
     // Connections hold the queue: they must be gone before the threads can end.
     drop(runtime);
-    open.join().map_err(|_| Error::Died { thread: "open" })??;
-    let mut stats = commit.join().map_err(|_| Error::Died { thread: "commit" })??;
+    // A panic of a thread is ours, and stays one.
+    open.join().unwrap_or_else(|panic| resume_unwind(panic));
+    let mut stats = commit.join().unwrap_or_else(|panic| resume_unwind(panic))?;
     accepted?;
     stats.connections = hub.welcomed.load(Ordering::Relaxed);
     stats.connections_failed = hub.failed.load(Ordering::Relaxed);
@@ -152,19 +153,18 @@ impl Hub {
 
 /// Opens whatever has arrived, as long as something may arrive.
 fn open_groups(
-    shards: &Shards,
+    mut shards: Shards,
     mut arrived: mpsc::Receiver<Arrived>,
     opened: &SyncSender<Vec<Opened>>,
     limits: &Limits,
-) -> Result<(), Error> {
+) {
     let mut group = Vec::new();
     while arrived.blocking_recv_many(&mut group, limits.group_batches_max) > 0 {
-        if opened.send(shards.open(std::mem::take(&mut group))?).is_err() {
+        if opened.send(shards.open(std::mem::take(&mut group))).is_err() {
             // The disk failed: the commit thread has the error.
-            return Ok(());
+            return;
         }
     }
-    Ok(())
 }
 
 /// Commits whatever was opened, as long as something may be.

@@ -8,6 +8,7 @@
 //! Invariant: a frame that failed its tag leaves nothing but a [`Fault`].
 
 use std::collections::HashMap;
+use std::panic::resume_unwind;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread::{self, JoinHandle};
@@ -267,30 +268,44 @@ impl Shards {
 
     /// Opens a group of batches on all shards. The result is in order.
     ///
-    /// # Errors
-    /// [`Error::Died`] when a shard panicked.
-    pub fn open(&self, arrived: Vec<Arrived>) -> Result<Vec<Opened>, Error> {
-        const DIED: Error = Error::Died { thread: "shard" };
+    /// # Panics
+    /// When a shard panicked, with its panic.
+    pub fn open(&mut self, arrived: Vec<Arrived>) -> Vec<Opened> {
+        self.try_open(arrived).unwrap_or_else(|| self.resume_panic())
+    }
+
+    /// `None` when a shard is gone.
+    fn try_open(&self, arrived: Vec<Arrived>) -> Option<Vec<Opened>> {
         let arrived = Arc::new(arrived);
         let mut opened: Vec<Option<_>> = arrived.iter().map(|_| None).collect();
         for (jobs, _) in &self.channels {
-            jobs.send(Job::Batches(arrived.clone())).map_err(|_| DIED)?;
+            jobs.send(Job::Batches(arrived.clone())).ok()?;
         }
         for (_, done) in &self.channels {
-            let Ok(Done::Batches(batches)) = done.recv() else { return Err(DIED) };
+            let Ok(Done::Batches(batches)) = done.recv() else { return None };
             batches.into_iter().for_each(|(place, batch)| opened[place] = Some(batch));
         }
         let (group, refusals) = split(opened.into_iter().map(|batch| batch.expect("opened")).collect());
         let group = Arc::new(group);
         for (jobs, _) in &self.channels {
-            jobs.send(Job::Frames(group.clone())).map_err(|_| DIED)?;
+            jobs.send(Job::Frames(group.clone())).ok()?;
         }
         let mut placed = Vec::new();
         for (_, done) in &self.channels {
-            let Ok(Done::Frames(frames)) = done.recv() else { return Err(DIED) };
+            let Ok(Done::Frames(frames)) = done.recv() else { return None };
             placed.extend(frames);
         }
-        Ok(assemble(arrived.iter().map(ticket).collect(), &group, refusals, placed))
+        Some(assemble(arrived.iter().map(ticket).collect(), &group, refusals, placed))
+    }
+
+    fn resume_panic(&mut self) -> ! {
+        self.channels.clear();
+        for thread in self.threads.drain(..) {
+            if let Err(panic) = thread.join() {
+                resume_unwind(panic);
+            }
+        }
+        unreachable!("a shard ends only by a panic");
     }
 }
 
@@ -298,7 +313,7 @@ impl Drop for Shards {
     fn drop(&mut self) {
         self.channels.clear();
         for thread in self.threads.drain(..) {
-            // A shard that panicked was reported by `open`.
+            // A panic was passed on by `open`.
             let _ = thread.join();
         }
     }
@@ -472,9 +487,9 @@ mod tests {
         let witness = open_here(&mut Shard::new(ring(), 0, 1), group.clone());
         assert!(witness.iter().any(|opened| opened.frames.is_err()));
         for count in [1, 2, 3, 7] {
-            let shards = Shards::start(&ring(), count).unwrap();
-            assert_eq!(shards.open(group.clone()).unwrap(), witness, "{count} shards");
-            assert_eq!(shards.open(Vec::new()).unwrap(), []);
+            let mut shards = Shards::start(&ring(), count).unwrap();
+            assert_eq!(shards.open(group.clone()), witness, "{count} shards");
+            assert_eq!(shards.open(Vec::new()), []);
         }
     }
 }
