@@ -15,9 +15,10 @@
 //!                     32 2 stored | 34 2 duplicate | 36 2 failed
 //!                     38 2 downlinks, then each: 2 bytes | frame
 //! ```
-//! Both are sealed with AES-256-GCM. A batch's associated data is its first 20 bytes and its key the cell's batch
-//! key; a receipt's associated data is its first 18 bytes and its key the cell's receipt key. Numbers of one
-//! spool rise by one; a batch may be sent again. Stored, duplicate and failed add up to the batch's frames.
+//! Both are sealed with AES-256-GCM. A batch's associated data is its first 20 bytes and its key the cell's
+//! batch key; a receipt's associated data is its first 18 bytes and its key the cell's receipt key. Numbers
+//! of one spool rise by one; a batch may be sent again. Stored, duplicate and failed add up to the batch's
+//! frames.
 //!
 //! Owns the layout only. The bridge seals batches and opens receipts in its crypto device, so both plaintexts
 //! can be written and read without a key.

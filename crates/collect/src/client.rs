@@ -1,8 +1,8 @@
 //! The bridge's side of a connection: says hello, sends sealed batches, receives answers as they are.
 //!
-//! Batches are sealed and receipts opened elsewhere (in the gateway's crypto device), so no key but TLS's is here.
-//! The two halves are independent: send as many batches as you like before the first answer; when the server
-//! has enough of them it stops reading, and [`BatchSender::send`] waits.
+//! Batches are sealed and receipts opened elsewhere (in the gateway's crypto device), so no key but TLS's is
+//! here. The two halves are independent: send as many batches as you like before the first answer; when the
+//! server has enough of them it stops reading, and [`BatchSender::send`] waits.
 
 use std::io;
 use std::net::SocketAddr;
@@ -37,8 +37,8 @@ pub struct AnswerReceiver {
 
 /// Connects, shows the client certificate of `tls`, and says hello.
 ///
-/// A server that does not accept the certificate says so only when it is read from (TLS 1.3), so that error may
-/// come from [`AnswerReceiver::next`].
+/// A server that does not accept the certificate says so only when it is read from (TLS 1.3), so that error
+/// may come from [`AnswerReceiver::next`].
 ///
 /// # Errors
 /// [`Error::Certificate`] when `server_name` is no name, [`Error::Io`].

@@ -1,10 +1,10 @@
 //! The few things the store asks of a disk, and the real disk that does them.
 //!
-//! [`Disk`] is narrow so that `sim` can stand in for it and lose everything that was not synced. It promises no
-//! more than POSIX and Linux do: an append may reach the device in any order, in part, or not at all until
-//! [`Disk::sync`] returns; a name that was created or renamed may be lost until [`Disk::sync_dir`] returns; and
-//! after a failed sync nobody knows (Rebello et al., "Can Applications Recover from fsync Failures?", 2020).
-//! Leaves to `store` what the files mean and what to do about an error.
+//! [`Disk`] is narrow so that `sim` can stand in for it and lose everything that was not synced. It promises
+//! no more than POSIX and Linux do: an append may reach the device in any order, in part, or not at all until
+//! [`Disk::sync`] returns; a name that was created or renamed may be lost until [`Disk::sync_dir`] returns;
+//! and after a failed sync nobody knows (Rebello et al., "Can Applications Recover from fsync Failures?",
+//! 2020). Leaves to `store` what the files mean and what to do about an error.
 
 use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::{self, Read};
@@ -26,12 +26,12 @@ pub trait Disk {
     fn append(&mut self, file: &mut Self::File, bytes: &[u8]) -> io::Result<()>;
     /// Cuts a file to `bytes`, which is not more than its length.
     fn truncate(&mut self, file: &mut Self::File, bytes: u64) -> io::Result<()>;
-    /// Returns when the file's contents and length are durable. After an error they may never be, and a second
-    /// call that succeeds says nothing about them.
+    /// Returns when the file's contents and length are durable. After an error they may never be, and a
+    /// second call that succeeds says nothing about them.
     fn sync(&mut self, file: &mut Self::File) -> io::Result<()>;
     /// Makes a file durable that an earlier process wrote, and forgets what is cached of it, so that
-    /// [`read`](Self::read) returns what the device holds: pages whose writing failed count as clean, and would
-    /// otherwise be read back as if they were stored.
+    /// [`read`](Self::read) returns what the device holds: pages whose writing failed count as clean, and
+    /// would otherwise be read back as if they were stored.
     fn settle(&mut self, name: &str) -> io::Result<()>;
     /// Returns when all names are durable.
     fn sync_dir(&mut self) -> io::Result<()>;

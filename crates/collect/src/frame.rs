@@ -14,9 +14,9 @@
 //!  5  1  number of samples s                             or will never be sent
 //!  6 2s  samples, 16 bits each
 //! ```
-//! Integers are little-endian; a frame is at most 256 bytes; bytes 0 to 9 are the associated data and the nonce
-//! follows from them (OSCORE's rule, RFC 8613 section 5.2), so neither is sent twice. `firmware/node/frame.h`
-//! draws the same bytes for the node. Kinds 0x82 and 0x83 are reserved.
+//! Integers are little-endian; a frame is at most 256 bytes; bytes 0 to 9 are the associated data and the
+//! nonce follows from them (OSCORE's rule, RFC 8613 section 5.2), so neither is sent twice.
+//! `firmware/node/frame.h` draws the same bytes for the node. Kinds 0x82 and 0x83 are reserved.
 //!
 //! Owns no key: [`open`] and [`seal`] take one. Leaves to `shard` which key that is.
 

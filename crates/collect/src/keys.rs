@@ -1,7 +1,7 @@
 //! The keys that the server is given: it reads no file and makes none.
 //!
-//! Owns who may speak at all (which nodes, which cells) and how a node was provisioned (its suite, its sampling
-//! grid). Leaves derivation to `cipher`, files and permissions to the caller.
+//! Owns who may speak at all (which nodes, which cells) and how a node was provisioned (its suite, its
+//! sampling grid). Leaves derivation to `cipher`, files and permissions to the caller.
 
 use std::collections::HashMap;
 use std::fmt;

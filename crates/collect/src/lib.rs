@@ -1,10 +1,10 @@
 //! The measurement server: opens every frame, stores it durably, and only then says so.
 //!
 //! The story, from the socket down:
-//! 1. [`serve`] receives batches from bridges over TLS (`session` keeps each connection's rules);
+//! 1. [`mod@serve`] receives batches from bridges over TLS (`session` keeps each connection's rules);
 //! 2. [`shard`] opens batches and their frames on every core, each node on its own shard;
-//! 3. [`Collector::step`], in this file, sorts the frames into new, duplicate and failed ([`replay`]), gathers
-//!    everything that arrived meanwhile into one group, has it made durable, and answers with receipts;
+//! 3. [`Collector::step`], in this file, sorts the frames into new, duplicate and failed ([`replay`]),
+//!    gathers everything that arrived meanwhile into one group, has it made durable, and answers with receipts;
 //! 4. [`store`] appends the group to a segment ([`segment`], [`record`]) and syncs it on a [`disk`].
 //!
 //! `step` takes an opened batch, or the end of a group, and returns what is to be sent. It draws no time and
@@ -317,9 +317,9 @@ impl<D: Disk, R: Randomness + Clone> Collector<D, R> {
 
     /// The downlink frame that acknowledges all counts up to `count`; `None` when the counter is used up.
     ///
-    /// A node sends its counts once and in order, so those below that are not stored were lost on the bus or lie
-    /// in the bridge's spool: the node will never send them again. It follows from the batch alone, so a batch
-    /// that is sent again is answered with the same words.
+    /// A node sends its counts once and in order, so those below that are not stored were lost on the bus or
+    /// lie in the bridge's spool: the node will never send them again. It follows from the batch alone, so a
+    /// batch that is sent again is answered with the same words.
     fn acknowledge(&mut self, node: u32, epoch: u8, count: u32) -> Option<Vec<u8>> {
         let provisioned = self.keys.node(node).expect("an authentic frame has a node");
         let downlink = self.downlinks.get_mut(&(node, epoch)).filter(|downlink| downlink.next <= COUNT_MAX);
@@ -403,7 +403,8 @@ mod tests {
         Event::Opened(Opened { connection: 3, at: Now::default(), id: batch, frames: Ok(frames) })
     }
 
-    /// What a receipt says: stored, duplicate, failed, and its downlinks as (epoch, downlink count, acknowledged).
+    /// What a receipt says: stored, duplicate, failed, and its downlinks as (epoch, downlink count,
+    /// acknowledged).
     type Said = (u16, u16, u16, Vec<(u8, u32, u32)>);
 
     fn said(action: &Action) -> Said {

@@ -54,7 +54,8 @@ const _: () = assert!(ACKNOWLEDGEMENT_BYTES_MAX <= FRAME_BYTES_MAX);
 pub struct Limits {
     /// Connections served at once; a further one is closed before its handshake.
     pub connections_max: usize,
-    /// Batches of one connection that wait for their answer; then the connection is not read (TCP pushes back).
+    /// Batches of one connection that wait for their answer; then the connection is not read (TCP pushes
+    /// back).
     pub connection_batches_max: usize,
     /// Batches of all connections that wait to be opened.
     pub queue_batches_max: usize,
@@ -70,8 +71,8 @@ pub struct Limits {
     /// Alignment of groups in bytes: the unit that a device may lose whole when power is cut while it is
     /// written. 4096 covers disks of both kinds (512e and 4Kn).
     pub sector_bytes: usize,
-    /// Ranges of stored counters remembered for one node and epoch. Each lost frame begins one; when there are more,
-    /// the oldest are forgotten.
+    /// Ranges of stored counters remembered for one node and epoch. Each lost frame begins one; when there
+    /// are more, the oldest are forgotten.
     pub counter_ranges_max: usize,
     /// Downlink counters reserved by one record of the log.
     pub downlink_block: u32,

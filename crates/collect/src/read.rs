@@ -1,7 +1,7 @@
 //! Reading a store without changing it: its records for a person, and its state for an operator.
 //!
-//! A store may be read while a server appends to it: what is durable does not change, and a group that is being
-//! written reads as a torn tail, or is not seen yet. Nothing is locked, settled or removed.
+//! A store may be read while a server appends to it: what is durable does not change, and a group that is
+//! being written reads as a torn tail, or is not seen yet. Nothing is locked, settled or removed.
 
 use std::collections::VecDeque;
 use std::ops::RangeInclusive;

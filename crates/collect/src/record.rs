@@ -178,7 +178,10 @@ mod tests {
 
     proptest! {
         #[test]
-        fn bodies_survive_their_bytes(record in any_record(), (node, epoch, limit) in (any::<u32>(), any::<u8>(), 0..=COUNT_MAX + 1)) {
+        fn bodies_survive_their_bytes(
+            record in any_record(),
+            (node, epoch, limit) in (any::<u32>(), any::<u8>(), 0..=COUNT_MAX + 1),
+        ) {
             for body in [Body::Frame(record), Body::Reservation(Reservation { node, epoch, limit })] {
                 let bytes = body.to_bytes();
                 prop_assert_eq!(Body::parse(&bytes), Some(body));

@@ -5,9 +5,9 @@
 //! never stored is stored. The set itself is not written: it follows from the records and is rebuilt from
 //! them when the store is opened.
 //!
-//! Every frame that is lost on the bus leaves a gap, and gaps are what the set costs. When there are more than the
-//! limit, the oldest ones are forgotten: a counter below them can no longer be judged and is refused by name, while
-//! new counters are always judged exactly.
+//! Every frame that is lost on the bus leaves a gap, and gaps are what the set costs. When there are more
+//! than the limit, the oldest ones are forgotten: a counter below them can no longer be judged and is refused
+//! by name, while new counters are always judged exactly.
 
 use std::collections::{BTreeMap, HashMap};
 

@@ -1,7 +1,7 @@
 //! The segment file: its bytes, how its groups are sealed, and where a file stops being one.
 //!
-//! A store is a row of segments, `0000000000000000.seg` and on. A segment is a header and then groups, each at a
-//! multiple of the sector:
+//! A store is a row of segments, `0000000000000000.seg` and on. A segment is a header and then groups, each
+//! at a multiple of the sector:
 //! ```text
 //! header, one sector            group, whole sectors
 //!  0  8  "SELVEDGE"              0  4  "SvGr"
@@ -16,12 +16,13 @@
 //! 80  8  when it was made, ns since 1970
 //! 88 16  tag of bytes 0 to 87
 //! ```
-//! The key is derived from the store's master key and the segment id; the cipher is AES-256-GCM. The nonce of a
-//! record is `index 8 | zeros 4`, of the header `2^64 - 1 | zeros 4`; a record's associated data is the header
-//! and the head of its group. So a group is whole or it is not one, in this place of this segment only.
+//! The key is derived from the store's master key and the segment id; the cipher is AES-256-GCM. The nonce of
+//! a record is `index 8 | zeros 4`, of the header `2^64 - 1 | zeros 4`; a record's associated data is the
+//! header and the head of its group. So a group is whole or it is not one, in this place of this segment
+//! only.
 //!
-//! Invariant: no nonce is used twice under one key. A process only appends to segments that it made itself, under
-//! an id it drew itself, and an index is spent when it is sealed, whether or not the write succeeds.
+//! Invariant: no nonce is used twice under one key. A process only appends to segments that it made itself,
+//! under an id it drew itself, and an index is spent when it is sealed, whether or not the write succeeds.
 //!
 //! Invariant: a group begins only after everything before it was synced. So a broken group with no whole
 //! group behind it is a torn tail, of which nothing was acknowledged; with one behind it, it is damage. What
@@ -382,7 +383,12 @@ mod tests {
         /// One changed byte inside a group takes that group away and nothing else, and whether it is torn or
         /// damaged depends only on whether a group follows.
         #[test]
-        fn a_changed_byte_is_seen(groups in any_groups(), which in any::<prop::sample::Index>(), place in any::<prop::sample::Index>(), mask in 1u8..) {
+        fn a_changed_byte_is_seen(
+            groups in any_groups(),
+            which in any::<prop::sample::Index>(),
+            place in any::<prop::sample::Index>(),
+            mask in 1u8..,
+        ) {
             let segment = segment(512);
             let (mut file, places) = file(&segment, &groups);
             let which = which.index(groups.len());
@@ -405,12 +411,17 @@ mod tests {
         }
 
         #[test]
-        fn no_bytes_make_the_parsers_panic(bytes in prop::collection::vec(any::<u8>(), 0..2000), records_bytes in any::<u32>(), count in any::<u32>()) {
+        fn no_bytes_make_the_parsers_panic(
+            bytes in prop::collection::vec(any::<u8>(), 0..2000),
+            records_bytes in any::<u32>(),
+            count in any::<u32>(),
+        ) {
             let _ = Segment::open(&bytes, &master());
             let segment = segment(512);
             let _ = segment.scan(&bytes);
             // A head that is believed, before bytes that are not.
-            let head = GroupHead { records_bytes: records_bytes as usize, first_index: u64::MAX - 1, count: count as usize };
+            let (records_bytes, count) = (records_bytes as usize, count as usize);
+            let head = GroupHead { records_bytes, first_index: u64::MAX - 1, count };
             let _ = segment.scan(&[&segment.header_sector()[..], &head.to_bytes(), &bytes].concat());
         }
     }

@@ -5,8 +5,8 @@
 //!        ▲                                                                   │
 //!        └──────────────────────────── answers ─────────────────────────────┘
 //! ```
-//! While one group is synced the next is opened, and batches that arrive meanwhile wait in the queue: groups grow
-//! with the load by themselves. Every queue is bounded; when they are full a connection is not read.
+//! While one group is synced the next is opened, and batches that arrive meanwhile wait in the queue: groups
+//! grow with the load by themselves. Every queue is bounded; when they are full a connection is not read.
 //!
 //! An answer carries no more than `Collector` allows. When the disk fails the commit thread ends, so that no
 //! answer leaves after it, and the service ends with that error.
@@ -131,8 +131,8 @@ fn spawn<T: Send + 'static>(
 struct Hub {
     limits: Limits,
     started: Instant,
-    /// Where the answers of each connection go. The number of answers that wait is bounded by the permits that
-    /// their batches hold.
+    /// Where the answers of each connection go. The number of answers that wait is bounded by the permits
+    /// that their batches hold.
     answers: Mutex<HashMap<u64, mpsc::UnboundedSender<Vec<u8>>>>,
     welcomed: AtomicU64,
     failed: AtomicU64,
@@ -230,8 +230,8 @@ async fn accept(
                 Ok(_) => {
                     hub.failed.fetch_add(1, Ordering::Relaxed);
                 }
-                // The peer is gone already, or descriptors are short: neither ends the service, but a shortage
-                // that lasts must not make it spin.
+                // The peer is gone already, or descriptors are short: neither ends the service, but a
+                // shortage that lasts must not make it spin.
                 Err(_) => tokio::time::sleep(Duration::from_millis(10)).await,
             },
         }
@@ -344,8 +344,8 @@ impl Peer {
     }
 }
 
-/// Reads and forgets what a peer still sends, for a while: closing a socket with unread bytes resets it, and the
-/// peer would lose the last answer or alert, which tells it why.
+/// Reads and forgets what a peer still sends, for a while: closing a socket with unread bytes resets it, and
+/// the peer would lose the last answer or alert, which tells it why.
 async fn linger(reader: &mut (impl AsyncRead + Unpin), limits: &Limits) {
     let (mut rest, mut nowhere) = (reader.take(LINGER_BYTES_MAX), tokio::io::sink());
     let forgotten = tokio::io::copy(&mut rest, &mut nowhere);

@@ -1,9 +1,9 @@
 //! Opens batches and frames on every core.
 //!
-//! A group of batches is opened in two steps: each batch by any shard, then each frame by the shard that owns its
-//! node. A node belongs to one shard, so its traffic keys are derived and kept once, and no lock is taken.
-//! Opening decides nothing but authenticity: it depends on the keys and the bytes alone, so the number of shards
-//! changes no result. Duplicates are found later, in order, by the collector.
+//! A group of batches is opened in two steps: each batch by any shard, then each frame by the shard that owns
+//! its node. A node belongs to one shard, so its traffic keys are derived and kept once, and no lock is
+//! taken. Opening decides nothing but authenticity: it depends on the keys and the bytes alone, so the number
+//! of shards changes no result. Duplicates are found later, in order, by the collector.
 //!
 //! Invariant: a frame that failed its tag leaves nothing but a [`Fault`].
 

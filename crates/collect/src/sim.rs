@@ -1,11 +1,13 @@
 //! A whole run from a seed: nodes, bridges, a network and a server whose power is cut.
 //!
-//! The server is the real one: [`Collector::step`], [`shard::open_here`], the store and its format. Simulated
-//! are the disk ([`SimDisk`]), time, and everybody else: nodes that skip counters and change epochs, a bus
-//! that loses and flips bits, bridges that keep a batch until its receipt came and send it again after every
-//! interruption. The run ends calm, with every batch answered, and is judged by what the bridges were promised.
+//! The server is the real one: [`Collector::step`](crate::Collector::step),
+//! [`open_here`](crate::shard::open_here), the store and its format. Simulated are the disk ([`SimDisk`]),
+//! time, and everybody else: nodes that skip counters and change epochs, a bus that loses and flips bits,
+//! bridges that keep a batch until its receipt came and send it again after every interruption. The run ends
+//! calm, with every batch answered, and is judged by what the bridges were promised.
 //!
-//! One seed gives one run, in all its bytes ([`Report::fingerprint`]); [`run`] finds the first promise broken.
+//! One seed gives one run, in all its bytes ([`Report::fingerprint`]); [`run`] finds the first promise
+//! broken.
 
 mod disk;
 mod world;
@@ -25,8 +27,8 @@ use rand_chacha::rand_core::{Rng, SeedableRng};
 pub struct Plan {
     /// Superframes of each cell.
     pub superframes: u32,
-    /// Once in about so many operations of the disk the server is stopped in the middle of one, by a power cut or
-    /// by a kill that leaves the cache as it is; 0 = never.
+    /// Once in about so many operations of the disk the server is stopped in the middle of one, by a power
+    /// cut or by a kill that leaves the cache as it is; 0 = never.
     pub stop_every: u32,
     /// A sync fails once in so many times; 0 = never.
     pub sync_error_every: u32,

@@ -1,7 +1,7 @@
 //! What the collector counted: frames and batches by status, groups, and the time from arrival to durable.
 //!
-//! Counts and percentiles only; the roof turns them into rows. Percentiles come from an HDR histogram with three
-//! significant digits, so they need no raw samples and cost the same for a second and for a year.
+//! Counts and percentiles only; the roof turns them into rows. Percentiles come from an HDR histogram with
+//! three significant digits, so they need no raw samples and cost the same for a second and for a year.
 
 use std::collections::BTreeMap;
 

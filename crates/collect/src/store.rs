@@ -4,10 +4,10 @@
 //! name, synced, renamed, and its folder synced, all before its first group: a segment has a whole header or
 //! no name.
 //!
-//! When the disk is full the group is cut off again and the store goes on, because nothing else refers to it; the
-//! indexes of its records stay spent. After any other error of a write, and after every failed sync, nobody knows
-//! what the device holds: the store does nothing more, and only a new process that reads the device again
-//! may go on. A failed sync is never repeated.
+//! When the disk is full the group is cut off again and the store goes on, because nothing else refers to it;
+//! the indexes of its records stay spent. After any other error of a write, and after every failed sync,
+//! nobody knows what the device holds: the store does nothing more, and only a new process that reads the
+//! device again may go on. A failed sync is never repeated.
 //!
 //! Opening settles the last segment first (see [`Disk::settle`]): what is read must be what the device holds,
 //! because a frame found there is answered as a duplicate, and that is a promise too.
@@ -74,11 +74,12 @@ struct Current<F> {
 }
 
 impl<D: Disk, R: Randomness> Store<D, R> {
-    /// Opens a store, or begins one in an empty folder, and hands every record to `visit` in the order in which
-    /// they were stored.
+    /// Opens a store, or begins one in an empty folder, and hands every record to `visit` in the order in
+    /// which they were stored.
     ///
     /// # Errors
-    /// [`Error::Corrupt`], also when `visit` finds a body impossible, [`Error::SegmentMissing`], [`Error::Io`].
+    /// [`Error::Corrupt`], also when `visit` finds a body impossible, [`Error::SegmentMissing`],
+    /// [`Error::Io`].
     pub fn open(
         mut disk: D,
         master: StoreMaster,

@@ -1,7 +1,7 @@
 //! Who may connect: TLS 1.3 only, and both ends show a certificate of the deployment's own authority.
 //!
-//! TLS tells who is on the line and hides the traffic; what makes a batch or a receipt authentic is its own seal
-//! (`batch`). Sessions are not resumed, so every connection is judged by the certificate it shows.
+//! TLS tells who is on the line and hides the traffic; what makes a batch or a receipt authentic is its own
+//! seal (`batch`). Sessions are not resumed, so every connection is judged by the certificate it shows.
 
 use std::sync::Arc;
 

@@ -1,5 +1,6 @@
-//! The real store on a real file system that forgets what was not synced: a process commits batches and is killed with
-//! SIGKILL, the file system crashes, and everything that the process had acknowledged must be there.
+//! The real store on a real file system that forgets what was not synced: a process commits batches and is
+//! killed with SIGKILL, the file system crashes, and everything that the process had acknowledged must be
+//! there.
 //!
 //! The same run with a file system whose `fsync` does nothing must show a loss, else it would prove nothing.
 
@@ -105,8 +106,8 @@ fn mount(disk: &Forgetful, path: &Path) -> BackgroundSession {
     fuser::spawn_mount(disk.clone(), path, &config).expect("the file system can be mounted")
 }
 
-/// A fork of one test holds the open files of the others for a moment, and a file system with open files cannot be
-/// unmounted.
+/// A fork of one test holds the open files of the others for a moment, and a file system with open files
+/// cannot be unmounted.
 fn one_at_a_time() -> MutexGuard<'static, ()> {
     static ONE: Mutex<()> = Mutex::new(());
     ONE.lock().unwrap_or_else(PoisonError::into_inner)

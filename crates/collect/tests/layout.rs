@@ -1,5 +1,6 @@
-//! The store, the batch and the receipt, read from their drawings alone: with other libraries (RustCrypto's HKDF and
-//! AES-GCM) and none of this crate's parsers. What is drawn in the module docs is what is on the disk.
+//! The store, the batch and the receipt, read from their drawings alone: with other libraries (RustCrypto's
+//! HKDF and AES-GCM) and none of this crate's parsers. What is drawn in the module docs is what is on the
+//! disk.
 
 mod bridge;
 

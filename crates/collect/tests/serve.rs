@@ -1,5 +1,5 @@
-//! The daemon over real sockets and real TLS, with certificates made here: who is let in, what is refused, and that
-//! the service goes on.
+//! The daemon over real sockets and real TLS, with certificates made here: who is let in, what is refused,
+//! and that the service goes on.
 
 mod bridge;
 mod service;

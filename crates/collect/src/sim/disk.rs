@@ -2,8 +2,9 @@
 //!
 //! Each file has what the device holds and a list of changes that are only cached. When power is cut, every
 //! sector of 512 bytes that was being written keeps any of its versions, or becomes noise; the length is any
-//! that the file has had since its last sync, or one in between; and any subset of the name changes happens. A
-//! sync that fails leaves the cache as it was and marks it clean, as Linux does, so that later syncs skip it.
+//! that the file has had since its last sync, or one in between; and any subset of the name changes happens.
+//! A sync that fails leaves the cache as it was and marks it clean, as Linux does, so that later syncs skip
+//! it.
 //!
 //! The disk is also a witness: it reads what is appended and remembers which record was sealed under which
 //! segment id and index, so that it sees a nonce that is used twice even when neither record survives.
@@ -116,14 +117,14 @@ impl SimDisk {
         self.0.lock().expect("no operation of the disk panics")
     }
 
-    /// Stops the process in the middle of its operation number `operations`, counted from now and from 1, unless a
-    /// stop is planned already.
+    /// Stops the process in the middle of its operation number `operations`, counted from now and from 1,
+    /// unless a stop is planned already.
     pub fn plan_stop(&self, operations: u64, stop: Stop) {
         self.state().stop.get_or_insert((operations, stop));
     }
 
-    /// The process that used the disk is gone. Says what stopped it, if that was planned and has happened; the
-    /// caller then cuts the power, or not.
+    /// The process that used the disk is gone. Says what stopped it, if that was planned and has happened;
+    /// the caller then cuts the power, or not.
     pub fn process_ended(&self) -> Option<Stop> {
         self.state().stop.take().filter(|&(left, _)| left == 0).map(|(_, stop)| stop)
     }
@@ -215,8 +216,8 @@ impl State {
             return Err(io::Error::other("input/output error"));
         }
         let inode = &mut self.inodes[inode];
-        // What a failed sync marked clean is skipped. (A write after a failed sync would bring it back here, but the
-        // store makes none.)
+        // What a failed sync marked clean is skipped. (A write after a failed sync would bring it back here,
+        // but the store makes none.)
         if let Some(last) = inode.versions.last() {
             inode.durable.clone_from(last);
         }

@@ -1,8 +1,8 @@
 //! A real file system (FUSE) that keeps what was not synced apart, and forgets it when it is told to crash.
 //!
-//! One folder, whole files in memory, no cache in the kernel (direct I/O, no time-to-live), so that every call of the
-//! program under test arrives here. Tearing is the simulated disk's task; this one shows that the right system
-//! calls are made.
+//! One folder, whole files in memory, no cache in the kernel (direct I/O, no time-to-live), so that every
+//! call of the program under test arrives here. Tearing is the simulated disk's task; this one shows that the
+//! right system calls are made.
 
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
