@@ -4,7 +4,8 @@
 //! 1. [`mod@serve`] receives batches from bridges over TLS (`session` keeps each connection's rules);
 //! 2. [`shard`] opens batches and their frames on every core, each node on its own shard;
 //! 3. [`Collector::step`], in this file, sorts the frames into new, duplicate and failed ([`replay`]),
-//!    gathers everything that arrived meanwhile into one group, has it made durable, and answers with receipts;
+//!    gathers everything that arrived meanwhile into one group, has it made durable, and answers with
+//!    receipts;
 //! 4. [`store`] appends the group to a segment ([`segment`], [`record`]) and syncs it on a [`disk`].
 //!
 //! `step` takes an opened batch, or the end of a group, and returns what is to be sent. It draws no time and

@@ -6,8 +6,9 @@
 //! A sync that fails leaves the cache as it was and marks it clean, as Linux does, so that later syncs skip
 //! it.
 //!
-//! The disk is also a witness: it reads what is appended and remembers which record was sealed under which
-//! segment id and index, so that it sees a nonce that is used twice even when neither record survives.
+//! The disk is also a witness: it reads what is appended to segments (any other file is only bytes) and
+//! remembers which record was sealed under which segment id and index, so that it sees a nonce that is used
+//! twice even when neither record survives.
 
 use std::collections::{BTreeMap, HashMap};
 use std::io;
@@ -242,17 +243,20 @@ impl State {
         }
     }
 
-    /// Remembers what is sealed in `bytes`, which are appended to `inode`.
+    /// Remembers what is sealed in `bytes`, which are appended to `inode`, when that is a segment.
     fn witness(&mut self, inode: usize, bytes: &[u8]) {
         let four = |at: usize| u32::from_le_bytes(bytes[at..at + 4].try_into().expect("four bytes"));
-        if bytes.starts_with(b"SELVEDGE") {
+        if self.inodes[inode].cached.is_empty()
+            && bytes.len() >= HEADER_BYTES
+            && bytes.starts_with(b"SELVEDGE")
+        {
             let id = bytes[16..32].try_into().expect("sixteen bytes");
             self.inodes[inode].segment = Some(id);
             self.remember((id, u64::MAX), &bytes[..HEADER_BYTES]);
             return;
         }
-        assert!(bytes.starts_with(b"SvGr"), "an append is a header or a group");
-        let id = self.inodes[inode].segment.expect("a header comes first");
+        let Some(id) = self.inodes[inode].segment else { return };
+        assert!(bytes.starts_with(b"SvGr"), "what is appended to a segment is a group");
         let mut index = u64::from_le_bytes(bytes[8..16].try_into().expect("eight bytes"));
         let mut at = GROUP_HEAD_BYTES;
         for _ in 0..four(16) {
@@ -278,6 +282,9 @@ impl Inode {
         let versions: Vec<&Vec<u8>> = std::iter::once(&self.durable).chain(&self.versions).collect();
         if versions.len() == 1 {
             return self.durable.clone();
+        }
+        if dice.chance(1, 8) {
+            return versions[versions.len() - 1].clone(); // it just made it
         }
         let longest = versions.iter().map(|version| version.len()).max().unwrap_or(0);
         let shortest = versions.iter().map(|version| version.len()).min().unwrap_or(0);
@@ -438,5 +445,57 @@ impl Disk for SimDisk {
         let mut state = self.state();
         let inode = state.inode(from)?;
         state.change_name(NameChange::Rename(from.to_owned(), to.to_owned(), inode))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Appends to one file as a program would that syncs only its first part, and cuts the power.
+    fn after_cut(seed: u64) -> Vec<u8> {
+        let mut disk = SimDisk::new(Dice::new(seed), Honesty::FULL);
+        let mut file = disk.create("any").unwrap();
+        disk.append(&mut file, &[1; 1000]).unwrap();
+        disk.sync(&mut file).unwrap();
+        disk.sync_dir().unwrap();
+        disk.append(&mut file, &[2; 3000]).unwrap();
+        assert_eq!(disk.read("any", 4000).unwrap().len(), 4000, "what is cached can be read");
+        disk.cut_power();
+        disk.read("any", 4000).unwrap()
+    }
+
+    /// The disk itself is a test tool, so this is the test that it is as hard as it claims to be.
+    #[test]
+    fn a_power_cut_keeps_synced_sectors_and_tears_the_others() {
+        let (mut lost, mut kept, mut torn) = (0, 0, 0);
+        for seed in 0..200 {
+            let found = after_cut(seed);
+            // Sector 1 holds synced and unsynced bytes: it may be lost. Sector 0 may not.
+            assert_eq!(found[..512], [1; 512]);
+            match &found[1000..] {
+                [] => lost += 1,
+                rest if rest == [2; 3000] => kept += 1,
+                _ => torn += 1,
+            }
+        }
+        assert!(lost > 10 && kept > 3 && torn > 50, "lost {lost}, kept {kept}, torn {torn}");
+    }
+
+    #[test]
+    fn a_name_may_be_lost_until_the_folder_is_synced() {
+        let lost = (0..100).filter(|&seed| {
+            let mut disk = SimDisk::new(Dice::new(seed), Honesty::FULL);
+            let mut file = disk.create("old").unwrap();
+            disk.append(&mut file, &[1]).unwrap();
+            disk.sync(&mut file).unwrap();
+            disk.sync_dir().unwrap();
+            disk.rename("old", "new").unwrap();
+            disk.cut_power();
+            let names = disk.list().unwrap();
+            assert!(names == ["old"] || names == ["new"], "a rename is one step: {names:?}");
+            names == ["old"]
+        });
+        assert!((20..80).contains(&lost.count()));
     }
 }
