@@ -39,14 +39,9 @@ const CYCLES_PER_RUN: Cycles = 4_000_000;
 
 fn compile(name: &str) -> Option<Image> {
     let here = Path::new(env!("CARGO_MANIFEST_DIR")).join("benches").join(name);
-    let out = Path::new(env!("CARGO_TARGET_TMPDIR")).join("bench.elf");
-    let status = Command::new("avr-gcc")
-        .args(["-mmcu=atmega128", "-O2", "-std=c99"])
-        .arg(here)
-        .arg("-o")
-        .arg(&out)
-        .status();
-    match status {
+    let out = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name).with_extension("elf");
+    let arguments = ["-mmcu=atmega128", "-O2", "-std=c99", "-o"];
+    match Command::new("avr-gcc").args(arguments).arg(&out).arg(here).status() {
         Ok(status) => assert!(status.success(), "avr-gcc refuses {name}"),
         Err(error) => {
             eprintln!("skip: bench of {name}: avr-gcc: {error}");
@@ -73,7 +68,12 @@ fn measure<O: Observer + Default>(case: &str, image: &Image) {
 }
 
 fn main() {
-    let Some(image) = compile("load.c") else { return };
-    measure::<()>("ciphers, nobody watching", &image);
-    measure::<Counter>("ciphers, every fetch and access counted", &image);
+    if let Some(image) = compile("load.c") {
+        measure::<()>("ciphers, nobody watching", &image);
+        measure::<Counter>("ciphers, every fetch and access counted", &image);
+    }
+    if let Some(image) = compile("send.c") {
+        measure::<()>("RC4 over SPI at f/16, edges shown, nobody watching", &image);
+        measure::<Counter>("RC4 over SPI at f/16, edges shown, every fetch and access counted", &image);
+    }
 }

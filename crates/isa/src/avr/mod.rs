@@ -29,6 +29,7 @@ pub mod timer;
 pub mod timing;
 mod units;
 pub mod usart;
+pub mod vcd;
 pub mod watchdog;
 
 pub use atmega128::ATMEGA128;
