@@ -34,8 +34,8 @@ impl isa::Observer for Counter {
 
 impl Observer for Counter {}
 
-const RUNS: usize = 100;
-const CYCLES_PER_RUN: Cycles = 4_000_000;
+const RUNS: usize = 2000;
+const CYCLES_PER_RUN: Cycles = 100_000;
 
 fn compile(name: &str) -> Option<Image> {
     let here = Path::new(env!("CARGO_MANIFEST_DIR")).join("benches").join(name);

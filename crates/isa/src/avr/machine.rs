@@ -170,9 +170,10 @@ impl Machine {
     }
 
     /// Something changed that may want attention: recomputes when the inner loop has to end.
+    #[inline]
     pub(super) fn look_again(&mut self) {
         let inputs = self.inputs.front().map_or(NEVER, |input| input.0);
-        self.soonest = self.units.next().0.min(inputs);
+        self.soonest = self.units.next_due().min(inputs);
         self.pending = self.units.pending();
         self.bound = self.bound.min(self.soonest);
         if self.pending != 0 && self.status.i {
@@ -190,7 +191,7 @@ impl Machine {
                     self.input_changed(pin, level, at, o);
                 }
                 _ => {
-                    let (_, unit) = self.units.next();
+                    let unit = self.units.next_unit();
                     self.units.advance(unit, at, &mut self.effects);
                     self.apply_effects(o);
                 }

@@ -105,7 +105,8 @@ impl Transfer {
 
     /// The half periods over at `now`, if the byte has begun.
     fn halves(&self, now: Cycles) -> Option<u8> {
-        let elapsed = now.checked_sub(self.start)? / self.half_cycles;
+        // Half periods are powers of two, and this is asked at every look at the unit.
+        let elapsed = now.checked_sub(self.start)? >> self.half_cycles.trailing_zeros();
         Some(elapsed.min(Cycles::from(EDGES)) as u8)
     }
 }

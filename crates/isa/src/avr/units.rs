@@ -47,23 +47,27 @@ macro_rules! units {
             due: [Cycles; COUNT],
             /// Each one's requests, as vectors.
             requests: [u64; COUNT],
+            /// All of them together.
+            pending: u64,
             vectors: &'static [Vector],
             /// Which listen to a pin, by port and bit: bit n is unit n.
             listeners: [[u16; 8]; ports::PORTS_MAX],
             /// Vectors that cannot end the deep sleep modes.
             shallow_vectors: u64,
-            scratch: Effects,
         }
 
         impl Units {
-            fn advance_local(&mut self, unit: Unit, local: Cycles) {
-                match unit { $(Unit::$name => self.$field.advance(local, &mut self.scratch),)* }
+            #[inline]
+            fn advance_local(&mut self, unit: Unit, local: Cycles, effects: &mut Effects) {
+                match unit { $(Unit::$name => self.$field.advance(local, effects),)* }
             }
 
+            #[inline]
             fn due_local(&self, unit: Unit) -> Cycles {
                 match unit { $(Unit::$name => self.$field.due(),)* }
             }
 
+            #[inline]
             fn requests_local(&self, unit: Unit) -> u32 {
                 match unit { $(Unit::$name => self.$field.requests(),)* }
             }
@@ -72,8 +76,8 @@ macro_rules! units {
                 match unit { $(Unit::$name => self.$field.acknowledge(bit, local),)* }
             }
 
-            fn pin_local(&mut self, unit: Unit, pin: Pin, high: bool, local: Cycles) {
-                match unit { $(Unit::$name => self.$field.pin(pin, high, local, &mut self.scratch),)* }
+            fn pin_local(&mut self, unit: Unit, pin: Pin, high: bool, local: Cycles, effects: &mut Effects) {
+                match unit { $(Unit::$name => self.$field.pin(pin, high, local, effects),)* }
             }
         }
     };
@@ -186,12 +190,12 @@ impl Units {
             seen: [0; COUNT],
             due: [NEVER; COUNT],
             requests: [0; COUNT],
+            pending: 0,
             vectors: profile.vectors,
             listeners: listeners(profile),
             shallow_vectors: shallow.fold(0, |set, (number, _)| set | 1 << number),
-            scratch: Effects::new(),
         };
-        units.refresh_all(&mut Effects::new());
+        units.refresh_all();
         units
     }
 
@@ -212,7 +216,7 @@ impl Units {
         self.seen[Unit::Eeprom as usize] = now;
         self.seen[Unit::Watchdog as usize] = now;
         self.adc.set_lag(self.clocks.lag_cycles(Clock::Adc));
-        self.refresh_all(&mut Effects::new());
+        self.refresh_all();
     }
 
     /// What clkI/O is behind the chip's time.
@@ -235,37 +239,47 @@ impl Units {
         }
     }
 
-    /// The first cycle at which one of them acts by itself, and which.
-    pub(super) fn next(&self) -> (Cycles, Unit) {
-        let mut first = (self.due[0], Unit::ALL[0]);
-        for (&due, &unit) in self.due.iter().zip(Unit::ALL).skip(1) {
-            if due < first.0 {
-                first = (due, unit);
-            }
-        }
-        first
+    /// The first cycle at which one of them acts by itself.
+    #[inline]
+    pub(super) fn next_due(&self) -> Cycles {
+        self.due.iter().fold(NEVER, |first, &due| first.min(due))
+    }
+
+    /// The one that acts in that cycle; of several the first.
+    pub(super) fn next_unit(&self) -> Unit {
+        let first = self.next_due();
+        let index = self.due.iter().position(|&due| due == first);
+        Unit::ALL[index.expect("the least is one of them")]
     }
 
     /// The vectors that are requested, bit n for number n.
+    #[inline]
     pub(super) fn pending(&self) -> u64 {
-        self.requests.iter().fold(0, |all, requests| all | requests)
+        self.pending
     }
 
     /// Brings a unit to the chip's time `now`, or as far as it has got already: an input may come late. Its time.
-    fn bring(&mut self, unit: Unit, now: Cycles) -> Cycles {
-        let local = self.clocks.local(unit.clock(), now).max(self.seen[unit as usize]);
-        self.seen[unit as usize] = local;
-        self.advance_local(unit, local);
+    /// Effects are in its time until [`refresh`](Self::refresh).
+    #[inline]
+    fn bring(&mut self, unit: Unit, now: Cycles, effects: &mut Effects) -> Cycles {
+        let seen = self.seen[unit as usize];
+        let local = self.clocks.local(unit.clock(), now).max(seen);
+        if local > seen || self.due[unit as usize] <= now {
+            self.seen[unit as usize] = local;
+            self.advance_local(unit, local, effects);
+        }
         local
     }
 
     /// Brings one to `now` and takes what it did.
     pub(super) fn advance(&mut self, unit: Unit, now: Cycles, effects: &mut Effects) {
-        self.bring(unit, now);
-        self.refresh(unit, effects);
+        let first = effects.len();
+        self.bring(unit, now, effects);
+        self.refresh(unit, effects, first);
     }
 
     /// Does something to one that has been brought to `now`, and takes what came of it.
+    #[inline]
     pub(super) fn with<T>(
         &mut self,
         unit: Unit,
@@ -273,27 +287,28 @@ impl Units {
         effects: &mut Effects,
         act: impl FnOnce(&mut Units, Cycles, &mut Effects) -> T,
     ) -> T {
-        let local = self.bring(unit, now);
-        let mut scratch = std::mem::take(&mut self.scratch);
-        let result = act(self, local, &mut scratch);
-        self.scratch = scratch;
-        self.refresh(unit, effects);
+        let first = effects.len();
+        let local = self.bring(unit, now, effects);
+        let result = act(self, local, effects);
+        self.refresh(unit, effects, first);
         result
     }
 
     /// A pin's level changed.
     pub(super) fn pin(&mut self, unit: Unit, pin: Pin, high: bool, now: Cycles, effects: &mut Effects) {
-        let local = self.bring(unit, now);
-        self.pin_local(unit, pin, high, local);
-        self.refresh(unit, effects);
+        let first = effects.len();
+        let local = self.bring(unit, now, effects);
+        self.pin_local(unit, pin, high, local, effects);
+        self.refresh(unit, effects, first);
     }
 
     /// The core enters the handler of a vector.
     pub(super) fn acknowledge(&mut self, vector: u8, now: Cycles, effects: &mut Effects) {
         if let Some((unit, bit)) = self.vectors[usize::from(vector)].source {
-            let local = self.bring(unit, now);
+            let first = effects.len();
+            let local = self.bring(unit, now, effects);
             self.acknowledge_local(unit, bit, local);
-            self.refresh(unit, effects);
+            self.refresh(unit, effects, first);
         }
     }
 
@@ -304,12 +319,12 @@ impl Units {
         }
         if mode != SleepMode::Idle {
             self.external.set_clock(false, now);
-            let local = self.clocks.local(Clock::Timers, now);
-            self.timers.set_io_clock(false, local, &mut self.scratch);
+            self.with(Unit::Timers, now, effects, |units, local, effects| {
+                units.timers.set_io_clock(false, local, effects);
+            });
         }
-        self.refresh(Unit::Timers, effects);
         self.clocks.stop(mode, now);
-        self.refresh_all(effects);
+        self.refresh_all();
     }
 
     /// All clocks run again.
@@ -318,12 +333,12 @@ impl Units {
         self.clocks.start(now);
         if io_stood {
             self.external.set_clock(true, now);
-            let local = self.bring(Unit::Timers, now);
-            self.timers.set_io_clock(true, local, &mut self.scratch);
-            self.refresh(Unit::Timers, effects);
+            self.with(Unit::Timers, now, effects, |units, local, effects| {
+                units.timers.set_io_clock(true, local, effects);
+            });
         }
         self.adc.set_lag(self.clocks.lag_cycles(Clock::Adc));
-        self.refresh_all(effects);
+        self.refresh_all();
     }
 
     /// Asks the unit that triggers the ADC to tell when its flag rises, and no other.
@@ -339,34 +354,40 @@ impl Units {
         };
         self.timers.watch(timer_bit.map_or(0, |bit| 1 << bit));
         self.external.watch(u8::from(source == Some(Trigger::External0)));
-        self.refresh_all(&mut Effects::new());
+        self.refresh_all();
     }
 
-    fn refresh_all(&mut self, effects: &mut Effects) {
+    fn refresh_all(&mut self) {
         for &unit in Unit::ALL {
-            self.refresh(unit, effects);
+            self.refresh(unit, &mut Effects::new(), 0);
         }
     }
 
-    /// Looks again at when a unit is due and what it requests, and translates its effects' times.
-    fn refresh(&mut self, unit: Unit, effects: &mut Effects) {
+    /// Looks again at when a unit is due and what it requests, and translates the times of its effects, which are
+    /// those from `first` on.
+    #[inline]
+    fn refresh(&mut self, unit: Unit, effects: &mut Effects, first: usize) {
         let clock = unit.clock();
-        for (local, effect) in self.scratch.drain(..) {
-            effects.push((self.clocks.global(clock, local), effect));
+        for (cycle, _) in &mut effects[first..] {
+            *cycle = self.clocks.global(clock, *cycle);
         }
         self.due[unit as usize] = match self.due_local(unit) {
             NEVER => NEVER,
             local => self.clocks.global(clock, local),
         };
         let requests = self.requests_local(unit);
-        let mut vectors = 0;
-        if requests != 0 {
-            for (number, vector) in self.vectors.iter().enumerate() {
-                if vector.source.is_some_and(|(of, bit)| of == unit && requests >> bit & 1 != 0) {
-                    vectors |= 1 << number;
-                }
-            }
+        let vectors = if requests == 0 { 0 } else { self.vectors_of(unit, requests) };
+        if self.requests[unit as usize] != vectors {
+            self.requests[unit as usize] = vectors;
+            self.pending = self.requests.iter().fold(0, |all, requests| all | requests);
         }
-        self.requests[unit as usize] = vectors;
+    }
+
+    /// The vectors of a unit's request bits.
+    fn vectors_of(&self, unit: Unit, requests: u32) -> u64 {
+        let wanted =
+            |vector: &Vector| vector.source.is_some_and(|(of, bit)| of == unit && requests >> bit & 1 != 0);
+        let vectors = self.vectors.iter().enumerate().filter(|(_, vector)| wanted(vector));
+        vectors.fold(0, |set, (number, _)| set | 1 << number)
     }
 }
