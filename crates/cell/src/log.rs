@@ -6,8 +6,8 @@
 //! Sums cover the whole run. Spans are kept up to [`SPANS_MAX`], for the pictures of a report's first superframes.
 
 use isa::Cycles;
+use isa::avr::Observer;
 use isa::avr::peripheral::{Drive, Effect, Pin};
-use isa::avr::{Observer, SleepMode};
 
 /// What a node is doing, by the numbers of `firmware/node/phase.h`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -44,6 +44,23 @@ pub const PHASES: [Phase; 9] = [
     Phase::Transmitting,
     Phase::Silent,
 ];
+
+impl Phase {
+    /// Its word in reports.
+    pub fn name(self) -> &'static str {
+        match self {
+            Phase::Booting => "booting",
+            Phase::Asleep => "asleep",
+            Phase::Waiting => "waiting",
+            Phase::Receiving => "receiving",
+            Phase::Verifying => "verifying",
+            Phase::Sampling => "sampling",
+            Phase::Sealing => "sealing",
+            Phase::Transmitting => "transmitting",
+            Phase::Silent => "silent",
+        }
+    }
+}
 
 /// Spans of phases that are kept.
 pub const SPANS_MAX: usize = 50_000;
@@ -82,6 +99,7 @@ pub struct Log {
     phase_start: Cycles,
     spans: Vec<Span>,
     phase_cycles: [Cycles; PHASES.len()],
+    phase_entries: [u64; PHASES.len()],
 }
 
 /// Bit SPE of SPCR.
@@ -103,6 +121,7 @@ impl Log {
             phase_start: 0,
             spans: Vec::new(),
             phase_cycles: [0; PHASES.len()],
+            phase_entries: [0; PHASES.len()],
         }
     }
 
@@ -131,6 +150,11 @@ impl Log {
         self.phase_cycles[phase as usize]
     }
 
+    /// How often a phase was entered, returns from an interrupt among them.
+    pub fn phase_entries(&self, phase: Phase) -> u64 {
+        self.phase_entries[phase as usize]
+    }
+
     fn enter(&mut self, phase: Phase, cycle: Cycles) {
         if phase == self.phase {
             return;
@@ -139,6 +163,7 @@ impl Log {
         if self.spans.len() < SPANS_MAX && cycle > self.phase_start {
             self.spans.push(Span { phase: self.phase, start: self.phase_start, end: cycle });
         }
+        self.phase_entries[phase as usize] += 1;
         self.phase = phase;
         self.phase_start = cycle;
     }
@@ -171,6 +196,4 @@ impl Observer for Log {
             self.samples.push(Sample { cycle, code: *code });
         }
     }
-
-    fn sleep(&mut self, _cycle: Cycles, _mode: SleepMode) {}
 }
