@@ -6,6 +6,7 @@
 use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
+use std::process::ExitStatus;
 
 use crate::link::Problems;
 use crate::toolchain::Fault;
@@ -35,6 +36,74 @@ pub enum Error {
     Toolchain(Fault),
     /// Standard output could not be written.
     Output(io::Error),
+    /// The broker said no, or could not be used.
+    Broker(broker::error::Error),
+    /// The server said no, or the store could not be used.
+    Collect(collect::error::Error),
+    /// It is not clear which cell is meant.
+    WhichCell {
+        /// What was asked for.
+        found: Option<String>,
+        /// What the deployment has.
+        cells: Vec<String>,
+    },
+    /// An image is none, or does not fit its chip.
+    Image(isa::avr::ImageError),
+    /// A simulated cell could not go on.
+    Cell(cell::Error),
+    /// The server refused a batch; it stays in the spool.
+    BatchRefused {
+        /// The batch.
+        number: u64,
+        /// The server's status.
+        status: u16,
+    },
+    /// A receipt is not one for what was sent.
+    ReceiptMismatch {
+        /// The batch that it names.
+        number: u64,
+    },
+    /// The server closed the connection although batches waited for their receipts.
+    ServerHungUp,
+    /// A process of ours could not be started, watched or waited for.
+    Process {
+        /// Its name.
+        process: &'static str,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// A process of ours ended, or said nothing, before it was ready.
+    NotReady {
+        /// Its name.
+        process: &'static str,
+        /// How it ended.
+        status: ExitStatus,
+        /// How long it was waited for.
+        limit_s: u64,
+    },
+    /// A process of ours was started again too often.
+    CrashedTooOften {
+        /// Its name.
+        process: &'static str,
+        /// How it ended the last time.
+        status: ExitStatus,
+        /// How often it was started again.
+        limit: u32,
+    },
+    /// A process of ours ended with an error.
+    Failed {
+        /// Its name.
+        process: &'static str,
+        /// How it ended.
+        status: ExitStatus,
+    },
+    /// A process of ours did not end when it was asked to.
+    DidNotStop {
+        /// Its name.
+        process: &'static str,
+        /// How long it was waited for.
+        limit_s: u64,
+    },
 }
 
 /// Why a file or folder of secrets must not be believed. Says nothing of its content.
@@ -100,11 +169,36 @@ impl Error {
     /// Whose fault it is.
     pub fn class(&self) -> Class {
         match self {
-            Error::Deployment(_) | Error::Key { .. } => Class::Input,
+            Error::Deployment(_) | Error::Key { .. } | Error::WhichCell { .. } | Error::Image(_) => {
+                Class::Input
+            }
             Error::Toolchain(Fault::Recipe { .. } | Fault::Compile { .. }) => Class::Input,
             Error::Toolchain(Fault::NoTree { .. } | Fault::NoCompiler) => Class::Environment,
-            Error::Io { .. } | Error::Output(_) => Class::Environment,
+            Error::Collect(error) if !error.is_environment() => Class::Input,
+            Error::Io { .. }
+            | Error::Output(_)
+            | Error::Broker(_)
+            | Error::Collect(_)
+            | Error::Cell(_)
+            | Error::BatchRefused { .. }
+            | Error::ReceiptMismatch { .. }
+            | Error::ServerHungUp
+            | Error::Process { .. }
+            | Error::NotReady { .. }
+            | Error::CrashedTooOften { .. }
+            | Error::Failed { .. }
+            | Error::DidNotStop { .. } => Class::Environment,
         }
+    }
+
+    /// A file or folder could not be used: "failed to ACTION `PATH`".
+    pub fn io(action: &'static str, path: &Path, source: io::Error) -> Error {
+        Error::Io { action, path: path.into(), source }
+    }
+
+    /// Wraps what the system said about a process of ours.
+    pub fn process(process: &'static str) -> impl Fn(io::Error) -> Error {
+        move |source| Error::Process { process, source }
     }
 
     /// Complete lines for a terminal, the last one without its end.
@@ -138,6 +232,41 @@ impl fmt::Display for Error {
             }
             Error::Toolchain(fault) => write!(f, "{fault}"),
             Error::Output(source) => write!(f, "failed to write to standard output: {}", words(source)),
+            Error::Broker(error) => write!(f, "{error}"),
+            Error::Collect(error) => write!(f, "{error}"),
+            Error::WhichCell { found: Some(found), cells } => {
+                write!(f, "found no cell `{found}`, expected one of: {}", cells.join(", "))
+            }
+            Error::WhichCell { found: None, cells } => {
+                write!(
+                    f,
+                    "the deployment has several cells\nhelp: say `--cell` with one of: {}",
+                    cells.join(", ")
+                )
+            }
+            Error::Image(error) => write!(f, "{error}"),
+            Error::Cell(error) => write!(f, "{error}"),
+            Error::BatchRefused { number, status } => {
+                write!(
+                    f,
+                    "the server refused batch {number} with status {status}\nhelp: it stays in the spool and is sent again"
+                )
+            }
+            Error::ReceiptMismatch { number } => {
+                write!(f, "found a receipt for batch {number} that is not one for what was sent")
+            }
+            Error::ServerHungUp => write!(f, "the server hung up before it had answered every batch"),
+            Error::Process { process, source } => write!(f, "failed to run `{process}`: {}", words(source)),
+            Error::NotReady { process, status, limit_s } => {
+                write!(f, "`{process}` was not ready within {limit_s} s: it ended with {status}")
+            }
+            Error::CrashedTooOften { process, status, limit } => {
+                write!(f, "`{process}` crashed more than {limit} times, the last time with {status}")
+            }
+            Error::Failed { process, status } => write!(f, "`{process}` ended with {status}"),
+            Error::DidNotStop { process, limit_s } => {
+                write!(f, "`{process}` did not end within {limit_s} s of being asked to")
+            }
         }
     }
 }
@@ -175,9 +304,36 @@ impl From<Fault> for Error {
 impl std::error::Error for Error {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
         match self {
-            Error::Deployment(_) | Error::Key { .. } | Error::Toolchain(_) => None,
-            Error::Io { source, .. } | Error::Output(source) => Some(source),
+            Error::Io { source, .. } | Error::Output(source) | Error::Process { source, .. } => Some(source),
+            Error::Broker(error) => Some(error),
+            Error::Collect(error) => Some(error),
+            Error::Cell(error) => Some(error),
+            _ => None,
         }
+    }
+}
+
+impl From<broker::error::Error> for Error {
+    fn from(error: broker::error::Error) -> Self {
+        Error::Broker(error)
+    }
+}
+
+impl From<collect::error::Error> for Error {
+    fn from(error: collect::error::Error) -> Self {
+        Error::Collect(error)
+    }
+}
+
+impl From<isa::avr::ImageError> for Error {
+    fn from(error: isa::avr::ImageError) -> Self {
+        Error::Image(error)
+    }
+}
+
+impl From<cell::Error> for Error {
+    fn from(error: cell::Error) -> Self {
+        Error::Cell(error)
     }
 }
 

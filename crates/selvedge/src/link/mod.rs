@@ -1,18 +1,25 @@
 //! The link from a node to the store: what a deployment says, and the keys that it needs.
 
-pub mod certificates;
+pub mod bridge;
+pub mod carrier;
+mod certificates;
 mod chip;
 pub mod deployment;
 mod diagnostic;
 mod draft;
+pub mod eeproms;
 mod folder;
+pub mod journal;
 pub mod keys;
+pub mod launch;
+pub mod layout;
 mod problem;
 pub mod provision;
 pub(crate) mod quantity;
 mod recording;
 mod schedule;
 mod section;
+pub mod simulation;
 
 pub use chip::{CHIPS, Chip};
 pub use diagnostic::Problems;

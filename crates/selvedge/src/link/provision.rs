@@ -11,6 +11,8 @@ use super::deployment::{Cell, Node};
 
 /// Bytes of the image, from address 0.
 pub const EEPROM_BYTES: usize = 0x58;
+/// The epoch with which every node begins.
+pub const FIRST_EPOCH: u8 = 0;
 /// Bytes under the CRC.
 const CHECKED_BYTES: usize = 0x44;
 const LAYOUT: u8 = 1;
@@ -47,6 +49,12 @@ pub fn eeprom(
         image[at..at + slot.len()].copy_from_slice(&slot);
     }
     image
+}
+
+/// Whether an EEPROM was provisioned as `fresh` is, whatever its counters say since.
+pub fn is_same(eeprom: &[u8], fresh: &[u8; EEPROM_BYTES]) -> bool {
+    // Both are ours; there is nobody to whom the time of a comparison tells anything.
+    eeprom.get(..CHECKED_BYTES) == Some(&fresh[..CHECKED_BYTES])
 }
 
 /// A counter slot below which no counter has been used.

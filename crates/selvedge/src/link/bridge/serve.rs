@@ -1,0 +1,240 @@
+//! The bridge's way down: listens for its cell, spools what comes, and tells it what is durable.
+
+use super::spool::{Batch, Spool};
+use super::uplink::{self, Answered, Faults, Route, Server};
+use super::wire::{self, FromCell, ToCell};
+use crate::error::Error;
+use collect::disk::RealDisk;
+use std::future::Future;
+use std::io;
+use std::path::PathBuf;
+use std::pin::Pin;
+use std::sync::Arc;
+use tokio::io::AsyncWriteExt;
+use tokio::net::UnixListener;
+use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
+use tokio::sync::mpsc;
+
+/// What a bridge is told at its start.
+pub struct Config {
+    /// The cell that it serves.
+    pub cell: u16,
+    /// A batch ends with every superframe whose number plus 1 is a multiple of this.
+    pub batch_superframes: u32,
+    /// The socket on which the cell connects.
+    pub socket: PathBuf,
+    /// The folder of the spool.
+    pub spool: PathBuf,
+    /// The broker's socket.
+    pub broker: PathBuf,
+    /// The server, and who the bridge is to it.
+    pub server: Server,
+    /// A random number, for a spool that is new.
+    pub identity: u64,
+    /// Called once, when the cell can connect.
+    pub ready: Box<dyn FnOnce() + Send>,
+    /// The bridge ends when this does.
+    pub stop: Pin<Box<dyn Future<Output = ()> + Send>>,
+}
+
+/// What a bridge did since it started.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Stats {
+    /// Frames that were counted.
+    pub frames_counted: u64,
+    /// Batches that have their receipt.
+    pub batches_answered: u64,
+    /// Frames that the server stored, had before, and could not open.
+    pub frames_stored: u64,
+    /// Frames that the server had before.
+    pub frames_duplicate: u64,
+    /// Frames that the server could not open.
+    pub frames_failed: u64,
+    /// Batches that still wait for their receipt.
+    pub batches_pending: u64,
+    /// What went wrong on the way up.
+    pub faults: Faults,
+}
+
+/// Serves one cell until `stop`.
+///
+/// # Errors
+/// The environment's: the socket or the spool cannot be used. A lost broker or server is no error.
+pub async fn serve(config: Config) -> Result<Stats, Error> {
+    let Config { cell, batch_superframes, socket, spool, broker, server, identity, ready, mut stop } = config;
+    let disk = RealDisk::lock(&spool)?;
+    let spool_error = move |cause| Error::io("use the spool in", &spool, cause);
+    let spool = Spool::open(disk, identity).map_err(&spool_error)?;
+    let listener = listen(&socket)?;
+    let (batches, batches_up) = mpsc::unbounded_channel();
+    let (answers_down, mut answers) = mpsc::unbounded_channel();
+    for batch in spool.pending() {
+        let _ = batches.send(Arc::clone(batch));
+    }
+    let route = Route { cell, spool: spool.identity(), broker, server };
+    let uplink = tokio::spawn(uplink::run(route, batches_up, answers_down));
+    let (messages_in, mut messages) = mpsc::channel(64);
+    let mut bridge = Bridge {
+        cell,
+        batch_superframes,
+        spool,
+        link: None,
+        batches,
+        stats: Stats::default(),
+        ending: false,
+    };
+    ready();
+    loop {
+        tokio::select! {
+            () = &mut stop => break,
+            stream = listener.accept() => {
+                // One that is gone before it was accepted is its own loss.
+                if let Ok((stream, _)) = stream {
+                    let (reader, writer) = stream.into_split();
+                    let number = bridge.connected(writer);
+                    tokio::spawn(read_messages(reader, number, messages_in.clone()));
+                }
+            }
+            Some((number, message)) = messages.recv() => {
+                bridge.message(number, message).await.map_err(&spool_error)?;
+            }
+            Some(answered) = answers.recv() => bridge.answered(answered).await.map_err(&spool_error)?,
+        }
+    }
+    // What has no receipt stays in the spool for the next start.
+    bridge.stats.batches_pending = bridge.spool.pending().count() as u64;
+    drop(bridge.batches);
+    if bridge.stats.batches_pending == 0 {
+        bridge.stats.faults = uplink.await.unwrap_or_default();
+    } else {
+        uplink.abort();
+    }
+    let _ = std::fs::remove_file(&socket);
+    Ok(bridge.stats)
+}
+
+/// Listens on `socket`, which a bridge that was killed may have left behind.
+fn listen(socket: &PathBuf) -> Result<UnixListener, Error> {
+    if let Err(cause) = std::fs::remove_file(socket)
+        && cause.kind() != io::ErrorKind::NotFound
+    {
+        return Err(Error::io("replace", socket, cause));
+    }
+    UnixListener::bind(socket).map_err(|cause| Error::io("listen on", socket, cause))
+}
+
+/// Hands messages on until the cell hangs up, which is `None`; one that cannot be understood is a hang-up.
+async fn read_messages(
+    mut reader: OwnedReadHalf,
+    number: u64,
+    messages: mpsc::Sender<(u64, Option<FromCell>)>,
+) {
+    loop {
+        let message = match wire::next(&mut reader).await {
+            Ok(Some(bytes)) => FromCell::parse(&bytes),
+            Ok(None) | Err(_) => None,
+        };
+        let ended = message.is_none();
+        if messages.send((number, message)).await.is_err() || ended {
+            return;
+        }
+    }
+}
+
+/// The connection to the cell. A new one replaces the one before.
+struct Link {
+    number: u64,
+    writer: OwnedWriteHalf,
+    greeted: bool,
+}
+
+struct Bridge {
+    cell: u16,
+    batch_superframes: u32,
+    spool: Spool<RealDisk>,
+    link: Option<Link>,
+    batches: mpsc::UnboundedSender<Arc<Batch>>,
+    stats: Stats,
+    /// The cell has finished and waits for the last receipt.
+    ending: bool,
+}
+
+impl Bridge {
+    fn connected(&mut self, writer: OwnedWriteHalf) -> u64 {
+        let number = self.link.as_ref().map_or(1, |link| link.number + 1);
+        self.link = Some(Link { number, writer, greeted: false });
+        number
+    }
+
+    async fn message(&mut self, number: u64, message: Option<FromCell>) -> io::Result<()> {
+        let Some(link) = self.link.as_mut().filter(|link| link.number == number) else { return Ok(()) };
+        match message {
+            Some(FromCell::Hello { cell, session }) if cell == self.cell && !link.greeted => {
+                link.greeted = true;
+                self.ending = false;
+                let left = self.spool.begin_session(session)?;
+                self.send_up(left);
+                self.tell_progress().await;
+            }
+            Some(FromCell::Frame(frame)) if link.greeted => self.spool.accept(frame)?,
+            Some(FromCell::Close(superframe)) if link.greeted => {
+                let ends_batch = (superframe + 1).is_multiple_of(self.batch_superframes);
+                let batch = self.spool.close(superframe, ends_batch)?;
+                self.send_up(batch);
+                self.tell_progress().await;
+            }
+            Some(FromCell::End) if link.greeted => {
+                self.ending = true;
+                let rest = self.spool.end_batch()?;
+                self.send_up(rest);
+                self.tell_drained().await;
+            }
+            // A hang-up, or something that this cell has no business to say.
+            _ => self.link = None,
+        }
+        Ok(())
+    }
+
+    fn send_up(&mut self, batch: Option<Arc<Batch>>) {
+        if let Some(batch) = batch {
+            self.stats.frames_counted += batch.frames.len() as u64;
+            // The uplink ends only after this sender does.
+            let _ = self.batches.send(batch);
+        }
+    }
+
+    async fn answered(&mut self, answered: Answered) -> io::Result<()> {
+        let receipt = answered.receipt;
+        self.stats.batches_answered += 1;
+        self.stats.frames_stored += u64::from(receipt.stored);
+        self.stats.frames_duplicate += u64::from(receipt.duplicate);
+        self.stats.frames_failed += u64::from(receipt.failed);
+        self.spool.free(answered.batch.number)?;
+        for frame in receipt.downlinks {
+            let superframe = answered.batch.closed_by;
+            self.tell(ToCell::Downlink { superframe, frame }).await;
+        }
+        self.tell_progress().await;
+        self.tell_drained().await;
+        Ok(())
+    }
+
+    async fn tell_progress(&mut self) {
+        let (counted, answered) = self.spool.progress();
+        self.tell(ToCell::Counted(counted)).await;
+        self.tell(ToCell::Answered(answered)).await;
+    }
+
+    async fn tell_drained(&mut self) {
+        if self.ending && self.spool.is_drained() {
+            self.tell(ToCell::Drained).await;
+        }
+    }
+
+    async fn tell(&mut self, message: ToCell) {
+        let Some(link) = self.link.as_mut().filter(|link| link.greeted) else { return };
+        if link.writer.write_all(&message.encode()).await.is_err() {
+            self.link = None;
+        }
+    }
+}

@@ -1,0 +1,206 @@
+//! What a simulated cell did, kept while it runs and written down at its end: sampling instants, the timeline of bus
+//! and processors, and the rows of cell time.
+//!
+//! The samples file is the truth that stored samples are later compared with: it comes from the simulator's
+//! sample-and-hold, not from anything that the node says.
+
+use super::deployment::Cell as Plan;
+use super::layout::Layout;
+use crate::error::Error;
+use crate::limits::{PS_PER_US, TIMELINE_PS};
+use cell::clock::Picoseconds;
+use cell::log::Phase;
+use cell::{Cell, Superframe, Transmission};
+use report::row::{Clock, Experiment, Row};
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::{BufReader, BufWriter, Write};
+use std::path::Path;
+
+/// A sample that a node's converter took.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Sample {
+    /// When its sample-and-hold closed, in cell time.
+    pub instant_ps: Picoseconds,
+    /// What it converted to.
+    pub code: u16,
+}
+
+/// The first moments of bus and processors, for a picture.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Timeline {
+    /// Who held the bus: a node's id, 0 for the gateway; from, until.
+    pub bus: Vec<(u32, Picoseconds, Picoseconds)>,
+    /// What each node did: phase, from, until.
+    pub nodes: BTreeMap<u32, Vec<(String, Picoseconds, Picoseconds)>>,
+}
+
+/// The record of a run.
+#[derive(Default)]
+pub struct Journal {
+    samples: BTreeMap<u32, Vec<Sample>>,
+    bus: Vec<Transmission>,
+    superframes: u64,
+    frames: u64,
+    bytes: u64,
+    busy_ps: Picoseconds,
+    contentions: u64,
+    downlinks: u64,
+    downlinks_dropped: u64,
+}
+
+impl Journal {
+    /// Takes what happened in a superframe.
+    pub fn take(&mut self, cell: &mut Cell, superframe: &Superframe) {
+        self.superframes += 1;
+        self.frames += superframe.received.len() as u64;
+        self.bytes += superframe.received.iter().map(|received| received.bytes.len() as u64).sum::<u64>();
+        self.contentions += superframe.contentions.len() as u64;
+        for transmission in &superframe.transmissions {
+            self.busy_ps += transmission.end_ps - transmission.start_ps;
+            if transmission.start_ps < TIMELINE_PS.end {
+                self.bus.push(*transmission);
+            }
+        }
+        for node in cell.nodes_mut() {
+            let clock = node.clock;
+            let taken = node.log_mut().take_samples();
+            let samples = self.samples.entry(node.id).or_default();
+            samples.extend(
+                taken.iter().map(|sample| Sample { instant_ps: clock.at(sample.cycle), code: sample.code }),
+            );
+        }
+    }
+
+    /// Counts a downlink frame that the gateway took, or had no room for.
+    pub fn downlink(&mut self, taken: bool) {
+        self.downlinks += u64::from(taken);
+        self.downlinks_dropped += u64::from(!taken);
+    }
+
+    /// Writes samples and timeline to their places.
+    ///
+    /// # Errors
+    /// The environment's.
+    pub fn write(&self, cell: &Cell, plan: &Plan, layout: &Layout) -> Result<(), Error> {
+        for (node, samples) in &self.samples {
+            write_samples(&layout.samples(plan.id, *node), samples)?;
+        }
+        let path = layout.timeline(plan.id);
+        let write = || {
+            let mut file = BufWriter::new(File::create(&path)?);
+            serde_json::to_writer(&mut file, &self.timeline(cell))?;
+            file.flush()
+        };
+        write().map_err(|cause| Error::io("write", &path, cause))
+    }
+
+    fn timeline(&self, cell: &Cell) -> Timeline {
+        let in_picture = |start: u64, end: u64| start < TIMELINE_PS.end && end > TIMELINE_PS.start;
+        let mut timeline = Timeline::default();
+        for transmission in &self.bus {
+            if in_picture(transmission.start_ps, transmission.end_ps) {
+                let node = transmission.node.map_or(0, |index| cell.nodes()[index].id);
+                timeline.bus.push((node, transmission.start_ps, transmission.end_ps));
+            }
+        }
+        for node in cell.nodes() {
+            let spans = node.log().spans().iter().map(|span| {
+                (span.phase.name().to_owned(), node.clock.at(span.start), node.clock.at(span.end))
+            });
+            timeline
+                .nodes
+                .insert(node.id, spans.filter(|(_, start, end)| in_picture(*start, *end)).collect());
+        }
+        timeline
+    }
+
+    /// The rows of cell time.
+    pub fn rows(&self, cell: &Cell, plan: &Plan, name: &str) -> Vec<Row> {
+        let experiment = Experiment::new(name, "selvedge node run");
+        let case = format!("cell {}", plan.name);
+        let count = |metric, value: u64| experiment.row(&case, metric, value, "", Clock::None);
+        let losses = cell.losses();
+        let elapsed_ps = self.superframes * u64::from(plan.superframe_us) * PS_PER_US;
+        let mut rows = vec![
+            count("superframes", self.superframes),
+            count("frames received", self.frames),
+            experiment.row(&case, "frame bytes received", self.bytes, "B", Clock::None),
+            experiment.row(&case, "bus use", percent(self.busy_ps, elapsed_ps), "%", Clock::None),
+            count("contentions", self.contentions),
+            count("empty slots", losses.empty_slots),
+            count("torn frames", losses.torn),
+            count("oversize frames", losses.oversize),
+            count("downlinks", self.downlinks),
+            count("downlinks dropped", self.downlinks_dropped),
+        ];
+        for node in cell.nodes() {
+            let planned =
+                plan.nodes.iter().find(|planned| planned.id == node.id).expect("the plan made the node");
+            rows.extend(self.node_rows(&experiment, node, u64::from(planned.samples_per_superframe)));
+        }
+        rows
+    }
+
+    fn node_rows(
+        &self,
+        experiment: &Experiment,
+        node: &cell::node::Node,
+        samples_per_frame: u64,
+    ) -> Vec<Row> {
+        let case = format!("node {}", node.id);
+        let (log, chip) = (node.log(), node.chip());
+        let samples = self.samples.get(&node.id).map_or(0, Vec::len) as u64;
+        let plaintext_bytes = collect::limits::SAMPLES_HEADER_BYTES as u64 + 2 * samples_per_frame;
+        // Every frame that was sampled in full was sealed; the one that is being filled at the end was not.
+        let sealed_bytes = (samples / samples_per_frame).max(1) * plaintext_bytes;
+        let per_byte = log.phase_cycles(Phase::Sealing) as f64 / sealed_bytes as f64;
+        let awake = percent(chip.awake_cycles(), chip.cycle().max(1));
+        let mut rows = vec![
+            experiment.row(&case, "samples taken", samples, "", Clock::None),
+            experiment.row(&case, "awake share", awake, "%", Clock::None),
+            experiment.row(&case, "cycles per sealed byte", per_byte, "cycles/B", Clock::Cell),
+        ];
+        for phase in
+            [Phase::Sampling, Phase::Sealing, Phase::Transmitting, Phase::Receiving, Phase::Verifying]
+        {
+            let share = percent(log.phase_cycles(phase), chip.cycle().max(1));
+            rows.push(experiment.row(&case, format!("{} share", phase.name()), share, "%", Clock::None));
+        }
+        rows
+    }
+}
+
+fn percent(part: u64, whole: u64) -> f64 {
+    100.0 * part as f64 / whole as f64
+}
+
+fn write_samples(path: &Path, samples: &[Sample]) -> Result<(), Error> {
+    let write = || -> Result<(), csv::Error> {
+        let mut file = csv::Writer::from_path(path)?;
+        for sample in samples {
+            file.serialize(sample)?;
+        }
+        Ok(file.flush()?)
+    };
+    write().map_err(|cause| Error::io("write", path, cause.into()))
+}
+
+/// Reads the samples that a node's converter took.
+///
+/// # Errors
+/// The environment's, and a file that is not one of ours.
+pub fn read_samples(path: &Path) -> Result<Vec<Sample>, Error> {
+    let read = || csv::Reader::from_path(path)?.deserialize().collect::<Result<Vec<Sample>, csv::Error>>();
+    read().map_err(|cause| Error::io("read", path, cause.into()))
+}
+
+/// Reads a timeline.
+///
+/// # Errors
+/// As [`read_samples`].
+pub fn read_timeline(path: &Path) -> Result<Timeline, Error> {
+    let read = || Ok(serde_json::from_reader(BufReader::new(File::open(path)?))?);
+    read().map_err(|cause: std::io::Error| Error::io("read", path, cause))
+}

@@ -1,0 +1,102 @@
+//! What lies where in the folder of a run.
+//!
+//! ```text
+//! OUT/keys/                 secrets (unless the deployment names a key folder)
+//! OUT/run/                  sockets, process numbers, the server's address; gone with the processes
+//! OUT/spool-CELL/           the bridge's durable queue
+//! OUT/store/                the server's log
+//! OUT/cell-CELL/            what the simulated cell did: samples and timeline of each node
+//! OUT/waveforms/            the stored samples, a file a node
+//! OUT/rows.ndjson           every measured value
+//! OUT/report.html
+//! ```
+
+use crate::error::Error;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// The folder of a run.
+#[derive(Clone, Debug)]
+pub struct Layout {
+    out: PathBuf,
+}
+
+impl Layout {
+    /// The folder at `out`, made where missing, with the folder for sockets in it.
+    ///
+    /// # Errors
+    /// The environment's.
+    pub fn create(out: &Path) -> Result<Layout, Error> {
+        let layout = Layout { out: out.into() };
+        layout.folder(&layout.run())?;
+        Ok(layout)
+    }
+
+    /// The folder itself.
+    pub fn out(&self) -> &Path {
+        &self.out
+    }
+
+    /// Where sockets and process numbers are.
+    pub fn run(&self) -> PathBuf {
+        self.out.join("run")
+    }
+
+    /// The socket on which applications reach the broker.
+    pub fn broker_socket(&self) -> PathBuf {
+        self.run().join("broker.sock")
+    }
+
+    /// The socket on which the broker reaches its device.
+    pub fn device_socket(&self) -> PathBuf {
+        self.run().join("device.sock")
+    }
+
+    /// The socket on which cell `id` reaches its bridge.
+    pub fn bridge_socket(&self, id: u16) -> PathBuf {
+        self.run().join(format!("bridge-{id}.sock"))
+    }
+
+    /// The file in which the server says where it listens.
+    pub fn server_address(&self) -> PathBuf {
+        self.run().join("collect.address")
+    }
+
+    /// The server's log.
+    pub fn store(&self) -> PathBuf {
+        self.out.join("store")
+    }
+
+    /// The bridge's durable queue.
+    pub fn spool(&self, id: u16) -> PathBuf {
+        self.out.join(format!("spool-{id}"))
+    }
+
+    /// What the simulated cell did.
+    pub fn cell(&self, id: u16) -> PathBuf {
+        self.out.join(format!("cell-{id}"))
+    }
+
+    /// When the node's converter sampled, and what.
+    pub fn samples(&self, cell: u16, node: u32) -> PathBuf {
+        self.cell(cell).join(format!("node-{node}-samples.csv"))
+    }
+
+    /// Who was on the bus and what each processor did.
+    pub fn timeline(&self, cell: u16) -> PathBuf {
+        self.cell(cell).join("timeline.json")
+    }
+
+    /// The stored samples of a node.
+    pub fn waveform(&self, node: u32) -> PathBuf {
+        self.out.join("waveforms").join(format!("node-{node}.csv"))
+    }
+
+    /// Makes a folder and those above it.
+    ///
+    /// # Errors
+    /// The environment's.
+    pub fn folder(&self, path: &Path) -> Result<(), Error> {
+        fs::create_dir_all(path).map_err(|cause| Error::io("make", path, cause))
+    }
+}

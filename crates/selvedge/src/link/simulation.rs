@@ -1,0 +1,123 @@
+//! A cell as a deployment describes it, ready to run: chips with their program, EEPROM, clock and input.
+
+use super::deployment::{Cell as Plan, Deployment, Node as NodePlan};
+use super::eeproms::Eeproms;
+use super::keys::Keys;
+use crate::error::Error;
+use crate::toolchain::Image as Built;
+use cell::beacon::Schedule;
+use cell::clock::{Clock, PS_PER_S};
+use cell::feed::Feed;
+use cell::gateway::Gateway;
+use cell::inject::Disturbance;
+use cell::node::Node;
+use cell::{Cell, Pace};
+use isa::avr::{ATMEGA128, ATMEGA328P, Chip, Image, Profile, Settings};
+use std::sync::Arc;
+
+/// The simulator's description of a chip that a deployment may name.
+///
+/// # Panics
+/// When there is none: the two lists are held together by a test.
+pub fn profile(name: &str) -> &'static Profile {
+    [&ATMEGA128, &ATMEGA328P]
+        .into_iter()
+        .find(|profile| profile.name.eq_ignore_ascii_case(name))
+        .unwrap_or_else(|| panic!("no simulator for {name}"))
+}
+
+/// What the node's converter sees.
+pub fn feed(deployment: &Deployment, node: &NodePlan) -> Feed {
+    let recording = &deployment.inputs[node.input].recording;
+    let volts = recording
+        .samples
+        .iter()
+        .map(|raw| (i64::from(*raw) - recording.zero) as f64 * recording.scale_nv as f64 * 1e-9);
+    Feed {
+        recording: volts.collect::<Vec<f64>>().into(),
+        rate_mhz: recording.rate_hz * 1000,
+        offset_ps: node.start_ps,
+        gain: node.gain_thousandths as f64 / 1000.0,
+        bias_volts: node.offset_nv as f64 * 1e-9,
+        reference_volts: node.reference_nv as f64 * 1e-9,
+    }
+}
+
+/// The node's clock.
+pub fn clock(node: &NodePlan) -> Clock {
+    Clock::new(node.clock_hz.into(), node.drift_ppb.into(), 0)
+}
+
+/// The order of the slots that a cell's beacon hands out; a slot without an owner is node 0.
+pub fn schedule(plan: &Plan) -> Schedule {
+    let mut nodes = vec![0; usize::from(plan.slots_used())];
+    plan.nodes.iter().for_each(|node| nodes[usize::from(node.slot) - 1] = node.id);
+    Schedule {
+        cell: plan.id,
+        superframe_us: plan.superframe_us,
+        slot_us: plan.slot_us,
+        guard_us: plan.guard_us,
+        nodes,
+    }
+}
+
+/// The cell `plan`, with one built image for each of its nodes. `only` leaves the other nodes without power.
+///
+/// # Errors
+/// A key that cannot be read, or an image that is none.
+pub fn cell(
+    deployment: &Deployment,
+    plan: &Plan,
+    keys: &Keys,
+    images: &[Built],
+    eeproms: &Eeproms,
+    only: Option<u32>,
+    pace: Pace,
+) -> Result<Cell, Error> {
+    let master = keys.cell(plan.id)?;
+    let mut nodes = Vec::with_capacity(plan.nodes.len());
+    for (node, built) in plan.nodes.iter().zip(images) {
+        if only.is_none_or(|id| id == node.id) {
+            nodes.push(self::node(deployment, node, built, eeproms.of(node.id))?);
+        }
+    }
+    let half_bits_ps = PS_PER_S / plan.bus_hz;
+    let gateway = Gateway::new(
+        schedule(plan),
+        master.cell_key(plan.id),
+        plan.bus_hz,
+        plan.byte_gap_ps.div_ceil(half_bits_ps),
+        BEACON_AFTER_PS,
+    );
+    let drop_outs = plan.noise.drop_outs;
+    let disturbance = Disturbance {
+        bit_errors_ppb: plan.noise.bit_errors_ppb,
+        dropout_every_ps: drop_outs.map_or(0, |times| times.interval_ps),
+        dropout_ps: drop_outs.map_or(0, |times| times.duration_ps),
+    };
+    Ok(Cell::new(gateway, nodes, disturbance, deployment.seed ^ u64::from(plan.id), pace))
+}
+
+/// The gateway's first beacon: late enough that every node listens, so that all join at once.
+const BEACON_AFTER_PS: u64 = PS_PER_S / 20;
+
+/// One node with its program and EEPROM.
+///
+/// # Errors
+/// An image that is none, or does not fit the chip.
+pub fn node(deployment: &Deployment, plan: &NodePlan, built: &Built, eeprom: &[u8]) -> Result<Node, Error> {
+    let (clock, feed) = (clock(plan), feed(deployment, plan));
+    let reference_volts = feed.reference_volts;
+    let settings = Settings {
+        clock_hz: plan.clock_hz.into(),
+        avcc_volts: reference_volts,
+        analog: Arc::new(move |_, cycle| feed.volts(clock.at(cycle))),
+        ..Settings::default()
+    };
+    let image = Image::parse(&built.elf)?;
+    let phase = image.symbol("phase").map(|symbol| symbol.address as u16);
+    let mut chip = Chip::with_settings(profile(plan.chip.name), settings);
+    chip.load(&image)?;
+    chip.set_eeprom(eeprom)?;
+    Ok(Node::new(plan.id, chip, clock, phase))
+}
