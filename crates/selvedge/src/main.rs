@@ -14,7 +14,9 @@ use output::Output;
 mod bug;
 mod completions;
 mod man;
+mod node;
 mod output;
+mod place;
 mod run;
 
 /// A verb: its file, its name, its help in `selvedge --help`.
@@ -37,6 +39,7 @@ macro_rules! verbs {
 
 verbs! {
     run Run,
+    node Node,
     completions Completions,
     man Man,
     bug Bug,

@@ -4,6 +4,8 @@
 
 use std::io::{self, Write};
 
+use report::row::{Row, ndjson};
+use report::table::Table;
 use selvedge::error::Error;
 use serde::Serialize;
 
@@ -18,6 +20,18 @@ impl Output {
         Output { json }
     }
 
+    /// Prints rows: a table titled `title` for a person, NDJSON for a machine.
+    ///
+    /// # Errors
+    /// [`Error::Output`] if they cannot be written.
+    pub fn rows(&self, title: &str, rows: &[Row]) -> Result<(), Error> {
+        if self.json {
+            self.write(&ndjson(rows))
+        } else {
+            self.write(&Table::of_rows(title, rows).text(None))
+        }
+    }
+
     /// Prints one answer: `text` for a person, `value` as one line of JSON.
     ///
     /// # Errors
@@ -28,8 +42,12 @@ impl Output {
         if !line.ends_with('\n') {
             line.push('\n');
         }
+        self.write(&line)
+    }
+
+    fn write(&self, text: &str) -> Result<(), Error> {
         let mut out = io::stdout().lock();
-        match out.write_all(line.as_bytes()).and_then(|()| out.flush()) {
+        match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
             Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
             result => result.map_err(Error::Output),
         }

@@ -1,0 +1,158 @@
+//! `selvedge node`: builds a node's image and EEPROM, and runs a cell of simulated nodes.
+
+use std::env;
+use std::path::{Path, PathBuf};
+
+use cell::Pace;
+use cipher::{OsRandomness, Randomness};
+use indicatif::{ProgressBar, ProgressStyle};
+use selvedge::error::Error;
+use selvedge::limits::{ANSWER_LAG_BATCHES, PS_PER_US};
+use selvedge::link::carrier::Carrier;
+use selvedge::link::deployment::Cell as Plan;
+use selvedge::link::eeproms::Eeproms;
+use selvedge::link::journal::Journal;
+use selvedge::link::simulation;
+use selvedge::toolchain::{self, Compiler, Image};
+
+use crate::output::Output;
+use crate::place::{Opened, Place};
+
+/// Build and simulate sensor nodes
+#[derive(clap::Args)]
+pub struct Arguments {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(clap::Subcommand)]
+enum Command {
+    /// Build the image and the EEPROM of every node of a cell
+    #[command(after_help = "Example: selvedge node build deployments/ecg.toml --out out/ecg")]
+    Build(Cell),
+    /// Run a cell of simulated nodes, to the cycle
+    #[command(after_help = "Examples:\n  selvedge node run deployments/ecg.toml --out out/ecg\n  \
+                            selvedge node run deployments/ecg.toml --out out/ecg --only 3\n  \
+                            selvedge node run deployments/ecg.toml --out out/ecg --to out/ecg/run/bridge-7.sock")]
+    Run(Run),
+}
+
+#[derive(clap::Args)]
+struct Cell {
+    #[command(flatten)]
+    place: Place,
+    /// The cell, where the deployment has several
+    #[arg(long, value_name = "NAME")]
+    cell: Option<String>,
+    /// Selvedge's source tree [default: the working folder]
+    #[arg(long, value_name = "DIR")]
+    root: Option<PathBuf>,
+}
+
+#[derive(clap::Args)]
+struct Run {
+    #[command(flatten)]
+    cell: Cell,
+    /// Power only this node
+    #[arg(long, value_name = "NODE")]
+    only: Option<u32>,
+    /// Hand the frames to the bridge on this socket; without it they end at the gateway
+    #[arg(long, value_name = "SOCKET")]
+    to: Option<PathBuf>,
+    /// Step all nodes together instead of letting them run ahead where nobody can tell: slower, the same result
+    #[arg(long)]
+    together: bool,
+}
+
+/// Does what the subcommand says.
+pub fn run(arguments: Arguments, output: &Output) -> Result<(), Error> {
+    match arguments.command {
+        Command::Build(cell) => build(cell, output),
+        Command::Run(run) => simulate(run, output),
+    }
+}
+
+fn build(arguments: Cell, output: &Output) -> Result<(), Error> {
+    let Cell { place, cell, root } = arguments;
+    let opened = place.open()?;
+    let plan = opened.cell(cell.as_deref())?;
+    let images = images(plan, root.as_deref())?;
+    let eeproms = Eeproms::open(&opened.layout, plan, &opened.keys)?;
+    let folder = opened.layout.cell(plan.id);
+    let mut lines = String::new();
+    let mut values = Vec::new();
+    for (node, image) in plan.nodes.iter().zip(&images) {
+        let path = folder.join(format!("{}.elf", node.chip.name));
+        std::fs::write(&path, &image.elf).map_err(|cause| Error::io("write", &path, cause))?;
+        let eeprom = eeproms.path(node.id);
+        lines +=
+            &format!("node {}: {} and {}, {}\n", node.id, path.display(), eeprom.display(), image.compiler);
+        values.push(serde_json::json!({
+            "node": node.id, "image": path, "eeprom": eeprom, "compiler": image.compiler, "inputs_sha256": image.inputs,
+        }));
+    }
+    output.put(&lines, &values)
+}
+
+/// The image of each node, in the order of the plan; each chip is built once.
+fn images(plan: &Plan, root: Option<&Path>) -> Result<Vec<Image>, Error> {
+    let root = toolchain::root(root)?;
+    let compiler = Compiler::find(&env::var_os("PATH").unwrap_or_default())?;
+    let cache = toolchain::cache_folder();
+    plan.nodes.iter().map(|node| compiler.node_image(&root, node.chip, cache.as_deref())).collect()
+}
+
+fn simulate(arguments: Run, output: &Output) -> Result<(), Error> {
+    let Run { cell: Cell { place, cell, root }, only, to, together } = arguments;
+    let opened = place.open()?;
+    let Opened { deployment, keys, layout, .. } = &opened;
+    let plan = opened.cell(cell.as_deref())?;
+    let images = images(plan, root.as_deref())?;
+    let mut eeproms = Eeproms::open(layout, plan, keys)?;
+    let pace = if together { Pace::Together } else { Pace::RunAhead };
+    let mut cell = simulation::cell(deployment, plan, keys, &images, &eeproms, only, pace)?;
+    let mut carrier = match &to {
+        Some(socket) => Some(Carrier::connect(socket, plan.id, session()?)?),
+        None => None,
+    };
+    opened.ready()();
+
+    let superframes = deployment.duration_ps / (u64::from(plan.superframe_us) * PS_PER_US);
+    let lag = ANSWER_LAG_BATCHES * u32::from(deployment.bridge.batch_superframes);
+    let progress = progress(superframes);
+    let mut journal = Journal::default();
+    for number in 0..superframes as u32 {
+        if let Some(carrier) = carrier.as_mut().filter(|_| number >= lag) {
+            for frame in carrier.wait_answered(number - lag + 1)? {
+                journal.downlink(cell.queue_downlink(frame).is_ok());
+            }
+        }
+        let superframe = cell.run_superframe()?;
+        journal.take(&mut cell, &superframe);
+        // Before a frame leaves this process its counter must be used up for ever.
+        eeproms.save(&cell)?;
+        if let Some(carrier) = &mut carrier {
+            carrier.send(&superframe)?;
+        }
+        progress.inc(1);
+    }
+    progress.finish_and_clear();
+    if let Some(carrier) = carrier {
+        carrier.finish()?;
+    }
+    journal.write(&cell, plan, layout)?;
+    output.rows(&format!("cell {}", plan.name), &journal.rows(&cell, plan, &deployment.name))
+}
+
+/// Tells one run of a cell from every other.
+fn session() -> Result<u64, Error> {
+    let mut bytes = [0; 8];
+    OsRandomness.fill(&mut bytes).map_err(Error::process("node run"))?;
+    Ok(u64::from_le_bytes(bytes))
+}
+
+/// A bar on stderr, where that is a terminal.
+fn progress(superframes: u64) -> ProgressBar {
+    let style = ProgressStyle::with_template("{bar:40} {pos}/{len} superframes, {eta} left");
+    ProgressBar::new(superframes).with_style(style.expect("the template is ours"))
+}
