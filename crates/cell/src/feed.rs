@@ -7,52 +7,51 @@
 use crate::clock::{PS_PER_S, Picoseconds};
 use std::sync::Arc;
 
-/// A recorded signal and how a node's front end presents it.
+/// A recorded signal and how a node's front end presents it. In integers, so that what an ideal converter returns is
+/// exact.
 #[derive(Clone, Debug)]
 pub struct Feed {
-    /// The recorded samples, in volts at the electrode.
-    pub recording: Arc<[f64]>,
-    /// Samples per second of the recording, in millihertz.
-    pub rate_mhz: u64,
+    /// The recorded samples, in nanovolts at the electrode.
+    pub recording_nv: Arc<[i64]>,
+    /// Samples per second of the recording.
+    pub rate_hz: u64,
     /// The point of the recording that cell time 0 falls on, in picoseconds.
-    pub offset_ps: Picoseconds,
-    /// Amplification of the front end.
-    pub gain: f64,
+    pub start_ps: Picoseconds,
+    /// Amplification of the front end, in thousandths.
+    pub gain_thousandths: u64,
     /// Voltage that the front end adds, so that a bipolar signal fits the converter.
-    pub bias_volts: f64,
+    pub offset_nv: u64,
     /// Reference voltage of the converter.
-    pub reference_volts: f64,
+    pub reference_nv: u64,
 }
 
+/// Parts of a nanovolt in which [`Feed::exact`] counts: its interpolation and its gain have no smaller ones.
+const PARTS_PER_NV: i128 = PS_PER_S as i128 * 1000;
+
 impl Feed {
-    /// The voltage at the converter's input at cell time `instant_ps`.
-    pub fn volts(&self, instant_ps: Picoseconds) -> f64 {
-        // Position in the recording as whole samples and a fraction, in exact integer arithmetic up to the last step.
-        let scaled = u128::from(instant_ps + self.offset_ps) * u128::from(self.rate_mhz);
-        let unit = u128::from(PS_PER_S) * 1000;
-        let length = self.recording.len() as u128;
-        let index = (scaled / unit % length) as usize;
-        let fraction = (scaled % unit) as f64 / unit as f64;
-        let here = self.recording[index];
-        let next = self.recording[(index + 1) % self.recording.len()];
-        (here + (next - here) * fraction) * self.gain + self.bias_volts
+    /// The input at the converter at `instant_ps`, in parts of a nanovolt.
+    fn exact(&self, instant_ps: Picoseconds) -> i128 {
+        let position = u128::from(instant_ps + self.start_ps) * u128::from(self.rate_hz);
+        let length = self.recording_nv.len();
+        let index = (position / u128::from(PS_PER_S) % length as u128) as usize;
+        let fraction = (position % u128::from(PS_PER_S)) as i128;
+        let here = i128::from(self.recording_nv[index]);
+        let next = i128::from(self.recording_nv[(index + 1) % length]);
+        let electrode = here * i128::from(PS_PER_S) + (next - here) * fraction;
+        electrode * i128::from(self.gain_thousandths) + i128::from(self.offset_nv) * PARTS_PER_NV
     }
 
-    /// What an ideal 10-bit converter returns for the input at `instant_ps`: the largest code whose threshold
-    /// `code * reference / 1024` is not above the input. Found by search over the thresholds, so that it shares no
-    /// arithmetic with the converter that it judges.
+    /// The voltage at the converter's input at cell time `instant_ps`.
+    pub fn volts(&self, instant_ps: Picoseconds) -> f64 {
+        self.exact(instant_ps) as f64 / PARTS_PER_NV as f64 * 1e-9
+    }
+
+    /// What an ideal 10-bit converter returns for the input at `instant_ps`: the largest code whose threshold,
+    /// `code * reference / 1024`, is not above the input. In exact integers, so that it shares no arithmetic with
+    /// the converter that it judges.
     pub fn ideal_code(&self, instant_ps: Picoseconds) -> u16 {
-        let volts = self.volts(instant_ps);
-        let (mut low, mut high) = (0u16, 1024u16);
-        while high - low > 1 {
-            let middle = low.midpoint(high);
-            if f64::from(middle) * self.reference_volts <= volts * 1024.0 {
-                low = middle;
-            } else {
-                high = middle;
-            }
-        }
-        low
+        let reference = i128::from(self.reference_nv) * PARTS_PER_NV;
+        (self.exact(instant_ps) * 1024).div_euclid(reference).clamp(0, 1023) as u16
     }
 }
 
@@ -62,12 +61,12 @@ mod tests {
 
     fn ramp() -> Feed {
         Feed {
-            recording: Arc::from([0.0, 1.0, 2.0, 1.0]),
-            rate_mhz: 1_000_000, // 1 kHz
-            offset_ps: 0,
-            gain: 1.0,
-            bias_volts: 0.0,
-            reference_volts: 2.56,
+            recording_nv: Arc::from([0, 1_000_000_000, 2_000_000_000, 1_000_000_000]),
+            rate_hz: 1000,
+            start_ps: 0,
+            gain_thousandths: 1000,
+            offset_nv: 0,
+            reference_nv: 2_560_000_000,
         }
     }
 
@@ -83,14 +82,15 @@ mod tests {
     fn the_recording_starts_again_after_its_end() {
         let feed = ramp();
         assert_eq!(feed.volts(PS_PER_S / 1000 * 4), feed.volts(0));
-        let shifted = Feed { offset_ps: PS_PER_S / 1000, ..ramp() };
+        let shifted = Feed { start_ps: PS_PER_S / 1000, ..ramp() };
         assert_eq!(shifted.volts(0), feed.volts(PS_PER_S / 1000));
     }
 
     #[test]
-    fn the_ideal_code_saturates_at_both_ends() {
-        assert_eq!(Feed { bias_volts: -9.0, ..ramp() }.ideal_code(0), 0);
-        assert_eq!(Feed { bias_volts: 9.0, ..ramp() }.ideal_code(0), 1023);
-        assert_eq!(Feed { bias_volts: 1.28, ..ramp() }.ideal_code(0), 512);
+    fn the_ideal_code_saturates_at_both_ends_and_reaches_a_threshold_at_the_threshold() {
+        assert_eq!(Feed { recording_nv: Arc::from([-1]), ..ramp() }.ideal_code(0), 0);
+        assert_eq!(Feed { offset_nv: 9_000_000_000, ..ramp() }.ideal_code(0), 1023);
+        assert_eq!(Feed { offset_nv: 1_280_000_000, ..ramp() }.ideal_code(0), 512);
+        assert_eq!(Feed { offset_nv: 1_279_999_999, ..ramp() }.ideal_code(0), 511);
     }
 }

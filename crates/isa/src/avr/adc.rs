@@ -29,6 +29,9 @@ const ADPS: u8 = 7;
 /// logic".
 const TRIGGER_CYCLES: Cycles = 3;
 const CODES: f64 = 1024.0;
+/// An input that is exactly at a code's threshold has reached it: this is more than a float's rounding and far less
+/// than any converter's noise.
+const ROUNDING_CODES: f64 = 1e-9;
 
 /// The ADC's registers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -294,7 +297,7 @@ impl Adc {
         };
         // "ADC = VIN * 1024 / VREF"; 0x3FF is the selected reference minus one LSB. A float that is no number
         // becomes 0.
-        (single * CODES / reference).floor().clamp(0.0, CODES - 1.0) as u16
+        (single * CODES / reference + ROUNDING_CODES).floor().clamp(0.0, CODES - 1.0) as u16
     }
 
     fn mux_bits(&self) -> u8 {
