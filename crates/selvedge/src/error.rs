@@ -5,6 +5,7 @@
 
 use std::fmt;
 use std::io;
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::process::ExitStatus;
 
@@ -46,6 +47,23 @@ pub enum Error {
         found: Option<String>,
         /// What the deployment has.
         cells: Vec<String>,
+    },
+    /// The server cannot listen.
+    Listen {
+        /// Where.
+        address: SocketAddr,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// A run lost, doubled or changed something. Its report says what.
+    LinkNotWhole {
+        /// The report.
+        report: PathBuf,
+    },
+    /// A folder is not one of ours, and is not touched.
+    NotOurs {
+        /// The folder.
+        path: PathBuf,
     },
     /// An image is none, or does not fit its chip.
     Image(isa::avr::ImageError),
@@ -169,9 +187,11 @@ impl Error {
     /// Whose fault it is.
     pub fn class(&self) -> Class {
         match self {
-            Error::Deployment(_) | Error::Key { .. } | Error::WhichCell { .. } | Error::Image(_) => {
-                Class::Input
-            }
+            Error::Deployment(_)
+            | Error::Key { .. }
+            | Error::WhichCell { .. }
+            | Error::NotOurs { .. }
+            | Error::Image(_) => Class::Input,
             Error::Toolchain(Fault::Recipe { .. } | Fault::Compile { .. }) => Class::Input,
             Error::Toolchain(Fault::NoTree { .. } | Fault::NoCompiler) => Class::Environment,
             Error::Collect(error) if !error.is_environment() => Class::Input,
@@ -183,6 +203,8 @@ impl Error {
             | Error::BatchRefused { .. }
             | Error::ReceiptMismatch { .. }
             | Error::ServerHungUp
+            | Error::LinkNotWhole { .. }
+            | Error::Listen { .. }
             | Error::Process { .. }
             | Error::NotReady { .. }
             | Error::CrashedTooOften { .. }
@@ -244,6 +266,18 @@ impl fmt::Display for Error {
                     cells.join(", ")
                 )
             }
+            Error::Listen { address, source } => {
+                write!(f, "failed to listen on {address}: {}\nhelp: port 0 is any free one", words(source))
+            }
+            Error::LinkNotWhole { report } => {
+                write!(f, "the store does not hold what the nodes sampled; see `{}`", report.display())
+            }
+            Error::NotOurs { path } => write!(
+                f,
+                "`{}` is not empty and not the folder of a run, expected a new folder, an empty one, or a run's\n\
+                 help: name another folder with `--out`",
+                path.display()
+            ),
             Error::Image(error) => write!(f, "{error}"),
             Error::Cell(error) => write!(f, "{error}"),
             Error::BatchRefused { number, status } => {

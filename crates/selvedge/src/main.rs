@@ -11,13 +11,18 @@ use clap::Parser;
 
 use output::Output;
 
+mod bridge;
+mod broker;
 mod bug;
+mod collect;
 mod completions;
 mod man;
 mod node;
 mod output;
 mod place;
 mod run;
+mod schedule;
+mod stop;
 
 /// A verb: its file, its name, its help in `selvedge --help`.
 macro_rules! verbs {
@@ -40,6 +45,9 @@ macro_rules! verbs {
 verbs! {
     run Run,
     node Node,
+    bridge Bridge,
+    broker Broker,
+    collect Collect,
     completions Completions,
     man Man,
     bug Bug,

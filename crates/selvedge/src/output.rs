@@ -32,6 +32,19 @@ impl Output {
         }
     }
 
+    /// Whether JSON is wanted.
+    pub fn is_json(&self) -> bool {
+        self.json
+    }
+
+    /// Prints text as it is.
+    ///
+    /// # Errors
+    /// [`Error::Output`] if it cannot be written.
+    pub fn text(&self, text: &str) -> Result<(), Error> {
+        self.write(text)
+    }
+
     /// Prints one answer: `text` for a person, `value` as one line of JSON.
     ///
     /// # Errors

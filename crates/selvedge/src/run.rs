@@ -1,66 +1,245 @@
-//! `selvedge run`: a whole deployment, from node to store. So far it checks one.
+//! `selvedge run`: a whole deployment, from the nodes' converters to the durable store, checked and reported.
+//!
+//! Owns the order: processes up, cells run, processes down, store against truth, report. Processes are `launch`'s,
+//! the comparison is `check`'s, the page is `page`'s.
 
-use std::fmt::Write as _;
-use std::path::PathBuf;
+mod page;
 
+use std::ffi::OsString;
+use std::fs;
+use std::num::NonZeroU8;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use collect::keys::Grid;
+use collect::read::{self, Filter};
+use report::row::{Clock, Experiment, Row, ndjson, read_ndjson};
 use selvedge::error::Error;
-use selvedge::link::deployment::{self, Cell, Deployment};
+use selvedge::limits::PS_PER_US;
+use selvedge::link::check::{self, Found};
+use selvedge::link::deployment::{self, Cell, Deployment, Node};
+use selvedge::link::journal::{Received, Sample, read_lines};
+use selvedge::link::keys::Keys;
+use selvedge::link::launch::Process;
+use selvedge::link::layout::Layout;
+use selvedge::link::{provision, simulation};
 
 use crate::output::Output;
+use crate::schedule;
 
-/// Check a deployment
+/// Run a whole deployment: nodes, bus, bridge, broker, server, report
 #[derive(clap::Args)]
-#[command(after_help = "Example: selvedge run deployments/ecg.toml --check")]
+#[command(after_help = "Examples:\n  selvedge run deployments/ecg.toml --out out/ecg\n  \
+                        selvedge run deployments/ecg.toml --check\n\n\
+                        OUT is emptied first if it is the folder of an earlier run. It then holds report.html, \
+                        rows.ndjson and waveforms/.")]
 pub struct Arguments {
     /// The deployment
     deployment: PathBuf,
     /// Check the deployment and print its schedule; run nothing
-    #[arg(long, required = true)]
+    #[arg(long)]
     check: bool,
+    /// The folder of the run
+    #[arg(long, value_name = "DIR", default_value = "out")]
+    out: PathBuf,
+    /// Selvedge's source tree, for the nodes' firmware [default: the working folder]
+    #[arg(long, value_name = "DIR")]
+    root: Option<PathBuf>,
 }
 
-/// Checks the deployment and prints its schedule.
+/// What a run found, one node after the other.
+struct Outcome<'a> {
+    nodes: Vec<(&'a Cell, &'a Node, Found)>,
+}
+
+/// Runs the deployment, or only checks it.
 pub fn run(arguments: Arguments, output: &Output) -> Result<(), Error> {
     let deployment = deployment::load(&arguments.deployment)?;
-    output.put(&text(&deployment), &deployment)
+    if arguments.check {
+        return output.put(&schedule::text(&deployment), &deployment);
+    }
+    let layout = Layout::begin(&arguments.out)?;
+    let keys = Keys::of(&deployment, layout.out())?;
+    let mut rows = run_link(&deployment, &arguments, &layout)?;
+    let outcome = check(&deployment, &keys, &layout)?;
+    rows.extend(outcome.rows(&deployment.name));
+    write(&layout.out().join("rows.ndjson"), &ndjson(&rows))?;
+    for (_, node, found) in &outcome.nodes {
+        write_waveform(&layout.waveform(node.id), found)?;
+    }
+    let page = page::html(&deployment, &rows, &outcome.nodes, &layout)?;
+    write(&layout.out().join("report.html"), &page)?;
+    outcome.print(&deployment, &rows, &layout, output)?;
+    if outcome.is_good() {
+        Ok(())
+    } else {
+        Err(Error::LinkNotWhole { report: layout.out().join("report.html") })
+    }
 }
 
-fn text(deployment: &Deployment) -> String {
-    let mut text = String::new();
-    let duration_s = deployment.duration_ps / 1_000_000_000_000;
-    let _ = writeln!(text, "{}: {duration_s} s of cell time, seed {}", deployment.name, deployment.seed);
+fn write(path: &Path, text: &str) -> Result<(), Error> {
+    fs::write(path, text).map_err(|cause| Error::io("write", path, cause))
+}
+
+/// The rows of everyone who took part.
+fn run_link(deployment: &Deployment, arguments: &Arguments, layout: &Layout) -> Result<Vec<Row>, Error> {
+    let command = |words: &[&str]| -> Vec<OsString> {
+        let mut command: Vec<OsString> = words.iter().map(OsString::from).collect();
+        command.push(arguments.deployment.clone().into());
+        command.extend(["--out".into(), layout.out().into(), "--json".into()]);
+        command
+    };
+    let run = layout.run();
+    let mut daemons = vec![
+        Process::start("device", command(&["broker", "device"]), &run)?,
+        Process::start("broker", command(&["broker", "serve"]), &run)?,
+        Process::start("collect", command(&["collect", "serve"]), &run)?,
+    ];
+    let mut cells = Vec::new();
     for cell in &deployment.cells {
-        schedule(cell, &mut text);
+        let mut bridge = command(&["bridge"]);
+        bridge.extend(["--cell".into(), OsString::from(&cell.name)]);
+        daemons.push(Process::start("bridge", bridge, &run)?);
     }
-    text
+    for cell in &deployment.cells {
+        let mut node = command(&["node", "run"]);
+        node.extend(["--cell".into(), OsString::from(&cell.name)]);
+        node.extend(["--to".into(), layout.bridge_socket(cell.id).into()]);
+        if let Some(root) = &arguments.root {
+            node.extend(["--root".into(), root.into()]);
+        }
+        cells.push(Process::start("node", node, &run)?);
+    }
+    let mut rows = Vec::new();
+    let experiment = Experiment::new(&deployment.name, "selvedge run");
+    while !cells.is_empty() {
+        let (ended, running) = partition_ended(cells)?;
+        cells = running;
+        for mut cell in ended {
+            rows.extend(finish(cell.wait()?, cell.name())?);
+        }
+        for daemon in &mut daemons {
+            if let Some(status) = daemon.ended()? {
+                daemon.restart(status)?;
+            }
+        }
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    // The bridges first: they use everybody else.
+    for daemon in daemons.into_iter().rev() {
+        let (name, restarts) = (daemon.name(), daemon.restarts());
+        rows.extend(finish(daemon.stop()?, name)?);
+        rows.push(experiment.row(name, "restarts", restarts, "", Clock::Wall));
+    }
+    Ok(rows)
 }
 
-fn schedule(cell: &Cell, text: &mut String) {
-    let used_us = (u32::from(cell.slots_used()) + 2) * u32::from(cell.slot_us);
-    let _ = writeln!(
-        text,
-        "cell {} ({}): superframe {} us, {used_us} us of it in slots of {} us with guards of {} us",
-        cell.name, cell.id, cell.superframe_us, cell.slot_us, cell.guard_us
-    );
-    let _ = writeln!(
-        text,
-        "  slot        node  chip        clock_hz  drift_ppb  samples  frame_bytes  frame_us  suite"
-    );
-    let mut nodes: Vec<_> = cell.nodes.iter().collect();
-    nodes.sort_by_key(|node| node.slot);
-    for node in nodes {
-        let _ = writeln!(
-            text,
-            "  {:4}  {:10}  {:10}  {:8}  {:9}  {:7}  {:11}  {:8}  {}",
-            node.slot,
-            node.id,
-            node.chip.name,
-            node.clock_hz,
-            node.drift_ppb,
-            node.samples_per_superframe,
-            node.frame_bytes,
-            node.frame_ps / 1_000_000,
-            node.suite
-        );
+fn partition_ended(cells: Vec<Process>) -> Result<(Vec<Process>, Vec<Process>), Error> {
+    let (mut ended, mut running) = (Vec::new(), Vec::new());
+    for mut cell in cells {
+        if cell.ended()?.is_some() { ended.push(cell) } else { running.push(cell) }
     }
+    Ok((ended, running))
+}
+
+/// The rows that a process wrote, if it ended well.
+fn finish(ended: (std::process::ExitStatus, Vec<String>), process: &'static str) -> Result<Vec<Row>, Error> {
+    let (status, lines) = ended;
+    if !status.success() {
+        return Err(Error::Failed { process, status });
+    }
+    let (rows, errors) = read_ndjson(&lines.join("\n"));
+    assert!(errors.is_empty(), "`{process}` is ours and writes rows: {errors:?}");
+    Ok(rows)
+}
+
+fn check<'a>(deployment: &'a Deployment, keys: &Keys, layout: &Layout) -> Result<Outcome<'a>, Error> {
+    let mut nodes = Vec::new();
+    for cell in &deployment.cells {
+        let received: Vec<Received> = read_lines(&layout.received(cell.id))?;
+        for node in &cell.nodes {
+            let filter = Filter { node: Some(node.id), ..Filter::default() };
+            let records =
+                read::read(&layout.store(), keys.store()?, filter)?.collect::<Result<Vec<_>, _>>()?;
+            let took: Vec<Sample> = read_lines(&layout.samples(cell.id, node.id))?;
+            let grid = Grid {
+                superframe_ps: u64::from(cell.superframe_us) * PS_PER_US,
+                samples_per_superframe: NonZeroU8::new(node.samples_per_superframe)
+                    .expect("the parser says so"),
+            };
+            let key = keys.node(node.id)?.traffic_key(node.id, provision::FIRST_EPOCH, node.suite);
+            let feed = simulation::feed(deployment, node);
+            nodes.push((cell, node, check::node(&records, &took, &received, &feed, grid, node, &key)));
+        }
+    }
+    Ok(Outcome { nodes })
+}
+
+impl Outcome<'_> {
+    fn sum(&self, of: impl Fn(&Found) -> u64) -> u64 {
+        self.nodes.iter().map(|(_, _, found)| of(found)).sum()
+    }
+
+    fn is_good(&self) -> bool {
+        self.sum(|found| found.lost + found.duplicated + found.mismatched_samples) == 0
+    }
+
+    fn rows(&self, name: &str) -> Vec<Row> {
+        let experiment = Experiment::new(name, "selvedge run");
+        let mut rows = Vec::new();
+        for (_, node, found) in &self.nodes {
+            let case = format!("node {}", node.id);
+            let count = |metric, value: u64| experiment.row(&case, metric, value, "", Clock::None);
+            let nanos = |metric, value: f64| experiment.row(&case, metric, value, "ns", Clock::Cell);
+            rows.extend([
+                count("frames stored", found.frames_stored),
+                count("samples stored", found.waveform.len() as u64),
+                count("lost", found.lost),
+                count("duplicated", found.duplicated),
+                count("mismatched samples", found.mismatched_samples),
+                count("frames struck by noise", found.struck),
+                nanos("sampling instant error, most", found.instant_error_ns_max),
+                nanos("sampling instant error, rms", found.instant_error_ns_rms),
+            ]);
+        }
+        rows
+    }
+
+    fn print(
+        &self,
+        deployment: &Deployment,
+        rows: &[Row],
+        layout: &Layout,
+        output: &Output,
+    ) -> Result<(), Error> {
+        let (lost, duplicated) = (self.sum(|found| found.lost), self.sum(|found| found.duplicated));
+        let mismatched = self.sum(|found| found.mismatched_samples);
+        let report = layout.out().join("report.html");
+        if output.is_json() {
+            let last = serde_json::json!({
+                "deployment": deployment.name, "seed": deployment.seed, "report": report,
+                "frames_stored": self.sum(|found| found.frames_stored),
+                "samples_stored": self.sum(|found| found.waveform.len() as u64),
+                "lost": lost, "duplicated": duplicated, "mismatched_samples": mismatched,
+            });
+            return output.text(&format!("{}{last}\n", ndjson(rows)));
+        }
+        let tables: String = page::tables(rows).iter().map(|table| table.text(None)).collect();
+        output.text(&format!(
+            "{tables}\n{} samples stored: {lost} frames lost, {duplicated} duplicated, {mismatched} samples mismatched\n\
+             report: {}\n",
+            self.sum(|found| found.waveform.len() as u64),
+            report.display()
+        ))
+    }
+}
+
+fn write_waveform(path: &Path, found: &Found) -> Result<(), Error> {
+    let folder = path.parent().expect("a waveform lies in its folder");
+    fs::create_dir_all(folder).map_err(|cause| Error::io("make", folder, cause))?;
+    let mut text = String::from("index,nominal_ps,code\n");
+    for (index, (nominal_ps, code)) in &found.waveform {
+        text += &format!("{index},{nominal_ps},{code}\n");
+    }
+    write(path, &text)
 }

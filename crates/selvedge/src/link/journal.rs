@@ -27,6 +27,17 @@ pub struct Sample {
     pub code: u16,
 }
 
+/// A frame that the gateway received.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Received {
+    /// Its superframe.
+    pub superframe: u32,
+    /// Its slot.
+    pub slot: u8,
+    /// Its bytes, in hex.
+    pub bytes: String,
+}
+
 /// The first moments of bus and processors, for a picture.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Timeline {
@@ -40,6 +51,7 @@ pub struct Timeline {
 #[derive(Default)]
 pub struct Journal {
     samples: BTreeMap<u32, Vec<Sample>>,
+    received: Vec<Received>,
     bus: Vec<Transmission>,
     superframes: u64,
     frames: u64,
@@ -56,6 +68,11 @@ impl Journal {
         self.superframes += 1;
         self.frames += superframe.received.len() as u64;
         self.bytes += superframe.received.iter().map(|received| received.bytes.len() as u64).sum::<u64>();
+        self.received.extend(superframe.received.iter().map(|received| Received {
+            superframe: received.superframe,
+            slot: received.slot,
+            bytes: received.bytes.iter().map(|byte| format!("{byte:02x}")).collect(),
+        }));
         self.contentions += superframe.contentions.len() as u64;
         for transmission in &superframe.transmissions {
             self.busy_ps += transmission.end_ps - transmission.start_ps;
@@ -85,8 +102,9 @@ impl Journal {
     /// The environment's.
     pub fn write(&self, cell: &Cell, plan: &Plan, layout: &Layout) -> Result<(), Error> {
         for (node, samples) in &self.samples {
-            write_samples(&layout.samples(plan.id, *node), samples)?;
+            write_lines(&layout.samples(plan.id, *node), samples)?;
         }
+        write_lines(&layout.received(plan.id), &self.received)?;
         let path = layout.timeline(plan.id);
         let write = || {
             let mut file = BufWriter::new(File::create(&path)?);
@@ -176,30 +194,30 @@ fn percent(part: u64, whole: u64) -> f64 {
     100.0 * part as f64 / whole as f64
 }
 
-fn write_samples(path: &Path, samples: &[Sample]) -> Result<(), Error> {
+fn write_lines<T: Serialize>(path: &Path, lines: &[T]) -> Result<(), Error> {
     let write = || -> Result<(), csv::Error> {
         let mut file = csv::Writer::from_path(path)?;
-        for sample in samples {
-            file.serialize(sample)?;
+        for line in lines {
+            file.serialize(line)?;
         }
         Ok(file.flush()?)
     };
     write().map_err(|cause| Error::io("write", path, cause.into()))
 }
 
-/// Reads the samples that a node's converter took.
+/// Reads the [`Sample`]s or [`Received`] frames of a run.
 ///
 /// # Errors
 /// The environment's, and a file that is not one of ours.
-pub fn read_samples(path: &Path) -> Result<Vec<Sample>, Error> {
-    let read = || csv::Reader::from_path(path)?.deserialize().collect::<Result<Vec<Sample>, csv::Error>>();
+pub fn read_lines<T: for<'de> Deserialize<'de>>(path: &Path) -> Result<Vec<T>, Error> {
+    let read = || csv::Reader::from_path(path)?.deserialize().collect::<Result<Vec<T>, csv::Error>>();
     read().map_err(|cause| Error::io("read", path, cause.into()))
 }
 
 /// Reads a timeline.
 ///
 /// # Errors
-/// As [`read_samples`].
+/// As [`read_lines`].
 pub fn read_timeline(path: &Path) -> Result<Timeline, Error> {
     let read = || Ok(serde_json::from_reader(BufReader::new(File::open(path)?))?);
     read().map_err(|cause: std::io::Error| Error::io("read", path, cause))

@@ -15,6 +15,9 @@ use crate::error::Error;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+/// Says that a folder is a run's, and may be emptied.
+const MARKER: &str = "selvedge-run";
+
 /// The folder of a run.
 #[derive(Clone, Debug)]
 pub struct Layout {
@@ -30,6 +33,31 @@ impl Layout {
         let layout = Layout { out: out.into() };
         layout.folder(&layout.run())?;
         Ok(layout)
+    }
+
+    /// The folder at `out`, made where missing and emptied of what an earlier run left in it: a run begins with
+    /// fresh keys and an empty store.
+    ///
+    /// # Errors
+    /// [`Error::NotOurs`] for a folder that holds something else, and the environment's.
+    pub fn begin(out: &Path) -> Result<Layout, Error> {
+        let failed = |action| move |cause| Error::io(action, out, cause);
+        let marker = out.join(MARKER);
+        fs::create_dir_all(out).map_err(failed("make"))?;
+        let is_empty = fs::read_dir(out).map_err(failed("list"))?.next().is_none();
+        if !is_empty && !marker.is_file() {
+            return Err(Error::NotOurs { path: out.into() });
+        }
+        fs::write(&marker, "The folder of a run of selvedge, which empties it before the next.\n")
+            .map_err(failed("mark"))?;
+        for entry in fs::read_dir(out).map_err(failed("list"))? {
+            let path = entry.map_err(failed("list"))?.path();
+            if path != marker {
+                let removed = if path.is_dir() { fs::remove_dir_all(&path) } else { fs::remove_file(&path) };
+                removed.map_err(|cause| Error::io("remove", &path, cause))?;
+            }
+        }
+        Layout::create(out)
     }
 
     /// The folder itself.
@@ -80,6 +108,11 @@ impl Layout {
     /// When the node's converter sampled, and what.
     pub fn samples(&self, cell: u16, node: u32) -> PathBuf {
         self.cell(cell).join(format!("node-{node}-samples.csv"))
+    }
+
+    /// The frames that the cell's gateway received.
+    pub fn received(&self, cell: u16) -> PathBuf {
+        self.cell(cell).join("received.csv")
     }
 
     /// Who was on the bus and what each processor did.

@@ -2,7 +2,8 @@
 
 pub mod bridge;
 pub mod carrier;
-mod certificates;
+pub mod certificates;
+pub mod check;
 mod chip;
 pub mod deployment;
 mod diagnostic;

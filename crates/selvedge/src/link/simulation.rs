@@ -29,17 +29,14 @@ pub fn profile(name: &str) -> &'static Profile {
 /// What the node's converter sees.
 pub fn feed(deployment: &Deployment, node: &NodePlan) -> Feed {
     let recording = &deployment.inputs[node.input].recording;
-    let volts = recording
-        .samples
-        .iter()
-        .map(|raw| (i64::from(*raw) - recording.zero) as f64 * recording.scale_nv as f64 * 1e-9);
+    let nanovolts = |raw: &i32| (i64::from(*raw) - recording.zero) * recording.scale_nv as i64;
     Feed {
-        recording: volts.collect::<Vec<f64>>().into(),
-        rate_mhz: recording.rate_hz * 1000,
-        offset_ps: node.start_ps,
-        gain: node.gain_thousandths as f64 / 1000.0,
-        bias_volts: node.offset_nv as f64 * 1e-9,
-        reference_volts: node.reference_nv as f64 * 1e-9,
+        recording_nv: recording.samples.iter().map(nanovolts).collect::<Vec<_>>().into(),
+        rate_hz: recording.rate_hz,
+        start_ps: node.start_ps,
+        gain_thousandths: node.gain_thousandths,
+        offset_nv: node.offset_nv,
+        reference_nv: node.reference_nv,
     }
 }
 
@@ -87,7 +84,7 @@ pub fn cell(
         master.cell_key(plan.id),
         plan.bus_hz,
         plan.byte_gap_ps.div_ceil(half_bits_ps),
-        BEACON_AFTER_PS,
+        0,
     );
     let drop_outs = plan.noise.drop_outs;
     let disturbance = Disturbance {
@@ -98,16 +95,13 @@ pub fn cell(
     Ok(Cell::new(gateway, nodes, disturbance, deployment.seed ^ u64::from(plan.id), pace))
 }
 
-/// The gateway's first beacon: late enough that every node listens, so that all join at once.
-const BEACON_AFTER_PS: u64 = PS_PER_S / 20;
-
 /// One node with its program and EEPROM.
 ///
 /// # Errors
 /// An image that is none, or does not fit the chip.
 pub fn node(deployment: &Deployment, plan: &NodePlan, built: &Built, eeprom: &[u8]) -> Result<Node, Error> {
     let (clock, feed) = (clock(plan), feed(deployment, plan));
-    let reference_volts = feed.reference_volts;
+    let reference_volts = feed.reference_nv as f64 * 1e-9;
     let settings = Settings {
         clock_hz: plan.clock_hz.into(),
         avcc_volts: reference_volts,

@@ -1,0 +1,83 @@
+//! `selvedge broker`: shares one crypto device between applications, and is a device in software.
+
+use std::sync::Arc;
+
+use broker::device::UnixDevice;
+use broker::{Config, Endpoint, Settings, emulate};
+use report::row::{Clock, Experiment};
+use selvedge::error::Error;
+
+use crate::output::Output;
+use crate::place::Place;
+use crate::stop;
+
+/// Share one crypto device between many applications
+#[derive(clap::Args)]
+pub struct Arguments {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(clap::Subcommand)]
+enum Command {
+    /// Serve applications on OUT/run/broker.sock, until SIGTERM
+    #[command(after_help = "Example: selvedge broker serve deployments/ecg.toml --out out/ecg")]
+    Serve(Place),
+    /// Be the crypto device, in software, on OUT/run/device.sock, until SIGTERM
+    #[command(after_help = "Example: selvedge broker device deployments/ecg.toml --out out/ecg")]
+    Device(Place),
+}
+
+/// Does what the subcommand says.
+pub fn run(arguments: Arguments, output: &Output) -> Result<(), Error> {
+    let runtime = tokio::runtime::Runtime::new().map_err(Error::process("broker"))?;
+    match arguments.command {
+        Command::Serve(place) => runtime.block_on(serve_applications(place, output)),
+        Command::Device(place) => runtime.block_on(be_device(place, output)),
+    }
+}
+
+async fn serve_applications(place: Place, output: &Output) -> Result<(), Error> {
+    let opened = place.open()?;
+    let stats = broker::serve(Config {
+        endpoint: Endpoint::Path(opened.layout.broker_socket()),
+        device: Arc::new(UnixDevice { path: opened.layout.device_socket() }),
+        settings: Settings::default(),
+        ready: opened.ready(),
+        stop: stop::asked(),
+    })
+    .await?;
+    let experiment = Experiment::new(&opened.deployment.name, "selvedge broker serve");
+    let count = |metric, value: u64| experiment.row("broker", metric, value, "", Clock::Wall);
+    output.rows(
+        "broker",
+        &[
+            count("requests", stats.requests_admitted),
+            count("connections refused", stats.connections_refused),
+            count("device openings", stats.device_opens),
+            count("device losses", stats.device_losses),
+            count("queued at most", stats.queued_max as u64),
+        ],
+    )
+}
+
+async fn be_device(place: Place, output: &Output) -> Result<(), Error> {
+    let opened = place.open()?;
+    let mut keys = Vec::new();
+    for cell in &opened.deployment.cells {
+        let master = opened.keys.cell(cell.id)?;
+        keys.push((format!("batch/{}", cell.id), master.batch_key(cell.id)));
+        keys.push((format!("receipt/{}", cell.id), master.receipt_key(cell.id)));
+    }
+    let served = emulate::serve(emulate::Config {
+        endpoint: Endpoint::Path(opened.layout.device_socket()),
+        keys,
+        ready: opened.ready(),
+        stop: stop::asked(),
+    })
+    .await?;
+    let experiment = Experiment::new(&opened.deployment.name, "selvedge broker device");
+    let count = |metric, value: u64| experiment.row("device", metric, value, "", Clock::Wall);
+    output
+        .rows("device", &[count("requests", served.requests), count("damaged requests", served.corruptions)])
+}
