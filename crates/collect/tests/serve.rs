@@ -271,3 +271,45 @@ fn a_connection_too_many_is_closed_and_the_others_go_on() {
         assert!(matches!(answers.next().await.unwrap(), Some(Answer::Receipt { .. })));
     });
 }
+
+#[test]
+fn a_store_can_be_read_while_it_is_written() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = folder.path().join("store");
+    let authority = Authority::new();
+    let limits = Limits {
+        batch_frames_max: 8,
+        group_bytes_max: 4096,
+        segment_bytes_max: 64 << 10,
+        sector_bytes: 512,
+        ..Limits::default()
+    };
+    let server = Server::start(&authority, &store, limits);
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    runtime.block_on(async {
+        let (mut sender, mut answers) = server.connect(&authority.client(&authority)).await;
+        let mut bridge = Bridge::new();
+        let mut acknowledged = 0;
+        for number in 0..300 {
+            sender.send(&Bridge::id(number), &bridge.superframe(number)).await.unwrap();
+            if number >= 4 {
+                let answer = answers.next().await.unwrap();
+                assert!(matches!(answer, Some(Answer::Receipt { .. })), "found {answer:?}");
+                acknowledged += u64::from(NODES);
+            }
+            if number % 10 == 0 {
+                // Four batches are on the way while this reads.
+                let verified = verify(&store, &store_master()).unwrap();
+                assert_eq!((verified.corrupt, verified.missing), (vec![], vec![]));
+                assert!(verified.records >= acknowledged, "{} of {acknowledged}", verified.records);
+                let records = read(&store, store_master(), Filter::default()).unwrap();
+                assert!(records.map(Result::unwrap).count() as u64 >= acknowledged);
+            }
+        }
+        sender.finish().await.unwrap();
+        while answers.next().await.unwrap().is_some() {}
+    });
+    assert_eq!(server.stop().frames_stored, 300 * u64::from(NODES));
+    let verified = verify(&store, &store_master()).unwrap();
+    assert!(verified.segments > 3 && verified.torn == 0, "{verified:?}");
+}
