@@ -92,6 +92,15 @@ pub fn align(at: u64, sector_bytes: usize) -> u64 {
     at.next_multiple_of(sector_bytes as u64)
 }
 
+/// Bytes of the group that holds `bodies`, without its padding.
+pub fn group_bytes(bodies: &[Zeroizing<Vec<u8>>]) -> u64 {
+    (GROUP_HEAD_BYTES + records_bytes(bodies)) as u64
+}
+
+fn records_bytes(bodies: &[Zeroizing<Vec<u8>>]) -> usize {
+    bodies.iter().map(|body| LENGTH_BYTES + body.len() + TAG_BYTES).sum()
+}
+
 /// The nonce of the record with this index.
 fn nonce(index: u64) -> [u8; 12] {
     let mut nonce = [0; 12];
@@ -170,17 +179,15 @@ impl Segment {
         sector
     }
 
-    /// Seals `bodies` into a group whose first record has index `first_index`. Returns whole sectors, and how
-    /// many bytes of them the group has without its padding.
+    /// Seals `bodies` into a group whose first record has index `first_index`. Returns whole sectors.
     ///
     /// # Panics
     /// When there are no bodies, or one is longer than `RECORD_BODY_BYTES_MAX`.
-    pub fn seal_group(&self, first_index: u64, bodies: &[Zeroizing<Vec<u8>>]) -> (Vec<u8>, u64) {
+    pub fn seal_group(&self, first_index: u64, bodies: &[Zeroizing<Vec<u8>>]) -> Vec<u8> {
         assert!(!bodies.is_empty(), "a group has a record");
-        let records_bytes: usize = bodies.iter().map(|body| LENGTH_BYTES + body.len() + TAG_BYTES).sum();
-        let head = GroupHead { records_bytes, first_index, count: bodies.len() };
-        let group_bytes = GROUP_HEAD_BYTES + records_bytes;
-        let mut group = Vec::with_capacity(group_bytes.next_multiple_of(self.header.sector_bytes));
+        let head = GroupHead { records_bytes: records_bytes(bodies), first_index, count: bodies.len() };
+        let sectors_bytes = align(group_bytes(bodies), self.header.sector_bytes) as usize;
+        let mut group = Vec::with_capacity(sectors_bytes);
         group.extend_from_slice(&head.to_bytes());
         let associated_data = self.associated_data(&head);
         for (index, body) in (first_index..HEADER_INDEX).zip(bodies) {
@@ -190,9 +197,9 @@ impl Segment {
             group.extend_from_slice(body);
             self.aead.seal_tail(&nonce(index), &associated_data, &mut group, from);
         }
-        assert_eq!(group.len(), group_bytes, "the head counts the records' bytes");
-        group.resize(group_bytes.next_multiple_of(self.header.sector_bytes), 0);
-        (group, group_bytes as u64)
+        assert_eq!(group.len() as u64, group_bytes(bodies), "the head counts the records' bytes");
+        group.resize(sectors_bytes, 0);
+        group
     }
 
     fn associated_data(&self, head: &GroupHead) -> [u8; HEADER_BYTES + GROUP_HEAD_BYTES] {
@@ -352,8 +359,8 @@ mod tests {
         for lengths in groups {
             let bodies: Vec<_> =
                 lengths.iter().map(|&length| Zeroizing::new(vec![length as u8; length])).collect();
-            let (bytes, group_bytes) = segment.seal_group(index, &bodies);
-            places.push(file.len()..file.len() + group_bytes as usize);
+            let bytes = segment.seal_group(index, &bodies);
+            places.push(file.len()..file.len() + group_bytes(&bodies) as usize);
             index += bodies.len() as u64;
             file.extend_from_slice(&bytes);
         }

@@ -24,7 +24,7 @@ use crate::disk::{Disk, is_full};
 use crate::error::{Corruption, Error};
 use crate::limits::Limits;
 use crate::record::Body;
-use crate::segment::{self, Header, Scan, Segment, Tail};
+use crate::segment::{self, Header, Scan, Segment, Tail, align};
 
 pub use crate::read::{Filter, Records, Verification, read, verify, verify_disk};
 
@@ -131,27 +131,20 @@ impl<D: Disk, R: Randomness> Store<D, R> {
     }
 
     fn try_commit(&mut self, bodies: &[Zeroizing<Vec<u8>>], now_ns: u64) -> Result<Commit, Error> {
-        let first_index = self.current.as_ref().map_or(0, |current| current.next_index);
-        if let Some(current) = &mut self.current {
-            // Sealing spends the indexes; in a segment that is full they are never used at all.
-            let (group, group_bytes) = current.segment.seal_group(first_index, bodies);
-            current.next_index += bodies.len() as u64;
-            if current.synced + group.len() as u64 <= self.segment_bytes_max {
-                return self.write_group(&group, group_bytes);
-            }
+        let sectors_bytes = align(segment::group_bytes(bodies), self.sector_bytes);
+        let fits = |current: &Current<_>| current.synced + sectors_bytes <= self.segment_bytes_max;
+        if !self.current.as_ref().is_some_and(fits) {
+            // What is full is synced: nothing of it is left to be done.
             self.current = None;
+            let Some(new) = self.begin_segment(now_ns)? else { return Ok(Commit::Full) };
+            assert!(new.synced + sectors_bytes <= self.segment_bytes_max, "a group that no segment can hold");
+            self.current = Some(new);
         }
-        match self.begin_segment(now_ns)? {
-            None => Ok(Commit::Full),
-            Some(current) => {
-                let (group, group_bytes) = current.segment.seal_group(0, bodies);
-                let end = current.synced + group.len() as u64;
-                assert!(end <= self.segment_bytes_max, "a group that no segment can hold");
-                let next_index = bodies.len() as u64;
-                self.current = Some(Current { next_index, ..current });
-                self.write_group(&group, group_bytes)
-            }
-        }
+        let current = self.current.as_mut().expect("there is a segment now");
+        let group = current.segment.seal_group(current.next_index, bodies);
+        // Spent, whatever becomes of the group.
+        current.next_index += bodies.len() as u64;
+        self.write_group(&group, segment::group_bytes(bodies))
     }
 
     fn write_group(&mut self, group: &[u8], group_bytes: u64) -> Result<Commit, Error> {
