@@ -23,7 +23,7 @@ const NODES_PER_CELL: u32 = 3;
 /// Batches in flight on one connection.
 const WINDOW: usize = 4;
 /// A run that needs more steps than this will never end.
-const STEPS_MAX: u32 = 200_000;
+const STEPS_MAX: u32 = 10_000;
 
 /// Small enough that a short run meets every limit: segments rotate, groups fill, reservations run out.
 fn limits() -> Limits {
