@@ -16,6 +16,7 @@ pub static ATMEGA128: Profile = Profile {
     name: "ATmega128",
     core: CoreType::AvrePc2,
     architecture: 51,
+    lesser_architectures: &[1, 2, 25, 3, 31, 35, 4, 5],
     flash_bytes: 128 * 1024,
     ram_bytes: 4096,
     eeprom_bytes: 4096,

@@ -16,6 +16,7 @@ pub static ATMEGA328P: Profile = Profile {
     name: "ATmega328P",
     core: CoreType::AvrePc2,
     architecture: 5,
+    lesser_architectures: &[1, 2, 25, 3, 35, 4],
     flash_bytes: 32 * 1024,
     ram_bytes: 2048,
     eeprom_bytes: 1024,

@@ -172,8 +172,9 @@ impl Chip {
     /// rest of the flash is erased. Nothing is changed when the image does not fit.
     pub fn load(&mut self, image: &Image) -> Result<(), ImageError> {
         let profile = self.machine.profile;
-        // avr5 (35 and below are smaller relatives) runs on avr51, not the other way round.
-        if image.architecture > profile.architecture || image.architecture == 0 {
+        let runs = image.architecture == profile.architecture
+            || profile.lesser_architectures.contains(&image.architecture);
+        if !runs {
             return Err(ImageError::Generation { found: image.architecture, expected: profile.architecture });
         }
         for segment in &image.flash {

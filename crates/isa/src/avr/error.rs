@@ -108,7 +108,7 @@ pub enum ImageError {
     Generation {
         /// The architecture in `e_flags` (51 for avr51).
         found: u8,
-        /// The newest one that the chip runs.
+        /// The one of the chip, which runs parts of it too.
         expected: u8,
     },
     /// A segment lies outside its memory.

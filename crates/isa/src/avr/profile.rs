@@ -124,8 +124,10 @@ pub struct Profile {
     pub name: &'static str,
     /// Whose cycles its instructions take.
     pub core: CoreType,
-    /// avr-gcc's number of its architecture; programs for smaller numbers of the same family run too.
+    /// avr-gcc's number of its architecture.
     pub architecture: u8,
+    /// Numbers of the architectures whose instructions are a part of it.
+    pub lesser_architectures: &'static [u8],
     /// Program memory in bytes.
     pub flash_bytes: u32,
     /// Internal SRAM in bytes, from [`RAM_FIRST`].
