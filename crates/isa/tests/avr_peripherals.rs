@@ -7,7 +7,8 @@ use std::sync::Arc;
 use isa::Cycles;
 use isa::avr::usart::Frame;
 use isa::avr::{
-    ATMEGA128, ATMEGA328P, Chip, Drive, Effect, Observer, Pin, ResetCause, Settings, SleepMode, Stop,
+    ATMEGA128, ATMEGA328P, Chip, Drive, Effect, Fault, FaultKind, Observer, Pin, ResetCause, Settings,
+    SleepMode, Stop,
 };
 
 /// Everything a chip tells, in words with cycles.
@@ -396,6 +397,21 @@ fn a_boot_loader_programs_a_page_that_then_runs() {
     assert_eq!(chip.flash()[0x200..0x204], [0x93, 0x95, 0x08, 0x95]);
     assert_eq!(chip.flash()[0x204..0x300], [0xff; 0xfc]);
     assert_eq!(snapshot.flash()[0x200], 0, "a clone keeps its own flash");
+}
+
+#[test]
+fn flash_that_is_being_programmed_must_not_be_read() {
+    let boot = |then: &str| {
+        let source = format!(
+            "jmp 0x1f000 |.org 0x1f000 |ldi r16, 0x10 |out SPH, r16 |ldi r31, 2 |ldi r18, 3 |sts SPMCSR, r18 |spm |{then}"
+        );
+        assembler::chip(&ATMEGA128, &source).run_until(1_000_000, &mut ())
+    };
+    let busy = |address| FaultKind::FlashBusy { address };
+    assert_eq!(boot("nop |lpm r0, Z"), Stop::Fault(Fault { address: 0x1f010, kind: busy(0x200) }));
+    assert_eq!(boot("jmp 0x300"), Stop::Fault(Fault { address: 0x300, kind: busy(0x300) }));
+    // The boot section itself can be read all the time.
+    assert_eq!(boot("ldi r31, 0xf0 |ldi r19, 1 |out RAMPZ, r19 |elpm r0, Z |break"), Stop::Break);
 }
 
 #[test]

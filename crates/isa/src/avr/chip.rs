@@ -10,7 +10,6 @@ use std::fmt;
 use std::sync::Arc;
 
 use super::adc::AnalogInput;
-use super::eeprom::Eeprom;
 use super::error::{Fault, ImageError};
 use super::exec::{Program, byte_address};
 use super::image::{Image, outside};
@@ -221,7 +220,7 @@ impl Chip {
     pub fn set_eeprom(&mut self, contents: &[u8]) -> Result<(), ImageError> {
         let profile = self.machine.profile;
         outside("EEPROM", 0, contents.len() as u64, profile.eeprom_bytes.into())?;
-        self.machine.units.eeprom = Eeprom::new(profile.eeprom, self.machine.settings.clock_hz, contents);
+        self.machine.set_eeprom(contents);
         Ok(())
     }
 
@@ -422,8 +421,13 @@ impl Chip {
                 machine.enter_interrupt(o);
                 continue;
             }
-            // A pending interrupt that waits for one instruction lets exactly one run.
-            let waits = machine.pending != 0 && machine.status.i;
+            machine.check_flash();
+            if let Some(fault) = machine.fault {
+                return Stop::Fault(fault);
+            }
+            // A pending interrupt that waits for one instruction lets exactly one run, and so does flash that must
+            // not be executed everywhere.
+            let waits = machine.pending != 0 && machine.status.i || machine.flash_blocked;
             machine.bound = if waits { machine.cycle + 1 } else { limit.min(machine.soonest) };
             if let Some(stop) = machine.execute::<O, WATCHED>(&self.program, watch, o) {
                 return stop;

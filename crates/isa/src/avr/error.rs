@@ -213,6 +213,11 @@ pub enum FaultKind {
         /// The value written.
         value: u8,
     },
+    /// The read-while-write section was read or executed while it is programmed or not yet enabled again.
+    FlashBusy {
+        /// The byte address in flash.
+        address: u32,
+    },
     /// SLEEP with a reserved mode.
     ReservedSleepMode {
         /// The mode bits.
@@ -233,6 +238,10 @@ impl fmt::Display for Fault {
             }
             FaultKind::Unmodelled { register, value } => {
                 write!(f, "wrote {value:#04x} to {register}, which is not modelled")
+            }
+            FaultKind::FlashBusy { address } => {
+                write!(f, "read flash address {address:#x} while its section is being programmed")?;
+                write!(f, "\nhelp: wait for SPMEN to clear, then enable the section with RWWSRE")
             }
             FaultKind::ReservedSleepMode { bits } => write!(f, "sleep mode {bits:#05b} is reserved"),
         }

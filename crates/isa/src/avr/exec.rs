@@ -189,7 +189,7 @@ impl Machine {
     /// LPM and ELPM: `address` is the whole flash address.
     #[inline(always)]
     fn load_flash(&mut self, program: &Program, d: u8, address: u32, now: Cycles) {
-        let value = if now <= self.flash_special_until {
+        let value = if now <= self.flash_special_until || self.flash_blocked {
             self.load_special(program, address, now)
         } else {
             program.byte(address)
@@ -512,7 +512,18 @@ impl Machine {
     /// What LPM reads when SPMCSR has just been written: perhaps not flash at all.
     #[cold]
     fn load_special(&mut self, program: &Program, address: u32, now: Cycles) -> u8 {
+        if self.units.spm.is_blocked(address) {
+            self.raise(FaultKind::FlashBusy { address });
+        }
         self.units.spm.load(address, now).unwrap_or_else(|| program.byte(address))
+    }
+
+    /// Faults when the next instruction lies in flash that must not be read.
+    pub(super) fn check_flash(&mut self) {
+        let address = byte_address(self.pc);
+        if self.flash_blocked && self.units.spm.is_blocked(address) {
+            self.fault = Some(Fault { address, kind: FaultKind::FlashBusy { address } });
+        }
     }
 
     /// SPM, behind the instruction: the flash is changed in the cycle in which the instruction ended.
@@ -527,6 +538,7 @@ impl Machine {
         let command = self.with_unit(Unit::Spm, now, o, |units, local, effects| {
             units.spm.execute(address, word, local, effects)
         });
+        self.flash_blocked = self.units.spm.is_blocked(0);
         match command {
             Command::None => {}
             Command::Erase(page) => {

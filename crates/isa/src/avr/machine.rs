@@ -9,6 +9,7 @@
 use std::collections::VecDeque;
 
 use super::chip::{ResetCause, Settings};
+use super::eeprom::Eeprom;
 use super::error::{Fault, FaultKind};
 use super::exec::byte_address;
 use super::io::ExternalMemory;
@@ -75,6 +76,8 @@ pub(super) struct Machine {
     pub(super) drive_changed: bool,
     /// Whether anybody looks at the SPI's edges.
     pub(super) spi_edges: bool,
+    /// Whether the read-while-write section of the flash must not be read.
+    pub(super) flash_blocked: bool,
     /// The last cycle in which LPM may mean a fuse or the signature instead of flash.
     pub(super) flash_special_until: Cycles,
     /// An instruction that a watched run stopped before, and that the next one executes.
@@ -113,6 +116,7 @@ impl Machine {
             units: Units::new(profile, &settings),
             spi_edges: true,
             flash_special_until: 0,
+            flash_blocked: false,
             ports: Ports::new(),
             external_memory: ExternalMemory::default(),
             drive_changed: false,
@@ -148,7 +152,7 @@ impl Machine {
         (self.fault, self.fault_kind) = (None, None);
         self.external_memory = ExternalMemory::default();
         self.units.reset(self.profile, &self.settings, cause, self.cycle);
-        self.flash_special_until = 0;
+        (self.flash_special_until, self.flash_blocked) = (0, false);
         self.set_spi_edges(self.spi_edges, o);
         self.ports = self.ports.reset();
         for port in self.profile.ports {
@@ -202,7 +206,7 @@ impl Machine {
 
     /// Queues a level from outside, or applies it at once when its time has come.
     pub(super) fn set_input<O: Observer>(&mut self, pin: Pin, level: Option<bool>, cycle: Cycles, o: &mut O) {
-        if cycle <= self.cycle && self.inputs.is_empty() {
+        if cycle <= self.cycle && self.inputs.front().is_none_or(|first| first.0 > cycle) {
             self.settle(cycle, o);
             self.input_changed(pin, level, cycle, o);
         } else {
@@ -303,6 +307,12 @@ impl Machine {
         }
         self.look_again();
         result
+    }
+
+    /// Replaces the EEPROM's contents.
+    pub(super) fn set_eeprom(&mut self, contents: &[u8]) {
+        let eeprom = Eeprom::new(self.profile.eeprom, self.settings.clock_hz, contents);
+        self.with_unit(Unit::Eeprom, self.cycle, &mut (), |units, _, _| units.eeprom = eeprom);
     }
 
     /// A character for a USART.
