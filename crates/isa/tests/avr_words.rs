@@ -86,10 +86,31 @@ fn cycle_columns_are_the_manuals() {
             [cost.cycles, cost.taken_cycles, cost.taken_two_words_cycles]
         })
     };
-    assert_eq!(columns(Opcode::Call), [[4; 3], [5; 3], [3; 3], [3; 3]]);
+    let same = |[e2, e3, xm, xt]: [u8; 4]| [[e2; 3], [e3; 3], [xm; 3], [xt; 3]];
+    // The manual's tables "Cycles" of each instruction, for a program counter of two (and, AVRe, three) bytes.
+    let printed: &[(&[Opcode], [u8; 4])] = &[
+        (&[Opcode::Add, Opcode::Mov, Opcode::Bld, Opcode::Nop, Opcode::In, Opcode::Out], [1, 1, 1, 1]),
+        (&[Opcode::Adiw, Opcode::Mul, Opcode::Rjmp, Opcode::Ijmp, Opcode::Pop], [2, 2, 2, 2]),
+        (&[Opcode::Lpm, Opcode::LpmZInc, Opcode::ElpmZ, Opcode::Jmp], [3, 3, 3, 3]),
+        (&[Opcode::Rcall, Opcode::Icall], [3, 4, 2, 2]),
+        (&[Opcode::Call], [4, 5, 3, 3]),
+        (&[Opcode::Ret, Opcode::Reti], [4, 5, 4, 4]),
+        (&[Opcode::LdX, Opcode::LdXInc, Opcode::LdYInc, Opcode::LdZInc], [2, 2, 2, 2]),
+        (&[Opcode::LdXDec, Opcode::LdYDec, Opcode::LddY, Opcode::LdZDec, Opcode::LddZ], [2, 2, 3, 2]),
+        (&[Opcode::Lds], [2, 2, 3, 3]),
+        (&[Opcode::StX, Opcode::StXInc, Opcode::StYInc, Opcode::StZInc], [2, 2, 1, 1]),
+        (&[Opcode::StXDec, Opcode::StYDec, Opcode::StdY, Opcode::StZDec, Opcode::StdZ], [2, 2, 2, 1]),
+        (&[Opcode::Sts], [2, 2, 2, 2]),
+        (&[Opcode::Push, Opcode::Sbi, Opcode::Cbi], [2, 2, 1, 1]),
+    ];
+    for (opcodes, cycles) in printed {
+        for &opcode in *opcodes {
+            assert_eq!(columns(opcode), same(*cycles), "{opcode:?}");
+        }
+    }
     assert_eq!(columns(Opcode::Brbs), [[1, 2, 2]; 4]);
+    assert_eq!(columns(Opcode::Cpse), [[1, 2, 3]; 4]);
     assert_eq!(columns(Opcode::Sbic), [[1, 2, 3], [1, 2, 3], [2, 3, 4], [1, 2, 3]]);
-    assert_eq!(columns(Opcode::Lds), [[2; 3], [2; 3], [3; 3], [3; 3]]);
 }
 
 #[test]
