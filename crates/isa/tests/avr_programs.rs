@@ -1,9 +1,13 @@
 //! Compiled programs against the host: the same C, built for the AVR at every optimisation level and run here,
 //! and built by the host's compiler and run there, must compute the same.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use isa::avr::bits::Range;
+use isa::avr::table::Operand;
+use isa::avr::text::{self, Resolve};
 use isa::avr::{ATMEGA128, ATMEGA328P, Chip, Image, Profile, Stop};
 
 /// Runs a tool in the test's folder; `None` when it is not installed.
@@ -64,4 +68,50 @@ fn compiled_arithmetic_agrees_with_the_host() {
             }
         }
     }
+}
+
+/// Gives every expression that is no number a value that fits wherever it stands.
+struct Anything;
+
+impl text::Resolve for Anything {
+    type Error = ();
+
+    fn value(&mut self, expression: &str, operand: Operand) -> Result<i64, ()> {
+        assert!(!expression.is_empty());
+        let fitting = match operand.range() {
+            Range { first, .. } if first > 0 => first,
+            _ => 0,
+        };
+        Ok(text::Numbers.value(expression, operand).unwrap_or(fitting.into()))
+    }
+}
+
+#[test]
+fn every_instruction_that_avr_gcc_writes_is_understood() {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("assembly");
+    std::fs::create_dir_all(&folder).expect("create a folder under the target folder");
+    let source = source();
+    let source = source.to_str().expect("paths here are UTF-8");
+    let mut mnemonics = BTreeSet::new();
+    for level in ["-O0", "-O2", "-Os", "-O3"] {
+        let arguments = ["-mmcu=atmega128", level, "-std=c99", "-S", source, "-o", "witness.s"];
+        if run("avr-gcc", &arguments, &folder).is_none() {
+            return;
+        }
+        let assembly = std::fs::read_to_string(folder.join("witness.s")).expect("read what avr-gcc wrote");
+        for line in assembly.lines() {
+            // Instructions are indented; directives have a dot, comments a sign, assignments an equals sign, labels
+            // a colon.
+            let is_instruction =
+                line.starts_with('\t') && !line.trim_start().starts_with(['.', '/', '#', ';']);
+            if !is_instruction || line.contains(" = ") || line.ends_with([':', '\t']) {
+                continue;
+            }
+            let (mnemonic, operands) = text::split(line);
+            let instruction = text::parse_with(mnemonic, &operands, &mut Anything);
+            assert!(instruction.is_ok(), "{line}: {instruction:?}");
+            mnemonics.insert(mnemonic.to_owned());
+        }
+    }
+    assert!(mnemonics.len() > 40, "only {mnemonics:?}");
 }
