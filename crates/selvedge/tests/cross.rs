@@ -1,142 +1,175 @@
-//! What two languages must agree on: numbers of the node's firmware that a deployment is checked against, and
-//! the EEPROM image that the host writes and the node reads.
+//! Where two languages must agree: the ciphers of `firmware/crypto` on both simulated chips, assembly included,
+//! against the official vectors and against the Rust suites.
 //!
-//! The firmware's side is its own C, compiled here by the system's compiler with the drivers in `cross/`.
+//! Vectors are sampled, from a printed seed; `SELVEDGE_SOAK=1` takes all of them.
 
-use std::collections::BTreeMap;
-use std::io::{self, Write};
+#[path = "../../cipher/tests/seeded/mod.rs"]
+mod seeded;
+mod variants;
+
+use std::collections::BTreeSet;
+use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
 
-use cipher::suites::SUITES;
-use cipher::{CellMaster, Key, NodeMaster, Suite};
-use selvedge::limits;
-use selvedge::link::deployment::{self, Node};
-use selvedge::link::provision;
+use cipher::vectors::{self, AeadVector};
+use cipher::{Aead, Suite};
+use isa::avr::{ATMEGA128, ATMEGA328P, Profile};
+use rand_chacha::ChaCha20Rng;
+use rand_chacha::rand_core::Rng;
+use seeded::{random_bytes, seeded};
+use variants::{AD_BYTES_MAX, Bench, CHIPS, Call, MESSAGE_BYTES_MAX, SHIFT_MAX, VARIANTS, Variant};
 
-fn repository(path: &str) -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(path)
+/// Vectors of each variant on each chip, when not all are taken.
+const VECTORS: usize = 12;
+/// Random calls of each variant on each chip.
+const CALLS: usize = 6;
+const SOAK_FACTOR: usize = 50;
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
 }
 
-/// Compiles `cross/<driver>.c` with `sources` of the firmware, runs it on `input` and returns its lines as
-/// name and value. `None` after saying that there is no compiler.
-fn firmware(driver: &str, sources: &[&str], input: &[u8]) -> Option<BTreeMap<String, String>> {
-    let folder = tempfile::tempdir().expect("a folder");
-    let program = folder.path().join(driver);
-    let node = repository("firmware/node");
-    let mut compile = Command::new("gcc");
-    compile.args(["-std=gnu99", "-Wall", "-Wextra", "-Werror", "-fsanitize=undefined", "-I"]).arg(&node);
-    compile.arg(Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/cross").join(format!("{driver}.c")));
-    compile.args(sources.iter().map(|source| node.join(source))).arg("-o").arg(&program);
-    match compile.output() {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => {
-            println!("skip: cross {driver}: found no gcc");
-            return None;
-        }
-        output => {
-            let output = output.expect("gcc runs");
-            assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-        }
-    }
-    let mut child =
-        Command::new(&program).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().expect("it starts");
-    child.stdin.take().expect("it is piped").write_all(input).expect("it reads");
-    let output = child.wait_with_output().expect("it ends");
-    assert!(output.status.success());
-    let text = String::from_utf8(output.stdout).expect("it prints ASCII");
-    let line =
-        |line: &str| line.split_once(' ').map_or((line.into(), String::new()), |(a, b)| (a.into(), b.into()));
-    Some(text.lines().map(line).collect())
+fn soak() -> bool {
+    std::env::var("SELVEDGE_SOAK").is_ok_and(|soak| soak == "1")
 }
 
-#[test]
-fn host_and_firmware_count_with_the_same_numbers() {
-    let Some(numbers) = firmware("numbers", &[], b"") else { return };
-    let host: [(&str, u64); 16] = [
-        ("FRAME_BYTES_MAX", limits::FRAME_BYTES_MAX),
-        ("FRAME_HEADER_BYTES", limits::FRAME_HEADER_BYTES),
-        ("FRAME_SAMPLES_MAX", limits::SAMPLES_PER_SUPERFRAME_MAX),
-        ("SAMPLES_CODES_AT", limits::SAMPLES_HEADER_BYTES),
-        (
-            "BEACON_BYTES_MAX",
-            limits::BEACON_FIXED_BYTES + u64::from(limits::SLOTS_MAX) * limits::BEACON_ENTRY_BYTES,
-        ),
-        ("BEACON_NODES_AT", limits::BEACON_FIXED_BYTES - 16),
-        ("BEACON_SLOTS_MAX", limits::SLOTS_MAX.into()),
-        ("BEACON_TAG_BYTES", 16),
-        ("CLOCK_HZ_MAX", 20_000_000),
-        ("CLOCK_HZ_MIN", 1_000_000),
-        ("DRIFT_SHIFT_UNMEASURED", limits::DRIFT_SHIFT_UNMEASURED.into()),
-        ("LINK_BYTES_MAX", limits::NODE_RECEIVE_BYTES_MAX),
-        ("LINK_BYTE_OVERHEAD_CYCLES", limits::NODE_BYTE_OVERHEAD_CYCLES),
-        ("SAMPLE_GAP_CYCLES_MIN", limits::SAMPLE_GAP_CYCLES_MIN),
-        ("SUITE_TAG_BYTES_MAX", limits::TAG_BYTES_MAX),
-        ("SUPERFRAME_US_MAX", 10_000_000),
-    ];
-    let host = host.map(|(name, value)| (name.to_string(), value.to_string()));
-    let suites = SUITES
-        .iter()
-        .filter_map(|row| Some((format!("suite_{}", row.node_number?), row.tag_bytes.to_string())));
-    let host: BTreeMap<String, String> = host.into_iter().chain(suites).collect();
-    assert_eq!(host, numbers, "help: src/limits.rs is the host's side, firmware/node the other one");
-    assert_eq!(
-        (limits::CLOCK, limits::SUPERFRAME[1]),
-        (["1 MHz", "20 MHz"], "10 s"),
-        "written as a deployment does"
-    );
+fn below(rng: &mut ChaCha20Rng, limit: usize) -> usize {
+    (u64::from(rng.next_u32()) * limit as u64 >> 32) as usize
 }
 
-fn masters() -> (NodeMaster, CellMaster) {
-    (NodeMaster::from(Key::copied_from(&[0x11; 32])), CellMaster::from(Key::copied_from(&[0x22; 32])))
-}
-
-#[test]
-fn the_node_reads_what_the_host_provisions() {
-    let deployment = deployment::load(&repository("deployments/ecg.toml")).expect("the example is sound");
-    let (node_master, cell_master) = masters();
-    let cell = &deployment.cells[0];
-    // One more that is as different as it can be.
-    let other = Node { suite: Suite::Aes128Ccm, channel: 5, divider: 128, ..cell.nodes[3].clone() };
-    for node in cell.nodes.iter().chain([&other]) {
-        let image = provision::eeprom(node, cell, 3, &node_master, &cell_master);
-        let Some(found) = firmware("provision", &["provision.c", "counter.c"], image.as_slice()) else {
-            return;
-        };
-        let hex = |bytes: &[u8]| bytes.iter().map(|byte| format!("{byte:02x}")).collect::<String>();
-        let traffic = node_master.traffic_key(node.id, 3, node.suite);
-        let expected = [
-            ("node", node.id.to_string()),
-            ("cell", cell.id.to_string()),
-            ("epoch", "3".into()),
-            ("samples", "90".into()),
-            ("block", node.counter_block.to_string()),
-            ("suite", node.suite.row().node_number.expect("the node link speaks it").to_string()),
-            ("channel", node.channel.to_string()),
-            ("divider", node.divider.ilog2().to_string()),
-            ("clock", "8000000".into()),
-            ("key", hex(traffic.key().expose())),
-            ("iv", hex(traffic.iv().expose())),
-            ("cell_key", hex(cell_master.cell_key(cell.id).key().expose())),
-            // Fresh slots: the first block is reserved, and its first count is 0.
-            ("count", "0".into()),
-        ];
-        assert_eq!(found, expected.map(|(name, value)| (name.to_string(), value)).into());
+/// Every variant on `profile`, for `check`.
+fn each(profile: &'static Profile, mut check: impl FnMut(&Variant, &Bench, &str)) {
+    let scratch = tempfile::tempdir().expect("a temporary folder");
+    for variant in &VARIANTS {
+        let Some(image) = variants::build(&root(), scratch.path(), variant, profile) else { return };
+        check(variant, &Bench::new(&image, profile), &format!("{} on the {}", variant.name, profile.name));
     }
 }
 
+/// Lengths that the bench's buffers hold.
+fn fits(vector: &AeadVector, suite: Suite) -> bool {
+    vector.sealed.len() - suite.row().tag_bytes <= MESSAGE_BYTES_MAX
+        && vector.associated_data.len() <= AD_BYTES_MAX
+}
+
+/// A seal, its open, and an open with one bit of the tag turned.
+fn three_calls(
+    bench: &Bench,
+    rng: &mut ChaCha20Rng,
+    suite: Suite,
+    [key, nonce, ad]: [&[u8]; 3],
+    (plaintext, sealed): (&[u8], &[u8]),
+    at: &str,
+) {
+    let (ciphertext, tag) = sealed.split_at(plaintext.len());
+    let shift = below(rng, usize::from(SHIFT_MAX) + 1) as u8;
+    let call = |open, message: &[u8], tag: &[u8]| {
+        let [key, nonce, ad, message, tag] = [key, nonce, ad, message, tag].map(<[u8]>::to_vec);
+        bench.call(&Call { open, shift, key, nonce, ad, message, tag }).0
+    };
+    let answer = call(false, plaintext, &[]);
+    assert_eq!([&answer.message, &answer.tag[..suite.row().tag_bytes]].concat(), sealed, "{at}, seal");
+    assert_eq!(answer.status, 1, "{at}, seal");
+    let answer = call(true, ciphertext, tag);
+    assert_eq!((answer.status, answer.message.as_slice()), (1, plaintext), "{at}, open");
+    let mut wrong = tag.to_vec();
+    let bit = below(rng, 8 * wrong.len());
+    wrong[bit / 8] ^= 1 << (bit % 8);
+    let answer = call(true, ciphertext, &wrong);
+    assert_eq!((answer.status, answer.message), (0, vec![0; plaintext.len()]), "{at}, bit {bit} of the tag");
+}
+
+fn meet_the_vectors(profile: &'static Profile) {
+    let mut rng = seeded();
+    each(profile, |variant, bench, at| {
+        let suite = variant.suite;
+        let mut vectors: Vec<_> = vectors::aead(suite).into_iter().filter(|v| fits(v, suite)).collect();
+        assert!(vectors.len() > 20, "{at}: {} vectors fit", vectors.len());
+        while !soak() && vectors.len() > VECTORS {
+            let index = below(&mut rng, vectors.len());
+            vectors.swap_remove(index);
+        }
+        for vector in &vectors {
+            let plaintext = vector.plaintext.as_ref().expect("the node suites have no vectors to reject");
+            let at = format!("{at}, the vector at line {}", vector.line);
+            let inputs = [&vector.key[..], &vector.nonce, &vector.associated_data];
+            three_calls(bench, &mut rng, suite, inputs, (plaintext, &vector.sealed), &at);
+        }
+        println!("{at}: {} official vectors", vectors.len());
+    });
+}
+
 #[test]
-fn the_node_refuses_an_image_that_was_changed() {
-    let deployment = deployment::load(&repository("deployments/ecg.toml")).expect("the example is sound");
-    let (node_master, cell_master) = masters();
-    let (cell, node) = (&deployment.cells[0], &deployment.cells[0].nodes[0]);
-    let sound = provision::eeprom(node, cell, 0, &node_master, &cell_master);
-    let answer = |image: &[u8]| firmware("provision", &["provision.c", "counter.c"], image);
-    let mut changed = sound.clone();
-    changed[0x21] ^= 1;
-    let Some(found) = answer(changed.as_slice()) else { return };
-    assert!(found.contains_key("refused"), "{found:?}");
-    // Both counter slots damaged: no count is known to be fresh.
-    let mut silent = sound.clone();
-    (silent[0x48], silent[0x50]) = (silent[0x48] ^ 1, silent[0x50] ^ 1);
-    assert!(answer(silent.as_slice()).expect("gcc was there").contains_key("silent"));
+fn every_variant_meets_the_official_vectors_on_the_atmega128() {
+    meet_the_vectors(&ATMEGA128);
+}
+
+#[test]
+fn every_variant_meets_the_official_vectors_on_the_atmega328p() {
+    meet_the_vectors(&ATMEGA328P);
+}
+
+#[test]
+fn every_variant_gives_on_both_chips_what_the_rust_suite_gives() {
+    let mut rng = seeded();
+    for profile in CHIPS {
+        each(profile, |variant, bench, at| {
+            let row = variant.suite.row();
+            for index in 0..CALLS * if soak() { SOAK_FACTOR } else { 1 } {
+                // The longest first.
+                let length =
+                    if index == 0 { MESSAGE_BYTES_MAX } else { below(&mut rng, MESSAGE_BYTES_MAX + 1) };
+                let ad_bytes = if index == 0 { AD_BYTES_MAX } else { below(&mut rng, AD_BYTES_MAX + 1) };
+                let [key, nonce, ad, plaintext] = [row.key_bytes, row.nonce_bytes, ad_bytes, length]
+                    .map(|bytes| random_bytes(&mut rng, bytes));
+                let mut sealed = plaintext.clone();
+                Aead::new(variant.suite, &key).seal_tail(&nonce, &ad, &mut sealed, 0);
+                let at = format!("{at}, {length} bytes and {ad_bytes} associated");
+                let inputs = [&key[..], &nonce, &ad];
+                three_calls(bench, &mut rng, variant.suite, inputs, (&plaintext, &sealed), &at);
+            }
+        });
+    }
+}
+
+/// On a chip without caches this is all that a clock can tell, tables included.
+#[test]
+fn the_cycles_of_a_seal_depend_on_the_lengths_alone() {
+    let mut rng = seeded();
+    for profile in CHIPS {
+        each(profile, |variant, bench, at| {
+            let row = variant.suite.row();
+            for (length, ad_bytes) in [(0, 0), (37, 10)] {
+                let mut all = BTreeSet::new();
+                for _ in 0..4 {
+                    let [key, nonce, ad, message] = [row.key_bytes, row.nonce_bytes, ad_bytes, length]
+                        .map(|bytes| random_bytes(&mut rng, bytes));
+                    let call = Call { open: false, shift: 0, key, nonce, ad, message, tag: Vec::new() };
+                    all.insert(bench.call(&call).1);
+                }
+                assert_eq!(all.len(), 1, "{at}, {length} bytes: {all:?} cycles");
+            }
+        });
+    }
+}
+
+#[test]
+fn the_records_numbers_are_those_that_bench_h_draws() {
+    let header = fs::read_to_string(root().join("firmware/bench/bench.h")).expect("bench.h is there");
+    for (name, expected) in variants::drawn() {
+        let line = header.lines().find_map(|line| line.strip_prefix(&format!("#define BENCH_{name} ")));
+        let value = line.and_then(|rest| rest.split_whitespace().next()).expect(name);
+        assert_eq!(value.parse(), Ok(expected), "BENCH_{name}");
+    }
+}
+
+#[test]
+fn every_variant_in_the_folder_is_listed_and_every_assembly_is_called() {
+    let entries = fs::read_dir(root().join("firmware/crypto")).expect("firmware/crypto is there");
+    let names = entries.map(|entry| entry.expect("the folder can be read").file_name().into_string());
+    let names: Vec<String> = names.map(|name| name.expect("names are UTF-8")).collect();
+    let stems: BTreeSet<&str> = names.iter().filter_map(|name| name.strip_suffix(".c")).collect();
+    assert_eq!(stems, VARIANTS.iter().map(|variant| variant.name).collect());
+    let assembly: BTreeSet<&str> = names.iter().map(String::as_str).filter(|n| n.ends_with(".S")).collect();
+    assert_eq!(assembly, VARIANTS.iter().filter_map(|variant| variant.assembly).collect());
 }
