@@ -6,7 +6,7 @@
 use std::fmt;
 
 use isa::Cycles;
-use isa::avr::{Chip, Image, Instruction, Profile, Stop};
+use isa::avr::{Chip, Image, Instruction, Opcode, Profile, Stop};
 
 use crate::simavr::{Simavr, State};
 
@@ -169,19 +169,19 @@ impl Lockstep {
         Ok(())
     }
 
-    /// Runs until our chip is about to execute the instruction at byte address `end`, or for `limit`
-    /// instructions; `false` when that was reached.
+    /// Runs until the next instruction is an `opcode`, for at most `limit` instructions; `false` when they were
+    /// not enough.
     ///
     /// # Errors
     /// Where they part.
-    pub fn run_to(&mut self, end: u32, limit: u64) -> Result<bool, Box<Difference>> {
+    pub fn run_to(&mut self, opcode: Opcode, limit: u64) -> Result<bool, Box<Difference>> {
         for _ in 0..limit {
-            if self.chip.pc() == end {
+            if self.next().is_some_and(|next| next.opcode == opcode) {
                 return Ok(true);
             }
             self.step()?;
         }
-        Ok(self.chip.pc() == end)
+        Ok(false)
     }
 
     /// The first SRAM address whose bytes differ, and the bytes: ours, then theirs.

@@ -1,5 +1,7 @@
 //! Programs that nobody wrote run the same on our chips and on simavr, instruction by instruction.
 
+#[path = "../../crates/cipher/tests/seeded/mod.rs"]
+#[allow(dead_code)] // bytes are not needed here
 mod seeded;
 
 use std::collections::BTreeMap;

@@ -1,0 +1,49 @@
+#!/usr/bin/env bash
+# Measures every goal and prints it as goal, value, peer, the peer's value, what is wanted, and whether it is met.
+# Programs print what else they have to say, and for each goal one line of six fields with tabs between them:
+#   goal  WHAT  VALUE  PEER  PEER'S VALUE  >= or <= and the number wanted
+# Timed values are of this machine while it does what it does; cycle counts are the same everywhere.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+log=$(mktemp)
+trap 'rm -f "$log"' EXIT
+
+measure() {
+    echo "== $1"
+    shift
+    "$@" 2>&1 | tee -a "$log" | grep -v '^goal	'
+    echo
+}
+
+# Built first, so that nothing compiles while something is timed.
+echo "== build"
+cargo bench --locked --quiet --no-run -p selvedge --bench variants
+cargo bench --locked --quiet --no-run --manifest-path witness/Cargo.toml --bench speed
+echo
+
+measure "ciphers on the chips" cargo bench --locked --quiet -p selvedge --bench variants
+measure "simulators" cargo bench --locked --quiet --manifest-path witness/Cargo.toml --bench speed
+
+echo "== goals"
+awk -F: '/^model name/ {model = $2} /^processor/ {cores++} END {printf "machine:%s, %d cores", model, cores}' /proc/cpuinfo
+echo ", load $(cut -d' ' -f1 /proc/loadavg), $(rustc --version | cut -d' ' -f1-2), $(avr-gcc --version | head -1)"
+awk -F'\t' '
+    function pad(text, width) { while (length(text) < width) text = text " "; return text }
+    BEGIN { rows = 1; split("goal\tvalue\tpeer\tpeer value\tgoal value\tmet", cell, "\t")
+            for (i = 1; i <= 6; i++) grid[1, i] = cell[i] }
+    $1 == "goal" {
+        rows++
+        for (i = 2; i <= 6; i++) grid[rows, i - 1] = $i
+        split($6, wanted, " ")
+        met = wanted[1] == ">=" ? $3 + 0 >= wanted[2] + 0 : $3 + 0 <= wanted[2] + 0
+        grid[rows, 6] = met ? "yes" : "NO"
+    }
+    END {
+        for (i = 1; i <= 6; i++) for (r = 1; r <= rows; r++) if (length(grid[r, i]) > width[i]) width[i] = length(grid[r, i])
+        for (r = 1; r <= rows; r++) {
+            line = ""
+            for (i = 1; i <= 6; i++) line = line (i > 1 ? " | " : "") pad(grid[r, i], width[i])
+            print line
+        }
+    }' "$log"
