@@ -82,6 +82,7 @@ pub struct Gateway {
     downlinks: VecDeque<Vec<u8>>,
     receiving: Option<Receiving>,
     received: Vec<Received>,
+    torn: Vec<Received>,
     heard: Vec<bool>,
     losses: Losses,
 }
@@ -120,6 +121,7 @@ impl Gateway {
             downlinks: VecDeque::new(),
             receiving: None,
             received: Vec::new(),
+            torn: Vec::new(),
             losses: Losses::default(),
         }
     }
@@ -146,6 +148,11 @@ impl Gateway {
     /// Takes the frames received since the last call.
     pub fn take_received(&mut self) -> Vec<Received> {
         std::mem::take(&mut self.received)
+    }
+
+    /// Takes what is left of the frames that were torn since the last call: their whole bytes.
+    pub fn take_torn(&mut self) -> Vec<Received> {
+        std::mem::take(&mut self.torn)
     }
 
     /// What was lost on the bus so far.
@@ -273,22 +280,22 @@ impl Gateway {
 
     fn frame_ends(&mut self, now_ps: Picoseconds) {
         let Some(receiving) = self.receiving.take() else { return };
+        let frame = Received {
+            superframe: self.superframe,
+            slot: receiving.slot,
+            received_ps: now_ps,
+            bytes: receiving.bytes,
+        };
         if receiving.oversize {
             self.losses.oversize += 1;
-        } else if receiving.bits != 0 || receiving.bytes.is_empty() {
+        } else if receiving.bits != 0 || frame.bytes.is_empty() {
             self.losses.torn += 1;
+            self.torn.push(frame);
         } else {
-            if let Some(heard) =
-                usize::from(receiving.slot).checked_sub(1).and_then(|i| self.heard.get_mut(i))
-            {
+            if let Some(heard) = usize::from(frame.slot).checked_sub(1).and_then(|i| self.heard.get_mut(i)) {
                 *heard = true;
             }
-            self.received.push(Received {
-                superframe: self.superframe,
-                slot: receiving.slot,
-                received_ps: now_ps,
-                bytes: receiving.bytes,
-            });
+            self.received.push(frame);
         }
     }
 }
@@ -360,6 +367,7 @@ mod tests {
         gateway.edge(Edge { wire: Wire::Ss, high: true }, false, 2);
         assert_eq!(gateway.losses().torn, 1);
         assert!(gateway.take_received().is_empty());
+        assert_eq!(gateway.take_torn().iter().map(|torn| &torn.bytes[..]).collect::<Vec<_>>(), [[0xff]]);
     }
 
     #[test]

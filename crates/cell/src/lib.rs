@@ -58,6 +58,8 @@ pub struct Superframe {
     pub number: u32,
     /// The frames that the gateway received, in order.
     pub received: Vec<Received>,
+    /// What is left of frames that ended within a byte, in order.
+    pub torn: Vec<Received>,
     /// Who was on the bus, in order.
     pub transmissions: Vec<Transmission>,
     /// Wires that two pulled in opposite directions.
@@ -82,6 +84,13 @@ pub struct Cell {
 enum Turn {
     Gateway,
     Node(usize),
+}
+
+/// Who acts next and when, and when the one after that does.
+struct Order {
+    first: Turn,
+    first_ps: Picoseconds,
+    second_ps: Picoseconds,
 }
 
 impl Cell {
@@ -141,16 +150,29 @@ impl Cell {
     /// # Errors
     /// A node whose program did what its chip does not define.
     pub fn run_superframe(&mut self) -> Result<Superframe, Error> {
-        loop {
-            if let Some(number) = self.step()? {
-                return Ok(Superframe {
+        let superframe = self.run_until(Picoseconds::MAX)?;
+        Ok(superframe.expect("a superframe ends before time does"))
+    }
+
+    /// Runs until a superframe ends, or until `instant_ps`, if that comes first (`None`). Then every node has come
+    /// to the first end of an instruction that is not before it, and no further: its power can be cut there.
+    ///
+    /// # Errors
+    /// As [`Cell::run_superframe`].
+    pub fn run_until(&mut self, instant_ps: Picoseconds) -> Result<Option<Superframe>, Error> {
+        while self.turn().first_ps < instant_ps {
+            if let Some(number) = self.step_before(instant_ps)? {
+                return Ok(Some(Superframe {
                     number,
                     received: self.gateway.take_received(),
+                    torn: self.gateway.take_torn(),
                     transmissions: std::mem::take(&mut self.transmissions),
                     contentions: self.bus.take_contentions(),
-                });
+                }));
             }
         }
+        self.nodes.iter_mut().for_each(|node| node.pass_time(instant_ps));
+        Ok(None)
     }
 
     /// Lets whoever is due first act. Returns the superframe that this ended, if it ended one.
@@ -158,19 +180,25 @@ impl Cell {
     /// # Errors
     /// As [`Cell::run_superframe`].
     pub fn step(&mut self) -> Result<Option<u32>, Error> {
+        self.step_before(Picoseconds::MAX)
+    }
+
+    /// As [`Cell::step`]; no node begins an instruction at `instant_ps` or later, nor does the gateway act then.
+    fn step_before(&mut self, instant_ps: Picoseconds) -> Result<Option<u32>, Error> {
         if self.pace == Pace::RunAhead {
-            self.run_ahead()?;
+            self.run_ahead(instant_ps)?;
         }
-        let (turn, next_ps) = self.turn();
-        match turn {
+        let Order { first, first_ps, second_ps } = self.turn();
+        match first {
+            _ if first_ps >= instant_ps => Ok(None),
             Turn::Gateway => Ok(self.gateway_acts()),
-            Turn::Node(index) => self.node_acts(index, next_ps).map(|()| None),
+            Turn::Node(index) => self.node_acts(index, second_ps.min(instant_ps)).map(|()| None),
         }
     }
 
     /// Runs every node that does not hear the bus up to its next access to it.
-    fn run_ahead(&mut self) -> Result<(), Error> {
-        let limit_ps = self.gateway.end_ps();
+    fn run_ahead(&mut self, instant_ps: Picoseconds) -> Result<(), Error> {
+        let limit_ps = self.gateway.end_ps().min(instant_ps);
         for (index, node) in self.nodes.iter_mut().enumerate() {
             let may =
                 !node.is_held() && !node.hears() && node.due_ps().is_some_and(|due_ps| due_ps < limit_ps);
@@ -181,21 +209,20 @@ impl Cell {
         Ok(())
     }
 
-    /// Who is due first, and when the next one after that is. The gateway goes before a node, and a node before a
-    /// later one in the slot map, when they are due together.
-    fn turn(&self) -> (Turn, Picoseconds) {
-        let mut first = (self.gateway.due_ps(), Turn::Gateway);
-        let mut second_ps = Picoseconds::MAX;
+    /// Who is due first. The gateway goes before a node, and a node before a later one in the slot map, when they are
+    /// due together.
+    fn turn(&self) -> Order {
+        let mut order =
+            Order { first: Turn::Gateway, first_ps: self.gateway.due_ps(), second_ps: Picoseconds::MAX };
         for (index, node) in self.nodes.iter().enumerate() {
             let due_ps = node.due_ps().unwrap_or(Picoseconds::MAX);
-            if due_ps < first.0 {
-                second_ps = first.0;
-                first = (due_ps, Turn::Node(index));
+            if due_ps < order.first_ps {
+                order = Order { first: Turn::Node(index), first_ps: due_ps, second_ps: order.first_ps };
             } else {
-                second_ps = second_ps.min(due_ps);
+                order.second_ps = order.second_ps.min(due_ps);
             }
         }
-        (first.1, second_ps)
+        order
     }
 
     fn gateway_acts(&mut self) -> Option<u32> {

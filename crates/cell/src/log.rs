@@ -1,6 +1,6 @@
 //! What a node's processor did, as seen from outside: an observer of its chip.
 //!
-//! Owns the record of sampling instants, phases, pins and sleep. The phases are a byte in the node's SRAM
+//! Owns the record of sampling instants, EEPROM writes, phases and pins. The phases are a byte in the node's SRAM
 //! (`firmware/node/phase.h`) whose stores are watched; nothing here changes the node's behaviour.
 //!
 //! Sums cover the whole run. Spans are kept up to [`SPANS_MAX`], for the pictures of a report's first superframes.
@@ -85,6 +85,17 @@ pub struct Sample {
     pub code: u16,
 }
 
+/// A byte of the EEPROM whose programming ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct EepromWrite {
+    /// When.
+    pub cycle: Cycles,
+    /// Which byte.
+    pub address: u16,
+    /// What it holds now.
+    pub value: u8,
+}
+
 /// The record.
 pub struct Log {
     spcr: u32,
@@ -95,6 +106,7 @@ pub struct Log {
     capture_on: bool,
     drives: Vec<(Cycles, Pin, Drive)>,
     samples: Vec<Sample>,
+    eeprom_writes: Vec<EepromWrite>,
     phase: Phase,
     phase_start: Cycles,
     spans: Vec<Span>,
@@ -117,6 +129,7 @@ impl Log {
             capture_on: false,
             drives: Vec::new(),
             samples: Vec::new(),
+            eeprom_writes: Vec::new(),
             phase: Phase::Booting,
             phase_start: 0,
             spans: Vec::new(),
@@ -138,6 +151,11 @@ impl Log {
     /// Takes the samples since the last call.
     pub fn take_samples(&mut self) -> Vec<Sample> {
         std::mem::take(&mut self.samples)
+    }
+
+    /// Takes the writes to the EEPROM since the last call.
+    pub fn take_eeprom_writes(&mut self) -> Vec<EepromWrite> {
+        std::mem::take(&mut self.eeprom_writes)
     }
 
     /// The kept spans of phases, oldest first; the running one is not among them.
@@ -192,8 +210,12 @@ impl Observer for Log {
 
     #[inline]
     fn effect(&mut self, cycle: Cycles, effect: &Effect) {
-        if let Effect::Sampled { code, .. } = effect {
-            self.samples.push(Sample { cycle, code: *code });
+        match effect {
+            Effect::Sampled { code, .. } => self.samples.push(Sample { cycle, code: *code }),
+            Effect::EepromWritten { address, value } => {
+                self.eeprom_writes.push(EepromWrite { cycle, address: *address, value: *value });
+            }
+            _ => {}
         }
     }
 }

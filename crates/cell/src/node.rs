@@ -154,14 +154,19 @@ impl Node {
         }
     }
 
-    /// A wire changed its level at `now_ps`.
-    pub fn hear(&mut self, edge: Edge, now_ps: Picoseconds) {
-        let cycle = self.clock.first_cycle_from(now_ps);
-        // A node that sleeps is brought to the edge, so that its own events before it come first.
+    /// Brings a node that sleeps to `instant_ps`, before which it has nothing to do.
+    pub fn pass_time(&mut self, instant_ps: Picoseconds) {
+        let cycle = self.clock.first_cycle_from(instant_ps);
         if self.chip.cycle() < cycle {
             self.chip.run_until(cycle, &mut self.log);
         }
-        self.set_wire(edge.wire, edge.high, cycle);
+    }
+
+    /// A wire changed its level at `now_ps`.
+    pub fn hear(&mut self, edge: Edge, now_ps: Picoseconds) {
+        // A node that sleeps is brought to the edge, so that its own events before it come first.
+        self.pass_time(now_ps);
+        self.set_wire(edge.wire, edge.high, self.clock.first_cycle_from(now_ps));
     }
 
     /// Tells the node the levels that it has not heard, before it looks at them.
