@@ -367,6 +367,14 @@ fn reset_causes_add_up_until_they_are_cleared() {
 }
 
 #[test]
+fn reset_flags_are_cleared_by_zeros_and_jtd_is_kept() {
+    let source = "ldi r16, 0xff |out MCUCSR, r16 |in r17, MCUCSR |ldi r16, 0x80 |out MCUCSR, r16 |in r18, MCUCSR |break";
+    let mut chip = assembler::chip(&ATMEGA128, source);
+    assert_eq!(chip.run_until(100, &mut ()), Stop::Break);
+    assert_eq!((chip.register(17), chip.register(18)), (0x81, 0x80));
+}
+
+#[test]
 fn a_boot_loader_programs_a_page_that_then_runs() {
     // From the boot section: erase page 0x200, fill one word (`inc r25`, `ret` behind it), write, enable, call.
     let (inc, ret) = (0x9593_u16, 0x9508_u16);

@@ -7,7 +7,7 @@ use std::process::Command;
 
 use isa::avr::bits::Range;
 use isa::avr::table::Operand;
-use isa::avr::text::{self, Resolve};
+use isa::avr::text;
 use isa::avr::{ATMEGA128, ATMEGA328P, Chip, Image, Profile, Stop};
 
 /// Runs a tool in the test's folder; `None` when it is not installed.
@@ -82,7 +82,7 @@ impl text::Resolve for Anything {
             Range { first, .. } if first > 0 => first,
             _ => 0,
         };
-        Ok(text::Numbers.value(expression, operand).unwrap_or(fitting.into()))
+        Ok(text::Resolve::value(&mut text::Numbers, expression, operand).unwrap_or(fitting.into()))
     }
 }
 

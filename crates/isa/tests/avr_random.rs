@@ -3,6 +3,7 @@
 use isa::Cycles;
 use isa::avr::{
     ATMEGA128, ATMEGA328P, Chip, Drive, Effect, Image, Observer, Pin, Profile, Settings, SleepMode, Stop,
+    Watch,
 };
 use proptest::prelude::*;
 
@@ -137,7 +138,7 @@ fn inputs() -> impl Strategy<Value = Vec<(u16, u8, bool)>> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 400, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 250, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
     fn random_words_never_make_a_chip_panic(
@@ -158,6 +159,22 @@ proptest! {
             let cut = run(chip(profile, &flash, &inputs), step);
             prop_assert_eq!(&whole, &cut, "{}", profile.name);
         }
+    }
+
+    #[test]
+    fn random_use_of_peripherals_is_the_same_when_it_is_watched(
+        choices in choices(), inputs in inputs(), watched in proptest::collection::vec(0x20..0x100_u16, 0..20)
+    ) {
+        let flash = program(&choices, &ATMEGA128);
+        let (mut plain, mut plain_digest) = (chip(&ATMEGA128, &flash, &inputs), Digest::default());
+        let (mut other, mut digest) = (plain.clone(), Digest::default());
+        while plain.run_until(LIMIT, &mut plain_digest) == Stop::Break {}
+        let mut watch = Watch::new();
+        watch.drives = true;
+        watched.into_iter().for_each(|address| watch.add(address));
+        while let Stop::Break | Stop::Pin | Stop::Access { .. } = other.run_watched(LIMIT, &watch, &mut digest) {}
+        prop_assert_eq!(digest, plain_digest);
+        prop_assert_eq!((other.cycle(), other.pc(), other.fault()), (plain.cycle(), plain.pc(), plain.fault()));
     }
 
     #[test]

@@ -149,7 +149,7 @@ const REGISTERS: &[Register] = &[
     row(0x51, "OCR0",    Io::Timers(Ocr(0, A)),                     0x00),
     row(0x52, "TCNT0",   Io::Timers(Tcnt(0)),                       0x00),
     row(0x53, "TCCR0",   Io::Timers(Tccr(0)),                       0x00),
-    row(0x54, "MCUCSR",  Io::ResetFlags,                            0x00),
+    row(0x54, "MCUCSR",  Io::ResetFlags { kept: 0x80 },             0x00),
     row(0x55, "MCUCR",   Io::McucrSleep,                            0x00),
     row(0x56, "TIFR",    Io::Timers(Tifr),                          0x00),
     row(0x57, "TIMSK",   Io::Timers(Timsk),                         0x00),

@@ -117,7 +117,7 @@ const REGISTERS: &[Register] = &[
     row(0x4e, "SPDR",    Io::Spi(spi::Register::Spdr),              0x00),
     row(0x50, "ACSR",    Io::Unmodelled { harmless: 0x80 },         0x00),
     row(0x53, "SMCR",    Io::Smcr,                                  0x00),
-    row(0x54, "MCUSR",   Io::ResetFlags,                            0x00),
+    row(0x54, "MCUSR",   Io::ResetFlags { kept: 0 },                0x00),
     row(0x55, "MCUCR",   Io::McucrPullUps,                          0x00),
     row(0x57, "SPMCSR",  Io::Spm,                                   0x00),
     row(0x5d, "SPL",     Io::StackLow,                              0xff),

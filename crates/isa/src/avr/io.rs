@@ -163,7 +163,7 @@ impl Machine {
             | Io::McucrSleep
             | Io::McucrPullUps
             | Io::Smcr
-            | Io::ResetFlags
+            | Io::ResetFlags { .. }
             | Io::Xmcra
             | Io::Xmcrb => self.data[usize::from(address)],
             Io::Sreg => self.status.sreg(),
@@ -274,8 +274,8 @@ impl Machine {
             }
             Io::Smcr => self.data[plain] = value & 0x0f,
             // "reset by writing a logic zero to the flag"; ones leave a flag as it is.
-            Io::ResetFlags => {
-                self.data[plain] &= value;
+            Io::ResetFlags { kept } => {
+                self.data[plain] = self.data[plain] & value & !kept | value & kept;
                 if value & ResetCause::Watchdog.flag() == 0 {
                     self.with_unit(Unit::Watchdog, now, o, |units, _, _| units.watchdog.clear_reset_flag());
                 }
@@ -316,8 +316,11 @@ impl Machine {
         o: &mut O,
     ) {
         let alone = self.profile.single_bit_sbi && self.map[usize::from(address)].is_written_by_ones();
-        let value = if alone { 0 } else { self.io_read(address, now, o) };
-        o.load(now, address.into(), value);
+        let mut value = 0;
+        if !alone {
+            value = self.io_read(address, now, o);
+            o.load(now, address.into(), value);
+        }
         let value = if set { value | mask } else { value & !mask };
         o.store(now, address.into(), value);
         self.io_write(address, value, now, o);

@@ -133,7 +133,8 @@ impl Machine {
     /// Resets the chip at the present cycle. Memory keeps its contents; the program begins after
     /// `reset_cycles`.
     pub(super) fn reset<O: Observer>(&mut self, cause: ResetCause, o: &mut O) {
-        let flags_address = self.profile.registers.iter().find(|r| r.io == Io::ResetFlags).map(|r| r.address);
+        let flags_address =
+            self.profile.registers.iter().find(|r| matches!(r.io, Io::ResetFlags { .. })).map(|r| r.address);
         let flags_address = usize::from(flags_address.expect("every chip has its reset flags"));
         let flags = if cause == ResetCause::PowerOn { 0 } else { self.data[flags_address] };
         for register in self.profile.registers {

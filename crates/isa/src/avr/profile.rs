@@ -45,7 +45,10 @@ pub enum Io {
     /// ATmega328P SMCR: sleep.
     Smcr,
     /// Where the last resets came from (MCUCSR, MCUSR).
-    ResetFlags,
+    ResetFlags {
+        /// Bits that are no flags and keep what is written (JTD).
+        kept: u8,
+    },
     /// External memory sectors and wait states.
     Xmcra,
     /// External memory: how much of port C stays a port.
