@@ -117,6 +117,35 @@ const _: () = {
     assert!(SAMPLES_PER_SUPERFRAME_MAX <= u8::MAX as u64 && COUNTER_BLOCK_MAX == u16::MAX as u64);
 };
 
+/// A spool on disk: an hour of a full cell at four superframes a second, a thousand times over.
+pub const SPOOL_BYTES_MAX: u64 = 16 << 30;
+/// A spool's file; a longer one is closed, and removed when all of it has its receipt.
+pub const SPOOL_FILE_BYTES: u64 = 4 << 20;
+/// Batches that are sent before the first of them has its receipt.
+pub const BATCHES_IN_FLIGHT_MAX: usize = 8;
+/// Milliseconds between two attempts to reach the broker or the server: at first, and at most.
+pub const RETRY_MS_MIN: u64 = 20;
+/// See [`RETRY_MS_MIN`].
+pub const RETRY_MS_MAX: u64 = 1_000;
+
+/// How many batches a cell runs ahead of the server's receipts. More than one, so that the batch in question is
+/// always closed; enough that a server that is as fast as the cell is never waited for.
+pub const ANSWER_LAG_BATCHES: u32 = 4;
+/// The part of a run that the report's timelines show: two superframes of the usual length, after everyone joined.
+pub const TIMELINE_PS: std::ops::Range<u64> = 2 * PS_PER_SECOND..2 * PS_PER_SECOND + PS_PER_SECOND / 2;
+
+/// Seconds that a cell waits for a bridge that it cannot reach.
+pub const BRIDGE_LOST_S_MAX: u64 = 120;
+
+/// Seconds that a process of ours has to become ready.
+pub const READY_S_MAX: u64 = 30;
+/// Seconds that a process of ours has to end after it was asked to.
+pub const STOP_S_MAX: u64 = 60;
+/// How often a process of ours is started again after a crash.
+pub const RESTARTS_MAX: u32 = 100;
+
+const _: () = assert!(SPOOL_FILE_BYTES < SPOOL_BYTES_MAX);
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -150,32 +179,3 @@ mod tests {
         assert_eq!(Some(grains(CLOCK, &FREQUENCY)[1]), highest);
     }
 }
-
-/// A spool on disk: an hour of a full cell at four superframes a second, a thousand times over.
-pub const SPOOL_BYTES_MAX: u64 = 16 << 30;
-/// A spool's file; a longer one is closed, and removed when all of it has its receipt.
-pub const SPOOL_FILE_BYTES: u64 = 4 << 20;
-/// Batches that are sent before the first of them has its receipt.
-pub const BATCHES_IN_FLIGHT_MAX: usize = 8;
-/// Milliseconds between two attempts to reach the broker or the server: at first, and at most.
-pub const RETRY_MS_MIN: u64 = 20;
-/// See [`RETRY_MS_MIN`].
-pub const RETRY_MS_MAX: u64 = 1_000;
-
-/// How many batches a cell runs ahead of the server's receipts. More than one, so that the batch in question is
-/// always closed; enough that a server that is as fast as the cell is never waited for.
-pub const ANSWER_LAG_BATCHES: u32 = 4;
-/// The part of a run that the report's timelines show: two superframes of the usual length, after everyone joined.
-pub const TIMELINE_PS: std::ops::Range<u64> = 2 * PS_PER_SECOND..2 * PS_PER_SECOND + PS_PER_SECOND / 2;
-
-/// Seconds that a cell waits for a bridge that it cannot reach.
-pub const BRIDGE_LOST_S_MAX: u64 = 120;
-
-/// Seconds that a process of ours has to become ready.
-pub const READY_S_MAX: u64 = 30;
-/// Seconds that a process of ours has to end after it was asked to.
-pub const STOP_S_MAX: u64 = 60;
-/// How often a process of ours is started again after a crash.
-pub const RESTARTS_MAX: u32 = 100;
-
-const _: () = assert!(SPOOL_FILE_BYTES < SPOOL_BYTES_MAX);

@@ -34,7 +34,7 @@ fn soak() -> bool {
 }
 
 fn below(rng: &mut ChaCha20Rng, limit: usize) -> usize {
-    (u64::from(rng.next_u32()) * limit as u64 >> 32) as usize
+    ((u64::from(rng.next_u32()) * limit as u64) >> 32) as usize
 }
 
 /// Every variant on `profile`, for `check`.

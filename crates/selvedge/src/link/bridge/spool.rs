@@ -437,14 +437,3 @@ fn parse_place(body: &[u8]) -> Option<(u32, u64)> {
     let number: &[u8; 8] = rest.try_into().ok()?;
     Some((u32::from_le_bytes(*superframe), u64::from_le_bytes(*number)))
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use collect::sim::SimDisk;
-
-    fn frame(superframe: u32, slot: u8) -> Frame {
-        let bytes = vec![slot; 10 + usize::from(slot)];
-        Frame { superframe, slot, received_ps: u64::from(superframe) * 1000 + u64::from(slot), bytes }
-    }
-}
