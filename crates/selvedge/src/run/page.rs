@@ -13,6 +13,15 @@ use selvedge::link::layout::Layout;
 /// Picoseconds in a millisecond, the unit of the timelines.
 const PS_PER_MS: f64 = 1e9;
 
+/// What each of the [`tables`] says.
+const CAPTIONS: [&str; 4] = [
+    "Stored samples against an ideal converter at the instants at which the simulated one sampled, and those instants \
+     against the nominal grid.",
+    "Counted by the simulator, to the cycle. Shares are of a node's own time.",
+    "Rows of wall time depend on the machine; all others are the same for the same seed.",
+    "What had been acknowledged before survived.",
+];
+
 /// The whole page.
 pub fn html(
     deployment: &Deployment,
@@ -33,8 +42,7 @@ pub fn html(
         page = page.section(timelines(cell, &read_timeline(&layout.timeline(cell.id))?));
     }
     let mut numbers = Section::new("In numbers");
-    for table in tables(rows) {
-        let caption = table.title().to_owned();
+    for (table, caption) in tables(rows).into_iter().zip(CAPTIONS) {
         numbers = numbers.table(table, caption);
     }
     Ok(page
@@ -165,16 +173,17 @@ fn bus(cell: &Cell, timeline: &Timeline) -> Chart {
 
 fn processors(cell: &Cell, timeline: &Timeline) -> Chart {
     let mut chart = Chart::new("The processors", Axis::linear("cell time", "ms"));
-    let tones = [
-        ("asleep", Tone::Quiet),
-        ("waiting", Tone::Neutral),
-        ("sampling", Tone::Second),
-        ("sealing", Tone::Accent),
-        ("transmitting", Tone::Third),
-        ("receiving", Tone::Fourth),
-        ("verifying", Tone::Alert),
+    let asleep = chart.kind("asleep", Tone::Quiet);
+    let listening = chart.kind("waiting, receiving", Tone::Neutral);
+    let kinds = [
+        ("asleep", asleep),
+        ("waiting", listening),
+        ("receiving", listening),
+        ("sampling", chart.kind("sampling", Tone::Second)),
+        ("sealing", chart.kind("sealing", Tone::Accent)),
+        ("transmitting", chart.kind("transmitting", Tone::Third)),
+        ("verifying", chart.kind("verifying", Tone::Fourth)),
     ];
-    let kinds: Vec<_> = tones.into_iter().map(|(name, tone)| (name, chart.kind(name, tone))).collect();
     for node in &cell.nodes {
         let lane = chart.lane(format!("node {}", node.id));
         for (phase, start_ps, end_ps) in timeline.nodes.get(&node.id).into_iter().flatten() {
