@@ -7,6 +7,7 @@ use std::sync::Arc;
 use cipher::{OsRandomness, Randomness};
 use report::row::{Clock, Experiment};
 use selvedge::error::Error;
+use selvedge::link::bridge::spool::Capacity;
 use selvedge::link::bridge::{Config, Server, Stats, serve};
 use selvedge::link::certificates::SERVER_NAME;
 
@@ -39,6 +40,7 @@ pub fn run(arguments: Arguments, output: &Output) -> Result<(), Error> {
         spool: opened.layout.spool(cell.id),
         broker: opened.layout.broker_socket(),
         server: server(&opened, cell.id)?,
+        capacity: Capacity::default(),
         identity: u64::from_le_bytes(identity),
         ready: opened.ready(),
         stop: stop::asked(),

@@ -9,8 +9,12 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::process::ExitStatus;
 
+pub use key::KeyFault;
+
 use crate::link::Problems;
 use crate::toolchain::Fault;
+
+mod key;
 
 /// Why a verb ended without doing its work.
 #[derive(Debug)]
@@ -47,6 +51,13 @@ pub enum Error {
         found: Option<String>,
         /// What the deployment has.
         cells: Vec<String>,
+    },
+    /// A cell has no such node.
+    WhichNode {
+        /// What was asked for.
+        found: u32,
+        /// What the cell has.
+        nodes: Vec<u32>,
     },
     /// The server cannot listen.
     Listen {
@@ -90,12 +101,10 @@ pub enum Error {
         /// What the system said.
         source: io::Error,
     },
-    /// A process of ours ended, or said nothing, before it was ready.
+    /// A process of ours said nothing in time.
     NotReady {
         /// Its name.
         process: &'static str,
-        /// How it ended.
-        status: ExitStatus,
         /// How long it was waited for.
         limit_s: u64,
     },
@@ -108,7 +117,18 @@ pub enum Error {
         /// How often it was started again.
         limit: u32,
     },
-    /// A process of ours ended with an error.
+    /// A process of ours failed and has said why, on the stderr that it shares with us.
+    Told {
+        /// Its name.
+        process: &'static str,
+        /// Its exit code.
+        code: u8,
+        /// What it said, as JSON.
+        said: Option<serde_json::Value>,
+    },
+    /// Somebody asked us to end.
+    Interrupted,
+    /// A process of ours was ended, by somebody else.
     Failed {
         /// Its name.
         process: &'static str,
@@ -122,39 +142,6 @@ pub enum Error {
         /// How long it was waited for.
         limit_s: u64,
     },
-}
-
-/// Why a file or folder of secrets must not be believed. Says nothing of its content.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum KeyFault {
-    /// It is not there, and it is not ours to make.
-    Missing,
-    /// Others than its owner have rights to it.
-    Mode {
-        /// Permission bits of the file.
-        found: u32,
-        /// The bits that it should have.
-        expected: u32,
-    },
-    /// It belongs to somebody else.
-    Owner {
-        /// User id of the owner.
-        found: u32,
-        /// User id that we run under.
-        expected: u32,
-    },
-    /// It is a symbolic link, and could lead anywhere.
-    Symlink,
-    /// It is no regular file.
-    NotAFile,
-    /// It is no folder, or a link to one.
-    NotAFolder,
-    /// It is far too long for what it should be.
-    TooLong,
-    /// It is not a key.
-    Content(cipher::Error),
-    /// It is no private key or certificate, or none could be made.
-    Certificate(String),
 }
 
 /// Whose fault an error is.
@@ -190,7 +177,9 @@ impl Error {
             Error::Deployment(_)
             | Error::Key { .. }
             | Error::WhichCell { .. }
+            | Error::WhichNode { .. }
             | Error::NotOurs { .. }
+            | Error::Told { code: 1, .. }
             | Error::Image(_) => Class::Input,
             Error::Toolchain(Fault::Recipe { .. } | Fault::Compile { .. }) => Class::Input,
             Error::Toolchain(Fault::NoTree { .. } | Fault::NoCompiler) => Class::Environment,
@@ -209,8 +198,23 @@ impl Error {
             | Error::NotReady { .. }
             | Error::CrashedTooOften { .. }
             | Error::Failed { .. }
+            | Error::Told { .. }
+            | Error::Interrupted
             | Error::DidNotStop { .. } => Class::Environment,
         }
+    }
+
+    /// The exit code: that of a process of ours that has told why it failed, or the class's.
+    pub fn exit_code(&self) -> u8 {
+        match self {
+            Error::Told { code, .. } => *code,
+            other => other.class().exit_code(),
+        }
+    }
+
+    /// Whether a process of ours has told it already, on the same stderr.
+    pub fn is_told(&self) -> bool {
+        matches!(self, Error::Told { .. })
     }
 
     /// A file or folder could not be used: "failed to ACTION `PATH`".
@@ -238,6 +242,7 @@ impl Error {
             Error::Deployment(problems) => {
                 serde_json::json!({ "error": { "class": class, "problems": problems.json() } })
             }
+            Error::Told { said: Some(said), .. } => said.clone(),
             other => serde_json::json!({ "error": { "class": class, "message": other.to_string() } }),
         }
     }
@@ -248,7 +253,7 @@ impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Error::Deployment(problems) => write!(f, "{problems}"),
-            Error::Key { path, fault } => key(path, fault, f),
+            Error::Key { path, fault } => fault.write(path, f),
             Error::Io { action, path, source } => {
                 write!(f, "failed to {action} `{}`: {}", path.display(), words(source))
             }
@@ -265,6 +270,10 @@ impl fmt::Display for Error {
                     "the deployment has several cells\nhelp: say `--cell` with one of: {}",
                     cells.join(", ")
                 )
+            }
+            Error::WhichNode { found, nodes } => {
+                let nodes: Vec<String> = nodes.iter().map(u32::to_string).collect();
+                write!(f, "found no node {found}, expected one of: {}", nodes.join(", "))
             }
             Error::Listen { address, source } => {
                 write!(f, "failed to listen on {address}: {}\nhelp: port 0 is any free one", words(source))
@@ -291,41 +300,19 @@ impl fmt::Display for Error {
             }
             Error::ServerHungUp => write!(f, "the server hung up before it had answered every batch"),
             Error::Process { process, source } => write!(f, "failed to run `{process}`: {}", words(source)),
-            Error::NotReady { process, status, limit_s } => {
-                write!(f, "`{process}` was not ready within {limit_s} s: it ended with {status}")
+            Error::NotReady { process, limit_s } => {
+                write!(f, "`{process}` was not ready within {limit_s} s")
             }
             Error::CrashedTooOften { process, status, limit } => {
                 write!(f, "`{process}` crashed more than {limit} times, the last time with {status}")
             }
             Error::Failed { process, status } => write!(f, "`{process}` ended with {status}"),
+            Error::Told { process, code, .. } => write!(f, "`{process}` ended with exit code {code}"),
+            Error::Interrupted => write!(f, "interrupted"),
             Error::DidNotStop { process, limit_s } => {
                 write!(f, "`{process}` did not end within {limit_s} s of being asked to")
             }
         }
-    }
-}
-
-fn key(path: &Path, fault: &KeyFault, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-    let path = path.display();
-    write!(f, "`{path}`: ")?;
-    match fault {
-        KeyFault::Missing => {
-            write!(f, "not found\nhelp: a key folder that a deployment names must be complete")
-        }
-        KeyFault::Mode { found, expected } => write!(
-            f,
-            "mode is {found:04o}, expected {expected:04o}\n\
-             help: `chmod {expected:04o} {path}` if you are sure that nobody else has read it, else delete it"
-        ),
-        KeyFault::Owner { found, expected } => write!(f, "owner is user {found}, expected user {expected}"),
-        KeyFault::Symlink => write!(f, "found a symbolic link, expected a file"),
-        KeyFault::NotAFile => write!(f, "found no regular file, expected one"),
-        KeyFault::NotAFolder => write!(f, "found a link or a file, expected a folder"),
-        KeyFault::TooLong => {
-            write!(f, "found over {} bytes, expected a key or certificate", crate::limits::SECRET_BYTES_MAX)
-        }
-        KeyFault::Content(error) => write!(f, "{error}"),
-        KeyFault::Certificate(error) => write!(f, "found no usable private key or certificate: {error}"),
     }
 }
 

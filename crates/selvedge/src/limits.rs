@@ -123,6 +123,8 @@ pub const SPOOL_BYTES_MAX: u64 = 16 << 30;
 pub const SPOOL_FILE_BYTES: u64 = 4 << 20;
 /// Batches that are sent before the first of them has its receipt.
 pub const BATCHES_IN_FLIGHT_MAX: usize = 8;
+/// Milliseconds that a bridge, asked to end, takes at most to say so to a server that has answered everything.
+pub const LEAVE_MS_MAX: u64 = 2_000;
 /// Milliseconds between two attempts to reach the broker or the server: at first, and at most.
 pub const RETRY_MS_MIN: u64 = 20;
 /// See [`RETRY_MS_MIN`].

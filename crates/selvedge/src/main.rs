@@ -81,13 +81,15 @@ fn main() -> ExitCode {
     match arguments.verb.run(&output) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            complain(&error.lines());
+            if !error.is_told() {
+                complain(&error.lines());
+            }
             if arguments.json
                 && let Err(error) = output.put("", &error.json())
             {
                 complain(&error.lines());
             }
-            ExitCode::from(error.class().exit_code())
+            ExitCode::from(error.exit_code())
         }
     }
 }

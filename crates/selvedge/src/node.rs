@@ -107,6 +107,9 @@ fn simulate(arguments: Run, output: &Output) -> Result<(), Error> {
     let opened = place.open()?;
     let Opened { deployment, keys, layout, .. } = &opened;
     let plan = opened.cell(cell.as_deref())?;
+    if let Some(found) = only.filter(|id| plan.nodes.iter().all(|node| node.id != *id)) {
+        return Err(Error::WhichNode { found, nodes: plan.nodes.iter().map(|node| node.id).collect() });
+    }
     let images = images(plan, root.as_deref())?;
     let mut eeproms = Eeproms::open(layout, plan, keys)?;
     let pace = if together { Pace::Together } else { Pace::RunAhead };

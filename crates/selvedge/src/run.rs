@@ -20,12 +20,13 @@ use selvedge::link::check::{self, Found};
 use selvedge::link::deployment::{self, Cell, Deployment, Node};
 use selvedge::link::journal::{Received, Sample, read_lines};
 use selvedge::link::keys::Keys;
-use selvedge::link::launch::Process;
+use selvedge::link::launch::{Daemons, Launcher, Process, Stopped};
 use selvedge::link::layout::Layout;
 use selvedge::link::{provision, simulation};
 
 use crate::output::Output;
 use crate::schedule;
+use crate::stop;
 
 /// Run a whole deployment: nodes, bus, bridge, broker, server, report
 #[derive(clap::Args)]
@@ -89,17 +90,17 @@ fn run_link(deployment: &Deployment, arguments: &Arguments, layout: &Layout) -> 
         command.extend(["--out".into(), layout.out().into(), "--json".into()]);
         command
     };
-    let run = layout.run();
-    let mut daemons = vec![
-        Process::start("device", command(&["broker", "device"]), &run)?,
-        Process::start("broker", command(&["broker", "serve"]), &run)?,
-        Process::start("collect", command(&["collect", "serve"]), &run)?,
-    ];
+    let interrupted = stop::flag().map_err(Error::process("selvedge"))?;
+    let launcher = Launcher::new(&layout.run(), interrupted);
+    let mut daemons = Daemons::default();
+    daemons.push(launcher.start_daemon("device", "device", command(&["broker", "device"]))?);
+    daemons.push(launcher.start_daemon("broker", "broker", command(&["broker", "serve"]))?);
+    daemons.push(launcher.start_daemon("collect", "collect", command(&["collect", "serve"]))?);
     let mut cells = Vec::new();
     for cell in &deployment.cells {
         let mut bridge = command(&["bridge"]);
         bridge.extend(["--cell".into(), OsString::from(&cell.name)]);
-        daemons.push(Process::start("bridge", bridge, &run)?);
+        daemons.push(launcher.start_daemon("bridge", &format!("bridge-{}", cell.id), bridge)?);
     }
     for cell in &deployment.cells {
         let mut node = command(&["node", "run"]);
@@ -108,7 +109,7 @@ fn run_link(deployment: &Deployment, arguments: &Arguments, layout: &Layout) -> 
         if let Some(root) = &arguments.root {
             node.extend(["--root".into(), root.into()]);
         }
-        cells.push(Process::start("node", node, &run)?);
+        cells.push(launcher.start("node", &format!("node-{}", cell.id), &node)?);
     }
     let mut rows = Vec::new();
     let experiment = Experiment::new(&deployment.name, "selvedge run");
@@ -116,19 +117,18 @@ fn run_link(deployment: &Deployment, arguments: &Arguments, layout: &Layout) -> 
         let (ended, running) = partition_ended(cells)?;
         cells = running;
         for mut cell in ended {
-            rows.extend(finish(cell.wait()?, cell.name())?);
-        }
-        for daemon in &mut daemons {
-            if let Some(status) = daemon.ended()? {
-                daemon.restart(status)?;
+            let ended = cell.wait()?;
+            if !ended.status.success() {
+                return Err(ended.error(cell.name()));
             }
+            rows.extend(read_rows(&ended.lines, cell.name()));
         }
+        launcher.check_interrupted()?;
+        daemons.keep_up()?;
         std::thread::sleep(Duration::from_millis(10));
     }
-    // The bridges first: they use everybody else.
-    for daemon in daemons.into_iter().rev() {
-        let (name, restarts) = (daemon.name(), daemon.restarts());
-        rows.extend(finish(daemon.stop()?, name)?);
+    for Stopped { name, restarts, lines } in daemons.stop()? {
+        rows.extend(read_rows(&lines, name));
         rows.push(experiment.row(name, "restarts", restarts, "", Clock::Wall));
     }
     Ok(rows)
@@ -142,15 +142,11 @@ fn partition_ended(cells: Vec<Process>) -> Result<(Vec<Process>, Vec<Process>), 
     Ok((ended, running))
 }
 
-/// The rows that a process wrote, if it ended well.
-fn finish(ended: (std::process::ExitStatus, Vec<String>), process: &'static str) -> Result<Vec<Row>, Error> {
-    let (status, lines) = ended;
-    if !status.success() {
-        return Err(Error::Failed { process, status });
-    }
+/// The rows that a process wrote that ended well.
+fn read_rows(lines: &[String], process: &str) -> Vec<Row> {
     let (rows, errors) = read_ndjson(&lines.join("\n"));
     assert!(errors.is_empty(), "`{process}` is ours and writes rows: {errors:?}");
-    Ok(rows)
+    rows
 }
 
 fn check<'a>(deployment: &'a Deployment, keys: &Keys, layout: &Layout) -> Result<Outcome<'a>, Error> {

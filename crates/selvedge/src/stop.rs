@@ -1,7 +1,12 @@
-//! When a daemon of ours ends: on SIGTERM or SIGINT.
+//! When a process of ours ends: on SIGTERM or SIGINT.
 
-use std::future::Future;
+use std::future::{Future, poll_fn};
+use std::io;
 use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::task::Poll;
+use std::thread;
 
 use tokio::signal::unix::{SignalKind, signal};
 
@@ -19,4 +24,31 @@ pub fn asked() -> Pin<Box<dyn Future<Output = ()> + Send>> {
             _ = interrupt.recv() => {}
         }
     })
+}
+
+/// A flag that is set when this process is asked to end, for a verb that looks now and then.
+///
+/// # Errors
+/// The environment's.
+pub fn flag() -> io::Result<Arc<AtomicBool>> {
+    let flag = Arc::new(AtomicBool::new(false));
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let raised = Arc::clone(&flag);
+    let (listening, listens) = std::sync::mpsc::channel();
+    thread::Builder::new().name("stop".into()).spawn(move || {
+        runtime.block_on(async {
+            let mut asked = asked();
+            // Looked at once, it listens.
+            let first = poll_fn(|context| Poll::Ready(asked.as_mut().poll(context))).await;
+            // The receiver waits for this.
+            let _ = listening.send(());
+            if first.is_pending() {
+                asked.await;
+            }
+        });
+        raised.store(true, Ordering::Relaxed);
+    })?;
+    // The thread is ours and sends before anything else.
+    let _ = listens.recv();
+    Ok(flag)
 }

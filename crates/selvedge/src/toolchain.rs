@@ -4,7 +4,8 @@
 //! built. Everything above gets bytes. What is compiled, and with which flags, is `firmware/node/sources.txt`'s.
 //!
 //! Invariant: what comes from the cache is what the compiler would make. The key of an image is a SHA-256 over
-//! the compiler's version, its C library, chip, flags, and every file beside the sources, headers included.
+//! the compiler's version, its C library, chip, flags, and every file beside the sources, headers included; and a
+//! kept image stands behind its own SHA-256, so that a damaged one is built again.
 
 use std::env;
 use std::ffi::OsStr;
@@ -138,10 +139,14 @@ impl Compiler {
         let recipe = Recipe::read(&root.join(SOURCES))?;
         let inputs = self.inputs(&recipe, chip)?;
         let image = |elf| Image { elf, compiler: self.version.clone(), inputs: inputs.clone() };
-        let kept = cache.map(|folder| folder.join(format!("node-{}-{inputs}.elf", chip.name)));
+        let kept = cache.map(|folder| folder.join(format!("node-{}-{inputs}.kept", chip.name)));
         if let Some(kept) = &kept {
             match fs::read(kept) {
-                Ok(elf) => return Ok(image(elf)),
+                Ok(bytes) => {
+                    if let Some(elf) = whole(&bytes) {
+                        return Ok(image(elf.to_vec()));
+                    }
+                }
                 Err(error) if error.kind() == io::ErrorKind::NotFound => {}
                 Err(error) => return Err(failed("read", kept)(error)),
             }
@@ -216,11 +221,18 @@ fn run(command: &mut Command, what: &str) -> Result<String, Error> {
     Err(Fault::Compile { what: what.into(), output }.into())
 }
 
+/// What is kept, if it is what was kept.
+fn whole(kept: &[u8]) -> Option<&[u8]> {
+    let (digest, elf) = kept.split_first_chunk::<32>()?;
+    (Sha256::digest(elf)[..] == digest[..]).then_some(elf)
+}
+
 /// Under its name only when it is whole, so that a crash leaves nothing to be believed.
 fn keep(folder: &Path, kept: &Path, elf: &[u8]) -> Result<(), Error> {
     fs::create_dir_all(folder).map_err(failed("create", folder))?;
     let mut fresh = tempfile::NamedTempFile::new_in(folder).map_err(failed("create a file in", folder))?;
-    let written = fresh.write_all(elf).and_then(|()| fresh.as_file().sync_all());
+    let written = fresh.write_all(&Sha256::digest(elf)).and_then(|()| fresh.write_all(elf));
+    let written = written.and_then(|()| fresh.as_file().sync_all());
     written.map_err(failed("write", kept))?;
     fresh.persist(kept).map(drop).map_err(|error| failed("name", kept)(error.error))
 }
@@ -277,10 +289,18 @@ mod tests {
         assert_eq!(fs::read_dir(cache.path()).unwrap().count(), CHIPS.len());
         // What is kept is used: a second compiler that only knows its version is not asked to compile.
         let kept = fs::read_dir(cache.path()).unwrap().next().unwrap().unwrap().path();
-        fs::write(&kept, b"kept").unwrap();
+        fs::write(&kept, [&Sha256::digest(b"kept")[..], b"kept"].concat()).unwrap();
         let chip =
             CHIPS.iter().find(|chip| kept.to_str().unwrap().contains(&format!("-{}-", chip.name))).unwrap();
-        assert_eq!(compiler.node_image(&root, chip, Some(cache.path())).unwrap().elf, b"kept");
+        let from_cache = || compiler.node_image(&root, chip, Some(cache.path())).unwrap().elf;
+        assert_eq!(from_cache(), b"kept");
+        // What is damaged is built again, and then whole.
+        for damaged in [&b"kept"[..], b"", &[0; 40]] {
+            fs::write(&kept, damaged).unwrap();
+            let elf = from_cache();
+            assert!(isa::avr::image::Image::parse(&elf).is_ok());
+            assert_eq!(whole(&fs::read(&kept).unwrap()), Some(&elf[..]));
+        }
     }
 
     #[test]

@@ -12,7 +12,8 @@ fn the_nodes_own_tests_pass_and_its_images_keep_their_budgets() {
         eprintln!("skip: the node's own tests: avr-gcc is not installed");
         return;
     }
-    let run = Command::new("sh").arg(root.join("firmware/node/test/run.sh")).output().expect("there is a shell");
+    let run =
+        Command::new("sh").arg(root.join("firmware/node/test/run.sh")).output().expect("there is a shell");
     let said = format!("{}{}", String::from_utf8_lossy(&run.stdout), String::from_utf8_lossy(&run.stderr));
     print!("{said}");
     assert!(run.status.success(), "{said}");

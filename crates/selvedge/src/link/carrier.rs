@@ -78,7 +78,7 @@ impl Carrier {
     pub fn send(&mut self, superframe: &Superframe) -> Result<(), Error> {
         let mut bytes = Vec::new();
         for received in &superframe.received {
-            let frame = super::bridge::spool::Frame {
+            let frame = super::bridge::record::Frame {
                 superframe: superframe.number,
                 slot: received.slot,
                 received_ps: received.received_ps,

@@ -1,15 +1,17 @@
 //! The bridge's way down: listens for its cell, spools what comes, and tells it what is durable.
 
-use super::spool::{Batch, Spool};
-use super::uplink::{self, Answered, Faults, Route, Server};
+use super::spool::{Batch, Capacity, Spool};
+use super::uplink::{self, Answered, Faults, Route, Server, Tally};
 use super::wire::{self, FromCell, ToCell};
 use crate::error::Error;
+use crate::limits::LEAVE_MS_MAX;
 use collect::disk::RealDisk;
 use std::future::Future;
 use std::io;
 use std::path::PathBuf;
 use std::pin::Pin;
 use std::sync::Arc;
+use std::time::Duration;
 use tokio::io::AsyncWriteExt;
 use tokio::net::UnixListener;
 use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
@@ -29,6 +31,8 @@ pub struct Config {
     pub broker: PathBuf,
     /// The server, and who the bridge is to it.
     pub server: Server,
+    /// How much the spool holds.
+    pub capacity: Capacity,
     /// A random number, for a spool that is new.
     pub identity: u64,
     /// Called once, when the cell can connect.
@@ -61,10 +65,21 @@ pub struct Stats {
 /// # Errors
 /// The environment's: the socket or the spool cannot be used. A lost broker or server is no error.
 pub async fn serve(config: Config) -> Result<Stats, Error> {
-    let Config { cell, batch_superframes, socket, spool, broker, server, identity, ready, mut stop } = config;
+    let Config {
+        cell,
+        batch_superframes,
+        socket,
+        spool,
+        broker,
+        server,
+        capacity,
+        identity,
+        ready,
+        mut stop,
+    } = config;
     let disk = RealDisk::lock(&spool)?;
     let spool_error = move |cause| Error::io("use the spool in", &spool, cause);
-    let spool = Spool::open(disk, identity).map_err(&spool_error)?;
+    let spool = Spool::open(disk, identity, capacity).map_err(&spool_error)?;
     let listener = listen(&socket)?;
     let (batches, batches_up) = mpsc::unbounded_channel();
     let (answers_down, mut answers) = mpsc::unbounded_channel();
@@ -72,7 +87,8 @@ pub async fn serve(config: Config) -> Result<Stats, Error> {
         let _ = batches.send(Arc::clone(batch));
     }
     let route = Route { cell, spool: spool.identity(), broker, server };
-    let uplink = tokio::spawn(uplink::run(route, batches_up, answers_down));
+    let faults = Tally::default();
+    let uplink = tokio::spawn(uplink::run(route, batches_up, answers_down, faults.clone()));
     let (messages_in, mut messages) = mpsc::channel(64);
     let mut bridge = Bridge {
         cell,
@@ -95,20 +111,24 @@ pub async fn serve(config: Config) -> Result<Stats, Error> {
                     tokio::spawn(read_messages(reader, number, messages_in.clone()));
                 }
             }
-            Some((number, message)) = messages.recv() => {
+            // A full spool takes nothing in, and the cell waits: what was not read is not counted.
+            Some((number, message)) = messages.recv(), if !bridge.spool.is_full() => {
                 bridge.message(number, message).await.map_err(&spool_error)?;
             }
             Some(answered) = answers.recv() => bridge.answered(answered).await.map_err(&spool_error)?,
         }
     }
     // What has no receipt stays in the spool for the next start.
-    bridge.stats.batches_pending = bridge.spool.pending().count() as u64;
+    bridge.stats.batches_pending = bridge.spool.pending().len() as u64;
     drop(bridge.batches);
-    if bridge.stats.batches_pending == 0 {
-        bridge.stats.faults = uplink.await.unwrap_or_default();
-    } else {
-        uplink.abort();
+    // With everything answered the uplink takes its leave of the server, if that is there to be told.
+    let leave = Duration::from_millis(if bridge.spool.is_drained() { LEAVE_MS_MAX } else { 0 });
+    let abort = uplink.abort_handle();
+    match tokio::time::timeout(leave, uplink).await {
+        Ok(Err(panic)) if panic.is_panic() => std::panic::resume_unwind(panic.into_panic()),
+        _ => abort.abort(),
     }
+    bridge.stats.faults = faults.get();
     let _ = std::fs::remove_file(&socket);
     Ok(bridge.stats)
 }

@@ -2,7 +2,8 @@
 //!
 //! ```text
 //! <sequence, 16 hex digits>.spool          one file after another; only the newest grows
-//!   record:  0 4 length of body | 4 1 kind | 5 n body | 5+n 4 CRC-32C of everything before
+//!   record:  0 1 kind | 1 4 length of body | 5 n body | 5+n 4 CRC-32C of everything before
+//!   0        nothing more in this sector of 4096 bytes: what was synced shares none with what follows
 //!   1 state  identity 8 | session 8 | next batch 8 | counted 4 | answered 4       (both as superframe + 1; 0 = none)
 //!   2 frame  superframe 4 | slot 1 | received_ps 8 | frame
 //!   3 close  superframe 4 | batch 8                  (batch 0: its frames stay open, for the batch of a later one)
@@ -11,58 +12,35 @@
 //! Little-endian. Every file begins with a state record and ends between superframes, so that a file whose batches
 //! are all freed can be removed. Frames are sealed by their nodes; nothing here is secret.
 //!
-//! Owns what is pending and what was counted. Leaves sealing, sending and sockets to its neighbours.
+//! Owns what is pending and what was counted. Leaves the records' bytes to `record`, sealing, sending and sockets to
+//! its neighbours.
 //!
 //! Invariant: a superframe is counted only after every frame of it was synced, and its frames leave the disk only
 //! after a receipt named their batch. Losing a `freed` record costs a repetition, which the server recognises.
+//!
+//! Invariant: the files that are there are the newest ones without a gap, and every `freed` record of a batch is
+//! durable before a file that holds a part of it is removed. So a batch comes back whole or not at all, and a number
+//! never stands for two contents.
 
+use super::record::{Frame, Record, State};
 use crate::limits::{SPOOL_BYTES_MAX, SPOOL_FILE_BYTES};
 use collect::disk::Disk;
 use std::collections::{BTreeMap, VecDeque};
 use std::io;
 use std::sync::Arc;
 
-const STATE: u8 = 1;
-const FRAME: u8 = 2;
-const CLOSE: u8 = 3;
-const FREED: u8 = 4;
-/// Bytes of a record around its body.
-const RECORD_OVERHEAD_BYTES: usize = 9;
-/// The longest body: a frame of the bus and its place.
-const BODY_BYTES_MAX: usize = 13 + cell::limits::FRAME_BYTES_MAX;
-
-/// A frame of the bus, with where and when it came.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Frame {
-    /// Its superframe.
-    pub superframe: u32,
-    /// Its slot.
-    pub slot: u8,
-    /// Cell time of its last bit.
-    pub received_ps: u64,
-    /// Its bytes.
-    pub bytes: Vec<u8>,
+/// How much a spool holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Capacity {
+    /// Bytes of all its files together; more than that of one file and a batch.
+    pub bytes_max: u64,
+    /// Bytes after which a new file is begun.
+    pub file_bytes: u64,
 }
 
-impl Frame {
-    /// A frame and its place as they are spooled and as they travel from the cell.
-    pub fn encode(&self) -> Vec<u8> {
-        let place =
-            [&self.superframe.to_le_bytes()[..], &[self.slot], &self.received_ps.to_le_bytes()].concat();
-        [place, self.bytes.clone()].concat()
-    }
-
-    /// The reverse of [`Frame::encode`]; `None` when there are too few bytes.
-    pub fn parse(bytes: &[u8]) -> Option<Frame> {
-        let (superframe, rest) = bytes.split_first_chunk()?;
-        let (slot, rest) = rest.split_first()?;
-        let (received_ps, bytes) = rest.split_first_chunk()?;
-        Some(Frame {
-            superframe: u32::from_le_bytes(*superframe),
-            slot: *slot,
-            received_ps: u64::from_le_bytes(*received_ps),
-            bytes: bytes.to_vec(),
-        })
+impl Default for Capacity {
+    fn default() -> Self {
+        Capacity { bytes_max: SPOOL_BYTES_MAX, file_bytes: SPOOL_FILE_BYTES }
     }
 }
 
@@ -83,18 +61,6 @@ pub struct Batch {
     sequence: u64,
 }
 
-/// What the records say so far.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct State {
-    identity: u64,
-    session: u64,
-    next_batch: u64,
-    /// Superframes of the session that are on disk, as the last one plus 1.
-    counted: u32,
-    /// Superframes of the session that are answered, as the last one plus 1.
-    answered: u32,
-}
-
 /// The spool.
 pub struct Spool<D: Disk> {
     disk: D,
@@ -104,6 +70,7 @@ pub struct Spool<D: Disk> {
     /// Bytes of every file that is still there.
     files: BTreeMap<u64, u64>,
     contents: Contents,
+    capacity: Capacity,
 }
 
 /// What is in the spool.
@@ -121,8 +88,8 @@ impl<D: Disk> Spool<D> {
     /// Opens the spool on `disk`, with what an earlier process left, or begins one with `identity`.
     ///
     /// # Errors
-    /// What the disk says; a file that is damaged before its end is `InvalidData`.
-    pub fn open(mut disk: D, identity: u64) -> io::Result<Spool<D>> {
+    /// What the disk says.
+    pub fn open(mut disk: D, identity: u64, capacity: Capacity) -> io::Result<Spool<D>> {
         let state = State { identity, session: 0, next_batch: 1, counted: 0, answered: 0 };
         let mut contents = Contents { state, open: Vec::new(), open_sequence: 0, pending: VecDeque::new() };
         let mut files = BTreeMap::new();
@@ -136,10 +103,10 @@ impl<D: Disk> Spool<D> {
             contents.replay(&bytes, sequence);
         }
         contents.forget_uncounted();
-        let sequence = files.last_key_value().map_or(1, |(last, _)| last + 1);
+        let sequence = files.last_key_value().map_or(1, |(last, _)| last.saturating_add(1));
         let (file, file_bytes) = begin_file(&mut disk, sequence, &contents.state)?;
         files.insert(sequence, file_bytes);
-        let mut spool = Spool { disk, file, sequence, file_bytes, files, contents };
+        let mut spool = Spool { disk, file, sequence, file_bytes, files, contents, capacity };
         spool.remove_freed_files()?;
         Ok(spool)
     }
@@ -155,7 +122,7 @@ impl<D: Disk> Spool<D> {
     }
 
     /// The batches that wait for a receipt, oldest first.
-    pub fn pending(&self) -> impl Iterator<Item = &Arc<Batch>> {
+    pub fn pending(&self) -> impl ExactSizeIterator<Item = &Arc<Batch>> {
         self.contents.pending.iter()
     }
 
@@ -164,9 +131,10 @@ impl<D: Disk> Spool<D> {
         self.contents.pending.is_empty() && self.contents.open.is_empty()
     }
 
-    /// Whether the spool has no room for another superframe.
+    /// Whether nothing more should be accepted before a receipt has made room.
     pub fn is_full(&self) -> bool {
-        self.files.values().sum::<u64>() >= SPOOL_BYTES_MAX
+        // Without a batch that waits no receipt would ever come.
+        !self.contents.pending.is_empty() && self.files.values().sum::<u64>() >= self.capacity.bytes_max
     }
 
     /// A cell begins or resumes `session`. Frames that were not counted are forgotten: the cell repeats them. What
@@ -177,12 +145,14 @@ impl<D: Disk> Spool<D> {
     pub fn begin_session(&mut self, session: u64) -> io::Result<Option<Arc<Batch>>> {
         self.contents.forget_uncounted();
         if self.contents.state.session == session {
+            // What is read later forgets the same frames.
+            self.append(&Record::State(self.contents.state))?;
             return Ok(None);
         }
         let left = self.end_batch()?;
         self.contents.state = State { session, counted: 0, answered: 0, ..self.contents.state };
-        self.append(STATE, &state_body(&self.contents.state))?;
-        self.disk.sync(&mut self.file)?;
+        self.append(&Record::State(self.contents.state))?;
+        self.sync()?;
         Ok(left)
     }
 
@@ -195,7 +165,7 @@ impl<D: Disk> Spool<D> {
         if frame.superframe < self.contents.state.counted {
             return Ok(());
         }
-        self.append(FRAME, &frame.encode())?;
+        self.append(&Record::Frame(frame.clone()))?;
         self.contents.insert(frame, self.sequence);
         Ok(())
     }
@@ -224,10 +194,10 @@ impl<D: Disk> Spool<D> {
     }
 
     fn close_with(&mut self, superframe: u32, ends_batch: bool) -> io::Result<Option<Arc<Batch>>> {
-        let number = if ends_batch { self.contents.state.next_batch } else { 0 };
-        self.append(CLOSE, &place_body(superframe, number))?;
-        self.disk.sync(&mut self.file)?;
-        let batch = self.contents.close(superframe, number);
+        let batch = if ends_batch { self.contents.state.next_batch } else { 0 };
+        self.append(&Record::Close { superframe, batch })?;
+        self.sync()?;
+        let batch = self.contents.close(superframe, batch);
         self.rotate()?;
         Ok(batch)
     }
@@ -240,23 +210,33 @@ impl<D: Disk> Spool<D> {
         if !self.contents.pending.iter().any(|batch| batch.number == number) {
             return Ok(false);
         }
-        self.append(FREED, &place_body(0, number))?;
+        self.append(&Record::Freed { batch: number })?;
         self.contents.free(number);
         self.remove_freed_files()?;
         Ok(true)
     }
 
-    fn append(&mut self, kind: u8, body: &[u8]) -> io::Result<()> {
-        let record = record(kind, body);
-        self.disk.append(&mut self.file, &record)?;
-        self.file_bytes += record.len() as u64;
+    /// Makes the newest file durable. What follows begins in a sector of its own: a power cut that strikes it takes
+    /// nothing along that was synced before.
+    fn sync(&mut self) -> io::Result<()> {
+        let padding = Record::padding(self.file_bytes);
+        self.disk.append(&mut self.file, &padding)?;
+        self.file_bytes += padding.len() as u64;
+        self.files.insert(self.sequence, self.file_bytes);
+        self.disk.sync(&mut self.file)
+    }
+
+    fn append(&mut self, record: &Record) -> io::Result<()> {
+        let bytes = record.encode();
+        self.disk.append(&mut self.file, &bytes)?;
+        self.file_bytes += bytes.len() as u64;
         self.files.insert(self.sequence, self.file_bytes);
         Ok(())
     }
 
     /// Begins a new file when the newest is long enough. Only between superframes.
     fn rotate(&mut self) -> io::Result<()> {
-        if self.file_bytes < SPOOL_FILE_BYTES {
+        if self.file_bytes < self.capacity.file_bytes {
             return Ok(());
         }
         self.sequence += 1;
@@ -265,11 +245,20 @@ impl<D: Disk> Spool<D> {
         self.remove_freed_files()
     }
 
+    /// Removes the files before the oldest that is needed, which are all older than the newest.
     fn remove_freed_files(&mut self) -> io::Result<()> {
         let oldest_needed = self.contents.oldest_sequence().unwrap_or(self.sequence).min(self.sequence);
+        if self.files.first_key_value().is_none_or(|(oldest, _)| *oldest >= oldest_needed) {
+            return Ok(());
+        }
+        // The `freed` records before the files. Those in files that are not the newest were synced with the last
+        // superframe there.
+        self.sync()?;
         while let Some(entry) = self.files.first_entry().filter(|entry| *entry.key() < oldest_needed) {
             self.disk.remove(&name_of(*entry.key()))?;
             entry.remove();
+            // One after the other: a power cut must not bring back an older one without a newer.
+            self.disk.sync_dir()?;
         }
         Ok(())
     }
@@ -298,13 +287,15 @@ impl Contents {
 
     fn close(&mut self, superframe: u32, number: u64) -> Option<Arc<Batch>> {
         self.state.counted = self.state.counted.max(superframe + 1);
-        let batch = (number != 0).then(|| {
+        if number != 0 {
+            self.state.next_batch = self.state.next_batch.max(number + 1);
+        }
+        let batch = (number != 0 && self.has_until(superframe)).then(|| {
             let (mut frames, rest): (Vec<_>, Vec<_>) =
                 std::mem::take(&mut self.open).into_iter().partition(|frame| frame.superframe <= superframe);
             self.open = rest;
             frames.sort_by_key(|frame| (frame.superframe, frame.slot));
-            self.state.next_batch = number + 1;
-            let first = frames.first().map_or(superframe, |frame| frame.superframe);
+            let first = frames[0].superframe;
             let (session, sequence) = (self.state.session, self.open_sequence);
             let batch = Arc::new(Batch {
                 number,
@@ -343,37 +334,37 @@ impl Contents {
     /// Applies a file's records up to the first that is torn. What follows a torn record was never synced, and
     /// what was never synced was never counted.
     fn replay(&mut self, bytes: &[u8], sequence: u64) {
-        let mut rest = bytes;
-        while let Some((kind, body, after)) = next_record(rest) {
-            rest = after;
-            let applied = match kind {
-                STATE => parse_state(body).map(|state| {
+        for record in Record::read_all(bytes) {
+            match record {
+                Record::State(state) => {
                     if state.session != self.state.session {
                         self.open.clear();
                     }
                     self.state = state;
+                    self.forget_uncounted();
                     self.answer();
-                }),
-                FRAME => Frame::parse(body).map(|frame| self.insert(frame, sequence)),
-                CLOSE => parse_place(body).map(|(superframe, number)| {
-                    self.close(superframe, number);
-                }),
-                FREED => parse_place(body).map(|(_, number)| self.free(number)),
-                _ => None,
-            };
-            if applied.is_none() {
-                return;
+                }
+                Record::Frame(frame) => self.insert(frame, sequence),
+                Record::Close { superframe, batch } => {
+                    self.close(superframe, batch);
+                }
+                Record::Freed { batch } => self.free(batch),
             }
         }
     }
 }
 
 fn begin_file<D: Disk>(disk: &mut D, sequence: u64, state: &State) -> io::Result<(D::File, u64)> {
-    let mut file = disk.create(&name_of(sequence))?;
-    let first = record(STATE, &state_body(state));
-    disk.append(&mut file, &first)?;
-    disk.sync(&mut file)?;
-    disk.sync_dir()?;
+    let name = name_of(sequence);
+    let mut file = disk.create(&name)?;
+    let mut first = Record::State(*state).encode();
+    first.extend(Record::padding(first.len() as u64));
+    let written = disk.append(&mut file, &first).and_then(|()| disk.sync(&mut file));
+    if let Err(cause) = written.and_then(|()| disk.sync_dir()) {
+        // It holds nothing yet, and a full disk should not fill with such files. The cause is what to tell.
+        let _ = disk.remove(&name);
+        return Err(cause);
+    }
     Ok((file, first.len() as u64))
 }
 
@@ -384,56 +375,4 @@ fn name_of(sequence: u64) -> String {
 fn sequence_of(name: &str) -> Option<u64> {
     let digits = name.strip_suffix(".spool").filter(|digits| digits.len() == 16)?;
     u64::from_str_radix(digits, 16).ok()
-}
-
-fn record(kind: u8, body: &[u8]) -> Vec<u8> {
-    let mut bytes = Vec::with_capacity(RECORD_OVERHEAD_BYTES + body.len());
-    bytes.extend((body.len() as u32).to_le_bytes());
-    bytes.push(kind);
-    bytes.extend(body);
-    bytes.extend(crc32c::crc32c(&bytes).to_le_bytes());
-    bytes
-}
-
-fn state_body(state: &State) -> Vec<u8> {
-    let mut body = Vec::with_capacity(32);
-    body.extend(state.identity.to_le_bytes());
-    body.extend(state.session.to_le_bytes());
-    body.extend(state.next_batch.to_le_bytes());
-    body.extend(state.counted.to_le_bytes());
-    body.extend(state.answered.to_le_bytes());
-    body
-}
-
-fn place_body(superframe: u32, batch: u64) -> Vec<u8> {
-    [&superframe.to_le_bytes()[..], &batch.to_le_bytes()[..]].concat()
-}
-
-fn next_record(bytes: &[u8]) -> Option<(u8, &[u8], &[u8])> {
-    let length = u32::from_le_bytes(bytes.first_chunk().copied()?) as usize;
-    if length > BODY_BYTES_MAX {
-        return None;
-    }
-    let (record, after) = bytes.split_at_checked(length + RECORD_OVERHEAD_BYTES)?;
-    let (content, crc) = record.split_at(length + 5);
-    (crc32c::crc32c(content).to_le_bytes() == crc).then_some((content[4], &content[5..], after))
-}
-
-fn parse_state(body: &[u8]) -> Option<State> {
-    let body: &[u8; 32] = body.try_into().ok()?;
-    let eight = |at: usize| u64::from_le_bytes(std::array::from_fn(|i| body[at + i]));
-    let four = |at: usize| u32::from_le_bytes(std::array::from_fn(|i| body[at + i]));
-    Some(State {
-        identity: eight(0),
-        session: eight(8),
-        next_batch: eight(16),
-        counted: four(24),
-        answered: four(28),
-    })
-}
-
-fn parse_place(body: &[u8]) -> Option<(u32, u64)> {
-    let (superframe, rest) = body.split_first_chunk()?;
-    let number: &[u8; 8] = rest.try_into().ok()?;
-    Some((u32::from_le_bytes(*superframe), u64::from_le_bytes(*number)))
 }

@@ -15,7 +15,7 @@ use sha2::{Digest, Sha256};
 use std::collections::VecDeque;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 use tokio::sync::mpsc;
 
@@ -61,6 +61,21 @@ pub struct Faults {
     pub resent: u64,
 }
 
+/// Where the uplink counts its faults, for whoever wants to know them.
+#[derive(Clone, Default)]
+pub struct Tally(Arc<Mutex<Faults>>);
+
+impl Tally {
+    /// What went wrong so far.
+    pub fn get(&self) -> Faults {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn add(&self, add: impl FnOnce(&mut Faults)) {
+        add(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner));
+    }
+}
+
 /// A batch that waits for its receipt.
 struct Waiting {
     batch: Arc<Batch>,
@@ -74,8 +89,9 @@ pub async fn run(
     route: Route,
     mut batches: mpsc::UnboundedReceiver<Arc<Batch>>,
     answers: mpsc::UnboundedSender<Answered>,
-) -> Faults {
-    let mut uplink = Uplink { route, waiting: VecDeque::new(), faults: Faults::default(), open: true };
+    faults: Tally,
+) {
+    let mut uplink = Uplink { route, waiting: VecDeque::new(), faults, open: true };
     let mut pause_ms = RETRY_MS_MIN;
     let mut told = false;
     while uplink.open || !uplink.waiting.is_empty() {
@@ -89,20 +105,19 @@ pub async fn run(
                 }
             }
         }
-        uplink.faults.reconnects += 1;
+        uplink.faults.add(|faults| faults.reconnects += 1);
         if uplink.waiting.front().map(|waiting| waiting.batch.number) != before {
             (pause_ms, told) = (RETRY_MS_MIN, false);
         }
         tokio::time::sleep(Duration::from_millis(pause_ms)).await;
         pause_ms = (2 * pause_ms).min(RETRY_MS_MAX);
     }
-    uplink.faults
 }
 
 struct Uplink {
     route: Route,
     waiting: VecDeque<Waiting>,
-    faults: Faults,
+    faults: Tally,
     /// Whether more batches may come.
     open: bool,
 }
@@ -170,7 +185,8 @@ impl Uplink {
         let digest = Sha256::new().chain_update(header).chain_update(&sealed).finalize();
         server.send(&id, &sealed).await?;
         waiting.sent_sha256 = Some(digest.into());
-        self.faults.resent += u64::from(std::mem::replace(&mut waiting.was_sent, true));
+        let resent = std::mem::replace(&mut waiting.was_sent, true);
+        self.faults.add(|faults| faults.resent += u64::from(resent));
         Ok(())
     }
 
@@ -184,7 +200,7 @@ impl Uplink {
         let id = answer.id();
         match answer {
             Answer::Refused { status, .. } => {
-                self.faults.refused += 1;
+                self.faults.add(|faults| faults.refused += 1);
                 Err(Error::BatchRefused { number: id.number, status })
             }
             Answer::Receipt { sealed, .. } => {

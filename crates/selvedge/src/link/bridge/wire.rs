@@ -14,7 +14,7 @@
 //! ```
 //! Owns these bytes. A cell that connects again repeats what was not counted; the bridge knows what it has.
 
-use super::spool::Frame;
+use super::record::{Frame, superframe_of};
 use std::io::{self, Read};
 use tokio::io::{AsyncRead, AsyncReadExt};
 
@@ -83,7 +83,7 @@ impl FromCell {
                 (*version == VERSION).then_some(FromCell::Hello { cell: u16::from_le_bytes(*cell), session })
             }
             2 => Frame::parse(body).map(FromCell::Frame),
-            3 => Some(FromCell::Close(u32::from_le_bytes(body.try_into().ok()?))),
+            3 => superframe_of(body.try_into().ok()?).map(FromCell::Close),
             4 => body.is_empty().then_some(FromCell::End),
             _ => None,
         }
@@ -174,12 +174,12 @@ mod tests {
         let bytes = proptest::collection::vec(any::<u8>(), 0..256);
         prop_oneof![
             (any::<u16>(), any::<u64>()).prop_map(|(cell, session)| FromCell::Hello { cell, session }),
-            (any::<u32>(), any::<u8>(), any::<u64>(), bytes).prop_map(
+            (0..u32::MAX, any::<u8>(), any::<u64>(), bytes).prop_map(
                 |(superframe, slot, received_ps, bytes)| {
                     FromCell::Frame(Frame { superframe, slot, received_ps, bytes })
                 }
             ),
-            any::<u32>().prop_map(FromCell::Close),
+            (0..u32::MAX).prop_map(FromCell::Close),
             Just(FromCell::End),
         ]
     }

@@ -1,0 +1,157 @@
+//! The bridge's way down on a real socket and a real disk: what it counts while nobody answers on the way up.
+//!
+//! Owns a cell that sends as fast as it may. No broker and no server are there, so nothing is ever freed; that nothing
+//! is lost on the way up is `faults`' to show.
+
+use std::fs;
+use std::io::{ErrorKind, Write};
+use std::os::unix::net::UnixStream;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use collect::disk::RealDisk;
+use selvedge::link::bridge::record::Frame;
+use selvedge::link::bridge::spool::{Capacity, Spool};
+use selvedge::link::bridge::wire::{FromCell, ToCell, next_blocking};
+use selvedge::link::bridge::{Config, Server, Stats, serve};
+use selvedge::link::deployment;
+use selvedge::link::keys::Keys;
+use tokio::sync::oneshot;
+
+const CELL: u16 = 7;
+const FRAME_BYTES: usize = 200;
+const SMALL: Capacity = Capacity { bytes_max: 100_000, file_bytes: 10_000 };
+/// So many superframes that neither the spool nor the sockets on the way hold them all.
+const SUPERFRAMES: u32 = 10_000;
+
+struct Bridge {
+    folder: PathBuf,
+    stop: oneshot::Sender<()>,
+    thread: std::thread::JoinHandle<Stats>,
+}
+
+impl Bridge {
+    fn start(folder: &Path, capacity: Capacity) -> Bridge {
+        let tree = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+        let deployment = deployment::load(&tree.join("deployments/ecg.toml")).expect("it is right");
+        let identity = Keys::of(&deployment, folder).expect("keys").certificates().bridge(CELL).expect("one");
+        let tls = collect::tls::Identity {
+            certificates_pem: &identity.certificate,
+            private_key_pem: &identity.key,
+            peer_authority_pem: &identity.authority,
+        };
+        let nowhere = || Err(ErrorKind::NotFound.into());
+        let (tell_ready, ready) = std::sync::mpsc::channel();
+        let (stop, stopped) = oneshot::channel::<()>();
+        let config = Config {
+            cell: CELL,
+            batch_superframes: 1,
+            socket: folder.join("socket"),
+            spool: folder.join("spool"),
+            broker: folder.join("no broker"),
+            server: Server { address: Arc::new(nowhere), name: "x".into(), tls: tls.client().expect("TLS") },
+            capacity,
+            identity: 1,
+            ready: Box::new(move || tell_ready.send(()).expect("the test waits")),
+            stop: Box::pin(async {
+                let _ = stopped.await;
+            }),
+        };
+        let thread = std::thread::spawn(move || {
+            let runtime = tokio::runtime::Runtime::new().expect("a runtime");
+            runtime.block_on(serve(config)).expect("the disk works")
+        });
+        ready.recv().expect("it becomes ready");
+        Bridge { folder: folder.to_owned(), stop, thread }
+    }
+
+    fn connect(&self) -> UnixStream {
+        let mut stream = UnixStream::connect(self.folder.join("socket")).expect("it listens");
+        stream.write_all(&FromCell::Hello { cell: CELL, session: 5 }.encode()).expect("it reads");
+        stream
+    }
+
+    fn end(self) -> Stats {
+        self.stop.send(()).expect("it runs");
+        self.thread.join().expect("it ends well")
+    }
+}
+
+fn frame(superframe: u32) -> Frame {
+    Frame { superframe, slot: 1, received_ps: superframe.into(), bytes: vec![superframe as u8; FRAME_BYTES] }
+}
+
+/// Sends everything from `first` on, on a thread of its own, until it is hung up on.
+fn send_all(stream: &UnixStream, first: u32) {
+    let mut stream = stream.try_clone().expect("a descriptor");
+    std::thread::spawn(move || {
+        for superframe in first..SUPERFRAMES {
+            let frame = FromCell::Frame(frame(superframe)).encode();
+            if stream.write_all(&[frame, FromCell::Close(superframe).encode()].concat()).is_err() {
+                return;
+            }
+        }
+    });
+}
+
+/// The last count that the bridge tells before it is silent for `patience`.
+fn counted(stream: &mut UnixStream, patience: Duration) -> u32 {
+    stream.set_read_timeout(Some(patience)).expect("a socket");
+    let mut counted = 0;
+    loop {
+        match next_blocking(stream) {
+            Ok(Some(bytes)) => {
+                if let Some(ToCell::Counted(superframes)) = ToCell::parse(&bytes) {
+                    counted = superframes;
+                }
+            }
+            Err(cause) if matches!(cause.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut) => {
+                return counted;
+            }
+            ended => panic!("the bridge hung up: {ended:?}"),
+        }
+    }
+}
+
+fn spool_bytes(folder: &Path) -> u64 {
+    let entries = fs::read_dir(folder.join("spool")).expect("it is there").flatten();
+    entries.map(|entry| entry.metadata().expect("it is there").len()).sum()
+}
+
+#[test]
+fn a_bridge_with_a_full_spool_reads_no_more_until_there_is_room() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let bridge = Bridge::start(folder.path(), SMALL);
+    let mut cell = bridge.connect();
+    send_all(&cell, 0);
+    // However long it is waited: the count ends where the spool does. A slow machine only tests less.
+    let first = counted(&mut cell, Duration::from_secs(2));
+    let bytes = spool_bytes(folder.path());
+    // A superframe takes its frame and its end, with their heads.
+    let superframe_bytes = (FRAME_BYTES + 13 + 9 + 12 + 9) as u64;
+    let room = SMALL.bytes_max..SMALL.bytes_max + superframe_bytes + 100;
+    assert!(
+        first > 0 && first < SUPERFRAMES && room.contains(&bytes),
+        "{first} superframes in {bytes} bytes"
+    );
+    let stats = bridge.end();
+    assert_eq!((stats.frames_counted, stats.batches_pending), (first.into(), first.into()));
+
+    // What was counted is there, once and in order. Half of it gets its receipt.
+    let disk = RealDisk::lock(&folder.path().join("spool")).expect("nobody has it");
+    let mut spool = Spool::open(disk, 2, SMALL).expect("the disk works");
+    let frames: Vec<Frame> = spool.pending().flat_map(|batch| batch.frames.clone()).collect();
+    assert_eq!(frames, (0..first).map(frame).collect::<Vec<_>>());
+    let half: Vec<u64> = spool.pending().map(|batch| batch.number).take(frames.len() / 2).collect();
+    half.into_iter().for_each(|number| assert!(spool.free(number).expect("the disk works")));
+    drop(spool);
+
+    let bridge = Bridge::start(folder.path(), SMALL);
+    let mut cell = bridge.connect();
+    // It repeats a little, as a cell does that was told less than was counted.
+    send_all(&cell, first - 10);
+    let second = counted(&mut cell, Duration::from_secs(2));
+    assert!(second > first && second < SUPERFRAMES, "{first} superframes, then {second}");
+    assert_eq!(bridge.end().frames_counted, u64::from(second - first));
+}

@@ -1,0 +1,357 @@
+//! The whole link while things go wrong: processes are killed, the bus is noisy, somebody interrupts. Whatever
+//! happens, nothing that was counted is lost, nothing is stored twice, and nobody is left behind.
+//!
+//! Owns real runs of the real binary. A run is disturbed when its store has grown by so much, not after so much time,
+//! and what is drawn is drawn from a seed that is printed (`SELVEDGE_SEED` sets it).
+
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::thread::sleep;
+use std::time::{Duration, Instant, SystemTime};
+
+use collect::sim::Dice;
+use rustix::process::{Pid, Signal, kill_process};
+use serde_json::Value;
+
+/// A pause between two looks at a run.
+const LOOK: Duration = Duration::from_millis(2);
+/// After so long something hangs, on any machine.
+const HANGS: Duration = Duration::from_secs(300);
+
+/// A deployment and the folder of its runs.
+struct Scene {
+    folder: tempfile::TempDir,
+    deployment: PathBuf,
+}
+
+/// How a run ended.
+struct Ended {
+    status: ExitStatus,
+    stdout: String,
+    stderr: String,
+}
+
+/// A run that goes on.
+struct Run<'a> {
+    scene: &'a Scene,
+    child: Child,
+}
+
+fn tree() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().expect("this is the tree")
+}
+
+fn is_soak() -> bool {
+    std::env::var_os("SELVEDGE_SOAK").is_some()
+}
+
+/// `None` after saying that the test is skipped, when there is no compiler for the nodes.
+fn scene(seconds: u32, changes: &str) -> Option<Scene> {
+    let compiler = Command::new("avr-gcc").arg("--version").output();
+    if compiler.is_err() {
+        println!("skip: faults of the link: found no avr-gcc");
+        return None;
+    }
+    let folder = tempfile::tempdir().expect("a folder");
+    let deployment = folder.path().join("ecg.toml");
+    let text = fs::read_to_string(tree().join("deployments/ecg.toml")).expect("it is there");
+    let recording = tree().join("data/ecg/ecg.csv").display().to_string();
+    let text = replaced(&text, "../data/ecg/ecg.csv", &recording);
+    let text = replaced(&text, "duration = \"120 s\"", &format!("duration = \"{seconds} s\""));
+    fs::write(&deployment, text + changes).expect("it can be written");
+    Some(Scene { folder, deployment })
+}
+
+fn replaced(text: &str, from: &str, to: &str) -> String {
+    assert_eq!(text.matches(from).count(), 1, "the deployment says `{from}` once");
+    text.replace(from, to)
+}
+
+impl Scene {
+    fn out(&self) -> PathBuf {
+        self.folder.path().join("out")
+    }
+
+    fn command(&self, verb: &[&str]) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_selvedge"));
+        command.args(verb).arg(&self.deployment).arg("--out").arg(self.out()).arg("--json");
+        command.env("XDG_CACHE_HOME", Path::new(env!("CARGO_TARGET_TMPDIR")).join("cache"));
+        command.stdin(Stdio::null());
+        command
+    }
+
+    fn start(&self) -> Run<'_> {
+        let file = |name| File::create(self.folder.path().join(name)).expect("it can be written");
+        let mut command = self.command(&["run"]);
+        command.arg("--root").arg(tree()).stdout(file("stdout")).stderr(file("stderr"));
+        Run { scene: self, child: command.spawn().expect("it starts") }
+    }
+
+    fn run(&self) -> Ended {
+        self.start().end()
+    }
+
+    /// The processes, whoever their parent is now, that work in this folder.
+    fn processes(&self) -> Vec<u32> {
+        let out = self.out().display().to_string();
+        let entries = fs::read_dir("/proc").expect("Linux has it").flatten();
+        let numbers = entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
+        // A zombie has no command line: it is gone, and nobody has looked yet.
+        let works_here = |number: &u32| {
+            let line = fs::read(format!("/proc/{number}/cmdline")).unwrap_or_default();
+            String::from_utf8_lossy(&line).split('\0').any(|word| word == out)
+        };
+        numbers.filter(works_here).collect()
+    }
+
+    fn number(&self, stem: &str) -> Option<u32> {
+        let text = fs::read_to_string(self.out().join(format!("run/{stem}.pid"))).ok()?;
+        text.strip_suffix('\n')?.parse().ok()
+    }
+
+    fn store_bytes(&self) -> u64 {
+        let Ok(entries) = fs::read_dir(self.out().join("store")) else { return 0 };
+        entries.flatten().filter_map(|entry| entry.metadata().ok()).map(|file| file.len()).sum()
+    }
+
+    /// Waits until none of our processes works in this folder.
+    fn wait_for_nobody(&self) {
+        let deadline = Instant::now() + HANGS;
+        while !self.processes().is_empty() {
+            assert!(Instant::now() < deadline, "{:?} have survived", self.processes());
+            sleep(LOOK);
+        }
+    }
+}
+
+impl Run<'_> {
+    fn has_ended(&mut self) -> bool {
+        self.child.try_wait().expect("it can be waited for").is_some()
+    }
+
+    /// Waits until `is_so`. False when the run ends before.
+    fn wait_until(&mut self, mut is_so: impl FnMut(&Scene) -> bool) -> bool {
+        let deadline = Instant::now() + HANGS;
+        while !is_so(self.scene) {
+            if self.has_ended() {
+                return false;
+            }
+            assert!(Instant::now() < deadline, "the run hangs");
+            sleep(LOOK);
+        }
+        true
+    }
+
+    fn wait_until_stored(&mut self, bytes: u64) -> bool {
+        self.wait_until(|scene| scene.store_bytes() >= bytes)
+    }
+
+    fn signal(&self, signal: Signal) {
+        kill_process(Pid::from_child(&self.child), signal).expect("it runs");
+    }
+
+    fn end(mut self) -> Ended {
+        let status = self.child.wait().expect("it can be waited for");
+        let read = |name| fs::read_to_string(self.scene.folder.path().join(name)).expect("it is text");
+        Ended { status, stdout: read("stdout"), stderr: read("stderr") }
+    }
+}
+
+impl Drop for Run<'_> {
+    fn drop(&mut self) {
+        // A test that fails leaves nobody behind.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+impl Ended {
+    fn rows(&self) -> Vec<Value> {
+        self.stdout.lines().map(|line| serde_json::from_str(line).expect("every line is JSON")).collect()
+    }
+
+    fn sum(&self, is_meant: impl Fn(&str) -> bool) -> u64 {
+        let rows = self.rows();
+        let meant = rows.iter().filter(|row| row["metric"].as_str().is_some_and(&is_meant));
+        meant.map(|row| row["value"].as_f64().expect("a count") as u64).sum()
+    }
+
+    /// The run did all that it had to.
+    #[track_caller]
+    fn assert_whole(&self) {
+        assert!(self.status.success(), "{}\n{}", self.status, self.stderr);
+        let last = self.rows().pop().expect("a last line");
+        for count in ["lost", "duplicated", "mismatched_samples"] {
+            assert_eq!(last[count], 0, "{count}: {last}\n{}", self.stderr);
+        }
+        assert!(last["frames_stored"].as_u64() > Some(0), "{last}");
+    }
+
+    /// It failed with one error, and with this code.
+    #[track_caller]
+    fn assert_fails(&self, code: i32, words: &str) {
+        assert_eq!(self.status.code(), Some(code), "{}", self.stderr);
+        assert_eq!(self.stderr.matches("error: ").count(), 1, "{}", self.stderr);
+        assert!(self.stderr.contains(words) && !self.stderr.contains("panicked"), "{}", self.stderr);
+        let said: Value = serde_json::from_str(self.stdout.trim()).expect("one value");
+        assert!(said["error"]["message"].as_str().is_some_and(|text| text.contains(words)), "{said}");
+    }
+}
+
+fn kill(number: u32) -> bool {
+    let pid = Pid::from_raw(number as i32).expect("no process is 0");
+    kill_process(pid, Signal::KILL).is_ok()
+}
+
+/// Kills daemons of a run at moments drawn from `dice`; returns how many, and whether the last one came back.
+fn kill_some(run: &mut Run<'_>, dice: &mut Dice, wanted: u32) -> (u32, bool) {
+    let mut kills = 0;
+    while kills < wanted {
+        let stem = ["bridge-7", "broker", "device", "collect"][dice.below(4) as usize];
+        // Sometimes at once, while everybody still picks up the pieces of the last time.
+        let growth = if dice.chance(1, 4) { 0 } else { u64::from(dice.below(4_000)) };
+        let bytes = run.scene.store_bytes() + growth;
+        if !run.wait_until_stored(bytes.max(1)) || !run.wait_until(|scene| scene.number(stem).is_some()) {
+            return (kills, true);
+        }
+        let Some(number) = run.scene.number(stem).filter(|number| run.scene.processes().contains(number))
+        else {
+            continue;
+        };
+        println!("kill {stem} at {} bytes stored", run.scene.store_bytes());
+        kills += u32::from(kill(number));
+        if !run.wait_until(|scene| scene.number(stem).is_some_and(|other| other != number)) {
+            return (kills, false);
+        }
+    }
+    (kills, true)
+}
+
+#[test]
+fn whoever_is_killed_is_started_again_and_nothing_is_lost() {
+    let (rounds, wanted, seconds) = if is_soak() { (8, 20, 120) } else { (1, 6, 30) };
+    let clock =
+        SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).expect("it is after 1970").as_nanos();
+    let seed = std::env::var("SELVEDGE_SEED").map_or(clock as u64, |seed| seed.parse().expect("a number"));
+    let mut dice = Dice::new(seed);
+    println!("seed {seed}");
+    let Some(scene) = scene(seconds, "") else { return };
+    for _ in 0..rounds {
+        let mut run = scene.start();
+        let (kills, came_back) = kill_some(&mut run, &mut dice, wanted);
+        let ended = run.end();
+        ended.assert_whole();
+        let restarts = ended.sum(|metric| metric == "restarts") as u32;
+        println!("{kills} kills, {restarts} restarts\n{}", ended.stderr);
+        assert!(kills >= wanted, "seed {seed}: the run was over after {kills} kills");
+        // One that is killed when it was about to end need not come back.
+        assert!(
+            restarts == kills || !came_back && restarts + 1 == kills,
+            "seed {seed}: {restarts} of {kills}"
+        );
+        assert_eq!(scene.processes(), Vec::<u32>::new());
+    }
+}
+
+#[test]
+fn a_run_whose_node_is_killed_fails_and_leaves_nobody_behind() {
+    let Some(scene) = scene(60, "") else { return };
+    let mut run = scene.start();
+    assert!(run.wait_until_stored(10_000), "the run was over before its node was killed");
+    assert!(kill(scene.number("node-7").expect("it runs")));
+    let ended = run.end();
+    assert_eq!(scene.processes(), Vec::<u32>::new());
+    ended.assert_fails(3, "`node` ended with signal: 9");
+    // What was stored can be read; what a run writes at its end is not there.
+    let verified = scene.command(&["collect", "verify"]).output().expect("it starts");
+    assert!(verified.status.success(), "{}", String::from_utf8_lossy(&verified.stderr));
+    for name in ["rows.ndjson", "report.html", "waveforms"] {
+        assert!(!scene.out().join(name).exists(), "{name} is half written");
+    }
+    let numbers = fs::read_dir(scene.out().join("run")).expect("it is there").flatten();
+    let left: Vec<_> = numbers
+        .map(|entry| entry.file_name())
+        .filter(|name| name.as_encoded_bytes().ends_with(b".pid"))
+        .collect();
+    assert!(left.is_empty(), "{left:?}");
+    // The folder is a run's, and the next one empties it.
+    let short = replaced(&fs::read_to_string(&scene.deployment).expect("it is there"), "\"60 s\"", "\"5 s\"");
+    fs::write(&scene.deployment, short).expect("it can be written");
+    scene.run().assert_whole();
+}
+
+#[test]
+fn nobody_outlives_a_run_that_is_killed() {
+    let Some(scene) = scene(60, "") else { return };
+    for bytes in [0, 10_000] {
+        let mut run = scene.start();
+        assert!(run.wait_until(|scene| scene.number("broker").is_some()) && run.wait_until_stored(bytes));
+        run.signal(Signal::KILL);
+        assert_eq!(run.end().status.code(), None);
+        scene.wait_for_nobody();
+    }
+}
+
+#[test]
+fn a_run_that_is_interrupted_ends_with_all_of_its_processes() {
+    let Some(scene) = scene(60, "") else { return };
+    for (signal, bytes) in [(Signal::INT, 0), (Signal::INT, 10_000), (Signal::TERM, 10_000)] {
+        let mut run = scene.start();
+        assert!(run.wait_until(|scene| scene.number("device").is_some()) && run.wait_until_stored(bytes));
+        run.signal(signal);
+        let ended = run.end();
+        assert_eq!(scene.processes(), Vec::<u32>::new());
+        ended.assert_fails(3, "interrupted");
+    }
+}
+
+#[test]
+fn frames_that_noise_has_struck_are_counted_and_nothing_else_is_touched() {
+    let noise = "\n[cell.ward.noise]\nbit_errors = \"20 ppm\"\n\
+                 drop_out_interval = \"3 s\"\ndrop_out_duration = \"200 ms\"\n";
+    let Some(scene) = scene(30, noise) else { return };
+    let ended = scene.run();
+    ended.assert_whole();
+    let struck = ended.sum(|metric| metric == "frames struck by noise");
+    let failed = ended.sum(|metric| metric.starts_with("failed: "));
+    let stored = ended.sum(|metric| metric == "frames stored");
+    let empty = ended.sum(|metric| metric == "empty slots");
+    println!(
+        "{struck} frames struck, {failed} failed, {stored} stored, {empty} slots empty\n{}",
+        ended.stderr
+    );
+    assert!(struck > 0 && empty > 0, "there was no noise");
+    assert_eq!(struck, failed, "{}", ended.stdout);
+}
+
+#[test]
+fn equal_seeds_give_equal_rows_under_other_keys() {
+    let Some(scene) = scene(20, "") else { return };
+    let [(first_key, first), (second_key, second)] = [(), ()].map(|()| {
+        let ended = scene.run();
+        ended.assert_whole();
+        let rows = ended.rows().into_iter().filter(|row| row["metric"].is_string() && row["clock"] != "wall");
+        let rows: Vec<String> = rows.map(|row| row.to_string()).collect();
+        (fs::read(scene.out().join("keys/node-1.key")).expect("it is there"), rows)
+    });
+    assert!(first_key != second_key, "the second run began with the keys of the first");
+    assert!(first.len() > 40, "{first:#?}");
+    let differ: Vec<_> = first.iter().zip(&second).filter(|(first, second)| first != second).collect();
+    assert!(differ.is_empty() && first.len() == second.len(), "{differ:#?}");
+}
+
+#[test]
+fn a_store_opens_with_its_own_key_only() {
+    let Some(scene) = scene(5, "") else { return };
+    scene.run().assert_whole();
+    let read = || scene.command(&["collect", "read"]).output().expect("it starts");
+    let own = read();
+    assert!(own.status.success() && !own.stdout.is_empty());
+    fs::write(scene.out().join("keys/store.key"), format!("{}\n", "42".repeat(32))).expect("it is ours");
+    let foreign = read();
+    let stderr = String::from_utf8_lossy(&foreign.stderr);
+    assert_eq!(foreign.status.code(), Some(1), "{stderr}");
+    assert_eq!(stderr.matches("error: ").count(), 1, "{stderr}");
+    assert!(!String::from_utf8_lossy(&foreign.stdout).contains("samples"), "a frame was released");
+}

@@ -1,0 +1,105 @@
+//! What the command line refuses that no file test can prepare: a port that is taken, a key that others can read, a
+//! disk that is full.
+//!
+//! Owns the preparation. The words of an error are the golden files' business; here each is one, says what was found
+//! and what was expected, and ends with the right code.
+
+use std::fs;
+use std::net::TcpListener;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+
+/// A new folder, and in it a deployment whose server listens on `address`.
+fn place(address: &str) -> (tempfile::TempDir, PathBuf) {
+    let tree = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().expect("this is the tree");
+    let folder = tempfile::tempdir().expect("a folder");
+    let deployment = folder.path().join("ecg.toml");
+    let text = fs::read_to_string(tree.join("deployments/ecg.toml")).expect("it is there");
+    let recording = tree.join("data/ecg/ecg.csv").display().to_string();
+    let text = text.replace("../data/ecg/ecg.csv", &recording).replace("127.0.0.1:0", address);
+    assert!(text.contains(&recording) && text.contains(address));
+    fs::write(&deployment, text).expect("it can be written");
+    (folder, deployment)
+}
+
+fn selvedge(verb: &[&str], deployment: &Path, out: &Path) -> Output {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_selvedge"));
+    command.args(verb).arg(deployment).arg("--out").arg(out).stdin(Stdio::null());
+    command.output().expect("it starts")
+}
+
+/// It ended with `code` and one error that says all of `words`.
+#[track_caller]
+fn assert_refused(output: &Output, code: i32, words: &[&str]) {
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(code), "{stderr}");
+    assert_eq!(stderr.matches("error: ").count(), 1, "{stderr}");
+    assert!(words.iter().all(|word| stderr.contains(word)) && !stderr.contains("panicked"), "{stderr}");
+}
+
+#[test]
+fn a_port_that_is_taken_is_named_once() {
+    let taken = TcpListener::bind("127.0.0.1:0").expect("a free port");
+    let address = taken.local_addr().expect("it listens").to_string();
+    let (folder, deployment) = place(&address);
+    for verb in [&["collect", "serve"][..], &["run"]] {
+        let refused = selvedge(verb, &deployment, &folder.path().join(verb.concat()));
+        assert_refused(&refused, 3, &[&address, "address already in use"]);
+    }
+}
+
+#[test]
+fn a_key_that_others_can_read_is_refused_with_both_modes() {
+    let (folder, deployment) = place("127.0.0.1:0");
+    let out = folder.path().join("out");
+    // There is no store yet; its key is made all the same.
+    assert_refused(&selvedge(&["collect", "read"], &deployment, &out), 3, &["store"]);
+    let key = out.join("keys/store.key");
+    fs::set_permissions(&key, fs::Permissions::from_mode(0o644)).expect("it is ours");
+    let secret = fs::read_to_string(&key).expect("it is text");
+    let refused = selvedge(&["collect", "read"], &deployment, &out);
+    assert_refused(&refused, 1, &["store.key", "mode is 0644, expected 0600", "help: `chmod 0600"]);
+    let said = [refused.stdout, refused.stderr].concat();
+    assert!(!String::from_utf8_lossy(&said).contains(secret.trim()), "a secret is shown");
+}
+
+/// A small file system of its own; `None` where we may not mount one.
+struct SmallDisk(tempfile::TempDir);
+
+impl SmallDisk {
+    fn mount(bytes: u64) -> Option<SmallDisk> {
+        let folder = tempfile::tempdir().expect("a folder");
+        let options = format!("size={bytes},mode=0700");
+        let mut mount = Command::new("mount");
+        mount.args(["-t", "tmpfs", "-o", &options, "selvedge-test"]).arg(folder.path());
+        let mounted = mount.output().is_ok_and(|output| output.status.success());
+        mounted.then_some(SmallDisk(folder))
+    }
+
+    fn path(&self) -> &Path {
+        self.0.path()
+    }
+}
+
+impl Drop for SmallDisk {
+    fn drop(&mut self) {
+        let _ = Command::new("umount").arg(self.0.path()).status();
+    }
+}
+
+#[test]
+fn a_disk_without_room_is_an_environment_error_of_whoever_finds_it() {
+    let Some(disk) = SmallDisk::mount(64 << 10) else {
+        println!("skip (machine): full disk: only root can mount a small one");
+        return;
+    };
+    let (_folder, deployment) = place("127.0.0.1:0");
+    let out = disk.path().join("out");
+    fs::create_dir(&out).expect("there is room for it");
+    fs::write(disk.path().join("ballast"), vec![0; 44 << 10]).expect("there is room for it");
+    assert_refused(&selvedge(&["run"], &deployment, &out), 3, &["no space left on device"]);
+    // With room again, the same folder serves.
+    fs::remove_file(disk.path().join("ballast")).expect("it is there");
+    assert_refused(&selvedge(&["collect", "read"], &deployment, &out), 3, &["store"]);
+}
