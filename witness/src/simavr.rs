@@ -66,13 +66,12 @@ impl Simavr {
         simavr
     }
 
-    /// How many cycles simavr may run at a stretch when no peripheral is due; 1 is one instruction.
+    /// How many cycles simavr may run at a stretch when no peripheral is due, up to a thousand; 1 is one
+    /// instruction. Holds from the second step on.
     pub fn set_burst(&mut self, cycles: Cycles) {
-        // SAFETY: the chip is valid; these are its plain fields.
-        unsafe {
-            (*self.avr).run_cycle_limit = cycles;
-            (*self.avr).run_cycle_count = cycles;
-        }
+        // SAFETY: the chip is valid; this is a plain field, which simavr bounds by its own limit whenever it has
+        // looked at its peripherals.
+        unsafe { (*self.avr).run_cycle_limit = cycles };
     }
 
     /// Runs one burst: one instruction unless [`set_burst`](Self::set_burst) was told otherwise.
