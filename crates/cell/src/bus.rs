@@ -97,7 +97,8 @@ impl Bus {
             (false, true) => true,
             (false, false) => idle_level(wire),
         };
-        if let Some(start_ps) = self.contended_since_ps[index].take() {
+        // Two drivers that change together are heard one after the other: that is no contention.
+        if let Some(start_ps) = self.contended_since_ps[index].take().filter(|start_ps| *start_ps < now_ps) {
             self.contentions.push(Contention { wire, start_ps, end_ps: now_ps });
         }
         if self.high[index] == level {
@@ -142,6 +143,16 @@ mod tests {
         assert_eq!(bus.drive(1, Wire::Ss, Drive::Low, 2), None);
         bus.drive(0, Wire::Ss, Drive::Floating, 3);
         assert!(!bus.is_high(Wire::Ss));
+        assert!(bus.take_contentions().is_empty());
+    }
+
+    #[test]
+    fn two_drivers_that_change_together_are_no_contention() {
+        let mut bus = Bus::new(2);
+        bus.drive(0, Wire::Sck, Drive::Low, 1);
+        bus.drive(1, Wire::Sck, Drive::Low, 1);
+        assert_eq!(bus.drive(0, Wire::Sck, Drive::High, 9), None);
+        assert_eq!(bus.drive(1, Wire::Sck, Drive::High, 9), Some(Edge { wire: Wire::Sck, high: true }));
         assert!(bus.take_contentions().is_empty());
     }
 
