@@ -439,7 +439,7 @@ fn a_sample_is_taken_at_its_grid_index_after_the_first_beacon() {
             let off_ps = at_ps.abs_diff(run.origin_ps() + index * PS_PER_S / plan.rate_hz);
             let settled = usize::from(index >= 4 * u64::from(plan.samples_per_superframe));
             worst_ps[settled] = off_ps.max(worst_ps[settled]);
-            assert!(feed.may_be_code(*at_ps, *code), "sample {index} of node {}: found {code}", plan.id);
+            assert_eq!(feed.ideal_code(*at_ps), *code, "sample {index} of node {}", plan.id);
         }
         println!("node {}: worst instants {worst_ps:?} ps from the grid, at first and later", plan.id);
         assert!(run.samples[node].len() >= 98 * usize::from(plan.samples_per_superframe));
