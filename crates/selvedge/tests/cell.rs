@@ -249,14 +249,15 @@ fn without_noise_every_frame_opens_and_holds_what_the_converter_took() {
     let Some(rig) = rig("frames without noise", |_| {}) else { return };
     let run = run(&rig, Pace::RunAhead, 60);
     run.assert_nobody_contends();
-    for superframe in &run.superframes[2..] {
+    for superframe in &run.superframes[3..] {
         assert_eq!(superframe.torn, []);
         let slots: Vec<_> = superframe.received.iter().map(|received| received.slot).collect();
         assert_eq!(slots, [1, 2, 3, 5], "superframe {}", superframe.number);
         for (node, received) in superframe.received.iter().enumerate() {
             assert!(opens(&rig, &rig.plan().nodes[node], &received.bytes));
-            // Joined in superframe 0, it sampled superframe 1 first and sent in superframe 2.
-            let owed = owed(&rig, &run, node, superframe.number, superframe.number - 2);
+            // It was still booting at the first beacon: joined in superframe 1, it sampled superframe 2 first and
+            // sent in superframe 3.
+            let owed = owed(&rig, &run, node, superframe.number, superframe.number - 3);
             assert!(owed.as_ref() == Some(&received.bytes), "node {} in {}", node + 1, superframe.number);
         }
     }
@@ -386,7 +387,7 @@ fn two_nodes_that_believe_in_one_slot_are_seen_to_contend() {
     let run = run(&rig, Pace::RunAhead, 10);
     let contended: Vec<_> =
         run.superframes.iter().filter(|superframe| !superframe.contentions.is_empty()).collect();
-    assert_eq!(contended.len(), 8, "in each superframe in which they send");
+    assert_eq!(contended.len(), 7, "in each superframe in which they send");
     for superframe in contended {
         let slot_ps = run.origin_ps()
             + u64::from(superframe.number) * u64::from(rig.plan().superframe_us) * PS_PER_US
@@ -434,15 +435,15 @@ fn a_sample_is_taken_at_its_grid_index_after_the_first_beacon() {
     for (node, plan) in rig.plan().nodes.iter().enumerate() {
         let feed = simulation::feed(&rig.deployment, plan);
         let mut worst_ps = [0; 2];
-        // The first sample is that of superframe 1.
-        for (index, (at_ps, code)) in (u64::from(plan.samples_per_superframe)..).zip(&run.samples[node]) {
+        // The first sample is that of superframe 2.
+        for (index, (at_ps, code)) in (2 * u64::from(plan.samples_per_superframe)..).zip(&run.samples[node]) {
             let off_ps = at_ps.abs_diff(run.origin_ps() + index * PS_PER_S / plan.rate_hz);
-            let settled = usize::from(index >= 4 * u64::from(plan.samples_per_superframe));
+            let settled = usize::from(index >= 5 * u64::from(plan.samples_per_superframe));
             worst_ps[settled] = off_ps.max(worst_ps[settled]);
             assert_eq!(feed.ideal_code(*at_ps), *code, "sample {index} of node {}", plan.id);
         }
         println!("node {}: worst instants {worst_ps:?} ps from the grid, at first and later", plan.id);
-        assert!(run.samples[node].len() >= 98 * usize::from(plan.samples_per_superframe));
+        assert!(run.samples[node].len() >= 97 * usize::from(plan.samples_per_superframe));
         assert!(
             worst_ps[0] <= INSTANT_US_MAX * PS_PER_US && worst_ps[1] <= SETTLED_INSTANT_US_MAX * PS_PER_US
         );
