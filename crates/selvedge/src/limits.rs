@@ -121,6 +121,8 @@ const _: () = {
 pub const SPOOL_BYTES_MAX: u64 = 16 << 30;
 /// A spool's file; a longer one is closed, and removed when all of it has its receipt.
 pub const SPOOL_FILE_BYTES: u64 = 4 << 20;
+/// What a device may lose whole when power is cut while it is written: disks are 512e or 4Kn.
+pub const SPOOL_SECTOR_BYTES: usize = 4096;
 /// Batches that are sent before the first of them has its receipt.
 pub const BATCHES_IN_FLIGHT_MAX: usize = 8;
 /// Milliseconds that a bridge, asked to end, takes at most to say so to a server that has answered everything.

@@ -11,6 +11,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use collect::disk::RealDisk;
+use selvedge::limits::SPOOL_SECTOR_BYTES;
 use selvedge::link::bridge::record::Frame;
 use selvedge::link::bridge::spool::{Capacity, Spool};
 use selvedge::link::bridge::wire::{FromCell, ToCell, next_blocking};
@@ -21,7 +22,7 @@ use tokio::sync::oneshot;
 
 const CELL: u16 = 7;
 const FRAME_BYTES: usize = 200;
-const SMALL: Capacity = Capacity { bytes_max: 100_000, file_bytes: 10_000 };
+const SMALL: Capacity = Capacity { bytes_max: 1_000_000, file_bytes: 100_000 };
 /// So many superframes that neither the spool nor the sockets on the way hold them all.
 const SUPERFRAMES: u32 = 10_000;
 
@@ -128,9 +129,8 @@ fn a_bridge_with_a_full_spool_reads_no_more_until_there_is_room() {
     // However long it is waited: the count ends where the spool does. A slow machine only tests less.
     let first = counted(&mut cell, Duration::from_secs(2));
     let bytes = spool_bytes(folder.path());
-    // A superframe takes its frame and its end, with their heads.
-    let superframe_bytes = (FRAME_BYTES + 13 + 9 + 12 + 9) as u64;
-    let room = SMALL.bytes_max..SMALL.bytes_max + superframe_bytes + 100;
+    // A superframe takes a sector, and so does the start of a file.
+    let room = SMALL.bytes_max..SMALL.bytes_max + 3 * SPOOL_SECTOR_BYTES as u64;
     assert!(
         first > 0 && first < SUPERFRAMES && room.contains(&bytes),
         "{first} superframes in {bytes} bytes"

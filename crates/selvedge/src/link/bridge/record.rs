@@ -4,6 +4,7 @@
 //!
 //! Invariant: reading is total. Bytes that are no whole record end what is read, whatever they are.
 
+use crate::limits::SPOOL_SECTOR_BYTES;
 use std::iter;
 
 const STATE: u8 = 1;
@@ -12,8 +13,6 @@ const CLOSE: u8 = 3;
 const FREED: u8 = 4;
 /// In place of a kind: nothing more in this sector.
 const PADDING: u8 = 0;
-/// What a device may lose whole when power is cut while it is written (disks are 512e or 4Kn).
-const SECTOR_BYTES: usize = 4096;
 /// Kind and length.
 const HEAD_BYTES: usize = 5;
 const CRC_BYTES: usize = 4;
@@ -110,7 +109,7 @@ impl Record {
         let mut at = 0;
         iter::from_fn(move || {
             if bytes.get(at) == Some(&PADDING) {
-                at = at.next_multiple_of(SECTOR_BYTES);
+                at = at.next_multiple_of(SPOOL_SECTOR_BYTES);
             }
             let rest = bytes.get(at..)?;
             let (record, after) = Record::next(rest)?;
@@ -121,7 +120,7 @@ impl Record {
 
     /// What fills a file of `file_bytes` up to the end of its sector.
     pub fn padding(file_bytes: u64) -> Vec<u8> {
-        vec![PADDING; (file_bytes.next_multiple_of(SECTOR_BYTES as u64) - file_bytes) as usize]
+        vec![PADDING; (file_bytes.next_multiple_of(SPOOL_SECTOR_BYTES as u64) - file_bytes) as usize]
     }
 
     fn next(bytes: &[u8]) -> Option<(Record, &[u8])> {
