@@ -30,18 +30,25 @@ impl Clock {
 
     /// The instant at which `cycle` begins.
     pub fn at(&self, cycle: Cycles) -> Picoseconds {
-        self.start_ps + (u128::from(cycle) * u128::from(self.period_fs) / 1000) as u64
+        self.start_ps + self.span(cycle)
     }
 
     /// The first cycle that does not begin before `instant_ps`; 0 for instants before the clock started.
     pub fn first_cycle_from(&self, instant_ps: Picoseconds) -> Cycles {
-        let since_fs = u128::from(instant_ps.saturating_sub(self.start_ps)) * 1000;
-        since_fs.div_ceil(u128::from(self.period_fs)) as u64
+        let since_ps = instant_ps.saturating_sub(self.start_ps);
+        // Asked at every event: 64 bits hold five hours of femtoseconds, and divide much faster than 128.
+        match since_ps.checked_mul(1000) {
+            Some(since_fs) => since_fs.div_ceil(self.period_fs),
+            None => (u128::from(since_ps) * 1000).div_ceil(u128::from(self.period_fs)) as u64,
+        }
     }
 
     /// The length of a span of cycles.
     pub fn span(&self, cycles: Cycles) -> Picoseconds {
-        (u128::from(cycles) * u128::from(self.period_fs) / 1000) as u64
+        match cycles.checked_mul(self.period_fs) {
+            Some(span_fs) => span_fs / 1000,
+            None => (u128::from(cycles) * u128::from(self.period_fs) / 1000) as u64,
+        }
     }
 }
 
@@ -61,7 +68,7 @@ mod tests {
     proptest! {
         #[test]
         fn a_cycle_is_the_first_one_from_its_own_instant(
-            hz in 1_000_000u64..20_000_000, ppb in -100_000i64..100_000, start in 0u64..PS_PER_S, cycle in 0u64..1 << 33,
+            hz in 1_000_000u64..20_000_000, ppb in -100_000i64..100_000, start in 0u64..PS_PER_S, cycle in 0u64..1 << 40,
         ) {
             let clock = Clock::new(hz, ppb, start);
             prop_assert_eq!(clock.first_cycle_from(clock.at(cycle)), cycle);

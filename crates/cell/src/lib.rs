@@ -77,6 +77,8 @@ pub struct Cell {
     flipped: bool,
     selecting_since_ps: Vec<Option<Picoseconds>>,
     transmissions: Vec<Transmission>,
+    /// Room for what a node does to the bus, kept from turn to turn.
+    drives: Vec<(Picoseconds, Wire, isa::avr::Drive)>,
 }
 
 /// Who acts next.
@@ -84,6 +86,16 @@ pub struct Cell {
 enum Turn {
     Gateway,
     Node(usize),
+}
+
+/// What came of a step.
+enum Step {
+    /// Somebody acted.
+    Acted,
+    /// The gateway ended this superframe.
+    Ended(u32),
+    /// Nobody has anything to do before the instant.
+    Waits,
 }
 
 /// Who acts next and when, and when the one after that does.
@@ -106,6 +118,7 @@ impl Cell {
             flipped: false,
             selecting_since_ps: vec![None; participants],
             transmissions: Vec::new(),
+            drives: Vec::new(),
         };
         let bus = &cell.bus;
         cell.nodes.iter_mut().for_each(|node| node.catch_up(|wire| bus.is_high(wire)));
@@ -160,19 +173,24 @@ impl Cell {
     /// # Errors
     /// As [`Cell::run_superframe`].
     pub fn run_until(&mut self, instant_ps: Picoseconds) -> Result<Option<Superframe>, Error> {
-        while self.turn().first_ps < instant_ps {
-            if let Some(number) = self.step_before(instant_ps)? {
-                return Ok(Some(Superframe {
-                    number,
-                    received: self.gateway.take_received(),
-                    torn: self.gateway.take_torn(),
-                    transmissions: std::mem::take(&mut self.transmissions),
-                    contentions: self.bus.take_contentions(),
-                }));
+        loop {
+            match self.step_before(instant_ps)? {
+                Step::Acted => {}
+                Step::Ended(number) => {
+                    return Ok(Some(Superframe {
+                        number,
+                        received: self.gateway.take_received(),
+                        torn: self.gateway.take_torn(),
+                        transmissions: std::mem::take(&mut self.transmissions),
+                        contentions: self.bus.take_contentions(),
+                    }));
+                }
+                Step::Waits => {
+                    self.nodes.iter_mut().for_each(|node| node.pass_time(instant_ps));
+                    return Ok(None);
+                }
             }
         }
-        self.nodes.iter_mut().for_each(|node| node.pass_time(instant_ps));
-        Ok(None)
     }
 
     /// Lets whoever is due first act. Returns the superframe that this ended, if it ended one.
@@ -180,19 +198,26 @@ impl Cell {
     /// # Errors
     /// As [`Cell::run_superframe`].
     pub fn step(&mut self) -> Result<Option<u32>, Error> {
-        self.step_before(Picoseconds::MAX)
+        match self.step_before(Picoseconds::MAX)? {
+            Step::Acted => Ok(None),
+            Step::Ended(number) => Ok(Some(number)),
+            Step::Waits => unreachable!("the gateway is always due before the end of time"),
+        }
     }
 
     /// As [`Cell::step`]; no node begins an instruction at `instant_ps` or later, nor does the gateway act then.
-    fn step_before(&mut self, instant_ps: Picoseconds) -> Result<Option<u32>, Error> {
+    fn step_before(&mut self, instant_ps: Picoseconds) -> Result<Step, Error> {
         if self.pace == Pace::RunAhead {
             self.run_ahead(instant_ps)?;
         }
         let Order { first, first_ps, second_ps } = self.turn();
         match first {
-            _ if first_ps >= instant_ps => Ok(None),
-            Turn::Gateway => Ok(self.gateway_acts()),
-            Turn::Node(index) => self.node_acts(index, second_ps.min(instant_ps)).map(|()| None),
+            _ if first_ps >= instant_ps => Ok(Step::Waits),
+            Turn::Gateway => Ok(self.gateway_acts().map_or(Step::Acted, Step::Ended)),
+            Turn::Node(index) => {
+                self.node_acts(index, second_ps.min(instant_ps))?;
+                Ok(Step::Acted)
+            }
         }
     }
 
@@ -248,9 +273,12 @@ impl Cell {
         if let Paused::Stuck(stop) = node.run_in_step(limit_ps) {
             return Err(Error::Stuck { node: node.id, stop });
         }
-        for (at_ps, wire, drive) in node.take_drives() {
+        let mut drives = std::mem::take(&mut self.drives);
+        node.take_drives(&mut drives);
+        for (at_ps, wire, drive) in drives.drain(..) {
             self.drive(index + 1, wire, drive, at_ps);
         }
+        self.drives = drives;
         Ok(())
     }
 

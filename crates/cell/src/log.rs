@@ -145,7 +145,7 @@ impl Log {
 
     /// Takes the pin changes since the last call.
     pub fn take_drives(&mut self) -> impl Iterator<Item = (Cycles, Pin, Drive)> {
-        std::mem::take(&mut self.drives).into_iter()
+        self.drives.drain(..)
     }
 
     /// Takes the samples since the last call.

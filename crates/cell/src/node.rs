@@ -185,15 +185,12 @@ impl Node {
         }
     }
 
-    /// Takes what the node's pins did to the bus since the last call.
-    pub fn take_drives(&mut self) -> Vec<(Picoseconds, Wire, isa::avr::Drive)> {
+    /// Moves what the node's pins did to the bus since the last call to the end of `drives`.
+    pub fn take_drives(&mut self, drives: &mut Vec<(Picoseconds, Wire, isa::avr::Drive)>) {
         let (wiring, clock) = (self.wiring, self.clock);
-        self.log
-            .take_drives()
-            .filter_map(|(cycle, pin, drive)| {
-                let index = wiring.pins.iter().position(|candidate| *candidate == pin)?;
-                Some((clock.at(cycle), WIRES[index], drive))
-            })
-            .collect()
+        drives.extend(self.log.take_drives().filter_map(|(cycle, pin, drive)| {
+            let index = wiring.pins.iter().position(|candidate| *candidate == pin)?;
+            Some((clock.at(cycle), WIRES[index], drive))
+        }));
     }
 }
