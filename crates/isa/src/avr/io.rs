@@ -178,8 +178,11 @@ impl Machine {
                 }
                 self.ports.input(ports::index(letter), now)
             }
+            Io::Spi(register) => match self.units.peek_spi(register, now) {
+                Some(value) if now < self.soonest => value,
+                _ => self.read_unit(Io::Spi(register), now, o),
+            },
             Io::External(_)
-            | Io::Spi(_)
             | Io::Timers(_)
             | Io::Usart(..)
             | Io::Adc(_)

@@ -100,6 +100,13 @@ pub trait Peripheral {
     /// The caller has advanced the peripheral to `now`.
     fn read(&mut self, register: Self::Register, now: Cycles) -> u8;
 
+    /// What [`read`](Self::read) gives at `now` when neither it nor the advance before it would change anything
+    /// that can be seen; `None` asks for both. Nothing is due up to `now`. Programs wait by reading, so an answer
+    /// is worth having for the registers that they wait on.
+    fn peek(&self, _register: Self::Register, _now: Cycles) -> Option<u8> {
+        None
+    }
+
     /// Writes `register` at `now`. The caller has advanced the peripheral to `now`.
     fn write(&mut self, register: Self::Register, value: u8, now: Cycles, effects: &mut Effects);
 

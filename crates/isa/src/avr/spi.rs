@@ -450,6 +450,14 @@ impl Peripheral for Spi {
         }
     }
 
+    #[inline]
+    fn peek(&self, register: Register, now: Cycles) -> Option<u8> {
+        // A byte may be over without being due: when nobody sees its edges, only a look completes it.
+        let unfinished = self.transfer.as_ref().is_none_or(|transfer| now < transfer.done());
+        let quiet = (self.status & (SPIF | WCOL)) | self.noticed == 0;
+        (register == Register::Spsr && unfinished && quiet).then_some(self.status)
+    }
+
     fn write(&mut self, register: Register, value: u8, now: Cycles, effects: &mut Effects) {
         match register {
             Register::Spcr => self.write_control(value, now, effects),
@@ -487,8 +495,10 @@ impl Peripheral for Spi {
     }
 
     fn pin(&mut self, pin: Pin, high: bool, now: Cycles, effects: &mut Effects) {
-        // Everything up to now happened at the old level.
-        self.advance(now, effects);
+        // Everything up to now happened at the old level. (A master does not look at SCK and MOSI, which it drives.)
+        if !self.is_master() || pin == self.config.miso || pin == self.config.ss {
+            self.advance(now, effects);
+        }
         if pin == self.config.miso {
             self.miso = high;
         } else if pin == self.config.mosi {

@@ -46,9 +46,23 @@ pub fn run<P: Peripheral>(
         let next = now + gap.max(1);
         pace(&mut peripheral, now, next, &mut seen.effects);
         now = next;
+        let peeked = match act {
+            Act::Read(register) if peripheral.due() > now => peripheral.peek(register, now),
+            _ => None,
+        };
+        let (effects, requests) = (seen.effects.len(), peripheral.requests());
         peripheral.advance(now, &mut seen.effects);
         match act {
-            Act::Read(register) => seen.reads.push(peripheral.read(register, now)),
+            Act::Read(register) => {
+                let value = peripheral.read(register, now);
+                if let Some(peeked) = peeked {
+                    assert_eq!(
+                        (peeked, effects, requests),
+                        (value, seen.effects.len(), peripheral.requests())
+                    );
+                }
+                seen.reads.push(value);
+            }
             Act::Write(register, value) => peripheral.write(register, value, now, &mut seen.effects),
             Act::Acknowledge(bit) if peripheral.requests() & (1 << bit) != 0 => {
                 peripheral.acknowledge(bit, now)

@@ -271,6 +271,12 @@ impl Units {
         local
     }
 
+    /// What the SPI's register reads at `now`, up to which nothing is due, if reading it changes nothing.
+    #[inline]
+    pub(super) fn peek_spi(&self, register: spi::Register, now: Cycles) -> Option<u8> {
+        self.spi.peek(register, self.clocks.local(Clock::Io, now))
+    }
+
     /// Brings one to `now` and takes what it did.
     pub(super) fn advance(&mut self, unit: Unit, now: Cycles, effects: &mut Effects) {
         let first = effects.len();
