@@ -495,7 +495,7 @@ impl Peripheral for Spi {
     }
 
     fn pin(&mut self, pin: Pin, high: bool, now: Cycles, effects: &mut Effects) {
-        // Everything up to now happened at the old level. (A master does not look at SCK and MOSI, which it drives.)
+        // Everything up to now happened at the old level. A master does not look at SCK and MOSI.
         if !self.is_master() || pin == self.config.miso || pin == self.config.ss {
             self.advance(now, effects);
         }

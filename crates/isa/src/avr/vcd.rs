@@ -4,8 +4,7 @@
 //! instructions is told late by a few cycles, and a dump must not go back in time, so changes wait until nothing
 //! older can come. The format itself is the crate `vcd`'s.
 
-use std::cmp::Reverse;
-use std::collections::BinaryHeap;
+use std::collections::VecDeque;
 use std::io;
 
 use vcd::{IdCode, TimescaleUnit, Value, Writer};
@@ -21,7 +20,7 @@ const LATE_CYCLES_MAX: Cycles = 64;
 /// Changes held back before they are looked through without a fetch; more come in [`LATE_CYCLES_MAX`] only from
 /// many pins at once.
 const WAITING_MAX: usize = 1024;
-const PICOSECONDS_PER_SECOND: u128 = 1_000_000_000_000;
+const PICOSECONDS_PER_SECOND: u64 = 1_000_000_000_000;
 
 /// Something to draw.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -43,7 +42,7 @@ pub enum Signal {
     Vector,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Change {
     Scalar(IdCode, u8),
     Word(IdCode, u32, u8),
@@ -53,15 +52,15 @@ enum Change {
 pub struct Vcd<W: io::Write> {
     writer: Writer<W>,
     clock_hz: u64,
+    period_ps: Option<u64>,
     /// Per port letter and bit: level, output.
     pins: Vec<(Pin, IdCode, IdCode)>,
     bytes: Vec<(u32, IdCode)>,
     program_counter: Option<IdCode>,
     asleep: Option<IdCode>,
     vector: Option<IdCode>,
-    waiting: BinaryHeap<Reverse<(Cycles, u64, Change)>>,
-    /// Number of the next change, so that changes of one cycle keep their order.
-    next: u64,
+    /// By cycle; changes of one cycle in the order in which they were told.
+    waiting: VecDeque<(Cycles, Change)>,
     written_to: Option<Cycles>,
     error: Option<io::Error>,
 }
@@ -76,16 +75,17 @@ impl<W: io::Write> Vcd<W> {
         let mut writer = Writer::new(out);
         writer.timescale(1, TimescaleUnit::PS)?;
         writer.add_module(&chip.profile().name.to_ascii_lowercase())?;
+        let clock_hz = chip.settings().clock_hz;
         let mut vcd = Vcd {
             writer,
-            clock_hz: chip.settings().clock_hz,
+            clock_hz,
+            period_ps: (PICOSECONDS_PER_SECOND % clock_hz == 0).then(|| PICOSECONDS_PER_SECOND / clock_hz),
             pins: Vec::new(),
             bytes: Vec::new(),
             program_counter: None,
             asleep: None,
             vector: None,
-            waiting: BinaryHeap::new(),
-            next: 0,
+            waiting: VecDeque::new(),
             written_to: None,
             error: None,
         };
@@ -136,8 +136,9 @@ impl<W: io::Write> Vcd<W> {
     }
 
     fn wait(&mut self, cycle: Cycles, change: Change) {
-        self.waiting.push(Reverse((cycle, self.next, change)));
-        self.next += 1;
+        // Late ones are rare and late by little: the place is found from behind.
+        let later = self.waiting.iter().rev().take_while(|(at, _)| *at > cycle).count();
+        self.waiting.insert(self.waiting.len() - later, (cycle, change));
         // Pins can change for long while the core sleeps and fetches nothing.
         if self.waiting.len() > WAITING_MAX {
             self.write_before(cycle.saturating_sub(LATE_CYCLES_MAX));
@@ -146,10 +147,10 @@ impl<W: io::Write> Vcd<W> {
 
     /// Writes everything that nothing older can come before any more.
     fn write_before(&mut self, cycle: Cycles) {
-        while let Some(Reverse((at, ..))) = self.waiting.peek()
-            && *at < cycle
+        while let Some(&(at, change)) = self.waiting.front()
+            && at < cycle
         {
-            let Some(Reverse((at, _, change))) = self.waiting.pop() else { return };
+            self.waiting.pop_front();
             if self.error.is_none()
                 && let Err(error) = self.write(at, change)
             {
@@ -158,13 +159,20 @@ impl<W: io::Write> Vcd<W> {
         }
     }
 
+    /// A period of most clocks is a whole number of picoseconds, and a long division takes its time.
+    fn picoseconds(&self, at: Cycles) -> u64 {
+        match self.period_ps {
+            Some(period_ps) => at * period_ps,
+            None => (u128::from(at) * u128::from(PICOSECONDS_PER_SECOND) / u128::from(self.clock_hz)) as u64,
+        }
+    }
+
     fn write(&mut self, at: Cycles, change: Change) -> io::Result<()> {
         // One that comes even later than it can is drawn at the latest time that was.
         let at = self.written_to.map_or(at, |written| written.max(at));
         if self.written_to != Some(at) {
             self.written_to = Some(at);
-            let picoseconds = u128::from(at) * PICOSECONDS_PER_SECOND / u128::from(self.clock_hz);
-            self.writer.timestamp(picoseconds as u64)?;
+            self.writer.timestamp(self.picoseconds(at))?;
         }
         match change {
             Change::Scalar(id, value) => self.writer.change_scalar(id, scalar(value)),
