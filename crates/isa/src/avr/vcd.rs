@@ -79,7 +79,9 @@ impl<W: io::Write> Vcd<W> {
         let mut vcd = Vcd {
             writer,
             clock_hz,
-            period_ps: (PICOSECONDS_PER_SECOND % clock_hz == 0).then(|| PICOSECONDS_PER_SECOND / clock_hz),
+            period_ps: PICOSECONDS_PER_SECOND
+                .is_multiple_of(clock_hz)
+                .then(|| PICOSECONDS_PER_SECOND / clock_hz),
             pins: Vec::new(),
             bytes: Vec::new(),
             program_counter: None,
