@@ -122,6 +122,8 @@ const _: () = assert!(DATA_PAGES.is_power_of_two());
 const STACK_BYTES_MAX: u16 = 512;
 const SUBROUTINES: usize = 4;
 const SRAM_FIRST: u16 = 0x100;
+/// Of flash that is kept for the program; the rest decides where it lies.
+const PROGRAM_WORDS_MAX: u32 = 8 * 1024;
 /// A branch reaches that many words.
 const BRANCH_WORDS_MAX: usize = 63;
 
@@ -139,7 +141,7 @@ pub fn generate(profile: &Profile, random: &mut dyn Random, items: usize) -> Pro
     let mut writer =
         Writer { profile, random, words: Vec::new(), base: 0, subroutines: Vec::new(), depth: 0 };
     // Anywhere in flash behind the jump, so that return addresses and pointers have all kinds of bytes.
-    let room = profile.flash_bytes / 2 - 16 * 1024;
+    let room = profile.flash_bytes / 2 - PROGRAM_WORDS_MAX;
     writer.base = 2 + writer.below(room as usize) as u32;
     for _ in 0..SUBROUTINES {
         writer.subroutine();
@@ -150,6 +152,7 @@ pub fn generate(profile: &Profile, random: &mut dyn Random, items: usize) -> Pro
     let end = writer.here() * 2;
     writer.put(Instruction::new(Opcode::Break));
     let Writer { words, base, .. } = writer;
+    assert!(words.len() <= PROGRAM_WORDS_MAX as usize, "{items} items make {} words", words.len());
     let jump = Instruction { k: main as i32, ..Instruction::new(Opcode::Jmp) };
     let (first, second) = jump.encode().expect("a flash address is encodable");
     let start = [first, second.expect("a jump has two words")];
@@ -263,7 +266,7 @@ impl Writer<'_> {
         let nested = self.depth < 4;
         match self.below(100) {
             0..10 => self.through_pointer(),
-            10..16 => self.from_flash(),
+            10..16 => self.read_flash(),
             16..24 => self.plain_io(),
             24..28 => self.direct(),
             28..34 => self.skip(),
@@ -341,7 +344,7 @@ impl Writer<'_> {
             .into()
     }
 
-    fn from_flash(&mut self) {
+    fn read_flash(&mut self) {
         use Operand::{Io6, K8, RdHigh, Rr};
         let opcode = self.opcode(|kind| kind == Kind::Flash);
         let mut instruction = self.random_operands(opcode);
