@@ -82,6 +82,8 @@ impl Scene {
     }
 
     fn start(&self) -> Run<'_> {
+        // How far a run is can be seen from its store, not from that of the run before.
+        let _ = fs::remove_dir_all(self.out().join("store"));
         let file = |name| File::create(self.folder.path().join(name)).expect("it can be written");
         let mut command = self.command(&["run"]);
         command.arg("--root").arg(tree()).stdout(file("stdout")).stderr(file("stderr"));

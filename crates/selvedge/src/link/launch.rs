@@ -281,11 +281,12 @@ impl Daemon {
         if status.code().is_some_and(|code| code != 0) {
             return Err(ended.error(name));
         }
-        self.restarts += 1;
-        if self.restarts > RESTARTS_MAX {
+        let mut restarts = self.restarts + 1;
+        if restarts > RESTARTS_MAX {
             return Err(Error::CrashedTooOften { process: name, status, limit: RESTARTS_MAX });
         }
-        self.process = launcher.start_until_ready(name, &self.stem, &self.arguments, &mut self.restarts)?;
+        self.process = launcher.start_until_ready(name, &self.stem, &self.arguments, &mut restarts)?;
+        self.restarts = restarts;
         Ok(())
     }
 
@@ -314,7 +315,26 @@ impl Daemons {
     /// # Errors
     /// Those of the first that cannot be kept up.
     pub fn keep_up(&mut self) -> Result<(), Error> {
-        self.0.iter_mut().try_for_each(Daemon::keep_up)
+        let mut index = 0;
+        while let Some(daemon) = self.0.get_mut(index) {
+            match daemon.keep_up() {
+                Ok(()) => index += 1,
+                // It cannot start without one that it uses, and that has crashed meanwhile: that one first.
+                Err(Error::Told { .. }) if self.has_crashed_before(index)? => index = 0,
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(())
+    }
+
+    fn has_crashed_before(&mut self, index: usize) -> Result<bool, Error> {
+        // A process closes its sockets a moment before it counts as ended.
+        thread::sleep(LOOK);
+        let mut crashed = false;
+        for daemon in &mut self.0[..index] {
+            crashed |= daemon.process.ended()?.is_some();
+        }
+        Ok(crashed)
     }
 
     /// Stops all of them, the last one first.
