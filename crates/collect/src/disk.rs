@@ -1,4 +1,4 @@
-//! The few things the store asks of a disk, and the real disk that does them.
+//! The few things that the store, and the spool of a bridge, ask of a disk, and the real disk that does them.
 //!
 //! [`Disk`] is narrow so that `sim` can stand in for it and lose everything that was not synced. It promises
 //! no more than POSIX and Linux do: an append may reach the device in any order, in part, or not at all until
@@ -7,7 +7,7 @@
 //! 2020). Leaves to `store` what the files mean and what to do about an error.
 
 use std::fs::{self, DirBuilder, File, OpenOptions};
-use std::io::{self, Read};
+use std::io::{self, Read, Seek, SeekFrom};
 use std::os::unix::fs::{DirBuilderExt, FileExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
@@ -37,6 +37,8 @@ pub trait Disk {
     fn sync_dir(&mut self) -> io::Result<()>;
     /// Reads a whole file; one longer than `bytes_max` is an error.
     fn read(&self, name: &str, bytes_max: u64) -> io::Result<Vec<u8>>;
+    /// Reads what a file holds from byte `at` on, at most `bytes_max` bytes; fewer only at its end.
+    fn read_at(&self, name: &str, at: u64, bytes_max: u64) -> io::Result<Vec<u8>>;
     /// All names, in any order.
     fn list(&self) -> io::Result<Vec<String>>;
     /// Removes a name.
@@ -150,6 +152,15 @@ impl Disk for RealDisk {
         Ok(bytes)
     }
 
+    fn read_at(&self, name: &str, at: u64, bytes_max: u64) -> io::Result<Vec<u8>> {
+        let mut file = File::open(self.path.join(name))?;
+        let length = file.metadata()?.len();
+        let mut bytes = Vec::with_capacity(length.saturating_sub(at).min(bytes_max) as usize);
+        file.seek(SeekFrom::Start(at))?;
+        file.take(bytes_max).read_to_end(&mut bytes)?;
+        Ok(bytes)
+    }
+
     fn list(&self) -> io::Result<Vec<String>> {
         // A name that is no text is none of the store's.
         let name = |entry: io::Result<fs::DirEntry>| entry.map(|entry| entry.file_name().into_string().ok());
@@ -194,6 +205,9 @@ mod tests {
         assert_eq!(disk.list().unwrap(), ["b"]);
         assert_eq!(disk.read("b", 9).unwrap(), b"one three");
         assert_eq!(disk.read("b", 8).unwrap_err().kind(), io::ErrorKind::FileTooLarge);
+        assert_eq!(disk.read_at("b", 4, 3).unwrap(), b"thr");
+        assert_eq!(disk.read_at("b", 7, 9).unwrap(), b"ee");
+        assert_eq!(disk.read_at("b", 10, 9).unwrap(), b"");
         assert_eq!(disk.create("b").unwrap_err().kind(), io::ErrorKind::AlreadyExists);
         disk.remove("b").unwrap();
         assert!(disk.list().unwrap().is_empty());

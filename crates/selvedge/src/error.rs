@@ -10,11 +10,13 @@ use std::path::{Path, PathBuf};
 use std::process::ExitStatus;
 
 pub use key::KeyFault;
+pub use spool::SpoolFault;
 
 use crate::link::Problems;
 use crate::toolchain::Fault;
 
 mod key;
+mod spool;
 
 /// Why a verb ended without doing its work.
 #[derive(Debug)]
@@ -27,6 +29,13 @@ pub enum Error {
         path: PathBuf,
         /// Why.
         fault: KeyFault,
+    },
+    /// A bridge's spool cannot be used.
+    Spool {
+        /// Its folder.
+        path: PathBuf,
+        /// Why.
+        fault: SpoolFault,
     },
     /// A file or folder could not be used.
     Io {
@@ -185,6 +194,7 @@ impl Error {
             Error::Toolchain(Fault::NoTree { .. } | Fault::NoCompiler) => Class::Environment,
             Error::Collect(error) if !error.is_environment() => Class::Input,
             Error::Io { .. }
+            | Error::Spool { .. }
             | Error::Output(_)
             | Error::Broker(_)
             | Error::Collect(_)
@@ -254,6 +264,7 @@ impl fmt::Display for Error {
         match self {
             Error::Deployment(problems) => write!(f, "{problems}"),
             Error::Key { path, fault } => fault.write(path, f),
+            Error::Spool { path, fault } => fault.write(path, f),
             Error::Io { action, path, source } => {
                 write!(f, "failed to {action} `{}`: {}", path.display(), words(source))
             }
@@ -326,6 +337,7 @@ impl std::error::Error for Error {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
         match self {
             Error::Io { source, .. } | Error::Output(source) | Error::Process { source, .. } => Some(source),
+            Error::Spool { fault: SpoolFault::Disk(source), .. } => Some(source),
             Error::Broker(error) => Some(error),
             Error::Collect(error) => Some(error),
             Error::Cell(error) => Some(error),

@@ -12,6 +12,7 @@ use std::time::Duration;
 
 use collect::disk::RealDisk;
 use selvedge::limits::SPOOL_SECTOR_BYTES;
+use selvedge::link::bridge::contents::read;
 use selvedge::link::bridge::record::Frame;
 use selvedge::link::bridge::spool::{Capacity, Spool};
 use selvedge::link::bridge::wire::{FromCell, ToCell, next_blocking};
@@ -141,7 +142,9 @@ fn a_bridge_with_a_full_spool_reads_no_more_until_there_is_room() {
     // What was counted is there, once and in order. Half of it gets its receipt.
     let disk = RealDisk::lock(&folder.path().join("spool")).expect("nobody has it");
     let mut spool = Spool::open(disk, 2, SMALL).expect("the disk works");
-    let frames: Vec<Frame> = spool.pending().flat_map(|batch| batch.frames.clone()).collect();
+    let disk = RealDisk::open(&folder.path().join("spool")).expect("it is there");
+    let frames: Vec<Frame> =
+        spool.pending().flat_map(|batch| read(&disk, batch).expect("the disk works")).collect();
     assert_eq!(frames, (0..first).map(frame).collect::<Vec<_>>());
     let half: Vec<u64> = spool.pending().map(|batch| batch.number).take(frames.len() / 2).collect();
     half.into_iter().for_each(|number| assert!(spool.free(number).expect("the disk works")));

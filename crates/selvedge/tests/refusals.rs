@@ -10,6 +10,11 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
+use collect::disk::RealDisk;
+use selvedge::limits::SPOOL_SECTOR_BYTES;
+use selvedge::link::bridge::record::Frame;
+use selvedge::link::bridge::spool::{Capacity, Spool};
+
 /// A new folder, and in it a deployment whose server listens on `address`.
 fn place(address: &str) -> (tempfile::TempDir, PathBuf) {
     let tree = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().expect("this is the tree");
@@ -62,6 +67,29 @@ fn a_key_that_others_can_read_is_refused_with_both_modes() {
     assert_refused(&refused, 1, &["store.key", "mode is 0644, expected 0600", "help: `chmod 0600"]);
     let said = [refused.stdout, refused.stderr].concat();
     assert!(!String::from_utf8_lossy(&said).contains(secret.trim()), "a secret is shown");
+}
+
+#[test]
+fn a_damaged_spool_is_refused_and_left_as_it_was() {
+    let (folder, deployment) = place("127.0.0.1:0");
+    let out = folder.path().join("out");
+    fs::create_dir(&out).expect("it is new");
+    let disk = RealDisk::lock(&out.join("spool-7")).expect("nobody has it");
+    let mut spool = Spool::open(disk, 1, Capacity::default()).expect("the disk works");
+    for superframe in 0..3 {
+        let frame = Frame { superframe, slot: 1, received_ps: 1, bytes: vec![7; 60] };
+        spool.accept(frame).expect("the disk works");
+        spool.close(superframe, true).expect("the disk works");
+    }
+    drop(spool);
+    let file = out.join("spool-7/0000000000000001.spool");
+    let mut bytes = fs::read(&file).expect("it is there");
+    bytes[2 * SPOOL_SECTOR_BYTES + 30] ^= 1;
+    fs::write(&file, &bytes).expect("it is ours");
+    let refused = selvedge(&["bridge"], &deployment, &out);
+    assert_refused(&refused, 3, &["0000000000000001.spool` at byte 8192: found no record", "help: "]);
+    let names: Vec<_> = fs::read_dir(out.join("spool-7")).expect("it is there").flatten().collect();
+    assert!(names.len() == 1 && fs::read(&file).expect("it is there") == bytes);
 }
 
 /// A small file system of its own; `None` where we may not mount one.

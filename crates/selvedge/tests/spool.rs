@@ -5,16 +5,22 @@
 //! its seed, which a failure names. That the test sees a broken promise is shown by disks that do not what they say.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::Arc;
 
 use collect::disk::{Disk, is_full};
 use collect::sim::{Dice, Honesty, SimDisk, Stop};
+use selvedge::error::SpoolFault;
+use selvedge::limits::SPOOL_SECTOR_BYTES;
+use selvedge::link::bridge::contents::{Pending, read};
 use selvedge::link::bridge::record::Frame;
-use selvedge::link::bridge::spool::{Batch, Capacity, Spool};
+use selvedge::link::bridge::spool::{Capacity, Spool};
 
 const BATCH_SUPERFRAMES: u32 = 3;
 /// Files of a few superframes, so that most runs begin and remove several.
 const CAPACITY: Capacity = Capacity { bytes_max: 20_000, file_bytes: 1_500 };
+/// Files of many superframes, so that one holds what several syncs have made durable.
+const LONG: Capacity = Capacity { bytes_max: 200_000, file_bytes: 60_000 };
+/// Bytes of a frame whose record has 256, so that records end where sectors do.
+const EVEN: usize = 230;
 
 /// A frame's session, superframe and slot.
 type Place = (u64, u32, u8);
@@ -22,6 +28,7 @@ type Place = (u64, u32, u8);
 /// The cell, the server and the disk between them.
 struct World {
     dice: Dice,
+    capacity: Capacity,
     disk: SimDisk,
     session: u64,
     /// The superframe that the cell closes next.
@@ -29,8 +36,8 @@ struct World {
     /// What the cell was told, as the last superframe plus 1.
     counted: u32,
     promised: BTreeSet<Place>,
-    /// Every batch that was ever seen, whole.
-    seen: BTreeMap<u64, Batch>,
+    /// Every batch that was ever seen, whole, with its session.
+    seen: BTreeMap<u64, (u64, Vec<Frame>)>,
     freed: BTreeSet<u64>,
     stops: u32,
     repeated: u32,
@@ -40,9 +47,11 @@ struct World {
 fn frames(session: u64, superframe: u32) -> Vec<Frame> {
     let mut dice = Dice::new(session << 32 | u64::from(superframe));
     let mut frames = Vec::new();
-    for slot in 1..=4 {
+    // Sometimes more than a sector of 4096 bytes holds, and sometimes all records in step with the disk's sectors.
+    let (slots, is_even) = (if dice.chance(1, 4) { 18 } else { 4 }, dice.chance(1, 3));
+    for slot in 1..=slots {
         if dice.chance(2, 3) {
-            let mut bytes = vec![0; 10 + dice.below(200) as usize];
+            let mut bytes = vec![0; if is_even { EVEN } else { 10 + dice.below(200) as usize }];
             dice.fill_bytes(&mut bytes);
             frames.push(Frame { superframe, slot, received_ps: dice.next_u64() >> 20, bytes });
         }
@@ -55,43 +64,65 @@ impl World {
         let mut dice = Dice::new(seed);
         let disk = SimDisk::new(dice.split(), honesty);
         let (promised, seen, freed) = (BTreeSet::new(), BTreeMap::new(), BTreeSet::new());
-        World { dice, disk, session: 1, next: 0, counted: 0, promised, seen, freed, stops: 0, repeated: 0 }
+        let capacity = if seed.is_multiple_of(2) { CAPACITY } else { LONG };
+        World {
+            dice,
+            capacity,
+            disk,
+            session: 1,
+            next: 0,
+            counted: 0,
+            promised,
+            seen,
+            freed,
+            stops: 0,
+            repeated: 0,
+        }
     }
 
-    /// Checks a batch against every other, and remembers it.
-    fn see(&mut self, batch: &Batch) -> Result<(), String> {
-        let number = batch.number;
-        if batch.frames.is_empty() {
+    /// Reads a batch, checks it against every other, and remembers it.
+    fn see(&mut self, batch: &Pending) -> Result<(), String> {
+        let (number, session) = (batch.number, batch.session);
+        let read_frames = match read(&self.disk, batch) {
+            Ok(read_frames) => read_frames,
+            // The process was stopped while it read.
+            Err(SpoolFault::Disk(_)) => return Ok(()),
+            Err(lost) => return Err(format!("batch {number} cannot be read: {lost:?}")),
+        };
+        if read_frames.is_empty() {
             return Err(format!("batch {number} is empty"));
         }
         if let Some(before) = self.seen.get(&number) {
-            let same = (before.session, &before.frames) == (batch.session, &batch.frames);
+            let same = *before == (session, read_frames);
             return if same { Ok(()) } else { Err(format!("batch {number} has two contents")) };
         }
-        let places = |batch: &Batch| -> Vec<Place> {
-            batch.frames.iter().map(|frame| (batch.session, frame.superframe, frame.slot)).collect()
+        let places = |session: u64, frames: &[Frame]| -> Vec<Place> {
+            frames.iter().map(|frame| (session, frame.superframe, frame.slot)).collect()
         };
-        let here = places(batch);
+        let here = places(session, &read_frames);
         if !here.is_sorted_by(|a, b| a < b) {
             return Err(format!("batch {number} is not in order"));
         }
-        for frame in &batch.frames {
-            if !frames(batch.session, frame.superframe).contains(frame) {
+        if here.len() != batch.frames as usize || here[0].1 != batch.superframe {
+            return Err(format!("batch {number} is not what it was said to be"));
+        }
+        for frame in &read_frames {
+            if !frames(session, frame.superframe).contains(frame) {
                 return Err(format!("batch {number} holds a frame that the cell never sent"));
             }
         }
-        if let Some((last, before)) = self.seen.last_key_value()
-            && (number <= *last || places(before).last() >= here.first())
+        if let Some((last, (session, before))) = self.seen.last_key_value()
+            && (number <= *last || places(*session, before).last() >= here.first())
         {
             return Err(format!("batch {number} is not after batch {last}"));
         }
-        self.seen.insert(number, batch.clone());
+        self.seen.insert(number, (session, read_frames));
         Ok(())
     }
 
     /// Checks everything that waits for a receipt.
     fn check_pending(&mut self, spool: &Spool<SimDisk>) -> Result<(), String> {
-        let pending: Vec<Arc<Batch>> = spool.pending().cloned().collect();
+        let pending: Vec<Pending> = spool.pending().copied().collect();
         if !pending.is_sorted_by(|a, b| a.number < b.number) {
             return Err("what is pending is not in order".into());
         }
@@ -111,7 +142,7 @@ impl World {
     /// Starts the bridge as often as it takes.
     fn open(&mut self) -> Result<Spool<SimDisk>, String> {
         loop {
-            match Spool::open(self.disk.clone(), 7, CAPACITY) {
+            match Spool::open(self.disk.clone(), 7, self.capacity) {
                 Ok(mut spool) => {
                     self.check_pending(&spool)?;
                     match spool.begin_session(self.session) {
@@ -129,7 +160,8 @@ impl World {
                         Err(_) => self.stopped(),
                     }
                 }
-                Err(_) => self.stopped(),
+                Err(SpoolFault::Disk(_)) => self.stopped(),
+                Err(lost) => return Err(format!("{lost:?}")),
             }
         }
     }
@@ -220,9 +252,9 @@ impl World {
         let spool = self.open()?;
         self.check_pending(&spool)?;
         let mut found = BTreeSet::new();
-        for batch in self.seen.values() {
-            for frame in &batch.frames {
-                let place = (batch.session, frame.superframe, frame.slot);
+        for (session, frames) in self.seen.values() {
+            for frame in frames {
+                let place = (*session, frame.superframe, frame.slot);
                 if !found.insert(place) {
                     return Err(format!("{place:?} is in two batches"));
                 }
@@ -273,6 +305,10 @@ fn the_test_sees_a_disk_that_does_not_what_it_says() {
     assert_eq!(broken(60, Honesty::FULL), 0);
 }
 
+fn is_no_room(fault: &SpoolFault) -> bool {
+    matches!(fault, SpoolFault::Disk(cause) if is_full(cause))
+}
+
 #[test]
 fn a_full_spool_says_so_until_a_receipt_makes_room() {
     let mut spool =
@@ -309,7 +345,7 @@ fn a_disk_without_room_is_an_error_and_nothing_that_was_counted_is_lost() {
     send(&mut spool, 0).expect("there is room");
     disk.set_room(disk.used_bytes() + 100);
     let cause = (1..10).find_map(|superframe| send(&mut spool, superframe).err()).expect("there is no room");
-    assert!(is_full(&cause), "{cause}");
+    assert!(is_no_room(&cause), "{cause:?}");
     let counted = spool.progress().0;
     drop(spool);
     // While the disk is full every start fails, and leaves no file behind.
@@ -317,7 +353,7 @@ fn a_disk_without_room_is_an_error_and_nothing_that_was_counted_is_lost() {
     for _ in 0..3 {
         disk.set_room(disk.used_bytes());
         let refused = Spool::open(disk.clone(), 8, CAPACITY).err().expect("there is no room");
-        assert!(is_full(&refused), "{refused}");
+        assert!(is_no_room(&refused), "{refused:?}");
         assert_eq!(disk.list().expect("it can be listed").len(), files);
     }
     disk.set_room(usize::MAX);
@@ -328,4 +364,128 @@ fn a_disk_without_room_is_an_error_and_nothing_that_was_counted_is_lost() {
     let spooled: Vec<u32> = spool.pending().map(|batch| batch.closed_by).collect();
     let sent: Vec<u32> = (0..=counted).filter(|superframe| !frames(1, *superframe).is_empty()).collect();
     assert_eq!(spooled, sent);
+}
+
+/// A spool of one file with a group for each of four superframes, and its disk.
+fn four_superframes() -> (SimDisk, Vec<Pending>) {
+    let disk = SimDisk::new(Dice::new(1), Honesty::FULL);
+    let mut spool = Spool::open(disk.clone(), 7, LONG).expect("an empty disk");
+    spool.begin_session(1).expect("the disk works");
+    for superframe in 0..4 {
+        send_even(&mut spool, superframe, 3);
+    }
+    let pending = spool.pending().copied().collect();
+    (disk, pending)
+}
+
+/// Sends `count` frames whose records fill sectors to the last byte, and closes their batch.
+fn send_even(spool: &mut Spool<SimDisk>, superframe: u32, count: u8) {
+    for slot in 1..=count {
+        let frame = Frame { superframe, slot, received_ps: 1, bytes: vec![0xa5; EVEN] };
+        spool.accept(frame).expect("the disk works");
+    }
+    spool.close(superframe, true).expect("the disk works");
+}
+
+const FIRST: &str = "0000000000000001.spool";
+
+fn files(disk: &SimDisk) -> Vec<(String, Vec<u8>)> {
+    let mut names = disk.list().expect("it can be listed");
+    names.sort();
+    let read = |name: String| (name.clone(), disk.read(&name, u64::MAX).expect("it can be read"));
+    names.into_iter().map(read).collect()
+}
+
+#[test]
+fn a_damaged_byte_of_what_was_counted_ends_the_start_and_every_file_stays() {
+    let (disk, pending) = four_superframes();
+    let bytes = disk.read(FIRST, u64::MAX).expect("it is there");
+    let last = bytes.len() - SPOOL_SECTOR_BYTES;
+    // Every byte of a record before the last group; padding says nothing, and may be anything behind its first byte.
+    let ends = bytes.chunks(SPOOL_SECTOR_BYTES).map(|sector| sector.iter().rposition(|byte| *byte != 0));
+    let ends: Vec<usize> = ends.map(|end| end.expect("a sector has a record") + 1).collect();
+    let is_record = |at: &usize| at % SPOOL_SECTOR_BYTES < ends[at / SPOOL_SECTOR_BYTES];
+    let mut struck = 0;
+    for at in (0..last).filter(is_record).step_by(7) {
+        disk.damage(FIRST, at, 0x10);
+        let before = files(&disk);
+        match Spool::open(disk.clone(), 8, LONG).err() {
+            Some(SpoolFault::Damaged { file, at: found }) => {
+                assert!(file == FIRST && found <= at as u64, "{found} for {at}");
+            }
+            other => panic!("byte {at}: {other:?}"),
+        }
+        assert_eq!(files(&disk), before, "byte {at}");
+        disk.damage(FIRST, at, 0x10);
+        struck += 1;
+    }
+    assert!(struck > 300, "{struck} bytes were struck");
+    let whole = Spool::open(disk, 8, LONG).expect("nothing is damaged any more");
+    assert_eq!(whole.pending().copied().collect::<Vec<_>>(), pending);
+}
+
+#[test]
+fn a_damaged_last_group_is_seen_once_a_later_file_was_begun() {
+    let (disk, _) = four_superframes();
+    drop(Spool::open(disk.clone(), 8, LONG).expect("the disk works"));
+    let bytes = disk.read(FIRST, u64::MAX).expect("it is there");
+    disk.damage(FIRST, bytes.len() - SPOOL_SECTOR_BYTES + 20, 1);
+    let before = files(&disk);
+    let second = "0000000000000002.spool";
+    match Spool::open(disk.clone(), 8, LONG).err() {
+        Some(SpoolFault::Contradiction { file, at: 0 }) => assert_eq!(file, second),
+        other => panic!("{other:?}"),
+    }
+    assert_eq!(files(&disk), before);
+}
+
+#[test]
+fn a_file_that_is_gone_from_the_middle_ends_the_start() {
+    let (mut disk, _) = four_superframes();
+    drop(Spool::open(disk.clone(), 8, LONG).expect("the disk works"));
+    drop(Spool::open(disk.clone(), 8, LONG).expect("the disk works"));
+    let second = "0000000000000002.spool";
+    disk.remove(second).expect("it is there");
+    match Spool::open(disk, 8, LONG).err() {
+        Some(SpoolFault::Missing { file }) => assert_eq!(file, second),
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn a_superframe_is_not_counted_when_a_sector_of_its_frames_was_lost() {
+    // The records of 16 frames fill a sector of 4096 bytes, and the record that closes them begins the next.
+    for lost in 0..8 {
+        let disk = SimDisk::new(Dice::new(1), Honesty::FULL);
+        let mut spool = Spool::open(disk.clone(), 7, LONG).expect("an empty disk");
+        // No session is begun: the group has the frames and their end, and nothing else.
+        send_even(&mut spool, 0, 16);
+        assert_eq!(spool.progress().0, 1);
+        drop(spool);
+        let bytes = disk.read(FIRST, u64::MAX).expect("it is there");
+        assert_eq!(bytes.len(), 3 * SPOOL_SECTOR_BYTES);
+        assert!(
+            bytes[SPOOL_SECTOR_BYTES..2 * SPOOL_SECTOR_BYTES].iter().filter(|byte| **byte == 0xa5).count()
+                >= 16 * EVEN
+        );
+        for at in SPOOL_SECTOR_BYTES + 512 * lost..SPOOL_SECTOR_BYTES + 512 * (lost + 1) {
+            disk.damage(FIRST, at, bytes[at]);
+        }
+        // As if power had been cut before the sync returned: that is no damage, and nothing was promised.
+        let spool = Spool::open(disk, 8, LONG).expect("it was being written");
+        assert_eq!((spool.progress(), spool.pending().len()), ((0, 0), 0), "sector {lost}");
+    }
+}
+
+#[test]
+fn what_waits_is_read_from_the_disk_when_it_is_sent() {
+    let (disk, pending) = four_superframes();
+    for batch in &pending {
+        let frames = read(&disk, batch).expect("it is there");
+        assert_eq!((frames.len(), frames[0].superframe), (3, batch.superframe));
+    }
+    // The first superframe's group is behind those of the file's begin and the session's.
+    disk.damage(FIRST, 2 * SPOOL_SECTOR_BYTES + 100, 1);
+    assert!(matches!(read(&disk, &pending[0]), Err(SpoolFault::Damaged { .. })));
+    read(&disk, &pending[1]).expect("it is there");
 }

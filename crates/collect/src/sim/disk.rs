@@ -427,6 +427,13 @@ impl Disk for SimDisk {
         Ok(contents.clone())
     }
 
+    fn read_at(&self, name: &str, at: u64, bytes_max: u64) -> io::Result<Vec<u8>> {
+        let contents = self.read(name, u64::MAX)?;
+        let from = usize::try_from(at).unwrap_or(usize::MAX).min(contents.len());
+        let until = from.saturating_add(usize::try_from(bytes_max).unwrap_or(usize::MAX));
+        Ok(contents[from..until.min(contents.len())].to_vec())
+    }
+
     fn list(&self) -> io::Result<Vec<String>> {
         let mut state = self.state();
         if !state.tick()? {

@@ -8,6 +8,7 @@
 //! Invariant: a batch leaves the spool only when a receipt that the crypto core has opened names its number and
 //! the digest of exactly the bytes that were sent.
 
+pub mod contents;
 pub mod record;
 mod serve;
 pub mod spool;

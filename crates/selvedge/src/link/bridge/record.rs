@@ -5,7 +5,6 @@
 //! Invariant: reading is total. Bytes that are no whole record end what is read, whatever they are.
 
 use crate::limits::SPOOL_SECTOR_BYTES;
-use std::iter;
 
 const STATE: u8 = 1;
 const FRAME: u8 = 2;
@@ -13,11 +12,12 @@ const CLOSE: u8 = 3;
 const FREED: u8 = 4;
 /// In place of a kind: nothing more in this sector.
 const PADDING: u8 = 0;
-/// Kind and length.
-const HEAD_BYTES: usize = 5;
+/// Kind, length and group.
+const HEAD_BYTES: usize = 9;
 const CRC_BYTES: usize = 4;
 /// The longest body: a frame of the bus and its place.
 const BODY_BYTES_MAX: usize = 13 + cell::limits::FRAME_BYTES_MAX;
+const SECTOR_BYTES: u64 = SPOOL_SECTOR_BYTES as u64;
 
 /// A frame of the bus, with where and when it came.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -67,8 +67,6 @@ pub(super) struct State {
     pub next_batch: u64,
     /// Superframes of the session that are on disk, as the last one plus 1.
     pub counted: u32,
-    /// Superframes of the session that are answered, as the last one plus 1.
-    pub answered: u32,
 }
 
 /// One record.
@@ -88,8 +86,8 @@ pub(super) enum Record {
 }
 
 impl Record {
-    /// The bytes of the record.
-    pub fn encode(&self) -> Vec<u8> {
+    /// The bytes of the record in file `sequence`, in the group that begins in sector `group`.
+    pub fn encode(&self, sequence: u64, group: u32) -> Vec<u8> {
         let (kind, body) = match self {
             Record::State(state) => (STATE, state.encode()),
             Record::Frame(frame) => (FRAME, frame.encode()),
@@ -99,41 +97,30 @@ impl Record {
         let mut bytes = Vec::with_capacity(HEAD_BYTES + body.len() + CRC_BYTES);
         bytes.push(kind);
         bytes.extend((body.len() as u32).to_le_bytes());
+        bytes.extend(group.to_le_bytes());
         bytes.extend(body);
-        bytes.extend(crc32c::crc32c(&bytes).to_le_bytes());
+        bytes.extend(crc(sequence, &bytes));
         bytes
-    }
-
-    /// The records of a file, up to the first that is torn.
-    pub fn read_all(bytes: &[u8]) -> impl Iterator<Item = Record> {
-        let mut at = 0;
-        iter::from_fn(move || {
-            if bytes.get(at) == Some(&PADDING) {
-                at = at.next_multiple_of(SPOOL_SECTOR_BYTES);
-            }
-            let rest = bytes.get(at..)?;
-            let (record, after) = Record::next(rest)?;
-            at += rest.len() - after.len();
-            Some(record)
-        })
     }
 
     /// What fills a file of `file_bytes` up to the end of its sector.
     pub fn padding(file_bytes: u64) -> Vec<u8> {
-        vec![PADDING; (file_bytes.next_multiple_of(SPOOL_SECTOR_BYTES as u64) - file_bytes) as usize]
+        vec![PADDING; (file_bytes.next_multiple_of(SECTOR_BYTES) - file_bytes) as usize]
     }
 
-    fn next(bytes: &[u8]) -> Option<(Record, &[u8])> {
-        let length = u32::from_le_bytes(bytes.get(1..)?.first_chunk().copied()?) as usize;
+    /// The record that `bytes` begin with, its group and its length.
+    fn next(sequence: u64, bytes: &[u8]) -> Option<(Record, u32, usize)> {
+        let four = |at: usize| bytes.get(at..)?.first_chunk().copied().map(u32::from_le_bytes);
+        let (length, group) = (four(1)? as usize, four(5)?);
         if length > BODY_BYTES_MAX {
             return None;
         }
-        let (record, after) = bytes.split_at_checked(HEAD_BYTES + length + CRC_BYTES)?;
-        let (content, crc) = record.split_at(HEAD_BYTES + length);
-        if crc32c::crc32c(content).to_le_bytes() != crc {
+        let record = bytes.get(..HEAD_BYTES + length + CRC_BYTES)?;
+        let (content, found) = record.split_at(HEAD_BYTES + length);
+        if crc(sequence, content) != found {
             return None;
         }
-        Some((Record::parse(content[0], &content[HEAD_BYTES..])?, after))
+        Some((Record::parse(content[0], &content[HEAD_BYTES..])?, group, record.len()))
     }
 
     fn parse(kind: u8, body: &[u8]) -> Option<Record> {
@@ -147,24 +134,109 @@ impl Record {
     }
 }
 
+/// A record of another file, which an old block of the disk may hold, is none.
+fn crc(sequence: u64, content: &[u8]) -> [u8; CRC_BYTES] {
+    crc32c::crc32c_append(crc32c::crc32c(&sequence.to_le_bytes()), content).to_le_bytes()
+}
+
+/// Where reading a file ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum End {
+    /// At the end of the file.
+    Whole,
+    /// At bytes of the last group that are no record. It was being written, and nobody was told that it is durable.
+    Torn,
+    /// At bytes that are no record although a later group was begun, for which these must have been synced.
+    Damaged {
+        /// Where in the file.
+        at: u64,
+    },
+}
+
+/// Reads the records of a file, or of a part of one, in their order.
+///
+/// A group is what is made durable by one sync; it begins in a sector of its own, which its records name. So zeros
+/// in a sector that was lost are not taken for the end of a group, and what follows a loss tells whether it may be
+/// one: a group is begun only after everything before it was synced.
+pub(super) struct Records<'a> {
+    sequence: u64,
+    bytes: &'a [u8],
+    /// Where in the file `bytes` begin.
+    first: u64,
+    at: usize,
+    /// The sector in which the group begins that is being read; `None` before the first record.
+    group: Option<u32>,
+}
+
+impl<'a> Records<'a> {
+    /// `bytes` are what file `sequence` holds from byte `first` on, at which a record begins.
+    pub fn new(sequence: u64, first: u64, bytes: &'a [u8]) -> Records<'a> {
+        Records { sequence, bytes, first, at: 0, group: None }
+    }
+
+    /// Where the next record begins, or the last one has ended.
+    pub fn place(&self) -> u64 {
+        self.first + self.at as u64
+    }
+
+    /// The next record and where it begins.
+    pub fn next(&mut self) -> Result<(Record, u64), End> {
+        let after_padding = self.bytes.get(self.at) == Some(&PADDING) && !self.is_at_sector();
+        if after_padding {
+            let sector = self.place().next_multiple_of(SECTOR_BYTES);
+            self.at = ((sector - self.first) as usize).min(self.bytes.len());
+        }
+        if self.at == self.bytes.len() {
+            return Err(End::Whole);
+        }
+        let place = self.place();
+        let own = (place / SECTOR_BYTES) as u32;
+        match Record::next(self.sequence, &self.bytes[self.at..]) {
+            Some((record, group, bytes))
+                if self.is_at_sector() && group == own
+                    || !after_padding && self.group.unwrap_or(group) == group =>
+            {
+                self.group = Some(group);
+                self.at += bytes;
+                Ok((record, place))
+            }
+            _ => Err(self.end()),
+        }
+    }
+
+    fn is_at_sector(&self) -> bool {
+        self.place().is_multiple_of(SECTOR_BYTES)
+    }
+
+    /// What it means that there is no record here.
+    fn end(&self) -> End {
+        let here = self.place();
+        let mut sector = (here + 1).next_multiple_of(SECTOR_BYTES);
+        while let Some(bytes) =
+            self.bytes.get((sector - self.first) as usize..).filter(|rest| !rest.is_empty())
+        {
+            match Record::next(self.sequence, bytes) {
+                Some((_, group, _)) if u64::from(group) * SECTOR_BYTES > here => {
+                    return End::Damaged { at: here };
+                }
+                _ => sector += SECTOR_BYTES,
+            }
+        }
+        End::Torn
+    }
+}
+
 impl State {
     fn encode(&self) -> Vec<u8> {
         let numbers = [self.identity, self.session, self.next_batch].map(u64::to_le_bytes);
-        let counts = [self.counted, self.answered].map(u32::to_le_bytes);
-        [numbers.as_flattened(), counts.as_flattened()].concat()
+        [numbers.as_flattened(), &self.counted.to_le_bytes()].concat()
     }
 
     fn parse(body: &[u8]) -> Option<State> {
-        let body: &[u8; 32] = body.try_into().ok()?;
+        let body: &[u8; 28] = body.try_into().ok()?;
         let eight = |at: usize| u64::from_le_bytes(std::array::from_fn(|i| body[at + i]));
-        let four = |at: usize| u32::from_le_bytes(std::array::from_fn(|i| body[at + i]));
-        Some(State {
-            identity: eight(0),
-            session: eight(8),
-            next_batch: eight(16),
-            counted: four(24),
-            answered: four(28),
-        })
+        let counted = u32::from_le_bytes(std::array::from_fn(|i| body[24 + i]));
+        Some(State { identity: eight(0), session: eight(8), next_batch: eight(16), counted })
     }
 }
 
@@ -188,9 +260,8 @@ mod tests {
         let bytes = proptest::collection::vec(any::<u8>(), 0..=cell::limits::FRAME_BYTES_MAX);
         let (superframe, batch) = (0..u32::MAX, 0..u64::MAX);
         prop_oneof![
-            (any::<[u64; 3]>(), any::<[u32; 2]>()).prop_map(|([identity, session, next_batch], counts)| {
-                let [counted, answered] = counts;
-                Record::State(State { identity, session, next_batch, counted, answered })
+            (any::<[u64; 3]>(), any::<u32>()).prop_map(|([identity, session, next_batch], counted)| {
+                Record::State(State { identity, session, next_batch, counted })
             }),
             (superframe.clone(), any::<u8>(), any::<u64>(), bytes).prop_map(
                 |(superframe, slot, received_ps, bytes)| {
@@ -202,20 +273,41 @@ mod tests {
         ]
     }
 
+    const SEQUENCE: u64 = 3;
+
     fn encode(records: &[Record]) -> Vec<u8> {
-        records.iter().flat_map(Record::encode).collect()
+        records.iter().flat_map(|record| record.encode(SEQUENCE, 0)).collect()
+    }
+
+    /// The records of a file, and how it ends.
+    fn read(bytes: &[u8]) -> (Vec<Record>, End) {
+        let mut records = Records::new(SEQUENCE, 0, bytes);
+        let mut found = Vec::new();
+        loop {
+            match records.next() {
+                Ok((record, _)) => found.push(record),
+                Err(end) => return (found, end),
+            }
+        }
     }
 
     proptest! {
         #[test]
-        fn records_read_back_as_they_were_written(records in proptest::collection::vec(record(), 0..8)) {
-            let bytes = encode(&records);
-            prop_assert_eq!(Record::read_all(&bytes).collect::<Vec<_>>(), records);
+        fn records_read_back_as_they_were_written(
+            groups in proptest::collection::vec(proptest::collection::vec(record(), 1..20), 0..4),
+        ) {
+            let mut bytes = Vec::new();
+            for group in &groups {
+                let begins = (bytes.len() / SPOOL_SECTOR_BYTES) as u32;
+                group.iter().for_each(|record| bytes.extend(record.encode(SEQUENCE, begins)));
+                bytes.extend(Record::padding(bytes.len() as u64));
+            }
+            prop_assert_eq!(read(&bytes), (groups.concat(), End::Whole));
         }
 
         #[test]
         fn what_was_written_before_a_torn_byte_is_read_and_nothing_else(
-            records in proptest::collection::vec(record(), 1..6),
+            records in proptest::collection::vec(record(), 1..40),
             at in any::<prop::sample::Index>(),
             mask in 1..=u8::MAX,
         ) {
@@ -223,14 +315,38 @@ mod tests {
             let at = at.index(bytes.len());
             let whole = (0..records.len()).take_while(|count| encode(&records[..*count + 1]).len() <= at).count();
             bytes[at] ^= mask;
-            prop_assert_eq!(Record::read_all(&bytes).collect::<Vec<_>>(), &records[..whole]);
-            prop_assert_eq!(Record::read_all(&bytes[..at]).collect::<Vec<_>>(), &records[..whole]);
+            prop_assert_eq!(read(&bytes), (records[..whole].to_vec(), End::Torn));
+            prop_assert_eq!(read(&bytes[..at]).0, &records[..whole]);
+        }
+
+        #[test]
+        fn a_torn_byte_before_a_later_group_is_damage(
+            records in proptest::collection::vec(record(), 1..40),
+            at in any::<prop::sample::Index>(),
+            mask in 1..=u8::MAX,
+        ) {
+            let mut bytes = encode(&records);
+            let at = at.index(bytes.len());
+            let whole = (0..records.len()).take_while(|count| encode(&records[..*count + 1]).len() <= at).count();
+            bytes.extend(Record::padding(bytes.len() as u64));
+            let later = (bytes.len() / SPOOL_SECTOR_BYTES) as u32;
+            bytes.extend(Record::Freed { batch: 1 }.encode(SEQUENCE, later));
+            bytes[at] ^= mask;
+            let damaged = End::Damaged { at: encode(&records[..whole]).len() as u64 };
+            prop_assert_eq!(read(&bytes), (records[..whole].to_vec(), damaged));
         }
 
         #[test]
         fn any_bytes_are_read_without_a_panic(bytes in proptest::collection::vec(any::<u8>(), 0..400)) {
-            let _ = Record::read_all(&bytes).count();
+            read(&bytes);
         }
+    }
+
+    #[test]
+    fn a_record_of_another_file_is_none() {
+        let record = Record::Freed { batch: 1 };
+        assert_eq!(read(&record.encode(SEQUENCE, 0)), (vec![record.clone()], End::Whole));
+        assert_eq!(read(&record.encode(SEQUENCE + 1, 0)), (vec![], End::Torn));
     }
 
     #[test]
@@ -241,7 +357,7 @@ mod tests {
             Record::Close { superframe: u32::MAX, batch: 1 },
             Record::Close { superframe: 1, batch: u64::MAX },
         ] {
-            assert_eq!(Record::read_all(&record.encode()).count(), 0, "{record:?}");
+            assert_eq!(read(&record.encode(SEQUENCE, 0)), (vec![], End::Torn), "{record:?}");
         }
     }
 }

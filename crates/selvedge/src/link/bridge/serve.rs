@@ -1,16 +1,19 @@
 //! The bridge's way down: listens for its cell, spools what comes, and tells it what is durable.
+//!
+//! However much waits in the spool, the way up is handed a few batches at a time, which it reads from the disk itself.
 
-use super::spool::{Batch, Capacity, Spool};
+use super::contents::Pending;
+use super::spool::{Capacity, Spool};
 use super::uplink::{self, Answered, Faults, Route, Server, Tally};
 use super::wire::{self, FromCell, ToCell};
-use crate::error::Error;
-use crate::limits::LEAVE_MS_MAX;
+use crate::error::{Error, SpoolFault};
+use crate::limits::{BATCHES_IN_FLIGHT_MAX, LEAVE_MS_MAX};
 use collect::disk::RealDisk;
 use std::future::Future;
 use std::io;
+use std::panic::resume_unwind;
 use std::path::PathBuf;
 use std::pin::Pin;
-use std::sync::Arc;
 use std::time::Duration;
 use tokio::io::AsyncWriteExt;
 use tokio::net::UnixListener;
@@ -63,7 +66,8 @@ pub struct Stats {
 /// Serves one cell until `stop`.
 ///
 /// # Errors
-/// The environment's: the socket or the spool cannot be used. A lost broker or server is no error.
+/// The environment's: the socket or the spool cannot be used. A lost broker or server is no error, but one that says
+/// no for good is.
 pub async fn serve(config: Config) -> Result<Stats, Error> {
     let Config {
         cell,
@@ -78,24 +82,22 @@ pub async fn serve(config: Config) -> Result<Stats, Error> {
         mut stop,
     } = config;
     let disk = RealDisk::lock(&spool)?;
-    let spool_error = move |cause| Error::io("use the spool in", &spool, cause);
+    let folder = spool.clone();
+    let spool_error = move |fault| Error::Spool { path: spool.clone(), fault };
     let spool = Spool::open(disk, identity, capacity).map_err(&spool_error)?;
     let listener = listen(&socket)?;
-    let (batches, batches_up) = mpsc::unbounded_channel();
+    let (batches, batches_up) = mpsc::channel(BATCHES_IN_FLIGHT_MAX);
     let (answers_down, mut answers) = mpsc::unbounded_channel();
-    for batch in spool.pending() {
-        let _ = batches.send(Arc::clone(batch));
-    }
-    let route = Route { cell, spool: spool.identity(), broker, server };
+    let route = Route { cell, spool: spool.identity(), folder, broker, server };
     let faults = Tally::default();
-    let uplink = tokio::spawn(uplink::run(route, batches_up, answers_down, faults.clone()));
+    let mut uplink = tokio::spawn(uplink::run(route, batches_up, answers_down, faults.clone()));
     let (messages_in, mut messages) = mpsc::channel(64);
     let mut bridge = Bridge {
         cell,
         batch_superframes,
         spool,
         link: None,
-        batches,
+        next_up: 0,
         stats: Stats::default(),
         ending: false,
     };
@@ -115,17 +117,24 @@ pub async fn serve(config: Config) -> Result<Stats, Error> {
             Some((number, message)) = messages.recv(), if !bridge.spool.is_full() => {
                 bridge.message(number, message).await.map_err(&spool_error)?;
             }
+            Ok(permit) = batches.reserve(), if bridge.next_up().is_some() => {
+                permit.send(bridge.take_next_up().expect("nothing has come between"));
+            }
+            ended = &mut uplink => {
+                // It ends by itself only with an error.
+                return Err(ended.unwrap_or_else(|panic| resume_unwind(panic.into_panic())).expect_err("batches may come"));
+            }
             Some(answered) = answers.recv() => bridge.answered(answered).await.map_err(&spool_error)?,
         }
     }
     // What has no receipt stays in the spool for the next start.
     bridge.stats.batches_pending = bridge.spool.pending().len() as u64;
-    drop(bridge.batches);
+    drop(batches);
     // With everything answered the uplink takes its leave of the server, if that is there to be told.
     let leave = Duration::from_millis(if bridge.spool.is_drained() { LEAVE_MS_MAX } else { 0 });
     let abort = uplink.abort_handle();
     match tokio::time::timeout(leave, uplink).await {
-        Ok(Err(panic)) if panic.is_panic() => std::panic::resume_unwind(panic.into_panic()),
+        Ok(Err(panic)) if panic.is_panic() => resume_unwind(panic.into_panic()),
         _ => abort.abort(),
     }
     bridge.stats.faults = faults.get();
@@ -173,7 +182,8 @@ struct Bridge {
     batch_superframes: u32,
     spool: Spool<RealDisk>,
     link: Option<Link>,
-    batches: mpsc::UnboundedSender<Arc<Batch>>,
+    /// Batches of this number and later ones were not handed to the way up.
+    next_up: u64,
     stats: Stats,
     /// The cell has finished and waits for the last receipt.
     ending: bool,
@@ -186,27 +196,27 @@ impl Bridge {
         number
     }
 
-    async fn message(&mut self, number: u64, message: Option<FromCell>) -> io::Result<()> {
+    async fn message(&mut self, number: u64, message: Option<FromCell>) -> Result<(), SpoolFault> {
         let Some(link) = self.link.as_mut().filter(|link| link.number == number) else { return Ok(()) };
         match message {
             Some(FromCell::Hello { cell, session }) if cell == self.cell && !link.greeted => {
                 link.greeted = true;
                 self.ending = false;
                 let left = self.spool.begin_session(session)?;
-                self.send_up(left);
+                self.count(left);
                 self.tell_progress().await;
             }
             Some(FromCell::Frame(frame)) if link.greeted => self.spool.accept(frame)?,
             Some(FromCell::Close(superframe)) if link.greeted => {
                 let ends_batch = (superframe + 1).is_multiple_of(self.batch_superframes);
                 let batch = self.spool.close(superframe, ends_batch)?;
-                self.send_up(batch);
+                self.count(batch);
                 self.tell_progress().await;
             }
             Some(FromCell::End) if link.greeted => {
                 self.ending = true;
                 let rest = self.spool.end_batch()?;
-                self.send_up(rest);
+                self.count(rest);
                 self.tell_drained().await;
             }
             // A hang-up, or something that this cell has no business to say.
@@ -215,15 +225,22 @@ impl Bridge {
         Ok(())
     }
 
-    fn send_up(&mut self, batch: Option<Arc<Batch>>) {
-        if let Some(batch) = batch {
-            self.stats.frames_counted += batch.frames.len() as u64;
-            // The uplink ends only after this sender does.
-            let _ = self.batches.send(batch);
-        }
+    fn count(&mut self, batch: Option<Pending>) {
+        self.stats.frames_counted += batch.map_or(0, |batch| u64::from(batch.frames));
     }
 
-    async fn answered(&mut self, answered: Answered) -> io::Result<()> {
+    /// The next batch for the way up.
+    fn next_up(&self) -> Option<Pending> {
+        self.spool.pending_from(self.next_up)
+    }
+
+    fn take_next_up(&mut self) -> Option<Pending> {
+        let batch = self.next_up()?;
+        self.next_up = batch.number + 1;
+        Some(batch)
+    }
+
+    async fn answered(&mut self, answered: Answered) -> Result<(), SpoolFault> {
         let receipt = answered.receipt;
         self.stats.batches_answered += 1;
         self.stats.frames_stored += u64::from(receipt.stored);

@@ -4,13 +4,14 @@
 //! connections are made again and everything without a receipt is sealed and sent again; the server recognises
 //! frames that it has.
 
-use super::spool::Batch;
+use super::contents::{Pending, read};
 use crate::error::Error;
 use crate::limits::{BATCHES_IN_FLIGHT_MAX, RETRY_MS_MAX, RETRY_MS_MIN};
 use broker::client::Client as Broker;
 use broker::wire::KeyHandle;
 use collect::batch::{Answer, BatchId, Entry, Hello, Receipt, entries_to_bytes};
 use collect::client::{self, BatchSender};
+use collect::disk::RealDisk;
 use sha2::{Digest, Sha256};
 use std::collections::VecDeque;
 use std::net::SocketAddr;
@@ -25,6 +26,8 @@ pub struct Route {
     pub cell: u16,
     /// The spool that numbers them.
     pub spool: u64,
+    /// The folder that it is in.
+    pub folder: PathBuf,
     /// The broker's socket.
     pub broker: PathBuf,
     /// The server.
@@ -45,7 +48,7 @@ pub struct Server {
 /// A batch is durable.
 pub struct Answered {
     /// The batch.
-    pub batch: Arc<Batch>,
+    pub batch: Pending,
     /// What the server did with its frames.
     pub receipt: Receipt,
 }
@@ -78,26 +81,31 @@ impl Tally {
 
 /// A batch that waits for its receipt.
 struct Waiting {
-    batch: Arc<Batch>,
+    batch: Pending,
     /// Digest of the bytes that were sent on this connection; `None` before they are.
     sent_sha256: Option<[u8; 32]>,
     was_sent: bool,
 }
 
 /// Sends what comes from `batches` until it is closed and everything is answered, or forever.
+///
+/// # Errors
+/// What no repetition mends: see [`may_pass`]. Everything else is told on stderr, and tried again.
 pub async fn run(
     route: Route,
-    mut batches: mpsc::UnboundedReceiver<Arc<Batch>>,
+    mut batches: mpsc::Receiver<Pending>,
     answers: mpsc::UnboundedSender<Answered>,
     faults: Tally,
-) {
-    let mut uplink = Uplink { route, waiting: VecDeque::new(), faults, open: true };
+) -> Result<(), Error> {
+    let disk = RealDisk::open(&route.folder).map_err(|cause| Error::io("open", &route.folder, cause))?;
+    let mut uplink = Uplink { route, disk, waiting: VecDeque::new(), faults, open: true };
     let mut pause_ms = RETRY_MS_MIN;
     let mut told = false;
     while uplink.open || !uplink.waiting.is_empty() {
         let before = uplink.waiting.front().map(|waiting| waiting.batch.number);
         match uplink.session(&mut batches, &answers).await {
             Ok(()) => break,
+            Err(error) if !may_pass(&error) => return Err(error),
             Err(error) => {
                 // One line for a trouble, however long it lasts.
                 if !std::mem::replace(&mut told, true) {
@@ -112,10 +120,19 @@ pub async fn run(
         tokio::time::sleep(Duration::from_millis(pause_ms)).await;
         pause_ms = (2 * pause_ms).min(RETRY_MS_MAX);
     }
+    Ok(())
+}
+
+/// Whether the same may succeed later, without anybody changing anything here.
+fn may_pass(error: &Error) -> bool {
+    !matches!(error, Error::Spool { .. })
 }
 
 struct Uplink {
     route: Route,
+    /// The spool's, for reading.
+    disk: RealDisk,
+    /// At most as many as may be in flight.
     waiting: VecDeque<Waiting>,
     faults: Tally,
     /// Whether more batches may come.
@@ -126,7 +143,7 @@ impl Uplink {
     /// One pair of connections. Returns when there is nothing left to do; an error asks for the next pair.
     async fn session(
         &mut self,
-        batches: &mut mpsc::UnboundedReceiver<Arc<Batch>>,
+        batches: &mut mpsc::Receiver<Pending>,
         answers: &mpsc::UnboundedSender<Answered>,
     ) -> Result<(), Error> {
         let cell = self.route.cell;
@@ -141,12 +158,12 @@ impl Uplink {
         self.waiting.iter_mut().for_each(|waiting| waiting.sent_sha256 = None);
         while self.open || !self.waiting.is_empty() {
             let in_flight = self.waiting.iter().filter(|waiting| waiting.sent_sha256.is_some()).count();
-            if in_flight < BATCHES_IN_FLIGHT_MAX && in_flight < self.waiting.len() {
+            if in_flight < self.waiting.len() {
                 self.send(in_flight, &broker, batch_key, &mut sender).await?;
                 continue;
             }
             tokio::select! {
-                batch = batches.recv(), if self.open => match batch {
+                batch = batches.recv(), if self.open && self.waiting.len() < BATCHES_IN_FLIGHT_MAX => match batch {
                     Some(batch) => self.waiting.push_back(Waiting { batch, sent_sha256: None, was_sent: false }),
                     None => self.open = false,
                 },
@@ -168,9 +185,9 @@ impl Uplink {
         server: &mut BatchSender,
     ) -> Result<(), Error> {
         let waiting = &mut self.waiting[index];
-        let entries: Vec<Entry<'_>> = waiting
-            .batch
-            .frames
+        let frames = read(&self.disk, &waiting.batch)
+            .map_err(|fault| Error::Spool { path: self.route.folder.clone(), fault })?;
+        let entries: Vec<Entry<'_>> = frames
             .iter()
             .map(|frame| Entry {
                 superframe: frame.superframe,
@@ -212,7 +229,7 @@ impl Uplink {
                 };
                 let waiting = self.waiting.front().filter(|waiting| is_ours(waiting)).ok_or_else(not_ours)?;
                 // The receiver is gone only when the bridge itself ends.
-                let _ = answers.send(Answered { batch: Arc::clone(&waiting.batch), receipt });
+                let _ = answers.send(Answered { batch: waiting.batch, receipt });
                 self.waiting.pop_front();
                 Ok(())
             }

@@ -1,0 +1,70 @@
+//! Why a spool cannot be used, in words.
+//!
+//! Owns the list. What is found in which file is `link::bridge`'s.
+
+use std::fmt;
+use std::io;
+use std::path::Path;
+
+/// Why a bridge's spool cannot be used.
+#[derive(Debug)]
+pub enum SpoolFault {
+    /// The disk did not do its part.
+    Disk(io::Error),
+    /// Bytes are no record although they were synced: frames may be lost that were counted.
+    Damaged {
+        /// The file's name.
+        file: String,
+        /// Where the damage begins, in bytes.
+        at: u64,
+    },
+    /// A record cannot follow from those before it: a part of them is lost.
+    Contradiction {
+        /// The file's name.
+        file: String,
+        /// Where the record begins, in bytes.
+        at: u64,
+    },
+    /// A file is gone although the one after it is there.
+    Missing {
+        /// The file's name.
+        file: String,
+    },
+}
+
+impl SpoolFault {
+    /// The words for the spool in the folder at `path`.
+    pub(super) fn write(&self, path: &Path, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let folder = path.display();
+        match self {
+            SpoolFault::Disk(source) => {
+                return write!(f, "failed to use the spool in `{folder}`: {}", super::words(source));
+            }
+            SpoolFault::Damaged { file, at } => {
+                write!(
+                    f,
+                    "spool file `{folder}/{file}` at byte {at}: found no record, expected one that was synced"
+                )?;
+            }
+            SpoolFault::Contradiction { file, at } => {
+                write!(
+                    f,
+                    "spool file `{folder}/{file}` at byte {at}: found a record that does not follow from those before it"
+                )?;
+            }
+            SpoolFault::Missing { file } => {
+                write!(f, "spool file `{folder}/{file}`: not found, although there is a later one")?;
+            }
+        }
+        write!(
+            f,
+            "\nhelp: frames that were counted may be lost; the files are as they were found. Put them away, and the bridge begins a new spool"
+        )
+    }
+}
+
+impl From<io::Error> for SpoolFault {
+    fn from(cause: io::Error) -> Self {
+        SpoolFault::Disk(cause)
+    }
+}
