@@ -7,11 +7,12 @@ use std::fs;
 use std::io::{ErrorKind, Write};
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::time::Duration;
 
 use collect::disk::RealDisk;
-use selvedge::limits::SPOOL_SECTOR_BYTES;
+use selvedge::limits::{SPOOL_FILE_BYTES, SPOOL_SECTOR_BYTES};
 use selvedge::link::bridge::contents::read;
 use selvedge::link::bridge::record::Frame;
 use selvedge::link::bridge::spool::{Capacity, Spool};
@@ -157,4 +158,48 @@ fn a_bridge_with_a_full_spool_reads_no_more_until_there_is_room() {
     let second = counted(&mut cell, Duration::from_secs(2));
     assert!(second > first && second < SUPERFRAMES, "{first} superframes, then {second}");
     assert_eq!(bridge.end().frames_counted, u64::from(second - first));
+}
+
+/// The most memory that a bridge with the spool in `out` has had by the time that a cell can connect.
+fn peak_bytes(deployment: &Path, out: &Path) -> u64 {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_selvedge"));
+    command.arg("bridge").arg(deployment).arg("--out").arg(out).stdin(Stdio::null()).stderr(Stdio::null());
+    let mut bridge = command.spawn().expect("it starts");
+    while UnixStream::connect(out.join("run/bridge-7.sock")).is_err() {
+        assert!(bridge.try_wait().expect("it can be asked").is_none(), "the bridge has ended");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    let status = fs::read_to_string(format!("/proc/{}/status", bridge.id())).expect("Linux has it");
+    bridge.kill().expect("it runs");
+    bridge.wait().expect("it has ended");
+    let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).expect("Linux tells it");
+    peak.trim().strip_suffix(" kB").and_then(|kilobytes| kilobytes.parse::<u64>().ok()).expect("a number")
+        << 10
+}
+
+#[test]
+fn what_waits_in_the_spool_waits_on_the_disk_and_not_in_memory() {
+    let deployment = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../deployments/ecg.toml");
+    let folder = tempfile::tempdir().expect("a folder");
+    let [empty, full] = ["empty", "full"].map(|name| folder.path().join(name));
+    for out in [&empty, &full] {
+        fs::create_dir(out).expect("it is new");
+    }
+    let disk = RealDisk::lock(&full.join("spool-7")).expect("nobody has it");
+    let mut spool = Spool::open(disk, 1, Capacity::default()).expect("the disk works");
+    for superframe in 0..1_000 {
+        for slot in 0..=u8::MAX {
+            spool.accept(Frame { slot, ..frame(superframe) }).expect("the disk works");
+        }
+        spool.close(superframe, true).expect("the disk works");
+    }
+    drop(spool);
+    let waits: u64 = fs::read_dir(full.join("spool-7"))
+        .expect("it is there")
+        .map(|entry| entry.expect("it is there").metadata().expect("it is there").len())
+        .sum();
+    let [without, with] = [&empty, &full].map(|out| peak_bytes(&deployment, out));
+    println!("{without} bytes with an empty spool, {with} with {waits} bytes in it");
+    // One file at a time is read, and a copy of it may be on its way.
+    assert!(with < without + 3 * SPOOL_FILE_BYTES && 10 * SPOOL_FILE_BYTES < waits);
 }
