@@ -213,6 +213,13 @@ statuses! {
     }
 }
 
+impl Refusal {
+    /// Whether the same message may be taken later, without anything being changed at either end.
+    pub const fn may_repeat(self) -> bool {
+        matches!(self, Refusal::DiskFull)
+    }
+}
+
 statuses! {
     /// Why a frame of an authentic batch was not stored.
     Fault {

@@ -96,6 +96,15 @@ pub enum Error {
         /// The server's status.
         status: u16,
     },
+    /// A batch has more than the crypto device and the server take; it stays in the spool.
+    BatchTooLong {
+        /// The batch.
+        number: u64,
+        /// Its frames.
+        frames: usize,
+        /// Its bytes.
+        bytes: usize,
+    },
     /// A receipt is not one for what was sent.
     ReceiptMismatch {
         /// The batch that it names.
@@ -200,6 +209,7 @@ impl Error {
             | Error::Collect(_)
             | Error::Cell(_)
             | Error::BatchRefused { .. }
+            | Error::BatchTooLong { .. }
             | Error::ReceiptMismatch { .. }
             | Error::ServerHungUp
             | Error::LinkNotWhole { .. }
@@ -301,11 +311,19 @@ impl fmt::Display for Error {
             Error::Image(error) => write!(f, "{error}"),
             Error::Cell(error) => write!(f, "{error}"),
             Error::BatchRefused { number, status } => {
-                write!(
-                    f,
-                    "the server refused batch {number} with status {status}\nhelp: it stays in the spool and is sent again"
-                )
+                write!(f, "the server refused batch {number} with status {status}")?;
+                if let Some(refusal) = collect::error::Refusal::from_number(*status) {
+                    write!(f, ", {refusal}")?;
+                }
+                write!(f, "\nhelp: it stays in the spool, and is sent again when the bridge is started again")
             }
+            Error::BatchTooLong { number, frames, bytes } => write!(
+                f,
+                "batch {number} has {frames} frames in {bytes} bytes, expected at most {} in {}\n\
+                 help: it stays in the spool",
+                collect::limits::BATCH_FRAMES_MAX,
+                crate::limits::BATCH_BYTES_MAX
+            ),
             Error::ReceiptMismatch { number } => {
                 write!(f, "found a receipt for batch {number} that is not one for what was sent")
             }

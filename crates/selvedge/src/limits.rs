@@ -106,6 +106,12 @@ pub const CONVERSION_CLOCKS_MAX: u64 = 25;
 
 /// Superframes that a cell may run ahead of its receipts; a batch that closes later would never be sent.
 pub const WINDOW_SUPERFRAMES: u64 = 16;
+/// Plaintext of one batch: the crypto device seals it at once.
+pub const BATCH_BYTES_MAX: u64 = broker::limits::PLAINTEXT_BYTES_MAX as u64;
+/// What precedes the frames in a batch's plaintext: their count.
+pub const BATCH_HEADER_BYTES: u64 = 2;
+/// What precedes each frame there.
+pub const BATCH_ENTRY_BYTES: u64 = collect::limits::BATCH_ENTRY_BYTES as u64;
 /// Shards of the server's store.
 pub const SHARDS_MAX: u64 = 1_024;
 
@@ -114,6 +120,12 @@ const _: () = {
     assert!(NODE_RECEIVE_BYTES_MAX <= FRAME_BYTES_MAX);
     assert!(DIVIDER_MIN.is_power_of_two() && DIVIDER_MAX.is_power_of_two() && DIVIDER_MIN < DIVIDER_MAX);
     assert!(SLAVE_DIVIDER_MIN >= DIVIDER_MIN && WINDOW_SUPERFRAMES > 0 && WINDOW_SUPERFRAMES < 256);
+    // One superframe always fits a batch, and what the device seals and opens the server takes and sends.
+    assert!(BATCH_HEADER_BYTES + SLOTS_MAX as u64 * (BATCH_ENTRY_BYTES + FRAME_BYTES_MAX) <= BATCH_BYTES_MAX);
+    assert!(BATCH_BYTES_MAX <= collect::limits::BATCH_PLAINTEXT_BYTES_MAX as u64);
+    assert!(SLOTS_MAX as u64 * WINDOW_SUPERFRAMES <= collect::limits::BATCH_FRAMES_MAX as u64);
+    assert!(collect::limits::RECEIPT_BYTES_MAX <= broker::limits::PAYLOAD_BYTES_MAX as usize);
+    assert!(collect::batch::HEADER_BYTES <= broker::limits::PARAMETER_BYTES_MAX as usize);
     assert!(SAMPLES_PER_SUPERFRAME_MAX <= u8::MAX as u64 && COUNTER_BLOCK_MAX == u16::MAX as u64);
 };
 

@@ -7,7 +7,7 @@ use std::fs;
 use std::io::{ErrorKind, Write};
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -158,6 +158,71 @@ fn a_bridge_with_a_full_spool_reads_no_more_until_there_is_room() {
     let second = counted(&mut cell, Duration::from_secs(2));
     assert!(second > first && second < SUPERFRAMES, "{first} superframes, then {second}");
     assert_eq!(bridge.end().frames_counted, u64::from(second - first));
+}
+
+/// Processes of ours that end with the test.
+struct Started(Vec<Child>);
+
+impl Started {
+    /// Starts `selvedge VERB` and waits until `is_ready`.
+    fn start(&mut self, verb: &[&str], deployment: &Path, out: &Path, is_ready: impl Fn() -> bool) {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_selvedge"));
+        command.args(verb).arg(deployment).arg("--out").arg(out).stdin(Stdio::null());
+        self.0.push(command.stdout(Stdio::null()).spawn().expect("it starts"));
+        while !is_ready() {
+            let child = self.0.last_mut().expect("it was just put there");
+            assert!(child.try_wait().expect("it can be asked").is_none(), "{verb:?} has ended");
+            std::thread::sleep(Duration::from_millis(5));
+        }
+    }
+}
+
+impl Drop for Started {
+    fn drop(&mut self) {
+        for child in self.0.iter_mut().rev() {
+            let _ = child.kill();
+            let _ = child.wait();
+        }
+    }
+}
+
+#[test]
+fn a_batch_that_nobody_will_take_ends_the_bridge_and_stays_in_the_spool() {
+    let deployment = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../deployments/ecg.toml");
+    let folder = tempfile::tempdir().expect("a folder");
+    let out = folder.path().join("out");
+    let mut started = Started(Vec::new());
+    let run = |name: &str| out.join("run").join(name);
+    let listens = |name: &str| UnixStream::connect(run(name)).is_ok();
+    started.start(&["broker", "device"], &deployment, &out, || run("device.sock").exists());
+    started.start(&["broker", "serve"], &deployment, &out, || listens("broker.sock"));
+    started.start(&["collect", "serve"], &deployment, &out, || run("collect.address").exists());
+    for (frame_bytes, words) in [(250, "in 67842 bytes"), (10, "has 1280 frames")] {
+        let disk = RealDisk::lock(&out.join("spool-7")).expect("nobody has it");
+        let mut spool = Spool::open(disk, 1, Capacity::default()).expect("the disk works");
+        let first = spool.progress().0;
+        // More superframes than a deployment may ask for, or more frames in each than a cell has nodes.
+        let superframes = if frame_bytes == 10 { 5 } else { 1 };
+        for superframe in first..first + superframes {
+            for slot in 0..=u8::MAX {
+                let frame = Frame { slot, bytes: vec![1; frame_bytes], ..frame(superframe) };
+                spool.accept(frame).expect("the disk works");
+            }
+            spool.close(superframe, superframe + 1 == first + superframes).expect("the disk works");
+        }
+        drop(spool);
+        let mut command = Command::new(env!("CARGO_BIN_EXE_selvedge"));
+        command.arg("bridge").arg(&deployment).arg("--out").arg(&out).stdin(Stdio::null());
+        let ended = command.output().expect("it starts");
+        let stderr = String::from_utf8_lossy(&ended.stderr);
+        assert_eq!(ended.status.code(), Some(3), "{stderr}");
+        assert!(stderr.contains(words) && !stderr.contains("panicked"), "{stderr}");
+        let disk = RealDisk::lock(&out.join("spool-7")).expect("nobody has it");
+        let mut spool = Spool::open(disk, 1, Capacity::default()).expect("the disk works");
+        let waiting: Vec<u64> = spool.pending().map(|batch| batch.number).collect();
+        assert_eq!(waiting.len(), 1);
+        spool.free(waiting[0]).expect("the disk works");
+    }
 }
 
 /// The most memory that a bridge with the spool in `out` has had by the time that a cell can connect.

@@ -30,6 +30,7 @@ pub(super) fn check(draft: &Draft, inputs: &[Option<Input>], text: &str, problem
         superframe(cell, problems);
         gateway(cell, problems);
         drop_outs(cell, problems);
+        batch(cell, draft, problems);
         for node in &cell.nodes {
             clock(node, problems);
             converter(node, problems);
@@ -192,6 +193,26 @@ fn fits(cell: &CellDraft, what: String, bytes: u64, air_ps: u64, problems: &mut 
     if air_ps + 2 * guard_ps > slot_ps {
         let kind = Kind::SlotTooShort { what, bytes, air_ps, guard_ps, slot_ps };
         problems.push(Problem { span: slot.span.clone(), kind });
+    }
+}
+
+/// The crypto device must be able to seal what all nodes send until a batch ends.
+fn batch(cell: &CellDraft, draft: &Draft, problems: &mut Vec<Problem>) {
+    let (Some(superframes), Some(superframe)) = (&draft.batch_superframes, &cell.superframe) else { return };
+    let entry = |node: &NodeDraft| {
+        let samples = samples(node.rate.as_ref()?.value.unsigned_abs(), superframe.value.unsigned_abs())?;
+        let suite = node.suite.as_ref().map_or(DEFAULT_SUITE, |suite| suite.value);
+        Some(limits::BATCH_ENTRY_BYTES + frame_bytes(samples, suite))
+    };
+    // What a node cannot send at all is a problem of its own.
+    let superframe_bytes: u64 = cell.nodes.iter().filter_map(entry).sum();
+    let found = superframes.value.unsigned_abs();
+    let bytes = limits::BATCH_HEADER_BYTES + found * superframe_bytes;
+    if bytes > limits::BATCH_BYTES_MAX {
+        let fit = (limits::BATCH_BYTES_MAX - limits::BATCH_HEADER_BYTES) / superframe_bytes;
+        let cell = cell.name.value.clone();
+        let kind = Kind::BatchTooLong { cell, superframes: found, bytes, superframes_fit: fit };
+        problems.push(Problem { span: superframes.span.clone(), kind });
     }
 }
 

@@ -5,13 +5,18 @@
 //! frames that it has.
 
 use super::contents::{Pending, read};
+use super::record::Frame;
 use crate::error::Error;
-use crate::limits::{BATCHES_IN_FLIGHT_MAX, RETRY_MS_MAX, RETRY_MS_MIN};
+use crate::limits::{
+    BATCH_BYTES_MAX, BATCH_ENTRY_BYTES, BATCH_HEADER_BYTES, BATCHES_IN_FLIGHT_MAX, RETRY_MS_MAX, RETRY_MS_MIN,
+};
 use broker::client::Client as Broker;
 use broker::wire::KeyHandle;
 use collect::batch::{Answer, BatchId, Entry, Hello, Receipt, entries_to_bytes};
 use collect::client::{self, BatchSender};
 use collect::disk::RealDisk;
+use collect::error::Refusal;
+use collect::limits::BATCH_FRAMES_MAX;
 use sha2::{Digest, Sha256};
 use std::collections::VecDeque;
 use std::net::SocketAddr;
@@ -123,9 +128,27 @@ pub async fn run(
     Ok(())
 }
 
-/// Whether the same may succeed later, without anybody changing anything here.
+/// Whether the same may succeed later, without anybody changing anything here. What is refused by a peer that could
+/// be reached is refused again, unless the refusal says otherwise.
 fn may_pass(error: &Error) -> bool {
-    !matches!(error, Error::Spool { .. })
+    match error {
+        Error::Spool { .. } | Error::BatchTooLong { .. } => false,
+        Error::BatchRefused { status, .. } => Refusal::from_number(*status).is_some_and(Refusal::may_repeat),
+        Error::Broker(broker::Error::Refused { status, .. }) => status.may_repeat(),
+        Error::Broker(broker::Error::TooLong { .. }) => false,
+        Error::Collect(collect::error::Error::Certificate { .. }) => false,
+        _ => true,
+    }
+}
+
+/// A cell on a noisy bus may hand over more than its nodes send.
+fn check(number: u64, frames: &[Frame]) -> Result<(), Error> {
+    let entry = |frame: &Frame| BATCH_ENTRY_BYTES as usize + frame.bytes.len();
+    let bytes = BATCH_HEADER_BYTES as usize + frames.iter().map(entry).sum::<usize>();
+    if frames.len() <= BATCH_FRAMES_MAX && bytes <= BATCH_BYTES_MAX as usize {
+        return Ok(());
+    }
+    Err(Error::BatchTooLong { number, frames: frames.len(), bytes })
 }
 
 struct Uplink {
@@ -187,6 +210,7 @@ impl Uplink {
         let waiting = &mut self.waiting[index];
         let frames = read(&self.disk, &waiting.batch)
             .map_err(|fault| Error::Spool { path: self.route.folder.clone(), fault })?;
+        check(waiting.batch.number, &frames)?;
         let entries: Vec<Entry<'_>> = frames
             .iter()
             .map(|frame| Entry {
@@ -234,5 +258,25 @@ impl Uplink {
                 Ok(())
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use broker::wire::{Operation, Status};
+
+    #[test]
+    fn what_is_refused_for_good_is_not_asked_for_again() {
+        let refused = |status: u16| may_pass(&Error::BatchRefused { number: 1, status });
+        let repeated: Vec<_> = Refusal::ALL.iter().filter(|refusal| refused(refusal.number())).collect();
+        assert_eq!(repeated, [&Refusal::DiskFull]);
+        assert!(!refused(999), "a status that this version does not know");
+        let broker = |status| {
+            may_pass(&Error::Broker(broker::Error::Refused { operation: Operation::SealAes256Gcm, status }))
+        };
+        assert!(Status::ALL.iter().all(|status| broker(*status) == status.may_repeat()));
+        assert!(broker(Status::DeviceLost) && !broker(Status::UnknownKey));
+        assert!(may_pass(&Error::ServerHungUp) && may_pass(&Error::Broker(broker::Error::Disconnected)));
     }
 }
