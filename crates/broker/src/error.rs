@@ -154,7 +154,7 @@ impl fmt::Display for Error {
             Error::Io { doing, path, source } => write!(f, "cannot {doing} `{}`: {source}", path.display()),
             Error::AlreadyServed { path } => write!(
                 f,
-                "another process serves `{}`\nhelp: stop it, or choose another path; one device has one server",
+                "another process serves `{}`\nhelp: stop it, or choose another path; a socket has one server",
                 path.display()
             ),
             Error::NotASocket { path } => write!(
@@ -270,7 +270,7 @@ mod tests {
         expect_test::expect![[r#"
             cannot bind `run/broker.sock`: permission denied
             another process serves `run/broker.sock`
-            help: stop it, or choose another path; one device has one server
+            help: stop it, or choose another path; a socket has one server
             found a file at `run/broker.sock`, expected a socket or nothing
             help: move the file away
             cannot open the device `run/device.sock`: it hung up

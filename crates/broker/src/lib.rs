@@ -33,7 +33,7 @@ mod wiped;
 pub mod wire;
 
 pub use error::{Error, Fault, LinkFault};
-pub use listen::Endpoint;
+pub use listen::{Endpoint, Listener};
 pub use serve::{Config, serve};
 pub use stats::{Stats, Usage};
 

@@ -26,8 +26,8 @@ pub enum Endpoint {
     Listener(StdUnixListener),
 }
 
-/// A listening socket and, if it was made here, its file.
-pub(crate) struct Listener {
+/// A listening socket and, if it was made here, its file, which goes with it.
+pub struct Listener {
     listener: UnixListener,
     file: Option<SocketFile>,
 }
@@ -39,7 +39,11 @@ struct SocketFile {
 }
 
 impl Listener {
-    pub(crate) fn open(endpoint: Endpoint) -> Result<Listener, Error> {
+    /// Listens. Must be called within a tokio runtime.
+    ///
+    /// # Errors
+    /// [`Error::AlreadyServed`], [`Error::NotASocket`] or [`Error::Io`].
+    pub fn open(endpoint: Endpoint) -> Result<Listener, Error> {
         let (listener, file) = match endpoint {
             Endpoint::Path(path) => {
                 let (listener, file) = make(path)?;
@@ -53,7 +57,11 @@ impl Listener {
         Ok(Listener { listener, file })
     }
 
-    pub(crate) async fn accept(&self) -> io::Result<UnixStream> {
+    /// The next connection.
+    ///
+    /// # Errors
+    /// What the system says; the next may be well.
+    pub async fn accept(&self) -> io::Result<UnixStream> {
         self.listener.accept().await.map(|(stream, _)| stream)
     }
 }

@@ -5,6 +5,7 @@
 
 use std::fs;
 use std::io::{ErrorKind, Write};
+use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -223,6 +224,34 @@ fn a_batch_that_nobody_will_take_ends_the_bridge_and_stays_in_the_spool() {
         assert_eq!(waiting.len(), 1);
         spool.free(waiting[0]).expect("the disk works");
     }
+}
+
+#[test]
+fn nobody_else_reaches_the_socket_and_a_file_in_its_place_is_not_removed() {
+    let deployment = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../deployments/ecg.toml");
+    let folder = tempfile::tempdir().expect("a folder");
+    let out = folder.path().join("out");
+    // The mask of a user who lets everybody do everything.
+    let mut command = Command::new("sh");
+    command.args(["-c", "umask 0; exec \"$0\" bridge \"$1\" --out \"$2\""]);
+    command.arg(env!("CARGO_BIN_EXE_selvedge")).arg(&deployment).arg(&out).stderr(Stdio::null());
+    let mut started = Started(vec![command.stdin(Stdio::null()).spawn().expect("it starts")]);
+    let socket = out.join("run/bridge-7.sock");
+    while UnixStream::connect(&socket).is_err() {
+        assert!(started.0[0].try_wait().expect("it can be asked").is_none(), "the bridge has ended");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    let mode = |path: &Path| fs::symlink_metadata(path).expect("it is there").permissions().mode() & 0o777;
+    assert_eq!((mode(&socket), mode(&out.join("run")), mode(&out.join("spool-7"))), (0o600, 0o700, 0o700));
+    drop(started);
+
+    fs::remove_file(&socket).expect("a bridge that was killed leaves it");
+    fs::write(&socket, "mine").expect("it is ours");
+    let mut command = Command::new(env!("CARGO_BIN_EXE_selvedge"));
+    let ended = command.arg("bridge").arg(&deployment).arg("--out").arg(&out).output().expect("it starts");
+    let stderr = String::from_utf8_lossy(&ended.stderr);
+    assert!(ended.status.code() == Some(3) && stderr.contains("expected a socket or nothing"), "{stderr}");
+    assert_eq!(fs::read(&socket).expect("it is there"), b"mine");
 }
 
 /// The most memory that a bridge with the spool in `out` has had by the time that a cell can connect.

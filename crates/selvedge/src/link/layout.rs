@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! OUT/keys/                 secrets (unless the deployment names a key folder)
-//! OUT/run/                  sockets, process numbers, the server's address; gone with the processes
+//! OUT/run/                  sockets, process numbers, the server's address; only its owner may enter it
 //! OUT/spool-CELL/           the bridge's durable queue
 //! OUT/store/                the server's log
 //! OUT/cell-CELL/            what the simulated cell did: samples and timeline of each node
@@ -11,6 +11,7 @@
 //! OUT/report.html
 //! ```
 
+use super::folder::Folder;
 use crate::error::Error;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -31,7 +32,8 @@ impl Layout {
     /// The environment's.
     pub fn create(out: &Path) -> Result<Layout, Error> {
         let layout = Layout { out: out.into() };
-        layout.folder(&layout.run())?;
+        layout.folder(out)?;
+        Folder::create(&layout.run())?;
         Ok(layout)
     }
 

@@ -8,15 +8,14 @@ use super::uplink::{self, Answered, Faults, Route, Server, Tally};
 use super::wire::{self, FromCell, ToCell};
 use crate::error::{Error, SpoolFault};
 use crate::limits::{BATCHES_IN_FLIGHT_MAX, LEAVE_MS_MAX};
+use broker::{Endpoint, Listener};
 use collect::disk::RealDisk;
 use std::future::Future;
-use std::io;
 use std::panic::resume_unwind;
 use std::path::PathBuf;
 use std::pin::Pin;
 use std::time::Duration;
 use tokio::io::AsyncWriteExt;
-use tokio::net::UnixListener;
 use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
 use tokio::sync::mpsc;
 
@@ -85,7 +84,7 @@ pub async fn serve(config: Config) -> Result<Stats, Error> {
     let folder = spool.clone();
     let spool_error = move |fault| Error::Spool { path: spool.clone(), fault };
     let spool = Spool::open(disk, identity, capacity).map_err(&spool_error)?;
-    let listener = listen(&socket)?;
+    let listener = Listener::open(Endpoint::Path(socket))?;
     let (batches, batches_up) = mpsc::channel(BATCHES_IN_FLIGHT_MAX);
     let (answers_down, mut answers) = mpsc::unbounded_channel();
     let route = Route { cell, spool: spool.identity(), folder, broker, server };
@@ -107,7 +106,7 @@ pub async fn serve(config: Config) -> Result<Stats, Error> {
             () = &mut stop => break,
             stream = listener.accept() => {
                 // One that is gone before it was accepted is its own loss.
-                if let Ok((stream, _)) = stream {
+                if let Ok(stream) = stream {
                     let (reader, writer) = stream.into_split();
                     let number = bridge.connected(writer);
                     tokio::spawn(read_messages(reader, number, messages_in.clone()));
@@ -138,18 +137,7 @@ pub async fn serve(config: Config) -> Result<Stats, Error> {
         _ => abort.abort(),
     }
     bridge.stats.faults = faults.get();
-    let _ = std::fs::remove_file(&socket);
     Ok(bridge.stats)
-}
-
-/// Listens on `socket`, which a bridge that was killed may have left behind.
-fn listen(socket: &PathBuf) -> Result<UnixListener, Error> {
-    if let Err(cause) = std::fs::remove_file(socket)
-        && cause.kind() != io::ErrorKind::NotFound
-    {
-        return Err(Error::io("replace", socket, cause));
-    }
-    UnixListener::bind(socket).map_err(|cause| Error::io("listen on", socket, cause))
 }
 
 /// Hands messages on until the cell hangs up, which is `None`; one that cannot be understood is a hang-up.
