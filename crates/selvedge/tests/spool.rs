@@ -453,6 +453,30 @@ fn a_file_that_is_gone_from_the_middle_ends_the_start() {
 }
 
 #[test]
+fn however_two_starts_are_stopped_the_third_finds_a_whole_spool() {
+    let mut stops = 0;
+    for (first, second) in (1..=12).flat_map(|first| (1..=12).map(move |second| (first, second))) {
+        for seed in 0..8 {
+            let disk = SimDisk::new(Dice::new(seed), Honesty::FULL);
+            let mut spool = Spool::open(disk.clone(), 7, LONG).expect("an empty disk");
+            send_even(&mut spool, 0, 3);
+            drop(spool);
+            // The process is killed, and what it wrote may still be only in the cache when power is cut.
+            for (operations, stop) in [(first, Stop::Kill), (second, Stop::Power)] {
+                disk.plan_stop(operations, stop);
+                stops += u32::from(Spool::open(disk.clone(), 8, LONG).is_err());
+                disk.process_ended();
+            }
+            disk.cut_power();
+            let spool =
+                Spool::open(disk, 9, LONG).unwrap_or_else(|lost| panic!("{first} {second} {seed}: {lost:?}"));
+            assert_eq!((spool.identity(), spool.pending().len()), (7, 1), "{first} {second} {seed}");
+        }
+    }
+    assert!(stops > 1_000, "{stops} starts were stopped");
+}
+
+#[test]
 fn a_superframe_is_not_counted_when_a_sector_of_its_frames_was_lost() {
     // The records of 16 frames fill a sector of 4096 bytes, and the record that closes them begins the next.
     for lost in 0..8 {

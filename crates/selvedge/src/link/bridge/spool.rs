@@ -84,6 +84,8 @@ impl<D: Disk> Spool<D> {
             contents.replay(&bytes, sequence)?;
         }
         contents.forget_uncounted();
+        // The names that an earlier process left, before the next one: a power cut must not keep that one alone.
+        disk.sync_dir()?;
         let sequence = files.last_key_value().map_or(1, |(last, _)| last + 1);
         let (file, file_bytes) = begin_file(&mut disk, sequence, &contents.state)?;
         files.insert(sequence, file_bytes);
