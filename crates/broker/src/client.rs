@@ -6,9 +6,11 @@
 //! ```no_run
 //! # async fn example() -> Result<(), broker::Error> {
 //! let client = broker::client::Client::connect("run/broker.sock".as_ref()).await?;
-//! let key = client.find_key("batch/7").await?;
-//! let sealed = client.seal(key, b"header", b"frames").await?;
-//! assert_eq!(*client.open(key, b"header", &sealed).await?, b"frames");
+//! let batches = client.find_key("batch/7").await?;
+//! let sealed = client.seal(batches, b"header", b"frames").await?;
+//! # let from_the_server = sealed;
+//! let receipts = client.find_key("receipt/7").await?;
+//! let receipt = client.open(receipts, b"header", &from_the_server).await?;
 //! # Ok(())
 //! # }
 //! ```
@@ -130,7 +132,7 @@ impl Client {
     /// Seals with AES-256-GCM: nonce, ciphertext, tag. The nonce is the device's.
     ///
     /// # Errors
-    /// As [`info`](Self::info), with [`Status::UnknownKey`]; [`Error::TooLong`].
+    /// As [`info`](Self::info), with [`Status::UnknownKey`] or [`Status::WrongPurpose`]; [`Error::TooLong`].
     pub async fn seal(
         &self,
         key: KeyHandle,

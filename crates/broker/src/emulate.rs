@@ -5,6 +5,8 @@
 //!
 //! Invariant: the nonce of a seal is made here, never taken from a request.
 //! Invariant: the plaintext of a message that is not authentic is never released.
+//! Invariant: a key seals or it opens. An application that can have receipts opened cannot forge one, and one that
+//! can have batches sealed cannot read them.
 
 use std::collections::BTreeMap;
 use std::future::Future;
@@ -19,6 +21,25 @@ use crate::limits::{IN_FLIGHT_MAX, KEY_NAME_BYTES_MAX, KEYS_MAX, NONCE_BYTES, PA
 use crate::listen::{Endpoint, Listener};
 use crate::stream::{End, Framing, Incoming, write};
 use crate::wire::{Draft, Head, KeyHandle, Operation, Pdu, Status, random_bytes};
+
+/// What a key is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Purpose {
+    /// It seals and opens nothing.
+    Seal,
+    /// It opens and seals nothing.
+    Open,
+}
+
+/// A key that a device is given.
+pub struct NamedKey {
+    /// What applications find it by, such as `batch/7`.
+    pub name: String,
+    /// What it is for.
+    pub purpose: Purpose,
+    /// The key.
+    pub key: Key<32>,
+}
 
 /// What a device computes with. Refusals are statuses of the table.
 pub trait Engine {
@@ -37,7 +58,7 @@ pub trait Engine {
     /// Appends nonce, ciphertext and tag to `sealed`.
     ///
     /// # Errors
-    /// [`Status::UnknownKey`] or [`Status::DeviceFault`].
+    /// [`Status::UnknownKey`], [`Status::WrongPurpose`] or [`Status::DeviceFault`].
     fn seal(
         &mut self,
         key: KeyHandle,
@@ -49,7 +70,7 @@ pub trait Engine {
     /// Appends the plaintext of `sealed`, which is nonce, ciphertext and tag, to `plaintext`.
     ///
     /// # Errors
-    /// [`Status::UnknownKey`] or [`Status::Rejected`]; `plaintext` is as it was then.
+    /// [`Status::UnknownKey`], [`Status::WrongPurpose`] or [`Status::Rejected`]; `plaintext` is as it was then.
     fn open(
         &mut self,
         key: KeyHandle,
@@ -96,39 +117,52 @@ fn answer(engine: &mut impl Engine, request: &Pdu) -> Result<Pdu, Status> {
 
 /// A device in software: AES-256-GCM of the cipher crate, and the operating system's randomness.
 pub struct SoftwareEngine {
-    keys: BTreeMap<KeyHandle, (String, Aead)>,
+    keys: BTreeMap<KeyHandle, Held>,
     nonces: NonceSource,
     boot: u64,
 }
 
+/// A key ready for use.
+struct Held {
+    name: String,
+    purpose: Purpose,
+    aead: Aead,
+}
+
 impl SoftwareEngine {
-    /// A device that holds these keys, by their names.
+    /// A device that holds these keys.
     ///
     /// # Errors
     /// When a name cannot be one, two keys cannot be told apart, there are too many, or there is no
     /// randomness.
-    pub fn new(keys: Vec<(String, Key<32>)>) -> Result<SoftwareEngine, Error> {
+    pub fn new(keys: Vec<NamedKey>) -> Result<SoftwareEngine, Error> {
         if keys.len() > KEYS_MAX {
             return Err(Error::KeyCount { found: keys.len() });
         }
-        let mut held: BTreeMap<KeyHandle, (String, Aead)> = BTreeMap::new();
-        for (name, key) in keys {
+        let mut held: BTreeMap<KeyHandle, Held> = BTreeMap::new();
+        for NamedKey { name, purpose, key } in keys {
             if name.is_empty() || name.len() > KEY_NAME_BYTES_MAX as usize {
                 return Err(Error::KeyName { found_bytes: name.len() });
             }
             let handle = KeyHandle::of(name.as_bytes());
             match held.get(&handle) {
-                Some((other, _)) if *other == name => return Err(Error::KeyTwice { name }),
-                Some((other, _)) => return Err(Error::KeyHandles { name, other: other.clone() }),
+                Some(other) if other.name == name => return Err(Error::KeyTwice { name }),
+                Some(other) => return Err(Error::KeyHandles { name, other: other.name.clone() }),
                 None => {}
             }
-            held.insert(handle, (name, Aead::new(Suite::Aes256Gcm, key.expose())));
+            held.insert(handle, Held { name, purpose, aead: Aead::new(Suite::Aes256Gcm, key.expose()) });
         }
         let mut boot = [0; 8];
         OsRandomness.fill(&mut boot).map_err(Error::Randomness)?;
         let nonces = NonceSource::new(OsRandomness).map_err(Error::Randomness)?;
         Ok(SoftwareEngine { keys: held, nonces, boot: u64::from_le_bytes(boot) })
     }
+}
+
+/// The key of this handle, if that is what it is for.
+fn key_for(purpose: Purpose, handle: KeyHandle, keys: &BTreeMap<KeyHandle, Held>) -> Result<&Aead, Status> {
+    let held = keys.get(&handle).ok_or(Status::UnknownKey)?;
+    if held.purpose == purpose { Ok(&held.aead) } else { Err(Status::WrongPurpose) }
 }
 
 impl Engine for SoftwareEngine {
@@ -143,7 +177,7 @@ impl Engine for SoftwareEngine {
 
     fn find_key(&self, name: &[u8]) -> Option<KeyHandle> {
         let handle = KeyHandle::of(name);
-        self.keys.get(&handle).filter(|(held, _)| held.as_bytes() == name).map(|_| handle)
+        self.keys.get(&handle).filter(|held| held.name.as_bytes() == name).map(|_| handle)
     }
 
     fn random(&mut self, bytes: &mut [u8]) -> Result<(), Status> {
@@ -157,7 +191,7 @@ impl Engine for SoftwareEngine {
         plaintext: &[u8],
         sealed: &mut Vec<u8>,
     ) -> Result<(), Status> {
-        let (_, aead) = self.keys.get(&key).ok_or(Status::UnknownKey)?;
+        let aead = key_for(Purpose::Seal, key, &self.keys)?;
         let nonce = self.nonces.draw().map_err(|_| Status::DeviceFault)?;
         sealed.extend_from_slice(&nonce);
         let from = sealed.len();
@@ -173,7 +207,7 @@ impl Engine for SoftwareEngine {
         sealed: &[u8],
         plaintext: &mut Vec<u8>,
     ) -> Result<(), Status> {
-        let (_, aead) = self.keys.get(&key).ok_or(Status::UnknownKey)?;
+        let aead = key_for(Purpose::Open, key, &self.keys)?;
         let (nonce, sealed) = sealed.split_at_checked(NONCE_BYTES as usize).ok_or(Status::Rejected)?;
         let length = sealed.len().checked_sub(TAG_BYTES as usize).ok_or(Status::Rejected)?;
         let (ciphertext, tag) = sealed.split_at(length);
@@ -191,8 +225,8 @@ impl Engine for SoftwareEngine {
 pub struct Config {
     /// Where the broker connects.
     pub endpoint: Endpoint,
-    /// The keys, by their names, such as `batch/7`.
-    pub keys: Vec<(String, Key<32>)>,
+    /// The keys.
+    pub keys: Vec<NamedKey>,
     /// Called once, when the broker can connect.
     pub ready: Box<dyn FnOnce() + Send>,
     /// The device ends when this does.

@@ -140,6 +140,7 @@ statuses! {
     14   DeviceSilent       "device-silent"       Device       true   "the device did not answer in time"
     15   WireCorrupt        "wire-corrupt"        Device       true   "bytes were damaged between broker and device"
     16   DeviceFault        "device-fault"        Device       false  "the device could not carry the operation out"
+    17   WrongPurpose       "wrong-purpose"       Application  false  "the key is not one for this operation"
 }
 
 /// Whose doing a status is.

@@ -17,6 +17,7 @@ use aes_gcm::aead::{Aead, KeyInit, Payload};
 use aes_gcm::{Aes256Gcm, Nonce};
 use broker::client::Client;
 use broker::device::{Connect, Connecting, FromDevice, ToDevice, UnixDevice};
+use broker::emulate::{NamedKey, Purpose};
 use broker::stream::{Framing, Incoming};
 use broker::wire::{Head, KeyHandle, Operation, Pdu, Status};
 use broker::{Config, Endpoint, Error, LinkFault, Settings, Stats, emulate, serve};
@@ -32,9 +33,13 @@ const PATIENCE: Duration = Duration::from_secs(60);
 const BATCH_KEY: [u8; 32] = [7; 32];
 const RECEIPT_KEY: [u8; 32] = [8; 32];
 
-fn keys() -> Vec<(String, Key<32>)> {
-    let key = |name: &str, bytes| (name.to_owned(), Key::copied_from(bytes));
-    vec![key("batch/7", &BATCH_KEY), key("receipt/7", &RECEIPT_KEY)]
+fn keys() -> Vec<NamedKey> {
+    let key = |name: &str, purpose, bytes| NamedKey {
+        name: name.to_owned(),
+        purpose,
+        key: Key::copied_from(bytes),
+    };
+    vec![key("batch/7", Purpose::Seal, &BATCH_KEY), key("receipt/7", Purpose::Open, &RECEIPT_KEY)]
 }
 
 struct Device {
@@ -140,13 +145,13 @@ async fn eighty_clients_get_each_their_own_answers() {
         let client = running.client().await;
         let nonces = nonces.clone();
         tasks.spawn(async move {
-            let (name, secret) = [("batch/7", BATCH_KEY), ("receipt/7", RECEIPT_KEY)][number % 2];
-            let key = client.find_key(name).await.unwrap();
+            let batches = client.find_key("batch/7").await.unwrap();
+            let receipts = client.find_key("receipt/7").await.unwrap();
             let mut requests = JoinSet::new();
             for request in 0..REQUESTS {
                 let (client, nonces) = (client.clone(), nonces.clone());
-                requests
-                    .spawn(async move { one_request(&client, key, &secret, number, request, &nonces).await });
+                let keys = [batches, receipts];
+                requests.spawn(async move { one_request(&client, keys, number, request, &nonces).await });
             }
             while let Some(done) = requests.join_next().await {
                 done.unwrap();
@@ -157,7 +162,7 @@ async fn eighty_clients_get_each_their_own_answers() {
         done.unwrap();
     }
     let stats = running.stop().await;
-    let expected = (CLIENTS * (1 + REQUESTS + REQUESTS / 4)) as u64; // one of four opens also what must be rejected
+    let expected = (CLIENTS * (2 + REQUESTS + REQUESTS / 4)) as u64; // one of four opens also what must be rejected
     assert_eq!(stats.requests_admitted, expected);
     assert_eq!(stats.answers(Status::Done) + stats.answers(Status::Rejected), expected);
     assert_eq!(stats.answers(Status::Rejected), (CLIENTS * REQUESTS / 4) as u64);
@@ -173,8 +178,7 @@ async fn eighty_clients_get_each_their_own_answers() {
 
 async fn one_request(
     client: &Client,
-    key: KeyHandle,
-    secret: &[u8; 32],
+    [batches, receipts]: [KeyHandle; 2],
     number: usize,
     request: usize,
     nonces: &Mutex<HashSet<Vec<u8>>>,
@@ -183,16 +187,16 @@ async fn one_request(
     let associated_data = format!("{number}/{request}").into_bytes();
     match request % 4 {
         0 => {
-            let sealed = client.seal(key, &associated_data, &plaintext).await.unwrap();
-            assert_eq!(open_elsewhere(secret, &associated_data, &sealed), plaintext);
+            let sealed = client.seal(batches, &associated_data, &plaintext).await.unwrap();
+            assert_eq!(open_elsewhere(&BATCH_KEY, &associated_data, &sealed), plaintext);
             assert!(nonces.lock().unwrap().insert(sealed[..12].to_vec()));
         }
         1 => {
             let nonce = [number as u8, request as u8, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1];
-            let mut sealed = seal_elsewhere(secret, &associated_data, nonce, &plaintext);
-            assert_eq!(*client.open(key, &associated_data, &sealed).await.unwrap(), plaintext);
+            let mut sealed = seal_elsewhere(&RECEIPT_KEY, &associated_data, nonce, &plaintext);
+            assert_eq!(*client.open(receipts, &associated_data, &sealed).await.unwrap(), plaintext);
             *sealed.last_mut().unwrap() ^= 1;
-            let rejected = client.open(key, &associated_data, &sealed).await;
+            let rejected = client.open(receipts, &associated_data, &sealed).await;
             assert!(matches!(rejected, Err(Error::Refused { status: Status::Rejected, .. })));
         }
         2 => {
@@ -584,6 +588,27 @@ async fn a_stopped_broker_disconnects_its_clients_and_leaves_no_socket() {
     assert!(matches!(client.info().await, Err(Error::Disconnected)));
     assert!(!socket.exists());
     assert!(matches!(Client::connect(&socket).await, Err(Error::Io { doing: "connect to", .. })));
+    device.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_application_cannot_forge_a_receipt_or_read_a_batch() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("device.sock");
+    let device = start_device(&path).await;
+    let running = Running::start(unix(&path), Settings::default()).await;
+    let client = running.client().await;
+    let [batches, receipts] =
+        [client.find_key("batch/7").await.unwrap(), client.find_key("receipt/7").await.unwrap()];
+    let forged = client.seal(receipts, b"header", b"stored").await;
+    assert!(matches!(forged, Err(Error::Refused { status: Status::WrongPurpose, .. })), "{forged:?}");
+    let batch = client.seal(batches, b"header", b"frames").await.unwrap();
+    let read = client.open(batches, b"header", &batch).await;
+    assert!(matches!(read, Err(Error::Refused { status: Status::WrongPurpose, .. })));
+    // What they are for goes on.
+    let receipt = seal_elsewhere(&RECEIPT_KEY, b"header", [1; 12], b"stored");
+    assert_eq!(*client.open(receipts, b"header", &receipt).await.unwrap(), b"stored");
+    running.stop().await;
     device.stop().await;
 }
 

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use broker::device::DeviceInfo;
-use broker::emulate::{Engine, SoftwareEngine, execute};
+use broker::emulate::{Engine, NamedKey, Purpose, SoftwareEngine, execute};
 use broker::limits::{PARAMETER_BYTES_MAX, PAYLOAD_BYTES_MAX};
 use broker::stream::{Broken, Decoder, Framing};
 use broker::wire::{Connection, Head, KeyHandle, Operation, Pdu, Status};
@@ -131,6 +131,7 @@ fn numbers_of_the_tables_never_move() {
         14 device-silent
         15 wire-corrupt
         16 device-fault
+        17 wrong-purpose
     "#]]
     .assert_eq(&format!("{}\n--\n{}\n", operations.join("\n"), statuses.join("\n")));
 }
@@ -187,7 +188,8 @@ fn the_names_of_all_cells_have_distinct_handles() {
 fn a_device_tells_its_keys_apart_or_does_not_start() {
     let key = || Key::copied_from(&[1; 32]);
     let start = |names: &[&str]| {
-        SoftwareEngine::new(names.iter().map(|name| (name.to_string(), key())).collect()).map(|_| ())
+        let named = |name: &&str| NamedKey { name: name.to_string(), purpose: Purpose::Seal, key: key() };
+        SoftwareEngine::new(names.iter().map(named).collect()).map(|_| ())
     };
     assert!(start(&["a", "b"]).is_ok() && start(&[]).is_ok());
     assert!(matches!(start(&["a", "b", "a"]), Err(Error::KeyTwice { name }) if name == "a"));
@@ -199,12 +201,21 @@ fn a_device_tells_its_keys_apart_or_does_not_start() {
     assert!(matches!(start(&[&a, &b]), Err(Error::KeyHandles { .. })));
 }
 
+fn engine(keys: &[(&str, Purpose, &[u8; 32])]) -> SoftwareEngine {
+    let named = |(name, purpose, key): &(&str, Purpose, &[u8; 32])| NamedKey {
+        name: name.to_string(),
+        purpose: *purpose,
+        key: Key::copied_from(*key),
+    };
+    SoftwareEngine::new(keys.iter().map(named).collect()).unwrap()
+}
+
 #[test]
 fn a_message_that_is_not_authentic_leaves_no_trace() {
-    let mut engine = SoftwareEngine::new(vec![("k".to_owned(), Key::copied_from(&[3; 32]))]).unwrap();
-    let key = KeyHandle::of(b"k");
+    let mut engine = engine(&[("sealing", Purpose::Seal, &[3; 32]), ("opening", Purpose::Open, &[3; 32])]);
+    let [sealing, key] = [b"sealing", b"opening"].map(|name| KeyHandle::of(name));
     let (mut sealed, mut opened) = (Vec::new(), b"before".to_vec());
-    engine.seal(key, b"ad", b"plaintext", &mut sealed).unwrap();
+    engine.seal(sealing, b"ad", b"plaintext", &mut sealed).unwrap();
     for index in 0..sealed.len() {
         sealed[index] ^= 1;
         assert_eq!(engine.open(key, b"ad", &sealed, &mut opened), Err(Status::Rejected));
@@ -226,7 +237,7 @@ fn a_device_opens_the_official_vectors() {
     let mut opened_count = 0;
     for vector in cipher::vectors::aead(cipher::Suite::Aes256Gcm) {
         let key: [u8; 32] = vector.key[..].try_into().unwrap();
-        let mut engine = SoftwareEngine::new(vec![("k".to_owned(), Key::copied_from(&key))]).unwrap();
+        let mut engine = engine(&[("k", Purpose::Open, &key)]);
         let head = Head::request(Operation::OpenAes256Gcm, 1, KeyHandle::of(b"k"));
         let payload = [&vector.nonce[..], &vector.sealed].concat();
         let request = Pdu::new(head, &vector.associated_data, &payload).unwrap();
@@ -312,7 +323,8 @@ proptest! {
 
     #[test]
     fn a_device_answers_any_pdu_and_releases_nothing_unauthentic(parts in pdu()) {
-        let mut engine = SoftwareEngine::new(vec![("batch/7".to_owned(), Key::copied_from(&[7; 32]))]).unwrap();
+        let mut engine =
+            engine(&[("batch/7", Purpose::Seal, &[7; 32]), ("receipt/7", Purpose::Open, &[8; 32])]);
         let request = Pdu::new(parts.0, &parts.1, &parts.2).unwrap();
         let answer = execute(&mut engine, &request);
         let status = answer.status().unwrap();

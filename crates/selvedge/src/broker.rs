@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use broker::device::UnixDevice;
+use broker::emulate::{NamedKey, Purpose};
 use broker::{Config, Endpoint, Settings, emulate};
 use report::row::{Clock, Experiment};
 use selvedge::error::Error;
@@ -66,8 +67,10 @@ async fn be_device(place: Place, output: &Output) -> Result<(), Error> {
     let mut keys = Vec::new();
     for cell in &opened.deployment.cells {
         let master = opened.keys.cell(cell.id)?;
-        keys.push((format!("batch/{}", cell.id), master.batch_key(cell.id)));
-        keys.push((format!("receipt/{}", cell.id), master.receipt_key(cell.id)));
+        let id = cell.id;
+        let (batches, receipts) = (master.batch_key(id), master.receipt_key(id));
+        keys.push(NamedKey { name: format!("batch/{id}"), purpose: Purpose::Seal, key: batches });
+        keys.push(NamedKey { name: format!("receipt/{id}"), purpose: Purpose::Open, key: receipts });
     }
     let served = emulate::serve(emulate::Config {
         endpoint: Endpoint::Path(opened.layout.device_socket()),
