@@ -210,6 +210,8 @@ statuses! {
         10 DiskFull "disk-full"
         /// The batch has more frames than the limit.
         11 Frames "too-many-frames"
+        /// The peer's certificate is not that of the bridge of the cell in its hello; the connection is closed.
+        12 Certificate "other-certificate"
     }
 }
 

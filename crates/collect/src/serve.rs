@@ -40,6 +40,7 @@ use crate::limits::{LINGER_BYTES_MAX, Limits, MESSAGE_BYTES_MAX};
 use crate::session::{Session, Verdict};
 use crate::shard::{Arrived, Now, Opened, Shards};
 use crate::stats::Stats;
+use crate::tls;
 use crate::{Action, Collector, Event};
 
 /// What a server needs.
@@ -279,6 +280,9 @@ impl Peer {
             }
             Err(_) => return self.count_failed(1),
         };
+        let certificates = stream.get_ref().1.peer_certificates().unwrap_or_default();
+        let certificate = certificates.first().expect("TLS lets nobody in without one").clone().into_owned();
+        let session = Session::new(move |cell| tls::is_bridge_of(&certificate, cell));
         let (mut reader, writer) = tokio::io::split(stream);
         let (answers, written) = mpsc::unbounded_channel();
         self.hub.answers().insert(self.number, answers);
@@ -286,7 +290,7 @@ impl Peer {
         let permits = Arc::new(Semaphore::new(window));
         let write_patience = Duration::from_millis(self.hub.limits.write_ms_max);
         let writing = tokio::spawn(write_answers(writer, written, permits.clone(), write_patience));
-        self.read_batches(&mut reader, &permits).await;
+        self.read_batches(&mut reader, session, &permits).await;
         // What was taken is answered before the connection ends. A writer that gave up closes the permits.
         let all = u32::try_from(window).expect("limited");
         let _ = permits.acquire_many(all).await;
@@ -300,10 +304,14 @@ impl Peer {
     }
 
     /// Reads messages until the peer ends, breaks a rule, is silent too long, or the service is to end.
-    async fn read_batches(&self, reader: &mut ReadHalf<TlsStream<TcpStream>>, permits: &Semaphore) {
+    async fn read_batches(
+        &self,
+        reader: &mut ReadHalf<TlsStream<TcpStream>>,
+        mut session: Session,
+        permits: &Semaphore,
+    ) {
         let limits = &self.hub.limits;
         let mut stopped = self.stopped.clone();
-        let mut session = Session::default();
         let mut patience = Duration::from_millis(limits.handshake_ms_max);
         let mut welcomed = false;
         loop {

@@ -1,4 +1,5 @@
-//! The rules of one connection, without the connection: hello first, one spool, no number skipped.
+//! The rules of one connection, without the connection: hello first, for the cell of the peer's certificate, one
+//! spool, no number skipped.
 //!
 //! Owns what a peer may say and when; leaves reading, writing and time to `serve`, and keys to `shard`.
 
@@ -6,8 +7,8 @@ use crate::batch::{BatchId, Hello, Request, SealedBatch};
 use crate::error::Refusal;
 
 /// What a connection knows of its peer.
-#[derive(Debug, Default)]
 pub struct Session {
+    speaks_for: Box<dyn Fn(u16) -> bool + Send + Sync>,
     hello: Option<Hello>,
     /// The highest batch number so far.
     last: Option<u64>,
@@ -32,12 +33,18 @@ pub enum Verdict {
 }
 
 impl Session {
+    /// The session of a peer whose certificate says for which cells it speaks.
+    pub fn new(speaks_for: impl Fn(u16) -> bool + Send + Sync + 'static) -> Session {
+        Session { speaks_for: Box::new(speaks_for), hello: None, last: None }
+    }
+
     /// Judges a message: kind and body.
     pub fn receive(&mut self, message: &[u8]) -> Verdict {
         let batch = match (Request::parse(message), self.hello) {
             (Ok(Request::Hello(hello)), None) => {
                 self.hello = Some(hello);
-                return Verdict::Welcome;
+                let speaks_for = (self.speaks_for)(hello.cell);
+                return if speaks_for { Verdict::Welcome } else { self.refuse(Refusal::Certificate) };
             }
             (Ok(Request::Hello(_)), Some(_)) => return self.refuse(Refusal::Hello),
             (Ok(Request::Batch(batch)), None) => {
@@ -81,7 +88,7 @@ mod tests {
 
     /// What the last of `messages` is answered: status, and whether the connection ends.
     fn check(messages: &[Vec<u8>]) -> Option<(Refusal, bool)> {
-        let mut session = Session::default();
+        let mut session = Session::new(|cell| cell == 7);
         let verdicts = messages.iter().map(|message| session.receive(message));
         match verdicts.last().expect("a message") {
             Verdict::Refuse { refusal, close, .. } => Some((refusal, close)),
@@ -111,6 +118,8 @@ mod tests {
         assert_eq!(check(&[hello(), batch(6, 8, 1)]), Some((Refusal::Spool, false)));
         assert_eq!(check(&[hello(), batch(7, 9, 1)]), Some((Refusal::Spool, false)));
         assert_eq!(check(&[vec![0x33]]), Some((Refusal::Malformed, true)));
+        let for_another = Hello { cell: 8, ..HELLO }.to_message()[4..].to_vec();
+        assert_eq!(check(&[for_another]), Some((Refusal::Certificate, true)));
         let mut other = hello();
         other[1] = 2;
         assert_eq!(check(&[other]), Some((Refusal::Version, true)));
@@ -121,7 +130,7 @@ mod tests {
         fn no_messages_make_a_session_panic(
             messages in prop::collection::vec(prop::collection::vec(any::<u8>(), 0..60), 0..8)
         ) {
-            let mut session = Session::default();
+            let mut session = Session::new(|cell| cell == 7);
             for message in messages {
                 session.receive(&message);
             }

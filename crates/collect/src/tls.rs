@@ -1,14 +1,16 @@
 //! Who may connect: TLS 1.3 only, and both ends show a certificate of the deployment's own authority.
 //!
 //! TLS tells who is on the line and hides the traffic; what makes a batch or a receipt authentic is its own
-//! seal (`batch`). Sessions are not resumed, so every connection is judged by the certificate it shows.
+//! seal (`batch`). Sessions are not resumed, so every connection is judged by the certificate it shows. A bridge's
+//! certificate names its cell, and the bridge speaks for no other.
 
 use std::sync::Arc;
 
+use rustls::client::verify_server_name;
 use rustls::crypto::aws_lc_rs::default_provider;
 use rustls::pki_types::pem::PemObject;
-use rustls::pki_types::{CertificateDer, PrivateKeyDer};
-use rustls::server::WebPkiClientVerifier;
+use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
+use rustls::server::{ParsedCertificate, WebPkiClientVerifier};
 use rustls::{ClientConfig, RootCertStore, ServerConfig, version};
 
 use crate::error::Error;
@@ -24,6 +26,18 @@ pub struct Identity<'a> {
     pub private_key_pem: &'a [u8],
     /// Certificates that sign peers.
     pub peer_authority_pem: &'a [u8],
+}
+
+/// The DNS name in the certificate of the bridge of cell `cell`. The domain is set aside for private use.
+pub fn bridge_name(cell: u16) -> String {
+    format!("bridge-{cell}.selvedge.internal")
+}
+
+/// Whether `certificate`, which TLS has accepted, is that of the bridge of `cell`.
+pub fn is_bridge_of(certificate: &CertificateDer<'_>, cell: u16) -> bool {
+    let name = ServerName::try_from(bridge_name(cell)).expect("it is a DNS name");
+    let parsed = ParsedCertificate::try_from(certificate);
+    parsed.is_ok_and(|parsed| verify_server_name(&parsed, &name).is_ok())
 }
 
 fn fault(which: &'static str) -> impl Fn(String) -> Error {

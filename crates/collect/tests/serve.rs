@@ -6,7 +6,7 @@ mod service;
 
 use std::sync::Arc;
 
-use bridge::{Bridge, NODES, node_frame, open_downlink, samples, store_master};
+use bridge::{Bridge, CELL, NODES, SPOOL, node_frame, open_downlink, samples, store_master};
 use collect::batch::{Answer, BatchId, Hello, batch_message};
 use collect::client::{AnswerReceiver, connect};
 use collect::error::Refusal;
@@ -215,7 +215,8 @@ fn what_is_refused_has_a_name_and_the_service_goes_on() {
 
         // A cell that the server does not know.
         let nobody = Hello { cell: 9, spool: 1 };
-        let (mut sender, mut answers) = connect(server.address, NAME, client.clone(), nobody).await.unwrap();
+        let stranger = authority.client_for(9, &authority);
+        let (mut sender, mut answers) = connect(server.address, NAME, stranger, nobody).await.unwrap();
         let id = BatchId { cell: 9, spool: 1, number: 0 };
         sender.send_bytes(&batch_message(&id, &bridge.superframe(0))).await.unwrap();
         assert_eq!(expect_refusal(&mut answers, Refusal::Cell).await, id);
@@ -234,6 +235,24 @@ fn what_is_refused_has_a_name_and_the_service_goes_on() {
         ("unknown-cell", 1),
     ];
     assert_eq!(refused, expected);
+}
+
+#[test]
+fn a_bridge_speaks_for_the_cell_in_its_certificate_and_for_no_other() {
+    let stats = with_server(Limits::default(), async |server: Arc<Server>, authority: Arc<Authority>| {
+        // It has the authority's trust, and the batch key of another cell; its certificate is for cell 8.
+        let neighbour = authority.client_for(CELL + 1, &authority);
+        let mut bridge = Bridge::new();
+        let (mut sender, mut answers) = server.connect(&neighbour).await;
+        // The server may have hung up before this is written.
+        let _ = sender.send(&Bridge::id(0), &bridge.superframe(0)).await;
+        let id = expect_refusal(&mut answers, Refusal::Certificate).await;
+        assert_eq!((id.cell, id.spool), (CELL, SPOOL));
+        assert_eq!(answers.next().await.unwrap(), None);
+        expect_service(&server, &authority.client(&authority), 1).await;
+    });
+    assert_eq!((stats.connections, stats.connections_failed), (1, 1));
+    assert_eq!(stats.refused.into_iter().collect::<Vec<_>>(), [("other-certificate", 1)]);
 }
 
 #[test]

@@ -11,7 +11,7 @@ use collect::client::{AnswerReceiver, BatchSender, connect};
 use collect::error::Error;
 use collect::limits::Limits;
 use collect::stats::Stats;
-use collect::tls::Identity;
+use collect::tls::{Identity, bridge_name};
 use collect::{Config, serve};
 use rcgen::{BasicConstraints, CertificateParams, DnType, IsCa, Issuer, KeyPair};
 use rustls::ClientConfig;
@@ -50,7 +50,12 @@ impl Authority {
     }
 
     pub fn client(&self, trusts: &Authority) -> Arc<ClientConfig> {
-        let (certificate, key) = self.sign("bridge-7");
+        self.client_for(CELL, trusts)
+    }
+
+    /// The bridge of `cell`.
+    pub fn client_for(&self, cell: u16, trusts: &Authority) -> Arc<ClientConfig> {
+        let (certificate, key) = self.sign(&bridge_name(cell));
         identity(&certificate, &key, &trusts.certificate_pem).client().unwrap()
     }
 }

@@ -5,6 +5,7 @@
 //! `collect`'s and `bridge`'s. The certificates do not expire (RFC 5280 section 4.1.2.5): what ends trust is
 //! deleting the folder.
 
+use collect::tls::bridge_name;
 use rcgen::{
     BasicConstraints, CertificateParams, DistinguishedName, DnType, ExtendedKeyUsagePurpose, IsCa, Issuer,
     KeyPair, KeyUsagePurpose, date_time_ymd,
@@ -18,11 +19,6 @@ use crate::error::{Error, KeyFault};
 /// The name in the server's certificate, which a bridge expects wherever the server listens. The domain is
 /// set aside for private use.
 pub const SERVER_NAME: &str = "collect.selvedge.internal";
-
-/// The name in the certificate of the bridge of cell `id`.
-pub fn bridge_name(id: u16) -> String {
-    format!("bridge-{id}.selvedge.internal")
-}
 
 /// A certificate, its private key, and the authority that both ends trust, each in PEM.
 pub struct Identity {
