@@ -212,13 +212,15 @@ statuses! {
         11 Frames "too-many-frames"
         /// The peer's certificate is not that of the bridge of the cell in its hello; the connection is closed.
         12 Certificate "other-certificate"
+        /// As many bridges as the limit are connected; the connection is closed. Connect again later.
+        13 Connections "connections-full"
     }
 }
 
 impl Refusal {
     /// Whether the same message may be taken later, without anything being changed at either end.
     pub const fn may_repeat(self) -> bool {
-        matches!(self, Refusal::DiskFull)
+        matches!(self, Refusal::DiskFull | Refusal::Connections)
     }
 }
 

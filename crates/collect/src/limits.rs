@@ -52,8 +52,11 @@ const _: () = assert!(ACKNOWLEDGEMENT_BYTES_MAX <= FRAME_BYTES_MAX);
 /// What a deployment may choose. [`Limits::default`] is the sourced choice.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// Connections served at once; a further one is closed before its handshake.
+    /// Bridges served at once; a further one is refused after its hello.
     pub connections_max: usize,
+    /// Connections that have not said hello yet; for a further one the oldest of them is closed. They are nobody's so
+    /// far, and take nothing from the bridges that are served.
+    pub handshakes_max: usize,
     /// Batches of one connection that wait for their answer; then the connection is not read (TCP pushes
     /// back).
     pub connection_batches_max: usize,
@@ -94,6 +97,7 @@ impl Default for Limits {
     fn default() -> Self {
         Limits {
             connections_max: 256,
+            handshakes_max: 64,
             connection_batches_max: 32,
             queue_batches_max: 1024,
             batch_frames_max: BATCH_FRAMES_MAX,
@@ -139,6 +143,7 @@ impl Limits {
         let segment_low = self.group_bytes_hard() + self.sector_bytes as u64;
         refuse("segment_bytes_max", self.segment_bytes_max, segment_low, u64::from(u32::MAX))?;
         refuse("connections_max", self.connections_max as u64, 1, 65_536)?;
+        refuse("handshakes_max", self.handshakes_max as u64, 1, 65_536)?;
         refuse(
             "connection_batches_max",
             self.connection_batches_max as u64,

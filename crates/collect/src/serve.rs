@@ -8,10 +8,13 @@
 //! While one group is synced the next is opened, and batches that arrive meanwhile wait in the queue: groups
 //! grow with the load by themselves. Every queue is bounded; when they are full a connection is not read.
 //!
+//! Whoever connects has a place among the handshakes until its hello; only a bridge with a certificate that has said
+//! hello takes one of the connections.
+//!
 //! An answer carries no more than `Collector` allows. When the disk fails the commit thread ends, so that no
 //! answer leaves after it, and the service ends with that error.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 use std::fs;
 use std::future::Future;
 use std::net::{SocketAddr, TcpListener};
@@ -19,7 +22,7 @@ use std::panic::resume_unwind;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
-use std::sync::{Arc, Mutex, MutexGuard};
+use std::sync::{Arc, Mutex, MutexGuard, Weak};
 use std::thread;
 use std::time::{Duration, Instant, SystemTime};
 
@@ -27,7 +30,7 @@ use cipher::OsRandomness;
 use rustls::ServerConfig;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWriteExt, ReadHalf, WriteHalf};
 use tokio::net::TcpStream;
-use tokio::sync::{Semaphore, mpsc, oneshot, watch};
+use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore, mpsc, oneshot, watch};
 use tokio::task::JoinSet;
 use tokio::time::timeout;
 use tokio_rustls::TlsAcceptor;
@@ -88,6 +91,7 @@ pub fn serve(
         limits: limits.clone(),
         started: Instant::now(),
         answers: Mutex::default(),
+        connections: Arc::new(Semaphore::new(limits.connections_max)),
         welcomed: AtomicU64::new(0),
         failed: AtomicU64::new(0),
     });
@@ -135,6 +139,8 @@ struct Hub {
     /// Where the answers of each connection go. The number of answers that wait is bounded by the permits
     /// that their batches hold.
     answers: Mutex<HashMap<u64, mpsc::UnboundedSender<Vec<u8>>>>,
+    /// Bridges that may still be welcomed.
+    connections: Arc<Semaphore>,
     welcomed: AtomicU64,
     failed: AtomicU64,
 }
@@ -214,6 +220,7 @@ async fn accept(
     let acceptor = TlsAcceptor::from(tls);
     let (stop, stopped) = watch::channel(());
     let mut connections = JoinSet::new();
+    let mut handshakes = Handshakes(VecDeque::new());
     let mut number = 0;
     tokio::pin!(shutdown);
     loop {
@@ -223,13 +230,11 @@ async fn accept(
             _ = &mut failure => return Ok(()),
             Some(_) = connections.join_next() => {}
             accepted = listener.accept() => match accepted {
-                Ok((stream, _)) if connections.len() < hub.limits.connections_max => {
+                Ok((stream, _)) => {
                     number += 1;
                     let peer = Peer { number, hub: hub.clone(), queue: queue.clone(), stopped: stopped.clone() };
-                    connections.spawn(peer.serve(stream, acceptor.clone()));
-                }
-                Ok(_) => {
-                    hub.failed.fetch_add(1, Ordering::Relaxed);
+                    let handshake = handshakes.begin(hub.limits.handshakes_max);
+                    connections.spawn(peer.serve(stream, acceptor.clone(), handshake));
                 }
                 // The peer is gone already, or descriptors are short: neither ends the service, but a
                 // shortage that lasts must not make it spin.
@@ -245,6 +250,25 @@ async fn accept(
         _ = &mut failure => {}
     }
     Ok(())
+}
+
+/// The handshakes that go on, oldest first. Each lives as long as its connection has it.
+struct Handshakes(VecDeque<Weak<Notify>>);
+
+impl Handshakes {
+    /// Begins one more, and ends the oldest when there are too many. One that is not held up is over long before as
+    /// many others have come.
+    fn begin(&mut self, handshakes_max: usize) -> Arc<Notify> {
+        self.0.retain(|other| other.strong_count() > 0);
+        while self.0.len() >= handshakes_max {
+            if let Some(oldest) = self.0.pop_front().and_then(|oldest| oldest.upgrade()) {
+                oldest.notify_one();
+            }
+        }
+        let handshake = Arc::new(Notify::new());
+        self.0.push_back(Arc::downgrade(&handshake));
+        handshake
+    }
 }
 
 /// One connection.
@@ -263,20 +287,29 @@ enum Received {
 }
 
 impl Peer {
-    async fn serve(self, stream: TcpStream, acceptor: TlsAcceptor) {
+    async fn serve(self, stream: TcpStream, acceptor: TlsAcceptor, handshake: Arc<Notify>) {
         let patience = Duration::from_millis(self.hub.limits.handshake_ms_max);
         // An answer is one write; waiting to fill a packet only delays it.
-        let accepted = match stream.set_nodelay(true) {
-            Ok(()) => timeout(patience, acceptor.accept(stream).into_fallible()).await,
-            Err(_) => return self.count_failed(1),
+        if stream.set_nodelay(true).is_err() {
+            return self.count_failed(1);
+        }
+        let accepted = tokio::select! {
+            accepted = timeout(patience, acceptor.accept(stream).into_fallible()) => accepted,
+            () = handshake.notified() => return self.count_failed(1),
         };
         let stream = match accepted {
             Ok(Ok(stream)) => stream,
             Ok(Err((_, mut stream))) => {
                 self.count_failed(1);
-                // Best effort, as all of lingering is.
-                let _ = stream.shutdown().await;
-                return linger(&mut stream, &self.hub.limits).await;
+                let lingering = async {
+                    // Best effort, as all of lingering is.
+                    let _ = stream.shutdown().await;
+                    linger(&mut stream, &self.hub.limits).await;
+                };
+                return tokio::select! {
+                    () = lingering => {}
+                    () = handshake.notified() => {}
+                };
             }
             Err(_) => return self.count_failed(1),
         };
@@ -290,35 +323,39 @@ impl Peer {
         let permits = Arc::new(Semaphore::new(window));
         let write_patience = Duration::from_millis(self.hub.limits.write_ms_max);
         let writing = tokio::spawn(write_answers(writer, written, permits.clone(), write_patience));
-        self.read_batches(&mut reader, session, &permits).await;
+        let connection = self.read_batches(&mut reader, session, &permits, handshake).await;
         // What was taken is answered before the connection ends. A writer that gave up closes the permits.
         let all = u32::try_from(window).expect("limited");
         let _ = permits.acquire_many(all).await;
         self.hub.answers().remove(&self.number);
         let _ = writing.await;
         linger(&mut reader, &self.hub.limits).await;
+        drop(connection);
     }
 
     fn count_failed(&self, connections: u64) {
         self.hub.failed.fetch_add(connections, Ordering::Relaxed);
     }
 
-    /// Reads messages until the peer ends, breaks a rule, is silent too long, or the service is to end.
+    /// Reads messages until the peer ends, breaks a rule, is silent too long, or the service is to end. Returns the
+    /// connection that it took when it was welcomed.
     async fn read_batches(
         &self,
         reader: &mut ReadHalf<TlsStream<TcpStream>>,
         mut session: Session,
         permits: &Semaphore,
-    ) {
+        handshake: Arc<Notify>,
+    ) -> Option<OwnedSemaphorePermit> {
         let limits = &self.hub.limits;
         let mut stopped = self.stopped.clone();
         let mut patience = Duration::from_millis(limits.handshake_ms_max);
-        let mut welcomed = false;
+        let (mut connection, mut handshake) = (None, Some(handshake));
         loop {
             let received = tokio::select! {
                 received = timeout(patience, read_message(reader)) => received,
                 // The sender is dropped, never used.
                 _ = stopped.changed() => break,
+                () = ended(handshake.as_deref()) => break,
             };
             let at = self.hub.now();
             let verdict = match received {
@@ -328,10 +365,14 @@ impl Peer {
             };
             let (batch, close) = match verdict {
                 Verdict::Welcome => {
-                    self.hub.welcomed.fetch_add(1, Ordering::Relaxed);
-                    patience = Duration::from_millis(limits.idle_ms_max);
-                    welcomed = true;
-                    continue;
+                    handshake = None;
+                    connection = self.hub.connections.clone().try_acquire_owned().ok();
+                    if connection.is_some() {
+                        self.hub.welcomed.fetch_add(1, Ordering::Relaxed);
+                        patience = Duration::from_millis(limits.idle_ms_max);
+                        continue;
+                    }
+                    (Err((Refusal::Connections, session.unnumbered())), true)
                 }
                 Verdict::Batch(batch) => (Ok(batch), false),
                 Verdict::Refuse { refusal, id, close } => (Err((refusal, id)), close),
@@ -348,7 +389,16 @@ impl Peer {
                 break;
             }
         }
-        self.count_failed(u64::from(!welcomed));
+        self.count_failed(u64::from(connection.is_none()));
+        connection
+    }
+}
+
+/// Returns when the handshake is to end; never without one.
+async fn ended(handshake: Option<&Notify>) {
+    match handshake {
+        Some(handshake) => handshake.notified().await,
+        None => std::future::pending().await,
     }
 }
 

@@ -69,8 +69,13 @@ impl Session {
 
     /// A refusal that ends the connection, for a message whose batch is not known.
     pub fn refuse(&self, refusal: Refusal) -> Verdict {
+        Verdict::Refuse { refusal, id: self.unnumbered(), close: true }
+    }
+
+    /// What an answer names that is for no batch.
+    pub fn unnumbered(&self) -> BatchId {
         let (cell, spool) = self.hello.map_or((0, 0), |hello| (hello.cell, hello.spool));
-        Verdict::Refuse { refusal, id: BatchId { cell, spool, number: 0 }, close: true }
+        BatchId { cell, spool, number: 0 }
     }
 }
 

@@ -36,7 +36,7 @@ pub struct Stats {
     pub downlinks_exhausted: u64,
     /// Connections that said a valid hello.
     pub connections: u64,
-    /// Connections that failed before their hello, or were one too many.
+    /// Connections that ended before a valid hello, or were one too many.
     pub connections_failed: u64,
     /// Time from the arrival of a batch's last byte to its group being durable, for batches with a receipt.
     pub durable_latency: Latency,

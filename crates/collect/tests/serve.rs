@@ -17,6 +17,7 @@ use rustls::ClientConfig;
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use service::{Authority, HELLO, NAME, Server};
+use tokio::io::AsyncReadExt;
 
 /// Runs `test` against a fresh server and returns its counts.
 fn with_server<F: Future<Output = ()>>(
@@ -277,7 +278,7 @@ fn failed_frames_are_counted_in_the_receipt_and_named_in_the_counts() {
 }
 
 #[test]
-fn a_connection_too_many_is_closed_and_the_others_go_on() {
+fn a_bridge_too_many_is_refused_and_the_others_go_on() {
     let limits = Limits { connections_max: 1, ..Limits::default() };
     with_server(limits, async |server: Arc<Server>, authority: Arc<Authority>| {
         let client = authority.client(&authority);
@@ -285,10 +286,37 @@ fn a_connection_too_many_is_closed_and_the_others_go_on() {
         let mut bridge = Bridge::new();
         sender.send(&Bridge::id(0), &bridge.superframe(0)).await.unwrap();
         assert!(matches!(answers.next().await.unwrap(), Some(Answer::Receipt { .. })));
-        assert!(connect(server.address, NAME, client.clone(), HELLO).await.is_err());
+        let (_sender, mut refused) = connect(server.address, NAME, client.clone(), HELLO).await.unwrap();
+        expect_refusal(&mut refused, Refusal::Connections).await;
+        assert_eq!(refused.next().await.unwrap(), None);
         sender.send(&Bridge::id(1), &bridge.superframe(1)).await.unwrap();
         assert!(matches!(answers.next().await.unwrap(), Some(Answer::Receipt { .. })));
     });
+}
+
+#[test]
+fn who_has_not_said_hello_keeps_no_bridge_away() {
+    let limits = Limits { connections_max: 2, handshakes_max: 3, ..Limits::default() };
+    let stats = with_server(limits, async |server: Arc<Server>, authority: Arc<Authority>| {
+        let client = authority.client(&authority);
+        let (mut sender, mut answers) = server.connect(&client).await;
+        let mut bridge = Bridge::new();
+        sender.send(&Bridge::id(0), &bridge.superframe(0)).await.unwrap();
+        assert!(matches!(answers.next().await.unwrap(), Some(Answer::Receipt { .. })));
+        // Each holds its place for as long as a handshake may take, which is longer than this test.
+        let mut silent = Vec::new();
+        for _ in 0..20 {
+            silent.push(tokio::net::TcpStream::connect(server.address).await.unwrap());
+        }
+        expect_service(&server, &client, 1).await;
+        sender.send(&Bridge::id(1), &bridge.superframe(1)).await.unwrap();
+        assert!(matches!(answers.next().await.unwrap(), Some(Answer::Receipt { .. })));
+        // The oldest had to make room for the others.
+        let mut end = [0; 1];
+        assert_eq!(silent[0].read(&mut end).await.unwrap(), 0);
+    });
+    assert_eq!(stats.connections, 2);
+    assert_eq!(stats.connections_failed, 20);
 }
 
 #[test]
