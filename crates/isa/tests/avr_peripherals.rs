@@ -422,6 +422,40 @@ fn flash_that_is_being_programmed_must_not_be_read() {
     assert_eq!(boot("ldi r31, 0xf0 |ldi r19, 1 |out RAMPZ, r19 |elpm r0, Z |break"), Stop::Break);
 }
 
+/// A page of flash and an EEPROM byte, once a boot loader has programmed both in the order that `source` gives them.
+fn program_both(source: &str) -> (Vec<u8>, u8) {
+    let (eeprom, erase) = (
+        "ldi r16, 5 |out EEARL, r16 |ldi r16, 0x5a |out EEDR, r16 |sbi EECR, 2 |sbi EECR, 1",
+        "ldi r31, 2 |ldi r18, 3 |sts SPMCSR, r18 |spm",
+    );
+    let source = source.replace("EEPROM", eeprom).replace("ERASE", erase);
+    // What has begun ends while it waits.
+    let source = format!("jmp 0x1f000 |.org 0x1f000 |{source} |forever: |rjmp forever");
+    let settings = Settings { clock_hz: 1_000_000, ..Settings::default() };
+    let mut chip = assembler::chip_with(&ATMEGA128, settings, &source);
+    assert_eq!(chip.run_until(100_000, &mut ()), Stop::Reached);
+    (chip.flash()[0x200..0x300].to_vec(), chip.eeprom()[5])
+}
+
+#[test]
+fn an_eeprom_write_blocks_self_programming_and_self_programming_an_eeprom_write() {
+    let (erased, untouched) = (vec![0xff; 0x100], vec![0; 0x100]);
+    let eeprom_is_done = "|again: |sbic EECR, 1 |rjmp again |";
+    let flash_is_done = "|again: |lds r18, SPMCSR |sbrc r18, 0 |rjmp again |";
+    for (source, flash, eeprom) in [
+        (format!("EEPROM {eeprom_is_done} ERASE"), &erased, 0x5a),
+        ("EEPROM |ERASE".to_owned(), &untouched, 0x5a),
+        (format!("ERASE {flash_is_done} EEPROM"), &erased, 0x5a),
+        ("ERASE |EEPROM".to_owned(), &erased, 0xff),
+    ] {
+        assert_eq!(program_both(&source), (flash.clone(), eeprom), "{source}");
+    }
+    // The write begins between SPMCSR and SPM, which follows within four cycles.
+    let between = "ldi r16, 5 |out EEARL, r16 |out EEDR, r16 |ldi r31, 2 |ldi r18, 3 |ldi r19, 2
+                   sbi EECR, 2 |sts SPMCSR, r18 |out EECR, r19 |spm";
+    assert_eq!(program_both(between), (untouched, 5));
+}
+
 #[test]
 fn spm_outside_the_boot_section_does_nothing() {
     let source = "ldi r31, 2 |ldi r18, 3 |sts SPMCSR, r18 |spm |break";

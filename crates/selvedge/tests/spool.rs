@@ -492,9 +492,8 @@ fn a_superframe_is_not_counted_when_a_sector_of_its_frames_was_lost() {
             bytes[SPOOL_SECTOR_BYTES..2 * SPOOL_SECTOR_BYTES].iter().filter(|byte| **byte == 0xa5).count()
                 >= 16 * EVEN
         );
-        for at in SPOOL_SECTOR_BYTES + 512 * lost..SPOOL_SECTOR_BYTES + 512 * (lost + 1) {
-            disk.damage(FIRST, at, bytes[at]);
-        }
+        let sector = bytes.iter().enumerate().skip(SPOOL_SECTOR_BYTES + 512 * lost).take(512);
+        sector.for_each(|(at, byte)| disk.damage(FIRST, at, *byte));
         // As if power had been cut before the sync returned: that is no damage, and nothing was promised.
         let spool = Spool::open(disk, 8, LONG).expect("it was being written");
         assert_eq!((spool.progress(), spool.pending().len()), ((0, 0), 0), "sector {lost}");

@@ -4,7 +4,7 @@
 //! ms); ATmega328P datasheet, same title (table "EEPROM Mode Bits": 3.4 ms, 1.8 ms, 1.8 ms). Times are of the
 //! chip's own oscillator and given here in nominal processor cycles. A reset does not stop a write
 //! ([`Eeprom::reset`]).
-//! Left to the chip: holding an EEPROM write back while the flash is being programmed.
+//! Left to the chip: that no write begins while the flash is being programmed.
 //!
 //! Invariant: a power cut changes at most the byte that is being written.
 
@@ -17,7 +17,7 @@ const EERIE: u8 = 1 << 3;
 /// EEMWE on the ATmega128.
 const EEMPE: u8 = 1 << 2;
 /// EEWE on the ATmega128.
-const EEPE: u8 = 1 << 1;
+pub(super) const EEPE: u8 = 1 << 1;
 const EERE: u8 = 1;
 
 /// "Hardware clears the bit to zero after four clock cycles."
@@ -115,6 +115,11 @@ impl Eeprom {
     /// What the array holds. The byte that is being written has its old value.
     pub fn contents(&self) -> &[u8] {
         &self.array
+    }
+
+    /// Whether a byte is being programmed.
+    pub fn is_programming(&self) -> bool {
+        self.programming.is_some()
     }
 
     /// The chip was reset: the registers are cleared, but a write that has begun is completed ("Preventing

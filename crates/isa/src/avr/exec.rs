@@ -535,6 +535,11 @@ impl Machine {
         if byte_address(self.pc) <= first {
             return;
         }
+        // "An EEPROM write operation will block all software programming to Flash": one that began behind the write to
+        // SPMCSR, too.
+        if self.eeprom_is_programmed(now, o) {
+            return;
+        }
         let command = self.with_unit(Unit::Spm, now, o, |units, local, effects| {
             units.spm.execute(address, word, local, effects)
         });

@@ -13,7 +13,7 @@ use super::profile::{Io, RAM_FIRST};
 use super::status::Status;
 use super::timing::{EXTERNAL_BYTE_CYCLES, EXTERNAL_STACK_CYCLES};
 use super::units::Unit;
-use super::{external, spm, timer, watchdog};
+use super::{eeprom, external, spm, timer, watchdog};
 use crate::Cycles;
 
 const MCUCR_SRE: u8 = 1 << 7;
@@ -213,6 +213,10 @@ impl Machine {
         }
     }
 
+    pub(super) fn eeprom_is_programmed<O: Observer>(&mut self, now: Cycles, o: &mut O) -> bool {
+        self.with_unit(Unit::Eeprom, now, o, |units, _, _| units.eeprom.is_programming())
+    }
+
     /// Writes a peripheral's register.
     fn write_unit<O: Observer>(&mut self, io: Io, value: u8, now: Cycles, o: &mut O) {
         macro_rules! write {
@@ -238,8 +242,19 @@ impl Machine {
                 self.units.watch_trigger();
                 self.look_again();
             }
-            Io::Eeprom(register) => write!(Eeprom, eeprom, register),
+            Io::Eeprom(register) => {
+                // "The EEPROM can not be programmed during a CPU write to the Flash memory."
+                let starts = register == eeprom::Register::Eecr && value & eeprom::EEPE != 0;
+                let is_held =
+                    starts && self.with_unit(Unit::Spm, now, o, |units, _, _| units.spm.is_programming());
+                let value = if is_held { value & !eeprom::EEPE } else { value };
+                self.with_unit(Unit::Eeprom, now, o, |units, local, effects| {
+                    units.eeprom.write(register, value, local, effects)
+                });
+            }
             Io::Watchdog => write!(Watchdog, watchdog, watchdog::Register::Wdtcr),
+            // "EEPROM Write Prevents Writing to SPMCSR."
+            Io::Spm if self.eeprom_is_programmed(now, o) => {}
             Io::Spm => {
                 write!(Spm, spm, spm::Register::Spmcsr);
                 // LPM behind this write, and it alone, has to ask.

@@ -2,8 +2,9 @@
 //!
 //! Owns the register, the buffer, the fuse and lock bytes and what the instructions SPM and LPM do with them.
 //! The flash array is the chip's: [`Spm::execute`] answers what to do to it. Left to the chip: that SPM works
-//! only from the boot loader section, what the boot lock bits forbid, and the EEPROM write that must not run
-//! meanwhile.
+//! only from the boot loader section, and that neither it nor SPMCSR does anything during an EEPROM write.
+//! What the boot lock bits forbid to SPM is kept; BLB02 and BLB12, which forbid LPM and interrupts to cross the
+//! border between the sections, have no effect, because the datasheets do not say what is read then.
 //! A page changes in the array when the operation begins; while it runs, and until the section is enabled
 //! again, the read-while-write section must not be read ([`Spm::is_blocked`]), so that no program can tell.
 //! Programming the no-read-while-write section halts the core for the whole time instead.
@@ -32,6 +33,10 @@ const LPM_CYCLES: Cycles = 3;
 const PROGRAMMING_US: u64 = 4500;
 /// The bits of the lock byte that SPM can program, by clearing them.
 const BOOT_LOCK_BITS: u8 = 0b0011_1100;
+/// Cleared: SPM must not write to the application section (modes 2 and 3 of boot lock bits 0).
+const BLB01: u8 = 1 << 2;
+/// Cleared: SPM must not write to the boot loader section (modes 2 and 3 of boot lock bits 1).
+const BLB11: u8 = 1 << 4;
 const PAGE_BYTES_MAX: usize = 256;
 
 /// The register.
@@ -50,7 +55,8 @@ pub struct Config {
     pub page_bytes: usize,
     /// Bytes of flash.
     pub flash_bytes: u32,
-    /// First byte of the no-read-while-write section.
+    /// First byte of the no-read-while-write section, and of the boot loader section, which has its largest size
+    /// with the factory's BOOTSZ.
     pub nrww_start: u32,
     /// Fuse and lock bytes by their Z pointer: low fuse, lock, extended fuse, high fuse.
     pub fuses: [u8; 4],
@@ -154,6 +160,17 @@ impl Spm {
         self.blocked && address < self.config.nrww_start
     }
 
+    /// Whether a page is being erased or written, or lock bits.
+    pub fn is_programming(&self) -> bool {
+        self.done.is_some()
+    }
+
+    /// Whether the boot lock bits forbid SPM to write to the section of `address`.
+    fn is_locked(&self, address: u32) -> bool {
+        let bit = if address >= self.config.nrww_start { BLB11 } else { BLB01 };
+        self.lock_bits() & bit == 0
+    }
+
     fn is_armed(&self, now: Cycles, within: Cycles) -> bool {
         self.armed_at.is_some_and(|armed| now <= armed + within)
     }
@@ -182,6 +199,7 @@ impl Spm {
                 }
                 Command::None
             }
+            PGERS | PGWRT if self.is_locked(address) => Command::None,
             PGERS => {
                 self.begin(PGERS, address, now, effects);
                 Command::Erase(address)
@@ -438,6 +456,37 @@ mod tests {
         s.reset();
         assert_eq!(s.lock_bits(), !BOOT_LOCK_BITS, "they outlast a reset");
         assert_eq!((at(&mut s, 3001 + 2 * DONE), s.page()[0]), (0, 0xFF));
+    }
+
+    #[test]
+    fn a_locked_section_is_neither_erased_nor_written() {
+        for config in [Config::atmega128(HZ), Config::atmega328p(HZ)] {
+            let [application, boot] = [0, config.nrww_start];
+            // The four modes of the boot lock bits 0 and 1 (table "Boot Lock Bit0 Protection Modes" and its neighbour).
+            for (lock, free) in [
+                (0b1111_1111, [true, true]),
+                (0b1111_1011, [false, true]),
+                (0b1111_0011, [false, true]),
+                (0b1111_0111, [true, true]),
+                (0b1110_1111, [true, false]),
+                (0b1100_1111, [true, false]),
+                (0b1101_1111, [true, true]),
+                (0b1110_1011, [false, false]),
+            ] {
+                for (address, free) in [application, boot].into_iter().zip(free) {
+                    for operation in [PGERS, PGWRT] {
+                        let mut s = Spm::new(config);
+                        spm(config, BLBSET, 1, lock, &mut s, 1000);
+                        at(&mut s, 1000 + DONE);
+                        spm(config, RWWSRE, 0, 0, &mut s, 1010 + DONE);
+                        let (command, effects) = spm(config, operation, address, 0, &mut s, 2000 + DONE);
+                        let said = (command != Command::None, s.is_programming());
+                        assert_eq!(said, (free, free), "{address:#x} under {lock:#010b}");
+                        assert!(free || effects.is_empty() && !s.is_blocked(0));
+                    }
+                }
+            }
+        }
     }
 
     #[test]
