@@ -205,7 +205,7 @@ fn engine(keys: &[(&str, Purpose, &[u8; 32])]) -> SoftwareEngine {
     let named = |(name, purpose, key): &(&str, Purpose, &[u8; 32])| NamedKey {
         name: name.to_string(),
         purpose: *purpose,
-        key: Key::copied_from(*key),
+        key: Key::copied_from(key),
     };
     SoftwareEngine::new(keys.iter().map(named).collect()).unwrap()
 }

@@ -126,7 +126,7 @@ pub fn errors(sources: &[Source]) -> Vec<String> {
 }
 
 /// Each kind of problem and words that only it says.
-const KINDS: [(&str, &str); 29] = [
+const KINDS: [(&str, &str); 30] = [
     ("Syntax", "extra `=`"),
     ("UnknownKey", "unknown key `"),
     ("MissingKey", "lacks the key `"),
@@ -147,6 +147,7 @@ const KINDS: [(&str, &str); 29] = [
     ("GuardTooShort", "more than the guard"),
     ("SamplesTooFast", "are too many samples"),
     ("FrameTooLong", "which fill a frame"),
+    ("BatchTooLong", "which the crypto device seals at once"),
     ("SamplesNotWhole", "does not hold a whole number of samples"),
     ("BusTooFast", "a slave at"),
     ("BytesTooFast", "a byte every"),

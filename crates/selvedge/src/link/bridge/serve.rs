@@ -18,6 +18,7 @@ use std::time::Duration;
 use tokio::io::AsyncWriteExt;
 use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
 use tokio::sync::mpsc;
+use tokio::task::JoinHandle;
 
 /// What a bridge is told at its start.
 pub struct Config {
@@ -121,7 +122,8 @@ pub async fn serve(config: Config) -> Result<Stats, Error> {
             }
             ended = &mut uplink => {
                 // It ends by itself only with an error.
-                return Err(ended.unwrap_or_else(|panic| resume_unwind(panic.into_panic())).expect_err("batches may come"));
+                let ended = ended.unwrap_or_else(|panic| resume_unwind(panic.into_panic()));
+                return Err(ended.expect_err("batches may come"));
             }
             Some(answered) = answers.recv() => bridge.answered(answered).await.map_err(&spool_error)?,
         }
@@ -129,15 +131,19 @@ pub async fn serve(config: Config) -> Result<Stats, Error> {
     // What has no receipt stays in the spool for the next start.
     bridge.stats.batches_pending = bridge.spool.pending().len() as u64;
     drop(batches);
-    // With everything answered the uplink takes its leave of the server, if that is there to be told.
-    let leave = Duration::from_millis(if bridge.spool.is_drained() { LEAVE_MS_MAX } else { 0 });
+    leave(uplink, bridge.spool.is_drained()).await;
+    bridge.stats.faults = faults.get();
+    Ok(bridge.stats)
+}
+
+/// With everything answered the uplink takes its leave of the server, if that is there to be told.
+async fn leave(uplink: JoinHandle<Result<(), Error>>, is_drained: bool) {
+    let patience = Duration::from_millis(if is_drained { LEAVE_MS_MAX } else { 0 });
     let abort = uplink.abort_handle();
-    match tokio::time::timeout(leave, uplink).await {
+    match tokio::time::timeout(patience, uplink).await {
         Ok(Err(panic)) if panic.is_panic() => resume_unwind(panic.into_panic()),
         _ => abort.abort(),
     }
-    bridge.stats.faults = faults.get();
-    Ok(bridge.stats)
 }
 
 /// Hands messages on until the cell hangs up, which is `None`; one that cannot be understood is a hang-up.
