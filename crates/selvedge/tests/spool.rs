@@ -440,6 +440,18 @@ fn a_damaged_last_group_is_seen_once_a_later_file_was_begun() {
 }
 
 #[test]
+fn a_file_of_which_no_record_can_be_read_is_not_taken_for_one_that_was_just_begun() {
+    let mut disk = SimDisk::new(Dice::new(1), Honesty::FULL);
+    let mut file = disk.create(FIRST).expect("it is new");
+    // As another version of the format would look.
+    disk.append(&mut file, &vec![0x5a; 2 * SPOOL_SECTOR_BYTES]).expect("the disk works");
+    let before = files(&disk);
+    let refused = Spool::open(disk.clone(), 8, LONG).err();
+    assert!(matches!(refused, Some(SpoolFault::Damaged { at: 0, .. })), "{refused:?}");
+    assert_eq!(files(&disk), before);
+}
+
+#[test]
 fn a_file_that_is_gone_from_the_middle_ends_the_start() {
     let (mut disk, _) = four_superframes();
     drop(Spool::open(disk.clone(), 8, LONG).expect("the disk works"));

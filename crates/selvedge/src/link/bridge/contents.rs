@@ -202,6 +202,10 @@ impl Contents {
                 }
                 Ok((_, at)) => return Err(SpoolFault::Contradiction { file: name_of(sequence), at }),
                 Err(End::Damaged { at }) => return Err(SpoolFault::Damaged { file: name_of(sequence), at }),
+                // The first sector was synced before anything was written behind it.
+                Err(_) if records.place() == 0 && bytes.len() > SPOOL_SECTOR_BYTES => {
+                    return Err(SpoolFault::Damaged { file: name_of(sequence), at: 0 });
+                }
                 Err(End::Whole | End::Torn) => break,
             }
         }
