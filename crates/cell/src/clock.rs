@@ -28,6 +28,11 @@ impl Clock {
         Clock { start_ps, period_fs: ((numerator + denominator / 2) / denominator) as u64 }
     }
 
+    /// The same crystal, whose cycle 0 falls on `start_ps`.
+    pub fn starting_at(self, start_ps: Picoseconds) -> Clock {
+        Clock { start_ps, ..self }
+    }
+
     /// The instant at which `cycle` begins.
     pub fn at(&self, cycle: Cycles) -> Picoseconds {
         self.start_ps + self.span(cycle)

@@ -22,6 +22,7 @@ pub mod inject;
 pub mod limits;
 pub mod log;
 pub mod node;
+mod trace;
 
 use bus::{Bus, Contention, Edge, Wire};
 use clock::Picoseconds;

@@ -1,13 +1,19 @@
-//! One simulated node: a chip, its own clock, its pins on the bus, and a log of what it did.
+//! One simulated node: a chip, its own clock, its input, its pins on the bus, and a log of what it did.
 //!
 //! Owns the way between a chip's cycles and cell time, and what counts as hearing the bus. Leaves the order in
 //! which nodes run to `lib`.
+//!
+//! Invariant: a node's input is a function of cell time, whenever its power came.
 
 use crate::bus::{Edge, WIRES, Wire};
 use crate::clock::{Clock, Picoseconds};
+use crate::feed::Feed;
 use crate::log::Log;
+use crate::trace::{Trace, Watched};
 use isa::Cycles;
-use isa::avr::{Chip, Pin, Stop, Watch};
+use isa::avr::{Chip, ImageError, Pin, Stop, Watch};
+use std::io;
+use std::sync::Arc;
 
 /// How a chip's pins and registers meet the bus. One line per chip.
 #[derive(Clone, Copy, Debug)]
@@ -53,9 +59,12 @@ pub struct Node {
     /// Its clock.
     pub clock: Clock,
     chip: Chip,
+    feed: Feed,
+    phase: Option<u16>,
     wiring: &'static Wiring,
     watch: Watch,
     log: Log,
+    trace: Option<Trace>,
     held: bool,
 }
 
@@ -71,12 +80,14 @@ pub enum Paused {
 }
 
 impl Node {
-    /// A node whose chip has its program and EEPROM. `phase` is the data-space address of the byte in which the
-    /// program says what it does, if it has one.
+    /// A node whose chip has its program and EEPROM, and whose converter sees `feed`. `phase` is the data-space
+    /// address of the byte in which the program says what it does, if it has one.
     ///
     /// # Panics
     /// When there is no [`Wiring`] for the chip: the deployment's parser names only chips that have one.
-    pub fn new(id: u32, chip: Chip, clock: Clock, phase: Option<u16>) -> Node {
+    pub fn new(id: u32, mut chip: Chip, clock: Clock, feed: Feed, phase: Option<u16>) -> Node {
+        let input = feed.clone();
+        chip.set_analog(Arc::new(move |_, cycle| input.volts(clock.at(cycle))));
         let profile = chip.profile();
         let wiring = WIRINGS.iter().find(|wiring| wiring.chip == profile.name).expect("every chip is wired");
         let address = |name: &str| {
@@ -86,7 +97,49 @@ impl Node {
         let mut watch = Watch::new();
         wiring.registers.iter().for_each(|name| watch.add(address(name)));
         let log = Log::new(address("SPCR"), address(wiring.capture_enable.0), wiring.capture_enable.1, phase);
-        Node { id, clock, chip, wiring, watch, log, held: false }
+        Node { id, clock, chip, feed, phase, wiring, watch, log, trace: None, held: false }
+    }
+
+    /// The node after its power fails now and comes back at `back_ps`, with an empty log: its crystal starts again,
+    /// its input has gone on meanwhile. `seed` decides what becomes of a byte of the EEPROM that is being written.
+    pub fn cut_power(&self, seed: u64, back_ps: Picoseconds) -> Node {
+        let clock = self.clock.starting_at(back_ps);
+        Node::new(self.id, self.chip.cut_power(seed), clock, self.feed.clone(), self.phase)
+    }
+
+    /// Programs the EEPROM from its first byte on.
+    ///
+    /// # Errors
+    /// More bytes than it has.
+    pub fn set_eeprom(&mut self, contents: &[u8]) -> Result<(), ImageError> {
+        self.chip.set_eeprom(contents)
+    }
+
+    /// Draws what the node does from now on as a waveform, in cell time, until [`Node::finish_trace`].
+    ///
+    /// # Errors
+    /// Those of `out`.
+    pub fn trace(&mut self, out: Box<dyn io::Write + Send>) -> io::Result<()> {
+        self.trace = Some(Trace::begin(out, self)?);
+        Ok(())
+    }
+
+    /// Ends the waveform, if one is drawn.
+    ///
+    /// # Errors
+    /// The first of `out` since it began.
+    pub fn finish_trace(&mut self) -> io::Result<()> {
+        self.trace.take().map_or(Ok(()), Trace::finish)
+    }
+
+    /// How it meets the bus.
+    pub fn wiring(&self) -> &'static Wiring {
+        self.wiring
+    }
+
+    /// The data-space address of the byte in which the program says what it does.
+    pub fn phase_address(&self) -> Option<u16> {
+        self.phase
     }
 
     /// The chip.
@@ -144,7 +197,11 @@ impl Node {
     }
 
     fn run(&mut self, limit: Cycles, watch: &Watch) -> Paused {
-        match self.chip.run_watched(limit, watch, &mut self.log) {
+        let stop = match &mut self.trace {
+            None => self.chip.run_watched(limit, watch, &mut self.log),
+            Some(trace) => self.chip.run_watched(limit, watch, &mut Watched { log: &mut self.log, trace }),
+        };
+        match stop {
             Stop::Reached | Stop::Halted | Stop::Pin => Paused::Ready,
             Stop::Access { .. } => {
                 self.held = true;
@@ -158,7 +215,10 @@ impl Node {
     pub fn pass_time(&mut self, instant_ps: Picoseconds) {
         let cycle = self.clock.first_cycle_from(instant_ps);
         if self.chip.cycle() < cycle {
-            self.chip.run_until(cycle, &mut self.log);
+            match &mut self.trace {
+                None => self.chip.run_until(cycle, &mut self.log),
+                Some(trace) => self.chip.run_until(cycle, &mut Watched { log: &mut self.log, trace }),
+            };
         }
     }
 
@@ -178,10 +238,15 @@ impl Node {
     }
 
     fn set_wire(&mut self, wire: Wire, high: bool, cycle: Cycles) {
-        let pin = self.wiring.pins[wire as usize];
-        self.chip.set_input(pin, Some(high), cycle, &mut self.log);
-        if wire == Wire::Ss {
-            self.chip.set_input(self.wiring.capture, Some(high), cycle, &mut self.log);
+        let wiring = self.wiring;
+        let capture = (wire == Wire::Ss).then_some(wiring.capture);
+        for pin in [Some(wiring.pins[wire as usize]), capture].into_iter().flatten() {
+            match &mut self.trace {
+                None => self.chip.set_input(pin, Some(high), cycle, &mut self.log),
+                Some(trace) => {
+                    self.chip.set_input(pin, Some(high), cycle, &mut Watched { log: &mut self.log, trace });
+                }
+            }
         }
     }
 

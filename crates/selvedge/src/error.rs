@@ -68,6 +68,11 @@ pub enum Error {
         /// What the cell has.
         nodes: Vec<u32>,
     },
+    /// A waveform shows one node, and several are powered.
+    TraceOfSeveral {
+        /// Those.
+        nodes: Vec<u32>,
+    },
     /// The server cannot listen.
     Listen {
         /// Where.
@@ -196,6 +201,7 @@ impl Error {
             | Error::Key { .. }
             | Error::WhichCell { .. }
             | Error::WhichNode { .. }
+            | Error::TraceOfSeveral { .. }
             | Error::NotOurs { .. }
             | Error::Told { code: 1, .. }
             | Error::Image(_) => Class::Input,
@@ -295,6 +301,14 @@ impl fmt::Display for Error {
             Error::WhichNode { found, nodes } => {
                 let nodes: Vec<String> = nodes.iter().map(u32::to_string).collect();
                 write!(f, "found no node {found}, expected one of: {}", nodes.join(", "))
+            }
+            Error::TraceOfSeveral { nodes } => {
+                let names: Vec<String> = nodes.iter().map(u32::to_string).collect();
+                write!(
+                    f,
+                    "a waveform shows one node, found {}\nhelp: say `--only` with one of them",
+                    names.join(", ")
+                )
             }
             Error::Listen { address, source } => {
                 write!(f, "failed to listen on {address}: {}\nhelp: port 0 is any free one", words(source))

@@ -2,6 +2,7 @@
 
 use std::env;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::Ordering;
 
 use cell::Pace;
 use cipher::{OsRandomness, Randomness};
@@ -13,10 +14,12 @@ use selvedge::link::deployment::Cell as Plan;
 use selvedge::link::eeproms::Eeproms;
 use selvedge::link::journal::Journal;
 use selvedge::link::simulation;
+use selvedge::link::waveform::Waveform;
 use selvedge::toolchain::{self, Compiler, Image};
 
 use crate::output::Output;
 use crate::place::{Opened, Place};
+use crate::stop;
 
 /// Build and simulate sensor nodes
 #[derive(clap::Args)]
@@ -33,6 +36,7 @@ enum Command {
     /// Run a cell of simulated nodes, to the cycle
     #[command(after_help = "Examples:\n  selvedge node run deployments/ecg.toml --out out/ecg\n  \
                             selvedge node run deployments/ecg.toml --out out/ecg --only 3\n  \
+                            selvedge node run deployments/ecg.toml --out out/ecg --only 3 --trace node-3.vcd\n  \
                             selvedge node run deployments/ecg.toml --out out/ecg --to out/ecg/run/bridge-7.sock")]
     Run(Run),
 }
@@ -62,6 +66,9 @@ struct Run {
     /// Step all nodes together instead of letting them run ahead where nobody can tell: slower, the same result
     #[arg(long)]
     together: bool,
+    /// Draw the powered node's bus pins, SPI, interrupts, phases and sleep into this file, in cell time; steps together
+    #[arg(long, value_name = "FILE.vcd")]
+    trace: Option<PathBuf>,
 }
 
 /// Does what the subcommand says.
@@ -103,17 +110,29 @@ fn images(plan: &Plan, root: Option<&Path>) -> Result<Vec<Image>, Error> {
 }
 
 fn simulate(arguments: Run, output: &Output) -> Result<(), Error> {
-    let Run { cell: Cell { place, cell, root }, only, to, together } = arguments;
+    let Run { cell: Cell { place, cell, root }, only, to, together, trace } = arguments;
     let opened = place.open()?;
     let Opened { deployment, keys, layout, .. } = &opened;
     let plan = opened.cell(cell.as_deref())?;
     if let Some(found) = only.filter(|id| plan.nodes.iter().all(|node| node.id != *id)) {
         return Err(Error::WhichNode { found, nodes: plan.nodes.iter().map(|node| node.id).collect() });
     }
+    if trace.is_some() && only.is_none() && plan.nodes.len() > 1 {
+        return Err(Error::TraceOfSeveral { nodes: plan.nodes.iter().map(|node| node.id).collect() });
+    }
     let images = images(plan, root.as_deref())?;
     let mut eeproms = Eeproms::open(layout, plan, keys)?;
-    let pace = if together { Pace::Together } else { Pace::RunAhead };
+    // A node that runs ahead is not told of edges that it cannot hear, and a waveform shows them.
+    let pace = if together || trace.is_some() { Pace::Together } else { Pace::RunAhead };
     let mut cell = simulation::cell(deployment, plan, keys, &images, &eeproms, only, pace)?;
+    let trace = match &trace {
+        // Who is interrupted leaves nothing half-written.
+        Some(path) => Some((
+            Waveform::begin(path, &mut cell.nodes_mut()[0])?,
+            stop::flag().map_err(Error::process("node run"))?,
+        )),
+        None => None,
+    };
     let mut carrier = match &to {
         Some(socket) => Some(Carrier::connect(socket, plan.id, session()?)?),
         None => None,
@@ -138,10 +157,16 @@ fn simulate(arguments: Run, output: &Output) -> Result<(), Error> {
             carrier.send(&superframe)?;
         }
         progress.inc(1);
+        if trace.as_ref().is_some_and(|(_, interrupted)| interrupted.load(Ordering::Relaxed)) {
+            return Err(Error::Interrupted);
+        }
     }
     progress.finish_and_clear();
     if let Some(carrier) = carrier {
         carrier.finish()?;
+    }
+    if let Some((waveform, _)) = trace {
+        waveform.finish(&mut cell.nodes_mut()[0])?;
     }
     journal.write(&cell, plan, layout)?;
     output.rows(&format!("cell {}", plan.name), &journal.rows(&cell, plan, &deployment.name))

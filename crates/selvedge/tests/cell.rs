@@ -9,7 +9,7 @@ mod rig;
 
 use std::collections::BTreeMap;
 
-use cell::clock::{Clock, PS_PER_S, Picoseconds};
+use cell::clock::{PS_PER_S, Picoseconds};
 use cell::inject::{Disturbance, Injector};
 use cell::log::Sample;
 use cell::{Cell, Pace, Superframe};
@@ -156,11 +156,9 @@ fn run_with_cuts(rig: &Rig, pace: Pace, seed: u64) -> Run {
         let now_ps = cut * PS_PER_S / 2 + seed % 1_000_003 * 7_919 * cut;
         next(&mut cell, now_ps);
         let index = cut as usize % rig.plan().nodes.len();
-        let plan = &rig.plan().nodes[index];
-        let chip = cell.nodes()[index].chip().cut_power(seed);
-        let clock = Clock::new(plan.clock_hz.into(), plan.drift_ppb.into(), now_ps);
+        let node = cell.nodes()[index].cut_power(seed, now_ps);
         taken.iter_mut().zip(samples(&mut cell)).for_each(|(all, new)| all.extend(new));
-        cell.replace(index, cell::node::Node::new(plan.id, chip, clock, None), now_ps);
+        cell.replace(index, node, now_ps);
     }
     next(&mut cell, 3 * PS_PER_S);
     taken.iter_mut().zip(samples(&mut cell)).for_each(|(all, new)| all.extend(new));
@@ -495,5 +493,33 @@ fn a_sample_is_taken_at_its_grid_index_after_the_first_beacon() {
         assert!(
             worst_ps[0] <= INSTANT_US_MAX * PS_PER_US && worst_ps[1] <= SETTLED_INSTANT_US_MAX * PS_PER_US
         );
+    }
+}
+
+#[test]
+fn a_node_whose_power_was_cut_goes_on_in_its_input_where_cell_time_is() {
+    let Some(rig) = rig("input after a power cut", |_| {}) else { return };
+    let (cut_ps, back_ps, end_ps) = (PS_PER_S, PS_PER_S * 13 / 10, 3 * PS_PER_S);
+    let mut cell = rig.cell(Pace::RunAhead);
+    let run_until = |cell: &mut Cell, instant_ps| {
+        while cell.run_until(instant_ps).unwrap_or_else(|error| panic!("{error}")).is_some() {}
+    };
+    run_until(&mut cell, cut_ps);
+    for index in 0..rig.plan().nodes.len() {
+        let node = cell.nodes()[index].cut_power(index as u64, back_ps);
+        cell.replace(index, node, cut_ps);
+    }
+    run_until(&mut cell, end_ps);
+    for (plan, samples) in rig.plan().nodes.iter().zip(samples(&mut cell)) {
+        let feed = simulation::feed(&rig.deployment, plan);
+        assert!(samples.len() as u64 > plan.rate_hz, "node {} took {} samples", plan.id, samples.len());
+        for (at_ps, code) in &samples {
+            assert!(*at_ps >= back_ps, "node {} sampled without power", plan.id);
+            assert_eq!(feed.ideal_code(*at_ps), *code, "node {} at {at_ps} ps", plan.id);
+        }
+        // The signal is one in which going on differs from beginning again.
+        let replayed =
+            samples.iter().filter(|(at_ps, code)| feed.ideal_code(at_ps - back_ps) == *code).count();
+        assert!(2 * replayed < samples.len(), "node {}: {replayed} of {}", plan.id, samples.len());
     }
 }

@@ -16,7 +16,6 @@ use std::path::Path;
 use cell::bus::WIRES;
 use cell::clock::{Clock, PS_PER_S, Picoseconds};
 use cell::log::EepromWrite;
-use cell::node::{Node, WIRINGS};
 use cell::{Cell, Pace, Superframe};
 use isa::avr::{Chip, Drive};
 use rand_chacha::ChaCha20Rng;
@@ -159,13 +158,11 @@ impl<'a> Lives<'a> {
     fn cut(&mut self, seed: u64, off_ps: Picoseconds, eeprom: Option<&[u8]>) {
         let superframe_ps = u64::from(self.rig.plan().superframe_us) * 1_000_000;
         assert!(off_ps >= superframe_ps, "a superframe ends before the next life begins");
-        let mut chip = self.chip().cut_power(seed);
+        let mut node = self.cell.nodes()[0].cut_power(seed, self.now_ps + off_ps);
         if let Some(eeprom) = eeprom {
-            chip.set_eeprom(eeprom).expect("it is as large");
+            node.set_eeprom(eeprom).expect("it is as large");
         }
-        let plan = &self.rig.plan().nodes[0];
-        let clock = Clock::new(plan.clock_hz.into(), plan.drift_ppb.into(), self.now_ps + off_ps);
-        self.cell.replace(0, Node::new(plan.id, chip, clock, None), self.now_ps);
+        self.cell.replace(0, node, self.now_ps);
         self.lengths_ps.push(self.now_ps - self.born_ps);
         // What began on the bus in this life is known when its superframe ends, which it does before the next life.
         let end_ps = self.now_ps + off_ps;
@@ -397,11 +394,10 @@ const SLOT_BYTES: usize = 8;
 /// Runs a node whose EEPROM is `eeprom` for 5 s; whether it drove a wire of the bus.
 fn drives_the_bus(rig: &Rig, eeprom: &[u8]) -> bool {
     let mut cell = rig.cell(Pace::RunAhead);
-    let (plan, chip) = (&rig.plan().nodes[0], &cell.nodes()[0]);
-    let (clock, mut chip) = (chip.clock, chip.chip().clone());
-    chip.set_eeprom(eeprom).expect("it is as large");
-    let wiring = WIRINGS.iter().find(|wiring| wiring.chip == chip.profile().name).expect("it is wired");
-    cell.replace(0, Node::new(plan.id, chip, clock, None), 0);
+    let mut node = cell.nodes()[0].cut_power(0, 0);
+    node.set_eeprom(eeprom).expect("it is as large");
+    let wiring = node.wiring();
+    cell.replace(0, node, 0);
     let superframes = 5 * PS_PER_S / (u64::from(rig.plan().superframe_us) * 1_000_000);
     let (mut ended, mut drove) = (0, false);
     while ended < superframes && !drove {

@@ -183,6 +183,11 @@ impl Adc {
         }
     }
 
+    /// Connects the pins to another input.
+    pub fn set_input(&mut self, input: AnalogInput) {
+        self.config.input = input;
+    }
+
     /// The unit's clock is `cycles` behind the chip's time: it stood still in sleep, or began at a reset.
     pub fn set_lag(&mut self, cycles: Cycles) {
         self.lag_cycles = cycles;

@@ -224,8 +224,14 @@ impl Chip {
         Ok(())
     }
 
+    /// Connects the converter's pins to another input, which conversions that have not sampled yet will see.
+    pub fn set_analog(&mut self, input: AnalogInput) {
+        self.machine.set_analog(input);
+    }
+
     /// The power fails now and comes back: a new chip at its cycle 0, with the flash of this one and its EEPROM,
-    /// in which a byte that is being written is left half-way. `seed` decides how.
+    /// in which a byte that is being written is left half-way. `seed` decides how. Its analog input is the same
+    /// function of its own cycles, so one that is a function of another time must be set anew.
     pub fn cut_power(&self, seed: u64) -> Chip {
         let machine = &self.machine;
         let mut chip = Chip {

@@ -316,6 +316,12 @@ impl Machine {
         self.with_unit(Unit::Eeprom, self.cycle, &mut (), |units, _, _| units.eeprom = eeprom);
     }
 
+    pub(super) fn set_analog(&mut self, input: adc::AnalogInput) {
+        // A reset makes the converter anew from the settings.
+        self.settings.analog = input.clone();
+        self.units.adc.set_input(input);
+    }
+
     /// A character for a USART.
     pub(super) fn receive(&mut self, usart: u8, starts: Cycles, frame: usart::Frame) {
         let unit = if usart == 0 { Unit::Usart0 } else { Unit::Usart1 };

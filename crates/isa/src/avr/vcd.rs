@@ -51,8 +51,7 @@ enum Change {
 /// Writes a waveform of one chip. [`Vcd::finish`] must be called in the end.
 pub struct Vcd<W: io::Write> {
     writer: Writer<W>,
-    clock_hz: u64,
-    period_ps: Option<u64>,
+    picoseconds: Box<dyn Fn(Cycles) -> u64 + Send>,
     /// Per port letter and bit: level, output.
     pins: Vec<(Pin, IdCode, IdCode)>,
     bytes: Vec<(u32, IdCode)>,
@@ -72,16 +71,25 @@ const BYTE_BITS: u8 = 8;
 impl<W: io::Write> Vcd<W> {
     /// Begins a waveform with the chip's present state. Times are picoseconds at the chip's nominal clock.
     pub fn new(out: W, chip: &Chip, signals: &[Signal]) -> io::Result<Vcd<W>> {
+        let scope = chip.profile().name.to_ascii_lowercase();
+        Vcd::in_time(out, chip, signals, &scope, nominal(chip.settings().clock_hz))
+    }
+
+    /// As [`Vcd::new`], in the scope `scope` and with a cycle at the time that `picoseconds` gives it, which must not
+    /// go back.
+    pub fn in_time(
+        out: W,
+        chip: &Chip,
+        signals: &[Signal],
+        scope: &str,
+        picoseconds: impl Fn(Cycles) -> u64 + Send + 'static,
+    ) -> io::Result<Vcd<W>> {
         let mut writer = Writer::new(out);
         writer.timescale(1, TimescaleUnit::PS)?;
-        writer.add_module(&chip.profile().name.to_ascii_lowercase())?;
-        let clock_hz = chip.settings().clock_hz;
+        writer.add_module(scope)?;
         let mut vcd = Vcd {
             writer,
-            clock_hz,
-            period_ps: PICOSECONDS_PER_SECOND
-                .is_multiple_of(clock_hz)
-                .then(|| PICOSECONDS_PER_SECOND / clock_hz),
+            picoseconds: Box::new(picoseconds),
             pins: Vec::new(),
             bytes: Vec::new(),
             program_counter: None,
@@ -161,20 +169,12 @@ impl<W: io::Write> Vcd<W> {
         }
     }
 
-    /// A period of most clocks is a whole number of picoseconds, and a long division takes its time.
-    fn picoseconds(&self, at: Cycles) -> u64 {
-        match self.period_ps {
-            Some(period_ps) => at * period_ps,
-            None => (u128::from(at) * u128::from(PICOSECONDS_PER_SECOND) / u128::from(self.clock_hz)) as u64,
-        }
-    }
-
     fn write(&mut self, at: Cycles, change: Change) -> io::Result<()> {
         // One that comes even later than it can is drawn at the latest time that was.
         let at = self.written_to.map_or(at, |written| written.max(at));
         if self.written_to != Some(at) {
             self.written_to = Some(at);
-            self.writer.timestamp(self.picoseconds(at))?;
+            self.writer.timestamp((self.picoseconds)(at))?;
         }
         match change {
             Change::Scalar(id, value) => self.writer.change_scalar(id, scalar(value)),
@@ -192,6 +192,17 @@ impl<W: io::Write> Vcd<W> {
             Some(error) => Err(error),
             None => self.writer.flush(),
         }
+    }
+}
+
+/// The time of a cycle at `clock_hz`. A period of most clocks is a whole number of picoseconds, and a long division
+/// takes its time.
+fn nominal(clock_hz: u64) -> impl Fn(Cycles) -> u64 + Send + 'static {
+    let period_ps =
+        PICOSECONDS_PER_SECOND.is_multiple_of(clock_hz).then(|| PICOSECONDS_PER_SECOND / clock_hz);
+    move |at| match period_ps {
+        Some(period_ps) => at * period_ps,
+        None => (u128::from(at) * u128::from(PICOSECONDS_PER_SECOND) / u128::from(clock_hz)) as u64,
     }
 }
 

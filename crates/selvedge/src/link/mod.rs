@@ -21,6 +21,7 @@ mod recording;
 mod schedule;
 mod section;
 pub mod simulation;
+pub mod waveform;
 
 pub use chip::{CHIPS, Chip};
 pub use diagnostic::Problems;

@@ -13,7 +13,6 @@ use cell::inject::Disturbance;
 use cell::node::Node;
 use cell::{Cell, Pace};
 use isa::avr::{ATMEGA128, ATMEGA328P, Chip, Image, Profile, Settings};
-use std::sync::Arc;
 
 /// The simulator's description of a chip that a deployment may name.
 ///
@@ -100,12 +99,9 @@ pub fn cell(
 /// # Errors
 /// An image that is none, or does not fit the chip.
 pub fn node(deployment: &Deployment, plan: &NodePlan, built: &Built, eeprom: &[u8]) -> Result<Node, Error> {
-    let (clock, feed) = (clock(plan), feed(deployment, plan));
-    let reference_volts = feed.reference_nv as f64 * 1e-9;
     let settings = Settings {
         clock_hz: plan.clock_hz.into(),
-        avcc_volts: reference_volts,
-        analog: Arc::new(move |_, cycle| feed.volts(clock.at(cycle))),
+        avcc_volts: plan.reference_nv as f64 * 1e-9,
         ..Settings::default()
     };
     let image = Image::parse(&built.elf)?;
@@ -113,5 +109,5 @@ pub fn node(deployment: &Deployment, plan: &NodePlan, built: &Built, eeprom: &[u
     let mut chip = Chip::with_settings(profile(plan.chip.name), settings);
     chip.load(&image)?;
     chip.set_eeprom(eeprom)?;
-    Ok(Node::new(plan.id, chip, clock, phase))
+    Ok(Node::new(plan.id, chip, clock(plan), feed(deployment, plan), phase))
 }
