@@ -30,9 +30,10 @@ pub struct Arguments {
 pub fn run(arguments: Arguments, output: &Output) -> Result<(), Error> {
     let opened = arguments.place.open()?;
     let cell = opened.cell(arguments.cell.as_deref())?;
-    let runtime = tokio::runtime::Runtime::new().map_err(Error::process("bridge"))?;
+    let name = format!("bridge {}", cell.name);
+    let runtime = tokio::runtime::Runtime::new().map_err(Error::process(&name))?;
     let mut identity = [0; 8];
-    OsRandomness.fill(&mut identity).map_err(Error::process("bridge"))?;
+    OsRandomness.fill(&mut identity).map_err(Error::process(&name))?;
     let stats = runtime.block_on(serve(Config {
         cell: cell.id,
         batch_superframes: opened.deployment.bridge.batch_superframes.into(),
@@ -46,7 +47,7 @@ pub fn run(arguments: Arguments, output: &Output) -> Result<(), Error> {
         stop: stop::asked(),
     }))?;
     let experiment = Experiment::new(&opened.deployment.name, "selvedge bridge");
-    output.rows("bridge", &rows(&experiment, &stats))
+    output.rows(&name, &rows(&experiment, &name, &stats))
 }
 
 /// The server, wherever it listens now.
@@ -69,9 +70,9 @@ fn server(opened: &Opened, cell: u16) -> Result<Server, Error> {
     Ok(Server { address: Arc::new(address), name: SERVER_NAME.to_owned(), tls: tls.client()? })
 }
 
-fn rows(experiment: &Experiment, stats: &Stats) -> Vec<report::row::Row> {
-    let count = |metric, value: u64| experiment.row("bridge", metric, value, "", Clock::None);
-    let timed = |metric, value: u64| experiment.row("bridge", metric, value, "", Clock::Wall);
+fn rows(experiment: &Experiment, name: &str, stats: &Stats) -> Vec<report::row::Row> {
+    let count = |metric, value: u64| experiment.row(name, metric, value, "", Clock::None);
+    let timed = |metric, value: u64| experiment.row(name, metric, value, "", Clock::Wall);
     vec![
         count("frames counted", stats.frames_counted),
         count("batches answered", stats.batches_answered),

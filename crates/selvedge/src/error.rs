@@ -120,21 +120,21 @@ pub enum Error {
     /// A process of ours could not be started, watched or waited for.
     Process {
         /// Its name.
-        process: &'static str,
+        process: String,
         /// What the system said.
         source: io::Error,
     },
     /// A process of ours said nothing in time.
     NotReady {
         /// Its name.
-        process: &'static str,
+        process: String,
         /// How long it was waited for.
         limit_s: u64,
     },
     /// A process of ours was started again too often.
     CrashedTooOften {
         /// Its name.
-        process: &'static str,
+        process: String,
         /// How it ended the last time.
         status: ExitStatus,
         /// How often it was started again.
@@ -143,7 +143,7 @@ pub enum Error {
     /// A process of ours failed and has said why, on the stderr that it shares with us.
     Told {
         /// Its name.
-        process: &'static str,
+        process: String,
         /// Its exit code.
         code: u8,
         /// What it said, as JSON.
@@ -154,14 +154,14 @@ pub enum Error {
     /// A process of ours was ended, by somebody else.
     Failed {
         /// Its name.
-        process: &'static str,
+        process: String,
         /// How it ended.
         status: ExitStatus,
     },
     /// A process of ours did not end when it was asked to.
     DidNotStop {
         /// Its name.
-        process: &'static str,
+        process: String,
         /// How long it was waited for.
         limit_s: u64,
     },
@@ -249,8 +249,8 @@ impl Error {
     }
 
     /// Wraps what the system said about a process of ours.
-    pub fn process(process: &'static str) -> impl Fn(io::Error) -> Error {
-        move |source| Error::Process { process, source }
+    pub fn process(process: impl Into<String>) -> impl FnOnce(io::Error) -> Error {
+        move |source| Error::Process { process: process.into(), source }
     }
 
     /// Complete lines for a terminal, the last one without its end.

@@ -100,7 +100,11 @@ fn run_link(deployment: &Deployment, arguments: &Arguments, layout: &Layout) -> 
     for cell in &deployment.cells {
         let mut bridge = command(&["bridge"]);
         bridge.extend(["--cell".into(), OsString::from(&cell.name)]);
-        daemons.push(launcher.start_daemon("bridge", &format!("bridge-{}", cell.id), bridge)?);
+        daemons.push(launcher.start_daemon(
+            &format!("bridge {}", cell.name),
+            &format!("bridge-{}", cell.id),
+            bridge,
+        )?);
     }
     for cell in &deployment.cells {
         let mut node = command(&["node", "run"]);
@@ -109,7 +113,11 @@ fn run_link(deployment: &Deployment, arguments: &Arguments, layout: &Layout) -> 
         if let Some(root) = &arguments.root {
             node.extend(["--root".into(), root.into()]);
         }
-        cells.push(launcher.start("node", &format!("node-{}", cell.id), &node)?);
+        cells.push(launcher.start(
+            &format!("node run {}", cell.name),
+            &format!("node-{}", cell.id),
+            &node,
+        )?);
     }
     let mut rows = Vec::new();
     let experiment = Experiment::new(&deployment.name, "selvedge run");
@@ -128,8 +136,8 @@ fn run_link(deployment: &Deployment, arguments: &Arguments, layout: &Layout) -> 
         std::thread::sleep(Duration::from_millis(10));
     }
     for Stopped { name, restarts, lines } in daemons.stop()? {
-        rows.extend(read_rows(&lines, name));
-        rows.push(experiment.row(name, "restarts", restarts, "", Clock::Wall));
+        rows.extend(read_rows(&lines, &name));
+        rows.push(experiment.row(&name, "restarts", restarts, "", Clock::Wall));
     }
     Ok(rows)
 }

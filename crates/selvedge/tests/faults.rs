@@ -292,7 +292,7 @@ fn a_run_whose_node_is_killed_fails_and_leaves_nobody_behind() {
     assert!(kill(scene.number("node-7").expect("it runs")));
     let ended = run.end();
     assert_eq!(scene.processes(), Vec::<u32>::new());
-    ended.assert_fails(3, "`node` ended with signal: 9");
+    ended.assert_fails(3, "`node run ward` ended with signal: 9");
     // What was stored can be read; what a run writes at its end is not there.
     let verified = scene.command(&["collect", "verify"]).output().expect("it starts");
     assert!(verified.status.success(), "{}", String::from_utf8_lossy(&verified.stderr));
@@ -384,4 +384,81 @@ fn a_store_opens_with_its_own_key_only() {
     assert_eq!(foreign.status.code(), Some(1), "{stderr}");
     assert_eq!(stderr.matches("error: ").count(), 1, "{stderr}");
     assert!(!String::from_utf8_lossy(&foreign.stdout).contains("samples"), "a frame was released");
+}
+
+/// The example, and a second cell of two nodes: other chips, another superframe, the same recording and server.
+const SECOND_CELL: &str = r#"
+[cell.lab]
+id = 8
+superframe = "100 ms"
+slot = "8 ms"
+guard = "1 ms"
+bus = "500 kHz"
+byte_gap = "250 ns"
+
+[cell.lab.every_node]
+chip = "atmega328p"
+clock = "8 MHz"
+input = "ecg"
+gain = "x300"
+offset = "1.28 V"
+reference = "2.56 V"
+rate = "360 Hz"
+suite = "ascon-aead128"
+bus = "f/16"
+counter_block = 16384
+
+[[cell.lab.node]]
+id = 11
+slot = 1
+drift = "+50 ppm"
+start = "200 s"
+
+[[cell.lab.node]]
+id = 12
+slot = 2
+drift = "-60 ppm"
+start = "250 s"
+"#;
+
+#[test]
+fn two_cells_run_side_by_side_and_every_row_says_whose_it_is() {
+    let Some(scene) = scene(10, SECOND_CELL) else { return };
+    let mut run = scene.start();
+    let stems = ["bridge-7", "bridge-8", "node-7", "node-8"];
+    let mut numbers = [None; 4];
+    assert!(run.wait_until(|scene| {
+        numbers = stems.map(|stem| scene.number(stem));
+        numbers.iter().all(Option::is_some)
+    }));
+    assert!((1..4).all(|at| !numbers[..at].contains(&numbers[at])), "{numbers:?}");
+    let ended = run.end();
+    ended.assert_whole();
+    let rows = ended.rows();
+    let value = |case: &str, metric: &str| -> f64 {
+        let is_meant = |row: &&Value| row["case"] == case && row["metric"] == metric;
+        let meant: Vec<_> = rows.iter().filter(is_meant).collect();
+        assert_eq!(meant.len(), 1, "{case}, {metric}: {meant:?}");
+        meant[0]["value"].as_f64().expect("a number")
+    };
+    // Each frame is counted by the cell's gateway, by its bridge and in the store.
+    for (cell, nodes, superframes) in [("ward", &[1, 2, 3, 4][..], 40.0), ("lab", &[11, 12], 100.0)] {
+        let received = value(&format!("cell {cell}"), "frames received");
+        let stored: f64 = nodes.iter().map(|node| value(&format!("node {node}"), "frames stored")).sum();
+        assert_eq!(value(&format!("cell {cell}"), "superframes"), superframes);
+        assert_eq!(received, (superframes - 3.0) * nodes.len() as f64, "cell {cell}");
+        assert_eq!((stored, value(&format!("bridge {cell}"), "frames counted")), (received, received));
+        assert_eq!(value(&format!("bridge {cell}"), "restarts"), 0.0);
+    }
+    let mut seen = std::collections::HashSet::new();
+    let again = rows.iter().find(|row| {
+        row["metric"].is_string() && !seen.insert((row["case"].to_string(), row["metric"].to_string()))
+    });
+    assert_eq!(again, None, "two rows say the same of the same");
+    let report = fs::read_to_string(scene.out().join("report.html")).expect("it is there");
+    for words in
+        ["Cell ward", "Cell lab", "cell ward", "cell lab", "bridge ward", "bridge lab", "node 4", "node 12"]
+    {
+        assert!(report.contains(words), "the report shows no {words}");
+    }
 }

@@ -40,7 +40,7 @@ pub struct Launcher {
 
 /// A process of ours.
 pub struct Process {
-    name: &'static str,
+    name: String,
     pid_file: PathBuf,
     child: Child,
     output: Option<JoinHandle<io::Result<Vec<String>>>>,
@@ -60,7 +60,7 @@ pub struct Daemon {
 /// What a daemon leaves when it was stopped.
 pub struct Stopped {
     /// Its name.
-    pub name: &'static str,
+    pub name: String,
     /// How often it had to be started again.
     pub restarts: u32,
     /// The lines that it wrote. None if it was killed before it could write them.
@@ -81,12 +81,12 @@ impl Launcher {
     ///
     /// # Errors
     /// The environment's, and that the child ended before it was ready or was not in time.
-    pub fn start(&self, name: &'static str, stem: &str, arguments: &[OsString]) -> Result<Process, Error> {
+    pub fn start(&self, name: &str, stem: &str, arguments: &[OsString]) -> Result<Process, Error> {
         let (mut process, ready) = self.spawn(name, stem, arguments)?;
         match self.becomes_ready(ready)? {
             Readiness::Ready => Ok(process),
             Readiness::Ended => Err(process.wait()?.error(name)),
-            Readiness::Late => Err(Error::NotReady { process: name, limit_s: READY_S_MAX }),
+            Readiness::Late => Err(Error::NotReady { process: name.into(), limit_s: READY_S_MAX }),
         }
     }
 
@@ -94,12 +94,7 @@ impl Launcher {
     ///
     /// # Errors
     /// As [`Launcher::start`], and that it crashed too often.
-    pub fn start_daemon(
-        &self,
-        name: &'static str,
-        stem: &str,
-        arguments: Vec<OsString>,
-    ) -> Result<Daemon, Error> {
+    pub fn start_daemon(&self, name: &str, stem: &str, arguments: Vec<OsString>) -> Result<Daemon, Error> {
         let mut restarts = 0;
         let process = self.start_until_ready(name, stem, &arguments, &mut restarts)?;
         Ok(Daemon { process, stem: stem.to_owned(), arguments, restarts })
@@ -108,7 +103,7 @@ impl Launcher {
     /// Starts it again as long as it is killed before it is ready.
     fn start_until_ready(
         &self,
-        name: &'static str,
+        name: &str,
         stem: &str,
         arguments: &[OsString],
         restarts: &mut u32,
@@ -119,7 +114,7 @@ impl Launcher {
                     *restarts += 1;
                 }
                 Err(Error::Failed { status, .. }) => {
-                    return Err(Error::CrashedTooOften { process: name, status, limit: RESTARTS_MAX });
+                    return Err(Error::CrashedTooOften { process: name.into(), status, limit: RESTARTS_MAX });
                 }
                 started => return started,
             }
@@ -132,12 +127,7 @@ impl Launcher {
         if self.interrupted.load(Ordering::Relaxed) { Err(Error::Interrupted) } else { Ok(()) }
     }
 
-    fn spawn(
-        &self,
-        name: &'static str,
-        stem: &str,
-        arguments: &[OsString],
-    ) -> Result<(Process, OwnedFd), Error> {
+    fn spawn(&self, name: &str, stem: &str, arguments: &[OsString]) -> Result<(Process, OwnedFd), Error> {
         let failed = || Error::process(name);
         let (ready, inherited) = pipe_with(PipeFlags::CLOEXEC).map_err(io::Error::from).map_err(failed())?;
         // Only this child may inherit the descriptor; processes are started one at a time.
@@ -158,7 +148,8 @@ impl Launcher {
         let output = Some(thread::spawn(move || BufReader::new(stdout).lines().collect()));
         let pid_file = self.run.join(format!("{stem}.pid"));
         // From here on the process is killed if anything fails.
-        let process = Process { name, pid_file, child, output, launcher: self.clone(), is_over: false };
+        let process =
+            Process { name: name.into(), pid_file, child, output, launcher: self.clone(), is_over: false };
         fs::write(&process.pid_file, format!("{}\n", process.child.id()))
             .map_err(|cause| Error::io("write", &process.pid_file, cause))?;
         Ok((process, ready))
@@ -204,8 +195,8 @@ pub struct Ended {
 
 impl Ended {
     /// The error of `process`, which did not do its work: one that it has told itself, or how it ended.
-    pub fn error(self, process: &'static str) -> Error {
-        let Ended { status, lines } = self;
+    pub fn error(self, process: &str) -> Error {
+        let (Ended { status, lines }, process) = (self, process.to_owned());
         match status.code() {
             Some(code) if code != 0 => {
                 let said = lines.last().and_then(|line| serde_json::from_str(line).ok()).filter(is_error);
@@ -218,8 +209,8 @@ impl Ended {
 
 impl Process {
     /// Its name.
-    pub fn name(&self) -> &'static str {
-        self.name
+    pub fn name(&self) -> &str {
+        &self.name
     }
 
     /// Whether it has ended, and how.
@@ -227,7 +218,7 @@ impl Process {
     /// # Errors
     /// The environment's.
     pub fn ended(&mut self) -> Result<Option<ExitStatus>, Error> {
-        self.child.try_wait().map_err(Error::process(self.name))
+        self.child.try_wait().map_err(Error::process(&self.name))
     }
 
     /// Waits for it to end.
@@ -244,7 +235,7 @@ impl Process {
             }
             self.launcher.check_interrupted()?;
             if Instant::now() > deadline {
-                return Err(Error::DidNotStop { process: self.name, limit_s: STOP_S_MAX });
+                return Err(Error::DidNotStop { process: self.name.clone(), limit_s: STOP_S_MAX });
             }
             thread::sleep(LOOK);
         }
@@ -252,7 +243,7 @@ impl Process {
 
     fn lines(&mut self) -> Result<Vec<String>, Error> {
         let Some(reader) = self.output.take() else { return Ok(Vec::new()) };
-        reader.join().expect("the reader does not panic").map_err(Error::process(self.name))
+        reader.join().expect("the reader does not panic").map_err(Error::process(&self.name))
     }
 }
 
@@ -275,30 +266,30 @@ impl Daemon {
         if self.process.ended()?.is_none() {
             return Ok(());
         }
-        let (name, launcher) = (self.process.name, self.process.launcher.clone());
+        let (name, launcher) = (self.process.name.clone(), self.process.launcher.clone());
         let ended = self.process.wait()?;
         let status = ended.status;
         if status.code().is_some_and(|code| code != 0) {
-            return Err(ended.error(name));
+            return Err(ended.error(&name));
         }
         let mut restarts = self.restarts + 1;
         if restarts > RESTARTS_MAX {
-            return Err(Error::CrashedTooOften { process: name, status, limit: RESTARTS_MAX });
+            return Err(Error::CrashedTooOften { process: name.into(), status, limit: RESTARTS_MAX });
         }
-        self.process = launcher.start_until_ready(name, &self.stem, &self.arguments, &mut restarts)?;
+        self.process = launcher.start_until_ready(&name, &self.stem, &self.arguments, &mut restarts)?;
         self.restarts = restarts;
         Ok(())
     }
 
     /// Asks it to end and waits for that. One that is killed meanwhile has nothing more to do for anybody.
     fn stop(mut self) -> Result<Stopped, Error> {
-        let name = self.process.name;
+        let name = self.process.name.clone();
         // A failure means that it has ended already, which the wait reports.
         let _ = kill_process(Pid::from_child(&self.process.child), Signal::TERM);
         let ended = self.process.wait()?;
         match ended.status.code() {
             Some(0) => Ok(Stopped { name, restarts: self.restarts, lines: ended.lines }),
-            Some(_) => Err(ended.error(name)),
+            Some(_) => Err(ended.error(&name)),
             None => Ok(Stopped { name, restarts: self.restarts + 1, lines: Vec::new() }),
         }
     }

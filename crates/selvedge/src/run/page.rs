@@ -99,8 +99,10 @@ fn key_figures(rows: &[Row], nodes: &[(&Cell, &Node, Found)]) -> Section {
         Figure::new("awake", (10.0 * mean(rows, "awake share")).round() / 10.0, "%")
             .aside("of a node's time"),
     ];
-    if let Some(bus) = value(rows, "cell", "bus use") {
-        figures.push(Figure::new("bus in use", (10.0 * bus).round() / 10.0, "%"));
+    for row in rows.iter().filter(|row| row.metric() == "bus use") {
+        if let Some(bus) = row.value().number() {
+            figures.push(Figure::new("bus in use", (10.0 * bus).round() / 10.0, "%").aside(row.case()));
+        }
     }
     if let Some(latency_us) = value(rows, "server", "arrival to durable, p99") {
         let aside = "from the batch's arrival at the server, 99 % of them";
