@@ -88,13 +88,17 @@ pub const SLAVE_DIVIDER_MIN: u64 = 4;
 /// CPU cycles between two bytes that the node's receiver is written for, 8 * 16 + 2 (`firmware/node/link.h`).
 pub const RECEIVE_BYTE_CYCLES_MIN: u64 = 130;
 
-// Numbers of the node's firmware (`firmware/node/limits.h`); `tests/cross.rs` compares them.
+// Numbers of the node's firmware (`firmware/node/limits.h`); `tests/languages.rs` compares them.
 /// What a byte costs a sending node beyond eight bit times.
 pub const NODE_BYTE_OVERHEAD_CYCLES: u64 = 24;
 /// The longest frame that a node takes in.
 pub const NODE_RECEIVE_BYTES_MAX: u64 = 96;
 /// Between two samples beyond a conversion.
 pub const SAMPLE_GAP_CYCLES_MIN: u64 = 1_500;
+/// How long before its slot a node wants to have nothing else to do.
+pub const SEND_LEAD_CYCLES: u64 = 2_000;
+/// With less than this left before its slot a node sends first and verifies the beacon after.
+pub const VERIFY_CYCLES_MAX: u64 = 80_000;
 /// A node and its gateway together may be off by a superframe shifted right by this before their rates are
 /// measured; a node whose guard does not cover it stays silent.
 pub const DRIFT_SHIFT_UNMEASURED: u32 = 12;

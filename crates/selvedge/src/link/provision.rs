@@ -1,6 +1,6 @@
 //! What a node's EEPROM holds before its first boot: who it is, its keys, and a counter that has never counted.
 //!
-//! Owns the Rust side of the layout that `firmware/node/provision.h` draws; `tests/cross.rs` lets the firmware
+//! Owns the Rust side of the layout that `firmware/node/provision.h` draws; `tests/languages.rs` lets the firmware
 //! read what is made here. The counter's slots are `firmware/node/counter.h`'s: both are written whole, with a
 //! limit of zero, because a node that finds neither whole stays silent.
 

@@ -23,8 +23,10 @@ int main(void)
     PRINT(LINK_BYTES_MAX);
     PRINT(LINK_BYTE_OVERHEAD_CYCLES);
     PRINT(SAMPLE_GAP_CYCLES_MIN);
+    PRINT(SEND_LEAD_CYCLES);
     PRINT(SUITE_TAG_BYTES_MAX);
     PRINT(SUPERFRAME_US_MAX);
+    PRINT(VERIFY_CYCLES_MAX);
     for (unsigned suite = 0; suite < 16; suite++) {
         if (suite_tag_bytes(suite) != 0) {
             printf("suite_%u %u\n", suite, suite_tag_bytes(suite));
