@@ -274,7 +274,7 @@ impl Daemon {
         }
         let mut restarts = self.restarts + 1;
         if restarts > RESTARTS_MAX {
-            return Err(Error::CrashedTooOften { process: name.into(), status, limit: RESTARTS_MAX });
+            return Err(Error::CrashedTooOften { process: name, status, limit: RESTARTS_MAX });
         }
         self.process = launcher.start_until_ready(&name, &self.stem, &self.arguments, &mut restarts)?;
         self.restarts = restarts;

@@ -53,6 +53,10 @@ pub(super) enum Kind {
     SuperframeOverfull { slots: u64, slot_ps: u64, superframe_ps: u64, slots_fit: u64 },
     /// A transmission does not fit into its slot.
     SlotTooShort { what: String, bytes: u64, air_ps: u64, guard_ps: u64, slot_ps: u64 },
+    /// A frame that is still being sealed when its slot comes.
+    SealedTooLate { suite: &'static str, bytes: u64, slot: u64, latest_ps: u64, ready_ps: u64, fix: InTime },
+    /// A beacon that is verified, behind the node's frame, when the next superframe has begun.
+    VerifiedTooLate { slot: u64, armed_ps: u64, superframe_ps: u64, fix: InTime },
     /// The guard does not cover what two clocks may be off after one superframe.
     GuardTooShort { guard_ps: u64, needs_ps: u64 },
     /// A sampling rate that the node's firmware cannot keep.
@@ -77,6 +81,17 @@ pub(super) enum Kind {
     Clipped { lowest_nv: i128, highest_nv: i128, reference_nv: u64 },
     /// One of two keys that only make sense together.
     Alone { key: &'static str, other: &'static str },
+}
+
+/// The smallest change that gives a node the time it needs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum InTime {
+    /// Another slot, in the superframe that there is.
+    Slot(u64),
+    /// A longer superframe, and the first slot that will do in it.
+    Superframe { superframe_ps: u64, slot: u64 },
+    /// There is none for this node at this rate.
+    Nothing,
 }
 
 impl fmt::Display for Kind {
@@ -121,6 +136,18 @@ impl fmt::Display for Kind {
                 Span(*air_ps),
                 Span(*guard_ps),
                 Span(*slot_ps)
+            ),
+            Kind::SealedTooLate { suite, bytes, slot, latest_ps, ready_ps, .. } => write!(
+                f,
+                "a frame of {bytes} bytes under {suite} is ready {} after its superframe begins, and slot {slot} holds it if it is sent by {}",
+                Span(*ready_ps),
+                Span(*latest_ps)
+            ),
+            Kind::VerifiedTooLate { slot, armed_ps, superframe_ps, .. } => write!(
+                f,
+                "behind its frame in slot {slot} the node verifies the beacon until {}, and the superframe has {}",
+                Span(*armed_ps),
+                Span(*superframe_ps)
             ),
             Kind::GuardTooShort { guard_ps, needs_ps } => write!(
                 f,
@@ -202,6 +229,7 @@ impl Kind {
             Kind::SlotTooShort { air_ps, guard_ps, .. } => {
                 Some(format!("a slot of {} would hold it", Span(up_to_us(air_ps + 2 * guard_ps))))
             }
+            Kind::SealedTooLate { fix, .. } | Kind::VerifiedTooLate { fix, .. } => Some(in_time(fix)),
             Kind::GuardTooShort { needs_ps, .. } => {
                 Some(format!("write `guard = \"{}\"`", Span(up_to_us(*needs_ps))))
             }
@@ -258,6 +286,17 @@ fn list(names: &[&str]) -> String {
             let first: Vec<_> = first.iter().map(|name| format!("`{name}`")).collect();
             format!("{} or `{last}`", first.join(", "))
         }
+    }
+}
+
+fn in_time(fix: &InTime) -> String {
+    match fix {
+        InTime::Slot(slot) => format!("slot {slot} is the first that will do"),
+        InTime::Superframe { superframe_ps, slot } => format!(
+            "a superframe of {} is the shortest that will do at this rate, with slot {slot}",
+            Span(*superframe_ps)
+        ),
+        InTime::Nothing => "use `ascon-aead128`, a faster clock or a lower rate".into(),
     }
 }
 

@@ -8,6 +8,8 @@ use super::deployment::Input;
 use super::diagnostic::line;
 use super::draft::{CellDraft, Draft, InputDraft, NodeDraft};
 use super::problem::{Hertz, Kind, Problem};
+use super::readiness;
+use super::sealing::converter_divider;
 use super::section::At;
 use cipher::Suite;
 use cipher::suites::Row;
@@ -35,6 +37,7 @@ pub(super) fn check(draft: &Draft, inputs: &[Option<Input>], text: &str, problem
             clock(node, problems);
             converter(node, problems);
             uplink(node, cell, problems);
+            readiness::check(node, cell, problems);
             signal(node, draft, inputs, problems);
             if let Some(suite) = &node.suite
                 && let Some(kind) = legacy(suite.value.row(), allow_legacy)
@@ -300,16 +303,16 @@ fn uplink(node: &NodeDraft, cell: &CellDraft, problems: &mut Vec<Problem>) {
 fn pace(node: &NodeDraft, problems: &mut Vec<Problem>) {
     let (Some(rate), Some(clock)) = (&node.rate, &node.clock) else { return };
     let (rate_hz, clock_hz) = (rate.value.unsigned_abs(), clock.value.unsigned_abs());
-    let mut converter_divider = 2;
-    while clock_hz / converter_divider > limits::CONVERTER_HZ_MAX {
-        converter_divider *= 2;
-    }
-    let needs_cycles = limits::CONVERSION_CLOCKS_MAX * converter_divider + limits::SAMPLE_GAP_CYCLES_MIN;
-    let rate_hz_max = clock_hz / needs_cycles;
+    let rate_hz_max = clock_hz / sample_cycles(clock_hz);
     if rate_hz > rate_hz_max {
         let kind = Kind::SamplesTooFast { rate_hz, clock_hz, rate_hz_max };
         problems.push(Problem { span: rate.span.clone(), kind });
     }
+}
+
+/// Between two samples at least.
+pub(super) fn sample_cycles(clock_hz: u64) -> u64 {
+    limits::CONVERSION_CLOCKS_MAX * converter_divider(clock_hz) + limits::SAMPLE_GAP_CYCLES_MIN
 }
 
 /// The node's input must exist, last as long as the run, and stay within the converter's range.
