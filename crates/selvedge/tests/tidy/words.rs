@@ -126,8 +126,7 @@ pub fn errors(sources: &[Source]) -> Vec<String> {
 }
 
 /// Each kind of problem and words that only it says.
-const KINDS: [(&str, &str); 30] = [
-const KINDS: [(&str, &str); 31] = [
+const KINDS: [(&str, &str); 32] = [
     ("SealedTooLate", "holds it if it is sent by"),
     ("VerifiedTooLate", "the node verifies the beacon until"),
     ("Syntax", "extra `=`"),
