@@ -131,6 +131,18 @@ impl Gateway {
         self.due_ps
     }
 
+    /// Gives the first superframe a number other than 0.
+    ///
+    /// # Panics
+    /// When it has begun.
+    pub fn number_from(&mut self, superframe: u32) {
+        assert!(
+            matches!(self.phase, Phase::Begin) && self.superframe == 0,
+            "superframes are numbered already"
+        );
+        self.superframe = superframe;
+    }
+
     /// The superframe that is running.
     pub fn superframe(&self) -> u32 {
         self.superframe

@@ -151,6 +151,15 @@ impl Cell {
         self.gateway.losses()
     }
 
+    /// Gives the first superframe a number other than 0: a number is authenticated once under a cell's key. Cell time
+    /// begins at 0 all the same.
+    ///
+    /// # Panics
+    /// When it has begun.
+    pub fn number_from(&mut self, superframe: u32) {
+        self.gateway.number_from(superframe);
+    }
+
     /// Queues a downlink frame; one goes out each superframe. Gives it back when too many wait.
     ///
     /// # Errors

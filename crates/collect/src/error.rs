@@ -241,6 +241,8 @@ statuses! {
         6 Content "content"
         /// The counter is older than what the limit lets the server remember: stored or not, nobody knows.
         7 Old "too-old"
+        /// The epoch is older than the store: another store may have taken and answered the frame.
+        8 Epoch "epoch"
     }
 }
 

@@ -25,6 +25,9 @@ pub struct Node {
     pub master: NodeMaster,
     /// The only suite in which it may speak: an attacker cannot choose a weaker one.
     pub suite: Suite,
+    /// The first epoch of which frames are taken. What another store may have answered is none of this store's: it
+    /// could not tell a repeated frame from a new one, and its downlink counters would repeat.
+    pub epoch_from: u16,
     /// When it samples.
     pub grid: Grid,
 }

@@ -369,7 +369,7 @@ mod tests {
         let mut keys = KeyRing::new(StoreMaster::from(Key::copied_from(&[3; 32])));
         keys.add_cell(CELL, &cell_master());
         let grid = Grid { superframe_ps: 8, samples_per_superframe: NonZeroU8::MIN };
-        keys.add_node(NODE, Node { master: node_master(), suite: Suite::Aes128Ccm, grid });
+        keys.add_node(NODE, Node { master: node_master(), suite: Suite::Aes128Ccm, epoch_from: 0, grid });
         Arc::new(keys)
     }
 

@@ -141,6 +141,9 @@ impl Shard {
         if header.suite != node.suite {
             return Err(Fault::Suite);
         }
+        if u16::from(header.epoch) < node.epoch_from {
+            return Err(Fault::Epoch);
+        }
         let plaintext = match self.traffic.get(&(header.node, header.epoch)) {
             Some(key) => frame::open(key, &frame)?,
             None => {
@@ -358,14 +361,18 @@ mod tests {
         let grid = Grid { superframe_ps: 8, samples_per_superframe: NonZeroU8::new(2).unwrap() };
         for node in 0..20 {
             let suite = if node % 2 == 0 { Suite::AsconAead128 } else { Suite::Aes128Ccm };
-            keys.add_node(node, Node { master: master(node), suite, grid });
+            keys.add_node(node, Node { master: master(node), suite, epoch_from: 2, grid });
         }
         Arc::new(keys)
     }
 
     fn frame(node: u32, suite: Suite, counter: u32, plaintext: &[u8]) -> Vec<u8> {
-        let key = master(node).traffic_key(node, 3, suite);
-        frame::seal(&key, &Header { suite, node, epoch: 3, counter }, plaintext)
+        frame_of_epoch(3, node, suite, counter, plaintext)
+    }
+
+    fn frame_of_epoch(epoch: u8, node: u32, suite: Suite, counter: u32, plaintext: &[u8]) -> Vec<u8> {
+        let key = master(node).traffic_key(node, epoch, suite);
+        frame::seal(&key, &Header { suite, node, epoch, counter }, plaintext)
     }
 
     fn samples(first: u32) -> Vec<u8> {
@@ -409,6 +416,7 @@ mod tests {
             forged,
             frame(2, Suite::AsconAead128, 5, &[9; 7]),
             Vec::new(),
+            frame_of_epoch(1, 2, Suite::AsconAead128, 5, &samples(4)),
         ];
         let opened = open(arrived(batch(1, &plaintext(&frames)))).frames.unwrap().outcomes;
         let record = Record {
@@ -435,6 +443,7 @@ mod tests {
             Err(Fault::Rejected),
             Err(Fault::Content),
             Err(Fault::Layout),
+            Err(Fault::Epoch),
         ];
         assert_eq!(opened, expected);
     }

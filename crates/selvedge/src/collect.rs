@@ -70,6 +70,7 @@ fn serve_bridges(place: Place, output: &Output) -> Result<(), Error> {
     };
     let listener = TcpListener::bind(wanted.address)
         .map_err(|source| Error::Listen { address: wanted.address, source })?;
+    let _alone = opened.keys.lock_store()?;
     let config = serve::Config {
         listener,
         tls: tls.server()?,
@@ -102,7 +103,9 @@ fn key_ring(opened: &Opened) -> Result<KeyRing, Error> {
                 superframe_ps: u64::from(cell.superframe_us) * PS_PER_US,
                 samples_per_superframe: samples,
             };
-            ring.add_node(node.id, Node { master: opened.keys.node(node.id)?, suite: node.suite, grid });
+            let (master, epoch_from) =
+                (opened.keys.node(node.id)?, opened.keys.begin_store(&opened.layout.store(), node.id)?);
+            ring.add_node(node.id, Node { master, suite: node.suite, epoch_from, grid });
         }
     }
     Ok(ring)

@@ -90,6 +90,11 @@ pub enum Error {
         /// The folder.
         path: PathBuf,
     },
+    /// Another process runs the nodes of a cell.
+    CellInUse {
+        /// The cell's folder.
+        path: PathBuf,
+    },
     /// An image is none, or does not fit its chip.
     Image(isa::avr::ImageError),
     /// A simulated cell could not go on.
@@ -219,6 +224,7 @@ impl Error {
             | Error::ReceiptMismatch { .. }
             | Error::ServerHungUp
             | Error::LinkNotWhole { .. }
+            | Error::CellInUse { .. }
             | Error::Listen { .. }
             | Error::Process { .. }
             | Error::NotReady { .. }
@@ -322,6 +328,9 @@ impl fmt::Display for Error {
                  help: name another folder with `--out`",
                 path.display()
             ),
+            Error::CellInUse { path } => {
+                write!(f, "another process runs the nodes in `{}`", path.display())
+            }
             Error::Image(error) => write!(f, "{error}"),
             Error::Cell(error) => write!(f, "{error}"),
             Error::BatchRefused { number, status } => {

@@ -56,6 +56,11 @@ pub const REFERENCE: [&str; 2] = ["1 V", "5.5 V"];
 pub const GAIN_THOUSANDTHS_MAX: u64 = 1_000_000_000;
 /// Single-ended inputs of the converter's multiplexer.
 pub const CHANNEL_MAX: u64 = 7;
+/// Epochs of a node's key: an 8-bit field of the frame.
+pub const EPOCHS: u16 = 256;
+/// Superframe numbers that one write to the key folder reserves: what a crash skips at most. At the shortest
+/// superframe that is one write in a second of cell time.
+pub const SUPERFRAME_BLOCK: u32 = 1024;
 /// `counter_block` is a 16-bit field of the EEPROM.
 pub const COUNTER_BLOCK_MAX: u64 = 65_535;
 

@@ -139,18 +139,28 @@ fn simulate(arguments: Run, output: &Output) -> Result<(), Error> {
     };
     opened.ready()();
 
-    let superframes = deployment.duration_ps / (u64::from(plan.superframe_us) * PS_PER_US);
+    let superframe_ps = u64::from(plan.superframe_us) * PS_PER_US;
+    let superframes = deployment.duration_ps / superframe_ps;
+    let mut numbers = keys.superframes(plan, superframes as u32)?;
+    let first = numbers.first();
+    cell.number_from(first);
     let lag = ANSWER_LAG_BATCHES * u32::from(deployment.bridge.batch_superframes);
     let progress = progress(superframes);
     let mut journal = Journal::default();
-    for number in 0..superframes as u32 {
-        if let Some(carrier) = carrier.as_mut().filter(|_| number >= lag) {
+    for number in first..first + superframes as u32 {
+        numbers.reserve(number)?;
+        if let Some(carrier) = carrier.as_mut().filter(|_| number - first >= lag) {
             for frame in carrier.wait_answered(number - lag + 1)? {
                 journal.downlink(cell.queue_downlink(frame).is_ok());
             }
         }
-        let superframe = cell.run_superframe()?;
+        let mut superframe = cell.run_superframe()?;
         journal.take(&mut cell, &superframe);
+        // The simulated cell began with this run; the server counts the time of the cell's key.
+        superframe
+            .received
+            .iter_mut()
+            .for_each(|frame| frame.received_ps += u64::from(first) * superframe_ps);
         // Before a frame leaves this process its counter must be used up for ever.
         eeproms.save(&cell)?;
         if let Some(carrier) = &mut carrier {

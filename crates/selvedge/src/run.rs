@@ -16,13 +16,13 @@ use collect::read::{self, Filter};
 use report::row::{Clock, Experiment, Row, ndjson, read_ndjson};
 use selvedge::error::Error;
 use selvedge::limits::PS_PER_US;
-use selvedge::link::check::{self, Found};
+use selvedge::link::check::{self, Found, Nominal};
 use selvedge::link::deployment::{self, Cell, Deployment, Node};
-use selvedge::link::journal::{Received, Sample, read_lines};
+use selvedge::link::journal::{Received, Sample, read_lines, read_timeline};
 use selvedge::link::keys::Keys;
 use selvedge::link::launch::{Daemons, Launcher, Process, Stopped};
 use selvedge::link::layout::Layout;
-use selvedge::link::{provision, simulation};
+use selvedge::link::simulation;
 
 use crate::output::Output;
 use crate::schedule;
@@ -161,6 +161,7 @@ fn check<'a>(deployment: &'a Deployment, keys: &Keys, layout: &Layout) -> Result
     let mut nodes = Vec::new();
     for cell in &deployment.cells {
         let received: Vec<Received> = read_lines(&layout.received(cell.id))?;
+        let superframe = read_timeline(&layout.timeline(cell.id))?.superframe;
         for node in &cell.nodes {
             let filter = Filter { node: Some(node.id), ..Filter::default() };
             let records =
@@ -171,9 +172,9 @@ fn check<'a>(deployment: &'a Deployment, keys: &Keys, layout: &Layout) -> Result
                 samples_per_superframe: NonZeroU8::new(node.samples_per_superframe)
                     .expect("the parser says so"),
             };
-            let key = keys.node(node.id)?.traffic_key(node.id, provision::FIRST_EPOCH, node.suite);
+            let (nominal, master) = (Nominal { grid, superframe }, keys.node(node.id)?);
             let feed = simulation::feed(deployment, node);
-            nodes.push((cell, node, check::node(&records, &took, &received, &feed, grid, node, &key)));
+            nodes.push((cell, node, check::node(&records, &took, &received, &feed, nominal, node, &master)));
         }
     }
     Ok(Outcome { nodes })

@@ -118,14 +118,14 @@ impl Drop for SmallDisk {
 
 #[test]
 fn a_disk_without_room_is_an_environment_error_of_whoever_finds_it() {
-    let Some(disk) = SmallDisk::mount(64 << 10) else {
+    let Some(disk) = SmallDisk::mount(128 << 10) else {
         println!("skip (machine): full disk: only root can mount a small one");
         return;
     };
     let (_folder, deployment) = place("127.0.0.1:0");
     let out = disk.path().join("out");
     fs::create_dir(&out).expect("there is room for it");
-    fs::write(disk.path().join("ballast"), vec![0; 44 << 10]).expect("there is room for it");
+    fs::write(disk.path().join("ballast"), vec![0; 96 << 10]).expect("there is room for it");
     assert_refused(&selvedge(&["run"], &deployment, &out), 3, &["no space left on device"]);
     // With room again, the same folder serves.
     fs::remove_file(disk.path().join("ballast")).expect("it is there");

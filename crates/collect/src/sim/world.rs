@@ -182,7 +182,7 @@ impl<'a> World<'a> {
             for node in 0..NODES_PER_CELL {
                 let (id, master) = (u32::from(id) * 1000 + node, NodeMaster::from(key(&mut dice)));
                 let suite = [Suite::AsconAead128, Suite::Aes128Ccm][node as usize % 2];
-                keys.add_node(id, Node { master: master.clone(), suite, grid });
+                keys.add_node(id, Node { master: master.clone(), suite, epoch_from: 0, grid });
                 nodes.push(SimNode { id, suite, master, epoch: 0, counter: 0, first: 0 });
             }
             cells.push(SimCell {

@@ -36,7 +36,40 @@ pub enum KeyFault {
     Content(cipher::Error),
     /// It is no private key or certificate, or none could be made.
     Certificate(String),
+    /// The file that says what of a key is used is not there, and the key is.
+    Unaccounted,
+    /// The file that says what of a key is used says something else.
+    Reservation,
+    /// No epoch of the key is left.
+    EpochsUsedUp,
+    /// An image was made with an epoch that is not taken: the file is older than the image.
+    EpochsBehind {
+        /// The image's epoch.
+        found: u8,
+        /// The first epoch that is free, as the file says.
+        next: u16,
+    },
+    /// Another process uses it, and only one may.
+    InUse,
+    /// A later store has taken and answered frames under the same keys.
+    StoreSuperseded {
+        /// The number of this store.
+        found: u32,
+        /// How many there are.
+        stores: u32,
+    },
+    /// Not so many superframe numbers of the key are left.
+    SuperframesUsedUp {
+        /// How many are.
+        free: u32,
+        /// How many a run wants.
+        wanted: u32,
+    },
+    /// Somebody else numbers superframes under the same key.
+    SuperframesShared,
 }
+
+const NEW_KEYS: &str = "help: make new keys: name another folder, or none and let a run make its own";
 
 impl KeyFault {
     /// The words for the file or folder at `path`.
@@ -67,6 +100,40 @@ impl KeyFault {
             }
             KeyFault::Content(error) => write!(f, "{error}"),
             KeyFault::Certificate(error) => write!(f, "found no usable private key or certificate: {error}"),
+            KeyFault::Unaccounted => {
+                write!(f, "not found, and nothing else says what the key has sealed\n{NEW_KEYS}")
+            }
+            KeyFault::Reservation => {
+                write!(f, "found other words than those that say what the key has sealed\n{NEW_KEYS}")
+            }
+            KeyFault::EpochsUsedUp => {
+                write!(f, "all {} epochs of the key are used\n{NEW_KEYS}", crate::limits::EPOCHS)
+            }
+            KeyFault::EpochsBehind { found, next } => {
+                write!(
+                    f,
+                    "found an EEPROM of epoch {found}, expected one before {next}: this key folder is a copy of an older one\n{NEW_KEYS}"
+                )
+            }
+            KeyFault::InUse => write!(f, "another server answers under the keys of this folder"),
+            KeyFault::StoreSuperseded { found, stores } => {
+                write!(
+                    f,
+                    "found store {found} under these keys, expected the last one, {stores}\nhelp: go on with that one, or make new keys"
+                )
+            }
+            KeyFault::SuperframesUsedUp { free, wanted } => {
+                write!(
+                    f,
+                    "found {free} superframes left under the key, expected {wanted}\n{NEW_KEYS}, or run for less"
+                )
+            }
+            KeyFault::SuperframesShared => {
+                write!(
+                    f,
+                    "another process runs a cell under the same key\nhelp: one after the other, or other keys"
+                )
+            }
         }
     }
 }

@@ -9,9 +9,8 @@
 
 use super::deployment::Node;
 use super::journal::{Received, Sample};
-use super::provision::FIRST_EPOCH;
 use cell::feed::Feed;
-use cipher::TrafficKey;
+use cipher::{NodeMaster, TrafficKey};
 use collect::keys::Grid;
 use collect::limits::FRAME_HEADER_BYTES;
 use collect::record::Record;
@@ -34,8 +33,24 @@ pub struct Found {
     pub instant_error_ns_max: f64,
     /// Root of the mean square of those distances.
     pub instant_error_ns_rms: f64,
-    /// The stored samples: nominal instant in picoseconds, and code.
+    /// The stored samples, counted from the run's first superframe: nominal instant in picoseconds, and code.
     pub waveform: BTreeMap<u32, (u64, u16)>,
+}
+
+/// When a node was to sample in a run.
+#[derive(Clone, Copy, Debug)]
+pub struct Nominal {
+    /// Its grid.
+    pub grid: Grid,
+    /// The superframe with which the run began, at 0 of its cell time.
+    pub superframe: u32,
+}
+
+impl Nominal {
+    /// The index of a sample in the run; `None` when it is older.
+    fn index(&self, of_grid: u32) -> Option<u32> {
+        of_grid.checked_sub(self.superframe * u32::from(self.grid.samples_per_superframe.get()))
+    }
 }
 
 /// Checks one node: its `records` in the store against the samples that its converter `took` and the frames that
@@ -45,9 +60,9 @@ pub fn node(
     took: &[Sample],
     received: &[Received],
     feed: &Feed,
-    grid: Grid,
+    nominal: Nominal,
     plan: &Node,
-    key: &TrafficKey,
+    master: &NodeMaster,
 ) -> Found {
     let mut found = Found { frames_stored: records.len() as u64, ..Found::default() };
     let mut counters = BTreeSet::new();
@@ -55,9 +70,12 @@ pub fn node(
     let (mut squares, mut compared) = (0.0, 0u64);
     for record in records {
         found.duplicated += u64::from(!counters.insert((record.epoch, record.counter)));
-        for (offset, code) in (0..).zip(&record.samples) {
-            let index = record.first + offset;
-            let nominal_ps = grid.instant_ps(index);
+        let Some(first) = nominal.index(record.first) else {
+            found.mismatched_samples += record.samples.len() as u64;
+            continue;
+        };
+        for (index, code) in (first..).zip(&record.samples) {
+            let nominal_ps = nominal.grid.instant_ps(index);
             if found.waveform.insert(index, (nominal_ps, *code)).is_some() {
                 found.duplicated += 1;
             }
@@ -78,9 +96,10 @@ pub fn node(
     if compared > 0 {
         found.instant_error_ns_rms = (squares / compared as f64).sqrt();
     }
+    let mut keys = BTreeMap::new();
     for frame in received {
-        match opens(frame, plan, key) {
-            Some(counter) if counters.contains(&(FIRST_EPOCH, counter)) => {}
+        match opens(frame, plan, master, &mut keys) {
+            Some(opened) if counters.contains(&opened) => {}
             Some(_) => found.lost += 1,
             None => found.struck += u64::from(frame.slot == plan.slot),
         }
@@ -98,16 +117,22 @@ fn nearest(took: &[Sample], nominal_ps: u64) -> Option<usize> {
         .min_by_key(distance)
 }
 
-/// The counter of a frame of this node, if its tag matches. Opened here once more, with the library and not with
+/// Epoch and counter of a frame of this node, if its tag matches. Opened here once more, with the library and not with
 /// the server's code.
-fn opens(frame: &Received, plan: &Node, key: &TrafficKey) -> Option<u32> {
+fn opens(
+    frame: &Received,
+    plan: &Node,
+    master: &NodeMaster,
+    keys: &mut BTreeMap<u8, TrafficKey>,
+) -> Option<(u8, u32)> {
     let hex = |at: usize| u8::from_str_radix(frame.bytes.get(2 * at..2 * at + 2)?, 16).ok();
     let bytes: Vec<u8> = (0..frame.bytes.len() / 2).map(hex).collect::<Option<_>>()?;
     let (header, rest) = bytes.split_at_checked(FRAME_HEADER_BYTES)?;
     let four = |at: usize| u32::from_le_bytes([header[at], header[at + 1], header[at + 2], header[at + 3]]);
-    let (node, counter) = (four(1), four(6));
+    let (node, epoch, counter) = (four(1), header[5], four(6));
     let tag_at = rest.len().checked_sub(plan.suite.row().tag_bytes)?;
     let (ciphertext, tag) = rest.split_at(tag_at);
+    let key = keys.entry(epoch).or_insert_with(|| master.traffic_key(plan.id, epoch, plan.suite));
     let opened = key.open(counter, header, &mut ciphertext.to_vec(), tag);
-    (node == plan.id && opened.is_ok()).then_some(counter)
+    (node == plan.id && opened.is_ok()).then_some((epoch, counter))
 }

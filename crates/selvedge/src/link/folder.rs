@@ -1,7 +1,7 @@
 //! A folder of secrets: how its files come to be, and what is checked before one is believed.
 //!
-//! Owns permissions, owners, durability. A file is written under another name, synced, and given its name
-//! only if nobody else has: a crash leaves no half of a secret, and two processes agree on one. Everything
+//! Owns permissions, owners, durability. A file is written under another name, synced, and given its name,
+//! a secret only if nobody else has: a crash leaves no half of one, and two processes agree on one. Everything
 //! is opened relative to the folder's descriptor and without following links, and what was opened is what is
 //! checked. Which secrets there are is `keys`' and `certificates'`.
 
@@ -10,7 +10,7 @@ use std::io::{self, Read, Write};
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{self, AtFlags, CWD, FileType, Mode, OFlags, RenameFlags, Stat};
+use rustix::fs::{self, AtFlags, CWD, FileType, FlockOperation, Mode, OFlags, RenameFlags, Stat};
 use rustix::io::Errno;
 use zeroize::Zeroizing;
 
@@ -124,12 +124,45 @@ impl Folder {
             Err(Error::Key { fault: KeyFault::Missing, .. }) => {}
             found => return found,
         }
-        self.write(name, &make()?)?;
+        self.write(name, &make()?, RenameFlags::NOREPLACE)?;
         // Read again: if another process was first, its content is the one.
         self.read(name)
     }
 
-    fn write(&self, name: &str, content: &[u8]) -> Result<(), Error> {
+    /// Writes `content` in place of the file `name`, if there is one, in one step.
+    pub fn replace(&self, name: &str, content: &[u8]) -> Result<(), Error> {
+        self.write(name, content, RenameFlags::empty())
+    }
+
+    /// Waits until nobody else has the folder locked, and locks it until the descriptor is dropped.
+    pub fn lock(&self) -> Result<OwnedFd, Error> {
+        let locked = self.locked(".", FlockOperation::LockExclusive);
+        locked.map_err(|errno| failed("lock", &self.path, errno))
+    }
+
+    /// Locks the folder until the descriptor is dropped; `None` when somebody else has.
+    pub fn try_lock(&self) -> Result<Option<OwnedFd>, Error> {
+        self.try_lock_file(".")
+    }
+
+    /// Locks the file `name` until the descriptor is dropped; `None` when somebody else has.
+    pub fn try_lock_file(&self, name: &str) -> Result<Option<OwnedFd>, Error> {
+        match self.locked(name, FlockOperation::NonBlockingLockExclusive) {
+            Ok(descriptor) => Ok(Some(descriptor)),
+            Err(Errno::WOULDBLOCK) => Ok(None),
+            Err(errno) => Err(failed("lock", &self.path(name), errno)),
+        }
+    }
+
+    fn locked(&self, name: &str, operation: FlockOperation) -> Result<OwnedFd, Errno> {
+        // Its own open file: a lock belongs to that, and two threads may share ours.
+        let flags = NOT_FOLLOWED | OFlags::RDONLY | OFlags::NONBLOCK;
+        let descriptor = fs::openat(&self.descriptor, name, flags, Mode::empty())?;
+        fs::flock(&descriptor, operation)?;
+        Ok(descriptor)
+    }
+
+    fn write(&self, name: &str, content: &[u8], rename: RenameFlags) -> Result<(), Error> {
         let path = self.path(name);
         let fresh = format!(".{name}.{}.new", std::process::id());
         let flags = NOT_FOLLOWED | OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL;
@@ -141,9 +174,7 @@ impl Folder {
         let io = |source| Error::Io { action: "write", path: path.clone(), source };
         let written = file.write_all(content).and_then(|()| file.sync_all());
         let named = written.map_err(io).and_then(|()| {
-            let renamed =
-                fs::renameat_with(&self.descriptor, &fresh, &self.descriptor, name, RenameFlags::NOREPLACE);
-            match renamed {
+            match fs::renameat_with(&self.descriptor, &fresh, &self.descriptor, name, rename) {
                 Ok(()) => Ok(()),
                 Err(Errno::EXIST) => fs::unlinkat(&self.descriptor, &fresh, AtFlags::empty())
                     .map_err(|errno| failed("remove a copy of", &path, errno)),

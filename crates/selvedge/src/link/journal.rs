@@ -38,9 +38,11 @@ pub struct Received {
     pub bytes: String,
 }
 
-/// The first moments of bus and processors, for a picture.
+/// How a run was numbered, and the first moments of bus and processors, for a picture.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Timeline {
+    /// The number of the run's first superframe, which begins at 0 of cell time.
+    pub superframe: u32,
     /// Who held the bus: a node's id, 0 for the gateway; from, until.
     pub bus: Vec<(u32, Picoseconds, Picoseconds)>,
     /// What each node did: phase, from, until.
@@ -53,6 +55,7 @@ pub struct Journal {
     samples: BTreeMap<u32, Vec<Sample>>,
     received: Vec<Received>,
     bus: Vec<Transmission>,
+    first: Option<u32>,
     superframes: u64,
     frames: u64,
     bytes: u64,
@@ -65,6 +68,7 @@ pub struct Journal {
 impl Journal {
     /// Takes what happened in a superframe.
     pub fn take(&mut self, cell: &mut Cell, superframe: &Superframe) {
+        self.first.get_or_insert(superframe.number);
         self.superframes += 1;
         self.frames += superframe.received.len() as u64;
         self.bytes += superframe.received.iter().map(|received| received.bytes.len() as u64).sum::<u64>();
@@ -116,7 +120,7 @@ impl Journal {
 
     fn timeline(&self, cell: &Cell) -> Timeline {
         let in_picture = |start: u64, end: u64| start < TIMELINE_PS.end && end > TIMELINE_PS.start;
-        let mut timeline = Timeline::default();
+        let mut timeline = Timeline { superframe: self.first.unwrap_or(0), ..Timeline::default() };
         for transmission in &self.bus {
             if in_picture(transmission.start_ps, transmission.end_ps) {
                 let node = transmission.node.map_or(0, |index| cell.nodes()[index].id);

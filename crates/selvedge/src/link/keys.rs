@@ -1,9 +1,9 @@
 //! The keys of a deployment: `node-<id>.key`, `cell-<id>.key`, `store.key` and `tls/`, in one folder.
 //!
 //! Owns which keys there are, and that fresh ones come from the operating system's randomness. A folder of
-//! our own is filled with what the deployment needs; a folder that the deployment names is only read, so
-//! that a wrong name is an error and not a new set of keys. Files and their checks are `folder`'s, TLS is
-//! `certificates'`, derivations are `cipher::derive`'s.
+//! our own is filled with what the deployment needs; a folder that the deployment names must be complete, so
+//! that a wrong name is an error and not a new set of keys. What was used of a key is `reservations'`, files and
+//! their checks are `folder`'s, TLS is `certificates'`, derivations are `cipher::derive`'s.
 
 use std::path::Path;
 
@@ -13,6 +13,7 @@ use zeroize::Zeroizing;
 use super::certificates::Certificates;
 use super::deployment::Deployment;
 use super::folder::Folder;
+use super::reservations;
 use crate::error::{Error, KeyFault};
 
 /// The key folder of a deployment, checked. Secrets are read when they are asked for.
@@ -50,9 +51,14 @@ impl Keys {
                 Ok(key.to_key_file())
             })
         };
-        for name in names(deployment) {
+        for (name, (reservation, unused)) in reserved_names(deployment).zip(reservations::fresh(deployment)) {
+            // Before the key: one that has no such file is one that was used by nobody knows whom.
+            if let Err(Error::Key { fault: KeyFault::Missing, .. }) = folder.read(&name) {
+                folder.read_or_write(&reservation, || Ok(Zeroizing::new(unused.into_bytes())))?;
+            }
             fresh(&name)?;
         }
+        fresh(STORE_NAME)?;
         let certificates = Certificates::create(folder.create_below("tls")?, deployment)?;
         let keys = Keys { folder, certificates };
         keys.check(deployment)?;
@@ -81,6 +87,7 @@ impl Keys {
             }
         }
         self.store()?;
+        self.check_reservations(deployment)?;
         self.certificates.server().map(drop)
     }
 
@@ -113,6 +120,11 @@ impl Keys {
         &self.certificates
     }
 
+    /// The folder itself.
+    pub(super) fn folder(&self) -> &Folder {
+        &self.folder
+    }
+
     fn read<K>(&self, name: &str, parse: impl FnOnce(&[u8]) -> Result<K, CipherError>) -> Result<K, Error> {
         let content: Zeroizing<Vec<u8>> = self.folder.read(name)?;
         let fault = |fault| Error::Key { path: self.folder.path(name), fault: KeyFault::Content(fault) };
@@ -120,7 +132,8 @@ impl Keys {
     }
 }
 
-const STORE_NAME: &str = "store.key";
+/// The file of the store's master key.
+pub(super) const STORE_NAME: &str = "store.key";
 
 fn node_name(id: u32) -> String {
     format!("node-{id}.key")
@@ -130,11 +143,11 @@ fn cell_name(id: u16) -> String {
     format!("cell-{id}.key")
 }
 
-/// Every master key that the deployment needs.
-fn names(deployment: &Deployment) -> Vec<String> {
+/// The master keys of nodes and cells, in the order of [`reservations::fresh`].
+fn reserved_names(deployment: &Deployment) -> impl Iterator<Item = String> {
     let cells = deployment.cells.iter();
     let nodes = cells.clone().flat_map(|cell| &cell.nodes).map(|node| node_name(node.id));
-    cells.map(|cell| cell_name(cell.id)).chain(nodes).chain([STORE_NAME.into()]).collect()
+    nodes.chain(cells.map(|cell| cell_name(cell.id)))
 }
 
 #[cfg(test)]
@@ -189,9 +202,14 @@ mod tests {
         names.sort_unstable();
         let expected = [
             "cell-7.key",
+            "cell-7.superframe",
+            "node-1.epoch",
             "node-1.key",
+            "node-2.epoch",
             "node-2.key",
+            "node-3.epoch",
             "node-3.key",
+            "node-4.epoch",
             "node-4.key",
             "store.key",
             "tls/bridge-7.key",

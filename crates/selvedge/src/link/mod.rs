@@ -19,6 +19,7 @@ pub mod provision;
 pub(crate) mod quantity;
 mod readiness;
 mod recording;
+pub mod reservations;
 mod schedule;
 pub mod sealing;
 mod section;

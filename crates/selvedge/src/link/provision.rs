@@ -1,28 +1,46 @@
 //! What a node's EEPROM holds before its first boot: who it is, its keys, and a counter that has never counted.
 //!
 //! Owns the Rust side of the layout that `firmware/node/provision.h` draws; `tests/languages.rs` lets the firmware
-//! read what is made here. The counter's slots are `firmware/node/counter.h`'s: both are written whole, with a
-//! limit of zero, because a node that finds neither whole stays silent.
+//! read what is made here. The counter's slots are `firmware/node/counter.h`'s: in a new image both are written
+//! whole, with a limit of zero, because a node that finds neither whole stays silent; an image that replaces another
+//! of its epoch takes over what that one's slots say.
 
-use cipher::{CellMaster, NodeMaster};
+use cipher::{CellMaster, NodeMaster, Suite};
 use zeroize::Zeroizing;
 
 use super::deployment::{Cell, Node};
 
 /// Bytes of the image, from address 0.
 pub const EEPROM_BYTES: usize = 0x58;
-/// The epoch with which every node begins.
+/// The epoch of the first image under a key.
 pub const FIRST_EPOCH: u8 = 0;
 /// Bytes under the CRC.
 const CHECKED_BYTES: usize = 0x44;
 const LAYOUT: u8 = 1;
-const COUNTER_SLOTS_AT: [usize; 2] = [0x48, 0x50];
+const COUNTER_SLOTS_AT: usize = 0x48;
+const SLOT_BYTES: usize = 8;
+/// The direction bit of a frame's counter: a limit that leaves no count.
+const COUNT_END: u32 = 1 << 31;
 
-/// The image for `node` of `cell` at key epoch `epoch`. Holds keys, so it is wiped when dropped.
+/// The two counter slots of an image.
+pub type Slots = [u8; 2 * SLOT_BYTES];
+
+/// An image for this node under this key, whose counters may have been used.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Predecessor {
+    /// Its key epoch.
+    pub epoch: u8,
+    /// Counters that it reserved at a time.
+    block: u16,
+    slots: Slots,
+}
+
+/// The image for `node` of `cell` at key epoch `epoch`, with these counter slots. Holds keys, so it is wiped when
+/// dropped.
 pub fn eeprom(
     node: &Node,
     cell: &Cell,
-    epoch: u8,
+    (epoch, slots): (u8, Slots),
     node_master: &NodeMaster,
     cell_master: &CellMaster,
 ) -> Zeroizing<[u8; EEPROM_BYTES]> {
@@ -44,25 +62,76 @@ pub fn eeprom(
     put(0x40, &node.clock_hz.to_le_bytes());
     let check = crc16(&image[..CHECKED_BYTES]).to_le_bytes();
     image[CHECKED_BYTES..CHECKED_BYTES + 2].copy_from_slice(&check);
-    let slot = fresh_slot(epoch);
-    for at in COUNTER_SLOTS_AT {
-        image[at..at + slot.len()].copy_from_slice(&slot);
-    }
+    image[COUNTER_SLOTS_AT..].copy_from_slice(&slots);
     image
 }
 
-/// Whether an EEPROM was provisioned as `fresh` is, whatever its counters say since.
-pub fn is_same(eeprom: &[u8], fresh: &[u8; EEPROM_BYTES]) -> bool {
+/// Whether an EEPROM begins as `image` does, whose counter slots among it.
+pub fn is_same(eeprom: &[u8], image: &[u8; EEPROM_BYTES]) -> bool {
     // Both are ours; there is nobody to whom the time of a comparison tells anything.
-    eeprom.get(..CHECKED_BYTES) == Some(&fresh[..CHECKED_BYTES])
+    eeprom.get(..EEPROM_BYTES) == Some(&image[..])
 }
 
-/// A counter slot below which no counter has been used.
-fn fresh_slot(epoch: u8) -> [u8; 8] {
-    let mut slot = [0, 0, 0, 0, epoch, !epoch, 0, 0];
-    let check = crc16(&slot[..6]).to_le_bytes();
-    slot[6..].copy_from_slice(&check);
-    slot
+/// Counter slots that say that no count of `epoch` was ever used.
+pub fn fresh_slots(epoch: u8) -> Slots {
+    slots(epoch, 0)
+}
+
+impl Predecessor {
+    /// What `eeprom` is to an image of `node` under `master`; `None` when it is no whole image, one of another node or
+    /// under another key, or one whose counters nobody can go on with.
+    pub fn of(eeprom: &[u8], node: u32, master: &NodeMaster) -> Option<Predecessor> {
+        let image = eeprom.get(..EEPROM_BYTES)?;
+        let two = |at: usize| u16::from_le_bytes([image[at], image[at + 1]]);
+        let is_whole = image.starts_with(b"SV")
+            && image[0x02] == LAYOUT
+            && two(CHECKED_BYTES) == crc16(&image[..CHECKED_BYTES])
+            && image[0x04..0x08] == node.to_le_bytes();
+        let suite = Suite::from_node_number(image[0x03]).filter(|_| is_whole)?;
+        let (epoch, block) = (image[0x0a], two(0x0c));
+        let traffic = master.traffic_key(node, epoch, suite);
+        let is_ours =
+            image[0x10..0x20] == traffic.key().expose()[..] && image[0x20..0x30] == traffic.iv().expose()[..];
+        let slots = image[COUNTER_SLOTS_AT..].try_into().expect("two slots end the image");
+        let found = Predecessor { epoch, block, slots };
+        (is_ours && found.bound().is_some_and(|bound| bound < COUNT_END)).then_some(found)
+    }
+
+    /// Every count that was used is below; `None` when both slots are damaged. The rules are
+    /// `firmware/node/counter.h`'s: a slot that is alone may be the older one.
+    fn bound(&self) -> Option<u32> {
+        let (a, b) = self.slots.split_at(SLOT_BYTES);
+        match (limit(a, self.epoch), limit(b, self.epoch)) {
+            (Some(a), Some(b)) => Some(a.max(b)),
+            (Some(one), None) | (None, Some(one)) => Some(one.saturating_add(self.block.into())),
+            (None, None) => None,
+        }
+    }
+
+    /// The counter slots for an image that reserves `block` counters at a time: these, unless they count on a larger
+    /// block. Then both say what no smaller one can get wrong.
+    pub fn slots(&self, block: u16) -> Slots {
+        let bound = self.bound().expect("a predecessor's counters can be gone on with");
+        if block < self.block { slots(self.epoch, bound) } else { self.slots }
+    }
+}
+
+/// Two slots that say that no count of `epoch` from `limit` on was ever used.
+pub(super) fn slots(epoch: u8, limit: u32) -> Slots {
+    let mut slots = [0; 2 * SLOT_BYTES];
+    for slot in slots.chunks_exact_mut(SLOT_BYTES) {
+        slot[..4].copy_from_slice(&limit.to_le_bytes());
+        slot[4..6].copy_from_slice(&[epoch, !epoch]);
+        let check = crc16(&slot[..6]).to_le_bytes();
+        slot[6..].copy_from_slice(&check);
+    }
+    slots
+}
+
+/// The limit in a counter slot of `epoch`; `None` when it is damaged.
+fn limit(slot: &[u8], epoch: u8) -> Option<u32> {
+    let is_good = slot[4..6] == [epoch, !epoch] && slot[6..8] == crc16(&slot[..6]).to_le_bytes();
+    is_good.then(|| u32::from_le_bytes([slot[0], slot[1], slot[2], slot[3]]))
 }
 
 /// CRC-16/CCITT-FALSE: polynomial 0x1021, start 0xFFFF, no reflection.

@@ -70,12 +70,18 @@ impl Rig {
         fs::create_dir(&keys).expect("a folder for keys");
         fs::set_permissions(&keys, Permissions::from_mode(0o700)).expect("for its owner only");
         let plan = &deployment.cells[0];
-        let mut masters: Vec<_> =
-            plan.nodes.iter().map(|node| (format!("node-{}.key", node.id), node.id as u8)).collect();
-        masters.push((format!("cell-{}.key", plan.id), 0xce));
-        for (name, byte) in masters {
+        let key = |byte: u8| format!("{byte:02x}").repeat(32) + "\n";
+        let mut files = vec![
+            (format!("cell-{}.key", plan.id), key(0xce)),
+            (format!("cell-{}.superframe", plan.id), "next 0\n".to_owned()),
+        ];
+        for node in &plan.nodes {
+            files.push((format!("node-{}.key", node.id), key(node.id as u8)));
+            files.push((format!("node-{}.epoch", node.id), "next 0\nstores 0\n".to_owned()));
+        }
+        for (name, content) in files {
             let path = keys.join(name);
-            fs::write(&path, format!("{byte:02x}").repeat(32) + "\n").expect("a key");
+            fs::write(&path, content).expect("a file of a fresh key");
             fs::set_permissions(&path, Permissions::from_mode(0o600)).expect("for its owner only");
         }
         let keys = Keys::create(&keys, &deployment).expect("keys");
