@@ -90,6 +90,13 @@ pub enum Error {
         /// The folder.
         path: PathBuf,
     },
+    /// A run would empty the folder that holds what it needs.
+    NeededInOut {
+        /// What it needs.
+        path: PathBuf,
+        /// The folder.
+        out: PathBuf,
+    },
     /// Another process runs the nodes of a cell.
     CellInUse {
         /// The cell's folder.
@@ -208,6 +215,7 @@ impl Error {
             | Error::WhichNode { .. }
             | Error::TraceOfSeveral { .. }
             | Error::NotOurs { .. }
+            | Error::NeededInOut { .. }
             | Error::Told { code: 1, .. }
             | Error::Image(_) => Class::Input,
             Error::Toolchain(Fault::Recipe { .. } | Fault::Compile { .. }) => Class::Input,
@@ -327,6 +335,12 @@ impl fmt::Display for Error {
                 "`{}` is not empty and not the folder of a run, expected a new folder, an empty one, or a run's\n\
                  help: name another folder with `--out`",
                 path.display()
+            ),
+            Error::NeededInOut { path, out } => write!(
+                f,
+                "`{}` lies in `{}`, which a run empties\nhelp: move it, or name another folder with `--out`",
+                path.display(),
+                out.display()
             ),
             Error::CellInUse { path } => {
                 write!(f, "another process runs the nodes in `{}`", path.display())

@@ -59,8 +59,10 @@ pub fn run(arguments: Arguments, output: &Output) -> Result<(), Error> {
     if arguments.check {
         return output.put(&schedule::text(&deployment), &deployment);
     }
-    let layout = Layout::begin(&arguments.out)?;
-    let keys = Keys::of(&deployment, layout.out())?;
+    // Before anything is removed: what is removed might be what they are.
+    let named = deployment.keys.as_ref().map(|named| Keys::open(named, &deployment)).transpose()?;
+    let layout = Layout::begin(&arguments.out, &needed(&deployment, &arguments))?;
+    let keys = named.map_or_else(|| Keys::of(&deployment, layout.out()), Ok)?;
     let mut rows = run_link(&deployment, &arguments, &layout)?;
     let outcome = check(&deployment, &keys, &layout)?;
     rows.extend(outcome.rows(&deployment.name));
@@ -76,6 +78,13 @@ pub fn run(arguments: Arguments, output: &Output) -> Result<(), Error> {
     } else {
         Err(Error::LinkNotWhole { report: layout.out().join("report.html") })
     }
+}
+
+/// What the run reads and does not make itself.
+fn needed<'a>(deployment: &'a Deployment, arguments: &'a Arguments) -> Vec<&'a Path> {
+    let given = [Some(&arguments.deployment), arguments.root.as_ref(), deployment.keys.as_ref()];
+    let inputs = deployment.inputs.iter().map(|input| input.path.as_path());
+    inputs.chain(given.into_iter().flatten().map(PathBuf::as_path)).collect()
 }
 
 fn write(path: &Path, text: &str) -> Result<(), Error> {

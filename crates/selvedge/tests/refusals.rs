@@ -6,7 +6,7 @@
 
 use std::fs;
 use std::net::TcpListener;
-use std::os::unix::fs::PermissionsExt;
+use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
@@ -90,6 +90,35 @@ fn a_damaged_spool_is_refused_and_left_as_it_was() {
     assert_refused(&refused, 3, &["0000000000000001.spool` at byte 8192: found no record", "help: "]);
     let names: Vec<_> = fs::read_dir(out.join("spool-7")).expect("it is there").flatten().collect();
     assert!(names.len() == 1 && fs::read(&file).expect("it is there") == bytes);
+}
+
+#[test]
+fn a_run_does_not_empty_a_folder_that_holds_its_keys_its_deployment_or_its_input() {
+    let taken = TcpListener::bind("127.0.0.1:0").expect("a free port");
+    let (folder, deployment) = place(&taken.local_addr().expect("it listens").to_string());
+    let out = folder.path().join("out");
+    // The folder of a run, which did not come far.
+    assert_refused(&selvedge(&["run"], &deployment, &out), 3, &["address already in use"]);
+    let text = fs::read_to_string(&deployment).expect("it is there");
+    fs::write(&deployment, format!("{text}\n[keys]\nfolder = \"out/keys\"\n")).expect("it can be written");
+    let secret = fs::read(out.join("keys/node-1.key")).expect("it is there");
+    assert_refused(&selvedge(&["run"], &deployment, &out), 1, &["out/keys` lies in", "which a run empties"]);
+    assert_eq!(fs::read(out.join("keys/node-1.key")).expect("it is still there"), secret);
+    // Through a link, too.
+    let link = folder.path().join("link");
+    symlink(&out, &link).expect("a link");
+    assert_refused(&selvedge(&["run"], &deployment, &link), 1, &["lies in"]);
+    fs::write(out.join("ecg.toml"), text).expect("it can be written");
+    assert_refused(&selvedge(&["run"], &out.join("ecg.toml"), &out), 1, &["out/ecg.toml` lies in"]);
+    assert_eq!(fs::read(out.join("keys/node-1.key")).expect("it is still there"), secret);
+    // A key folder that must not be believed is told before anything is removed.
+    fs::write(out.join("rows.ndjson"), "").expect("it can be written");
+    fs::rename(out.join("keys"), folder.path().join("keys")).expect("one file system");
+    let text = fs::read_to_string(&deployment).expect("it is there").replace("out/keys", "keys");
+    fs::write(&deployment, text).expect("it can be written");
+    fs::remove_file(folder.path().join("keys/store.key")).expect("it is there");
+    assert_refused(&selvedge(&["run"], &deployment, &out), 1, &["keys/store.key`: not found"]);
+    assert!(out.join("rows.ndjson").exists());
 }
 
 /// A small file system of its own; `None` where we may not mount one.

@@ -41,11 +41,18 @@ impl Layout {
     /// fresh keys and an empty store.
     ///
     /// # Errors
-    /// [`Error::NotOurs`] for a folder that holds something else, and the environment's.
-    pub fn begin(out: &Path) -> Result<Layout, Error> {
+    /// [`Error::NotOurs`] for a folder that holds something else, [`Error::NeededInOut`] for one that holds a file or
+    /// folder of `needed`, and the environment's.
+    pub fn begin(out: &Path, needed: &[&Path]) -> Result<Layout, Error> {
         let failed = |action| move |cause| Error::io(action, out, cause);
         let marker = out.join(MARKER);
         fs::create_dir_all(out).map_err(failed("make"))?;
+        let real = |path: &Path| path.canonicalize().map_err(|cause| Error::io("find", path, cause));
+        for path in needed {
+            if real(path)?.starts_with(real(out)?) {
+                return Err(Error::NeededInOut { path: path.to_path_buf(), out: out.into() });
+            }
+        }
         let is_empty = fs::read_dir(out).map_err(failed("list"))?.next().is_none();
         if !is_empty && !marker.is_file() {
             return Err(Error::NotOurs { path: out.into() });
