@@ -10,12 +10,14 @@ use std::path::{Path, PathBuf};
 use std::process::ExitStatus;
 
 pub use key::KeyFault;
+pub use place::PlaceFault;
 pub use spool::SpoolFault;
 
 use crate::link::Problems;
 use crate::toolchain::Fault;
 
 mod key;
+mod place;
 mod spool;
 
 /// Why a verb ended without doing its work.
@@ -85,22 +87,12 @@ pub enum Error {
         /// The report.
         report: PathBuf,
     },
-    /// A folder is not one of ours, and is not touched.
-    NotOurs {
+    /// A folder of a run cannot be worked in.
+    Place {
         /// The folder.
         path: PathBuf,
-    },
-    /// A run would empty the folder that holds what it needs.
-    NeededInOut {
-        /// What it needs.
-        path: PathBuf,
-        /// The folder.
-        out: PathBuf,
-    },
-    /// Another process runs the nodes of a cell.
-    CellInUse {
-        /// The cell's folder.
-        path: PathBuf,
+        /// Why.
+        fault: PlaceFault,
     },
     /// An image is none, or does not fit its chip.
     Image(isa::avr::ImageError),
@@ -214,13 +206,12 @@ impl Error {
             | Error::WhichCell { .. }
             | Error::WhichNode { .. }
             | Error::TraceOfSeveral { .. }
-            | Error::NotOurs { .. }
-            | Error::NeededInOut { .. }
             | Error::Told { code: 1, .. }
             | Error::Image(_) => Class::Input,
             Error::Toolchain(Fault::Recipe { .. } | Fault::Compile { .. }) => Class::Input,
             Error::Toolchain(Fault::NoTree { .. } | Fault::NoCompiler) => Class::Environment,
             Error::Collect(error) if !error.is_environment() => Class::Input,
+            Error::Place { fault, .. } if !fault.is_environment() => Class::Input,
             Error::Io { .. }
             | Error::Spool { .. }
             | Error::Output(_)
@@ -232,7 +223,7 @@ impl Error {
             | Error::ReceiptMismatch { .. }
             | Error::ServerHungUp
             | Error::LinkNotWhole { .. }
-            | Error::CellInUse { .. }
+            | Error::Place { .. }
             | Error::Listen { .. }
             | Error::Process { .. }
             | Error::NotReady { .. }
@@ -260,6 +251,11 @@ impl Error {
     /// A file or folder could not be used: "failed to ACTION `PATH`".
     pub fn io(action: &'static str, path: &Path, source: io::Error) -> Error {
         Error::Io { action, path: path.into(), source }
+    }
+
+    /// The folder of a run at `path` cannot be worked in.
+    pub fn place(path: &Path, fault: PlaceFault) -> Error {
+        Error::Place { path: path.into(), fault }
     }
 
     /// Wraps what the system said about a process of ours.
@@ -330,21 +326,7 @@ impl fmt::Display for Error {
             Error::LinkNotWhole { report } => {
                 write!(f, "the store does not hold what the nodes sampled; see `{}`", report.display())
             }
-            Error::NotOurs { path } => write!(
-                f,
-                "`{}` is not empty and not the folder of a run, expected a new folder, an empty one, or a run's\n\
-                 help: name another folder with `--out`",
-                path.display()
-            ),
-            Error::NeededInOut { path, out } => write!(
-                f,
-                "`{}` lies in `{}`, which a run empties\nhelp: move it, or name another folder with `--out`",
-                path.display(),
-                out.display()
-            ),
-            Error::CellInUse { path } => {
-                write!(f, "another process runs the nodes in `{}`", path.display())
-            }
+            Error::Place { path, fault } => fault.write(path, f),
             Error::Image(error) => write!(f, "{error}"),
             Error::Cell(error) => write!(f, "{error}"),
             Error::BatchRefused { number, status } => {

@@ -6,7 +6,7 @@
 
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, ExitStatus, Stdio};
+use std::process::{Child, Command, ExitStatus, Output, Stdio};
 use std::thread::sleep;
 use std::time::{Duration, Instant, SystemTime};
 
@@ -334,6 +334,34 @@ fn a_run_that_is_interrupted_ends_with_all_of_its_processes() {
         assert_eq!(scene.processes(), Vec::<u32>::new());
         ended.assert_fails(3, "interrupted");
     }
+}
+
+#[test]
+fn a_second_run_in_the_same_folder_is_refused_and_the_first_goes_on() {
+    let Some(scene) = scene(20, "") else { return };
+    let second = || scene.command(&["run"]).arg("--root").arg(tree()).output().expect("it starts");
+    let refused = |second: Output| {
+        let stderr = String::from_utf8_lossy(&second.stderr).into_owned();
+        assert_eq!(second.status.code(), Some(3), "{stderr}");
+        assert!(stderr.contains("another process works in"), "{stderr}");
+    };
+    let mut first = scene.start();
+    assert!(first.wait_until_stored(5_000), "the first run was over before the second began");
+    refused(second());
+    first.end().assert_whole();
+    // A server that somebody started by hand is no less alive.
+    let mut server = scene.command(&["collect", "serve"]).stdout(Stdio::null()).spawn().expect("it starts");
+    let address = scene.out().join("run/collect.address");
+    fs::remove_file(&address).expect("the run had one");
+    let deadline = Instant::now() + HANGS;
+    while !address.exists() {
+        assert!(Instant::now() < deadline && server.try_wait().expect("it can be waited for").is_none());
+        sleep(LOOK);
+    }
+    refused(second());
+    kill_process(Pid::from_child(&server), Signal::TERM).expect("it runs");
+    assert!(server.wait().expect("it ends").success());
+    assert!(scene.store_bytes() > 0, "the store was emptied");
 }
 
 #[test]

@@ -22,7 +22,7 @@ use super::folder::Folder;
 use super::keys::Keys;
 use super::layout::Layout;
 use super::provision::{self, Predecessor};
-use crate::error::{Error, KeyFault};
+use crate::error::{Error, KeyFault, PlaceFault};
 
 /// The EEPROMs of a cell, by node.
 pub struct Eeproms {
@@ -36,12 +36,12 @@ impl Eeproms {
     /// Opens the files of the cell; a node that has none, or that is provisioned otherwise now, is provisioned.
     ///
     /// # Errors
-    /// [`Error::Key`] for a file that must not be believed or a key that is used up, [`Error::CellInUse`], or
+    /// [`Error::Key`] for a file that must not be believed or a key that is used up, [`Error::Place`], or
     /// [`Error::Io`].
     pub fn open(layout: &Layout, plan: &Plan, keys: &Keys) -> Result<Eeproms, Error> {
         let path = layout.cell(plan.id);
         let folder = Folder::create(&path)?;
-        let lock = folder.try_lock()?.ok_or(Error::CellInUse { path })?;
+        let lock = folder.try_lock()?.ok_or_else(|| Error::place(&path, PlaceFault::CellInUse))?;
         let mut eeproms = Eeproms { folder, contents: BTreeMap::new(), _lock: lock };
         let cell_master = keys.cell(plan.id)?;
         for node in &plan.nodes {
@@ -269,7 +269,7 @@ mod tests {
     fn nobody_else_runs_the_nodes_meanwhile() {
         let place = Place::new();
         let first = place.open().unwrap_or_else(|error| panic!("{error}"));
-        assert!(matches!(place.open(), Err(Error::CellInUse { .. })));
+        assert!(matches!(place.open(), Err(Error::Place { fault: PlaceFault::CellInUse, .. })));
         drop(first);
         place.provisioned();
     }

@@ -12,27 +12,37 @@
 //! ```
 
 use super::folder::Folder;
-use crate::error::Error;
-use std::fs;
+use crate::error::{Error, PlaceFault};
+use rustix::fs::{FlockOperation, flock};
+use rustix::io::Errno;
+use std::fs::{self, File};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 /// Says that a folder is a run's, and may be emptied.
 const MARKER: &str = "selvedge-run";
 
-/// The folder of a run.
+/// The folder of a run, which nobody empties as long as somebody has it open.
 #[derive(Clone, Debug)]
 pub struct Layout {
     out: PathBuf,
+    /// Locked: shared by all who work in the folder, exclusive for who empties it.
+    _folder: Arc<File>,
 }
 
 impl Layout {
     /// The folder at `out`, made where missing, with the folder for sockets in it.
     ///
     /// # Errors
-    /// The environment's.
+    /// [`Error::Place`] for a folder that is being emptied, and the environment's.
     pub fn create(out: &Path) -> Result<Layout, Error> {
-        let layout = Layout { out: out.into() };
-        layout.folder(out)?;
+        let folder = opened(out)?;
+        Layout::share(out, folder)
+    }
+
+    fn share(out: &Path, folder: File) -> Result<Layout, Error> {
+        lock(out, &folder, FlockOperation::NonBlockingLockShared)?;
+        let layout = Layout { out: out.into(), _folder: Arc::new(folder) };
         Folder::create(&layout.run())?;
         Ok(layout)
     }
@@ -41,21 +51,22 @@ impl Layout {
     /// fresh keys and an empty store.
     ///
     /// # Errors
-    /// [`Error::NotOurs`] for a folder that holds something else, [`Error::NeededInOut`] for one that holds a file or
-    /// folder of `needed`, and the environment's.
+    /// [`Error::Place`] for a folder that holds something else, or a file or folder of `needed`, or in which another
+    /// process works; and the environment's.
     pub fn begin(out: &Path, needed: &[&Path]) -> Result<Layout, Error> {
         let failed = |action| move |cause| Error::io(action, out, cause);
         let marker = out.join(MARKER);
-        fs::create_dir_all(out).map_err(failed("make"))?;
+        let folder = opened(out)?;
+        lock(out, &folder, FlockOperation::NonBlockingLockExclusive)?;
         let real = |path: &Path| path.canonicalize().map_err(|cause| Error::io("find", path, cause));
         for path in needed {
             if real(path)?.starts_with(real(out)?) {
-                return Err(Error::NeededInOut { path: path.to_path_buf(), out: out.into() });
+                return Err(Error::place(out, PlaceFault::Needed { needed: path.to_path_buf() }));
             }
         }
         let is_empty = fs::read_dir(out).map_err(failed("list"))?.next().is_none();
         if !is_empty && !marker.is_file() {
-            return Err(Error::NotOurs { path: out.into() });
+            return Err(Error::place(out, PlaceFault::NotOurs));
         }
         fs::write(&marker, "The folder of a run of selvedge, which empties it before the next.\n")
             .map_err(failed("mark"))?;
@@ -66,7 +77,8 @@ impl Layout {
                 removed.map_err(|cause| Error::io("remove", &path, cause))?;
             }
         }
-        Layout::create(out)
+        // Whoever else begins here before the lock is shared has the folder, and this call fails.
+        Layout::share(out, folder)
     }
 
     /// The folder itself.
@@ -141,4 +153,16 @@ impl Layout {
     pub fn folder(&self, path: &Path) -> Result<(), Error> {
         fs::create_dir_all(path).map_err(|cause| Error::io("make", path, cause))
     }
+}
+
+fn opened(out: &Path) -> Result<File, Error> {
+    fs::create_dir_all(out).map_err(|cause| Error::io("make", out, cause))?;
+    File::open(out).map_err(|cause| Error::io("open", out, cause))
+}
+
+fn lock(out: &Path, folder: &File, operation: FlockOperation) -> Result<(), Error> {
+    flock(folder, operation).map_err(|errno| match errno {
+        Errno::WOULDBLOCK => Error::place(out, PlaceFault::InUse),
+        errno => Error::io("lock", out, errno.into()),
+    })
 }
