@@ -129,6 +129,7 @@ mod tests {
     use super::*;
     use crate::link::deployment::{self, Deployment};
     use std::fs;
+    use std::os::unix::fs::{PermissionsExt, symlink};
     use std::path::Path;
 
     /// A run's folder, opened as often as a test likes.
@@ -263,6 +264,29 @@ mod tests {
         assert_eq!(place.provisioned().0, 0, "it has no store yet");
         keys.begin_store(&place.folder.path().join("store"), 1).unwrap();
         assert_eq!(place.provisioned().0, 1);
+    }
+
+    #[test]
+    fn an_image_that_others_can_read_or_that_lies_elsewhere_is_refused() {
+        let place = Place::new();
+        place.provisioned();
+        let fault = || match place.open() {
+            Err(Error::Key { fault, .. }) => fault,
+            other => panic!("expected a key fault, found {:?}", other.err()),
+        };
+        let mode = |path: &Path, mode| fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
+        let folder = place.folder.path().join("cell-7");
+        mode(&place.path(), 0o640);
+        assert_eq!(fault(), KeyFault::Mode { found: 0o640, expected: 0o600 });
+        mode(&place.path(), 0o600);
+        mode(&folder, 0o755);
+        assert_eq!(fault(), KeyFault::Mode { found: 0o755, expected: 0o700 });
+        mode(&folder, 0o700);
+        fs::rename(place.path(), folder.join("elsewhere")).unwrap();
+        symlink(folder.join("elsewhere"), place.path()).unwrap();
+        assert_eq!(fault(), KeyFault::Symlink);
+        fs::rename(folder.join("elsewhere"), place.path()).unwrap();
+        assert_eq!(place.provisioned().0, 0, "nothing was taken meanwhile");
     }
 
     #[test]
