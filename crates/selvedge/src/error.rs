@@ -82,8 +82,10 @@ pub enum Error {
         /// What the system said.
         source: io::Error,
     },
-    /// A run lost, doubled or changed something. Its report says what.
+    /// A run lost, doubled or changed something, or did not measure. Its report says what.
     LinkNotWhole {
+        /// What of which node, and how many.
+        faults: Vec<(u32, &'static str, u64)>,
         /// The report.
         report: PathBuf,
     },
@@ -323,8 +325,14 @@ impl fmt::Display for Error {
             Error::Listen { address, source } => {
                 write!(f, "failed to listen on {address}: {}\nhelp: port 0 is any free one", words(source))
             }
-            Error::LinkNotWhole { report } => {
-                write!(f, "the store does not hold what the nodes sampled; see `{}`", report.display())
+            Error::LinkNotWhole { faults, report } => {
+                let faults = faults.iter().map(|(node, what, count)| format!("node {node}: {count} {what}"));
+                let faults = faults.collect::<Vec<_>>().join(", ");
+                write!(
+                    f,
+                    "the store does not hold what the nodes sampled: {faults}; see `{}`",
+                    report.display()
+                )
             }
             Error::Place { path, fault } => fault.write(path, f),
             Error::Image(error) => write!(f, "{error}"),

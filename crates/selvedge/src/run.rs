@@ -17,7 +17,7 @@ use report::row::{Clock, Experiment, Row, ndjson, read_ndjson};
 use selvedge::error::Error;
 use selvedge::limits::PS_PER_US;
 use selvedge::link::check::{self, Found, Nominal};
-use selvedge::link::deployment::{self, Cell, Deployment, Node};
+use selvedge::link::deployment::{self, Cell, Deployment, Node, Noise};
 use selvedge::link::journal::{Received, Sample, read_lines, read_timeline};
 use selvedge::link::keys::Keys;
 use selvedge::link::launch::{Daemons, Launcher, Process, Stopped};
@@ -73,10 +73,11 @@ pub fn run(arguments: Arguments, output: &Output) -> Result<(), Error> {
     let page = page::html(&deployment, &rows, &outcome.nodes, &layout)?;
     write(&layout.out().join("report.html"), &page)?;
     outcome.print(&deployment, &rows, &layout, output)?;
-    if outcome.is_good() {
+    let faults = outcome.faults();
+    if faults.is_empty() {
         Ok(())
     } else {
-        Err(Error::LinkNotWhole { report: layout.out().join("report.html") })
+        Err(Error::LinkNotWhole { faults, report: layout.out().join("report.html") })
     }
 }
 
@@ -170,6 +171,7 @@ fn check<'a>(deployment: &'a Deployment, keys: &Keys, layout: &Layout) -> Result
     let mut nodes = Vec::new();
     for cell in &deployment.cells {
         let received: Vec<Received> = read_lines(&layout.received(cell.id))?;
+        let superframes = (deployment.duration_ps / (u64::from(cell.superframe_us) * PS_PER_US)) as u32;
         let superframe = read_timeline(&layout.timeline(cell.id))?.superframe;
         for node in &cell.nodes {
             let filter = Filter { node: Some(node.id), ..Filter::default() };
@@ -181,7 +183,7 @@ fn check<'a>(deployment: &'a Deployment, keys: &Keys, layout: &Layout) -> Result
                 samples_per_superframe: NonZeroU8::new(node.samples_per_superframe)
                     .expect("the parser says so"),
             };
-            let (nominal, master) = (Nominal { grid, superframe }, keys.node(node.id)?);
+            let (nominal, master) = (Nominal { grid, superframe, superframes }, keys.node(node.id)?);
             let feed = simulation::feed(deployment, node);
             nodes.push((cell, node, check::node(&records, &took, &received, &feed, nominal, node, &master)));
         }
@@ -194,8 +196,15 @@ impl Outcome<'_> {
         self.nodes.iter().map(|(_, _, found)| of(found)).sum()
     }
 
-    fn is_good(&self) -> bool {
-        self.sum(|found| found.lost + found.duplicated + found.mismatched_samples) == 0
+    fn faults(&self) -> Vec<(u32, &'static str, u64)> {
+        let of = |(cell, node, found): &(&Cell, &Node, Found)| {
+            let node = node.id;
+            found
+                .faults(cell.noise != Noise::default())
+                .into_iter()
+                .map(move |(what, count)| (node, what, count))
+        };
+        self.nodes.iter().flat_map(of).collect()
     }
 
     fn rows(&self, name: &str) -> Vec<Row> {
@@ -211,7 +220,8 @@ impl Outcome<'_> {
                 count("lost", found.lost),
                 count("duplicated", found.duplicated),
                 count("mismatched samples", found.mismatched_samples),
-                count("frames struck by noise", found.struck),
+                count("frames with a wrong tag", found.rejected),
+                count("slots missed", found.missed),
                 nanos("sampling instant error, most", found.instant_error_ns_max),
                 nanos("sampling instant error, rms", found.instant_error_ns_rms),
             ]);

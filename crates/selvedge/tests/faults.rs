@@ -371,7 +371,7 @@ fn frames_that_noise_has_struck_are_counted_and_nothing_else_is_touched() {
     let Some(scene) = scene(30, noise) else { return };
     let ended = scene.run();
     ended.assert_whole();
-    let struck = ended.sum(|metric| metric == "frames struck by noise");
+    let struck = ended.sum(|metric| metric == "frames with a wrong tag");
     let failed = ended.sum(|metric| metric.starts_with("failed: "));
     let stored = ended.sum(|metric| metric == "frames stored");
     let empty = ended.sum(|metric| metric == "empty slots");
@@ -381,6 +381,20 @@ fn frames_that_noise_has_struck_are_counted_and_nothing_else_is_touched() {
     );
     assert!(struck > 0 && empty > 0, "there was no noise");
     assert_eq!(struck, failed, "{}", ended.stdout);
+}
+
+#[test]
+fn a_run_in_which_nothing_arrives_is_no_success() {
+    // No beacon is ever whole, so no node joins.
+    let Some(scene) = scene(3, "\n[cell.ward.noise]\nbit_errors = \"10 %\"\n") else { return };
+    let ended = scene.run();
+    println!("{}\n{}", ended.stdout, ended.stderr);
+    assert_eq!(ended.status.code(), Some(3));
+    for node in 1..=4 {
+        assert!(ended.stderr.contains(&format!("node {node}: 0 frames stored")), "{}", ended.stderr);
+    }
+    // The report is there all the same: it is what one looks at now.
+    assert!(scene.out().join("report.html").exists());
 }
 
 #[test]

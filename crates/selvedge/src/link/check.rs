@@ -25,8 +25,10 @@ pub struct Found {
     pub lost: u64,
     /// Frames or samples that are in the store twice.
     pub duplicated: u64,
-    /// Frames that the gateway received with a tag that does not match: struck by noise.
-    pub struck: u64,
+    /// Frames that the gateway received in the node's slot and that do not open with its key: without noise, none.
+    pub rejected: u64,
+    /// Superframes without a frame in the node's slot, after the first that had one: without noise, none.
+    pub missed: u64,
     /// Samples that differ from the ideal converter's, or that nobody took.
     pub mismatched_samples: u64,
     /// Greatest distance of a sampling instant from the grid.
@@ -44,6 +46,8 @@ pub struct Nominal {
     pub grid: Grid,
     /// The superframe with which the run began, at 0 of its cell time.
     pub superframe: u32,
+    /// How many there were.
+    pub superframes: u32,
 }
 
 impl Nominal {
@@ -96,15 +100,40 @@ pub fn node(
     if compared > 0 {
         found.instant_error_ns_rms = (squares / compared as f64).sqrt();
     }
+    let heard: BTreeSet<u32> =
+        received.iter().filter(|frame| frame.slot == plan.slot).map(|frame| frame.superframe).collect();
+    if let Some(joined) = heard.first() {
+        let owed = nominal.superframe + nominal.superframes - joined;
+        found.missed = u64::from(owed) - heard.len() as u64;
+    }
     let mut keys = BTreeMap::new();
     for frame in received {
         match opens(frame, plan, master, &mut keys) {
             Some(opened) if counters.contains(&opened) => {}
             Some(_) => found.lost += 1,
-            None => found.struck += u64::from(frame.slot == plan.slot),
+            None => found.rejected += u64::from(frame.slot == plan.slot),
         }
     }
     found
+}
+
+impl Found {
+    /// What a run owes and did not do, with its number. Noise may strike a frame, but not every one.
+    pub fn faults(&self, is_noisy: bool) -> Vec<(&'static str, u64)> {
+        let without_noise = |count: u64| if is_noisy { 0 } else { count };
+        let mut faults = vec![
+            ("frames lost", self.lost),
+            ("duplicated", self.duplicated),
+            ("samples mismatched", self.mismatched_samples),
+            ("frames with a wrong tag on a bus without noise", without_noise(self.rejected)),
+            ("slots missed on a bus without noise", without_noise(self.missed)),
+        ];
+        faults.retain(|(_, count)| *count > 0);
+        if self.frames_stored == 0 {
+            faults.push(("frames stored", 0));
+        }
+        faults
+    }
 }
 
 /// The index of the sample whose instant is nearest to `nominal_ps`.
@@ -135,4 +164,105 @@ fn opens(
     let key = keys.entry(epoch).or_insert_with(|| master.traffic_key(plan.id, epoch, plan.suite));
     let opened = key.open(counter, header, &mut ciphertext.to_vec(), tag);
     (node == plan.id && opened.is_ok()).then_some((epoch, counter))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::link::{deployment, simulation};
+    use cipher::{Key, Suite};
+    use collect::batch::BatchId;
+    use collect::frame::{Header, Samples, seal};
+    use std::num::NonZeroU8;
+    use std::path::Path;
+
+    /// Superframes that the run of the example has here, the first of which is not 0.
+    const NOMINAL: Nominal = Nominal {
+        grid: Grid { superframe_ps: 250_000_000_000, samples_per_superframe: NonZeroU8::new(90).unwrap() },
+        superframe: 1000,
+        superframes: 6,
+    };
+    const EPOCH: u8 = 3;
+
+    /// A run of the example's first node: a frame in each of these superframes, which holds the samples of the one
+    /// before.
+    struct Ran {
+        took: Vec<Sample>,
+        received: Vec<Received>,
+        records: Vec<Record>,
+    }
+
+    fn master() -> NodeMaster {
+        NodeMaster::from(Key::copied_from(&[7; 32]))
+    }
+
+    fn ran(superframes: &[u32], found: impl FnOnce(&mut Ran)) -> Found {
+        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../deployments/ecg.toml");
+        let deployment = deployment::load(&path).expect("the example is sound");
+        let plan = &deployment.cells[0].nodes[0];
+        let feed = simulation::feed(&deployment, plan);
+        let sample = |index| {
+            let instant_ps = NOMINAL.grid.instant_ps(index);
+            Sample { instant_ps, code: feed.ideal_code(instant_ps) }
+        };
+        let took: Vec<Sample> = (0..6 * 90).map(sample).collect();
+        let mut ran = Ran { took, received: Vec::new(), records: Vec::new() };
+        let traffic = master().traffic_key(plan.id, EPOCH, plan.suite);
+        for (counter, superframe) in (0..).zip(superframes) {
+            let first = (superframe - 1) * 90;
+            let codes = &ran.took[(first - 90_000) as usize..][..90];
+            let samples: Vec<u16> = codes.iter().map(|sample| sample.code).collect();
+            let header = Header { suite: plan.suite, node: plan.id, epoch: EPOCH, counter };
+            let bytes = seal(&traffic, &header, &Samples { first, samples: samples.clone() }.to_bytes());
+            let bytes = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
+            ran.received.push(Received { superframe: *superframe, slot: plan.slot, bytes });
+            ran.records.push(Record {
+                node: plan.id,
+                epoch: EPOCH,
+                counter,
+                suite: Suite::AsconAead128,
+                batch: BatchId { cell: 7, spool: 1, number: 1 },
+                superframe: *superframe,
+                slot: plan.slot,
+                received_ps: 0,
+                arrived_ns: 0,
+                first,
+                sample_ps: 0,
+                samples,
+            });
+        }
+        found(&mut ran);
+        node(&ran.records, &ran.took, &ran.received, &feed, NOMINAL, plan, &master())
+    }
+
+    #[test]
+    fn a_run_that_does_what_it_owes_has_no_fault() {
+        let found = ran(&[1002, 1003, 1004, 1005], |_| {});
+        assert_eq!(found.faults(false), []);
+        assert_eq!((found.frames_stored, found.waveform.len()), (4, 360));
+        assert_eq!(found.waveform.keys().next(), Some(&90), "counted from the run's first superframe");
+    }
+
+    #[test]
+    fn each_fault_is_found_and_only_noise_excuses_a_slot_or_a_tag() {
+        let missed = ran(&[1002, 1005], |_| {});
+        assert_eq!(missed.faults(false), [("slots missed on a bus without noise", 2)]);
+        assert_eq!(missed.faults(true), []);
+        let struck = ran(&[1002, 1003, 1004, 1005], |ran| {
+            ran.received[2].bytes.replace_range(40..41, "x");
+            ran.records.remove(2);
+        });
+        assert_eq!(struck.faults(false), [("frames with a wrong tag on a bus without noise", 1)]);
+        assert_eq!(struck.faults(true), []);
+        let nothing = ran(&[], |_| {});
+        assert_eq!(nothing.faults(true), [("frames stored", 0)]);
+        let lost = ran(&[1003, 1004, 1005], |ran| drop(ran.records.remove(1)));
+        assert_eq!(lost.faults(true), [("frames lost", 1)]);
+        let twice = ran(&[1005], |ran| ran.records.push(ran.records[0].clone()));
+        assert_eq!((twice.duplicated, twice.mismatched_samples), (1 + 90, 90));
+        let changed = ran(&[1005], |ran| ran.records[0].samples[7] ^= 1);
+        assert_eq!(changed.faults(true), [("samples mismatched", 1)]);
+        let of_before = ran(&[1005], |ran| ran.records[0].first = 89_999);
+        assert_eq!(of_before.faults(true), [("samples mismatched", 90)]);
+    }
 }
