@@ -276,7 +276,7 @@ fn run_tainted(name: &str, suite: Suite, words: Stdio) -> Result<Vec<Answer>, Op
 #[test]
 fn no_branch_and_no_address_depends_on_a_secret_except_in_the_table_driven_variant() {
     if Command::new("valgrind").arg("--version").output().is_err() {
-        eprintln!("skipped: valgrind is not installed");
+        eprintln!("skip: secrets under valgrind: valgrind is not installed");
         return;
     }
     for (name, suite) in PORTABLE {
@@ -307,7 +307,7 @@ fn every_variant_compiles_for_both_chips_without_a_warning() {
     let files = variant_files();
     assert!(files.len() >= 5, "{files:?}");
     if Command::new("avr-gcc").arg("--version").output().is_err() {
-        eprintln!("skipped: avr-gcc is not installed");
+        eprintln!("skip: variants for both chips: avr-gcc is not installed");
         return;
     }
     let folder = tempfile::tempdir().expect("a temporary folder");

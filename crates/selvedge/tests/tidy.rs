@@ -105,6 +105,11 @@ fn nothing_is_left_for_later_and_no_machine_is_named() {
 }
 
 #[test]
+fn a_test_that_cannot_run_says_so_where_it_is_read() {
+    everywhere(words::skips);
+}
+
+#[test]
 fn only_the_roof_prints_and_only_named_files_do_io() {
     report(&syntax::everywhere(&sources()));
 }

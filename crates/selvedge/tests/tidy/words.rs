@@ -102,6 +102,29 @@ fn temporary(source: &Source) -> Vec<String> {
     lines.map(fault).collect()
 }
 
+/// What a test says that cannot run here. `scripts/test.sh` gathers these lines, and reads no other spelling.
+pub fn skips(source: &Source) -> Vec<String> {
+    if !source.path.ends_with(".rs") {
+        return Vec::new();
+    }
+    let mut faults = Vec::new();
+    for (index, line) in source.text.lines().enumerate() {
+        for (at, _) in line.to_lowercase().match_indices(concat!('"', "sk", "ip")) {
+            let words = line[at + 1..].strip_prefix(concat!("sk", "ip")).unwrap_or_default();
+            let words = words.strip_prefix(" (machine)").unwrap_or(words);
+            let said = words.strip_prefix(": ").and_then(|words| words.split_once(": "));
+            if said.is_none_or(|(what, why)| what.is_empty() || why.is_empty()) {
+                faults.push(format!(
+                    "{}:{}: a skip is said as `skip: what: why`, or `skip (machine): what: why`",
+                    source.path,
+                    index + 1
+                ));
+            }
+        }
+    }
+    faults
+}
+
 /// Every kind of problem of a deployment appears in a golden file, and a help line names only verbs that exist.
 pub fn errors(sources: &[Source]) -> Vec<String> {
     let mut faults = Vec::new();
@@ -199,5 +222,15 @@ fn words_that_may_not_stand_are_found() {
         banned(&source("crates/a/src/a.rs", &format!("let x = \"{}/x\";\n", concat!("/t", "mp")))).len(),
         1
     );
+    let says =
+        |tail: &str| skips(&source("a.rs", &format!("println!(\"{}{tail}\");\n", concat!("sk", "ip")))).len();
+    for sound in [": the chip: no compiler", " (machine): a disk: only root can mount"] {
+        assert_eq!(says(sound), 0, "{sound}");
+    }
+    for spelling in
+        ["ped: no compiler", ": no compiler", "PED: the chip: no compiler", "ping", " (root): a: b"]
+    {
+        assert_eq!(says(spelling), 1, "{spelling}");
+    }
     assert_eq!(variants("enum Kind { A, B(u8) }", "Kind"), ["A", "B"]);
 }
