@@ -232,7 +232,7 @@ fn kill_some(run: &mut Run<'_>, dice: &mut Dice, wanted: u32) -> u32 {
 
 #[test]
 fn whoever_is_killed_is_started_again_and_nothing_is_lost() {
-    let (rounds, wanted, seconds) = if is_soak() { (8, 20, 120) } else { (1, 6, 30) };
+    let (rounds, wanted, seconds) = if is_soak() { (8, 20, 120) } else { (1, 20, 60) };
     let clock =
         SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).expect("it is after 1970").as_nanos();
     let seed = std::env::var("SELVEDGE_SEED").map_or(clock as u64, |seed| seed.parse().expect("a number"));
