@@ -3,6 +3,8 @@
 //! Owns the record of sampling instants, EEPROM writes, phases and pins. The phases are a byte in the node's SRAM
 //! (`firmware/node/phase.h`) whose stores are watched; nothing here changes the node's behaviour.
 //!
+//! A phase is the program's; what an interrupt takes of it is part of its span and not of its own work.
+//!
 //! Sums cover the whole run. Spans are kept up to [`SPANS_MAX`], for the pictures of a report's first superframes.
 
 use isa::Cycles;
@@ -111,7 +113,21 @@ pub struct Log {
     phase_start: Cycles,
     spans: Vec<Span>,
     phase_cycles: [Cycles; PHASES.len()],
-    phase_entries: [u64; PHASES.len()],
+    own: [Work; PHASES.len()],
+    /// Interrupts that have begun and not ended, and since when none has, in this phase.
+    interrupts: u32,
+    own_since: Cycles,
+    /// What the running span of this phase has done itself.
+    own_running: Cycles,
+}
+
+/// What the program itself did in a phase, without the interrupts that came meanwhile.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Work {
+    /// How often the phase was begun and ended.
+    pub times: u64,
+    /// Cycles of all those times together.
+    pub cycles: Cycles,
 }
 
 /// Bit SPE of SPCR.
@@ -134,7 +150,10 @@ impl Log {
             phase_start: 0,
             spans: Vec::new(),
             phase_cycles: [0; PHASES.len()],
-            phase_entries: [0; PHASES.len()],
+            own: [Work::default(); PHASES.len()],
+            interrupts: 0,
+            own_since: 0,
+            own_running: 0,
         }
     }
 
@@ -168,9 +187,9 @@ impl Log {
         self.phase_cycles[phase as usize]
     }
 
-    /// How often a phase was entered, returns from an interrupt among them.
-    pub fn phase_entries(&self, phase: Phase) -> u64 {
-        self.phase_entries[phase as usize]
+    /// What the program itself did in a phase that it has ended.
+    pub fn work(&self, phase: Phase) -> Work {
+        self.own[phase as usize]
     }
 
     fn enter(&mut self, phase: Phase, cycle: Cycles) {
@@ -181,7 +200,17 @@ impl Log {
         if self.spans.len() < SPANS_MAX && cycle > self.phase_start {
             self.spans.push(Span { phase: self.phase, start: self.phase_start, end: cycle });
         }
-        self.phase_entries[phase as usize] += 1;
+        if phase == Phase::Booting {
+            // A reset: no interrupt of before ever ends.
+            self.interrupts = 0;
+        } else if self.interrupts == 0 {
+            let own = &mut self.own[self.phase as usize];
+            own.times += 1;
+            own.cycles += self.own_running + (cycle - self.own_since);
+        }
+        if self.interrupts == 0 {
+            (self.own_running, self.own_since) = (0, cycle);
+        }
         self.phase = phase;
         self.phase_start = cycle;
     }
@@ -204,6 +233,22 @@ impl isa::Observer for Log {
 
 impl Observer for Log {
     #[inline]
+    fn interrupt(&mut self, cycle: Cycles, _vector: u8) {
+        if self.interrupts == 0 {
+            self.own_running += cycle - self.own_since;
+        }
+        self.interrupts += 1;
+    }
+
+    #[inline]
+    fn interrupt_ends(&mut self, cycle: Cycles) {
+        self.interrupts = self.interrupts.saturating_sub(1);
+        if self.interrupts == 0 {
+            self.own_since = cycle;
+        }
+    }
+
+    #[inline]
     fn drive(&mut self, cycle: Cycles, pin: Pin, drive: Drive) {
         self.drives.push((cycle, pin, drive));
     }
@@ -217,5 +262,39 @@ impl Observer for Log {
             }
             _ => {}
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use isa::Observer as _;
+
+    #[test]
+    fn work_is_what_no_interrupt_has_taken() {
+        let mut log = Log::new(0, 1, 0, Some(2));
+        let enter = |log: &mut Log, cycle, phase: Phase| log.store(cycle, 2, phase as u8);
+        enter(&mut log, 10, Phase::Sealing);
+        // An interrupt with a phase of its own, and another within it.
+        log.interrupt(13, 1);
+        enter(&mut log, 17, Phase::Sampling);
+        log.interrupt(20, 2);
+        log.interrupt_ends(30);
+        enter(&mut log, 33, Phase::Sealing);
+        log.interrupt_ends(40);
+        log.interrupt(41, 2);
+        log.interrupt_ends(50);
+        enter(&mut log, 52, Phase::Waiting);
+        enter(&mut log, 60, Phase::Sealing);
+        log.interrupt(61, 2);
+        assert_eq!(log.work(Phase::Sealing), Work { times: 1, cycles: 3 + 1 + 2 }, "the second goes on");
+        assert_eq!(log.work(Phase::Sampling), Work::default(), "no work of the program");
+        assert_eq!(log.phase_cycles(Phase::Sealing), 7 + 19);
+        // A reset ends the interrupt too.
+        enter(&mut log, 70, Phase::Booting);
+        enter(&mut log, 80, Phase::Sealing);
+        enter(&mut log, 85, Phase::Waiting);
+        assert_eq!(log.work(Phase::Sealing), Work { times: 2, cycles: 6 + 5 });
+        assert_eq!(log.work(Phase::Booting).cycles, 10 + 10);
     }
 }

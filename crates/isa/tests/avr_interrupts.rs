@@ -31,6 +31,9 @@ impl Observer for Story {
     fn interrupt(&mut self, cycle: Cycles, vector: u8) {
         self.events.push(format!("{cycle} interrupt {vector}"));
     }
+    fn interrupt_ends(&mut self, cycle: Cycles) {
+        self.events.push(format!("{cycle} ends"));
+    }
     fn drive(&mut self, cycle: Cycles, pin: Pin, drive: Drive) {
         self.events.push(format!("{cycle} P{}{} {drive:?}", char::from(pin.port), pin.bit));
     }

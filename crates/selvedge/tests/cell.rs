@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 
 use cell::clock::{PS_PER_S, Picoseconds};
 use cell::inject::{Disturbance, Injector};
-use cell::log::Sample;
+use cell::log::{Phase, Sample};
 use cell::{Cell, Pace, Superframe};
 use cipher::TrafficKey;
 use collect::frame::{self, Samples};
@@ -288,6 +288,33 @@ fn opens(rig: &Rig, plan: &Plan, bytes: &[u8]) -> bool {
         assert!(refused && buffer.iter().all(|byte| *byte == 0), "a rejected frame left plaintext behind");
     }
     opened.is_ok()
+}
+
+#[test]
+fn sealing_costs_what_the_cipher_does_and_not_what_interrupts_it() {
+    let Some(rig) = rig("the cost of sealing", |_| {}) else { return };
+    let mut cell = rig.cell(Pace::RunAhead);
+    let mut sent = vec![0; cell.nodes().len()];
+    for _ in 0..60 {
+        let superframe = cell.run_superframe().unwrap_or_else(|error| panic!("{error}"));
+        for node in superframe.transmissions.iter().filter_map(|transmission| transmission.node) {
+            sent[node] += 1;
+        }
+    }
+    let mut costs = Vec::new();
+    for (node, sent) in cell.nodes().iter().zip(sent) {
+        let (work, cycles) = (node.log().work(Phase::Sealing), node.log().phase_cycles(Phase::Sealing));
+        println!("node {}: {work:?}, {cycles} cycles with interrupts, {sent} frames sent", node.id);
+        // A frame is sealed before it is sent, and at the end one may wait for its slot.
+        assert!(work.times == sent || work.times == sent + 1, "{} seals, {sent} frames", work.times);
+        assert!(work.cycles < cycles, "nothing has interrupted node {}", node.id);
+        assert_eq!(work.cycles % work.times, 0, "node {} seals in a constant number of cycles", node.id);
+        costs.push(work.cycles / work.times);
+    }
+    assert!(
+        costs[0] == costs[1] && costs[1] == costs[2],
+        "the same program on three chips of one kind: {costs:?}"
+    );
 }
 
 #[test]

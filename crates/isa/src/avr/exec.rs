@@ -415,6 +415,7 @@ impl Machine {
                 (pc, cycle) = (target, cycle + extra);
                 self.status.i = true;
                 self.interrupts_enabled(cycle);
+                o.interrupt_ends(cycle);
             }
             Cpse => skip_if!(rd == rr),
             Cp => _ = self.status.sub(rd, rr, 0),

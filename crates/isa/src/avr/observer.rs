@@ -52,6 +52,9 @@ pub trait Observer: crate::Observer {
     /// The core left the program at `cycle` for interrupt vector number `vector`.
     #[inline(always)]
     fn interrupt(&mut self, _cycle: Cycles, _vector: u8) {}
+    /// A RETI ended; what it returns to begins at `cycle`.
+    #[inline(always)]
+    fn interrupt_ends(&mut self, _cycle: Cycles) {}
     /// A pin's output stage changed at `cycle`.
     #[inline(always)]
     fn drive(&mut self, _cycle: Cycles, _pin: Pin, _drive: Drive) {}

@@ -174,16 +174,17 @@ impl Journal {
         let case = format!("node {}", node.id);
         let (log, chip) = (node.log(), node.chip());
         let samples = self.samples.get(&node.id).map_or(0, Vec::len) as u64;
-        let plaintext_bytes = collect::limits::SAMPLES_HEADER_BYTES as u64 + 2 * samples_per_frame;
-        // Every frame that was sampled in full was sealed; the one that is being filled at the end was not.
-        let sealed_bytes = (samples / samples_per_frame).max(1) * plaintext_bytes;
-        let per_byte = log.phase_cycles(Phase::Sealing) as f64 / sealed_bytes as f64;
         let awake = percent(chip.awake_cycles(), chip.cycle().max(1));
         let mut rows = vec![
             experiment.row(&case, "samples taken", samples, "", Clock::None),
             experiment.row(&case, "awake share", awake, "%", Clock::None),
-            experiment.row(&case, "cycles per sealed byte", per_byte, "cycles/B", Clock::Cell),
         ];
+        let sealing = log.work(Phase::Sealing);
+        if sealing.times > 0 {
+            let plaintext_bytes = collect::limits::SAMPLES_HEADER_BYTES as u64 + 2 * samples_per_frame;
+            let per_byte = sealing.cycles as f64 / (sealing.times * plaintext_bytes) as f64;
+            rows.push(experiment.row(&case, "cycles per sealed byte", per_byte, "cycles/B", Clock::Cell));
+        }
         for phase in
             [Phase::Sampling, Phase::Sealing, Phase::Transmitting, Phase::Receiving, Phase::Verifying]
         {
