@@ -21,9 +21,13 @@ enum { SUITE_KEY_BYTES = 16, SUITE_NONCE_BYTES_MAX = 16, SUITE_TAG_BYTES_MAX = 1
 #if defined(__AVR__)
 #define suite_ascon_seal ascon_aead128_avr_seal
 #define suite_ascon_open ascon_aead128_avr_open
+#define suite_ccm_seal aes128_ccm_avr_seal
+#define suite_ccm_open aes128_ccm_avr_open
 #else
 #define suite_ascon_seal ascon_aead128_c64_seal
 #define suite_ascon_open ascon_aead128_c64_open
+#define suite_ccm_seal aes128_ccm_c8_seal
+#define suite_ccm_open aes128_ccm_c8_open
 #endif
 
 /// The length of a suite's tag, or 0 when no such suite is built in.
@@ -46,7 +50,7 @@ static inline void suite_seal(uint8_t suite, uint8_t *text, uint8_t text_bytes, 
 {
     uint8_t *tag = text + text_bytes;
     if (suite == SUITE_AES_128_CCM) {
-        aes128_ccm_c8_seal(text, text_bytes, ad, ad_bytes, nonce, key, tag);
+        suite_ccm_seal(text, text_bytes, ad, ad_bytes, nonce, key, tag);
     } else {
         suite_ascon_seal(text, text_bytes, ad, ad_bytes, nonce, key, tag);
     }
@@ -58,7 +62,7 @@ static inline bool suite_open(uint8_t suite, uint8_t *text, uint8_t text_bytes, 
 {
     const uint8_t *tag = text + text_bytes;
     if (suite == SUITE_AES_128_CCM) {
-        return aes128_ccm_c8_open(text, text_bytes, ad, ad_bytes, nonce, key, tag);
+        return suite_ccm_open(text, text_bytes, ad, ad_bytes, nonce, key, tag);
     }
     return suite_ascon_open(text, text_bytes, ad, ad_bytes, nonce, key, tag);
 }

@@ -23,8 +23,7 @@ use selvedge::link::{provision, simulation};
 const PS_PER_US: u64 = 1_000_000;
 
 /// Four nodes, three chips of one kind and one of the other, both suites, crystals at both ends of their tolerance.
-/// A frame holds the 18 samples of 50 ms. The node that seals with AES in C has a late slot: in an early one it would
-/// still be sealing.
+/// A frame holds the 18 samples of 50 ms. The node that seals with AES, which takes longer, has a late slot.
 const TEXT: &str = r#"
     [deployment]
     name = "cell"

@@ -7,16 +7,17 @@
 mod seeded;
 mod variants;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use cipher::vectors::{self, AeadVector};
 use cipher::{Aead, Suite};
-use isa::avr::{ATMEGA128, ATMEGA328P, Profile};
+use isa::avr::{ATMEGA128, ATMEGA328P, Image, Profile};
 use rand_chacha::ChaCha20Rng;
 use rand_chacha::rand_core::Rng;
 use seeded::{random_bytes, seeded};
+use selvedge::toolchain::Compiler;
 use variants::{AD_BYTES_MAX, Bench, CHIPS, Call, MESSAGE_BYTES_MAX, SHIFT_MAX, VARIANTS, Variant};
 
 /// Vectors of each variant on each chip, when not all are taken.
@@ -150,6 +151,40 @@ fn the_cycles_of_a_seal_depend_on_the_lengths_alone() {
                 assert_eq!(all.len(), 1, "{at}, {length} bytes: {all:?} cycles");
             }
         });
+    }
+}
+
+/// The contract of `firmware/node/suite.h`: the fastest variant for the target, and no other takes flash.
+#[test]
+fn the_node_is_built_with_the_fastest_variant_of_each_suite() {
+    let mut cycles: BTreeMap<(Suite, &str), Vec<(u64, &str)>> = BTreeMap::new();
+    for profile in CHIPS {
+        each(profile, |variant, bench, _| {
+            let row = variant.suite.row();
+            let [key, nonce, ad, message] =
+                [row.key_bytes, row.nonce_bytes, 10, 186].map(|bytes| vec![7; bytes]);
+            let call = Call { open: false, shift: 0, key, nonce, ad, message, tag: Vec::new() };
+            cycles
+                .entry((variant.suite, profile.name))
+                .or_default()
+                .push((bench.call(&call).1, variant.name));
+        });
+    }
+    for ((suite, chip), mut variants) in cycles {
+        variants.sort_unstable();
+        println!("{suite} on the {chip}, cycles for a frame of 90 samples: {variants:?}");
+        let compiler =
+            Compiler::find(&std::env::var_os("PATH").unwrap_or_default()).expect("it has built these");
+        let chip = selvedge::link::Chip::find(&chip.to_lowercase()).expect("a deployment may name it");
+        let cache = Path::new(env!("CARGO_TARGET_TMPDIR"));
+        let built = compiler.node_image(&root(), chip, Some(cache)).unwrap_or_else(|error| panic!("{error}"));
+        let image = Image::parse(&built.elf).expect("it was linked");
+        for (place, (_, variant)) in variants.into_iter().enumerate() {
+            for operation in ["seal", "open"] {
+                let is_there = image.symbol(&format!("{variant}_{operation}")).is_some();
+                assert_eq!(is_there, place == 0, "{variant}_{operation} on the {}", chip.name);
+            }
+        }
     }
 }
 

@@ -73,7 +73,7 @@ fn text(case: &Case) -> String {
 struct Case {
     chip: &'static str,
     suite: &'static str,
-    /// As short as the node can seal and verify in one: AES in C takes its time.
+    /// As short as the node can seal and verify in one, with room.
     superframe_ms: u64,
     /// How long the programming of one byte takes, at 8 MHz (datasheet, "EEPROM Data Memory": 8.448 and 3.4 ms).
     write_cycles: u64,
