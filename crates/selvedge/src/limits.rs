@@ -121,7 +121,7 @@ pub const BATCH_BYTES_MAX: u64 = broker::limits::PLAINTEXT_BYTES_MAX as u64;
 pub const BATCH_HEADER_BYTES: u64 = 2;
 /// What precedes each frame there.
 pub const BATCH_ENTRY_BYTES: u64 = collect::limits::BATCH_ENTRY_BYTES as u64;
-/// Shards of the server's store.
+/// Threads of the server that open frames.
 pub const SHARDS_MAX: u64 = 1_024;
 
 const _: () = {

@@ -153,7 +153,7 @@ pub struct Bridge {
 pub struct Collect {
     /// Where it listens; port 0 is any free one.
     pub address: SocketAddr,
-    /// Shards of the store; `None` means one for each core.
+    /// Threads that open frames; `None` means one for each core.
     pub shards: Option<u16>,
 }
 
