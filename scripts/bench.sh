@@ -18,11 +18,26 @@ measure() {
 
 # Built first, so that nothing compiles while something is timed.
 echo "== build"
+cargo build --locked --quiet --release -p selvedge
 cargo bench --locked --quiet --no-run -p selvedge --bench variants
+cargo bench --locked --quiet --no-run -p isa --bench avr
 cargo bench --locked --quiet --no-run --manifest-path witness/Cargo.toml --bench speed
 echo
 
+# What `make run` does once everything is built, in a folder of its own.
+run() {
+    local out begin seconds
+    out=$(mktemp -d)
+    begin=$(date +%s%N)
+    cargo run --locked --quiet --release -p selvedge -- run deployments/ecg.toml --out "$out/ecg"
+    seconds=$(awk -v ns=$(($(date +%s%N) - begin)) 'BEGIN {printf "%.1f", ns / 1e9}')
+    rm -rf "$out"
+    printf 'goal\tmake run, s\t%s\t-\t-\t<= 60\n' "$seconds"
+}
+
+measure "the whole link" run
 measure "ciphers on the chips" cargo bench --locked --quiet -p selvedge --bench variants
+measure "the AVR, by program and observer" cargo bench --locked --quiet -p isa --bench avr
 measure "simulators" cargo bench --locked --quiet --manifest-path witness/Cargo.toml --bench speed
 
 echo "== goals"
