@@ -7,6 +7,7 @@ use std::sync::atomic::Ordering;
 use cell::Pace;
 use cipher::{OsRandomness, Randomness};
 use indicatif::{ProgressBar, ProgressStyle};
+use report::row::{Clock, Experiment};
 use selvedge::error::Error;
 use selvedge::limits::{ANSWER_LAG_BATCHES, PS_PER_US};
 use selvedge::link::carrier::Carrier;
@@ -172,14 +173,21 @@ fn simulate(arguments: Run, output: &Output) -> Result<(), Error> {
         }
     }
     progress.finish_and_clear();
-    if let Some(carrier) = carrier {
-        carrier.finish()?;
+    let reconnects = carrier.map(Carrier::finish).transpose()?;
+    for node in cell.nodes() {
+        let index = plan.nodes.iter().position(|planned| planned.id == node.id);
+        journal.acknowledged(node, &images[index.expect("the plan made the node")])?;
     }
     if let Some((waveform, _)) = trace {
         waveform.finish(&mut cell.nodes_mut()[0])?;
     }
     journal.write(&cell, plan, layout)?;
-    output.rows(&format!("cell {}", plan.name), &journal.rows(&cell, plan, &deployment.name))
+    let mut rows = journal.rows(&cell, plan, &deployment.name);
+    if let Some(count) = reconnects {
+        let experiment = Experiment::new(&deployment.name, "selvedge node run");
+        rows.push(experiment.row(&format!("cell {}", plan.name), "reconnections", count, "", Clock::Wall));
+    }
+    output.rows(&format!("cell {}", plan.name), &rows)
 }
 
 /// Tells one run of a cell from every other.

@@ -179,6 +179,12 @@ impl Ended {
         meant.map(|row| row["value"].as_f64().expect("a count") as u64).sum()
     }
 
+    fn row(&self, case: &str, metric: &str) -> u64 {
+        let rows = self.rows();
+        let row = rows.iter().find(|row| row["metric"] == metric && row["case"] == case).expect("a row");
+        row["value"].as_u64().expect("a count")
+    }
+
     /// The run did all that it had to.
     #[track_caller]
     fn assert_whole(&self) {
@@ -206,10 +212,10 @@ fn kill(number: u32) -> bool {
     kill_process(pid, Signal::KILL).is_ok()
 }
 
-/// Kills daemons of a run at moments drawn from `dice`; returns how many.
-fn kill_some(run: &mut Run<'_>, dice: &mut Dice, wanted: u32) -> u32 {
-    let mut kills = 0;
-    while kills < wanted {
+/// Kills daemons of a run at moments drawn from `dice`; returns which.
+fn kill_some(run: &mut Run<'_>, dice: &mut Dice, wanted: usize) -> Vec<&'static str> {
+    let mut kills = Vec::new();
+    while kills.len() < wanted {
         let stem = ["bridge-7", "broker", "device", "collect"][dice.below(4) as usize];
         // Sometimes at once, while everybody still picks up the pieces of the last time.
         let growth = if dice.chance(1, 4) { 0 } else { u64::from(dice.below(4_000)) };
@@ -222,7 +228,7 @@ fn kill_some(run: &mut Run<'_>, dice: &mut Dice, wanted: u32) -> u32 {
             continue;
         };
         println!("kill {stem} at {} bytes stored", run.scene.store_bytes());
-        kills += u32::from(kill(number));
+        kills.extend(kill(number).then_some(stem));
         if !run.wait_until(|scene| scene.number(stem).is_some_and(|other| other != number)) {
             return kills;
         }
@@ -241,12 +247,16 @@ fn whoever_is_killed_is_started_again_and_nothing_is_lost() {
     let Some(scene) = scene(seconds, "") else { return };
     for _ in 0..rounds {
         let mut run = scene.start();
-        let kills = kill_some(&mut run, &mut dice, wanted);
+        let killed = kill_some(&mut run, &mut dice, wanted);
         let ended = run.end();
+        assert_eq!(killed.len(), wanted, "seed {seed}: the run was over too early");
         ended.assert_whole();
+        // The cell notices a bridge that is gone, unless it has nothing more to say.
+        let reconnections = ended.row("cell ward", "reconnections");
+        let kills = killed.len() as u32;
+        assert!(reconnections > 0 || !killed[..wanted - 1].contains(&"bridge-7"), "{killed:?}");
         let restarts = ended.sum(|metric| metric == "restarts") as u32;
-        println!("{kills} kills, {restarts} restarts\n{}", ended.stderr);
-        assert!(kills >= wanted, "seed {seed}: the run was over after {kills} kills");
+        println!("{kills} kills, {restarts} restarts, {reconnections} reconnections\n{}", ended.stderr);
         // Who is killed while it ends by itself, at the end or for want of a device, need not be started again.
         assert!(restarts <= kills && 2 * restarts >= kills, "seed {seed}: {restarts} of {kills}");
         assert_eq!(scene.processes(), Vec::<u32>::new());
@@ -275,11 +285,7 @@ fn a_broker_that_starts_while_its_device_is_dead_gets_both_back() {
     ended.assert_whole();
     let met = ended.stderr.matches("cannot open the device").count();
     println!("{met} brokers have met a dead device\n{}", ended.stderr);
-    let restarts = |name: &str| -> u64 {
-        let rows = ended.rows();
-        let is_meant = |row: &&Value| row["metric"] == "restarts" && row["case"] == name;
-        rows.iter().find(is_meant).and_then(|row| row["value"].as_u64()).expect("a row")
-    };
+    let restarts = |name: &str| ended.row(name, "restarts");
     // A broker that was killed while it gave up for want of a device was not running.
     assert!(restarts("device") == 4 && (1..=4).contains(&restarts("broker")));
 }
@@ -403,6 +409,12 @@ fn equal_seeds_give_equal_rows_under_other_keys() {
     let [(first_key, first), (second_key, second)] = [(), ()].map(|()| {
         let ended = scene.run();
         ended.assert_whole();
+        for node in 1..=4 {
+            let (known, stored) = ["frames acknowledged", "frames stored"]
+                .map(|metric| ended.row(&format!("node {node}"), metric))
+                .into();
+            assert!(known > 0 && known <= stored, "node {node} knows of {known} frames of {stored}");
+        }
         let rows = ended.rows().into_iter().filter(|row| row["metric"].is_string() && row["clock"] != "wall");
         let rows: Vec<String> = rows.map(|row| row.to_string()).collect();
         (fs::read(scene.out().join("keys/node-1.key")).expect("it is there"), rows)

@@ -66,11 +66,6 @@ impl Carrier {
         Ok(carrier)
     }
 
-    /// How often the connection had to be made again.
-    pub fn reconnects(&self) -> u64 {
-        self.reconnects
-    }
-
     /// Hands over a superframe.
     ///
     /// # Errors
@@ -109,7 +104,8 @@ impl Carrier {
         Ok(due.into_iter().map(|(_, frame)| frame).collect())
     }
 
-    /// Says that the cell has finished, and waits until everything has its receipt.
+    /// Says that the cell has finished, and waits until everything has its receipt. Returns how often the connection
+    /// had to be made again.
     ///
     /// # Errors
     /// As [`Carrier::send`].

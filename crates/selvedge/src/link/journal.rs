@@ -8,9 +8,12 @@ use super::deployment::Cell as Plan;
 use super::layout::Layout;
 use crate::error::Error;
 use crate::limits::{PS_PER_US, TIMELINE_PS};
+use crate::toolchain::Image as Built;
 use cell::clock::Picoseconds;
 use cell::log::Phase;
+use cell::node::Node;
 use cell::{Cell, Superframe, Transmission};
+use isa::avr::Image;
 use report::row::{Clock, Experiment, Row};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -63,7 +66,11 @@ pub struct Journal {
     contentions: u64,
     downlinks: u64,
     downlinks_dropped: u64,
+    acknowledged: BTreeMap<u32, u32>,
 }
+
+/// Where the program keeps what came down, and how far into that what was acknowledged (`firmware/node/downlink.h`).
+const DOWNLINK: (&str, u16) = ("downlink", 4);
 
 impl Journal {
     /// Takes what happened in a superframe.
@@ -98,6 +105,20 @@ impl Journal {
     pub fn downlink(&mut self, taken: bool) {
         self.downlinks += u64::from(taken);
         self.downlinks_dropped += u64::from(!taken);
+    }
+
+    /// Looks up in the memory of a node, which runs `image`, how far the server has got, as the node knows.
+    ///
+    /// # Errors
+    /// An image that is none.
+    pub fn acknowledged(&mut self, node: &Node, image: &Built) -> Result<(), Error> {
+        let Some(symbol) = Image::parse(&image.elf)?.symbol(DOWNLINK.0).map(|symbol| symbol.address as u16)
+        else {
+            return Ok(());
+        };
+        let byte = |at: u16| node.chip().memory(symbol + DOWNLINK.1 + at).unwrap_or(0);
+        self.acknowledged.insert(node.id, u32::from_le_bytes([byte(0), byte(1), byte(2), byte(3)]));
+        Ok(())
     }
 
     /// Writes samples and timeline to their places.
@@ -165,12 +186,7 @@ impl Journal {
         rows
     }
 
-    fn node_rows(
-        &self,
-        experiment: &Experiment,
-        node: &cell::node::Node,
-        samples_per_frame: u64,
-    ) -> Vec<Row> {
+    fn node_rows(&self, experiment: &Experiment, node: &Node, samples_per_frame: u64) -> Vec<Row> {
         let case = format!("node {}", node.id);
         let (log, chip) = (node.log(), node.chip());
         let samples = self.samples.get(&node.id).map_or(0, Vec::len) as u64;
@@ -179,6 +195,9 @@ impl Journal {
             experiment.row(&case, "samples taken", samples, "", Clock::None),
             experiment.row(&case, "awake share", awake, "%", Clock::None),
         ];
+        if let Some(count) = self.acknowledged.get(&node.id) {
+            rows.push(experiment.row(&case, "frames acknowledged", *count, "", Clock::None));
+        }
         let sealing = log.work(Phase::Sealing);
         if sealing.times > 0 {
             let plaintext_bytes = collect::limits::SAMPLES_HEADER_BYTES as u64 + 2 * samples_per_frame;
