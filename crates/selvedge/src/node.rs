@@ -64,6 +64,9 @@ struct Run {
     /// Hand the frames to the bridge on this socket; without it they end at the gateway
     #[arg(long, value_name = "SOCKET")]
     to: Option<PathBuf>,
+    /// The seed of the simulation, in place of the deployment's
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(..=i64::MAX as u64))]
+    seed: Option<u64>,
     /// Step all nodes together instead of letting them run ahead where nobody can tell: slower, the same result
     #[arg(long)]
     together: bool,
@@ -111,8 +114,9 @@ fn images(plan: &Plan, root: Option<&Path>) -> Result<Vec<Image>, Error> {
 }
 
 fn simulate(arguments: Run, output: &Output) -> Result<(), Error> {
-    let Run { cell: Cell { place, cell, root }, only, to, together, trace } = arguments;
-    let opened = place.open()?;
+    let Run { cell: Cell { place, cell, root }, only, to, seed, together, trace } = arguments;
+    let mut opened = place.open()?;
+    opened.deployment.seed = seed.unwrap_or(opened.deployment.seed);
     let Opened { deployment, keys, layout, .. } = &opened;
     let plan = opened.cell(cell.as_deref())?;
     if let Some(found) = only.filter(|id| plan.nodes.iter().all(|node| node.id != *id)) {

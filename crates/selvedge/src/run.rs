@@ -31,6 +31,7 @@ use crate::stop;
 /// Run a whole deployment: nodes, bus, bridge, broker, server, report
 #[derive(clap::Args)]
 #[command(after_help = "Examples:\n  selvedge run deployments/ecg.toml --out out/ecg\n  \
+                        selvedge run deployments/ecg.toml --seed 2\n  \
                         selvedge run deployments/ecg.toml --check\n\n\
                         OUT is emptied first if it is the folder of an earlier run. It then holds report.html, \
                         rows.ndjson and waveforms/.")]
@@ -43,6 +44,9 @@ pub struct Arguments {
     /// The folder of the run
     #[arg(long, value_name = "DIR", default_value = "out")]
     out: PathBuf,
+    /// The seed of the simulation, in place of the deployment's
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(..=i64::MAX as u64))]
+    seed: Option<u64>,
     /// Selvedge's source tree, for the nodes' firmware [default: the working folder]
     #[arg(long, value_name = "DIR")]
     root: Option<PathBuf>,
@@ -55,7 +59,8 @@ struct Outcome<'a> {
 
 /// Runs the deployment, or only checks it.
 pub fn run(arguments: Arguments, output: &Output) -> Result<(), Error> {
-    let deployment = deployment::load(&arguments.deployment)?;
+    let mut deployment = deployment::load(&arguments.deployment)?;
+    deployment.seed = arguments.seed.unwrap_or(deployment.seed);
     if arguments.check {
         return output.put(&schedule::text(&deployment), &deployment);
     }
@@ -120,6 +125,7 @@ fn run_link(deployment: &Deployment, arguments: &Arguments, layout: &Layout) -> 
         let mut node = command(&["node", "run"]);
         node.extend(["--cell".into(), OsString::from(&cell.name)]);
         node.extend(["--to".into(), layout.bridge_socket(cell.id).into()]);
+        node.extend(["--seed".into(), deployment.seed.to_string().into()]);
         if let Some(root) = &arguments.root {
             node.extend(["--root".into(), root.into()]);
         }

@@ -426,6 +426,27 @@ fn equal_seeds_give_equal_rows_under_other_keys() {
 }
 
 #[test]
+fn a_seed_on_the_command_line_goes_before_the_deployments() {
+    let Some(scene) = scene(10, "\n[cell.ward.noise]\nbit_errors = \"30 ppm\"\n") else { return };
+    let received = |seed: &[&str]| {
+        let ran = scene.command(&["run"]).args(seed).arg("--root").arg(tree()).output().expect("it starts");
+        assert!(ran.status.success(), "{}", String::from_utf8_lossy(&ran.stderr));
+        let said = String::from_utf8_lossy(&ran.stdout).into_owned();
+        let report = fs::read_to_string(scene.out().join("report.html")).expect("it is there");
+        let rows = said.lines().filter(|row| row.contains("\"metric\"") && !row.contains("\"wall\""));
+        (rows.map(str::to_owned).collect::<Vec<_>>(), said.lines().last().expect("a line").to_owned(), report)
+    };
+    let (own, _, _) = received(&[]);
+    let (other, said, report) = received(&["--seed", "424242"]);
+    assert!(said.contains("\"seed\":424242") && report.contains("424242"), "{said}");
+    assert!(own != other, "another seed is other noise");
+    let text = fs::read_to_string(&scene.deployment).expect("it is there");
+    fs::write(&scene.deployment, replaced(&text, "seed = 1\n", "seed = 424242\n"))
+        .expect("it can be written");
+    assert_eq!(received(&[]).0, other);
+}
+
+#[test]
 fn a_store_opens_with_its_own_key_only() {
     let Some(scene) = scene(5, "") else { return };
     scene.run().assert_whole();

@@ -58,15 +58,15 @@ impl Layout {
         let marker = out.join(MARKER);
         let folder = opened(out)?;
         lock(out, &folder, FlockOperation::NonBlockingLockExclusive)?;
+        let is_empty = fs::read_dir(out).map_err(failed("list"))?.next().is_none();
+        if !is_empty && !marker.is_file() {
+            return Err(Error::place(out, PlaceFault::NotOurs));
+        }
         let real = |path: &Path| path.canonicalize().map_err(|cause| Error::io("find", path, cause));
         for path in needed {
             if real(path)?.starts_with(real(out)?) {
                 return Err(Error::place(out, PlaceFault::Needed { needed: path.to_path_buf() }));
             }
-        }
-        let is_empty = fs::read_dir(out).map_err(failed("list"))?.next().is_none();
-        if !is_empty && !marker.is_file() {
-            return Err(Error::place(out, PlaceFault::NotOurs));
         }
         fs::write(&marker, "The folder of a run of selvedge, which empties it before the next.\n")
             .map_err(failed("mark"))?;
