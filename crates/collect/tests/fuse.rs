@@ -11,7 +11,7 @@ mod service;
 use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
 use std::process::{Command, Stdio};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use bridge::{Bridge, NODES, key_ring, samples, store_master};
 use cipher::OsRandomness;
@@ -22,8 +22,7 @@ use collect::limits::Limits;
 use collect::shard::{Arrived, Now, Shard, open_here};
 use collect::store::{Filter, read};
 use collect::{Action, Collector, Event};
-use forgetful::{Forgetful, Honesty};
-use fuser::{BackgroundSession, MountOption};
+use forgetful::{Forgetful, Honesty, one_at_a_time, skip};
 use service::{Authority, Server};
 
 const STORE: &str = "SELVEDGE_TEST_STORE";
@@ -100,35 +99,6 @@ fn run_child(store: &Path, first: u64, count: usize) -> Vec<u64> {
     acknowledged
 }
 
-fn mount(disk: &Forgetful, path: &Path) -> BackgroundSession {
-    let mut config = fuser::Config::default();
-    config.mount_options = vec![MountOption::FSName("forgetful".to_owned()), MountOption::NoAtime];
-    fuser::spawn_mount(disk.clone(), path, &config).expect("the file system can be mounted")
-}
-
-/// A fork of one test holds the open files of the others for a moment, and a file system with open files
-/// cannot be unmounted.
-fn one_at_a_time() -> MutexGuard<'static, ()> {
-    static ONE: Mutex<()> = Mutex::new(());
-    ONE.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-/// Why this machine cannot run the test, if it cannot.
-fn skip() -> bool {
-    let device = Path::new("/dev/fuse").exists();
-    let path = std::env::var_os("PATH").unwrap_or_default();
-    let mount = std::env::split_paths(&path).any(|folder| folder.join("fusermount3").exists());
-    if device && mount {
-        return false;
-    }
-    let reason =
-        if device { "fusermount3 is not installed (package fuse3)" } else { "/dev/fuse is not there" };
-    println!("skip: fuse: {reason}");
-    let must_run = device && std::env::var_os("CI").is_some_and(|ci| ci == "true");
-    assert!(!must_run, "in CI this test must run where there is a device: {reason}");
-    true
-}
-
 /// Some rounds of commit, kill and crash on one store. Returns what was lost, or why the store did not open.
 fn crash_rounds(honesty: Honesty) -> Result<(), String> {
     let _one = one_at_a_time();
@@ -136,12 +106,12 @@ fn crash_rounds(honesty: Honesty) -> Result<(), String> {
     let folder = tempfile::tempdir().unwrap();
     let mut acknowledged: Vec<u64> = Vec::new();
     for round in 0..4 {
-        let session = mount(&disk, folder.path());
+        let session = disk.mount(folder.path());
         let next = acknowledged.last().map_or(0, |last| last + 1);
         acknowledged.extend(run_child(folder.path(), next, 20 + 13 * round));
         session.umount_and_join().unwrap();
         disk.crash();
-        let session = mount(&disk, folder.path());
+        let session = disk.mount(folder.path());
         let found = check(folder.path(), &acknowledged);
         session.umount_and_join().unwrap();
         found?;
@@ -199,7 +169,7 @@ fn with_daemon<T>(test: impl AsyncFnOnce(&Forgetful, &Server, &Authority) -> T) 
     let _one = one_at_a_time();
     let disk = Forgetful::new(Honesty { fsync: true, fsync_dir: true });
     let folder = tempfile::tempdir().unwrap();
-    let session = mount(&disk, folder.path());
+    let session = disk.mount(folder.path());
     let authority = Authority::new();
     let server = Server::start(&authority, folder.path(), limits());
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();

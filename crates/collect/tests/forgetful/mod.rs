@@ -2,17 +2,19 @@
 //!
 //! One folder, whole files in memory, no cache in the kernel (direct I/O, no time-to-live), so that every
 //! call of the program under test arrives here. Tearing is the simulated disk's task; this one shows that the
-//! right system calls are made.
+//! right system calls are made. The link's own test of power cuts (`selvedge`) includes this file.
+#![allow(dead_code)] // each program that includes it uses some of it
 
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
-use std::sync::{Arc, Mutex, MutexGuard};
+use std::path::Path;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use fuser::{
-    BsdFileFlags, Errno, FileAttr, FileHandle, FileType, Filesystem, FopenFlags, Generation, INodeNo,
-    LockOwner, OpenFlags, RenameFlags, ReplyAttr, ReplyCreate, ReplyData, ReplyDirectory, ReplyEmpty,
-    ReplyEntry, ReplyOpen, ReplyWrite, Request, TimeOrNow, WriteFlags,
+    BackgroundSession, BsdFileFlags, Errno, FileAttr, FileHandle, FileType, Filesystem, FopenFlags,
+    Generation, INodeNo, LockOwner, MountOption, OpenFlags, RenameFlags, ReplyAttr, ReplyCreate, ReplyData,
+    ReplyDirectory, ReplyEmpty, ReplyEntry, ReplyOpen, ReplyWrite, Request, TimeOrNow, WriteFlags,
 };
 
 const NO_CACHE: Duration = Duration::ZERO;
@@ -46,7 +48,37 @@ struct State {
 #[derive(Clone, Debug)]
 pub struct Forgetful(Arc<Mutex<State>>);
 
+/// Why this machine cannot run a test, if it cannot.
+pub fn skip() -> bool {
+    let device = Path::new("/dev/fuse").exists();
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let mount = std::env::split_paths(&path).any(|folder| folder.join("fusermount3").exists());
+    if device && mount {
+        return false;
+    }
+    let reason =
+        if device { "fusermount3 is not installed (package fuse3)" } else { "/dev/fuse is not there" };
+    println!("skip: fuse: {reason}");
+    let must_run = device && std::env::var_os("CI").is_some_and(|ci| ci == "true");
+    assert!(!must_run, "in CI this test must run where there is a device: {reason}");
+    true
+}
+
+/// A fork of one test holds the open files of the others for a moment, and a file system with open files
+/// cannot be unmounted.
+pub fn one_at_a_time() -> MutexGuard<'static, ()> {
+    static ONE: Mutex<()> = Mutex::new(());
+    ONE.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
 impl Forgetful {
+    /// Makes it the folder at `path`, until the session ends.
+    pub fn mount(&self, path: &Path) -> BackgroundSession {
+        let mut config = fuser::Config::default();
+        config.mount_options = vec![MountOption::FSName("forgetful".to_owned()), MountOption::NoAtime];
+        fuser::spawn_mount(self.clone(), path, &config).expect("the file system can be mounted")
+    }
+
     pub fn new(honesty: Honesty) -> Forgetful {
         let (inodes, cached_names, durable_names) = (Vec::new(), BTreeMap::new(), BTreeMap::new());
         let (syncs, room_bytes, syncs_fail) = (0, usize::MAX, false);
@@ -290,10 +322,13 @@ impl Filesystem for Forgetful {
         name: &OsStr,
         _: INodeNo,
         to: &OsStr,
-        _: RenameFlags,
+        flags: RenameFlags,
         reply: ReplyEmpty,
     ) {
         let mut state = self.state();
+        if flags.contains(RenameFlags::RENAME_NOREPLACE) && state.named(to).is_some() {
+            return reply.error(Errno::EEXIST);
+        }
         match state.cached_names.remove(name.to_str().unwrap()) {
             Some(index) => {
                 state.cached_names.insert(to.to_str().unwrap().to_owned(), index);
