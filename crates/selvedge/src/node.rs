@@ -189,7 +189,7 @@ fn simulate(arguments: Run, output: &Output) -> Result<(), Error> {
     let mut rows = journal.rows(&cell, plan, &deployment.name);
     if let Some(count) = reconnects {
         let experiment = Experiment::new(&deployment.name, "selvedge node run");
-        rows.push(experiment.row(&format!("cell {}", plan.name), "reconnections", count, "", Clock::Wall));
+        rows.push(experiment.row(format!("cell {}", plan.name), "reconnections", count, "", Clock::Wall));
     }
     output.rows(&format!("cell {}", plan.name), &rows)
 }

@@ -73,14 +73,13 @@ impl Eeproms {
         if let Some(predecessor) = predecessor {
             keys.check_epoch(node.id, predecessor.epoch)?;
         }
-        let (epoch, slots) = match predecessor.filter(|predecessor| u16::from(predecessor.epoch) >= from) {
-            Some(predecessor) => (predecessor.epoch, predecessor.slots(node.counter_block)),
-            None => {
-                let epoch = keys.take_epoch(node.id)?;
-                (epoch, provision::fresh_slots(epoch))
-            }
-        };
-        let image = provision::eeprom(node, plan, (epoch, slots), &master, cell_master);
+        let predecessor = predecessor.filter(|predecessor| u16::from(predecessor.epoch) >= from);
+        let epoch =
+            predecessor.map_or_else(|| keys.take_epoch(node.id), |predecessor| Ok(predecessor.epoch))?;
+        let mut image = provision::eeprom(node, plan, epoch, &master, cell_master);
+        if let Some(predecessor) = predecessor {
+            predecessor.hand_over(&mut image, node.counter_block);
+        }
         match found.filter(|content| provision::is_same(content, &image)) {
             Some(same) => Ok(same),
             None => {
@@ -191,7 +190,7 @@ mod tests {
         assert_eq!(place.provisioned().0, 0);
         place.count([Some(5), Some(9)]);
         fs::remove_file(place.path()).unwrap();
-        assert_eq!(place.provisioned(), (1, provision::fresh_slots(1).to_vec()));
+        assert_eq!(place.provisioned(), (1, provision::slots(1, 0).to_vec()));
         let whole = fs::read(place.path()).unwrap();
         fs::write(place.path(), &whole[..provision::EEPROM_BYTES - 1]).unwrap();
         assert_eq!(place.provisioned().0, 2);
@@ -200,7 +199,7 @@ mod tests {
             let mut damaged = fs::read(place.path()).unwrap();
             damaged[at] ^= 0x20;
             fs::write(place.path(), damaged).unwrap();
-            assert_eq!(place.provisioned(), (epoch, provision::fresh_slots(epoch).to_vec()), "byte {at}");
+            assert_eq!(place.provisioned(), (epoch, provision::slots(epoch, 0).to_vec()), "byte {at}");
         }
         place.count([None, None]);
         assert_eq!(place.provisioned().0, 7, "two damaged slots");

@@ -23,7 +23,7 @@ const SLOT_BYTES: usize = 8;
 const COUNT_END: u32 = 1 << 31;
 
 /// The two counter slots of an image.
-pub type Slots = [u8; 2 * SLOT_BYTES];
+pub(super) type Slots = [u8; 2 * SLOT_BYTES];
 
 /// An image for this node under this key, whose counters may have been used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -35,12 +35,12 @@ pub struct Predecessor {
     slots: Slots,
 }
 
-/// The image for `node` of `cell` at key epoch `epoch`, with these counter slots. Holds keys, so it is wiped when
+/// The image for `node` of `cell` at key epoch `epoch`, of which no count was used. Holds keys, so it is wiped when
 /// dropped.
 pub fn eeprom(
     node: &Node,
     cell: &Cell,
-    (epoch, slots): (u8, Slots),
+    epoch: u8,
     node_master: &NodeMaster,
     cell_master: &CellMaster,
 ) -> Zeroizing<[u8; EEPROM_BYTES]> {
@@ -62,7 +62,7 @@ pub fn eeprom(
     put(0x40, &node.clock_hz.to_le_bytes());
     let check = crc16(&image[..CHECKED_BYTES]).to_le_bytes();
     image[CHECKED_BYTES..CHECKED_BYTES + 2].copy_from_slice(&check);
-    image[COUNTER_SLOTS_AT..].copy_from_slice(&slots);
+    image[COUNTER_SLOTS_AT..].copy_from_slice(&slots(epoch, 0));
     image
 }
 
@@ -70,11 +70,6 @@ pub fn eeprom(
 pub fn is_same(eeprom: &[u8], image: &[u8; EEPROM_BYTES]) -> bool {
     // Both are ours; there is nobody to whom the time of a comparison tells anything.
     eeprom.get(..EEPROM_BYTES) == Some(&image[..])
-}
-
-/// Counter slots that say that no count of `epoch` was ever used.
-pub fn fresh_slots(epoch: u8) -> Slots {
-    slots(epoch, 0)
 }
 
 impl Predecessor {
@@ -108,11 +103,12 @@ impl Predecessor {
         }
     }
 
-    /// The counter slots for an image that reserves `block` counters at a time: these, unless they count on a larger
-    /// block. Then both say what no smaller one can get wrong.
-    pub fn slots(&self, block: u16) -> Slots {
+    /// Puts its counter slots into `image`, whose node reserves `block` counters at a time: as they are, unless they
+    /// count on a larger block. Then both say what no smaller one can get wrong.
+    pub fn hand_over(&self, image: &mut [u8; EEPROM_BYTES], block: u16) {
         let bound = self.bound().expect("a predecessor's counters can be gone on with");
-        if block < self.block { slots(self.epoch, bound) } else { self.slots }
+        let slots = if block < self.block { slots(self.epoch, bound) } else { self.slots };
+        image[COUNTER_SLOTS_AT..].copy_from_slice(&slots);
     }
 }
 
