@@ -203,10 +203,10 @@ fn number_after(message: &str, words: &str) -> Option<u64> {
 fn a_slot_that_comes_before_its_frame_is_refused_and_the_one_that_the_help_names_is_kept() {
     let Some(compiler) = rig::compiler("a slot before its frame") else { return };
     let (chip, suite) = ("atmega328p", Suite::Aes128Ccm);
-    let case = Case { chip, suite, samples: 9, rate_hz: 360, slot: 1, slot_us: 3_000 };
+    let case = Case { chip, suite, samples: 20, rate_hz: 800, slot: 1, slot_us: 2_200 };
     let words = check(&case).expect_err("it is ready too late");
     let place = text(&case).lines().position(|line| line.contains("slot = 1")).expect("it is there") + 1;
-    assert!(words.contains(&format!(":{place}: a frame of 42 bytes under aes-128-ccm is ready ")), "{words}");
+    assert!(words.contains(&format!(":{place}: a frame of 64 bytes under aes-128-ccm is ready ")), "{words}");
     let slot = number_after(&words, "help: slot ").expect("a slot");
     assert!(check(&Case { slot: slot - 1, ..case }).is_err(), "it is not the first that will do");
     let will_do = Case { slot, ..case };
@@ -224,8 +224,8 @@ fn a_slot_that_comes_before_its_frame_is_refused_and_the_one_that_the_help_names
 fn a_superframe_without_time_to_seal_is_refused_and_the_one_that_the_help_names_is_long_enough() {
     let Some(compiler) = rig::compiler("a superframe without time to seal") else { return };
     let (chip, suite) = ("atmega328p", Suite::Aes128Ccm);
-    let case = Case { chip, suite, samples: 20, rate_hz: 1_000, slot: 1, slot_us: 6_000 };
-    let words = check(&case).expect_err("20 ms are not enough");
+    let case = Case { chip, suite, samples: 7, rate_hz: 1_000, slot: 1, slot_us: 2_200 };
+    let words = check(&case).expect_err("7 ms are not enough");
     let superframe_ms = number_after(&words, "help: a superframe of ").expect("a superframe");
     let slot = number_after(&words, "with slot ").expect("a slot");
     println!("{words}");
@@ -235,8 +235,8 @@ fn a_superframe_without_time_to_seal_is_refused_and_the_one_that_the_help_names_
     assert!(check(&Case { samples: superframe_ms - 1, ..will_do }).is_err(), "it is not the shortest");
     let mut deployment = check(&will_do).expect("it was accepted");
     let short = &mut deployment.cells[0];
-    (short.superframe_us, short.nodes[0].slot) = (20_000, 1);
-    short.nodes[0].samples_per_superframe = 20;
+    (short.superframe_us, short.nodes[0].slot) = (7_000, 1);
+    short.nodes[0].samples_per_superframe = 7;
     let images = rig::images(&compiler, &rig::root(), &deployment);
     let (_, kept) = run(&Rig::new(deployment, images));
     assert!(kept.iter().all(|kept| !kept), "{kept:?}");
@@ -245,16 +245,16 @@ fn a_superframe_without_time_to_seal_is_refused_and_the_one_that_the_help_names_
 #[test]
 fn a_late_slot_that_leaves_no_time_for_the_beacon_behind_it_is_refused_and_loses_superframes() {
     let Some(compiler) = rig::compiler("a slot without time for the beacon") else { return };
-    let (chip, suite) = ("atmega328p", Suite::Aes128Ccm);
-    let case = Case { chip, suite, samples: 8, rate_hz: 400, slot: 7, slot_us: 2_200 };
+    let (chip, suite) = ("atmega328p", Suite::AsconAead128);
+    let case = Case { chip, suite, samples: 16, rate_hz: 1_000, slot: 5, slot_us: 2_200 };
     let words = check(&case).expect_err("the superframe ends too soon behind it");
-    assert!(words.contains("behind its frame in slot 7 the node verifies the beacon until 2"), "{words}");
+    assert!(words.contains("behind its frame in slot 5 the node verifies the beacon until 1"), "{words}");
     let slot = number_after(&words, "help: slot ").expect("a slot");
     let will_do = Case { slot, ..case };
     let kept = run_case(&compiler, &will_do);
     assert!(keeps_its_slot(&kept), "{kept:?}");
     let mut deployment = check(&will_do).expect("it was accepted");
-    deployment.cells[0].nodes[0].slot = 7;
+    deployment.cells[0].nodes[0].slot = 5;
     let images = rig::images(&compiler, &rig::root(), &deployment);
     let (_, kept) = run(&Rig::new(deployment, images));
     assert!(!keeps_its_slot(&kept), "{kept:?}");
