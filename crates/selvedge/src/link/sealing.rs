@@ -230,7 +230,7 @@ mod tests {
 
     #[test]
     fn a_later_slot_is_never_worse_for_the_frame_and_a_slower_suite_is() {
-        let (ascon, ccm) = (work(Suite::AsconAead128, 18), work(Suite::Aes128Ccm, 18));
+        let (ascon, ccm) = (work(Suite::AsconAead128, 90), work(Suite::Aes128Ccm, 90));
         assert!(ascon.ready_ps() < ccm.ready_ps());
         assert!(Work { slot: 5, ..ccm }.start_ps() > ccm.start_ps());
         assert!(Work { slot: 5, ..ccm }.latest_start_ps() > ccm.latest_start_ps());

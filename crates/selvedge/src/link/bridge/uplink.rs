@@ -270,7 +270,7 @@ mod tests {
     fn what_is_refused_for_good_is_not_asked_for_again() {
         let refused = |status: u16| may_pass(&Error::BatchRefused { number: 1, status });
         let repeated: Vec<_> = Refusal::ALL.iter().filter(|refusal| refused(refusal.number())).collect();
-        assert_eq!(repeated, [&Refusal::DiskFull]);
+        assert_eq!(repeated, [&Refusal::DiskFull, &Refusal::Connections]);
         assert!(!refused(999), "a status that this version does not know");
         let broker = |status| {
             may_pass(&Error::Broker(broker::Error::Refused { operation: Operation::SealAes256Gcm, status }))
