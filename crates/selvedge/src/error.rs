@@ -16,6 +16,7 @@ pub use spool::SpoolFault;
 use crate::link::Problems;
 use crate::toolchain::Fault;
 
+mod from;
 mod key;
 mod place;
 mod spool;
@@ -372,12 +373,6 @@ impl fmt::Display for Error {
     }
 }
 
-impl From<Fault> for Error {
-    fn from(fault: Fault) -> Self {
-        Error::Toolchain(fault)
-    }
-}
-
 impl std::error::Error for Error {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
         match self {
@@ -388,30 +383,6 @@ impl std::error::Error for Error {
             Error::Cell(error) => Some(error),
             _ => None,
         }
-    }
-}
-
-impl From<broker::error::Error> for Error {
-    fn from(error: broker::error::Error) -> Self {
-        Error::Broker(error)
-    }
-}
-
-impl From<collect::error::Error> for Error {
-    fn from(error: collect::error::Error) -> Self {
-        Error::Collect(error)
-    }
-}
-
-impl From<isa::avr::ImageError> for Error {
-    fn from(error: isa::avr::ImageError) -> Self {
-        Error::Image(error)
-    }
-}
-
-impl From<cell::Error> for Error {
-    fn from(error: cell::Error) -> Self {
-        Error::Cell(error)
     }
 }
 

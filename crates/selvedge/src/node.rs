@@ -113,18 +113,25 @@ fn images(plan: &Plan, root: Option<&Path>) -> Result<Vec<Image>, Error> {
     plan.nodes.iter().map(|node| compiler.node_image(&root, node.chip, cache.as_deref())).collect()
 }
 
+/// Checks that the chosen node is one of the cell's, and that a waveform is of one node.
+fn check_choice(plan: &Plan, only: Option<u32>, is_traced: bool) -> Result<(), Error> {
+    let nodes = || plan.nodes.iter().map(|node| node.id).collect();
+    if let Some(found) = only.filter(|id| plan.nodes.iter().all(|node| node.id != *id)) {
+        return Err(Error::WhichNode { found, nodes: nodes() });
+    }
+    if is_traced && only.is_none() && plan.nodes.len() > 1 {
+        return Err(Error::TraceOfSeveral { nodes: nodes() });
+    }
+    Ok(())
+}
+
 fn simulate(arguments: Run, output: &Output) -> Result<(), Error> {
     let Run { cell: Cell { place, cell, root }, only, to, seed, together, trace } = arguments;
     let mut opened = place.open()?;
     opened.deployment.seed = seed.unwrap_or(opened.deployment.seed);
     let Opened { deployment, keys, layout, .. } = &opened;
     let plan = opened.cell(cell.as_deref())?;
-    if let Some(found) = only.filter(|id| plan.nodes.iter().all(|node| node.id != *id)) {
-        return Err(Error::WhichNode { found, nodes: plan.nodes.iter().map(|node| node.id).collect() });
-    }
-    if trace.is_some() && only.is_none() && plan.nodes.len() > 1 {
-        return Err(Error::TraceOfSeveral { nodes: plan.nodes.iter().map(|node| node.id).collect() });
-    }
+    check_choice(plan, only, trace.is_some())?;
     let images = images(plan, root.as_deref())?;
     let mut eeproms = Eeproms::open(layout, plan, keys)?;
     // A node that runs ahead is not told of edges that it cannot hear, and a waveform shows them.
@@ -162,10 +169,8 @@ fn simulate(arguments: Run, output: &Output) -> Result<(), Error> {
         let mut superframe = cell.run_superframe()?;
         journal.take(&mut cell, &superframe);
         // The simulated cell began with this run; the server counts the time of the cell's key.
-        superframe
-            .received
-            .iter_mut()
-            .for_each(|frame| frame.received_ps += u64::from(first) * superframe_ps);
+        let begun_ps = u64::from(first) * superframe_ps;
+        superframe.received.iter_mut().for_each(|frame| frame.received_ps += begun_ps);
         // Before a frame leaves this process its counter must be used up for ever.
         eeproms.save(&cell)?;
         if let Some(carrier) = &mut carrier {
@@ -178,20 +183,30 @@ fn simulate(arguments: Run, output: &Output) -> Result<(), Error> {
     }
     progress.finish_and_clear();
     let reconnects = carrier.map(Carrier::finish).transpose()?;
-    for node in cell.nodes() {
-        let index = plan.nodes.iter().position(|planned| planned.id == node.id);
-        journal.acknowledged(node, &images[index.expect("the plan made the node")])?;
-    }
+    acknowledged(&mut journal, &cell, plan, &images)?;
     if let Some((waveform, _)) = trace {
         waveform.finish(&mut cell.nodes_mut()[0])?;
     }
     journal.write(&cell, plan, layout)?;
     let mut rows = journal.rows(&cell, plan, &deployment.name);
-    if let Some(count) = reconnects {
-        let experiment = Experiment::new(&deployment.name, "selvedge node run");
-        rows.push(experiment.row(format!("cell {}", plan.name), "reconnections", count, "", Clock::Wall));
-    }
+    let experiment = Experiment::new(&deployment.name, "selvedge node run");
+    let row = |count| experiment.row(format!("cell {}", plan.name), "reconnections", count, "", Clock::Wall);
+    rows.extend(reconnects.map(row));
     output.rows(&format!("cell {}", plan.name), &rows)
+}
+
+/// How far each node knows its frames stored.
+fn acknowledged(
+    journal: &mut Journal,
+    cell: &cell::Cell,
+    plan: &Plan,
+    images: &[Image],
+) -> Result<(), Error> {
+    for node in cell.nodes() {
+        let index = plan.nodes.iter().position(|planned| planned.id == node.id);
+        journal.acknowledged(node, &images[index.expect("the plan made the node")])?;
+    }
+    Ok(())
 }
 
 /// Tells one run of a cell from every other.
