@@ -1,17 +1,16 @@
 /*
  * The one main() that puts a variant under a simulator, or under the host's sanitizers.
  *
- * BENCH_VARIANT names what is measured (for example ascon_aead128_avr); there is one image per variant. On a
- * chip, BENCH_MARK_ADDRESS is the data-space address of a register that the program under test does not use
+ * BENCH_VARIANT names what is measured (for example ascon_aead128_avr) and BENCH_SHAPE how it is called (see
+ * shapes.h; BENCH_AEAD unless told otherwise); there is one image per variant. On a chip, BENCH_MARK_ADDRESS is the data-space address of a register that the program under test does not use
  * (PORTB unless told otherwise) and that an observer of stores can watch. Does not time anything itself.
  */
 #include "bench.h"
 #include "../crypto/crypto.h"
 
-#define BENCH_JOIN_(name, suffix) name##suffix
-#define BENCH_JOIN(name, suffix)  BENCH_JOIN_(name, suffix)
-#define VARIANT_SEAL              BENCH_JOIN(BENCH_VARIANT, _seal)
-#define VARIANT_OPEN              BENCH_JOIN(BENCH_VARIANT, _open)
+#ifndef BENCH_SHAPE
+#define BENCH_SHAPE BENCH_AEAD
+#endif
 
 #ifdef __AVR__
 #include <avr/interrupt.h>
@@ -48,44 +47,28 @@ static uint16_t input_u16(uint16_t offset)
     return (uint16_t)(bench_input[offset] | bench_input[offset + 1] << 8);
 }
 
+#include "shapes.h"
+
 static void run(void)
 {
     const uint16_t length = input_u16(BENCH_LENGTH);
-    const uint16_t ad_length = input_u16(BENCH_AD_LENGTH);
     uint8_t *buffer = message + bench_input[BENCH_SHIFT];
-    uint8_t status = 1;
     uint16_t i;
 
-    if (length > BENCH_MESSAGE_BYTES_MAX || ad_length > BENCH_AD_BYTES_MAX ||
+    if (length > BENCH_MESSAGE_BYTES_MAX || input_u16(BENCH_AD_LENGTH) > BENCH_AD_BYTES_MAX ||
         bench_input[BENCH_SHIFT] > BENCH_SHIFT_MAX) {
-        bench_output[BENCH_STATUS] = 0xFF;
+        bench_output[BENCH_STATUS] = NONSENSE;
         return;
     }
     for (i = 0; i < length; i++) {
         buffer[i] = bench_input[BENCH_MESSAGE + i];
     }
-    TAINT(bench_input + BENCH_KEY, 3 * 16); /* key, nonce and tag */
+    TAINT(bench_input + BENCH_KEY, BENCH_AD - BENCH_KEY); /* key, nonce and tag */
     TAINT(buffer, length);
-    switch (bench_input[BENCH_OPERATION]) {
-    case BENCH_SEAL:
-        MARK(BENCH_MARK_START);
-        VARIANT_SEAL(buffer, length, bench_input + BENCH_AD, ad_length, bench_input + BENCH_NONCE,
-                     bench_input + BENCH_KEY, bench_output + BENCH_TAG_OUT);
-        MARK(BENCH_MARK_END);
-        break;
-    case BENCH_OPEN:
-        MARK(BENCH_MARK_START);
-        status = VARIANT_OPEN(buffer, length, bench_input + BENCH_AD, ad_length, bench_input + BENCH_NONCE,
-                              bench_input + BENCH_KEY, bench_input + BENCH_TAG);
-        MARK(BENCH_MARK_END);
-        break;
-    default:
-        status = 0xFF;
-    }
+    bench_output[BENCH_STATUS] = perform(bench_input[BENCH_OPERATION], buffer, length);
     for (i = 0; i < length; i++) {
         bench_output[BENCH_RESULT + i] = buffer[i];
     }
-    bench_output[BENCH_STATUS] = status;
     PUBLISH(bench_output, sizeof bench_output);
 }
 

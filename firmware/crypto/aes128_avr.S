@@ -1,85 +1,9 @@
 /*
- * aes128_avr_encrypt: one block of AES-128 (FIPS 197 section 5.1) for AVR cores that have `movw` and `lpm Rd, Z`,
- * see crypto.h.
- *
- * The block lies in r0..r15 in the order of its bytes, so a column is four neighbours. SubBytes and ShiftRows are
- * one pass: what is looked up is written to where the row's shift takes it. The S-box begins at a multiple of
- * 256 in flash, so that a byte is its own low address, and in the first 64 KB, where the linker puts .progmem
- * and `lpm` reaches. A read of flash takes three cycles wherever it goes; no branch depends on the block or the
- * key. While it runs, r1 is not zero: an interrupt handler must make its own zero, as the compiler's do.
+ * AES-128 for AVR cores that have `movw` and `lpm Rd, Z`, see crypto.h and aes128_avr_rounds.h: the S-box, the key
+ * expansion and one block.
  */
 #include "aes_sbox.h"
-
-#define KEPT   16       /* the byte that a row's shift overwrites first */
-#define T      17
-#define CARRY  18       /* 0xff after a carry, else 0 */
-#define POLY   19       /* 0x1b, what x^8 is in AES's field */
-#define ALL    20       /* the sum of a column */
-#define FIRST  21       /* a column's first byte, as it was */
-#define ROUNDS 22
-
-.macro add_round_key
-    .irp i, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15
-    ld   T, X+
-    eor  \i, T
-    .endr
-.endm
-
-/* \to = S-box of \from. */
-.macro substitute to, from
-    mov  30, \from
-    lpm  \to, Z
-.endm
-
-.macro substitute_and_shift
-    substitute 0, 0
-    substitute 4, 4
-    substitute 8, 8
-    substitute 12, 12
-
-    substitute KEPT, 1
-    substitute 1, 5
-    substitute 5, 9
-    substitute 9, 13
-    mov  13, KEPT
-
-    substitute KEPT, 2
-    substitute 2, 10
-    mov  10, KEPT
-    substitute KEPT, 6
-    substitute 6, 14
-    mov  14, KEPT
-
-    substitute KEPT, 15
-    substitute 15, 11
-    substitute 11, 7
-    substitute 7, 3
-    mov  3, KEPT
-.endm
-
-/* \a ^= ALL ^ 2 * (\a ^ \b). */
-.macro mix_byte a, b
-    mov  T, \a
-    eor  T, \b
-    eor  \a, ALL
-    lsl  T
-    sbc  CARRY, CARRY
-    and  CARRY, POLY
-    eor  \a, T
-    eor  \a, CARRY
-.endm
-
-.macro mix_column a, b, c, d
-    mov  FIRST, \a
-    mov  ALL, \a
-    eor  ALL, \b
-    eor  ALL, \c
-    eor  ALL, \d
-    mix_byte \a, \b
-    mix_byte \b, \c
-    mix_byte \c, \d
-    mix_byte \d, FIRST
-.endm
+#include "aes128_avr_rounds.h"
 
     .section .progmem.data.aes128_avr, "a", @progbits
     .global aes128_avr_sbox
@@ -88,6 +12,54 @@
 aes128_avr_sbox:
     .byte AES_SBOX
     .size aes128_avr_sbox, . - aes128_avr_sbox
+
+    .section .text.aes128_avr_init, "ax", @progbits
+    .global aes128_avr_init
+    .type   aes128_avr_init, @function
+
+#define CONSTANT 18     /* the round's, which is public */
+
+/* r25:r24 the round keys, r23:r22 the key. The last round key lies in r0..r15. */
+aes128_avr_init:
+    .irp i, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16
+    push \i
+    .endr
+    movw 26, 24
+    movw 30, 22
+    .irp i, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15
+    ld   \i, Z+
+    st   X+, \i
+    .endr
+    begin_rounds
+    ldi  CONSTANT, 1
+    ldi  ROUND, 10
+.Lround_key:
+    substitute T, 13
+    eor  0, T
+    eor  0, CONSTANT
+    substitute T, 14
+    eor  1, T
+    substitute T, 15
+    eor  2, T
+    substitute T, 12
+    eor  3, T
+    .irp i, 0, 1, 2, 3
+    eor  4+\i, \i
+    eor  8+\i, 4+\i
+    eor  12+\i, 8+\i
+    .endr
+    .irp i, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15
+    st   X+, \i
+    .endr
+    double CONSTANT
+    dec  ROUND
+    brne .Lround_key
+    .irp i, 16, 15, 14, 13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2
+    pop  \i
+    .endr
+    clr  1                  ; the compiler's zero
+    ret
+    .size aes128_avr_init, . - aes128_avr_init
 
     .section .text.aes128_avr_encrypt, "ax", @progbits
     .global aes128_avr_encrypt
@@ -100,28 +72,26 @@ aes128_avr_encrypt:
     .endr
     movw 26, 24
     movw 28, 22
-    .irp i, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15
-    ldd  \i, Y+\i
-    .endr
-    ldi  31, hi8(aes128_avr_sbox)
-    ldi  POLY, 0x1b
-    ldi  ROUNDS, 9
-
-    add_round_key
-.Lround:
-    substitute_and_shift
-    mix_column 0, 1, 2, 3
-    mix_column 4, 5, 6, 7
-    mix_column 8, 9, 10, 11
-    mix_column 12, 13, 14, 15
-    add_round_key
-    dec  ROUNDS
-    breq .Llast
-    rjmp .Lround
-
-.Llast:
-    substitute_and_shift
-    add_round_key
+    ; crossed
+    ldd  0, Y+1
+    ldd  1, Y+0
+    ldd  2, Y+3
+    ldd  3, Y+2
+    ldd  4, Y+5
+    ldd  5, Y+4
+    ldd  6, Y+7
+    ldd  7, Y+6
+    ldd  8, Y+9
+    ldd  9, Y+8
+    ldd  10, Y+11
+    ldd  11, Y+10
+    ldd  12, Y+13
+    ldd  13, Y+12
+    ldd  14, Y+15
+    ldd  15, Y+14
+    begin_rounds
+    add_round_key_crossed
+    finish_rounds 9
     .irp i, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15
     std  Y+\i, \i
     .endr

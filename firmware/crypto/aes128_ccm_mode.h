@@ -1,15 +1,15 @@
 /*
- * The mode of AES-128-CCM over any aes128_<variant>_encrypt, see crypto.h: RFC 3610 with a length field of 2
+ * The mode of AES-128-CCM over any aes128_<variant>, see crypto.h: RFC 3610 with a length field of 2
  * bytes (so a nonce of 13) and a tag of 8.
  *
- * A variant's file defines AES_VARIANT and AES_SUBSTITUTE(byte), the S-box, and includes this once. The round
- * keys are expanded once per message.
+ * A variant's file defines AES_VARIANT and includes this once. The round keys are expanded once per message.
  */
 #include "crypto.h"
 #include "secret.h"
 
 #define AES_JOIN_(prefix, variant, suffix) prefix##variant##suffix
 #define AES_JOIN(prefix, variant, suffix)  AES_JOIN_(prefix, variant, suffix)
+#define AES_INIT                           AES_JOIN(aes128_, AES_VARIANT, _init)
 #define AES_ENCRYPT                        AES_JOIN(aes128_, AES_VARIANT, _encrypt)
 #define CCM_SEAL                           AES_JOIN(aes128_ccm_, AES_VARIANT, _seal)
 #define CCM_OPEN                           AES_JOIN(aes128_ccm_, AES_VARIANT, _open)
@@ -26,38 +26,6 @@ struct ccm {
     uint8_t counter[BLOCK_BYTES]; /* the counter block A_i */
     uint8_t stream[BLOCK_BYTES];  /* its encryption, S_i */
 };
-
-/* Times x in GF(2^8), without a branch. */
-static inline uint8_t twice(uint8_t byte)
-{
-    return (uint8_t)(byte << 1) ^ (uint8_t)((uint8_t)-(byte >> 7) & 0x1b);
-}
-
-/* FIPS 197 section 5.2. */
-static void expand_key(uint8_t round_keys[AES128_ROUND_KEY_BYTES], const uint8_t *key)
-{
-    uint8_t constant = 1;
-    uint8_t i;
-
-    for (i = 0; i < 16; i++) {
-        round_keys[i] = key[i];
-    }
-    for (i = 16; i < AES128_ROUND_KEY_BYTES; i += 4) {
-        uint8_t *word = round_keys + i;
-        if (i % 16 == 0) {
-            word[0] = word[-16] ^ AES_SUBSTITUTE(word[-3]) ^ constant;
-            word[1] = word[-15] ^ AES_SUBSTITUTE(word[-2]);
-            word[2] = word[-14] ^ AES_SUBSTITUTE(word[-1]);
-            word[3] = word[-13] ^ AES_SUBSTITUTE(word[-4]);
-            constant = twice(constant);
-        } else {
-            word[0] = word[-16] ^ word[-4];
-            word[1] = word[-15] ^ word[-3];
-            word[2] = word[-14] ^ word[-2];
-            word[3] = word[-13] ^ word[-1];
-        }
-    }
-}
 
 /* The associated data behind its length, padded with zeros. */
 static void absorb(struct ccm *ccm, const uint8_t *ad, size_t ad_length)
@@ -85,7 +53,7 @@ static void begin(struct ccm *ccm, size_t length, const uint8_t *ad, size_t ad_l
 {
     uint8_t i;
 
-    expand_key(ccm->round_keys, key);
+    AES_INIT(ccm->round_keys, key);
     ccm->mac[0] = (uint8_t)((ad_length != 0 ? FLAGS_AD : 0) | FLAGS_TAG | FLAGS_LENGTH);
     ccm->counter[0] = FLAGS_LENGTH;
     for (i = 0; i < AES128_CCM_NONCE_BYTES; i++) {

@@ -16,6 +16,16 @@ pub const AES_128_CCM: &str = include_str!("../vectors/aes_128_ccm.kat");
 pub const AES_256_GCM: &str = include_str!("../vectors/aes_256_gcm.kat");
 /// RFC 5869 and Wycheproof's vectors for HKDF-SHA256.
 pub const HKDF_SHA256: &str = include_str!("../vectors/hkdf_sha256.kat");
+/// RFC 6229, RC4.
+pub const RC4: &str = include_str!("../vectors/rc4.kat");
+/// RFC 2040, RC5 with words of 32 bits, 12 rounds and a key of 8 bytes.
+pub const RC5_32_12: &str = include_str!("../vectors/rc5_32_12.kat");
+/// SP 800-38A and RFC 3686, AES-128 in counter mode.
+pub const AES_128_CTR: &str = include_str!("../vectors/aes_128_ctr.kat");
+/// RFC 8439, ChaCha20.
+pub const CHACHA20: &str = include_str!("../vectors/chacha20.kat");
+/// Check values of sums with polynomial 0x1021.
+pub const CRC16: &str = include_str!("../vectors/crc16.kat");
 
 /// One vector of an authenticated cipher.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -49,6 +59,36 @@ pub struct HkdfVector {
     pub okm: Vec<u8>,
 }
 
+/// One vector of a cipher without authentication.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CryptVector {
+    /// Its line in its file.
+    pub line: usize,
+    /// `Key`.
+    pub key: Vec<u8>,
+    /// `IV`: the first counter block, or counter and nonce; empty for a cipher without.
+    pub nonce: Vec<u8>,
+    /// `Skip`: bytes of key stream that come before.
+    pub skipped_bytes: usize,
+    /// `PT`.
+    pub plaintext: Vec<u8>,
+    /// `CT`.
+    pub ciphertext: Vec<u8>,
+}
+
+/// One vector of a CRC-16.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SumVector {
+    /// Its line in its file.
+    pub line: usize,
+    /// `Initial`, the sum of nothing.
+    pub initial: u16,
+    /// `Data`.
+    pub data: Vec<u8>,
+    /// `Sum`.
+    pub sum: u16,
+}
+
 /// All vectors of `suite`.
 pub fn aead(suite: Suite) -> Vec<AeadVector> {
     let text = match suite {
@@ -79,6 +119,30 @@ pub fn hkdf() -> Vec<HkdfVector> {
     blocks(HKDF_SHA256).into_iter().map(vector).collect()
 }
 
+/// All vectors of [`RC4`], [`RC5_32_12`], [`AES_128_CTR`] or [`CHACHA20`].
+pub fn crypt(text: &str) -> Vec<CryptVector> {
+    let vector = |block: Block<'_>| CryptVector {
+        line: block.line,
+        key: block.bytes("Key"),
+        nonce: if block.fields.contains_key("IV") { block.bytes("IV") } else { Vec::new() },
+        skipped_bytes: block.decimal("Skip"),
+        plaintext: block.bytes("PT"),
+        ciphertext: block.bytes("CT"),
+    };
+    blocks(text).into_iter().map(vector).collect()
+}
+
+/// All vectors of [`CRC16`].
+pub fn sums() -> Vec<SumVector> {
+    let vector = |block: Block<'_>| SumVector {
+        line: block.line,
+        initial: block.u16("Initial"),
+        data: block.bytes("Data"),
+        sum: block.u16("Sum"),
+    };
+    blocks(CRC16).into_iter().map(vector).collect()
+}
+
 /// The fields between two empty lines. A fault in these files is a bug of ours, so reading them panics.
 struct Block<'a> {
     line: usize,
@@ -92,6 +156,17 @@ impl Block<'_> {
             self.fields.get(field).unwrap_or_else(|| panic!("the vector at line {line} has no {field}"));
         base16ct::mixed::decode_vec(hex)
             .unwrap_or_else(|_| panic!("{field} of the vector at line {line} is not hex"))
+    }
+
+    fn u16(&self, field: &str) -> u16 {
+        let bytes = self.bytes(field).try_into();
+        u16::from_be_bytes(bytes.unwrap_or_else(|_| panic!("{field} at line {} is not 16 bits", self.line)))
+    }
+
+    /// A decimal number, 0 when there is none.
+    fn decimal(&self, field: &str) -> usize {
+        let number = self.fields.get(field).map_or(Ok(0), |text| text.parse());
+        number.unwrap_or_else(|_| panic!("{field} of the vector at line {} is no number", self.line))
     }
 
     fn fails(&self) -> bool {

@@ -4,174 +4,46 @@
 //! The C side is `firmware/bench/main.c`, one program per variant, which answers one fixed-size record per
 //! call. What only runs on a chip (the assembly) is tested where a chip is.
 
+mod native;
+mod record;
 mod seeded;
 
-use std::io::Write;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
 use cipher::{Aead, Suite, vectors};
+use native::{Native, TAINTED, firmware, run_tainted, valgrind_is_installed};
 use rand_chacha::rand_core::Rng;
+use record::{AD_BYTES_MAX, Answer, Call, MESSAGE_BYTES_MAX};
 use seeded::{random_bytes, seeded};
 
-/// Every variant that is plain C, with its suite.
-const PORTABLE: [(&str, Suite); 3] = [
-    ("ascon_aead128_c64", Suite::AsconAead128),
-    ("ascon_aead128_c8", Suite::AsconAead128),
-    ("aes128_ccm_c8", Suite::Aes128Ccm),
+/// Every authenticated variant that is plain C, with its suite and its files.
+const PORTABLE: [(&str, Suite, &[&str]); 3] = [
+    ("ascon_aead128_c64", Suite::AsconAead128, &["ascon_aead128_c64.c"]),
+    ("ascon_aead128_c8", Suite::AsconAead128, &["ascon_aead128_c8.c"]),
+    ("aes128_ccm_c8", Suite::Aes128Ccm, &["aes128_ccm_c8.c", "aes128_c8.c"]),
 ];
 
-/// Sizes and offsets of `firmware/bench/bench.h`.
-mod bench {
-    pub const INPUT_BYTES: usize = 374;
-    pub const OUTPUT_BYTES: usize = 273;
-    pub const KEY: usize = 6;
-    pub const NONCE: usize = 22;
-    pub const TAG: usize = 38;
-    pub const AD: usize = 54;
-    pub const MESSAGE: usize = 118;
-    pub const MESSAGE_BYTES_MAX: usize = 256;
-    pub const AD_BYTES_MAX: usize = 64;
-    pub const TAG_OUT: usize = 1;
-    pub const RESULT: usize = 17;
-}
-
-fn firmware() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../firmware")
-}
-
-/// One call of a variant.
-struct Call {
-    open: bool,
-    shift: u8,
-    key: Vec<u8>,
-    nonce: Vec<u8>,
-    ad: Vec<u8>,
-    message: Vec<u8>,
-    tag: Vec<u8>,
-}
-
-/// What came of it. `tag` is 16 bytes, of which a shorter tag is the beginning.
-struct Answer {
-    status: u8,
-    tag: Vec<u8>,
-    message: Vec<u8>,
-}
-
-impl Call {
-    fn to_record(&self) -> Vec<u8> {
-        assert!(self.message.len() <= bench::MESSAGE_BYTES_MAX && self.ad.len() <= bench::AD_BYTES_MAX);
-        let mut record = vec![0; bench::INPUT_BYTES];
-        record[0] = if self.open { 2 } else { 1 };
-        record[1] = self.shift;
-        record[2..4].copy_from_slice(&(self.message.len() as u16).to_le_bytes());
-        record[4..6].copy_from_slice(&(self.ad.len() as u16).to_le_bytes());
-        for (offset, bytes) in [
-            (bench::KEY, &self.key),
-            (bench::NONCE, &self.nonce),
-            (bench::TAG, &self.tag),
-            (bench::AD, &self.ad),
-            (bench::MESSAGE, &self.message),
-        ] {
-            record[offset..offset + bytes.len()].copy_from_slice(bytes);
-        }
-        record
-    }
-}
-
-/// A variant, compiled for this machine with the sanitizers on.
-struct Variant {
-    program: PathBuf,
-    _folder: tempfile::TempDir,
-}
-
-impl Variant {
-    fn build(name: &str) -> Variant {
-        Variant::build_with(name, &["-fsanitize=address,undefined", "-fno-sanitize-recover=all"])
-    }
-
-    fn build_with(name: &str, flags: &[&str]) -> Variant {
-        let folder = tempfile::tempdir().expect("a temporary folder");
-        let program = folder.path().join(name);
-        // The tests of this workspace build AWS-LC, so there is a C compiler wherever they run.
-        let compiler = std::env::var("CC").unwrap_or_else(|_| "cc".to_owned());
-        let output = Command::new(compiler)
-            .args(["-std=c11", "-O1", "-g", "-Wall", "-Wextra", "-Werror"])
-            .args(flags)
-            .arg(format!("-DBENCH_VARIANT={name}"))
-            .arg(firmware().join("bench/main.c"))
-            .arg(firmware().join("crypto").join(name).with_extension("c"))
-            .arg("-o")
-            .arg(&program)
-            .output()
-            .expect("the C compiler runs");
-        assert!(output.status.success(), "{name}: {}", String::from_utf8_lossy(&output.stderr));
-        Variant { program, _folder: folder }
-    }
-
-    fn run(&self, calls: &[Call]) -> Vec<Answer> {
-        self.run_by(Command::new(&self.program), calls).expect("the bench fails, see its words above")
-    }
-
-    /// Answers, or the exit code with which `command`, which starts the program, ended.
-    fn run_by(&self, mut command: Command, calls: &[Call]) -> Result<Vec<Answer>, Option<i32>> {
-        let mut child =
-            command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().expect("the bench starts");
-        let mut stdin = child.stdin.take().expect("stdin is piped");
-        let records: Vec<u8> = calls.iter().flat_map(Call::to_record).collect();
-        // From a thread, so that neither side waits for the other with both pipes full.
-        let writer = std::thread::spawn(move || stdin.write_all(&records));
-        let output = child.wait_with_output().expect("the bench ends");
-        let written = writer.join().expect("the writer ends");
-        if !output.status.success() {
-            return Err(output.status.code());
-        }
-        written.expect("the bench takes all records");
-        assert_eq!(output.stdout.len(), calls.len() * bench::OUTPUT_BYTES);
-        let answer = |(call, record): (&Call, &[u8])| Answer {
-            status: record[0],
-            tag: record[bench::TAG_OUT..bench::RESULT].to_vec(),
-            message: record[bench::RESULT..][..call.message.len()].to_vec(),
-        };
-        Ok(calls.iter().zip(output.stdout.chunks(bench::OUTPUT_BYTES)).map(answer).collect())
-    }
+fn defines(name: &str) -> [String; 1] {
+    [format!("-DBENCH_VARIANT={name}")]
 }
 
 #[test]
 fn the_record_is_the_one_that_bench_h_draws() {
     let header = std::fs::read_to_string(firmware().join("bench/bench.h")).expect("bench.h is there");
-    let define = |name: &str| -> usize {
-        let line = header.lines().find_map(|line| line.strip_prefix(&format!("#define BENCH_{name} ")));
-        let value = line.and_then(|rest| rest.split_whitespace().next()).expect(name);
-        value.parse().expect(name)
-    };
-    for (name, expected) in [
-        ("INPUT_BYTES", bench::INPUT_BYTES),
-        ("OUTPUT_BYTES", bench::OUTPUT_BYTES),
-        ("KEY", bench::KEY),
-        ("NONCE", bench::NONCE),
-        ("TAG", bench::TAG),
-        ("AD", bench::AD),
-        ("MESSAGE", bench::MESSAGE),
-        ("MESSAGE_BYTES_MAX", bench::MESSAGE_BYTES_MAX),
-        ("AD_BYTES_MAX", bench::AD_BYTES_MAX),
-        ("TAG_OUT", bench::TAG_OUT),
-        ("RESULT", bench::RESULT),
-    ] {
-        assert_eq!(define(name), expected, "BENCH_{name}");
-    }
+    record::assert_drawn(&header);
 }
 
 /// Lengths that the bench's buffers hold; all of the two node suites' vectors but some with long data.
 fn fits(vector: &vectors::AeadVector, suite: Suite) -> bool {
-    vector.sealed.len() - suite.row().tag_bytes <= bench::MESSAGE_BYTES_MAX
-        && vector.associated_data.len() <= bench::AD_BYTES_MAX
+    vector.sealed.len() - suite.row().tag_bytes <= MESSAGE_BYTES_MAX
+        && vector.associated_data.len() <= AD_BYTES_MAX
 }
 
 #[test]
 fn every_portable_variant_meets_the_official_vectors() {
-    for (name, suite) in PORTABLE {
-        let variant = Variant::build(name);
+    for (name, suite, sources) in PORTABLE {
+        let variant = Native::build(sources, &defines(name));
         let vectors: Vec<_> = vectors::aead(suite).into_iter().filter(|vector| fits(vector, suite)).collect();
         assert!(vectors.len() > 20, "{name} has {} vectors", vectors.len());
         let calls: Vec<Call> = vectors
@@ -209,12 +81,12 @@ fn both_ways(vector: &vectors::AeadVector, suite: Suite, shift: u8) -> [Call; 2]
 #[test]
 fn every_portable_variant_agrees_with_the_library_at_every_length_and_alignment() {
     let mut rng = seeded();
-    for (name, suite) in PORTABLE {
+    for (name, suite, sources) in PORTABLE {
         let row = suite.row();
         let mut calls = Vec::new();
         let mut expected = Vec::new();
-        for length in 0..=bench::MESSAGE_BYTES_MAX {
-            let ad_length = rng.next_u32() as usize % (bench::AD_BYTES_MAX + 1);
+        for length in 0..=MESSAGE_BYTES_MAX {
+            let ad_length = rng.next_u32() as usize % (AD_BYTES_MAX + 1);
             let mut random = |length| random_bytes(&mut rng, length);
             let (key, nonce, ad, plaintext) =
                 (random(row.key_bytes), random(row.nonce_bytes), random(ad_length), random(length));
@@ -241,7 +113,7 @@ fn every_portable_variant_agrees_with_the_library_at_every_length_and_alignment(
             expected.push((0, vec![0; length], None));
         }
         for (index, (answer, (status, message, tag))) in
-            Variant::build(name).run(&calls).iter().zip(expected).enumerate()
+            Native::build(sources, &defines(name)).run(&calls).iter().zip(expected).enumerate()
         {
             let at = format!("{name}, {} bytes, call {}", message.len(), index % 3);
             assert_eq!((answer.status, &answer.message), (status, &message), "{at}");
@@ -252,11 +124,8 @@ fn every_portable_variant_agrees_with_the_library_at_every_length_and_alignment(
     }
 }
 
-/// What valgrind is told to end with when it found an error.
-const TAINTED: i32 = 77;
-
-/// Runs `name` with its key, nonce, tag and message tainted; the error is valgrind's exit code.
-fn run_tainted(name: &str, suite: Suite, words: Stdio) -> Result<Vec<Answer>, Option<i32>> {
+/// Calls of `suite` of all kinds.
+fn some_calls(suite: Suite) -> [Call; 4] {
     let row = suite.row();
     let call = |open, length| Call {
         open,
@@ -267,25 +136,22 @@ fn run_tainted(name: &str, suite: Suite, words: Stdio) -> Result<Vec<Answer>, Op
         message: vec![4; length],
         tag: vec![5; row.tag_bytes],
     };
-    let variant = Variant::build_with(name, &["-O2", "-DSECRET_TAINT"]);
-    let mut command = Command::new("valgrind");
-    command.args(["--quiet", &format!("--error-exitcode={TAINTED}")]).arg(&variant.program).stderr(words);
-    variant.run_by(command, &[call(false, 0), call(false, 37), call(true, 32), call(true, 37)])
+    [call(false, 0), call(false, 37), call(true, 32), call(true, 37)]
 }
 
 #[test]
 fn no_branch_and_no_address_depends_on_a_secret_except_in_the_table_driven_variant() {
-    if Command::new("valgrind").arg("--version").output().is_err() {
-        eprintln!("skip: secrets under valgrind: valgrind is not installed");
+    if !valgrind_is_installed() {
         return;
     }
-    for (name, suite) in PORTABLE {
+    for (name, suite, sources) in PORTABLE {
+        let tainted = |words| run_tainted(sources, &defines(name), &some_calls(suite), words);
         // The one that looks its S-box up, as its file says; it also shows that the taint arrives.
         if name == "aes128_ccm_c8" {
-            assert_eq!(run_tainted(name, suite, Stdio::null()).err(), Some(Some(TAINTED)), "{name}");
+            assert_eq!(tainted(Stdio::null()).err(), Some(Some(TAINTED)), "{name}");
         } else {
-            let answers = run_tainted(name, suite, Stdio::inherit());
-            assert_eq!(answers.map(|answers| answers.len()), Ok(4), "{name}");
+            let answers = tainted(Stdio::inherit());
+            assert_eq!(answers.map(|answers: Vec<Answer>| answers.len()), Ok(4), "{name}");
         }
     }
 }
@@ -325,19 +191,4 @@ fn every_variant_compiles_for_both_chips_without_a_warning() {
             assert!(output.status.success(), "{} for {chip}: {words}", file.display());
         }
     }
-}
-
-#[test]
-fn every_portable_variant_in_the_folder_is_tested() {
-    let on_chips_only = ["aes128_ccm_avr", "ascon_aead128_avr"];
-    let mut names: Vec<String> = variant_files()
-        .iter()
-        .filter(|path| path.extension().is_some_and(|extension| extension == "c"))
-        .map(|path| path.file_stem().expect("a file has a stem").to_string_lossy().into_owned())
-        .filter(|name| !on_chips_only.contains(&name.as_str()))
-        .collect();
-    let mut tested = PORTABLE.map(|(name, _)| name.to_owned());
-    names.sort();
-    tested.sort();
-    assert_eq!(names, tested);
 }

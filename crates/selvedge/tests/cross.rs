@@ -3,6 +3,8 @@
 //!
 //! Vectors are sampled, from a printed seed; `SELVEDGE_SOAK=1` takes all of them.
 
+#[path = "../../cipher/tests/hosts/mod.rs"]
+mod hosts;
 #[path = "../../cipher/tests/seeded/mod.rs"]
 mod seeded;
 mod variants;
@@ -13,11 +15,13 @@ use std::path::{Path, PathBuf};
 
 use cipher::vectors::{self, AeadVector};
 use cipher::{Aead, Suite};
+use hosts::{Cipher, HOSTS, Host, Leak};
 use isa::avr::{ATMEGA128, ATMEGA328P, Image, Profile};
 use rand_chacha::ChaCha20Rng;
 use rand_chacha::rand_core::Rng;
 use seeded::{random_bytes, seeded};
 use selvedge::toolchain::Compiler;
+use variants::record::{self, Crypt};
 use variants::{AD_BYTES_MAX, Bench, CHIPS, Call, MESSAGE_BYTES_MAX, SHIFT_MAX, VARIANTS, Variant};
 
 /// Vectors of each variant on each chip, when not all are taken.
@@ -189,22 +193,86 @@ fn the_node_is_built_with_the_fastest_variant_of_each_suite() {
 }
 
 #[test]
-fn the_records_numbers_are_those_that_bench_h_draws() {
-    let header = fs::read_to_string(root().join("firmware/bench/bench.h")).expect("bench.h is there");
-    for (name, expected) in variants::drawn() {
-        let line = header.lines().find_map(|line| line.strip_prefix(&format!("#define BENCH_{name} ")));
-        let value = line.and_then(|rest| rest.split_whitespace().next()).expect(name);
-        assert_eq!(value.parse(), Ok(expected), "BENCH_{name}");
+fn every_file_in_the_folder_belongs_to_a_variant_or_a_host() {
+    let entries = fs::read_dir(root().join("firmware/crypto")).expect("firmware/crypto is there");
+    let names = entries.map(|entry| entry.expect("the folder can be read").file_name().into_string());
+    let names: BTreeSet<String> = names.map(|name| name.expect("names are UTF-8")).collect();
+    let headers = |name: &String| name.ends_with(".h");
+    let listed = VARIANTS.iter().flat_map(Variant::sources);
+    let listed = listed.chain(HOSTS.iter().flat_map(|host| host.sources).map(|&file| file.to_owned()));
+    assert_eq!(names.into_iter().filter(|name| !headers(name)).collect::<BTreeSet<_>>(), listed.collect());
+}
+
+/// Every host on `profile` at each of its levels, for `check`.
+fn each_host(profile: &'static Profile, mut check: impl FnMut(&Host, &Bench, &str)) {
+    let scratch = tempfile::tempdir().expect("a temporary folder");
+    for (host, level) in HOSTS.iter().flat_map(|host| host.levels.iter().map(move |&level| (host, level))) {
+        let (sources, defines) = (host.sources, host.defines());
+        let image = variants::build_sources(&root(), scratch.path(), sources, &defines, Some(level), profile);
+        let Some(image) = image else { return };
+        check(host, &Bench::new(&image, profile), &format!("{} {level} on the {}", host.name, profile.name));
     }
 }
 
 #[test]
-fn every_variant_in_the_folder_is_listed_and_every_assembly_is_called() {
-    let entries = fs::read_dir(root().join("firmware/crypto")).expect("firmware/crypto is there");
-    let names = entries.map(|entry| entry.expect("the folder can be read").file_name().into_string());
-    let names: Vec<String> = names.map(|name| name.expect("names are UTF-8")).collect();
-    let stems: BTreeSet<&str> = names.iter().filter_map(|name| name.strip_suffix(".c")).collect();
-    assert_eq!(stems, VARIANTS.iter().map(|variant| variant.name).collect());
-    let assembly: BTreeSet<&str> = names.iter().map(String::as_str).filter(|n| n.ends_with(".S")).collect();
-    assert_eq!(assembly, VARIANTS.iter().filter_map(|variant| variant.assembly).collect());
+fn every_host_meets_the_official_vectors_on_both_chips() {
+    for profile in CHIPS {
+        each_host(profile, |host, bench, at| {
+            for (line, mut call, end) in hosts::official(host.cipher) {
+                // Lengths that are no multiple of a host's unit are filled up with zeros.
+                let length = call.message.len();
+                call.message.resize(length.next_multiple_of(host.unit_bytes), 0);
+                let answer = bench.call(&call).0;
+                let at = format!("{at}, the vector at line {line}, decrypt {}", call.decrypt);
+                let got =
+                    if host.cipher == Cipher::Crc16 { &answer.tag[..2] } else { &answer.message[..length] };
+                assert_eq!(answer.status, 1, "{at}");
+                assert_eq!(got[got.len() - end.len()..], end[..], "{at}");
+            }
+        });
+    }
+}
+
+#[test]
+fn every_host_gives_on_both_chips_what_the_rust_crate_gives() {
+    let mut rng = seeded();
+    for profile in CHIPS {
+        each_host(profile, |host, bench, at| {
+            for index in 0..2 * CALLS * if soak() { SOAK_FACTOR } else { 1 } {
+                // The longest and the shortest one first: what a fixed buffer holds, or nothing.
+                let units = MESSAGE_BYTES_MAX / host.unit_bytes;
+                let fewest = usize::from(host.name == "rc4_avr32");
+                let length = host.unit_bytes
+                    * match index {
+                        0 => units,
+                        1 => fewest,
+                        _ => fewest + below(&mut rng, units + 1 - fewest),
+                    };
+                let call = host.random_call(&mut rng, length);
+                let (message, after) = hosts::expected(host.cipher, &call);
+                let answer = bench.call(&call).0;
+                let at = format!("{at}, {length} bytes, decrypt {}", call.decrypt);
+                assert_eq!((answer.status, &answer.message), (1, &message), "{at}");
+                assert_eq!(answer.tag[..after.len()], after, "{at}");
+            }
+        });
+    }
+}
+
+/// The nonce stays the same, since a counter is no secret.
+#[test]
+fn the_cycles_of_a_host_depend_on_secrets_only_if_crypto_h_says_so() {
+    let mut rng = seeded();
+    for profile in CHIPS {
+        each_host(profile, |host, bench, at| {
+            let first = host.random_call(&mut rng, 96);
+            let mut all = BTreeSet::new();
+            for _ in 0..8 {
+                let other = host.random_call(&mut rng, 96);
+                let key = random_bytes(&mut rng, first.key.len());
+                all.insert(bench.call(&Crypt { key, message: other.message, ..first.clone() }).1);
+            }
+            assert_eq!(all.len() == 1, host.leak != Leak::Cycles, "{at}: {all:?} cycles");
+        });
+    }
 }

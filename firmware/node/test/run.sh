@@ -13,7 +13,7 @@ mkdir -p "$out"
 pure="beacon.c counter.c downlink.c frame.c provision.c timebase.c"
 # shellcheck disable=SC2086
 gcc -std=gnu11 -O2 -g -Wall -Wextra -Werror -fno-sanitize-recover=all -fsanitize=address,undefined \
-    -o "$out/node_test" test/*.c $pure ../crypto/ascon_aead128_c64.c ../crypto/aes128_ccm_c8.c -lm
+    -o "$out/node_test" test/*.c $pure ../crypto/ascon_aead128_c64.c ../crypto/aes128_c8.c ../crypto/aes128_ccm_c8.c -lm
 "$out/node_test" "$@"
 [ $# -eq 0 ] || exit 0
 
