@@ -1,6 +1,7 @@
 //! The hosts of `firmware/crypto` that are plain C against the official vectors and against Rust crates, in this
 //! machine's sanitizers; and what they leak.
 
+#[path = "hosts/mod.rs"]
 mod hosts;
 mod native;
 mod record;

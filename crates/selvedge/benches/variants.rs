@@ -2,14 +2,20 @@
 //! `scripts/bench.sh` collects. Cycles are counted by our simulator and are the same in every run; that they are
 //! a second simulator's cycles too is tested in `witness/`.
 
+#[path = "../../cipher/tests/hosts/mod.rs"]
+mod hosts;
+#[path = "../../cipher/tests/seeded/mod.rs"]
+mod seeded;
 #[path = "../tests/variants/mod.rs"]
 mod variants;
 
 use std::path::{Path, PathBuf};
 
+use hosts::{Cipher, HOSTS, Host};
 use isa::Cycles;
 use isa::avr::Profile;
 use report::table::{Column, Table};
+use variants::record::{self, Crypt};
 use variants::{Bench, CHIPS, Call, VARIANTS, Variant};
 
 /// A message about as long as a frame can be.
@@ -37,8 +43,7 @@ impl Cost {
 
 fn measure(variant: &Variant, profile: &'static Profile, scratch: &Path) -> Cost {
     let Some(image) = variants::build(&root(), scratch, variant, profile) else {
-        eprintln!("error: nothing to measure without avr-gcc\nhelp: run scripts/install.sh test");
-        std::process::exit(3);
+        no_compiler();
     };
     let bench = Bench::new(&image, profile);
     let row = variant.suite.row();
@@ -58,6 +63,112 @@ fn measure(variant: &Variant, profile: &'static Profile, scratch: &Path) -> Cost
     assert_eq!((opened.status, opened.message), (1, vec![4; MESSAGE_BYTES]), "{} opens", variant.name);
     let flash_bytes = image.flash.iter().map(|segment| segment.bytes.len()).sum();
     Cost { seal_cycles, open_cycles, flash_bytes }
+}
+
+/// What is wanted of a host, in cycles per byte of [`HOST_MESSAGE_BYTES`], beside what others have published.
+struct Wanted {
+    name: &'static str,
+    level: &'static str,
+    peer: &'static str,
+    peer_cycles: &'static str,
+    goal: f64,
+}
+
+/// A message of many blocks of every host, and one of few.
+const HOST_MESSAGE_BYTES: usize = 256;
+const HOST_SHORT_BYTES: usize = 64;
+
+#[rustfmt::skip]
+const WANTED: [Wanted; 7] = [
+    Wanted { name: "rc4_textbook",   level: "-O0", peer: "as in 2004 (RTAS)",             peer_cycles: "350",   goal: 350.0 },
+    Wanted { name: "rc4_c8",         level: "-O2", peer: "a byte at a time (textbook)",   peer_cycles: "74",    goal: 36.5 },
+    Wanted { name: "rc4_avr",        level: "-O2", peer: "no record found",               peer_cycles: "-",     goal: 23.0 },
+    Wanted { name: "rc4_avr32",      level: "-O2", peer: "no record found",               peer_cycles: "-",     goal: 18.5 },
+    Wanted { name: "rc5_avr",        level: "-O2", peer: "as in 2004 (RTAS)",             peer_cycles: "1600",  goal: 178.0 },
+    Wanted { name: "aes128_ctr_avr", level: "-O2", peer: "AVR-AES-faster, one block in C", peer_cycles: "131.0", goal: 131.0 },
+    Wanted { name: "chacha20_avr",   level: "-O2", peer: "chacha-avr, one block",         peer_cycles: "212",   goal: 212.0 },
+];
+
+/// Cycles of one call, the same for every key where crypto.h says so.
+fn host_cycles(bench: &Bench, host: &Host, length: usize, decrypt: bool) -> Cycles {
+    let (key_bytes, nonce_bytes) = match host.cipher {
+        Cipher::Rc4 => (16, 0),
+        Cipher::Rc5 => (8, 0),
+        Cipher::Aes128Ctr => (16, 16),
+        Cipher::ChaCha20 => (32, 16),
+        Cipher::Crc16 => (0, 2),
+    };
+    // Where cycles depend on them, neither key nor message should be special: these are the digits of nothing.
+    let bytes = |length: usize, step: usize| (0..length).map(|at| (17 + 101 * at * step / 3) as u8).collect();
+    let nonce = vec![0; nonce_bytes];
+    let call = Crypt { decrypt, shift: 0, key: bytes(key_bytes, 5), nonce, message: bytes(length, 7) };
+    let (answer, cycles) = bench.call(&call);
+    if !decrypt {
+        let (message, after) = hosts::expected(host.cipher, &call);
+        assert_eq!((&answer.message, &answer.tag[..after.len()]), (&message, &after[..]), "{}", host.name);
+    }
+    cycles
+}
+
+fn host_table(scratch: &Path) -> (Table, Vec<String>) {
+    let title = "hosts, without key setup: cycles per byte of a message";
+    let mut table = Table::new(
+        title,
+        [
+            Column::new("chip"),
+            Column::new("variant"),
+            Column::new("level"),
+            Column::new(format!("{HOST_MESSAGE_BYTES} bytes")).unit("cycles/byte").decimals(1),
+            Column::new(format!("{HOST_SHORT_BYTES} bytes")).unit("cycles/byte").decimals(1),
+            Column::new(format!("{HOST_MESSAGE_BYTES} bytes decrypted")).unit("cycles/byte").decimals(1),
+            Column::new("code and tables").unit("bytes"),
+        ],
+    );
+    let mut goals = Vec::new();
+    for profile in CHIPS {
+        for (host, level) in HOSTS.iter().flat_map(|host| host.levels.iter().map(move |&level| (host, level)))
+        {
+            let image = variants::build_sources(
+                &root(),
+                scratch,
+                host.sources,
+                &host.defines(),
+                Some(level),
+                profile,
+            );
+            let bench = Bench::new(&image.unwrap_or_else(|| no_compiler()), profile);
+            let per_byte =
+                |length, decrypt| host_cycles(&bench, host, length, decrypt) as f64 / length as f64;
+            let long = per_byte(HOST_MESSAGE_BYTES, false);
+            let decrypted = match host.cipher {
+                Cipher::Rc5 => per_byte(HOST_MESSAGE_BYTES, true).into(),
+                // The same function, or none.
+                _ => "-".into(),
+            };
+            table.push([
+                profile.name.into(),
+                host.name.into(),
+                level.into(),
+                long.into(),
+                per_byte(HOST_SHORT_BYTES, false).into(),
+                decrypted,
+                variants::code_bytes(&root(), scratch, host.sources, level, profile).into(),
+            ]);
+            let wanted = WANTED.iter().filter(|wanted| (wanted.name, wanted.level) == (host.name, level));
+            goals.extend(wanted.map(|wanted| {
+                format!(
+                    "goal\t{} {level} on the {}, cycles/byte of {HOST_MESSAGE_BYTES}\t{long:.1}\t{}\t{}\t<= {}",
+                    host.name, profile.name, wanted.peer, wanted.peer_cycles, wanted.goal,
+                )
+            }));
+        }
+    }
+    (table, goals)
+}
+
+fn no_compiler() -> ! {
+    eprintln!("error: nothing to measure without avr-gcc\nhelp: run scripts/install.sh test");
+    std::process::exit(3);
 }
 
 fn main() {
@@ -98,5 +209,8 @@ fn main() {
         ));
     }
     println!("{}", table.text(None));
+    let (table, host_goals) = host_table(scratch.path());
+    println!("{}", table.text(None));
+    goals.extend(host_goals);
     goals.iter().for_each(|goal| println!("{goal}"));
 }

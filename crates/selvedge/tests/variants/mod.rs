@@ -114,6 +114,31 @@ pub fn build_sources(
     Some(Image::parse(&bytes).expect("what avr-gcc links is an image"))
 }
 
+/// Bytes of code and tables of `sources`, compiled like that; not what the compiler's own library adds.
+pub fn code_bytes(
+    root: &Path,
+    scratch: &Path,
+    sources: &[impl AsRef<str>],
+    level: &str,
+    profile: &Profile,
+) -> usize {
+    let (flags, _) = flags(root);
+    let object = scratch.join("size.o");
+    let size_of = |file: &str| {
+        let mut compile = Command::new("avr-gcc");
+        compile.arg(format!("-mmcu={}", profile.name.to_lowercase())).args(&flags).args([level, "-c"]);
+        compile.arg(firmware(root).join("crypto").join(file)).arg("-o").arg(&object);
+        assert!(compile.status().expect("avr-gcc runs").success(), "{file}");
+        let output = Command::new("avr-size").arg(&object).output().expect("avr-size runs");
+        let text = String::from_utf8(output.stdout).expect("avr-size prints text");
+        let row = text.lines().nth(1).expect("a header and a row");
+        let [code, data] = [0, 1].map(|column| row.split_whitespace().nth(column).map(str::parse::<usize>));
+        code.zip(data).map(|(code, data)| Ok::<_, std::num::ParseIntError>(code? + data?))
+    };
+    let sizes = sources.iter().map(|file| size_of(file.as_ref()).expect("two columns").expect("numbers"));
+    sizes.sum()
+}
+
 /// Where an image keeps its record, its answer and its mark.
 #[derive(Clone, Copy, Debug)]
 pub struct Places {
