@@ -7,10 +7,10 @@ mod native;
 mod record;
 mod seeded;
 
-use std::process::Stdio;
+use std::process::{Command, Stdio};
 
 use hosts::{Cipher, HOSTS, Leak, expected, official};
-use native::{Native, TAINTED, run_tainted, valgrind_is_installed};
+use native::{Native, TAINTED, firmware, run_tainted, valgrind_is_installed};
 use record::{Crypt, MESSAGE_BYTES_MAX};
 use seeded::seeded;
 
@@ -80,6 +80,36 @@ fn a_host_leaks_only_what_crypto_h_says() {
             }
             // What matters is an AVR's, where its cycles are counted.
             Leak::Cycles => {}
+        }
+    }
+}
+
+#[test]
+fn every_host_in_c_becomes_assembly_that_calls_nothing_through_a_pointer() {
+    if Command::new("avr-gcc").arg("--version").output().is_err() {
+        eprintln!("skipped: avr-gcc is not installed");
+        return;
+    }
+    for host in HOSTS.iter().filter(|host| host.portable()) {
+        for (file, level) in
+            host.sources.iter().flat_map(|file| host.levels.iter().map(move |level| (file, level)))
+        {
+            let path = firmware().join("crypto").join(file);
+            // The file tells the weaver with which levels it is meant.
+            let text = std::fs::read_to_string(&path).expect("a host's file is there");
+            let line = text.lines().find(|line| line.contains("For the weaver: avr-gcc -S")).expect(file);
+            assert!(line.contains(level), "{file}: {line}");
+            let output = Command::new("avr-gcc")
+                .args(["-mmcu=atmega128", "-std=gnu99", "-Wall", "-Wextra", "-Werror", "-S", level])
+                .arg(&path)
+                .args(["-o", "-"])
+                .output()
+                .expect("avr-gcc runs");
+            assert!(output.status.success(), "{file}: {}", String::from_utf8_lossy(&output.stderr));
+            let assembly = String::from_utf8(output.stdout).expect("assembly is text");
+            let stem = file.trim_end_matches(".c");
+            assert!(assembly.contains(&format!("\n{stem}_")), "{file} has a function of that name");
+            assert!(!assembly.contains("icall") && !assembly.contains("ijmp"), "{file} {level}");
         }
     }
 }

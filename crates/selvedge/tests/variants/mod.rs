@@ -18,6 +18,7 @@ use isa::Cycles;
 use isa::avr::image::Space;
 use isa::avr::{ATMEGA128, ATMEGA328P, Chip, Image, Profile, Stop};
 use record::Request;
+#[allow(unused_imports)] // as above
 pub use record::{AD_BYTES_MAX, Answer, Call, MESSAGE_BYTES_MAX, SHIFT_MAX};
 
 /// One file of `firmware/crypto`.
