@@ -93,7 +93,7 @@ const HOST_SHORT_BYTES: usize = 64;
 #[rustfmt::skip]
 const WANTED: [Wanted; 7] = [
     Wanted { name: "rc4_textbook",   level: "-O0", peer: "as in 2004 (RTAS)",             peer_cycles: "350",   goal: 350.0 },
-    Wanted { name: "rc4_c8",         level: "-O2", peer: "a byte at a time (textbook)",   peer_cycles: "74",    goal: 36.5 },
+    Wanted { name: "rc4_c8",         level: "-O2", peer: "as in 2004 (RTAS)",             peer_cycles: "350",   goal: 36.5 },
     Wanted { name: "rc4_avr",        level: "-O2", peer: "no record found",               peer_cycles: "-",     goal: 23.0 },
     Wanted { name: "rc4_avr32",      level: "-O2", peer: "no record found",               peer_cycles: "-",     goal: 18.5 },
     Wanted { name: "rc5_avr",        level: "-O2", peer: "as in 2004 (RTAS)",             peer_cycles: "1600",  goal: 178.0 },
