@@ -1,6 +1,8 @@
 //! What the compiler makes of `firmware/crypto` runs the same on our chips and on simavr, instruction by
 //! instruction, and gives what the official vectors and the Rust suites say.
 
+#[path = "../../crates/cipher/tests/hosts/mod.rs"]
+mod hosts;
 #[path = "../../crates/cipher/tests/seeded/mod.rs"]
 mod seeded;
 #[path = "../../crates/selvedge/tests/variants/mod.rs"]
@@ -9,10 +11,12 @@ mod variants;
 use std::path::Path;
 
 use cipher::{Aead, vectors};
+use hosts::HOSTS;
 use isa::avr::{ATMEGA128, ATMEGA328P, Image, Opcode, Profile};
 use rand_chacha::ChaCha20Rng;
 use rand_chacha::rand_core::Rng;
 use seeded::{random_bytes, seeded};
+use variants::record::{self, Answer, Request};
 use variants::{AD_BYTES_MAX, Call, MESSAGE_BYTES_MAX, Places, VARIANTS, Variant};
 use witness::lockstep::Lockstep;
 
@@ -28,8 +32,8 @@ fn soak_factor() -> usize {
     if std::env::var("SELVEDGE_SOAK").is_ok_and(|soak| soak == "1") { SOAK_FACTOR } else { 1 }
 }
 
-/// Runs `call` in step; what simavr answers is held against `expected`.
-fn run(image: &Image, profile: &'static Profile, call: &Call, expected: &[u8], at: &str) -> u64 {
+/// Runs `call` in step; gives what simavr answers, and how many instructions were in step.
+fn run(image: &Image, profile: &'static Profile, call: &impl Request, at: &str) -> (Answer, u64) {
     let places = Places::of(image, profile);
     let mut lockstep = Lockstep::new(profile, image);
     for (at, &byte) in call.record().iter().enumerate() {
@@ -42,10 +46,8 @@ fn run(image: &Image, profile: &'static Profile, call: &Call, expected: &[u8], a
     }
     assert_eq!(lockstep.memory_difference(), None, "{at}: address, ours, simavr's");
     let answer = places.answer(call, |address| lockstep.simavr.data()[usize::from(address)]);
-    let tag_bytes = expected.len() - call.message.len();
     assert_eq!(answer.status, 1, "{at}");
-    assert_eq!([&answer.message, &answer.tag[..tag_bytes]].concat(), expected, "{at}");
-    lockstep.agreed()
+    (answer, lockstep.agreed())
 }
 
 fn check(variant: &Variant, image: &Image, profile: &'static Profile, rng: &mut ChaCha20Rng) {
@@ -58,8 +60,12 @@ fn check(variant: &Variant, image: &Image, profile: &'static Profile, rng: &mut 
                 [inputs[0], inputs[1], inputs[2], message, tag].map(<[u8]>::to_vec);
             Call { open, shift: 0, key, nonce, ad, message, tag }
         };
-        instructions += run(image, profile, &call(false, plaintext, &[]), sealed, &format!("{at}, seal"));
-        instructions += run(image, profile, &call(true, ciphertext, tag), plaintext, &format!("{at}, open"));
+        let (answer, count) = run(image, profile, &call(false, plaintext, &[]), &format!("{at}, seal"));
+        assert_eq!([&answer.message, &answer.tag[..tag.len()]].concat(), sealed, "{at}, seal");
+        instructions += count;
+        let (answer, count) = run(image, profile, &call(true, ciphertext, tag), &format!("{at}, open"));
+        assert_eq!(answer.message, plaintext, "{at}, open");
+        instructions += count;
     };
     let [key, nonce, ad, plaintext] =
         [row.key_bytes, row.nonce_bytes, 10, LONG_BYTES].map(|bytes| random_bytes(rng, bytes));
@@ -90,6 +96,33 @@ fn each(profile: &'static Profile) {
         let Some(image) = variants::build(&root, scratch, variant, profile) else { return };
         check(variant, &image, profile, &mut rng);
     }
+}
+
+/// Every host at each of its levels: a long message and one of random length.
+fn each_host(profile: &'static Profile) {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+    let scratch = Path::new(env!("CARGO_TARGET_TMPDIR"));
+    let mut rng = seeded();
+    for (host, level) in HOSTS.iter().flat_map(|host| host.levels.iter().map(move |&level| (host, level))) {
+        let (sources, defines) = (host.sources, host.defines());
+        let image = variants::build_sources(&root, scratch, sources, &defines, Some(level), profile);
+        let Some(image) = image else { return };
+        let units = MESSAGE_BYTES_MAX / host.unit_bytes;
+        for units in [units, 1 + rng.next_u32() as usize % units] {
+            let call = host.random_call(&mut rng, units * host.unit_bytes);
+            let at = format!("{} {level} on the {}, {} bytes", host.name, profile.name, call.message.len());
+            let (message, after) = hosts::expected(host.cipher, &call);
+            let (answer, instructions) = run(&image, profile, &call, &at);
+            assert_eq!((&answer.message, &answer.tag[..after.len()]), (&message, &after[..]), "{at}");
+            println!("{at}: {instructions} instructions in step");
+        }
+    }
+}
+
+#[test]
+fn hosts_run_on_both_chips_as_on_simavr() {
+    each_host(&ATMEGA128);
+    each_host(&ATMEGA328P);
 }
 
 #[test]
