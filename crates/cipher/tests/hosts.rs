@@ -87,7 +87,7 @@ fn a_host_leaks_only_what_crypto_h_says() {
 #[test]
 fn every_host_in_c_becomes_assembly_that_calls_nothing_through_a_pointer() {
     if Command::new("avr-gcc").arg("--version").output().is_err() {
-        eprintln!("skipped: avr-gcc is not installed");
+        eprintln!("skip: hosts on the chips: avr-gcc is not installed");
         return;
     }
     for host in HOSTS.iter().filter(|host| host.portable()) {
