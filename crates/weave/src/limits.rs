@@ -1,0 +1,47 @@
+//! Every limit of `weave`, with its reason.
+
+/// Bytes of one source text: a hundred times the largest flash written out as instructions with comments.
+pub const SOURCE_BYTES_MAX: usize = 1 << 28;
+
+/// Statements of one source text after its macros and repetitions are written out: a statement emits at least one
+/// word of the 4 MiB of flash that an AVR can address.
+pub const STATEMENTS_MAX: usize = 1 << 21;
+
+/// Statements that are looked at to find the ends of blocks, of which each may be in several.
+pub const STATEMENTS_SKIPPED_MAX: usize = 1 << 25;
+
+/// Bytes that macros and repetitions read and write: 64 for each statement.
+pub const EXPANDED_BYTES_MAX: usize = 1 << 27;
+
+/// Macros, repetitions and conditions in each other; a macro that counts by using itself is two a number. GNU as
+/// takes 100 macros.
+pub const EXPANSION_DEPTH_MAX: usize = 200;
+
+/// Bytes of a line that a macro made which an error shows.
+pub const LINE_BYTES_SHOWN_MAX: usize = 160;
+
+/// Parentheses, signs and modifiers around each other in one expression, and names that stand for each other.
+pub const EXPRESSION_DEPTH_MAX: usize = 128;
+
+/// States of one proof. A woven kilobyte takes some tens of thousands; memory for this many stays below 2 GiB.
+pub const PROOF_STATES_MAX: usize = 4_000_000;
+
+/// Return addresses and pushed bytes on the stack of one path. Recursion is met here.
+pub const PROOF_STACK_SLOTS_MAX: usize = 512;
+
+/// Constants that one point is visited with, from one stack, while no clock runs. Behind them they are forgotten:
+/// nothing is claimed of the time there.
+pub const PROOF_STOPPED_VARIANTS_MAX: usize = 64;
+
+/// Events of one clock: one bit each in a state.
+pub const PROOF_EVENTS_MAX: usize = 64;
+
+/// Instructions that are read from one linked image, from the function on.
+pub const LINKED_INSTRUCTIONS_MAX: usize = 1 << 18;
+
+/// Steps of a path that are printed; those in the middle are left out.
+pub const PATH_STEPS_SHOWN_MAX: usize = 24;
+
+/// Instructions that are gone through to count one loop: a few seconds' worth of an AVR, a second's here. A longer
+/// loop needs `trip`.
+pub const COUNTED_STEPS_MAX: u64 = 4_000_000;

@@ -1,0 +1,4 @@
+; Refused: assembler directive.
+f: nop
+ .frobnicate 3
+ ret

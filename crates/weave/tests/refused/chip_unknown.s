@@ -1,0 +1,3 @@
+; Refused: chip unknown.
+f: ;@weave chip atmega103
+	ret

@@ -1,0 +1,4 @@
+; Refused: directive missing.
+f:
+;@weave clock tx jitter=0
+	ret

@@ -1,0 +1,4 @@
+; Refused: directive range.
+f:
+;@weave f_cpu 0
+	ret

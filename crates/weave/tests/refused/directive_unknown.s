@@ -1,0 +1,4 @@
+; Refused: directive unknown.
+f:
+;@weave evnt tx at=0
+	ret

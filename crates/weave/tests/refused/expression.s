@@ -1,0 +1,3 @@
+; Refused: expression.
+f:	ldi r24, lo8(3 +)
+ ret

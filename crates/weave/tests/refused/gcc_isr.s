@@ -1,0 +1,4 @@
+; Refused: gcc isr.
+f:
+	__gcc_isr 1
+ reti

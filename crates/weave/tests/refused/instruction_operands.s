@@ -1,0 +1,3 @@
+; Refused: instruction operands.
+f:	ldi r24
+ ret

@@ -1,0 +1,3 @@
+; Refused: instruction range.
+f:	ldi r24, 300
+ ret

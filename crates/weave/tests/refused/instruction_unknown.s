@@ -1,0 +1,4 @@
+; Refused: instruction unknown.
+f:	nop
+	ldx r1, 2
+ ret

@@ -1,0 +1,6 @@
+; Refused: jump inside.
+.type f, @function
+f:	rjmp middle
+.type g, @function
+g: nop
+middle: ret

@@ -1,0 +1,3 @@
+; Refused: label twice.
+f: nop
+f: ret

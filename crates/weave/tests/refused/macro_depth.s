@@ -1,0 +1,6 @@
+; Refused: macro depth.
+.macro more
+ more
+.endm
+f: more
+ ret

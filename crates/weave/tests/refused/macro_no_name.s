@@ -1,0 +1,5 @@
+; Refused: macro no name.
+.macro
+ nop
+.endm
+f: ret

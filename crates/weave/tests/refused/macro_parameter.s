@@ -1,0 +1,5 @@
+; Refused: macro parameter.
+.macro one (a)
+ nop
+.endm
+f: ret

@@ -1,0 +1,5 @@
+; Refused: macro parameter twice.
+.macro one a, a
+ nop
+.endm
+f: ret

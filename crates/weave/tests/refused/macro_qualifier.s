@@ -1,0 +1,5 @@
+; Refused: macro qualifier.
+.macro one a:must
+ nop
+.endm
+f: ret

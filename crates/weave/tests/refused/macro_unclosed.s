@@ -1,0 +1,6 @@
+; Refused: macro unclosed.
+.macro one
+ inc r\(2
+.endm
+f: one
+ ret

@@ -1,0 +1,2 @@
+; Refused: no chip.
+f:	ret

@@ -1,0 +1,3 @@
+; Refused: no function.
+.type g, @function
+g: ret

@@ -1,0 +1,2 @@
+; Refused: not code.
+f: .byte 1

@@ -1,0 +1,3 @@
+; Refused: nothing pushed.
+ .popsection
+f: ret

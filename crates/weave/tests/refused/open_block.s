@@ -1,0 +1,4 @@
+; Refused: open block.
+.text
+.macro never
+ nop

@@ -1,0 +1,4 @@
+; Refused: open comment.
+f: ret
+/* never
+ends

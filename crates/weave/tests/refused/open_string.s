@@ -1,0 +1,3 @@
+; Refused: open string.
+f: ret
+.string "never

@@ -1,0 +1,6 @@
+; Refused: record.
+f:
+ .pushsection .weave,"",@progbits
+ .asciz "trip 3"
+ .popsection
+	ret

@@ -1,0 +1,5 @@
+; Refused: repetition empty.
+f:
+ .rept 1000000000000
+ .endr
+ ret

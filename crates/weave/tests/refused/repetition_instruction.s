@@ -1,0 +1,6 @@
+; Refused: repetition instruction.
+f:
+ .irp r, 17, 40
+ clr \r
+ .endr
+ ret

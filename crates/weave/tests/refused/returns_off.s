@@ -1,0 +1,4 @@
+; Refused: returns off.
+.type f, @function
+f:	call panic
+.size f, .-f

@@ -1,0 +1,8 @@
+; Refused: statements.
+f:
+ .rept 1000000
+ nop
+ nop
+ nop
+ .endr
+ ret

@@ -1,0 +1,4 @@
+; Refused: stray directive.
+f:	ret
+.data
+;@weave trip 3

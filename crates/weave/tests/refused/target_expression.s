@@ -1,0 +1,3 @@
+; Refused: target expression.
+f:	rjmp f-g
+g: ret

@@ -1,0 +1,6 @@
+; Refused: unexpanded if.
+f:
+ .if where > 3
+ nop
+ .endif
+ ret

@@ -1,0 +1,4 @@
+; Refused: unexpanded include.
+f: nop
+ .include "x.inc"
+ ret

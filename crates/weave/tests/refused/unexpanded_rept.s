@@ -1,0 +1,6 @@
+; Refused: unexpanded rept.
+f:
+ .rept f_bytes
+ nop
+ .endr
+ ret

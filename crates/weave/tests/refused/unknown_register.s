@@ -1,0 +1,3 @@
+; Refused: unknown register.
+f:	mov r2, __tmp_reg__
+ ret

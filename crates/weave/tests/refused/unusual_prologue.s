@@ -1,0 +1,2 @@
+; Refused: unusual prologue.
+f:	rjmp __prologue_saves__+12

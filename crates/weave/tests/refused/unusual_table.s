@@ -1,0 +1,2 @@
+; Refused: unusual table.
+f:	jmp __tablejump2__

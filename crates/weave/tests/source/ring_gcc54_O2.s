@@ -1,0 +1,348 @@
+; avr-gcc -mmcu=atmega128 -std=gnu11 -O2 -S ring.c -o ring_gcc54_O2.s
+	.file	"ring.c"
+__SP_H__ = 0x3e
+__SP_L__ = 0x3d
+__SREG__ = 0x3f
+__RAMPZ__ = 0x3b
+__tmp_reg__ = 0
+__zero_reg__ = 1
+	.text
+.global	ring_put
+	.type	ring_put, @function
+ring_put:
+/* prologue: function */
+/* frame size = 0 */
+/* stack size = 0 */
+.L__stack_usage = 0
+	lds r30,head
+	ldi r25,lo8(1)
+	add r25,r30
+	andi r25,lo8(31)
+	lds r18,tail
+	cp r25,r18
+	breq .L6
+	ldi r31,0
+	subi r30,lo8(-(ring))
+	sbci r31,hi8(-(ring))
+	st Z,r24
+	sts head,r25
+	lds r30,watcher
+	lds r31,watcher+1
+	sbiw r30,0
+	breq .L4
+	icall
+	ldi r24,lo8(1)
+	ret
+.L6:
+	lds r24,dropped
+	lds r25,dropped+1
+	adiw r24,1
+	sts dropped+1,r25
+	sts dropped,r24
+	ldi r24,0
+	ret
+.L4:
+	ldi r24,lo8(1)
+	ret
+	.size	ring_put, .-ring_put
+.global	ring_get
+	.type	ring_get, @function
+ring_get:
+/* prologue: function */
+/* frame size = 0 */
+/* stack size = 0 */
+.L__stack_usage = 0
+	lds r25,tail
+	lds r24,head
+	cp r24,r25
+	breq .L9
+	mov r30,r25
+	ldi r31,0
+	subi r30,lo8(-(ring))
+	sbci r31,hi8(-(ring))
+	ld r24,Z
+	subi r25,lo8(-(1))
+	andi r25,lo8(31)
+	sts tail,r25
+	ldi r25,0
+	ret
+.L9:
+	ldi r24,lo8(-1)
+	ldi r25,lo8(-1)
+	ret
+	.size	ring_get, .-ring_get
+.global	rotate
+	.type	rotate, @function
+rotate:
+	push r16
+	push r17
+/* prologue: function */
+/* frame size = 0 */
+/* stack size = 2 */
+.L__stack_usage = 2
+	andi r20,lo8(31)
+	movw r16,r22
+	movw r18,r24
+	mov r0,r20
+	rjmp 2f
+	1:
+	lsl r16
+	rol r17
+	rol r18
+	rol r19
+	2:
+	dec r0
+	brpl 1b
+	neg r20
+	andi r20,lo8(31)
+	rjmp 2f
+	1:
+	lsr r25
+	ror r24
+	ror r23
+	ror r22
+	2:
+	dec r20
+	brpl 1b
+	or r22,r16
+	or r23,r17
+	or r24,r18
+	or r25,r19
+/* epilogue start */
+	pop r17
+	pop r16
+	ret
+	.size	rotate, .-rotate
+.global	weigh
+	.type	weigh, @function
+weigh:
+/* prologue: function */
+/* frame size = 0 */
+/* stack size = 0 */
+.L__stack_usage = 0
+	cp r22,__zero_reg__
+	cpc r23,__zero_reg__
+	breq .L14
+	movw r26,r24
+	add r22,r24
+	adc r23,r25
+	ldi r20,0
+	ldi r21,0
+.L13:
+	ld r24,X+
+	mov r30,r24
+	andi r30,lo8(7)
+	ldi r31,0
+	subi r30,lo8(-(weights))
+	sbci r31,hi8(-(weights))
+/* #APP */
+ ;  48 "ring.c" 1
+	lpm r30, Z
+ ;  0 "" 2
+/* #NOAPP */
+	mul r24,r30
+	add r20,r0
+	adc r21,r1
+	clr __zero_reg__
+	cp r22,r26
+	cpc r23,r27
+	brne .L13
+	movw r18,r20
+	ldi r26,lo8(-115)
+	ldi r27,lo8(-126)
+	call __umulhisi3
+	lsl r24
+	mov r24,r25
+	rol r24
+	sbc r25,r25
+	neg r25
+	ldi r22,lo8(-5)
+	mul r22,r24
+	movw r18,r0
+	mul r22,r25
+	add r19,r0
+	clr __zero_reg__
+	movw r24,r20
+	sub r24,r18
+	sbc r25,r19
+	ret
+.L14:
+	ldi r24,0
+	ldi r25,0
+	ret
+	.size	weigh, .-weigh
+.global	drain
+	.type	drain, @function
+drain:
+	push r14
+	push r15
+	push r17
+	push r28
+	push r29
+	in r28,__SP_L__
+	in r29,__SP_H__
+	sbiw r28,12
+	in __tmp_reg__,__SREG__
+	cli
+	out __SP_H__,r29
+	out __SREG__,__tmp_reg__
+	out __SP_L__,r28
+/* prologue: function */
+/* frame size = 12 */
+/* stack size = 17 */
+.L__stack_usage = 17
+	movw r24,r28
+	adiw r24,1
+	movw r14,r24
+	ldi r17,0
+.L17:
+	mov r24,r17
+	call outside
+	movw r30,r14
+	st Z+,r24
+	movw r14,r30
+	subi r17,lo8(-(1))
+	cpi r17,lo8(12)
+	brne .L17
+	lds r24,tail
+	lds r25,head
+	cp r25,r24
+	breq .L19
+.L22:
+	mov r30,r24
+	ldi r31,0
+	subi r30,lo8(-(ring))
+	sbci r31,hi8(-(ring))
+	ld r25,Z
+	subi r24,lo8(-(1))
+	andi r24,lo8(31)
+	sts tail,r24
+	mov r24,r25
+	andi r24,lo8(7)
+	ldi r30,lo8(1)
+	ldi r31,0
+	add r30,r28
+	adc r31,r29
+	add r30,r24
+	adc r31,__zero_reg__
+	ld r24,Z
+	eor r24,r25
+	out 0x18,r24
+	lds r24,tail
+	lds r25,head
+	cpse r25,r24
+	rjmp .L22
+.L19:
+	ldd r24,Y+1
+/* #APP */
+ ;  62 "ring.c" 1
+	nop
+	1: dec r24 ; a comment
+	brne 1b
+ ;  0 "" 2
+/* epilogue start */
+/* #NOAPP */
+	adiw r28,12
+	in __tmp_reg__,__SREG__
+	cli
+	out __SP_H__,r29
+	out __SREG__,__tmp_reg__
+	out __SP_L__,r28
+	pop r29
+	pop r28
+	pop r17
+	pop r15
+	pop r14
+	ret
+	.size	drain, .-drain
+.global	named
+	.type	named, @function
+named:
+/* prologue: function */
+/* frame size = 0 */
+/* stack size = 0 */
+.L__stack_usage = 0
+	subi r24,lo8(-(1))
+	jmp outside
+	.size	named, .-named
+	.section	.text.startup,"ax",@progbits
+.global	main
+	.type	main, @function
+main:
+/* prologue: function */
+/* frame size = 0 */
+/* stack size = 0 */
+.L__stack_usage = 0
+	ldi r28,lo8(ring+32)
+	ldi r29,hi8(ring+32)
+	ldi r17,lo8(-5)
+.L27:
+	ldi r26,lo8(ring)
+	ldi r27,hi8(ring)
+	ldi r20,0
+	ldi r21,0
+.L26:
+	ld r25,X+
+	mov r30,r25
+	andi r30,lo8(7)
+	ldi r31,0
+	subi r30,lo8(-(weights))
+	sbci r31,hi8(-(weights))
+/* #APP */
+ ;  48 "ring.c" 1
+	lpm r30, Z
+ ;  0 "" 2
+/* #NOAPP */
+	mul r25,r30
+	add r20,r0
+	adc r21,r1
+	clr __zero_reg__
+	cp r28,r26
+	cpc r29,r27
+	brne .L26
+	movw r18,r20
+	ldi r26,lo8(-115)
+	ldi r27,lo8(-126)
+	call __umulhisi3
+	lsl r24
+	mov r24,r25
+	rol r24
+	sbc r25,r25
+	neg r25
+	mul r17,r24
+	movw r18,r0
+	mul r17,r25
+	add r19,r0
+	clr __zero_reg__
+	movw r24,r20
+	sub r24,r18
+	sbc r25,r19
+	subi r24,lo8(-(1))
+	call outside
+	call ring_put
+	call drain
+	rjmp .L27
+	.size	main, .-main
+	.comm	watcher,2,1
+.global	weights
+	.section	.progmem.data,"a",@progbits
+	.type	weights, @object
+	.size	weights, 8
+weights:
+	.byte	1
+	.byte	2
+	.byte	4
+	.byte	8
+	.byte	16
+	.byte	32
+	.byte	64
+	.byte	-128
+	.comm	dropped,2,1
+	.local	tail
+	.comm	tail,1,1
+	.local	head
+	.comm	head,1,1
+	.local	ring
+	.comm	ring,32,1
+	.ident	"GCC: (GNU) 5.4.0"
+.global __do_clear_bss
