@@ -1,0 +1,177 @@
+//! What the directives promise: clocks with their events, and where each instruction touches them.
+//!
+//! Owns: gathering the directives of the code that can be reached, and their agreement with one another.
+//! Loops with trip counts are `trips`'s, what happens on a path is `rounds`'s.
+
+use std::collections::HashMap;
+
+use crate::directive::Directive;
+use crate::limits::PROOF_EVENTS_MAX;
+use crate::program::{Function, Origin, Point, Program, Written};
+
+use super::violation::Kind;
+
+/// A clock and all its events.
+#[derive(Debug)]
+pub(super) struct Clock {
+    pub(super) name: String,
+    /// Ascending, not empty.
+    pub(super) periods: Vec<u32>,
+    pub(super) jitter: u32,
+    pub(super) events: Vec<Event>,
+}
+
+/// What happens at one time of a round, wherever in the code it stands.
+#[derive(Debug)]
+pub(super) struct Event {
+    pub(super) name: String,
+    pub(super) at: u32,
+    /// The widest of those given where it stands.
+    pub(super) jitter: u32,
+    /// Whether a round may be without it; only if every place says so.
+    pub(super) maybe: bool,
+    /// Where it stands.
+    pub(super) points: Vec<Point>,
+}
+
+/// An event where it stands.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Mark {
+    pub(super) clock: usize,
+    pub(super) event: usize,
+    pub(super) jitter: u32,
+}
+
+/// The clocks of the code and what its instructions have to do with them.
+#[derive(Debug, Default)]
+pub(super) struct Contract {
+    pub(super) clocks: Vec<Clock>,
+    pub(super) marks: HashMap<Point, Vec<Mark>>,
+    pub(super) overs: HashMap<Point, Vec<usize>>,
+    pub(super) targets: HashMap<Point, Vec<Point>>,
+}
+
+/// A directive that does not make sense, and where.
+pub(super) type Fault = (Kind, Origin);
+
+impl Contract {
+    /// Reads the directives of the functions that `reached` are entries of, and of the points in them.
+    pub(super) fn read(program: &Program, functions: &[&Function]) -> Result<Contract, Fault> {
+        let mut contract = Contract::default();
+        for function in functions {
+            let written = program.code[function.entry..function.end].iter().flat_map(|step| &step.directives);
+            for written in function.directives.iter().chain(written) {
+                contract.declare(written)?;
+            }
+        }
+        for function in functions {
+            for point in function.entry..function.end {
+                for written in &program.code[point].directives {
+                    contract.place(program, point, written)?;
+                }
+            }
+        }
+        if contract.clocks.is_empty() {
+            return Err((Kind::NoClock, origin_of(program, functions)));
+        }
+        for clock in &contract.clocks {
+            let has_start = clock.events.iter().any(|event| event.at == 0);
+            if !has_start {
+                let kind = Kind::NoStart { clock: clock.name.clone() };
+                return Err((kind, origin_of(program, functions)));
+            }
+            if clock.events.len() > PROOF_EVENTS_MAX {
+                let kind = Kind::TooManyEvents { clock: clock.name.clone(), found: clock.events.len() };
+                return Err((kind, origin_of(program, functions)));
+            }
+        }
+        Ok(contract)
+    }
+
+    fn declare(&mut self, written: &Written) -> Result<(), Fault> {
+        let Directive::Clock { name, periods, jitter } = &written.directive else { return Ok(()) };
+        let mut periods = periods.clone();
+        periods.sort_unstable();
+        periods.dedup();
+        if periods.first().is_none_or(|&period| period == 0) {
+            return Err((Kind::NoPeriod { clock: name.clone() }, written.origin));
+        }
+        match self.clocks.iter().find(|clock| clock.name == *name) {
+            // Functions that share a clock may each declare it.
+            Some(clock) if clock.periods == periods && clock.jitter == *jitter => Ok(()),
+            Some(_) => Err((Kind::ClockTwice { clock: name.clone() }, written.origin)),
+            None => {
+                let clock = Clock { name: name.clone(), periods, jitter: *jitter, events: Vec::new() };
+                self.clocks.push(clock);
+                Ok(())
+            }
+        }
+    }
+
+    /// The clock of this name, or the only one.
+    fn clock(&self, name: Option<&str>, origin: Origin) -> Result<usize, Fault> {
+        match name {
+            Some(name) => {
+                let found = self.clocks.iter().position(|clock| clock.name == name);
+                found.ok_or_else(|| (Kind::UnknownClock { clock: name.to_owned() }, origin))
+            }
+            None if self.clocks.len() == 1 => Ok(0),
+            None => {
+                let clocks = self.clocks.iter().map(|clock| clock.name.clone()).collect();
+                Err((Kind::WhichClock { clocks }, origin))
+            }
+        }
+    }
+
+    fn place(&mut self, program: &Program, point: Point, written: &Written) -> Result<(), Fault> {
+        match &written.directive {
+            Directive::Event { name, clock, at, jitter, maybe } => {
+                let clock = self.clock(clock.as_deref(), written.origin)?;
+                let jitter = jitter.unwrap_or(self.clocks[clock].jitter);
+                let event = self.clocks[clock].event(name, *at, jitter, *maybe, point);
+                self.marks.entry(point).or_default().push(Mark { clock, event, jitter });
+            }
+            Directive::Over { clock } => {
+                let clock = self.clock(clock.as_deref(), written.origin)?;
+                self.overs.entry(point).or_default().push(clock);
+            }
+            Directive::Targets(names) => {
+                for name in names {
+                    let Some(function) = program.function(name) else {
+                        return Err((Kind::UnknownTarget { name: name.clone() }, written.origin));
+                    };
+                    self.targets.entry(point).or_default().push(function.entry);
+                }
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+}
+
+impl Clock {
+    /// Adds a place to an event.
+    fn event(&mut self, name: &str, at: u32, jitter: u32, maybe: bool, point: Point) -> usize {
+        if let Some(index) = self.events.iter().position(|event| event.name == name && event.at == at) {
+            let event = &mut self.events[index];
+            event.jitter = event.jitter.max(jitter);
+            event.maybe &= maybe;
+            event.points.push(point);
+            return index;
+        }
+        self.events.push(Event { name: name.to_owned(), at, jitter, maybe, points: vec![point] });
+        self.events.len() - 1
+    }
+
+    /// The cycle behind which a round has no event any more.
+    pub(super) fn last_cycle(&self) -> u32 {
+        let last = self.periods.last().copied().unwrap_or_default();
+        let starts = self.events.iter().filter(|event| event.at == 0);
+        last.saturating_add(starts.map(|event| event.jitter).max().unwrap_or(self.jitter))
+    }
+}
+
+/// Where a fault is written that is none of one line.
+fn origin_of(program: &Program, functions: &[&Function]) -> Origin {
+    functions.first().map_or(Origin::Line(0), |function| program.code[function.entry].origin)
+}

@@ -1,0 +1,264 @@
+//! What the proof accepts and rejects, one fact a test.
+
+mod hand;
+
+use hand::{prove, prove_with};
+use weave::proof::{Interrupts, Kind, Options, Proof, Unbounded, Violation, Window};
+
+/// A loop of eight rounds of ten cycles with `body`, six cycles, in each.
+fn rounds(body: &str) -> String {
+    format!(
+        "send:\n;@weave clock tx period=10\n cli\n ldi r24, 8\nagain:\n;@weave event tx at=0\n out 0x0f, r18\n\
+         {body}\n dec r24\n brne again\n;@weave over tx\n ret\nwait6:\n rjmp wait4\nwait4:\n rjmp wait2\nwait2:\n ret\n"
+    )
+}
+
+fn proved(text: &str) -> Proof {
+    prove(text).unwrap_or_else(|violation| panic!("{violation}"))
+}
+
+fn rejected(text: &str) -> Box<Violation> {
+    match prove(text) {
+        Err(violation) => violation,
+        Ok(proof) => panic!("{proof:#?}"),
+    }
+}
+
+const SIX: &str = " nop\n nop\n nop\n nop\n nop\n nop";
+
+#[test]
+fn rounds_of_one_period_are_proved() {
+    let proof = proved(&rounds(SIX));
+    assert_eq!((proof.events[0].states, proof.events[0].deviation), (8, Some((0, 0))));
+    assert!(matches!(proof.window, Window::Unbounded(Unbounded::Return(_))), "it returns with them off");
+}
+
+#[test]
+fn both_ways_of_a_branch_must_keep_time() {
+    let even = " sbrc r18, 0\n rjmp odd\n nop\n nop\n rjmp both\nodd:\n nop\n nop\nboth:";
+    // Skipped 2 + 2 + 2; not skipped 1 + 2 + 2, one short.
+    let violation = rejected(&rounds(even));
+    assert!(matches!(violation.kind, Kind::Untimely { found: 9, .. }), "{violation}");
+    let repaired = even.replace("odd:\n", "odd:\n nop\n");
+    proved(&rounds(&repaired));
+}
+
+#[test]
+fn a_bit_that_was_tested_is_known_afterwards() {
+    // The second skip decides like the first: 1 + 2 + 1 + 2, or 2 + 1 + 2 + 1.
+    let twice = " sbrs r18, 0\n rjmp a\n nop\na:\n sbrc r18, 0\n rjmp b\n nop\nb:";
+    let one = |text: &str| prove(&rounds(text));
+    // Ways: clear: 1+2 then skipped 2+1 = 6; set: 2+1 then 1+2 = 6.
+    one(twice).unwrap_or_else(|violation| panic!("{violation}"));
+}
+
+#[test]
+fn an_event_that_no_path_reaches_is_rejected() {
+    let text = rounds(SIX).replace(" ret\nwait6", " ret\n;@weave event never at=3 maybe\n nop\n ret\nwait6");
+    let violation = rejected(&text);
+    assert!(matches!(&violation.kind, Kind::NeverHappens { event, .. } if event == "never"), "{violation}");
+}
+
+#[test]
+fn an_event_that_a_round_leaves_out_is_rejected_unless_it_may() {
+    let body = " sbrc r18, 0\n rjmp odd\n;@weave event mid at=3\n nop\n nop\n rjmp both\nodd:\n nop\n nop\n nop\nboth:";
+    let violation = rejected(&rounds(body));
+    assert!(matches!(violation.kind, Kind::Missing { expected: 3, .. }), "{violation}");
+    let proof = proved(&rounds(&body.replace("at=3", "at=3 maybe")));
+    assert!(proof.events[1].maybe);
+}
+
+#[test]
+fn an_event_on_a_stopped_clock_is_rejected() {
+    let text = rounds(SIX).replace(" ldi r24, 8", ";@weave event early at=3\n ldi r24, 8");
+    assert!(matches!(rejected(&text).kind, Kind::WhileStopped { .. }));
+}
+
+#[test]
+fn a_clock_must_be_over_before_the_function_returns() {
+    let text = rounds(SIX).replace(";@weave over tx\n", "");
+    let violation = rejected(&text);
+    // The start, six nops, dec, brne not taken: 8; ret: 12 is past the period.
+    assert!(matches!(violation.kind, Kind::NoNextStart { found: 12, .. }), "{violation}");
+    let slower = text.replace("period=10", "period=10|20");
+    let violation = rejected(&slower);
+    assert!(matches!(violation.kind, Kind::LeftRunning { found: 12, .. }), "{violation}");
+}
+
+#[test]
+fn jitter_is_allowed_and_measured() {
+    let body = " nop\n nop\n nop\n nop\n sbrs r18, 0\n nop";
+    // 4 + 1 + 1, or 4 + 2: no jitter. With a second nop skipped: 4 + 2, or 4 + 1 + 2.
+    proved(&rounds(body));
+    let uneven = " nop\n nop\n nop\n sbic 0x16, 0\n rjmp a\na:";
+    let violation = rejected(&rounds(uneven));
+    assert!(matches!(violation.kind, Kind::Untimely { found: 9, .. }), "{violation}");
+    let proof = proved(&rounds(uneven).replace("period=10", "period=10 jitter=1"));
+    assert_eq!(proof.events[0].deviation, Some((-1, 0)));
+}
+
+#[test]
+fn interrupts_must_be_off_while_a_clock_runs() {
+    let text = rounds(SIX).replace(" cli\n", "");
+    assert!(matches!(rejected(&text).kind, Kind::InterruptsOn { .. }));
+    for interrupts in [Interrupts::OffAtEntry, Interrupts::Allowed] {
+        prove_with(&text, Options { interrupts }).unwrap_or_else(|violation| panic!("{violation}"));
+    }
+    let enabled = rounds(" sei\n nop\n nop\n nop\n nop\n nop");
+    assert!(matches!(rejected(&enabled).kind, Kind::InterruptsOn { found: 1, .. }));
+    let restored = rounds(" out 0x3f, r5\n nop\n nop\n nop\n nop\n nop");
+    assert!(matches!(rejected(&restored).kind, Kind::InterruptsOn { found: 1, .. }));
+}
+
+#[test]
+fn sreg_that_was_saved_with_interrupts_off_may_be_restored() {
+    proved(&rounds(" in r5, 0x3f\n cli\n out 0x3f, r5\n nop\n nop\n nop"));
+    proved(&rounds(" in r5, 0x3f\n push r5\n pop r5\n out 0x3f, r5"));
+}
+
+#[test]
+fn calls_take_their_time_and_return() {
+    // rcall 3 + rjmp 2 + ... : call wait2 is 3 + 4 = 7, too long for six.
+    let violation = rejected(&rounds(" rcall wait2"));
+    assert!(matches!(violation.kind, Kind::NoNextStart { found: 11, .. } | Kind::Untimely { found: 11, .. }));
+    let text = rounds(" rcall wait2\n nop").replace("period=10", "period=12");
+    assert_eq!(proved(&text).stack.bytes, 2);
+    let text = rounds(" rcall wait6").replace("period=10", "period=15");
+    proved(&text);
+}
+
+#[test]
+fn unknown_code_may_be_called_only_while_clocks_are_stopped() {
+    let violation = rejected(&rounds(" call elsewhere"));
+    assert!(
+        matches!(&violation.kind, Kind::UnresolvedCall { callee: Some(name), .. } if name == "elsewhere")
+    );
+    let violation = rejected(&rounds(" icall"));
+    assert!(matches!(&violation.kind, Kind::UnresolvedCall { callee: None, .. }));
+    proved(&rounds(SIX).replace(" cli\n", " call elsewhere\n cli\n"));
+    // What it did to SREG is not known.
+    let after = rounds(SIX).replace(" ldi r24, 8\n", " call elsewhere\n ldi r24, 8\n");
+    assert!(matches!(rejected(&after).kind, Kind::InterruptsOn { .. }));
+}
+
+#[test]
+fn unknown_code_that_is_entered_with_interrupts_off_has_no_longest_window() {
+    for end in [" jmp elsewhere\n", " call elsewhere\n sei\n ret\n"] {
+        let proof = proved(&rounds(SIX).replacen(" ret\n", end, 1));
+        assert!(matches!(proof.window, Window::Unbounded(Unbounded::Call(_))), "{:?}", proof.window);
+    }
+}
+
+#[test]
+fn jumps_through_a_register_go_where_targets_say() {
+    let violation = rejected(&rounds(" ijmp"));
+    assert_eq!(violation.kind, Kind::UnresolvedJump);
+    // A function that nothing else calls would not be read from the text.
+    let text = rounds(";@weave targets wait2\n icall").replace(" cli\n", " rcall wait2\n cli\n");
+    proved(&text.replace("period=10", "period=11"));
+}
+
+#[test]
+fn sleep_and_break_are_rejected_while_a_clock_runs() {
+    assert!(matches!(rejected(&rounds(" sleep")).kind, Kind::Sleeps { .. }));
+    assert!(matches!(
+        rejected(&rounds(" sbrc r18, 0\n break\n nop\n nop\n nop\n nop")).kind,
+        Kind::Stops { .. }
+    ));
+}
+
+#[test]
+fn a_loop_of_unknown_length_needs_its_trip_count() {
+    let text = |trip: &str, period: u32| {
+        format!(
+            "send:\n;@weave clock tx period={period}\n cli\n ldi r24, 8\nagain:\n;@weave event tx at=0\n out 0x0f, r18\n\
+             inner:\n{trip} in r20, 0x16\n tst r20\n brne inner\n dec r24\n brne again\n;@weave over tx\n ret\n"
+        )
+    };
+    // Five runs of four cycles, the last of three; dec, brne, out.
+    assert!(matches!(rejected(&text("", 23)).kind, Kind::Untimely { .. } | Kind::NoNextStart { .. }));
+    let proof = proved(&text(";@weave trip 5\n", 23));
+    assert_eq!((proof.trusted.len(), proof.trusted[0].max), (1, 5));
+    let violation = rejected(&text(";@weave trip 4..5\n", 23));
+    assert!(matches!(violation.kind, Kind::Untimely { found: 19, .. }), "{violation}");
+}
+
+#[test]
+fn a_test_at_the_head_counts_bodies() {
+    let body = " ldi r20, COUNT\n rjmp test\nbody:\n dec r20\ntest:\n;@weave trip 3\n tst r20\n brne body";
+    // ldi, rjmp, three times tst brne dec, tst brne.
+    let text = |count: &str| rounds(&body.replace("COUNT", count)).replace("period=10", "period=21");
+    let proof = proved(&text("3"));
+    assert!(proof.trusted.is_empty(), "the counter is known");
+    for count in ["2", "4"] {
+        let violation = rejected(&text(count));
+        assert!(matches!(violation.kind, Kind::Trips { min: 3, max: 3, .. }), "{violation}");
+    }
+}
+
+#[test]
+fn delay_loops_of_every_shape_are_counted() {
+    for (body, cycles) in [
+        (" ldi r20, 5\n1:\n subi r20, 1\n brne 1b", 1 + 5 * 3 - 1),
+        (" ldi r20, 5\n1:\n subi r20, 1\n brcc 1b", 1 + 6 * 3 - 1),
+        (" ldi r20, 251\n1:\n inc r20\n brne 1b", 1 + 5 * 3 - 1),
+        (" ldi r20, 0x2c\n ldi r21, 1\n1:\n subi r20, 1\n sbci r21, 0\n brne 1b", 2 + 300 * 4 - 1),
+        (" clr r30\n clr r31\n1:\n adiw r30, 1\n cpi r30, 10\n cpc r31, r31\n brne 1b", 2 + 10 * 6 - 1),
+        (" ldi r20, 1\n1:\n lsl r20\n brcc 1b", 1 + 8 * 3 - 1),
+        (" ldi r20, 4\n2:\n ldi r21, 3\n1:\n dec r21\n brne 1b\n dec r20\n brne 2b", 1 + 4 * (1 + 8 + 3) - 1),
+        (" ldi r20, 3\n mov r5, r20\n1:\n dec r5\n cpse r5, r6\n rjmp 1b", 0),
+    ] {
+        let text = rounds(body).replace("period=10", &format!("period={}", 4 + cycles));
+        if cycles == 0 {
+            rejected(&text); // r6 is not known
+        } else {
+            proved(&text);
+        }
+    }
+}
+
+#[test]
+fn a_return_must_find_its_address_on_top() {
+    let violation = rejected(&rounds(" push r18\n nop\n nop\n nop\n nop"));
+    assert_eq!(violation.kind, Kind::Unbalanced { bytes: 8 });
+    let violation = rejected(&rounds(" pop r18\n nop\n nop\n nop\n nop"));
+    assert_eq!(violation.kind, Kind::Underflow);
+}
+
+#[test]
+fn recursion_is_refused_by_name() {
+    let violation = rejected(&rounds(SIX).replace(" cli\n", " rcall send\n cli\n"));
+    assert_eq!(violation.kind, Kind::TooDeep);
+}
+
+#[test]
+fn code_without_a_clock_proves_nothing() {
+    assert_eq!(rejected("send:\n ret\n").kind, Kind::NoClock);
+    let text = rounds(SIX).replace("event tx at=0", "event tx at=3");
+    assert!(matches!(rejected(&text).kind, Kind::NoStart { .. }));
+    let text = rounds(SIX).replace("event tx at=0", "event tx at=0 clock=rx");
+    assert!(matches!(rejected(&text).kind, Kind::UnknownClock { .. }));
+}
+
+#[test]
+fn code_that_is_not_timed_is_visited_with_bounded_effort() {
+    // 65,536 values of a counter, and a loop without end, before any clock runs.
+    let slow = " ldi r24, 0\n ldi r25, 0\n1:\n sbiw r24, 1\n brne 1b\n2:\n sbis 0x16, 0\n rjmp 2b\n cli\n";
+    let proof = proved(&rounds(SIX).replace(" cli\n", slow));
+    assert!(proof.states < 1_000, "{}", proof.states);
+}
+
+#[test]
+fn a_violation_prints_its_path() {
+    let violation =
+        rejected(&rounds(" sbrc r18, 0\n rjmp odd\n nop\n nop\n rjmp both\nodd:\n nop\n nop\nboth:"));
+    let words = violation.to_string();
+    assert!(
+        words.starts_with(
+            "`send`, line 7: event `tx` of clock `tx` happens at cycle 9, expected cycle 10\npath:\n"
+        ),
+        "{words}"
+    );
+    assert!(words.contains("\n  line 8 not taken, cycle 1\n"), "{words}");
+    assert_eq!(violation.path.last().unwrap().tau, Some(8));
+}
