@@ -1,5 +1,9 @@
 //! Software thread integration for AVR: interleaves a real-time thread (the guest) with a computing one (the
 //! host), so that every timed instruction executes at exactly its cycle, and proves it.
+//!
+//! The story is [`weave`]: read the guest as elements on a clock, look at the host, find the guest a home among the
+//! registers, walk the host with the clock, lay out, and print. What was too far away is written longer and the
+//! walk repeated.
 
 mod alu;
 pub mod analysis;
@@ -9,18 +13,194 @@ pub mod chip;
 pub mod directive;
 pub mod dominance;
 pub mod dump;
+pub mod emit;
 pub mod error;
+pub mod estimate;
 mod expression;
+pub mod guest;
+pub mod host;
+pub mod item;
 pub mod limits;
 pub mod linked;
 pub mod loops;
 pub mod memory;
+pub mod padding;
+pub mod phase;
+pub mod plan;
+pub mod product;
 pub mod program;
 pub mod proof;
+pub mod refusal;
 pub mod registers;
+pub mod rename;
 pub mod slack;
 pub mod source;
 pub mod time;
 mod transfer;
 pub mod trips;
 pub mod values;
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use directive::{Directive, Thread};
+use emit::Frame;
+use guest::{Guest, Reach};
+use host::Host;
+use isa::avr::Set;
+use item::Item;
+use plan::Choice;
+use product::{Far, Options, Setting};
+use program::{Function, Point, Program};
+use refusal::Refusal;
+use rename::Calls;
+
+/// What to weave.
+pub struct Request<'a> {
+    /// The host and everything it calls.
+    pub host_program: &'a Program,
+    /// The host's name.
+    pub host: &'a str,
+    /// The guest.
+    pub guest_program: &'a Program,
+    /// The guest's name.
+    pub guest: &'a str,
+    /// The woven function's symbol.
+    pub name: &'a str,
+    /// Words of the woven function, at most, as a multiple of both functions' own.
+    pub growth_max: f64,
+}
+
+/// A woven function.
+pub struct Weave {
+    /// As assembly text.
+    pub text: String,
+    /// As items.
+    pub items: Vec<Item>,
+    /// The guest as it was read.
+    pub guest: Guest,
+    /// What was chosen.
+    pub choice: Choice,
+    /// What could have been: no other is smaller and recovers more.
+    pub choices: Vec<Choice>,
+    /// Words of both functions by themselves.
+    pub plain_words: u32,
+}
+
+/// How much larger than both functions a woven one may be to be looked at.
+const GROWTH_LOOKED_AT: u32 = 12;
+/// Words that a woven function may always have: frame, sled and the guest's ends.
+const WORDS_ALWAYS: u32 = 200;
+
+/// Rounds of laying out: each makes at least one branch longer, and a few settle it.
+const LAYOUTS_MAX: usize = 64;
+
+/// Weaves two threads into one function, the best that the size allows.
+///
+/// # Errors
+/// When they cannot be woven, with the place and the reason.
+pub fn weave(request: &Request) -> Result<Weave, Refusal> {
+    let host = named(request.host_program, request.host)?;
+    let guest_function = named(request.guest_program, request.guest)?;
+    let hosts = host::reached(request.host_program, host)?;
+    let weaving = Weaving {
+        request,
+        host,
+        guest_function,
+        taken: host::registers(request.host_program, &hosts),
+        lenders: host::dead_most(&hosts),
+        calls: host::calls(request.host_program, &hosts),
+        hosts,
+    };
+    let plain_words = weaving.plain_words();
+    let words_max = (f64::from(plain_words) * request.growth_max) as u32;
+    let (choice, choices) = plan::choose(words_max, |options| weaving.one(options).map(|laid| laid.choice))?;
+    let laid = weaving.one(choice.options)?;
+    Ok(Weave { text: laid.text, items: laid.items, guest: laid.guest, choice, choices, plain_words })
+}
+
+/// Two threads that are looked at once and woven several times.
+struct Weaving<'a> {
+    request: &'a Request<'a>,
+    host: &'a Function,
+    guest_function: &'a Function,
+    hosts: BTreeMap<Point, Host<'a>>,
+    taken: Set,
+    lenders: Vec<u8>,
+    calls: Calls,
+}
+
+/// One way of weaving them.
+struct Laid {
+    text: String,
+    items: Vec<Item>,
+    guest: Guest,
+    choice: Choice,
+}
+
+impl Weaving<'_> {
+    /// Words of the host with what it calls, and of the guest.
+    fn plain_words(&self) -> u32 {
+        let words = |program: &Program, point: Point| program.code[point].instruction.opcode.words();
+        let hosts: BTreeSet<Point> =
+            self.hosts.values().flat_map(|host| host.function.entry..host.function.end).collect();
+        let guest = self.guest_function.entry..self.guest_function.end;
+        let host_words: u32 = hosts.into_iter().map(|point| words(self.request.host_program, point)).sum();
+        host_words + guest.map(|point| words(self.request.guest_program, point)).sum::<u32>()
+    }
+
+    fn one(&self, options: Options) -> Result<Laid, Refusal> {
+        let request = self.request;
+        let lacking = Refusal::Arguments { function: self.host.name.clone() };
+        let host_arguments = arguments(self.host).ok_or(lacking)?;
+        let mut far = Far::default();
+        for _ in 0..LAYOUTS_MAX {
+            let reaches_far = far.branches.iter().any(|(thread, _)| *thread == Some(Thread::Guest));
+            let reach = match (reaches_far, far.jumps) {
+                (_, true) => Reach::Far,
+                (true, false) => Reach::Long,
+                (false, false) => Reach::Short,
+            };
+            let guest = Guest::of(request.guest_program, self.guest_function, reach)?;
+            let homes = rename::homes(&guest, self.taken, &self.lenders, self.calls, request.name)?;
+            let guest = homes.rename(&guest, request.guest_program)?;
+            let setting = Setting {
+                program: request.host_program,
+                hosts: &self.hosts,
+                guest: &guest,
+                homes: &homes,
+                options,
+                far: &far,
+                words_max: self.plain_words() * GROWTH_LOOKED_AT + WORDS_ALWAYS,
+            };
+            let woven = product::weave(&setting, self.host.entry)?;
+            let frame = Frame {
+                name: request.name,
+                host: self.host,
+                host_arguments: &host_arguments,
+                guest_arguments: &guest.arguments,
+                says: &guest.says,
+            };
+            let items = emit::framed(&frame, &homes, &woven)?;
+            let farther = emit::too_far(&items, &far);
+            if farther == far {
+                let (begins, done) = (woven.begins, woven.host_done);
+                let estimate = estimate::estimate(request.host_program, &self.hosts, &items, begins, done);
+                let choice = Choice { options, words: item::words(&items), copies: woven.copies, estimate };
+                return Ok(Laid { text: emit::text(&frame, &homes, &items), items, guest, choice });
+            }
+            far = farther;
+        }
+        unreachable!("each layout makes something longer, and there are fewer branches than layouts")
+    }
+}
+
+fn named<'a>(program: &'a Program, name: &str) -> Result<&'a Function, Refusal> {
+    program.function(name).ok_or_else(|| Refusal::NoFunction { function: name.to_owned() })
+}
+
+fn arguments(function: &Function) -> Option<Vec<u32>> {
+    function.directives.iter().find_map(|written| match &written.directive {
+        Directive::Arguments(bytes) => Some(bytes.clone()),
+        _ => None,
+    })
+}

@@ -1,0 +1,193 @@
+//! The woven function as text, with its frame.
+//!
+//! Owns: the layout in words (and what is too far for its form), saving registers, moving the guest's parameters to
+//! their homes, and the `.s` text with its directives as comments and as records. Decides nothing about time.
+
+use std::collections::BTreeMap;
+use std::fmt::Write;
+
+use isa::avr::table::Operand;
+use isa::avr::{Instruction, Opcode};
+
+use crate::directive::Directive;
+use crate::item::{Item, Label, Line};
+use crate::product::{Far, Woven};
+use crate::program::{Function, Origin};
+use crate::refusal::Refusal;
+use crate::rename::{CALL_CLOBBERED, Homes, Store};
+
+/// What surrounds the woven code.
+pub struct Frame<'a> {
+    /// The woven function's symbol.
+    pub name: &'a str,
+    /// The host.
+    pub host: &'a Function,
+    /// Bytes of the host's parameters.
+    pub host_arguments: &'a [u32],
+    /// Bytes of the guest's, which follow them.
+    pub guest_arguments: &'a [u32],
+    /// What the output says of itself: chip, clock, period.
+    pub says: &'a [Directive],
+}
+
+/// The registers of each parameter, lowest register first (avr-gcc's ABI: from r25 down, each at an even register).
+/// `None` when they run out.
+pub fn parameter_registers(bytes: &[u32]) -> Option<Vec<u8>> {
+    let mut next = 26_u32;
+    bytes
+        .iter()
+        .map(|bytes| {
+            next = next.checked_sub(bytes + bytes % 2)?;
+            (next >= 8).then_some(next as u8)
+        })
+        .collect()
+}
+
+/// The whole function: frame and woven code.
+///
+/// # Errors
+/// [`Refusal::Arguments`] when the parameters do not fit the ABI's registers.
+pub fn framed(frame: &Frame, homes: &Homes, woven: &Woven) -> Result<Vec<Item>, Refusal> {
+    let saved: Vec<u8> =
+        homes.used.registers().filter(|register| !CALL_CLOBBERED.contains(register)).collect();
+    let register =
+        |opcode, d: u8, r: u8| Item::Line(Line::added(Instruction { d, r, ..Instruction::new(opcode) }));
+    let mut items: Vec<Item> = saved.iter().map(|&saved| register(Opcode::Push, 0, saved)).collect();
+    items.extend(moves(frame, homes)?);
+    items.extend(woven.items.iter().cloned());
+    items.push(Item::Label(woven.end));
+    items.extend(saved.iter().rev().map(|&saved| register(Opcode::Pop, saved, 0)));
+    items.push(Item::Line(Line::added(Instruction::new(Opcode::Ret))));
+    for item in &mut items {
+        if let Item::Line(Line { target: Some(target), .. }) = item {
+            while let Some(&other) = woven.aliases.get(target) {
+                *target = other;
+            }
+        }
+    }
+    Ok(items)
+}
+
+/// From the registers in which the guest's parameters arrive to their homes, in an order that loses none.
+fn moves(frame: &Frame, homes: &Homes) -> Result<Vec<Item>, Refusal> {
+    let lacking = |function: &str| Refusal::Arguments { function: function.to_owned() };
+    let all = [frame.host_arguments, frame.guest_arguments].concat();
+    let arrive = parameter_registers(&all).ok_or_else(|| lacking(&frame.host.name))?;
+    let own = parameter_registers(frame.guest_arguments).ok_or_else(|| lacking(&frame.host.name))?;
+    let (mut open, mut stores) = (Vec::new(), Vec::new());
+    for (index, &bytes) in frame.guest_arguments.iter().enumerate() {
+        for byte in 0..bytes as u8 {
+            let from = arrive[frame.host_arguments.len() + index] + byte;
+            match homes.store(own[index] + byte) {
+                Some(Store::Register(to)) if to != from => open.push((from, to)),
+                Some(Store::Memory(offset)) => stores.push(homes.access(Opcode::Sts, from, offset)),
+                _ => {}
+            }
+        }
+    }
+    let mut ordered = Vec::new();
+    while !open.is_empty() {
+        match open.iter().position(|&(_, to)| open.iter().all(|&(from, _)| from != to)) {
+            Some(index) => ordered.push(open.remove(index)),
+            None => {
+                // Homes in a circle: one waits in r0, which nobody expects anything of yet.
+                let (from, to) = open.remove(0);
+                ordered.push((from, 0));
+                open.push((0, to));
+            }
+        }
+    }
+    let copy =
+        |(from, to)| Item::Line(Line::added(Instruction { d: to, r: from, ..Instruction::new(Opcode::Mov) }));
+    // Memory first: what goes there is not overwritten yet.
+    Ok(stores.into_iter().chain(ordered.into_iter().map(copy)).collect())
+}
+
+/// What does not reach its target in its short form.
+pub fn too_far(items: &[Item], known: &Far) -> Far {
+    let mut at = BTreeMap::new();
+    let mut word: i64 = 0;
+    for item in items {
+        match item {
+            Item::Label(label) => {
+                at.insert(*label, word);
+            }
+            Item::Line(line) => word += i64::from(line.instruction.opcode.words()),
+            Item::Says(_) => {}
+        }
+    }
+    let mut far = known.clone();
+    let mut word: i64 = 0;
+    for item in items {
+        let Item::Line(line) = item else { continue };
+        word += i64::from(line.instruction.opcode.words());
+        let Some(target) = line.target else { continue };
+        let distance = at[&target] - word;
+        match line.instruction.opcode {
+            Opcode::Brbs | Opcode::Brbc if !(-64..=63).contains(&distance) => match line.origin {
+                Some(Origin::Line(origin) | Origin::Address(origin)) => {
+                    far.branches.insert((line.thread, origin));
+                }
+                None => unreachable!("branches that weaving adds are short"),
+            },
+            Opcode::Rjmp | Opcode::Rcall if !(-2048..=2047).contains(&distance) => far.jumps = true,
+            _ => {}
+        }
+    }
+    far
+}
+
+/// The text of the function.
+pub fn text(frame: &Frame, homes: &Homes, items: &[Item]) -> String {
+    let name = frame.name;
+    let mut out = String::new();
+    if homes.memory_bytes > 0 {
+        let _ = writeln!(out, "\t.local {0}\n\t.comm {0},{1}", homes.memory, homes.memory_bytes);
+    }
+    let _ = writeln!(out, "\t.section .text.{name},\"ax\",@progbits");
+    let _ = writeln!(out, "\t.global {name}\n\t.type {name}, @function\n{name}:");
+    for directive in frame.says {
+        says(&mut out, directive);
+    }
+    for item in items {
+        match item {
+            Item::Label(label) => {
+                let _ = writeln!(out, "{}:", local(name, *label));
+            }
+            Item::Says(directive) => says(&mut out, directive),
+            Item::Line(line) => {
+                let _ = out.write_char('\t');
+                write_line(&mut out, name, line);
+                let _ = out.write_char('\n');
+            }
+        }
+    }
+    let _ = writeln!(out, "\t.size {name}, .-{name}");
+    out
+}
+
+/// A directive as a record, which the reader of the text knows as well.
+fn says(out: &mut String, directive: &Directive) {
+    let _ = writeln!(
+        out,
+        "7701: .pushsection .weave,\"\",@progbits $ .long 7701b $ .asciz \"{directive}\" $ .popsection"
+    );
+}
+
+fn local(name: &str, label: Label) -> String {
+    format!(".Lweave_{name}_{label}")
+}
+
+fn write_line(out: &mut String, name: &str, line: &Line) {
+    let written = line.instruction.write_with(out, &mut |out, operand| {
+        let is_place = matches!(operand, Operand::Relative7 | Operand::Relative12 | Operand::Address22);
+        match (&line.expression, line.target) {
+            (_, Some(target)) if is_place => out.write_str(&local(name, target)).map(|()| true),
+            (Some(expression), None) if !matches!(operand, Operand::Bit | Operand::Flag) => {
+                out.write_str(expression).map(|()| true)
+            }
+            _ => Ok(false),
+        }
+    });
+    written.expect("a string takes everything");
+}

@@ -1,0 +1,636 @@
+//! The guest as a clock sees it: elements of fixed duration, some of them pinned to their cycle.
+//!
+//! Owns: reading a guest function into [`Guest`]: what runs before its first event, one round of its clock as
+//! elements in order, and what runs after its last. Conditionals inside a round become one element whose paths are
+//! padded to the same duration. Leaves out where the elements go (`product`) and in which registers (`rename`).
+//!
+//! Phases: phase 0 is the end of the cycle in which the first event (`at=0`) happens; the round ends at phase
+//! `period`, which is phase 0 again. Source of the method: the paper, section 2.2.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use isa::avr::{Instruction, Opcode, Set};
+
+use crate::directive::{Directive, Thread};
+use crate::item::{Item, Label, Line};
+use crate::program::{Flow, Function, Point, Program};
+use crate::refusal::Refusal;
+
+/// Target of a branch that ends the guest's rounds.
+pub const LEAVE: Label = usize::MAX;
+/// Target behind the guest's setup: the first event comes next.
+pub const GO: Label = usize::MAX - 1;
+/// Target behind the guest's finish, and behind a setup that finds nothing to do.
+pub const DONE: Label = usize::MAX - 2;
+
+/// A guest, in its own registers.
+#[derive(Clone, Debug)]
+pub struct Guest {
+    /// The name of its clock.
+    pub clock: String,
+    /// Cycles of one round.
+    pub period_cycles: u32,
+    /// One round, from the element with the first event to the one before it comes again.
+    pub elements: Vec<Element>,
+    /// What runs before the first event; ends with a jump to [`GO`], or to [`DONE`] when there is nothing to do.
+    pub setup: Vec<Item>,
+    /// What runs after the last event; ends with a jump to [`DONE`].
+    pub finish: Vec<Item>,
+    /// The clock and other directives of the function, for the output.
+    pub says: Vec<Directive>,
+    /// Bytes of its parameters, in order.
+    pub arguments: Vec<u32>,
+}
+
+/// A part of a round that is never divided.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Element {
+    /// Its code, with labels of its own from 0; [`LEAVE`] where the rounds end.
+    pub items: Vec<Item>,
+    /// Cycles on every path that goes on with the round.
+    pub cycles: u32,
+    /// Other forms of it that cost less where the registers of the set are dead.
+    pub cheaper: Vec<Form>,
+    /// The phase at which it has to start, if it has an event.
+    pub start: Option<u32>,
+    /// Status bits it reads from before it.
+    pub reads_flags: Set,
+    /// Status bits it changes.
+    pub writes_flags: Set,
+    /// Whether the rounds may end in it.
+    pub leaves: bool,
+}
+
+/// Another form of an element.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Form {
+    /// Registers it changes and does not save.
+    pub clobbers: Set,
+    /// Its code.
+    pub items: Vec<Item>,
+    /// Its cycles.
+    pub cycles: u32,
+}
+
+impl Element {
+    fn form(&self, live: Set) -> Option<&Form> {
+        self.cheaper.iter().find(|form| live.intersection(form.clobbers).is_empty())
+    }
+
+    /// Its code where these registers live.
+    pub fn code(&self, live: Set) -> &[Item] {
+        self.form(live).map_or(&self.items, |form| &form.items)
+    }
+
+    /// Its cycles where these registers live.
+    pub fn cycles(&self, live: Set) -> u32 {
+        self.form(live).map_or(self.cycles, |form| form.cycles)
+    }
+}
+
+/// How branches out of a round are written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reach {
+    /// One conditional branch: 64 words.
+    Short,
+    /// A conditional branch around a jump: 2048 words.
+    Long,
+    /// A conditional branch around a jump of two words.
+    Far,
+}
+
+impl Guest {
+    /// Reads a guest function.
+    ///
+    /// # Errors
+    /// When it has no clock or no first event, is no loop around it, or its elements do not fit the period.
+    pub fn of(program: &Program, function: &Function, reach: Reach) -> Result<Guest, Refusal> {
+        let clock = clock(function)?;
+        let reader = Reader::new(program, function, &clock, reach)?;
+        let elements = join_flags(reader.round()?, &clock);
+        let guest = Guest {
+            setup: reader.copy(function.entry, Some(reader.first))?,
+            finish: reader.finish()?,
+            clock: clock.name,
+            period_cycles: clock.period_cycles,
+            elements,
+            says: function.directives.iter().map(|written| written.directive.clone()).collect(),
+            arguments: arguments(function),
+        };
+        guest.check_fit(function)?;
+        Ok(guest)
+    }
+
+    /// Cycles of its own work in one round.
+    pub fn work_cycles(&self) -> u32 {
+        self.elements.iter().map(|element| element.cycles).sum()
+    }
+
+    /// The elements between two pinned ones have to fit between their cycles.
+    fn check_fit(&self, function: &Function) -> Result<(), Refusal> {
+        let mut phase = 0;
+        let mut needed_cycles = 0;
+        let mut first = true;
+        for element in self.elements.iter().chain(self.elements.first()) {
+            if let Some(start) = element.start {
+                // The round's first element may begin before phase 0, at the end of the round before.
+                let due = if first || start >= phase { start } else { start + self.period_cycles };
+                if !first && phase + needed_cycles > due {
+                    let missing = phase + needed_cycles - due;
+                    return Err(Refusal::ImpossiblePeriod {
+                        function: function.name.clone(),
+                        period_cycles: self.period_cycles,
+                        smallest_cycles: self.period_cycles + missing,
+                    });
+                }
+                phase = (due + element.cycles) % self.period_cycles;
+                needed_cycles = 0;
+            } else {
+                needed_cycles += element.cycles;
+            }
+            first = false;
+        }
+        Ok(())
+    }
+}
+
+/// The clock that a guest is woven on.
+struct Clock {
+    name: String,
+    period_cycles: u32,
+}
+
+fn clock(function: &Function) -> Result<Clock, Refusal> {
+    let mut clocks = function.directives.iter().filter_map(|written| match &written.directive {
+        Directive::Clock { name, periods, .. } => Some((name, periods, written.origin)),
+        _ => None,
+    });
+    let Some((name, periods, origin)) = clocks.next() else {
+        return Err(Refusal::NoClock { function: function.name.clone() });
+    };
+    match (periods.as_slice(), clocks.next()) {
+        (&[period_cycles], None) => Ok(Clock { name: name.clone(), period_cycles }),
+        _ => Err(Refusal::ManyPeriods { function: function.name.clone(), origin }),
+    }
+}
+
+fn arguments(function: &Function) -> Vec<u32> {
+    let mut stated = function.directives.iter().filter_map(|written| match &written.directive {
+        Directive::Arguments(bytes) => Some(bytes.clone()),
+        _ => None,
+    });
+    stated.next().unwrap_or_default()
+}
+
+/// Walks a guest function.
+struct Reader<'a> {
+    program: &'a Program,
+    function: &'a Function,
+    clock: &'a Clock,
+    reach: Reach,
+    /// The instruction of the first event.
+    first: Point,
+    /// Points from which the first event is reached.
+    returning: BTreeSet<Point>,
+}
+
+/// A stretch of guest code with one way in and one way on.
+#[derive(Default)]
+struct Stretch {
+    items: Vec<Item>,
+    cycles: u32,
+    /// Cycles from the start to the end of the event's instruction, and its `at`.
+    event: Option<(u32, u32)>,
+    leaves: bool,
+}
+
+impl<'a> Reader<'a> {
+    fn new(
+        program: &'a Program,
+        function: &'a Function,
+        clock: &'a Clock,
+        reach: Reach,
+    ) -> Result<Reader<'a>, Refusal> {
+        let is_first = |point: &Point| {
+            program.code[*point]
+                .directives
+                .iter()
+                .any(|written| matches!(written.directive, Directive::Event { at: 0, .. }))
+        };
+        let mut firsts = (function.entry..function.end).filter(is_first);
+        let Some(first) = firsts.next() else {
+            return Err(Refusal::NoFirstEvent { function: function.name.clone() });
+        };
+        if let Some(second) = firsts.next() {
+            return Err(Refusal::ManyFirstEvents {
+                function: function.name.clone(),
+                origin: program.code[second].origin,
+            });
+        }
+        let mut reader = Reader { program, function, clock, reach, first, returning: BTreeSet::new() };
+        reader.returning = reader.points_before(first);
+        if !reader.successors(first)?.iter().any(|point| reader.returning.contains(point)) {
+            return Err(Refusal::NoRound {
+                function: function.name.clone(),
+                origin: program.code[first].origin,
+            });
+        }
+        Ok(reader)
+    }
+
+    fn refuse(&self, point: Point, why: &'static str) -> Refusal {
+        let step = &self.program.code[point];
+        Refusal::GuestShape { function: self.function.name.clone(), origin: step.origin, why }
+    }
+
+    /// Where a point may go on inside the function; nothing for a return.
+    fn successors(&self, point: Point) -> Result<Vec<Point>, Refusal> {
+        let within = |next: Point| -> Result<Point, Refusal> {
+            (self.function.entry..self.function.end)
+                .contains(&next)
+                .then_some(next)
+                .ok_or_else(|| self.refuse(point, "it runs out of its function"))
+        };
+        Ok(match self.program.code[point].flow {
+            Flow::Next => vec![within(point + 1)?],
+            Flow::Branch(to) => vec![within(to)?, within(point + 1)?],
+            Flow::Skip => vec![within(point + 1)?, within(point + 2)?],
+            Flow::Jump(to) => vec![within(to)?],
+            Flow::Return => Vec::new(),
+            Flow::Call(_) | Flow::TailCall(_) => {
+                return Err(self.refuse(point, "it calls; a guest has to be one function"));
+            }
+            Flow::ReturnFromInterrupt | Flow::Indirect | Flow::Stop => {
+                return Err(self.refuse(point, "it goes where no guest may go"));
+            }
+        })
+    }
+
+    /// The points from which `goal` can be reached, itself included.
+    fn points_before(&self, goal: Point) -> BTreeSet<Point> {
+        let mut found = BTreeSet::from([goal]);
+        loop {
+            let before = found.len();
+            for point in (self.function.entry..self.function.end).rev() {
+                if let Ok(next) = self.successors(point)
+                    && next.iter().any(|point| found.contains(point))
+                {
+                    found.insert(point);
+                }
+            }
+            if found.len() == before {
+                return found;
+            }
+        }
+    }
+
+    /// One round as elements, each instruction by itself where it can be.
+    fn round(&self) -> Result<Vec<Element>, Refusal> {
+        let mut elements = Vec::new();
+        let mut point = self.first;
+        loop {
+            let (stretch, next) = self.step(point)?;
+            if stretch.cycles > 0 || !stretch.items.is_empty() {
+                elements.push(self.element(stretch));
+            }
+            point = next;
+            if point == self.first {
+                return Ok(elements);
+            }
+            if elements.len() > self.function.end - self.function.entry {
+                return Err(self.refuse(point, "a loop inside a round needs the strategy `cocall`"));
+            }
+        }
+    }
+
+    fn element(&self, stretch: Stretch) -> Element {
+        let mut reads = Set::EMPTY;
+        let mut writes = Set::EMPTY;
+        for item in &stretch.items {
+            if let Item::Line(line) = item {
+                reads = reads | line.instruction.reads().intersection(Set::SREG).without(writes);
+                writes = writes | line.instruction.writes().intersection(Set::SREG);
+            }
+        }
+        let period = self.clock.period_cycles;
+        let start = stretch.event.map(|(end, at)| (at % period + period - end % period) % period);
+        Element {
+            items: stretch.items,
+            cycles: stretch.cycles,
+            cheaper: Vec::new(),
+            start,
+            reads_flags: reads,
+            writes_flags: writes,
+            leaves: stretch.leaves,
+        }
+    }
+
+    fn line(&self, point: Point) -> Line {
+        let step = &self.program.code[point];
+        Line {
+            instruction: step.instruction,
+            expression: step.expression.clone(),
+            target: None,
+            thread: Some(Thread::Guest),
+            origin: Some(step.origin),
+            point: None,
+        }
+    }
+
+    /// The instruction with its events before it.
+    fn placed(&self, point: Point, stretch: &mut Stretch) -> Result<(), Refusal> {
+        for written in &self.program.code[point].directives {
+            if let Directive::Event { at, .. } = written.directive {
+                if stretch.event.is_some() {
+                    return Err(self.refuse(point, "two events in one conditional"));
+                }
+                stretch.event = Some((stretch.cycles + self.program.cycles(point), at));
+                stretch.items.push(Item::Says(written.directive.clone()));
+            }
+        }
+        stretch.items.push(Item::Line(self.line(point)));
+        stretch.cycles += self.program.cycles(point);
+        Ok(())
+    }
+
+    /// What stands at a point, up to where all its paths meet again.
+    fn step(&self, point: Point) -> Result<(Stretch, Point), Refusal> {
+        let mut stretch = Stretch::default();
+        match self.program.code[point].flow {
+            Flow::Next => {
+                self.placed(point, &mut stretch)?;
+                Ok((stretch, point + 1))
+            }
+            Flow::Jump(to) => Ok((stretch, to)),
+            Flow::Skip => {
+                self.skip(point, &mut stretch)?;
+                Ok((stretch, point + 2))
+            }
+            Flow::Branch(taken) => {
+                let stays = |to: &Point| self.returning.contains(to);
+                match (stays(&taken), stays(&(point + 1))) {
+                    (true, false) => Ok((self.exit(point, true), taken)),
+                    (false, true) => Ok((self.exit(point, false), point + 1)),
+                    _ => self.conditional(point, taken),
+                }
+            }
+            _ => Err(self.refuse(point, "it goes where no guest may go")),
+        }
+    }
+
+    /// A skip with what it skips, which has to take as long skipped as done.
+    fn skip(&self, point: Point, stretch: &mut Stretch) -> Result<(), Refusal> {
+        if self.program.code[point + 1].flow != Flow::Next {
+            return Err(self.refuse(point, "it skips a jump; a branch says the same"));
+        }
+        let done = self.program.cycles(point) + self.program.cycles(point + 1);
+        if done != self.program.taken_cycles(point) {
+            return Err(self.refuse(
+                point,
+                "it takes one time when it skips and another when it does not; skip one word of one cycle",
+            ));
+        }
+        self.placed(point, stretch)?;
+        self.placed(point + 1, stretch)
+    }
+
+    /// A branch out of the rounds; `taken` when the original one stays by being taken.
+    fn exit(&self, point: Point, taken: bool) -> Stretch {
+        let mut line = self.line(point);
+        let away = if taken { inverted(line.instruction) } else { line.instruction };
+        let mut items = Vec::new();
+        let cycles = match self.reach {
+            Reach::Short => {
+                line.instruction = away;
+                line.target = Some(LEAVE);
+                items.push(Item::Line(line));
+                1
+            }
+            Reach::Long | Reach::Far => {
+                line.instruction = inverted(away);
+                line.target = Some(0);
+                items.push(Item::Line(line));
+                let opcode = if self.reach == Reach::Far { Opcode::Jmp } else { Opcode::Rjmp };
+                let jump = Line { target: Some(LEAVE), ..Line::added(Instruction::new(opcode)) };
+                items.push(Item::Line(Line { thread: Some(Thread::Guest), ..jump }));
+                items.push(Item::Label(0));
+                2
+            }
+        };
+        Stretch { items, cycles, event: None, leaves: true }
+    }
+
+    /// Two ways of going on with the round, padded to the same duration.
+    fn conditional(&self, point: Point, taken: Point) -> Result<(Stretch, Point), Refusal> {
+        let meet = self.meeting_point(taken, point + 1)?;
+        let taken_arm = self.arm(taken, meet)?;
+        let other_arm = self.arm(point + 1, meet)?;
+        let line = self.line(point);
+        // The arm behind the branch pays the jump over the other one.
+        let cost = |first: &Stretch, second: &Stretch| (1 + first.cycles + 2).max(2 + second.cycles);
+        let (instruction, first, second) = if cost(&other_arm, &taken_arm) <= cost(&taken_arm, &other_arm) {
+            (line.instruction, other_arm, taken_arm)
+        } else {
+            (inverted(line.instruction), taken_arm, other_arm)
+        };
+        let cycles = cost(&first, &second);
+        if first.event.is_some() || second.event.is_some() {
+            return Err(self.refuse(point, "an event in a conditional; skip over its instruction instead"));
+        }
+        let leaves = first.leaves || second.leaves;
+        let mut items = vec![Item::Line(Line { instruction, target: Some(0), ..line })];
+        let nops = |count: u32| (0..count).map(|_| Item::Line(Line::added(Instruction::new(Opcode::Nop))));
+        items.extend(shifted(first.items, 2));
+        items.extend(nops(cycles - 3 - first.cycles));
+        items.push(Item::Line(Line::jump(1)));
+        items.push(Item::Label(0));
+        items.extend(shifted(second.items, 100));
+        items.extend(nops(cycles - 2 - second.cycles));
+        items.push(Item::Label(1));
+        Ok((Stretch { items, cycles, event: None, leaves }, meet))
+    }
+
+    fn arm(&self, from: Point, to: Point) -> Result<Stretch, Refusal> {
+        let mut arm = Stretch::default();
+        let mut point = from;
+        let mut steps = 0;
+        while point != to {
+            let (stretch, next) = self.step(point)?;
+            if stretch.event.is_some() {
+                return Err(
+                    self.refuse(point, "an event in a conditional; skip over its instruction instead")
+                );
+            }
+            arm.items.extend(shifted(stretch.items, 10 * (steps + 1)));
+            arm.cycles += stretch.cycles;
+            arm.leaves |= stretch.leaves;
+            point = next;
+            steps += 1;
+            if steps > self.function.end - self.function.entry {
+                return Err(self.refuse(point, "a loop inside a round needs the strategy `cocall`"));
+            }
+        }
+        Ok(arm)
+    }
+
+    /// The first point that both ways come to.
+    fn meeting_point(&self, one: Point, other: Point) -> Result<Point, Refusal> {
+        let way = |from: Point| -> Result<Vec<Point>, Refusal> {
+            let mut points = Vec::new();
+            let mut point = from;
+            while !points.contains(&point) {
+                points.push(point);
+                if point == self.first {
+                    break;
+                }
+                let next = self.successors(point)?;
+                // A conditional on the way is passed by its longer side; both meet behind it.
+                let Some(&on) = next.iter().filter(|next| self.returning.contains(next)).min() else { break };
+                point = on;
+            }
+            Ok(points)
+        };
+        let (one, other) = (way(one)?, way(other)?);
+        let met = one.iter().find(|point| other.contains(point)).copied();
+        met.ok_or_else(|| self.refuse(self.first, "two ways of a conditional that do not meet again"))
+    }
+
+    /// What runs after the last event, from wherever the rounds are left.
+    fn finish(&self) -> Result<Vec<Item>, Refusal> {
+        let mut ways = BTreeSet::new();
+        for &point in &self.returning {
+            for next in self.successors(point)? {
+                if !self.returning.contains(&next) {
+                    ways.insert(next);
+                }
+            }
+        }
+        match ways.iter().next() {
+            None => Ok(vec![Item::Line(Line::jump(DONE))]),
+            Some(&way) if ways.iter().all(|&other| self.same_way(way, other)) => self.copy(way, None),
+            Some(&way) => Err(self.refuse(way, "its rounds are left for different places")),
+        }
+    }
+
+    /// Whether two points go on alike: one jumps to the other.
+    fn same_way(&self, one: Point, other: Point) -> bool {
+        let settle = |mut point: Point| {
+            for _ in 0..8 {
+                match self.program.code[point].flow {
+                    Flow::Jump(to) => point = to,
+                    _ => break,
+                }
+            }
+            point
+        };
+        settle(one) == settle(other)
+    }
+
+    /// The code from a point on, up to `stop` (then [`GO`]) or a return (then [`DONE`]), as it stands.
+    /// Pushes and pops are left out: woven, the registers have other names and are saved elsewhere.
+    fn copy(&self, from: Point, stop: Option<Point>) -> Result<Vec<Item>, Refusal> {
+        if stop == Some(from) {
+            return Ok(vec![Item::Line(Line::jump(GO))]);
+        }
+        let mut points = BTreeSet::from([from]);
+        let mut open = vec![from];
+        while let Some(point) = open.pop() {
+            for next in self.successors(point)? {
+                if Some(next) != stop && points.insert(next) {
+                    open.push(next);
+                }
+            }
+        }
+        let number: BTreeMap<Point, Label> = points.iter().copied().zip(0..).collect();
+        let label = |point: Point| if Some(point) == stop { GO } else { number[&point] };
+        let mut items = vec![Item::Line(Line::jump(number[&from]))];
+        if points.first() == Some(&from) {
+            items.clear();
+        }
+        for &point in &points {
+            items.push(Item::Label(number[&point]));
+            let mut line = self.line(point);
+            let next = point + 1;
+            match self.program.code[point].flow {
+                Flow::Return => line = Line::jump(DONE),
+                Flow::Jump(to) => line = Line::jump(label(to)),
+                Flow::Branch(to) => line.target = Some(label(to)),
+                Flow::Skip if !points.contains(&(point + 2)) => {
+                    return Err(self.refuse(point, "it skips to the first event"));
+                }
+                _ => {}
+            }
+            let goes_on = !matches!(self.program.code[point].flow, Flow::Return | Flow::Jump(_));
+            if !matches!(line.instruction.opcode, Opcode::Push | Opcode::Pop) {
+                items.push(Item::Line(line));
+            }
+            if goes_on && !points.contains(&next) {
+                items.push(Item::Line(Line::jump(label(next))));
+            }
+        }
+        Ok(items)
+    }
+}
+
+/// Elements between which a status bit of the guest lives are one.
+fn join_flags(elements: Vec<Element>, clock: &Clock) -> Vec<Element> {
+    let count = elements.len();
+    // Which bits are needed behind each element, going round twice because a round has no end.
+    let mut needed = vec![Set::EMPTY; count];
+    let mut live = Set::EMPTY;
+    for index in (0..count).rev().chain((0..count).rev()) {
+        needed[index] = live;
+        live = live.without(elements[index].writes_flags) | elements[index].reads_flags;
+    }
+    let mut joined: Vec<Element> = Vec::new();
+    let mut open = false;
+    for (element, needed) in elements.into_iter().zip(needed) {
+        match joined.last_mut().filter(|_| open) {
+            Some(last) => append(last, element, clock.period_cycles),
+            None => joined.push(element),
+        }
+        open = !needed.is_empty();
+    }
+    joined
+}
+
+fn append(first: &mut Element, second: Element, period_cycles: u32) {
+    if first.start.is_none() {
+        first.start =
+            second.start.map(|start| (start + period_cycles - first.cycles % period_cycles) % period_cycles);
+    }
+    first.reads_flags = first.reads_flags | second.reads_flags.without(first.writes_flags);
+    first.writes_flags = first.writes_flags | second.writes_flags;
+    first.cycles += second.cycles;
+    first.leaves |= second.leaves;
+    let free = 1 + first.items.iter().filter_map(own_label).max().unwrap_or(0);
+    first.items.extend(shifted(second.items, free));
+}
+
+/// The number of a label of the element's own.
+fn own_label(item: &Item) -> Option<Label> {
+    match item {
+        Item::Label(label) => Some(*label),
+        _ => None,
+    }
+}
+
+/// Items with their own labels moved up by `by`.
+pub fn shifted(items: Vec<Item>, by: Label) -> impl Iterator<Item = Item> {
+    let moved = move |label: Label| if label >= DONE { label } else { label + by };
+    items.into_iter().map(move |item| match item {
+        Item::Label(label) => Item::Label(moved(label)),
+        Item::Line(line) => Item::Line(Line { target: line.target.map(moved), ..line }),
+        says => says,
+    })
+}
+
+/// The branch that is taken when this one is not.
+pub fn inverted(branch: Instruction) -> Instruction {
+    let opcode = match branch.opcode {
+        Opcode::Brbs => Opcode::Brbc,
+        Opcode::Brbc => Opcode::Brbs,
+        other => unreachable!("{other:?} is no branch"),
+    };
+    Instruction { opcode, ..branch }
+}

@@ -1,0 +1,160 @@
+//! The host as weaving sees it: every function that it reaches, analysed.
+//!
+//! Owns: putting the analyses together ([`Host`]). The analyses themselves are files of their own.
+
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+
+use isa::avr::{Opcode, Set};
+
+use crate::cfg::Cfg;
+use crate::loops::Loops;
+use crate::program::{Callee, Flow, Function, Point, Program};
+use crate::refusal::Refusal;
+use crate::registers::{Liveness, Registers};
+use crate::rename::Calls;
+use crate::trips;
+
+/// Host code that analysis has looked at.
+pub struct Host<'a> {
+    /// The function, or the subroutine inside one.
+    pub function: Cow<'a, Function>,
+    /// Its control flow.
+    pub cfg: Cfg,
+    /// Its loops.
+    pub loops: Loops,
+    /// How often the header of each loop is executed at most, where that is known.
+    pub trips: Vec<Option<u32>>,
+    /// What lives before each instruction, from the function's entry.
+    pub live: Vec<Set>,
+}
+
+/// The host and everything it calls, by entry.
+///
+/// # Errors
+/// When a function has no usable control flow, or a callee is not here.
+pub fn reached<'a>(program: &'a Program, host: &'a Function) -> Result<BTreeMap<Point, Host<'a>>, Refusal> {
+    let mut hosts = BTreeMap::new();
+    let registers = Registers::of(program);
+    let mut open = vec![Cow::Borrowed(host)];
+    while let Some(function) = open.pop() {
+        if hosts.contains_key(&function.entry) {
+            continue;
+        }
+        let role = if hosts.is_empty() { Role::Host } else { Role::Callee };
+        let entry = function.entry;
+        let host = Host::of(program, function, &registers, role)?;
+        for point in host.cfg.blocks.iter().flat_map(|block| block.points()) {
+            if let Flow::Call(Callee::Known(entry)) = program.code[point].flow
+                && let Some(callee) = callee(program, entry)
+            {
+                open.push(callee);
+            }
+        }
+        hosts.insert(entry, host);
+    }
+    apart(program, &hosts)?;
+    Ok(hosts)
+}
+
+/// The function that is entered at a point; a subroutine inside one goes to its end.
+fn callee(program: &Program, entry: Point) -> Option<Cow<'_, Function>> {
+    let around = program.function_at(entry)?;
+    if around.entry == entry {
+        return Some(Cow::Borrowed(around));
+    }
+    let name = format!("{}+{}", around.name, entry - around.entry);
+    Some(Cow::Owned(Function { name, entry, end: around.end, directives: Vec::new() }))
+}
+
+/// A subroutine stands behind all code of the function it is in, so that every point belongs to one of them.
+fn apart(program: &Program, hosts: &BTreeMap<Point, Host>) -> Result<(), Refusal> {
+    for (host, (&next, _)) in hosts.values().zip(hosts.iter().skip(1)) {
+        let mut points = host.cfg.blocks.iter().flat_map(|block| block.points());
+        if let Some(point) = points.find(|&point| point >= next) {
+            let step = &program.code[point];
+            let mnemonic = step.instruction.opcode.row().mnemonic;
+            return Err(Refusal::HostShape { origin: step.origin, mnemonic });
+        }
+    }
+    Ok(())
+}
+
+/// Every register that the host may read or write, and r1, which avr-gcc's code expects to be zero.
+pub fn registers(program: &Program, hosts: &BTreeMap<Point, Host>) -> Set {
+    let fixed = Set::register(1);
+    let all = hosts.values().flat_map(|host| host.function.entry..host.function.end);
+    all.map(|point| program.code[point].instruction)
+        .fold(fixed, |set, instruction| set | instruction.reads() | instruction.writes())
+}
+
+/// Whether the host calls, and whether it has a use for T.
+pub fn calls(program: &Program, hosts: &BTreeMap<Point, Host>) -> Calls {
+    let mut all = hosts.values().flat_map(|host| host.function.entry..host.function.end);
+    let uses_flag = all.any(|point| {
+        let instruction = program.code[point].instruction;
+        match instruction.opcode {
+            Opcode::Bst | Opcode::Bld => true,
+            Opcode::Bset | Opcode::Bclr | Opcode::Brbs | Opcode::Brbc => instruction.b == 6,
+            _ => false,
+        }
+    });
+    if hosts.len() > 1 && uses_flag { Calls::WithFlagT } else { Calls::WithoutFlagT }
+}
+
+/// The registers, those first that are dead before the most instructions.
+pub fn dead_most(hosts: &BTreeMap<Point, Host>) -> Vec<u8> {
+    let mut dead = [0_usize; 32];
+    for live in hosts.values().flat_map(|host| &host.live) {
+        for number in (0..32).filter(|&number| !live.contains(Set::register(number))) {
+            dead[usize::from(number)] += 1;
+        }
+    }
+    let mut order: Vec<u8> = (0..32).collect();
+    order.sort_by_key(|&number| std::cmp::Reverse(dead[usize::from(number)]));
+    order
+}
+
+impl<'a> Host<'a> {
+    fn of(
+        program: &'a Program,
+        function: Cow<'a, Function>,
+        registers: &Registers,
+        role: Role,
+    ) -> Result<Host<'a>, Refusal> {
+        let flow = |fault| Refusal::Flow { function: function.name.clone(), fault };
+        let cfg = Cfg::of(program, &function).map_err(flow)?;
+        let loops = Loops::of(&cfg);
+        if let Some(found) = loops.irreducible().next() {
+            let entry = cfg.blocks[found.header].first;
+            return Err(Refusal::Irreducible { origin: program.code[entry].origin });
+        }
+        // Of a callee any register may be its caller's, of the host itself what avr-gcc's ABI says.
+        let liveness = match role {
+            Role::Host => Liveness::of(program, &cfg, registers, RETURNED_BYTES_MAX),
+            Role::Callee => Liveness::with_exit(program, &cfg, registers, all_registers()),
+        };
+        let live = (function.entry..function.end).map(|point| liveness.before(point)).collect();
+        let trips = trips::of(program, &cfg, &loops, registers)
+            .map_err(|fault| Refusal::Trips { function: function.name.clone(), fault })?;
+        let trips = trips
+            .into_iter()
+            .map(|found| found.ok().and_then(|trips| u32::try_from(trips.rounds_max).ok()))
+            .collect();
+        Ok(Host { function, cfg, loops, trips, live })
+    }
+}
+
+/// Whose code it is: a value of any size may be returned.
+#[derive(Clone, Copy)]
+enum Role {
+    Host,
+    Callee,
+}
+
+/// Bytes of the longest value that is returned in registers.
+const RETURNED_BYTES_MAX: u32 = 8;
+
+fn all_registers() -> Set {
+    (0..32).fold(Set::EMPTY, |set, number| set | Set::register(number))
+}

@@ -1,0 +1,162 @@
+//! Where the guest is at a point of the woven code, and how to get from one such state to another.
+//!
+//! Owns: the arithmetic of phases. A [`State`] is static: every path to a point of the woven code arrives in the
+//! same one, which is what makes the code cycle-exact. Leaves out code: `product` emits what is decided here.
+
+use isa::avr::{CoreType, Set};
+
+use crate::guest::{Element, Guest};
+use crate::item::straight_cycles;
+use crate::rename::Homes;
+
+/// The guest's progress.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct State {
+    /// Cycles since the first event of the round, below the period.
+    pub phase: u32,
+    /// The element that comes next.
+    pub next: usize,
+}
+
+/// A guest as phases go by.
+#[derive(Clone, Copy)]
+pub struct Rhythm<'a> {
+    elements: &'a [Element],
+    period_cycles: u32,
+    /// Cycles before and behind an element that save and restore the host's flags.
+    flags_cycles: [u32; 2],
+}
+
+/// How long to wait, and how many elements run meanwhile.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Wait {
+    /// Cycles, those of the elements included.
+    pub cycles: u32,
+    /// Elements that run.
+    pub elements: usize,
+    /// Cycles in which nobody works.
+    pub idle_cycles: u32,
+}
+
+impl<'a> Rhythm<'a> {
+    /// Of a guest in its homes.
+    pub fn of(guest: &'a Guest, homes: &Homes, core: CoreType) -> Rhythm<'a> {
+        let flags_cycles =
+            [homes.save_flags(), homes.restore_flags()].map(|items| straight_cycles(&items, core));
+        Rhythm { elements: &guest.elements, period_cycles: guest.period_cycles, flags_cycles }
+    }
+
+    /// The state in which the first event is about to happen.
+    pub fn first(&self) -> State {
+        State { phase: self.elements[0].start.expect("the first element has the first event"), next: 0 }
+    }
+
+    /// Whether an element has to be wrapped in saving and restoring the host's flags.
+    pub fn wraps(&self, index: usize, live: Set) -> bool {
+        !live.intersection(self.elements[index].writes_flags).is_empty()
+    }
+
+    /// Cycles of an element with what saves the flags around it.
+    pub fn cost_cycles(&self, index: usize, live: Set) -> u32 {
+        self.elements[index].cycles(live)
+            + if self.wraps(index, live) { self.flags_cycles.iter().sum() } else { 0 }
+    }
+
+    /// Cycles until the next element has to start, when it is pinned.
+    pub fn due_cycles(&self, state: State, live: Set) -> Option<u32> {
+        let start = self.elements[state.next].start?;
+        let lead = if self.wraps(state.next, live) { self.flags_cycles[0] % self.period_cycles } else { 0 };
+        Some((start + 2 * self.period_cycles - lead - state.phase) % self.period_cycles)
+    }
+
+    /// The state after the next element, which starts now.
+    pub fn after_element(&self, state: State, live: Set) -> State {
+        let passed = self.later(state, self.cost_cycles(state.next, live));
+        State { next: (state.next + 1) % self.elements.len(), ..passed }
+    }
+
+    /// The state some cycles later, when no element runs.
+    pub fn later(&self, state: State, cycles: u32) -> State {
+        State { phase: (state.phase + cycles) % self.period_cycles, ..state }
+    }
+
+    /// The state some cycles before.
+    pub fn earlier(&self, state: State, cycles: u32) -> State {
+        let back = cycles % self.period_cycles;
+        State { phase: (state.phase + self.period_cycles - back) % self.period_cycles, ..state }
+    }
+
+    /// Cycles that the host may take now without making an element late.
+    pub fn slack_cycles(&self, state: State, live: Set) -> i64 {
+        let mut pending = 0;
+        let mut at = state;
+        for _ in 0..=self.elements.len() {
+            // An element's due time counts from now, whatever is still to run before it.
+            if let Some(due) = self.due_cycles(State { next: at.next, ..state }, live) {
+                return i64::from(due) - i64::from(pending);
+            }
+            pending += self.cost_cycles(at.next, live);
+            at.next = (at.next + 1) % self.elements.len();
+        }
+        unreachable!("the first element is pinned")
+    }
+
+    /// Whether the next element may run at any time and costs less here than it may elsewhere: what it changes is
+    /// dead. Those before the next pinned one count as well, since they run in order.
+    pub fn is_cheap_now(&self, state: State, live: Set) -> bool {
+        let mut index = state.next;
+        loop {
+            if self.elements[index].start.is_some() {
+                return false;
+            }
+            if self.cost_cycles(index, live) < self.cost_cycles(index, everything()) {
+                return true;
+            }
+            index = (index + 1) % self.elements.len();
+        }
+    }
+
+    /// The shortest wait that leads from one state to another.
+    pub fn wait(&self, from: State, to: State, live: Set) -> Option<Wait> {
+        let count = self.elements.len();
+        let apart = (to.phase + self.period_cycles - from.phase) % self.period_cycles;
+        let elements = (to.next + count - from.next) % count;
+        for periods in 0..4 {
+            let cycles = apart + periods * self.period_cycles;
+            for rounds in 0..4 {
+                let elements = elements + rounds * count;
+                if let Some(idle_cycles) = self.idle(from, cycles, elements, live) {
+                    return Some(Wait { cycles, elements, idle_cycles });
+                }
+            }
+        }
+        None
+    }
+
+    /// Cycles of `cycles` in which nobody works when `elements` run as early as they may; `None` when they do not
+    /// fit, or when another would have been due.
+    fn idle(&self, from: State, cycles: u32, elements: usize, live: Set) -> Option<u32> {
+        let (mut state, mut left, mut worked) = (from, cycles, 0);
+        for _ in 0..elements {
+            if let Some(due) = self.due_cycles(state, live) {
+                left = left.checked_sub(due)?;
+                state = self.later(state, due);
+            }
+            let cost = self.cost_cycles(state.next, live);
+            left = left.checked_sub(cost)?;
+            worked += cost;
+            state = self.after_element(state, live);
+        }
+        (i64::from(left) <= self.slack_cycles(state, live)).then_some(cycles - worked)
+    }
+}
+
+/// Whether a flag that programs compute with is among these.
+pub fn has_flags(live: Set) -> bool {
+    !live.intersection(Set::SREG.without(Set::status(7))).is_empty()
+}
+
+/// Every register and flag.
+fn everything() -> Set {
+    (0..32).fold(Set::SREG, |set, number| set | Set::register(number))
+}

@@ -1,0 +1,195 @@
+//! Loops: their bodies copied until the end of one meets the beginning of another, or gone round with a counter.
+//!
+//! Owns: unrolling, closing, and the paper's loop splitting. What a body is, `product` says; how ways meet, `meet`.
+
+use isa::avr::{Instruction, Opcode, Set};
+
+use super::{Arrival, Goal, Resume, Ways, Weaver};
+use crate::host::Host;
+use crate::item::{Item, Label, Line};
+use crate::loops::LoopId;
+use crate::phase::{State, has_flags};
+use crate::refusal::Refusal;
+
+/// Words of a round whose counter's branch reaches its beginning.
+const BRANCH_WORDS_MAX: u32 = 56;
+
+/// Copies of a loop's body beyond those that are wanted, while no wait leads back.
+const COPIES_MORE: usize = 8;
+
+impl<'a> Weaver<'a> {
+    /// All rounds of a loop, from arrivals at its header to the ways out of it.
+    pub(super) fn rounds(
+        &mut self,
+        host: &'a Host<'a>,
+        id: LoopId,
+        arrivals: Vec<Arrival>,
+    ) -> Result<Ways, Refusal> {
+        let header = host.loops.all[id].header;
+        let first = host.cfg.blocks[header].first;
+        let live = self.live_at(first);
+        let options = self.setting.options;
+        let mut begun: Vec<(State, Label, f64)> = Vec::new();
+        let mut exits = Vec::new();
+        for arrival in arrivals {
+            let mut current = arrival;
+            for copy in 1.. {
+                self.most_copies = self.most_copies.max(copy);
+                self.check_size()?;
+                let label = self.label();
+                self.fragments[current.fragment].push(Item::Label(label));
+                begun.push((current.state, label, current.time));
+                if options.counted
+                    && let Some((behind, out)) = self.counted(host, id, current)?
+                {
+                    exits.extend(out);
+                    current = behind;
+                }
+                let outs = self.region(host, Some(id), header, vec![current])?;
+                let (backs, out): (Vec<_>, Vec<_>) =
+                    outs.into_iter().partition(|(goal, _)| *goal == Goal::Block(header));
+                exits.extend(out);
+                let backs: Vec<Arrival> = backs.into_iter().map(|(_, arrival)| arrival).collect();
+                let Some(back) = self.merge(backs, live, Resume::Host(first), 1)?.pop() else { break };
+                let jump = self.jump_cycles();
+                let closings = begun.iter().filter_map(|&(state, label, time)| {
+                    let wait = self.rhythm.wait(back.state, self.rhythm.earlier(state, jump), live)?;
+                    let share = f64::from(wait.idle_cycles) / (back.time - time).max(1.0);
+                    Some((share, label, state))
+                });
+                let best = closings.min_by(|a, b| a.0.total_cmp(&b.0));
+                let last = copy >= options.copies || host.trips[id] == Some(copy as u32);
+                match best {
+                    Some((share, label, state)) if last || share <= options.loss => {
+                        self.connect(back, state, label, live, Resume::Host(first))?;
+                        break;
+                    }
+                    // No wait joins them: other states of the header may do.
+                    None if copy >= options.copies + COPIES_MORE => return Err(self.no_way(first)),
+                    _ => current = back,
+                }
+            }
+        }
+        Ok(exits)
+    }
+
+    /// As many rounds as fit before the next element, in one copy that a counter goes round in; the paper's loop
+    /// splitting. A round that leaves the loop early passes the time of those that are left. `None`, and
+    /// nothing written, when fewer than two fit or something in the round is due.
+    pub(super) fn counted(
+        &mut self,
+        host: &'a Host<'a>,
+        id: LoopId,
+        arrival: Arrival,
+    ) -> Result<Option<(Arrival, Ways)>, Refusal> {
+        let header = host.loops.all[id].header;
+        let first = host.cfg.blocks[header].first;
+        let live = self.live_at(first);
+        let Some(counter) = self.setting.homes.flags else { return Ok(None) };
+        if has_flags(live) || !host.loops.all[id].children.is_empty() {
+            return Ok(None);
+        }
+        let saved = self.clone();
+        let mut at = arrival;
+        while self.setting.guest.elements[at.state.next].start.is_none() {
+            self.element(&mut at, live, Resume::Host(first));
+        }
+        let load = self.fragments[at.fragment].len();
+        self.load_counter(&mut at, live, counter);
+        let label = self.label();
+        self.fragments[at.fragment].push(Item::Label(label));
+        let begins = at;
+        let outs = self.region(host, Some(id), header, vec![at])?;
+        let (backs, mut exits): (Vec<_>, Vec<_>) =
+            outs.into_iter().partition(|(goal, _)| *goal == Goal::Block(header));
+        let backs: Vec<Arrival> = backs.into_iter().map(|(_, arrival)| arrival).collect();
+        let Some(mut back) = self.merge(backs, live, Resume::Host(first), 1)?.pop() else {
+            *self = saved;
+            return Ok(None);
+        };
+        let period = self.setting.guest.period_cycles;
+        let round = (back.state.phase + period - begins.state.phase) % period;
+        let slack = self.rhythm.slack_cycles(begins.state, live);
+        // dec and brne behind each round.
+        let rounds = (slack - 1) / i64::from(round + 3);
+        let flags_live_behind = exits.iter().any(|(goal, _)| match goal {
+            Goal::Block(to) => has_flags(self.live_at(host.cfg.blocks[*to].first)),
+            Goal::Return => false,
+        });
+        let undisturbed = std::iter::once(&back).chain(exits.iter().map(|(_, exit)| exit)).all(|arrival| {
+            arrival.state.next == begins.state.next && arrival.time - begins.time < f64::from(period)
+        });
+        let is_near = back.fragment == begins.fragment
+            && crate::item::words(&self.fragments[back.fragment][load..]) < BRANCH_WORDS_MAX;
+        if !(2..=255).contains(&rounds) || !is_near || flags_live_behind || !undisturbed {
+            *self = saved;
+            return Ok(None);
+        }
+        let rounds = rounds as u32;
+        self.set_counter(at.fragment, load, rounds);
+        let dec = Line::added(Instruction { d: counter, ..Instruction::new(Opcode::Dec) });
+        let branch = |opcode, label| {
+            let instruction = Instruction { b: 1, ..Instruction::new(opcode) };
+            Line { target: Some(label), ..Line::added(instruction) }
+        };
+        self.push(back.fragment, dec.clone());
+        self.push(back.fragment, branch(Opcode::Brbc, label));
+        self.spend(&mut back, 2 + (rounds - 1) * (round + 3));
+        for (_, exit) in &mut exits {
+            let passed = (exit.state.phase + period - begins.state.phase) % period;
+            let out = self.label();
+            let again = self.label();
+            self.idle(exit, round - passed.min(round));
+            let late = passed.saturating_sub(round);
+            self.fragments[exit.fragment].push(Item::Label(again));
+            self.push(exit.fragment, dec.clone());
+            self.push(exit.fragment, branch(Opcode::Brbs, out));
+            self.pad(exit.fragment, round - 1);
+            self.push(exit.fragment, Line::jump(again));
+            self.fragments[exit.fragment].push(Item::Label(out));
+            exit.state = self.rhythm.later(begins.state, rounds * (round + 3) + late);
+            exit.time = begins.time + f64::from(rounds * (round + 3)) / 2.0;
+        }
+        Ok(Some((back, exits)))
+    }
+
+    /// Loads the counter, which is the register that keeps flags: no element runs while it counts.
+    pub(super) fn load_counter(&mut self, at: &mut Arrival, live: Set, counter: u8) {
+        let rounds = 0;
+        let dead = (16..32).find(|&high| !live.contains(Set::register(high)) && high != counter);
+        let line =
+            |opcode, d, r, k: u32| Line::added(Instruction { d, r, k: k as i32, ..Instruction::new(opcode) });
+        let lines = match (counter, dead) {
+            (16.., _) => vec![line(Opcode::Ldi, counter, 0, rounds)],
+            (_, Some(high)) if !self.setting.homes.used.contains(Set::register(high)) => {
+                vec![line(Opcode::Ldi, high, 0, rounds), line(Opcode::Mov, counter, high, 0)]
+            }
+            _ => vec![
+                line(Opcode::Push, 0, 16, 0),
+                line(Opcode::Ldi, 16, 0, rounds),
+                line(Opcode::Mov, counter, 16, 0),
+                line(Opcode::Pop, 16, 0, 0),
+            ],
+        };
+        let core = self.setting.program.core;
+        let cycles = lines.iter().map(|line| crate::item::cycles(&line.instruction, core)).sum();
+        for line in lines {
+            self.push(at.fragment, line);
+        }
+        self.spend(at, cycles);
+    }
+
+    /// Puts the number into the load that was written from item `from` on.
+    pub(super) fn set_counter(&mut self, fragment: usize, from: usize, rounds: u32) {
+        for item in &mut self.fragments[fragment][from..] {
+            if let Item::Line(line) = item
+                && line.instruction.opcode == Opcode::Ldi
+                && line.thread.is_none()
+            {
+                line.instruction.k = rounds as i32;
+                return;
+            }
+        }
+        unreachable!("the counter is loaded by `ldi`");
+    }
+}

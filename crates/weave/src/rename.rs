@@ -1,0 +1,705 @@
+//! The guest's registers, among those that the host leaves free.
+//!
+//! Owns: what each guest register has to be able to do ([`Need`]), the choice of homes, and the rewriting of guest
+//! code to them. What finds no register free that can do its work lives in another, or in memory, and borrows one of the
+//! host's for each use: a dead one where there is one.
+//! Leaves out saving the homes on the stack: that is the woven function's frame, in `emit`.
+
+use isa::avr::table::Operand;
+use isa::avr::{Instruction, Opcode, Set};
+
+use crate::directive::Directive;
+use crate::guest::{Element, Form, Guest};
+use crate::item::{Item, Line, straight_cycles};
+use crate::program::Program;
+use crate::refusal::Refusal;
+
+/// The I/O address of SREG.
+pub const SREG: i32 = 0x3f;
+
+/// Registers that a called function may change (avr-gcc's ABI), the cheapest homes.
+pub const CALL_CLOBBERED: [u8; 14] = [18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 30, 31, 0, 1];
+
+/// What a register, or a pair by its lower half, is used for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Need {
+    used: bool,
+    pair: bool,
+    high: bool,
+    middle: bool,
+    word: bool,
+    /// Which of X, Y and Z will do, when it is used as a pointer.
+    pointers: Option<[bool; 3]>,
+}
+
+/// Where the guest lives.
+#[derive(Clone, Debug)]
+pub struct Homes {
+    /// The home of each guest register that has one of its own.
+    pub of: [Option<u8>; 32],
+    /// Keeps the host's flags while the guest changes them; counts rounds while no element runs. Without one they
+    /// are kept on the stack.
+    pub flags: Option<u8>,
+    /// For what takes a moment: the same register, or one of the host's, which is saved then.
+    pub moment: u8,
+    /// SREG as it was before interrupts were switched off.
+    pub status: Store,
+    /// What says in callees that the guest is over.
+    pub over: Over,
+    /// Bytes of memory that are homes.
+    pub memory_bytes: u32,
+    /// The symbol of that memory.
+    pub memory: String,
+    /// Every register that the woven function uses besides the host's.
+    pub used: Set,
+    /// Guest registers whose home is none that can do what is asked: they borrow one for each use.
+    borrowers: Vec<Borrower>,
+    /// A free pair that keeps what was in a borrowed one.
+    kept: Option<u8>,
+}
+
+/// What says that the guest is over.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Over {
+    /// The flag T, which the host does not use.
+    Flag,
+    /// Bit 0 of the status, which is a register.
+    Status,
+}
+
+/// A place for a byte, or for two.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Store {
+    /// A register, or the lower one of a pair.
+    Register(u8),
+    /// So many bytes into the woven function's memory.
+    Memory(u32),
+}
+
+/// A guest register, or pair, that borrows one of the host's for each use.
+#[derive(Clone, Debug)]
+struct Borrower {
+    /// The guest's register, or the lower one of its pair.
+    register: u8,
+    pair: bool,
+    store: Store,
+    /// What it may borrow, the first one where all of them live.
+    lenders: Vec<u8>,
+}
+
+/// Whether the host calls, and whether it has a use for the flag T.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Calls {
+    /// It calls nothing, or leaves T alone.
+    WithoutFlagT,
+    /// It calls, and uses T.
+    WithFlagT,
+}
+
+/// Chooses homes among the registers not in `taken`. `lenders` are the host's registers, those first that are dead
+/// most often; `name` is the woven function's.
+///
+/// # Errors
+/// [`Refusal::RegisterConflict`] when there are too few.
+pub fn homes(guest: &Guest, taken: Set, lenders: &[u8], calls: Calls, name: &str) -> Result<Homes, Refusal> {
+    let mut needs = needs(guest)?;
+    let moved = only_moved(guest);
+    for &(_, from) in &moved {
+        needs[usize::from(from)] = Need::default();
+    }
+    let mut chooser =
+        Chooser { taken, used: Set::EMPTY, of: [None; 32], borrowers: Vec::new(), memory_bytes: 0, lenders };
+    let lacking = |what| Refusal::RegisterConflict { guest: guest.clock.clone(), what };
+    // Callees ask whether the guest is over, and the proof follows registers, not memory.
+    let early = if calls == Calls::WithFlagT {
+        let lacking = || lacking("a register that says in callees whether the guest is over");
+        Some(chooser.single(|_| true).ok_or_else(lacking)?)
+    } else {
+        None
+    };
+    let flags = chooser.single(|_| true);
+    // The most demanding first: pointers, words, pairs, then single registers.
+    let rank = |need: &Need| match need {
+        Need { pointers: Some(which), .. } => which.iter().filter(|able| **able).count(),
+        Need { word: true, .. } => 4,
+        Need { pair: true, high: true, .. } => 5,
+        Need { pair: true, .. } => 6,
+        Need { middle: true, .. } => 7,
+        Need { high: true, .. } => 8,
+        _ => 9,
+    };
+    let mut order: Vec<u8> = (0..32).filter(|&register| needs[usize::from(register)].used).collect();
+    order.sort_by_key(|&register| rank(&needs[usize::from(register)]));
+    for register in order {
+        chooser.place(register, needs[usize::from(register)]).ok_or_else(|| lacking("a guest register"))?;
+    }
+    for (to, from) in moved {
+        for half in 0..2 {
+            chooser.of[usize::from(from + half)] = chooser.of[usize::from(to + half)];
+        }
+        let same = chooser.borrowers.iter().find(|borrower| borrower.register == to).cloned();
+        if let Some(same) = same {
+            chooser.borrowers.push(Borrower { register: from, ..same });
+        }
+    }
+    let status = match early.or_else(|| flags.and_then(|_| chooser.single(|_| true))) {
+        Some(register) => Store::Register(register),
+        None => chooser.memory(1),
+    };
+    let borrows_pairs = chooser.borrowers.iter().any(|borrower| borrower.pair);
+    let kept = if borrows_pairs { chooser.pair(|_| true) } else { None };
+    Ok(Homes {
+        of: chooser.of,
+        flags,
+        over: if calls == Calls::WithFlagT { Over::Status } else { Over::Flag },
+        moment: flags.unwrap_or_else(|| lenders.iter().copied().find(|&lender| lender > 1).unwrap_or(24)),
+        status,
+        memory_bytes: chooser.memory_bytes,
+        memory: format!(".Lweave_{name}_homes"),
+        used: chooser.used,
+        borrowers: chooser.borrowers,
+        kept,
+    })
+}
+
+/// Pairs that are only ever copied into another pair, in the setup: parameters on their way. They need no home of
+/// their own. Destination first.
+fn only_moved(guest: &Guest) -> Vec<(u8, u8)> {
+    let parts = guest.elements.iter().map(|element| &element.items).chain([&guest.setup, &guest.finish]);
+    let lines: Vec<&Line> = parts
+        .flatten()
+        .filter_map(|item| match item {
+            Item::Line(line) => Some(line),
+            _ => None,
+        })
+        .collect();
+    let mentions = |pair: u8| {
+        let both = Set::register(pair) | Set::register(pair + 1);
+        let named = lines.iter().map(|line| line.instruction.reads() | line.instruction.writes());
+        named.filter(|set| !set.intersection(both).is_empty()).count()
+    };
+    let moves = guest.setup.iter().filter_map(|item| match item {
+        Item::Line(line) if line.instruction.opcode == Opcode::Movw => Some(line.instruction),
+        _ => None,
+    });
+    moves.filter(|copy| mentions(copy.r) == 1).map(|copy| (copy.d, copy.r)).collect()
+}
+
+/// What the guest's code asks of each register; of a pair, its lower half carries the need.
+fn needs(guest: &Guest) -> Result<[Need; 32], Refusal> {
+    let mut needs = [Need::default(); 32];
+    let parts = guest.elements.iter().map(|element| &element.items).chain([&guest.setup, &guest.finish]);
+    for item in parts.flatten() {
+        let Item::Line(line) = item else { continue };
+        let instruction = line.instruction;
+        if let Some(pointer) = Pointer::of(&instruction) {
+            let need = &mut needs[usize::from(pointer.base)];
+            let able = need.pointers.get_or_insert([true; 3]);
+            for (index, base) in POINTERS.into_iter().enumerate() {
+                able[index] &= pointer.at(base).is_some();
+            }
+            need.pair = true;
+        }
+        for &operand in instruction.opcode.row().operands {
+            let number = instruction.operand(operand) as usize & 31;
+            let need = &mut needs[number];
+            match operand {
+                Operand::Rd | Operand::Rr => need.used = true,
+                Operand::RdHigh | Operand::RrHigh => need.high = true,
+                Operand::RdMiddle | Operand::RrMiddle => need.middle = true,
+                Operand::RdPair | Operand::RrPair => need.pair = true,
+                Operand::RdWord => need.word = true,
+                _ => continue,
+            }
+        }
+        let implicit = instruction.reads() | instruction.writes();
+        let named = named_registers(&instruction);
+        if let Some(register) = implicit.registers().find(|register| !named.contains(register)) {
+            return Err(Refusal::GuestOpcode {
+                origin: line.origin,
+                mnemonic: instruction.opcode.row().mnemonic,
+                register,
+            });
+        }
+    }
+    // A register that is anywhere half of a pair belongs to it.
+    for low in (0..32).step_by(2) {
+        let (mut lower, upper) = (needs[low], needs[low + 1]);
+        let any = |need: Need| need.used || need.high || need.middle || need.word || need.pair;
+        if lower.pair || lower.word || lower.pointers.is_some() {
+            lower.high |= upper.high;
+            lower.middle |= upper.middle;
+            lower.pair = true;
+            lower.used = true;
+            needs[low] = lower;
+            needs[low + 1] = Need::default();
+        } else {
+            needs[low].used = any(lower);
+            needs[low + 1].used = any(upper);
+        }
+    }
+    Ok(needs)
+}
+
+/// Registers that the operands name, pairs with both halves, pointers included.
+fn named_registers(instruction: &Instruction) -> Vec<u8> {
+    let mut named = Vec::new();
+    if let Some(pointer) = Pointer::of(instruction) {
+        named.extend([pointer.base, pointer.base + 1]);
+    }
+    for &operand in instruction.opcode.row().operands {
+        let number = instruction.operand(operand) as u8;
+        match operand {
+            Operand::Rd | Operand::Rr => named.push(number),
+            Operand::RdHigh | Operand::RrHigh | Operand::RdMiddle | Operand::RrMiddle => named.push(number),
+            Operand::RdPair | Operand::RrPair | Operand::RdWord => named.extend([number, number + 1]),
+            _ => {}
+        }
+    }
+    named
+}
+
+struct Chooser<'a> {
+    taken: Set,
+    used: Set,
+    of: [Option<u8>; 32],
+    borrowers: Vec<Borrower>,
+    memory_bytes: u32,
+    lenders: &'a [u8],
+}
+
+/// Registers that one borrower looks at.
+const LENDERS: usize = 4;
+
+impl Chooser<'_> {
+    fn is_free(&self, register: u8) -> bool {
+        let set = Set::register(register);
+        !self.taken.contains(set) && !self.used.contains(set)
+    }
+
+    /// Free registers, those first that need no saving.
+    fn single(&mut self, fits: impl Fn(u8) -> bool) -> Option<u8> {
+        let unsaved = CALL_CLOBBERED.into_iter().filter(|&register| register != 1);
+        let saved = (2..18).chain([28, 29]);
+        let found = unsaved.chain(saved).find(|&register| self.is_free(register) && fits(register))?;
+        self.used = self.used | Set::register(found);
+        Some(found)
+    }
+
+    fn pair(&mut self, fits: impl Fn(u8) -> bool) -> Option<u8> {
+        let low = (2..32).step_by(2).filter(|&low| fits(low));
+        let found = low.filter(|&low| self.is_free(low) && self.is_free(low + 1)).min_by_key(|&low| {
+            let saved = !CALL_CLOBBERED.contains(&low);
+            (saved, low)
+        })?;
+        self.used = self.used | Set::register(found) | Set::register(found + 1);
+        Some(found)
+    }
+
+    fn memory(&mut self, bytes: u32) -> Store {
+        self.memory_bytes += bytes;
+        Store::Memory(self.memory_bytes - bytes)
+    }
+
+    fn place(&mut self, register: u8, need: Need) -> Option<()> {
+        let fits = |low: u8| {
+            (!need.high || low >= 16)
+                && (!need.middle || (16..24).contains(&low))
+                && (!need.word || low >= 24)
+                && need.pointers.is_none_or(|able| able_at(able, low))
+        };
+        let is_pair = need.pair || need.word;
+        let home = if is_pair { self.pair(fits) } else { self.single(fits) };
+        let Some(home) = home else { return self.borrow(register, is_pair, fits) };
+        self.of[usize::from(register)] = Some(home);
+        if is_pair {
+            self.of[usize::from(register) + 1] = Some(home + 1);
+        }
+        Some(())
+    }
+
+    /// A home that cannot do what is asked, and what to borrow for it.
+    fn borrow(&mut self, register: u8, pair: bool, fits: impl Fn(u8) -> bool) -> Option<()> {
+        let lent = |chosen: &u8| self.borrowers.iter().any(|other| other.lenders.contains(chosen));
+        let all: Vec<u8> = if pair {
+            (2..32).step_by(2).filter(|&low| fits(low)).collect()
+        } else {
+            self.lenders.iter().copied().filter(|&lender| lender > 1 && fits(lender)).collect()
+        };
+        // Two borrowers of one instruction never borrow the same register.
+        let alone = all.iter().copied().filter(|lender| !lent(lender) && !lent(&(lender & !1)));
+        let mut lenders: Vec<u8> = alone.take(LENDERS).collect();
+        if pair {
+            // Of pointers the last is the one that compilers load anew most often.
+            lenders.reverse();
+        }
+        lenders.first()?;
+        let store = match if pair { self.pair(|_| true) } else { self.single(|_| true) } {
+            Some(home) => Store::Register(home),
+            None => self.memory(if pair { 2 } else { 1 }),
+        };
+        self.borrowers.push(Borrower { register, pair, store, lenders });
+        Some(())
+    }
+}
+
+const POINTERS: [u8; 3] = [26, 28, 30];
+
+fn able_at(able: [bool; 3], low: u8) -> bool {
+    POINTERS.iter().position(|&base| base == low).is_some_and(|index| able[index])
+}
+
+/// A load or store through a pointer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Pointer {
+    base: u8,
+    access: Access,
+    mode: Mode,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Access {
+    Load,
+    Store,
+    Flash,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Mode {
+    Plain,
+    Increment,
+    Decrement,
+    Displaced,
+}
+
+/// The opcodes with a pointer; `Plain` through Y and Z is a displacement of zero.
+#[rustfmt::skip]
+const POINTED: [(Opcode, u8, Access, Mode); 20] = {
+    use Access::*;
+    use Mode::*;
+    [
+        (Opcode::LdX, 26, Load, Plain), (Opcode::LdXInc, 26, Load, Increment), (Opcode::LdXDec, 26, Load, Decrement),
+        (Opcode::LddY, 28, Load, Displaced), (Opcode::LdYInc, 28, Load, Increment), (Opcode::LdYDec, 28, Load, Decrement),
+        (Opcode::LddZ, 30, Load, Displaced), (Opcode::LdZInc, 30, Load, Increment), (Opcode::LdZDec, 30, Load, Decrement),
+        (Opcode::StX, 26, Store, Plain), (Opcode::StXInc, 26, Store, Increment), (Opcode::StXDec, 26, Store, Decrement),
+        (Opcode::StdY, 28, Store, Displaced), (Opcode::StYInc, 28, Store, Increment), (Opcode::StYDec, 28, Store, Decrement),
+        (Opcode::StdZ, 30, Store, Displaced), (Opcode::StZInc, 30, Store, Increment), (Opcode::StZDec, 30, Store, Decrement),
+        (Opcode::LpmZ, 30, Flash, Plain), (Opcode::LpmZInc, 30, Flash, Increment),
+    ]
+};
+
+impl Pointer {
+    fn of(instruction: &Instruction) -> Option<Pointer> {
+        let &(_, base, access, mode) = POINTED.iter().find(|(known, ..)| *known == instruction.opcode)?;
+        let mode = if mode == Mode::Displaced && instruction.b == 0 { Mode::Plain } else { mode };
+        Some(Pointer { base, access, mode })
+    }
+
+    /// The same access through another pointer.
+    fn at(self, base: u8) -> Option<Opcode> {
+        let same = |mode: Mode| {
+            let is_it = |entry: &&(Opcode, u8, Access, Mode)| {
+                entry.1 == base && entry.2 == self.access && entry.3 == mode
+            };
+            POINTED.iter().find(is_it).map(|entry| entry.0)
+        };
+        same(self.mode).or_else(|| match self.mode {
+            Mode::Plain if self.access != Access::Flash => same(Mode::Displaced),
+            _ => None,
+        })
+    }
+}
+
+impl Homes {
+    /// The guest in its homes.
+    ///
+    /// # Errors
+    /// [`Refusal::RegisterConflict`] when a pointer would have to be borrowed inside a conditional.
+    pub fn rename(&self, guest: &Guest, program: &Program) -> Result<Guest, Refusal> {
+        let mut renamed = guest.clone();
+        for element in &mut renamed.elements {
+            *element = self.element(element, guest, program)?;
+        }
+        renamed.setup = self.items(&guest.setup).collect();
+        renamed.finish = self.items(&guest.finish).collect();
+        Ok(renamed)
+    }
+
+    fn element(&self, element: &Element, guest: &Guest, program: &Program) -> Result<Element, Refusal> {
+        let first = |_: &Borrower| None;
+        let (items, cycles, start) = self.form(element, &first, guest, program)?;
+        let mut cheaper = Vec::new();
+        // An element with an event has one form: its start is fixed.
+        if cycles > element.cycles && element.start.is_none() {
+            for lending in self.lendings(element) {
+                let lender = |borrower: &Borrower| {
+                    lending
+                        .iter()
+                        .find(|(register, _)| *register == borrower.register)
+                        .map(|&(_, lender)| lender)
+                };
+                let (items, cycles, _) = self.form(element, &lender, guest, program)?;
+                let clobbers = lending.iter().fold(Set::EMPTY, |set, &(register, lender)| {
+                    let pair = self.borrower(register).is_some_and(|borrower| borrower.pair);
+                    set | Set::register(lender) | if pair { Set::register(lender + 1) } else { Set::EMPTY }
+                });
+                cheaper.push(Form { clobbers, items, cycles });
+            }
+            cheaper.sort_by_key(|form| form.cycles);
+        }
+        Ok(Element { items, cycles, cheaper, start, ..element.clone() })
+    }
+
+    fn borrower(&self, register: u8) -> Option<&Borrower> {
+        self.borrowers.iter().find(|borrower| borrower.register == register)
+    }
+
+    /// The borrowers that an instruction uses.
+    fn borrowing(&self, instruction: &Instruction) -> Vec<&Borrower> {
+        let named = named_registers(instruction);
+        let uses = |borrower: &&Borrower| {
+            named.contains(&borrower.register) || (borrower.pair && named.contains(&(borrower.register + 1)))
+        };
+        self.borrowers.iter().filter(uses).collect()
+    }
+
+    /// Every way in which some of an element's borrowers use a register that is dead.
+    fn lendings(&self, element: &Element) -> Vec<Vec<(u8, u8)>> {
+        let mut ways: Vec<Vec<(u8, u8)>> = vec![Vec::new()];
+        let mut seen = Vec::new();
+        for item in &element.items {
+            let Item::Line(line) = item else { continue };
+            for borrower in self.borrowing(&line.instruction) {
+                if seen.contains(&borrower.register) {
+                    continue;
+                }
+                seen.push(borrower.register);
+                for way in ways.clone() {
+                    for &lender in &borrower.lenders {
+                        let mut more = way.clone();
+                        more.push((borrower.register, lender));
+                        ways.push(more);
+                    }
+                }
+            }
+        }
+        ways.retain(|way| !way.is_empty());
+        ways
+    }
+
+    /// The element's code, cycles and start; `dead` names a register that a borrower need not save.
+    fn form(
+        &self,
+        element: &Element,
+        dead: &dyn Fn(&Borrower) -> Option<u8>,
+        guest: &Guest,
+        program: &Program,
+    ) -> Result<(Vec<Item>, u32, Option<u32>), Refusal> {
+        let mut items = Vec::new();
+        let (mut cycles, mut start) = (element.cycles, element.start);
+        let conditional = conditional_items(&element.items);
+        let mut is_event = false;
+        let mut before_event = true;
+        for (item, conditional) in element.items.iter().zip(conditional) {
+            let lines = self.item(item, dead);
+            let was = straight_cycles(std::slice::from_ref(item), program.core);
+            let added = straight_cycles(&lines, program.core) - was;
+            if added > 0 && conditional {
+                return Err(Refusal::RegisterConflict {
+                    guest: guest.clock.clone(),
+                    what: "a guest register that a conditional uses",
+                });
+            }
+            cycles += added;
+            // The directive stands on the instruction itself, behind what loads its registers.
+            let own = lines.iter().position(|line| matches!(line, Item::Line(line) if line.thread.is_some()));
+            let before = own.map_or(0, |own| straight_cycles(&lines[..own], program.core));
+            if let Some(start) = start.as_mut().filter(|_| before_event) {
+                let lead = if is_event { before } else { added };
+                *start = (*start + guest.period_cycles - lead % guest.period_cycles) % guest.period_cycles;
+            }
+            if is_event {
+                before_event = false;
+                let says = items.pop().expect("the directive is the item before");
+                items.extend(lines[..own.unwrap_or(0)].iter().cloned());
+                items.push(says);
+                items.extend(lines[own.unwrap_or(0)..].iter().cloned());
+            } else {
+                items.extend(lines);
+            }
+            is_event = matches!(item, Item::Says(Directive::Event { .. }));
+        }
+        Ok((items, cycles, start))
+    }
+
+    fn items<'a>(&'a self, items: &'a [Item]) -> impl Iterator<Item = Item> + 'a {
+        items.iter().flat_map(|item| self.item(item, &|_| None))
+    }
+
+    /// An instruction in its homes, with what loads, stores, saves and restores the registers that it borrows.
+    fn item(&self, item: &Item, dead: &dyn Fn(&Borrower) -> Option<u8>) -> Vec<Item> {
+        let Item::Line(line) = item else { return vec![item.clone()] };
+        if line.thread.is_none() {
+            return vec![item.clone()];
+        }
+        let borrowing = self.borrowing(&line.instruction);
+        let lender = |borrower: &Borrower| dead(borrower).unwrap_or(borrower.lenders[0]);
+        let at = |number: u8| -> u8 {
+            let own = |borrower: &&&Borrower| {
+                number == borrower.register || (borrower.pair && number == borrower.register + 1)
+            };
+            match borrowing.iter().find(own) {
+                Some(borrower) => lender(borrower) + number - borrower.register,
+                None => self.of[usize::from(number)].unwrap_or(number),
+            }
+        };
+        let mut instruction = line.instruction;
+        for &operand in line.instruction.opcode.row().operands {
+            use Operand::*;
+            if matches!(operand, Rd | Rr | RdHigh | RrHigh | RdMiddle | RrMiddle | RdPair | RrPair | RdWord) {
+                let number = instruction.operand(operand) as u8;
+                instruction.set_operand(operand, at(number).into());
+            }
+        }
+        if let Some(pointer) = Pointer::of(&instruction) {
+            instruction.opcode =
+                pointer.at(at(pointer.base)).expect("a pointer's home can do what is asked of it");
+        }
+        let mut items = vec![Item::Line(Line { instruction, ..line.clone() })];
+        for borrower in borrowing {
+            let is_saved = dead(borrower).is_none();
+            items = self.lent(borrower, lender(borrower), is_saved, &line.instruction, items);
+        }
+        items
+    }
+
+    /// Items between loading a borrowed register and giving it back.
+    fn lent(
+        &self,
+        borrower: &Borrower,
+        lender: u8,
+        is_saved: bool,
+        instruction: &Instruction,
+        inner: Vec<Item>,
+    ) -> Vec<Item> {
+        let register =
+            |opcode, d, r| Item::Line(Line::added(Instruction { d, r, ..Instruction::new(opcode) }));
+        let halves: &[u8] = if borrower.pair { &[0, 1] } else { &[0] };
+        let own = halves.iter().fold(Set::EMPTY, |set, half| set | Set::register(borrower.register + half));
+        // What a pair's other half holds is loaded with it.
+        let reads = !instruction.reads().intersection(own).is_empty()
+            || !instruction.writes().contains(own) && !instruction.writes().intersection(own).is_empty();
+        let writes = !instruction.writes().intersection(own).is_empty();
+        let (mut before, mut after) = (Vec::new(), Vec::new());
+        match (is_saved, borrower.pair, self.kept) {
+            (false, ..) => {}
+            (true, true, Some(kept)) => {
+                before.push(register(Opcode::Movw, kept, lender));
+                after.push(register(Opcode::Movw, lender, kept));
+            }
+            (true, ..) => {
+                before.extend(halves.iter().map(|half| register(Opcode::Push, 0, lender + half)));
+                after.extend(halves.iter().rev().map(|half| register(Opcode::Pop, lender + half, 0)));
+            }
+        }
+        let (mut load, mut keep) = (Vec::new(), Vec::new());
+        match borrower.store {
+            Store::Register(home) if borrower.pair => {
+                load.push(register(Opcode::Movw, lender, home));
+                keep.push(register(Opcode::Movw, home, lender));
+            }
+            Store::Register(home) => {
+                load.push(register(Opcode::Mov, lender, home));
+                keep.push(register(Opcode::Mov, home, lender));
+            }
+            Store::Memory(offset) => {
+                for &half in halves {
+                    load.push(self.access(Opcode::Lds, lender + half, offset + u32::from(half)));
+                    keep.push(self.access(Opcode::Sts, lender + half, offset + u32::from(half)));
+                }
+            }
+        }
+        let loaded = if reads { load } else { Vec::new() };
+        let kept = if writes { keep } else { Vec::new() };
+        [before, loaded, inner, kept, after].concat()
+    }
+
+    /// What saves the host's flags.
+    pub fn save_flags(&self) -> Vec<Item> {
+        let keep =
+            Item::Line(Line::added(Instruction { d: self.moment, k: SREG, ..Instruction::new(Opcode::In) }));
+        match self.flags {
+            Some(_) => vec![keep],
+            None => vec![self.push(), keep, self.push()],
+        }
+    }
+
+    /// What restores them.
+    pub fn restore_flags(&self) -> Vec<Item> {
+        let restore =
+            Item::Line(Line::added(Instruction { r: self.moment, k: SREG, ..Instruction::new(Opcode::Out) }));
+        match self.flags {
+            Some(_) => vec![restore],
+            None => vec![self.pop(), restore, self.pop()],
+        }
+    }
+
+    /// Items that use [`Homes::moment`], with what it takes to lend it.
+    pub fn for_a_moment(&self, items: Vec<Item>) -> Vec<Item> {
+        match self.flags {
+            Some(_) => items,
+            None => self.kept_on_stack(items),
+        }
+    }
+
+    /// Items that use [`Homes::moment`] while it holds something.
+    pub fn kept_on_stack(&self, items: Vec<Item>) -> Vec<Item> {
+        [vec![self.push()], items, vec![self.pop()]].concat()
+    }
+
+    fn push(&self) -> Item {
+        Item::Line(Line::added(Instruction { r: self.moment, ..Instruction::new(Opcode::Push) }))
+    }
+
+    fn pop(&self) -> Item {
+        Item::Line(Line::added(Instruction { d: self.moment, ..Instruction::new(Opcode::Pop) }))
+    }
+
+    /// A load or store of a byte of the woven function's memory.
+    pub fn access(&self, opcode: Opcode, register: u8, offset: u32) -> Item {
+        let instruction = Instruction { d: register, r: register, ..Instruction::new(opcode) };
+        let instruction = match opcode {
+            Opcode::Lds => Instruction { r: 0, ..instruction },
+            _ => Instruction { d: 0, ..instruction },
+        };
+        let expression = Some(format!("{}+{offset}", self.memory));
+        Item::Line(Line { expression, ..Line::added(instruction) })
+    }
+
+    /// Where a guest register is kept between two uses.
+    pub fn store(&self, register: u8) -> Option<Store> {
+        let borrower = self.borrowers.iter().find(|borrower| {
+            register == borrower.register || (borrower.pair && register == borrower.register + 1)
+        });
+        match borrower {
+            Some(borrower) => Some(match borrower.store {
+                Store::Register(home) => Store::Register(home + register - borrower.register),
+                Store::Memory(offset) => Store::Memory(offset + u32::from(register - borrower.register)),
+            }),
+            None => self.of[usize::from(register)].map(Store::Register),
+        }
+    }
+}
+
+/// Whether each item is passed on some ways through the element only: a branch goes around it.
+fn conditional_items(items: &[Item]) -> Vec<bool> {
+    let mut conditional = vec![false; items.len()];
+    for (from, item) in items.iter().enumerate() {
+        let Item::Line(Line { target: Some(target), .. }) = item else { continue };
+        let to = items.iter().position(|item| *item == Item::Label(*target));
+        if let Some(to) = to.filter(|&to| to > from) {
+            conditional[from + 1..to].fill(true);
+        }
+    }
+    conditional
+}
