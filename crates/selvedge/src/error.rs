@@ -101,6 +101,12 @@ pub enum Error {
     Image(isa::avr::ImageError),
     /// A simulated cell could not go on.
     Cell(cell::Error),
+    /// A text is no program that can be woven or proved.
+    Weave(weave::error::Error),
+    /// A linked image is no program that can be proved.
+    Linked(weave::linked::LinkedError),
+    /// A function does not keep time, or that could not be proved.
+    Violation(Box<weave::proof::Violation>),
     /// The server refused a batch; it stays in the spool.
     BatchRefused {
         /// The batch.
@@ -210,6 +216,9 @@ impl Error {
             | Error::WhichNode { .. }
             | Error::TraceOfSeveral { .. }
             | Error::Told { code: 1, .. }
+            | Error::Weave(_)
+            | Error::Linked(_)
+            | Error::Violation(_)
             | Error::Image(_) => Class::Input,
             Error::Toolchain(Fault::Recipe { .. } | Fault::Compile { .. }) => Class::Input,
             Error::Toolchain(Fault::NoTree { .. } | Fault::NoCompiler) => Class::Environment,
@@ -338,6 +347,9 @@ impl fmt::Display for Error {
             Error::Place { path, fault } => fault.write(path, f),
             Error::Image(error) => write!(f, "{error}"),
             Error::Cell(error) => write!(f, "{error}"),
+            Error::Weave(error) => write!(f, "{error}"),
+            Error::Linked(error) => write!(f, "{error}"),
+            Error::Violation(violation) => write!(f, "{violation}"),
             Error::BatchRefused { number, status } => {
                 write!(f, "the server refused batch {number} with status {status}")?;
                 if let Some(refusal) = collect::error::Refusal::from_number(*status) {
@@ -369,19 +381,6 @@ impl fmt::Display for Error {
             Error::DidNotStop { process, limit_s } => {
                 write!(f, "`{process}` did not end within {limit_s} s of being asked to")
             }
-        }
-    }
-}
-
-impl std::error::Error for Error {
-    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
-        match self {
-            Error::Io { source, .. } | Error::Output(source) | Error::Process { source, .. } => Some(source),
-            Error::Spool { fault: SpoolFault::Disk(source), .. } => Some(source),
-            Error::Broker(error) => Some(error),
-            Error::Collect(error) => Some(error),
-            Error::Cell(error) => Some(error),
-            _ => None,
         }
     }
 }

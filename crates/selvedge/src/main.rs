@@ -23,6 +23,7 @@ mod place;
 mod run;
 mod schedule;
 mod stop;
+mod weave;
 
 /// A verb: its file, its name, its help in `selvedge --help`.
 macro_rules! verbs {
@@ -48,6 +49,7 @@ verbs! {
     bridge Bridge,
     broker Broker,
     collect Collect,
+    weave Weave,
     completions Completions,
     man Man,
     bug Bug,

@@ -274,7 +274,15 @@ const LENDERS: usize = 4;
 impl Chooser<'_> {
     fn is_free(&self, register: u8) -> bool {
         let set = Set::register(register);
-        !self.taken.contains(set) && !self.used.contains(set)
+        !self.taken.contains(set) && !self.used.contains(set) && !self.is_lent(register)
+    }
+
+    /// Whether some borrower may borrow a register: then it is nobody's home.
+    fn is_lent(&self, register: u8) -> bool {
+        self.borrowers.iter().any(|borrower| {
+            let low = if borrower.pair { register & !1 } else { register };
+            borrower.lenders.contains(&low)
+        })
     }
 
     /// Free registers, those first that need no saving.
@@ -320,14 +328,18 @@ impl Chooser<'_> {
 
     /// A home that cannot do what is asked, and what to borrow for it.
     fn borrow(&mut self, register: u8, pair: bool, fits: impl Fn(u8) -> bool) -> Option<()> {
-        let lent = |chosen: &u8| self.borrowers.iter().any(|other| other.lenders.contains(chosen));
+        let is_home = |register: u8| self.used.contains(Set::register(register));
+        let is_taken = |&lender: &u8| {
+            let both = if pair { lender..=lender + 1 } else { lender..=lender };
+            both.into_iter().any(|register| is_home(register) || self.is_lent(register))
+        };
         let all: Vec<u8> = if pair {
             (2..32).step_by(2).filter(|&low| fits(low)).collect()
         } else {
             self.lenders.iter().copied().filter(|&lender| lender > 1 && fits(lender)).collect()
         };
         // Two borrowers of one instruction never borrow the same register.
-        let alone = all.iter().copied().filter(|lender| !lent(lender) && !lent(&(lender & !1)));
+        let alone = all.iter().copied().filter(|lender| !is_taken(lender));
         let mut lenders: Vec<u8> = alone.take(LENDERS).collect();
         if pair {
             // Of pointers the last is the one that compilers load anew most often.

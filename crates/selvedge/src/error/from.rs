@@ -1,4 +1,4 @@
-//! What the tools and the toolchain say, as an error of the roof.
+//! What the tools and the toolchain say, as an error of the roof; and back, the source of an error.
 //!
 //! Owns the conversions only; the words stay with those whose they are.
 
@@ -32,5 +32,36 @@ impl From<isa::avr::ImageError> for Error {
 impl From<cell::Error> for Error {
     fn from(error: cell::Error) -> Self {
         Error::Cell(error)
+    }
+}
+
+impl From<weave::error::Error> for Error {
+    fn from(error: weave::error::Error) -> Self {
+        Error::Weave(error)
+    }
+}
+
+impl From<weave::linked::LinkedError> for Error {
+    fn from(error: weave::linked::LinkedError) -> Self {
+        Error::Linked(error)
+    }
+}
+
+impl From<Box<weave::proof::Violation>> for Error {
+    fn from(violation: Box<weave::proof::Violation>) -> Self {
+        Error::Violation(violation)
+    }
+}
+
+impl std::error::Error for Error {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            Error::Io { source, .. } | Error::Output(source) | Error::Process { source, .. } => Some(source),
+            Error::Spool { fault: SpoolFault::Disk(source), .. } => Some(source),
+            Error::Broker(error) => Some(error),
+            Error::Collect(error) => Some(error),
+            Error::Cell(error) => Some(error),
+            _ => None,
+        }
     }
 }

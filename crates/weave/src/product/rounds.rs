@@ -110,8 +110,11 @@ impl<'a> Weaver<'a> {
         let period = self.setting.guest.period_cycles;
         let round = (back.state.phase + period - begins.state.phase) % period;
         let slack = self.rhythm.slack_cycles(begins.state, live);
+        let passed = |exit: &Arrival| (exit.state.phase + period - begins.state.phase) % period;
+        // A way out may take longer than the round it leaves.
+        let late = exits.iter().map(|(_, exit)| passed(exit).saturating_sub(round)).max().unwrap_or(0);
         // dec and brne behind each round.
-        let rounds = (slack - 1) / i64::from(round + 3);
+        let rounds = (slack - 1 - i64::from(late)) / i64::from(round + 3);
         let flags_live_behind = exits.iter().any(|(goal, _)| match goal {
             Goal::Block(to) => has_flags(self.live_at(host.cfg.blocks[*to].first)),
             Goal::Return => false,
@@ -136,7 +139,7 @@ impl<'a> Weaver<'a> {
         self.push(back.fragment, branch(Opcode::Brbc, label));
         self.spend(&mut back, 2 + (rounds - 1) * (round + 3));
         for (_, exit) in &mut exits {
-            let passed = (exit.state.phase + period - begins.state.phase) % period;
+            let passed = passed(exit);
             let out = self.label();
             let again = self.label();
             self.idle(exit, round - passed.min(round));
