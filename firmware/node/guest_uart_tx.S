@@ -1,0 +1,82 @@
+// void uart_tx(const uint8_t *buffer, uint16_t count): sends `count` bytes at `buffer` as a serial line does, 8N1, least
+// significant bit first: BIT cycles a bit, without a pause between bytes. A guest for `selvedge weave`.
+//
+// BIT is f_cpu over the rate, rounded: 139 for 115200 bit/s at 16 MHz. UART_PORT names the port and UART_BIT the bit of
+// it, 0 to 7. The bit MUST be an output, and high. The port is written as a whole: nobody else may change it meanwhile.
+// A round of the clock is a byte. `count` 0 sends nothing. The line is left high; before another byte begins there, the
+// stop bit has to last BIT cycles, which is the caller's to see to.
+#include <avr/io.h>
+
+#ifndef UART_PORT
+#define UART_PORT PORTB
+#define UART_BIT  1
+#endif
+
+        .section .text.uart_tx,"ax",@progbits
+        .global uart_tx
+        .type uart_tx, @function
+uart_tx:
+        ;@weave chip __AVR_DEVICE_NAME__
+        ;@weave clock uart period=10*(BIT)
+        ;@weave arguments 2 2
+        mov     r18, r22
+        or      r18, r23
+        breq    2f
+        movw    r30, r24
+        in      r20, _SFR_IO_ADDR(UART_PORT)
+        ori     r20, 1 << UART_BIT
+        mov     r21, r20
+        andi    r21, 0xFF & ~(1 << UART_BIT)
+1:
+        ;@weave event start at=0
+        out     _SFR_IO_ADDR(UART_PORT), r21
+        ld      r18, Z+
+        mov     r19, r21
+        sbrc    r18, 0
+        mov     r19, r20
+        ;@weave event bit0 at=1*(BIT)
+        out     _SFR_IO_ADDR(UART_PORT), r19
+        mov     r19, r21
+        sbrc    r18, 1
+        mov     r19, r20
+        ;@weave event bit1 at=2*(BIT)
+        out     _SFR_IO_ADDR(UART_PORT), r19
+        mov     r19, r21
+        sbrc    r18, 2
+        mov     r19, r20
+        ;@weave event bit2 at=3*(BIT)
+        out     _SFR_IO_ADDR(UART_PORT), r19
+        mov     r19, r21
+        sbrc    r18, 3
+        mov     r19, r20
+        ;@weave event bit3 at=4*(BIT)
+        out     _SFR_IO_ADDR(UART_PORT), r19
+        mov     r19, r21
+        sbrc    r18, 4
+        mov     r19, r20
+        ;@weave event bit4 at=5*(BIT)
+        out     _SFR_IO_ADDR(UART_PORT), r19
+        mov     r19, r21
+        sbrc    r18, 5
+        mov     r19, r20
+        ;@weave event bit5 at=6*(BIT)
+        out     _SFR_IO_ADDR(UART_PORT), r19
+        mov     r19, r21
+        sbrc    r18, 6
+        mov     r19, r20
+        ;@weave event bit6 at=7*(BIT)
+        out     _SFR_IO_ADDR(UART_PORT), r19
+        mov     r19, r21
+        sbrc    r18, 7
+        mov     r19, r20
+        ;@weave event bit7 at=8*(BIT)
+        out     _SFR_IO_ADDR(UART_PORT), r19
+        ;@weave event stop at=9*(BIT)
+        out     _SFR_IO_ADDR(UART_PORT), r20
+        subi    r22, 1
+        sbci    r23, 0
+        brne    1b
+2:
+        ;@weave over uart
+        ret
+        .size uart_tx, .-uart_tx
