@@ -1,9 +1,9 @@
 // void spi_tx(const uint8_t *buffer, uint8_t count): sends `count` bytes at `buffer` over SPI, a byte every PERIOD
 // cycles exactly. A guest for `selvedge weave`; by itself it is only fit for small programs that mind no time.
 //
-// PERIOD MUST be at least 8 N + 2, where N is the divider by which SPCR and SPSR make the SPI's clock: 18 for f/2,
-// 34 for f/4, 66, 130, 258, 514, 1026. The prescaler may run on between bytes; with such a chip add N for N > 2. The
-// SPI MUST be on, be master, and have no byte under way. Nobody else may use it meanwhile. SPIF is neither read nor
+// PERIOD MUST be at least 8 N + 2, where N is the divider by which SPCR and SPSR make the SPI's clock: 18 for f/2, 34
+// for f/4, 66, 130, 258, 514, 1026. The prescaler may run on between bytes; with such a chip add N for N > 2. The SPI
+// MUST be on, be master, and have no byte under way. Nobody else may use it meanwhile. SPIF is neither read nor
 // cleared. `count` 0 sends nothing.
 #include <avr/io.h>
 

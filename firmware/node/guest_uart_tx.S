@@ -1,10 +1,10 @@
-// void uart_tx(const uint8_t *buffer, uint16_t count): sends `count` bytes at `buffer` as a serial line does, 8N1, least
-// significant bit first: BIT cycles a bit, without a pause between bytes. A guest for `selvedge weave`.
+// void uart_tx(const uint8_t *buffer, uint16_t count): sends `count` bytes at `buffer` as a serial line does, 8N1,
+// least significant bit first: BIT cycles a bit, without a pause between bytes. A guest for `selvedge weave`.
 //
-// BIT is f_cpu over the rate, rounded: 139 for 115200 bit/s at 16 MHz. UART_PORT names the port and UART_BIT the bit of
-// it, 0 to 7. The bit MUST be an output, and high. The port is written as a whole: nobody else may change it meanwhile.
-// A round of the clock is a byte. `count` 0 sends nothing. The line is left high; before another byte begins there, the
-// stop bit has to last BIT cycles, which is the caller's to see to.
+// BIT is f_cpu over the rate, rounded: 139 for 115200 bit/s at 16 MHz. UART_PORT names the port and UART_BIT the bit
+// of it, 0 to 7. The bit MUST be an output, and high. The port is written as a whole: nobody else may change it
+// meanwhile. A round of the clock is a byte. `count` 0 sends nothing. The line is left high; before another byte
+// begins there, the stop bit has to last BIT cycles, which is the caller's to see to.
 #include <avr/io.h>
 
 #ifndef UART_PORT
@@ -19,14 +19,19 @@ uart_tx:
         ;@weave chip __AVR_DEVICE_NAME__
         ;@weave clock uart period=10*(BIT)
         ;@weave arguments 2 2
+        // Only r18 has to be one that takes constants: the host may need the others.
         mov     r18, r22
         or      r18, r23
         breq    2f
         movw    r30, r24
-        in      r20, _SFR_IO_ADDR(UART_PORT)
-        ori     r20, 1 << UART_BIT
-        mov     r21, r20
-        andi    r21, 0xFF & ~(1 << UART_BIT)
+        ldi     r18, 1
+        mov     r24, r18
+        clr     r25
+        in      r18, _SFR_IO_ADDR(UART_PORT)
+        ori     r18, 1 << UART_BIT
+        mov     r20, r18
+        andi    r18, 0xFF & ~(1 << UART_BIT)
+        mov     r21, r18
 1:
         ;@weave event start at=0
         out     _SFR_IO_ADDR(UART_PORT), r21
@@ -73,8 +78,8 @@ uart_tx:
         out     _SFR_IO_ADDR(UART_PORT), r19
         ;@weave event stop at=9*(BIT)
         out     _SFR_IO_ADDR(UART_PORT), r20
-        subi    r22, 1
-        sbci    r23, 0
+        sub     r22, r24
+        sbc     r23, r25
         brne    1b
 2:
         ;@weave over uart

@@ -1,5 +1,5 @@
-// void video_row(const uint8_t *row, uint8_t count): shows a row of `count` bytes as a picture line of one bit a pixel, least
-// significant bit first: a pixel every PIXEL cycles exactly. A guest for `selvedge weave`.
+// void video_row(const uint8_t *row, uint8_t count): shows a row of `count` bytes as a picture line of one bit a
+// pixel, least significant bit first: a pixel every PIXEL cycles exactly. A guest for `selvedge weave`.
 //
 // Bit 0 of VIDEO_PORT is the picture; the other bits of the port show what is behind it in the byte and then zeros, so
 // they MUST be inputs without anything that minds a pull-up. Nobody else may write the port meanwhile. A round of the

@@ -1,7 +1,7 @@
-// void ws2812(const uint8_t *buffer, uint16_t count): sends `count` bytes at `buffer` to a chain of WS2812 lights, most
-// significant bit first: 20 cycles a bit, high for 6 of them for a 0 and for 13 for a 1. At 16 MHz that is 1.25 us, 0.375
-// and 0.8125 us (data sheet of the WS2812B, "Data transfer time": 1.25 +- 0.6, 0.4 +- 0.15, 0.8 +- 0.15). A guest for
-// `selvedge weave`.
+// void ws2812(const uint8_t *buffer, uint16_t count): sends `count` bytes at `buffer` to a chain of WS2812 lights,
+// most significant bit first: 20 cycles a bit, high for 6 of them for a 0 and for 13 for a 1. At 16 MHz that is 1.25
+// us, 0.375 and 0.8125 us (data sheet of the WS2812B, "Data transfer time": 1.25 +- 0.6, 0.4 +- 0.15, 0.8 +- 0.15). A
+// guest for `selvedge weave`.
 //
 // WS2812_PORT names the port and WS2812_BIT the bit of it, 0 to 7; another chip or speed needs other cycles. The bit
 // MUST be an output. The port is written as a whole: nobody else may change it meanwhile. A round of the clock is a
@@ -26,14 +26,19 @@ ws2812:
         ;@weave f_cpu 16000000
         ;@weave clock led period=160
         ;@weave arguments 2 2
+        // Only r18 has to be one that takes constants: the host may need the others.
         mov     r18, r22
         or      r18, r23
         breq    2f
         movw    r30, r24
-        in      r20, _SFR_IO_ADDR(WS2812_PORT)
-        ori     r20, 1 << WS2812_BIT
-        mov     r21, r20
-        andi    r21, 0xFF & ~(1 << WS2812_BIT)
+        ldi     r18, 1
+        mov     r24, r18
+        clr     r25
+        in      r18, _SFR_IO_ADDR(WS2812_PORT)
+        ori     r18, 1 << WS2812_BIT
+        mov     r20, r18
+        andi    r18, 0xFF & ~(1 << WS2812_BIT)
+        mov     r21, r18
 1:
         // bit 7
         ;@weave event rise7 at=0
@@ -100,8 +105,8 @@ ws2812:
         out     _SFR_IO_ADDR(WS2812_PORT), r21
         ;@weave event one0 at=153
         out     _SFR_IO_ADDR(WS2812_PORT), r21
-        subi    r22, 1
-        sbci    r23, 0
+        sub     r22, r24
+        sbc     r23, r25
         brne    1b
 2:
         ;@weave over led

@@ -1,4 +1,4 @@
-//! The only place that runs a compiler. So far: avr-gcc, for the node's image.
+//! The only place that runs a compiler. So far: avr-gcc, for the node's image and for what is woven.
 //!
 //! Owns finding the compiler and the source tree, reading the list of sources, and the cache of what was
 //! built. Everything above gets bytes. What is compiled, and with which flags, is `firmware/node/sources.txt`'s.
@@ -110,6 +110,15 @@ pub fn cache_folder() -> Option<PathBuf> {
     base.map(|base| base.join("selvedge"))
 }
 
+/// What a file that becomes assembly text is written in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Language {
+    /// C.
+    C,
+    /// Assembly for the preprocessor.
+    Preprocessed,
+}
+
 /// avr-gcc.
 #[derive(Clone, Debug)]
 pub struct Compiler {
@@ -156,6 +165,31 @@ impl Compiler {
             keep(folder, kept, &elf)?;
         }
         Ok(image(elf))
+    }
+
+    /// The assembly text that the compiler or the preprocessor makes of a file, and the command that does it.
+    ///
+    /// # Errors
+    /// [`Fault::Compile`] for what is wrong with the source, [`Error::Io`] for the rest.
+    pub fn assembly(
+        &self,
+        source: &Path,
+        language: Language,
+        chip: &str,
+        flags: &[String],
+    ) -> Result<(String, String), Error> {
+        let way: &[&str] = match language {
+            Language::C => &["-x", "c", "-S"],
+            Language::Preprocessed => &["-x", "assembler-with-cpp", "-E"],
+        };
+        let machine = format!("-mmcu={chip}");
+        let mut command = Command::new(&self.program);
+        command.arg(&machine).args(flags).args(way).args(["-o", "-"]).arg(source);
+        let text = run(&mut command, &source.display().to_string())?;
+        let mut words = vec![COMPILER, &machine];
+        words.extend(flags.iter().map(String::as_str));
+        words.extend(way);
+        Ok((text, format!("{} {}", words.join(" "), source.display())))
     }
 
     /// Names everything that the image follows from.

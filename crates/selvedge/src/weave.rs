@@ -1,26 +1,34 @@
-//! `selvedge weave`: proves the timing of assembly code and of linked images.
+//! `selvedge weave`: weaves a real-time function into a computing one, and proves the timing of either.
+//!
+//! Owns the verb's two forms. `weaving` makes a woven function, `check` proves what somebody has timed; `texts` reads
+//! files through the compiler, `header` writes the C header, `report` shows what was made.
 
-use std::fs;
-use std::path::PathBuf;
-
-use ::weave::directive::{Directive, Parameters};
-use ::weave::program::{Origin, Point, Program};
-use ::weave::proof::{Interrupts, Options, Proof, Proved, Unbounded, Window, prove};
-use ::weave::source::Source;
-use ::weave::{chip, linked};
-use clap::ValueEnum;
-use isa::avr::{ATMEGA128, ATMEGA328P};
-use report::table::{Column, Entry, Table};
 use selvedge::error::Error;
-use serde_json::{Value, json};
 
 use crate::output::Output;
 
-/// Prove that timed AVR code executes at exactly its cycles
+mod check;
+mod header;
+mod report;
+mod texts;
+mod weaving;
+
+/// Weave a real-time function into a computing one, cycle-exact and proved; or check timed AVR code
 #[derive(clap::Args)]
+#[command(args_conflicts_with_subcommands = true, subcommand_negates_reqs = true)]
+#[command(after_help = "Examples:\n  \
+    selvedge weave sum.c --host sum --host-arguments 2,2 --guest firmware/node/guest_ws2812.S \\\n    \
+    --guest-fn ws2812 --chip atmega328p -o sum_lit.s --header sum_lit.h\n  \
+    selvedge weave rc4.s --host crypt --guest firmware/node/guest_spi_tx.S --guest-fn spi_tx \\\n    \
+    --chip atmega128 -D PERIOD=130 -o send.s\n  \
+    selvedge weave check send.s --fn send\n\
+    What is written is proved: every timed instruction at its cycle, on every path.\n\
+    Exit code 1: the two cannot be woven, with the reason. Nothing is written then.")]
 pub struct Arguments {
     #[command(subcommand)]
-    command: Command,
+    command: Option<Command>,
+    #[command(flatten)]
+    weaving: Option<weaving::Weaving>,
 }
 
 #[derive(clap::Subcommand)]
@@ -29,186 +37,14 @@ enum Command {
     #[command(after_help = "Examples:\n  selvedge weave check send.s --fn send --chip atmega328p\n  \
                             selvedge weave check firmware.elf --fn send\n\
                             Exit code 0: proved. 1: violated, with the path; or not to be proved, with the reason.")]
-    Check(Check),
-}
-
-#[derive(clap::Args)]
-struct Check {
-    /// Assembly text, or a linked ELF file with the directives in its section `.weave`
-    #[arg(value_name = "FILE")]
-    file: PathBuf,
-    /// The function
-    #[arg(long = "fn", value_name = "NAME")]
-    function: String,
-    /// Whose cycles count, where no directive says it
-    #[arg(long, value_name = "NAME")]
-    chip: Option<String>,
-    /// The number of a name in the directives of a text
-    #[arg(short = 'D', value_name = "NAME=VALUE", value_parser = definition)]
-    definitions: Vec<(String, i64)>,
-    /// What is promised of interrupts
-    #[arg(long, value_enum, default_value_t = Promise::Nothing)]
-    interrupts: Promise,
-}
-
-/// What is promised of interrupts.
-#[derive(Clone, Copy, ValueEnum)]
-enum Promise {
-    /// Nothing: the function must turn them off while a clock runs
-    Nothing,
-    /// It is only called with interrupts off
-    OffAtEntry,
-    /// They may be on while a clock runs: none comes, or none is minded
-    Allowed,
-}
-
-fn definition(text: &str) -> Result<(String, i64), String> {
-    let (name, value) = text.split_once('=').ok_or("expected NAME=VALUE")?;
-    let value = isa::avr::text::number(value).ok_or_else(|| format!("found `{value}`, expected a number"))?;
-    Ok((name.to_owned(), value))
+    Check(check::Check),
 }
 
 /// Runs the verb.
 pub fn run(arguments: Arguments, output: &Output) -> Result<(), Error> {
-    match arguments.command {
-        Command::Check(check) => run_check(check, output),
+    match (arguments.command, arguments.weaving) {
+        (Some(Command::Check(check)), _) => check::run(check, output),
+        (None, Some(weaving)) => weaving::run(&weaving, output),
+        (None, None) => unreachable!("clap asks for one of them"),
     }
-}
-
-fn run_check(check: Check, output: &Output) -> Result<(), Error> {
-    let bytes = fs::read(&check.file).map_err(|source| Error::io("read", &check.file, source))?;
-    let program = program(&check, &bytes)?;
-    let chip = chip_of(&program, check.chip.as_deref());
-    let function = program.function(&check.function).expect("it was asked for and found");
-    let interrupts = match check.interrupts {
-        Promise::Nothing => Interrupts::Checked,
-        Promise::OffAtEntry => Interrupts::OffAtEntry,
-        Promise::Allowed => Interrupts::Allowed,
-    };
-    let proof = prove(&program, function, Options { interrupts })?;
-    output.put(&text(&program, &proof, chip), &value(&program, &proof, chip))
-}
-
-fn program(check: &Check, bytes: &[u8]) -> Result<Program, Error> {
-    if bytes.starts_with(b"\x7fELF") {
-        return Ok(linked::program_for(bytes, &check.function, check.chip.as_deref())?);
-    }
-    let text = String::from_utf8_lossy(bytes);
-    let source = Source::parse(&check.file.display().to_string(), &text)?;
-    let parameters: Parameters = check.definitions.iter().cloned().collect();
-    let core = match &check.chip {
-        None => None,
-        Some(name) => {
-            let unknown = || ::weave::linked::LinkedError::Chip { name: name.clone() };
-            Some(chip::core(name).ok_or_else(unknown)?)
-        }
-    };
-    let roots = [check.function.as_str()];
-    Ok(Program::read(std::slice::from_ref(&source), &roots, &parameters, core)?.0)
-}
-
-/// The chip that the directives name, or the command line.
-fn chip_of<'a>(program: &'a Program, named: Option<&'a str>) -> Option<&'a str> {
-    let directives = program.functions.iter().flat_map(|function| &function.directives);
-    let mut chips = directives.filter_map(|written| match &written.directive {
-        Directive::Chip(name) => Some(name.as_str()),
-        _ => None,
-    });
-    chips.next().or(named)
-}
-
-/// Who vouches for the cycles: the table alone, or a simulator too.
-fn witnesses(chip: Option<&str>) -> &'static str {
-    let is_simulated =
-        |name: &str| [&ATMEGA128, &ATMEGA328P].iter().any(|profile| profile.name.eq_ignore_ascii_case(name));
-    if chip.is_some_and(is_simulated) { "table and simulator" } else { "static only, one witness" }
-}
-
-fn place(program: &Program, point: Point) -> String {
-    match program.code[point].origin {
-        Origin::Line(line) => format!("line {line}"),
-        Origin::Address(address) => format!("{address:#06x}"),
-    }
-}
-
-/// `0`, or `0 | 130` for a start that comes every 130 cycles.
-fn at(event: &Proved) -> String {
-    let periods: Vec<String> = event.periods.iter().map(u32::to_string).collect();
-    let mut at = event.at.to_string();
-    if !periods.is_empty() {
-        at = format!("{at}, every {}", periods.join(" or "));
-    }
-    if event.jitter > 0 { format!("{at} +- {}", event.jitter) } else { at }
-}
-
-fn found(event: &Proved) -> String {
-    match event.deviation {
-        None => "once".to_owned(),
-        Some((0, 0)) => "exact".to_owned(),
-        Some((least, greatest)) => format!("{least:+} to {greatest:+}"),
-    }
-}
-
-fn unbounded(program: &Program, why: Unbounded) -> String {
-    match why {
-        Unbounded::Loop(point) => {
-            format!("not bounded: the loop at {} is not counted", place(program, point))
-        }
-        Unbounded::Call(point) => format!("not bounded: unknown code is called at {}", place(program, point)),
-        Unbounded::Return(point) => {
-            format!("not bounded: it returns at {} with them off", place(program, point))
-        }
-    }
-}
-
-fn text(program: &Program, proof: &Proof, chip: Option<&str>) -> String {
-    let columns = ["event", "clock", "at", "found", "states", "verdict"].map(Column::new);
-    let mut table = Table::new(proof.function.clone(), columns);
-    for event in &proof.events {
-        let words = [&event.event, &event.clock, &at(event), &found(event)].map(|word| word.as_str().into());
-        let [name, clock, at, found]: [Entry; 4] = words;
-        table.push([name, clock, at, found, event.states.into(), "proved".into()]);
-    }
-    let mut text = table.text(None);
-    let window = match proof.window {
-        Window::Cycles(cycles) => format!("at most {cycles} cycles"),
-        Window::Unbounded(why) => unbounded(program, why),
-    };
-    text += &format!("interrupts off: {window}\n");
-    let frames = if proof.stack.framed { " and frames" } else { "" };
-    text += &format!("stack: {} bytes{frames}\n", proof.stack.bytes);
-    for trusted in &proof.trusted {
-        let (place, min, max) = (place(program, trusted.header), trusted.min, trusted.max);
-        text += &format!("trusted: the loop at {place} runs {min}..{max} times\n");
-    }
-    text += &format!("cycles of: {} ({})\n", chip.unwrap_or("the core that the file names"), witnesses(chip));
-    text
-}
-
-fn value(program: &Program, proof: &Proof, chip: Option<&str>) -> Value {
-    let events: Vec<Value> = proof
-        .events
-        .iter()
-        .map(|event| {
-            json!({
-                "event": event.event, "clock": event.clock, "at_cycles": event.at,
-                "periods_cycles": event.periods, "jitter_cycles": event.jitter, "maybe": event.maybe,
-                "deviation_cycles": event.deviation, "states": event.states,
-                "places": event.points.iter().map(|&point| place(program, point)).collect::<Vec<_>>(),
-            })
-        })
-        .collect();
-    let (window_cycles, window) = match proof.window {
-        Window::Cycles(cycles) => (Some(cycles), None),
-        Window::Unbounded(why) => (None, Some(unbounded(program, why))),
-    };
-    let trusted: Vec<Value> = proof.trusted.iter().map(|trusted| {
-        json!({ "place": place(program, trusted.header), "min": trusted.min, "max": trusted.max })
-    }).collect();
-    json!({
-        "function": proof.function, "verdict": "proved", "chip": chip, "witnesses": witnesses(chip),
-        "events": events, "interrupts_off_cycles_max": window_cycles, "interrupts_off": window,
-        "stack_bytes": proof.stack.bytes, "stack_framed": proof.stack.framed, "trusted": trusted,
-        "states": proof.states,
-    })
 }

@@ -284,6 +284,19 @@ impl<'a> Reader<'a> {
         }
     }
 
+    /// The points that can be reached from `start`, itself included.
+    fn points_behind(&self, start: Point) -> Result<BTreeSet<Point>, Refusal> {
+        let (mut found, mut open) = (BTreeSet::from([start]), vec![start]);
+        while let Some(point) = open.pop() {
+            for next in self.successors(point)? {
+                if found.insert(next) {
+                    open.push(next);
+                }
+            }
+        }
+        Ok(found)
+    }
+
     /// One round as elements, each instruction by itself where it can be.
     fn round(&self) -> Result<Vec<Element>, Refusal> {
         let mut elements = Vec::new();
@@ -498,7 +511,9 @@ impl<'a> Reader<'a> {
     /// What runs after the last event, from wherever the rounds are left.
     fn finish(&self) -> Result<Vec<Item>, Refusal> {
         let mut ways = BTreeSet::new();
-        for &point in &self.returning {
+        // What the setup skips to is no end of the rounds.
+        let rounds = self.points_behind(self.first)?;
+        for &point in self.returning.intersection(&rounds) {
             for next in self.successors(point)? {
                 if !self.returning.contains(&next) {
                     ways.insert(next);

@@ -1,0 +1,190 @@
+//! The C header of a woven function: its prototype and its contract.
+//!
+//! Owns: finding the prototypes of host and guest where their authors wrote them (a C definition, or a comment above
+//! the assembly), and writing the one that takes both functions' parameters. No C is parsed: what is found is text,
+//! and the compiler that reads the header checks it. Where none is found parameters go by their size.
+
+use std::fmt::Write;
+
+/// A function's prototype as text.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Prototype {
+    /// What it returns.
+    pub returns: String,
+    /// Its parameters, each with its name.
+    pub parameters: Vec<String>,
+}
+
+impl Prototype {
+    /// The first thing in a text that reads like the prototype of `function` with so many parameters.
+    pub fn find(text: &str, function: &str, count: usize) -> Option<Prototype> {
+        let is_word = |c: char| c.is_ascii_alphanumeric() || c == '_';
+        text.match_indices(function).find_map(|(at, name)| {
+            let (before, after) = (&text[..at], &text[at + name.len()..]);
+            let line = before.rsplit('\n').next().unwrap_or_default();
+            let returns = line.trim_start_matches(|c: char| !is_word(c)).trim_end();
+            let is_type = !returns.is_empty()
+                && returns.chars().all(|c| is_word(c) || c == ' ' || c == '*')
+                && !["return", "static", "call", "rcall", "else"].contains(&returns)
+                && before.ends_with([' ', '*']);
+            let inside = after.strip_prefix('(')?.split(')').next()?;
+            let parameters: Vec<String> = match inside.trim() {
+                "" | "void" => Vec::new(),
+                list => list.split(',').map(|parameter| words(parameter)).collect(),
+            };
+            // A parameter is a type and a name; a call has expressions.
+            let named = parameters.iter().all(|one| {
+                one.contains(' ') && one.chars().all(|c| is_word(c) || " *[]".contains(c))
+            });
+            let returns = returns.trim_start_matches("static ").to_owned();
+            (is_type && named && parameters.len() == count).then_some(Prototype { returns, parameters })
+        })
+    }
+
+    /// By sizes alone: integers named after `thread`.
+    pub fn by_size(bytes: &[u32], thread: &str) -> Prototype {
+        let parameter = |(index, bytes): (usize, &u32)| match bytes {
+            1 | 2 | 4 | 8 => format!("uint{}_t {thread}_{index}", 8 * bytes),
+            other => format!("struct {{ uint8_t bytes[{other}]; }} {thread}_{index}"),
+        };
+        Prototype { returns: "void".into(), parameters: bytes.iter().enumerate().map(parameter).collect() }
+    }
+}
+
+/// A text's words with one space between.
+fn words(text: &str) -> String {
+    text.split_whitespace().filter(|word| !matches!(*word, "//" | "*/")).collect::<Vec<_>>().join(" ")
+}
+
+/// What a header says.
+pub struct Header<'a> {
+    /// The woven function.
+    pub name: &'a str,
+    /// The host's name and prototype; whether the latter was found.
+    pub host: (&'a str, Prototype, bool),
+    /// The same of the guest.
+    pub guest: (&'a str, Prototype, bool),
+    /// The chip, where it is known.
+    pub chip: Option<&'a str>,
+    /// Its clock, where it is known.
+    pub f_cpu_hz: Option<u64>,
+    /// Sentences of the contract: what was proved.
+    pub contract: &'a [String],
+}
+
+impl Header<'_> {
+    /// The file.
+    pub fn text(&self) -> String {
+        let (name, guard) = (self.name, format!("WOVEN_{}_H", self.name.to_uppercase()));
+        let [host, guest] = [&self.host, &self.guest];
+        let parameters = parameters(&host.1, &guest.1);
+        let mut out = String::new();
+        let mut put = |line: &str| writeln!(out, "{line}").expect("a string takes everything");
+        put("/*");
+        put(&format!(" * {name}: {} and {} at once. Made by `selvedge weave`.", host.0, guest.0));
+        put(" *");
+        put(&format!(
+            " * Takes what {} takes, then what {} takes, does what both do, and returns what {} returns.",
+            host.0, guest.0, host.0
+        ));
+        for sentence in self.contract {
+            put(&format!(" * {sentence}"));
+        }
+        for (function, _, found) in [host, guest] {
+            if !found {
+                put(&format!(
+                    " * No prototype of {function} was found: its parameters go by their size, addresses as numbers."
+                ));
+            }
+        }
+        put(" */");
+        put(&format!("#ifndef {guard}\n#define {guard}\n\n#include <stddef.h>\n#include <stdint.h>\n"));
+        if let Some(chip) = self.chip {
+            let symbol = chip_symbol(chip);
+            put(&format!("#ifndef {symbol}\n#error \"{name} is timed for the {chip}: weave it again\"\n#endif"));
+        }
+        if let Some(hertz) = self.f_cpu_hz {
+            put(&format!(
+                "#if defined(F_CPU) && F_CPU != {hertz}\n#error \"{name} is timed for {hertz} Hz: weave it again\"\n#endif"
+            ));
+        }
+        put("\n#ifdef __cplusplus\nextern \"C\" {\n#endif\n");
+        for tag in tags(&parameters) {
+            put(&format!("struct {tag};"));
+        }
+        let list = if parameters.is_empty() { "void".to_owned() } else { parameters.join(", ") };
+        put(&format!("{} {name}({list});", host.1.returns).replace("* ", "*"));
+        put("\n#ifdef __cplusplus\n}\n#endif\n\n#endif");
+        out
+    }
+}
+
+/// What avr-gcc defines for a chip: `__AVR_ATmega128__`.
+fn chip_symbol(chip: &str) -> String {
+    let families = [("atmega", "ATmega"), ("attiny", "ATtiny"), ("atxmega", "ATxmega")];
+    let (family, rest) = { families }
+        .into_iter()
+        .find_map(|(stem, family)| Some((family, chip.strip_prefix(stem)?)))
+        .unwrap_or(("", chip));
+    format!("__AVR_{family}{}__", rest.to_uppercase())
+}
+
+/// Both lists, with names that differ.
+fn parameters(host: &Prototype, guest: &Prototype) -> Vec<String> {
+    let name = |parameter: &str| {
+        let is_word = |c: char| c.is_ascii_alphanumeric() || c == '_';
+        let bare = parameter.split('[').next().unwrap_or_default().trim_end();
+        bare.rsplit(|c: char| !is_word(c)).next().unwrap_or_default().to_owned()
+    };
+    let taken: Vec<String> = host.parameters.iter().map(|parameter| name(parameter)).collect();
+    let renamed = guest.parameters.iter().map(|parameter| {
+        let own = name(parameter);
+        if !taken.contains(&own) {
+            return parameter.clone();
+        }
+        let at = parameter.rfind(&own).expect("it is in there");
+        format!("{}guest_{}", &parameter[..at], &parameter[at..])
+    });
+    host.parameters.iter().cloned().chain(renamed).collect()
+}
+
+/// The structures that parameters point to.
+fn tags(parameters: &[String]) -> Vec<&str> {
+    let mut tags: Vec<&str> = Vec::new();
+    for parameter in parameters {
+        let tag = parameter.split_once("struct ").and_then(|(_, rest)| rest.split([' ', '*', '{']).next());
+        tags.extend(tag.filter(|tag| !tag.is_empty()));
+    }
+    tags.sort_unstable();
+    tags.dedup();
+    tags
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn prototypes_are_found_where_authors_write_them() {
+        let c = "int sum;\nuint16_t sum(const uint8_t *data,\n             uint16_t length)\n{ return sum(a, b); }";
+        let found = Prototype::find(c, "sum", 2).expect("it is there");
+        assert_eq!(found.returns, "uint16_t");
+        assert_eq!(found.parameters, ["const uint8_t *data", "uint16_t length"]);
+        let comment = "// void spi_tx(const uint8_t *buffer, uint8_t count): sends";
+        let found = Prototype::find(comment, "spi_tx", 2).expect("it is there");
+        assert_eq!((found.returns.as_str(), found.parameters.len()), ("void", 2));
+        for not_one in ["  x = sum(a, b);", "    return sum(a, b);", "resum(int a, int b)", "int sum(int a)"] {
+            assert_eq!(Prototype::find(not_one, "sum", 2), None, "{not_one}");
+        }
+    }
+
+    #[test]
+    fn parameters_of_one_name_are_told_apart() {
+        let of = |text| Prototype::find(text, "f", 2).expect("it is one");
+        let host = of("void f(uint8_t *buffer, struct rc4 *state);");
+        let guest = of("void f(const uint8_t *buffer, uint8_t count);");
+        let both = parameters(&host, &guest);
+        assert_eq!(both[2..], ["const uint8_t *guest_buffer", "uint8_t count"]);
+        assert_eq!(tags(&both), ["rc4"]);
+    }
+}

@@ -1,0 +1,212 @@
+//! What weaving made, for a person, for a machine, and as a page; and what the analyses found, as text.
+//!
+//! Owns: the tables. Computes nothing that is not said by `weave`: an estimate is named one.
+
+use std::path::{Path, PathBuf};
+
+use ::weave::analysis::Analysis;
+use ::weave::plan::Choice;
+use ::weave::program::Program;
+use ::weave::proof::Proof;
+use ::weave::registers::Liveness;
+use ::weave::{Weave, dump, slack};
+use clap::ValueEnum;
+use report::page::{Figure, Page, Section};
+use report::table::{Column, Entry, Table};
+use serde_json::{Value, json};
+
+use super::check;
+
+/// Bytes of the longest value that is returned in registers.
+const RETURNED_BYTES_MAX: u32 = 8;
+
+/// What may be printed of an analysis.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Pass {
+    /// Blocks and their edges
+    Cfg,
+    /// Control dependence, as nested regions
+    Cdg,
+    /// Best and worst cycles
+    Time,
+    /// Cycles between the events of a clock that are free
+    Slack,
+    /// What lives in which register, and who changes it
+    Registers,
+}
+
+impl Pass {
+    /// Of a function and what it calls; slack only where there is a clock.
+    pub fn of(self, program: &Program, name: &str) -> Vec<(String, String)> {
+        let analysis = Analysis::of(program);
+        let mut texts = Vec::new();
+        for (index, function) in program.functions.iter().enumerate() {
+            let title = format!("{} of {}", format!("{self:?}").to_lowercase(), function.name);
+            let (routine, time) = match (&analysis.routines[index], &analysis.times[index]) {
+                (Ok(routine), Ok(time)) => (routine, time),
+                (Err(fault), _) | (_, Err(fault)) => {
+                    texts.push((title, format!("not known: {fault}\n")));
+                    continue;
+                }
+            };
+            let text = match self {
+                Pass::Cfg => dump::cfg(program, function, &routine.cfg),
+                Pass::Cdg => dump::cdg(program, function, routine, time),
+                Pass::Time => dump::time(program, function, routine, time),
+                Pass::Slack => match slack::of(program, function, routine, time) {
+                    Ok(clocks) if clocks.is_empty() && function.name == name => continue,
+                    Ok(clocks) => dump::slack(program, function, &clocks),
+                    Err(fault) => format!("not known: {fault}\n"),
+                },
+                Pass::Registers => {
+                    let live = Liveness::of(program, &routine.cfg, &analysis.registers, RETURNED_BYTES_MAX);
+                    dump::registers(program, function, routine, &analysis.registers, &live)
+                }
+            };
+            texts.push((title, text));
+        }
+        texts
+    }
+}
+
+/// A woven function with everything that is known of it.
+pub struct Made<'a> {
+    /// Host and guest.
+    pub arguments: [&'a str; 2],
+    /// The woven function.
+    pub name: &'a str,
+    /// Where it is.
+    pub out: &'a Path,
+    /// The commands that made assembly text of sources.
+    pub made_by: Vec<String>,
+    /// The file that stands in the output beside it, whole.
+    pub beside: Option<PathBuf>,
+    /// What weaving says.
+    pub woven: &'a Weave,
+    /// The output as it was read again.
+    pub program: &'a Program,
+    /// What was proved of that.
+    pub proof: &'a Proof,
+    /// Whose cycles count.
+    pub chip: Option<&'a str>,
+    /// What was asked for of the analyses, with titles.
+    pub dumps: Vec<(String, String)>,
+}
+
+impl Made<'_> {
+    fn growth(&self, choice: &Choice) -> f64 {
+        f64::from(choice.words) / f64::from(self.woven.plain_words)
+    }
+
+    /// The ways that are neither larger nor gain less than another.
+    fn choices(&self) -> Table {
+        let mut columns = ["choice", "words", "growth", "recovered", "copies", "shared rounds"].map(Column::new);
+        columns[2] = Column::new("growth").unit("x").decimals(2);
+        columns[3] = Column::new("recovered").unit("%").decimals(1);
+        let mut table = Table::new("Size against cycles (estimated)", columns);
+        for choice in &self.woven.choices {
+            let is_taken = choice.options == self.woven.choice.options;
+            let shared = if choice.options.counted { "yes" } else { "no" };
+            table.push([
+                Entry::from(if is_taken { "taken" } else { "" }),
+                choice.words.into(),
+                self.growth(choice).into(),
+                (100.0 * choice.estimate.recovered()).into(),
+                (choice.copies as u64).into(),
+                shared.into(),
+            ]);
+        }
+        table
+    }
+
+    fn events(&self) -> Table {
+        check::events(self.proof)
+    }
+
+    /// What is one number or a few words each.
+    fn facts(&self) -> Vec<(&'static str, String)> {
+        let choice = &self.woven.choice;
+        let [host, guest] = self.arguments;
+        let mut facts = vec![
+            ("woven", format!("{} = {host} + {guest}, in {}", self.name, self.out.display())),
+            ("words", format!("{}, {:.2} times both functions' own", choice.words, self.growth(choice))),
+            (
+                "recovered",
+                format!("{:.1} % of the cycles that the guest leaves (estimated)", 100.0 * choice.estimate.recovered()),
+            ),
+            ("interrupts off", check::window(self.program, self.proof)),
+            ("stack", check::stack(self.proof)),
+            ("cycles of", format!("{} ({})", self.chip.unwrap_or("the core named"), check::witnesses(self.chip))),
+        ];
+        if let Some(file) = &self.beside {
+            let words = format!("the text of `{}` too, whose local data it needs: link it in that file's place", file.display());
+            facts.push(("holds", words));
+        }
+        facts.extend(self.made_by.iter().map(|command| ("read with", command.clone())));
+        facts
+    }
+
+    /// For a person.
+    pub fn text(&self) -> String {
+        let mut text = self.events().text(None);
+        text += &self.choices().text(None);
+        for (name, words) in self.facts() {
+            text += &format!("{name}: {words}\n");
+        }
+        for (title, dump) in &self.dumps {
+            text += &format!("\n{title}\n{dump}");
+        }
+        text
+    }
+
+    /// For a machine.
+    pub fn value(&self) -> Value {
+        let of = |choice: &Choice| {
+            json!({
+                "words": choice.words, "growth": self.growth(choice),
+                "recovered_estimate": choice.estimate.recovered(), "copies": choice.copies,
+                "loss": choice.options.loss, "states": choice.options.states, "counted": choice.options.counted,
+            })
+        };
+        let [host, guest] = self.arguments;
+        let dumps: Vec<Value> =
+            self.dumps.iter().map(|(title, text)| json!({ "title": title, "text": text })).collect();
+        json!({
+            "host": host, "guest": guest, "name": self.name, "out": self.out, "beside": self.beside,
+            "plain_words": self.woven.plain_words, "choice": of(&self.woven.choice),
+            "choices": self.woven.choices.iter().map(of).collect::<Vec<_>>(),
+            "guest_cycles_per_round": self.woven.guest.work_cycles(),
+            "read_with": self.made_by, "proof": check::value(self.program, self.proof, self.chip), "dumps": dumps,
+        })
+    }
+
+    /// As a page.
+    pub fn page(&self) -> String {
+        let [host, guest] = self.arguments;
+        let choice = &self.woven.choice;
+        let lead = format!(
+            "{host} and {guest} as one function, with every timed instruction proved to execute at exactly its cycle."
+        );
+        let figures = [
+            Figure::new("words of flash", choice.words, "words"),
+            Figure::new("growth", self.growth(choice), "x").aside("over both functions by themselves"),
+            Figure::new("recovered", 100.0 * choice.estimate.recovered(), "%")
+                .aside("of the cycles that the guest leaves, estimated"),
+        ];
+        let mut facts = Table::new("What was made", ["fact", "value"].map(Column::new));
+        for (name, words) in self.facts() {
+            facts.push([name.into(), words.into()]);
+        }
+        let mut page = Page::new(format!("{} = {host} + {guest}", self.name), lead)
+            .section(Section::new("Result").figures(figures).table(facts, "What was made."))
+            .section(Section::new("Schedule").table(self.events(), "Every event of the clock, proved on every path."))
+            .section(Section::new("Choices").table(
+                self.choices(),
+                "Ways of weaving of which none is both larger and gains less than another. Estimated, not measured.",
+            ));
+        for (title, dump) in &self.dumps {
+            page = page.section(Section::new(title.clone()).code(dump.clone(), "As analysis finds it."));
+        }
+        page.provenance("selvedge", env!("CARGO_PKG_VERSION")).html()
+    }
+}
