@@ -42,8 +42,8 @@ spi_rx:
         ;@weave event start at=0
         out     _SFR_IO_ADDR(SPDR), r18
         ;@weave event byte at=1
-        in      r19, _SFR_IO_ADDR(SPDR)
-        st      Z+, r19
+        in      r20, _SFR_IO_ADDR(SPDR)
+        st      Z+, r20
         dec     r22
         brne    3b
         ;@weave over rx
@@ -58,8 +58,8 @@ spi_rx:
         ;@weave trip WAIT_ROUNDS
         brne    5b
 6:
-        in      r19, _SFR_IO_ADDR(SPDR)
-        st      Z, r19
+        in      r20, _SFR_IO_ADDR(SPDR)
+        st      Z, r20
 7:
         ret
         .size spi_rx, .-spi_rx

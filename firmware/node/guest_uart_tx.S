@@ -1,4 +1,4 @@
-// void uart_tx(const uint8_t *buffer, uint16_t count): sends `count` bytes at `buffer` as a serial line does, 8N1,
+// void uart_tx(const uint8_t *buffer, uint8_t count): sends `count` bytes at `buffer` as a serial line does, 8N1,
 // least significant bit first: BIT cycles a bit, without a pause between bytes. A guest for `selvedge weave`.
 //
 // BIT is f_cpu over the rate, rounded: 139 for 115200 bit/s at 16 MHz. UART_PORT names the port and UART_BIT the bit
@@ -18,15 +18,11 @@
 uart_tx:
         ;@weave chip __AVR_DEVICE_NAME__
         ;@weave clock uart period=10*(BIT)
-        ;@weave arguments 2 2
+        ;@weave arguments 2 1
         // Only r18 has to be one that takes constants: the host may need the others.
-        mov     r18, r22
-        or      r18, r23
+        tst     r22
         breq    2f
         movw    r30, r24
-        ldi     r18, 1
-        mov     r24, r18
-        clr     r25
         in      r18, _SFR_IO_ADDR(UART_PORT)
         ori     r18, 1 << UART_BIT
         mov     r20, r18
@@ -78,8 +74,7 @@ uart_tx:
         out     _SFR_IO_ADDR(UART_PORT), r19
         ;@weave event stop at=9*(BIT)
         out     _SFR_IO_ADDR(UART_PORT), r20
-        sub     r22, r24
-        sbc     r23, r25
+        dec     r22
         brne    1b
 2:
         ;@weave over uart

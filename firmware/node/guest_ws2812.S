@@ -1,11 +1,12 @@
-// void ws2812(const uint8_t *buffer, uint16_t count): sends `count` bytes at `buffer` to a chain of WS2812 lights,
-// most significant bit first: 20 cycles a bit, high for 6 of them for a 0 and for 13 for a 1. At 16 MHz that is 1.25
-// us, 0.375 and 0.8125 us (data sheet of the WS2812B, "Data transfer time": 1.25 +- 0.6, 0.4 +- 0.15, 0.8 +- 0.15). A
+// void ws2812(const uint8_t *buffer, uint8_t count): sends `count` bytes at `buffer` to a chain of WS2812 lights, most
+// significant bit first: 20 cycles a bit, high for 6 of them for a 0 and for 13 for a 1. At 16 MHz that is 1.25 us,
+// 0.375 and 0.8125 us (data sheet of the WS2812B, "Data transfer time": 1.25 +- 0.6, 0.4 +- 0.15, 0.8 +- 0.15). A
 // guest for `selvedge weave`.
 //
 // WS2812_PORT names the port and WS2812_BIT the bit of it, 0 to 7; another chip or speed needs other cycles. The bit
 // MUST be an output. The port is written as a whole: nobody else may change it meanwhile. A round of the clock is a
-// byte. `count` 0 sends nothing. Afterwards the line MUST stay low for 50 us, which is the caller's to see to.
+// byte. `count` 0 sends nothing. The byte behind the buffer is read and not sent. Afterwards the line MUST stay low
+// for 50 us, which is the caller's to see to.
 #include <avr/io.h>
 
 #ifdef F_CPU
@@ -25,25 +26,21 @@ ws2812:
         ;@weave chip __AVR_DEVICE_NAME__
         ;@weave f_cpu 16000000
         ;@weave clock led period=160
-        ;@weave arguments 2 2
+        ;@weave arguments 2 1
         // Only r18 has to be one that takes constants: the host may need the others.
-        mov     r18, r22
-        or      r18, r23
+        tst     r22
         breq    2f
         movw    r30, r24
-        ldi     r18, 1
-        mov     r24, r18
-        clr     r25
         in      r18, _SFR_IO_ADDR(WS2812_PORT)
         ori     r18, 1 << WS2812_BIT
         mov     r20, r18
         andi    r18, 0xFF & ~(1 << WS2812_BIT)
         mov     r21, r18
+        ld      r18, Z+
 1:
         // bit 7
         ;@weave event rise7 at=0
         out     _SFR_IO_ADDR(WS2812_PORT), r20
-        ld      r18, Z+
         sbrs    r18, 7
         ;@weave event zero7 at=6 maybe
         out     _SFR_IO_ADDR(WS2812_PORT), r21
@@ -103,10 +100,11 @@ ws2812:
         sbrs    r18, 0
         ;@weave event zero0 at=146 maybe
         out     _SFR_IO_ADDR(WS2812_PORT), r21
+        // The next byte, or one behind the buffer: the longest pieces of a round have gaps of six cycles to themselves.
+        ld      r18, Z+
         ;@weave event one0 at=153
         out     _SFR_IO_ADDR(WS2812_PORT), r21
-        sub     r22, r24
-        sbc     r23, r25
+        dec     r22
         brne    1b
 2:
         ;@weave over led
