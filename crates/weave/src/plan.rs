@@ -52,9 +52,14 @@ pub fn choose(
                         break;
                     }
                 }
+                // With more copies it is larger still; but a loop that meets no state of its one copy may meet one of
+                // several.
                 Err(refusal) => {
+                    let is_hopeless = !matches!(refusal, Refusal::NoRoom { .. });
                     refused = refused.or(Some(refusal));
-                    break;
+                    if is_hopeless {
+                        break;
+                    }
                 }
             }
         }
