@@ -4,7 +4,7 @@
 // PERIOD MUST be at least 8 N + 2, where N is the divider by which SPCR and SPSR make the SPI's clock: 18 for f/2, 34
 // for f/4, 66, 130, 258, 514, 1026. The prescaler may run on between bytes; with such a chip add N for N > 2. The SPI
 // MUST be on, be master, and have no byte under way. Nobody else may use it meanwhile. SPIF is neither read nor
-// cleared. `count` 0 sends nothing.
+// cleared. `count` is 1 to 256, of which 256 is passed as 0.
 #include <avr/io.h>
 
         .section .text.spi_tx,"ax",@progbits
@@ -14,8 +14,6 @@ spi_tx:
         ;@weave chip __AVR_DEVICE_NAME__
         ;@weave clock tx period=PERIOD
         ;@weave arguments 2 1
-        tst     r22
-        breq    2f
         movw    r30, r24
         ld      r18, Z+
 1:

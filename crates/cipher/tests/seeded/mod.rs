@@ -21,6 +21,7 @@ pub fn seeded() -> ChaCha20Rng {
 }
 
 /// That many random bytes.
+#[allow(dead_code)] // each program that includes it uses some of it
 pub fn random_bytes(rng: &mut ChaCha20Rng, length: usize) -> Vec<u8> {
     let mut bytes = vec![0; length];
     rng.fill_bytes(&mut bytes);

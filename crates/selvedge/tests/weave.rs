@@ -1,0 +1,433 @@
+//! Woven functions, from the command line to the simulated chip: every timed store at its cycle, both threads' results
+//! as without weaving, and nothing else touched.
+//!
+//! Inputs are random, from a printed seed; `SELVEDGE_SOAK=1` takes all pairs and many inputs of each.
+
+#[path = "../../cipher/tests/seeded/mod.rs"]
+mod seeded;
+mod woven;
+
+use std::ops::Range;
+
+use isa::Cycles;
+use isa::avr::image::Space;
+use isa::avr::{Chip, Image, Pin, Profile, Stop};
+use rand_chacha::ChaCha20Rng;
+use rand_chacha::rand_core::Rng;
+use report::table::{Column, Entry, Table};
+use seeded::seeded;
+use weave::{linked, proof};
+use woven::{Built, Expected, GUEST_BYTES, Guest, Input, MESSAGE_AT, Pair, Unbuilt, build, host_bytes, pairs};
+
+/// Random calls of a pair, besides those with chosen lengths.
+const CALLS: usize = 3;
+const SOAK_CALLS: usize = 10_000;
+/// More than the longest call.
+const CYCLES_MAX: Cycles = 40_000_000;
+/// Bytes that the guest sends when cycles are measured.
+const MEASURED_BYTES: usize = 256;
+/// SPL, SPH and SREG in data space: a host with a frame writes them, weaving saves the last.
+const CORE: Range<u32> = 0x5D..0x60;
+
+fn soak() -> bool {
+    std::env::var("SELVEDGE_SOAK").is_ok_and(|soak| soak == "1")
+}
+
+/// What is seen of one call.
+#[derive(Default)]
+struct Seen {
+    /// Stores to I/O registers but those of the core, and loads from the SPI's data register.
+    timed: Vec<(Cycles, u32, u8)>,
+    received: Vec<(Cycles, u8)>,
+    /// Loads and stores of the host's memory.
+    host: Vec<(Cycles, u32)>,
+    /// Stores elsewhere in RAM.
+    elsewhere: Vec<u32>,
+    /// The data register of the SPI.
+    data_register: u32,
+    memory: Range<u32>,
+    guest: Range<u32>,
+}
+
+impl isa::Observer for Seen {
+    fn load(&mut self, cycle: Cycles, address: u32, value: u8) {
+        if self.memory.contains(&address) {
+            self.host.push((cycle, address));
+        } else if address == self.data_register {
+            self.received.push((cycle, value));
+        }
+    }
+
+    fn store(&mut self, cycle: Cycles, address: u32, value: u8) {
+        if self.memory.contains(&address) {
+            self.host.push((cycle, address));
+        } else if self.guest.contains(&address) || CORE.contains(&address) {
+        } else if address < 0x100 {
+            self.timed.push((cycle, address, value));
+        } else {
+            self.elsewhere.push(address);
+        }
+    }
+}
+
+impl isa::avr::Observer for Seen {}
+
+/// A program that has come to its call.
+struct Ready {
+    chip: Chip,
+    entry_sp: u16,
+    host_at: u16,
+    guest_at: u16,
+}
+
+impl Ready {
+    fn new(image: &Image, profile: &'static Profile, function: &str) -> Ready {
+        let symbol = |name: &str, space| {
+            let symbol = image.symbol(name).unwrap_or_else(|| panic!("the program has a `{name}`"));
+            assert_eq!(symbol.space, space, "{name}");
+            symbol.address
+        };
+        let entry = symbol(function, Space::Flash);
+        let [host_at, guest_at] = ["host_memory", "guest_memory"].map(|name| symbol(name, Space::Data) as u16);
+        let mut chip = Chip::new(profile);
+        chip.load(image).expect("the program fits the chip");
+        while chip.pc() != entry {
+            assert_eq!(chip.run_until(chip.cycle() + 1, &mut ()), Stop::Reached, "main calls it");
+        }
+        let entry_sp = chip.sp();
+        Ready { chip, entry_sp, host_at, guest_at }
+    }
+
+    /// Calls it. `miso` is that pin's levels from their cycles on, if anybody answers.
+    fn call(&self, pair: &Pair, input: &Input, miso: &[(Cycles, bool)]) -> Called {
+        let mut chip = self.chip.clone();
+        for (at, bytes) in [(self.host_at, &input.host), (self.guest_at, &input.guest)] {
+            for (offset, &byte) in bytes.iter().enumerate() {
+                assert!(chip.set_memory(at + offset as u16, byte), "the buffers are in SRAM");
+            }
+        }
+        let registers = input.registers(pair, self.host_at, self.guest_at);
+        for (number, &value) in registers.iter().enumerate() {
+            chip.set_register(number as u8, value);
+        }
+        let sreg = chip.sreg();
+        let range = |at: u16, bytes: usize| u32::from(at)..u32::from(at) + bytes as u32;
+        let mut seen = Seen {
+            data_register: pair.profile.register("SPDR").expect("both chips have an SPI").address.into(),
+            memory: range(self.host_at, host_bytes(pair.profile)),
+            guest: range(self.guest_at, GUEST_BYTES),
+            ..Seen::default()
+        };
+        // The ATmega128's MISO.
+        let pin = Pin { port: b'B', bit: 3 };
+        for &(cycle, level) in miso {
+            chip.set_input(pin, Some(level), cycle, &mut seen);
+        }
+        let begins = chip.cycle();
+        let stop = chip.run_until(begins + CYCLES_MAX, &mut seen);
+        assert_eq!(stop, Stop::Break, "{}: it returns", pair.name());
+        let at = pair.name();
+        // The program's RETURN is behind, so that the stack is as before the call.
+        assert_eq!(chip.sp(), self.entry_sp + 2, "{at}: the stack pointer is restored");
+        assert_eq!(chip.sreg() >> 7, sreg >> 7, "{at}: interrupts are as they were");
+        assert_eq!(chip.register(1), 0, "{at}: r1 is zero");
+        for number in (2..=17).chain([28, 29]) {
+            assert_eq!(chip.register(number), registers[usize::from(number)], "{at}: r{number} is restored");
+        }
+        let bytes = |range: &Range<u32>| -> Vec<u8> {
+            range.clone().map(|address| chip.memory(address as u16).expect("SRAM")).collect()
+        };
+        let (host, guest) = (bytes(&seen.memory), bytes(&seen.guest));
+        let returned = [24, 25].map(|number| chip.register(number));
+        Called { begins, host, guest, returned, seen }
+    }
+}
+
+/// What a call left behind.
+struct Called {
+    begins: Cycles,
+    host: Vec<u8>,
+    guest: Vec<u8>,
+    returned: [u8; 2],
+    seen: Seen,
+}
+
+/// A pair with both programs at their calls.
+struct Bench {
+    pair: Pair,
+    built: Built,
+    woven: Ready,
+    plain: Ready,
+}
+
+impl Bench {
+    fn new(pair: &Pair, interrupts: bool) -> Result<Bench, Unbuilt> {
+        let scratch = tempfile::tempdir().expect("a temporary folder");
+        let built = build(env!("CARGO_BIN_EXE_selvedge"), scratch.path(), pair, interrupts)?;
+        let woven = Ready::new(&built.woven, pair.profile, &built.name);
+        let plain = Ready::new(&built.plain, pair.profile, pair.host.function);
+        Ok(Bench { pair: *pair, built, woven, plain })
+    }
+
+    /// The proof again, of what the linker has made of it.
+    fn prove_linked(&self) {
+        let program = linked::program(&self.built.elf, &self.built.name);
+        let program = program.unwrap_or_else(|error| panic!("{}: {error}", self.pair.name()));
+        let function = program.function(&self.built.name).expect("it was asked for");
+        let proof = proof::prove(&program, function, proof::Options::default());
+        let proof = proof.unwrap_or_else(|violation| panic!("{}, linked: {violation}", self.pair.name()));
+        let said = self.built.said["proof"]["events"].as_array().expect("the command line lists events");
+        assert_eq!(proof.events.len(), said.len());
+        assert!(proof.events.iter().all(|event| matches!(event.deviation, None | Some((0, 0)))));
+    }
+
+    /// Calls both programs and compares.
+    fn check(&self, input: &Input) {
+        let mut called = self.woven.call(&self.pair, input, &[]);
+        let mut expected_guest = input.guest.clone();
+        if let Guest::SpiRx(period) = self.pair.guest {
+            let sent = input.guest.iter().rev().copied().collect::<Vec<u8>>();
+            let levels = miso(&called.seen, period, &sent);
+            called = self.woven.call(&self.pair, input, &levels);
+            expected_guest[..input.count].copy_from_slice(&sent[..input.count]);
+        }
+        let plain = self.plain.call(&self.pair, input, &[]);
+        let at = format!("{}, {} units, {} bytes", self.pair.name(), input.units, input.count);
+        assert!(called.host == plain.host, "{at}: the host's memory differs from the unwoven host's");
+        if self.pair.host.shape == woven::Shape::Crc16 {
+            assert_eq!(called.returned, plain.returned, "{at}: the host returns something else");
+        }
+        assert!(called.guest == expected_guest, "{at}: the guest's buffer");
+        self.check_times(&called, input, &at);
+        self.check_elsewhere(&called, &at);
+    }
+
+    /// Stores in RAM outside all buffers are on the stack, no deeper than was proved, or in the homes of registers.
+    fn check_elsewhere(&self, called: &Called, at: &str) {
+        let stack_bytes = self.built.said["proof"]["stack_bytes"].as_u64().expect("it was proved") as u32;
+        let framed = self.built.said["proof"]["stack_framed"].as_bool().expect("it was proved");
+        let bottom = u32::from(self.woven.entry_sp);
+        let data = ["__data_start", "__bss_end"].map(|name| self.built.woven.symbol(name).map(|known| known.address));
+        for &address in &called.seen.elsewhere {
+            let is_stack = address <= bottom && (framed || address > bottom - stack_bytes);
+            let is_home = matches!(data, [Some(from), Some(to)] if (from..to).contains(&address));
+            assert!(is_stack || is_home, "{at}: {address:#x} is written");
+        }
+    }
+
+    fn check_times(&self, called: &Called, input: &Input, at: &str) {
+        let timed = &called.seen.timed;
+        match self.pair.guest {
+            Guest::SpiTx(period) => {
+                let data = called.seen.data_register;
+                assert!(timed.iter().all(|&(_, address, _)| address == data), "{at}: another register is written");
+                assert_every(timed, period, at);
+                let sent: Vec<u8> = timed.iter().map(|&(.., value)| value).collect();
+                assert_eq!(sent, input.guest[..input.count], "{at}: what is sent");
+            }
+            Guest::SpiRx(period) => {
+                assert_eq!(timed.len(), input.count, "{at}: bytes that are started");
+                // The first one is waited for outside the clock.
+                assert_every(&timed[timed.len().min(1)..], period, at);
+                let read: Vec<Cycles> = called.seen.received.iter().map(|&(cycle, _)| cycle).collect();
+                for (begun, read) in timed.iter().skip(1).zip(&read) {
+                    assert_eq!(*read, begun.0 + 1, "{at}: the byte is read behind the start of the next");
+                }
+            }
+            Guest::Uart(bit) => {
+                assert_every(timed, bit, at);
+                let bits: Vec<bool> = timed.iter().map(|&(.., value)| value & 2 != 0).collect();
+                let sent: Vec<u8> = bits.chunks(10).map(|frame| uart_byte(frame, at)).collect();
+                assert_eq!(sent, input.guest[..input.count], "{at}: what is sent");
+                assert!(timed.iter().all(|&(.., value)| value & !2 == 0xA5 & !2), "{at}: other bits of the port");
+            }
+            Guest::Ws2812 => {
+                let sent = lights(timed, at);
+                assert_eq!(sent, input.guest[..input.count], "{at}: what is sent");
+                assert!(timed.iter().all(|&(.., value)| value & !1 == 0xA5 & !1), "{at}: other bits of the port");
+            }
+        }
+    }
+}
+
+fn assert_every(timed: &[(Cycles, u32, u8)], period: u32, at: &str) {
+    for pair in timed.windows(2) {
+        assert_eq!(pair[1].0 - pair[0].0, u64::from(period), "{at}: an interval at cycle {}", pair[0].0);
+    }
+}
+
+fn uart_byte(frame: &[bool], at: &str) -> u8 {
+    assert!(frame.len() == 10 && !frame[0] && frame[9], "{at}: a frame has a start bit and a stop bit");
+    frame[1..9].iter().rev().fold(0, |byte, &bit| byte << 1 | u8::from(bit))
+}
+
+/// What lights see: a bit every 20 cycles, high for 6 or 13 of them.
+fn lights(timed: &[(Cycles, u32, u8)], at: &str) -> Vec<u8> {
+    let Some(&(first, ..)) = timed.first() else { return Vec::new() };
+    let mut line = false;
+    let mut edges = Vec::new();
+    for &(cycle, _, value) in timed {
+        let level = value & 1 != 0;
+        if level != line {
+            edges.push((cycle - first, level));
+            line = level;
+        }
+    }
+    let mut bytes = Vec::new();
+    assert_eq!(edges.len() % 16, 0, "{at}: whole bytes");
+    for (byte, edges) in edges.chunks(16).enumerate() {
+        let mut value = 0;
+        for (bit, edge) in edges.chunks(2).enumerate() {
+            assert_eq!(edge[0], ((160 * byte + 20 * bit) as u64, true), "{at}: a bit begins");
+            let high = edge[1].0 - edge[0].0;
+            assert!([6, 13].contains(&high), "{at}: high for {high} cycles");
+            value = value << 1 | u8::from(high == 13);
+        }
+        bytes.push(value);
+    }
+    bytes
+}
+
+/// The levels of MISO with which these bytes come in: each bit from half a bit before it is sampled.
+fn miso(seen: &Seen, period: u32, bytes: &[u8]) -> Vec<(Cycles, bool)> {
+    let divider = u64::from((period - 2) / 8);
+    let starts = seen.timed.iter().map(|&(cycle, ..)| cycle);
+    let levels = starts.zip(bytes).flat_map(|(start, &byte)| {
+        (0..8).map(move |bit| (start + divider * bit + 1, byte & 0x80 >> bit != 0))
+    });
+    levels.collect()
+}
+
+/// Units and bytes with which either thread is done first, or has nothing to do.
+fn inputs(rng: &mut ChaCha20Rng, pair: &Pair) -> Vec<Input> {
+    let (unit_bytes, units_max) = pair.host.unit();
+    let units_max = units_max.min((host_bytes(pair.profile) - MESSAGE_AT) / unit_bytes);
+    let least = usize::from(matches!(pair.guest, Guest::SpiTx(_)));
+    let mut lengths = vec![(0, 3), (1, least), (1, 2), (2, 1), (units_max.min(200), 2), (3, 40), (0, least)];
+    let mut below = |limit: usize| ((u64::from(rng.next_u32()) * limit as u64) >> 32) as usize;
+    for _ in 0..if soak() { SOAK_CALLS } else { CALLS } {
+        lengths.push((below(units_max.min(160)), least + below(60)));
+    }
+    lengths.into_iter().map(|(units, count)| Input::random(rng, pair.profile, units, count)).collect()
+}
+
+/// Which pairs a run takes: all, or those that a run of everybody's tests has time for.
+fn taken(pair: &Pair, index: usize) -> bool {
+    let is_fast = !matches!(pair.host.shape, woven::Shape::Rc5) || matches!(pair.guest, Guest::SpiTx(66 | 258));
+    soak() || is_fast && (index.is_multiple_of(2) || !matches!(pair.guest, Guest::SpiTx(_)))
+}
+
+#[test]
+fn woven_functions_keep_time_and_do_both_jobs() {
+    let mut rng = seeded();
+    for (index, pair) in pairs().iter().enumerate().filter(|(index, pair)| taken(pair, *index)) {
+        for interrupts in [true, false] {
+            let bench = match (Bench::new(pair, interrupts), pair.expected) {
+                (Ok(bench), Expected::Woven) => bench,
+                (Ok(_), Expected::Refused(words)) => panic!("{} is woven: expected `{words}`", pair.name()),
+                (Err(Unbuilt::NoCompiler), _) => {
+                    println!("skip: woven functions: avr-gcc is not installed");
+                    return;
+                }
+                (Err(Unbuilt::Refused(found)), Expected::Refused(words)) => {
+                    assert!(found.contains(words), "{}: found {found}, expected {words}", pair.name());
+                    continue;
+                }
+                (Err(Unbuilt::Refused(found)), Expected::Woven) => panic!("{}: {found}", pair.name()),
+            };
+            if interrupts {
+                bench.prove_linked();
+            }
+            let inputs = inputs(&mut rng, pair);
+            let few = if interrupts { inputs.len() } else { 4 };
+            inputs.iter().take(few).for_each(|input| bench.check(input));
+            println!("{index}: {}: {few} inputs", pair.name());
+        }
+    }
+}
+
+/// One pair's measurement.
+struct Measured {
+    recovered: f64,
+    line_rate: f64,
+}
+
+impl Bench {
+    /// The share of the cycles between the first and the last timed store, without the guest's own instructions, that
+    /// the unwoven host takes for what the host did in them.
+    fn measure(&self, rng: &mut ChaCha20Rng, work_cycles: u64) -> Measured {
+        let (unit_bytes, units_max) = self.pair.host.unit();
+        let units = units_max.min((host_bytes(self.pair.profile) - MESSAGE_AT) / unit_bytes);
+        let input = Input::random(rng, self.pair.profile, units, MEASURED_BYTES);
+        let (woven, plain) =
+            (self.woven.call(&self.pair, &input, &[]), self.plain.call(&self.pair, &input, &[]));
+        let addresses = |called: &Called| called.seen.host.iter().map(|&(_, address)| address).collect::<Vec<_>>();
+        assert_eq!(addresses(&woven), addresses(&plain), "{}: the host's accesses differ", self.pair.name());
+        let times: Vec<Cycles> = woven.seen.timed.iter().map(|&(cycle, ..)| cycle).collect();
+        let (first, last) = (times[0], times[times.len() - 1]);
+        // A host that is done before the guest is measured until then.
+        let done = woven.seen.host.last().map_or(last, |&(cycle, _)| cycle).min(last);
+        let count = |until: Cycles| woven.seen.host.partition_point(|&(cycle, _)| cycle <= until);
+        let [from, to] = [first, done].map(|until| match count(until) {
+            0 => plain.begins,
+            count => plain.seen.host[count - 1].0,
+        });
+        let rounds = times.iter().filter(|&&cycle| cycle <= done).count() as u64 - 1;
+        let free = done - first - rounds * work_cycles;
+        let message = u32::from(self.woven.host_at) + MESSAGE_AT as u32..;
+        let finished: std::collections::BTreeSet<u32> = woven.seen.host[count(first)..count(done)]
+            .iter()
+            .map(|&(_, address)| address)
+            .filter(|address| message.contains(address))
+            .collect();
+        Measured {
+            recovered: (to - from) as f64 / free as f64,
+            line_rate: finished.len() as f64 / rounds as f64,
+        }
+    }
+}
+
+#[test]
+fn what_weaving_recovers_is_measured() {
+    let mut rng = seeded();
+    let names = ["pair", "words", "growth", "estimated", "recovered", "line rate"];
+    let mut columns = names.map(Column::new);
+    for (index, unit) in [(2, "x"), (3, "%"), (4, "%"), (5, "%")] {
+        columns[index] = Column::new(names[index]).unit(unit).decimals(1);
+    }
+    let mut table = Table::new("Cycles that woven hosts keep, 256 bytes sent", columns);
+    let sent = |pair: &Pair| pair.guest.work_cycles().map(|cycles| (*pair, cycles));
+    for (pair, work_cycles) in pairs().iter().filter_map(sent) {
+        if !soak() && !matches!(pair.guest, Guest::SpiTx(34 | 130)) {
+            continue;
+        }
+        let line: [Entry; 6] = match Bench::new(&pair, true) {
+            Ok(bench) => {
+                let measured = bench.measure(&mut rng, work_cycles);
+                assert!(measured.recovered > 0.0 && measured.recovered <= 1.0, "{}", pair.name());
+                let choice = &bench.built.said["choice"];
+                let of = |key: &str| choice[key].as_f64().expect("a number");
+                [
+                    pair.name().into(),
+                    choice["words"].as_u64().expect("a number").into(),
+                    of("growth").into(),
+                    (100.0 * of("recovered_estimate")).into(),
+                    (100.0 * measured.recovered).into(),
+                    (100.0 * measured.line_rate).into(),
+                ]
+            }
+            Err(Unbuilt::NoCompiler) => {
+                println!("skip: what weaving recovers: avr-gcc is not installed");
+                return;
+            }
+            Err(Unbuilt::Refused(words)) => {
+                let first = words.lines().next().unwrap_or_default().to_owned();
+                let blank = || Entry::Blank;
+                [format!("{}: {first}", pair.name()).into(), blank(), blank(), blank(), blank(), blank()]
+            }
+        };
+        table.push(line);
+    }
+    println!("{}", table.text(None));
+    assert!(table.line_count() > 0);
+}
