@@ -2,7 +2,7 @@
 //!
 //! Owns the conversions only; the words stay with those whose they are.
 
-use super::Error;
+use super::{Error, SpoolFault};
 use crate::toolchain::Fault;
 
 impl From<Fault> for Error {
