@@ -17,11 +17,13 @@ use rand_chacha::rand_core::Rng;
 use report::table::{Column, Entry, Table};
 use seeded::seeded;
 use weave::{linked, proof};
-use woven::{Built, Expected, GUEST_BYTES, Guest, Input, MESSAGE_AT, Pair, Unbuilt, build, host_bytes, pairs};
+use woven::{
+    Built, Expected, GUEST_BYTES, Guest, Input, MESSAGE_AT, Pair, Unbuilt, build, host_bytes, pairs,
+};
 
 /// Random calls of a pair, besides those with chosen lengths.
 const CALLS: usize = 3;
-const SOAK_CALLS: usize = 20;
+const SOAK_CALLS: usize = 10_000;
 /// More than the longest call.
 const CYCLES_MAX: Cycles = 40_000_000;
 /// Bytes that the guest sends when cycles are measured.
@@ -88,7 +90,8 @@ impl Ready {
             symbol.address
         };
         let entry = symbol(function, Space::Flash);
-        let [host_at, guest_at] = ["host_memory", "guest_memory"].map(|name| symbol(name, Space::Data) as u16);
+        let [host_at, guest_at] =
+            ["host_memory", "guest_memory"].map(|name| symbol(name, Space::Data) as u16);
         let mut chip = Chip::new(profile);
         chip.load(image).expect("the program fits the chip");
         while chip.pc() != entry {
@@ -207,7 +210,8 @@ impl Bench {
         let stack_bytes = self.built.said["proof"]["stack_bytes"].as_u64().expect("it was proved") as u32;
         let framed = self.built.said["proof"]["stack_framed"].as_bool().expect("it was proved");
         let bottom = u32::from(self.woven.entry_sp);
-        let data = ["__data_start", "__bss_end"].map(|name| self.built.woven.symbol(name).map(|known| known.address));
+        let data = ["__data_start", "__bss_end"]
+            .map(|name| self.built.woven.symbol(name).map(|known| known.address));
         for &address in &called.seen.elsewhere {
             let is_stack = address <= bottom && (framed || address > bottom - stack_bytes);
             let is_home = matches!(data, [Some(from), Some(to)] if (from..to).contains(&address));
@@ -220,7 +224,10 @@ impl Bench {
         match self.pair.guest {
             Guest::SpiTx(period) => {
                 let data = called.seen.data_register;
-                assert!(timed.iter().all(|&(_, address, _)| address == data), "{at}: another register is written");
+                assert!(
+                    timed.iter().all(|&(_, address, _)| address == data),
+                    "{at}: another register is written"
+                );
                 assert_every(timed, period, at);
                 let sent: Vec<u8> = timed.iter().map(|&(.., value)| value).collect();
                 assert_eq!(sent, input.guest[..input.count], "{at}: what is sent");
@@ -239,12 +246,18 @@ impl Bench {
                 let bits: Vec<bool> = timed.iter().map(|&(.., value)| value & 2 != 0).collect();
                 let sent: Vec<u8> = bits.chunks(10).map(|frame| uart_byte(frame, at)).collect();
                 assert_eq!(sent, input.guest[..input.count], "{at}: what is sent");
-                assert!(timed.iter().all(|&(.., value)| value & !2 == 0xA5 & !2), "{at}: other bits of the port");
+                assert!(
+                    timed.iter().all(|&(.., value)| value & !2 == 0xA5 & !2),
+                    "{at}: other bits of the port"
+                );
             }
             Guest::Ws2812 => {
                 let sent = lights(timed, at);
                 assert_eq!(sent, input.guest[..input.count], "{at}: what is sent");
-                assert!(timed.iter().all(|&(.., value)| value & !1 == 0xA5 & !1), "{at}: other bits of the port");
+                assert!(
+                    timed.iter().all(|&(.., value)| value & !1 == 0xA5 & !1),
+                    "{at}: other bits of the port"
+                );
             }
         }
     }
@@ -313,7 +326,8 @@ fn inputs(rng: &mut ChaCha20Rng, pair: &Pair) -> Vec<Input> {
 
 /// Which pairs a run takes: all, or those that a run of everybody's tests has time for.
 fn taken(pair: &Pair, index: usize) -> bool {
-    let is_fast = !matches!(pair.host.shape, woven::Shape::Rc5) || matches!(pair.guest, Guest::SpiTx(66 | 258));
+    let is_fast =
+        !matches!(pair.host.shape, woven::Shape::Rc5) || matches!(pair.guest, Guest::SpiTx(66 | 258));
     soak() || is_fast && (index.is_multiple_of(2) || !matches!(pair.guest, Guest::SpiTx(_)))
 }
 
@@ -327,7 +341,7 @@ fn woven_functions_keep_time_and_do_both_jobs() {
         }
         for interrupts in [true, false] {
             let bench = match (Bench::new(pair, interrupts), pair.expected) {
-                (Ok(bench), Expected::Woven) => bench,
+                (Ok(bench), Expected::Woven | Expected::Unlinked(_)) => bench,
                 (Ok(_), Expected::Refused(words) | Expected::Faulty(words)) => {
                     panic!("{} is woven: expected `{words}`", pair.name())
                 }
@@ -341,8 +355,12 @@ fn woven_functions_keep_time_and_do_both_jobs() {
                 }
                 (Err(Unbuilt::Refused(found)), _) => panic!("{}: {found}", pair.name()),
             };
-            if interrupts {
-                bench.prove_linked();
+            match pair.expected {
+                Expected::Unlinked(why) => {
+                    println!("{index}: {}: not proved when linked, {why}", pair.name())
+                }
+                _ if interrupts => bench.prove_linked(),
+                _ => {}
             }
             let inputs = inputs(&mut rng, pair);
             let few = if interrupts { inputs.len() } else { 4 };
@@ -367,7 +385,8 @@ impl Bench {
         let input = Input::random(rng, self.pair.profile, units, MEASURED_BYTES);
         let (woven, plain) =
             (self.woven.call(&self.pair, &input, &[]), self.plain.call(&self.pair, &input, &[]));
-        let addresses = |called: &Called| called.seen.host.iter().map(|&(_, address)| address).collect::<Vec<_>>();
+        let addresses =
+            |called: &Called| called.seen.host.iter().map(|&(_, address)| address).collect::<Vec<_>>();
         assert_eq!(addresses(&woven), addresses(&plain), "{}: the host's accesses differ", self.pair.name());
         let times: Vec<Cycles> = woven.seen.timed.iter().map(|&(cycle, ..)| cycle).collect();
         let (first, last) = (times[0], times[times.len() - 1]);

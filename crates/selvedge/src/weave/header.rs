@@ -33,9 +33,9 @@ impl Prototype {
                 list => list.split(',').map(|parameter| words(parameter)).collect(),
             };
             // A parameter is a type and a name; a call has expressions.
-            let named = parameters.iter().all(|one| {
-                one.contains(' ') && one.chars().all(|c| is_word(c) || " *[]".contains(c))
-            });
+            let named = parameters
+                .iter()
+                .all(|one| one.contains(' ') && one.chars().all(|c| is_word(c) || " *[]".contains(c)));
             let returns = returns.trim_start_matches("static ").to_owned();
             (is_type && named && parameters.len() == count).then_some(Prototype { returns, parameters })
         })
@@ -101,7 +101,9 @@ impl Header<'_> {
         put(&format!("#ifndef {guard}\n#define {guard}\n\n#include <stddef.h>\n#include <stdint.h>\n"));
         if let Some(chip) = self.chip {
             let symbol = chip_symbol(chip);
-            put(&format!("#ifndef {symbol}\n#error \"{name} is timed for the {chip}: weave it again\"\n#endif"));
+            put(&format!(
+                "#ifndef {symbol}\n#error \"{name} is timed for the {chip}: weave it again\"\n#endif"
+            ));
         }
         if let Some(hertz) = self.f_cpu_hz {
             put(&format!(
@@ -173,7 +175,8 @@ mod tests {
         let comment = "// void spi_tx(const uint8_t *buffer, uint8_t count): sends";
         let found = Prototype::find(comment, "spi_tx", 2).expect("it is there");
         assert_eq!((found.returns.as_str(), found.parameters.len()), ("void", 2));
-        for not_one in ["  x = sum(a, b);", "    return sum(a, b);", "resum(int a, int b)", "int sum(int a)"] {
+        for not_one in ["  x = sum(a, b);", "    return sum(a, b);", "resum(int a, int b)", "int sum(int a)"]
+        {
             assert_eq!(Prototype::find(not_one, "sum", 2), None, "{not_one}");
         }
     }

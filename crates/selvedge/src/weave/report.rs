@@ -81,6 +81,8 @@ pub struct Made<'a> {
     pub made_by: Vec<String>,
     /// The file that stands in the output beside it, whole.
     pub beside: Option<PathBuf>,
+    /// What was asked for of size, as a multiple of both functions' own.
+    pub growth_max: f64,
     /// What weaving says.
     pub woven: &'a Weave,
     /// The output as it was read again.
@@ -100,7 +102,8 @@ impl Made<'_> {
 
     /// The ways that are neither larger nor gain less than another.
     fn choices(&self) -> Table {
-        let mut columns = ["choice", "words", "growth", "recovered", "copies", "shared rounds"].map(Column::new);
+        let mut columns =
+            ["choice", "words", "growth", "recovered", "copies", "shared rounds"].map(Column::new);
         columns[2] = Column::new("growth").unit("x").decimals(2);
         columns[3] = Column::new("recovered").unit("%").decimals(1);
         let mut table = Table::new("Size against cycles (estimated)", columns);
@@ -123,23 +126,42 @@ impl Made<'_> {
         check::events(self.proof)
     }
 
+    fn words(&self) -> String {
+        let (words, growth) = (self.woven.choice.words, self.growth(&self.woven.choice));
+        let over = if growth > self.growth_max {
+            format!(", over the {} asked for: no way is smaller", self.growth_max)
+        } else {
+            String::new()
+        };
+        format!("{words}, {growth:.2} times both functions' own{over}")
+    }
+
     /// What is one number or a few words each.
     fn facts(&self) -> Vec<(&'static str, String)> {
         let choice = &self.woven.choice;
         let [host, guest] = self.arguments;
         let mut facts = vec![
             ("woven", format!("{} = {host} + {guest}, in {}", self.name, self.out.display())),
-            ("words", format!("{}, {:.2} times both functions' own", choice.words, self.growth(choice))),
+            ("words", self.words()),
             (
                 "recovered",
-                format!("{:.1} % of the cycles that the guest leaves (estimated)", 100.0 * choice.estimate.recovered()),
+                format!(
+                    "{:.1} % of the cycles that the guest leaves (estimated)",
+                    100.0 * choice.estimate.recovered()
+                ),
             ),
             ("interrupts off", check::window(self.program, self.proof)),
             ("stack", check::stack(self.proof)),
-            ("cycles of", format!("{} ({})", self.chip.unwrap_or("the core named"), check::witnesses(self.chip))),
+            (
+                "cycles of",
+                format!("{} ({})", self.chip.unwrap_or("the core named"), check::witnesses(self.chip)),
+            ),
         ];
         if let Some(file) = &self.beside {
-            let words = format!("the text of `{}` too, whose local data it needs: link it in that file's place", file.display());
+            let words = format!(
+                "the text of `{}` too, whose local data it needs: link it in that file's place",
+                file.display()
+            );
             facts.push(("holds", words));
         }
         facts.extend(self.made_by.iter().map(|command| ("read with", command.clone())));
@@ -153,8 +175,8 @@ impl Made<'_> {
         for (name, words) in self.facts() {
             text += &format!("{name}: {words}\n");
         }
-        for (title, dump) in &self.dumps {
-            text += &format!("\n{title}\n{dump}");
+        for (_, dump) in &self.dumps {
+            text += &format!("\n{dump}");
         }
         text
     }

@@ -101,6 +101,7 @@ pub fn run(arguments: &Weaving, output: &Output) -> Result<(), Error> {
         out: &arguments.out,
         made_by: inputs.made_by(),
         beside,
+        growth_max: arguments.growth,
         woven: &woven,
         program: &program,
         proof: &proof,
@@ -122,12 +123,14 @@ pub fn run(arguments: &Weaving, output: &Output) -> Result<(), Error> {
 /// Reads what we wrote as anybody's text, and proves it.
 fn proved(text: &str, name: &str, out: &Path, core: CoreType) -> (Program, Proof) {
     let file = out.display().to_string();
-    let source = Source::parse(&file, text).unwrap_or_else(|error| panic!("what was woven does not read: {error}"));
+    let source =
+        Source::parse(&file, text).unwrap_or_else(|error| panic!("what was woven does not read: {error}"));
     let read = Program::read(std::slice::from_ref(&source), &[name], &Parameters::new(), Some(core));
     let (program, _) = read.unwrap_or_else(|error| panic!("what was woven does not read: {error}"));
     let function = program.function(name).expect("it was asked for and found");
     let proof = prove(&program, function, proof::Options::default());
-    let proof = proof.unwrap_or_else(|violation| panic!("what was woven is not proved, nothing is written: {violation}"));
+    let proof = proof
+        .unwrap_or_else(|violation| panic!("what was woven is not proved, nothing is written: {violation}"));
     (program, proof)
 }
 
@@ -230,18 +233,19 @@ impl Inputs {
     fn header(&self, arguments: &Weaving, name: &str, program: &Program, proof: &Proof) -> String {
         let said = says(program, name);
         let contract = [
-            format!("Interrupts are off meanwhile: {}.", check::window(program, proof)),
+            "Interrupts are off while the guest runs, and then as they were.".to_owned(),
             format!("Needs {} of the stack.", check::stack(proof)),
-            "What either must be called with holds for both; nothing of the one may be touched by the other.".into(),
+            "What either must be called with holds for both; nothing of the one may be touched by the other."
+                .into(),
         ];
         let prototype = |texts: &[Text], function: &str, bytes: Vec<u32>, thread: &str| {
-            let found =
-                texts.iter().find_map(|text| Prototype::find(&text.written, function, bytes.len()));
+            let found = texts.iter().find_map(|text| Prototype::find(&text.written, function, bytes.len()));
             let is_found = found.is_some();
             (found.unwrap_or_else(|| Prototype::by_size(&bytes, thread)), is_found)
         };
         let bytes = |program: &Program, function: &str| says(program, function).arguments;
-        let host = prototype(&self.hosts, &arguments.host, bytes(&self.host_program, &arguments.host), "host");
+        let host =
+            prototype(&self.hosts, &arguments.host, bytes(&self.host_program, &arguments.host), "host");
         let guest = prototype(
             std::slice::from_ref(&self.guest),
             &arguments.guest_fn,
@@ -296,7 +300,12 @@ fn says(program: &Program, function: &str) -> Says {
 }
 
 /// Both threads and the command line name one chip and one clock, as far as they name any.
-fn agree(host: &Says, guest: &Says, named: Option<&str>, [host_name, guest_name]: [&str; 2]) -> Result<(), Error> {
+fn agree(
+    host: &Says,
+    guest: &Says,
+    named: Option<&str>,
+    [host_name, guest_name]: [&str; 2],
+) -> Result<(), Error> {
     let differ = |found: &str, expected: &str, function: &str| {
         let [found, expected, function] = [found, expected, function].map(str::to_owned);
         Err(Error::Mistimed { found, expected, function })
@@ -345,7 +354,10 @@ fn symbols(items: &[Item]) -> Vec<&str> {
 /// Whether a text has a symbol that other texts cannot name.
 fn is_local(text: &str, symbol: &str) -> bool {
     let words = |line: &str| -> Vec<String> {
-        line.split(|c: char| c.is_whitespace() || c == ',').filter(|word| !word.is_empty()).map(str::to_owned).collect()
+        line.split(|c: char| c.is_whitespace() || c == ',')
+            .filter(|word| !word.is_empty())
+            .map(str::to_owned)
+            .collect()
     };
     let (mut defined, mut visible) = (false, false);
     for line in text.lines() {

@@ -63,6 +63,8 @@ pub enum Expected {
     Woven,
     /// It is refused, in these words among others.
     Refused(&'static str),
+    /// It is woven and right, and the proof of the linked image says otherwise, in a few words why.
+    Unlinked(&'static str),
     /// It should be woven, and is not: a fault of weaving that is known, in a few words.
     Faulty(&'static str),
 }
@@ -174,12 +176,19 @@ impl Pair {
 pub fn pairs() -> Vec<Pair> {
     let spi = |host, guest, expected| Pair { host, guest, profile: &ATMEGA128, growth: "10", expected };
     let mut pairs = Vec::new();
-    for host in [RC4_C8, RC4_TEXTBOOK, RC4_TEXTBOOK_O0, RC4_AVR, RC5_TEXTBOOK, RC5_TEXTBOOK_O0, RC5_C8, CRC16_AVR] {
+    for host in
+        [RC4_C8, RC4_TEXTBOOK, RC4_TEXTBOOK_O0, RC4_AVR, RC5_TEXTBOOK, RC5_TEXTBOOK_O0, RC5_C8, CRC16_AVR]
+    {
         for period in PERIODS {
             let expected = match (host.file, host.flag, period) {
                 ("rc5_c8.c", _, 18) => Expected::Refused("`bst` needs 2 cycles in one piece"),
                 ("rc5_textbook.c", None, 130 | 258) => Expected::Faulty("a round of a shared loop is late"),
-                ("rc4_textbook.c", Some(_), 34) => Expected::Faulty("a borrowed pointer lies over a register in use"),
+                ("rc5_textbook.c", Some(_), 18) => {
+                    Expected::Unlinked("room made by `rcall .` reads as a call")
+                }
+                ("rc4_textbook.c", Some(_), 34) => {
+                    Expected::Faulty("a borrowed pointer lies over a register in use")
+                }
                 _ => Expected::Woven,
             };
             pairs.push(spi(host, Guest::SpiTx(period), expected));
@@ -189,9 +198,8 @@ pub fn pairs() -> Vec<Pair> {
     for (host, period) in [(CRC16_AVR, 18), (RC4_AVR, 34), (RC4_C8, 130)] {
         pairs.push(spi(host, Guest::SpiRx(period), Expected::Woven));
     }
-    for host in [RC4_C8, CRC16_AVR] {
-        pairs.push(spi(host, Guest::Uart(139), Expected::Woven));
-    }
+    pairs.push(spi(RC4_C8, Guest::Uart(139), Expected::Faulty("a round of a shared loop is early")));
+    pairs.push(spi(CRC16_AVR, Guest::Uart(139), Expected::Woven));
     for host in [CRC16_AVR, RC4_AVR] {
         let guest = Guest::Ws2812;
         pairs.push(Pair { host, guest, profile: &ATMEGA328P, growth: "10", expected: Expected::Woven });
@@ -334,7 +342,8 @@ impl Input {
         let mut next = 26;
         for (bytes, value) in host.chain(guest) {
             next -= usize::from(bytes + bytes % 2);
-            registers[next..next + usize::from(bytes)].copy_from_slice(&value.to_le_bytes()[..usize::from(bytes)]);
+            registers[next..next + usize::from(bytes)]
+                .copy_from_slice(&value.to_le_bytes()[..usize::from(bytes)]);
         }
         registers
     }

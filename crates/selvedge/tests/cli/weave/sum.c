@@ -1,0 +1,10 @@
+#include <stdint.h>
+
+uint16_t sum(const uint8_t *data, uint8_t count)
+{
+    uint16_t sum = 0;
+    while (count--) {
+        sum += *data++;
+    }
+    return sum;
+}
