@@ -12,6 +12,7 @@ use std::process::ExitStatus;
 pub use key::KeyFault;
 pub use place::PlaceFault;
 pub use spool::SpoolFault;
+pub use weave::WeaveFault;
 
 use crate::link::Problems;
 use crate::toolchain::Fault;
@@ -20,6 +21,7 @@ mod from;
 mod key;
 mod place;
 mod spool;
+mod weave;
 
 /// Why a verb ended without doing its work.
 #[derive(Debug)]
@@ -102,44 +104,13 @@ pub enum Error {
     /// A simulated cell could not go on.
     Cell(cell::Error),
     /// A text is no program that can be woven or proved.
-    Weave(weave::error::Error),
+    Weave(::weave::error::Error),
     /// A linked image is no program that can be proved.
-    Linked(weave::linked::LinkedError),
+    Linked(::weave::linked::LinkedError),
     /// A function does not keep time, or that could not be proved.
-    Violation(Box<weave::proof::Violation>),
-    /// Two functions that cannot be woven.
-    NotWoven {
-        /// Why.
-        refusal: weave::refusal::Refusal,
-        /// What else to know: where the lines that it names are written, and options that help.
-        notes: Vec<String>,
-    },
-    /// A file that is neither C nor assembly, by its name.
-    NotSource {
-        /// The file.
-        path: PathBuf,
-    },
-    /// A file must be compiled, and nobody says for which chip.
-    WhichChip {
-        /// The file.
-        path: PathBuf,
-    },
-    /// What was timed for one chip or speed is to be woven for another.
-    Mistimed {
-        /// What it was timed for.
-        found: String,
-        /// What is asked for.
-        expected: String,
-        /// The function.
-        function: String,
-    },
-    /// Data of a file that the woven function needs and cannot name.
-    LocalData {
-        /// The symbol.
-        symbol: String,
-        /// The file.
-        path: PathBuf,
-    },
+    Violation(Box<::weave::proof::Violation>),
+    /// Nothing was woven.
+    Woven(WeaveFault),
     /// The server refused a batch; it stays in the spool.
     BatchRefused {
         /// The batch.
@@ -252,11 +223,7 @@ impl Error {
             | Error::Weave(_)
             | Error::Linked(_)
             | Error::Violation(_)
-            | Error::NotWoven { .. }
-            | Error::NotSource { .. }
-            | Error::WhichChip { .. }
-            | Error::Mistimed { .. }
-            | Error::LocalData { .. }
+            | Error::Woven(_)
             | Error::Image(_) => Class::Input,
             Error::Toolchain(Fault::Recipe { .. } | Fault::Compile { .. }) => Class::Input,
             Error::Toolchain(Fault::NoTree { .. } | Fault::NoCompiler) => Class::Environment,
@@ -388,25 +355,7 @@ impl fmt::Display for Error {
             Error::Weave(error) => write!(f, "{error}"),
             Error::Linked(error) => write!(f, "{error}"),
             Error::Violation(violation) => write!(f, "{violation}"),
-            Error::NotWoven { refusal, notes } => {
-                write!(f, "{refusal}")?;
-                notes.iter().try_for_each(|note| write!(f, "\n{note}"))
-            }
-            Error::NotSource { path } => {
-                write!(f, "`{}` is not a source, expected a name that ends in .c, .S or .s", path.display())
-            }
-            Error::WhichChip { path } => {
-                write!(f, "`{}` has to be compiled for a chip\nhelp: name it with `--chip`", path.display())
-            }
-            Error::Mistimed { found, expected, function } => {
-                write!(f, "`{function}` is timed for {found}, expected {expected}")
-            }
-            Error::LocalData { symbol, path } => write!(
-                f,
-                "the woven function needs `{symbol}`, which only `{}` can name\n\
-                 help: put it and the host into one file, or make it visible",
-                path.display()
-            ),
+            Error::Woven(fault) => write!(f, "{fault}"),
             Error::BatchRefused { number, status } => {
                 write!(f, "the server refused batch {number} with status {status}")?;
                 if let Some(refusal) = collect::error::Refusal::from_number(*status) {

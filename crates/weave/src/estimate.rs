@@ -6,7 +6,7 @@
 
 use std::collections::BTreeMap;
 
-use isa::avr::Opcode;
+use isa::avr::{Instruction, Opcode};
 
 use crate::cfg::{BlockId, Way};
 use crate::directive::Thread;
@@ -130,16 +130,7 @@ fn walk(program: &Program, oracle: &mut Oracle, items: &[Item], begins: Label, d
             Opcode::Dec if line.thread.is_none() => counter -= 1,
             _ => {}
         }
-        let decides = matches!(
-            line.instruction.opcode,
-            Opcode::Brbs
-                | Opcode::Brbc
-                | Opcode::Sbrc
-                | Opcode::Sbrs
-                | Opcode::Sbic
-                | Opcode::Sbis
-                | Opcode::Cpse
-        );
+        let decides = decides(line.instruction.opcode);
         let taken = decides
             && match (line.thread, line.point) {
                 (Some(Thread::Host), Some(point)) => {
@@ -148,12 +139,7 @@ fn walk(program: &Program, oracle: &mut Oracle, items: &[Item], begins: Label, d
                 }
                 // Around a jump out of the rounds, the guest stays by being taken; otherwise by not.
                 (Some(Thread::Guest), _) => jumps_over(items, index),
-                // T says that the guest is over: it is not.
-                (None, _) if line.instruction.opcode == Opcode::Brbc && line.instruction.b == 6 => true,
-                (None, _) if line.instruction.opcode == Opcode::Brbc => counter != 0,
-                (None, _) if line.instruction.opcode == Opcode::Brbs => counter == 0,
-                // Whether the guest is over, asked by a skip: it is not.
-                _ => true,
+                _ => is_taken(&line.instruction, counter),
             };
         let spent = if taken { cost.taken_cycles } else { cost.cycles };
         found.woven_cycles += u64::from(spent);
@@ -183,6 +169,23 @@ fn walk(program: &Program, oracle: &mut Oracle, items: &[Item], begins: Label, d
         };
     }
     found
+}
+
+/// Whether an instruction may go two ways.
+fn decides(opcode: Opcode) -> bool {
+    use Opcode::{Brbc, Brbs, Cpse, Sbic, Sbis, Sbrc, Sbrs};
+    matches!(opcode, Brbs | Brbc | Sbrc | Sbrs | Sbic | Sbis | Cpse)
+}
+
+/// What a branch that weaving has added does while the guest is not over.
+fn is_taken(branch: &Instruction, counter: i32) -> bool {
+    match branch.opcode {
+        // T says that the guest is over.
+        Opcode::Brbc if branch.b == 6 => true,
+        Opcode::Brbc => counter != 0,
+        Opcode::Brbs => counter == 0,
+        _ => true,
+    }
 }
 
 /// Whether the line behind a branch is a jump: it goes around it.

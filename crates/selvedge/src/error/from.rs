@@ -35,20 +35,20 @@ impl From<cell::Error> for Error {
     }
 }
 
-impl From<weave::error::Error> for Error {
-    fn from(error: weave::error::Error) -> Self {
+impl From<::weave::error::Error> for Error {
+    fn from(error: ::weave::error::Error) -> Self {
         Error::Weave(error)
     }
 }
 
-impl From<weave::linked::LinkedError> for Error {
-    fn from(error: weave::linked::LinkedError) -> Self {
+impl From<::weave::linked::LinkedError> for Error {
+    fn from(error: ::weave::linked::LinkedError) -> Self {
         Error::Linked(error)
     }
 }
 
-impl From<Box<weave::proof::Violation>> for Error {
-    fn from(violation: Box<weave::proof::Violation>) -> Self {
+impl From<Box<::weave::proof::Violation>> for Error {
+    fn from(violation: Box<::weave::proof::Violation>) -> Self {
         Error::Violation(violation)
     }
 }

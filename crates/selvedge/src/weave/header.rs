@@ -30,7 +30,7 @@ impl Prototype {
             let inside = after.strip_prefix('(')?.split(')').next()?;
             let parameters: Vec<String> = match inside.trim() {
                 "" | "void" => Vec::new(),
-                list => list.split(',').map(|parameter| words(parameter)).collect(),
+                list => list.split(',').map(words).collect(),
             };
             // A parameter is a type and a name; a call has expressions.
             let named = parameters

@@ -7,7 +7,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use ::weave::source::Source;
-use selvedge::error::Error;
+use selvedge::error::{Error, WeaveFault};
 use selvedge::toolchain::{Compiler, Language};
 
 /// What C is compiled with before the flags of the command line: code that no linker changes later.
@@ -48,13 +48,13 @@ impl Reader<'_> {
             Some("s") => None,
             Some("S") => Some(Language::Preprocessed),
             Some("c") => Some(Language::C),
-            _ => return Err(Error::NotSource { path: path.into() }),
+            _ => return Err(Error::Woven(WeaveFault::NotSource { path: path.into() })),
         };
         let Some(language) = language else {
             let assembly = Source::parse(&name, &written)?;
             return Ok(Text { path: path.into(), written, assembly, made_by: None });
         };
-        let chip = self.chip.ok_or_else(|| Error::WhichChip { path: path.into() })?;
+        let chip = self.chip.ok_or_else(|| Error::Woven(WeaveFault::WhichChip { path: path.into() }))?;
         let compiler = Compiler::find(&env::var_os("PATH").unwrap_or_default())?;
         let mut flags: Vec<String> =
             self.definitions.iter().map(|(name, value)| format!("-D{name}={value}")).collect();

@@ -13,7 +13,7 @@ use ::weave::proof::{self, Proof, prove};
 use ::weave::source::Source;
 use ::weave::{Request, Weave, chip, linked};
 use isa::avr::CoreType;
-use selvedge::error::Error;
+use selvedge::error::{Error, WeaveFault};
 
 use super::check;
 use super::header::{Header, Prototype};
@@ -91,7 +91,7 @@ pub fn run(arguments: &Weaving, output: &Output) -> Result<(), Error> {
         growth_max: arguments.growth,
     };
     let woven = ::weave::weave(&request)
-        .map_err(|refusal| Error::NotWoven { refusal, notes: inputs.notes(arguments) })?;
+        .map_err(|refusal| Error::Woven(WeaveFault::NotWoven { refusal, notes: inputs.notes(arguments) }))?;
     let (text, beside) = inputs.text(&woven)?;
     let (program, proof) = proved(&text, &name, &arguments.out, inputs.host_program.core);
     let header = inputs.header(arguments, &name, &program, &proof);
@@ -217,7 +217,10 @@ impl Inputs {
             for (index, text) in self.hosts.iter().chain([&self.guest]).enumerate() {
                 if is_local(text.assembly.text(), symbol) {
                     if index > 0 {
-                        return Err(Error::LocalData { symbol: symbol.to_owned(), path: text.path.clone() });
+                        return Err(Error::Woven(WeaveFault::LocalData {
+                            symbol: symbol.to_owned(),
+                            path: text.path.clone(),
+                        }));
                     }
                     beside = Some(text.path.clone());
                 }
@@ -308,7 +311,7 @@ fn agree(
 ) -> Result<(), Error> {
     let differ = |found: &str, expected: &str, function: &str| {
         let [found, expected, function] = [found, expected, function].map(str::to_owned);
-        Err(Error::Mistimed { found, expected, function })
+        Err(Error::Woven(WeaveFault::Mistimed { found, expected, function }))
     };
     if let (Some(found), Some(expected)) = (guest.chip.as_deref(), named)
         && found != expected

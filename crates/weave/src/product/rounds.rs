@@ -139,21 +139,33 @@ impl<'a> Weaver<'a> {
         self.push(back.fragment, branch(Opcode::Brbc, label));
         self.spend(&mut back, 2 + (rounds - 1) * (round + 3));
         for (_, exit) in &mut exits {
-            let passed = passed(exit);
-            let out = self.label();
-            let again = self.label();
-            self.idle(exit, round - passed.min(round));
-            let late = passed.saturating_sub(round);
-            self.fragments[exit.fragment].push(Item::Label(again));
-            self.push(exit.fragment, dec.clone());
-            self.push(exit.fragment, branch(Opcode::Brbs, out));
-            self.pad(exit.fragment, round - 1);
-            self.push(exit.fragment, Line::jump(again));
-            self.fragments[exit.fragment].push(Item::Label(out));
-            exit.state = self.rhythm.later(begins.state, rounds * (round + 3) + late);
-            exit.time = begins.time + f64::from(rounds * (round + 3)) / 2.0;
+            self.rest_of_rounds(exit, begins, [round, rounds], passed(exit), dec.clone());
         }
         Ok(Some((back, exits)))
+    }
+
+    /// A way out of a counted round passes the time of the rounds that are left.
+    fn rest_of_rounds(
+        &mut self,
+        exit: &mut Arrival,
+        begins: Arrival,
+        [round, rounds]: [u32; 2],
+        passed: u32,
+        dec: Line,
+    ) {
+        let out = self.label();
+        let again = self.label();
+        self.idle(exit, round - passed.min(round));
+        let late = passed.saturating_sub(round);
+        let leave = Instruction { b: 1, ..Instruction::new(Opcode::Brbs) };
+        self.fragments[exit.fragment].push(Item::Label(again));
+        self.push(exit.fragment, dec);
+        self.push(exit.fragment, Line { target: Some(out), ..Line::added(leave) });
+        self.pad(exit.fragment, round - 1);
+        self.push(exit.fragment, Line::jump(again));
+        self.fragments[exit.fragment].push(Item::Label(out));
+        exit.state = self.rhythm.later(begins.state, rounds * (round + 3) + late);
+        exit.time = begins.time + f64::from(rounds * (round + 3)) / 2.0;
     }
 
     /// Loads the counter, which is the register that keeps flags: no element runs while it counts.

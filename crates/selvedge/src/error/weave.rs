@@ -1,0 +1,68 @@
+//! Why nothing was woven, as far as the roof knows: files, chips and names. The threads' own reasons are the tool's.
+
+use std::fmt;
+use std::path::PathBuf;
+
+/// Why nothing was woven.
+#[derive(Debug)]
+pub enum WeaveFault {
+    /// Two functions that cannot be woven.
+    NotWoven {
+        /// Why.
+        refusal: ::weave::refusal::Refusal,
+        /// What else to know: where the lines that it names are written, and options that help.
+        notes: Vec<String>,
+    },
+    /// A file that is neither C nor assembly, by its name.
+    NotSource {
+        /// The file.
+        path: PathBuf,
+    },
+    /// A file must be compiled, and nobody says for which chip.
+    WhichChip {
+        /// The file.
+        path: PathBuf,
+    },
+    /// What was timed for one chip or speed is to be woven for another.
+    Mistimed {
+        /// What it was timed for.
+        found: String,
+        /// What is asked for.
+        expected: String,
+        /// The function.
+        function: String,
+    },
+    /// Data of a file that the woven function needs and cannot name.
+    LocalData {
+        /// The symbol.
+        symbol: String,
+        /// The file.
+        path: PathBuf,
+    },
+}
+
+impl fmt::Display for WeaveFault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            WeaveFault::NotWoven { refusal, notes } => {
+                write!(f, "{refusal}")?;
+                notes.iter().try_for_each(|note| write!(f, "\n{note}"))
+            }
+            WeaveFault::NotSource { path } => {
+                write!(f, "`{}` is not a source, expected a name that ends in .c, .S or .s", path.display())
+            }
+            WeaveFault::WhichChip { path } => {
+                write!(f, "`{}` has to be compiled for a chip\nhelp: name it with `--chip`", path.display())
+            }
+            WeaveFault::Mistimed { found, expected, function } => {
+                write!(f, "`{function}` is timed for {found}, expected {expected}")
+            }
+            WeaveFault::LocalData { symbol, path } => write!(
+                f,
+                "the woven function needs `{symbol}`, which only `{}` can name\n\
+                 help: put it and the host into one file, or make it visible",
+                path.display()
+            ),
+        }
+    }
+}
