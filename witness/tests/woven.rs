@@ -62,7 +62,7 @@ fn run(image: &Image, pair: &Pair, input: &Input, at: &str) -> Vec<(u64, u64, u8
         lockstep.step().unwrap_or_else(|difference| panic!("{at}: {difference}"));
         if is_write {
             let theirs = lockstep.simavr.data()[usize::from(SPDR)];
-            written.push((lockstep.ours.cycle(), lockstep.simavr.cycle(), value, theirs));
+            written.push((lockstep.chip.cycle(), lockstep.simavr.cycle(), value, theirs));
         }
     }
     panic!("{at}: it does not return");

@@ -200,10 +200,11 @@ pub fn pairs() -> Vec<Pair> {
     }
     pairs.push(spi(RC4_C8, Guest::Uart(139), Expected::Faulty("a round of a shared loop is early")));
     pairs.push(spi(CRC16_AVR, Guest::Uart(139), Expected::Woven));
-    for host in [CRC16_AVR, RC4_AVR] {
-        let guest = Guest::Ws2812;
-        pairs.push(Pair { host, guest, profile: &ATMEGA328P, growth: "10", expected: Expected::Woven });
-    }
+    let lights =
+        |host, growth, expected| Pair { host, guest: Guest::Ws2812, profile: &ATMEGA328P, growth, expected };
+    pairs.push(lights(CRC16_AVR, "10", Expected::Woven));
+    pairs.push(lights(RC4_AVR, "3", Expected::Woven));
+    pairs.push(lights(RC4_AVR, "10", Expected::Faulty("a round of a shared loop is late")));
     pairs
 }
 
