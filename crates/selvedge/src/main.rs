@@ -28,6 +28,8 @@ mod weave;
 /// A verb: its file, its name, its help in `selvedge --help`.
 macro_rules! verbs {
     ($($module:ident $verb:ident),* $(,)?) => {
+        // There is one, and it is parsed once: its size does not matter.
+        #[allow(clippy::large_enum_variant)]
         #[derive(clap::Subcommand)]
         enum Verb {
             $($verb($module::Arguments),)*

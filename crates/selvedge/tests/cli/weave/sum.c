@@ -1,3 +1,4 @@
+/* A host for the tests of `selvedge weave`: what a user brings. Leaves timing to the guest. */
 #include <stdint.h>
 
 uint16_t sum(const uint8_t *data, uint8_t count)
