@@ -14,6 +14,9 @@ use crate::refusal::Refusal;
 /// Words of a round whose counter's branch reaches its beginning.
 const BRANCH_WORDS_MAX: u32 = 56;
 
+/// Cycles that loading the counter takes, at most: with a register saved on the stack for it.
+const LOAD_CYCLES_MAX: u32 = 6;
+
 /// Copies of a loop's body beyond those that are wanted, while no wait leads back.
 const COPIES_MORE: usize = 8;
 
@@ -94,6 +97,10 @@ impl<'a> Weaver<'a> {
         while self.setting.guest.elements[at.state.next].start.is_none() {
             self.element(&mut at, live, Resume::Host(first));
         }
+        if self.rhythm.slack_cycles(at.state, live) < i64::from(LOAD_CYCLES_MAX) {
+            *self = saved;
+            return Ok(None);
+        }
         let load = self.fragments[at.fragment].len();
         self.load_counter(&mut at, live, counter);
         let label = self.label();
@@ -124,7 +131,7 @@ impl<'a> Weaver<'a> {
         });
         let is_near = back.fragment == begins.fragment
             && crate::item::words(&self.fragments[back.fragment][load..]) < BRANCH_WORDS_MAX;
-        if !(2..=255).contains(&rounds) || !is_near || flags_live_behind || !undisturbed {
+        if !(2..=255).contains(&rounds) || round == 0 || !is_near || flags_live_behind || !undisturbed {
             *self = saved;
             return Ok(None);
         }

@@ -335,6 +335,9 @@ impl<'a> Exploration<'a> {
         let to = graph::next(self.program, point, 1).ok_or(Kind::FallsOff)?;
         let cycles = self.program.cycles(point);
         self.pass(&mut state, point, cycles)?;
+        if targets == [to] {
+            self.stacks.calls_to_next.insert(point);
+        }
         state.stack = self.stacks.push(state.stack, Slot::Return { call: point, to })?;
         for &target in targets {
             let mut next = state.clone();

@@ -3,7 +3,7 @@
 //! Owns: stacks that share their lower ends, so that a state holds one number. A frame that code makes by writing to
 //! the stack pointer has no known size; it is trusted to be gone before the return, as compilers see to.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use super::values::Byte;
 use crate::limits::PROOF_STACK_SLOTS_MAX;
@@ -40,6 +40,8 @@ pub(super) struct Stacks {
     nodes: Vec<Node>,
     index: HashMap<(Slot, Stack), Stack>,
     return_bytes: u32,
+    /// Calls whose target is the instruction behind them.
+    pub(super) calls_to_next: HashSet<Point>,
     /// The most bytes that were on a stack, frames not counted.
     pub(super) bytes_max: u32,
     /// Whether there was a frame.
@@ -54,7 +56,7 @@ impl Stacks {
     pub(super) fn new(return_bytes: u32) -> Stacks {
         let bottom = Node { slot: Slot::Frame, below: EMPTY, slots: 0, bytes: 0 };
         let (nodes, index) = (vec![bottom], HashMap::new());
-        Stacks { nodes, index, return_bytes, bytes_max: 0, framed: false }
+        Stacks { nodes, index, return_bytes, calls_to_next: HashSet::new(), bytes_max: 0, framed: false }
     }
 
     pub(super) fn push(&mut self, stack: Stack, slot: Slot) -> Result<Stack, TooDeep> {
@@ -109,7 +111,14 @@ impl Stacks {
     /// The stack pointer is written: what the function at hand has on the stack is a frame from now on.
     pub(super) fn frame(&mut self, stack: Stack) -> Result<Stack, TooDeep> {
         let mut base = stack;
-        while let Some((Slot::Byte(_) | Slot::Frame, below)) = self.top(base) {
+        // The address of a call to the next instruction may be room that code makes: then it is in the frame.
+        let is_room = |slot: Slot| match slot {
+            Slot::Return { call, .. } => self.calls_to_next.contains(&call),
+            Slot::Byte(_) | Slot::Frame => true,
+        };
+        while let Some((slot, below)) = self.top(base)
+            && is_room(slot)
+        {
             base = below;
         }
         self.push(base, Slot::Frame)
