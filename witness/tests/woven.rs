@@ -22,7 +22,10 @@ const SPDR: u16 = 0x2F;
 /// The command line, built from the workspace beside this one.
 fn selvedge() -> String {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
-    let built = Command::new(env!("CARGO")).current_dir(&root).args(["build", "--locked", "-q", "-p", "selvedge"]).status();
+    let built = Command::new(env!("CARGO"))
+        .current_dir(&root)
+        .args(["build", "--locked", "-q", "-p", "selvedge"])
+        .status();
     assert!(built.expect("cargo runs").success(), "selvedge is built");
     let folder = std::env::var_os("CARGO_TARGET_DIR").map_or(root.join("target"), Into::into);
     folder.join("debug/selvedge").display().to_string()
@@ -30,8 +33,13 @@ fn selvedge() -> String {
 
 /// Where SPDR is written: our cycle at the end of the instruction, and simavr's.
 fn run(image: &Image, pair: &Pair, input: &Input, at: &str) -> Vec<(u64, u64, u8, u8)> {
-    let address = |name: &str| image.symbol(name).unwrap_or_else(|| panic!("the program has a `{name}`")).address;
-    let entry = image.symbol("woven").filter(|symbol| symbol.space == Space::Flash).expect("the woven function").address;
+    let address =
+        |name: &str| image.symbol(name).unwrap_or_else(|| panic!("the program has a `{name}`")).address;
+    let entry = image
+        .symbol("woven")
+        .filter(|symbol| symbol.space == Space::Flash)
+        .expect("the woven function")
+        .address;
     let mut lockstep = Lockstep::new(pair.profile, image);
     let until = |lockstep: &mut Lockstep, done: &dyn Fn(&Lockstep) -> bool| {
         for _ in 0..INSTRUCTIONS_MAX {
