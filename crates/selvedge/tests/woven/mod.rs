@@ -223,8 +223,10 @@ pub enum Unbuilt {
     Refused(String),
 }
 
+/// The source tree, from whichever package includes this file.
 fn root() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+    let above = Path::new(env!("CARGO_MANIFEST_DIR")).ancestors();
+    { above }.find(|folder| folder.join("firmware").is_dir()).expect("a package of this tree").to_path_buf()
 }
 
 /// Weaves and links a pair below `scratch`; `interrupts` says whether they are on at the call.
