@@ -5,6 +5,8 @@
 //! host's for each use: a dead one where there is one.
 //! Leaves out saving the homes on the stack: that is the woven function's frame, in `emit`.
 
+use std::ops::Range;
+
 use isa::avr::table::Operand;
 use isa::avr::{Instruction, Opcode, Set};
 
@@ -77,7 +79,7 @@ pub enum Store {
 }
 
 /// A guest register, or pair, that borrows one of the host's for each use.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 struct Borrower {
     /// The guest's register, or the lower one of its pair.
     register: u8,
@@ -510,51 +512,46 @@ impl Homes {
         let mut items = Vec::new();
         let (mut cycles, mut start) = (element.cycles, element.start);
         let conditional = conditional_items(&element.items);
-        let mut is_event = false;
         let mut before_event = true;
-        for (item, conditional) in element.items.iter().zip(conditional) {
-            let lines = self.item(item, dead);
-            let was = straight_cycles(std::slice::from_ref(item), program.core);
-            let added = straight_cycles(&lines, program.core) - was;
-            if added > 0 && conditional {
+        for range in units(&element.items) {
+            let unit = &element.items[range.clone()];
+            let [before, own, behind] = self.unit(unit, dead);
+            let [lead, rest] = [&before, &behind].map(|lines| straight_cycles(lines, program.core));
+            if lead + rest > 0 && conditional[range.end - 1] {
                 return Err(Refusal::RegisterConflict {
                     guest: guest.clock.clone(),
                     what: "a guest register that a conditional uses",
                 });
             }
-            cycles += added;
-            // The directive stands on the instruction itself, behind what loads its registers.
-            let own = lines.iter().position(|line| matches!(line, Item::Line(line) if line.thread.is_some()));
-            let before = own.map_or(0, |own| straight_cycles(&lines[..own], program.core));
+            cycles += lead + rest;
+            let has_event = unit.iter().any(|item| matches!(item, Item::Says(Directive::Event { .. })));
             if let Some(start) = start.as_mut().filter(|_| before_event) {
-                let lead = if is_event { before } else { added };
-                *start = (*start + guest.period_cycles - lead % guest.period_cycles) % guest.period_cycles;
+                let earlier = if has_event { lead } else { lead + rest };
+                *start = (*start + guest.period_cycles - earlier % guest.period_cycles) % guest.period_cycles;
             }
-            if is_event {
-                before_event = false;
-                let says = items.pop().expect("the directive is the item before");
-                items.extend(lines[..own.unwrap_or(0)].iter().cloned());
-                items.push(says);
-                items.extend(lines[own.unwrap_or(0)..].iter().cloned());
-            } else {
-                items.extend(lines);
-            }
-            is_event = matches!(item, Item::Says(Directive::Event { .. }));
+            before_event &= !has_event;
+            items.extend([before, own, behind].into_iter().flatten());
         }
         Ok((items, cycles, start))
     }
 
     fn items<'a>(&'a self, items: &'a [Item]) -> impl Iterator<Item = Item> + 'a {
-        items.iter().flat_map(|item| self.item(item, &|_| None))
+        units(items).into_iter().flat_map(|range| self.unit(&items[range], &|_| None)).flatten()
     }
 
-    /// An instruction in its homes, with what loads, stores, saves and restores the registers that it borrows.
-    fn item(&self, item: &Item, dead: &dyn Fn(&Borrower) -> Option<u8>) -> Vec<Item> {
-        let Item::Line(line) = item else { return vec![item.clone()] };
-        if line.thread.is_none() {
-            return vec![item.clone()];
-        }
-        let borrowing = self.borrowing(&line.instruction);
+    /// A unit in its homes: what loads and saves the registers that it borrows, itself, what stores and restores them.
+    fn unit(&self, unit: &[Item], dead: &dyn Fn(&Borrower) -> Option<u8>) -> [Vec<Item>; 3] {
+        let instructions: Vec<Instruction> = unit
+            .iter()
+            .filter_map(|item| match item {
+                Item::Line(line) if line.thread.is_some() => Some(line.instruction),
+                _ => None,
+            })
+            .collect();
+        let uses = |borrower: &&Borrower| {
+            instructions.iter().any(|instruction| self.borrowing(instruction).contains(borrower))
+        };
+        let borrowing: Vec<&Borrower> = self.borrowers.iter().filter(uses).collect();
         let lender = |borrower: &Borrower| dead(borrower).unwrap_or(borrower.lenders[0]);
         let at = |number: u8| -> u8 {
             let own = |borrower: &&&Borrower| {
@@ -565,43 +562,43 @@ impl Homes {
                 None => self.of[usize::from(number)].unwrap_or(number),
             }
         };
-        let mut instruction = line.instruction;
-        for &operand in line.instruction.opcode.row().operands {
-            use Operand::*;
-            if matches!(operand, Rd | Rr | RdHigh | RrHigh | RdMiddle | RrMiddle | RdPair | RrPair | RdWord) {
-                let number = instruction.operand(operand) as u8;
-                instruction.set_operand(operand, at(number).into());
+        let renamed = unit.iter().map(|item| match item {
+            Item::Line(line) if line.thread.is_some() => {
+                Item::Line(Line { instruction: rehomed(line.instruction, at), ..line.clone() })
             }
-        }
-        if let Some(pointer) = Pointer::of(&instruction) {
-            instruction.opcode =
-                pointer.at(at(pointer.base)).expect("a pointer's home can do what is asked of it");
-        }
-        let mut items = vec![Item::Line(Line { instruction, ..line.clone() })];
+            other => other.clone(),
+        });
+        let own = renamed.collect();
+        let (mut before, mut behind) = (Vec::new(), Vec::new());
         for borrower in borrowing {
             let is_saved = dead(borrower).is_none();
-            items = self.lent(borrower, lender(borrower), is_saved, &line.instruction, items);
+            let [first, last] = self.lent(borrower, lender(borrower), is_saved, &instructions);
+            before = [first, before].concat();
+            behind.extend(last);
         }
-        items
+        [before, own, behind]
     }
 
-    /// Items between loading a borrowed register and giving it back.
+    /// What loads a borrowed register for these instructions, and what gives it back.
     fn lent(
         &self,
         borrower: &Borrower,
         lender: u8,
         is_saved: bool,
-        instruction: &Instruction,
-        inner: Vec<Item>,
-    ) -> Vec<Item> {
+        instructions: &[Instruction],
+    ) -> [Vec<Item>; 2] {
         let register =
             |opcode, d, r| Item::Line(Line::added(Instruction { d, r, ..Instruction::new(opcode) }));
         let halves: &[u8] = if borrower.pair { &[0, 1] } else { &[0] };
         let own = halves.iter().fold(Set::EMPTY, |set, half| set | Set::register(borrower.register + half));
-        // What a pair's other half holds is loaded with it.
-        let reads = !instruction.reads().intersection(own).is_empty()
-            || !instruction.writes().contains(own) && !instruction.writes().intersection(own).is_empty();
-        let writes = !instruction.writes().intersection(own).is_empty();
+        let touched = |set: fn(&Instruction) -> Set| {
+            instructions.iter().fold(Set::EMPTY, |all, instruction| all | set(instruction).intersection(own))
+        };
+        let (read, written) = (touched(Instruction::reads), touched(Instruction::writes));
+        let writes = !written.is_empty();
+        // What a pair's other half holds is loaded with it, and so is what a skipped instruction may leave as it was.
+        let may_keep = written != own || instructions.len() > 1;
+        let reads = !read.is_empty() || writes && may_keep;
         let (mut before, mut after) = (Vec::new(), Vec::new());
         match (is_saved, borrower.pair, self.kept) {
             (false, ..) => {}
@@ -633,7 +630,7 @@ impl Homes {
         }
         let loaded = if reads { load } else { Vec::new() };
         let kept = if writes { keep } else { Vec::new() };
-        [before, loaded, inner, kept, after].concat()
+        [[before, loaded].concat(), [kept, after].concat()]
     }
 
     /// What saves the host's flags.
@@ -701,6 +698,45 @@ impl Homes {
             None => self.of[usize::from(register)].map(Store::Register),
         }
     }
+}
+
+/// The items that nothing may stand between: an instruction with what is said of it, a skip with what it skips.
+fn units(items: &[Item]) -> Vec<Range<usize>> {
+    let mut units = Vec::new();
+    let mut from = 0;
+    for (index, item) in items.iter().enumerate() {
+        let goes_on = match item {
+            Item::Says(_) => true,
+            Item::Line(line) => is_skip(line.instruction.opcode),
+            Item::Label(_) => false,
+        };
+        if !goes_on || index + 1 == items.len() {
+            units.push(from..index + 1);
+            from = index + 1;
+        }
+    }
+    units
+}
+
+fn is_skip(opcode: Opcode) -> bool {
+    use Opcode::*;
+    matches!(opcode, Sbrc | Sbrs | Sbic | Sbis | Cpse)
+}
+
+/// The instruction with its registers, and the pointer that its opcode names, where they are at home.
+fn rehomed(mut instruction: Instruction, at: impl Fn(u8) -> u8) -> Instruction {
+    for &operand in instruction.opcode.row().operands {
+        use Operand::*;
+        if matches!(operand, Rd | Rr | RdHigh | RrHigh | RdMiddle | RrMiddle | RdPair | RrPair | RdWord) {
+            let number = instruction.operand(operand) as u8;
+            instruction.set_operand(operand, at(number).into());
+        }
+    }
+    if let Some(pointer) = Pointer::of(&instruction) {
+        instruction.opcode =
+            pointer.at(at(pointer.base)).expect("a pointer's home can do what is asked of it");
+    }
+    instruction
 }
 
 /// Whether each item is passed on some ways through the element only: a branch goes around it.
