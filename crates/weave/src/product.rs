@@ -119,7 +119,7 @@ enum Resume {
 
 /// A woven copy of a callee.
 #[derive(Clone)]
-struct Copy {
+struct CalleeCopy {
     label: Label,
     enters: State,
     leaves: State,
@@ -134,7 +134,7 @@ struct Weaver<'a> {
     labels: usize,
     aliases: BTreeMap<Label, Label>,
     plain: BTreeMap<Point, Label>,
-    copies: BTreeMap<Point, Vec<Copy>>,
+    copies: BTreeMap<Point, Vec<CalleeCopy>>,
     calling: Vec<Point>,
     most_copies: usize,
     end: Label,

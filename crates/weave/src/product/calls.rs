@@ -4,7 +4,7 @@
 
 use isa::avr::{Instruction, Opcode, Set};
 
-use super::{Arrival, Copy, Resume, Weaver, call_opcode};
+use super::{Arrival, CalleeCopy, Resume, Weaver, call_opcode};
 use crate::cfg::ExitKind;
 use crate::item::{Item, Line};
 use crate::program::Point;
@@ -100,7 +100,7 @@ impl<'a> Weaver<'a> {
         self.make_room(&mut out, cycles, last, self.behind())?;
         self.push(out.fragment, Line::added(ret));
         self.spend(&mut out, cycles);
-        let copy = Copy { label, enters, leaves: out.state, cycles: out.time };
+        let copy = CalleeCopy { label, enters, leaves: out.state, cycles: out.time };
         let copies = self.copies.entry(target).or_default();
         copies.push(copy);
         Ok(copies.len() - 1)

@@ -49,6 +49,9 @@ impl<'a> Weaver<'a> {
     }
 
     /// Ways that meet: at most `states` of them go on, the others wait for one of those.
+    ///
+    /// # Errors
+    /// [`Refusal::Unreachable`] when more than `states` are left and no wait joins any two of them.
     pub(super) fn merge(
         &mut self,
         mut arrivals: Vec<Arrival>,
@@ -70,7 +73,14 @@ impl<'a> Weaver<'a> {
                     }
                 }
             }
-            let Some((cost, one, other, state)) = best else { break };
+            let Some((cost, one, other, state)) = best else {
+                let clock = self.setting.guest.clock.clone();
+                return if arrivals.len() <= states {
+                    Ok(arrivals)
+                } else {
+                    Err(Refusal::Unreachable { clock })
+                };
+            };
             let weight = arrivals[one].weight.min(arrivals[other].weight);
             if arrivals.len() <= states && cost > 4.0 * weight {
                 break;

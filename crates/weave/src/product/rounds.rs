@@ -110,7 +110,8 @@ impl<'a> Weaver<'a> {
         let (backs, mut exits): (Vec<_>, Vec<_>) =
             outs.into_iter().partition(|(goal, _)| *goal == Goal::Block(header));
         let backs: Vec<Arrival> = backs.into_iter().map(|(_, arrival)| arrival).collect();
-        let Some(mut back) = self.merge(backs, live, Resume::Host(first), 1)?.pop() else {
+        let Some(mut back) = self.merge(backs, live, Resume::Host(first), 1).ok().and_then(|mut on| on.pop())
+        else {
             *self = saved;
             return Ok(None);
         };
