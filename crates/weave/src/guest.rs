@@ -117,7 +117,6 @@ impl Guest {
             says: function.directives.iter().map(|written| written.directive.clone()).collect(),
             arguments: arguments(function),
         };
-        guest.check_fit(function)?;
         Ok(guest)
     }
 
@@ -126,8 +125,11 @@ impl Guest {
         self.elements.iter().map(|element| element.cycles).sum()
     }
 
-    /// The elements between two pinned ones have to fit between their cycles.
-    fn check_fit(&self, function: &Function) -> Result<(), Refusal> {
+    /// Whether the elements between two pinned ones fit between their cycles.
+    ///
+    /// # Errors
+    /// [`Refusal::ImpossiblePeriod`] when they do not.
+    pub fn check_fit(&self, function: &Function) -> Result<(), Refusal> {
         let mut phase = 0;
         let mut needed_cycles = 0;
         let mut first = true;
@@ -453,11 +455,12 @@ impl<'a> Reader<'a> {
         let leaves = first.leaves || second.leaves;
         let mut items = vec![Item::Line(Line { instruction, target: Some(0), ..line })];
         let nops = |count: u32| (0..count).map(|_| Item::Line(Line::added(Instruction::new(Opcode::Nop))));
+        let first_labels = labels(&first.items);
         items.extend(shifted(first.items, 2));
         items.extend(nops(cycles - 3 - first.cycles));
         items.push(Item::Line(Line::jump(1)));
         items.push(Item::Label(0));
-        items.extend(shifted(second.items, 100));
+        items.extend(shifted(second.items, 2 + first_labels));
         items.extend(nops(cycles - 2 - second.cycles));
         items.push(Item::Label(1));
         Ok((Stretch { items, cycles, event: None, leaves }, meet))
@@ -474,7 +477,8 @@ impl<'a> Reader<'a> {
                     self.refuse(point, "an event in a conditional; skip over its instruction instead")
                 );
             }
-            arm.items.extend(shifted(stretch.items, 10 * (steps + 1)));
+            let free = labels(&arm.items);
+            arm.items.extend(shifted(stretch.items, free));
             arm.cycles += stretch.cycles;
             arm.leaves |= stretch.leaves;
             point = next;
@@ -618,16 +622,17 @@ fn append(first: &mut Element, second: Element, period_cycles: u32) {
     first.writes_flags = first.writes_flags | second.writes_flags;
     first.cycles += second.cycles;
     first.leaves |= second.leaves;
-    let free = 1 + first.items.iter().filter_map(own_label).max().unwrap_or(0);
+    let free = labels(&first.items);
     first.items.extend(shifted(second.items, free));
 }
 
-/// The number of a label of the element's own.
-fn own_label(item: &Item) -> Option<Label> {
-    match item {
-        Item::Label(label) => Some(*label),
+/// How many labels of their own these items have: one more than the highest.
+fn labels(items: &[Item]) -> Label {
+    let own = items.iter().filter_map(|item| match item {
+        Item::Label(label) => Some(label + 1),
         _ => None,
-    }
+    });
+    own.max().unwrap_or(0)
 }
 
 /// Items with their own labels moved up by `by`.

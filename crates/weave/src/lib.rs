@@ -91,9 +91,6 @@ const GROWTH_LOOKED_AT: u32 = 12;
 /// Words that a woven function may always have: frame, sled and the guest's ends.
 const WORDS_ALWAYS: u32 = 200;
 
-/// Rounds of laying out: each makes at least one branch longer, and a few settle it.
-const LAYOUTS_MAX: usize = 64;
-
 /// Weaves two threads into one function, the best that the size allows.
 ///
 /// # Errors
@@ -153,7 +150,8 @@ impl Weaving<'_> {
         let lacking = Refusal::Arguments { function: self.host.name.clone() };
         let host_arguments = arguments(self.host).ok_or(lacking)?;
         let mut far = Far::default();
-        for _ in 0..LAYOUTS_MAX {
+        // Each layout makes something longer that stays so, or is the last one.
+        loop {
             let reaches_far = far.branches.iter().any(|(thread, _)| *thread == Some(Thread::Guest));
             let reach = match (reaches_far, far.jumps) {
                 (_, true) => Reach::Far,
@@ -163,6 +161,8 @@ impl Weaving<'_> {
             let guest = Guest::of(request.guest_program, self.guest_function, reach)?;
             let homes = rename::homes(&guest, self.taken, &self.lenders, self.calls, request.name)?;
             let guest = homes.rename(&guest, request.guest_program)?;
+            // Only now is it known how long its elements are: some borrow registers.
+            guest.check_fit(self.guest_function)?;
             let setting = Setting {
                 program: request.host_program,
                 hosts: &self.hosts,
@@ -190,7 +190,6 @@ impl Weaving<'_> {
             }
             far = farther;
         }
-        unreachable!("each layout makes something longer, and there are fewer branches than layouts")
     }
 }
 
