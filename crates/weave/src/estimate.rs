@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use isa::avr::{Instruction, Opcode};
 
 use crate::cfg::{BlockId, Way};
-use crate::directive::Thread;
+use crate::directive::{Directive, Thread};
 use crate::host::Host;
 use crate::item::{Item, Label};
 use crate::program::{Point, Program};
@@ -28,9 +28,21 @@ pub struct Estimate {
     pub woven_cycles: u64,
     /// The guest's part of that.
     pub guest_cycles: u64,
+    /// Its rounds in that: how often its first event happened.
+    pub rounds: u64,
 }
 
 impl Estimate {
+    /// The share of all cycles that did the host's work.
+    pub fn host_share(&self) -> f64 {
+        self.plain_cycles as f64 / self.woven_cycles.max(1) as f64
+    }
+
+    /// The guest's own cycles in a round, without what is saved and restored around them.
+    pub fn guest_cycles_per_round(&self) -> f64 {
+        self.guest_cycles as f64 / self.rounds.max(1) as f64
+    }
+
     /// The share of the cycles that the guest leaves which did the host's work.
     pub fn recovered(&self) -> f64 {
         self.plain_cycles as f64 / (self.woven_cycles - self.guest_cycles).max(1) as f64
@@ -112,13 +124,15 @@ fn walk(program: &Program, oracle: &mut Oracle, items: &[Item], begins: Label, d
         }
     }
     let mut counter = 0;
-    let mut found = Estimate { plain_cycles: 0, woven_cycles: 0, guest_cycles: 0 };
+    let mut found = Estimate { plain_cycles: 0, woven_cycles: 0, guest_cycles: 0, rounds: 0 };
     let (mut index, mut stack) = (at[&begins], Vec::new());
     for _ in 0..STEPS_MAX {
         let line = match items.get(index) {
             Some(Item::Label(label)) if *label == done => break,
             Some(Item::Line(line)) => line,
-            Some(_) => {
+            Some(item) => {
+                let is_first = matches!(item, Item::Says(Directive::Event { at: 0, .. }));
+                found.rounds += u64::from(is_first);
                 index += 1;
                 continue;
             }

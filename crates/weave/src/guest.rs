@@ -7,6 +7,8 @@
 //! Phases: phase 0 is the end of the cycle in which the first event (`at=0`) happens; the round ends at phase
 //! `period`, which is phase 0 again. Source of the method: the paper, section 2.2.
 
+mod batch;
+
 use std::collections::{BTreeMap, BTreeSet};
 
 use isa::avr::{Instruction, Opcode, Set};
@@ -15,6 +17,8 @@ use crate::directive::{Directive, Thread};
 use crate::item::{Item, Label, Line};
 use crate::program::{Flow, Function, Point, Program};
 use crate::refusal::Refusal;
+
+pub use batch::Batch;
 
 /// Target of a branch that ends the guest's rounds.
 pub const LEAVE: Label = usize::MAX;
@@ -40,6 +44,8 @@ pub struct Guest {
     pub says: Vec<Directive>,
     /// Bytes of its parameters, in order.
     pub arguments: Vec<u32>,
+    /// How it begins and ends when its round is several of the original's.
+    pub batch: Option<Batch>,
 }
 
 /// A part of a round that is never divided.
@@ -116,13 +122,18 @@ impl Guest {
             elements,
             says: function.directives.iter().map(|written| written.directive.clone()).collect(),
             arguments: arguments(function),
+            batch: None,
         };
         Ok(guest)
     }
 
-    /// Cycles of its own work in one round.
-    pub fn work_cycles(&self) -> u32 {
-        self.elements.iter().map(|element| element.cycles).sum()
+    /// All of its code.
+    pub fn items(&self) -> impl Iterator<Item = &Item> {
+        let batch = self.batch.iter();
+        let single = batch.clone().flat_map(|batch| &batch.elements);
+        let counting = batch.flat_map(|batch| batch.split.iter().chain(&batch.test));
+        let rounds = self.elements.iter().chain(single).flat_map(|element| &element.items);
+        rounds.chain(&self.setup).chain(&self.finish).chain(counting)
     }
 
     /// Whether the elements between two pinned ones fit between their cycles.
@@ -411,27 +422,9 @@ impl<'a> Reader<'a> {
 
     /// A branch out of the rounds; `taken` when the original one stays by being taken.
     fn exit(&self, point: Point, taken: bool) -> Stretch {
-        let mut line = self.line(point);
+        let line = self.line(point);
         let away = if taken { inverted(line.instruction) } else { line.instruction };
-        let mut items = Vec::new();
-        let cycles = match self.reach {
-            Reach::Short => {
-                line.instruction = away;
-                line.target = Some(LEAVE);
-                items.push(Item::Line(line));
-                1
-            }
-            Reach::Long | Reach::Far => {
-                line.instruction = inverted(away);
-                line.target = Some(0);
-                items.push(Item::Line(line));
-                let opcode = if self.reach == Reach::Far { Opcode::Jmp } else { Opcode::Rjmp };
-                let jump = Line { target: Some(LEAVE), ..Line::added(Instruction::new(opcode)) };
-                items.push(Item::Line(Line { thread: Some(Thread::Guest), ..jump }));
-                items.push(Item::Label(0));
-                2
-            }
-        };
+        let (items, cycles) = leaving(Line { instruction: away, ..line }, self.reach);
         Stretch { items, cycles, event: None, leaves: true }
     }
 
@@ -624,6 +617,20 @@ fn append(first: &mut Element, second: Element, period_cycles: u32) {
     first.leaves |= second.leaves;
     let free = labels(&first.items);
     first.items.extend(shifted(second.items, free));
+}
+
+/// A branch out of the rounds, and the cycles of not going.
+fn leaving(mut away: Line, reach: Reach) -> (Vec<Item>, u32) {
+    if reach == Reach::Short {
+        away.target = Some(LEAVE);
+        return (vec![Item::Line(away)], 1);
+    }
+    away.instruction = inverted(away.instruction);
+    away.target = Some(0);
+    let opcode = if reach == Reach::Far { Opcode::Jmp } else { Opcode::Rjmp };
+    let jump = Line { target: Some(LEAVE), ..Line::added(Instruction::new(opcode)) };
+    let jump = Line { thread: Some(Thread::Guest), ..jump };
+    (vec![Item::Line(away), Item::Line(jump), Item::Label(0)], 2)
 }
 
 /// How many labels of their own these items have: one more than the highest.

@@ -80,7 +80,7 @@ pub struct Weave {
     pub guest: Guest,
     /// What was chosen.
     pub choice: Choice,
-    /// What could have been: no other is smaller and recovers more.
+    /// What could have been: no other is smaller and leaves the host more cycles.
     pub choices: Vec<Choice>,
     /// Words of both functions by themselves.
     pub plain_words: u32,
@@ -158,7 +158,11 @@ impl Weaving<'_> {
                 (true, false) => Reach::Long,
                 (false, false) => Reach::Short,
             };
-            let guest = Guest::of(request.guest_program, self.guest_function, reach)?;
+            let mut guest = Guest::of(request.guest_program, self.guest_function, reach)?;
+            if options.rounds > 1 {
+                let lacking = Refusal::NoBatch { function: self.guest_function.name.clone() };
+                guest = guest.batched(options.rounds, options.together).ok_or(lacking)?;
+            }
             let homes = rename::homes(&guest, self.taken, &self.lenders, self.calls, request.name)?;
             let guest = homes.rename(&guest, request.guest_program)?;
             // Only now is it known how long its elements are: some borrow registers.

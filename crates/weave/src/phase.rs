@@ -5,7 +5,7 @@
 
 use isa::avr::{CoreType, Set};
 
-use crate::guest::{Element, Guest};
+use crate::guest::{Batch, Element, Guest};
 use crate::item::straight_cycles;
 use crate::rename::Homes;
 
@@ -49,6 +49,26 @@ impl<'a> Rhythm<'a> {
     /// The state in which the first event is about to happen.
     pub fn first(&self) -> State {
         State { phase: self.elements[0].start.expect("the first element has the first event"), next: 0 }
+    }
+
+    /// Of single rounds of a guest in batches.
+    pub fn of_one(self, batch: &'a Batch) -> Rhythm<'a> {
+        Rhythm { elements: &batch.elements, period_cycles: batch.period_cycles, ..self }
+    }
+
+    /// The elements of a round, in order.
+    pub fn elements(&self) -> &'a [Element] {
+        self.elements
+    }
+
+    /// Cycles of a round.
+    pub fn period_cycles(&self) -> u32 {
+        self.period_cycles
+    }
+
+    /// Cycles of saving the host's flags before an element.
+    pub fn save_cycles(&self) -> u32 {
+        self.flags_cycles[0]
     }
 
     /// Whether an element has to be wrapped in saving and restoring the host's flags.

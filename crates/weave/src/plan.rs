@@ -27,9 +27,16 @@ const COPIES: [usize; 6] = [1, 2, 4, 8, 16, 32];
 /// States of one block, swept.
 const STATES: [usize; 4] = [1, 2, 4, 8];
 
-fn shapes() -> impl Iterator<Item = (usize, f64, bool)> {
-    let shapes = STATES.into_iter().flat_map(|states| LOSSES.map(|loss| (states, loss)));
-    shapes.flat_map(|(states, loss)| [false, true].map(|counted| (states, loss, counted)))
+/// Rounds of the guest that are written as one, and how many of them get at once what they send, swept.
+const ROUNDS: [(u32, u32); 5] = [(1, 1), (2, 1), (4, 1), (4, 4), (8, 4)];
+
+/// Everything but the number of copies.
+fn shapes() -> impl Iterator<Item = Options> {
+    let rounds = ROUNDS.into_iter().flat_map(|rounds| STATES.map(|states| (rounds, states)));
+    let shapes = rounds.flat_map(|shape| LOSSES.map(|loss| (shape, loss)));
+    shapes.flat_map(|(((rounds, together), states), loss)| {
+        [false, true].map(|counted| Options { loss, copies: 0, states, counted, rounds, together })
+    })
 }
 
 /// The way that recovers most within `words_max`, or the smallest, and the Pareto list in order of size.
@@ -42,9 +49,9 @@ pub fn choose(
 ) -> Result<(Choice, Vec<Choice>), Refusal> {
     let mut found: Vec<Choice> = Vec::new();
     let mut refused = None;
-    for (states, loss, counted) in shapes() {
+    for shape in shapes() {
         for copies in COPIES {
-            match weave(Options { loss, copies, states, counted }) {
+            match weave(Options { copies, ..shape }) {
                 Ok(choice) => {
                     found.push(choice);
                     // Its loops closed by themselves: more copies change nothing.
@@ -65,11 +72,11 @@ pub fn choose(
         }
     }
     found.sort_by(|a, b| {
-        a.words.cmp(&b.words).then(b.estimate.recovered().total_cmp(&a.estimate.recovered()))
+        a.words.cmp(&b.words).then(b.estimate.host_share().total_cmp(&a.estimate.host_share()))
     });
     let mut list: Vec<Choice> = Vec::new();
     for choice in found {
-        if list.last().is_none_or(|last| choice.estimate.recovered() > last.estimate.recovered()) {
+        if list.last().is_none_or(|last| choice.estimate.host_share() > last.estimate.host_share()) {
             list.push(choice);
         }
     }

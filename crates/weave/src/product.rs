@@ -42,6 +42,10 @@ pub struct Options {
     pub states: usize,
     /// Whether rounds of a loop between two elements share one copy, with a counter.
     pub counted: bool,
+    /// Rounds of the guest that are written as one.
+    pub rounds: u32,
+    /// Of these, so many get what they send at once.
+    pub together: u32,
 }
 
 /// What the walk needs to know and does not change.
@@ -162,7 +166,7 @@ pub fn weave(setting: &Setting, entry: Point) -> Result<Woven, Refusal> {
         finish: [1, 2],
         sled: Sled::new(setting.program.core, 3, call_opcode(setting.far)),
     };
-    let begins = weaver.frame(entry);
+    let begins = weaver.frame(entry)?;
     let start = Arrival { fragment: 0, state: weaver.rhythm.first(), time: 0.0, weight: 1.0 };
     let returns = weaver.function(entry, start)?;
     let host_done = weaver.guest_alone(returns)?;
@@ -258,7 +262,7 @@ impl<'a> Weaver<'a> {
             self.idle(at, due);
         }
         let index = at.state.next;
-        let element = self.setting.guest.elements[index].clone();
+        let element = self.rhythm.elements()[index].clone();
         let wraps = self.rhythm.wraps(index, live);
         let homes = self.setting.homes;
         if wraps {
@@ -280,7 +284,7 @@ impl<'a> Weaver<'a> {
     /// Runs elements until the host may take `cycles`.
     fn make_room(&mut self, at: &mut Arrival, cycles: u32, point: Point, after: Set) -> Result<(), Refusal> {
         let live = self.live_at(point);
-        let count = self.setting.guest.elements.len();
+        let count = self.rhythm.elements().len();
         for _ in 0..=2 * count {
             if self.rhythm.is_cheap_now(at.state, live) {
                 self.element(at, live, Resume::Host(point));

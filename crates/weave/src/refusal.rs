@@ -93,6 +93,11 @@ pub enum Refusal {
         /// What has no home.
         what: &'static str,
     },
+    /// Its rounds cannot be counted several at a time.
+    NoBatch {
+        /// The guest.
+        function: String,
+    },
     /// A host instruction fits between no two elements.
     NoRoom {
         /// The instruction.
@@ -190,6 +195,9 @@ impl fmt::Display for Refusal {
             ),
             Refusal::RegisterConflict { guest, what } => {
                 write!(f, "`{guest}`: the host leaves no register free for {what}")
+            }
+            Refusal::NoBatch { function } => {
+                write!(f, "`{function}`: its rounds end in no test of a count that is taken down by one")
             }
             Refusal::NoRoom { origin, mnemonic, cycles, period_cycles } => write!(
                 f,

@@ -8,7 +8,7 @@
 use std::ops::Range;
 
 use isa::avr::table::Operand;
-use isa::avr::{Instruction, Opcode, Set};
+use isa::avr::{CoreType, Instruction, Opcode, Set};
 
 use crate::directive::Directive;
 use crate::guest::{Element, Form, Guest};
@@ -109,6 +109,9 @@ pub fn homes(guest: &Guest, taken: Set, lenders: &[u8], calls: Calls, name: &str
     for &(_, from) in &moved {
         needs[usize::from(from)] = Need::default();
     }
+    if let Some(batch) = &guest.batch {
+        needs[usize::from(batch.rest)] = Need::default();
+    }
     let mut chooser =
         Chooser { taken, used: Set::EMPTY, of: [None; 32], borrowers: Vec::new(), memory_bytes: 0, lenders };
     let lacking = |what| Refusal::RegisterConflict { guest: guest.clock.clone(), what };
@@ -120,6 +123,11 @@ pub fn homes(guest: &Guest, taken: Set, lenders: &[u8], calls: Calls, name: &str
         None
     };
     let flags = chooser.single(|_| true);
+    if let Some(batch) = &guest.batch {
+        // No flag of the host lives before it begins.
+        chooser.of[usize::from(batch.rest)] =
+            Some(flags.ok_or_else(|| lacking("a count of the guest's first rounds"))?);
+    }
     // The most demanding first: pointers, words, pairs, then single registers.
     let rank = |need: &Need| match need {
         Need { pointers: Some(which), .. } => which.iter().filter(|able| **able).count(),
@@ -167,9 +175,8 @@ pub fn homes(guest: &Guest, taken: Set, lenders: &[u8], calls: Calls, name: &str
 /// Pairs that are only ever copied into another pair, in the setup: parameters on their way. They need no home of
 /// their own. Destination first.
 fn only_moved(guest: &Guest) -> Vec<(u8, u8)> {
-    let parts = guest.elements.iter().map(|element| &element.items).chain([&guest.setup, &guest.finish]);
-    let lines: Vec<&Line> = parts
-        .flatten()
+    let lines: Vec<&Line> = guest
+        .items()
         .filter_map(|item| match item {
             Item::Line(line) => Some(line),
             _ => None,
@@ -190,8 +197,7 @@ fn only_moved(guest: &Guest) -> Vec<(u8, u8)> {
 /// What the guest's code asks of each register; of a pair, its lower half carries the need.
 fn needs(guest: &Guest) -> Result<[Need; 32], Refusal> {
     let mut needs = [Need::default(); 32];
-    let parts = guest.elements.iter().map(|element| &element.items).chain([&guest.setup, &guest.finish]);
-    for item in parts.flatten() {
+    for item in guest.items() {
         let Item::Line(line) = item else { continue };
         let instruction = line.instruction;
         if let Some(pointer) = Pointer::of(&instruction) {
@@ -431,17 +437,34 @@ impl Homes {
     /// [`Refusal::RegisterConflict`] when a pointer would have to be borrowed inside a conditional.
     pub fn rename(&self, guest: &Guest, program: &Program) -> Result<Guest, Refusal> {
         let mut renamed = guest.clone();
+        let core = program.core;
         for element in &mut renamed.elements {
-            *element = self.element(element, guest, program)?;
+            *element = self.element(element, guest.period_cycles, &guest.clock, core)?;
+        }
+        if let Some(batch) = &mut renamed.batch {
+            for element in &mut batch.elements {
+                *element = self.element(element, batch.period_cycles, &guest.clock, core)?;
+            }
+            batch.split = self.items(&batch.split).collect();
+            batch.test = self.items(&batch.test).collect();
+            batch.rest = self.of[usize::from(batch.rest)].expect("it is where flags are kept");
         }
         renamed.setup = self.items(&guest.setup).collect();
         renamed.finish = self.items(&guest.finish).collect();
         Ok(renamed)
     }
 
-    fn element(&self, element: &Element, guest: &Guest, program: &Program) -> Result<Element, Refusal> {
+    fn element(
+        &self,
+        element: &Element,
+        period_cycles: u32,
+        clock: &str,
+        core: CoreType,
+    ) -> Result<Element, Refusal> {
         let first = |_: &Borrower| None;
-        let (items, cycles, start) = self.form(element, &first, guest, program)?;
+        let (items, cycles, earlier) = self.form(element, &first, clock, core)?;
+        let start =
+            element.start.map(|start| (start + period_cycles - earlier % period_cycles) % period_cycles);
         let mut cheaper = Vec::new();
         // An element with an event has one form: its start is fixed.
         if cycles > element.cycles && element.start.is_none() {
@@ -452,7 +475,7 @@ impl Homes {
                         .find(|(register, _)| *register == borrower.register)
                         .map(|&(_, lender)| lender)
                 };
-                let (items, cycles, _) = self.form(element, &lender, guest, program)?;
+                let (items, cycles, _) = self.form(element, &lender, clock, core)?;
                 let clobbers = lending.iter().fold(Set::EMPTY, |set, &(register, lender)| {
                     let pair = self.borrower(register).is_some_and(|borrower| borrower.pair);
                     set | Set::register(lender) | if pair { Set::register(lender + 1) } else { Set::EMPTY }
@@ -501,42 +524,64 @@ impl Homes {
         ways
     }
 
-    /// The element's code, cycles and start; `dead` names a register that a borrower need not save.
+    /// The element's code, its cycles, and how many of them are new before its event; `dead` names a register that a
+    /// borrower need not save.
     fn form(
         &self,
         element: &Element,
         dead: &dyn Fn(&Borrower) -> Option<u8>,
-        guest: &Guest,
-        program: &Program,
-    ) -> Result<(Vec<Item>, u32, Option<u32>), Refusal> {
+        clock: &str,
+        core: CoreType,
+    ) -> Result<(Vec<Item>, u32, u32), Refusal> {
         let mut items = Vec::new();
-        let (mut cycles, mut start) = (element.cycles, element.start);
+        let (mut cycles, mut earlier) = (element.cycles, 0);
         let conditional = conditional_items(&element.items);
         let mut before_event = true;
-        for range in units(&element.items) {
+        for range in self.units(&element.items) {
             let unit = &element.items[range.clone()];
             let [before, own, behind] = self.unit(unit, dead);
-            let [lead, rest] = [&before, &behind].map(|lines| straight_cycles(lines, program.core));
+            let [lead, rest] = [&before, &behind].map(|lines| straight_cycles(lines, core));
             if lead + rest > 0 && conditional[range.end - 1] {
                 return Err(Refusal::RegisterConflict {
-                    guest: guest.clock.clone(),
+                    guest: clock.to_owned(),
                     what: "a guest register that a conditional uses",
                 });
             }
             cycles += lead + rest;
             let has_event = unit.iter().any(|item| matches!(item, Item::Says(Directive::Event { .. })));
-            if let Some(start) = start.as_mut().filter(|_| before_event) {
-                let earlier = if has_event { lead } else { lead + rest };
-                *start = (*start + guest.period_cycles - earlier % guest.period_cycles) % guest.period_cycles;
+            if before_event {
+                earlier += if has_event { lead } else { lead + rest };
             }
             before_event &= !has_event;
             items.extend([before, own, behind].into_iter().flatten());
         }
-        Ok((items, cycles, start))
+        Ok((items, cycles, earlier))
     }
 
     fn items<'a>(&'a self, items: &'a [Item]) -> impl Iterator<Item = Item> + 'a {
-        units(items).into_iter().flat_map(|range| self.unit(&items[range], &|_| None)).flatten()
+        self.units(items).into_iter().flat_map(|range| self.unit(&items[range], &|_| None)).flatten()
+    }
+
+    /// The pieces of code that are given what they borrow, and give it back: neighbours that borrow the same are one.
+    fn units(&self, items: &[Item]) -> Vec<Range<usize>> {
+        let borrowing = |range: &Range<usize>| match &items[range.clone()] {
+            [Item::Line(Line { instruction, target: None, .. }), rest @ ..] => {
+                let same = |item: &Item| matches!(item, Item::Line(Line { target: None, .. }));
+                let plain = rest.iter().all(same) && !is_skip(instruction.opcode);
+                Some(self.borrowing(instruction)).filter(|borrowers| plain && !borrowers.is_empty())
+            }
+            _ => None,
+        };
+        let mut units: Vec<Range<usize>> = Vec::new();
+        for range in whole(items) {
+            match units.last_mut() {
+                Some(last) if borrowing(last).is_some() && borrowing(last) == borrowing(&range) => {
+                    last.end = range.end;
+                }
+                _ => units.push(range),
+            }
+        }
+        units
     }
 
     /// A unit in its homes: what loads and saves the registers that it borrows, itself, what stores and restores them.
@@ -591,14 +636,13 @@ impl Homes {
             |opcode, d, r| Item::Line(Line::added(Instruction { d, r, ..Instruction::new(opcode) }));
         let halves: &[u8] = if borrower.pair { &[0, 1] } else { &[0] };
         let own = halves.iter().fold(Set::EMPTY, |set, half| set | Set::register(borrower.register + half));
-        let touched = |set: fn(&Instruction) -> Set| {
-            instructions.iter().fold(Set::EMPTY, |all, instruction| all | set(instruction).intersection(own))
-        };
-        let (read, written) = (touched(Instruction::reads), touched(Instruction::writes));
-        let writes = !written.is_empty();
+        let writes = instructions.iter().any(|each| !each.writes().intersection(own).is_empty());
         // What a pair's other half holds is loaded with it, and so is what a skipped instruction may leave as it was.
-        let may_keep = written != own || instructions.len() > 1;
-        let reads = !read.is_empty() || writes && may_keep;
+        let skips = instructions.first().is_some_and(|first| is_skip(first.opcode));
+        let is_new =
+            |each: &Instruction| each.writes().contains(own) && each.reads().intersection(own).is_empty();
+        let touches = |each: &&Instruction| !(each.reads() | each.writes()).intersection(own).is_empty();
+        let reads = skips || !instructions.iter().find(touches).is_some_and(is_new);
         let (mut before, mut after) = (Vec::new(), Vec::new());
         match (is_saved, borrower.pair, self.kept) {
             (false, ..) => {}
@@ -701,7 +745,7 @@ impl Homes {
 }
 
 /// The items that nothing may stand between: an instruction with what is said of it, a skip with what it skips.
-fn units(items: &[Item]) -> Vec<Range<usize>> {
+fn whole(items: &[Item]) -> Vec<Range<usize>> {
     let mut units = Vec::new();
     let mut from = 0;
     for (index, item) in items.iter().enumerate() {
@@ -724,7 +768,7 @@ fn is_skip(opcode: Opcode) -> bool {
 }
 
 /// The instruction with its registers, and the pointer that its opcode names, where they are at home.
-fn rehomed(mut instruction: Instruction, at: impl Fn(u8) -> u8) -> Instruction {
+pub fn rehomed(mut instruction: Instruction, at: impl Fn(u8) -> u8) -> Instruction {
     for &operand in instruction.opcode.row().operands {
         use Operand::*;
         if matches!(operand, Rd | Rr | RdHigh | RrHigh | RdMiddle | RrMiddle | RdPair | RrPair | RdWord) {

@@ -103,9 +103,10 @@ impl Made<'_> {
     /// The ways that are neither larger nor gain less than another.
     fn choices(&self) -> Table {
         let mut columns =
-            ["choice", "words", "growth", "recovered", "copies", "shared rounds"].map(Column::new);
+            ["choice", "words", "growth", "host", "recovered", "copies", "rounds", "shared"].map(Column::new);
         columns[2] = Column::new("growth").unit("x").decimals(2);
-        columns[3] = Column::new("recovered").unit("%").decimals(1);
+        columns[3] = Column::new("host").unit("%").decimals(1);
+        columns[4] = Column::new("recovered").unit("%").decimals(1);
         let mut table = Table::new("Size against cycles (estimated)", columns);
         for choice in &self.woven.choices {
             let is_taken = choice.options == self.woven.choice.options;
@@ -114,8 +115,10 @@ impl Made<'_> {
                 Entry::from(if is_taken { "taken" } else { "" }),
                 choice.words.into(),
                 self.growth(choice).into(),
+                (100.0 * choice.estimate.host_share()).into(),
                 (100.0 * choice.estimate.recovered()).into(),
                 (choice.copies as u64).into(),
+                choice.options.rounds.into(),
                 shared.into(),
             ]);
         }
@@ -187,6 +190,8 @@ impl Made<'_> {
             json!({
                 "words": choice.words, "growth": self.growth(choice),
                 "recovered_estimate": choice.estimate.recovered(), "copies": choice.copies,
+                "rounds": choice.options.rounds, "together": choice.options.together,
+                "host_share_estimate": choice.estimate.host_share(),
                 "loss": choice.options.loss, "states": choice.options.states, "counted": choice.options.counted,
             })
         };
@@ -197,7 +202,7 @@ impl Made<'_> {
             "host": host, "guest": guest, "name": self.name, "out": self.out, "beside": self.beside,
             "plain_words": self.woven.plain_words, "choice": of(&self.woven.choice),
             "choices": self.woven.choices.iter().map(of).collect::<Vec<_>>(),
-            "guest_cycles_per_round": self.woven.guest.work_cycles(),
+            "guest_cycles_per_round": self.woven.choice.estimate.guest_cycles_per_round(),
             "read_with": self.made_by, "proof": check::value(self.program, self.proof, self.chip), "dumps": dumps,
         })
     }

@@ -132,12 +132,6 @@ impl Guest {
         }
     }
 
-    /// Cycles of its own instructions between two bytes, where that is measured.
-    pub fn work_cycles(&self) -> Option<u64> {
-        // out, dec, breq, ld: the jump back is not needed where code is in a straight line.
-        matches!(self, Guest::SpiTx(_)).then_some(5)
-    }
-
     fn definition(&self) -> Option<String> {
         match self {
             Guest::SpiTx(cycles) | Guest::SpiRx(cycles) => Some(format!("PERIOD={cycles}")),

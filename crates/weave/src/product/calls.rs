@@ -36,7 +36,7 @@ impl<'a> Weaver<'a> {
         self.push(at.fragment, Line { target: Some(label), ..call });
         at.state = leaves;
         at.time += passed;
-        // The guest may have ended inside.
+        // The guest may have ended inside, and no element of it may come before that is asked: the copy leaves time.
         let behind = point + 1;
         let plain = self.plain_label(behind);
         match self.setting.homes.over {
@@ -44,24 +44,30 @@ impl<'a> Weaver<'a> {
                 let Store::Register(status) = self.setting.homes.status else {
                     unreachable!("it is chosen only for a register");
                 };
-                let cycles = 1 + self.jump(0).instruction.opcode.words();
-                self.make_room(at, cycles, behind, self.live_at(behind))?;
                 let skip = Instruction { r: status, ..Instruction::new(Opcode::Sbrc) };
                 self.push(at.fragment, Line::added(skip));
                 self.push(at.fragment, self.jump(plain));
-                self.spend(at, cycles);
             }
             Over::Flag => {
-                self.make_room(at, 2, behind, self.live_at(behind))?;
                 let over = self.label();
                 let brtc = Instruction { b: 6, ..Instruction::new(Opcode::Brbc) };
                 self.push(at.fragment, Line { target: Some(over), ..Line::added(brtc) });
                 self.push(at.fragment, self.jump(plain));
                 self.fragments[at.fragment].push(Item::Label(over));
-                self.spend(at, 2);
             }
         }
+        let asks_cycles = self.asks_cycles();
+        debug_assert!(self.rhythm.slack_cycles(at.state, self.live_at(behind)) >= i64::from(asks_cycles));
+        self.spend(at, asks_cycles);
         Ok(())
+    }
+
+    /// Cycles of asking whether the guest is over, when it is not.
+    fn asks_cycles(&self) -> u32 {
+        match self.setting.homes.over {
+            Over::Status => 1 + self.jump(0).instruction.opcode.words(),
+            Over::Flag => 2,
+        }
     }
 
     /// A copy that is worth waiting for, and the elements that run meanwhile.
@@ -97,7 +103,9 @@ impl<'a> Weaver<'a> {
         let [mut out] = merged[..] else { return Err(self.no_way(target)) };
         let ret = Instruction::new(Opcode::Ret);
         let cycles = u32::from(ret.opcode.cost(self.setting.program.core).cycles);
-        self.make_room(&mut out, cycles, last, self.behind())?;
+        // The caller's flags may live, which brings elements forward.
+        let needed_cycles = cycles + self.asks_cycles() + self.rhythm.save_cycles();
+        self.make_room(&mut out, needed_cycles, last, self.behind())?;
         self.push(out.fragment, Line::added(ret));
         self.spend(&mut out, cycles);
         let copy = CalleeCopy { label, enters, leaves: out.state, cycles: out.time };

@@ -9,8 +9,8 @@ use isa::avr::{Instruction, Opcode, Set};
 
 use super::{Arrival, Resume, Weaver, call_opcode};
 use crate::directive::{Directive, Thread};
-use crate::guest::{DONE, GO};
-use crate::item::{Item, Label, Line};
+use crate::guest::{Batch, DONE, GO, inverted};
+use crate::item::{self, Item, Label, Line};
 use crate::phase::has_flags;
 use crate::program::{Callee, Flow, Point};
 use crate::refusal::Refusal;
@@ -18,7 +18,10 @@ use crate::rename::{Over, SREG, Store};
 
 impl<'a> Weaver<'a> {
     /// The guest's setup, and interrupts off.
-    pub(super) fn frame(&mut self, entry: Point) -> Label {
+    ///
+    /// # Errors
+    /// When the guest comes in batches, and a round by itself does not fit its period.
+    pub(super) fn frame(&mut self, entry: Point) -> Result<Label, Refusal> {
         let go = self.label();
         let homes = self.setting.homes;
         let setup = self.setting.guest.setup.clone();
@@ -44,7 +47,85 @@ impl<'a> Weaver<'a> {
         let keep = std::iter::once(Item::Line(Line::added(keep))).chain(store).collect();
         self.fragments[0].extend(homes.for_a_moment(keep));
         self.push(0, Line::added(Instruction { b: 7, ..Instruction::new(Opcode::Bclr) }));
-        go
+        match &self.setting.guest.batch {
+            Some(batch) => self.first_rounds(entry, batch),
+            None => Ok(go),
+        }
+    }
+
+    /// The rounds that make no whole batch, before the host begins.
+    fn first_rounds(&mut self, entry: Point, batch: &'a Batch) -> Result<Label, Refusal> {
+        let [begins, first, behind] = [(); 3].map(|()| self.label());
+        let split = self.own_labels(&batch.split, &[]);
+        let live = self.behind();
+        let zero = |opcode| Instruction { b: 1, ..Instruction::new(opcode) };
+        self.fragments[0].extend(split);
+        if self.setting.homes.over == Over::Flag {
+            self.push(0, Line::added(Instruction { b: 6, ..Instruction::new(Opcode::Bclr) }));
+        }
+        self.push(
+            0,
+            Line::added(Instruction { d: batch.rest, r: batch.rest, ..Instruction::new(Opcode::And) }),
+        );
+        self.unless(0, zero(Opcode::Brbs), begins);
+        self.fragments[0].push(Item::Label(first));
+
+        let batches = self.rhythm;
+        self.rhythm = batches.of_one(batch);
+        let start = self.rhythm.first();
+        let mut at = Arrival { fragment: 0, state: start, time: 0.0, weight: 1.0 };
+        let mut left = at;
+        for index in 0..batch.elements.len() {
+            if index == batch.counting {
+                let dec = Instruction { d: batch.rest, ..Instruction::new(Opcode::Dec) };
+                self.push(0, Line::added(dec));
+                self.unless(0, zero(Opcode::Brbs), behind);
+                left = at;
+                self.spend(&mut left, 2 + self.jump_cycles());
+                self.spend(&mut at, 3);
+                at.state.next = (index + 1) % batch.elements.len();
+            } else {
+                self.element(&mut at, live, Resume::Host(entry));
+            }
+        }
+        self.check_round(at.time + f64::from(self.jump_cycles()), batch)?;
+        self.connect(at, start, first, live, Resume::Host(entry))?;
+
+        self.fragments[0].push(Item::Label(behind));
+        self.fragments[0].extend(batch.test.iter().cloned());
+        self.spend(&mut left, item::straight_cycles(&batch.test, self.setting.program.core) + 2);
+        let over = self.leave(Set::EMPTY, false, Resume::Host(entry));
+        self.unless(0, zero(Opcode::Brbs), over);
+        left.state.next = (batch.counting + 1) % batch.elements.len();
+        while left.state.next != 0 {
+            self.element(&mut left, live, Resume::Host(entry));
+        }
+        self.check_round(left.time, batch)?;
+        self.pass(&mut left, 0, start, live, Resume::Host(entry));
+        self.fragments[0].push(Item::Label(begins));
+        self.rhythm = batches;
+        Ok(begins)
+    }
+
+    /// Goes to a place when the branch would be taken: two cycles when not, one more than a jump when so.
+    fn unless(&mut self, fragment: usize, branch: Instruction, to: Label) {
+        let over = self.label();
+        self.push(fragment, Line { target: Some(over), ..Line::added(inverted(branch)) });
+        self.push(fragment, self.jump(to));
+        self.fragments[fragment].push(Item::Label(over));
+    }
+
+    /// Whether a round is over in time for the next one.
+    fn check_round(&self, cycles: f64, batch: &Batch) -> Result<(), Refusal> {
+        let late = cycles - f64::from(batch.period_cycles);
+        if late <= 0.0 {
+            return Ok(());
+        }
+        Err(Refusal::ImpossiblePeriod {
+            function: self.setting.guest.clock.clone(),
+            period_cycles: batch.period_cycles,
+            smallest_cycles: batch.period_cycles + late as u32,
+        })
     }
 
     /// Where the guest's rounds end: its finish, interrupts as they were, and the host goes on by itself.
@@ -92,7 +173,7 @@ impl<'a> Weaver<'a> {
         };
         self.fragments[at.fragment].push(Item::Label(label));
         let begun = at.state;
-        for _ in 0..self.setting.guest.elements.len() {
+        for _ in 0..self.rhythm.elements().len() {
             self.element(&mut at, Set::EMPTY, Resume::End);
         }
         self.connect(at, begun, label, Set::EMPTY, Resume::End)?;

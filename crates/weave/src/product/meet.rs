@@ -43,7 +43,7 @@ impl<'a> Weaver<'a> {
         for _ in 0..elements {
             self.element(at, live, resume);
         }
-        let period = self.setting.guest.period_cycles;
+        let period = self.rhythm.period_cycles();
         let rest = (to.phase + period - at.state.phase) % period;
         self.idle(at, rest);
     }

@@ -94,7 +94,7 @@ impl<'a> Weaver<'a> {
         }
         let saved = self.clone();
         let mut at = arrival;
-        while self.setting.guest.elements[at.state.next].start.is_none() {
+        while self.rhythm.elements()[at.state.next].start.is_none() {
             self.element(&mut at, live, Resume::Host(first));
         }
         if self.rhythm.slack_cycles(at.state, live) < i64::from(LOAD_CYCLES_MAX) {
@@ -115,7 +115,7 @@ impl<'a> Weaver<'a> {
             *self = saved;
             return Ok(None);
         };
-        let period = self.setting.guest.period_cycles;
+        let period = self.rhythm.period_cycles();
         let round = (back.state.phase + period - begins.state.phase) % period;
         let slack = self.rhythm.slack_cycles(begins.state, live);
         let passed = |exit: &Arrival| (exit.state.phase + period - begins.state.phase) % period;
