@@ -1,8 +1,9 @@
 //! What weaving gains, estimated without a simulator: a walk through the woven code.
 //!
-//! Owns: decisions for branches that stand for an ordinary run ([`Oracle`]): a loop goes round as often as its trip
-//! count says, or a stated number of times, everything else takes turns. Host instructions count what they cost in
-//! the plain host; jumps that weaving makes needless are not counted. Measuring is the roof's.
+//! Owns: decisions for branches that stand for an ordinary run ([`Oracle`]). The host's outermost loop goes on as long
+//! as the walk does when nothing bounds it: a message of any length. Other loops go round as often as their trip counts
+//! say, or as bits of 32 would, and what depends on data takes turns at random, each time the same. Host instructions count
+//! what they cost in the plain host; jumps that weaving makes needless are not counted. Measuring is the roof's.
 
 use std::collections::BTreeMap;
 
@@ -12,12 +13,14 @@ use crate::cfg::{BlockId, Way};
 use crate::directive::{Directive, Thread};
 use crate::host::Host;
 use crate::item::{Item, Label};
-use crate::program::{Point, Program};
+use crate::program::{Flow, Point, Program};
 
-/// Rounds of a loop whose trip count is unknown: a frame's worth of bytes.
-const ROUNDS_ASSUMED: u32 = 64;
+/// Rounds of a loop about which nothing is known, inside another or in a callee.
+const ROUNDS_UNKNOWN: [u32; 2] = [1, 32];
+/// Rounds of the guest that are walked: half of the messages by which weaving is judged.
+const GUEST_ROUNDS: u64 = 128;
 /// Instructions of a walk, at most.
-const STEPS_MAX: usize = 60_000;
+const STEPS_MAX: usize = 40_000;
 
 /// Cycles of an ordinary run.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -50,40 +53,99 @@ impl Estimate {
 }
 
 /// What branches do in an ordinary run.
-struct Oracle<'a> {
-    hosts: &'a BTreeMap<Point, Host<'a>>,
-    /// How often each branch was asked since it last left its loop.
-    asked: BTreeMap<Point, u32>,
+pub struct Oracle {
+    /// By point.
+    forks: Vec<Option<Fork>>,
 }
 
-impl Oracle<'_> {
+/// What decides a branch or skip.
+#[derive(Clone, Copy, Debug)]
+enum Fork {
+    /// A loop is left, by being taken or by not, after so many questions.
+    Leaves { taken: bool, asked: [u32; 2] },
+    /// Always the same.
+    Always(bool),
+    /// Data.
+    Turns,
+}
+
+impl Oracle {
+    /// For a host and everything it calls; `entry` is the host's own.
+    pub fn of(program: &Program, hosts: &BTreeMap<Point, Host>, entry: Point) -> Oracle {
+        let mut forks = vec![None; program.code.len()];
+        for host in hosts.values() {
+            let is_callee = host.function.entry != entry;
+            for block in &host.cfg.blocks {
+                let point = block.last();
+                if matches!(program.code[point].flow, Flow::Branch(_) | Flow::Skip) {
+                    forks[point] = Some(fork(host, is_callee, point));
+                }
+            }
+        }
+        Oracle { forks }
+    }
+}
+
+fn fork(host: &Host, is_callee: bool, point: Point) -> Fork {
+    let Some(block) = host.cfg.block_of(point) else { return Fork::Always(false) };
+    let to = |wanted: fn(Way) -> bool| {
+        let edges = &host.cfg.blocks[block].successors;
+        edges.iter().find(|edge| wanted(edge.way)).map(|edge| edge.to)
+    };
+    let (taken, next) = (to(|way| way != Way::Next), to(|way| way == Way::Next));
+    // The innermost loop that one way leaves and the other does not.
+    let stays = |to: Option<BlockId>, id: usize| to.is_some_and(|to| host.loops.all[id].contains(to));
+    let Some(id) = host.loops.around(block).find(|&id| stays(taken, id) != stays(next, id)) else {
+        // Outside loops the way that does the work is gone: the one that still leads to a loop.
+        let works = |to: Option<BlockId>| to.is_some_and(|to| leads_to_loop(host, to));
+        return if works(taken) == works(next) { Fork::Turns } else { Fork::Always(works(taken)) };
+    };
+    let is_outermost = !is_callee && host.loops.all[id].depth == OUTERMOST;
+    let [fewest, most] = match &host.trips[id] {
+        Some(trips) => {
+            [trips.rounds_min, trips.rounds_max].map(|rounds| rounds.min(u64::from(u32::MAX)) as u32)
+        }
+        None if is_outermost => return Fork::Always(stays(taken, id)),
+        None => ROUNDS_UNKNOWN,
+    };
+    // A test at the header is asked once more than the body runs.
+    let at_header = host.loops.all[id].header == block && !host.loops.all[id].latches.contains(&block);
+    let asked = [fewest, most].map(|rounds| rounds.saturating_add(at_header.into()).max(1));
+    Fork::Leaves { taken: !stays(taken, id), asked }
+}
+
+/// The depth of a loop that is in no other.
+const OUTERMOST: usize = 1;
+
+/// A run in which nothing happened yet.
+struct Run<'a> {
+    oracle: &'a Oracle,
+    /// Questions that each branch may still be asked before its loop is left.
+    left: Vec<u32>,
+    random: u32,
+}
+
+impl Run<'_> {
+    /// A number below `below`, the same in every run (a linear congruential generator).
+    fn random(&mut self, below: u32) -> u32 {
+        self.random = self.random.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+        ((u64::from(self.random) * u64::from(below)) >> 32) as u32
+    }
+
     /// Whether the branch or skip at a point is taken this time.
     fn takes(&mut self, point: Point) -> bool {
-        let host = self.hosts.range(..=point).next_back().expect("a host point").1;
-        let Some(block) = host.cfg.block_of(point) else { return false };
-        let asked = self.asked.entry(point).or_insert(0);
-        *asked += 1;
-        let to = |wanted: fn(Way) -> bool| {
-            let edges = &host.cfg.blocks[block].successors;
-            edges.iter().find(|edge| wanted(edge.way)).map(|edge| edge.to)
-        };
-        let (taken, next) = (to(|way| way != Way::Next), to(|way| way == Way::Next));
-        // The innermost loop that one way leaves and the other does not.
-        let stays = |to: Option<BlockId>, id: usize| to.is_some_and(|to| host.loops.all[id].contains(to));
-        let left = host.loops.around(block).find(|&id| stays(taken, id) != stays(next, id));
-        let Some(id) = left else {
-            // Outside loops the way that does the work is gone: the one that still leads to a loop.
-            let works = |to: Option<BlockId>| to.is_some_and(|to| leads_to_loop(host, to));
-            return if works(taken) == works(next) { asked.is_multiple_of(2) } else { works(taken) };
-        };
-        let rounds = host.trips[id].unwrap_or(ROUNDS_ASSUMED);
-        // A test at the header is asked once more than the body runs.
-        let at_header = host.loops.all[id].header == block && !host.loops.all[id].latches.contains(&block);
-        let leaves = *asked >= rounds + u32::from(at_header);
-        if leaves {
-            *asked = 0;
+        match self.oracle.forks[point] {
+            None => false,
+            Some(Fork::Always(taken)) => taken,
+            Some(Fork::Turns) => self.random(2) == 1,
+            Some(Fork::Leaves { taken, asked: [fewest, most] }) => {
+                if self.left[point] == 0 {
+                    self.left[point] = fewest + self.random((most - fewest).saturating_add(1));
+                }
+                self.left[point] -= 1;
+                (self.left[point] == 0) == taken
+            }
         }
-        leaves != stays(taken, id)
     }
 }
 
@@ -103,32 +165,22 @@ fn leads_to_loop(host: &Host, from: BlockId) -> bool {
     false
 }
 
-/// Walks both.
-pub fn estimate(
-    program: &Program,
-    hosts: &BTreeMap<Point, Host>,
-    items: &[Item],
-    begins: Label,
-    done: Label,
-) -> Estimate {
-    let mut oracle = Oracle { hosts, asked: BTreeMap::new() };
-    walk(program, &mut oracle, items, begins, done)
-}
-
-/// From one label to the other.
-fn walk(program: &Program, oracle: &mut Oracle, items: &[Item], begins: Label, done: Label) -> Estimate {
-    let mut at = BTreeMap::new();
+/// Walks woven code from one label to the other, or for as long as it takes to know.
+pub fn estimate(program: &Program, oracle: &Oracle, items: &[Item], begins: Label, done: Label) -> Estimate {
+    let mut run = Run { oracle, left: vec![0; oracle.forks.len()], random: 1 };
+    let mut at: Vec<usize> = Vec::new();
     for (index, item) in items.iter().enumerate() {
         if let Item::Label(label) = item {
-            at.insert(*label, index);
+            at.resize(at.len().max(label + 1), 0);
+            at[*label] = index;
         }
     }
     let mut counter = 0;
     let mut found = Estimate { plain_cycles: 0, woven_cycles: 0, guest_cycles: 0, rounds: 0 };
-    let (mut index, mut stack) = (at[&begins], Vec::new());
+    let (mut index, mut stack) = (at[begins], Vec::new());
     for _ in 0..STEPS_MAX {
         let line = match items.get(index) {
-            Some(Item::Label(label)) if *label == done => break,
+            Some(Item::Label(label)) if *label == done || found.rounds == GUEST_ROUNDS => break,
             Some(Item::Line(line)) => line,
             Some(item) => {
                 let is_first = matches!(item, Item::Says(Directive::Event { at: 0, .. }));
@@ -149,10 +201,12 @@ fn walk(program: &Program, oracle: &mut Oracle, items: &[Item], begins: Label, d
             && match (line.thread, line.point) {
                 (Some(Thread::Host), Some(point)) => {
                     let is_inverted = program.code[point].instruction.opcode != line.instruction.opcode;
-                    oracle.takes(point) != is_inverted
+                    run.takes(point) != is_inverted
                 }
                 // Around a jump out of the rounds, the guest stays by being taken; otherwise by not.
-                (Some(Thread::Guest), _) => jumps_over(items, index),
+                (Some(Thread::Guest), _) => {
+                    line.target.is_some_and(|target| jumps_over(items, index, target))
+                }
                 _ => is_taken(&line.instruction, counter),
             };
         let spent = if taken { cost.taken_cycles } else { cost.cycles };
@@ -168,16 +222,16 @@ fn walk(program: &Program, oracle: &mut Oracle, items: &[Item], begins: Label, d
             _ => {}
         }
         index = match (line.instruction.opcode, line.target) {
-            (Opcode::Rjmp | Opcode::Jmp, Some(target)) => at[&target],
+            (Opcode::Rjmp | Opcode::Jmp, Some(target)) => at[target],
             (Opcode::Rcall | Opcode::Call, Some(target)) => {
                 stack.push(index + 1);
-                at[&target]
+                at[target]
             }
             (Opcode::Ret, _) => match stack.pop() {
                 Some(behind) => behind,
                 None => break,
             },
-            (_, Some(target)) if taken => at[&target],
+            (_, Some(target)) if taken => at[target],
             (_, None) if taken => after_skipped(items, index),
             _ => index + 1,
         };
@@ -202,9 +256,15 @@ fn is_taken(branch: &Instruction, counter: i32) -> bool {
     }
 }
 
-/// Whether the line behind a branch is a jump: it goes around it.
-fn jumps_over(items: &[Item], index: usize) -> bool {
-    matches!(items.get(index + 1), Some(Item::Line(line)) if matches!(line.instruction.opcode, Opcode::Rjmp | Opcode::Jmp))
+/// Whether a branch goes around a jump behind it.
+fn jumps_over(items: &[Item], index: usize, target: Label) -> bool {
+    let is_jump = |opcode| matches!(opcode, Opcode::Rjmp | Opcode::Jmp);
+    match items.get(index + 1..index + 3) {
+        Some([Item::Line(jump), Item::Label(behind)]) => {
+            is_jump(jump.instruction.opcode) && *behind == target
+        }
+        _ => false,
+    }
 }
 
 /// The item behind the next line.

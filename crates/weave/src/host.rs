@@ -13,7 +13,7 @@ use crate::program::{Callee, Flow, Function, Point, Program};
 use crate::refusal::Refusal;
 use crate::registers::{Liveness, Registers};
 use crate::rename::Calls;
-use crate::trips;
+use crate::trips::{self, Trips};
 
 /// Host code that analysis has looked at.
 pub struct Host<'a> {
@@ -23,8 +23,8 @@ pub struct Host<'a> {
     pub cfg: Cfg,
     /// Its loops.
     pub loops: Loops,
-    /// How often the header of each loop is executed at most, where that is known.
-    pub trips: Vec<Option<u32>>,
+    /// How often the header of each loop is executed, where that is known.
+    pub trips: Vec<Option<Trips>>,
     /// What lives before each instruction, from the function's entry.
     pub live: Vec<Set>,
 }
@@ -137,10 +137,7 @@ impl<'a> Host<'a> {
         let live = (function.entry..function.end).map(|point| liveness.before(point)).collect();
         let trips = trips::of(program, &cfg, &loops, registers)
             .map_err(|fault| Refusal::Trips { function: function.name.clone(), fault })?;
-        let trips = trips
-            .into_iter()
-            .map(|found| found.ok().and_then(|trips| u32::try_from(trips.rounds_max).ok()))
-            .collect();
+        let trips = trips.into_iter().map(Result::ok).collect();
         Ok(Host { function, cfg, loops, trips, live })
     }
 }

@@ -44,15 +44,16 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use directive::{Directive, Thread};
 use emit::Frame;
+use estimate::Oracle;
 use guest::{Guest, Reach};
 use host::Host;
 use isa::avr::Set;
 use item::Item;
-use plan::Choice;
+use plan::{Choice, Found};
 use product::{Far, Options, Setting};
 use program::{Function, Point, Program};
 use refusal::Refusal;
-use rename::Calls;
+use rename::{Calls, Homes};
 
 /// What to weave.
 pub struct Request<'a> {
@@ -106,13 +107,15 @@ pub fn weave(request: &Request) -> Result<Weave, Refusal> {
         taken: host::registers(request.host_program, &hosts),
         lenders: host::dead_most(&hosts),
         calls: host::calls(request.host_program, &hosts),
+        oracle: Oracle::of(request.host_program, &hosts, host.entry),
         hosts,
     };
     let plain_words = weaving.plain_words();
     let words_max = (f64::from(plain_words) * request.growth_max) as u32;
-    let (choice, choices) = plan::choose(words_max, |options| weaving.one(options).map(|laid| laid.choice))?;
-    let laid = weaving.one(choice.options)?;
-    Ok(Weave { text: laid.text, items: laid.items, guest: laid.guest, choice, choices, plain_words })
+    let (choice, choices) = plan::choose(words_max, |options| weaving.one(options).map(|laid| laid.found))?;
+    let Laid { items, homes, guest, .. } = weaving.one(choice.options)?;
+    let text = emit::text(&weaving.frame(&guest)?, &homes, &items);
+    Ok(Weave { text, items, guest, choice, choices, plain_words })
 }
 
 /// Two threads that are looked at once and woven several times.
@@ -124,14 +127,15 @@ struct Weaving<'a> {
     taken: Set,
     lenders: Vec<u8>,
     calls: Calls,
+    oracle: Oracle,
 }
 
 /// One way of weaving them.
 struct Laid {
-    text: String,
     items: Vec<Item>,
+    homes: Homes,
     guest: Guest,
-    choice: Choice,
+    found: Found,
 }
 
 impl Weaving<'_> {
@@ -145,10 +149,35 @@ impl Weaving<'_> {
         host_words + guest.map(|point| words(self.request.guest_program, point)).sum::<u32>()
     }
 
-    fn one(&self, options: Options) -> Result<Laid, Refusal> {
-        let request = self.request;
+    /// What surrounds the woven code.
+    fn frame<'b>(&'b self, guest: &'b Guest) -> Result<Frame<'b>, Refusal> {
         let lacking = Refusal::Arguments { function: self.host.name.clone() };
-        let host_arguments = arguments(self.host).ok_or(lacking)?;
+        Ok(Frame {
+            name: self.request.name,
+            host: self.host,
+            host_arguments: arguments(self.host).ok_or(lacking)?,
+            guest_arguments: &guest.arguments,
+            says: &guest.says,
+        })
+    }
+
+    /// The guest with so many rounds as one, in its homes.
+    fn guest(&self, options: Options, reach: Reach) -> Result<(Guest, Homes), Refusal> {
+        let request = self.request;
+        let mut guest = Guest::of(request.guest_program, self.guest_function, reach)?;
+        if options.rounds > 1 {
+            let lacking = Refusal::NoBatch { function: self.guest_function.name.clone() };
+            guest = guest.batched(options.rounds, options.together).ok_or(lacking)?;
+        }
+        let homes = rename::homes(&guest, self.taken, &self.lenders, self.calls, request.name)?;
+        let guest = homes.rename(&guest, request.guest_program)?;
+        // Only now is it known how long its elements are: some borrow registers.
+        guest.check_fit(self.guest_function)?;
+        Ok((guest, homes))
+    }
+
+    fn one(&self, options: Options) -> Result<Laid, Refusal> {
+        let program = self.request.host_program;
         let mut far = Far::default();
         // Each layout makes something longer that stays so, or is the last one.
         loop {
@@ -158,17 +187,9 @@ impl Weaving<'_> {
                 (true, false) => Reach::Long,
                 (false, false) => Reach::Short,
             };
-            let mut guest = Guest::of(request.guest_program, self.guest_function, reach)?;
-            if options.rounds > 1 {
-                let lacking = Refusal::NoBatch { function: self.guest_function.name.clone() };
-                guest = guest.batched(options.rounds, options.together).ok_or(lacking)?;
-            }
-            let homes = rename::homes(&guest, self.taken, &self.lenders, self.calls, request.name)?;
-            let guest = homes.rename(&guest, request.guest_program)?;
-            // Only now is it known how long its elements are: some borrow registers.
-            guest.check_fit(self.guest_function)?;
+            let (guest, homes) = self.guest(options, reach)?;
             let setting = Setting {
-                program: request.host_program,
+                program,
                 hosts: &self.hosts,
                 guest: &guest,
                 homes: &homes,
@@ -177,20 +198,14 @@ impl Weaving<'_> {
                 words_max: self.plain_words() * GROWTH_LOOKED_AT + WORDS_ALWAYS,
             };
             let woven = product::weave(&setting, self.host.entry)?;
-            let frame = Frame {
-                name: request.name,
-                host: self.host,
-                host_arguments: &host_arguments,
-                guest_arguments: &guest.arguments,
-                says: &guest.says,
-            };
-            let items = emit::framed(&frame, &homes, &woven)?;
+            let items = emit::framed(&self.frame(&guest)?, &homes, &woven)?;
             let farther = emit::too_far(&items, &far);
             if farther == far {
-                let (begins, done) = (woven.begins, woven.host_done);
-                let estimate = estimate::estimate(request.host_program, &self.hosts, &items, begins, done);
+                let estimate =
+                    estimate::estimate(program, &self.oracle, &items, woven.begins, woven.host_done);
                 let choice = Choice { options, words: item::words(&items), copies: woven.copies, estimate };
-                return Ok(Laid { text: emit::text(&frame, &homes, &items), items, guest, choice });
+                let found = Found { choice, is_limited: woven.is_limited };
+                return Ok(Laid { items, homes, guest, found });
             }
             far = farther;
         }
@@ -201,9 +216,9 @@ fn named<'a>(program: &'a Program, name: &str) -> Result<&'a Function, Refusal> 
     program.function(name).ok_or_else(|| Refusal::NoFunction { function: name.to_owned() })
 }
 
-fn arguments(function: &Function) -> Option<Vec<u32>> {
+fn arguments(function: &Function) -> Option<&[u32]> {
     function.directives.iter().find_map(|written| match &written.directive {
-        Directive::Arguments(bytes) => Some(bytes.clone()),
+        Directive::Arguments(bytes) => Some(&bytes[..]),
         _ => None,
     })
 }

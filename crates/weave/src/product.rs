@@ -89,6 +89,8 @@ pub struct Woven {
     pub end: Label,
     /// The most copies of one loop's body.
     pub copies: usize,
+    /// Whether ways that met waited because no more states are allowed.
+    pub is_limited: bool,
 }
 
 /// Code that is being written, where it ends open.
@@ -141,6 +143,7 @@ struct Weaver<'a> {
     copies: BTreeMap<Point, Vec<CalleeCopy>>,
     calling: Vec<Point>,
     most_copies: usize,
+    is_limited: bool,
     end: Label,
     /// Where the guest's ends go, and the part of it that switches interrupts on again.
     finish: [Label; 2],
@@ -162,6 +165,7 @@ pub fn weave(setting: &Setting, entry: Point) -> Result<Woven, Refusal> {
         copies: BTreeMap::new(),
         calling: Vec::new(),
         most_copies: 0,
+        is_limited: false,
         end: 0,
         finish: [1, 2],
         sled: Sled::new(setting.program.core, 3, call_opcode(setting.far)),
@@ -180,6 +184,7 @@ pub fn weave(setting: &Setting, entry: Point) -> Result<Woven, Refusal> {
         host_done,
         end: weaver.end,
         copies: weaver.most_copies,
+        is_limited: weaver.is_limited,
     })
 }
 

@@ -82,8 +82,12 @@ impl<'a> Weaver<'a> {
                 };
             };
             let weight = arrivals[one].weight.min(arrivals[other].weight);
-            if arrivals.len() <= states && cost > 4.0 * weight {
-                break;
+            if cost > 4.0 * weight {
+                if arrivals.len() <= states {
+                    break;
+                }
+                // Of loops' ends and of callees there is one state, whatever is allowed.
+                self.is_limited |= states > 1 || self.setting.options.states == 1;
             }
             let mut on = arrivals[one];
             let wait = self.rhythm.wait(on.state, state, live).expect("the meeting was found by it");

@@ -61,7 +61,8 @@ impl<'a> Weaver<'a> {
                     Some((share, label, state))
                 });
                 let best = closings.min_by(|a, b| a.0.total_cmp(&b.0));
-                let last = copy >= options.copies || host.trips[id] == Some(copy as u32);
+                let is_all = host.trips[id].as_ref().is_some_and(|trips| trips.rounds_max == copy as u64);
+                let last = copy >= options.copies || is_all;
                 match best {
                     Some((share, label, state)) if last || share <= options.loss => {
                         self.connect(back, state, label, live, Resume::Host(first))?;
