@@ -39,7 +39,7 @@ fn instruction(program: &Program, point: Point) -> String {
 
 fn place(program: &Program, point: Point) -> String {
     match program.code[point].origin {
-        Origin::Line(line) => line.to_string(),
+        Origin::Line { line, .. } => line.to_string(),
         Origin::Address(address) => format!("{address:#06x}"),
     }
 }

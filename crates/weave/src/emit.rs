@@ -10,10 +10,10 @@ use isa::avr::table::Operand;
 use isa::avr::{Instruction, Opcode};
 
 use crate::directive::Directive;
+use crate::error::Refusal;
 use crate::item::{Item, Label, Line};
 use crate::product::{Far, Woven};
-use crate::program::{Function, Origin};
-use crate::refusal::Refusal;
+use crate::program::Function;
 use crate::rename::{CALL_CLOBBERED, Homes, Store};
 
 /// What surrounds the woven code.
@@ -125,7 +125,7 @@ pub fn too_far(items: &[Item], known: &Far) -> Far {
         let distance = at[&target] - word;
         match line.instruction.opcode {
             Opcode::Brbs | Opcode::Brbc if !(-64..=63).contains(&distance) => match line.origin {
-                Some(Origin::Line(origin) | Origin::Address(origin)) => {
+                Some(origin) => {
                     far.branches.insert((line.thread, origin));
                 }
                 None => unreachable!("branches that weaving adds are short"),

@@ -12,6 +12,9 @@ use isa::avr::TextError;
 use crate::directive::WORDS;
 pub use crate::expression::{ExpressionFault, ExpressionFaultKind};
 use crate::program::Origin;
+pub use refusal::Refusal;
+
+mod refusal;
 
 /// A place in a text.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -26,6 +29,16 @@ pub struct Place {
     pub marked: Range<usize>,
     /// What the line became, when a macro or repetition is to blame.
     pub expanded: Option<Expanded>,
+}
+
+/// `sum.s:12`.
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.origin {
+            Origin::Line { line, .. } => write!(f, "{}:{line}", self.file),
+            origin @ Origin::Address(_) => write!(f, "{}: {origin}", self.file),
+        }
+    }
 }
 
 /// A line of a macro or repetition after its parameters were put in.
@@ -362,22 +375,29 @@ impl Error {
 
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Some(place) = self.place() else {
-            self.words(f)?;
-            return self.help(f);
-        };
-        match place.origin {
-            Origin::Line(line) => write!(f, "{}:{line}: ", place.file)?,
-            origin @ Origin::Address(_) => write!(f, "{}: {origin}: ", place.file)?,
-        }
-        self.words(f)?;
-        caret(f, &place.line, &place.marked)?;
-        if let Some(expanded) = &place.expanded {
-            write!(f, "\nmade of {}:", expanded.origin)?;
-            caret(f, &expanded.line, &expanded.marked)?;
-        }
-        self.help(f)
+        placed(f, self.place(), |f| self.words(f), |f| self.help(f))
     }
+}
+
+/// Words with their place, the line that is to blame, and help.
+fn placed(
+    f: &mut fmt::Formatter<'_>,
+    place: Option<&Place>,
+    words: impl FnOnce(&mut fmt::Formatter<'_>) -> fmt::Result,
+    help: impl FnOnce(&mut fmt::Formatter<'_>) -> fmt::Result,
+) -> fmt::Result {
+    let Some(place) = place else {
+        words(f)?;
+        return help(f);
+    };
+    write!(f, "{place}: ")?;
+    words(f)?;
+    caret(f, &place.line, &place.marked)?;
+    if let Some(expanded) = &place.expanded {
+        write!(f, "\nmade of {}:", expanded.origin)?;
+        caret(f, &expanded.line, &expanded.marked)?;
+    }
+    help(f)
 }
 
 impl std::error::Error for Error {}
@@ -419,7 +439,7 @@ impl fmt::Display for MacroFault {
 impl fmt::Display for Origin {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Origin::Line(line) => write!(f, "line {line}"),
+            Origin::Line { line, .. } => write!(f, "line {line}"),
             Origin::Address(address) => write!(f, "address {address:#x}"),
         }
     }

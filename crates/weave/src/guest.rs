@@ -14,9 +14,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use isa::avr::{Instruction, Opcode, Set};
 
 use crate::directive::{Directive, Thread};
+use crate::error::Refusal;
 use crate::item::{Item, Label, Line};
-use crate::program::{Flow, Function, Point, Program};
-use crate::refusal::Refusal;
+use crate::program::{Flow, Function, Point, Program, Written};
 
 pub use batch::Batch;
 
@@ -111,7 +111,7 @@ impl Guest {
     /// # Errors
     /// When it has no clock or no first event, is no loop around it, or its elements do not fit the period.
     pub fn of(program: &Program, function: &Function, reach: Reach) -> Result<Guest, Refusal> {
-        let clock = clock(function)?;
+        let clock = clock(program, function)?;
         let reader = Reader::new(program, function, &clock, reach)?;
         let elements = join_flags(reader.round()?, &clock);
         let guest = Guest {
@@ -173,7 +173,7 @@ struct Clock {
     period_cycles: u32,
 }
 
-fn clock(function: &Function) -> Result<Clock, Refusal> {
+fn clock(program: &Program, function: &Function) -> Result<Clock, Refusal> {
     let mut clocks = function.directives.iter().filter_map(|written| match &written.directive {
         Directive::Clock { name, periods, .. } => Some((name, periods, written.origin)),
         _ => None,
@@ -183,7 +183,7 @@ fn clock(function: &Function) -> Result<Clock, Refusal> {
     };
     match (periods.as_slice(), clocks.next()) {
         (&[period_cycles], None) => Ok(Clock { name: name.clone(), period_cycles }),
-        _ => Err(Refusal::ManyPeriods { function: function.name.clone(), origin }),
+        _ => Err(Refusal::ManyPeriods { function: function.name.clone(), at: program.place(origin) }),
     }
 }
 
@@ -193,6 +193,28 @@ fn arguments(function: &Function) -> Vec<u32> {
         _ => None,
     });
     stated.next().unwrap_or_default()
+}
+
+/// The points of a guest function from its first event on: what the host's code is woven among, and what comes after.
+pub fn rounds(program: &Program, function: &Function) -> BTreeSet<Point> {
+    let points = function.entry..function.end;
+    let is_first = |written: &Written| matches!(written.directive, Directive::Event { at: 0, .. });
+    let mut open: Vec<Point> =
+        points.clone().filter(|&point| program.code[point].directives.iter().any(is_first)).collect();
+    let mut found = BTreeSet::new();
+    while let Some(point) = open.pop() {
+        if !points.contains(&point) || !found.insert(point) {
+            continue;
+        }
+        match program.code[point].flow {
+            Flow::Branch(to) => open.extend([to, point + 1]),
+            Flow::Skip => open.extend([point + 1, point + 2]),
+            Flow::Jump(to) => open.push(to),
+            Flow::Return | Flow::ReturnFromInterrupt | Flow::Stop => {}
+            Flow::Next | Flow::Call(_) | Flow::TailCall(_) | Flow::Indirect => open.push(point + 1),
+        }
+    }
+    found
 }
 
 /// Walks a guest function.
@@ -237,23 +259,20 @@ impl<'a> Reader<'a> {
         if let Some(second) = firsts.next() {
             return Err(Refusal::ManyFirstEvents {
                 function: function.name.clone(),
-                origin: program.code[second].origin,
+                at: program.place_of(second),
             });
         }
         let mut reader = Reader { program, function, clock, reach, first, returning: BTreeSet::new() };
         reader.returning = reader.points_before(first);
+        reader.points_behind(first)?;
         if !reader.successors(first)?.iter().any(|point| reader.returning.contains(point)) {
-            return Err(Refusal::NoRound {
-                function: function.name.clone(),
-                origin: program.code[first].origin,
-            });
+            return Err(Refusal::NoRound { function: function.name.clone(), at: program.place_of(first) });
         }
         Ok(reader)
     }
 
     fn refuse(&self, point: Point, why: &'static str) -> Refusal {
-        let step = &self.program.code[point];
-        Refusal::GuestShape { function: self.function.name.clone(), origin: step.origin, why }
+        Refusal::GuestShape { function: self.function.name.clone(), at: self.program.place_of(point), why }
     }
 
     /// Where a point may go on inside the function; nothing for a return.

@@ -7,12 +7,14 @@ use std::collections::BTreeMap;
 
 use isa::avr::{Opcode, Set};
 
+use crate::analysis::Fault;
 use crate::cfg::Cfg;
+use crate::error::Refusal;
 use crate::loops::Loops;
+use crate::product::whole_ends;
 use crate::program::{Callee, Flow, Function, Point, Program};
-use crate::refusal::Refusal;
 use crate::registers::{Liveness, Registers};
-use crate::rename::Calls;
+use crate::rename::{Calls, SREG};
 use crate::trips::{self, Trips};
 
 /// Host code that analysis has looked at.
@@ -46,7 +48,7 @@ pub fn reached<'a>(program: &'a Program, host: &'a Function) -> Result<BTreeMap<
         let host = Host::of(program, function, &registers, role)?;
         for point in host.cfg.blocks.iter().flat_map(|block| block.points()) {
             if let Flow::Call(Callee::Known(entry)) = program.code[point].flow
-                && let Some(callee) = callee(program, entry)
+                && let Some(callee) = program.routine(entry)
             {
                 open.push(callee);
             }
@@ -54,17 +56,29 @@ pub fn reached<'a>(program: &'a Program, host: &'a Function) -> Result<BTreeMap<
         hosts.insert(entry, host);
     }
     apart(program, &hosts)?;
+    hosts.values().try_for_each(|host| leaves_interrupts(program, host))?;
     Ok(hosts)
 }
 
-/// The function that is entered at a point; a subroutine inside one goes to its end.
-fn callee(program: &Program, entry: Point) -> Option<Cow<'_, Function>> {
-    let around = program.function_at(entry)?;
-    if around.entry == entry {
-        return Some(Cow::Borrowed(around));
+/// Interrupts are switched by the guest's beginning and end. What saves and restores them in one piece is fine.
+fn leaves_interrupts(program: &Program, host: &Host) -> Result<(), Refusal> {
+    for block in &host.cfg.blocks {
+        let mut whole_until = 0;
+        for point in block.points() {
+            let instruction = program.code[point].instruction;
+            let switches = match instruction.opcode {
+                Opcode::Bset | Opcode::Bclr => instruction.b == 7,
+                Opcode::Out => instruction.k == SREG,
+                Opcode::Sleep => true,
+                _ => false,
+            };
+            whole_until = whole_ends(program, point, block.points().end).max(whole_until);
+            if switches && point >= whole_until {
+                return Err(Refusal::Interrupts { at: program.place_of(point) });
+            }
+        }
     }
-    let name = format!("{}+{}", around.name, entry - around.entry);
-    Some(Cow::Owned(Function { name, entry, end: around.end, directives: Vec::new() }))
+    Ok(())
 }
 
 /// A subroutine stands behind all code of the function it is in, so that every point belongs to one of them.
@@ -74,7 +88,7 @@ fn apart(program: &Program, hosts: &BTreeMap<Point, Host>) -> Result<(), Refusal
         if let Some(point) = points.find(|&point| point >= next) {
             let step = &program.code[point];
             let mnemonic = step.instruction.opcode.row().mnemonic;
-            return Err(Refusal::HostShape { origin: step.origin, mnemonic });
+            return Err(Refusal::HostShape { at: program.place_of(point), mnemonic });
         }
     }
     Ok(())
@@ -122,12 +136,15 @@ impl<'a> Host<'a> {
         registers: &Registers,
         role: Role,
     ) -> Result<Host<'a>, Refusal> {
-        let flow = |fault| Refusal::Flow { function: function.name.clone(), fault };
-        let cfg = Cfg::of(program, &function).map_err(flow)?;
+        let refuse = |fault: Fault| {
+            let at = program.place_of(fault.point().unwrap_or(function.entry));
+            Refusal::Analysis { at, fault }
+        };
+        let cfg = Cfg::of(program, &function).map_err(|fault| refuse(Fault::Flow(fault)))?;
         let loops = Loops::of(&cfg);
         if let Some(found) = loops.irreducible().next() {
             let entry = cfg.blocks[found.header].first;
-            return Err(Refusal::Irreducible { origin: program.code[entry].origin });
+            return Err(Refusal::Irreducible { at: program.place_of(entry) });
         }
         // Of a callee any register may be its caller's, of the host itself what avr-gcc's ABI says.
         let liveness = match role {
@@ -135,8 +152,8 @@ impl<'a> Host<'a> {
             Role::Callee => Liveness::with_exit(program, &cfg, registers, all_registers()),
         };
         let live = (function.entry..function.end).map(|point| liveness.before(point)).collect();
-        let trips = trips::of(program, &cfg, &loops, registers)
-            .map_err(|fault| Refusal::Trips { function: function.name.clone(), fault })?;
+        let trips =
+            trips::of(program, &cfg, &loops, registers).map_err(|fault| refuse(Fault::Trips(fault)))?;
         let trips = trips.into_iter().map(Result::ok).collect();
         Ok(Host { function, cfg, loops, trips, live })
     }

@@ -30,7 +30,6 @@ pub mod plan;
 pub mod product;
 pub mod program;
 pub mod proof;
-pub mod refusal;
 pub mod registers;
 pub mod rename;
 pub mod slack;
@@ -44,15 +43,17 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use directive::{Directive, Thread};
 use emit::Frame;
+use error::Refusal;
 use estimate::Oracle;
 use guest::{Guest, Reach};
 use host::Host;
 use isa::avr::Set;
 use item::Item;
+use memory::{Conflict, Disjoint, Object, Reason, Side};
 use plan::{Choice, Found};
 use product::{Far, Options, Setting};
 use program::{Function, Point, Program};
-use refusal::Refusal;
+use registers::Registers;
 use rename::{Calls, Homes};
 
 /// What to weave.
@@ -85,6 +86,8 @@ pub struct Weave {
     pub choices: Vec<Choice>,
     /// Words of both functions by themselves.
     pub plain_words: u32,
+    /// What the two touch in common, and what was taken for granted of the rest.
+    pub shares: Disjoint,
 }
 
 /// How much larger than both functions a woven one may be to be looked at.
@@ -100,6 +103,7 @@ pub fn weave(request: &Request) -> Result<Weave, Refusal> {
     let host = named(request.host_program, request.host)?;
     let guest_function = named(request.guest_program, request.guest)?;
     let hosts = host::reached(request.host_program, host)?;
+    let shares = shares(request, guest_function, host)?;
     let weaving = Weaving {
         request,
         host,
@@ -115,7 +119,7 @@ pub fn weave(request: &Request) -> Result<Weave, Refusal> {
     let (choice, choices) = plan::choose(words_max, |options| weaving.one(options).map(|laid| laid.found))?;
     let Laid { items, homes, guest, .. } = weaving.one(choice.options)?;
     let text = emit::text(&weaving.frame(&guest)?, &homes, &items);
-    Ok(Weave { text, items, guest, choice, choices, plain_words })
+    Ok(Weave { text, items, guest, choice, choices, plain_words, shares })
 }
 
 /// Two threads that are looked at once and woven several times.
@@ -169,7 +173,14 @@ impl Weaving<'_> {
             let lacking = Refusal::NoBatch { function: self.guest_function.name.clone() };
             guest = guest.batched(options.rounds, options.together).ok_or(lacking)?;
         }
-        let homes = rename::homes(&guest, self.taken, &self.lenders, self.calls, request.name)?;
+        let homes = rename::homes(
+            &guest,
+            self.request.guest_program,
+            self.taken,
+            &self.lenders,
+            self.calls,
+            request.name,
+        )?;
         let guest = homes.rename(&guest, request.guest_program)?;
         // Only now is it known how long its elements are: some borrow registers.
         guest.check_fit(self.guest_function)?;
@@ -210,6 +221,34 @@ impl Weaving<'_> {
             far = farther;
         }
     }
+}
+
+/// Proves that the two touch nothing in common, or what they share in an order that is kept.
+fn shares(request: &Request, guest: &Function, host: &Function) -> Result<Disjoint, Refusal> {
+    let (guest_program, host_program) = (request.guest_program, request.host_program);
+    let (guest_registers, host_registers) = (Registers::of(guest_program), Registers::of(host_program));
+    let guest = Side { program: guest_program, function: guest, registers: &guest_registers };
+    let host = Side { program: host_program, function: host, registers: &host_registers };
+    let places =
+        |both: &Conflict| (guest_program.place_of(both.guest.point), host_program.place_of(both.host.point));
+    let shares = memory::disjoint(&guest, &host).map_err(|mut conflicts| {
+        let conflict = conflicts.swap_remove(0);
+        if let Object::Unknown(Reason::Callee(callee)) = conflict.host.object {
+            return Refusal::UnresolvedCall { at: host_program.place_of(conflict.host.point), callee };
+        }
+        let (at, host) = places(&conflict);
+        Refusal::MemoryConflict { at, host, conflict: Box::new(conflict) }
+    })?;
+    // The guest's setup is over before the host begins; no other order is kept.
+    let rounds = guest::rounds(guest_program, guest.function);
+    let broken =
+        |(both, first): &&(Conflict, Thread)| *first == Thread::Host || rounds.contains(&both.guest.point);
+    if let Some((both, first)) = shares.shared.iter().find(broken) {
+        let ((at, host), first) = (places(both), *first);
+        let symbol = both.guest.object.to_string();
+        return Err(Refusal::OrderNotKept { at, host, symbol, first });
+    }
+    Ok(shares)
 }
 
 fn named<'a>(program: &'a Program, name: &str) -> Result<&'a Function, Refusal> {

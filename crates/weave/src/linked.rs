@@ -371,7 +371,7 @@ impl Layout {
             }
             functions.push(Function { name: name.clone(), entry, end: code.len(), directives: Vec::new() });
         }
-        Program { code, functions, core: core.unwrap_or(CoreType::AvrePc2) }
+        Program { code, functions, core: core.unwrap_or(CoreType::AvrePc2), texts: Vec::new() }
     }
 
     fn flow(&self, address: u32, found: &Decoded) -> Flow {

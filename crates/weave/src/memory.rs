@@ -4,9 +4,12 @@
 //! included, and the proof that two threads' objects are disjoint ([`disjoint`]).
 //!
 //! What is taken for granted: an address computed from an object stays in it, different symbols name different
-//! objects, and nobody but its function knows a frame's addresses unless they were handed on. Core registers, SREG
-//! and the stack pointer are `registers`'s and left out here, and so is flash.
+//! objects, and nobody but its function knows a frame's addresses unless they were handed on. A pointer that one
+//! thread is given points to what the other thread does not touch, as with C's `restrict`, and none points to an I/O
+//! register: [`Disjoint::granted`] lists where this was needed. Core registers, SREG and the stack pointer are
+//! `registers`'s and left out here, and so is flash.
 
+use std::collections::BTreeMap;
 use std::fmt;
 
 use isa::avr::{CoreType, Instruction, Opcode};
@@ -14,7 +17,7 @@ use isa::avr::{CoreType, Instruction, Opcode};
 use crate::cfg::{Cfg, ExitKind, callees};
 use crate::directive::{Directive, Thread};
 use crate::program::{Callee, Function, Point, Program};
-use crate::registers::{Registers, callees_first};
+use crate::registers::Registers;
 use crate::transfer::indirect;
 use crate::values::{Base, Context, Operand, Pointer, State};
 
@@ -94,6 +97,8 @@ pub struct Access {
     pub writes: bool,
     /// Whether that is only so if the object begins at a multiple of 256 (only the address's upper byte is known).
     pub page: bool,
+    /// The only bit of an I/O register that it touches (SBI, CBI, SBIC, SBIS).
+    pub bit: Option<u8>,
 }
 
 /// An object before it is known who calls the function.
@@ -111,25 +116,14 @@ struct Touch {
     reads: bool,
     writes: bool,
     page: bool,
+    bit: Option<u8>,
 }
 
 /// What a function touches, its callees included, by point.
 pub fn accesses(program: &Program, function: &Function, registers: &Registers) -> Vec<Access> {
-    let graphs: Vec<Option<Cfg>> = program.functions.iter().map(|each| Cfg::of(program, each).ok()).collect();
-    let borrowed: Vec<Option<&Cfg>> = graphs.iter().map(Option::as_ref).collect();
-    let mut known: Vec<Option<Vec<Touch>>> = vec![None; graphs.len()];
-    for index in callees_first(program, &borrowed) {
-        let touches = match &graphs[index] {
-            Some(cfg) => registers.with_context(program, |context| touches(context, registers, cfg, &known)),
-            None => {
-                let name = program.functions[index].name.clone();
-                vec![unknown(program.functions[index].entry, Reason::Callee(name))]
-            }
-        };
-        known[index] = Some(touches);
-    }
-    let index = program.functions.iter().position(|each| each.entry == function.entry);
-    let touches = index.and_then(|index| known[index].take()).unwrap_or_default();
+    let mut search = Search { program, registers, known: BTreeMap::new() };
+    search.enter(function.entry);
+    let touches = search.known.remove(&function.entry).flatten().unwrap_or_default();
     let parameters = Parameters::of(function);
     let mut found: Vec<Access> = touches
         .into_iter()
@@ -142,6 +136,7 @@ pub fn accesses(program: &Program, function: &Function, registers: &Registers) -
             reads: touch.reads,
             writes: touch.writes,
             page: touch.page,
+            bit: touch.bit,
         })
         .collect();
     found.sort_by(|a, b| (a.point, &a.object).cmp(&(b.point, &b.object)));
@@ -181,7 +176,46 @@ impl Parameters {
 }
 
 fn unknown(point: Point, reason: Reason) -> Touch {
-    Touch { point, place: Place::Fixed(Object::Unknown(reason)), reads: true, writes: true, page: false }
+    let place = Place::Fixed(Object::Unknown(reason));
+    Touch { point, place, reads: true, writes: true, page: false, bit: None }
+}
+
+/// What functions touch, by their entries; nothing of those that are still looked at.
+struct Search<'a> {
+    program: &'a Program,
+    registers: &'a Registers,
+    known: BTreeMap<Point, Option<Vec<Touch>>>,
+}
+
+impl Search<'_> {
+    /// Looks at a function, those first that it calls.
+    fn enter(&mut self, entry: Point) {
+        if self.known.contains_key(&entry) {
+            return;
+        }
+        self.known.insert(entry, None);
+        let program = self.program;
+        let cfg = program.routine(entry).and_then(|function| Cfg::of(program, &function).ok());
+        let Some(cfg) = cfg else {
+            let name = program.function_at(entry).map_or_else(String::new, |function| function.name.clone());
+            self.known.insert(entry, Some(vec![unknown(entry, Reason::Callee(name))]));
+            return;
+        };
+        for block in &cfg.blocks {
+            let tails = block.exits.iter().filter_map(|exit| match &exit.kind {
+                ExitKind::TailCall(callee) => Some(callee.clone()),
+                _ => None,
+            });
+            for callee in block.points().flat_map(|point| callees(program, point)).chain(tails) {
+                if let Callee::Known(entry) = callee {
+                    self.enter(entry);
+                }
+            }
+        }
+        let registers = self.registers;
+        let found = registers.with_context(program, |context| touches(context, registers, &cfg, &self.known));
+        self.known.insert(entry, Some(found));
+    }
 }
 
 /// What one function touches, given what those touch that it calls.
@@ -189,7 +223,7 @@ fn touches(
     context: Context<'_>,
     registers: &Registers,
     cfg: &Cfg,
-    known: &[Option<Vec<Touch>>],
+    known: &BTreeMap<Point, Option<Vec<Touch>>>,
 ) -> Vec<Touch> {
     let values = registers.values(context.program, cfg);
     let mut found = Vec::new();
@@ -216,17 +250,13 @@ fn called(
     point: Point,
     callee: &Callee,
     state: &State,
-    known: &[Option<Vec<Touch>>],
+    known: &BTreeMap<Point, Option<Vec<Touch>>>,
 ) -> Vec<Touch> {
-    let entry = match callee {
-        Callee::Known(entry) => *entry,
+    let touches = match callee {
+        Callee::Known(entry) => known.get(entry).and_then(Option::as_ref),
         Callee::Unknown(name) => return vec![unknown(point, Reason::Callee(name.clone()))],
     };
-    let functions = &context.program.functions;
-    let Some(index) = functions.iter().position(|function| function.entry == entry) else {
-        return vec![unknown(point, Reason::Callee("*".into()))];
-    };
-    let Some(touches) = &known[index] else { return vec![unknown(point, Reason::Recursion)] };
+    let Some(touches) = touches else { return vec![unknown(point, Reason::Recursion)] };
     let translate = |touch: &Touch| match touch.place {
         Place::Fixed(_) => touch.clone(),
         Place::Given(register) => {
@@ -280,8 +310,8 @@ fn touch(context: Context<'_>, point: Point, state: &State) -> Option<Touch> {
     use Opcode::*;
     let step = &context.program.code[point];
     let i: &Instruction = &step.instruction;
-    let fixed =
-        |object, reads, writes| Touch { point, place: Place::Fixed(object), reads, writes, page: false };
+    let place = |place, reads, writes| Touch { point, place, reads, writes, page: false, bit: None };
+    let fixed = |object, reads, writes| place(Place::Fixed(object), reads, writes);
     match i.opcode {
         Push | Rcall | Icall | Call => Some(fixed(Object::Stack, false, true)),
         Pop | Ret | Reti => Some(fixed(Object::Stack, true, false)),
@@ -300,25 +330,28 @@ fn touch(context: Context<'_>, point: Point, state: &State) -> Option<Touch> {
                 Some(_) => Object::Unknown(Reason::Operand),
                 None => at_io(context.program.core, i.k as u16)?,
             };
-            Some(fixed(object, i.opcode != Out, matches!(i.opcode, Out | Sbi | Cbi)))
+            let bit = (!matches!(i.opcode, In | Out)).then_some(i.b);
+            Some(Touch { bit, ..fixed(object, i.opcode != Out, matches!(i.opcode, Out | Sbi | Cbi)) })
         }
         _ => {
             let access = indirect(i).filter(|access| !access.flash)?;
             // The halves of a pair keep their base when the pair is stepped, so what is known before holds.
             let displacement = access.displacement.wrapping_add(access.before);
-            let (place, page) = behind(context, state.pointer(access.low), displacement);
-            Some(Touch { point, place, reads: !access.stores, writes: access.stores, page })
+            let (object, page) = behind(context, state.pointer(access.low), displacement);
+            Some(Touch { page, ..place(object, !access.stores, access.stores) })
         }
     }
 }
 
-/// What two threads share, all of it declared.
+/// That two threads touch nothing in common but what is declared.
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
 pub struct Disjoint {
-    /// What both touch, and whose access comes first.
-    pub shared: Vec<(Object, Thread)>,
+    /// Both accesses to what both touch, and whose comes first.
+    pub shared: Vec<(Conflict, Thread)>,
     /// Symbols that must begin at a multiple of 256 for this to hold.
     pub pages: Vec<String>,
+    /// What else must hold, as the caller's promise: these two are not the same, as `apart` would say it.
+    pub granted: Vec<(String, String)>,
 }
 
 /// Two accesses that may touch the same.
@@ -330,39 +363,45 @@ pub struct Conflict {
     pub host: Access,
 }
 
-impl fmt::Display for Conflict {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let verb = |access: &Access| if access.writes { "writes" } else { "reads" };
-        write!(
-            f,
-            "the guest {} {} and the host {} {}, which may be the same",
-            verb(&self.guest),
-            self.guest.object,
-            verb(&self.host),
-            self.host.object
-        )?;
-        let help = |object: &Object, thread| spelled(object, thread);
-        match (help(&self.guest.object, Thread::Guest), help(&self.host.object, Thread::Host)) {
-            (Some(a), Some(b)) if a == b => {
-                write!(f, "\nhelp: write `shared {a} guest-first` or `shared {a} host-first`")
-            }
-            (Some(a), Some(b)) => write!(f, "\nhelp: write `apart {a} {b}` if they never are"),
-            _ => Ok(()),
+impl Conflict {
+    /// Both objects as `shared` and `apart` name them.
+    pub fn names(&self) -> (Option<String>, Option<String>) {
+        (spelled(&self.guest.object, Thread::Guest), spelled(&self.host.object, Thread::Host))
+    }
+
+    /// Whether it is the caller's promise that the two are not the same: one of them is behind a pointer that was
+    /// given, or both are behind pointers; and whatever cannot be followed points to no I/O register.
+    fn is_granted(&self) -> bool {
+        use Object::*;
+        match (&self.guest.object, &self.host.object) {
+            (Parameter(_), Unknown(reason)) | (Unknown(reason), Parameter(_)) => reason.is_pointer(),
+            (Parameter(_), _) | (_, Parameter(_)) => true,
+            (Unknown(a), Unknown(b)) => a.is_pointer() && b.is_pointer(),
+            (Unknown(reason), Io(_)) | (Io(_), Unknown(reason)) => reason.is_pointer(),
+            _ => false,
         }
     }
 }
 
-/// An object as `shared` and `apart` name it: a symbol, `guest.0` and `host.0` for a parameter, an address.
+impl Reason {
+    /// Whether what is not known is where a pointer points to.
+    fn is_pointer(&self) -> bool {
+        match self {
+            Reason::Address | Reason::Undeclared(_) | Reason::NoPointer(_) | Reason::Recursion => true,
+            Reason::Operand | Reason::Callee(_) => false,
+        }
+    }
+}
+
+/// An object as `shared` and `apart` name it: a symbol, `guest.0` and `host.0` for what a parameter points to, an
+/// address, and `host.pointers` for whatever pointers point to that cannot be followed.
 fn spelled(object: &Object, thread: Thread) -> Option<String> {
-    let thread = match thread {
-        Thread::Guest => "guest",
-        Thread::Host => "host",
-    };
     match object {
         Object::Parameter(number) => Some(format!("{thread}.{number}")),
         Object::Symbol(name) => Some(name.clone()),
         Object::Absolute(address) => Some(format!("{address:#06x}")),
         Object::Io(address) => Some(format!("io.{address:#04x}")),
+        Object::Unknown(reason) if reason.is_pointer() => Some(format!("{thread}.pointers")),
         Object::Stack | Object::Unknown(_) => None,
     }
 }
@@ -381,31 +420,36 @@ pub fn disjoint(guest: &Side<'_>, host: &Side<'_>) -> Result<Disjoint, Vec<Confl
             found.pages.push(name.clone());
         }
     }
-    for a in &ours {
-        for b in &theirs {
-            if !may_clash(a, b) {
-                continue;
+    let pairs = ours.iter().flat_map(|a| theirs.iter().map(move |b| (a, b)));
+    for (guest, host) in pairs.filter(|(a, b)| may_clash(a, b)) {
+        let conflict = Conflict { guest: guest.clone(), host: host.clone() };
+        match conflict.names() {
+            (Some(a), Some(b)) if declared.apart(&a, &b) => {}
+            (Some(a), Some(b)) if declared.shared(&a, &b).is_some() => {
+                found.shared.extend(declared.shared(&a, &b).map(|first| (conflict, first)));
             }
-            let names = (spelled(&a.object, Thread::Guest), spelled(&b.object, Thread::Host));
-            if declared.apart(&names.0, &names.1) {
-                continue;
-            }
-            if let Some(first) = declared.shared(&names.0, &names.1) {
-                let pair = (a.object.clone(), first);
-                if !found.shared.contains(&pair) {
-                    found.shared.push(pair);
+            (Some(a), Some(b)) if conflict.is_granted() => {
+                let promise = (a, b);
+                if !found.granted.contains(&promise) {
+                    found.granted.push(promise);
                 }
-                continue;
             }
-            let same = |known: &Conflict| known.guest.object == a.object && known.host.object == b.object;
-            match conflicts.iter_mut().find(|known| same(known)) {
-                Some(known) if known.guest.writes || known.host.writes => {}
-                Some(known) => *known = Conflict { guest: a.clone(), host: b.clone() },
-                None => conflicts.push(Conflict { guest: a.clone(), host: b.clone() }),
-            }
+            _ => note(&mut conflicts, conflict),
         }
     }
+    found.granted.sort();
     if conflicts.is_empty() { Ok(found) } else { Err(conflicts) }
+}
+
+/// Keeps one conflict of each pair of objects, one that writes where there is one.
+fn note(conflicts: &mut Vec<Conflict>, new: Conflict) {
+    let same =
+        |known: &Conflict| known.guest.object == new.guest.object && known.host.object == new.host.object;
+    match conflicts.iter_mut().find(|known| same(known)) {
+        Some(known) if known.guest.writes || known.host.writes => {}
+        Some(known) => *known = new,
+        None => conflicts.push(new),
+    }
 }
 
 /// One of two threads.
@@ -426,7 +470,10 @@ fn may_clash(a: &Access, b: &Access) -> bool {
     let changes = a.writes || b.writes;
     let same = match (&a.object, &b.object) {
         (Stack, _) | (_, Stack) => false,
-        (Io(a), Io(b)) => return a == b,
+        (Io(io), Io(other)) => {
+            let other_bit = a.bit.zip(b.bit).is_some_and(|(bit, other)| bit != other);
+            return io == other && !other_bit;
+        }
         (Io(_), other) | (other, Io(_)) => matches!(other, Unknown(_)),
         (Unknown(_), _) | (_, Unknown(_)) => true,
         (Symbol(a), Symbol(b)) => a == b,
@@ -462,14 +509,13 @@ impl Declared {
         found
     }
 
-    fn apart(&self, a: &Option<String>, b: &Option<String>) -> bool {
-        let (Some(a), Some(b)) = (a, b) else { return false };
-        a != b && self.apart.iter().any(|(p, q)| (p, q) == (a, b) || (q, p) == (a, b))
+    fn apart(&self, a: &str, b: &str) -> bool {
+        let said = |p: &str, q: &str| (p, q) == (a, b) || (q, p) == (a, b);
+        a != b && self.apart.iter().any(|(p, q)| said(p, q))
     }
 
-    fn shared(&self, a: &Option<String>, b: &Option<String>) -> Option<Thread> {
-        let (a, b) = (a.as_ref()?, b.as_ref()?);
-        let names = |symbol: &String| symbol == a && symbol == b;
+    fn shared(&self, a: &str, b: &str) -> Option<Thread> {
+        let names = |symbol: &str| symbol == a && symbol == b;
         self.shared.iter().find(|(symbol, _)| names(symbol)).map(|&(_, first)| first)
     }
 }

@@ -7,9 +7,9 @@ use std::panic::resume_unwind;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
+use crate::error::Refusal;
 use crate::estimate::Estimate;
 use crate::product::Options;
-use crate::refusal::Refusal;
 
 /// One way of weaving two threads.
 #[derive(Clone, Copy, Debug, PartialEq)]

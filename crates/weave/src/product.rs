@@ -15,20 +15,22 @@ mod ends;
 mod meet;
 mod rounds;
 
+pub(crate) use blocks::whole_ends;
+
 use std::collections::{BTreeMap, BTreeSet};
 
 use isa::avr::{Instruction, Opcode, Set};
 
 use crate::cfg::BlockId;
 use crate::directive::Thread;
+use crate::error::Refusal;
 use crate::guest::{Guest, LEAVE};
 use crate::host::Host;
 use crate::item::{Item, Label, Line};
 use crate::loops::LoopId;
 use crate::padding::{self, Sled};
 use crate::phase::{Rhythm, State};
-use crate::program::{Point, Program};
-use crate::refusal::Refusal;
+use crate::program::{Origin, Point, Program};
 use crate::rename::Homes;
 
 /// What decides between time and size.
@@ -70,7 +72,7 @@ pub struct Setting<'a> {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Far {
     /// Conditional branches, by their thread and where the original is written.
-    pub branches: BTreeSet<(Option<Thread>, u32)>,
+    pub branches: BTreeSet<(Option<Thread>, Origin)>,
     /// Whether jumps need two words.
     pub jumps: bool,
 }
@@ -302,7 +304,7 @@ impl<'a> Weaver<'a> {
         }
         let step = &self.setting.program.code[point];
         Err(Refusal::NoRoom {
-            origin: step.origin,
+            at: self.setting.program.place_of(point),
             mnemonic: step.instruction.opcode.row().mnemonic,
             cycles,
             period_cycles: self.setting.guest.period_cycles,
@@ -394,7 +396,7 @@ impl<'a> Weaver<'a> {
     fn no_way(&self, point: Point) -> Refusal {
         let step = &self.setting.program.code[point];
         Refusal::NoRoom {
-            origin: step.origin,
+            at: self.setting.program.place_of(point),
             mnemonic: step.instruction.opcode.row().mnemonic,
             cycles: self.jump_cycles(),
             period_cycles: self.setting.guest.period_cycles,

@@ -5,9 +5,12 @@
 //! weaving and proof read nothing else. Leaves out data: memory is known by the expressions that name it.
 //! Invariant: every [`Point`] in a [`Flow`] is an index of [`Program::code`].
 
+use std::borrow::Cow;
+
 use isa::avr::{CoreType, Instruction};
 
 use crate::directive::Directive;
+use crate::error::Place;
 
 /// An index of [`Program::code`].
 pub type Point = usize;
@@ -21,6 +24,17 @@ pub struct Program {
     pub functions: Vec<Function>,
     /// Whose cycles count.
     pub core: CoreType,
+    /// The texts that it was read from; none of a linked file.
+    pub texts: Vec<Text>,
+}
+
+/// An assembly text, for those who show where something is written.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Text {
+    /// How errors call it.
+    pub name: String,
+    /// Its lines, without what ends them.
+    pub lines: Vec<String>,
 }
 
 /// A function: a stretch of the code.
@@ -63,8 +77,13 @@ pub struct Written {
 /// Where something is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Origin {
-    /// A line of the source text, from 1.
-    Line(u32),
+    /// A line of a text.
+    Line {
+        /// An index of [`Program::texts`].
+        text: usize,
+        /// From 1.
+        line: u32,
+    },
     /// A byte address of flash.
     Address(u32),
 }
@@ -109,10 +128,41 @@ impl Program {
         self.functions.iter().find(|function| function.name == name)
     }
 
+    /// A place for an error to point at: the line without its comment, or a comment that has a line to itself.
+    pub fn place(&self, origin: Origin) -> Box<Place> {
+        let (file, line) = match origin {
+            Origin::Line { text, line } => {
+                let text = &self.texts[text];
+                let shown = (line as usize).checked_sub(1).and_then(|index| text.lines.get(index));
+                (text.name.clone(), shown.cloned().unwrap_or_default())
+            }
+            Origin::Address(_) => Default::default(),
+        };
+        let code = line.split(';').next().unwrap_or_default().trim_end();
+        let end = if code.is_empty() { line.trim_end().len() } else { code.len() };
+        let marked = line.len() - line.trim_start().len()..end;
+        Box::new(Place { file, origin, line, marked, expanded: None })
+    }
+
+    /// The same of the instruction at a point.
+    pub fn place_of(&self, point: Point) -> Box<Place> {
+        self.place(self.code[point].origin)
+    }
+
     /// The function that a point belongs to.
     pub fn function_at(&self, point: Point) -> Option<&Function> {
         let after = self.functions.partition_point(|function| function.entry <= point);
         self.functions[..after].last().filter(|function| point < function.end)
+    }
+
+    /// What is entered by a call of a point: a function, or a subroutine inside one, which goes to its end.
+    pub fn routine(&self, entry: Point) -> Option<Cow<'_, Function>> {
+        let around = self.function_at(entry)?;
+        if around.entry == entry {
+            return Some(Cow::Borrowed(around));
+        }
+        let name = format!("{}+{}", around.name, entry - around.entry);
+        Some(Cow::Owned(Function { name, entry, end: around.end, directives: Vec::new() }))
     }
 
     /// Cycles of an instruction when it neither branches nor skips.

@@ -11,10 +11,10 @@ use isa::avr::table::Operand;
 use isa::avr::{CoreType, Instruction, Opcode, Set};
 
 use crate::directive::Directive;
+use crate::error::Refusal;
 use crate::guest::{Element, Form, Guest};
 use crate::item::{Item, Line, straight_cycles};
 use crate::program::Program;
-use crate::refusal::Refusal;
 
 /// The I/O address of SREG.
 pub const SREG: i32 = 0x3f;
@@ -99,12 +99,19 @@ pub enum Calls {
 }
 
 /// Chooses homes among the registers not in `taken`. `lenders` are the host's registers, those first that are dead
-/// most often; `name` is the woven function's.
+/// most often; `program` is the guest's, and `name` the woven function's.
 ///
 /// # Errors
 /// [`Refusal::RegisterConflict`] when there are too few.
-pub fn homes(guest: &Guest, taken: Set, lenders: &[u8], calls: Calls, name: &str) -> Result<Homes, Refusal> {
-    let mut needs = needs(guest)?;
+pub fn homes(
+    guest: &Guest,
+    program: &Program,
+    taken: Set,
+    lenders: &[u8],
+    calls: Calls,
+    name: &str,
+) -> Result<Homes, Refusal> {
+    let mut needs = needs(guest, program)?;
     let moved = only_moved(guest);
     for &(_, from) in &moved {
         needs[usize::from(from)] = Need::default();
@@ -117,7 +124,7 @@ pub fn homes(guest: &Guest, taken: Set, lenders: &[u8], calls: Calls, name: &str
     let lacking = |what| Refusal::RegisterConflict { guest: guest.clock.clone(), what };
     // Callees ask whether the guest is over, and the proof follows registers, not memory.
     let early = if calls == Calls::WithFlagT {
-        let lacking = || lacking("a register that says in callees whether the guest is over");
+        let lacking = || lacking("what says in callees whether it is over");
         Some(chooser.single(|_| true).ok_or_else(lacking)?)
     } else {
         None
@@ -195,7 +202,7 @@ fn only_moved(guest: &Guest) -> Vec<(u8, u8)> {
 }
 
 /// What the guest's code asks of each register; of a pair, its lower half carries the need.
-fn needs(guest: &Guest) -> Result<[Need; 32], Refusal> {
+fn needs(guest: &Guest, program: &Program) -> Result<[Need; 32], Refusal> {
     let mut needs = [Need::default(); 32];
     for item in guest.items() {
         let Item::Line(line) = item else { continue };
@@ -224,7 +231,7 @@ fn needs(guest: &Guest) -> Result<[Need; 32], Refusal> {
         let named = named_registers(&instruction);
         if let Some(register) = implicit.registers().find(|register| !named.contains(register)) {
             return Err(Refusal::GuestOpcode {
-                origin: line.origin,
+                at: program.place(line.origin.expect("what the guest does is written somewhere")),
                 mnemonic: instruction.opcode.row().mnemonic,
                 register,
             });

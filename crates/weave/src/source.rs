@@ -12,7 +12,7 @@ use std::ops::Range;
 
 use crate::error::{Error, Expanded, Place};
 use crate::limits::{LINE_BYTES_SHOWN_MAX, SOURCE_BYTES_MAX};
-use crate::program::Origin;
+use crate::program::{Origin, Text};
 
 mod arguments;
 mod expand;
@@ -170,6 +170,12 @@ impl Source {
         &self.text[*from..to]
     }
 
+    /// Its lines, for a program to show.
+    pub(crate) fn as_text(&self) -> Text {
+        let lines = (1..=self.lines()).map(|number| self.line(number).trim_end().to_owned());
+        Text { name: self.name.clone(), lines: lines.collect() }
+    }
+
     /// How many lines there are; what is behind the last newline counts when it is not empty.
     pub fn lines(&self) -> u32 {
         let starts = self.starts_of_text();
@@ -249,7 +255,7 @@ impl Source {
         let number = self.line_of(span.start);
         let start = self.line_starts[number as usize - 1];
         let line = self.line(number).trim_end();
-        let (file, origin) = (self.name.clone(), Origin::Line(number));
+        let (file, origin) = (self.name.clone(), Origin::Line { text: 0, line: number });
         if self.copy_of(span.start).is_none() {
             let from = (span.start - start).min(line.len());
             let to = (from + span.len()).min(line.len());
@@ -262,8 +268,8 @@ impl Source {
         let marked_from = (span.start - from).min(made.len());
         let marked = marked_from..(marked_from + span.len()).min(made.len());
         let (made, marked) = shown(made, marked);
-        let expanded =
-            Some(Expanded { origin: Origin::Line(self.written_at(span.start, false)), line: made, marked });
+        let origin_of_made = Origin::Line { text: 0, line: self.written_at(span.start, false) };
+        let expanded = Some(Expanded { origin: origin_of_made, line: made, marked });
         let marked = line.len() - line.trim_start().len()..line.len();
         Box::new(Place { file, origin, line: line.to_owned(), marked, expanded })
     }

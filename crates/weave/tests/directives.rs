@@ -322,7 +322,7 @@ fn records_of_the_header_are_read_from_what_compilers_make_of_c() {
         assert_eq!(events.len(), 1, "{tool}");
         assert_eq!(events[0].instruction.to_string().split(' ').next(), Some("out"), "{tool}");
         assert!(matches!(&events[0].directives[0].directive, Directive::Event { at: 0, .. }));
-        assert!(matches!(events[0].directives[0].origin, Origin::Line(_)));
+        assert!(matches!(events[0].directives[0].origin, Origin::Line { .. }));
     }
 }
 

@@ -1,5 +1,6 @@
 //! What texts are refused for, in words. Each file of `tests/refused` is read for the function `f`; beside it stands
-//! what the error says. `make bless` writes the words anew.
+//! what the error says. Each of `tests/refused/weaving` has a host `f` and a guest `g` that are not woven. `make bless`
+//! writes the words anew.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -10,6 +11,7 @@ use weave::directive::Parameters;
 use weave::error::Error;
 use weave::program::Program;
 use weave::source::Source;
+use weave::{Request, weave};
 
 fn refusal(name: &str, text: &str) -> Option<Error> {
     // The one that is about a missing chip is read without one.
@@ -19,9 +21,32 @@ fn refusal(name: &str, text: &str) -> Option<Error> {
     Source::parse(&format!("{name}.s"), text).and_then(read).err()
 }
 
-#[test]
-fn each_refusal_says_what_is_wrong_where_and_how_to_put_it_right() {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/refused");
+/// Why `f` and `g` of a text are not woven.
+fn unwoven(name: &str, text: &str) -> Option<weave::error::Refusal> {
+    let source = Source::parse(&format!("{name}.s"), text).unwrap_or_else(|error| panic!("{error}"));
+    let read = |root| {
+        let sources = std::slice::from_ref(&source);
+        let read = Program::read(sources, &[root], &Parameters::new(), Some(CoreType::AvrePc2));
+        read.unwrap_or_else(|error| panic!("{error}")).0
+    };
+    let (host_program, guest_program) = (read("f"), read("g"));
+    let request = Request {
+        host_program: &host_program,
+        host: "f",
+        guest_program: &guest_program,
+        guest: "g",
+        name: "both",
+        growth_max: 3.0,
+    };
+    weave(&request).err()
+}
+
+/// Compares what is said of each text of a folder, and returns the variants that were seen.
+fn said<E: std::fmt::Display + std::fmt::Debug>(
+    folder: &str,
+    refusal: impl Fn(&str, &str) -> Option<E>,
+) -> BTreeSet<String> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests").join(folder);
     let mut seen = BTreeSet::new();
     let entries = std::fs::read_dir(&folder).expect("the folder");
     let names = entries.map(|entry| entry.expect("an entry").file_name().into_string().expect("ASCII"));
@@ -33,7 +58,19 @@ fn each_refusal_says_what_is_wrong_where_and_how_to_put_it_right() {
         let variant = format!("{error:?}");
         seen.insert(variant.split([' ', '{']).next().unwrap_or_default().to_owned());
     }
+    seen
+}
+
+#[test]
+fn each_refusal_says_what_is_wrong_where_and_how_to_put_it_right() {
+    let seen = said("refused", refusal);
     assert!(seen.len() >= 32, "{} kinds of refusal: {seen:?}", seen.len());
+}
+
+#[test]
+fn each_reason_for_not_weaving_is_said() {
+    let seen = said("refused/weaving", unwoven);
+    assert!(seen.len() >= 19, "{} kinds of refusal: {seen:?}", seen.len());
 }
 
 #[test]

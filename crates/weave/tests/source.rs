@@ -83,7 +83,7 @@ fn every_function_of_every_compiler_is_read() {
                 function.name
             );
             for step in &program.code[function.entry..function.end] {
-                let Origin::Line(line) = step.origin else { panic!("a text has lines") };
+                let Origin::Line { line, .. } = step.origin else { panic!("a text has lines") };
                 assert!(extent.lines.contains(&line), "{name}: {}", function.name);
             }
         }
@@ -217,7 +217,7 @@ fn instructions_and_targets_are_what_assembler_and_linker_make_of_them() {
         assert_eq!(start, 0);
         let addresses = addresses(&elf, &program, &listing);
         for point in (0..program.code.len()).filter(|point| addresses[*point] != u64::MAX) {
-            let Origin::Line(line) = program.code[point].origin else { panic!("a text has lines") };
+            let Origin::Line { line, .. } = program.code[point].origin else { panic!("a text has lines") };
             let place = format!("{name}:{line}: {}", source.line(line).trim());
             check_step(&program, point, &addresses, code, &place);
             compared += 1;
@@ -254,7 +254,7 @@ fn what_a_macro_makes_is_on_the_line_of_its_use_and_a_repetition_on_its_own() {
     let (program, listing) = program(&source, &["f"]);
     let lines: Vec<Origin> = program.code.iter().map(|step| step.origin).collect();
     let expected = [7, 7, 7, 9, 10, 10, 10, 9, 10, 10, 10, 12];
-    assert_eq!(lines, expected.map(Origin::Line));
+    assert_eq!(lines, expected.map(|line| Origin::Line { text: 0, line }));
     assert_eq!(listing.extents[0].lines, 7..=12);
     assert_eq!((source.text(), source.lines()), (text, 12));
 }

@@ -9,7 +9,7 @@ pub enum WeaveFault {
     /// Two functions that cannot be woven.
     NotWoven {
         /// Why.
-        refusal: ::weave::refusal::Refusal,
+        refusal: ::weave::error::Refusal,
         /// What else to know: where the lines that it names are written, and options that help.
         notes: Vec<String>,
     },

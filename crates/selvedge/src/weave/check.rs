@@ -106,7 +106,7 @@ pub fn witnesses(chip: Option<&str>) -> &'static str {
 
 fn place(program: &Program, point: Point) -> String {
     match program.code[point].origin {
-        Origin::Line(line) => format!("line {line}"),
+        Origin::Line { line, .. } => format!("line {line}"),
         Origin::Address(address) => format!("{address:#06x}"),
     }
 }

@@ -70,6 +70,8 @@ pub struct Header<'a> {
     pub f_cpu_hz: Option<u64>,
     /// Sentences of the contract: what was proved.
     pub contract: &'a [String],
+    /// What must not overlap, as `apart` names it.
+    pub granted: &'a [(String, String)],
 }
 
 impl Header<'_> {
@@ -89,6 +91,13 @@ impl Header<'_> {
         ));
         for sentence in self.contract {
             put(&format!(" * {sentence}"));
+        }
+        if !self.granted.is_empty() {
+            let pairs = self.granted.iter().map(|(guest_has, host_has)| {
+                format!("{} and {}", self.named(guest_has, &parameters), self.named(host_has, &parameters))
+            });
+            let pairs = pairs.collect::<Vec<_>>().join(", ");
+            put(&format!(" * Taken for granted, and yours to see to: these do not overlap: {pairs}."));
         }
         for (function, _, found) in [host, guest] {
             if !found {
@@ -121,6 +130,22 @@ impl Header<'_> {
     }
 }
 
+impl Header<'_> {
+    /// What `apart` names, in the words of the prototype.
+    fn named(&self, spelled: &str, parameters: &[String]) -> String {
+        let (of, first) = match spelled.split_once('.') {
+            Some(("host", of)) => (of, 0),
+            Some(("guest", of)) => (of, self.host.1.parameters.len()),
+            Some(("io", address)) => return format!("I/O register {address}"),
+            _ => return spelled.to_owned(),
+        };
+        let parameter = of.parse().ok().and_then(|number: usize| parameters.get(first + number));
+        let thread = if first == 0 { self.host.0 } else { self.guest.0 };
+        parameter
+            .map_or_else(|| format!("what else {thread} points to"), |one| parameter_name(one).to_owned())
+    }
+}
+
 /// What avr-gcc defines for a chip: `__AVR_ATmega128__`.
 fn chip_symbol(chip: &str) -> String {
     let families = [("atmega", "ATmega"), ("attiny", "ATtiny"), ("atxmega", "ATxmega")];
@@ -133,21 +158,22 @@ fn chip_symbol(chip: &str) -> String {
 
 /// Both lists, with names that differ.
 fn parameters(host: &Prototype, guest: &Prototype) -> Vec<String> {
-    let name = |parameter: &str| {
-        let is_word = |c: char| c.is_ascii_alphanumeric() || c == '_';
-        let bare = parameter.split('[').next().unwrap_or_default().trim_end();
-        bare.rsplit(|c: char| !is_word(c)).next().unwrap_or_default().to_owned()
-    };
-    let taken: Vec<String> = host.parameters.iter().map(|parameter| name(parameter)).collect();
+    let taken: Vec<&str> = host.parameters.iter().map(|parameter| parameter_name(parameter)).collect();
     let renamed = guest.parameters.iter().map(|parameter| {
-        let own = name(parameter);
+        let own = parameter_name(parameter);
         if !taken.contains(&own) {
             return parameter.clone();
         }
-        let at = parameter.rfind(&own).expect("it is in there");
+        let at = parameter.rfind(own).expect("it is in there");
         format!("{}guest_{}", &parameter[..at], &parameter[at..])
     });
     host.parameters.iter().cloned().chain(renamed).collect()
+}
+
+fn parameter_name(parameter: &str) -> &str {
+    let is_word = |c: char| c.is_ascii_alphanumeric() || c == '_';
+    let bare = parameter.split('[').next().unwrap_or_default().trim_end();
+    bare.rsplit(|c: char| !is_word(c)).next().unwrap_or_default()
 }
 
 /// The structures that parameters point to.

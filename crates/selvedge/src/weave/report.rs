@@ -160,6 +160,10 @@ impl Made<'_> {
                 format!("{} ({})", self.chip.unwrap_or("the core named"), check::witnesses(self.chip)),
             ),
         ];
+        if !self.woven.shares.granted.is_empty() {
+            let pairs = self.woven.shares.granted.iter().map(|(guest, host)| format!("apart {guest} {host}"));
+            facts.push(("taken for granted", pairs.collect::<Vec<_>>().join(", ")));
+        }
         if let Some(file) = &self.beside {
             let words = format!(
                 "the text of `{}` too, whose local data it needs: link it in that file's place",
@@ -203,7 +207,8 @@ impl Made<'_> {
             "plain_words": self.woven.plain_words, "choice": of(&self.woven.choice),
             "choices": self.woven.choices.iter().map(of).collect::<Vec<_>>(),
             "guest_cycles_per_round": self.woven.choice.estimate.guest_cycles_per_round(),
-            "read_with": self.made_by, "proof": check::value(self.program, self.proof, self.chip), "dumps": dumps,
+            "granted_apart": self.woven.shares.granted, "read_with": self.made_by,
+            "proof": check::value(self.program, self.proof, self.chip), "dumps": dumps,
         })
     }
 

@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 
 use ::weave::directive::{Directive, Parameters};
 use ::weave::item::Item;
+use ::weave::memory::Disjoint;
 use ::weave::program::{Origin, Program, Written};
 use ::weave::proof::{self, Proof, prove};
 use ::weave::source::Source;
@@ -94,7 +95,7 @@ pub fn run(arguments: &Weaving, output: &Output) -> Result<(), Error> {
         .map_err(|refusal| Error::Woven(WeaveFault::NotWoven { refusal, notes: inputs.notes(arguments) }))?;
     let (text, beside) = inputs.text(&woven)?;
     let (program, proof) = proved(&text, &name, &arguments.out, inputs.host_program.core);
-    let header = inputs.header(arguments, &name, &program, &proof);
+    let header = inputs.header(arguments, (&name, &program), &proof, &woven.shares);
     let made = Made {
         arguments: [&arguments.host, &arguments.guest_fn],
         name: &name,
@@ -233,13 +234,18 @@ impl Inputs {
         Ok((text, beside))
     }
 
-    fn header(&self, arguments: &Weaving, name: &str, program: &Program, proof: &Proof) -> String {
+    fn header(
+        &self,
+        arguments: &Weaving,
+        (name, program): (&str, &Program),
+        proof: &Proof,
+        shares: &Disjoint,
+    ) -> String {
         let said = says(program, name);
         let contract = [
             "Interrupts are off while the guest runs, and then as they were.".to_owned(),
             format!("Needs {} of the stack.", check::stack(proof)),
-            "What either must be called with holds for both; nothing of the one may be touched by the other."
-                .into(),
+            "What either must be called with holds for both.".into(),
         ];
         let prototype = |texts: &[Text], function: &str, bytes: Vec<u32>, thread: &str| {
             let found = texts.iter().find_map(|text| Prototype::find(&text.written, function, bytes.len()));
@@ -262,6 +268,7 @@ impl Inputs {
             chip: said.chip.as_deref(),
             f_cpu_hz: said.f_cpu_hz,
             contract: &contract,
+            granted: &shares.granted,
         };
         header.text()
     }
@@ -335,7 +342,7 @@ fn add(program: &mut Program, function: &str, directive: Directive) {
     let function = program.functions.iter_mut().find(|known| known.name == function);
     let function = function.expect("it was asked for and found");
     // No line says it: the command line does.
-    function.directives.push(Written { directive, origin: Origin::Line(0) });
+    function.directives.push(Written { directive, origin: Origin::Line { text: 0, line: 0 } });
 }
 
 /// The names in operands that only the linker knows.

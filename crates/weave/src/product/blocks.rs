@@ -8,18 +8,18 @@ use isa::avr::Opcode;
 use super::{Arrival, Goal, Ways, Weaver};
 use crate::cfg::{BlockId, ExitKind, Way};
 use crate::directive::Thread;
+use crate::error::Refusal;
 use crate::guest::inverted;
 use crate::host::Host;
 use crate::item::{Item, Line};
 use crate::loops::LoopId;
-use crate::program::{Callee, Flow, Origin, Point, Program};
-use crate::refusal::Refusal;
+use crate::program::{Callee, Flow, Point, Program};
 use crate::rename::SREG;
 
 /// One behind the last instruction of what must not be divided, when it begins at `point`. A stack pointer of which
 /// one half is new is none, and SREG that is saved and restored around it would undo what the guest's end does to
 /// interrupts.
-fn whole_ends(program: &Program, point: Point, end: Point) -> Point {
+pub(crate) fn whole_ends(program: &Program, point: Point, end: Point) -> Point {
     let writes = |point: Point, address: i32| {
         let instruction = program.code[point].instruction;
         instruction.opcode == Opcode::Out && instruction.k == address
@@ -79,16 +79,15 @@ impl<'a> Weaver<'a> {
                 }
                 Flow::Call(Callee::Known(target)) => self.call(&mut at, point, *target)?,
                 Flow::Call(Callee::Unknown(name)) | Flow::TailCall(Callee::Unknown(name)) => {
-                    let origin = program.code[point].origin;
-                    return Err(Refusal::UnresolvedCall { origin, callee: name.clone() });
+                    let at = program.place_of(point);
+                    return Err(Refusal::UnresolvedCall { at, callee: name.clone() });
                 }
                 Flow::Branch(_) => return self.branch(host, scope, block, point, at),
                 Flow::Skip => return self.skip(host, block, point, at),
                 Flow::Jump(_) | Flow::Return => {}
                 Flow::TailCall(_) | Flow::ReturnFromInterrupt | Flow::Indirect | Flow::Stop => {
-                    let step = &program.code[point];
-                    let mnemonic = step.instruction.opcode.row().mnemonic;
-                    return Err(Refusal::HostShape { origin: step.origin, mnemonic });
+                    let mnemonic = program.code[point].instruction.opcode.row().mnemonic;
+                    return Err(Refusal::HostShape { at: program.place_of(point), mnemonic });
                 }
             }
         }
@@ -108,7 +107,7 @@ impl<'a> Weaver<'a> {
     }
 
     pub(super) fn is_far(&self, point: Point) -> bool {
-        let (Origin::Line(origin) | Origin::Address(origin)) = self.setting.program.code[point].origin;
+        let origin = self.setting.program.code[point].origin;
         self.setting.far.branches.contains(&(Some(Thread::Host), origin))
     }
 

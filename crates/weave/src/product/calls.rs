@@ -6,17 +6,16 @@ use isa::avr::{Instruction, Opcode, Set};
 
 use super::{Arrival, CalleeCopy, Resume, Weaver, call_opcode};
 use crate::cfg::ExitKind;
+use crate::error::Refusal;
 use crate::item::{Item, Line};
 use crate::program::Point;
-use crate::refusal::Refusal;
 use crate::rename::{Over, Store};
 
 impl<'a> Weaver<'a> {
     /// A call into a woven copy of the callee that enters in this state, or in one that is worth waiting for.
     pub(super) fn call(&mut self, at: &mut Arrival, point: Point, target: Point) -> Result<(), Refusal> {
         if self.calling.contains(&target) {
-            let origin = self.setting.program.code[point].origin;
-            return Err(Refusal::Recursion { origin });
+            return Err(Refusal::Recursion { at: self.setting.program.place_of(point) });
         }
         let opcode = call_opcode(self.setting.far);
         let call = Line { instruction: Instruction::new(opcode), ..self.host_line(point) };

@@ -9,11 +9,11 @@ use isa::avr::{Instruction, Opcode, Set};
 
 use super::{Arrival, Resume, Weaver, call_opcode};
 use crate::directive::{Directive, Thread};
+use crate::error::Refusal;
 use crate::guest::{Batch, DONE, GO, inverted};
 use crate::item::{self, Item, Label, Line};
 use crate::phase::has_flags;
 use crate::program::{Callee, Flow, Point};
-use crate::refusal::Refusal;
 use crate::rename::{Over, SREG, Store};
 
 impl<'a> Weaver<'a> {

@@ -5,9 +5,9 @@
 use isa::avr::Set;
 
 use super::{Arrival, Resume, Weaver};
+use crate::error::Refusal;
 use crate::item::{Item, Label};
 use crate::phase::State;
-use crate::refusal::Refusal;
 
 /// Ways that meet whose every pair is compared.
 const MERGED_AT_ONCE: usize = 8;

@@ -5,11 +5,11 @@
 use isa::avr::{Instruction, Opcode, Set};
 
 use super::{Arrival, Goal, Resume, Ways, Weaver};
+use crate::error::Refusal;
 use crate::host::Host;
 use crate::item::{Item, Label, Line};
 use crate::loops::LoopId;
 use crate::phase::{State, has_flags};
-use crate::refusal::Refusal;
 
 /// Words of a round whose counter's branch reaches its beginning.
 const BRANCH_WORDS_MAX: u32 = 56;

@@ -173,5 +173,7 @@ impl Clock {
 
 /// Where a fault is written that is none of one line.
 fn origin_of(program: &Program, functions: &[&Function]) -> Origin {
-    functions.first().map_or(Origin::Line(0), |function| program.code[function.entry].origin)
+    functions
+        .first()
+        .map_or(Origin::Line { text: 0, line: 0 }, |function| program.code[function.entry].origin)
 }

@@ -363,7 +363,7 @@ struct Place(Origin);
 impl fmt::Display for Place {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.0 {
-            Origin::Line(line) => write!(f, "line {line}"),
+            Origin::Line { line, .. } => write!(f, "line {line}"),
             Origin::Address(address) => write!(f, "{address:#06x}"),
         }
     }

@@ -337,7 +337,8 @@ impl Reading<'_, '_> {
             None => (undirected(instruction.opcode), To::Nowhere),
         };
         let line = self.world.units[at.unit].source.line_of(slot.span.start);
-        let step = Step { instruction, expression, flow, directives: Vec::new(), origin: Origin::Line(line) };
+        let origin = Origin::Line { text: at.unit, line };
+        let step = Step { instruction, expression, flow, directives: Vec::new(), origin };
         self.continued(at, Link { step, to })
     }
 
@@ -465,7 +466,8 @@ fn undirected(opcode: Opcode) -> Flow {
 /// Puts the functions behind each other.
 fn assemble(world: &World, outline: &Outline, gathered: &Gathered) -> Result<(Program, Listing), Error> {
     let points = gathered.points();
-    let mut program = Program { code: Vec::new(), functions: Vec::new(), core: CoreType::AvrePc2 };
+    let texts = world.units.iter().map(|unit| unit.source.as_text()).collect();
+    let mut program = Program { code: Vec::new(), functions: Vec::new(), core: CoreType::AvrePc2, texts };
     let mut extents = Vec::new();
     for (start, links) in &gathered.functions {
         let stretch = &outline.stretches[start];

@@ -27,7 +27,8 @@ pub(super) fn attach(
             let Some(entry) = points.get(&standing.function) else { continue };
             let directive = Directive::parse(standing.text, parameters)
                 .map_err(|why| fault(world, unit, &standing.span, standing.text, why))?;
-            let origin = Origin::Line(world.units[unit].source.line_of(standing.span.start));
+            let line = world.units[unit].source.line_of(standing.span.start);
+            let origin = Origin::Line { text: unit, line };
             let of_function = directive.is_of_function();
             let written = Written { directive, origin };
             if of_function {

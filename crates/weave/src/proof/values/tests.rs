@@ -38,7 +38,13 @@ fn computes(instruction: &Instruction) -> bool {
 }
 
 fn step(instruction: Instruction) -> Step {
-    Step { instruction, expression: None, flow: Flow::Next, directives: Vec::new(), origin: Origin::Line(1) }
+    Step {
+        instruction,
+        expression: None,
+        flow: Flow::Next,
+        directives: Vec::new(),
+        origin: Origin::Line { text: 0, line: 1 },
+    }
 }
 
 /// Every bit that is known is the simulator's.

@@ -1,0 +1,312 @@
+//! Why two threads cannot be woven, and the words for it.
+
+use std::fmt;
+
+use super::{Place, placed};
+use crate::analysis;
+use crate::directive::Thread;
+use crate::memory::{Access, Conflict, Object};
+
+/// Why two threads cannot be woven.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Refusal {
+    /// Analysis of the host finds something wrong.
+    Analysis {
+        /// Where.
+        at: Box<Place>,
+        /// What.
+        fault: analysis::Fault,
+    },
+    /// A named function is not there.
+    NoFunction {
+        /// Its name.
+        function: String,
+    },
+    /// The guest has no clock.
+    NoClock {
+        /// The guest.
+        function: String,
+    },
+    /// The guest has several clocks or periods.
+    ManyPeriods {
+        /// The guest.
+        function: String,
+        /// The clock.
+        at: Box<Place>,
+    },
+    /// No event starts the clock.
+    NoFirstEvent {
+        /// The guest.
+        function: String,
+    },
+    /// Several events start the clock.
+    ManyFirstEvents {
+        /// The guest.
+        function: String,
+        /// The second one.
+        at: Box<Place>,
+    },
+    /// Nothing leads from the first event back to it.
+    NoRound {
+        /// The guest.
+        function: String,
+        /// The event.
+        at: Box<Place>,
+    },
+    /// Guest code that cannot be cut into elements.
+    GuestShape {
+        /// The guest.
+        function: String,
+        /// The instruction.
+        at: Box<Place>,
+        /// What is in the way.
+        why: &'static str,
+    },
+    /// A guest instruction that is tied to a register by its opcode.
+    GuestOpcode {
+        /// The instruction.
+        at: Box<Place>,
+        /// Its mnemonic.
+        mnemonic: &'static str,
+        /// The register.
+        register: u8,
+    },
+    /// The guest's own work does not fit its period.
+    ImpossiblePeriod {
+        /// The guest.
+        function: String,
+        /// What is asked for.
+        period_cycles: u32,
+        /// The smallest that would do.
+        smallest_cycles: u32,
+    },
+    /// Too few registers.
+    RegisterConflict {
+        /// The guest's clock.
+        guest: String,
+        /// What has no home.
+        what: &'static str,
+    },
+    /// Its rounds cannot be counted several at a time.
+    NoBatch {
+        /// The guest.
+        function: String,
+    },
+    /// A host instruction fits between no two elements.
+    NoRoom {
+        /// The instruction.
+        at: Box<Place>,
+        /// Its mnemonic.
+        mnemonic: &'static str,
+        /// What it needs.
+        cycles: u32,
+        /// The period.
+        period_cycles: u32,
+    },
+    /// Woven like this it is too large.
+    TooLarge {
+        /// Words that it may have.
+        words_max: u32,
+    },
+    /// Two ways meet in states that no wait joins.
+    Unreachable {
+        /// The guest's clock.
+        clock: String,
+    },
+    /// A callee whose code is not here.
+    UnresolvedCall {
+        /// The call.
+        at: Box<Place>,
+        /// The callee.
+        callee: String,
+    },
+    /// A function that calls itself.
+    Recursion {
+        /// The call.
+        at: Box<Place>,
+    },
+    /// An instruction that no host may have.
+    HostShape {
+        /// The instruction.
+        at: Box<Place>,
+        /// Its mnemonic.
+        mnemonic: &'static str,
+    },
+    /// An instruction that switches interrupts, or waits for one.
+    Interrupts {
+        /// The instruction.
+        at: Box<Place>,
+    },
+    /// Both threads may touch the same, and nothing says that they may.
+    MemoryConflict {
+        /// The guest's access.
+        at: Box<Place>,
+        /// The host's.
+        host: Box<Place>,
+        /// What each of them touches.
+        conflict: Box<Conflict>,
+    },
+    /// Both threads touch the same, in an order that weaving does not keep.
+    OrderNotKept {
+        /// The guest's access.
+        at: Box<Place>,
+        /// The host's.
+        host: Box<Place>,
+        /// What both touch.
+        symbol: String,
+        /// Whose access should come first.
+        first: Thread,
+    },
+    /// A loop with several entries.
+    Irreducible {
+        /// An entry.
+        at: Box<Place>,
+    },
+    /// The parameters of both threads do not fit the registers that the ABI has for them.
+    Arguments {
+        /// The function whose parameters are unknown or too many.
+        function: String,
+    },
+}
+
+impl Refusal {
+    /// Its place in a text, when it has one.
+    pub fn place(&self) -> Option<&Place> {
+        use Refusal::*;
+        match self {
+            Analysis { at, .. } | ManyPeriods { at, .. } | ManyFirstEvents { at, .. } => Some(at),
+            NoRound { at, .. } | GuestShape { at, .. } | GuestOpcode { at, .. } | NoRoom { at, .. } => {
+                Some(at)
+            }
+            UnresolvedCall { at, .. } | Recursion { at } | HostShape { at, .. } | Irreducible { at } => {
+                Some(at)
+            }
+            Interrupts { at } | MemoryConflict { at, .. } | OrderNotKept { at, .. } => Some(at),
+            NoFunction { .. } | NoClock { .. } | NoFirstEvent { .. } | ImpossiblePeriod { .. } => None,
+            NoBatch { .. }
+            | RegisterConflict { .. }
+            | TooLarge { .. }
+            | Unreachable { .. }
+            | Arguments { .. } => None,
+        }
+    }
+
+    /// What is wrong, in words, without its place.
+    fn words(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        use Refusal::*;
+        match self {
+            Analysis { fault, .. } => write!(f, "{fault}"),
+            NoFunction { function } => write!(f, "found no function `{function}`"),
+            NoClock { function } => write!(f, "`{function}` has no clock, expected one"),
+            ManyPeriods { function, .. } => {
+                write!(f, "`{function}` has several clocks or periods, expected one of each")
+            }
+            NoFirstEvent { function } => write!(f, "`{function}` has no event with at=0, expected one"),
+            ManyFirstEvents { .. } => write!(f, "found a second event with at=0, expected one"),
+            NoRound { .. } => write!(f, "nothing leads from the first event back to it, expected a loop"),
+            GuestShape { function, why, .. } => write!(f, "no guest may be like `{function}`: {why}"),
+            GuestOpcode { mnemonic, register, .. } => {
+                write!(f, "`{mnemonic}` is tied to r{register}, expected registers that can be renamed")
+            }
+            ImpossiblePeriod { function, period_cycles, .. } => {
+                write!(f, "`{function}`: a period of {period_cycles} cycles is too short for its own work")
+            }
+            RegisterConflict { guest, what } => {
+                write!(f, "`{guest}`: the host leaves no register free for {what}")
+            }
+            NoBatch { function } => {
+                write!(f, "`{function}`: its rounds end in no test of a count that is taken down by one")
+            }
+            NoRoom { mnemonic, cycles, period_cycles, .. } => write!(
+                f,
+                "`{mnemonic}` needs {cycles} cycles in one piece, and a period of {period_cycles} has none"
+            ),
+            TooLarge { words_max } => write!(f, "found more than {words_max} words, expected fewer"),
+            Unreachable { clock } => write!(f, "`{clock}`: no wait joins two ways that meet"),
+            UnresolvedCall { callee, .. } => write!(f, "the code of `{callee}` is not here"),
+            Recursion { .. } => write!(f, "found a recursive call, expected none in a host"),
+            HostShape { mnemonic, .. } => write!(f, "found `{mnemonic}`, which no host may have"),
+            Interrupts { .. } => {
+                write!(
+                    f,
+                    "interrupts are switched or waited for, expected a host that leaves them as they are"
+                )
+            }
+            MemoryConflict { host, conflict, .. } => write!(
+                f,
+                "the guest {} {} and the host {} {}, which may be the same ({host})",
+                verb(&conflict.guest),
+                Touched(&conflict.guest.object),
+                verb(&conflict.host),
+                Touched(&conflict.host.object)
+            ),
+            OrderNotKept { host, symbol, first, .. } => {
+                write!(f, "weaving does not keep the order of `shared {symbol} {first}-first` ({host})")
+            }
+            Irreducible { .. } => write!(f, "found a loop that is entered at several places, expected one"),
+            Arguments { function } => {
+                write!(f, "`{function}`: its parameters are unknown, or do not fit the registers r25 to r8")
+            }
+        }
+    }
+
+    /// How it is put right, where that is known.
+    fn help(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        use Refusal::*;
+        match self {
+            NoClock { .. } => write!(f, "\nhelp: write `;@weave clock NAME period=CYCLES` in it"),
+            ManyPeriods { .. } => write!(f, "\nhelp: the strategy `cocall` takes such a guest"),
+            NoFirstEvent { .. } => {
+                write!(f, "\nhelp: write `;@weave event NAME at=0` on its first timed instruction")
+            }
+            ImpossiblePeriod { smallest_cycles, .. } => {
+                write!(f, "\nhelp: the smallest that works is {smallest_cycles}")
+            }
+            UnresolvedCall { .. } => write!(f, "\nhelp: give the file that has it"),
+            MemoryConflict { conflict, .. } => match conflict.names() {
+                (Some(a), Some(b)) if a == b && a.starts_with("io.") => {
+                    write!(
+                        f,
+                        "\nhelp: threads may share a port when both change single bits of it, by `sbi` and `cbi`"
+                    )
+                }
+                (Some(a), Some(b)) if a == b => write!(f, "\nhelp: write `;@weave shared {a} guest-first`"),
+                (Some(a), Some(b)) => write!(f, "\nhelp: write `;@weave apart {a} {b}` if they never are"),
+                _ => Ok(()),
+            },
+            OrderNotKept { .. } => {
+                write!(f, "\nhelp: it is kept where the guest goes first, and only before its first event")
+            }
+            Arguments { .. } => write!(f, "\nhelp: write `;@weave arguments BYTES …` in it"),
+            _ => Ok(()),
+        }
+    }
+}
+
+impl fmt::Display for Refusal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        placed(f, self.place(), |f| self.words(f), |f| self.help(f))
+    }
+}
+
+impl std::error::Error for Refusal {}
+
+fn verb(access: &Access) -> &'static str {
+    if access.writes { "writes" } else { "reads" }
+}
+
+/// An object in a sentence.
+struct Touched<'a>(&'a Object);
+
+impl fmt::Display for Touched<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0 {
+            Object::Stack => write!(f, "the stack"),
+            Object::Parameter(number) => write!(f, "what its parameter {number} points to"),
+            Object::Symbol(name) => write!(f, "`{name}`"),
+            Object::Absolute(address) => write!(f, "address {address:#06x}"),
+            Object::Io(address) => write!(f, "I/O register {address:#04x}"),
+            Object::Unknown(reason) => write!(f, "what is not known ({reason})"),
+        }
+    }
+}
