@@ -1,3 +1,4 @@
+; Not woven: guest calls.
         .global f
 f:
         ;@weave arguments 2

@@ -1,3 +1,4 @@
+; Not woven: guest tied to a register.
         .global f
 f:
         ;@weave arguments 2

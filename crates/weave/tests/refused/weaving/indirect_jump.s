@@ -1,3 +1,4 @@
+; Not woven: indirect jump.
         .global f
 f:
         ;@weave arguments 2

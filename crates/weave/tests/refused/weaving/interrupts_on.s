@@ -1,3 +1,4 @@
+; Not woven: interrupts on.
         .global f
 f:
         ;@weave arguments

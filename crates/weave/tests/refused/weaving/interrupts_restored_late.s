@@ -1,3 +1,4 @@
+; Not woven: interrupts restored late.
         .global f
 f:
         ;@weave arguments 2

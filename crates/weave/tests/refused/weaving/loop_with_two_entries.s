@@ -1,3 +1,4 @@
+; Not woven: loop with two entries.
         .global f
 f:
         ;@weave arguments 2

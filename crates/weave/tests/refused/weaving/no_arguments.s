@@ -1,3 +1,4 @@
+; Not woven: no arguments.
         .global f
 f:
         ret

@@ -1,3 +1,4 @@
+; Not woven: no clock.
         .global f
 f:
         ;@weave arguments 2

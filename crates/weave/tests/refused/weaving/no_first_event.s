@@ -1,3 +1,4 @@
+; Not woven: no first event.
         .global f
 f:
         ;@weave arguments 2

@@ -1,3 +1,4 @@
+; Not woven: no register for callees.
         .global f
 f:
         ;@weave arguments

@@ -1,3 +1,4 @@
+; Not woven: no room.
         .global f
 f:
         ;@weave arguments 2

@@ -1,3 +1,4 @@
+; Not woven: no round.
         .global f
 f:
         ;@weave arguments 2

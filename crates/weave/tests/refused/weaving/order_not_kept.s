@@ -1,3 +1,4 @@
+; Not woven: order not kept.
         .global f
 f:
         ;@weave arguments

@@ -1,3 +1,4 @@
+; Not woven: period too short.
         .global f
 f:
         ;@weave arguments 2

@@ -1,3 +1,4 @@
+; Not woven: pointer to a symbol.
         .global f
 f:
         ;@weave arguments

@@ -1,3 +1,4 @@
+; Not woven: port of both.
         .global f
 f:
         ;@weave arguments 1

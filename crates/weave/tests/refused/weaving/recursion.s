@@ -1,3 +1,4 @@
+; Not woven: recursion.
         .global f
 f:
         ;@weave arguments 1

@@ -1,3 +1,4 @@
+; Not woven: several periods.
         .global f
 f:
         ;@weave arguments 2

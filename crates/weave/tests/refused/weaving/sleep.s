@@ -1,3 +1,4 @@
+; Not woven: sleep.
         .global f
 f:
         ;@weave arguments

@@ -1,3 +1,4 @@
+; Not woven: stops.
         .global f
 f:
         ;@weave arguments

@@ -1,3 +1,4 @@
+; Not woven: symbol of both.
         .global f
 f:
         ;@weave arguments

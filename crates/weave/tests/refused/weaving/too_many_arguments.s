@@ -1,3 +1,4 @@
+; Not woven: too many arguments.
         .global f
 f:
         ;@weave arguments 8 8 2

@@ -1,3 +1,4 @@
+; Not woven: trip contradiction.
         .global f
 f:
         ;@weave arguments

@@ -1,3 +1,4 @@
+; Not woven: two first events.
         .global f
 f:
         ;@weave arguments 2

@@ -1,3 +1,4 @@
+; Not woven: unresolved call.
         .global f
 f:
         ;@weave arguments
