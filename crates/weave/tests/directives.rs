@@ -1,6 +1,8 @@
 //! Directives in texts: what each stands on, from comments and from the records that `firmware/node/weave.h` makes,
 //! and that those records are in the linked file.
 
+mod tools;
+
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -205,16 +207,6 @@ fn a_program_without_a_chip_takes_the_given_core_and_its_own_before_that() {
     }
 }
 
-/// Whether the tools are here. Under CI a missing tool is a failure, elsewhere a printed skip.
-fn tools_present(what: &str, tools: &[&str]) -> bool {
-    let missing = tools.iter().find(|tool| Command::new(tool).arg("--version").output().is_err());
-    if let Some(tool) = missing {
-        assert!(std::env::var_os("CI").is_none(), "{tool} is missing, and under CI it must not be");
-        eprintln!("skip: {what}: {tool} is not installed");
-    }
-    missing.is_none()
-}
-
 /// Runs a compiler over a text in a fresh folder, and returns what it wrote.
 fn compiled(test: &str, file: &str, text: &str, tool: &str, arguments: &[&str]) -> Vec<u8> {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("directives").join(test);
@@ -272,7 +264,7 @@ void f(unsigned char byte)
 
 #[test]
 fn records_of_the_header_are_read_from_assembly_and_found_in_the_linked_file() {
-    if !tools_present("weave.h in assembly", &["avr-gcc"]) {
+    if !tools::present("weave.h in assembly", &["avr-gcc"]) {
         return;
     }
     let text = compiled("cpp", "a.S", ASSEMBLY, "avr-gcc", &["-mmcu=atmega128", "-E"]);
@@ -302,7 +294,7 @@ fn records_of_the_header_are_read_from_assembly_and_found_in_the_linked_file() {
 
 #[test]
 fn records_of_the_header_are_read_from_what_compilers_make_of_c() {
-    if !tools_present("weave.h in C", &["avr-gcc", "clang"]) {
+    if !tools::present("weave.h in C", &["avr-gcc", "clang"]) {
         return;
     }
     let clang = ["--target=avr", "-mmcu=atmega128", "-O2", "-S"];

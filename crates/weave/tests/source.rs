@@ -2,6 +2,8 @@
 //! assembler makes of them. The fixtures say in their first line how they were made: those of compilers from
 //! `ring.c`, and `*_avr.s`, which are full of macros, from `firmware/crypto`.
 
+mod tools;
+
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -89,16 +91,6 @@ fn every_function_of_every_compiler_is_read() {
         }
         assert_eq!(end, program.code.len());
     }
-}
-
-/// Whether the tools are here. Under CI a missing tool is a failure, elsewhere a printed skip.
-fn tools_present(what: &str, tools: &[&str]) -> bool {
-    let missing = tools.iter().find(|tool| Command::new(tool).arg("--version").output().is_err());
-    if let Some(tool) = missing {
-        assert!(std::env::var_os("CI").is_none(), "{tool} is missing, and under CI it must not be");
-        eprintln!("skip: {what}: {tool} is not installed");
-    }
-    missing.is_none()
 }
 
 fn run(tool: &str, arguments: &[&str], folder: &Path) -> String {
@@ -204,7 +196,7 @@ fn check_step(program: &Program, point: Point, addresses: &[u64], code: &[u8], p
 
 #[test]
 fn instructions_and_targets_are_what_assembler_and_linker_make_of_them() {
-    if !tools_present("texts against the assemblers", &["avr-as", "avr-ld", "clang"]) {
+    if !tools::present("texts against the assemblers", &["avr-as", "avr-ld", "clang"]) {
         return;
     }
     let mut compared = 0;
