@@ -9,11 +9,11 @@ use std::fmt::Write;
 use isa::avr::table::Operand;
 use isa::avr::{Instruction, Opcode};
 
-use crate::directive::Directive;
+use crate::directive::{Directive, Thread};
 use crate::error::Refusal;
 use crate::item::{Item, Label, Line};
 use crate::product::{Far, Woven};
-use crate::program::Function;
+use crate::program::{Function, Program};
 use crate::rename::{CALL_CLOBBERED, Homes, Store};
 
 /// What surrounds the woven code.
@@ -28,6 +28,8 @@ pub struct Frame<'a> {
     pub guest_arguments: &'a [u32],
     /// What the output says of itself: chip, clock, period.
     pub says: &'a [Directive],
+    /// Where the guest's lines and the host's are written.
+    pub programs: [&'a Program; 2],
 }
 
 /// The registers of each parameter, lowest register first (avr-gcc's ABI: from r25 down, each at an even register).
@@ -148,7 +150,11 @@ pub fn text(frame: &Frame, homes: &Homes, items: &[Item]) -> String {
     let _ = writeln!(out, "\t.global {name}\n\t.type {name}, @function\n{name}:");
     for directive in frame.says {
         says(&mut out, directive);
+        if let Some(symbol) = needs(directive) {
+            let _ = writeln!(out, "\t.reloc ., R_AVR_NONE, {symbol}");
+        }
     }
+    let mut written = None;
     for item in items {
         match item {
             Item::Label(label) => {
@@ -156,6 +162,10 @@ pub fn text(frame: &Frame, homes: &Homes, items: &[Item]) -> String {
             }
             Item::Says(directive) => says(&mut out, directive),
             Item::Line(line) => {
+                written = frame.written(line).or(written);
+                if let Some((file, number)) = written {
+                    let _ = writeln!(out, "# {number} \"{file}\"");
+                }
                 let _ = out.write_char('\t');
                 write_line(&mut out, name, line);
                 let _ = out.write_char('\n');
@@ -164,6 +174,25 @@ pub fn text(frame: &Frame, homes: &Homes, items: &[Item]) -> String {
     }
     let _ = writeln!(out, "\t.size {name}, .-{name}");
     out
+}
+
+/// The symbol that a program must have for code that was timed for one chip or clock: the woven function's header
+/// defines it where they are the same, so that nothing else links.
+pub fn needs(directive: &Directive) -> Option<String> {
+    match directive {
+        Directive::Chip(name) => Some(format!("weave_needs_{name}")),
+        Directive::Frequency(hertz) => Some(format!("weave_needs_f_cpu_{hertz}")),
+        _ => None,
+    }
+}
+
+impl Frame<'_> {
+    /// The file and line of an instruction of either thread; what weaving adds has none of its own.
+    fn written(&self, line: &Line) -> Option<(&str, u32)> {
+        let [guest, host] = self.programs;
+        let program = if line.thread? == Thread::Guest { guest } else { host };
+        program.written(line.origin?)
+    }
 }
 
 /// A directive as a record, which the reader of the text knows as well.

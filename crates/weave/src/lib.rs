@@ -162,6 +162,7 @@ impl Weaving<'_> {
             host_arguments: arguments(self.host).ok_or(lacking)?,
             guest_arguments: &guest.arguments,
             says: &guest.says,
+            programs: [self.request.guest_program, self.request.host_program],
         })
     }
 

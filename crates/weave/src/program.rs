@@ -32,9 +32,42 @@ pub struct Program {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Text {
     /// How errors call it.
-    pub name: String,
+    name: String,
     /// Its lines, without what ends them.
-    pub lines: Vec<String>,
+    lines: Vec<String>,
+    /// Those of them that say where the line behind them was written before it was preprocessed or compiled: their
+    /// number here, from 1, the file, and the number there.
+    markers: Vec<(u32, String, u32)>,
+}
+
+impl Text {
+    /// Reads the markers `# 12 "sum.c"`, which the preprocessor writes.
+    pub fn new(name: String, lines: Vec<String>) -> Text {
+        let marker = |line: &str| {
+            let (number, rest) = line.strip_prefix("# ")?.split_once(" \"")?;
+            Some((rest.split_once('"')?.0.to_owned(), number.parse().ok()?))
+        };
+        let found = (1..).zip(&lines).filter_map(|(number, line)| {
+            let (file, written) = marker(line)?;
+            Some((number, file, written))
+        });
+        Text { markers: found.collect(), name, lines }
+    }
+
+    /// A line, from 1; empty where there is none.
+    pub fn line(&self, number: u32) -> &str {
+        let index = (number as usize).checked_sub(1);
+        index.and_then(|index| self.lines.get(index)).map_or("", String::as_str)
+    }
+
+    /// The file and line where a line of this text was written.
+    pub fn written(&self, number: u32) -> (&str, u32) {
+        let behind = self.markers.partition_point(|(at, ..)| *at < number);
+        match self.markers[..behind].last() {
+            Some((at, file, line)) => (file, line + (number - at - 1)),
+            None => (&self.name, number),
+        }
+    }
 }
 
 /// A function: a stretch of the code.
@@ -128,15 +161,22 @@ impl Program {
         self.functions.iter().find(|function| function.name == name)
     }
 
+    /// The file and line where something was written, before it was preprocessed or compiled.
+    pub fn written(&self, origin: Origin) -> Option<(&str, u32)> {
+        match origin {
+            Origin::Line { text, line } => self.texts.get(text).map(|text| text.written(line)),
+            Origin::Address(_) => None,
+        }
+    }
+
     /// A place for an error to point at: the line without its comment, or a comment that has a line to itself.
     pub fn place(&self, origin: Origin) -> Box<Place> {
-        let (file, line) = match origin {
-            Origin::Line { text, line } => {
-                let text = &self.texts[text];
-                let shown = (line as usize).checked_sub(1).and_then(|index| text.lines.get(index));
-                (text.name.clone(), shown.cloned().unwrap_or_default())
+        let (file, origin, line) = match origin {
+            Origin::Line { text, line: number } => {
+                let (file, line) = self.texts[text].written(number);
+                (file.to_owned(), Origin::Line { text, line }, self.texts[text].line(number).to_owned())
             }
-            Origin::Address(_) => Default::default(),
+            Origin::Address(_) => (String::new(), origin, String::new()),
         };
         let code = line.split(';').next().unwrap_or_default().trim_end();
         let end = if code.is_empty() { line.trim_end().len() } else { code.len() };

@@ -173,7 +173,7 @@ impl Source {
     /// Its lines, for a program to show.
     pub(crate) fn as_text(&self) -> Text {
         let lines = (1..=self.lines()).map(|number| self.line(number).trim_end().to_owned());
-        Text { name: self.name.clone(), lines: lines.collect() }
+        Text::new(self.name.clone(), lines.collect())
     }
 
     /// How many lines there are; what is behind the last newline counts when it is not empty.
@@ -255,7 +255,9 @@ impl Source {
         let number = self.line_of(span.start);
         let start = self.line_starts[number as usize - 1];
         let line = self.line(number).trim_end();
-        let (file, origin) = (self.name.clone(), Origin::Line { text: 0, line: number });
+        let text = self.as_text();
+        let (file, written) = text.written(number);
+        let (file, origin) = (file.to_owned(), Origin::Line { text: 0, line: written });
         if self.copy_of(span.start).is_none() {
             let from = (span.start - start).min(line.len());
             let to = (from + span.len()).min(line.len());
@@ -268,7 +270,8 @@ impl Source {
         let marked_from = (span.start - from).min(made.len());
         let marked = marked_from..(marked_from + span.len()).min(made.len());
         let (made, marked) = shown(made, marked);
-        let origin_of_made = Origin::Line { text: 0, line: self.written_at(span.start, false) };
+        let of_made = self.written_at(span.start, false);
+        let origin_of_made = Origin::Line { text: 0, line: text.written(of_made).1 };
         let expanded = Some(Expanded { origin: origin_of_made, line: made, marked });
         let marked = line.len() - line.trim_start().len()..line.len();
         Box::new(Place { file, origin, line: line.to_owned(), marked, expanded })

@@ -6,6 +6,9 @@
 
 use std::fmt::Write;
 
+use ::weave::directive::Directive;
+use ::weave::emit::needs;
+
 /// A function's prototype as text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Prototype {
@@ -64,10 +67,8 @@ pub struct Header<'a> {
     pub host: (&'a str, Prototype, bool),
     /// The same of the guest.
     pub guest: (&'a str, Prototype, bool),
-    /// The chip, where it is known.
-    pub chip: Option<&'a str>,
-    /// Its clock, where it is known.
-    pub f_cpu_hz: Option<u64>,
+    /// What the woven function's directives say: chip and clock, where they are known.
+    pub says: &'a [Directive],
     /// Sentences of the contract: what was proved.
     pub contract: &'a [String],
     /// What must not overlap, as `apart` names it.
@@ -108,16 +109,9 @@ impl Header<'_> {
         }
         put(" */");
         put(&format!("#ifndef {guard}\n#define {guard}\n\n#include <stddef.h>\n#include <stdint.h>\n"));
-        if let Some(chip) = self.chip {
-            let symbol = chip_symbol(chip);
-            put(&format!(
-                "#ifndef {symbol}\n#error \"{name} is timed for the {chip}: weave it again\"\n#endif"
-            ));
-        }
-        if let Some(hertz) = self.f_cpu_hz {
-            put(&format!(
-                "#if defined(F_CPU) && F_CPU != {hertz}\n#error \"{name} is timed for {hertz} Hz: weave it again\"\n#endif"
-            ));
+        put(&guards(name, self.says));
+        for symbol in self.says.iter().filter_map(needs) {
+            put(&format!("__asm__(\".weak {symbol}\\n\\t.set {symbol}, 1\");"));
         }
         put("\n#ifdef __cplusplus\nextern \"C\" {\n#endif\n");
         for tag in tags(&parameters) {
@@ -144,6 +138,23 @@ impl Header<'_> {
         parameter
             .map_or_else(|| format!("what else {thread} points to"), |one| parameter_name(one).to_owned())
     }
+}
+
+/// What stops the preprocessor where chip or clock are others than the function's. In a file that is not preprocessed
+/// these lines are comments.
+pub fn guards(name: &str, says: &[Directive]) -> String {
+    let guard = |directive: &Directive| match directive {
+        Directive::Chip(chip) => Some((format!("!defined({})", chip_symbol(chip)), chip.clone())),
+        Directive::Frequency(hertz) => {
+            Some((format!("defined(F_CPU) && F_CPU != {hertz}"), format!("{hertz} Hz")))
+        }
+        _ => None,
+    };
+    let guards = says.iter().filter_map(guard);
+    let lines = guards.map(|(condition, what)| {
+        format!("#if {condition}\n#error \"{name} is timed for {what}: weave it again\"\n#endif\n")
+    });
+    lines.collect()
 }
 
 /// What avr-gcc defines for a chip: `__AVR_ATmega128__`.

@@ -1,8 +1,11 @@
 //! What is woven, as assembly text: `.s` as it is, `.S` through the preprocessor, `.c` through the compiler.
 //!
-//! Owns: which file is which, and the flags that C is compiled with. Running the compiler is `toolchain`'s.
+//! Owns: which file is which, the flags that C is compiled with, and where in C its assembly comes from. Running the
+//! compiler is `toolchain`'s.
 
+use std::collections::BTreeMap;
 use std::env;
+use std::fmt::Write;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -62,8 +65,81 @@ impl Reader<'_> {
             flags.splice(0..0, C_FLAGS.map(str::to_owned));
             flags.extend(self.flags.iter().cloned());
         }
-        let (text, command) = compiler.assembly(path, language, chip, &flags)?;
-        let assembly = Source::parse(&format!("{name} as assembly"), &text)?;
+        let (mut text, command) = compiler.assembly(path, language, chip, &flags)?;
+        if language == Language::C {
+            flags.push("-gdwarf-2".to_owned());
+            let (debugged, _) = compiler.assembly(path, language, chip, &flags)?;
+            text = with_lines(&text, &debugged);
+        }
+        let assembly = Source::parse(&name, &text)?;
         Ok(Text { path: path.into(), written, assembly, made_by: Some(command) })
+    }
+}
+
+/// What a compiler made of C, with a marker of the line in C above each instruction, as the preprocessor would write
+/// it. The lines are those of the same text with debug information, which we leave out: the assembler makes it from
+/// markers. Where the two have other instructions, the text has no markers.
+fn with_lines(text: &str, debugged: &str) -> String {
+    let mut files = BTreeMap::new();
+    let (mut mnemonics, mut places) = (Vec::new(), Vec::new());
+    let mut place = None;
+    for line in debugged.lines() {
+        let mut words = line.split_whitespace();
+        match words.next() {
+            Some(".file") => {
+                let parsed = line.split_once('"').and_then(|(number, name)| {
+                    let number: u32 = number.trim().strip_prefix(".file")?.trim().parse().ok()?;
+                    Some((number, name.trim_end().strip_suffix('"')?))
+                });
+                files.extend(parsed);
+            }
+            Some(".loc") => {
+                let mut numbers = words.map_while(|word| word.parse::<u32>().ok());
+                place = numbers.next().zip(numbers.next());
+            }
+            _ => {}
+        }
+        if let Some(mnemonic) = mnemonic(line) {
+            mnemonics.push(mnemonic);
+            places.push(place);
+        }
+    }
+    if !text.lines().filter_map(mnemonic).eq(mnemonics) {
+        return text.to_owned();
+    }
+    let mut out = String::new();
+    let mut places = places.into_iter();
+    for line in text.lines() {
+        if mnemonic(line).is_some()
+            && let Some((file, number)) = places.next().flatten()
+            && let Some(file) = files.get(&file)
+        {
+            writeln!(out, "# {number} \"{file}\"").expect("a string takes everything");
+        }
+        writeln!(out, "{line}").expect("a string takes everything");
+    }
+    out
+}
+
+/// The first word of a line with an instruction.
+fn mnemonic(line: &str) -> Option<&str> {
+    let word = line.split_whitespace().next()?;
+    let is_instruction =
+        line.starts_with(char::is_whitespace) && word.bytes().all(|b| b.is_ascii_alphabetic());
+    is_instruction.then_some(word)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn instructions_get_the_lines_of_the_text_with_debug_information() {
+        let text = "f:\n\tmov r24,r22\n.L2:\n\tret\n";
+        let debugged =
+            "\t.file 1 \"a.c\"\nf:\n.LFB0:\n\t.loc 1 3 0\n\tmov r24,r22\n.L2:\n\t.loc 1 5 0\n\tret\n";
+        let marked = "f:\n# 3 \"a.c\"\n\tmov r24,r22\n.L2:\n# 5 \"a.c\"\n\tret\n";
+        assert_eq!(with_lines(text, debugged), marked);
+        assert_eq!(with_lines(text, &debugged.replace("\tret", "\tnop\n\tret")), text);
     }
 }

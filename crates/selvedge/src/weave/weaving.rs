@@ -17,7 +17,7 @@ use isa::avr::CoreType;
 use selvedge::error::{Error, WeaveFault};
 
 use super::check;
-use super::header::{Header, Prototype};
+use super::header::{Header, Prototype, guards};
 use super::report::{Made, Pass};
 use super::texts::{Reader, Text};
 use crate::output::Output;
@@ -93,7 +93,7 @@ pub fn run(arguments: &Weaving, output: &Output) -> Result<(), Error> {
     };
     let woven = ::weave::weave(&request)
         .map_err(|refusal| Error::Woven(WeaveFault::NotWoven { refusal, notes: inputs.notes(arguments) }))?;
-    let (text, beside) = inputs.text(&woven)?;
+    let (text, beside) = inputs.text(&name, &woven)?;
     let (program, proof) = proved(&text, &name, &arguments.out, inputs.host_program.core);
     let header = inputs.header(arguments, (&name, &program), &proof, &woven.shares);
     let made = Made {
@@ -187,6 +187,16 @@ impl Inputs {
         if let (None, Some(chip)) = (said.chip, chip) {
             add(&mut guest_program, &arguments.guest_fn, Directive::Chip(chip));
         }
+        let f_cpu = arguments.definitions.iter().find(|(name, _)| name == "F_CPU");
+        match (said.f_cpu_hz, f_cpu.map(|(_, hertz)| hertz.unsigned_abs())) {
+            (None, Some(hertz)) => {
+                add(&mut guest_program, &arguments.guest_fn, Directive::Frequency(hertz));
+            }
+            (Some(found), Some(hertz)) if found != hertz => {
+                return differ(&format!("{found} Hz"), &format!("{hertz} Hz"), &arguments.guest_fn);
+            }
+            _ => {}
+        }
         if let Some(bytes) = &arguments.host_arguments
             && !says(&host_program, &arguments.host).has_arguments
         {
@@ -202,7 +212,6 @@ impl Inputs {
         if !says(&self.host_program, &arguments.host).has_arguments {
             notes.push("help: or say them with `--host-arguments 2,2,1`, in bytes".to_owned());
         }
-        notes.extend(self.made_by().iter().map(|command| format!("lines are those of: {command}")));
         notes
     }
 
@@ -212,7 +221,7 @@ impl Inputs {
 
     /// The output, and what stands in it beside the woven function: the host's file when only that can name what the
     /// woven function needs.
-    fn text(&self, woven: &Weave) -> Result<(String, Option<PathBuf>), Error> {
+    fn text(&self, name: &str, woven: &Weave) -> Result<(String, Option<PathBuf>), Error> {
         let mut beside = None;
         for symbol in symbols(&woven.items) {
             for (index, text) in self.hosts.iter().chain([&self.guest]).enumerate() {
@@ -227,9 +236,10 @@ impl Inputs {
                 }
             }
         }
+        let guards = guards(name, &woven.guest.says);
         let text = match &beside {
-            Some(_) => format!("{}\n{}", self.hosts[0].assembly.text().trim_end(), woven.text),
-            None => woven.text.clone(),
+            Some(_) => format!("{guards}{}\n{}", self.hosts[0].assembly.text().trim_end(), woven.text),
+            None => guards + &woven.text,
         };
         Ok((text, beside))
     }
@@ -241,12 +251,14 @@ impl Inputs {
         proof: &Proof,
         shares: &Disjoint,
     ) -> String {
-        let said = says(program, name);
         let contract = [
             "Interrupts are off while the guest runs, and then as they were.".to_owned(),
             format!("Needs {} of the stack.", check::stack(proof)),
             "What either must be called with holds for both.".into(),
         ];
+        let function = program.function(name).expect("it was proved");
+        let said: Vec<Directive> =
+            function.directives.iter().map(|written| written.directive.clone()).collect();
         let prototype = |texts: &[Text], function: &str, bytes: Vec<u32>, thread: &str| {
             let found = texts.iter().find_map(|text| Prototype::find(&text.written, function, bytes.len()));
             let is_found = found.is_some();
@@ -265,8 +277,7 @@ impl Inputs {
             name,
             host: (&arguments.host, host.0, host.1),
             guest: (&arguments.guest_fn, guest.0, guest.1),
-            chip: said.chip.as_deref(),
-            f_cpu_hz: said.f_cpu_hz,
+            says: &said,
             contract: &contract,
             granted: &shares.granted,
         };
@@ -316,10 +327,6 @@ fn agree(
     named: Option<&str>,
     [host_name, guest_name]: [&str; 2],
 ) -> Result<(), Error> {
-    let differ = |found: &str, expected: &str, function: &str| {
-        let [found, expected, function] = [found, expected, function].map(str::to_owned);
-        Err(Error::Woven(WeaveFault::Mistimed { found, expected, function }))
-    };
     if let (Some(found), Some(expected)) = (guest.chip.as_deref(), named)
         && found != expected
     {
@@ -336,6 +343,11 @@ fn agree(
         }
         _ => Ok(()),
     }
+}
+
+fn differ<T>(found: &str, expected: &str, function: &str) -> Result<T, Error> {
+    let [found, expected, function] = [found, expected, function].map(str::to_owned);
+    Err(Error::Woven(WeaveFault::Mistimed { found, expected, function }))
 }
 
 fn add(program: &mut Program, function: &str, directive: Directive) {

@@ -218,7 +218,7 @@ pub enum Unbuilt {
 }
 
 /// The source tree, from whichever package includes this file.
-fn root() -> PathBuf {
+pub fn root() -> PathBuf {
     let above = Path::new(env!("CARGO_MANIFEST_DIR")).ancestors();
     { above }.find(|folder| folder.join("firmware").is_dir()).expect("a package of this tree").to_path_buf()
 }
@@ -253,7 +253,10 @@ pub fn build(selvedge: &str, scratch: &Path, pair: &Pair, interrupts: bool) -> R
         _ => panic!("{}: {}\n{words}", pair.name(), output.status),
     }
     let said = serde_json::from_slice(&output.stdout).expect("--json prints JSON");
-    let elf = link(scratch, pair, "woven", &[&out], interrupts);
+    // The woven function wants to know that it is linked for the chip and clock that it is timed for.
+    let needs = scratch.join("needs.c");
+    fs::write(&needs, "#include \"woven.h\"\n").expect("a file in the scratch folder");
+    let elf = link(scratch, pair, "woven", &[&out, &needs], interrupts);
     let plain = link(scratch, pair, host.function, &[&source], interrupts);
     let image = |elf: &[u8]| Image::parse(elf).expect("what avr-gcc links is an image");
     Ok(Built { woven: image(&elf), plain: image(&plain), elf, name: "woven".to_owned(), said })
@@ -263,7 +266,9 @@ fn link(scratch: &Path, pair: &Pair, function: &str, sources: &[&Path], interrup
     let elf = scratch.join(format!("{function}.elf"));
     let mut command = Command::new("avr-gcc");
     command.arg(format!("-mmcu={}", pair.profile.name.to_lowercase()));
-    command.args(["-std=gnu99", "-O2", "-fno-jump-tables", "-Wall", "-Werror"]).args(pair.guest.defines());
+    command
+        .args(["-std=gnu99", "-O2", "-fno-jump-tables", "-Wall", "-Werror", "-gdwarf-2"])
+        .args(pair.guest.defines());
     // ATmega328P: 2 KiB of SRAM.
     let host_bytes = host_bytes(pair.profile);
     command.args([format!("-DFUNCTION={function}"), format!("-DHOST_BYTES={host_bytes}")]);
