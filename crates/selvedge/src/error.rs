@@ -225,8 +225,8 @@ impl Error {
             | Error::Violation(_)
             | Error::Woven(_)
             | Error::Image(_) => Class::Input,
-            Error::Toolchain(Fault::Recipe { .. } | Fault::Compile { .. }) => Class::Input,
             Error::Toolchain(Fault::NoTree { .. } | Fault::NoCompiler) => Class::Environment,
+            Error::Toolchain(_) => Class::Input,
             Error::Collect(error) if !error.is_environment() => Class::Input,
             Error::Place { fault, .. } if !fault.is_environment() => Class::Input,
             Error::Io { .. }

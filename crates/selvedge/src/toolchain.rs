@@ -1,7 +1,7 @@
 //! The only place that runs a compiler. So far: avr-gcc, for the node's image and for what is woven.
 //!
-//! Owns finding the compiler and the source tree, reading the list of sources, and the cache of what was
-//! built. Everything above gets bytes. What is compiled, and with which flags, is `firmware/node/sources.txt`'s.
+//! Owns finding the compiler and the source tree, reading the list of sources, that a linked image keeps time, and the
+//! cache of what was built. Everything above gets bytes. What is compiled, and with which flags, is `firmware/node/sources.txt`'s.
 //!
 //! Invariant: what comes from the cache is what the compiler would make. The key of an image is a SHA-256 over
 //! the compiler's version, its C library, chip, flags, and every file beside the sources, headers included; and a
@@ -9,7 +9,6 @@
 
 use std::env;
 use std::ffi::OsStr;
-use std::fmt;
 use std::fs;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -20,64 +19,17 @@ use sha2::{Digest, Sha256};
 use crate::error::Error;
 use crate::link::Chip;
 use recipe::Recipe;
+use timing::keeps_time;
 
+mod fault;
 mod recipe;
+mod timing;
+
+pub use fault::Fault;
 
 /// The list of sources, from the root of the source tree.
 const SOURCES: &str = "firmware/node/sources.txt";
 const COMPILER: &str = "avr-gcc";
-
-/// What keeps an image from being built. All but [`Recipe`](Fault::Recipe) and [`Compile`](Fault::Compile)
-/// are the environment's fault.
-#[derive(Debug, PartialEq, Eq)]
-pub enum Fault {
-    /// Not our source tree.
-    NoTree {
-        /// Where it was looked for.
-        root: PathBuf,
-    },
-    /// The compiler is not installed.
-    NoCompiler,
-    /// A line of the list of sources.
-    Recipe {
-        /// The list.
-        path: PathBuf,
-        /// Line, from 1.
-        line: usize,
-        /// What stands there.
-        found: String,
-    },
-    /// The compiler refused.
-    Compile {
-        /// The file, or the image when linking failed.
-        what: String,
-        /// What the compiler printed.
-        output: String,
-    },
-}
-
-impl fmt::Display for Fault {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Fault::NoTree { root } => write!(
-                f,
-                "`{}` is not selvedge's source tree: found no {SOURCES}\nhelp: name the tree with `--root DIR`",
-                root.display()
-            ),
-            Fault::NoCompiler => write!(
-                f,
-                "found no {COMPILER} on PATH\nhelp: install the packages `gcc-avr`, `avr-libc` and `binutils-avr`"
-            ),
-            Fault::Recipe { path, line, found } => write!(
-                f,
-                "{}:{line}: found `{}`, expected `flag`, `link` or `source` and one word",
-                path.display(),
-                found.escape_debug()
-            ),
-            Fault::Compile { what, output } => write!(f, "{COMPILER} refused {what}:\n{}", output.trim_end()),
-        }
-    }
-}
 
 /// A compiled image.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -143,7 +95,7 @@ impl Compiler {
     /// The node's image for `chip`, from the source tree at `root`; from `cache` if it was built before.
     ///
     /// # Errors
-    /// [`Fault::Recipe`] or [`Fault::Compile`] for what is wrong with the sources, [`Error::Io`] for the rest.
+    /// [`Error::Toolchain`] for what is wrong with the sources, [`Error::Io`] for the rest.
     pub fn node_image(&self, root: &Path, chip: &Chip, cache: Option<&Path>) -> Result<Image, Error> {
         let recipe = Recipe::read(&root.join(SOURCES))?;
         let inputs = self.inputs(&recipe, chip)?;
@@ -161,6 +113,7 @@ impl Compiler {
             }
         }
         let elf = self.build(&recipe, chip)?;
+        keeps_time(&elf, chip).map_err(Error::Toolchain)?;
         if let (Some(folder), Some(kept)) = (cache, &kept) {
             keep(folder, kept, &elf)?;
         }
@@ -236,7 +189,9 @@ impl Compiler {
             objects.push(format!("{index}.o"));
         }
         let mut link = Command::new(&self.program);
-        link.current_dir(scratch.path()).arg(&machine).args(&recipe.flags).args(&recipe.links).args(&objects);
+        link.current_dir(scratch.path()).arg(&machine).args(&recipe.flags);
+        // The linker looks for its scripts there.
+        link.arg("-L").arg(&recipe.folder).args(&recipe.links).args(&objects);
         run(link.args(["-o", "node.elf"]), &format!("to link the node's image for {}", chip.name))?;
         let elf = scratch.path().join("node.elf");
         fs::read(&elf).map_err(failed("read", &elf))
@@ -282,12 +237,12 @@ mod tests {
     use crate::error::Class;
     use crate::link::CHIPS;
 
-    fn tree() -> PathBuf {
+    pub(super) fn tree() -> PathBuf {
         Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
     }
 
     /// The compiler, or `None` after saying that the test is skipped.
-    fn compiler() -> Option<Compiler> {
+    pub(super) fn compiler() -> Option<Compiler> {
         match Compiler::find(&env::var_os("PATH").unwrap_or_default()) {
             Ok(compiler) => Some(compiler),
             Err(Error::Toolchain(Fault::NoCompiler)) => {
