@@ -16,6 +16,7 @@
 //! apart p q                                     what two parameters point to does not overlap
 //! produce | consume                             the store and the load that direct coupling joins
 //! server adc within=2000                        a polling guest: at most this many cycles between two runs
+//! ran adc                                       the server runs: the next instruction is its first
 //! ```
 //! A clock starts at its event with `at=0`; every event counts from there. A value is a number or an expression
 //! (`8*N+2`) over numbers and names that a plan gives.
@@ -89,9 +90,11 @@ pub enum Directive {
     Server {
         /// Its name.
         name: String,
-        /// Cycles between two runs, at most.
+        /// Cycles between two runs, at most, while a clock runs.
         within: u32,
     },
+    /// The next instruction is the first of a server's run.
+    Ran(String),
 }
 
 /// One of the two threads that are woven.
@@ -147,7 +150,7 @@ impl Directive {
             | Shared { .. }
             | Apart(..)
             | Server { .. } => true,
-            Event { .. } | Over { .. } | Trip { .. } | Targets(_) | Produce | Consume => false,
+            Event { .. } | Over { .. } | Trip { .. } | Targets(_) | Produce | Consume | Ran(_) => false,
         }
     }
 }
@@ -193,6 +196,7 @@ impl fmt::Display for Directive {
             Directive::Produce => f.write_str("produce"),
             Directive::Consume => f.write_str("consume"),
             Directive::Server { name, within } => write!(f, "server {name} within={within}"),
+            Directive::Ran(name) => write!(f, "ran {name}"),
         }
     }
 }

@@ -13,7 +13,7 @@ use crate::directive::{Directive, Thread};
 use crate::error::Refusal;
 use crate::item::{Item, Label, Line};
 use crate::product::{Far, Woven};
-use crate::program::{Function, Program};
+use crate::program::{self, Function, Text};
 use crate::rename::{CALL_CLOBBERED, Homes, Store};
 
 /// What surrounds the woven code.
@@ -29,7 +29,7 @@ pub struct Frame<'a> {
     /// What the output says of itself: chip, clock, period.
     pub says: &'a [Directive],
     /// Where the guest's lines and the host's are written.
-    pub programs: [&'a Program; 2],
+    pub texts: [&'a [Text]; 2],
 }
 
 /// The registers of each parameter, lowest register first (avr-gcc's ABI: from r25 down, each at an even register).
@@ -189,9 +189,8 @@ pub fn needs(directive: &Directive) -> Option<String> {
 impl Frame<'_> {
     /// The file and line of an instruction of either thread; what weaving adds has none of its own.
     fn written(&self, line: &Line) -> Option<(&str, u32)> {
-        let [guest, host] = self.programs;
-        let program = if line.thread? == Thread::Guest { guest } else { host };
-        program.written(line.origin?)
+        let [guest, host] = self.texts;
+        program::written(if line.thread? == Thread::Guest { guest } else { host }, line.origin?)
     }
 }
 

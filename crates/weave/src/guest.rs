@@ -167,6 +167,24 @@ impl Guest {
     }
 }
 
+/// A function without a clock as one element, from its entry to its return, which takes as long on every path.
+///
+/// # Errors
+/// When it loops, calls, or cannot be padded.
+pub fn whole(program: &Program, function: &Function) -> Result<Element, Refusal> {
+    let clock = Clock { name: String::new(), period_cycles: 1 };
+    let mut returns =
+        (function.entry..function.end).filter(|&point| program.code[point].flow == Flow::Return);
+    let first = returns.next_back().unwrap_or(function.entry);
+    let mut reader =
+        Reader { program, function, clock: &clock, reach: Reach::Short, first, returning: BTreeSet::new() };
+    if !reader.ends_in_return() {
+        return Err(reader.refuse(first, "it does not return"));
+    }
+    reader.returning = reader.points_before(first);
+    Ok(reader.element(reader.arm(function.entry, first)?))
+}
+
 /// The clock that a guest is woven on.
 struct Clock {
     name: String,
@@ -288,6 +306,7 @@ impl<'a> Reader<'a> {
             Flow::Branch(to) => vec![within(to)?, within(point + 1)?],
             Flow::Skip => vec![within(point + 1)?, within(point + 2)?],
             Flow::Jump(to) => vec![within(to)?],
+            Flow::Return if self.ends_in_return() && point != self.first => vec![self.first],
             Flow::Return => Vec::new(),
             Flow::Call(_) | Flow::TailCall(_) => {
                 return Err(self.refuse(point, "it calls; a guest has to be one function"));
@@ -296,6 +315,11 @@ impl<'a> Reader<'a> {
                 return Err(self.refuse(point, "it goes where no guest may go"));
             }
         })
+    }
+
+    /// Whether a function is read from its entry to its return, not a round from the first event to itself.
+    fn ends_in_return(&self) -> bool {
+        self.program.code[self.first].flow == Flow::Return
     }
 
     /// The points from which `goal` can be reached, itself included.
@@ -407,6 +431,7 @@ impl<'a> Reader<'a> {
                 Ok((stretch, point + 1))
             }
             Flow::Jump(to) => Ok((stretch, to)),
+            Flow::Return if self.ends_in_return() => Ok((stretch, self.first)),
             Flow::Skip => {
                 self.skip(point, &mut stretch)?;
                 Ok((stretch, point + 2))

@@ -32,6 +32,7 @@ pub mod program;
 pub mod proof;
 pub mod registers;
 pub mod rename;
+pub mod server;
 pub mod slack;
 pub mod source;
 pub mod time;
@@ -52,9 +53,10 @@ use item::Item;
 use memory::{Conflict, Disjoint, Object, Reason, Side};
 use plan::{Choice, Found};
 use product::{Far, Options, Setting};
-use program::{Function, Point, Program};
+use program::{Function, Point, Program, Text};
 use registers::Registers;
 use rename::{Calls, Homes};
+use server::{Among, Server};
 
 /// What to weave.
 pub struct Request<'a> {
@@ -66,6 +68,8 @@ pub struct Request<'a> {
     pub guest_program: &'a Program,
     /// The guest's name.
     pub guest: &'a str,
+    /// Polling guests, each its program and its name.
+    pub servers: &'a [(&'a Program, &'a str)],
     /// The woven function's symbol.
     pub name: &'a str,
     /// Words of the woven function, at most, as a multiple of both functions' own.
@@ -103,8 +107,11 @@ pub fn weave(request: &Request) -> Result<Weave, Refusal> {
     let host = named(request.host_program, request.host)?;
     let guest_function = named(request.guest_program, request.guest)?;
     let hosts = host::reached(request.host_program, host)?;
-    let shares = shares(request, guest_function, host)?;
+    let mut shares = shares(request, guest_function, host)?;
+    let (servers, texts) = servers(request, &mut shares, guest_function, host)?;
     let weaving = Weaving {
+        servers,
+        texts,
         request,
         host,
         guest_function,
@@ -132,6 +139,9 @@ struct Weaving<'a> {
     lenders: Vec<u8>,
     calls: Calls,
     oracle: Oracle,
+    servers: Vec<Server>,
+    /// Of the guest and the servers.
+    texts: Vec<Text>,
 }
 
 /// One way of weaving them.
@@ -162,7 +172,7 @@ impl Weaving<'_> {
             host_arguments: arguments(self.host).ok_or(lacking)?,
             guest_arguments: &guest.arguments,
             says: &guest.says,
-            programs: [self.request.guest_program, self.request.host_program],
+            texts: [&self.texts, &self.request.host_program.texts],
         })
     }
 
@@ -185,6 +195,7 @@ impl Weaving<'_> {
         let guest = homes.rename(&guest, request.guest_program)?;
         // Only now is it known how long its elements are: some borrow registers.
         guest.check_fit(self.guest_function)?;
+        let guest = self.served(guest, &homes)?;
         Ok((guest, homes))
     }
 
@@ -224,30 +235,92 @@ impl Weaving<'_> {
     }
 }
 
-/// Proves that the two touch nothing in common, or what they share in an order that is kept.
-fn shares(request: &Request, guest: &Function, host: &Function) -> Result<Disjoint, Refusal> {
-    let (guest_program, host_program) = (request.guest_program, request.host_program);
+impl Weaving<'_> {
+    /// The guest with the servers among its elements.
+    fn served(&self, mut guest: Guest, homes: &Homes) -> Result<Guest, Refusal> {
+        let core = self.request.guest_program.core;
+        let flags: Vec<Item> = [homes.save_flags(), homes.restore_flags()].concat();
+        let mut hosts = self.hosts.values().flat_map(|host| host.function.entry..host.function.end);
+        let changes_zero = hosts.any(|point| {
+            let writes = self.request.host_program.code[point].instruction.writes();
+            !writes.intersection(Set::register(1)).is_empty()
+        });
+        let among = Among {
+            homes: homes.used,
+            lenders: &self.lenders,
+            host_keeps_zero: !changes_zero,
+            core,
+            flags_cycles: item::straight_cycles(&flags, core),
+        };
+        for server in &self.servers {
+            server::serve(&mut guest, server, &among)?;
+        }
+        Ok(guest)
+    }
+}
+
+/// The servers, apart from both threads, and the texts of the guest's side.
+fn servers(
+    request: &Request,
+    shares: &mut Disjoint,
+    guest: &Function,
+    host: &Function,
+) -> Result<(Vec<Server>, Vec<Text>), Refusal> {
+    let mut texts = request.guest_program.texts.clone();
+    let mut servers = Vec::new();
+    for &(program, name) in request.servers {
+        let function = named(program, name)?;
+        let others = [(request.host_program, host), (request.guest_program, guest)];
+        for (other_program, other) in others {
+            let of_one = apart((program, function), (other_program, other))?;
+            if let Some((both, first)) = of_one.shared.first() {
+                let (at, host) =
+                    (program.place_of(both.guest.point), other_program.place_of(both.host.point));
+                let symbol = both.guest.object.to_string();
+                return Err(Refusal::OrderNotKept { at, host, symbol, first: *first });
+            }
+            shares.granted.extend(of_one.granted);
+        }
+        servers.push(Server::of(program, function, texts.len())?);
+        texts.extend(program.texts.iter().cloned());
+    }
+    shares.granted.sort();
+    shares.granted.dedup();
+    Ok((servers, texts))
+}
+
+/// Proves that a guest touches nothing that a host does, but what is declared.
+fn apart(
+    (guest_program, guest): (&Program, &Function),
+    (host_program, host): (&Program, &Function),
+) -> Result<Disjoint, Refusal> {
     let (guest_registers, host_registers) = (Registers::of(guest_program), Registers::of(host_program));
     let guest = Side { program: guest_program, function: guest, registers: &guest_registers };
     let host = Side { program: host_program, function: host, registers: &host_registers };
-    let places =
-        |both: &Conflict| (guest_program.place_of(both.guest.point), host_program.place_of(both.host.point));
-    let shares = memory::disjoint(&guest, &host).map_err(|mut conflicts| {
+    memory::disjoint(&guest, &host).map_err(|mut conflicts| {
         let conflict = conflicts.swap_remove(0);
+        let place = host_program.place_of(conflict.host.point);
         if let Object::Unknown(Reason::Callee(callee)) = conflict.host.object {
-            return Refusal::UnresolvedCall { at: host_program.place_of(conflict.host.point), callee };
+            return Refusal::UnresolvedCall { at: place, callee };
         }
-        let (at, host) = places(&conflict);
-        Refusal::MemoryConflict { at, host, conflict: Box::new(conflict) }
-    })?;
+        let at = guest_program.place_of(conflict.guest.point);
+        Refusal::MemoryConflict { at, host: place, conflict: Box::new(conflict) }
+    })
+}
+
+/// Proves that the two touch nothing in common, or what they share in an order that is kept.
+fn shares(request: &Request, guest: &Function, host: &Function) -> Result<Disjoint, Refusal> {
+    let (guest_program, host_program) = (request.guest_program, request.host_program);
+    let shares = apart((guest_program, guest), (host_program, host))?;
     // The guest's setup is over before the host begins; no other order is kept.
-    let rounds = guest::rounds(guest_program, guest.function);
+    let rounds = guest::rounds(guest_program, guest);
     let broken =
         |(both, first): &&(Conflict, Thread)| *first == Thread::Host || rounds.contains(&both.guest.point);
     if let Some((both, first)) = shares.shared.iter().find(broken) {
-        let ((at, host), first) = (places(both), *first);
+        let at = guest_program.place_of(both.guest.point);
+        let host = host_program.place_of(both.host.point);
         let symbol = both.guest.object.to_string();
-        return Err(Refusal::OrderNotKept { at, host, symbol, first });
+        return Err(Refusal::OrderNotKept { at, host, symbol, first: *first });
     }
     Ok(shares)
 }

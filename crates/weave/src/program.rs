@@ -155,18 +155,18 @@ pub enum Callee {
     Unknown(String),
 }
 
+/// The file and line where something was written, before it was preprocessed or compiled.
+pub fn written(texts: &[Text], origin: Origin) -> Option<(&str, u32)> {
+    match origin {
+        Origin::Line { text, line } => texts.get(text).map(|text| text.written(line)),
+        Origin::Address(_) => None,
+    }
+}
+
 impl Program {
     /// The function of this name.
     pub fn function(&self, name: &str) -> Option<&Function> {
         self.functions.iter().find(|function| function.name == name)
-    }
-
-    /// The file and line where something was written, before it was preprocessed or compiled.
-    pub fn written(&self, origin: Origin) -> Option<(&str, u32)> {
-        match origin {
-            Origin::Line { text, line } => self.texts.get(text).map(|text| text.written(line)),
-            Origin::Address(_) => None,
-        }
     }
 
     /// A place for an error to point at: the line without its comment, or a comment that has a line to itself.

@@ -107,6 +107,8 @@ pub struct Proof {
     pub function: String,
     /// Every event, by clock and cycle.
     pub events: Vec<Proved>,
+    /// Every server, the most cycles between two of its runs while a clock runs, and how many they may be.
+    pub servers: Vec<(String, u32, u32)>,
     /// Trip counts that the proof holds under.
     pub trusted: Vec<Trusted>,
     /// The longest time that interrupts are known to be off.
@@ -181,6 +183,11 @@ fn conclude(program: &Program, function: &Function, exploration: &Exploration<'_
     Proof {
         function: function.name.clone(),
         events,
+        servers: { &exploration.contract.servers }
+            .iter()
+            .zip(&exploration.unserved_max)
+            .map(|((name, within), &most)| (name.clone(), most, *within))
+            .collect(),
         trusted: trusted.collect(),
         window: exploration.windows.longest(&exploration.nodes),
         stack: StackUse { bytes: exploration.stacks.bytes_max, framed: exploration.stacks.framed },

@@ -35,6 +35,7 @@ fn unwoven(name: &str, text: &str) -> Option<weave::error::Refusal> {
         host: "f",
         guest_program: &guest_program,
         guest: "g",
+        servers: &[],
         name: "both",
         growth_max: 3.0,
     };

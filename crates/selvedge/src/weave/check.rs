@@ -161,6 +161,13 @@ pub fn window(program: &Program, proof: &Proof) -> String {
     }
 }
 
+/// How often a server runs.
+pub fn server(proof: &Proof, name: &str) -> String {
+    let found = proof.servers.iter().find(|(server, ..)| server == name);
+    let (_, most, within) = found.expect("it is one of the proof's");
+    format!("at most {most} cycles between two runs, within {within}")
+}
+
 /// What it takes of the stack.
 pub fn stack(proof: &Proof) -> String {
     let frames = if proof.stack.framed { " and frames" } else { "" };
@@ -171,6 +178,9 @@ fn text(program: &Program, proof: &Proof, chip: Option<&str>) -> String {
     let mut text = events(proof).text(None);
     text += &format!("interrupts off: {}\n", window(program, proof));
     text += &format!("stack: {}\n", stack(proof));
+    for (server, ..) in &proof.servers {
+        text += &format!("server {server}: {}\n", self::server(proof, server));
+    }
     for trusted in &proof.trusted {
         let (place, min, max) = (place(program, trusted.header), trusted.min, trusted.max);
         text += &format!("trusted: the loop at {place} runs {min}..{max} times\n");
@@ -203,6 +213,9 @@ pub fn value(program: &Program, proof: &Proof, chip: Option<&str>) -> Value {
     json!({
         "function": proof.function, "verdict": "proved", "chip": chip, "witnesses": witnesses(chip),
         "events": events, "interrupts_off_cycles_max": window_cycles, "interrupts_off": window,
+        "servers": proof.servers.iter().map(|(name, most, within)| {
+            json!({ "server": name, "cycles_max": most, "within_cycles": within })
+        }).collect::<Vec<_>>(),
         "stack_bytes": proof.stack.bytes, "stack_framed": proof.stack.framed, "trusted": trusted,
         "states": proof.states,
     })

@@ -164,6 +164,9 @@ impl Made<'_> {
             let pairs = self.woven.shares.granted.iter().map(|(guest, host)| format!("apart {guest} {host}"));
             facts.push(("taken for granted", pairs.collect::<Vec<_>>().join(", ")));
         }
+        for (server, ..) in &self.proof.servers {
+            facts.push(("server", format!("{server}, {}", check::server(self.proof, server))));
+        }
         if let Some(file) = &self.beside {
             let words = format!(
                 "the text of `{}` too, whose local data it needs: link it in that file's place",

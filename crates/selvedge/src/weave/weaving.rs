@@ -10,7 +10,7 @@ use ::weave::directive::{Directive, Parameters};
 use ::weave::item::Item;
 use ::weave::memory::Disjoint;
 use ::weave::program::{Origin, Program, Written};
-use ::weave::proof::{self, Proof, prove};
+use ::weave::proof::{self, Kind, Proof, prove};
 use ::weave::source::Source;
 use ::weave::{Request, Weave, chip, linked};
 use isa::avr::CoreType;
@@ -36,6 +36,9 @@ pub struct Weaving {
     /// The guest: the function that keeps time
     #[arg(long, value_name = "FUNCTION")]
     guest_fn: String,
+    /// A polling guest to run meanwhile; the directive `server` in it says how often
+    #[arg(long = "server", value_name = "FILE:FUNCTION", value_parser = server)]
+    servers: Vec<(PathBuf, String)>,
     /// What the host calls is written here as well
     #[arg(long, value_name = "FILE")]
     with: Vec<PathBuf>,
@@ -79,11 +82,20 @@ fn growth(text: &str) -> Result<f64, String> {
     }
 }
 
+fn server(text: &str) -> Result<(PathBuf, String), String> {
+    let found = text.rsplit_once(':').filter(|(file, function)| !file.is_empty() && !function.is_empty());
+    let (file, function) = found.ok_or_else(|| format!("found `{text}`, expected FILE:FUNCTION"))?;
+    Ok((file.into(), function.to_owned()))
+}
+
 /// Runs the verb.
 pub fn run(arguments: &Weaving, output: &Output) -> Result<(), Error> {
     let inputs = Inputs::read(arguments)?;
     let name = arguments.name.clone().unwrap_or_else(|| format!("{}_{}", arguments.host, arguments.guest_fn));
+    let servers: Vec<(&Program, &str)> =
+        inputs.servers.iter().map(|server| (&server.program, server.function.as_str())).collect();
     let request = Request {
+        servers: &servers,
         host_program: &inputs.host_program,
         host: &arguments.host,
         guest_program: &inputs.guest_program,
@@ -94,7 +106,7 @@ pub fn run(arguments: &Weaving, output: &Output) -> Result<(), Error> {
     let woven = ::weave::weave(&request)
         .map_err(|refusal| Error::Woven(WeaveFault::NotWoven { refusal, notes: inputs.notes(arguments) }))?;
     let (text, beside) = inputs.text(&name, &woven)?;
-    let (program, proof) = proved(&text, &name, &arguments.out, inputs.host_program.core);
+    let (program, proof) = proved(&text, &name, &arguments.out, inputs.host_program.core)?;
     let header = inputs.header(arguments, (&name, &program), &proof, &woven.shares);
     let made = Made {
         arguments: [&arguments.host, &arguments.guest_fn],
@@ -122,7 +134,10 @@ pub fn run(arguments: &Weaving, output: &Output) -> Result<(), Error> {
 }
 
 /// Reads what we wrote as anybody's text, and proves it.
-fn proved(text: &str, name: &str, out: &Path, core: CoreType) -> (Program, Proof) {
+///
+/// # Errors
+/// A server that has to run more often than it may, where the guest begins or ends. Any other violation is ours.
+fn proved(text: &str, name: &str, out: &Path, core: CoreType) -> Result<(Program, Proof), Error> {
     let file = out.display().to_string();
     let source =
         Source::parse(&file, text).unwrap_or_else(|error| panic!("what was woven does not read: {error}"));
@@ -130,9 +145,11 @@ fn proved(text: &str, name: &str, out: &Path, core: CoreType) -> (Program, Proof
     let (program, _) = read.unwrap_or_else(|error| panic!("what was woven does not read: {error}"));
     let function = program.function(name).expect("it was asked for and found");
     let proof = prove(&program, function, proof::Options::default());
-    let proof = proof
-        .unwrap_or_else(|violation| panic!("what was woven is not proved, nothing is written: {violation}"));
-    (program, proof)
+    match proof {
+        Ok(proof) => Ok((program, proof)),
+        Err(violation) if matches!(violation.kind, Kind::Unserved { .. }) => Err(Error::Violation(violation)),
+        Err(violation) => panic!("what was woven is not proved, nothing is written: {violation}"),
+    }
 }
 
 /// Under its name only when it is whole.
@@ -159,6 +176,14 @@ struct Inputs {
     guest: Text,
     host_program: Program,
     guest_program: Program,
+    servers: Vec<Server>,
+}
+
+/// A polling guest as it was read.
+struct Server {
+    text: Text,
+    program: Program,
+    function: String,
 }
 
 impl Inputs {
@@ -178,10 +203,21 @@ impl Inputs {
         let said = says(&guest_program, &arguments.guest_fn);
         let chip = said.chip.clone().or(arguments.chip.clone());
         let reader = Reader { chip: chip.as_deref(), ..reader };
+        let core = Some(guest_program.core);
+        let read = |(file, function): &(PathBuf, String)| {
+            let text = reader.text(file)?;
+            let sources = std::slice::from_ref(&text.assembly);
+            let program = Program::read(sources, &[function], &parameters, core)?.0;
+            let chip = says(&program, function).chip;
+            match (chip, said.chip.as_deref().or(named)) {
+                (Some(found), Some(expected)) if found != expected => differ(&found, expected, function),
+                _ => Ok(Server { text, program, function: function.clone() }),
+            }
+        };
+        let servers = arguments.servers.iter().map(read).collect::<Result<Vec<Server>, Error>>()?;
         let files = std::iter::once(&arguments.file).chain(&arguments.with);
         let hosts = files.map(|file| reader.text(file)).collect::<Result<Vec<Text>, Error>>()?;
         let sources: Vec<Source> = hosts.iter().map(|text| text.assembly.clone()).collect();
-        let core = Some(guest_program.core);
         let mut host_program = Program::read(&sources, &[&arguments.host], &parameters, core)?.0;
         agree(&says(&host_program, &arguments.host), &said, named, [&arguments.host, &arguments.guest_fn])?;
         if let (None, Some(chip)) = (said.chip, chip) {
@@ -203,7 +239,7 @@ impl Inputs {
             let bytes = bytes.iter().copied().filter(|&bytes| bytes > 0).collect();
             add(&mut host_program, &arguments.host, Directive::Arguments(bytes));
         }
-        Ok(Inputs { hosts, guest, host_program, guest_program })
+        Ok(Inputs { hosts, guest, host_program, guest_program, servers })
     }
 
     /// What to know when the two are refused.
@@ -216,7 +252,13 @@ impl Inputs {
     }
 
     fn made_by(&self) -> Vec<String> {
-        self.hosts.iter().chain([&self.guest]).filter_map(|text| text.made_by.clone()).collect()
+        self.texts().filter_map(|text| text.made_by.clone()).collect()
+    }
+
+    /// The host's file first.
+    fn texts(&self) -> impl Iterator<Item = &Text> {
+        let servers = self.servers.iter().map(|server| &server.text);
+        self.hosts.iter().chain([&self.guest]).chain(servers)
     }
 
     /// The output, and what stands in it beside the woven function: the host's file when only that can name what the
@@ -224,7 +266,7 @@ impl Inputs {
     fn text(&self, name: &str, woven: &Weave) -> Result<(String, Option<PathBuf>), Error> {
         let mut beside = None;
         for symbol in symbols(&woven.items) {
-            for (index, text) in self.hosts.iter().chain([&self.guest]).enumerate() {
+            for (index, text) in self.texts().enumerate() {
                 if is_local(text.assembly.text(), symbol) {
                     if index > 0 {
                         return Err(Error::Woven(WeaveFault::LocalData {

@@ -24,6 +24,7 @@ pub(crate) const WORDS: &[&str] = &[
     "produce",
     "consume",
     "server",
+    "ran",
 ];
 
 impl Directive {
@@ -68,6 +69,7 @@ impl Directive {
             "produce" => Directive::Produce,
             "consume" => Directive::Consume,
             "server" => words.server()?,
+            "ran" => Directive::Ran(words.name("the server's name")?),
             _ => return Err(first.fault(Kind::UnknownWord)),
         };
         match words.rest.next() {

@@ -92,6 +92,20 @@ pub enum Refusal {
         /// The guest.
         function: String,
     },
+    /// A server says not how often it has to run.
+    NoServer {
+        /// The function.
+        function: String,
+    },
+    /// A server would run too seldom.
+    Unserved {
+        /// The server.
+        server: String,
+        /// What it allows.
+        within_cycles: u32,
+        /// The smallest that would do; none when it fits nowhere between the guest's events.
+        smallest_cycles: Option<u32>,
+    },
     /// A host instruction fits between no two elements.
     NoRoom {
         /// The instruction.
@@ -183,6 +197,7 @@ impl Refusal {
             }
             Interrupts { at } | MemoryConflict { at, .. } | OrderNotKept { at, .. } => Some(at),
             NoFunction { .. } | NoClock { .. } | NoFirstEvent { .. } | ImpossiblePeriod { .. } => None,
+            NoServer { .. } | Unserved { .. } => None,
             NoBatch { .. }
             | RegisterConflict { .. }
             | TooLarge { .. }
@@ -213,6 +228,15 @@ impl Refusal {
             }
             RegisterConflict { guest, what } => {
                 write!(f, "`{guest}`: the host leaves no register free for {what}")
+            }
+            NoServer { function } => {
+                write!(f, "`{function}` says not how often it has to run, expected a server")
+            }
+            Unserved { server, smallest_cycles: None, .. } => {
+                write!(f, "server `{server}` fits nowhere between the guest's events")
+            }
+            Unserved { server, within_cycles, .. } => {
+                write!(f, "server `{server}` cannot run every {within_cycles} cycles")
             }
             NoBatch { function } => {
                 write!(f, "`{function}`: its rounds end in no test of a count that is taken down by one")
@@ -261,6 +285,10 @@ impl Refusal {
             }
             ImpossiblePeriod { smallest_cycles, .. } => {
                 write!(f, "\nhelp: the smallest that works is {smallest_cycles}")
+            }
+            NoServer { .. } => write!(f, "\nhelp: write `;@weave server NAME within=CYCLES` in it"),
+            Unserved { smallest_cycles: Some(cycles), .. } => {
+                write!(f, "\nhelp: the smallest that works is {cycles}")
             }
             UnresolvedCall { .. } => write!(f, "\nhelp: give the file that has it"),
             MemoryConflict { conflict, .. } => match conflict.names() {

@@ -49,6 +49,10 @@ pub(super) struct Contract {
     pub(super) marks: HashMap<Point, Vec<Mark>>,
     pub(super) overs: HashMap<Point, Vec<usize>>,
     pub(super) targets: HashMap<Point, Vec<Point>>,
+    /// The servers, by name, and the cycles between two runs, at most.
+    pub(super) servers: Vec<(String, u32)>,
+    /// The servers that an instruction is the first of.
+    pub(super) runs: HashMap<Point, Vec<usize>>,
 }
 
 /// A directive that does not make sense, and where.
@@ -89,6 +93,9 @@ impl Contract {
     }
 
     fn declare(&mut self, written: &Written) -> Result<(), Fault> {
+        if let Directive::Server { name, within } = &written.directive {
+            self.servers.push((name.clone(), *within));
+        }
         let Directive::Clock { name, periods, jitter } = &written.directive else { return Ok(()) };
         let mut periods = periods.clone();
         periods.sort_unstable();
@@ -134,6 +141,11 @@ impl Contract {
             Directive::Over { clock } => {
                 let clock = self.clock(clock.as_deref(), written.origin)?;
                 self.overs.entry(point).or_default().push(clock);
+            }
+            Directive::Ran(name) => {
+                let server = self.servers.iter().position(|(known, _)| known == name);
+                let unknown = || (Kind::UnknownServer { server: name.clone() }, written.origin);
+                self.runs.entry(point).or_default().push(server.ok_or_else(unknown)?);
             }
             Directive::Targets(names) => {
                 for name in names {

@@ -35,6 +35,8 @@ pub(super) struct State {
     stack: Stack,
     values: Values,
     pub(super) rounds: Rounds,
+    /// Cycles that each server has not run while a clock runs.
+    unserved: Vec<u32>,
     counts: Counts,
 }
 
@@ -79,6 +81,8 @@ pub(super) struct Exploration<'a> {
     /// By clock and event.
     pub(super) sightings: Vec<Vec<Sightings>>,
     pub(super) windows: Windows,
+    /// The longest that each server has not run.
+    pub(super) unserved_max: Vec<u32>,
 }
 
 impl<'a> Exploration<'a> {
@@ -106,6 +110,7 @@ impl<'a> Exploration<'a> {
             waiting: VecDeque::new(),
             sightings: sightings.collect(),
             windows: Windows::default(),
+            unserved_max: vec![0; contract.servers.len()],
         }
     }
 
@@ -116,6 +121,7 @@ impl<'a> Exploration<'a> {
             stack: EMPTY,
             values: Values::unknown(),
             rounds: Rounds::stopped(self.contract),
+            unserved: vec![0; self.contract.servers.len()],
             counts: Counts::default(),
         };
         if interrupts_off {
@@ -246,6 +252,7 @@ impl<'a> Exploration<'a> {
     /// The cycles of the instruction at `point` pass, and its events happen.
     fn pass(&mut self, state: &mut State, point: Point, cycles: u32) -> Result<(), Kind> {
         state.rounds.pass(self.contract, point, cycles, &mut self.sightings)?;
+        self.serve(state, point, cycles)?;
         let is_checked = self.options.interrupts != Interrupts::Allowed;
         match state.rounds.running() {
             Some((clock, found)) if is_checked && !state.values.interrupts_off() => {
@@ -253,6 +260,28 @@ impl<'a> Exploration<'a> {
             }
             _ => Ok(()),
         }
+    }
+
+    /// Servers wait while a clock runs, until they run.
+    fn serve(&mut self, state: &mut State, point: Point, cycles: u32) -> Result<(), Kind> {
+        let waits = state.rounds.running().is_some();
+        let runs = self.contract.runs.get(&point).map_or(&[][..], Vec::as_slice);
+        for (index, (server, within)) in self.contract.servers.iter().enumerate() {
+            let unserved = &mut state.unserved[index];
+            *unserved = unserved.saturating_add(cycles);
+            if !waits {
+                *unserved = 0;
+            }
+            self.unserved_max[index] = self.unserved_max[index].max(*unserved);
+            if *unserved > *within {
+                let (server, within, found) = (server.clone(), *within, *unserved);
+                return Err(Kind::Unserved { server, within, found });
+            }
+            if runs.contains(&index) {
+                *unserved = 0;
+            }
+        }
+        Ok(())
     }
 
     /// To points of the same activation.

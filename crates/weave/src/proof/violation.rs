@@ -139,6 +139,20 @@ pub enum Kind {
         /// The clock.
         clock: String,
     },
+    /// A server does not run for longer than it says while a clock runs.
+    Unserved {
+        /// The server.
+        server: String,
+        /// What it says, in cycles.
+        within: u32,
+        /// For how long it has not run, in cycles.
+        found: u32,
+    },
+    /// A directive names a server that is not declared.
+    UnknownServer {
+        /// The name.
+        server: String,
+    },
     /// A directive names a clock that is not declared.
     UnknownClock {
         /// The name.
@@ -322,6 +336,11 @@ impl Kind {
             Kind::NoPeriod { clock } => write!(f, "clock `{clock}` has no period, or one of 0 cycles"),
             Kind::ClockTwice { clock } => write!(f, "clock `{clock}` is declared twice, differently"),
             Kind::UnknownClock { clock } => write!(f, "found no clock `{clock}`"),
+            Kind::Unserved { server, within, found } => write!(
+                f,
+                "server `{server}` has not run for {found} cycles while a clock runs, expected {within} at most"
+            ),
+            Kind::UnknownServer { server } => write!(f, "found no server `{server}`"),
             Kind::WhichClock { clocks } => {
                 write!(f, "found no clock's name, expected `clock=` with one of: {}", list(clocks))
             }
