@@ -225,6 +225,18 @@ pub fn root() -> PathBuf {
 
 /// Weaves and links a pair below `scratch`; `interrupts` says whether they are on at the call.
 pub fn build(selvedge: &str, scratch: &Path, pair: &Pair, interrupts: bool) -> Result<Built, Unbuilt> {
+    build_served(selvedge, scratch, pair, interrupts, &[], "")
+}
+
+/// The same with servers of `firmware/node` woven in, and C that prepares what they poll.
+pub fn build_served(
+    selvedge: &str,
+    scratch: &Path,
+    pair: &Pair,
+    interrupts: bool,
+    servers: &[&str],
+    prepares: &str,
+) -> Result<Built, Unbuilt> {
     if Command::new("avr-gcc").arg("--version").output().is_err() {
         assert!(std::env::var_os("CI").is_none(), "avr-gcc is missing, and under CI it must not be");
         return Err(Unbuilt::NoCompiler);
@@ -245,6 +257,11 @@ pub fn build(selvedge: &str, scratch: &Path, pair: &Pair, interrupts: bool) -> R
     if let Some(flag) = host.flag {
         weave.args(["--flag", flag]);
     }
+    let files: Vec<PathBuf> =
+        servers.iter().map(|server| root().join(format!("firmware/node/{server}.S"))).collect();
+    for (file, server) in files.iter().zip(servers) {
+        weave.arg("--server").arg(format!("{}:{server}", file.display()));
+    }
     let output = weave.output().expect("selvedge runs");
     let words = String::from_utf8_lossy(&output.stderr).into_owned();
     match output.status.code() {
@@ -255,8 +272,11 @@ pub fn build(selvedge: &str, scratch: &Path, pair: &Pair, interrupts: bool) -> R
     let said = serde_json::from_slice(&output.stdout).expect("--json prints JSON");
     // The woven function wants to know that it is linked for the chip and clock that it is timed for.
     let needs = scratch.join("needs.c");
-    fs::write(&needs, "#include \"woven.h\"\n").expect("a file in the scratch folder");
-    let elf = link(scratch, pair, "woven", &[&out, &needs], interrupts);
+    fs::write(&needs, format!("#include \"woven.h\"\n{prepares}")).expect("a file in the scratch folder");
+    // Beside their code, the servers' files have their data.
+    let mut sources: Vec<&Path> = vec![&out, &needs];
+    sources.extend(files.iter().map(PathBuf::as_path));
+    let elf = link(scratch, pair, "woven", &sources, interrupts);
     let plain = link(scratch, pair, host.function, &[&source], interrupts);
     let image = |elf: &[u8]| Image::parse(elf).expect("what avr-gcc links is an image");
     Ok(Built { woven: image(&elf), plain: image(&plain), elf, name: "woven".to_owned(), said })
