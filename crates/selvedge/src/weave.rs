@@ -1,7 +1,7 @@
 //! `selvedge weave`: weaves a real-time function into a computing one, and proves the timing of either.
 //!
-//! Owns the verb's two forms. `weaving` makes a woven function, `check` proves what somebody has timed; `texts` reads
-//! files through the compiler, `header` writes the C header, `report` shows what was made.
+//! Owns the verb's two forms. `weaving` makes a woven function of `inputs`, `check` proves what somebody has timed;
+//! `texts` reads files through the compiler, `header` writes the C header, `report` shows what was made.
 
 use selvedge::error::Error;
 
@@ -9,6 +9,7 @@ use crate::output::Output;
 
 mod check;
 mod header;
+mod inputs;
 mod report;
 mod texts;
 mod weaving;

@@ -16,6 +16,10 @@ use crate::guest::{Element, Form, Guest};
 use crate::item::{Item, Line, straight_cycles};
 use crate::program::Program;
 
+mod pointer;
+
+use pointer::Pointer;
+
 /// The I/O address of SREG.
 pub const SREG: i32 = 0x3f;
 
@@ -374,67 +378,6 @@ const POINTERS: [u8; 3] = [26, 28, 30];
 
 fn able_at(able: [bool; 3], low: u8) -> bool {
     POINTERS.iter().position(|&base| base == low).is_some_and(|index| able[index])
-}
-
-/// A load or store through a pointer.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Pointer {
-    base: u8,
-    access: Access,
-    mode: Mode,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Access {
-    Load,
-    Store,
-    Flash,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Mode {
-    Plain,
-    Increment,
-    Decrement,
-    Displaced,
-}
-
-/// The opcodes with a pointer; `Plain` through Y and Z is a displacement of zero.
-#[rustfmt::skip]
-const POINTED: [(Opcode, u8, Access, Mode); 20] = {
-    use Access::*;
-    use Mode::*;
-    [
-        (Opcode::LdX, 26, Load, Plain), (Opcode::LdXInc, 26, Load, Increment), (Opcode::LdXDec, 26, Load, Decrement),
-        (Opcode::LddY, 28, Load, Displaced), (Opcode::LdYInc, 28, Load, Increment), (Opcode::LdYDec, 28, Load, Decrement),
-        (Opcode::LddZ, 30, Load, Displaced), (Opcode::LdZInc, 30, Load, Increment), (Opcode::LdZDec, 30, Load, Decrement),
-        (Opcode::StX, 26, Store, Plain), (Opcode::StXInc, 26, Store, Increment), (Opcode::StXDec, 26, Store, Decrement),
-        (Opcode::StdY, 28, Store, Displaced), (Opcode::StYInc, 28, Store, Increment), (Opcode::StYDec, 28, Store, Decrement),
-        (Opcode::StdZ, 30, Store, Displaced), (Opcode::StZInc, 30, Store, Increment), (Opcode::StZDec, 30, Store, Decrement),
-        (Opcode::LpmZ, 30, Flash, Plain), (Opcode::LpmZInc, 30, Flash, Increment),
-    ]
-};
-
-impl Pointer {
-    fn of(instruction: &Instruction) -> Option<Pointer> {
-        let &(_, base, access, mode) = POINTED.iter().find(|(known, ..)| *known == instruction.opcode)?;
-        let mode = if mode == Mode::Displaced && instruction.b == 0 { Mode::Plain } else { mode };
-        Some(Pointer { base, access, mode })
-    }
-
-    /// The same access through another pointer.
-    fn at(self, base: u8) -> Option<Opcode> {
-        let same = |mode: Mode| {
-            let is_it = |entry: &&(Opcode, u8, Access, Mode)| {
-                entry.1 == base && entry.2 == self.access && entry.3 == mode
-            };
-            POINTED.iter().find(is_it).map(|entry| entry.0)
-        };
-        same(self.mode).or_else(|| match self.mode {
-            Mode::Plain if self.access != Access::Flash => same(Mode::Displaced),
-            _ => None,
-        })
-    }
 }
 
 impl Homes {
