@@ -4,6 +4,7 @@
  *
  * All three pointers belong to the state, whose page is their high byte: X to s[i], Z to s[j], Y to s[s[i] + s[j]].
  * So a byte of key stream takes 12 cycles, `lds` and `eor` of the message 3 and the store of the result 2. No branch.
+ * `selvedge weave --couple` sends the result in the place of that store.
  */
 
 #define B      18       /* s[j] before the swap; then the byte's key stream */
@@ -30,6 +31,7 @@ rc4_avr32_message:
     ld   B, Y
     lds  DATA, rc4_avr32_message + \n
     eor  DATA, B
+    ;@weave produce
     sts  rc4_avr32_message + \n, DATA
 .endm
 

@@ -15,8 +15,10 @@ use crate::host::Host;
 use crate::item::{Item, Label};
 use crate::program::{Flow, Point, Program};
 
-/// Rounds of a loop about which nothing is known, inside another or in a callee.
-const ROUNDS_UNKNOWN: [u32; 2] = [1, 32];
+/// Rounds of a loop about which nothing is known, directly inside an outermost one: a message's.
+const ROUNDS_MESSAGE: [u32; 2] = [1, 256];
+/// Rounds of one further in, or in a callee: a word's bits.
+const ROUNDS_WORD: [u32; 2] = [1, 32];
 /// Rounds of the guest that are walked: half of the messages by which weaving is judged.
 const GUEST_ROUNDS: u64 = 128;
 /// Instructions of a walk, at most.
@@ -106,7 +108,8 @@ fn fork(host: &Host, is_callee: bool, point: Point) -> Fork {
             [trips.rounds_min, trips.rounds_max].map(|rounds| rounds.min(u64::from(u32::MAX)) as u32)
         }
         None if is_outermost => return Fork::Always(stays(taken, id)),
-        None => ROUNDS_UNKNOWN,
+        None if !is_callee && host.loops.all[id].depth == OUTERMOST + 1 => ROUNDS_MESSAGE,
+        None => ROUNDS_WORD,
     };
     // A test at the header is asked once more than the body runs.
     let at_header = host.loops.all[id].header == block && !host.loops.all[id].latches.contains(&block);
@@ -168,13 +171,7 @@ fn leads_to_loop(host: &Host, from: BlockId) -> bool {
 /// Walks woven code from one label to the other, or for as long as it takes to know.
 pub fn estimate(program: &Program, oracle: &Oracle, items: &[Item], begins: Label, done: Label) -> Estimate {
     let mut run = Run { oracle, left: vec![0; oracle.forks.len()], random: 1 };
-    let mut at: Vec<usize> = Vec::new();
-    for (index, item) in items.iter().enumerate() {
-        if let Item::Label(label) = item {
-            at.resize(at.len().max(label + 1), 0);
-            at[*label] = index;
-        }
-    }
+    let at = places(items);
     let mut counter = 0;
     let mut found = Estimate { plain_cycles: 0, woven_cycles: 0, guest_cycles: 0, rounds: 0 };
     let (mut index, mut stack) = (at[begins], Vec::new());
@@ -237,6 +234,18 @@ pub fn estimate(program: &Program, oracle: &Oracle, items: &[Item], begins: Labe
         };
     }
     found
+}
+
+/// Where each label is.
+fn places(items: &[Item]) -> Vec<usize> {
+    let mut at = Vec::new();
+    for (index, item) in items.iter().enumerate() {
+        if let Item::Label(label) = item {
+            at.resize(at.len().max(label + 1), 0);
+            at[*label] = index;
+        }
+    }
+    at
 }
 
 /// Whether an instruction may go two ways.

@@ -8,6 +8,7 @@
 //! `period`, which is phase 0 again. Source of the method: the paper, section 2.2.
 
 mod batch;
+mod couple;
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -19,6 +20,7 @@ use crate::item::{Item, Label, Line};
 use crate::program::{Flow, Function, Point, Program, Written};
 
 pub use batch::Batch;
+pub use couple::consumed;
 
 /// Target of a branch that ends the guest's rounds.
 pub const LEAVE: Label = usize::MAX;
@@ -46,6 +48,8 @@ pub struct Guest {
     pub arguments: Vec<u32>,
     /// How it begins and ends when its round is several of the original's.
     pub batch: Option<Batch>,
+    /// Whether it sends what the host produces, when the host does.
+    pub is_coupled: bool,
 }
 
 /// A part of a round that is never divided.
@@ -110,9 +114,17 @@ impl Guest {
     ///
     /// # Errors
     /// When it has no clock or no first event, is no loop around it, or its elements do not fit the period.
-    pub fn of(program: &Program, function: &Function, reach: Reach) -> Result<Guest, Refusal> {
+    ///
+    /// `without_loads` leaves out the loads that `consume` stands on.
+    pub fn of(
+        program: &Program,
+        function: &Function,
+        reach: Reach,
+        without_loads: bool,
+    ) -> Result<Guest, Refusal> {
         let clock = clock(program, function)?;
-        let reader = Reader::new(program, function, &clock, reach)?;
+        let mut reader = Reader::new(program, function, &clock, reach)?;
+        reader.without_loads = without_loads;
         let elements = join_flags(reader.round()?, &clock);
         let guest = Guest {
             setup: reader.copy(function.entry, Some(reader.first))?,
@@ -123,6 +135,7 @@ impl Guest {
             says: function.directives.iter().map(|written| written.directive.clone()).collect(),
             arguments: arguments(function),
             batch: None,
+            is_coupled: false,
         };
         Ok(guest)
     }
@@ -176,8 +189,15 @@ pub fn whole(program: &Program, function: &Function) -> Result<Element, Refusal>
     let mut returns =
         (function.entry..function.end).filter(|&point| program.code[point].flow == Flow::Return);
     let first = returns.next_back().unwrap_or(function.entry);
-    let mut reader =
-        Reader { program, function, clock: &clock, reach: Reach::Short, first, returning: BTreeSet::new() };
+    let mut reader = Reader {
+        program,
+        function,
+        clock: &clock,
+        reach: Reach::Short,
+        first,
+        returning: BTreeSet::new(),
+        without_loads: false,
+    };
     if !reader.ends_in_return() {
         return Err(reader.refuse(first, "it does not return"));
     }
@@ -245,6 +265,7 @@ struct Reader<'a> {
     first: Point,
     /// Points from which the first event is reached.
     returning: BTreeSet<Point>,
+    without_loads: bool,
 }
 
 /// A stretch of guest code with one way in and one way on.
@@ -280,7 +301,15 @@ impl<'a> Reader<'a> {
                 at: program.place_of(second),
             });
         }
-        let mut reader = Reader { program, function, clock, reach, first, returning: BTreeSet::new() };
+        let mut reader = Reader {
+            program,
+            function,
+            clock,
+            reach,
+            first,
+            returning: BTreeSet::new(),
+            without_loads: false,
+        };
         reader.returning = reader.points_before(first);
         reader.points_behind(first)?;
         if !reader.successors(first)?.iter().any(|point| reader.returning.contains(point)) {
@@ -406,8 +435,15 @@ impl<'a> Reader<'a> {
         }
     }
 
+    fn is_left_out(&self, point: Point) -> bool {
+        self.without_loads && self.program.code[point].says(&Directive::Consume)
+    }
+
     /// The instruction with its events before it.
     fn placed(&self, point: Point, stretch: &mut Stretch) -> Result<(), Refusal> {
+        if self.is_left_out(point) {
+            return Ok(());
+        }
         for written in &self.program.code[point].directives {
             if let Directive::Event { at, .. } = written.directive {
                 if stretch.event.is_some() {
@@ -617,7 +653,8 @@ impl<'a> Reader<'a> {
                 _ => {}
             }
             let goes_on = !matches!(self.program.code[point].flow, Flow::Return | Flow::Jump(_));
-            if !matches!(line.instruction.opcode, Opcode::Push | Opcode::Pop) {
+            let is_saving = matches!(line.instruction.opcode, Opcode::Push | Opcode::Pop);
+            if !is_saving && !self.is_left_out(point) {
                 items.push(Item::Line(line));
             }
             if goes_on && !points.contains(&next) {

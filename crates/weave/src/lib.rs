@@ -74,6 +74,8 @@ pub struct Request<'a> {
     pub name: &'a str,
     /// Words of the woven function, at most, as a multiple of both functions' own.
     pub growth_max: f64,
+    /// Whether the guest sends what the host produces, in the host's register (direct coupling).
+    pub is_coupled: bool,
 }
 
 /// A woven function.
@@ -121,9 +123,13 @@ pub fn weave(request: &Request) -> Result<Weave, Refusal> {
         oracle: Oracle::of(request.host_program, &hosts, host.entry),
         hosts,
     };
+    if request.is_coupled {
+        weaving.check_produces()?;
+    }
     let plain_words = weaving.plain_words();
     let words_max = (f64::from(plain_words) * request.growth_max) as u32;
-    let (choice, choices) = plan::choose(words_max, |options| weaving.one(options).map(|laid| laid.found))?;
+    let (choice, choices) =
+        plan::choose(words_max, request.is_coupled, |options| weaving.one(options).map(|laid| laid.found))?;
     let Laid { items, homes, guest, .. } = weaving.one(choice.options)?;
     let text = emit::text(&weaving.frame(&guest)?, &homes, &items);
     Ok(Weave { text, items, guest, choice, choices, plain_words, shares })
@@ -163,6 +169,18 @@ impl Weaving<'_> {
         host_words + guest.map(|point| words(self.request.guest_program, point)).sum::<u32>()
     }
 
+    /// A host that is coupled has stores that produce, and `produce` stands on nothing else.
+    fn check_produces(&self) -> Result<(), Refusal> {
+        let code = &self.request.host_program.code;
+        let points = self.hosts.values().flat_map(|host| host.function.entry..host.function.end);
+        let mut marked = points.filter(|&point| code[point].says(&Directive::Produce)).peekable();
+        let is_some = marked.peek().is_some();
+        if is_some && marked.all(|point| rename::pointer::is_store(&code[point].instruction)) {
+            return Ok(());
+        }
+        Err(Refusal::NoProduct { function: self.host.name.clone() })
+    }
+
     /// What surrounds the woven code.
     fn frame<'b>(&'b self, guest: &'b Guest) -> Result<Frame<'b>, Refusal> {
         let lacking = Refusal::Arguments { function: self.host.name.clone() };
@@ -179,7 +197,14 @@ impl Weaving<'_> {
     /// The guest with so many rounds as one, in its homes.
     fn guest(&self, options: Options, reach: Reach) -> Result<(Guest, Homes), Refusal> {
         let request = self.request;
-        let mut guest = Guest::of(request.guest_program, self.guest_function, reach)?;
+        let sent = request.is_coupled.then(|| {
+            let lacking = || Refusal::NoCoupling { function: self.guest_function.name.clone() };
+            guest::consumed(request.guest_program, self.guest_function).ok_or_else(lacking)
+        });
+        let mut guest = Guest::of(request.guest_program, self.guest_function, reach, sent.is_some())?;
+        if let Some(register) = sent {
+            guest = guest.coupled(self.guest_function, register?)?;
+        }
         if options.rounds > 1 {
             let lacking = Refusal::NoBatch { function: self.guest_function.name.clone() };
             guest = guest.batched(options.rounds, options.together).ok_or(lacking)?;

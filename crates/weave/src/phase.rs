@@ -25,6 +25,8 @@ pub struct Rhythm<'a> {
     period_cycles: u32,
     /// Cycles before and behind an element that save and restore the host's flags.
     flags_cycles: [u32; 2],
+    /// Whether elements come when the host has something for them.
+    is_coupled: bool,
 }
 
 /// How long to wait, and how many elements run meanwhile.
@@ -43,7 +45,18 @@ impl<'a> Rhythm<'a> {
     pub fn of(guest: &'a Guest, homes: &Homes, core: CoreType) -> Rhythm<'a> {
         let flags_cycles =
             [homes.save_flags(), homes.restore_flags()].map(|items| straight_cycles(&items, core));
-        Rhythm { elements: &guest.elements, period_cycles: guest.period_cycles, flags_cycles }
+        let (elements, period_cycles) = (&guest.elements, guest.period_cycles);
+        Rhythm { elements, period_cycles, flags_cycles, is_coupled: guest.is_coupled }
+    }
+
+    /// Before the first event of a coupled guest: no clock runs yet.
+    pub fn stopped(&self) -> State {
+        State { phase: 0, next: self.elements.len() }
+    }
+
+    /// Whether the clock runs.
+    pub fn runs(&self, state: State) -> bool {
+        state.next < self.elements.len()
     }
 
     /// The state in which the first event is about to happen.
@@ -97,17 +110,26 @@ impl<'a> Rhythm<'a> {
 
     /// The state some cycles later, when no element runs.
     pub fn later(&self, state: State, cycles: u32) -> State {
+        if !self.runs(state) {
+            return state;
+        }
         State { phase: (state.phase + cycles) % self.period_cycles, ..state }
     }
 
     /// The state some cycles before.
     pub fn earlier(&self, state: State, cycles: u32) -> State {
+        if !self.runs(state) {
+            return state;
+        }
         let back = cycles % self.period_cycles;
         State { phase: (state.phase + self.period_cycles - back) % self.period_cycles, ..state }
     }
 
     /// Cycles that the host may take now without making an element late.
     pub fn slack_cycles(&self, state: State, live: Set) -> i64 {
+        if !self.runs(state) {
+            return i64::from(u32::MAX);
+        }
         let mut pending = 0;
         let mut at = state;
         for _ in 0..=self.elements.len() {
@@ -125,7 +147,7 @@ impl<'a> Rhythm<'a> {
     /// dead. Those before the next pinned one count as well, since they run in order.
     pub fn is_cheap_now(&self, state: State, live: Set) -> bool {
         let mut index = state.next;
-        loop {
+        while self.runs(state) {
             if self.elements[index].start.is_some() {
                 return false;
             }
@@ -134,16 +156,22 @@ impl<'a> Rhythm<'a> {
             }
             index = (index + 1) % self.elements.len();
         }
+        false
     }
 
     /// The shortest wait that leads from one state to another.
     pub fn wait(&self, from: State, to: State, live: Set) -> Option<Wait> {
+        if !self.runs(from) || !self.runs(to) {
+            return (from == to).then_some(Wait { cycles: 0, elements: 0, idle_cycles: 0 });
+        }
         let count = self.elements.len();
         let apart = (to.phase + self.period_cycles - from.phase) % self.period_cycles;
         let elements = (to.next + count - from.next) % count;
-        for periods in 0..4 {
+        // An event of a coupled guest cannot be passed by waiting.
+        let rounds_max = if self.is_coupled { 1 } else { 4 };
+        for periods in 0..rounds_max {
             let cycles = apart + periods * self.period_cycles;
-            for rounds in 0..4 {
+            for rounds in 0..rounds_max as usize {
                 let elements = elements + rounds * count;
                 if let Some(idle_cycles) = self.idle(from, cycles, elements, live) {
                     return Some(Wait { cycles, elements, idle_cycles });

@@ -42,13 +42,15 @@ const STATES: [usize; 4] = [1, 2, 4, 8];
 /// Rounds of the guest that are written as one, and how many of them get at once what they send, swept.
 const ROUNDS: [(u32, u32); 5] = [(1, 1), (2, 1), (4, 1), (4, 4), (8, 4)];
 
-/// Everything but the numbers of states and copies.
-fn shapes() -> Vec<Options> {
-    let shapes = ROUNDS.into_iter().flat_map(|rounds| LOSSES.map(|loss| (rounds, loss)));
+/// Everything but the numbers of states and copies. A coupled guest has neither a count nor time between events of
+/// its own.
+fn shapes(is_coupled: bool) -> Vec<Options> {
+    let rounds = if is_coupled { &ROUNDS[..1] } else { &ROUNDS };
+    let shapes = rounds.iter().flat_map(|&rounds| LOSSES.map(|loss| (rounds, loss)));
     let shapes = shapes.flat_map(|((rounds, together), loss)| {
         [false, true].map(|counted| Options { loss, copies: 1, states: 1, counted, rounds, together })
     });
-    shapes.collect()
+    shapes.filter(|shape| !(is_coupled && shape.counted)).collect()
 }
 
 /// What became of a shape's ways: those that work, and the first refusal.
@@ -94,9 +96,10 @@ fn try_shape(shape: Options, weave: &impl Fn(Options) -> Result<Found, Refusal>)
 /// The first refusal, when nothing can be woven at all.
 pub fn choose(
     words_max: u32,
+    is_coupled: bool,
     weave: impl Fn(Options) -> Result<Found, Refusal> + Sync,
 ) -> Result<(Choice, Vec<Choice>), Refusal> {
-    let shapes = shapes();
+    let shapes = shapes(is_coupled);
     let workers = thread::available_parallelism().map_or(1, |count| count.get());
     let next = AtomicUsize::new(0);
     let work = || {

@@ -11,6 +11,7 @@
 
 mod blocks;
 mod calls;
+mod couple;
 mod ends;
 mod meet;
 mod rounds;
@@ -173,9 +174,11 @@ pub fn weave(setting: &Setting, entry: Point) -> Result<Woven, Refusal> {
         sled: Sled::new(setting.program.core, 3, call_opcode(setting.far)),
     };
     let begins = weaver.frame(entry)?;
-    let start = Arrival { fragment: 0, state: weaver.rhythm.first(), time: 0.0, weight: 1.0 };
+    let is_coupled = setting.guest.is_coupled;
+    let state = if is_coupled { weaver.rhythm.stopped() } else { weaver.rhythm.first() };
+    let start = Arrival { fragment: 0, state, time: 0.0, weight: 1.0 };
     let returns = weaver.function(entry, start)?;
-    let host_done = weaver.guest_alone(returns)?;
+    let host_done = if is_coupled { weaver.both_end(returns) } else { weaver.guest_alone(returns)? };
     weaver.finish();
     weaver.plain_host(entry);
     let items = weaver.fragments.concat();
@@ -292,6 +295,9 @@ impl<'a> Weaver<'a> {
     fn make_room(&mut self, at: &mut Arrival, cycles: u32, point: Point, after: Set) -> Result<(), Refusal> {
         let live = self.live_at(point);
         let count = self.rhythm.elements().len();
+        if self.setting.guest.is_coupled {
+            return self.check_in_time(at, cycles, point);
+        }
         for _ in 0..=2 * count {
             if self.rhythm.is_cheap_now(at.state, live) {
                 self.element(at, live, Resume::Host(point));

@@ -98,6 +98,13 @@ pub struct Step {
     pub origin: Origin,
 }
 
+impl Step {
+    /// Whether a directive stands on it.
+    pub fn says(&self, directive: &Directive) -> bool {
+        self.directives.iter().any(|written| written.directive == *directive)
+    }
+}
+
 /// A directive and where it is written.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Written {

@@ -16,7 +16,7 @@ use crate::guest::{Element, Form, Guest};
 use crate::item::{Item, Line, straight_cycles};
 use crate::program::Program;
 
-mod pointer;
+pub mod pointer;
 
 use pointer::Pointer;
 

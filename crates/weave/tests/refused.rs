@@ -38,6 +38,7 @@ fn unwoven(name: &str, text: &str) -> Option<weave::error::Refusal> {
         servers: &[],
         name: "both",
         growth_max: 3.0,
+        is_coupled: false,
     };
     weave(&request).err()
 }

@@ -10,7 +10,6 @@ use ::weave::chip;
 use ::weave::directive::{Directive, Parameters};
 use ::weave::item::Item;
 use ::weave::linked;
-use ::weave::memory::Disjoint;
 use ::weave::program::{Origin, Program, Written};
 use ::weave::proof::Proof;
 use ::weave::source::Source;
@@ -143,13 +142,15 @@ impl Inputs {
         arguments: &Weaving,
         (name, program): (&str, &Program),
         proof: &Proof,
-        shares: &Disjoint,
+        woven: &Weave,
     ) -> String {
+        let couples = "What the host stores where it produces a byte is sent, and not stored.".to_owned();
         let contract = [
             "Interrupts are off while the guest runs, and then as they were.".to_owned(),
             format!("Needs {} of the stack.", check::stack(proof)),
             "What either must be called with holds for both.".into(),
         ];
+        let contract: Vec<String> = contract.into_iter().chain(arguments.couple.then_some(couples)).collect();
         let function = program.function(name).expect("it was proved");
         let said: Vec<Directive> =
             function.directives.iter().map(|written| written.directive.clone()).collect();
@@ -161,19 +162,22 @@ impl Inputs {
         let bytes = |program: &Program, function: &str| says(program, function).arguments;
         let host =
             prototype(&self.hosts, &arguments.host, bytes(&self.host_program, &arguments.host), "host");
-        let guest = prototype(
+        let mut guest = prototype(
             std::slice::from_ref(&self.guest),
             &arguments.guest_fn,
             bytes(&self.guest_program, &arguments.guest_fn),
             "guest",
         );
+        if woven.guest.arguments.is_empty() {
+            guest.0.parameters.clear();
+        }
         let header = Header {
             name,
             host: (&arguments.host, host.0, host.1),
             guest: (&arguments.guest_fn, guest.0, guest.1),
             says: &said,
             contract: &contract,
-            granted: &shares.granted,
+            granted: &woven.shares.granted,
         };
         header.text()
     }

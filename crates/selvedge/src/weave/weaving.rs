@@ -60,6 +60,9 @@ pub struct Weaving {
     /// Words of the woven function, at most, as a multiple of both functions' own
     #[arg(long, value_name = "FACTOR", default_value_t = 3.0, value_parser = growth)]
     growth: f64,
+    /// Let the guest send what the host stores at `;@weave produce`, in the host's register, in place of a buffer
+    #[arg(long)]
+    pub(super) couple: bool,
     /// A flag more for the compiler of C, behind -std=gnu99 -O2 -fno-jump-tables
     #[arg(long = "flag", value_name = "FLAG", allow_hyphen_values = true)]
     pub(super) flags: Vec<String>,
@@ -99,12 +102,13 @@ pub fn run(arguments: &Weaving, output: &Output) -> Result<(), Error> {
         guest: &arguments.guest_fn,
         name: &name,
         growth_max: arguments.growth,
+        is_coupled: arguments.couple,
     };
     let woven = ::weave::weave(&request)
         .map_err(|refusal| Error::Woven(WeaveFault::NotWoven { refusal, notes: inputs.notes(arguments) }))?;
     let (text, beside) = inputs.text(&name, &woven)?;
     let (program, proof) = proved(&text, &name, &arguments.out, inputs.host_program.core)?;
-    let header = inputs.header(arguments, (&name, &program), &proof, &woven.shares);
+    let header = inputs.header(arguments, (&name, &program), &proof, &woven);
     let made = Made {
         arguments: [&arguments.host, &arguments.guest_fn],
         name: &name,

@@ -92,6 +92,23 @@ pub enum Refusal {
         /// The guest.
         function: String,
     },
+    /// A guest that cannot send what the host produces.
+    NoCoupling {
+        /// The guest.
+        function: String,
+    },
+    /// A host that produces nothing, or something that is no store.
+    NoProduct {
+        /// The host.
+        function: String,
+    },
+    /// The host is too slow for a guest that sends what it produces.
+    ProducedLate {
+        /// The instruction at which a period is over.
+        at: Box<Place>,
+        /// The period.
+        period_cycles: u32,
+    },
     /// A server says not how often it has to run.
     NoServer {
         /// The function.
@@ -196,9 +213,12 @@ impl Refusal {
                 Some(at)
             }
             Interrupts { at } | MemoryConflict { at, .. } | OrderNotKept { at, .. } => Some(at),
+            ProducedLate { at, .. } => Some(at),
             NoFunction { .. } | NoClock { .. } | NoFirstEvent { .. } | ImpossiblePeriod { .. } => None,
             NoServer { .. } | Unserved { .. } => None,
             NoBatch { .. }
+            | NoCoupling { .. }
+            | NoProduct { .. }
             | RegisterConflict { .. }
             | TooLarge { .. }
             | Unreachable { .. }
@@ -241,6 +261,17 @@ impl Refusal {
             NoBatch { function } => {
                 write!(f, "`{function}`: its rounds end in no test of a count that is taken down by one")
             }
+            NoCoupling { function } => write!(
+                f,
+                "`{function}`: its round is more than one event that sends what a load marked `consume` fetches"
+            ),
+            NoProduct { function } => {
+                write!(f, "`{function}` produces nothing, expected `produce` on stores and on nothing else")
+            }
+            ProducedLate { period_cycles, .. } => write!(
+                f,
+                "the host takes more than a period of {period_cycles} cycles from one byte that it produces to the next"
+            ),
             NoRoom { mnemonic, cycles, period_cycles, .. } => write!(
                 f,
                 "`{mnemonic}` needs {cycles} cycles in one piece, and a period of {period_cycles} has none"
@@ -285,6 +316,12 @@ impl Refusal {
             }
             ImpossiblePeriod { smallest_cycles, .. } => {
                 write!(f, "\nhelp: the smallest that works is {smallest_cycles}")
+            }
+            NoProduct { .. } => {
+                write!(f, "\nhelp: write `;@weave produce` on the store of each byte that is to be sent")
+            }
+            ProducedLate { .. } => {
+                write!(f, "\nhelp: without `--couple` it may be slower than what is sent")
             }
             NoServer { .. } => write!(f, "\nhelp: write `;@weave server NAME within=CYCLES` in it"),
             Unserved { smallest_cycles: Some(cycles), .. } => {

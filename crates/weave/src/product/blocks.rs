@@ -66,6 +66,7 @@ impl<'a> Weaver<'a> {
                     self.push(at.fragment, line);
                     self.spend(&mut at, cycles);
                 }
+                Flow::Next if self.is_produced(point) => self.produced(&mut at, point)?,
                 Flow::Next => {
                     whole_until = whole_ends(program, point, points.end);
                     let cycles_whole =

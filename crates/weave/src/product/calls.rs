@@ -35,6 +35,9 @@ impl<'a> Weaver<'a> {
         self.push(at.fragment, Line { target: Some(label), ..call });
         at.state = leaves;
         at.time += passed;
+        if self.setting.guest.is_coupled {
+            return Ok(());
+        }
         // The guest may have ended inside, and no element of it may come before that is asked: the copy leaves time.
         let behind = point + 1;
         let plain = self.plain_label(behind);

@@ -2,6 +2,17 @@
 
 use isa::avr::{Instruction, Opcode};
 
+/// Whether it stores a register in memory.
+pub fn is_store(instruction: &Instruction) -> bool {
+    let through_pointer = Pointer::of(instruction).is_some_and(|pointer| pointer.access == Access::Store);
+    through_pointer || instruction.opcode == Opcode::Sts
+}
+
+/// Whether an access changes its pointer.
+pub fn moves_pointer(instruction: &Instruction) -> bool {
+    Pointer::of(instruction).is_some_and(|pointer| matches!(pointer.mode, Mode::Increment | Mode::Decrement))
+}
+
 /// A load or store through a pointer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Pointer {
