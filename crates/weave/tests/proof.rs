@@ -262,3 +262,24 @@ fn a_violation_prints_its_path() {
     assert!(words.contains("\n  line 8 not taken, cycle 1\n"), "{words}");
     assert_eq!(violation.path.last().unwrap().tau, Some(8));
 }
+
+/// Rounds with a server that runs once in each.
+fn served(within: u32, body: &str) -> String {
+    rounds(body).replace("period=10\n", &format!("period=10\n;@weave server s within={within}\n"))
+}
+
+#[test]
+fn a_server_runs_often_enough_on_every_path() {
+    let body = " nop\n;@weave ran s\n nop\n nop\n nop\n nop\n nop";
+    let proof = proved(&served(10, body));
+    assert_eq!(proof.servers, [("s".to_owned(), 10, 10)]);
+    let violation = rejected(&served(9, body));
+    let Kind::Unserved { found, within, .. } = violation.kind else { panic!("{violation}") };
+    assert_eq!((found, within), (10, 9));
+    // One way around it is enough to be too late: 2 + 2 + 2 either way.
+    let around = " sbrc r18, 0\n rjmp a\n;@weave ran s\n nop\n nop\n rjmp b\na:\n nop\n nop\n nop\nb:";
+    let violation = rejected(&served(20, around));
+    assert!(matches!(violation.kind, Kind::Unserved { within: 20, .. }), "{violation}");
+    let nobody = rejected(&rounds(body));
+    assert!(matches!(&nobody.kind, Kind::UnknownServer { server } if server == "s"), "{nobody}");
+}

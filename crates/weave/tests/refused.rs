@@ -1,5 +1,5 @@
 //! What texts are refused for, in words. Each file of `tests/refused` is read for the function `f`; beside it stands
-//! what the error says. Each of `tests/refused/weaving` has a host `f` and a guest `g` that are not woven. `make bless`
+//! what the error says. Each of `tests/refused/weaving` has a host `f` and a guest `g`, some a server `s`, that are not woven. `make bless`
 //! writes the words anew.
 
 use std::collections::BTreeSet;
@@ -30,12 +30,14 @@ fn unwoven(name: &str, text: &str) -> Option<weave::error::Refusal> {
         read.unwrap_or_else(|error| panic!("{error}")).0
     };
     let (host_program, guest_program) = (read("f"), read("g"));
+    let server = text.contains("\ns:").then(|| read("s"));
+    let servers: Vec<(&Program, &str)> = server.iter().map(|program| (program, "s")).collect();
     let request = Request {
         host_program: &host_program,
         host: "f",
         guest_program: &guest_program,
         guest: "g",
-        servers: &[],
+        servers: &servers,
         name: "both",
         growth_max: 3.0,
         is_coupled: false,
@@ -72,7 +74,7 @@ fn each_refusal_says_what_is_wrong_where_and_how_to_put_it_right() {
 #[test]
 fn each_reason_for_not_weaving_is_said() {
     let seen = said("refused/weaving", unwoven);
-    assert!(seen.len() >= 19, "{} kinds of refusal: {seen:?}", seen.len());
+    assert!(seen.len() >= 21, "{} kinds of refusal: {seen:?}", seen.len());
 }
 
 #[test]

@@ -321,6 +321,7 @@ mod tests {
             ("produce", "produce"),
             ("consume ", "consume"),
             ("server adc within=2000", "server adc within=2000"),
+            ("ran  adc", "ran adc"),
         ] {
             let directive = parse(text).unwrap_or_else(|fault| panic!("{text}: {fault:?}"));
             assert_eq!(directive.to_string(), canonical);
