@@ -4,6 +4,7 @@
 //! packets or samples to a tool.
 
 pub mod error;
+pub mod exchange;
 pub mod limits;
 pub mod link;
 pub mod toolchain;

@@ -145,6 +145,20 @@ impl Compiler {
         Ok((text, format!("{} {}", words.join(" "), source.display())))
     }
 
+    /// The ELF file that sources are compiled and linked into, with these flags.
+    ///
+    /// # Errors
+    /// [`Fault::Compile`] for what is wrong with the sources, [`Error::Io`] for the rest.
+    pub fn program(&self, sources: &[PathBuf], chip: &str, flags: &[String]) -> Result<Vec<u8>, Error> {
+        let scratch = tempfile::tempdir().map_err(failed("create a folder in", &env::temp_dir()))?;
+        let elf = scratch.path().join("program.elf");
+        let mut command = Command::new(&self.program);
+        command.arg(format!("-mmcu={chip}")).args(flags).args(sources).arg("-o").arg(&elf);
+        let what: Vec<String> = sources.iter().map(|source| source.display().to_string()).collect();
+        run(&mut command, &what.join(", "))?;
+        fs::read(&elf).map_err(failed("read", &elf))
+    }
+
     /// Names everything that the image follows from.
     fn inputs(&self, recipe: &Recipe, chip: &Chip) -> Result<String, Error> {
         let machine = format!("-mmcu={}", chip.name);

@@ -17,6 +17,7 @@ use rand_chacha::ChaCha20Rng;
 use rand_chacha::rand_core::Rng;
 use report::table::{Column, Entry, Table};
 use seeded::seeded;
+use selvedge::exchange::{Course, Kept, miso};
 use weave::{linked, proof};
 use woven::{
     Built, Expected, GUEST_BYTES, Guest, Input, MESSAGE_AT, Pair, Unbuilt, build, host_bytes, pairs,
@@ -191,7 +192,8 @@ impl Bench {
         let mut expected_guest = input.guest.clone();
         if let Guest::SpiRx(period) = self.pair.guest {
             let sent = input.guest.iter().rev().copied().collect::<Vec<u8>>();
-            let levels = miso(&called.seen, period, &sent);
+            let starts: Vec<Cycles> = called.seen.timed.iter().map(|&(cycle, ..)| cycle).collect();
+            let levels = miso(&starts, u64::from((period - 2) / 8), &sent);
             called = self.woven.call(&self.pair, input, &levels);
             expected_guest[..input.count].copy_from_slice(&sent[..input.count]);
         }
@@ -301,16 +303,6 @@ fn lights(timed: &[(Cycles, u32, u8)], at: &str) -> Vec<u8> {
     bytes
 }
 
-/// The levels of MISO with which these bytes come in: each bit from half a bit before it is sampled.
-fn miso(seen: &Seen, period: u32, bytes: &[u8]) -> Vec<(Cycles, bool)> {
-    let divider = u64::from((period - 2) / 8);
-    let starts = seen.timed.iter().map(|&(cycle, ..)| cycle);
-    let levels = starts.zip(bytes).flat_map(|(start, &byte)| {
-        (0..8).map(move |bit| (start + divider * bit + 1, byte & 0x80 >> bit != 0))
-    });
-    levels.collect()
-}
-
 /// Units and bytes with which either thread is done first, or has nothing to do.
 fn inputs(rng: &mut ChaCha20Rng, pair: &Pair) -> Vec<Input> {
     let (unit_bytes, units_max) = pair.host.unit();
@@ -390,25 +382,18 @@ impl Bench {
         };
         let same = accesses(&woven, &self.woven) == accesses(&plain, &self.plain);
         assert!(same, "{}: the host's accesses differ", self.pair.name());
-        let times: Vec<Cycles> = woven.seen.timed.iter().map(|&(cycle, ..)| cycle).collect();
-        let (first, last) = (times[0], times[times.len() - 1]);
-        // A host that is done before the guest is measured until then.
-        let done = woven.seen.host.last().map_or(last, |&(cycle, _)| cycle).min(last);
-        let count = |until: Cycles| woven.seen.host.partition_point(|&(cycle, _)| cycle <= until);
-        let [from, to] = [first, done].map(|until| match count(until) {
-            0 => plain.begins,
-            count => plain.seen.host[count - 1].0,
-        });
-        let rounds = times.iter().filter(|&&cycle| cycle <= done).count() as u64 - 1;
+        let course = |called: &Called| {
+            let accesses = called.seen.host.iter().map(|&(cycle, _)| cycle).collect();
+            Course { begins: called.begins, accesses }
+        };
+        let (beside, alone) = (course(&woven), course(&plain));
+        let written: Vec<Cycles> = woven.seen.timed.iter().map(|&(cycle, ..)| cycle).collect();
+        let kept = Kept::of(&written, &beside, &alone);
         let round_cycles = self.built.said["guest_cycles_per_round"].as_f64().expect("it was said");
-        let free = (done - first) as f64 - rounds as f64 * round_cycles;
-        let message = u32::from(self.woven.host_at) + MESSAGE_AT as u32..;
-        let finished: std::collections::BTreeSet<u32> = woven.seen.host[count(first)..count(done)]
-            .iter()
-            .map(|&(_, address)| address)
-            .filter(|address| message.contains(address))
-            .collect();
-        Measured { recovered: (to - from) as f64 / free, line_rate: finished.len() as f64 / rounds as f64 }
+        Measured {
+            recovered: kept.recovered(round_cycles),
+            line_rate: kept.share(&alone, units * unit_bytes),
+        }
     }
 }
 
