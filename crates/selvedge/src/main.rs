@@ -24,6 +24,7 @@ mod run;
 mod schedule;
 mod stop;
 mod weave;
+mod whole;
 
 /// A verb: its file, its name, its help in `selvedge --help`.
 macro_rules! verbs {

@@ -12,7 +12,7 @@ mod header;
 mod inputs;
 mod report;
 mod texts;
-mod weaving;
+pub mod weaving;
 
 /// Weave a real-time function into a computing one, cycle-exact and proved; or check timed AVR code
 #[derive(clap::Args)]

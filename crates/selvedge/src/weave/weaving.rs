@@ -1,16 +1,16 @@
 //! `selvedge weave HOST`: two functions become one, which is proved and written.
 //!
 //! Owns the order of the work: read, weave, prove, write. Nothing is written that is not proved, and what we wove
-//! and cannot prove is a bug of ours. Files get their names only when they are whole.
+//! and cannot prove is a bug of ours.
 
-use std::io::Write;
+use std::fmt;
 use std::path::{Path, PathBuf};
 
-use ::weave::Request;
 use ::weave::directive::Parameters;
 use ::weave::program::Program;
-use ::weave::proof::{self, Kind, Proof, prove};
+use ::weave::proof::{self, Kind, Proof, Violation, prove};
 use ::weave::source::Source;
+use ::weave::{Request, Weave};
 use isa::avr::CoreType;
 use selvedge::error::{Error, WeaveFault};
 
@@ -18,6 +18,7 @@ use super::check;
 use super::inputs::Inputs;
 use super::report::{Made, Pass};
 use crate::output::Output;
+use crate::whole;
 
 #[derive(clap::Args)]
 pub struct Weaving {
@@ -90,6 +91,58 @@ fn server(text: &str) -> Result<(PathBuf, String), String> {
 
 /// Runs the verb.
 pub fn run(arguments: &Weaving, output: &Output) -> Result<(), Error> {
+    let woven = woven(arguments)?;
+    let (program, proof) = match &woven.proved {
+        Ok((program, proof)) => (program, proof),
+        Err(fault) => panic!("what was woven {fault}; nothing is written"),
+    };
+    let inputs = &woven.inputs;
+    let header = inputs.header(arguments, (&woven.name, program), proof, &woven.weave);
+    let made = Made {
+        arguments: [&arguments.host, &arguments.guest_fn],
+        name: &woven.name,
+        out: &arguments.out,
+        made_by: inputs.made_by(),
+        beside: woven.beside.clone(),
+        growth_max: arguments.growth,
+        woven: &woven.weave,
+        program,
+        proof,
+        chip: check::chip_of(program, None),
+        dumps: inputs.dumps(arguments),
+    };
+    whole::write(&arguments.out, woven.text.as_bytes())?;
+    if let Some(path) = &arguments.header {
+        whole::write(path, header.as_bytes())?;
+    }
+    match &arguments.report {
+        Some(path) if path == Path::new("-") => return output.text(&made.page()),
+        Some(path) => whole::write(path, made.page().as_bytes())?,
+        None => {}
+    }
+    output.put(&made.text(), &made.value())
+}
+
+/// A woven function that nobody has written yet.
+pub struct Woven {
+    inputs: Inputs,
+    name: String,
+    /// What weaving says.
+    pub weave: Weave,
+    /// The output.
+    pub text: String,
+    /// The host's file, when its whole text is in the output.
+    pub beside: Option<PathBuf>,
+    /// The output, read as anybody's text, and its proof; without one it is a bug of ours, with what is wrong.
+    pub proved: Result<(Program, Proof), String>,
+}
+
+/// Reads, weaves and proves; writes nothing.
+///
+/// # Errors
+/// When a file cannot be read, when the two cannot be woven, or when a server would have to run more often than it may,
+/// where the guest begins or ends.
+pub fn woven(arguments: &Weaving) -> Result<Woven, Error> {
     let inputs = Inputs::read(arguments)?;
     let name = arguments.name.clone().unwrap_or_else(|| format!("{}_{}", arguments.host, arguments.guest_fn));
     let servers: Vec<(&Program, &str)> =
@@ -104,68 +157,39 @@ pub fn run(arguments: &Weaving, output: &Output) -> Result<(), Error> {
         growth_max: arguments.growth,
         is_coupled: arguments.couple,
     };
-    let woven = ::weave::weave(&request)
+    let weave = ::weave::weave(&request)
         .map_err(|refusal| Error::Woven(WeaveFault::NotWoven { refusal, notes: inputs.notes(arguments) }))?;
-    let (text, beside) = inputs.text(&name, &woven)?;
-    let (program, proof) = proved(&text, &name, &arguments.out, inputs.host_program.core)?;
-    let header = inputs.header(arguments, (&name, &program), &proof, &woven);
-    let made = Made {
-        arguments: [&arguments.host, &arguments.guest_fn],
-        name: &name,
-        out: &arguments.out,
-        made_by: inputs.made_by(),
-        beside,
-        growth_max: arguments.growth,
-        woven: &woven,
-        program: &program,
-        proof: &proof,
-        chip: check::chip_of(&program, None),
-        dumps: inputs.dumps(arguments),
+    let (text, beside) = inputs.text(&name, &weave)?;
+    let proved = match proved(&text, &name, &arguments.out, inputs.host_program.core) {
+        Err(Unproved::Violated(violation)) if matches!(violation.kind, Kind::Unserved { .. }) => {
+            return Err(Error::Violation(violation));
+        }
+        proved => proved.map_err(|fault| fault.to_string()),
     };
-    write(&arguments.out, text.as_bytes())?;
-    if let Some(path) = &arguments.header {
-        write(path, header.as_bytes())?;
+    Ok(Woven { inputs, name, weave, text, beside, proved })
+}
+
+/// What is wrong with what we wove.
+enum Unproved {
+    Unread(::weave::error::Error),
+    Violated(Box<Violation>),
+}
+
+impl fmt::Display for Unproved {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Unproved::Unread(error) => write!(f, "does not read: {error}"),
+            Unproved::Violated(violation) => write!(f, "is not proved: {violation}"),
+        }
     }
-    match &arguments.report {
-        Some(path) if path == Path::new("-") => return output.text(&made.page()),
-        Some(path) => write(path, made.page().as_bytes())?,
-        None => {}
-    }
-    output.put(&made.text(), &made.value())
 }
 
 /// Reads what we wrote as anybody's text, and proves it.
-///
-/// # Errors
-/// A server that has to run more often than it may, where the guest begins or ends. Any other violation is ours.
-fn proved(text: &str, name: &str, out: &Path, core: CoreType) -> Result<(Program, Proof), Error> {
-    let file = out.display().to_string();
-    let source =
-        Source::parse(&file, text).unwrap_or_else(|error| panic!("what was woven does not read: {error}"));
+fn proved(text: &str, name: &str, out: &Path, core: CoreType) -> Result<(Program, Proof), Unproved> {
+    let source = Source::parse(&out.display().to_string(), text).map_err(Unproved::Unread)?;
     let read = Program::read(std::slice::from_ref(&source), &[name], &Parameters::new(), Some(core));
-    let (program, _) = read.unwrap_or_else(|error| panic!("what was woven does not read: {error}"));
+    let (program, _) = read.map_err(Unproved::Unread)?;
     let function = program.function(name).expect("it was asked for and found");
-    let proof = prove(&program, function, proof::Options::default());
-    match proof {
-        Ok(proof) => Ok((program, proof)),
-        Err(violation) if matches!(violation.kind, Kind::Unserved { .. }) => Err(Error::Violation(violation)),
-        Err(violation) => panic!("what was woven is not proved, nothing is written: {violation}"),
-    }
-}
-
-/// Under its name only when it is whole.
-fn write(path: &Path, bytes: &[u8]) -> Result<(), Error> {
-    let folder = match path.parent() {
-        Some(folder) if folder != Path::new("") => folder,
-        _ => Path::new("."),
-    };
-    let failed = |source| Error::io("write", path, source);
-    let mut fresh = tempfile::Builder::new().permissions(plain()).tempfile_in(folder).map_err(failed)?;
-    fresh.write_all(bytes).map_err(failed)?;
-    fresh.persist(path).map(drop).map_err(|error| failed(error.error))
-}
-
-/// What a file that a compiler writes may be done with, before the user's mask.
-fn plain() -> std::fs::Permissions {
-    std::os::unix::fs::PermissionsExt::from_mode(0o666)
+    let proof = prove(&program, function, proof::Options::default()).map_err(Unproved::Violated)?;
+    Ok((program, proof))
 }
