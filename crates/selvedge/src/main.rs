@@ -19,6 +19,8 @@ mod completions;
 mod man;
 mod node;
 mod output;
+mod paper;
+mod papers;
 mod place;
 mod run;
 mod schedule;
@@ -53,6 +55,7 @@ verbs! {
     broker Broker,
     collect Collect,
     weave Weave,
+    paper Paper,
     completions Completions,
     man Man,
     bug Bug,

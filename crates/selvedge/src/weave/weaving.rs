@@ -97,7 +97,7 @@ pub fn run(arguments: &Weaving, output: &Output) -> Result<(), Error> {
         Err(fault) => panic!("what was woven {fault}; nothing is written"),
     };
     let inputs = &woven.inputs;
-    let header = inputs.header(arguments, (&woven.name, program), proof, &woven.weave);
+    let header = woven.header(arguments, program, proof);
     let made = Made {
         arguments: [&arguments.host, &arguments.guest_fn],
         name: &woven.name,
@@ -135,6 +135,13 @@ pub struct Woven {
     pub beside: Option<PathBuf>,
     /// The output, read as anybody's text, and its proof; without one it is a bug of ours, with what is wrong.
     pub proved: Result<(Program, Proof), String>,
+}
+
+impl Woven {
+    /// Its C header, which also says that it is linked for the right chip and clock.
+    pub fn header(&self, arguments: &Weaving, program: &Program, proof: &Proof) -> String {
+        self.inputs.header(arguments, (&self.name, program), proof, &self.weave)
+    }
 }
 
 /// Reads, weaves and proves; writes nothing.

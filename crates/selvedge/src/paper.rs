@@ -1,0 +1,28 @@
+//! `selvedge paper`: the measurements of a paper, made again.
+//!
+//! Owns the list of papers.
+
+use selvedge::error::Error;
+
+use crate::output::Output;
+use crate::papers::sti;
+
+/// Measure again what a paper measured, and set it beside what the paper prints
+#[derive(clap::Args)]
+pub struct Arguments {
+    #[command(subcommand)]
+    paper: Paper,
+}
+
+#[derive(clap::Subcommand)]
+enum Paper {
+    /// Ciphers beside SPI on an AVR: polling, interrupts, woven threads (Ganesan and Dean, RTAS 2004)
+    Sti(sti::Arguments),
+}
+
+/// Runs the verb.
+pub fn run(arguments: Arguments, output: &Output) -> Result<(), Error> {
+    match arguments.paper {
+        Paper::Sti(arguments) => sti::run(&arguments, output),
+    }
+}

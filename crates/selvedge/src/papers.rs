@@ -1,0 +1,3 @@
+//! Papers whose measurements are made again: what they print, beside what we measure. A folder a paper.
+
+pub mod sti;

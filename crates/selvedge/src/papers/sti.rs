@@ -1,0 +1,170 @@
+//! `selvedge paper sti`: what sharing a processor between a cipher and SPI costs, by each scheme.
+//!
+//! The paper is P. Ganesan, A. G. Dean, "Enhancing the AvrX Kernel with Efficient Secure Communication Using Software
+//! Thread Integration", RTAS 2004. Owns the verb and the order of the work: `cells` says what is measured, `program`
+//! builds, `trace` runs, `measure` judges, `rows` and `page` show.
+
+use std::env;
+use std::fs;
+use std::path::PathBuf;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread;
+
+use indicatif::{ProgressBar, ProgressStyle};
+use report::paper::ndjson;
+use selvedge::error::Error;
+use selvedge::toolchain::{self, Compiler};
+
+use crate::output::Output;
+use crate::whole;
+use cells::{Build, Case, Cell, Cipher, DIVIDERS, Direction, HOSTS, Table};
+use measure::Bench;
+use page::Shown;
+use program::Builder;
+use rows::Result;
+
+mod cells;
+mod measure;
+mod page;
+mod program;
+mod rows;
+mod tables;
+mod terms;
+mod trace;
+
+#[derive(clap::Args)]
+#[command(after_help = "Examples:\n  selvedge paper sti --out out/sti\n  \
+                        selvedge paper sti --json > sti.ndjson\n  \
+                        selvedge paper sti --cipher rc4 --build textbook-o0 --divider 8,16,32\n\n\
+                        A cell that cannot be says why in its row. Nothing is kept between runs.")]
+pub struct Arguments {
+    /// The tables to measure [default: both]
+    #[arg(long, value_enum, value_name = "TABLE", value_delimiter = ',')]
+    table: Vec<Table>,
+    /// Only these ciphers
+    #[arg(long, value_enum, value_name = "NAME", value_delimiter = ',')]
+    cipher: Vec<Cipher>,
+    /// Only in this code
+    #[arg(long, value_enum, value_name = "NAME", value_delimiter = ',')]
+    build: Vec<Build>,
+    /// Only this way
+    #[arg(long, value_enum, value_name = "WAY", value_delimiter = ',')]
+    direction: Vec<Direction>,
+    /// Only these dividers of the SPI's clock
+    #[arg(long, value_name = "N", value_delimiter = ',', value_parser = divider)]
+    divider: Vec<u32>,
+    /// The seed of keys and messages
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    seed: u64,
+    /// A folder for the page, sti.html, and the rows, sti.ndjson
+    #[arg(long, value_name = "DIR")]
+    out: Option<PathBuf>,
+    /// Selvedge's source tree, for ciphers and schemes [default: the working folder]
+    #[arg(long, value_name = "DIR")]
+    root: Option<PathBuf>,
+}
+
+fn divider(text: &str) -> std::result::Result<u32, String> {
+    let divider = text.parse().ok().filter(|divider| DIVIDERS.contains(divider));
+    divider.ok_or_else(|| format!("found `{text}`, expected one of {DIVIDERS:?}"))
+}
+
+fn is_asked<T: PartialEq>(asked: &[T], value: &T) -> bool {
+    asked.is_empty() || asked.contains(value)
+}
+
+impl Arguments {
+    /// The cases and cells that are asked for.
+    fn cells(&self) -> (Vec<Case>, Vec<Cell>) {
+        let is_wanted = |host: &&cells::Host| {
+            is_asked(&self.table, &host.table)
+                && is_asked(&self.cipher, &host.cipher)
+                && is_asked(&self.build, &host.build)
+        };
+        let directions = Direction::ALL.into_iter().filter(|direction| is_asked(&self.direction, direction));
+        let cases: Vec<Case> = HOSTS
+            .iter()
+            .filter(is_wanted)
+            .flat_map(|host| directions.clone().map(move |direction| Case { host, direction }))
+            .collect();
+        let mut cells = Vec::new();
+        for (case, known) in cases.iter().enumerate() {
+            for &scheme in known.host.table.schemes() {
+                let dividers = known.host.table.dividers().iter();
+                let dividers = dividers.filter(|divider| is_asked(&self.divider, divider));
+                cells.extend(dividers.map(|&divider| Cell { case, scheme, divider }));
+            }
+        }
+        (cases, cells)
+    }
+}
+
+/// Runs the verb.
+pub fn run(arguments: &Arguments, output: &Output) -> std::result::Result<(), Error> {
+    let root = toolchain::root(arguments.root.as_deref())?;
+    let compiler = Compiler::find(&env::var_os("PATH").unwrap_or_default())?;
+    let builder = Builder::new(&compiler, &root)?;
+    let (cases, cells) = arguments.cells();
+    if cells.is_empty() {
+        let words =
+            "no cell is all that is asked for, leave out one of --table, --cipher, --build, --divider\n";
+        clap::Error::raw(clap::error::ErrorKind::ValueValidation, words).exit();
+    }
+    let bar = progress(cases.len() + cells.len());
+    let benches = on_all_cores(&cases, &bar, |&case| Bench::new(&builder, case, arguments.seed))?;
+    let results = on_all_cores(&cells, &bar, |&cell| {
+        let bench = &benches[cell.case];
+        Ok(Result { bench, cell, found: bench.measure(&builder, &cell)? })
+    })?;
+    bar.finish_and_clear();
+    let source = format!("selvedge paper sti --seed {}", arguments.seed);
+    let rows = rows::rows(&benches, &results, &source);
+    if let Some(folder) = &arguments.out {
+        let page = Shown { benches: &benches, results: &results, rows: &rows, source: &source };
+        fs::create_dir_all(folder).map_err(|error| Error::io("create", folder, error))?;
+        whole::write(&folder.join("sti.ndjson"), ndjson(&rows).as_bytes())?;
+        whole::write(&folder.join("sti.html"), page.html().as_bytes())?;
+    }
+    if output.is_json() {
+        return output.text(&ndjson(&rows));
+    }
+    let tables = benches.iter().map(|bench| tables::of_case(bench, &results).text(None) + "\n");
+    output.text(&tables.collect::<String>())
+}
+
+fn progress(cells: usize) -> ProgressBar {
+    let style = ProgressStyle::with_template("{bar:40} {pos}/{len} cells, {eta} left");
+    ProgressBar::new(cells as u64).with_style(style.expect("the template is ours"))
+}
+
+/// What `work` makes of each item, in order; the first error of any.
+fn on_all_cores<T: Sync, R: Send>(
+    items: &[T],
+    bar: &ProgressBar,
+    work: impl Fn(&T) -> std::result::Result<R, Error> + Sync,
+) -> std::result::Result<Vec<R>, Error> {
+    let next = AtomicUsize::new(0);
+    let done = Mutex::new(Vec::new());
+    let worker = || {
+        while let index = next.fetch_add(1, Ordering::Relaxed)
+            && let Some(item) = items.get(index)
+        {
+            let made = work(item);
+            let is_error = made.is_err();
+            done.lock().expect("a worker that panics ends the process").push((index, made));
+            bar.inc(1);
+            if is_error {
+                next.store(items.len(), Ordering::Relaxed);
+            }
+        }
+    };
+    thread::scope(|scope| {
+        for _ in 0..thread::available_parallelism().map_or(1, usize::from) {
+            scope.spawn(worker);
+        }
+    });
+    let mut done = done.into_inner().expect("a worker that panics ends the process");
+    done.sort_unstable_by_key(|&(index, _)| index);
+    done.into_iter().map(|(_, made)| made).collect()
+}
