@@ -1,0 +1,2 @@
+# FAIL(3): paper sti --root ../../../..
+# ENV: PATH=%tmp

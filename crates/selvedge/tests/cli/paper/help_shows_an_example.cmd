@@ -1,0 +1,2 @@
+# RUN: paper sti --help
+# RUN[papers]: paper --help
