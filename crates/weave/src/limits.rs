@@ -29,8 +29,8 @@ pub const PROOF_STATES_MAX: usize = 4_000_000;
 /// Return addresses and pushed bytes on the stack of one path. Recursion is met here.
 pub const PROOF_STACK_SLOTS_MAX: usize = 512;
 
-/// Constants that one point is visited with, from one stack, while no clock runs. Behind them they are forgotten:
-/// nothing is claimed of the time there.
+/// Constants that one point is visited with, from one stack, while no clock runs. Behind them only what they have in
+/// common is kept: nothing is claimed of the time there.
 pub const PROOF_STOPPED_VARIANTS_MAX: usize = 64;
 
 /// Events of one clock: one bit each in a state.

@@ -78,6 +78,14 @@ pub struct Far {
     pub jumps: bool,
 }
 
+impl Far {
+    /// Whether this line is one of the branches.
+    fn has(&self, line: &Line) -> bool {
+        let is_branch = matches!(line.instruction.opcode, Opcode::Brbs | Opcode::Brbc);
+        is_branch && line.origin.is_some_and(|origin| self.branches.contains(&(line.thread, origin)))
+    }
+}
+
 /// Woven code, fragment after fragment.
 pub struct Woven {
     /// The code, without the frame around it.
@@ -178,7 +186,7 @@ pub fn weave(setting: &Setting, entry: Point) -> Result<Woven, Refusal> {
     let state = if is_coupled { weaver.rhythm.stopped() } else { weaver.rhythm.first() };
     let start = Arrival { fragment: 0, state, time: 0.0, weight: 1.0 };
     let returns = weaver.function(entry, start)?;
-    let host_done = if is_coupled { weaver.both_end(returns) } else { weaver.guest_alone(returns)? };
+    let host_done = if is_coupled { weaver.both_end(returns) } else { weaver.guest_alone(entry, returns)? };
     weaver.finish();
     weaver.plain_host(entry);
     let items = weaver.fragments.concat();

@@ -7,7 +7,6 @@ use isa::avr::Opcode;
 
 use super::{Arrival, Goal, Ways, Weaver};
 use crate::cfg::{BlockId, ExitKind, Way};
-use crate::directive::Thread;
 use crate::error::Refusal;
 use crate::guest::inverted;
 use crate::host::Host;
@@ -108,8 +107,7 @@ impl<'a> Weaver<'a> {
     }
 
     pub(super) fn is_far(&self, point: Point) -> bool {
-        let origin = self.setting.program.code[point].origin;
-        self.setting.far.branches.contains(&(Some(Thread::Host), origin))
+        self.setting.far.has(&self.host_line(point))
     }
 
     pub(super) fn branch(

@@ -31,6 +31,7 @@ impl<'a> Weaver<'a> {
             named.push((DONE, self.plain_label(entry)));
         }
         let setup = self.own_labels(&setup, &named);
+        let setup = self.lengthened(setup);
         self.fragments[0].extend(setup);
         self.fragments[0].push(Item::Label(go));
         // With C cleared, bit 0 of what is kept says that the guest is not over; or T says it.
@@ -163,20 +164,22 @@ impl<'a> Weaver<'a> {
         }
     }
 
-    /// The guest when the host is done: its rounds with nothing between.
-    pub(super) fn guest_alone(&mut self, returns: Vec<Arrival>) -> Result<Label, Refusal> {
+    /// The guest when the host is done: its rounds with nothing between. What the host returns lives, and what is its
+    /// caller's.
+    pub(super) fn guest_alone(&mut self, entry: Point, returns: Vec<Arrival>) -> Result<Label, Refusal> {
         let label = self.label();
+        let live = self.live_at(self.last_point(entry));
         // A host that never returns is woven as long as the guest runs.
-        let Some(mut at) = self.merge(returns, Set::EMPTY, Resume::End, 1)?.pop() else {
+        let Some(mut at) = self.merge(returns, live, Resume::End, 1)?.pop() else {
             self.new_fragment(label);
             return Ok(label);
         };
         self.fragments[at.fragment].push(Item::Label(label));
         let begun = at.state;
         for _ in 0..self.rhythm.elements().len() {
-            self.element(&mut at, Set::EMPTY, Resume::End);
+            self.element(&mut at, live, Resume::End);
         }
-        self.connect(at, begun, label, Set::EMPTY, Resume::End)?;
+        self.connect(at, begun, label, live, Resume::End)?;
         Ok(label)
     }
 
@@ -186,6 +189,7 @@ impl<'a> Weaver<'a> {
         let load_is_free = matches!(self.setting.homes.status, Store::Register(_));
         let out = self.label();
         let items = self.own_labels(&self.setting.guest.finish.clone(), &[(DONE, out)]);
+        let items = self.lengthened(items);
         let homes = self.setting.homes;
         let (status, load) = self.status();
         let line = |instruction| Item::Line(Line::added(instruction));
@@ -239,7 +243,32 @@ impl<'a> Weaver<'a> {
             }
             items.push(Item::Line(line));
         }
+        let items = self.lengthened(items);
         self.fragments.push(items);
+    }
+
+    /// Code outside the clock, whose branches and jumps may take longer: those too far away for their short form are
+    /// long.
+    fn lengthened(&mut self, items: Vec<Item>) -> Vec<Item> {
+        let far = self.setting.far;
+        let mut long = Vec::new();
+        for item in items {
+            match item {
+                Item::Line(line) if far.has(&line) => {
+                    let over = self.label();
+                    let away = self.jump(line.target.expect("what is too far has a target"));
+                    let instruction = inverted(line.instruction);
+                    long.push(Item::Line(Line { instruction, target: Some(over), ..line }));
+                    long.extend([Item::Line(away), Item::Label(over)]);
+                }
+                Item::Line(line) if line.instruction.opcode == Opcode::Rjmp => {
+                    let instruction = self.jump(0).instruction;
+                    long.push(Item::Line(Line { instruction, ..line }));
+                }
+                other => long.push(other),
+            }
+        }
+        long
     }
 
     /// Every point that can be reached from where the guest may end.

@@ -52,8 +52,8 @@ pub(super) struct Node {
 #[derive(Default)]
 struct Variants {
     count: usize,
-    /// Whether they are forgotten, with interrupts perhaps on, and off.
-    forgotten: [bool; 2],
+    /// What those behind the limit have in common, with interrupts perhaps on, and off.
+    common: [Option<Values>; 2],
 }
 
 /// Where a walk found something wrong.
@@ -144,10 +144,11 @@ impl<'a> Exploration<'a> {
         if stopped {
             let off = usize::from(state.values.interrupts_off());
             let variants = self.variants.entry(key).or_default();
-            variants.forgotten[off] |= variants.count >= PROOF_STOPPED_VARIANTS_MAX;
-            if variants.forgotten[off] {
-                // T stays: it is what says that a clock is over when a callee comes back.
-                state.values.keep(isa::avr::Set::status(6));
+            if variants.count >= PROOF_STOPPED_VARIANTS_MAX {
+                // What says that a clock is over when a callee comes back is the same in all of them.
+                let common = variants.common[off].get_or_insert_with(|| state.values.clone());
+                common.keep_common(&state.values);
+                state.values = common.clone();
                 state.counts = Counts::default();
             }
         }

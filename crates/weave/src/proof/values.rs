@@ -61,6 +61,12 @@ impl Byte {
         Byte { bits: self.bits & mask, known: self.known & mask }
     }
 
+    /// What both know.
+    fn common(self, other: Byte) -> Byte {
+        let known = self.known & other.known & !(self.bits ^ other.bits);
+        Byte { bits: self.bits & known, known }
+    }
+
     fn not(self) -> Byte {
         Byte { bits: !self.bits & self.known, known: self.known }
     }
@@ -197,6 +203,14 @@ impl Values {
     /// Nothing is known.
     pub(super) fn unknown() -> Values {
         Values { registers: [Byte::UNKNOWN; 32], sreg: Byte::UNKNOWN }
+    }
+
+    /// Forgets what `other` does not know to be the same.
+    pub(super) fn keep_common(&mut self, other: &Values) {
+        for (register, other) in self.registers.iter_mut().zip(&other.registers) {
+            *register = register.common(*other);
+        }
+        self.sreg = self.sreg.common(other.sreg);
     }
 
     /// Forgets all but the places in `kept`, and whether interrupts are on.
