@@ -7,10 +7,13 @@
 //! the wire and not the prover.
 
 mod hand;
+mod mutants;
 
 use std::collections::BTreeMap;
 
 use hand::{FRAMES, Hand, UART, WS2812, prove, read, run, spi};
+use mutants::mutate;
+use mutants::random::{Random, seed};
 use weave::proof::{Options, Window, prove as prove_program};
 
 fn hands() -> Vec<Hand> {
@@ -43,95 +46,6 @@ fn the_window_is_from_cli_to_the_restore_of_sreg() {
     assert_eq!(proof.stack.bytes, 0);
     let proof = prove(FRAMES.text).unwrap();
     assert_eq!(proof.stack.bytes, 3);
-}
-
-/// xorshift64*.
-struct Random(u64);
-
-impl Random {
-    fn below(&mut self, limit: usize) -> usize {
-        self.0 ^= self.0 >> 12;
-        self.0 ^= self.0 << 25;
-        self.0 ^= self.0 >> 27;
-        (self.0.wrapping_mul(0x2545_f491_4f6c_dd1d) >> 33) as usize % limit
-    }
-}
-
-fn seed() -> u64 {
-    let given = std::env::var("SELVEDGE_SEED").ok().and_then(|text| text.parse().ok());
-    let time = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
-    let seed = given.unwrap_or_else(|| time.map_or(1, |time| time.as_nanos() as u64)) | 1;
-    println!("SELVEDGE_SEED={seed}");
-    seed
-}
-
-fn is_instruction(line: &str) -> bool {
-    line.starts_with("    ")
-}
-
-/// Directives stand on their own lines before an instruction, and go with it when it moves.
-fn with_directives(lines: &[String], at: usize) -> usize {
-    let before = lines[..at].iter().rev().take_while(|line| is_mark(line)).count();
-    at - before
-}
-
-fn is_mark(line: &str) -> bool {
-    line.starts_with(";@weave event") || line.starts_with(";@weave over")
-}
-
-const INVERSES: &[(&str, &str)] = &[
-    ("brne", "breq"),
-    ("breq", "brne"),
-    ("brcc", "brcs"),
-    ("brcs", "brcc"),
-    ("sbrs", "sbrc"),
-    ("sbrc", "sbrs"),
-];
-
-/// One random change of a text; what it was.
-fn mutate(text: &str, random: &mut Random) -> Option<(String, String)> {
-    let mut lines: Vec<String> = text.lines().map(str::to_owned).collect();
-    let places: Vec<usize> = (0..lines.len()).filter(|&at| is_instruction(&lines[at])).collect();
-    let at = places[random.below(places.len())];
-    let line = lines[at].clone();
-    let what = match random.below(5) {
-        0 => {
-            lines.remove(at);
-            format!("removed{line}")
-        }
-        1 => {
-            lines.insert(at, "    nop".to_owned());
-            format!("nop before{line}")
-        }
-        2 => {
-            // The next instruction with its marks comes before this one with its own.
-            let next = *places.iter().find(|&&place| place > at)?;
-            if lines[at + 1..next].iter().any(|line| !is_mark(line)) {
-                return None;
-            }
-            let from = with_directives(&lines, at);
-            lines[from..=next].rotate_left(at + 1 - from);
-            format!("swapped{line} with{}", lines[from + next - at - 1])
-        }
-        3 => {
-            let (old, new) = INVERSES.iter().find(|(old, _)| line.contains(old))?;
-            lines[at] = line.replace(old, new);
-            format!("inverted{line}")
-        }
-        _ => {
-            let (head, constant) = line.rsplit_once(", ")?;
-            let constant: i64 = constant.parse().ok()?;
-            let changed = match random.below(3) {
-                0 => constant + 1,
-                1 => constant - 1,
-                _ => random.below(32) as i64,
-            };
-            lines[at] = format!("{head}, {changed}");
-            format!("{line} to {changed}")
-        }
-    };
-    let mutant = lines.join("\n") + "\n";
-    (mutant != text).then_some((mutant, what))
 }
 
 /// What became of a mutant.

@@ -80,8 +80,11 @@ pub fn machine(program: &Program, name: &str, places: &Places) -> Machine {
 fn linked(expression: &str, places: &Places) -> i32 {
     let inner = expression.trim_start_matches("lo8(").trim_start_matches("hi8(");
     let negated = inner.starts_with("-(");
-    let name: String =
-        inner.trim_start_matches("-(").chars().take_while(|c| c.is_alphanumeric() || *c == '_').collect();
+    let name: String = inner
+        .trim_start_matches("-(")
+        .chars()
+        .take_while(|c| c.is_alphanumeric() || matches!(c, '_' | '.'))
+        .collect();
     let rest = inner.trim_start_matches("-(")[name.len()..].trim_end_matches(')');
     let address =
         i32::from(places[&name]) + if rest.is_empty() { 0 } else { number(rest).expect("an offset") as i32 };

@@ -1,0 +1,54 @@
+//! Random structured hosts, woven with shipped guests at random periods: what is woven is proved, keeps time on the
+//! simulated chip and computes what the host computes by itself; the rest is refused with a reason.
+//!
+//! Seeds are printed; `SELVEDGE_SOAK=1` takes many more hosts. `fuzz/` looks for hosts with the same files. A host that
+//! it finds becomes a case in `structured/`, with the guest on its first line.
+
+mod agreement;
+#[path = "mutants/random.rs"]
+mod random;
+
+use std::collections::BTreeMap;
+
+use agreement::{Case, Outcome};
+use random::{Random, seed};
+
+/// Bytes that a host is made from, at most.
+const BYTES_MAX: usize = 256;
+const HOSTS: usize = 60;
+const SOAK_HOSTS: usize = 20_000;
+
+#[test]
+fn proof_simulator_and_the_unwoven_host_agree() {
+    let mut random = Random(seed());
+    let soak = std::env::var_os("SELVEDGE_SOAK").is_some_and(|soak| soak == "1");
+    let hosts = if soak { SOAK_HOSTS } else { HOSTS };
+    let mut refused: BTreeMap<String, usize> = BTreeMap::new();
+    let mut woven = 0;
+    for _ in 0..hosts {
+        let bytes: Vec<u8> = (0..16 + random.below(BYTES_MAX)).map(|_| random.below(256) as u8).collect();
+        match Case::from_bytes(&bytes).agree() {
+            Ok(Outcome::Woven) => woven += 1,
+            Ok(Outcome::Refused(why)) => *refused.entry(why).or_default() += 1,
+            Ok(Outcome::TooManyStates) => *refused.entry("the proof gives up".to_owned()).or_default() += 1,
+            Err(disagreement) => panic!("{disagreement}"),
+        }
+    }
+    println!("{woven} of {hosts} hosts are woven, proved, and right on the simulated chip");
+    for (why, count) in &refused {
+        println!("  {count:4} refused: {why}");
+    }
+    assert!(woven * 2 > hosts, "only {woven} of {hosts} hosts are woven: the test does not bite");
+}
+
+#[test]
+fn what_once_disagreed_agrees() {
+    for text in [include_str!("structured/over.s"), include_str!("structured/kept.s")] {
+        match Case::from_text(text).agree() {
+            Ok(Outcome::Woven) => {}
+            Ok(Outcome::Refused(why)) => panic!("refused: {why}\n{text}"),
+            Ok(Outcome::TooManyStates) => panic!("the proof gives up\n{text}"),
+            Err(disagreement) => panic!("{disagreement}"),
+        }
+    }
+}
