@@ -1,0 +1,36 @@
+#!/usr/bin/env bash
+# Builds the fuzz targets and looks with each of them for so many seconds; a finding fails, and its input is kept.
+# Any rustc with LLVM's coverage pass will do: no sanitizer is used.
+#   scripts/fuzz.sh              60 seconds each
+#   scripts/fuzz.sh 600 source   600 seconds of one target
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+seconds=${1:-60}
+targets=(structured source linked)
+[ $# -lt 2 ] || targets=("${@:2}")
+
+# Counters at every edge, which libFuzzer reads, in our code and not in build scripts: hence the target by its name.
+flags="--cfg fuzzing -Cpasses=sancov-module -Ccodegen-units=1"
+for option in level=4 inline-8bit-counters pc-table trace-compares; do
+    flags+=" -Cllvm-args=-sanitizer-coverage-$option"
+done
+host=$(rustc -vV | sed -n 's/^host: //p')
+probe=$(mktemp -d)
+trap 'rm -rf "$probe"' EXIT
+if ! echo '#![crate_type = "rlib"]' | rustc $flags --crate-name probe --out-dir "$probe" - 2>/dev/null; then
+    echo "skip (machine): fuzzing: this rustc has no coverage pass"
+    exit 0
+fi
+
+RUSTFLAGS="$flags" cargo build --locked --release --quiet --manifest-path fuzz/Cargo.toml --target "$host"
+folder=${CARGO_TARGET_DIR:-fuzz/target}/$host/release
+for target in "${targets[@]}"; do
+    echo "== $target for $seconds seconds"
+    corpus=fuzz/corpus/$target
+    mkdir -p "$corpus"
+    "$folder/$target" -max_total_time="$seconds" -timeout=60 -rss_limit_mb=4096 -max_len=1024 \
+        -artifact_prefix="$corpus/found-" -print_final_stats=1 "$corpus" 2>&1 |
+        grep -E 'hosts, |DONE|stat::number|panicked|ERROR|SUMMARY|Test unit' || true
+    [ "${PIPESTATUS[0]}" -eq 0 ] || { echo "found: $(ls -t "$corpus"/found-* | head -1)"; exit 1; }
+done
