@@ -3,29 +3,37 @@
 //!
 //! Inputs are random, from a printed seed; `SELVEDGE_SOAK=1` takes all pairs and many inputs of each.
 
+mod compilers;
 #[path = "../../cipher/tests/seeded/mod.rs"]
 mod seeded;
 mod woven;
 
+use std::collections::BTreeSet;
 use std::ops::Range;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread;
 
+use compilers::{COMPILERS, Compiler};
 use isa::Cycles;
 use isa::avr::image::Space;
 use isa::avr::profile::RAM_FIRST;
-use isa::avr::{Chip, Image, Pin, Profile, Stop};
+use isa::avr::{ATMEGA128, Chip, Image, Pin, Profile, Stop};
 use rand_chacha::ChaCha20Rng;
-use rand_chacha::rand_core::Rng;
+use rand_chacha::rand_core::{Rng, SeedableRng};
 use report::table::{Column, Entry, Table};
 use seeded::seeded;
 use selvedge::exchange::{Course, Kept, miso};
 use weave::{linked, proof};
 use woven::{
-    Built, Expected, GUEST_BYTES, Guest, Input, MESSAGE_AT, Pair, Unbuilt, build, host_bytes, pairs,
+    Built, Expected, GUEST_BYTES, Guest, HOSTS, Host, Input, MESSAGE_AT, Pair, Unbuilt, build, host_bytes,
+    pairs,
 };
 
-/// Random calls of a pair, besides those with chosen lengths.
+/// Random calls of a pair, besides those with chosen lengths; in a long run, half of them with interrupts off.
 const CALLS: usize = 3;
 const SOAK_CALLS: usize = 10_000;
+/// Hosts of each other compiler.
+const COMPILED_HOSTS: usize = 3;
 /// More than the longest call.
 const CYCLES_MAX: Cycles = 40_000_000;
 /// Bytes that the guest sends when cycles are measured.
@@ -200,9 +208,8 @@ impl Bench {
         let plain = self.plain.call(&self.pair, input, &[]);
         let at = format!("{}, {} units, {} bytes", self.pair.name(), input.units, input.count);
         assert!(called.host == plain.host, "{at}: the host's memory differs from the unwoven host's");
-        if self.pair.host.shape == woven::Shape::Crc16 {
-            assert_eq!(called.returned, plain.returned, "{at}: the host returns something else");
-        }
+        let returned = ..self.pair.host.shape.returned_bytes;
+        assert_eq!(called.returned[returned], plain.returned[returned], "{at}: what the host returns");
         assert!(called.guest == expected_guest, "{at}: the guest's buffer");
         self.check_times(&called, input, &at);
         self.check_elsewhere(&called, &at);
@@ -252,6 +259,13 @@ impl Bench {
                     timed.iter().all(|&(.., value)| value & !2 == 0xA5 & !2),
                     "{at}: other bits of the port"
                 );
+            }
+            Guest::Video(pixel) => {
+                assert_every(timed, pixel, at);
+                let shown: Vec<u8> = timed.iter().map(|&(.., value)| value).collect();
+                let row = input.guest[..input.count].iter();
+                let expected: Vec<u8> = row.flat_map(|&byte| (0..8).map(move |bit| byte >> bit)).collect();
+                assert_eq!(shown, expected, "{at}: what is shown");
             }
             Guest::Ws2812 => {
                 let sent = lights(timed, at);
@@ -303,60 +317,116 @@ fn lights(timed: &[(Cycles, u32, u8)], at: &str) -> Vec<u8> {
     bytes
 }
 
-/// Units and bytes with which either thread is done first, or has nothing to do.
-fn inputs(rng: &mut ChaCha20Rng, pair: &Pair) -> Vec<Input> {
-    let (unit_bytes, units_max) = pair.host.unit();
-    let units_max = units_max.min((host_bytes(pair.profile) - MESSAGE_AT) / unit_bytes);
-    let least = usize::from(matches!(pair.guest, Guest::SpiTx(_)));
-    let mut lengths = vec![(0, 3), (1, least), (1, 2), (2, 1), (units_max.min(200), 2), (3, 40), (0, least)];
+/// Units and bytes with which either thread is done first, or has nothing to do; and random ones.
+fn inputs(rng: &mut ChaCha20Rng, pair: &Pair, calls: usize) -> Vec<Input> {
+    let (unit_bytes, units_max) = pair.host.unit(pair.profile);
+    let units_max = units_max.min(160 / unit_bytes);
+    let least = pair.guest.bytes_min();
+    let mut lengths = vec![(0, 3), (1, least), (1, 2), (2, 1), (units_max, 2), (3, 40), (0, least)];
     let mut below = |limit: usize| ((u64::from(rng.next_u32()) * limit as u64) >> 32) as usize;
-    for _ in 0..if soak() { SOAK_CALLS } else { CALLS } {
-        lengths.push((below(units_max.min(160)), least + below(60)));
+    for _ in 0..calls {
+        lengths.push((below(units_max), least + below(60)));
     }
-    lengths.into_iter().map(|(units, count)| Input::random(rng, pair.profile, units, count)).collect()
+    lengths.into_iter().map(|(units, count)| Input::random(rng, pair, units, count)).collect()
 }
 
-/// Which pairs a run takes: all, or those that a run of everybody's tests has time for.
-fn taken(pair: &Pair, index: usize) -> bool {
-    let is_fast =
-        !matches!(pair.host.shape, woven::Shape::Rc5) || matches!(pair.guest, Guest::SpiTx(66 | 258));
-    soak() || is_fast && (index.is_multiple_of(3) || !matches!(pair.guest, Guest::SpiTx(_)))
+/// One pair of each host and, besides, of each guest; all in a long run. With their places in the list.
+fn taken(rng: &mut ChaCha20Rng) -> Vec<(usize, Pair)> {
+    let mut all: Vec<(usize, Pair)> = pairs().into_iter().enumerate().collect();
+    if soak() {
+        return all;
+    }
+    all.sort_by_cached_key(|_| rng.next_u64());
+    let (mut hosts, mut guests) = (BTreeSet::new(), BTreeSet::new());
+    all.retain(|(_, pair)| hosts.insert(pair.host.name()) | guests.insert(pair.guest.function()));
+    all
+}
+
+/// What is found out about a pair, for the list.
+fn found(pair: &Pair, interrupts: bool, calls: usize, rng: &mut ChaCha20Rng) -> Option<String> {
+    let bench = match (Bench::new(pair, interrupts), pair.expected) {
+        (Err(Unbuilt::NoCompiler), _) => return None,
+        (Err(Unbuilt::Refused(found)), Expected::Refused(words))
+        | (Err(Unbuilt::Faulty(found)), Expected::Faulty(words)) => {
+            assert!(found.contains(words), "{}: found {found}, expected {words}", pair.name());
+            return Some(words.to_owned());
+        }
+        (Err(Unbuilt::Refused(found) | Unbuilt::Faulty(found)), expected) => {
+            panic!("{}: expected {expected:?}, found {found}", pair.name())
+        }
+        (Ok(_), Expected::Refused(words)) => panic!("{} is woven: expected `{words}`", pair.name()),
+        (Ok(bench), _) => bench,
+    };
+    bench.prove_linked();
+    let inputs = inputs(rng, pair, calls);
+    inputs.iter().for_each(|input| bench.check(input));
+    let mended = if matches!(pair.expected, Expected::Faulty(_)) { ", and is listed as faulty" } else { "" };
+    Some(format!("{} inputs{mended}", inputs.len()))
 }
 
 #[test]
 fn woven_functions_keep_time_and_do_both_jobs() {
     let mut rng = seeded();
-    for (index, pair) in pairs().iter().enumerate().filter(|(index, pair)| taken(pair, *index)) {
-        if let Expected::Faulty(why) = pair.expected {
-            println!("{index}: {}: not tried, {why}", pair.name());
+    let taken: Vec<(usize, Pair, u64)> =
+        taken(&mut rng).into_iter().map(|(index, pair)| (index, pair, rng.next_u64())).collect();
+    // Weaving takes longer than running: a pair is called with interrupts on or off.
+    let (settings, calls): (&[bool], usize) =
+        if soak() { (&[true, false], SOAK_CALLS / 2) } else { (&[], CALLS) };
+    let next = AtomicUsize::new(0);
+    let work = || {
+        while let Some((index, pair, seed)) = taken.get(next.fetch_add(1, Ordering::Relaxed)) {
+            let mut rng = ChaCha20Rng::seed_from_u64(*seed);
+            let by_chance = [seed.is_multiple_of(2)];
+            for &interrupts in if settings.is_empty() { &by_chance[..] } else { settings } {
+                match found(pair, interrupts, calls, &mut rng) {
+                    Some(found) => println!("{index}: {}: {found}", pair.name()),
+                    None => return println!("skip: woven functions: avr-gcc is not installed"),
+                }
+            }
+        }
+    };
+    thread::scope(|scope| {
+        let workers = thread::available_parallelism().map_or(1, |count| count.get());
+        let workers: Vec<_> = (0..workers).map(|_| scope.spawn(work)).collect();
+        workers.into_iter().for_each(|worker| worker.join().expect("no pair differs"));
+    });
+}
+
+/// Hosts that a compiler makes what is refused of, in these words among others.
+const REFUSED_AS_COMPILED: [(Compiler, &str, &str); 2] = [
+    (Compiler::Gcc15, "aes128_ccm_c8_seal", "can name"),
+    (Compiler::Clang, "aes128_ccm_c8_seal", "can name"),
+];
+
+#[test]
+fn what_other_compilers_make_is_woven_too() {
+    let mut rng = seeded();
+    for compiler in COMPILERS {
+        let scratch = tempfile::tempdir().expect("a temporary folder");
+        let is_c = |host: &&Host| host.file.ends_with(".c") && host.flag != Some("-O0");
+        let mut hosts: Vec<Host> = HOSTS.iter().filter(is_c).copied().collect();
+        hosts.sort_by_cached_key(|_| rng.next_u64());
+        hosts.truncate(if soak() { hosts.len() } else { COMPILED_HOSTS });
+        let all = |host: &Host| host.with.iter().copied().chain([host.file]).collect::<Vec<_>>();
+        let files: BTreeSet<&str> = hosts.iter().flat_map(all).filter(|file| file.ends_with(".c")).collect();
+        if !compiler.compile(scratch.path(), &Vec::from_iter(files)) {
             continue;
         }
-        // Weaving takes longer than running: every other pair is called with interrupts off.
-        for interrupts in [true, false].into_iter().filter(|on| soak() || *on == index.is_multiple_of(2)) {
-            let bench = match (Bench::new(pair, interrupts), pair.expected) {
-                (Ok(bench), Expected::Woven | Expected::Unlinked(_)) => bench,
-                (Ok(_), Expected::Refused(words) | Expected::Faulty(words)) => {
-                    panic!("{} is woven: expected `{words}`", pair.name())
-                }
-                (Err(Unbuilt::NoCompiler), _) => {
-                    println!("skip: woven functions: avr-gcc is not installed");
-                    return;
-                }
-                (Err(Unbuilt::Refused(found)), Expected::Refused(words)) => {
-                    assert!(found.contains(words), "{}: found {found}, expected {words}", pair.name());
-                    continue;
-                }
-                (Err(Unbuilt::Refused(found)), _) => panic!("{}: {found}", pair.name()),
+        for host in hosts {
+            let compiled = |file: &&'static str| -> &'static str {
+                let path = scratch.path().join(file).with_extension("s");
+                if file.ends_with(".c") { path.display().to_string().leak() } else { file }
             };
-            match pair.expected {
-                Expected::Unlinked(why) => {
-                    println!("{index}: {}: not proved when linked, {why}", pair.name())
-                }
-                _ => bench.prove_linked(),
+            let with: Vec<&str> = host.with.iter().map(compiled).collect();
+            let host = Host { file: compiled(&host.file), with: with.leak(), flag: None, ..host };
+            let refused =
+                REFUSED_AS_COMPILED.iter().find(|known| known.0 == compiler && known.1 == host.function);
+            let expected = refused.map_or(Expected::Woven, |known| Expected::Refused(known.2));
+            let pair = Pair { host, guest: Guest::SpiTx(130), profile: &ATMEGA128, growth: "10", expected };
+            match found(&pair, true, CALLS, &mut rng) {
+                Some(found) => println!("{compiler:?}: {}: {found}", pair.name()),
+                None => return println!("skip: other compilers' C: avr-gcc is not installed"),
             }
-            let inputs = inputs(&mut rng, pair);
-            inputs.iter().for_each(|input| bench.check(input));
-            println!("{index}: {}: {} inputs", pair.name(), inputs.len());
         }
     }
 }
@@ -371,9 +441,8 @@ impl Bench {
     /// The share of the cycles between the first and the last timed store, without the guest's own instructions, that
     /// the unwoven host takes for what the host did in them.
     fn measure(&self, rng: &mut ChaCha20Rng) -> Measured {
-        let (unit_bytes, units_max) = self.pair.host.unit();
-        let units = units_max.min((host_bytes(self.pair.profile) - MESSAGE_AT) / unit_bytes);
-        let input = Input::random(rng, self.pair.profile, units, MEASURED_BYTES);
+        let (unit_bytes, units) = self.pair.host.unit(self.pair.profile);
+        let input = Input::random(rng, &self.pair, units, MEASURED_BYTES);
         let (woven, plain) =
             (self.woven.call(&self.pair, &input, &[]), self.plain.call(&self.pair, &input, &[]));
         // The woven image may have its memory elsewhere, behind the homes of registers.
@@ -407,7 +476,7 @@ fn what_weaving_recovers_is_measured() {
     }
     let mut table = Table::new("Cycles that woven hosts keep, 256 bytes sent", columns);
     for pair in pairs().into_iter().filter(|pair| matches!(pair.guest, Guest::SpiTx(_))) {
-        let is_sampled = matches!(pair.guest, Guest::SpiTx(66)) && pair.host.shape != woven::Shape::Rc5;
+        let is_sampled = matches!(pair.guest, Guest::SpiTx(66)) && pair.host.is_light();
         if !soak() && !is_sampled {
             continue;
         }
@@ -440,7 +509,7 @@ fn what_weaving_recovers_is_measured() {
                 println!("skip: what weaving recovers: avr-gcc is not installed");
                 return;
             }
-            Err(Unbuilt::Refused(words)) => blank(&words),
+            Err(Unbuilt::Refused(words) | Unbuilt::Faulty(words)) => blank(&words),
         };
         table.push(line);
     }
