@@ -6,7 +6,7 @@
 set -euo pipefail
 
 run=(gcc libc6-dev make pkg-config gcc-avr avr-libc binutils-avr)
-test=(clang libclang-dev libelf-dev libzstd-dev zlib1g-dev fuse3 python3 valgrind)
+test=(arduino-core-avr clang libclang-dev libelf-dev libzstd-dev zlib1g-dev fuse3 python3 valgrind)
 
 packages=("${run[@]}")
 [ "${1:-test}" = run ] || packages+=("${test[@]}")

@@ -67,6 +67,8 @@ pub fn cache_folder() -> Option<PathBuf> {
 pub enum Language {
     /// C.
     C,
+    /// C++.
+    Cpp,
     /// Assembly for the preprocessor.
     Preprocessed,
 }
@@ -133,6 +135,7 @@ impl Compiler {
     ) -> Result<(String, String), Error> {
         let way: &[&str] = match language {
             Language::C => &["-x", "c", "-S"],
+            Language::Cpp => &["-x", "c++", "-S"],
             Language::Preprocessed => &["-x", "assembler-with-cpp", "-E"],
         };
         let machine = format!("-mmcu={chip}");

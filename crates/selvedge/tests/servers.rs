@@ -106,7 +106,7 @@ fn nothing_that_is_polled_is_lost_while_a_message_is_sent() {
     let mut bytes = [0; 64];
     rng.fill_bytes(&mut bytes);
     // 0 stands for 256.
-    let input = Input::random(&mut rng, PAIR.profile, 2000, SENT_BYTES);
+    let input = Input::random(&mut rng, &PAIR, 2000, SENT_BYTES);
     let (chip, sent, begins) = call(&built.woven, &built.name, &input, &bytes);
     let apart = sent.cycles.windows(2).map(|pair| pair[1] - pair[0]);
     assert_eq!(sent.cycles.len(), SENT_BYTES);

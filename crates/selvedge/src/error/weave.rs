@@ -49,7 +49,11 @@ impl fmt::Display for WeaveFault {
                 notes.iter().try_for_each(|note| write!(f, "\n{note}"))
             }
             WeaveFault::NotSource { path } => {
-                write!(f, "`{}` is not a source, expected a name that ends in .c, .S or .s", path.display())
+                write!(
+                    f,
+                    "`{}` is not a source, expected a name that ends in .c, .cpp, .S or .s",
+                    path.display()
+                )
             }
             WeaveFault::WhichChip { path } => {
                 write!(f, "`{}` has to be compiled for a chip\nhelp: name it with `--chip`", path.display())

@@ -26,6 +26,7 @@ impl Prototype {
             let (before, after) = (&text[..at], &text[at + name.len()..]);
             let line = before.rsplit('\n').next().unwrap_or_default();
             let returns = line.trim_start_matches(|c: char| !is_word(c)).trim_end();
+            let returns = returns.strip_prefix("extern \"C\" ").unwrap_or(returns);
             let is_type = !returns.is_empty()
                 && returns.chars().all(|c| is_word(c) || c == ' ' || c == '*')
                 && !["return", "static", "call", "rcall", "else"].contains(&returns)
@@ -209,6 +210,8 @@ mod tests {
         let found = Prototype::find(c, "sum", 2).expect("it is there");
         assert_eq!(found.returns, "uint16_t");
         assert_eq!(found.parameters, ["const uint8_t *data", "uint16_t length"]);
+        let cpp = "extern \"C\" uint16_t sum(const uint8_t *data, uint16_t length)\n{";
+        assert_eq!(Prototype::find(cpp, "sum", 2), Some(found));
         let comment = "// void spi_tx(const uint8_t *buffer, uint8_t count): sends";
         let found = Prototype::find(comment, "spi_tx", 2).expect("it is there");
         assert_eq!((found.returns.as_str(), found.parameters.len()), ("void", 2));

@@ -1,7 +1,7 @@
-//! What is woven, as assembly text: `.s` as it is, `.S` through the preprocessor, `.c` through the compiler.
+//! What is woven, as assembly text: `.s` as it is, `.S` through the preprocessor, `.c` and `.cpp` through the compiler.
 //!
-//! Owns: which file is which, the flags that C is compiled with, and where in C its assembly comes from. Running the
-//! compiler is `toolchain`'s.
+//! Owns: which file is which, the flags that C and C++ are compiled with, and where in them their assembly comes from.
+//! Running the compiler is `toolchain`'s.
 
 use std::collections::BTreeMap;
 use std::env;
@@ -16,11 +16,14 @@ use selvedge::toolchain::{Compiler, Language};
 /// What C is compiled with before the flags of the command line: code that no linker changes later.
 pub const C_FLAGS: [&str; 3] = ["-std=gnu99", "-O2", "-fno-jump-tables"];
 
+/// The same for C++, as Arduino's is.
+const CPP_FLAGS: [&str; 3] = ["-std=gnu++11", "-O2", "-fno-jump-tables"];
+
 /// How files become text.
 pub struct Reader<'a> {
     /// The chip, as avr-gcc calls it.
     pub chip: Option<&'a str>,
-    /// More flags for C.
+    /// More flags for C and C++.
     pub flags: &'a [String],
     /// Macros.
     pub definitions: &'a [(String, i64)],
@@ -51,6 +54,7 @@ impl Reader<'_> {
             Some("s") => None,
             Some("S") => Some(Language::Preprocessed),
             Some("c") => Some(Language::C),
+            Some("cpp") => Some(Language::Cpp),
             _ => return Err(Error::Woven(WeaveFault::NotSource { path: path.into() })),
         };
         let Some(language) = language else {
@@ -61,12 +65,17 @@ impl Reader<'_> {
         let compiler = Compiler::find(&env::var_os("PATH").unwrap_or_default())?;
         let mut flags: Vec<String> =
             self.definitions.iter().map(|(name, value)| format!("-D{name}={value}")).collect();
-        if language == Language::C {
-            flags.splice(0..0, C_FLAGS.map(str::to_owned));
+        let own = match language {
+            Language::C => Some(C_FLAGS),
+            Language::Cpp => Some(CPP_FLAGS),
+            Language::Preprocessed => None,
+        };
+        if let Some(own) = own {
+            flags.splice(0..0, own.map(str::to_owned));
             flags.extend(self.flags.iter().cloned());
         }
         let (mut text, command) = compiler.assembly(path, language, chip, &flags)?;
-        if language == Language::C {
+        if language != Language::Preprocessed {
             flags.push("-gdwarf-2".to_owned());
             let (debugged, _) = compiler.assembly(path, language, chip, &flags)?;
             text = with_lines(&text, &debugged);

@@ -22,7 +22,7 @@ use crate::whole;
 
 #[derive(clap::Args)]
 pub struct Weaving {
-    /// Where the host is written: C (.c), assembly for the preprocessor (.S), or assembly (.s)
+    /// Where the host is written: C (.c), C++ (.cpp), assembly for the preprocessor (.S), or assembly (.s)
     #[arg(value_name = "HOST")]
     pub(super) file: PathBuf,
     /// The host: the function that computes
