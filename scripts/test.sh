@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Format check, lints, every test of the workspace and of the witness workspace; ends with the list of skips.
+# Format check, lints, every test of the workspace and of the witness workspace, in a long run the fuzz targets; ends
+# with the list of skips.
 # A test that cannot run prints `skip: what: why` and returns. With CI=true a skip is a failure, because
 # scripts/install.sh has installed everything that a test may ask for; `skip (machine):` marks what no package brings.
 set -uo pipefail
@@ -24,6 +25,10 @@ if [ -d witness ]; then
     step "witness format" cargo fmt --manifest-path witness/Cargo.toml --check
     step "witness lints" cargo clippy --locked --release --manifest-path witness/Cargo.toml --all-targets --quiet -- -D warnings
     step "witness" cargo test --locked --release --manifest-path witness/Cargo.toml -- --show-output
+fi
+if [ -d fuzz ]; then
+    step "fuzz format" cargo fmt --manifest-path fuzz/Cargo.toml --check
+    [ "${SELVEDGE_SOAK:-}" != 1 ] || step "fuzz" scripts/fuzz.sh
 fi
 
 echo
