@@ -392,11 +392,25 @@ fn woven_functions_keep_time_and_do_both_jobs() {
     });
 }
 
-/// Hosts that a compiler makes what is refused of, in these words among others.
-const REFUSED_AS_COMPILED: [(Compiler, &str, &str); 2] = [
-    (Compiler::Gcc15, "aes128_ccm_c8_seal", "can name"),
-    (Compiler::Clang, "aes128_ccm_c8_seal", "can name"),
+/// What becomes of hosts as other compilers make them, where they are not woven.
+const AS_COMPILED: [(Compiler, &str, Expected); 11] = [
+    (Compiler::Gcc15, "aes128_ccm_c8_seal", Expected::Refused("can name")),
+    (Compiler::Gcc15, "ascon_aead128_c8_open", Expected::Refused("the code of `memset` is not here")),
+    (Compiler::Gcc15, "ascon_aead128_avr_open", Expected::Refused("the code of `memset` is not here")),
+    (Compiler::Clang, "aes128_ccm_c8_seal", Expected::Refused("can name")),
+    (Compiler::Clang, "aes128_ccm_avr_seal", Expected::Refused("the code of `memset` is not here")),
+    (Compiler::Clang, "chacha20_c8_crypt", Expected::Refused("the code of `memcpy` is not here")),
+    (Compiler::Clang, "ascon_aead128_c8_seal", Expected::Refused("the code of `memcpy` is not here")),
+    (Compiler::Clang, "ascon_aead128_avr_seal", Expected::Refused("the code of `memcpy` is not here")),
+    (Compiler::Clang, "rc4_textbook_crypt", Expected::Faulty("found more than 4000000 states")),
+    (Compiler::Clang, "rc5_textbook_encrypt", Expected::Faulty("found more than 4000000 states")),
+    (Compiler::Clang, "crc16_c8_update", Expected::Faulty("found more than 4000000 states")),
 ];
+
+fn as_compiled(compiler: Compiler, host: &Host) -> Expected {
+    let known = AS_COMPILED.iter().find(|known| known.0 == compiler && known.1 == host.function);
+    known.map_or(Expected::Woven, |known| known.2)
+}
 
 #[test]
 fn what_other_compilers_make_is_woven_too() {
@@ -405,8 +419,12 @@ fn what_other_compilers_make_is_woven_too() {
         let scratch = tempfile::tempdir().expect("a temporary folder");
         let is_c = |host: &&Host| host.file.ends_with(".c") && host.flag != Some("-O0");
         let mut hosts: Vec<Host> = HOSTS.iter().filter(is_c).copied().collect();
-        hosts.sort_by_cached_key(|_| rng.next_u64());
-        hosts.truncate(if soak() { hosts.len() } else { COMPILED_HOSTS });
+        if !soak() {
+            // A proof that gives up takes its time.
+            hosts.retain(|host| !matches!(as_compiled(compiler, host), Expected::Faulty(_)));
+            hosts.sort_by_cached_key(|_| rng.next_u64());
+            hosts.truncate(COMPILED_HOSTS);
+        }
         let all = |host: &Host| host.with.iter().copied().chain([host.file]).collect::<Vec<_>>();
         let files: BTreeSet<&str> = hosts.iter().flat_map(all).filter(|file| file.ends_with(".c")).collect();
         if !compiler.compile(scratch.path(), &Vec::from_iter(files)) {
@@ -419,9 +437,7 @@ fn what_other_compilers_make_is_woven_too() {
             };
             let with: Vec<&str> = host.with.iter().map(compiled).collect();
             let host = Host { file: compiled(&host.file), with: with.leak(), flag: None, ..host };
-            let refused =
-                REFUSED_AS_COMPILED.iter().find(|known| known.0 == compiler && known.1 == host.function);
-            let expected = refused.map_or(Expected::Woven, |known| Expected::Refused(known.2));
+            let expected = as_compiled(compiler, &host);
             let pair = Pair { host, guest: Guest::SpiTx(130), profile: &ATMEGA128, growth: "10", expected };
             match found(&pair, true, CALLS, &mut rng) {
                 Some(found) => println!("{compiler:?}: {}: {found}", pair.name()),

@@ -200,6 +200,8 @@ impl<'a> Weaver<'a> {
         let mut on = load;
         match homes.over {
             Over::Status => over.push(line(Instruction { d: status, ..Instruction::new(Opcode::Inc) })),
+            // Nobody asks where nothing is called, and T may be the host's there.
+            Over::Flag if self.setting.hosts.len() == 1 => {}
             Over::Flag => on.insert(0, line(Instruction { b: 6, ..Instruction::new(Opcode::Bset) })),
         }
         on.push(line(Instruction { r: status, b: 7, ..Instruction::new(Opcode::Sbrc) }));

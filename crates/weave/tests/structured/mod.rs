@@ -183,7 +183,7 @@ impl Writer<'_, '_> {
     }
 
     fn statement(&mut self, depth: usize) {
-        match self.choices.below(16) {
+        match self.choices.below(17) {
             0..=4 => self.compute(),
             5 => self.load(),
             6 => self.store(),
@@ -198,6 +198,7 @@ impl Writer<'_, '_> {
             }
             14 if depth < DEPTH_MAX => self.on_the_stack(depth),
             15 => self.multiply(),
+            16 => self.carry_bit(),
             _ => self.compute(),
         }
     }
@@ -217,6 +218,16 @@ impl Writer<'_, '_> {
         self.say(&format!("mul r{a}, r{b}"));
         self.say(&format!("mov r{c}, r0"));
         self.say("clr r1");
+    }
+
+    /// A bit that lives in T for a while.
+    fn carry_bit(&mut self) {
+        let (a, b, from, to) = (self.any(), self.any(), self.choices.below(8), self.choices.below(8));
+        self.say(&format!("bst r{a}, {from}"));
+        for _ in 0..1 + self.choices.below(6) {
+            self.compute();
+        }
+        self.say(&format!("bld r{b}, {to}"));
     }
 
     fn load(&mut self) {
