@@ -15,7 +15,7 @@ use random::{Random, seed};
 
 /// Bytes that a host is made from, at most.
 const BYTES_MAX: usize = 256;
-const HOSTS: usize = 60;
+const HOSTS: usize = 30;
 const SOAK_HOSTS: usize = 20_000;
 
 #[test]

@@ -17,10 +17,10 @@ use mutants::mutate;
 use mutants::random::{Random, seed};
 use weave::proof::{Options, prove};
 
-const MUTANTS: usize = 300;
+const MUTANTS: usize = 200;
 const SOAK_MUTANTS: usize = 10_000;
 /// Woven functions that they are made from, one more for so many mutants.
-const MUTANTS_EACH: usize = 60;
+const MUTANTS_EACH: usize = 100;
 const HOST_BYTES: usize = 160;
 
 /// A woven function, and what it does.

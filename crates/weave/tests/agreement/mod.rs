@@ -7,7 +7,7 @@ pub mod pair;
 use pair::structured::{self, Choices};
 use pair::{Guest, Input, Pair, SHIPPED, guest, read};
 use weave::proof::{self, Kind, prove};
-use weave::refusal::Refusal;
+use weave::error::Refusal;
 use weave::{Request, weave};
 
 /// What became of a host.
@@ -85,6 +85,7 @@ impl Case {
             guest_program: &pair.guest,
             guest: pair.function,
             name: "woven",
+            servers: &[],
             growth_max: self.growth_max,
         };
         weave(&request).map(|woven| woven.text)
