@@ -89,7 +89,7 @@ fn nothing_that_is_polled_is_lost_while_a_message_is_sent() {
     let built = match build_served(binary, scratch.path(), &PAIR, true, &servers, PREPARES) {
         Ok(built) => built,
         Err(Unbuilt::NoCompiler) => return println!("skip: polling servers: avr-gcc is not installed"),
-        Err(Unbuilt::Refused(words)) => panic!("{words}"),
+        Err(Unbuilt::Refused(words) | Unbuilt::Faulty(words)) => panic!("{words}"),
     };
     // What the linker made of it keeps time, and the servers run often enough.
     let program = weave::linked::program(&built.elf, &built.name).unwrap_or_else(|error| panic!("{error}"));

@@ -41,6 +41,7 @@ impl Prototype {
                 .iter()
                 .all(|one| one.contains(' ') && one.chars().all(|c| is_word(c) || " *[]".contains(c)));
             let returns = returns.trim_start_matches("static ").to_owned();
+            let parameters: Vec<String> = parameters.into_iter().map(decayed).collect();
             (is_type && named && parameters.len() == count).then_some(Prototype { returns, parameters })
         })
     }
@@ -53,6 +54,15 @@ impl Prototype {
         };
         Prototype { returns: "void".into(), parameters: bytes.iter().enumerate().map(parameter).collect() }
     }
+}
+
+/// A parameter that is an array as the pointer that it is: its bound may be a name that the header does not know.
+fn decayed(parameter: String) -> String {
+    let (Some((declared, _)), 1) = (parameter.split_once('['), parameter.matches('[').count()) else {
+        return parameter;
+    };
+    let name = declared.rfind([' ', '*']).map_or(0, |before| before + 1);
+    format!("{}*{}", &declared[..name], &declared[name..])
 }
 
 /// A text's words with one space between.
@@ -212,6 +222,9 @@ mod tests {
         assert_eq!(found.parameters, ["const uint8_t *data", "uint16_t length"]);
         let cpp = "extern \"C\" uint16_t sum(const uint8_t *data, uint16_t length)\n{";
         assert_eq!(Prototype::find(cpp, "sum", 2), Some(found));
+        let array = "void sum(const uint8_t keys[KEY_BYTES], uint16_t length)";
+        let found = Prototype::find(array, "sum", 2).expect("it is there");
+        assert_eq!(found.parameters, ["const uint8_t *keys", "uint16_t length"]);
         let comment = "// void spi_tx(const uint8_t *buffer, uint8_t count): sends";
         let found = Prototype::find(comment, "spi_tx", 2).expect("it is there");
         assert_eq!((found.returns.as_str(), found.parameters.len()), ("void", 2));

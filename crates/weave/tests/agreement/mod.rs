@@ -6,8 +6,8 @@ pub mod pair;
 
 use pair::structured::{self, Choices};
 use pair::{Guest, Input, Pair, SHIPPED, guest, read};
-use weave::proof::{self, Kind, prove};
 use weave::error::Refusal;
+use weave::proof::{self, Kind, prove};
 use weave::{Request, weave};
 
 /// What became of a host.
