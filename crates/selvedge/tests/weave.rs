@@ -25,8 +25,7 @@ use seeded::seeded;
 use selvedge::exchange::{Course, Kept, miso};
 use weave::{linked, proof};
 use woven::{
-    Built, Expected, GUEST_BYTES, Guest, HOSTS, Host, Input, MESSAGE_AT, Pair, Unbuilt, build, host_bytes,
-    pairs,
+    Built, Expected, GUEST_BYTES, Guest, HOSTS, Host, Input, Pair, Unbuilt, build, host_bytes, pairs,
 };
 
 /// Random calls of a pair, besides those with chosen lengths; in a long run, half of them with interrupts off.

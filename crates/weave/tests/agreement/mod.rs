@@ -86,6 +86,7 @@ impl Case {
             guest: pair.function,
             name: "woven",
             servers: &[],
+            is_coupled: false,
             growth_max: self.growth_max,
         };
         weave(&request).map(|woven| woven.text)
