@@ -30,7 +30,7 @@ fn woven(scratch: &Path, pair: &Pair) -> Option<Vec<u8>> {
             println!("skip: woven functions in a build: avr-gcc is not installed");
             None
         }
-        Err(Unbuilt::Refused(words)) => panic!("{words}"),
+        Err(Unbuilt::Refused(words) | Unbuilt::Faulty(words)) => panic!("{words}"),
     }
 }
 
