@@ -28,6 +28,7 @@
 #define BASELINE_AES128_CTR 3
 #define BASELINE_CHACHA20   4
 #define BASELINE_ASCON      5
+#define BASELINE_RC4_AVR32  6
 
 /* Return when the last byte is in. */
 void busy_wait_send(const uint8_t *buffer, uint16_t count);

@@ -2,7 +2,8 @@
  * The one main() that puts a scheme under a simulator: an SPI exchange beside one cipher, see baseline.h.
  *
  * BASELINE_SCHEME says how, BASELINE_FUNCTION which cipher, BASELINE_SHAPE what that takes, and BASELINE_RECEIVE that
- * bytes are received. The simulator fills the arrays before it starts, and the chip executes `break` when all is done.
+ * bytes are received; with BASELINE_COUPLED the cipher's own result is what is sent. The simulator fills the arrays
+ * before it starts, and the chip executes `break` when all is done.
  * Does not time anything itself.
  */
 #include "baseline.h"
@@ -26,6 +27,9 @@ __attribute__((section(".noinit.exchange"), aligned(BASELINE_TURN))) uint8_t exc
 #if BASELINE_SHAPE == BASELINE_RC4 || BASELINE_SHAPE == BASELINE_CHACHA20
 #define TYPES     uint8_t *, uint8_t *, uint16_t
 #define ARGUMENTS cipher_objects, cipher_message, cipher_length
+#elif BASELINE_SHAPE == BASELINE_RC4_AVR32
+#define TYPES     uint8_t *
+#define ARGUMENTS cipher_objects
 #elif BASELINE_SHAPE == BASELINE_RC5
 #define TYPES     const uint8_t *, uint8_t *, uint8_t
 #define ARGUMENTS cipher_objects, cipher_message, (uint8_t)cipher_length
@@ -50,7 +54,7 @@ __attribute__((section(".noinit.exchange"), aligned(BASELINE_TURN))) uint8_t exc
 #define EXCHANGE_TYPE const uint8_t *
 #endif
 
-#if BASELINE_SCHEME == BASELINE_WOVEN
+#if BASELINE_SCHEME == BASELINE_WOVEN && !defined(BASELINE_COUPLED)
 extern void BASELINE_FUNCTION(TYPES, EXCHANGE_TYPE, uint8_t);
 #elif BASELINE_SCHEME != BASELINE_NOTHING
 extern void BASELINE_FUNCTION(TYPES);
@@ -63,7 +67,7 @@ int main(void)
     SPCR = spi_settings[0];
     SPSR = spi_settings[1];
     sei();
-#if BASELINE_SCHEME == BASELINE_CIPHER
+#if BASELINE_SCHEME == BASELINE_CIPHER || defined(BASELINE_COUPLED)
     BASELINE_FUNCTION(ARGUMENTS);
 #elif BASELINE_SCHEME == BASELINE_BUSY_WAIT
     BUSY_WAIT(EXCHANGE, exchange_bytes);

@@ -18,7 +18,7 @@ use selvedge::toolchain::{self, Compiler};
 
 use crate::output::Output;
 use crate::whole;
-use cells::{Build, Case, Cell, Cipher, DIVIDERS, Direction, HOSTS, Table};
+use cells::{Build, Case, Cell, Cipher, DIVIDERS, Direction, HOSTS, Scheme, Table};
 use measure::Bench;
 use page::Shown;
 use program::Builder;
@@ -51,6 +51,9 @@ pub struct Arguments {
     /// Only this way
     #[arg(long, value_enum, value_name = "WAY", value_delimiter = ',')]
     direction: Vec<Direction>,
+    /// Only these ways of sharing the processor
+    #[arg(long, value_enum, value_name = "NAME", value_delimiter = ',')]
+    scheme: Vec<Scheme>,
     /// Only these dividers of the SPI's clock
     #[arg(long, value_name = "N", value_delimiter = ',', value_parser = divider)]
     divider: Vec<u32>,
@@ -82,17 +85,19 @@ impl Arguments {
                 && is_asked(&self.cipher, &host.cipher)
                 && is_asked(&self.build, &host.build)
         };
-        let directions = Direction::ALL.into_iter().filter(|direction| is_asked(&self.direction, direction));
+        let directions = |host: &'static cells::Host| {
+            let directions = host.directions().iter().copied();
+            directions.filter(|direction| is_asked(&self.direction, direction))
+        };
         let cases: Vec<Case> = HOSTS
             .iter()
             .filter(is_wanted)
-            .flat_map(|host| directions.clone().map(move |direction| Case { host, direction }))
+            .flat_map(|host| directions(host).map(move |direction| Case { host, direction }))
             .collect();
         let mut cells = Vec::new();
-        for (case, known) in cases.iter().enumerate() {
-            for &scheme in known.host.table.schemes() {
-                let dividers = known.host.table.dividers().iter();
-                let dividers = dividers.filter(|divider| is_asked(&self.divider, divider));
+        for (case, Case { host, .. }) in cases.iter().enumerate() {
+            for &scheme in host.schemes().iter().filter(|scheme| is_asked(&self.scheme, scheme)) {
+                let dividers = host.dividers().iter().filter(|divider| is_asked(&self.divider, divider));
                 cells.extend(dividers.map(|&divider| Cell { case, scheme, divider }));
             }
         }
@@ -107,8 +112,7 @@ pub fn run(arguments: &Arguments, output: &Output) -> std::result::Result<(), Er
     let builder = Builder::new(&compiler, &root)?;
     let (cases, cells) = arguments.cells();
     if cells.is_empty() {
-        let words =
-            "no cell is all that is asked for, leave out one of --table, --cipher, --build, --divider\n";
+        let words = "no cell is all that is asked for, leave out one of --table, --cipher, --build, --scheme, --divider\n";
         clap::Error::raw(clap::error::ErrorKind::ValueValidation, words).exit();
     }
     let bar = progress(cases.len() + cells.len());

@@ -20,24 +20,6 @@ pub enum Table {
     Modern,
 }
 
-impl Table {
-    /// Its schemes.
-    pub fn schemes(self) -> &'static [Scheme] {
-        match self {
-            Table::Paper => &SCHEMES,
-            Table::Modern => &SCHEMES[..4],
-        }
-    }
-
-    /// Its dividers.
-    pub fn dividers(self) -> &'static [u32] {
-        match self {
-            Table::Paper => &DIVIDERS,
-            Table::Modern => DIVIDERS_MODERN,
-        }
-    }
-}
-
 /// The code that a cipher is measured in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Build {
@@ -80,6 +62,8 @@ impl Build {
 pub enum Cipher {
     /// RC4
     Rc4,
+    /// RC4 of 32 bytes in a straight line
+    Rc4Line,
     /// RC5-32/12, 64-bit key
     Rc5,
     /// Ascon-AEAD128
@@ -95,6 +79,7 @@ impl Cipher {
     pub fn name(self) -> &'static str {
         match self {
             Cipher::Rc4 => "RC4",
+            Cipher::Rc4Line => "RC4 of 32 bytes",
             Cipher::Rc5 => "RC5-32/12",
             Cipher::Ascon => "Ascon-AEAD128",
             Cipher::Aes => "AES-128-CTR",
@@ -106,6 +91,7 @@ impl Cipher {
     pub fn shape(self) -> &'static str {
         match self {
             Cipher::Rc4 => "BASELINE_RC4",
+            Cipher::Rc4Line => "BASELINE_RC4_AVR32",
             Cipher::Rc5 => "BASELINE_RC5",
             Cipher::Ascon => "BASELINE_ASCON",
             Cipher::Aes => "BASELINE_AES128_CTR",
@@ -117,6 +103,7 @@ impl Cipher {
     pub fn arguments(self) -> &'static str {
         match self {
             Cipher::Rc4 | Cipher::Chacha20 => "2,2,2",
+            Cipher::Rc4Line => "2",
             Cipher::Rc5 => "2,2,1",
             Cipher::Ascon => "2,2,2,2,2,2,2",
             Cipher::Aes => "2,2,2,2",
@@ -206,9 +193,9 @@ const fn host(
 
 /// Every host.
 #[rustfmt::skip]
-pub const HOSTS: [Host; 16] = {
+pub const HOSTS: [Host; 17] = {
     use Build::{Assembly, C, TextbookO0, TextbookO2};
-    use Cipher::{Aes, Ascon, Chacha20, Rc4, Rc5};
+    use Cipher::{Aes, Ascon, Chacha20, Rc4, Rc4Line, Rc5};
     use Registers::{Pointer, Saved, Shadow};
     use Table::{Modern, Paper};
     const LONG: usize = MESSAGE_BYTES_MAX;
@@ -219,6 +206,7 @@ pub const HOSTS: [Host; 16] = {
         host(Paper,  Rc4,      TextbookO2, Pointer, &["rc4_textbook.c"],   ["rc4_textbook_crypt"; 2], LONG),
         host(Paper,  Rc4,      C,          Pointer, &["rc4_c8.c"],         ["rc4_c8_crypt"; 2], LONG),
         host(Paper,  Rc4,      Assembly,   Shadow,  &["rc4_avr.S"],        ["rc4_avr_crypt"; 2], LONG),
+        host(Paper,  Rc4Line,  Assembly,   Shadow,  &["rc4_avr32.S"],      ["rc4_avr32_crypt"; 2], 32),
         host(Paper,  Rc5,      TextbookO0, Pointer, &["rc5_textbook.c"],   ["rc5_textbook_encrypt", "rc5_textbook_decrypt"], LONG),
         host(Paper,  Rc5,      TextbookO2, Pointer, &["rc5_textbook.c"],   ["rc5_textbook_encrypt", "rc5_textbook_decrypt"], LONG),
         host(Paper,  Rc5,      C,          Pointer, &["rc5_c8.c"],         ["rc5_c8_encrypt", "rc5_c8_decrypt"], LONG),
@@ -242,6 +230,34 @@ impl Host {
             _ => String::new(),
         };
         format!("{}{length}, {}", self.cipher.name(), self.build.name())
+    }
+
+    /// Its schemes. What is sent as it is produced has no other exchange beside it.
+    pub fn schemes(&self) -> &'static [Scheme] {
+        match (self.cipher, self.table) {
+            (Cipher::Rc4Line, _) => &[Scheme::Coupled],
+            (_, Table::Paper) => &SCHEMES,
+            (_, Table::Modern) => &SCHEMES[..4],
+        }
+    }
+
+    /// Its directions.
+    pub fn directions(&self) -> &'static [Direction] {
+        if self.cipher == Cipher::Rc4Line { &[Direction::Send] } else { &Direction::ALL }
+    }
+
+    /// Its dividers.
+    pub fn dividers(&self) -> &'static [u32] {
+        match (self.cipher, self.table) {
+            (Cipher::Rc4Line, _) => &[2],
+            (_, Table::Paper) => &DIVIDERS,
+            (_, Table::Modern) => DIVIDERS_MODERN,
+        }
+    }
+
+    /// The symbol of its message.
+    pub fn message(&self) -> &'static str {
+        if self.cipher == Cipher::Rc4Line { "rc4_avr32_message" } else { "cipher_message" }
     }
 
     /// The function for a direction: what is encrypted is sent, what was received is decrypted.
@@ -288,36 +304,26 @@ impl Direction {
     }
 }
 
-/// How large a woven function may be.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Growth {
-    /// Three times both functions' own, which is what `selvedge weave` does unless it is told otherwise.
-    Usual,
-    /// Ten times.
-    Large,
-}
-
-impl Growth {
-    /// For `--growth`.
-    pub fn factor(self) -> &'static str {
-        match self {
-            Growth::Usual => "3",
-            Growth::Large => "10",
-        }
-    }
-}
-
 /// How SPI and cipher share the processor.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Scheme {
-    /// They do not.
+    /// Polling: they do not
     BusyWait,
-    /// A handler as avr-gcc compiles it.
+    /// A handler as avr-gcc compiles it
+    #[value(name = "isr-compiled")]
     Compiled,
-    /// The best handler by hand.
+    /// The best handler by hand
+    #[value(name = "isr-by-hand")]
     Reserved,
-    /// Woven.
-    Woven(Growth),
+    /// Woven, of up to ten times both functions' own size
+    #[value(name = "sti")]
+    Woven,
+    /// Woven, of up to three times that
+    #[value(name = "sti-3x")]
+    WovenSmall,
+    /// Woven, and a byte is sent from the register that it is produced in
+    #[value(name = "sti-coupled")]
+    Coupled,
 }
 
 impl Scheme {
@@ -327,20 +333,26 @@ impl Scheme {
             Scheme::BusyWait => "busy-wait",
             Scheme::Compiled => "ISR, compiled",
             Scheme::Reserved => "ISR, best by hand",
-            Scheme::Woven(Growth::Usual) => "STI within 3x",
-            Scheme::Woven(Growth::Large) => "STI",
+            Scheme::Woven => "STI",
+            Scheme::WovenSmall => "STI within 3x",
+            Scheme::Coupled => "STI, coupled",
         }
+    }
+
+    /// Whether weaving makes it.
+    pub fn is_woven(self) -> bool {
+        matches!(self, Scheme::Woven | Scheme::WovenSmall | Scheme::Coupled)
+    }
+
+    /// How many times both functions' own size it may have, for `--growth`.
+    pub fn growth(self) -> &'static str {
+        if self == Scheme::WovenSmall { "3" } else { "10" }
     }
 }
 
-/// Every scheme; small woven functions are asked for of the paper's ciphers alone.
-const SCHEMES: [Scheme; 5] = [
-    Scheme::BusyWait,
-    Scheme::Compiled,
-    Scheme::Reserved,
-    Scheme::Woven(Growth::Large),
-    Scheme::Woven(Growth::Usual),
-];
+/// Schemes; small woven functions are asked for of the paper's ciphers alone.
+const SCHEMES: [Scheme; 5] =
+    [Scheme::BusyWait, Scheme::Compiled, Scheme::Reserved, Scheme::Woven, Scheme::WovenSmall];
 
 /// A host beside an exchange in one direction.
 #[derive(Clone, Copy, Debug)]

@@ -10,7 +10,7 @@ use selvedge::error::Error;
 use selvedge::exchange::{Course, Kept, miso};
 
 use super::cells::{Case, Cell, Direction, Scheme};
-use super::program::{Builder, Built, Outcome};
+use super::program::{Builder, Built, OBJECT_BYTES, Outcome};
 use super::terms::Terms;
 use super::trace::{Input, Run, Trace};
 
@@ -39,7 +39,7 @@ impl Alone {
         let trace = run.trace(&[]).expect("a cipher alone comes to its end");
         Ok(Alone {
             course: trace.course(),
-            addresses: trace.accesses.iter().map(|&(_, address)| address).collect(),
+            addresses: trace.loads.iter().map(|&(_, address)| address).collect(),
             memory: trace.cipher_memory,
             code_bytes: built.code_bytes,
         })
@@ -71,9 +71,9 @@ impl Bench {
         let input = Input::random(&case, seed);
         let alone = Alone::of(builder, &case, Scheme::Compiled, &input)?;
         let alone_reserved = Alone::of(builder, &case, Scheme::Reserved, &input)?;
-        let schemes = [Scheme::BusyWait, Scheme::Compiled, Scheme::Reserved];
+        let schemes = case.host.schemes().iter().copied().filter(|scheme| !scheme.is_woven());
         let beside = schemes.map(|scheme| Ok((scheme, builder.beside(&case, scheme)?)));
-        let beside = beside.into_iter().collect::<Result<Vec<_>, Error>>()?;
+        let beside = beside.collect::<Result<Vec<_>, Error>>()?;
         Ok(Bench { case, input, alone, alone_reserved, beside })
     }
 
@@ -86,7 +86,7 @@ impl Bench {
     pub fn measure(&self, builder: &Builder, cell: &Cell) -> Result<Found, Error> {
         let Cell { scheme, divider, .. } = *cell;
         let (woven, function) = match scheme {
-            Scheme::Woven(growth) => match builder.woven(&self.case, growth, divider)? {
+            _ if scheme.is_woven() => match builder.woven(&self.case, scheme, divider)? {
                 Outcome::Woven(woven) => (Some(woven), "woven"),
                 Outcome::Refused(words) => return Ok(Found::Not(words)),
             },
@@ -107,7 +107,9 @@ impl Bench {
         Ok(Found::Measured(Box::new(Measured {
             share: kept.share(&alone.course, case.host.message_bytes),
             code_bytes: built.code_bytes,
-            recovered: woven.as_ref().map(|woven| kept.recovered(woven.guest_cycles)),
+            recovered: { woven.as_ref() }
+                .filter(|_| scheme != Scheme::Coupled)
+                .map(|woven| kept.recovered(woven.guest_cycles)),
             growth: woven.as_ref().map(|woven| woven.growth),
             handler_cycles: handler_cycles(&trace, &kept),
             terms: Terms::of(image, &trace, scheme),
@@ -119,7 +121,9 @@ impl Bench {
     fn traced(&self, run: &Run, alone: &Alone) -> Result<Trace, String> {
         let silent = run.trace(&[])?;
         let starts: Vec<Cycles> = silent.written.iter().map(|&(cycle, _)| cycle).collect();
-        let bytes = &self.input.exchanged;
+        let is_coupled = run.scheme == Some(Scheme::Coupled);
+        let (objects, message) = alone.memory.split_at(OBJECT_BYTES);
+        let bytes = if is_coupled { message } else { &self.input.exchanged[..] };
         let trace = run.trace(&miso(&starts, run.divider.into(), bytes))?;
         if trace.written.len() != bytes.len() {
             return Err(format!("{} bytes are started, expected {}", trace.written.len(), bytes.len()));
@@ -129,10 +133,12 @@ impl Bench {
             Direction::Send => sent.eq(bytes.iter().copied()),
             Direction::Receive => trace.exchange_memory == *bytes,
         };
-        let addresses = trace.accesses.iter().map(|&(_, address)| address);
+        // What is sent as it is produced is not stored.
+        let left = if is_coupled { objects } else { &alone.memory[..] };
+        let addresses = trace.loads.iter().map(|&(_, address)| address);
         match () {
             () if !is_exchanged => Err("other bytes are exchanged".to_owned()),
-            () if trace.cipher_memory != alone.memory => Err("the cipher's result differs".to_owned()),
+            () if !trace.cipher_memory.starts_with(left) => Err("the cipher's result differs".to_owned()),
             () if !addresses.eq(alone.addresses.iter().copied()) => {
                 Err("the cipher's accesses differ".to_owned())
             }
@@ -155,7 +161,8 @@ pub struct Measured {
     pub share: f64,
     /// Bytes of flash for cipher and exchange.
     pub code_bytes: usize,
-    /// The share of the cycles left by the guest that did the cipher's work, when it is woven.
+    /// The share of the cycles left by the guest that did the cipher's work, when it is woven; coupled, some of the
+    /// work is left out.
     pub recovered: Option<f64>,
     /// Words over both functions' own, when it is woven.
     pub growth: Option<f64>,

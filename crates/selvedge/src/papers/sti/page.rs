@@ -5,7 +5,7 @@ use report::page::{Page, Section};
 use report::paper::PaperRow;
 use report::table::Table as Lines;
 
-use super::cells::{Build, CHOSEN_DIVIDER, Cipher, Direction, Growth, Scheme, Table};
+use super::cells::{Build, CHOSEN_DIVIDER, Cipher, Direction, Scheme, Table};
 use super::measure::Bench;
 use super::rows::Result;
 use super::tables::{self, Pair};
@@ -16,7 +16,7 @@ const SHOWN: [(Scheme, Tone); 4] = [
     (Scheme::BusyWait, Tone::Neutral),
     (Scheme::Compiled, Tone::Second),
     (Scheme::Reserved, Tone::Third),
-    (Scheme::Woven(Growth::Large), Tone::Accent),
+    (Scheme::Woven, Tone::Accent),
 ];
 
 /// What a page shows.
@@ -79,7 +79,7 @@ impl Shown<'_> {
         let mut is_empty = true;
         for bench in self.cases(|bench| bench.case.host.table == Table::Paper) {
             let case = bench.case;
-            if case.direction != Direction::Send {
+            if case.direction != Direction::Send || case.host.cipher == Cipher::Rc4Line {
                 continue;
             }
             let number = if case.host.cipher == Cipher::Rc4 { 8 } else { 9 };
@@ -145,7 +145,7 @@ impl Shown<'_> {
         for (cipher, number) in [(Cipher::Rc4, 10), (Cipher::Rc5, 11)] {
             let wanted =
                 |bench: &Bench| bench.case.host.cipher == cipher && bench.case.direction == Direction::Send;
-            let small = (Scheme::Woven(Growth::Usual), Tone::Fourth);
+            let small = (Scheme::WovenSmall, Tone::Fourth);
             let schemes: Vec<(Scheme, Tone)> = SHOWN.into_iter().chain([small]).collect();
             let series = schemes.iter().map(|&(scheme, tone)| (scheme.name(), tone));
             let title = format!("{}, encrypt and transmit, f/{CHOSEN_DIVIDER}", cipher.name());

@@ -14,7 +14,7 @@ use isa::avr::Image;
 use selvedge::error::{Error, WeaveFault};
 use selvedge::toolchain::Compiler;
 
-use super::cells::{Case, Direction, Growth, HOSTS, Host, MESSAGE_BYTES_MAX, Scheme};
+use super::cells::{Case, Direction, HOSTS, Host, MESSAGE_BYTES_MAX, Scheme};
 use crate::weave::weaving::{self, Weaving};
 
 /// The chip, as avr-gcc calls it.
@@ -97,15 +97,15 @@ impl<'a> Builder<'a> {
             Scheme::BusyWait => ("BASELINE_BUSY_WAIT", "busy_wait.c"),
             Scheme::Compiled => ("BASELINE_INTERRUPT", "interrupt.c"),
             Scheme::Reserved => ("BASELINE_INTERRUPT", "reserved.S"),
-            Scheme::Woven(_) => unreachable!("woven cells are woven"),
+            Scheme::Woven | Scheme::WovenSmall | Scheme::Coupled => unreachable!("woven cells are woven"),
         };
         let exchange = [self.firmware("baseline", file)];
         self.program(case, scheme, name, case.host.function(case.direction), &exchange)
     }
 
     /// Cipher and exchange as one function.
-    pub fn woven(&self, case: &Case, growth: Growth, divider: u32) -> Result<Outcome, Error> {
-        let words = self.words(case, growth, divider);
+    pub fn woven(&self, case: &Case, scheme: Scheme, divider: u32) -> Result<Outcome, Error> {
+        let words = self.words(case, scheme, divider);
         let words = Words::try_parse_from(words).expect("they are words of `selvedge weave`");
         let woven = match weaving::woven(&words.weaving) {
             Ok(woven) => woven,
@@ -128,7 +128,7 @@ impl<'a> Builder<'a> {
         file("woven.h", &woven.header(&words.weaving, program, proof))?;
         // It links only with somebody who has the header.
         let needs = file("needs.c", "#include \"woven.h\"\n")?;
-        let built = self.woven_program(case, Scheme::Woven(growth), [text, needs], woven.beside.is_none())?;
+        let built = self.woven_program(case, scheme, [text, needs], woven.beside.is_none())?;
         let program = linked::program(&built.elf, WOVEN)?;
         let function = program.function(WOVEN).expect("it was linked");
         if let Err(violation) = prove(&program, function, proof::Options::default()) {
@@ -141,7 +141,7 @@ impl<'a> Builder<'a> {
     }
 
     /// The command line that weaves a cell.
-    fn words(&self, case: &Case, growth: Growth, divider: u32) -> Vec<String> {
+    fn words(&self, case: &Case, scheme: Scheme, divider: u32) -> Vec<String> {
         let Case { host, direction } = case;
         let path = |path: PathBuf| path.display().to_string();
         let crypto = |file: &str| path(self.firmware("crypto", file));
@@ -154,11 +154,14 @@ impl<'a> Builder<'a> {
         option("--guest", path(self.firmware("node", &format!("guest_{guest}.S"))));
         option("--guest-fn", guest.to_owned());
         option("--chip", CHIP.to_owned());
-        option("--growth", growth.factor().to_owned());
+        option("--growth", scheme.growth().to_owned());
         option("--name", WOVEN.to_owned());
         option("-D", format!("PERIOD={}", 8 * divider + 2));
         option("--flag", host.build.level().to_owned());
         option("--out", "woven.s".to_owned());
+        if scheme == Scheme::Coupled {
+            words.push("--couple".to_owned());
+        }
         words
     }
 
@@ -198,6 +201,9 @@ impl<'a> Builder<'a> {
         sources.insert(0, self.firmware("baseline", "main.c"));
         let mut flags = self.flags(case.host, case.direction);
         flags.extend([format!("-DBASELINE_SCHEME={name}"), format!("-DBASELINE_FUNCTION={function}")]);
+        if scheme == Scheme::Coupled {
+            flags.push("-DBASELINE_COUPLED".to_owned());
+        }
         if scheme == Scheme::Reserved {
             flags.push(case.host.registers.define().to_owned());
             flags.extend(case.host.registers.fixed().iter().map(|&flag| flag.to_owned()));

@@ -131,7 +131,7 @@ impl Result<'_> {
     fn witnesses(&self) -> &'static [&'static str] {
         match (self.cell.scheme, &self.found) {
             (_, Found::Not(_)) => &["selvedge weave"],
-            (Scheme::Woven(_), _) => &PROVED,
+            (Scheme::Woven | Scheme::WovenSmall | Scheme::Coupled, _) => &PROVED,
             (Scheme::Compiled | Scheme::Reserved, _) => &ACCOUNTED,
             (Scheme::BusyWait, _) => &SIMULATED,
         }
@@ -159,9 +159,9 @@ impl Printed {
 /// The figure that shows a metric of a case.
 fn figure(case: &Case, metric: &str) -> &'static str {
     match (case.host.cipher, metric) {
-        (Cipher::Rc4, "code" | "growth") => "figure-10",
+        (Cipher::Rc4 | Cipher::Rc4Line, "code" | "growth") => "figure-10",
         (Cipher::Rc5, "code" | "growth") => "figure-11",
-        (Cipher::Rc4, _) => "figure-8",
+        (Cipher::Rc4 | Cipher::Rc4Line, _) => "figure-8",
         (Cipher::Rc5, _) => "figure-9",
         (Cipher::Ascon | Cipher::Aes | Cipher::Chacha20, _) => "modern",
     }
@@ -212,7 +212,7 @@ pub fn rows(benches: &[Bench], results: &[Result], source: &str) -> Vec<PaperRow
 
 /// How much more a woven cell does than those with handlers, in percent.
 fn gains(result: &Result, results: &[Result]) -> Vec<(&'static str, Value)> {
-    let (Scheme::Woven(_), Some(woven)) = (result.cell.scheme, result.measured()) else { return Vec::new() };
+    let Some(woven) = result.measured().filter(|_| result.cell.scheme.is_woven()) else { return Vec::new() };
     let mut gains = Vec::new();
     for (scheme, more, faster) in [
         (Scheme::Compiled, MORE_THAN_COMPILED, FASTER_THAN_COMPILED),

@@ -4,7 +4,7 @@ use report::paper::PaperRow;
 use report::row::Value;
 use report::table::{Column, Entry, Table};
 
-use super::cells::{Case, Growth, Scheme};
+use super::cells::{Case, Scheme};
 use super::measure::{Bench, Found, Measured};
 use super::rows::{METRICS, Result};
 use super::terms::Activity;
@@ -87,7 +87,7 @@ impl Pair<'_> {
 
 /// Every woven cell beside its handler by hand.
 pub fn pairs<'a>(results: &'a [Result<'a>]) -> Vec<Pair<'a>> {
-    let woven = results.iter().filter(|result| result.cell.scheme == Scheme::Woven(Growth::Large));
+    let woven = results.iter().filter(|result| result.cell.scheme == Scheme::Woven);
     let pair = |result: &'a Result<'a>| {
         let is_beside = |other: &&Result| {
             let (ours, theirs) = (result.cell, other.cell);

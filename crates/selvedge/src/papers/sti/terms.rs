@@ -117,7 +117,7 @@ impl Terms {
         let mut spans = match scheme {
             Scheme::BusyWait => polling(trace),
             Scheme::Compiled | Scheme::Reserved => handling(image, trace, first..last),
-            Scheme::Woven(_) => woven(trace),
+            Scheme::Woven | Scheme::WovenSmall | Scheme::Coupled => woven(trace),
         };
         let mut idle_from = None;
         // The byte whose write began what is shown is edges 0 to 15.

@@ -9,7 +9,7 @@ use std::ops::Range;
 
 use selvedge::exchange::Course;
 
-use super::cells::{Case, Direction, Registers, Scheme};
+use super::cells::{Case, Cipher, Direction, Registers, Scheme};
 use super::program::OBJECT_BYTES;
 
 /// More than the longest run: 256 bytes at f/128, or a long message of the slowest cipher.
@@ -17,6 +17,8 @@ const CYCLES_MAX: Cycles = 40_000_000;
 /// Bytes of the exchange whose instructions are kept one by one: after the first few all are alike.
 pub const SHOWN: Range<usize> = 8..12;
 
+/// Where `i` is in `struct rc4`.
+const RC4_INDEX: usize = 256;
 /// `BASELINE_TURN`.
 const TURN: u16 = 512;
 
@@ -43,8 +45,14 @@ impl Input {
             };
             (0..count).map(step).collect()
         };
-        let (objects, message) = (bytes(OBJECT_BYTES), bytes(case.host.message_bytes));
-        Input { objects, message, exchanged: bytes(case.direction.exchange_bytes()) }
+        let (mut objects, mut message) = (bytes(OBJECT_BYTES), bytes(case.host.message_bytes));
+        let exchanged = bytes(case.direction.exchange_bytes());
+        if case.host.cipher == Cipher::Rc4Line {
+            // Its state has made a multiple of 32 bytes, and its message is zero at start (crypto.h).
+            objects[RC4_INDEX] = 0;
+            message.fill(0);
+        }
+        Input { objects, message, exchanged }
     }
 }
 
@@ -58,8 +66,9 @@ pub struct Trace {
     pub begins: Cycles,
     /// Each write of SPDR, with its byte.
     pub written: Vec<(Cycles, u8)>,
-    /// Each access of the cipher's memory: its objects, and its message behind them.
-    pub accesses: Vec<(Cycles, u32)>,
+    /// Each load from the cipher's memory, its objects and its message behind them. Stores are not looked at: what is
+    /// sent as it is produced is not stored.
+    pub loads: Vec<(Cycles, u32)>,
     /// Each time in the handler: from when the core left the program until it goes on.
     pub handler: Vec<Range<Cycles>>,
     /// The instructions of a few bytes.
@@ -77,7 +86,7 @@ pub struct Trace {
 impl Trace {
     /// How far the cipher was when.
     pub fn course(&self) -> Course {
-        Course { begins: self.begins, accesses: self.accesses.iter().map(|&(cycle, _)| cycle).collect() }
+        Course { begins: self.begins, accesses: self.loads.iter().map(|&(cycle, _)| cycle).collect() }
     }
 }
 
@@ -101,11 +110,11 @@ impl Seen {
         SHOWN.contains(&self.trace.written.len())
     }
 
-    fn access(&mut self, cycle: Cycles, address: u32) {
+    fn loaded(&mut self, cycle: Cycles, address: u32) {
         let mut before = 0;
         for memory in &self.places.memory {
             if memory.contains(&address) {
-                self.trace.accesses.push((cycle, before + address - memory.start));
+                self.trace.loads.push((cycle, before + address - memory.start));
             }
             before += memory.end - memory.start;
         }
@@ -123,14 +132,13 @@ impl isa::Observer for Seen {
     }
 
     fn load(&mut self, cycle: Cycles, address: u32, _: u8) {
-        self.access(cycle, address);
+        self.loaded(cycle, address);
         if address == self.places.status && self.is_shown() {
             self.trace.polled.push(cycle);
         }
     }
 
     fn store(&mut self, cycle: Cycles, address: u32, value: u8) {
-        self.access(cycle, address);
         if address == self.places.data {
             self.trace.written.push((cycle, value));
         }
@@ -197,7 +205,7 @@ impl Run<'_> {
 
     /// Where the exchange's bytes lie, if there is one.
     fn exchange(&self) -> Range<u16> {
-        let Some(scheme) = self.scheme else { return 0..0 };
+        let Some(scheme) = self.scheme.filter(|&scheme| scheme != Scheme::Coupled) else { return 0..0 };
         let at = self.data("exchange_memory") + exchange_at(self.case, scheme);
         at..at + self.input.exchanged.len() as u16
     }
@@ -216,7 +224,7 @@ impl Run<'_> {
             (self.data("exchange_at"), &at.to_le_bytes()),
             (self.data("exchange_bytes"), &(exchange.len() as u16).to_le_bytes()),
             (self.data("cipher_objects"), &input.objects),
-            (self.data("cipher_message"), &input.message),
+            (self.data(self.case.host.message()), &input.message),
             (exchange.start, &input.exchanged[..exchange.len()]),
         ];
         for (at, bytes) in arrays {
@@ -237,7 +245,7 @@ impl Run<'_> {
         let range = |at: u16, bytes: usize| u32::from(at)..u32::from(at) + bytes as u32;
         let cipher = [
             range(self.data("cipher_objects"), OBJECT_BYTES),
-            range(self.data("cipher_message"), self.input.message.len()),
+            range(self.data(self.case.host.message()), self.input.message.len()),
         ];
         let register = |name| u32::from(ATMEGA128.register(name).expect("the chip has an SPI").address);
         let places = Places {
