@@ -293,7 +293,7 @@ fn words(pairs: &[Pair]) -> String {
         "An interrupt does not have to be slow. A handler in assembly that has registers for itself takes {:.0} to {:.0} \
          cycles a byte, entry and return included. Beside it a woven program does between {:+.0} % and {:+.0} % of the \
          cipher's work in a second, and more than it in {ahead} of {} cells.\n\n\
-         What is left: the bus carries {:.1} % to {:.1} % more bytes, because a byte is written every 8N + 2 cycles. \
+         What is left: the bus carries {:+.1} % to {:+.1} % more bytes, because a byte is written every 8N + 2 cycles. \
          The interval between two bytes varies by {woven} cycles, with the handler by up to {jitter}. No register is \
          reserved, where the handler takes {:.0} to {:.0} of all code that runs beside it. And the time of \
          every byte is proved before the program runs.",
