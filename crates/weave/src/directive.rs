@@ -8,6 +8,8 @@
 //! f_cpu 16000000                                hertz
 //! clock tx period=130 jitter=0                  a clock; several periods: period=704|1472
 //! event tx at=0 clock=tx jitter=0 maybe         the next instruction's last cycle is this instant of the clock
+//! event bit at=0 every=20 times=8               in a loop of 8 runs inside a round; around it: every=160 times=3
+//! event first at=1744 clock=frame last          the clock stops with it; where it is stopped this is no event
 //! over tx                                       the clock stops: no event is due until it starts again
 //! trip 12 | trip 0..31                          times that the loop, whose header or branch back this is, runs
 //! targets a b c                                 where an indirect jump or call may go
@@ -17,6 +19,7 @@
 //! produce | consume                             the store and the load that direct coupling joins
 //! server adc within=2000                        a polling guest: at most this many cycles between two runs
 //! ran adc                                       the server runs: the next instruction is its first
+//! drift rx ppm=100 rounds=256                   the clock follows another crystal, and for so many rounds
 //! ```
 //! A clock starts at its event with `at=0`; every event counts from there. A value is a number or an expression
 //! (`8*N+2`) over numbers and names that a plan gives.
@@ -54,8 +57,12 @@ pub enum Directive {
         at: u32,
         /// What it may deviate, either way, in cycles; the clock's when absent.
         jitter: Option<u32>,
+        /// How it comes again in loops inside a round, the innermost loop first.
+        repeats: Vec<Repeat>,
         /// Whether a round of the clock may be without it.
         maybe: bool,
+        /// Whether the clock stops with it.
+        last: bool,
     },
     /// A clock stops before the next instruction.
     Over {
@@ -95,6 +102,38 @@ pub enum Directive {
     },
     /// The next instruction is the first of a server's run.
     Ran(String),
+    /// A clock that was started by polling follows what another crystal sends.
+    Drift {
+        /// The clock.
+        clock: String,
+        /// What the two crystals differ at most, either way, in parts per million.
+        ppm: u32,
+        /// Rounds for which it follows, at most.
+        rounds: u32,
+    },
+}
+
+/// How an event comes again in a loop.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Repeat {
+    /// Cycles from one run of the loop to the next.
+    pub every_cycles: u32,
+    /// Runs of the loop.
+    pub times: u32,
+}
+
+/// How many instants an event has in one round.
+pub fn instant_count(repeats: &[Repeat]) -> u64 {
+    repeats.iter().fold(1, |count, repeat| u64::from(repeat.times).saturating_mul(count))
+}
+
+/// The instants of an event in one round, in cycles after its start, in the order in which they come.
+pub fn instants(at: u32, repeats: &[Repeat]) -> Vec<u32> {
+    repeats.iter().fold(vec![at], |inner, repeat| {
+        let run =
+            |run: u32| inner.iter().map(move |at| at.saturating_add(run.saturating_mul(repeat.every_cycles)));
+        (0..repeat.times).flat_map(run).collect()
+    })
 }
 
 /// One of the two threads that are woven.
@@ -149,7 +188,8 @@ impl Directive {
             | Arguments(_)
             | Shared { .. }
             | Apart(..)
-            | Server { .. } => true,
+            | Server { .. }
+            | Drift { .. } => true,
             Event { .. } | Over { .. } | Trip { .. } | Targets(_) | Produce | Consume | Ran(_) => false,
         }
     }
@@ -167,7 +207,7 @@ impl fmt::Display for Directive {
                 joined(f, periods, "|")?;
                 if *jitter != 0 { write!(f, " jitter={jitter}") } else { Ok(()) }
             }
-            Directive::Event { name, clock, at, jitter, maybe } => {
+            Directive::Event { name, clock, at, jitter, repeats, maybe, last } => {
                 write!(f, "event {name} at={at}")?;
                 if let Some(clock) = clock {
                     write!(f, " clock={clock}")?;
@@ -175,7 +215,11 @@ impl fmt::Display for Directive {
                 if let Some(jitter) = jitter {
                     write!(f, " jitter={jitter}")?;
                 }
-                f.write_str(if *maybe { " maybe" } else { "" })
+                for Repeat { every_cycles, times } in repeats {
+                    write!(f, " every={every_cycles} times={times}")?;
+                }
+                f.write_str(if *maybe { " maybe" } else { "" })?;
+                f.write_str(if *last { " last" } else { "" })
             }
             Directive::Over { clock } => match clock {
                 Some(clock) => write!(f, "over {clock}"),
@@ -197,6 +241,7 @@ impl fmt::Display for Directive {
             Directive::Consume => f.write_str("consume"),
             Directive::Server { name, within } => write!(f, "server {name} within={within}"),
             Directive::Ran(name) => write!(f, "ran {name}"),
+            Directive::Drift { clock, ppm, rounds } => write!(f, "drift {clock} ppm={ppm} rounds={rounds}"),
         }
     }
 }

@@ -33,8 +33,8 @@ pub const PROOF_STACK_SLOTS_MAX: usize = 512;
 /// common is kept: nothing is claimed of the time there.
 pub const PROOF_STOPPED_VARIANTS_MAX: usize = 64;
 
-/// Events of one clock: one bit each in a state.
-pub const PROOF_EVENTS_MAX: usize = 64;
+/// Events of one clock: one bit each in a state. Three bytes of lights have 72.
+pub const PROOF_EVENTS_MAX: usize = 128;
 
 /// Instructions that are read from one linked image, from the function on.
 pub const LINKED_INSTRUCTIONS_MAX: usize = 1 << 18;
@@ -45,3 +45,7 @@ pub const PATH_STEPS_SHOWN_MAX: usize = 24;
 /// Instructions that are gone through to count one loop: a few seconds' worth of an AVR, a second's here. A longer
 /// loop needs `trip`.
 pub const COUNTED_STEPS_MAX: u64 = 4_000_000;
+
+/// Instructions of a loop inside a guest's round when its runs are written out one behind another: more than fit the
+/// time of any round that is worth weaving.
+pub const UNROLLED_INSTRUCTIONS_MAX: u64 = 1 << 12;

@@ -13,6 +13,7 @@
 //! rests on); unknown code that is called while all clocks are stopped returns to where it was called from.
 
 mod contract;
+mod drift;
 mod explore;
 mod graph;
 mod relevant;
@@ -25,6 +26,7 @@ mod window;
 
 use std::collections::BTreeSet;
 
+pub use drift::{Followed, rounds_max};
 pub use violation::{Kind, Violation, Way};
 pub use window::{Unbounded, Window};
 
@@ -111,12 +113,34 @@ pub struct Proof {
     pub servers: Vec<(String, u32, u32)>,
     /// Trip counts that the proof holds under.
     pub trusted: Vec<Trusted>,
+    /// Clocks that follow another crystal.
+    pub followed: Vec<Followed>,
     /// The longest time that interrupts are known to be off.
     pub window: Window,
     /// What it takes of the stack.
     pub stack: StackUse,
     /// How many states were kept: where ways meet or part.
     pub states: usize,
+}
+
+/// What the directives of a function, with all that it calls, say by themselves: clocks that follow another crystal.
+///
+/// # Errors
+/// When they do not agree with one another, or cannot be true.
+pub fn promised(program: &Program, function: &Function) -> Result<Vec<Followed>, Box<Violation>> {
+    read(program, function, &Graph::reach(program, function)).map(|(_, followed)| followed)
+}
+
+fn read(
+    program: &Program,
+    function: &Function,
+    graph: &Graph,
+) -> Result<(Contract, Vec<Followed>), Box<Violation>> {
+    let contract = Contract::read(program, &graph.functions);
+    let both = contract.and_then(|contract| drift::followed(&contract).map(|followed| (contract, followed)));
+    both.map_err(|(kind, origin)| {
+        Box::new(Violation { kind, function: function.name.clone(), point: None, origin, path: Vec::new() })
+    })
 }
 
 /// Proves a function, with all that it calls.
@@ -132,8 +156,7 @@ pub fn prove(program: &Program, function: &Function, options: Options) -> Result
         Box::new(Violation { kind, function: function.name.clone(), point, origin, path })
     };
     let graph = Graph::reach(program, function);
-    let contract = Contract::read(program, &graph.functions)
-        .map_err(|(kind, origin)| violation(kind, origin, None, Vec::new()))?;
+    let (contract, followed) = read(program, function, &graph)?;
     let trips =
         Trips::find(program, &graph).map_err(|(kind, origin)| violation(kind, origin, None, Vec::new()))?;
     let mut exploration = Exploration::new(program, &graph, &contract, &trips, options);
@@ -144,7 +167,7 @@ pub fn prove(program: &Program, function: &Function, options: Options) -> Result
         let path = path(program, &exploration, &found);
         violation(found.kind, origin, Some(found.point), path)
     })?;
-    let proof = conclude(program, function, &exploration);
+    let proof = conclude(program, function, &exploration, followed);
     let never = proof.events.iter().find(|event| event.states == 0);
     match never {
         None => Ok(proof),
@@ -157,7 +180,12 @@ pub fn prove(program: &Program, function: &Function, options: Options) -> Result
     }
 }
 
-fn conclude(program: &Program, function: &Function, exploration: &Exploration<'_>) -> Proof {
+fn conclude(
+    program: &Program,
+    function: &Function,
+    exploration: &Exploration<'_>,
+    followed: Vec<Followed>,
+) -> Proof {
     let mut events = Vec::new();
     for (clock, sightings) in exploration.contract.clocks.iter().zip(&exploration.sightings) {
         let from = events.len();
@@ -189,6 +217,7 @@ fn conclude(program: &Program, function: &Function, exploration: &Exploration<'_
             .map(|((name, within), &most)| (name.clone(), most, *within))
             .collect(),
         trusted: trusted.collect(),
+        followed,
         window: exploration.windows.longest(&exploration.nodes),
         stack: StackUse { bytes: exploration.stacks.bytes_max, framed: exploration.stacks.framed },
         states: exploration.nodes.len(),

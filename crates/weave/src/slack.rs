@@ -148,7 +148,7 @@ pub fn of(
     for point in routine.cfg.blocks.iter().flat_map(|block| block.points()) {
         for written in &program.code[point].directives {
             match &written.directive {
-                Directive::Event { name, clock, at, jitter, maybe } => {
+                Directive::Event { name, clock, at, jitter, maybe, .. } => {
                     let index = clock_of(&all, clock.as_deref(), point)?;
                     let jitter = jitter.unwrap_or(jitters[index]);
                     all[index].events.push(Event {

@@ -283,3 +283,93 @@ fn a_server_runs_often_enough_on_every_path() {
     let nobody = rejected(&rounds(body));
     assert!(matches!(&nobody.kind, Kind::UnknownServer { server } if server == "s"), "{nobody}");
 }
+
+/// Bytes of four bits, a bit every five cycles, a byte every 24; `every` is said of the event in the loop.
+fn nested(every: &str) -> String {
+    format!(
+        "send:\n;@weave clock tx period=24\n cli\n ldi r25, 3\nbyte:\n ldi r24, 4\nbit:\n\
+         ;@weave event edge at=0 {every}\n out 0x0f, r18\n nop\n dec r24\n brne bit\n\
+         nop\n dec r25\n brne byte\n;@weave over tx\n ret\n"
+    )
+}
+
+#[test]
+fn an_event_in_a_loop_inside_a_round_has_an_instant_for_each_run() {
+    let proof = proved(&nested("every=5 times=4"));
+    let found: Vec<(u32, u64)> = proof.events.iter().map(|event| (event.at, event.states)).collect();
+    assert_eq!(found, [(0, 3), (5, 3), (10, 3), (15, 3)]);
+    for (every, words) in [
+        ("", "happens at cycle 5, expected cycle 24"),
+        ("every=5 times=3", "happens at cycle 15, expected cycle 24"),
+        ("every=5 times=5", "missing at cycle 22, expected cycle 20"),
+        ("every=4 times=4", "happens at cycle 5, expected cycle 4"),
+        ("every=1 times=1000", "clock `tx` has 1000 events, expected at most 128"),
+        ("every=4294967295 times=4294967295 every=1 times=4294967295", "expected at most 128"),
+    ] {
+        let violation = rejected(&nested(every)).to_string();
+        assert!(violation.contains(words), "{every}: found {violation}, expected {words}");
+    }
+}
+
+#[test]
+fn loops_in_loops_repeat_an_event_by_both() {
+    let text = "send:\n;@weave clock tx period=27\n cli\n ldi r23, 3\nround:\n ldi r25, 2\nbyte:\n ldi r24, 2\nbit:\n\
+                ;@weave event edge at=0 every=4 times=2 every=12 times=2\n out 0x0f, r18\n dec r24\n brne bit\n\
+                nop\n dec r25\n brne byte\n dec r23\n brne round\n;@weave over tx\n ret\n";
+    let found: Vec<u32> = proved(text).events.iter().map(|event| event.at).collect();
+    assert_eq!(found, [0, 4, 12, 16]);
+    rejected(&text.replace("every=12", "every=8"));
+}
+
+/// A mark 7 cycles before the first of some rounds; `wait` is between.
+fn preamble(wait: &str, last: &str) -> String {
+    format!(
+        "send:\n;@weave clock tx period=5\n;@weave clock frame period=9\n cli\n ldi r24, 3\n\
+         ;@weave event mark at=0 clock=frame\n out 0x0f, r19\n{wait}\nagain:\n;@weave event tx at=0 clock=tx\n\
+         ;@weave event first at=7 clock=frame{last}\n out 0x0f, r18\n nop\n dec r24\n brne again\n\
+         ;@weave over tx\n ret\n"
+    )
+}
+
+#[test]
+fn a_clock_stops_with_its_last_event_and_minds_it_no_more() {
+    let proof = proved(&preamble(SIX, " last"));
+    let first = proof.events.iter().find(|event| event.event == "first").unwrap();
+    assert_eq!((first.states, first.deviation), (1, Some((0, 0))));
+    let violation = rejected(&preamble(&format!("{SIX}\n nop"), " last"));
+    assert!(matches!(violation.kind, Kind::Untimely { found: 8, .. }), "{violation}");
+    let violation = rejected(&preamble(SIX, ""));
+    assert!(matches!(violation.kind, Kind::NoNextStart { found: 11, .. }), "{violation}");
+}
+
+/// Asks every four cycles for a byte, reads it `at` cycles after the answer and then every 40 cycles.
+fn follower(at: u32, drift: &str) -> String {
+    let nops = " nop\n".repeat(at as usize - 4);
+    let rest = " nop\n".repeat(36);
+    format!(
+        "send:\n;@weave clock rx period=40\n;@weave clock lock period=4\n{drift}\n cli\n ldi r24, 3\npoll:\n\
+         ;@weave event poll at=0 clock=lock\n in r18, 0x0e\n sbrs r18, 7\n rjmp poll\n{nops}\n nop\nagain:\n\
+         ;@weave event byte at=0 clock=rx\n;@weave event first at={at} clock=lock last jitter=0\n\
+         in r19, 0x0f\n{rest}\n dec r24\n brne again\n;@weave over rx\n ret\n"
+    )
+}
+
+#[test]
+fn a_clock_that_follows_a_crystal_says_for_how_long() {
+    // Half of the period less the four cycles of asking: (40 10^6 - 24 (10^6 + 100)) / (40 100) = 3999.4.
+    let proof = proved(&follower(20, ";@weave drift rx ppm=100 rounds=4000"));
+    let followed = &proof.followed[0];
+    assert_eq!((followed.rounds_max, followed.polled_cycles), (4000, 4));
+    for (at, rounds, words) in [
+        (20, 4001, "follows a crystal that differs by 100 ppm for 4000 rounds, expected 4001"),
+        (36, 2, "for 0 rounds, expected 2"),
+        (4, 4000, "for 1000 rounds, expected 4000"),
+    ] {
+        let violation =
+            rejected(&follower(at, &format!(";@weave drift rx ppm=100 rounds={rounds}"))).to_string();
+        assert!(violation.contains(words), "{at}: found {violation}, expected {words}");
+    }
+    let unpolled = follower(20, ";@weave drift rx ppm=100 rounds=3").replace(" last", "");
+    let violation = rejected(&unpolled);
+    assert!(matches!(violation.kind, Kind::Unpolled { .. }), "{violation}");
+}

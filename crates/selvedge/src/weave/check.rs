@@ -7,7 +7,7 @@ use std::path::PathBuf;
 
 use ::weave::directive::{Directive, Parameters};
 use ::weave::program::{Origin, Point, Program};
-use ::weave::proof::{Interrupts, Options, Proof, Proved, Unbounded, Window, prove};
+use ::weave::proof::{Followed, Interrupts, Options, Proof, Proved, Unbounded, Window, prove};
 use ::weave::source::Source;
 use ::weave::{chip, linked};
 use clap::ValueEnum;
@@ -16,11 +16,13 @@ use report::table::{Column, Entry, Table};
 use selvedge::error::Error;
 use serde_json::{Value, json};
 
+use super::texts::Reader;
 use crate::output::Output;
 
 #[derive(clap::Args)]
 pub struct Check {
-    /// Assembly text, or a linked ELF file with the directives in its section `.weave`
+    /// Assembly text, C (.c) or assembly for the preprocessor (.S), or a linked ELF file with the directives in its
+    /// section `.weave`
     #[arg(value_name = "FILE")]
     file: PathBuf,
     /// The function
@@ -73,8 +75,13 @@ fn program(check: &Check, bytes: &[u8]) -> Result<Program, Error> {
     if bytes.starts_with(b"\x7fELF") {
         return Ok(linked::program_for(bytes, &check.function, check.chip.as_deref())?);
     }
-    let text = String::from_utf8_lossy(bytes);
-    let source = Source::parse(&check.file.display().to_string(), &text)?;
+    let source = match check.file.extension().and_then(|extension| extension.to_str()) {
+        Some("c" | "S") => {
+            let reader = Reader { chip: check.chip.as_deref(), flags: &[], definitions: &check.definitions };
+            reader.text(&check.file)?.assembly
+        }
+        _ => Source::parse(&check.file.display().to_string(), &String::from_utf8_lossy(bytes))?,
+    };
     let parameters: Parameters = check.definitions.iter().cloned().collect();
     let core = match &check.chip {
         None => None,
@@ -174,12 +181,24 @@ pub fn stack(proof: &Proof) -> String {
     format!("{} bytes{frames}", proof.stack.bytes)
 }
 
+/// A clock that follows another crystal, and for how long.
+pub fn followed(followed: &Followed) -> String {
+    let Followed { clock, ppm, rounds, rounds_max, polled_cycles } = followed;
+    format!(
+        "clock {clock} follows a crystal within {ppm} ppm for {rounds_max} rounds, {rounds} are asked for; \
+         asked every {polled_cycles} cycles"
+    )
+}
+
 fn text(program: &Program, proof: &Proof, chip: Option<&str>) -> String {
     let mut text = events(proof).text(None);
     text += &format!("interrupts off: {}\n", window(program, proof));
     text += &format!("stack: {}\n", stack(proof));
     for (server, ..) in &proof.servers {
         text += &format!("server {server}: {}\n", self::server(proof, server));
+    }
+    for each in &proof.followed {
+        text += &format!("drift: {}\n", followed(each));
     }
     for trusted in &proof.trusted {
         let (place, min, max) = (place(program, trusted.header), trusted.min, trusted.max);
@@ -210,6 +229,16 @@ pub fn value(program: &Program, proof: &Proof, chip: Option<&str>) -> Value {
     let trusted: Vec<Value> = proof.trusted.iter().map(|trusted| {
         json!({ "place": place(program, trusted.header), "min": trusted.min, "max": trusted.max })
     }).collect();
+    let followed: Vec<Value> = proof
+        .followed
+        .iter()
+        .map(|each| {
+            json!({
+                "clock": each.clock, "ppm": each.ppm, "rounds": each.rounds, "rounds_max": each.rounds_max,
+                "polled_cycles": each.polled_cycles,
+            })
+        })
+        .collect();
     json!({
         "function": proof.function, "verdict": "proved", "chip": chip, "witnesses": witnesses(chip),
         "events": events, "interrupts_off_cycles_max": window_cycles, "interrupts_off": window,
@@ -217,6 +246,6 @@ pub fn value(program: &Program, proof: &Proof, chip: Option<&str>) -> Value {
             json!({ "server": name, "cycles_max": most, "within_cycles": within })
         }).collect::<Vec<_>>(),
         "stack_bytes": proof.stack.bytes, "stack_framed": proof.stack.framed, "trusted": trusted,
-        "states": proof.states,
+        "drift": followed, "states": proof.states,
     })
 }

@@ -167,6 +167,7 @@ impl Made<'_> {
         for (server, ..) in &self.proof.servers {
             facts.push(("server", format!("{server}, {}", check::server(self.proof, server))));
         }
+        facts.extend(self.proof.followed.iter().map(|each| ("drift", check::followed(each))));
         if let Some(file) = &self.beside {
             let words = format!(
                 "the text of `{}` too, whose local data it needs: link it in that file's place",

@@ -5,7 +5,7 @@
 
 use std::ops::Range;
 
-use super::{Directive, Parameters, Thread};
+use super::{Directive, Parameters, Repeat, Thread};
 use crate::error::{DirectiveFault, DirectiveFaultKind as Kind};
 use crate::expression::{Operators, Value, evaluate};
 
@@ -25,7 +25,11 @@ pub(crate) const WORDS: &[&str] = &[
     "consume",
     "server",
     "ran",
+    "drift",
 ];
+
+/// The words of an event.
+const EVENT_WORDS: &[&str] = &["at=", "clock=", "jitter=", "every=", "maybe", "last"];
 
 impl Directive {
     /// Reads a directive, without `;@weave`. Total: any text gives a directive or says what is wrong where.
@@ -70,6 +74,7 @@ impl Directive {
             "consume" => Directive::Consume,
             "server" => words.server()?,
             "ran" => Directive::Ran(words.name("the server's name")?),
+            "drift" => words.drift()?,
             _ => return Err(first.fault(Kind::UnknownWord)),
         };
         match words.rest.next() {
@@ -221,7 +226,8 @@ impl<'a> Words<'a, '_> {
 
     fn event(&mut self) -> Result<Directive, DirectiveFault> {
         let name = self.name("the event's name")?;
-        let (mut clock, mut at, mut jitter, mut maybe) = (None, None, None, None);
+        let (mut clock, mut at, mut jitter, mut maybe, mut last) = (None, None, None, None, None);
+        let mut repeats = Vec::new();
         while let Some(word) = self.rest.next() {
             if let Some(value) = word.value_of("at") {
                 once(&word, &at)?;
@@ -232,15 +238,22 @@ impl<'a> Words<'a, '_> {
             } else if let Some(value) = word.value_of("jitter") {
                 once(&word, &jitter)?;
                 jitter = Some(self.cycles(value, 0)?);
+            } else if let Some(value) = word.value_of("every") {
+                let every_cycles = self.cycles(value, 1)?;
+                repeats.push(Repeat { every_cycles, times: self.keyed("times", "`times=`", &["times="])? });
             } else if word.text == "maybe" {
                 once(&word, &maybe)?;
                 maybe = Some(());
+            } else if word.text == "last" {
+                once(&word, &last)?;
+                last = Some(());
             } else {
-                return Err(word.fault(Kind::Unexpected { expected: &["at=", "clock=", "jitter=", "maybe"] }));
+                return Err(word.fault(Kind::Unexpected { expected: EVENT_WORDS }));
             }
         }
         let at = at.ok_or_else(|| self.missing("`at=`"))?;
-        Ok(Directive::Event { name, clock, at, jitter, maybe: maybe.is_some() })
+        let (maybe, last) = (maybe.is_some(), last.is_some());
+        Ok(Directive::Event { name, clock, at, jitter, repeats, maybe, last })
     }
 
     fn trip(&mut self) -> Result<Directive, DirectiveFault> {
@@ -270,11 +283,25 @@ impl<'a> Words<'a, '_> {
 
     fn server(&mut self) -> Result<Directive, DirectiveFault> {
         let name = self.name("the server's name")?;
-        let word = self.next("`within=`")?;
-        let Some(value) = word.value_of("within") else {
-            return Err(word.fault(Kind::Unexpected { expected: &["within="] }));
-        };
-        Ok(Directive::Server { name, within: self.cycles(value, 1)? })
+        Ok(Directive::Server { name, within: self.keyed("within", "`within=`", &["within="])? })
+    }
+
+    fn drift(&mut self) -> Result<Directive, DirectiveFault> {
+        let clock = self.name("the clock's name")?;
+        let ppm = self.keyed("ppm", "`ppm=`", &["ppm="])?;
+        Ok(Directive::Drift { clock, ppm, rounds: self.keyed("rounds", "`rounds=`", &["rounds="])? })
+    }
+
+    /// The number, at least 1, behind `key=`, which has to come next.
+    fn keyed(
+        &mut self,
+        key: &str,
+        what: &'static str,
+        expected: &'static [&'static str],
+    ) -> Result<u32, DirectiveFault> {
+        let word = self.next(what)?;
+        let value = word.value_of(key).ok_or_else(|| word.fault(Kind::Unexpected { expected }))?;
+        self.cycles(value, 1)
     }
 }
 
@@ -309,6 +336,11 @@ mod tests {
             ("clock tx jitter=1 period=704|1472", "clock tx period=704|1472 jitter=1"),
             ("event tx at=0", "event tx at=0"),
             ("event tx maybe jitter=0 clock=c at=( N + 2 )*2", "event tx at=36 clock=c jitter=0 maybe"),
+            (
+                "event tx every=N+4 times=8 at=6 every=160 times=3",
+                "event tx at=6 every=20 times=8 every=160 times=3",
+            ),
+            ("event tx last at=9 maybe", "event tx at=9 maybe last"),
             ("over", "over"),
             ("over tx", "over tx"),
             ("trip bytes", "trip 32"),
@@ -322,6 +354,7 @@ mod tests {
             ("consume ", "consume"),
             ("server adc within=2000", "server adc within=2000"),
             ("ran  adc", "ran adc"),
+            ("drift rx ppm=100 rounds=2*N", "drift rx ppm=100 rounds=32"),
         ] {
             let directive = parse(text).unwrap_or_else(|fault| panic!("{text}: {fault:?}"));
             assert_eq!(directive.to_string(), canonical);
@@ -341,6 +374,10 @@ mod tests {
             ("event tx at=8*M", 14..15),
             ("event tx at=-1", 12..14),
             ("event tx at=0 often", 14..19),
+            ("event tx at=0 every=20", 21..22),
+            ("event tx at=0 every=20 maybe", 23..28),
+            ("event tx at=0 every=20 times=0", 29..30),
+            ("event tx at=0 times=8", 14..21),
             ("clock tx period=3|3", 18..19),
             ("clock tx period=3|", 18..18),
             ("clock tx period=0", 16..17),
@@ -351,6 +388,7 @@ mod tests {
             ("shared b first", 9..14),
             ("produce now", 8..11),
             ("server adc 2000", 11..15),
+            ("drift rx rounds=2 ppm=1", 9..17),
         ] {
             assert_eq!(parse(text).expect_err(text).at, at, "{text}");
         }
@@ -358,6 +396,24 @@ mod tests {
 
     fn word() -> impl Strategy<Value = String> {
         "[a-zA-Z_.][a-zA-Z0-9_.]{0,8}"
+    }
+
+    fn any_event() -> impl Strategy<Value = Directive> {
+        let repeat = (1_u32.., 1_u32..).prop_map(|(every_cycles, times)| Repeat { every_cycles, times });
+        let repeats = proptest::collection::vec(repeat, 0..3);
+        let clock = proptest::option::of(word());
+        let numbers = (any::<u32>(), any::<Option<u32>>());
+        (word(), clock, numbers, repeats, any::<[bool; 2]>()).prop_map(
+            |(name, clock, (at, jitter), repeats, [maybe, last])| Directive::Event {
+                name,
+                clock,
+                at,
+                jitter,
+                repeats,
+                maybe,
+                last,
+            },
+        )
     }
 
     fn any_directive() -> impl Strategy<Value = Directive> {
@@ -370,9 +426,7 @@ mod tests {
                     Directive::Clock { name, periods: periods.into_iter().collect(), jitter }
                 }
             ),
-            (word(), option(), any::<u32>(), any::<Option<u32>>(), any::<bool>()).prop_map(
-                |(name, clock, at, jitter, maybe)| Directive::Event { name, clock, at, jitter, maybe }
-            ),
+            any_event(),
             option().prop_map(|clock| Directive::Over { clock }),
             (any::<u32>(), any::<u32>()).prop_map(|(a, b)| Directive::Trip { min: a.min(b), max: a.max(b) }),
             proptest::collection::vec(word(), 1..4).prop_map(Directive::Targets),
@@ -385,6 +439,11 @@ mod tests {
             Just(Directive::Produce),
             Just(Directive::Consume),
             (word(), 1_u32..).prop_map(|(name, within)| Directive::Server { name, within }),
+            (word(), 1_u32.., 1_u32..).prop_map(|(clock, ppm, rounds)| Directive::Drift {
+                clock,
+                ppm,
+                rounds
+            }),
         ]
     }
 

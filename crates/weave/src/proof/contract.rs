@@ -5,7 +5,7 @@
 
 use std::collections::HashMap;
 
-use crate::directive::Directive;
+use crate::directive::{Directive, instant_count, instants};
 use crate::limits::PROOF_EVENTS_MAX;
 use crate::program::{Function, Origin, Point, Program, Written};
 
@@ -30,16 +30,30 @@ pub(super) struct Event {
     pub(super) jitter: u32,
     /// Whether a round may be without it; only if every place says so.
     pub(super) maybe: bool,
+    /// Whether the clock stops with it, wherever it stands.
+    pub(super) last: bool,
     /// Where it stands.
     pub(super) points: Vec<Point>,
 }
 
 /// An event where it stands.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Mark {
     pub(super) clock: usize,
-    pub(super) event: usize,
+    /// One; in a loop inside a round one for each run, in their order.
+    pub(super) events: Vec<usize>,
     pub(super) jitter: u32,
+    /// Whether the clock stops with it.
+    pub(super) last: bool,
+}
+
+/// A clock that follows another crystal.
+#[derive(Clone, Debug)]
+pub(super) struct Drift {
+    pub(super) clock: usize,
+    pub(super) ppm: u32,
+    pub(super) rounds: u32,
+    pub(super) origin: Origin,
 }
 
 /// The clocks of the code and what its instructions have to do with them.
@@ -53,6 +67,7 @@ pub(super) struct Contract {
     pub(super) servers: Vec<(String, u32)>,
     /// The servers that an instruction is the first of.
     pub(super) runs: HashMap<Point, Vec<usize>>,
+    pub(super) drifts: Vec<Drift>,
 }
 
 /// A directive that does not make sense, and where.
@@ -67,6 +82,9 @@ impl Contract {
             for written in function.directives.iter().chain(written) {
                 contract.declare(written)?;
             }
+        }
+        for written in functions.iter().flat_map(|function| &function.directives) {
+            contract.follow(written)?;
         }
         for function in functions {
             for point in function.entry..function.end {
@@ -85,7 +103,8 @@ impl Contract {
                 return Err((kind, origin_of(program, functions)));
             }
             if clock.events.len() > PROOF_EVENTS_MAX {
-                let kind = Kind::TooManyEvents { clock: clock.name.clone(), found: clock.events.len() };
+                let (clock, found) = (clock.name.clone(), clock.events.len() as u64);
+                let kind = Kind::TooManyEvents { clock, found };
                 return Err((kind, origin_of(program, functions)));
             }
         }
@@ -132,11 +151,24 @@ impl Contract {
 
     fn place(&mut self, program: &Program, point: Point, written: &Written) -> Result<(), Fault> {
         match &written.directive {
-            Directive::Event { name, clock, at, jitter, maybe } => {
+            Directive::Event { name, clock, at, jitter, repeats, maybe, last } => {
                 let clock = self.clock(clock.as_deref(), written.origin)?;
+                if instant_count(repeats) > PROOF_EVENTS_MAX as u64 {
+                    let (clock, found) = (self.clocks[clock].name.clone(), instant_count(repeats));
+                    return Err((Kind::TooManyEvents { clock, found }, written.origin));
+                }
                 let jitter = jitter.unwrap_or(self.clocks[clock].jitter);
-                let event = self.clocks[clock].event(name, *at, jitter, *maybe, point);
-                self.marks.entry(point).or_default().push(Mark { clock, event, jitter });
+                let place = |at| Event {
+                    name: name.clone(),
+                    at,
+                    jitter,
+                    maybe: *maybe,
+                    last: *last,
+                    points: vec![point],
+                };
+                let instants = instants(*at, repeats).into_iter();
+                let events = instants.map(|at| self.clocks[clock].event(place(at))).collect();
+                self.marks.entry(point).or_default().push(Mark { clock, events, jitter, last: *last });
             }
             Directive::Over { clock } => {
                 let clock = self.clock(clock.as_deref(), written.origin)?;
@@ -159,27 +191,38 @@ impl Contract {
         }
         Ok(())
     }
+
+    fn follow(&mut self, written: &Written) -> Result<(), Fault> {
+        if let Directive::Drift { clock, ppm, rounds } = &written.directive {
+            let (clock, origin) = (self.clock(Some(clock), written.origin)?, written.origin);
+            self.drifts.push(Drift { clock, ppm: *ppm, rounds: *rounds, origin });
+        }
+        Ok(())
+    }
 }
 
 impl Clock {
     /// Adds a place to an event.
-    fn event(&mut self, name: &str, at: u32, jitter: u32, maybe: bool, point: Point) -> usize {
-        if let Some(index) = self.events.iter().position(|event| event.name == name && event.at == at) {
+    fn event(&mut self, place: Event) -> usize {
+        let same = |event: &Event| event.name == place.name && event.at == place.at;
+        if let Some(index) = self.events.iter().position(same) {
             let event = &mut self.events[index];
-            event.jitter = event.jitter.max(jitter);
-            event.maybe &= maybe;
-            event.points.push(point);
+            event.jitter = event.jitter.max(place.jitter);
+            event.maybe &= place.maybe;
+            event.last |= place.last;
+            event.points.extend(place.points);
             return index;
         }
-        self.events.push(Event { name: name.to_owned(), at, jitter, maybe, points: vec![point] });
+        self.events.push(place);
         self.events.len() - 1
     }
 
     /// The cycle behind which a round has no event any more.
     pub(super) fn last_cycle(&self) -> u32 {
-        let last = self.periods.last().copied().unwrap_or_default();
-        let starts = self.events.iter().filter(|event| event.at == 0);
-        last.saturating_add(starts.map(|event| event.jitter).max().unwrap_or(self.jitter))
+        let start = self.periods.last().copied().unwrap_or_default();
+        let ends = self.events.iter().filter(|event| event.at == 0 || event.last);
+        let ends = ends.map(|event| start.max(event.at).saturating_add(event.jitter));
+        ends.max().unwrap_or(start)
     }
 }
 

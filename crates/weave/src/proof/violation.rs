@@ -177,7 +177,23 @@ pub enum Kind {
         /// The clock.
         clock: String,
         /// How many it has.
-        found: usize,
+        found: u64,
+    },
+    /// A clock that has to follow another crystal does not do so for long enough.
+    Drifts {
+        /// The clock.
+        clock: String,
+        /// What the crystals differ at most, either way, in parts per million.
+        ppm: u32,
+        /// For how many rounds it has to follow.
+        rounds: u32,
+        /// For how many it does.
+        rounds_max: u64,
+    },
+    /// Nothing says how a clock that has to follow another crystal was started.
+    Unpolled {
+        /// The clock.
+        clock: String,
     },
     /// There are more states than a proof may have.
     TooManyStates,
@@ -204,7 +220,9 @@ impl Kind {
             | Kind::NoPeriod { clock }
             | Kind::ClockTwice { clock }
             | Kind::UnknownClock { clock }
-            | Kind::TooManyEvents { clock, .. } => Some(clock),
+            | Kind::TooManyEvents { clock, .. }
+            | Kind::Drifts { clock, .. }
+            | Kind::Unpolled { clock } => Some(clock),
             _ => None,
         }
     }
@@ -350,6 +368,16 @@ impl Kind {
             Kind::TooManyEvents { clock, found } => {
                 write!(f, "clock `{clock}` has {found} events, expected at most {PROOF_EVENTS_MAX}")
             }
+            Kind::Drifts { clock, ppm, rounds, rounds_max } => write!(
+                f,
+                "clock `{clock}` follows a crystal that differs by {ppm} ppm for {rounds_max} rounds, expected {rounds}\n\
+                 help: start it again after {rounds_max} rounds, or nearer to the middle of its period"
+            ),
+            Kind::Unpolled { clock } => write!(
+                f,
+                "nothing says when clock `{clock}` was started, from which it drifts\n\
+                 help: put a clock with one period and no jitter on the polling, and its `last` event on the start"
+            ),
             Kind::TooManyStates => write!(f, "found more than {PROOF_STATES_MAX} states"),
             Kind::TooDeep => write!(
                 f,
