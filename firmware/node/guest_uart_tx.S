@@ -19,9 +19,9 @@ uart_tx:
         ;@weave chip __AVR_DEVICE_NAME__
         ;@weave clock uart period=10*(BIT)
         ;@weave arguments 2 1
-        // Only r18 has to be one that takes constants: the host may need the others.
+        // Woven, only r18 has to be one that takes constants: the host may need the others.
         tst     r22
-        breq    2f
+        breq    3f
         movw    r30, r24
         in      r18, _SFR_IO_ADDR(UART_PORT)
         ori     r18, 1 << UART_BIT
@@ -32,51 +32,21 @@ uart_tx:
         ;@weave event start at=0
         out     _SFR_IO_ADDR(UART_PORT), r21
         ld      r18, Z+
+        ldi     r23, 8
+2:
         mov     r19, r21
         sbrc    r18, 0
         mov     r19, r20
-        ;@weave event bit0 at=1*(BIT)
+        ;@weave event bit at=BIT every=BIT times=8
         out     _SFR_IO_ADDR(UART_PORT), r19
-        mov     r19, r21
-        sbrc    r18, 1
-        mov     r19, r20
-        ;@weave event bit1 at=2*(BIT)
-        out     _SFR_IO_ADDR(UART_PORT), r19
-        mov     r19, r21
-        sbrc    r18, 2
-        mov     r19, r20
-        ;@weave event bit2 at=3*(BIT)
-        out     _SFR_IO_ADDR(UART_PORT), r19
-        mov     r19, r21
-        sbrc    r18, 3
-        mov     r19, r20
-        ;@weave event bit3 at=4*(BIT)
-        out     _SFR_IO_ADDR(UART_PORT), r19
-        mov     r19, r21
-        sbrc    r18, 4
-        mov     r19, r20
-        ;@weave event bit4 at=5*(BIT)
-        out     _SFR_IO_ADDR(UART_PORT), r19
-        mov     r19, r21
-        sbrc    r18, 5
-        mov     r19, r20
-        ;@weave event bit5 at=6*(BIT)
-        out     _SFR_IO_ADDR(UART_PORT), r19
-        mov     r19, r21
-        sbrc    r18, 6
-        mov     r19, r20
-        ;@weave event bit6 at=7*(BIT)
-        out     _SFR_IO_ADDR(UART_PORT), r19
-        mov     r19, r21
-        sbrc    r18, 7
-        mov     r19, r20
-        ;@weave event bit7 at=8*(BIT)
-        out     _SFR_IO_ADDR(UART_PORT), r19
+        lsr     r18
+        dec     r23
+        brne    2b
         ;@weave event stop at=9*(BIT)
         out     _SFR_IO_ADDR(UART_PORT), r20
         dec     r22
         brne    1b
-2:
+3:
         ;@weave over uart
         ret
         .size uart_tx, .-uart_tx

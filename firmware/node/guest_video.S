@@ -18,38 +18,22 @@ video_row:
         ;@weave clock video period=8*(PIXEL)
         ;@weave arguments 2 1
         tst     r22
-        breq    2f
+        breq    3f
         movw    r30, r24
         ld      r18, Z+
 1:
-        ;@weave event pixel0 at=0*(PIXEL)
+        ldi     r19, 8
+2:
+        ;@weave event pixel at=0 every=PIXEL times=8
         out     _SFR_IO_ADDR(VIDEO_PORT), r18
         lsr     r18
-        ;@weave event pixel1 at=1*(PIXEL)
-        out     _SFR_IO_ADDR(VIDEO_PORT), r18
-        lsr     r18
-        ;@weave event pixel2 at=2*(PIXEL)
-        out     _SFR_IO_ADDR(VIDEO_PORT), r18
-        lsr     r18
-        ;@weave event pixel3 at=3*(PIXEL)
-        out     _SFR_IO_ADDR(VIDEO_PORT), r18
-        lsr     r18
-        ;@weave event pixel4 at=4*(PIXEL)
-        out     _SFR_IO_ADDR(VIDEO_PORT), r18
-        lsr     r18
-        ;@weave event pixel5 at=5*(PIXEL)
-        out     _SFR_IO_ADDR(VIDEO_PORT), r18
-        lsr     r18
-        ;@weave event pixel6 at=6*(PIXEL)
-        out     _SFR_IO_ADDR(VIDEO_PORT), r18
-        lsr     r18
-        ;@weave event pixel7 at=7*(PIXEL)
-        out     _SFR_IO_ADDR(VIDEO_PORT), r18
+        dec     r19
+        brne    2b
         dec     r22
-        breq    2f
+        breq    3f
         ld      r18, Z+
         rjmp    1b
-2:
+3:
         ;@weave over video
         ret
         .size video_row, .-video_row

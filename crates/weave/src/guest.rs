@@ -2,13 +2,16 @@
 //!
 //! Owns: reading a guest function into [`Guest`]: what runs before its first event, one round of its clock as
 //! elements in order, and what runs after its last. Conditionals inside a round become one element whose paths are
-//! padded to the same duration. Leaves out where the elements go (`product`) and in which registers (`rename`).
+//! padded to the same duration (`conditional`); what happens at exact cycles before the rounds is `preamble`'s.
+//! Leaves out where the elements go (`product`) and in which registers (`rename`).
 //!
 //! Phases: phase 0 is the end of the cycle in which the first event (`at=0`) happens; the round ends at phase
 //! `period`, which is phase 0 again. Source of the method: the paper, section 2.2.
 
 mod batch;
+mod conditional;
 mod couple;
+mod preamble;
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -17,14 +20,17 @@ use isa::avr::{Instruction, Opcode, Set};
 use crate::directive::{Directive, Thread};
 use crate::error::Refusal;
 use crate::item::{Item, Label, Line};
+use crate::product::Far;
 use crate::program::{Flow, Function, Point, Program, Written};
 
 pub use batch::Batch;
 pub use couple::consumed;
+use preamble::Place;
+pub use preamble::{PREAMBLE_CYCLES, Polling, Preamble};
 
 /// Target of a branch that ends the guest's rounds.
 pub const LEAVE: Label = usize::MAX;
-/// Target behind the guest's setup: the first event comes next.
+/// Target behind the guest's setup: the preamble comes next, or the first event.
 pub const GO: Label = usize::MAX - 1;
 /// Target behind the guest's finish, and behind a setup that finds nothing to do.
 pub const DONE: Label = usize::MAX - 2;
@@ -38,8 +44,10 @@ pub struct Guest {
     pub period_cycles: u32,
     /// One round, from the element with the first event to the one before it comes again.
     pub elements: Vec<Element>,
-    /// What runs before the first event; ends with a jump to [`GO`], or to [`DONE`] when there is nothing to do.
+    /// What runs before anything is timed; ends with a jump to [`GO`], or to [`DONE`] when there is nothing to do.
     pub setup: Vec<Item>,
+    /// What happens at exact cycles before the first round.
+    pub preamble: Option<Preamble>,
     /// What runs after the last event; ends with a jump to [`DONE`].
     pub finish: Vec<Item>,
     /// The clock and other directives of the function, for the output.
@@ -98,19 +106,8 @@ impl Element {
     }
 }
 
-/// How branches out of a round are written.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Reach {
-    /// One conditional branch: 64 words.
-    Short,
-    /// A conditional branch around a jump: 2048 words.
-    Long,
-    /// A conditional branch around a jump of two words.
-    Far,
-}
-
 impl Guest {
-    /// Reads a guest function.
+    /// Reads a guest function, with what is too far away for a short branch written longer.
     ///
     /// # Errors
     /// When it has no clock or no first event, is no loop around it, or its elements do not fit the period.
@@ -119,15 +116,19 @@ impl Guest {
     pub fn of(
         program: &Program,
         function: &Function,
-        reach: Reach,
+        far: &Far,
         without_loads: bool,
     ) -> Result<Guest, Refusal> {
         let clock = clock(program, function)?;
-        let mut reader = Reader::new(program, function, &clock, reach)?;
+        let mut reader = Reader::new(program, function, &clock, far)?;
         reader.without_loads = without_loads;
-        let elements = join_flags(reader.round()?, &clock);
+        let elements = join_flags(reader.round()?, &clock)?;
+        let place = Place::find(&reader)?;
+        let begin = place.as_ref().map_or(reader.first, |place| place.begin);
+        let preamble = place.map(|place| place.read(&reader)).transpose()?;
         let guest = Guest {
-            setup: reader.copy(function.entry, Some(reader.first))?,
+            setup: reader.copy(function.entry, Some(begin))?,
+            preamble,
             finish: reader.finish()?,
             clock: clock.name,
             period_cycles: clock.period_cycles,
@@ -145,8 +146,11 @@ impl Guest {
         let batch = self.batch.iter();
         let single = batch.clone().flat_map(|batch| &batch.elements);
         let counting = batch.flat_map(|batch| batch.split.iter().chain(&batch.test));
-        let rounds = self.elements.iter().chain(single).flat_map(|element| &element.items);
-        rounds.chain(&self.setup).chain(&self.finish).chain(counting)
+        let preamble = self.preamble.iter();
+        let lead = preamble.clone().flat_map(|preamble| &preamble.elements);
+        let polling = preamble.flat_map(|preamble| &preamble.polling).flat_map(|polling| &polling.items);
+        let elements = self.elements.iter().chain(single).chain(lead).flat_map(|element| &element.items);
+        elements.chain(polling).chain(&self.setup).chain(&self.finish).chain(counting)
     }
 
     /// Whether the elements between two pinned ones fit between their cycles.
@@ -154,27 +158,29 @@ impl Guest {
     /// # Errors
     /// [`Refusal::ImpossiblePeriod`] when they do not.
     pub fn check_fit(&self, function: &Function) -> Result<(), Refusal> {
-        let mut phase = 0;
-        let mut needed_cycles = 0;
-        let mut first = true;
-        for element in self.elements.iter().chain(self.elements.first()) {
-            if let Some(start) = element.start {
-                // The round's first element may begin before phase 0, at the end of the round before.
-                let due = if first || start >= phase { start } else { start + self.period_cycles };
-                if !first && phase + needed_cycles > due {
-                    let missing = phase + needed_cycles - due;
-                    return Err(Refusal::ImpossiblePeriod {
-                        function: function.name.clone(),
-                        period_cycles: self.period_cycles,
-                        smallest_cycles: self.period_cycles + missing,
-                    });
-                }
-                phase = (due + element.cycles) % self.period_cycles;
-                needed_cycles = 0;
-            } else {
-                needed_cycles += element.cycles;
+        let period = self.period_cycles;
+        // Where each pinned element starts, and the cycles of it and of those before the next one.
+        let mut pinned: Vec<(u32, u32)> = Vec::new();
+        for element in &self.elements {
+            match (element.start, pinned.last_mut()) {
+                (None, Some((_, needed_cycles))) => *needed_cycles += element.cycles,
+                (start, _) => pinned.push((start.unwrap_or(0), element.cycles)),
             }
-            first = false;
+        }
+        let mut left_cycles = period;
+        for (index, &(start, needed_cycles)) in pinned.iter().enumerate() {
+            let gap_cycles = match pinned.get(index + 1) {
+                Some(&(next, _)) => ((next + period - start) % period).min(left_cycles),
+                None => left_cycles,
+            };
+            if needed_cycles > gap_cycles {
+                return Err(Refusal::ImpossiblePeriod {
+                    function: function.name.clone(),
+                    period_cycles: period,
+                    smallest_cycles: period + needed_cycles - gap_cycles,
+                });
+            }
+            left_cycles -= gap_cycles;
         }
         Ok(())
     }
@@ -185,7 +191,7 @@ impl Guest {
 /// # Errors
 /// When it loops, calls, or cannot be padded.
 pub fn whole(program: &Program, function: &Function) -> Result<Element, Refusal> {
-    let clock = Clock { name: String::new(), period_cycles: 1 };
+    let (clock, far) = (Clock { name: String::new(), period_cycles: 1, lead: None }, Far::default());
     let mut returns =
         (function.entry..function.end).filter(|&point| program.code[point].flow == Flow::Return);
     let first = returns.next_back().unwrap_or(function.entry);
@@ -193,7 +199,7 @@ pub fn whole(program: &Program, function: &Function) -> Result<Element, Refusal>
         program,
         function,
         clock: &clock,
-        reach: Reach::Short,
+        far: &far,
         first,
         returning: BTreeSet::new(),
         without_loads: false,
@@ -202,27 +208,74 @@ pub fn whole(program: &Program, function: &Function) -> Result<Element, Refusal>
         return Err(reader.refuse(first, "it does not return"));
     }
     reader.returning = reader.points_before(first);
-    Ok(reader.element(reader.arm(function.entry, first)?))
+    Ok(reader.element(reader.arm(function.entry, first)?, clock.period_cycles))
 }
 
 /// The clock that a guest is woven on.
-struct Clock {
+pub(crate) struct Clock {
     name: String,
     period_cycles: u32,
+    /// The clock of what happens before its rounds: the one with a `last` event.
+    lead: Option<Box<Clock>>,
 }
 
-fn clock(program: &Program, function: &Function) -> Result<Clock, Refusal> {
-    let mut clocks = function.directives.iter().filter_map(|written| match &written.directive {
-        Directive::Clock { name, periods, .. } => Some((name, periods, written.origin)),
-        _ => None,
-    });
-    let Some((name, periods, origin)) = clocks.next() else {
-        return Err(Refusal::NoClock { function: function.name.clone() });
-    };
-    match (periods.as_slice(), clocks.next()) {
-        (&[period_cycles], None) => Ok(Clock { name: name.clone(), period_cycles }),
-        _ => Err(Refusal::ManyPeriods { function: function.name.clone(), at: program.place(origin) }),
+impl Clock {
+    /// Whether an event that names this clock, or none, is one of it.
+    fn has(&self, name: Option<&str>) -> bool {
+        name.is_none_or(|name| name == self.name)
     }
+}
+
+/// The clocks of a guest: of its rounds, and of its preamble.
+pub(crate) fn clock(program: &Program, function: &Function) -> Result<Clock, Refusal> {
+    let points = || program.code[function.entry..function.end].iter().flat_map(|step| &step.directives);
+    let is_lead = |name: &str| {
+        points().any(|written| match &written.directive {
+            Directive::Event { clock: Some(clock), last, .. } => *last && clock == name,
+            _ => false,
+        })
+    };
+    let (mut rounds, mut leads) = (Vec::new(), Vec::new());
+    for written in &function.directives {
+        let Directive::Clock { name, periods, .. } = &written.directive else { continue };
+        let longest = periods.last().copied().unwrap_or_default();
+        let clock = Clock { name: name.clone(), period_cycles: longest, lead: None };
+        if is_lead(name) {
+            leads.push(clock);
+        } else if rounds.is_empty() && periods.len() == 1 {
+            rounds.push(clock);
+        } else {
+            return Err(Refusal::ManyPeriods {
+                function: function.name.clone(),
+                at: program.place(written.origin),
+            });
+        }
+    }
+    let Some(clock) = rounds.pop() else { return Err(Refusal::NoClock { function: function.name.clone() }) };
+    let nameless = points().find(|written| matches!(written.directive, Directive::Event { clock: None, .. }));
+    match (leads.len(), nameless) {
+        (0, _) => Ok(clock),
+        (1, None) => Ok(Clock { lead: leads.pop().map(Box::new), ..clock }),
+        (_, Some(written)) => {
+            let (function, at) = (function.name.clone(), program.place(written.origin));
+            let why = "it names no clock, and there are several; expected `clock=`";
+            Err(Refusal::GuestShape { function, at, why })
+        }
+        (_, None) => {
+            let at = program.place_of(function.entry);
+            Err(Refusal::ManyPeriods { function: function.name.clone(), at })
+        }
+    }
+}
+
+/// The instructions that start a clock.
+pub(crate) fn firsts(program: &Program, function: &Function, clock: &Clock) -> Vec<Point> {
+    let starts = |written: &Written| match &written.directive {
+        Directive::Event { at: 0, clock: name, .. } => clock.has(name.as_deref()),
+        _ => false,
+    };
+    let is_first = |point: &Point| program.code[*point].directives.iter().any(starts);
+    (function.entry..function.end).filter(is_first).collect()
 }
 
 fn arguments(function: &Function) -> Vec<u32> {
@@ -260,7 +313,7 @@ struct Reader<'a> {
     program: &'a Program,
     function: &'a Function,
     clock: &'a Clock,
-    reach: Reach,
+    far: &'a Far,
     /// The instruction of the first event.
     first: Point,
     /// Points from which the first event is reached.
@@ -273,9 +326,19 @@ struct Reader<'a> {
 struct Stretch {
     items: Vec<Item>,
     cycles: u32,
-    /// Cycles from the start to the end of the event's instruction, and its `at`.
-    event: Option<(u32, u32)>,
+    event: Option<Event>,
     leaves: bool,
+}
+
+/// An event in a stretch of code.
+#[derive(Clone, Copy)]
+struct Event {
+    /// Cycles from the start of the stretch to the end of the event's instruction.
+    end_cycles: u32,
+    at: u32,
+    maybe: bool,
+    /// Whether it is one of the preamble's clock.
+    is_lead: bool,
 }
 
 impl<'a> Reader<'a> {
@@ -283,15 +346,9 @@ impl<'a> Reader<'a> {
         program: &'a Program,
         function: &'a Function,
         clock: &'a Clock,
-        reach: Reach,
+        far: &'a Far,
     ) -> Result<Reader<'a>, Refusal> {
-        let is_first = |point: &Point| {
-            program.code[*point]
-                .directives
-                .iter()
-                .any(|written| matches!(written.directive, Directive::Event { at: 0, .. }))
-        };
-        let mut firsts = (function.entry..function.end).filter(is_first);
+        let mut firsts = firsts(program, function, clock).into_iter();
         let Some(first) = firsts.next() else {
             return Err(Refusal::NoFirstEvent { function: function.name.clone() });
         };
@@ -301,15 +358,8 @@ impl<'a> Reader<'a> {
                 at: program.place_of(second),
             });
         }
-        let mut reader = Reader {
-            program,
-            function,
-            clock,
-            reach,
-            first,
-            returning: BTreeSet::new(),
-            without_loads: false,
-        };
+        let mut reader =
+            Reader { program, function, clock, far, first, returning: BTreeSet::new(), without_loads: false };
         reader.returning = reader.points_before(first);
         reader.points_behind(first)?;
         if !reader.successors(first)?.iter().any(|point| reader.returning.contains(point)) {
@@ -388,8 +438,13 @@ impl<'a> Reader<'a> {
         let mut point = self.first;
         loop {
             let (stretch, next) = self.step(point)?;
+            if stretch.event.is_some_and(|event| event.is_lead) {
+                return Err(
+                    self.refuse(point, "an event of the preamble's clock in a round, expected it before")
+                );
+            }
             if stretch.cycles > 0 || !stretch.items.is_empty() {
-                elements.push(self.element(stretch));
+                elements.push(self.element(stretch, self.clock.period_cycles));
             }
             point = next;
             if point == self.first {
@@ -401,7 +456,8 @@ impl<'a> Reader<'a> {
         }
     }
 
-    fn element(&self, stretch: Stretch) -> Element {
+    /// An element whose start is a phase of so many cycles.
+    fn element(&self, stretch: Stretch, period: u32) -> Element {
         let mut reads = Set::EMPTY;
         let mut writes = Set::EMPTY;
         for item in &stretch.items {
@@ -410,8 +466,8 @@ impl<'a> Reader<'a> {
                 writes = writes | line.instruction.writes().intersection(Set::SREG);
             }
         }
-        let period = self.clock.period_cycles;
-        let start = stretch.event.map(|(end, at)| (at % period + period - end % period) % period);
+        let start =
+            stretch.event.map(|event| (event.at % period + period - event.end_cycles % period) % period);
         Element {
             items: stretch.items,
             cycles: stretch.cycles,
@@ -439,28 +495,40 @@ impl<'a> Reader<'a> {
         self.without_loads && self.program.code[point].says(&Directive::Consume)
     }
 
+    /// The events that an instruction has.
+    fn says(&self, point: Point) -> impl Iterator<Item = Item> {
+        let written = self.program.code[point].directives.iter();
+        let events = written.filter(|written| matches!(written.directive, Directive::Event { .. }));
+        events.map(|written| Item::Says(written.directive.clone()))
+    }
+
     /// The instruction with its events before it.
     fn placed(&self, point: Point, stretch: &mut Stretch) -> Result<(), Refusal> {
         if self.is_left_out(point) {
             return Ok(());
         }
-        for written in &self.program.code[point].directives {
-            if let Directive::Event { at, .. } = written.directive {
-                if stretch.event.is_some() {
-                    return Err(self.refuse(point, "two events in one conditional"));
-                }
-                stretch.event = Some((stretch.cycles + self.program.cycles(point), at));
-                stretch.items.push(Item::Says(written.directive.clone()));
-            }
-        }
+        stretch.items.extend(self.says(point));
         stretch.items.push(Item::Line(self.line(point)));
         stretch.cycles += self.program.cycles(point);
+        for written in &self.program.code[point].directives {
+            // The last one of the preamble happens where the rounds begin, which is when they are begun.
+            let Directive::Event { clock, at, maybe, last: false, .. } = &written.directive else { continue };
+            let is_lead = self.clock.lead.is_some() && !self.clock.has(clock.as_deref());
+            let event = Event { end_cycles: stretch.cycles, at: *at, maybe: *maybe, is_lead };
+            if stretch.event.replace(event).is_some() {
+                return Err(self.refuse(point, "two events in one conditional"));
+            }
+        }
         Ok(())
     }
 
     /// What stands at a point, up to where all its paths meet again.
     fn step(&self, point: Point) -> Result<(Stretch, Point), Refusal> {
         let mut stretch = Stretch::default();
+        let is_jump = matches!(self.program.code[point].flow, Flow::Branch(_) | Flow::Jump(_));
+        if is_jump && self.says(point).next().is_some() {
+            return Err(self.refuse(point, "an event on a jump, expected it on what changes an I/O register"));
+        }
         match self.program.code[point].flow {
             Flow::Next => {
                 self.placed(point, &mut stretch)?;
@@ -497,70 +565,28 @@ impl<'a> Reader<'a> {
             ));
         }
         self.placed(point, stretch)?;
-        self.placed(point + 1, stretch)
+        self.placed(point + 1, stretch)?;
+        let skips = |event: &Event| event.end_cycles == stretch.cycles && !event.maybe;
+        if stretch.event.as_ref().is_some_and(skips) {
+            return Err(self.refuse(point, "it skips an event that is not `maybe`"));
+        }
+        Ok(())
     }
 
     /// A branch out of the rounds; `taken` when the original one stays by being taken.
     fn exit(&self, point: Point, taken: bool) -> Stretch {
         let line = self.line(point);
         let away = if taken { inverted(line.instruction) } else { line.instruction };
-        let (items, cycles) = leaving(Line { instruction: away, ..line }, self.reach);
-        Stretch { items, cycles, event: None, leaves: true }
-    }
-
-    /// Two ways of going on with the round, padded to the same duration.
-    fn conditional(&self, point: Point, taken: Point) -> Result<(Stretch, Point), Refusal> {
-        let meet = self.meeting_point(taken, point + 1)?;
-        let taken_arm = self.arm(taken, meet)?;
-        let other_arm = self.arm(point + 1, meet)?;
-        let line = self.line(point);
-        // The arm behind the branch pays the jump over the other one.
-        let cost = |first: &Stretch, second: &Stretch| (1 + first.cycles + 2).max(2 + second.cycles);
-        let (instruction, first, second) = if cost(&other_arm, &taken_arm) <= cost(&taken_arm, &other_arm) {
-            (line.instruction, other_arm, taken_arm)
-        } else {
-            (inverted(line.instruction), taken_arm, other_arm)
-        };
-        let cycles = cost(&first, &second);
-        if first.event.is_some() || second.event.is_some() {
-            return Err(self.refuse(point, "an event in a conditional; skip over its instruction instead"));
+        let line = Line { instruction: away, target: Some(LEAVE), ..line };
+        if !self.far.has(&line) {
+            return Stretch { items: vec![Item::Line(line)], cycles: 1, event: None, leaves: true };
         }
-        let leaves = first.leaves || second.leaves;
-        let mut items = vec![Item::Line(Line { instruction, target: Some(0), ..line })];
-        let nops = |count: u32| (0..count).map(|_| Item::Line(Line::added(Instruction::new(Opcode::Nop))));
-        let first_labels = labels(&first.items);
-        items.extend(shifted(first.items, 2));
-        items.extend(nops(cycles - 3 - first.cycles));
-        items.push(Item::Line(Line::jump(1)));
-        items.push(Item::Label(0));
-        items.extend(shifted(second.items, 2 + first_labels));
-        items.extend(nops(cycles - 2 - second.cycles));
-        items.push(Item::Label(1));
-        Ok((Stretch { items, cycles, event: None, leaves }, meet))
-    }
-
-    fn arm(&self, from: Point, to: Point) -> Result<Stretch, Refusal> {
-        let mut arm = Stretch::default();
-        let mut point = from;
-        let mut steps = 0;
-        while point != to {
-            let (stretch, next) = self.step(point)?;
-            if stretch.event.is_some() {
-                return Err(
-                    self.refuse(point, "an event in a conditional; skip over its instruction instead")
-                );
-            }
-            let free = labels(&arm.items);
-            arm.items.extend(shifted(stretch.items, free));
-            arm.cycles += stretch.cycles;
-            arm.leaves |= stretch.leaves;
-            point = next;
-            steps += 1;
-            if steps > self.function.end - self.function.entry {
-                return Err(self.refuse(point, "a loop inside a round needs the strategy `cocall`"));
-            }
-        }
-        Ok(arm)
+        let around = Line { instruction: inverted(away), target: Some(0), ..line };
+        let opcode = if self.far.jumps { Opcode::Jmp } else { Opcode::Rjmp };
+        let jump = Line { target: Some(LEAVE), ..Line::added(Instruction::new(opcode)) };
+        let jump = Line { thread: Some(Thread::Guest), ..jump };
+        let items = vec![Item::Line(around), Item::Line(jump), Item::Label(0)];
+        Stretch { items, cycles: 2, event: None, leaves: true }
     }
 
     /// The first point that both ways come to.
@@ -633,6 +659,11 @@ impl<'a> Reader<'a> {
                 }
             }
         }
+        if let Some(&timed) = points.iter().find(|&&point| self.says(point).next().is_some()) {
+            return Err(
+                self.refuse(timed, "an event outside the rounds, expected none without a clock of its own")
+            );
+        }
         let number: BTreeMap<Point, Label> = points.iter().copied().zip(0..).collect();
         let label = |point: Point| if Some(point) == stop { GO } else { number[&point] };
         let mut items = vec![Item::Line(Line::jump(number[&from]))];
@@ -666,7 +697,7 @@ impl<'a> Reader<'a> {
 }
 
 /// Elements between which a status bit of the guest lives are one.
-fn join_flags(elements: Vec<Element>, clock: &Clock) -> Vec<Element> {
+fn join_flags(elements: Vec<Element>, clock: &Clock) -> Result<Vec<Element>, Refusal> {
     let count = elements.len();
     // Which bits are needed behind each element, going round twice because a round has no end.
     let mut needed = vec![Set::EMPTY; count];
@@ -679,18 +710,32 @@ fn join_flags(elements: Vec<Element>, clock: &Clock) -> Vec<Element> {
     let mut open = false;
     for (element, needed) in elements.into_iter().zip(needed) {
         match joined.last_mut().filter(|_| open) {
-            Some(last) => append(last, element, clock.period_cycles),
+            Some(last) => append(last, element, clock.period_cycles).map_err(|missing_cycles| {
+                Refusal::EventsJoined { clock: clock.name.clone(), missing_cycles }
+            })?,
             None => joined.push(element),
         }
         open = !needed.is_empty();
     }
-    joined
+    Ok(joined)
 }
 
-fn append(first: &mut Element, second: Element, period_cycles: u32) {
-    if first.start.is_none() {
-        first.start =
-            second.start.map(|start| (start + period_cycles - first.cycles % period_cycles) % period_cycles);
+/// Joins two elements whose starts are phases of so many cycles; an error are the cycles that are missing between two
+/// events.
+fn append(first: &mut Element, second: Element, period: u32) -> Result<(), u32> {
+    match (first.start, second.start) {
+        (None, Some(start)) => first.start = Some((start + period - first.cycles % period) % period),
+        // Nobody else may run between them, so what they wait for is passed here.
+        (Some(before), Some(start)) => {
+            let wait_cycles = (start + 2 * period - before - first.cycles % period) % period;
+            if first.cycles + wait_cycles > period {
+                return Err(period - wait_cycles);
+            }
+            let nop = Item::Line(Line::added(Instruction::new(Opcode::Nop)));
+            first.items.extend(std::iter::repeat_n(nop, wait_cycles as usize));
+            first.cycles += wait_cycles;
+        }
+        (_, None) => {}
     }
     first.reads_flags = first.reads_flags | second.reads_flags.without(first.writes_flags);
     first.writes_flags = first.writes_flags | second.writes_flags;
@@ -698,20 +743,7 @@ fn append(first: &mut Element, second: Element, period_cycles: u32) {
     first.leaves |= second.leaves;
     let free = labels(&first.items);
     first.items.extend(shifted(second.items, free));
-}
-
-/// A branch out of the rounds, and the cycles of not going.
-fn leaving(mut away: Line, reach: Reach) -> (Vec<Item>, u32) {
-    if reach == Reach::Short {
-        away.target = Some(LEAVE);
-        return (vec![Item::Line(away)], 1);
-    }
-    away.instruction = inverted(away.instruction);
-    away.target = Some(0);
-    let opcode = if reach == Reach::Far { Opcode::Jmp } else { Opcode::Rjmp };
-    let jump = Line { target: Some(LEAVE), ..Line::added(Instruction::new(opcode)) };
-    let jump = Line { thread: Some(Thread::Guest), ..jump };
-    (vec![Item::Line(away), Item::Line(jump), Item::Label(0)], 2)
+    Ok(())
 }
 
 /// How many labels of their own these items have: one more than the highest.

@@ -38,6 +38,7 @@ pub mod source;
 pub mod time;
 mod transfer;
 pub mod trips;
+pub mod unroll;
 pub mod values;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -46,7 +47,7 @@ use directive::{Directive, Thread};
 use emit::Frame;
 use error::Refusal;
 use estimate::Oracle;
-use guest::{Guest, Reach};
+use guest::Guest;
 use host::Host;
 use isa::avr::Set;
 use item::Item;
@@ -108,6 +109,7 @@ const WORDS_ALWAYS: u32 = 200;
 pub fn weave(request: &Request) -> Result<Weave, Refusal> {
     let host = named(request.host_program, request.host)?;
     let guest_function = named(request.guest_program, request.guest)?;
+    let guest_program = &unroll::unrolled(request.guest_program, guest_function)?;
     let hosts = host::reached(request.host_program, host)?;
     let mut shares = shares(request, guest_function, host)?;
     let (servers, texts) = servers(request, &mut shares, guest_function, host)?;
@@ -116,7 +118,7 @@ pub fn weave(request: &Request) -> Result<Weave, Refusal> {
         texts,
         request,
         host,
-        guest_function,
+        guest_program,
         taken: host::registers(request.host_program, &hosts),
         lenders: host::dead_most(&hosts),
         calls: host::calls(request.host_program, &hosts),
@@ -139,7 +141,8 @@ pub fn weave(request: &Request) -> Result<Weave, Refusal> {
 struct Weaving<'a> {
     request: &'a Request<'a>,
     host: &'a Function,
-    guest_function: &'a Function,
+    /// The guest's function by itself, without loops inside its rounds.
+    guest_program: &'a Program,
     hosts: BTreeMap<Point, Host<'a>>,
     taken: Set,
     lenders: Vec<u8>,
@@ -159,14 +162,14 @@ struct Laid {
 }
 
 impl Weaving<'_> {
-    /// Words of the host with what it calls, and of the guest.
+    /// Words of the host with what it calls, and of the guest with its loops inside a round written out.
     fn plain_words(&self) -> u32 {
         let words = |program: &Program, point: Point| program.code[point].instruction.opcode.words();
         let hosts: BTreeSet<Point> =
             self.hosts.values().flat_map(|host| host.function.entry..host.function.end).collect();
-        let guest = self.guest_function.entry..self.guest_function.end;
         let host_words: u32 = hosts.into_iter().map(|point| words(self.request.host_program, point)).sum();
-        host_words + guest.map(|point| words(self.request.guest_program, point)).sum::<u32>()
+        let guest = 0..self.guest_program.code.len();
+        host_words + guest.map(|point| words(self.guest_program, point)).sum::<u32>()
     }
 
     /// A host that is coupled has stores that produce, and `produce` stands on nothing else.
@@ -195,31 +198,26 @@ impl Weaving<'_> {
     }
 
     /// The guest with so many rounds as one, in its homes.
-    fn guest(&self, options: Options, reach: Reach) -> Result<(Guest, Homes), Refusal> {
+    fn guest(&self, options: Options, far: &Far) -> Result<(Guest, Homes), Refusal> {
         let request = self.request;
+        let function = &self.guest_program.functions[0];
         let sent = request.is_coupled.then(|| {
-            let lacking = || Refusal::NoCoupling { function: self.guest_function.name.clone() };
-            guest::consumed(request.guest_program, self.guest_function).ok_or_else(lacking)
+            let lacking = || Refusal::NoCoupling { function: function.name.clone() };
+            guest::consumed(self.guest_program, function).ok_or_else(lacking)
         });
-        let mut guest = Guest::of(request.guest_program, self.guest_function, reach, sent.is_some())?;
+        let mut guest = Guest::of(self.guest_program, function, far, sent.is_some())?;
         if let Some(register) = sent {
-            guest = guest.coupled(self.guest_function, register?)?;
+            guest = guest.coupled(function, register?)?;
         }
         if options.rounds > 1 {
-            let lacking = Refusal::NoBatch { function: self.guest_function.name.clone() };
+            let lacking = Refusal::NoBatch { function: function.name.clone() };
             guest = guest.batched(options.rounds, options.together).ok_or(lacking)?;
         }
-        let homes = rename::homes(
-            &guest,
-            self.request.guest_program,
-            self.taken,
-            &self.lenders,
-            self.calls,
-            request.name,
-        )?;
-        let guest = homes.rename(&guest, request.guest_program)?;
+        let homes =
+            rename::homes(&guest, self.guest_program, self.taken, &self.lenders, self.calls, request.name)?;
+        let guest = homes.rename(&guest, self.guest_program)?;
         // Only now is it known how long its elements are: some borrow registers.
-        guest.check_fit(self.guest_function)?;
+        guest.check_fit(function)?;
         let guest = self.served(guest, &homes)?;
         Ok((guest, homes))
     }
@@ -229,13 +227,7 @@ impl Weaving<'_> {
         let mut far = Far::default();
         // Each layout makes something longer that stays so, or is the last one.
         loop {
-            let reaches_far = far.branches.iter().any(|(thread, _)| *thread == Some(Thread::Guest));
-            let reach = match (reaches_far, far.jumps) {
-                (_, true) => Reach::Far,
-                (true, false) => Reach::Long,
-                (false, false) => Reach::Short,
-            };
-            let (guest, homes) = self.guest(options, reach)?;
+            let (guest, homes) = self.guest(options, &far)?;
             let setting = Setting {
                 program,
                 hosts: &self.hosts,

@@ -80,7 +80,7 @@ pub struct Far {
 
 impl Far {
     /// Whether this line is one of the branches.
-    fn has(&self, line: &Line) -> bool {
+    pub(crate) fn has(&self, line: &Line) -> bool {
         let is_branch = matches!(line.instruction.opcode, Opcode::Brbs | Opcode::Brbc);
         is_branch && line.origin.is_some_and(|origin| self.branches.contains(&(line.thread, origin)))
     }

@@ -12,7 +12,7 @@ use isa::avr::{CoreType, Instruction, Opcode, Set};
 
 use crate::directive::Directive;
 use crate::error::Refusal;
-use crate::guest::{Element, Form, Guest};
+use crate::guest::{Element, Form, Guest, PREAMBLE_CYCLES};
 use crate::item::{Item, Line, straight_cycles};
 use crate::program::Program;
 
@@ -93,6 +93,13 @@ struct Borrower {
     lenders: Vec<u8>,
 }
 
+impl Borrower {
+    fn may_borrow(&self, register: u8) -> bool {
+        let low = if self.pair { register & !1 } else { register };
+        self.lenders.contains(&low)
+    }
+}
+
 /// Whether the host calls, and whether it has a use for the flag T.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Calls {
@@ -123,8 +130,15 @@ pub fn homes(
     if let Some(batch) = &guest.batch {
         needs[usize::from(batch.rest)] = Need::default();
     }
-    let mut chooser =
-        Chooser { taken, used: Set::EMPTY, of: [None; 32], borrowers: Vec::new(), memory_bytes: 0, lenders };
+    let mut chooser = Chooser {
+        taken,
+        used: Set::EMPTY,
+        of: [None; 32],
+        borrowers: Vec::new(),
+        memory_bytes: 0,
+        lenders,
+        together: together(guest),
+    };
     let lacking = |what| Refusal::RegisterConflict { guest: guest.clock.clone(), what };
     // Callees ask whether the guest is over, and the proof follows registers, not memory.
     let early = if calls == Calls::WithFlagT {
@@ -260,6 +274,24 @@ fn needs(guest: &Guest, program: &Program) -> Result<[Need; 32], Refusal> {
     Ok(needs)
 }
 
+/// For each guest register those that work together with it; of a pair both halves with both.
+fn together(guest: &Guest) -> [Set; 32] {
+    let mut together = [Set::EMPTY; 32];
+    let items: Vec<Item> = guest.items().cloned().collect();
+    for range in whole(&items) {
+        let named = items[range].iter().flat_map(|item| match item {
+            Item::Line(line) => named_registers(&line.instruction),
+            _ => Vec::new(),
+        });
+        let named: Vec<u8> = named.flat_map(|register| [register & !1, register | 1]).collect();
+        let all = named.iter().fold(Set::EMPTY, |set, &register| set | Set::register(register));
+        for &register in &named {
+            together[usize::from(register)] = together[usize::from(register)] | all;
+        }
+    }
+    together
+}
+
 /// Registers that the operands name, pairs with both halves, pointers included.
 fn named_registers(instruction: &Instruction) -> Vec<u8> {
     let mut named = Vec::new();
@@ -285,6 +317,7 @@ struct Chooser<'a> {
     borrowers: Vec<Borrower>,
     memory_bytes: u32,
     lenders: &'a [u8],
+    together: [Set; 32],
 }
 
 /// Registers that one borrower looks at.
@@ -298,10 +331,15 @@ impl Chooser<'_> {
 
     /// Whether some borrower may borrow a register: then it is nobody's home.
     fn is_lent(&self, register: u8) -> bool {
-        self.borrowers.iter().any(|borrower| {
-            let low = if borrower.pair { register & !1 } else { register };
-            borrower.lenders.contains(&low)
-        })
+        self.borrowers.iter().any(|borrower| borrower.may_borrow(register))
+    }
+
+    /// Whether one that works together with a guest register may borrow a register.
+    fn is_lent_beside(&self, guest_register: u8, register: u8) -> bool {
+        let beside = self.together[usize::from(guest_register)];
+        let mut partners =
+            self.borrowers.iter().filter(|other| beside.contains(Set::register(other.register)));
+        partners.any(|other| other.may_borrow(register))
     }
 
     /// Free registers, those first that need no saving.
@@ -350,14 +388,14 @@ impl Chooser<'_> {
         let is_home = |register: u8| self.used.contains(Set::register(register));
         let is_taken = |&lender: &u8| {
             let both = if pair { lender..=lender + 1 } else { lender..=lender };
-            both.into_iter().any(|register| is_home(register) || self.is_lent(register))
+            both.into_iter().any(|lender| is_home(lender) || self.is_lent_beside(register, lender))
         };
         let all: Vec<u8> = if pair {
             (2..32).step_by(2).filter(|&low| fits(low)).collect()
         } else {
             self.lenders.iter().copied().filter(|&lender| lender > 1 && fits(lender)).collect()
         };
-        // Two borrowers of one instruction never borrow the same register.
+        // Two borrowers that work together never borrow the same register.
         let alone = all.iter().copied().filter(|lender| !is_taken(lender));
         let mut lenders: Vec<u8> = alone.take(LENDERS).collect();
         if pair {
@@ -399,11 +437,25 @@ impl Homes {
             batch.test = self.items(&batch.test).collect();
             batch.rest = self.of[usize::from(batch.rest)].expect("it is where flags are kept");
         }
+        if let Some(preamble) = &mut renamed.preamble {
+            for element in &mut preamble.elements {
+                *element = self.element(element, PREAMBLE_CYCLES, &guest.clock, core)?;
+            }
+            if let Some(polling) = &mut preamble.polling {
+                let items: Vec<Item> = self.items(&polling.items).collect();
+                if items.len() > polling.items.len() {
+                    let what = "a guest register that polls";
+                    return Err(Refusal::RegisterConflict { guest: guest.clock.clone(), what });
+                }
+                polling.items = items;
+            }
+        }
         renamed.setup = self.items(&guest.setup).collect();
         renamed.finish = self.items(&guest.finish).collect();
         Ok(renamed)
     }
 
+    /// An element whose start is modulo `period_cycles`.
     fn element(
         &self,
         element: &Element,
@@ -486,22 +538,30 @@ impl Homes {
         let mut items = Vec::new();
         let (mut cycles, mut earlier) = (element.cycles, 0);
         let conditional = conditional_items(&element.items);
-        let mut before_event = true;
+        let (mut before_event, mut added_behind) = (true, 0);
         for range in self.units(&element.items) {
             let unit = &element.items[range.clone()];
             let [before, own, behind] = self.unit(unit, dead);
             let [lead, rest] = [&before, &behind].map(|lines| straight_cycles(lines, core));
+            let has_event = unit.iter().any(|item| matches!(item, Item::Says(Directive::Event { .. })));
+            let conflict = |what| Err(Refusal::RegisterConflict { guest: clock.to_owned(), what });
             if lead + rest > 0 && conditional[range.end - 1] {
-                return Err(Refusal::RegisterConflict {
-                    guest: clock.to_owned(),
-                    what: "a guest register that a conditional uses",
-                });
+                return conflict("a guest register that a conditional uses");
+            }
+            if has_event && !before_event && added_behind + lead > 0 {
+                return conflict("a guest register between two events that a status bit joins");
             }
             cycles += lead + rest;
-            let has_event = unit.iter().any(|item| matches!(item, Item::Says(Directive::Event { .. })));
             if before_event {
                 earlier += if has_event { lead } else { lead + rest };
             }
+            added_behind += if !before_event {
+                lead + rest
+            } else if has_event {
+                rest
+            } else {
+                0
+            };
             before_event &= !has_event;
             items.extend([before, own, behind].into_iter().flatten());
         }

@@ -158,7 +158,7 @@ fn declare(
 
 /// The loop that a directive on an instruction speaks of: the innermost around it, unless it is the header or a
 /// branch back of one farther out.
-fn owner(cfg: &Cfg, loops: &Loops, point: Point) -> Option<LoopId> {
+pub(crate) fn owner(cfg: &Cfg, loops: &Loops, point: Point) -> Option<LoopId> {
     let block = cfg.block_of(point)?;
     let is_mark = |id: &LoopId| {
         let each = &loops.all[*id];

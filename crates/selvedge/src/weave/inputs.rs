@@ -3,6 +3,7 @@
 //! Owns: reading them with the chip, clock and parameters that they and the command line agree on; which file's local
 //! data the woven function needs; and the facts of the header. Weaving and proving are `weaving`'s.
 
+use std::borrow::Cow;
 use std::path::PathBuf;
 
 use ::weave::Weave;
@@ -13,10 +14,12 @@ use ::weave::linked;
 use ::weave::program::{Origin, Program, Written};
 use ::weave::proof::Proof;
 use ::weave::source::Source;
+use ::weave::unroll;
 use selvedge::error::{Error, WeaveFault};
 
 use super::check;
 use super::header::{Header, Prototype, guards};
+use super::report::Pass;
 use super::texts::{Reader, Text};
 use super::weaving::Weaving;
 
@@ -182,12 +185,19 @@ impl Inputs {
         header.text()
     }
 
+    /// The guest as a pass looks at it: what it leaves idle is that of the guest without loops inside its rounds.
+    fn written_out(&self, arguments: &Weaving, pass: Pass) -> Cow<'_, Program> {
+        let guest = self.guest_program.function(&arguments.guest_fn).filter(|_| pass == Pass::Slack);
+        let unrolled = guest.and_then(|guest| unroll::unrolled(&self.guest_program, guest).ok());
+        unrolled.map_or(Cow::Borrowed(&self.guest_program), Cow::Owned)
+    }
+
     /// What was asked for, of host and guest.
     pub(super) fn dumps(&self, arguments: &Weaving) -> Vec<(String, String)> {
         let mut dumps = Vec::new();
         for &pass in &arguments.dump {
             dumps.extend(pass.of(&self.host_program, &arguments.host));
-            dumps.extend(pass.of(&self.guest_program, &arguments.guest_fn));
+            dumps.extend(pass.of(self.written_out(arguments, pass).as_ref(), &arguments.guest_fn));
         }
         dumps
     }

@@ -166,6 +166,9 @@ pub fn woven(arguments: &Weaving) -> Result<Woven, Error> {
     };
     let weave = ::weave::weave(&request)
         .map_err(|refusal| Error::Woven(WeaveFault::NotWoven { refusal, notes: inputs.notes(arguments) }))?;
+    if let Some(guest) = inputs.guest_program.function(&arguments.guest_fn) {
+        proof::promised(&inputs.guest_program, guest)?;
+    }
     let (text, beside) = inputs.text(&name, &weave)?;
     let proved = match proved(&text, &name, &arguments.out, inputs.host_program.core) {
         Err(Unproved::Violated(violation)) if matches!(violation.kind, Kind::Unserved { .. }) => {

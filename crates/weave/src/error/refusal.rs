@@ -5,7 +5,9 @@ use std::fmt;
 use super::{Place, placed};
 use crate::analysis;
 use crate::directive::Thread;
+use crate::limits::UNROLLED_INSTRUCTIONS_MAX;
 use crate::memory::{Access, Conflict, Object};
+use crate::trips;
 
 /// Why two threads cannot be woven.
 #[derive(Clone, Debug, PartialEq)]
@@ -62,6 +64,13 @@ pub enum Refusal {
         /// What is in the way.
         why: &'static str,
     },
+    /// A loop inside a round that cannot be written out.
+    InnerLoop {
+        /// Its first instruction, or the directive that does not fit it.
+        at: Box<Place>,
+        /// Why.
+        why: InnerLoop,
+    },
     /// A guest instruction that is tied to a register by its opcode.
     GuestOpcode {
         /// The instruction.
@@ -79,6 +88,20 @@ pub enum Refusal {
         period_cycles: u32,
         /// The smallest that would do.
         smallest_cycles: u32,
+    },
+    /// What has to happen before the rounds takes longer than its clock allows.
+    LatePreamble {
+        /// The rounds' clock.
+        clock: String,
+        /// How much too late the rounds, or an event before them, would be.
+        late_cycles: u32,
+    },
+    /// A status bit that lives from one event to the next joins them, and there is no time for what is between.
+    EventsJoined {
+        /// The guest's clock.
+        clock: String,
+        /// What is missing.
+        missing_cycles: u32,
     },
     /// Too few registers.
     RegisterConflict {
@@ -206,6 +229,7 @@ impl Refusal {
         use Refusal::*;
         match self {
             Analysis { at, .. } | ManyPeriods { at, .. } | ManyFirstEvents { at, .. } => Some(at),
+            InnerLoop { at, .. } => Some(at),
             NoRound { at, .. } | GuestShape { at, .. } | GuestOpcode { at, .. } | NoRoom { at, .. } => {
                 Some(at)
             }
@@ -215,7 +239,7 @@ impl Refusal {
             Interrupts { at } | MemoryConflict { at, .. } | OrderNotKept { at, .. } => Some(at),
             ProducedLate { at, .. } => Some(at),
             NoFunction { .. } | NoClock { .. } | NoFirstEvent { .. } | ImpossiblePeriod { .. } => None,
-            NoServer { .. } | Unserved { .. } => None,
+            NoServer { .. } | Unserved { .. } | LatePreamble { .. } | EventsJoined { .. } => None,
             NoBatch { .. }
             | NoCoupling { .. }
             | NoProduct { .. }
@@ -234,12 +258,20 @@ impl Refusal {
             NoFunction { function } => write!(f, "found no function `{function}`"),
             NoClock { function } => write!(f, "`{function}` has no clock, expected one"),
             ManyPeriods { function, .. } => {
-                write!(f, "`{function}` has several clocks or periods, expected one of each")
+                write!(f, "`{function}` has several clocks or periods, expected one period and one clock")
             }
             NoFirstEvent { function } => write!(f, "`{function}` has no event with at=0, expected one"),
             ManyFirstEvents { .. } => write!(f, "found a second event with at=0, expected one"),
             NoRound { .. } => write!(f, "nothing leads from the first event back to it, expected a loop"),
             GuestShape { function, why, .. } => write!(f, "no guest may be like `{function}`: {why}"),
+            InnerLoop { why, .. } => write!(f, "{why}"),
+            LatePreamble { clock, late_cycles } => {
+                write!(f, "`{clock}`: what happens before its rounds is {late_cycles} cycles too late")
+            }
+            EventsJoined { clock, missing_cycles } => write!(
+                f,
+                "`{clock}`: {missing_cycles} cycles are missing between two events that a status bit joins"
+            ),
             GuestOpcode { mnemonic, register, .. } => {
                 write!(f, "`{mnemonic}` is tied to r{register}, expected registers that can be renamed")
             }
@@ -310,7 +342,10 @@ impl Refusal {
         use Refusal::*;
         match self {
             NoClock { .. } => write!(f, "\nhelp: write `;@weave clock NAME period=CYCLES` in it"),
-            ManyPeriods { .. } => write!(f, "\nhelp: the strategy `cocall` takes such a guest"),
+            ManyPeriods { .. } => write!(
+                f,
+                "\nhelp: a clock of what happens once before the rounds ends with an event that is `last`"
+            ),
             NoFirstEvent { .. } => {
                 write!(f, "\nhelp: write `;@weave event NAME at=0` on its first timed instruction")
             }
@@ -323,6 +358,7 @@ impl Refusal {
             ProducedLate { .. } => {
                 write!(f, "\nhelp: without `--couple` it may be slower than what is sent")
             }
+            InnerLoop { why, .. } => why.help(f),
             NoServer { .. } => write!(f, "\nhelp: write `;@weave server NAME within=CYCLES` in it"),
             Unserved { smallest_cycles: Some(cycles), .. } => {
                 write!(f, "\nhelp: the smallest that works is {cycles}")
@@ -344,6 +380,75 @@ impl Refusal {
             }
             Arguments { .. } => write!(f, "\nhelp: write `;@weave arguments BYTES …` in it"),
             _ => Ok(()),
+        }
+    }
+}
+
+/// Why a loop inside a round cannot be written out.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum InnerLoop {
+    /// How often it runs is not known.
+    Untold(trips::Untold),
+    /// It does not always run equally often.
+    Varies {
+        /// The least.
+        min: u64,
+        /// The most.
+        max: u64,
+    },
+    /// It runs too often.
+    TooLong {
+        /// How often.
+        runs: u64,
+        /// What it would be, written out.
+        instructions: u64,
+    },
+    /// An event in it comes more or less often than it runs.
+    EventTimes {
+        /// The event.
+        event: String,
+        /// How often the event comes.
+        said: u32,
+        /// How often the loops around it run that are not accounted for.
+        runs: u32,
+    },
+}
+
+impl fmt::Display for InnerLoop {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            InnerLoop::Untold(untold) => write!(f, "the loop inside a round has no known end: {untold}"),
+            InnerLoop::Varies { min, max } => {
+                write!(f, "the loop inside a round runs {min} to {max} times, expected one number")
+            }
+            InnerLoop::TooLong { runs, instructions } => write!(
+                f,
+                "the loop inside a round runs {runs} times, which are {instructions} instructions, expected at most \
+                 {UNROLLED_INSTRUCTIONS_MAX}"
+            ),
+            InnerLoop::EventTimes { event, said, runs: 1 } => write!(
+                f,
+                "event `{event}` comes {said} times, and no loop inside the round is around it that runs as often"
+            ),
+            InnerLoop::EventTimes { event, said, runs } => {
+                write!(f, "event `{event}` comes {said} times in a loop that runs {runs} times")
+            }
+        }
+    }
+}
+
+impl InnerLoop {
+    fn help(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            InnerLoop::Untold(_) | InnerLoop::Varies { .. } => write!(
+                f,
+                "\nhelp: load its counter in the round, or write `;@weave trip N` on its branch back"
+            ),
+            InnerLoop::TooLong { .. } => write!(f, "\nhelp: let its runs be rounds of the clock"),
+            InnerLoop::EventTimes { runs: 1, .. } => Ok(()),
+            InnerLoop::EventTimes { runs, .. } => {
+                write!(f, "\nhelp: write `every=CYCLES times={runs}` behind its `at`")
+            }
         }
     }
 }

@@ -31,7 +31,7 @@ pub struct Batch {
 
 impl Guest {
     /// The guest with so many rounds as one, a power of two. `None` when it does not end where a count of its own
-    /// comes to zero, or has no register left for the rest.
+    /// comes to zero, has no register left for the rest, or begins with a preamble.
     ///
     /// What `together` events in a row send is fetched at once, when the guest is made like that.
     pub fn batched(&self, rounds: u32, together: u32) -> Option<Guest> {
@@ -39,7 +39,8 @@ impl Guest {
         let count = Count::of(&self.elements[counting].items)?;
         let is_named = |register: &u8| self.names(Set::register(*register), None);
         let rest = (0..32).find(|register| !is_named(register))?;
-        if !rounds.is_power_of_two()
+        if self.preamble.is_some()
+            || !rounds.is_power_of_two()
             || count.halves().any(|half| self.names(Set::register(half), Some(counting)))
         {
             return None;
@@ -159,7 +160,7 @@ impl Fetching<'_> {
             false => first..(round + together + 1).min(rounds),
         };
         next.map(|next| self.named(self.fetch, next)).reduce(|mut all, one| {
-            append(&mut all, one, 1);
+            append(&mut all, one, 1).expect("what fetches is at no cycle of its own");
             all
         })
     }

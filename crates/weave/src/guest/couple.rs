@@ -16,7 +16,8 @@ impl Guest {
     /// `register`.
     ///
     /// # Errors
-    /// [`Refusal::NoCoupling`] when a round is more than one event that sends the register, and a count.
+    /// [`Refusal::NoCoupling`] when a round is more than one event that sends the register, and a count, or a preamble
+    /// comes before it.
     pub fn coupled(mut self, function: &Function, register: u8) -> Result<Guest, Refusal> {
         self.elements.retain(|element| !element.leaves);
         let is_sending = |item: &Item| match item {
@@ -26,7 +27,10 @@ impl Guest {
             item => matches!(item, Item::Says(Directive::Event { .. })),
         };
         match &self.elements[..] {
-            [event] if event.items.len() == 2 && event.items.iter().all(is_sending) => {}
+            [event]
+                if self.preamble.is_none()
+                    && event.items.len() == 2
+                    && event.items.iter().all(is_sending) => {}
             _ => return Err(Refusal::NoCoupling { function: function.name.clone() }),
         }
         self.drop_unread(register);

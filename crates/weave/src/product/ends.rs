@@ -10,17 +10,17 @@ use isa::avr::{Instruction, Opcode, Set};
 use super::{Arrival, Resume, Weaver, call_opcode};
 use crate::directive::{Directive, Thread};
 use crate::error::Refusal;
-use crate::guest::{Batch, DONE, GO, inverted};
+use crate::guest::{Batch, DONE, GO, PREAMBLE_CYCLES, Preamble, inverted};
 use crate::item::{self, Item, Label, Line};
 use crate::phase::has_flags;
 use crate::program::{Callee, Flow, Point};
 use crate::rename::{Over, SREG, Store};
 
 impl<'a> Weaver<'a> {
-    /// The guest's setup, and interrupts off.
+    /// The guest's setup, interrupts off, and what it does before the rounds that the host shares; says where these begin.
     ///
     /// # Errors
-    /// When the guest comes in batches, and a round by itself does not fit its period.
+    /// When the guest comes in batches, and a round by itself does not fit its period; when its preamble is late.
     pub(super) fn frame(&mut self, entry: Point) -> Result<Label, Refusal> {
         let go = self.label();
         let homes = self.setting.homes;
@@ -48,10 +48,48 @@ impl<'a> Weaver<'a> {
         let keep = std::iter::once(Item::Line(Line::added(keep))).chain(store).collect();
         self.fragments[0].extend(homes.for_a_moment(keep));
         self.push(0, Line::added(Instruction { b: 7, ..Instruction::new(Opcode::Bclr) }));
-        match &self.setting.guest.batch {
-            Some(batch) => self.first_rounds(entry, batch),
-            None => Ok(go),
+        if let Some(batch) = &self.setting.guest.batch {
+            return self.first_rounds(entry, batch);
         }
+        if let Some(preamble) = &self.setting.guest.preamble {
+            self.preamble(preamble)?;
+            let begins = self.label();
+            self.fragments[0].push(Item::Label(begins));
+            return Ok(begins);
+        }
+        Ok(go)
+    }
+
+    /// What the guest does at exact cycles before its first round.
+    fn preamble(&mut self, preamble: &Preamble) -> Result<(), Refusal> {
+        let guest = self.setting.guest;
+        let late = |wait_cycles: u32| {
+            let late_cycles = PREAMBLE_CYCLES - wait_cycles;
+            Err(Refusal::LatePreamble { clock: guest.clock.clone(), late_cycles })
+        };
+        let mut now = preamble.elements.first().and_then(|element| element.start).unwrap_or(0);
+        if let Some(polling) = &preamble.polling {
+            let items = self.own_labels(&polling.items, &[]);
+            self.fragments[0].extend(items);
+            now = polling.passed_cycles;
+        }
+        let lead_cycles = guest.period_cycles - self.rhythm.first().phase;
+        let first =
+            (preamble.until_cycles + PREAMBLE_CYCLES - lead_cycles % guest.period_cycles) % PREAMBLE_CYCLES;
+        let nothing: &[Item] = &[];
+        let steps =
+            preamble.elements.iter().map(|element| (element.start, element.cycles, &element.items[..]));
+        for (start, cycles, items) in steps.chain([(Some(first), 0, nothing)]) {
+            let wait_cycles = start.map_or(0, |start| (start + PREAMBLE_CYCLES - now) % PREAMBLE_CYCLES);
+            if wait_cycles > PREAMBLE_CYCLES / 2 {
+                return late(wait_cycles);
+            }
+            self.pad(0, wait_cycles);
+            let items = self.own_labels(items, &[]);
+            self.fragments[0].extend(items);
+            now = (now + wait_cycles + cycles) % PREAMBLE_CYCLES;
+        }
+        Ok(())
     }
 
     /// The rounds that make no whole batch, before the host begins.

@@ -1,5 +1,6 @@
 # FAIL: weave weave/sum.s --host sum --guest weave/pulse.s --guest-fn pulse --chip atmega128 -D PERIOD=40 -o %tmp/both.s
 # FAIL[period]: weave weave/sum.s --host sum --host-arguments 2,1 --guest weave/pulse.s --guest-fn pulse --chip atmega128 -D PERIOD=3 -o %tmp/both.s
+# FAIL[loop]: weave weave/sum.s --host sum --host-arguments 2,1 --guest weave/bits.s --guest-fn bits --chip atmega128 -o %tmp/both.s
 # FAIL[parameter]: weave weave/sum.s --host sum --host-arguments 2,1 --guest weave/pulse.s --guest-fn pulse --chip atmega128 -o %tmp/both.s
 # FAIL[host]: weave weave/sum.s --host sam --host-arguments 2,1 --guest weave/pulse.s --guest-fn pulse --chip atmega128 -D PERIOD=40 -o %tmp/both.s
 # FAIL[guest]: weave weave/sum.s --host sum --host-arguments 2,1 --guest weave/sum.s --guest-fn sum --chip atmega128 -o %tmp/both.s
