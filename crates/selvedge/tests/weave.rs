@@ -4,6 +4,7 @@
 //! Inputs are random, from a printed seed; `SELVEDGE_SOAK=1` takes all pairs and many inputs of each.
 
 mod compilers;
+mod line;
 #[path = "../../cipher/tests/seeded/mod.rs"]
 mod seeded;
 mod woven;
@@ -18,6 +19,7 @@ use isa::Cycles;
 use isa::avr::image::Space;
 use isa::avr::profile::RAM_FIRST;
 use isa::avr::{ATMEGA128, Chip, Image, Pin, Profile, Stop};
+use line::{dmx, spi};
 use rand_chacha::ChaCha20Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng};
 use report::table::{Column, Entry, Table};
@@ -33,6 +35,10 @@ const CALLS: usize = 3;
 const SOAK_CALLS: usize = 10_000;
 /// Hosts of each other compiler.
 const COMPILED_HOSTS: usize = 3;
+/// What a master's crystal differs, in parts per million.
+const DRIFT_PPM: i64 = 100;
+/// More than a guest needs before it asks for a first byte.
+const SETUP_CYCLES: Cycles = 200;
 /// More than the longest call.
 const CYCLES_MAX: Cycles = 40_000_000;
 /// Bytes that the guest sends when cycles are measured.
@@ -50,6 +56,8 @@ struct Seen {
     /// Stores to I/O registers but those of the core, and loads from the SPI's data register.
     timed: Vec<(Cycles, u32, u8)>,
     received: Vec<(Cycles, u8)>,
+    /// Levels of bit 1 of port B.
+    levels: Vec<(Cycles, bool)>,
     /// Loads and stores of the host's memory.
     host: Vec<(Cycles, u32)>,
     /// Stores elsewhere in RAM.
@@ -81,7 +89,13 @@ impl isa::Observer for Seen {
     }
 }
 
-impl isa::avr::Observer for Seen {}
+impl isa::avr::Observer for Seen {
+    fn level(&mut self, cycle: Cycles, pin: Pin, high: bool) {
+        if pin == (Pin { port: b'B', bit: 1 }) {
+            self.levels.push((cycle, high));
+        }
+    }
+}
 
 /// A program that has come to its call.
 struct Ready {
@@ -110,8 +124,8 @@ impl Ready {
         Ready { chip, entry_sp, host_at, guest_at }
     }
 
-    /// Calls it. `miso` is that pin's levels from their cycles on, if anybody answers.
-    fn call(&self, pair: &Pair, input: &Input, miso: &[(Cycles, bool)]) -> Called {
+    /// Calls it. `levels` are those of pins from their cycles on, which somebody else drives.
+    fn call(&self, pair: &Pair, input: &Input, levels: &[(Cycles, Pin, bool)]) -> Called {
         let mut chip = self.chip.clone();
         for (at, bytes) in [(self.host_at, &input.host), (self.guest_at, &input.guest)] {
             for (offset, &byte) in bytes.iter().enumerate() {
@@ -130,9 +144,7 @@ impl Ready {
             guest: range(self.guest_at, GUEST_BYTES),
             ..Seen::default()
         };
-        // The ATmega128's MISO.
-        let pin = Pin { port: b'B', bit: 3 };
-        for &(cycle, level) in miso {
+        for &(cycle, pin, level) in levels {
             chip.set_input(pin, Some(level), cycle, &mut seen);
         }
         let begins = chip.cycle();
@@ -195,14 +207,31 @@ impl Bench {
 
     /// Calls both programs and compares.
     fn check(&self, input: &Input) {
-        let mut called = self.woven.call(&self.pair, input, &[]);
         let mut expected_guest = input.guest.clone();
-        if let Guest::SpiRx(period) = self.pair.guest {
-            let sent = input.guest.iter().rev().copied().collect::<Vec<u8>>();
-            let starts: Vec<Cycles> = called.seen.timed.iter().map(|&(cycle, ..)| cycle).collect();
-            let levels = miso(&starts, u64::from((period - 2) / 8), &sent);
-            called = self.woven.call(&self.pair, input, &levels);
-            expected_guest[..input.count].copy_from_slice(&sent[..input.count]);
+        let sent = input.guest.iter().rev().copied().take(input.count).collect::<Vec<u8>>();
+        let called = match self.pair.guest {
+            Guest::SpiRx(period) | Guest::SpiDuplex(period) => {
+                let alone = self.woven.call(&self.pair, input, &[]);
+                let starts: Vec<Cycles> = alone.seen.timed.iter().map(|&(cycle, ..)| cycle).collect();
+                let levels = miso(&starts, u64::from((period - 2) / 8), &sent);
+                let levels: Vec<_> =
+                    levels.into_iter().map(|(cycle, level)| (cycle, spi::MISO, level)).collect();
+                self.woven.call(&self.pair, input, &levels)
+            }
+            Guest::SpiRxSlave(period) => {
+                for ppm in [-DRIFT_PPM, DRIFT_PPM] {
+                    let begins = self.woven.chip.cycle() + SETUP_CYCLES;
+                    let levels = spi::master(begins, period, ppm, &sent);
+                    let called = self.woven.call(&self.pair, input, &levels);
+                    assert_eq!(called.guest[..input.count], sent, "{}: {ppm} ppm", self.pair.name());
+                }
+                let levels = spi::master(self.woven.chip.cycle() + SETUP_CYCLES, period, 0, &sent);
+                self.woven.call(&self.pair, input, &levels)
+            }
+            _ => self.woven.call(&self.pair, input, &[]),
+        };
+        if let Guest::SpiRx(_) | Guest::SpiDuplex(_) | Guest::SpiRxSlave(_) = self.pair.guest {
+            expected_guest[..input.count].copy_from_slice(&sent);
         }
         let plain = self.plain.call(&self.pair, input, &[]);
         let at = format!("{}, {} units, {} bytes", self.pair.name(), input.units, input.count);
@@ -249,13 +278,33 @@ impl Bench {
                     assert_eq!(*read, begun.0 + 1, "{at}: the byte is read behind the start of the next");
                 }
             }
+            Guest::SpiDuplex(period) => {
+                let sent: Vec<u8> = timed.iter().map(|&(.., value)| value).collect();
+                assert_eq!(sent, input.guest[..input.count], "{at}: what is sent");
+                assert_every(&timed[timed.len().min(1)..], period, at);
+            }
+            Guest::SpiRxSlave(period) => {
+                // The first load throws away what came before.
+                let read: Vec<Cycles> =
+                    called.seen.received.iter().skip(1).map(|&(cycle, _)| cycle).collect();
+                assert_eq!(read.len(), input.count, "{at}: bytes that are read");
+                assert!(read.windows(2).all(|pair| pair[1] - pair[0] == u64::from(period)), "{at}: {read:?}");
+            }
+            Guest::Dmx => {
+                let slots = dmx::slots(&called.seen.levels, called.begins);
+                assert_eq!(slots, input.guest[..input.count], "{at}: the slots on the line");
+                assert!(
+                    timed.iter().all(|&(.., value)| value & !2 == 0xA7 & !2),
+                    "{at}: other bits of the port"
+                );
+            }
             Guest::Uart(bit) => {
                 assert_every(timed, bit, at);
                 let bits: Vec<bool> = timed.iter().map(|&(.., value)| value & 2 != 0).collect();
                 let sent: Vec<u8> = bits.chunks(10).map(|frame| uart_byte(frame, at)).collect();
                 assert_eq!(sent, input.guest[..input.count], "{at}: what is sent");
                 assert!(
-                    timed.iter().all(|&(.., value)| value & !2 == 0xA5 & !2),
+                    timed.iter().all(|&(.., value)| value & !2 == 0xA7 & !2),
                     "{at}: other bits of the port"
                 );
             }
@@ -266,11 +315,11 @@ impl Bench {
                 let expected: Vec<u8> = row.flat_map(|&byte| (0..8).map(move |bit| byte >> bit)).collect();
                 assert_eq!(shown, expected, "{at}: what is shown");
             }
-            Guest::Ws2812 => {
+            Guest::Ws2812 | Guest::Lights => {
                 let sent = lights(timed, at);
                 assert_eq!(sent, input.guest[..input.count], "{at}: what is sent");
                 assert!(
-                    timed.iter().all(|&(.., value)| value & !1 == 0xA5 & !1),
+                    timed.iter().all(|&(.., value)| value & !1 == 0xA7 & !1),
                     "{at}: other bits of the port"
                 );
             }

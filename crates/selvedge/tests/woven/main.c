@@ -12,12 +12,12 @@ extern void FUNCTION(void);
 int main(void)
 {
 #ifdef SPI_CONTROL
-    // MOSI, SCK and SS are outputs.
-    DDRB = 0xFF;
+    // A master's MOSI, SCK and SS are outputs, a slave's only MISO, which is no part of this.
+    DDRB = SPI_CONTROL & 1 << MSTR ? 0xFF : 0;
     SPCR = SPI_CONTROL;
     SPSR = SPI_DOUBLE;
 #else
-    PORTB = 0xA5;
+    PORTB = 0xA7; // bit 1 is a serial line at rest
     DDRB = 0xFF;
 #endif
 #ifdef INTERRUPTS

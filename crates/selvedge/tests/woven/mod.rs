@@ -106,6 +106,14 @@ pub enum Guest {
     SpiRx(u32),
     /// Lights, 20 cycles a bit.
     Ws2812,
+    /// The same, written in C.
+    Lights,
+    /// SPI, sent from a buffer and received into the same.
+    SpiDuplex(u32),
+    /// SPI, received as slave, a byte every so many cycles of the master.
+    SpiRxSlave(u32),
+    /// A DMX512 packet, 64 cycles a bit.
+    Dmx,
     /// A serial line, so many cycles a bit.
     Uart(u32),
     /// A picture row, so many cycles a pixel.
@@ -183,7 +191,7 @@ pub const HOSTS: [Host; 24] = [
     host("ascon_aead128_avr.c", "ascon_aead128_avr_open", &OPEN).with(&["ascon_p_avr.S"]),
 ];
 
-/// Every guest, SPI with a period of 8 N + 2 cycles for the dividers N up to 32.
+/// Every guest that is woven with every host, SPI with a period of 8 N + 2 cycles for the dividers N up to 32.
 pub const GUESTS: [Guest; 10] = [
     Guest::SpiTx(18),
     Guest::SpiTx(34),
@@ -230,6 +238,10 @@ impl Guest {
             Guest::SpiTx(_) => "spi_tx",
             Guest::SpiRx(_) => "spi_rx",
             Guest::Ws2812 => "ws2812",
+            Guest::Lights => "lights",
+            Guest::SpiDuplex(_) => "spi_duplex",
+            Guest::SpiRxSlave(_) => "spi_rx_slave",
+            Guest::Dmx => "dmx",
             Guest::Uart(_) => "uart_tx",
             Guest::Video(_) => "video_row",
         }
@@ -237,36 +249,52 @@ impl Guest {
 
     /// Its file's name.
     fn file(&self) -> String {
-        format!("guest_{}.S", if matches!(self, Guest::Video(_)) { "video" } else { self.function() })
+        match self {
+            Guest::Video(_) => "guest_video.S".to_owned(),
+            Guest::Lights => "guest_lights.c".to_owned(),
+            _ => format!("guest_{}.S", self.function()),
+        }
     }
 
     /// Cycles between two of its timed instructions, at least.
     fn cycles(&self) -> u32 {
         match *self {
-            Guest::SpiTx(cycles) | Guest::SpiRx(cycles) | Guest::Uart(cycles) | Guest::Video(cycles) => {
-                cycles
-            }
-            Guest::Ws2812 => 20,
+            Guest::SpiTx(cycles)
+            | Guest::SpiRx(cycles)
+            | Guest::SpiDuplex(cycles)
+            | Guest::SpiRxSlave(cycles)
+            | Guest::Uart(cycles)
+            | Guest::Video(cycles) => cycles,
+            Guest::Ws2812 | Guest::Lights => 20,
+            Guest::Dmx => 64,
         }
     }
 
     /// Bytes that it may be called with, at least.
     pub fn bytes_min(&self) -> usize {
-        usize::from(matches!(self, Guest::SpiTx(_)))
+        usize::from(matches!(self, Guest::SpiTx(_) | Guest::SpiRxSlave(_)))
     }
 
     fn definition(&self) -> Option<String> {
         match self {
-            Guest::SpiTx(cycles) | Guest::SpiRx(cycles) => Some(format!("PERIOD={cycles}")),
+            Guest::SpiTx(cycles)
+            | Guest::SpiRx(cycles)
+            | Guest::SpiDuplex(cycles)
+            | Guest::SpiRxSlave(cycles) => Some(format!("PERIOD={cycles}")),
             Guest::Uart(cycles) => Some(format!("BIT={cycles}")),
             Guest::Video(cycles) => Some(format!("PIXEL={cycles}")),
-            Guest::Ws2812 => None,
+            Guest::Ws2812 | Guest::Lights | Guest::Dmx => None,
         }
     }
 
     /// SPCR and SPSR for the divider that a period is for.
     fn defines(&self) -> Vec<String> {
-        let (Guest::SpiTx(cycles) | Guest::SpiRx(cycles)) = self else { return Vec::new() };
+        if let Guest::SpiRxSlave(_) = self {
+            return vec!["-DSPI_CONTROL=0x40".to_owned(), "-DSPI_DOUBLE=0".to_owned()];
+        }
+        let (Guest::SpiTx(cycles) | Guest::SpiRx(cycles) | Guest::SpiDuplex(cycles)) = self else {
+            return Vec::new();
+        };
         let (rate, double) = match (cycles - 2) / 8 {
             2 => (0, 1),
             4 => (0, 0),
@@ -286,7 +314,8 @@ impl Pair {
     }
 }
 
-/// Every host with every guest, and a pair more that only little code tells from another.
+/// Every host with every guest of the list above, the other guests with a few hosts, and a pair more that only little
+/// code tells from another.
 pub fn pairs() -> Vec<Pair> {
     let mut pairs = Vec::new();
     for host in HOSTS {
@@ -295,6 +324,19 @@ pub fn pairs() -> Vec<Pair> {
             let profile = if guest == Guest::Ws2812 { &ATMEGA328P } else { &ATMEGA128 };
             pairs.push(Pair { host, guest, profile, growth: "10", expected: expected(&host, guest) });
         }
+    }
+    for (host, guest) in [
+        (CRC16_AVR, Guest::SpiDuplex(34)),
+        (RC4_AVR, Guest::SpiDuplex(66)),
+        (RC4_C8, Guest::SpiDuplex(130)),
+        (CRC16_AVR, Guest::SpiRxSlave(40)),
+        (RC4_C8, Guest::SpiRxSlave(130)),
+        (CRC16_AVR, Guest::Dmx),
+        (RC4_C8, Guest::Dmx),
+        (CRC16_AVR, Guest::Lights),
+    ] {
+        let profile = if guest == Guest::Lights { &ATMEGA328P } else { &ATMEGA128 };
+        pairs.push(Pair { host, guest, profile, growth: "10", expected: Expected::Woven });
     }
     let (guest, profile) = (Guest::Ws2812, &ATMEGA328P);
     pairs.push(Pair { host: RC4_AVR, guest, profile, growth: "3", expected: Expected::Woven });
@@ -509,7 +551,12 @@ impl Input {
             Random => self.number,
         };
         let host = pair.host.arguments().into_iter().zip(pair.host.shape.parameters.iter().map(value));
-        let guest = [(2, guest_memory), (1, self.count as u8 as u16)];
+        let (buffer, count) = ((2, guest_memory), self.count as u16);
+        let guest = match pair.guest {
+            Guest::SpiDuplex(_) => vec![buffer, buffer, (1, count & 0xff)],
+            Guest::Dmx => vec![buffer, (2, count)],
+            _ => vec![buffer, (1, count & 0xff)],
+        };
         let mut registers = self.registers;
         registers[1] = 0;
         let mut next = 26;
