@@ -98,8 +98,13 @@ impl<'a> Rhythm<'a> {
     /// Cycles until the next element has to start, when it is pinned.
     pub fn due_cycles(&self, state: State, live: Set) -> Option<u32> {
         let start = self.elements[state.next].start?;
-        let lead = if self.wraps(state.next, live) { self.flags_cycles[0] % self.period_cycles } else { 0 };
+        let lead = self.lead_cycles(state.next, live) % self.period_cycles;
         Some((start + 2 * self.period_cycles - lead - state.phase) % self.period_cycles)
+    }
+
+    /// Cycles before an element that save the host's flags.
+    fn lead_cycles(&self, index: usize, live: Set) -> u32 {
+        if self.wraps(index, live) { self.flags_cycles[0] } else { 0 }
     }
 
     /// The state after the next element, which starts now.
@@ -125,7 +130,8 @@ impl<'a> Rhythm<'a> {
         State { phase: (state.phase + self.period_cycles - back) % self.period_cycles, ..state }
     }
 
-    /// Cycles that the host may take now without making an element late.
+    /// Cycles that the host may take now without making an element late; below zero when there is not even time to
+    /// save what lives.
     pub fn slack_cycles(&self, state: State, live: Set) -> i64 {
         if !self.runs(state) {
             return i64::from(u32::MAX);
@@ -134,8 +140,9 @@ impl<'a> Rhythm<'a> {
         let mut at = state;
         for _ in 0..=self.elements.len() {
             // An element's due time counts from now, whatever is still to run before it.
-            if let Some(due) = self.due_cycles(State { next: at.next, ..state }, live) {
-                return i64::from(due) - i64::from(pending);
+            if let Some(start) = self.elements[at.next].start {
+                let until = (start + self.period_cycles - state.phase) % self.period_cycles;
+                return i64::from(until) - i64::from(self.lead_cycles(at.next, live) + pending);
             }
             pending += self.cost_cycles(at.next, live);
             at.next = (at.next + 1) % self.elements.len();

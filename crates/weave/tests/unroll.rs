@@ -5,8 +5,8 @@ use std::fmt::Write;
 use expect_test::{Expect, expect};
 use isa::avr::CoreType;
 use weave::directive::Parameters;
+use weave::error::Refusal;
 use weave::program::{Flow, Program};
-use weave::refusal::Refusal;
 use weave::source::Source;
 use weave::unroll::unrolled;
 
