@@ -17,8 +17,10 @@ use crate::item::{Item, Line, straight_cycles};
 use crate::program::Program;
 
 pub mod pointer;
+mod units;
 
 use pointer::Pointer;
+use units::{conditional_items, is_skip, together, whole};
 
 /// The I/O address of SREG.
 pub const SREG: i32 = 0x3f;
@@ -153,19 +155,7 @@ pub fn homes(
         chooser.of[usize::from(batch.rest)] =
             Some(flags.ok_or_else(|| lacking("a count of the guest's first rounds"))?);
     }
-    // The most demanding first: pointers, words, pairs, then single registers.
-    let rank = |need: &Need| match need {
-        Need { pointers: Some(which), .. } => which.iter().filter(|able| **able).count(),
-        Need { word: true, .. } => 4,
-        Need { pair: true, high: true, .. } => 5,
-        Need { pair: true, .. } => 6,
-        Need { middle: true, .. } => 7,
-        Need { high: true, .. } => 8,
-        _ => 9,
-    };
-    let mut order: Vec<u8> = (0..32).filter(|&register| needs[usize::from(register)].used).collect();
-    order.sort_by_key(|&register| rank(&needs[usize::from(register)]));
-    for register in order {
+    for register in demanding_first(&needs) {
         chooser.place(register, needs[usize::from(register)]).ok_or_else(|| lacking("a guest register"))?;
     }
     for (to, from) in moved {
@@ -195,6 +185,22 @@ pub fn homes(
         borrowers: chooser.borrowers,
         kept,
     })
+}
+
+/// The registers that are used, the most demanding first: pointers, words, pairs, then single registers.
+fn demanding_first(needs: &[Need; 32]) -> Vec<u8> {
+    let rank = |need: &Need| match need {
+        Need { pointers: Some(which), .. } => which.iter().filter(|able| **able).count(),
+        Need { word: true, .. } => 4,
+        Need { pair: true, high: true, .. } => 5,
+        Need { pair: true, .. } => 6,
+        Need { middle: true, .. } => 7,
+        Need { high: true, .. } => 8,
+        _ => 9,
+    };
+    let mut order: Vec<u8> = (0..32).filter(|&register| needs[usize::from(register)].used).collect();
+    order.sort_by_key(|&register| rank(&needs[usize::from(register)]));
+    order
 }
 
 /// Pairs that are only ever copied into another pair, in the setup: parameters on their way. They need no home of
@@ -272,24 +278,6 @@ fn needs(guest: &Guest, program: &Program) -> Result<[Need; 32], Refusal> {
         }
     }
     Ok(needs)
-}
-
-/// For each guest register those that work together with it; of a pair both halves with both.
-fn together(guest: &Guest) -> [Set; 32] {
-    let mut together = [Set::EMPTY; 32];
-    let items: Vec<Item> = guest.items().cloned().collect();
-    for range in whole(&items) {
-        let named = items[range].iter().flat_map(|item| match item {
-            Item::Line(line) => named_registers(&line.instruction),
-            _ => Vec::new(),
-        });
-        let named: Vec<u8> = named.flat_map(|register| [register & !1, register | 1]).collect();
-        let all = named.iter().fold(Set::EMPTY, |set, &register| set | Set::register(register));
-        for &register in &named {
-            together[usize::from(register)] = together[usize::from(register)] | all;
-        }
-    }
-    together
 }
 
 /// Registers that the operands name, pairs with both halves, pointers included.
@@ -754,29 +742,6 @@ impl Homes {
     }
 }
 
-/// The items that nothing may stand between: an instruction with what is said of it, a skip with what it skips.
-fn whole(items: &[Item]) -> Vec<Range<usize>> {
-    let mut units = Vec::new();
-    let mut from = 0;
-    for (index, item) in items.iter().enumerate() {
-        let goes_on = match item {
-            Item::Says(_) => true,
-            Item::Line(line) => is_skip(line.instruction.opcode),
-            Item::Label(_) => false,
-        };
-        if !goes_on || index + 1 == items.len() {
-            units.push(from..index + 1);
-            from = index + 1;
-        }
-    }
-    units
-}
-
-fn is_skip(opcode: Opcode) -> bool {
-    use Opcode::*;
-    matches!(opcode, Sbrc | Sbrs | Sbic | Sbis | Cpse)
-}
-
 /// The instruction with its registers, and the pointer that its opcode names, where they are at home.
 pub fn rehomed(mut instruction: Instruction, at: impl Fn(u8) -> u8) -> Instruction {
     for &operand in instruction.opcode.row().operands {
@@ -791,17 +756,4 @@ pub fn rehomed(mut instruction: Instruction, at: impl Fn(u8) -> u8) -> Instructi
             pointer.at(at(pointer.base)).expect("a pointer's home can do what is asked of it");
     }
     instruction
-}
-
-/// Whether each item is passed on some ways through the element only: a branch goes around it.
-fn conditional_items(items: &[Item]) -> Vec<bool> {
-    let mut conditional = vec![false; items.len()];
-    for (from, item) in items.iter().enumerate() {
-        let Item::Line(Line { target: Some(target), .. }) = item else { continue };
-        let to = items.iter().position(|item| *item == Item::Label(*target));
-        if let Some(to) = to.filter(|&to| to > from) {
-            conditional[from + 1..to].fill(true);
-        }
-    }
-    conditional
 }
