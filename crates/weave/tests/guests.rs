@@ -24,6 +24,7 @@ fn woven(guest: &str) -> Result<Proof, Refusal> {
         guest_program: &guest_program,
         guest: "g",
         servers: &[],
+        is_coupled: false,
         name: "both",
         growth_max: 12.0,
     };

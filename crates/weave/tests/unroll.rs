@@ -198,7 +198,7 @@ fn time_that_is_passed_in_a_round_is_left_out_and_before_it_is_not() {
 fn a_loop_that_cannot_be_written_out_is_refused() {
     let end = "dec r19\n brne bit";
     let event = "at=0 every=20 times=3";
-    refused(&bits("mov r19, r20", event, end), "`g`, line 5: the loop inside a round has no known end");
+    refused(&bits("mov r19, r20", event, end), "a.s:5: the loop inside a round has no known end");
     refused(
         &bits("mov r19, r20", event, end),
         "help: load its counter in the round, or write `;@weave trip N`",
