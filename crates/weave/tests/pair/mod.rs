@@ -188,17 +188,22 @@ impl Pair {
             _ => None,
         });
         let plain = machine(&guest_program, guest.function, &Places::new());
-        let at = |directive: &Directive| match directive {
-            Directive::Event { at, maybe, .. } => Some((*at, *maybe)),
-            _ => None,
-        };
         let steps = guest_program.code.iter().zip(&plain.addresses);
-        let events = steps
-            .filter_map(|(step, &address)| {
-                let (at, maybe) = step.directives.iter().find_map(|written| at(&written.directive))?;
-                Some(Event { address, at, maybe })
-            })
-            .collect();
+        let said = steps.flat_map(|(step, &address)| step.directives.iter().map(move |said| (said, address)));
+        let instants = said.flat_map(|(written, address)| match &written.directive {
+            Directive::Event { at, repeats, maybe, .. } => {
+                let event = |at| Event { address, at, maybe: *maybe };
+                // Each loop around an event repeats all that is inside it.
+                let all = repeats.iter().fold(vec![*at], |all, repeat| {
+                    let again = (0..repeat.times).map(|time| time * repeat.every_cycles);
+                    again.flat_map(|later| all.iter().map(move |at| at + later)).collect()
+                });
+                all.into_iter().map(event).collect()
+            }
+            _ => Vec::new(),
+        });
+        let mut events: Vec<Event> = instants.collect();
+        events.sort_by_key(|event| event.at);
         let period = period.expect("a shipped guest has a clock");
         Pair { host, guest: guest_program, function: guest.function, period, events, plain }
     }
@@ -220,9 +225,12 @@ impl Pair {
             if chip.run_until(chip.cycle() + 1, &mut seen) == Stop::Break {
                 break;
             }
-            let at = self.events.iter().find(|event| event.address == pc).map(|event| event.at);
+            // The next instant of this instruction; its first one in the round behind when there is none.
+            let instants = || self.events.iter().filter(|event| event.address == pc).map(|event| event.at);
+            let later = instants().find(|&at| before.is_none_or(|before| at > before));
+            let at = later.or(instants().next());
             if let Some(at) = at {
-                round += u64::from(before.is_some_and(|before| at <= before));
+                round += u64::from(later.is_none());
                 before = Some(at);
             }
             let time = at.map(|at| round * u64::from(self.period) + u64::from(at));
