@@ -29,6 +29,11 @@ pub const PROOF_STATES_MAX: usize = 4_000_000;
 /// Return addresses and pushed bytes on the stack of one path. Recursion is met here.
 pub const PROOF_STACK_SLOTS_MAX: usize = 512;
 
+/// Constants that are told apart at one place and time of the clocks, in the first try of a proof and in later ones:
+/// in all their bits, and at all. Bytes that are not wholly known are a host's data, and the first to be forgotten where
+/// they differ; budgets and counters are wholly known.
+pub const PROOF_VARIANTS_MAX: [[usize; 2]; 3] = [[2, 64], [64, 1024], [PROOF_STATES_MAX; 2]];
+
 /// Constants that one point is visited with, from one stack, while no clock runs. Behind them only what they have in
 /// common is kept: nothing is claimed of the time there.
 pub const PROOF_STOPPED_VARIANTS_MAX: usize = 64;

@@ -30,6 +30,7 @@ pub use drift::{Followed, rounds_max};
 pub use violation::{Kind, Violation, Way};
 pub use window::{Unbounded, Window};
 
+use crate::limits::PROOF_VARIANTS_MAX;
 use crate::program::{Function, Origin, Point, Program};
 use contract::Contract;
 use explore::{Exploration, Found};
@@ -159,14 +160,23 @@ pub fn prove(program: &Program, function: &Function, options: Options) -> Result
     let (contract, followed) = read(program, function, &graph)?;
     let trips =
         Trips::find(program, &graph).map_err(|(kind, origin)| violation(kind, origin, None, Vec::new()))?;
-    let mut exploration = Exploration::new(program, &graph, &contract, &trips, options);
     let is_handler = function.name.starts_with("__vector_");
     let off = options.interrupts == Interrupts::OffAtEntry || is_handler;
-    exploration.run(function.entry, off).map_err(|found| {
-        let origin = program.code[found.point].origin;
-        let path = path(program, &exploration, &found);
-        violation(found.kind, origin, Some(found.point), path)
-    })?;
+    let mut tries = PROOF_VARIANTS_MAX.into_iter().peekable();
+    let exploration = loop {
+        let variants_max = tries.next().expect("the last try ends the loop");
+        let mut exploration = Exploration::new(program, &graph, &contract, &trips, options, variants_max);
+        match exploration.run(function.entry, off) {
+            Ok(()) => break exploration,
+            // Found wrong with too little known, perhaps.
+            Err(_) if exploration.has_forgotten && tries.peek().is_some() => {}
+            Err(found) => {
+                let origin = program.code[found.point].origin;
+                let path = path(program, &exploration, &found);
+                return Err(violation(found.kind, origin, Some(found.point), path));
+            }
+        }
+    };
     let proof = conclude(program, function, &exploration, followed);
     let never = proof.events.iter().find(|event| event.states == 0);
     match never {

@@ -15,7 +15,7 @@ use super::relevant::Relevance;
 use super::rounds::{Rounds, Sightings};
 use super::stack::{EMPTY, Slot, Stack, Stacks, TooDeep};
 use super::trips::{Counts, Trips};
-use super::values::{Byte, Own, Values, own};
+use super::values::{Bit, Byte, Own, Values, own};
 use super::violation::Kind;
 use super::window::{Unbounded, Windows};
 use super::{Interrupts, Options};
@@ -48,12 +48,22 @@ pub(super) struct Node {
     pub(super) from: (Point, bool),
 }
 
-/// Constants that a point was visited with while all clocks were stopped.
-#[derive(Default)]
+/// A place and a time: states of one differ in constants only.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+struct Moment {
+    point: Point,
+    stack: Stack,
+    rounds: Rounds,
+    counts: Counts,
+    /// Interrupts and T, which is what says that a clock is over when a callee comes back, are never forgotten.
+    flags: (bool, Bit),
+}
+
+/// The constants that a moment was visited with.
 struct Variants {
     count: usize,
-    /// What those behind the limit have in common, with interrupts perhaps on, and off.
-    common: [Option<Values>; 2],
+    /// What all of them agree in.
+    common: Values,
 }
 
 /// Where a walk found something wrong.
@@ -76,7 +86,11 @@ pub(super) struct Exploration<'a> {
     pub(super) stacks: Stacks,
     index: HashMap<Rc<State>, usize>,
     pub(super) nodes: Vec<Node>,
-    variants: HashMap<(Point, Stack), Variants>,
+    variants: HashMap<Moment, Variants>,
+    /// Constants of one moment that are told apart while a clock runs: in all their bits, and at all.
+    variants_max: [usize; 2],
+    /// Whether some were not: what was found wrong may be right.
+    pub(super) has_forgotten: bool,
     waiting: VecDeque<usize>,
     /// By clock and event.
     pub(super) sightings: Vec<Vec<Sightings>>,
@@ -92,6 +106,7 @@ impl<'a> Exploration<'a> {
         contract: &'a Contract,
         trips: &'a Trips,
         options: Options,
+        variants_max: [usize; 2],
     ) -> Exploration<'a> {
         let return_bytes = if program.core == CoreType::AvrePc3 { 3 } else { 2 };
         let sightings = contract.clocks.iter().map(|clock| vec![Sightings::default(); clock.events.len()]);
@@ -107,6 +122,8 @@ impl<'a> Exploration<'a> {
             index: HashMap::new(),
             nodes: Vec::new(),
             variants: HashMap::new(),
+            variants_max,
+            has_forgotten: false,
             waiting: VecDeque::new(),
             sightings: sightings.collect(),
             windows: Windows::default(),
@@ -139,19 +156,7 @@ impl<'a> Exploration<'a> {
     /// Keeps a state, to be walked from if it is new.
     fn keep(&mut self, mut state: State, parent: Option<usize>, from: (Point, bool)) -> Result<usize, Kind> {
         state.values.keep(self.relevance.before(state.point));
-        let stopped = state.rounds.all_stopped();
-        let key = (state.point, state.stack);
-        if stopped {
-            let off = usize::from(state.values.interrupts_off());
-            let variants = self.variants.entry(key).or_default();
-            if variants.count >= PROOF_STOPPED_VARIANTS_MAX {
-                // What says that a clock is over when a callee comes back is the same in all of them.
-                let common = variants.common[off].get_or_insert_with(|| state.values.clone());
-                common.keep_common(&state.values);
-                state.values = common.clone();
-                state.counts = Counts::default();
-            }
-        }
+        self.forget(&mut state);
         if let Some(&found) = self.index.get(&state) {
             return Ok(found);
         }
@@ -159,14 +164,37 @@ impl<'a> Exploration<'a> {
         if made >= PROOF_STATES_MAX {
             return Err(Kind::TooManyStates);
         }
-        if stopped {
-            self.variants.entry(key).or_default().count += 1;
-        }
         let state = Rc::new(state);
         self.index.insert(Rc::clone(&state), made);
         self.nodes.push(Node { state, parent, from });
         self.waiting.push_back(made);
         Ok(made)
+    }
+
+    /// Constants in which the states of one moment differ are forgotten when there are too many of them, so that what
+    /// data decides does not multiply the states. What a clock hangs on is the same in all of them.
+    fn forget(&mut self, state: &mut State) {
+        let stopped = state.rounds.all_stopped();
+        let flags = (state.values.interrupts_off(), state.values.flag_t());
+        let counts = if stopped { Counts::default() } else { state.counts.clone() };
+        let moment =
+            Moment { point: state.point, stack: state.stack, rounds: state.rounds.clone(), counts, flags };
+        let first = || Variants { count: 0, common: state.values.clone() };
+        let variants = self.variants.entry(moment).or_insert_with(first);
+        variants.common.keep_common(&state.values);
+        let before = (!stopped).then(|| state.values.clone());
+        if stopped && variants.count >= PROOF_STOPPED_VARIANTS_MAX {
+            state.values = variants.common.clone();
+            state.counts = Counts::default();
+        } else if !stopped && variants.count >= self.variants_max[1] {
+            state.values = variants.common.clone();
+        } else if !stopped && variants.count >= self.variants_max[0] {
+            state.values.keep_whole_or(&variants.common);
+        }
+        self.has_forgotten |= before.is_some_and(|before| before != state.values);
+        if !self.index.contains_key(state) {
+            variants.count += 1;
+        }
     }
 
     /// Follows execution from a kept state to the next ones.

@@ -224,6 +224,21 @@ impl Values {
         self.sreg = self.sreg.keep(flags.fold(1 << I, |mask, flag| mask | 1 << flag));
     }
 
+    /// Forgets what is known of bytes that are not wholly known, but for what `common` knows as well.
+    pub(super) fn keep_whole_or(&mut self, common: &Values) {
+        for (byte, common) in self.registers.iter_mut().zip(&common.registers) {
+            if byte.value().is_none() {
+                *byte = byte.common(*common);
+            }
+        }
+        self.sreg = self.sreg.common(common.sreg);
+    }
+
+    /// The flag T.
+    pub(super) fn flag_t(&self) -> Bit {
+        self.flag(T)
+    }
+
     /// Whether interrupts are known to be off.
     pub(super) fn interrupts_off(&self) -> bool {
         self.sreg.bit(I) == Some(false)
