@@ -23,6 +23,7 @@ const PAIR: Pair = Pair {
     guest: Guest::SpiTx(PERIOD_CYCLES),
     profile: &ATMEGA128,
     growth: "10",
+    strategy: "interleave",
     expected: Expected::Woven,
 };
 const SENT_BYTES: usize = 256;

@@ -11,14 +11,21 @@ use woven::{CRC16_AVR, Expected, Guest, Pair, RC4_C8, Unbuilt, build};
 
 const SPI: Guest = Guest::SpiTx(130);
 /// A host in C.
-const SENT: Pair =
-    Pair { host: RC4_C8, guest: SPI, profile: &ATMEGA128, growth: "3", expected: Expected::Woven };
+const SENT: Pair = Pair {
+    host: RC4_C8,
+    guest: SPI,
+    profile: &ATMEGA128,
+    growth: "3",
+    strategy: "interleave",
+    expected: Expected::Woven,
+};
 /// A guest that only keeps time at 16 MHz.
 const LIT: Pair = Pair {
     host: CRC16_AVR,
     guest: Guest::Ws2812,
     profile: &ATMEGA328P,
     growth: "10",
+    strategy: "interleave",
     expected: Expected::Woven,
 };
 

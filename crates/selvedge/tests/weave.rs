@@ -378,7 +378,7 @@ fn inputs(rng: &mut ChaCha20Rng, pair: &Pair, calls: usize) -> Vec<Input> {
     lengths.into_iter().map(|(units, count)| Input::random(rng, pair, units, count)).collect()
 }
 
-/// One pair of each host and, besides, of each guest; all in a long run. With their places in the list.
+/// One pair of each host and, besides, of each guest, by each strategy; all in a long run. With their places in the list.
 fn taken(rng: &mut ChaCha20Rng) -> Vec<(usize, Pair)> {
     let mut all: Vec<(usize, Pair)> = pairs().into_iter().enumerate().collect();
     if soak() {
@@ -386,7 +386,10 @@ fn taken(rng: &mut ChaCha20Rng) -> Vec<(usize, Pair)> {
     }
     all.sort_by_cached_key(|_| rng.next_u64());
     let (mut hosts, mut guests) = (BTreeSet::new(), BTreeSet::new());
-    all.retain(|(_, pair)| hosts.insert(pair.host.name()) | guests.insert(pair.guest.function()));
+    all.retain(|(_, pair)| {
+        hosts.insert((pair.host.name(), pair.strategy))
+            | guests.insert((pair.guest.function(), pair.strategy))
+    });
     all
 }
 
@@ -489,7 +492,14 @@ fn what_other_compilers_make_is_woven_too() {
             let with: Vec<&str> = host.with.iter().map(compiled).collect();
             let host = Host { file: compiled(&host.file), with: with.leak(), flag: None, ..host };
             let expected = as_compiled(compiler, &host);
-            let pair = Pair { host, guest: Guest::SpiTx(130), profile: &ATMEGA128, growth: "10", expected };
+            let pair = Pair {
+                host,
+                guest: Guest::SpiTx(130),
+                profile: &ATMEGA128,
+                growth: "10",
+                strategy: "interleave",
+                expected,
+            };
             match found(&pair, true, CALLS, &mut rng) {
                 Some(found) => println!("{compiler:?}: {}: {found}", pair.name()),
                 None => return println!("skip: other compilers' C: avr-gcc is not installed"),
@@ -543,7 +553,8 @@ fn what_weaving_recovers_is_measured() {
     }
     let mut table = Table::new("Cycles that woven hosts keep, 256 bytes sent", columns);
     for pair in pairs().into_iter().filter(|pair| matches!(pair.guest, Guest::SpiTx(_))) {
-        let is_sampled = matches!(pair.guest, Guest::SpiTx(66)) && pair.host.is_light();
+        let period_cycles = if pair.strategy == "cocall" { 130 } else { 66 };
+        let is_sampled = pair.guest == Guest::SpiTx(period_cycles) && pair.host.is_light();
         if !soak() && !is_sampled {
             continue;
         }

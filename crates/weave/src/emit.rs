@@ -15,6 +15,7 @@ use crate::item::{Item, Label, Line};
 use crate::product::{Far, Woven};
 use crate::program::{self, Function, Text};
 use crate::rename::{CALL_CLOBBERED, Homes, Store};
+use crate::vacate::Move;
 
 /// What surrounds the woven code.
 pub struct Frame<'a> {
@@ -28,6 +29,8 @@ pub struct Frame<'a> {
     pub guest_arguments: &'a [u32],
     /// What the output says of itself: chip, clock, period.
     pub says: &'a [Directive],
+    /// Registers of the host that are others than its callers expect.
+    pub moves: &'a [Move],
     /// Where the guest's lines and the host's are written.
     pub texts: [&'a [Text]; 2],
 }
@@ -45,6 +48,9 @@ pub fn parameter_registers(bytes: &[u32]) -> Option<Vec<u8>> {
         .collect()
 }
 
+/// Where a result may be (avr-gcc's ABI).
+const RESULTS: std::ops::RangeInclusive<u8> = 18..=25;
+
 /// The whole function: frame and woven code.
 ///
 /// # Errors
@@ -58,6 +64,8 @@ pub fn framed(frame: &Frame, homes: &Homes, woven: &Woven) -> Result<Vec<Item>, 
     items.extend(moves(frame, homes)?);
     items.extend(woven.items.iter().cloned());
     items.push(Item::Label(woven.end));
+    let results = frame.moves.iter().filter(|found| RESULTS.contains(&found.from));
+    items.extend(results.map(|found| register(Opcode::Mov, found.from, found.to)));
     items.extend(saved.iter().rev().map(|&saved| register(Opcode::Pop, saved, 0)));
     items.push(Item::Line(Line::added(Instruction::new(Opcode::Ret))));
     for item in &mut items {
@@ -87,6 +95,10 @@ fn moves(frame: &Frame, homes: &Homes) -> Result<Vec<Item>, Refusal> {
             }
         }
     }
+    for (&bytes, &low) in frame.host_arguments.iter().zip(&arrive) {
+        let own = frame.moves.iter().filter(|found| (low..low + bytes as u8).contains(&found.from));
+        open.extend(own.map(|found| (found.from, found.to)));
+    }
     let mut ordered = Vec::new();
     while !open.is_empty() {
         match open.iter().position(|&(_, to)| open.iter().all(|&(from, _)| from != to)) {
@@ -105,6 +117,9 @@ fn moves(frame: &Frame, homes: &Homes) -> Result<Vec<Item>, Refusal> {
     Ok(stores.into_iter().chain(ordered.into_iter().map(copy)).collect())
 }
 
+/// Words between two checks of which both are too far from where they go and only one is made longer at a time.
+const ISLAND_DISTANCE_WORDS: i64 = 30;
+
 /// What does not reach its target in its short form.
 pub fn too_far(items: &[Item], known: &Far) -> Far {
     let mut at = BTreeMap::new();
@@ -119,6 +134,8 @@ pub fn too_far(items: &[Item], known: &Far) -> Far {
         }
     }
     let mut far = known.clone();
+    // What is made longer brings others nearer.
+    let mut last = -ISLAND_DISTANCE_WORDS;
     let mut word: i64 = 0;
     for item in items {
         let Item::Line(line) = item else { continue };
@@ -127,7 +144,11 @@ pub fn too_far(items: &[Item], known: &Far) -> Far {
         let distance = at[&target] - word;
         match line.instruction.opcode {
             Opcode::Brbs | Opcode::Brbc if !(-64..=63).contains(&distance) => match line.origin {
+                Some(_) if line.thread.is_none() && word - last < ISLAND_DISTANCE_WORDS => {}
                 Some(origin) => {
+                    if line.thread.is_none() {
+                        last = word;
+                    }
                     far.branches.insert((line.thread, origin));
                 }
                 None => unreachable!("branches that weaving adds are short"),

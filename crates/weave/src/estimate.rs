@@ -2,17 +2,18 @@
 //!
 //! Owns: decisions for branches that stand for an ordinary run ([`Oracle`]). The host's outermost loop goes on as long
 //! as the walk does when nothing bounds it: a message of any length. Other loops go round as often as their trip counts
-//! say, or as bits of 32 would, and what depends on data takes turns at random, each time the same. Host instructions count
-//! what they cost in the plain host; jumps that weaving makes needless are not counted. Measuring is the roof's.
+//! say, or as bits of 32 would, and what depends on data takes turns at random, each time the same. What weaving has
+//! added is executed, as far as its values are known ([`Added`]). Host instructions count what they cost in the plain host; jumps that weaving makes needless are not counted. Measuring is the roof's.
 
 use std::collections::BTreeMap;
 
-use isa::avr::{Instruction, Opcode};
+use isa::avr::{Instruction, Opcode, Set};
 
+use crate::alu::{self, Flags};
 use crate::cfg::{BlockId, Way};
 use crate::directive::{Directive, Thread};
 use crate::host::Host;
-use crate::item::{Item, Label};
+use crate::item::{Item, Label, Line};
 use crate::program::{Flow, Point, Program};
 
 /// Rounds of a loop about which nothing is known, directly inside an outermost one: a message's.
@@ -172,7 +173,7 @@ fn leads_to_loop(host: &Host, from: BlockId) -> bool {
 pub fn estimate(program: &Program, oracle: &Oracle, items: &[Item], begins: Label, done: Label) -> Estimate {
     let mut run = Run { oracle, left: vec![0; oracle.forks.len()], random: 1 };
     let at = places(items);
-    let mut counter = 0;
+    let mut added = Added::default();
     let mut found = Estimate { plain_cycles: 0, woven_cycles: 0, guest_cycles: 0, rounds: 0 };
     let (mut index, mut stack) = (at[begins], Vec::new());
     for _ in 0..STEPS_MAX {
@@ -188,11 +189,6 @@ pub fn estimate(program: &Program, oracle: &Oracle, items: &[Item], begins: Labe
             None => break,
         };
         let cost = line.instruction.opcode.cost(program.core);
-        match line.instruction.opcode {
-            Opcode::Ldi if line.thread.is_none() => counter = line.instruction.k,
-            Opcode::Dec if line.thread.is_none() => counter -= 1,
-            _ => {}
-        }
         let decides = decides(line.instruction.opcode);
         let taken = decides
             && match (line.thread, line.point) {
@@ -204,8 +200,9 @@ pub fn estimate(program: &Program, oracle: &Oracle, items: &[Item], begins: Labe
                 (Some(Thread::Guest), _) => {
                     line.target.is_some_and(|target| jumps_over(items, index, target))
                 }
-                _ => is_taken(&line.instruction, counter),
+                _ => added.takes(&line.instruction),
             };
+        added.execute(line);
         let spent = if taken { cost.taken_cycles } else { cost.cycles };
         found.woven_cycles += u64::from(spent);
         match (line.thread, line.point) {
@@ -254,14 +251,62 @@ fn decides(opcode: Opcode) -> bool {
     matches!(opcode, Brbs | Brbc | Sbrc | Sbrs | Sbic | Sbis | Cpse)
 }
 
-/// What a branch that weaving has added does while the guest is not over.
-fn is_taken(branch: &Instruction, counter: i32) -> bool {
-    match branch.opcode {
-        // T says that the guest is over.
-        Opcode::Brbc if branch.b == 6 => true,
-        Opcode::Brbc => counter != 0,
-        Opcode::Brbs => counter == 0,
-        _ => true,
+/// Registers and flags as far as the instructions that weaving adds make them known: counters and budgets.
+#[derive(Default)]
+struct Added {
+    registers: [Option<u8>; 32],
+    flags: Flags,
+}
+
+impl Added {
+    fn execute(&mut self, line: &Line) {
+        let Instruction { opcode, d, r, b, k, .. } = line.instruction;
+        let [to, from] = [d, r].map(usize::from);
+        if line.thread.is_none() {
+            let flags = &mut self.flags;
+            let result = match (opcode, self.registers[to]) {
+                (Opcode::Ldi, _) => Some(k as u8),
+                (Opcode::Mov, _) => self.registers[from],
+                (Opcode::Eor, _) if d == r => Some(alu::logic(0, flags)),
+                (Opcode::Subi, Some(byte)) => Some(alu::subtract(byte, k as u8, false, Some(true), flags)),
+                (Opcode::Cpi, Some(byte)) => {
+                    alu::subtract(byte, k as u8, false, Some(true), flags);
+                    Some(byte)
+                }
+                (Opcode::Dec, Some(byte)) => Some(alu::decrement(byte, flags)),
+                (Opcode::Inc, Some(byte)) => Some(alu::increment(byte, flags)),
+                (Opcode::Bset | Opcode::Bclr, byte) => {
+                    flags[usize::from(b)] = Some(opcode == Opcode::Bset);
+                    byte
+                }
+                _ => return self.forget(&line.instruction),
+            };
+            self.registers[to] = result;
+        } else {
+            self.forget(&line.instruction);
+        }
+    }
+
+    fn forget(&mut self, instruction: &Instruction) {
+        let writes = instruction.writes();
+        writes.registers().for_each(|register| self.registers[usize::from(register)] = None);
+        for (number, flag) in self.flags.iter_mut().enumerate() {
+            *flag = flag.filter(|_| !writes.contains(Set::status(number as u8)));
+        }
+    }
+
+    /// Whether a branch or skip that weaving has added is taken. What is not known stands for a guest that is not over.
+    fn takes(&self, instruction: &Instruction) -> bool {
+        let Instruction { opcode, r, b, .. } = *instruction;
+        let bit = || self.registers[usize::from(r)].map(|byte| byte >> b & 1 == 1);
+        let flag = self.flags[usize::from(b & 7)];
+        match opcode {
+            Opcode::Brbs => flag.unwrap_or(false),
+            Opcode::Brbc => !flag.unwrap_or(false),
+            Opcode::Sbrs => bit().unwrap_or(false),
+            Opcode::Sbrc => !bit().unwrap_or(false),
+            _ => true,
+        }
     }
 }
 

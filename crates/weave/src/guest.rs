@@ -153,6 +153,23 @@ impl Guest {
         elements.chain(polling).chain(&self.setup).chain(&self.finish).chain(counting)
     }
 
+    /// Cycles between what runs and the next pinned element, for each of these, when all others run as early as they
+    /// may.
+    pub fn gaps_cycles(&self) -> Vec<u32> {
+        let mut gaps = Vec::new();
+        let (mut phase, mut passed) = (0, 0);
+        for element in self.elements.iter().chain(self.elements.first()) {
+            if let Some(start) = element.start {
+                let due = (start + self.period_cycles - phase) % self.period_cycles;
+                let due = if due == 0 { self.period_cycles } else { due };
+                gaps.push(due.saturating_sub(passed));
+                (phase, passed) = (start, 0);
+            }
+            passed += element.cycles;
+        }
+        gaps.split_off(1)
+    }
+
     /// Whether the elements between two pinned ones fit between their cycles.
     ///
     /// # Errors

@@ -14,7 +14,7 @@ use crate::loops::Loops;
 use crate::product::whole_ends;
 use crate::program::{Callee, Flow, Function, Point, Program};
 use crate::registers::{Liveness, Registers};
-use crate::rename::{Calls, SREG};
+use crate::rename::SREG;
 use crate::trips::{self, Trips};
 
 /// Host code that analysis has looked at.
@@ -102,18 +102,17 @@ pub fn registers(program: &Program, hosts: &BTreeMap<Point, Host>) -> Set {
         .fold(fixed, |set, instruction| set | instruction.reads() | instruction.writes())
 }
 
-/// Whether the host calls, and whether it has a use for T.
-pub fn calls(program: &Program, hosts: &BTreeMap<Point, Host>) -> Calls {
+/// Whether the host has a use for T.
+pub fn uses_flag_t(program: &Program, hosts: &BTreeMap<Point, Host>) -> bool {
     let mut all = hosts.values().flat_map(|host| host.function.entry..host.function.end);
-    let uses_flag = all.any(|point| {
+    all.any(|point| {
         let instruction = program.code[point].instruction;
         match instruction.opcode {
             Opcode::Bst | Opcode::Bld => true,
             Opcode::Bset | Opcode::Bclr | Opcode::Brbs | Opcode::Brbc => instruction.b == 6,
             _ => false,
         }
-    });
-    if hosts.len() > 1 && uses_flag { Calls::WithFlagT } else { Calls::WithoutFlagT }
+    })
 }
 
 /// The registers, those first that are dead before the most instructions.

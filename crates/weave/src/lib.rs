@@ -10,6 +10,7 @@ pub mod analysis;
 pub mod cdg;
 pub mod cfg;
 pub mod chip;
+pub mod cocall;
 pub mod directive;
 pub mod dominance;
 pub mod dump;
@@ -39,10 +40,12 @@ pub mod time;
 mod transfer;
 pub mod trips;
 pub mod unroll;
+pub mod vacate;
 pub mod values;
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use cocall::Budget;
 use directive::{Directive, Thread};
 use emit::Frame;
 use error::Refusal;
@@ -52,12 +55,13 @@ use host::Host;
 use isa::avr::Set;
 use item::Item;
 use memory::{Conflict, Disjoint, Object, Reason, Side};
-use plan::{Choice, Found};
-use product::{Far, Options, Setting};
+use plan::{Choice, Found, Strategy, Way};
+use product::{Far, Setting};
 use program::{Function, Point, Program, Text};
 use registers::Registers;
-use rename::{Calls, Homes};
+use rename::{Calls, Homes, Over};
 use server::{Among, Server};
+use vacate::Move;
 
 /// What to weave.
 pub struct Request<'a> {
@@ -75,6 +79,8 @@ pub struct Request<'a> {
     pub name: &'a str,
     /// Words of the woven function, at most, as a multiple of both functions' own.
     pub growth_max: f64,
+    /// Which strategies are tried.
+    pub strategy: Strategy,
     /// Whether the guest sends what the host produces, in the host's register (direct coupling).
     pub is_coupled: bool,
 }
@@ -110,30 +116,28 @@ pub fn weave(request: &Request) -> Result<Weave, Refusal> {
     let host = named(request.host_program, request.host)?;
     let guest_function = named(request.guest_program, request.guest)?;
     let guest_program = &unroll::unrolled(request.guest_program, guest_function)?;
-    let hosts = host::reached(request.host_program, host)?;
+    let plain = Version::of(request.host_program, host, &[])?;
     let mut shares = shares(request, guest_function, host)?;
     let (servers, texts) = servers(request, &mut shares, guest_function, host)?;
-    let weaving = Weaving {
-        servers,
-        texts,
-        request,
-        host,
-        guest_program,
-        taken: host::registers(request.host_program, &hosts),
-        lenders: host::dead_most(&hosts),
-        calls: host::calls(request.host_program, &hosts),
-        oracle: Oracle::of(request.host_program, &hosts, host.entry),
-        hosts,
+    let vacated = vacate::vacated(request.host_program, &plain.hosts, plain.taken);
+    let roomy = match &vacated {
+        Some((program, moves)) => Some(Version::of(program, host, moves)?),
+        None => None,
     };
+    let guest_function = &guest_program.functions[0];
+    let weaving = Weaving { servers, texts, request, host, guest_program, guest_function, plain, roomy };
     if request.is_coupled {
+        if request.strategy == Strategy::Cocall {
+            return Err(Refusal::CoupledCocall { function: guest_function.name.clone() });
+        }
         weaving.check_produces()?;
     }
     let plain_words = weaving.plain_words();
     let words_max = (f64::from(plain_words) * request.growth_max) as u32;
     let (choice, choices) =
-        plan::choose(words_max, request.is_coupled, |options| weaving.one(options).map(|laid| laid.found))?;
-    let Laid { items, homes, guest, .. } = weaving.one(choice.options)?;
-    let text = emit::text(&weaving.frame(&guest)?, &homes, &items);
+        plan::choose(request.strategy, words_max, request.is_coupled, |way| Ok(weaving.one(way)?.found))?;
+    let Laid { items, homes, guest, .. } = weaving.one(choice.way)?;
+    let text = emit::text(&weaving.frame(&guest, weaving.version(choice.way))?, &homes, &items);
     Ok(Weave { text, items, guest, choice, choices, plain_words, shares })
 }
 
@@ -143,14 +147,40 @@ struct Weaving<'a> {
     host: &'a Function,
     /// The guest's function by itself, without loops inside its rounds.
     guest_program: &'a Program,
-    hosts: BTreeMap<Point, Host<'a>>,
-    taken: Set,
-    lenders: Vec<u8>,
-    calls: Calls,
-    oracle: Oracle,
+    guest_function: &'a Function,
+    /// The host as it is written.
+    plain: Version<'a>,
+    /// The host with a register for the budget, where that is not free anyway.
+    roomy: Option<Version<'a>>,
     servers: Vec<Server>,
     /// Of the guest and the servers.
     texts: Vec<Text>,
+}
+
+/// A host, and what is known of it.
+struct Version<'a> {
+    program: &'a Program,
+    hosts: BTreeMap<Point, Host<'a>>,
+    taken: Set,
+    lenders: Vec<u8>,
+    uses_flag_t: bool,
+    oracle: Oracle,
+    moves: &'a [Move],
+}
+
+impl<'a> Version<'a> {
+    fn of(program: &'a Program, host: &'a Function, moves: &'a [Move]) -> Result<Version<'a>, Refusal> {
+        let hosts = host::reached(program, host)?;
+        Ok(Version {
+            program,
+            taken: host::registers(program, &hosts),
+            lenders: host::dead_most(&hosts),
+            uses_flag_t: host::uses_flag_t(program, &hosts),
+            oracle: Oracle::of(program, &hosts, host.entry),
+            hosts,
+            moves,
+        })
+    }
 }
 
 /// One way of weaving them.
@@ -166,7 +196,7 @@ impl Weaving<'_> {
     fn plain_words(&self) -> u32 {
         let words = |program: &Program, point: Point| program.code[point].instruction.opcode.words();
         let hosts: BTreeSet<Point> =
-            self.hosts.values().flat_map(|host| host.function.entry..host.function.end).collect();
+            self.plain.hosts.values().flat_map(|host| host.function.entry..host.function.end).collect();
         let host_words: u32 = hosts.into_iter().map(|point| words(self.request.host_program, point)).sum();
         let guest = 0..self.guest_program.code.len();
         host_words + guest.map(|point| words(self.guest_program, point)).sum::<u32>()
@@ -175,7 +205,7 @@ impl Weaving<'_> {
     /// A host that is coupled has stores that produce, and `produce` stands on nothing else.
     fn check_produces(&self) -> Result<(), Refusal> {
         let code = &self.request.host_program.code;
-        let points = self.hosts.values().flat_map(|host| host.function.entry..host.function.end);
+        let points = self.plain.hosts.values().flat_map(|host| host.function.entry..host.function.end);
         let mut marked = points.filter(|&point| code[point].says(&Directive::Produce)).peekable();
         let is_some = marked.peek().is_some();
         if is_some && marked.all(|point| rename::pointer::is_store(&code[point].instruction)) {
@@ -185,7 +215,7 @@ impl Weaving<'_> {
     }
 
     /// What surrounds the woven code.
-    fn frame<'b>(&'b self, guest: &'b Guest) -> Result<Frame<'b>, Refusal> {
+    fn frame<'b>(&'b self, guest: &'b Guest, version: &'b Version) -> Result<Frame<'b>, Refusal> {
         let lacking = Refusal::Arguments { function: self.host.name.clone() };
         Ok(Frame {
             name: self.request.name,
@@ -193,12 +223,44 @@ impl Weaving<'_> {
             host_arguments: arguments(self.host).ok_or(lacking)?,
             guest_arguments: &guest.arguments,
             says: &guest.says,
+            moves: version.moves,
             texts: [&self.texts, &self.request.host_program.texts],
         })
     }
 
-    /// The guest with so many rounds as one, in its homes.
-    fn guest(&self, options: Options, far: &Far) -> Result<(Guest, Homes), Refusal> {
+    /// The host as a way of weaving has it.
+    fn version(&self, way: Way) -> &Version<'_> {
+        match (way, &self.roomy) {
+            (Way::Cocall(_), Some(roomy)) => roomy,
+            _ => &self.plain,
+        }
+    }
+
+    /// The budget of a host that cocalls, and the guest's homes.
+    fn homes(&self, way: Way, guest: &Guest) -> Result<(Option<Budget>, Homes), Refusal> {
+        let version = self.version(way);
+        let budget = match way {
+            Way::Cocall(_) => Some(Budget::choose(guest, version.taken)?),
+            Way::Interleave(_) => None,
+        };
+        // Who asks where the code goes on whether the guest is over: callers, and a host that cocalls.
+        let asks = budget.is_some() || version.hosts.len() > 1;
+        let calls = if asks && version.uses_flag_t { Calls::WithFlagT } else { Calls::WithoutFlagT };
+        let own = budget.map_or(Set::EMPTY, |budget| budget.set());
+        let (program, name) = (self.guest_program, self.request.name);
+        let mut homes = rename::homes(guest, program, version.taken | own, &version.lenders, calls, name)?;
+        homes.used = homes.used | own;
+        if !asks {
+            homes.over = Over::Unasked;
+        }
+        for Move { from, to } in version.moves {
+            homes.used = homes.used | Set::register(*from) | Set::register(*to);
+        }
+        Ok((budget, homes))
+    }
+
+    /// The guest as a way of weaving has it, in its homes, and the budget.
+    fn guest(&self, way: Way, far: &Far) -> Result<(Guest, Homes, Option<Budget>), Refusal> {
         let request = self.request;
         let function = &self.guest_program.functions[0];
         let sent = request.is_coupled.then(|| {
@@ -209,41 +271,52 @@ impl Weaving<'_> {
         if let Some(register) = sent {
             guest = guest.coupled(function, register?)?;
         }
-        if options.rounds > 1 {
-            let lacking = Refusal::NoBatch { function: function.name.clone() };
+        if let Way::Interleave(options) = way
+            && options.rounds > 1
+        {
+            let lacking = Refusal::NoBatch { function: self.guest_function.name.clone() };
             guest = guest.batched(options.rounds, options.together).ok_or(lacking)?;
         }
-        let homes =
-            rename::homes(&guest, self.guest_program, self.taken, &self.lenders, self.calls, request.name)?;
+        let (budget, homes) = self.homes(way, &guest)?;
         let guest = homes.rename(&guest, self.guest_program)?;
         // Only now is it known how long its elements are: some borrow registers.
         guest.check_fit(function)?;
         let guest = self.served(guest, &homes)?;
-        Ok((guest, homes))
+        Ok((guest, homes, budget))
     }
 
-    fn one(&self, options: Options) -> Result<Laid, Refusal> {
-        let program = self.request.host_program;
+    fn one(&self, way: Way) -> Result<Laid, Refusal> {
+        let version = self.version(way);
         let mut far = Far::default();
         // Each layout makes something longer that stays so, or is the last one.
         loop {
-            let (guest, homes) = self.guest(options, &far)?;
+            let (guest, homes, budget) = self.guest(way, &far)?;
             let setting = Setting {
-                program,
-                hosts: &self.hosts,
+                program: version.program,
+                hosts: &version.hosts,
                 guest: &guest,
                 homes: &homes,
-                options,
                 far: &far,
                 words_max: self.plain_words() * GROWTH_LOOKED_AT + WORDS_ALWAYS,
             };
-            let woven = product::weave(&setting, self.host.entry)?;
-            let items = emit::framed(&self.frame(&guest)?, &homes, &woven)?;
+            let woven = match (way, budget) {
+                (Way::Cocall(options), Some(budget)) => {
+                    cocall::weave(&setting, budget, options, self.host.entry)?
+                }
+                (Way::Interleave(options), _) => product::weave(&setting, options, self.host.entry)?,
+                (Way::Cocall(_), None) => unreachable!("cocalls have a budget"),
+            };
+            let items = emit::framed(&self.frame(&guest, version)?, &homes, &woven)?;
             let farther = emit::too_far(&items, &far);
             if farther == far {
-                let estimate =
-                    estimate::estimate(program, &self.oracle, &items, woven.begins, woven.host_done);
-                let choice = Choice { options, words: item::words(&items), copies: woven.copies, estimate };
+                let estimate = estimate::estimate(
+                    version.program,
+                    &version.oracle,
+                    &items,
+                    woven.begins,
+                    woven.host_done,
+                );
+                let choice = Choice { way, words: item::words(&items), copies: woven.copies, estimate };
                 let found = Found { choice, is_limited: woven.is_limited };
                 return Ok(Laid { items, homes, guest, found });
             }
@@ -257,14 +330,14 @@ impl Weaving<'_> {
     fn served(&self, mut guest: Guest, homes: &Homes) -> Result<Guest, Refusal> {
         let core = self.request.guest_program.core;
         let flags: Vec<Item> = [homes.save_flags(), homes.restore_flags()].concat();
-        let mut hosts = self.hosts.values().flat_map(|host| host.function.entry..host.function.end);
+        let mut hosts = self.plain.hosts.values().flat_map(|host| host.function.entry..host.function.end);
         let changes_zero = hosts.any(|point| {
             let writes = self.request.host_program.code[point].instruction.writes();
             !writes.intersection(Set::register(1)).is_empty()
         });
         let among = Among {
             homes: homes.used,
-            lenders: &self.lenders,
+            lenders: &self.plain.lenders,
             host_keeps_zero: !changes_zero,
             core,
             flags_cycles: item::straight_cycles(&flags, core),

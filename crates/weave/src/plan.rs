@@ -1,8 +1,9 @@
 //! Time against size: every way of weaving that is worth looking at, and the best that is small enough.
 //!
-//! Owns: the sweep over [`Options`], the Pareto list, and the choice. Each way is woven and estimated in full, so the
-//! list holds what really comes out.
+//! Owns: the strategies, the sweep over the options of each, the Pareto list, and the choice. Each way is woven and
+//! estimated in full, so the list holds what really comes out.
 
+use std::fmt;
 use std::panic::resume_unwind;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
@@ -10,12 +11,59 @@ use std::thread;
 use crate::error::Refusal;
 use crate::estimate::Estimate;
 use crate::product::Options;
+use crate::{cocall, product};
+
+/// Which strategies are tried.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Strategy {
+    /// All, and the better one is taken.
+    #[default]
+    Auto,
+    /// The guest's code between the host's: at each place the guest is in one state.
+    Interleave,
+    /// The host asks whether the guest is due.
+    Cocall,
+}
+
+impl Strategy {
+    /// All of them, the default first.
+    pub const ALL: [Strategy; 3] = [Strategy::Auto, Strategy::Interleave, Strategy::Cocall];
+}
+
+impl fmt::Display for Strategy {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Strategy::Auto => "auto",
+            Strategy::Interleave => "interleave",
+            Strategy::Cocall => "cocall",
+        })
+    }
+}
+
+/// How two threads are woven.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Way {
+    /// By interleaving.
+    Interleave(product::Options),
+    /// By cocalls.
+    Cocall(cocall::Options),
+}
+
+impl Way {
+    /// The strategy that it is a way of.
+    pub fn strategy(&self) -> Strategy {
+        match self {
+            Way::Interleave(_) => Strategy::Interleave,
+            Way::Cocall(_) => Strategy::Cocall,
+        }
+    }
+}
 
 /// One way of weaving two threads.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Choice {
     /// How.
-    pub options: Options,
+    pub way: Way,
     /// Words of flash.
     pub words: u32,
     /// The most copies of one loop's body.
@@ -44,7 +92,7 @@ const ROUNDS: [(u32, u32); 5] = [(1, 1), (2, 1), (4, 1), (4, 4), (8, 4)];
 
 /// Everything but the numbers of states and copies. A coupled guest has neither a count nor time between events of
 /// its own.
-fn shapes(is_coupled: bool) -> Vec<Options> {
+fn interleavings(is_coupled: bool) -> Vec<Options> {
     let rounds = if is_coupled { &ROUNDS[..1] } else { &ROUNDS };
     let shapes = rounds.iter().flat_map(|&rounds| LOSSES.map(|loss| (rounds, loss)));
     let shapes = shapes.flat_map(|((rounds, together), loss)| {
@@ -53,16 +101,55 @@ fn shapes(is_coupled: bool) -> Vec<Options> {
     shapes.filter(|shape| !(is_coupled && shape.counted)).collect()
 }
 
+/// Cycles between two checks of a host that cocalls, swept.
+const STRETCHES: [u32; 6] = [8, 12, 16, 22, 30, 44];
+
+/// What is tried at once: ways of interleaving that differ in their numbers of states and copies, or one of cocalling.
+#[derive(Clone, Copy, Debug)]
+enum Shape {
+    Interleave(Options),
+    Cocall(cocall::Options),
+}
+
+/// All that a strategy tries.
+fn shapes(strategy: Strategy, is_coupled: bool) -> Vec<Shape> {
+    let mut shapes = Vec::new();
+    if strategy != Strategy::Cocall {
+        shapes.extend(interleavings(is_coupled).into_iter().map(Shape::Interleave));
+    }
+    // What is coupled is sent where the host produces it.
+    if strategy != Strategy::Interleave && !is_coupled {
+        for stretch_cycles in STRETCHES {
+            for (inlined, round_cycles) in
+                [(false, 0), (true, 0), (false, stretch_cycles), (true, stretch_cycles)]
+            {
+                shapes.push(Shape::Cocall(cocall::Options { stretch_cycles, round_cycles, inlined }));
+            }
+        }
+    }
+    shapes
+}
+
 /// What became of a shape's ways: those that work, and the first refusal.
 type Tried = (Vec<Choice>, Option<Refusal>);
 
+fn try_shape(shape: Shape, weave: &impl Fn(Way) -> Result<Found, Refusal>) -> Tried {
+    match shape {
+        Shape::Interleave(options) => try_numbers(options, weave),
+        Shape::Cocall(options) => match weave(Way::Cocall(options)) {
+            Ok(found) => (vec![found.choice], None),
+            Err(refusal) => (Vec::new(), Some(refusal)),
+        },
+    }
+}
+
 /// Every number of states and copies that may make a difference.
-fn try_shape(shape: Options, weave: &impl Fn(Options) -> Result<Found, Refusal>) -> Tried {
+fn try_numbers(shape: Options, weave: &impl Fn(Way) -> Result<Found, Refusal>) -> Tried {
     let (mut choices, mut refused) = (Vec::new(), None);
     for states in STATES {
         let mut is_limited = false;
         for copies in COPIES {
-            match weave(Options { states, copies, ..shape }) {
+            match weave(Way::Interleave(Options { states, copies, ..shape })) {
                 Ok(found) => {
                     choices.push(found.choice);
                     is_limited |= found.is_limited;
@@ -95,11 +182,12 @@ fn try_shape(shape: Options, weave: &impl Fn(Options) -> Result<Found, Refusal>)
 /// # Errors
 /// The first refusal, when nothing can be woven at all.
 pub fn choose(
+    strategy: Strategy,
     words_max: u32,
     is_coupled: bool,
-    weave: impl Fn(Options) -> Result<Found, Refusal> + Sync,
+    weave: impl Fn(Way) -> Result<Found, Refusal> + Sync,
 ) -> Result<(Choice, Vec<Choice>), Refusal> {
-    let shapes = shapes(is_coupled);
+    let shapes = shapes(strategy, is_coupled);
     let workers = thread::available_parallelism().map_or(1, |count| count.get());
     let next = AtomicUsize::new(0);
     let work = || {

@@ -61,8 +61,6 @@ pub struct Setting<'a> {
     pub guest: &'a Guest,
     /// The homes.
     pub homes: &'a Homes,
-    /// Time against size.
-    pub options: Options,
     /// Host branches, and exits of the guest, that need a jump to reach their target.
     pub far: &'a Far,
     /// Words of flash, at most.
@@ -143,11 +141,13 @@ struct CalleeCopy {
     cycles: f64,
 }
 
+/// Code that is being written.
 #[derive(Clone)]
-struct Weaver<'a> {
-    setting: &'a Setting<'a>,
+pub(crate) struct Weaver<'a> {
+    pub(crate) setting: &'a Setting<'a>,
+    options: Options,
     rhythm: Rhythm<'a>,
-    fragments: Vec<Vec<Item>>,
+    pub(crate) fragments: Vec<Vec<Item>>,
     labels: usize,
     aliases: BTreeMap<Label, Label>,
     plain: BTreeMap<Point, Label>,
@@ -155,9 +155,9 @@ struct Weaver<'a> {
     calling: Vec<Point>,
     most_copies: usize,
     is_limited: bool,
-    end: Label,
+    pub(crate) end: Label,
     /// Where the guest's ends go, and the part of it that switches interrupts on again.
-    finish: [Label; 2],
+    pub(crate) finish: [Label; 2],
     sled: Sled,
 }
 
@@ -165,23 +165,16 @@ struct Weaver<'a> {
 ///
 /// # Errors
 /// When an element cannot be placed, or the host calls what is not known.
-pub fn weave(setting: &Setting, entry: Point) -> Result<Woven, Refusal> {
-    let mut weaver = Weaver {
-        setting,
-        rhythm: Rhythm::of(setting.guest, setting.homes, setting.program.core),
-        fragments: vec![Vec::new()],
-        labels: 3 + padding::LABELS,
-        aliases: BTreeMap::new(),
-        plain: BTreeMap::new(),
-        copies: BTreeMap::new(),
-        calling: Vec::new(),
-        most_copies: 0,
-        is_limited: false,
-        end: 0,
-        finish: [1, 2],
-        sled: Sled::new(setting.program.core, 3, call_opcode(setting.far)),
-    };
-    let begins = weaver.frame(entry)?;
+pub fn weave(setting: &Setting, options: Options, entry: Point) -> Result<Woven, Refusal> {
+    let mut weaver = Weaver { options, ..Weaver::new(setting) };
+    let mut begins = weaver.frame(|weaver| weaver.plain_label(entry));
+    if let Some(batch) = &setting.guest.batch {
+        begins = weaver.first_rounds(entry, batch)?;
+    } else if let Some(preamble) = &setting.guest.preamble {
+        weaver.preamble(preamble)?;
+        begins = weaver.label();
+        weaver.fragments[0].push(Item::Label(begins));
+    }
     let is_coupled = setting.guest.is_coupled;
     let state = if is_coupled { weaver.rhythm.stopped() } else { weaver.rhythm.first() };
     let start = Arrival { fragment: 0, state, time: 0.0, weight: 1.0 };
@@ -202,12 +195,32 @@ pub fn weave(setting: &Setting, entry: Point) -> Result<Woven, Refusal> {
 }
 
 impl<'a> Weaver<'a> {
-    fn label(&mut self) -> Label {
+    /// With nothing written yet.
+    pub(crate) fn new(setting: &'a Setting<'a>) -> Weaver<'a> {
+        Weaver {
+            setting,
+            options: Options { loss: 1.0, copies: 1, states: 1, counted: false, rounds: 1, together: 1 },
+            rhythm: Rhythm::of(setting.guest, setting.homes, setting.program.core),
+            fragments: vec![Vec::new()],
+            labels: 3 + padding::LABELS,
+            aliases: BTreeMap::new(),
+            plain: BTreeMap::new(),
+            copies: BTreeMap::new(),
+            calling: Vec::new(),
+            most_copies: 0,
+            is_limited: false,
+            end: 0,
+            finish: [1, 2],
+            sled: Sled::new(setting.program.core, 3, call_opcode(setting.far)),
+        }
+    }
+
+    pub(crate) fn label(&mut self) -> Label {
         self.labels += 1;
         self.labels - 1
     }
 
-    fn push(&mut self, fragment: usize, line: Line) {
+    pub(crate) fn push(&mut self, fragment: usize, line: Line) {
         self.fragments[fragment].push(Item::Line(line));
     }
 
@@ -225,7 +238,7 @@ impl<'a> Weaver<'a> {
         label
     }
 
-    fn jump(&self, label: Label) -> Line {
+    pub(crate) fn jump(&self, label: Label) -> Line {
         let opcode = if self.setting.far.jumps { Opcode::Jmp } else { Opcode::Rjmp };
         Line { target: Some(label), ..Line::added(Instruction::new(opcode)) }
     }
@@ -235,7 +248,7 @@ impl<'a> Weaver<'a> {
     }
 
     /// Items with labels of their own, and named targets replaced.
-    fn own_labels(&mut self, items: &[Item], named: &[(Label, Label)]) -> Vec<Item> {
+    pub(crate) fn own_labels(&mut self, items: &[Item], named: &[(Label, Label)]) -> Vec<Item> {
         let first = self.labels;
         let replaced = |label: Label| {
             named.iter().find(|(from, _)| *from == label).map_or_else(|| label + first, |&(_, to)| to)
@@ -257,7 +270,7 @@ impl<'a> Weaver<'a> {
         renumbered
     }
 
-    fn pad(&mut self, fragment: usize, cycles: u32) {
+    pub(crate) fn pad(&mut self, fragment: usize, cycles: u32) {
         let mut labels = self.labels;
         let items = self.sled.pass(cycles, &mut || {
             labels += 1;
@@ -330,12 +343,12 @@ impl<'a> Weaver<'a> {
         hosts.range(..=point).next_back().expect("every host point is in a function").1
     }
 
-    fn live_at(&self, point: Point) -> Set {
+    pub(crate) fn live_at(&self, point: Point) -> Set {
         let host = self.host(point);
         host.live.get(point - host.function.entry).copied().unwrap_or(Set::EMPTY)
     }
 
-    fn host_line(&self, point: Point) -> Line {
+    pub(crate) fn host_line(&self, point: Point) -> Line {
         let step = &self.setting.program.code[point];
         Line {
             instruction: step.instruction,
@@ -374,7 +387,7 @@ impl<'a> Weaver<'a> {
             let Some(arrivals) = pending.remove(&block) else { continue };
             let live = self.live_at(host.cfg.blocks[block].first);
             let first = host.cfg.blocks[block].first;
-            let merged = self.merge(arrivals, live, Resume::Host(first), self.setting.options.states)?;
+            let merged = self.merge(arrivals, live, Resume::Host(first), self.options.states)?;
             let inner = host.loops.innermost(block).and_then(|id| {
                 let around = host.loops.around(block).take_while(|&outer| Some(outer) != scope);
                 around.last().filter(|&outer| host.loops.all[outer].header == block && Some(id) != scope)
@@ -418,6 +431,6 @@ impl<'a> Weaver<'a> {
     }
 }
 
-fn call_opcode(far: &Far) -> Opcode {
+pub(crate) fn call_opcode(far: &Far) -> Opcode {
     if far.jumps { Opcode::Call } else { Opcode::Rcall }
 }

@@ -69,6 +69,8 @@ pub struct Homes {
 /// What says that the guest is over.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Over {
+    /// Nothing: nobody asks, and T is the host's.
+    Unasked,
     /// The flag T, which the host does not use.
     Flag,
     /// Bit 0 of the status, which is a register.
@@ -281,7 +283,7 @@ fn needs(guest: &Guest, program: &Program) -> Result<[Need; 32], Refusal> {
 }
 
 /// Registers that the operands name, pairs with both halves, pointers included.
-fn named_registers(instruction: &Instruction) -> Vec<u8> {
+pub(crate) fn named_registers(instruction: &Instruction) -> Vec<u8> {
     let mut named = Vec::new();
     if let Some(pointer) = Pointer::of(instruction) {
         named.extend([pointer.base, pointer.base + 1]);

@@ -5,7 +5,7 @@
 use std::path::{Path, PathBuf};
 
 use ::weave::analysis::Analysis;
-use ::weave::plan::Choice;
+use ::weave::plan::{Choice, Way};
 use ::weave::program::Program;
 use ::weave::proof::Proof;
 use ::weave::registers::Liveness;
@@ -69,6 +69,26 @@ impl Pass {
     }
 }
 
+/// What distinguishes a way from others of its strategy, in a few words.
+fn how(choice: &Choice) -> String {
+    match choice.way {
+        Way::Interleave(options) => {
+            let shared = if options.counted { ", shared rounds" } else { "" };
+            let batch = if options.rounds > 1 {
+                format!(", {} rounds counted once", options.rounds)
+            } else {
+                String::new()
+            };
+            format!("{} copies of a loop at most{shared}{batch}", choice.copies)
+        }
+        Way::Cocall(options) => {
+            let guest = if options.inlined { "a guest each" } else { "one guest" };
+            let rounds = if options.round_cycles > 0 { ", short loops several times" } else { "" };
+            format!("a check every {} cycles, {guest}{rounds}", options.stretch_cycles)
+        }
+    }
+}
+
 /// A woven function with everything that is known of it.
 pub struct Made<'a> {
     /// Host and guest.
@@ -103,23 +123,21 @@ impl Made<'_> {
     /// The ways that are neither larger nor gain less than another.
     fn choices(&self) -> Table {
         let mut columns =
-            ["choice", "words", "growth", "host", "recovered", "copies", "rounds", "shared"].map(Column::new);
-        columns[2] = Column::new("growth").unit("x").decimals(2);
-        columns[3] = Column::new("host").unit("%").decimals(1);
-        columns[4] = Column::new("recovered").unit("%").decimals(1);
+            ["choice", "strategy", "words", "growth", "host", "recovered", "how"].map(Column::new);
+        columns[3] = Column::new("growth").unit("x").decimals(2);
+        columns[4] = Column::new("host").unit("%").decimals(1);
+        columns[5] = Column::new("recovered").unit("%").decimals(1);
         let mut table = Table::new("Size against cycles (estimated)", columns);
         for choice in &self.woven.choices {
-            let is_taken = choice.options == self.woven.choice.options;
-            let shared = if choice.options.counted { "yes" } else { "no" };
+            let is_taken = choice.way == self.woven.choice.way;
             table.push([
                 Entry::from(if is_taken { "taken" } else { "" }),
+                choice.way.strategy().to_string().into(),
                 choice.words.into(),
                 self.growth(choice).into(),
                 (100.0 * choice.estimate.host_share()).into(),
                 (100.0 * choice.estimate.recovered()).into(),
-                (choice.copies as u64).into(),
-                choice.options.rounds.into(),
-                shared.into(),
+                how(choice).into(),
             ]);
         }
         table
@@ -195,12 +213,20 @@ impl Made<'_> {
     /// For a machine.
     pub fn value(&self) -> Value {
         let of = |choice: &Choice| {
+            let options = match choice.way {
+                Way::Interleave(options) => json!({
+                    "copies": choice.copies, "loss": options.loss, "states": options.states,
+                    "counted": options.counted, "rounds": options.rounds, "together": options.together,
+                }),
+                Way::Cocall(options) => json!({
+                    "stretch_cycles": options.stretch_cycles, "round_cycles": options.round_cycles,
+                    "inlined": options.inlined,
+                }),
+            };
             json!({
-                "words": choice.words, "growth": self.growth(choice),
-                "recovered_estimate": choice.estimate.recovered(), "copies": choice.copies,
-                "rounds": choice.options.rounds, "together": choice.options.together,
-                "host_share_estimate": choice.estimate.host_share(),
-                "loss": choice.options.loss, "states": choice.options.states, "counted": choice.options.counted,
+                "strategy": choice.way.strategy().to_string(), "words": choice.words,
+                "growth": self.growth(choice), "recovered_estimate": choice.estimate.recovered(),
+                "host_share_estimate": choice.estimate.host_share(), "options": options,
             })
         };
         let [host, guest] = self.arguments;

@@ -7,6 +7,7 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 
 use ::weave::directive::Parameters;
+use ::weave::plan::Strategy;
 use ::weave::program::Program;
 use ::weave::proof::{self, Kind, Proof, Violation, prove};
 use ::weave::source::Source;
@@ -61,6 +62,9 @@ pub struct Weaving {
     /// Words of the woven function, at most, as a multiple of both functions' own
     #[arg(long, value_name = "FACTOR", default_value_t = 3.0, value_parser = growth)]
     growth: f64,
+    /// `interleave` their code, let the host `cocall` the guest, or `auto`: what leaves the host more within the size
+    #[arg(long, value_name = "STRATEGY", default_value_t = Strategy::Auto, value_parser = strategy)]
+    strategy: Strategy,
     /// Let the guest send what the host stores at `;@weave produce`, in the host's register, in place of a buffer
     #[arg(long)]
     pub(super) couple: bool,
@@ -73,6 +77,12 @@ pub struct Weaving {
     /// Print what analysis finds
     #[arg(long, value_enum, value_name = "PASS", value_delimiter = ',')]
     pub(super) dump: Vec<Pass>,
+}
+
+fn strategy(text: &str) -> Result<Strategy, String> {
+    let all = Strategy::ALL;
+    let found = all.into_iter().find(|strategy| strategy.to_string() == text);
+    found.ok_or_else(|| format!("found `{text}`, expected {}, {} or {}", all[0], all[1], all[2]))
 }
 
 fn growth(text: &str) -> Result<f64, String> {
@@ -162,6 +172,7 @@ pub fn woven(arguments: &Weaving) -> Result<Woven, Error> {
         guest: &arguments.guest_fn,
         name: &name,
         growth_max: arguments.growth,
+        strategy: arguments.strategy,
         is_coupled: arguments.couple,
     };
     let weave = ::weave::weave(&request)

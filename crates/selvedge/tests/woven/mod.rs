@@ -139,6 +139,8 @@ pub struct Pair {
     pub profile: &'static Profile,
     /// `--growth`.
     pub growth: &'static str,
+    /// `--strategy`.
+    pub strategy: &'static str,
     pub expected: Expected,
 }
 
@@ -301,6 +303,7 @@ impl Guest {
             8 => (1, 1),
             16 => (1, 0),
             32 => (2, 1),
+            64 => (2, 0),
             other => panic!("no divider is {other}"),
         };
         vec![format!("-DSPI_CONTROL={}", 0x50 | rate), format!("-DSPI_DOUBLE={double}")]
@@ -310,7 +313,8 @@ impl Guest {
 impl Pair {
     /// A name for tables.
     pub fn name(&self) -> String {
-        format!("{} + {} every {}", self.host.name(), self.guest.function(), self.guest.cycles())
+        let by = if self.strategy == "cocall" { " by cocall" } else { "" };
+        format!("{} + {} every {}{by}", self.host.name(), self.guest.function(), self.guest.cycles())
     }
 }
 
@@ -322,7 +326,14 @@ pub fn pairs() -> Vec<Pair> {
         for guest in GUESTS {
             // The lights' cycles are those of 16 MHz, which is a board with an ATmega328P.
             let profile = if guest == Guest::Ws2812 { &ATMEGA328P } else { &ATMEGA128 };
-            pairs.push(Pair { host, guest, profile, growth: "10", expected: expected(&host, guest) });
+            pairs.push(Pair {
+                host,
+                guest,
+                profile,
+                growth: "10",
+                strategy: "interleave",
+                expected: expected(&host, guest),
+            });
         }
     }
     for (host, guest) in [
@@ -339,8 +350,48 @@ pub fn pairs() -> Vec<Pair> {
         pairs.push(Pair { host, guest, profile, growth: "10", expected: Expected::Woven });
     }
     let (guest, profile) = (Guest::Ws2812, &ATMEGA328P);
-    pairs.push(Pair { host: RC4_AVR, guest, profile, growth: "3", expected: Expected::Woven });
+    pairs.push(Pair {
+        host: RC4_AVR,
+        guest,
+        profile,
+        growth: "3",
+        strategy: "interleave",
+        expected: Expected::Woven,
+    });
+    pairs.extend(cocalled());
     pairs
+}
+
+/// Guests of hosts that ask whether they are due: SPI for the dividers 8 to 64, and a round with several gaps.
+const COCALLED: [Guest; 6] = [
+    Guest::SpiTx(66),
+    Guest::SpiTx(130),
+    Guest::SpiTx(258),
+    Guest::SpiTx(514),
+    Guest::SpiRx(130),
+    Guest::Uart(139),
+];
+
+/// Every host with these, and one whose gaps are too short.
+fn cocalled() -> Vec<Pair> {
+    let (profile, growth, strategy) = (&ATMEGA128, "10", "cocall");
+    let pair = |host: Host, guest| {
+        let expected = expected_cocalled(&host);
+        Pair { host, guest, profile, growth, strategy, expected }
+    };
+    let pairs = HOSTS.into_iter().flat_map(|host| COCALLED.map(|guest| pair(host, guest)));
+    let lights = Pair { profile: &ATMEGA328P, ..pair(RC4_C8, Guest::Ws2812) };
+    let short = Pair { expected: Expected::Refused("cycles between two of its instants"), ..lights };
+    pairs.chain([short]).collect()
+}
+
+/// What becomes of a host that cocalls, whatever the guest.
+fn expected_cocalled(host: &Host) -> Expected {
+    match host.function {
+        // Two files, and in each of them data or functions that only it can name.
+        "aes128_ccm_c8_seal" => Expected::Refused("can name"),
+        _ => Expected::Woven,
+    }
 }
 
 /// What becomes of a pair: it is woven, or stands here.
@@ -438,6 +489,7 @@ pub fn build_served(
     let bytes: Vec<String> = host.arguments().iter().map(u8::to_string).collect();
     let mut weave = Command::new(selvedge);
     weave.args(["weave", "--json", "--name", "woven", "--growth", pair.growth, "--chip", &chip]);
+    weave.args(["--strategy", pair.strategy]);
     weave.arg(&source).args(["--host", host.function, "--host-arguments", &bytes.join(",")]);
     for file in &with {
         weave.arg("--with").arg(file);

@@ -157,6 +157,23 @@ pub enum Refusal {
         /// The period.
         period_cycles: u32,
     },
+    /// No gap of the guest is long enough for the host to be entered and left.
+    NoGap {
+        /// The guest's clock.
+        clock: String,
+        /// What a gap needs.
+        needed_cycles: u32,
+    },
+    /// A coupled guest by cocalls.
+    CoupledCocall {
+        /// The guest.
+        function: String,
+    },
+    /// A gap is longer than the budget can count.
+    LongGap {
+        /// The guest's clock.
+        clock: String,
+    },
     /// Woven like this it is too large.
     TooLarge {
         /// Words that it may have.
@@ -244,6 +261,9 @@ impl Refusal {
             | NoCoupling { .. }
             | NoProduct { .. }
             | RegisterConflict { .. }
+            | NoGap { .. }
+            | CoupledCocall { .. }
+            | LongGap { .. }
             | TooLarge { .. }
             | Unreachable { .. }
             | Arguments { .. } => None,
@@ -308,6 +328,21 @@ impl Refusal {
                 f,
                 "`{mnemonic}` needs {cycles} cycles in one piece, and a period of {period_cycles} has none"
             ),
+            NoGap { clock, needed_cycles } => write!(
+                f,
+                "`{clock}`: found no {needed_cycles} cycles between two of its instants, as `cocall` needs"
+            ),
+            CoupledCocall { function } => write!(
+                f,
+                "`{function}`: what is coupled is sent where the host produces it, and a host that cocalls does not know when\n\
+                 help: `--strategy interleave`"
+            ),
+            LongGap { clock } => {
+                write!(
+                    f,
+                    "`{clock}`: found a gap that is longer than `cocall` counts, expected 24000 cycles at most"
+                )
+            }
             TooLarge { words_max } => write!(f, "found more than {words_max} words, expected fewer"),
             Unreachable { clock } => write!(f, "`{clock}`: no wait joins two ways that meet"),
             UnresolvedCall { callee, .. } => write!(f, "the code of `{callee}` is not here"),

@@ -106,7 +106,7 @@ impl<'a> Weaver<'a> {
         edges.iter().find(|edge| edge.way == way).expect("the instruction has this way").to
     }
 
-    pub(super) fn is_far(&self, point: Point) -> bool {
+    pub(crate) fn is_far(&self, point: Point) -> bool {
         self.setting.far.has(&self.host_line(point))
     }
 

@@ -50,7 +50,7 @@ impl<'a> Weaver<'a> {
                 self.push(at.fragment, Line::added(skip));
                 self.push(at.fragment, self.jump(plain));
             }
-            Over::Flag => {
+            Over::Flag | Over::Unasked => {
                 let over = self.label();
                 let brtc = Instruction { b: 6, ..Instruction::new(Opcode::Brbc) };
                 self.push(at.fragment, Line { target: Some(over), ..Line::added(brtc) });
@@ -68,7 +68,7 @@ impl<'a> Weaver<'a> {
     fn asks_cycles(&self) -> u32 {
         match self.setting.homes.over {
             Over::Status => 1 + self.jump(0).instruction.opcode.words(),
-            Over::Flag => 2,
+            Over::Flag | Over::Unasked => 2,
         }
     }
 
@@ -87,8 +87,8 @@ impl<'a> Weaver<'a> {
             Some((wait.idle_cycles, wait.elements, index, copy.cycles))
         });
         let (idle, elements, index, taken) = waits.min_by_key(|&(idle, ..)| idle)?;
-        let worth = f64::from(idle) <= self.setting.options.loss * taken;
-        (worth || copies.len() >= self.setting.options.copies).then_some((index, elements))
+        let worth = f64::from(idle) <= self.options.loss * taken;
+        (worth || copies.len() >= self.options.copies).then_some((index, elements))
     }
 
     pub(super) fn new_copy(&mut self, at: Arrival, cycles: u32, target: Point) -> Result<usize, Refusal> {

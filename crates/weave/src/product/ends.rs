@@ -17,18 +17,15 @@ use crate::program::{Callee, Flow, Point};
 use crate::rename::{Over, SREG, Store};
 
 impl<'a> Weaver<'a> {
-    /// The guest's setup, interrupts off, and what it does before the rounds that the host shares; says where these begin.
-    ///
-    /// # Errors
-    /// When the guest comes in batches, and a round by itself does not fit its period; when its preamble is late.
-    pub(super) fn frame(&mut self, entry: Point) -> Result<Label, Refusal> {
+    /// The guest's setup, and interrupts off. `nothing` makes the label where a setup goes that finds nothing to do.
+    pub(crate) fn frame(&mut self, nothing: impl FnOnce(&mut Self) -> Label) -> Label {
         let go = self.label();
         let homes = self.setting.homes;
         let setup = self.setting.guest.setup.clone();
         let targets = |item: &Item| matches!(item, Item::Line(Line { target: Some(DONE), .. }));
         let mut named = vec![(GO, go)];
         if setup.iter().any(targets) {
-            named.push((DONE, self.plain_label(entry)));
+            named.push((DONE, nothing(self)));
         }
         let setup = self.own_labels(&setup, &named);
         let setup = self.lengthened(setup);
@@ -37,7 +34,7 @@ impl<'a> Weaver<'a> {
         // With C cleared, bit 0 of what is kept says that the guest is not over; or T says it.
         let flag = match homes.over {
             Over::Status => 0,
-            Over::Flag => 6,
+            Over::Flag | Over::Unasked => 6,
         };
         self.push(0, Line::added(Instruction { b: flag, ..Instruction::new(Opcode::Bclr) }));
         let (register, store) = match homes.status {
@@ -48,20 +45,11 @@ impl<'a> Weaver<'a> {
         let keep = std::iter::once(Item::Line(Line::added(keep))).chain(store).collect();
         self.fragments[0].extend(homes.for_a_moment(keep));
         self.push(0, Line::added(Instruction { b: 7, ..Instruction::new(Opcode::Bclr) }));
-        if let Some(batch) = &self.setting.guest.batch {
-            return self.first_rounds(entry, batch);
-        }
-        if let Some(preamble) = &self.setting.guest.preamble {
-            self.preamble(preamble)?;
-            let begins = self.label();
-            self.fragments[0].push(Item::Label(begins));
-            return Ok(begins);
-        }
-        Ok(go)
+        go
     }
 
     /// What the guest does at exact cycles before its first round.
-    fn preamble(&mut self, preamble: &Preamble) -> Result<(), Refusal> {
+    pub(super) fn preamble(&mut self, preamble: &Preamble) -> Result<(), Refusal> {
         let guest = self.setting.guest;
         let late = |wait_cycles: u32| {
             let late_cycles = PREAMBLE_CYCLES - wait_cycles;
@@ -93,7 +81,10 @@ impl<'a> Weaver<'a> {
     }
 
     /// The rounds that make no whole batch, before the host begins.
-    fn first_rounds(&mut self, entry: Point, batch: &'a Batch) -> Result<Label, Refusal> {
+    ///
+    /// # Errors
+    /// When a round by itself does not fit its period.
+    pub(super) fn first_rounds(&mut self, entry: Point, batch: &'a Batch) -> Result<Label, Refusal> {
         let [begins, first, behind] = [(); 3].map(|()| self.label());
         let split = self.own_labels(&batch.split, &[]);
         let live = self.behind();
@@ -194,7 +185,7 @@ impl<'a> Weaver<'a> {
     }
 
     /// The register that holds the guest's status, and what loads it.
-    pub(super) fn status(&self) -> (u8, Vec<Item>) {
+    pub(crate) fn status(&self) -> (u8, Vec<Item>) {
         let homes = self.setting.homes;
         match homes.status {
             Store::Register(status) => (status, Vec::new()),
@@ -222,7 +213,7 @@ impl<'a> Weaver<'a> {
     }
 
     /// What the guest does after its last event, once for all of its ends, and interrupts as they were. And the sled.
-    pub(super) fn finish(&mut self) {
+    pub(crate) fn finish(&mut self) {
         let [finish, interrupts] = self.finish;
         let load_is_free = matches!(self.setting.homes.status, Store::Register(_));
         let out = self.label();
@@ -238,8 +229,7 @@ impl<'a> Weaver<'a> {
         let mut on = load;
         match homes.over {
             Over::Status => over.push(line(Instruction { d: status, ..Instruction::new(Opcode::Inc) })),
-            // Nobody asks where nothing is called, and T may be the host's there.
-            Over::Flag if self.setting.hosts.len() == 1 => {}
+            Over::Unasked => {}
             Over::Flag => on.insert(0, line(Instruction { b: 6, ..Instruction::new(Opcode::Bset) })),
         }
         on.push(line(Instruction { r: status, b: 7, ..Instruction::new(Opcode::Sbrc) }));

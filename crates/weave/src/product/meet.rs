@@ -87,7 +87,7 @@ impl<'a> Weaver<'a> {
                     break;
                 }
                 // Of loops' ends and of callees there is one state, whatever is allowed.
-                self.is_limited |= states > 1 || self.setting.options.states == 1;
+                self.is_limited |= states > 1 || self.options.states == 1;
             }
             let mut on = arrivals[one];
             let wait = self.rhythm.wait(on.state, state, live).expect("the meeting was found by it");

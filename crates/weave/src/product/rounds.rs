@@ -31,7 +31,7 @@ impl<'a> Weaver<'a> {
         let header = host.loops.all[id].header;
         let first = host.cfg.blocks[header].first;
         let live = self.live_at(first);
-        let options = self.setting.options;
+        let options = self.options;
         let mut begun: Vec<(State, Label, f64)> = Vec::new();
         let mut exits = Vec::new();
         for arrival in arrivals {
