@@ -174,4 +174,4 @@ impl Times {
 }
 
 /// What waiting takes when nothing is left to wait for, the budget's correction included.
-const WAIT_CYCLES: u32 = 7;
+const WAIT_CYCLES: u32 = 6;

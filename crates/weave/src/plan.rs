@@ -102,7 +102,7 @@ fn interleavings(is_coupled: bool) -> Vec<Options> {
 }
 
 /// Cycles between two checks of a host that cocalls, swept.
-const STRETCHES: [u32; 6] = [8, 12, 16, 22, 30, 44];
+const STRETCHES: [u32; 16] = [8, 10, 12, 14, 16, 18, 20, 22, 25, 28, 31, 35, 39, 44, 52, 62];
 
 /// What is tried at once: ways of interleaving that differ in their numbers of states and copies, or one of cocalling.
 #[derive(Clone, Copy, Debug)]

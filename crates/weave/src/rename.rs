@@ -169,12 +169,13 @@ pub fn homes(
             chooser.borrowers.push(Borrower { register: from, ..same });
         }
     }
+    // A pair that keeps what was in a borrowed one is used in every round, the status once.
+    let borrows_pairs = chooser.borrowers.iter().any(|borrower| borrower.pair);
+    let kept = if borrows_pairs { chooser.pair(|_| true) } else { None };
     let status = match early.or_else(|| flags.and_then(|_| chooser.single(|_| true))) {
         Some(register) => Store::Register(register),
         None => chooser.memory(1),
     };
-    let borrows_pairs = chooser.borrowers.iter().any(|borrower| borrower.pair);
-    let kept = if borrows_pairs { chooser.pair(|_| true) } else { None };
     Ok(Homes {
         of: chooser.of,
         flags,
@@ -332,11 +333,12 @@ impl Chooser<'_> {
         partners.any(|other| other.may_borrow(register))
     }
 
-    /// Free registers, those first that need no saving.
+    /// Free registers, those first that are no half of a free pair, and of these those that need no saving.
     fn single(&mut self, fits: impl Fn(u8) -> bool) -> Option<u8> {
         let unsaved = CALL_CLOBBERED.into_iter().filter(|&register| register != 1);
         let saved = (2..18).chain([28, 29]);
-        let found = unsaved.chain(saved).find(|&register| self.is_free(register) && fits(register))?;
+        let free = unsaved.chain(saved).filter(|&register| self.is_free(register) && fits(register));
+        let found = free.min_by_key(|&register| self.is_free(register ^ 1))?;
         self.used = self.used | Set::register(found);
         Some(found)
     }

@@ -27,7 +27,6 @@ const ISLAND_WORDS_MAX: u32 = 60;
 const FULL: u32 = 255;
 /// The flags' numbers in SREG.
 const C: u8 = 0;
-const Z: u8 = 1;
 const N: u8 = 2;
 const T: u8 = 6;
 const I: u8 = 7;
@@ -69,8 +68,6 @@ pub(super) struct Writer<'a> {
     entries: BTreeMap<Point, Label>,
     stubs: Vec<Stub>,
     detours: Vec<Detour>,
-    /// Code that stands behind the next jump.
-    aside: Vec<Item>,
     /// The host's entry.
     entry: Point,
     host: Label,
@@ -111,22 +108,8 @@ impl<'a> Writer<'a> {
         let entries = entries.map(|(index, entry)| (entry, if index == 0 { host } else { out.label() }));
         let entries = entries.collect();
         let rhythm = Rhythm::of(setting.guest, setting.homes, setting.program.core);
-        let (stubs, detours, aside) = (Vec::new(), Vec::new(), Vec::new());
-        Writer {
-            rhythm,
-            options,
-            budget,
-            times,
-            entries,
-            stubs,
-            detours,
-            aside,
-            entry,
-            host,
-            switch,
-            idle,
-            out,
-        }
+        let (stubs, detours) = (Vec::new(), Vec::new());
+        Writer { rhythm, options, budget, times, entries, stubs, detours, entry, host, switch, idle, out }
     }
 
     fn line(&mut self, line: Line) {
@@ -273,27 +256,17 @@ impl<'a> Writer<'a> {
         let found = self.segments(registers())?;
         self.elements(&found.start, registers(), left);
         let next = self.due_cycles(0, found.round.len());
-        self.load(0, found.start.gap_cycles - self.loading_cycles() - next, 0)?;
-        let host = self.host;
-        self.elsewhere(|writer| {
-            writer.place(left);
-            writer.over();
-            writer.jump(full);
-            writer.place(nothing);
-            writer.mark_over();
-            writer.place(full);
-            writer.line(constant(Opcode::Ldi, writer.budget.cycles, FULL));
-            writer.jump(host);
-        });
+        let jump_cycles = self.times.costs.jump_cycles;
+        self.load(0, found.start.gap_cycles - self.loading_cycles() - jump_cycles - next, 0)?;
+        self.jump(self.host);
+        self.place(left);
+        self.over();
+        self.jump(full);
+        self.place(nothing);
+        self.mark_over();
+        self.place(full);
+        self.line(constant(Opcode::Ldi, self.budget.cycles, FULL));
         Ok(begins)
-    }
-
-    /// Writes code that stands behind the next jump.
-    fn elsewhere(&mut self, write: impl FnOnce(&mut Self)) {
-        let before = std::mem::take(&mut self.out.fragments[0]);
-        write(self);
-        let aside = std::mem::replace(&mut self.out.fragments[0], before);
-        self.aside.extend(aside);
     }
 
     /// The guest's rounds end here: its finish, and interrupts as they were.
@@ -521,8 +494,6 @@ impl<'a> Writer<'a> {
     /// What stands aside, behind a jump: where the guest runs, and ways that are settled.
     fn flush(&mut self) -> Result<(), Refusal> {
         loop {
-            let aside = std::mem::take(&mut self.aside);
-            self.items(aside);
             for Detour { label, settle, to: (to, point) } in std::mem::take(&mut self.detours) {
                 self.place(label);
                 self.settle(settle, point)?;
@@ -585,15 +556,12 @@ impl<'a> Writer<'a> {
     /// Passes the cycles that are left, and [`super::WAIT_CYCLES`] less the correction's one.
     fn wait_rest(&mut self) {
         let cycles = self.budget.cycles;
-        let [again, odd, behind] = [(); 3].map(|()| self.out.label());
+        let [again, behind] = [(); 2].map(|()| self.out.label());
         self.place(again);
         self.lines([constant(Opcode::Subi, cycles, 3), branch(Opcode::Brbc, C, again)]);
-        // What was left over is -3, -2 or -1 now. In this order, what is waited still depends on one bit that those have
-        // in common which arrive together.
-        self.lines([constant(Opcode::Cpi, cycles, FULL), branch(Opcode::Brbs, Z, odd)]);
-        self.place(odd);
-        let skip = Instruction { r: cycles, b: 1, ..Instruction::new(Opcode::Sbrc) };
-        self.lines([Line::added(skip), Line::jump(behind)]);
+        // What was left over is -3, -2 or -1 now: 3, 4 or 5 cycles.
+        let skip = |opcode, bit| Line::added(Instruction { r: cycles, b: bit, ..Instruction::new(opcode) });
+        self.lines([skip(Opcode::Sbrs, 1), Line::jump(behind), skip(Opcode::Sbrc, 0), Line::jump(behind)]);
         self.place(behind);
     }
 
