@@ -101,8 +101,11 @@ fn interleavings(is_coupled: bool) -> Vec<Options> {
     shapes.filter(|shape| !(is_coupled && shape.counted)).collect()
 }
 
-/// Cycles between two checks of a host that cocalls, swept.
-const STRETCHES: [u32; 16] = [8, 10, 12, 14, 16, 18, 20, 22, 25, 28, 31, 35, 39, 44, 52, 62];
+/// Cycles between two checks of a host that cocalls, swept. What is left of a gap by whole stretches is waited, so that
+/// sizes matter that differ in little.
+const STRETCHES: [u32; 8] = [8, 12, 16, 20, 25, 31, 44, 62];
+/// Cycles of a round of short loops that are written several times, swept; one round for once.
+const LOOPS: [u32; 4] = [0, 22, 31, 44];
 
 /// What is tried at once: ways of interleaving that differ in their numbers of states and copies, or one of cocalling.
 #[derive(Clone, Copy, Debug)]
@@ -119,10 +122,10 @@ fn shapes(strategy: Strategy, is_coupled: bool) -> Vec<Shape> {
     }
     // What is coupled is sent where the host produces it.
     if strategy != Strategy::Interleave && !is_coupled {
-        for stretch_cycles in STRETCHES {
-            for (inlined, round_cycles) in
-                [(false, 0), (true, 0), (false, stretch_cycles), (true, stretch_cycles)]
-            {
+        for (stretch_cycles, round_cycles) in
+            STRETCHES.into_iter().flat_map(|one| LOOPS.map(|two| (one, two)))
+        {
+            for inlined in [false, true] {
                 shapes.push(Shape::Cocall(cocall::Options { stretch_cycles, round_cycles, inlined }));
             }
         }

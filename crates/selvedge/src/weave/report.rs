@@ -83,7 +83,10 @@ fn how(choice: &Choice) -> String {
         }
         Way::Cocall(options) => {
             let guest = if options.inlined { "a guest each" } else { "one guest" };
-            let rounds = if options.round_cycles > 0 { ", short loops several times" } else { "" };
+            let rounds = match options.round_cycles {
+                0 => String::new(),
+                cycles => format!(", short loops {cycles} cycles long"),
+            };
             format!("a check every {} cycles, {guest}{rounds}", options.stretch_cycles)
         }
     }
