@@ -141,10 +141,6 @@ impl<'a> Host<'a> {
         };
         let cfg = Cfg::of(program, &function).map_err(|fault| refuse(Fault::Flow(fault)))?;
         let loops = Loops::of(&cfg);
-        if let Some(found) = loops.irreducible().next() {
-            let entry = cfg.blocks[found.header].first;
-            return Err(Refusal::Irreducible { at: program.place_of(entry) });
-        }
         // Of a callee any register may be its caller's, of the host itself what avr-gcc's ABI says.
         let liveness = match role {
             Role::Host => Liveness::of(program, &cfg, registers, RETURNED_BYTES_MAX),

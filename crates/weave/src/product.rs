@@ -166,6 +166,12 @@ pub(crate) struct Weaver<'a> {
 /// # Errors
 /// When an element cannot be placed, or the host calls what is not known.
 pub fn weave(setting: &Setting, options: Options, entry: Point) -> Result<Woven, Refusal> {
+    for host in setting.hosts.values() {
+        if let Some(found) = host.loops.irreducible().next() {
+            let entry = host.cfg.blocks[found.header].first;
+            return Err(Refusal::Irreducible { at: setting.program.place_of(entry) });
+        }
+    }
     let mut weaver = Weaver { options, ..Weaver::new(setting) };
     let mut begins = weaver.frame(|weaver| weaver.plain_label(entry));
     if let Some(batch) = &setting.guest.batch {

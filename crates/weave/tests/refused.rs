@@ -9,6 +9,7 @@ use expect_test::expect_file;
 use isa::avr::CoreType;
 use weave::directive::Parameters;
 use weave::error::Error;
+use weave::plan::Strategy;
 use weave::program::Program;
 use weave::source::Source;
 use weave::{Request, weave};
@@ -21,7 +22,7 @@ fn refusal(name: &str, text: &str) -> Option<Error> {
     Source::parse(&format!("{name}.s"), text).and_then(read).err()
 }
 
-/// Why `f` and `g` of a text are not woven.
+/// Why `f` and `g` of a text are not woven; those whose name begins so, by cocalls.
 fn unwoven(name: &str, text: &str) -> Option<weave::error::Refusal> {
     let source = Source::parse(&format!("{name}.s"), text).unwrap_or_else(|error| panic!("{error}"));
     let read = |root| {
@@ -32,6 +33,11 @@ fn unwoven(name: &str, text: &str) -> Option<weave::error::Refusal> {
     let (host_program, guest_program) = (read("f"), read("g"));
     let server = text.contains("\ns:").then(|| read("s"));
     let servers: Vec<(&Program, &str)> = server.iter().map(|program| (program, "s")).collect();
+    let (strategy, is_coupled) = match name {
+        "cocall_coupled" => (Strategy::Cocall, true),
+        _ if name.starts_with("cocall_") => (Strategy::Cocall, false),
+        _ => (Strategy::Interleave, false),
+    };
     let request = Request {
         host_program: &host_program,
         host: "f",
@@ -40,7 +46,8 @@ fn unwoven(name: &str, text: &str) -> Option<weave::error::Refusal> {
         servers: &servers,
         name: "both",
         growth_max: 3.0,
-        is_coupled: false,
+        strategy,
+        is_coupled,
     };
     weave(&request).err()
 }
