@@ -198,7 +198,11 @@ impl Planner<'_> {
         match way.inline {
             true => self.settle(left, target + way.jump_cycles, live, first),
             false if left == target => Settle::Nothing,
-            false => self.settle(left, target + self.costs.jump_cycles, live, first),
+            // The jump itself may be all that has to pass.
+            false => match self.settle(left, target + self.costs.jump_cycles, live, first) {
+                Settle::Nothing => Settle::Wait(0),
+                settle => settle,
+            },
         }
     }
 
