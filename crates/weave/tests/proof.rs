@@ -372,4 +372,36 @@ fn a_clock_that_follows_a_crystal_says_for_how_long() {
     let unpolled = follower(20, ";@weave drift rx ppm=100 rounds=3").replace(" last", "");
     let violation = rejected(&unpolled);
     assert!(matches!(violation.kind, Kind::Unpolled { .. }), "{violation}");
+
+/// Sixteen bits of data, each set or clear in the same time.
+fn sixteen_bits() -> String {
+    let bit = |bit: u32, from: u32, to: u32| format!(" sbrc r{from}, {bit}\n ori r{to}, {}\n", 1 << bit);
+    let bits: String = (0..8).map(|number| bit(number, 24, 18) + &bit(number, 25, 19)).collect();
+    format!(" clr r18\n clr r19\n{bits}")
+}
+
+#[test]
+fn what_data_decides_does_not_multiply_the_states() {
+    let text = format!(
+        "send:\n;@weave clock tx period=42\n cli\nagain:\n;@weave event tx at=0\n out 0x0f, r20\n{} sbrc r18, 7\n nop\n \
+         sbrc r19, 7\n nop\n dec r22\n brne again\n;@weave over tx\n ret\n",
+        sixteen_bits()
+    );
+    let states = proved(&text).states;
+    // Each of the 65536 values would be a state at the end of a round.
+    assert!(states < 3000, "{states} states");
+}
+
+#[test]
+fn what_was_forgotten_too_early_is_told_apart_in_a_later_try() {
+    // A wait of 3 n cycles and one of 3 (255 - n): together always the same, for 256 values of n.
+    let bits: String = (0..8).map(|bit| format!(" sbrc r24, {bit}\n ori r18, {}\n", 1 << bit)).collect();
+    let text = format!(
+        "send:\n;@weave clock tx period=794\n cli\nagain:\n;@weave event tx at=0\n out 0x0f, r20\n clr r18\n{bits} mov r19, r18\n \
+         com r19\n subi r18, -1\nfirst: dec r18\n brne first\n subi r19, -1\nsecond: dec r19\n brne second\n dec r22\n \
+         brne again\n;@weave over tx\n ret\n"
+    );
+    proved(&text);
+    let late = text.replace("period=794", "period=795");
+    assert!(matches!(rejected(&late).kind, Kind::Untimely { .. }));
 }
