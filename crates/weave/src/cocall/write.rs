@@ -193,6 +193,12 @@ impl<'a> Writer<'a> {
         cycles
     }
 
+    /// Whether the rounds may end in a segment.
+    fn leaves(&self, segment: &Segment) -> bool {
+        let elements = self.rhythm.elements();
+        segment.elements.iter().any(|&(index, _)| elements[index].leaves)
+    }
+
     /// A segment's elements, of which those that end the rounds go to `left`.
     fn elements(&mut self, segment: &Segment, live: Set, left: Label) {
         for &(index, waits) in &segment.elements {
@@ -259,9 +265,11 @@ impl<'a> Writer<'a> {
         let jump_cycles = self.times.costs.jump_cycles;
         self.load(0, found.start.gap_cycles - self.loading_cycles() - jump_cycles - next, 0)?;
         self.jump(self.host);
-        self.place(left);
-        self.over();
-        self.jump(full);
+        if self.leaves(&found.start) {
+            self.place(left);
+            self.over();
+            self.jump(full);
+        }
         self.place(nothing);
         self.mark_over();
         self.place(full);
