@@ -42,6 +42,23 @@ fn woven(host: &str, guest: &str) -> (Weave, Proof) {
     let woven = weave(&request).unwrap_or_else(|refusal| panic!("{refusal}"));
     let program = read(&woven.text, "both");
     let proof = prove(&program, program.function("both").unwrap(), Options::default());
+    (woven, proof.unwrap_or_else(|violation| panic!("{violation}\n")))
+}
+
+fn is_exact(host: &str, guest: &str) {
+    let (_, proof) = woven(host, guest);
+    assert!(proof.events.iter().all(|event| matches!(event.deviation, None | Some((0, 0)))));
+}
+
+/// As many rounds as a register says, of which each takes as long as data says.
+const DATA: &str = "f:\n;@weave arguments 1\n.L1: mov r18, r24\n.L2: lsr r19\n ror r20\n brcs .L3\n adiw r26, 1\n\
+                    .L3: dec r18\n brne .L2\n dec r24\n brne .L1\n ret\n";
+
+#[test]
+fn loops_that_depend_on_data_keep_every_period() {
+    for period_cycles in [60, 61, 130, 259, 262, 263, 300, 514, 1026, 5000] {
+        is_exact(DATA, &guest(period_cycles, &[0]));
+    }
 }
 
 #[test]

@@ -25,6 +25,7 @@ fn woven(guest: &str) -> Result<Proof, Refusal> {
         guest: "g",
         servers: &[],
         is_coupled: false,
+        strategy: weave::plan::Strategy::Interleave,
         name: "both",
         growth_max: 12.0,
     };

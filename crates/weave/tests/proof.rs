@@ -372,6 +372,7 @@ fn a_clock_that_follows_a_crystal_says_for_how_long() {
     let unpolled = follower(20, ";@weave drift rx ppm=100 rounds=3").replace(" last", "");
     let violation = rejected(&unpolled);
     assert!(matches!(violation.kind, Kind::Unpolled { .. }), "{violation}");
+}
 
 /// Sixteen bits of data, each set or clear in the same time.
 fn sixteen_bits() -> String {

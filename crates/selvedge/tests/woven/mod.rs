@@ -347,7 +347,14 @@ pub fn pairs() -> Vec<Pair> {
         (CRC16_AVR, Guest::Lights),
     ] {
         let profile = if guest == Guest::Lights { &ATMEGA328P } else { &ATMEGA128 };
-        pairs.push(Pair { host, guest, profile, growth: "10", expected: Expected::Woven });
+        pairs.push(Pair {
+            host,
+            guest,
+            profile,
+            growth: "10",
+            strategy: "interleave",
+            expected: Expected::Woven,
+        });
     }
     let (guest, profile) = (Guest::Ws2812, &ATMEGA328P);
     pairs.push(Pair {

@@ -87,6 +87,7 @@ impl Case {
             name: "woven",
             servers: &[],
             is_coupled: false,
+            strategy: weave::plan::Strategy::Interleave,
             growth_max: self.growth_max,
         };
         weave(&request).map(|woven| woven.text)
