@@ -95,6 +95,8 @@ pub fn build_sources(
     let elf = scratch.join(format!("{first}{}-{mcu}.elf", level.unwrap_or_default()));
     let crypto = firmware(root).join("crypto");
     let mut command = Command::new("avr-gcc");
+    // Files that flags name are named from the list's folder.
+    command.current_dir(firmware(root).join("node"));
     command.arg(format!("-mmcu={mcu}")).args(&flags).args(level).args(&links).args(defines);
     command
         .arg(firmware(root).join("bench/main.c"))
