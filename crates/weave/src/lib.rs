@@ -274,8 +274,12 @@ impl Weaving<'_> {
         if let Way::Interleave(options) = way
             && options.rounds > 1
         {
-            let lacking = Refusal::NoBatch { function: self.guest_function.name.clone() };
-            guest = guest.batched(options.rounds, options.together).ok_or(lacking)?;
+            let lacking = || Refusal::GuestShape {
+                function: self.guest_function.name.clone(),
+                at: self.guest_program.place_of(self.guest_function.entry),
+                why: "its rounds end in no test of a count that is taken down by one",
+            };
+            guest = guest.batched(options.rounds, options.together).ok_or_else(lacking)?;
         }
         let (budget, homes) = self.homes(way, &guest)?;
         let guest = homes.rename(&guest, self.guest_program)?;
@@ -349,7 +353,7 @@ impl Weaving<'_> {
     }
 }
 
-/// The servers, apart from both threads, and the texts of the guest's side.
+/// The servers, apart from both threads and from one another, and the texts of the guest's side.
 fn servers(
     request: &Request,
     shares: &mut Disjoint,
@@ -358,11 +362,16 @@ fn servers(
 ) -> Result<(Vec<Server>, Vec<Text>), Refusal> {
     let mut texts = request.guest_program.texts.clone();
     let mut servers = Vec::new();
+    let mut others = vec![(request.host_program, host), (request.guest_program, guest)];
     for &(program, name) in request.servers {
         let function = named(program, name)?;
-        let others = [(request.host_program, host), (request.guest_program, guest)];
-        for (other_program, other) in others {
-            let of_one = apart((program, function), (other_program, other))?;
+        for &(other_program, other) in &others {
+            let of_one = apart((program, function), (other_program, other)).map_err(|mut refusal| {
+                if let Refusal::MemoryConflict { is_ordered, .. } = &mut refusal {
+                    *is_ordered = false;
+                }
+                refusal
+            })?;
             if let Some((both, first)) = of_one.shared.first() {
                 let (at, host) =
                     (program.place_of(both.guest.point), other_program.place_of(both.host.point));
@@ -371,6 +380,7 @@ fn servers(
             }
             shares.granted.extend(of_one.granted);
         }
+        others.push((program, function));
         servers.push(Server::of(program, function, texts.len())?);
         texts.extend(program.texts.iter().cloned());
     }
@@ -379,11 +389,12 @@ fn servers(
     Ok((servers, texts))
 }
 
-/// Proves that a guest touches nothing that a host does, but what is declared.
+/// Proves that a guest touches nothing that a host does, or another guest, but what is declared.
 fn apart(
     (guest_program, guest): (&Program, &Function),
     (host_program, host): (&Program, &Function),
 ) -> Result<Disjoint, Refusal> {
+    let functions = [guest, host].map(|function| function.name.clone());
     let (guest_registers, host_registers) = (Registers::of(guest_program), Registers::of(host_program));
     let guest = Side { program: guest_program, function: guest, registers: &guest_registers };
     let host = Side { program: host_program, function: host, registers: &host_registers };
@@ -394,7 +405,7 @@ fn apart(
             return Refusal::UnresolvedCall { at: place, callee };
         }
         let at = guest_program.place_of(conflict.guest.point);
-        Refusal::MemoryConflict { at, host: place, conflict: Box::new(conflict) }
+        Refusal::MemoryConflict { at, host: place, functions, is_ordered: true, conflict: Box::new(conflict) }
     })
 }
 

@@ -1,61 +1,91 @@
-//! What texts are refused for, in words. Each file of `tests/refused` is read for the function `f`; beside it stands
-//! what the error says. Each of `tests/refused/weaving` has a host `f` and a guest `g`, some a server `s`, that are not woven. `make bless`
-//! writes the words anew.
+//! What texts are refused for, in words, a file each, and beside it what is said of it. Those of `tests/refused` are
+//! read for the function `f`. Those of `tests/refused/weaving` have a host `f` and a guest `g`, some servers `s` and
+//! `t`, that are not woven. Those of `tests/refused/proving` have a function `f` that is not proved. A text may be
+//! several, each behind a line `;;; NAME`. `make bless` writes the words anew.
+//!
+//! Every variant of the enums that these words come from has a file here: their sources are read for them.
 
 use std::collections::BTreeSet;
+use std::fmt::{Debug, Display};
 use std::path::Path;
 
 use expect_test::expect_file;
 use isa::avr::CoreType;
 use weave::directive::Parameters;
-use weave::error::Error;
+use weave::error::{Error, Refusal};
+use weave::limits::SOURCE_BYTES_MAX;
 use weave::plan::Strategy;
 use weave::program::Program;
+use weave::proof::{Options, Violation, prove};
 use weave::source::Source;
 use weave::{Request, weave};
 
-fn refusal(name: &str, text: &str) -> Option<Error> {
+/// The sources of a text.
+fn sources(name: &str, text: &str) -> Result<Vec<Source>, Error> {
+    if name == "source_bytes" {
+        let long = text.to_owned() + &" ".repeat(SOURCE_BYTES_MAX + 1 - text.len());
+        return Ok(vec![Source::parse("source_bytes.s", &long)?]);
+    }
+    match text.split_once(";;; ") {
+        None => Ok(vec![Source::parse(&format!("{name}.s"), text)?]),
+        Some((_, texts)) => texts
+            .split(";;; ")
+            .map(|text| {
+                let (name, text) = text.split_once('\n').expect("a text has a name");
+                Source::parse(name, text)
+            })
+            .collect(),
+    }
+}
+
+fn read(name: &str, text: &str, root: &str) -> Result<Program, Error> {
     // The one that is about a missing chip is read without one.
     let core = (name != "no_chip").then_some(CoreType::AvrePc2);
     let parameters: Parameters = [("N", 16)].into_iter().collect();
-    let read = |source: Source| Program::read(&[source], &["f"], &parameters, core);
-    Source::parse(&format!("{name}.s"), text).and_then(read).err()
+    Ok(Program::read(&sources(name, text)?, &[root], &parameters, core)?.0)
 }
 
-/// Why `f` and `g` of a text are not woven; those whose name begins so, by cocalls.
-fn unwoven(name: &str, text: &str) -> Option<weave::error::Refusal> {
-    let source = Source::parse(&format!("{name}.s"), text).unwrap_or_else(|error| panic!("{error}"));
-    let read = |root| {
-        let sources = std::slice::from_ref(&source);
-        let read = Program::read(sources, &[root], &Parameters::new(), Some(CoreType::AvrePc2));
-        read.unwrap_or_else(|error| panic!("{error}")).0
-    };
-    let (host_program, guest_program) = (read("f"), read("g"));
-    let server = text.contains("\ns:").then(|| read("s"));
-    let servers: Vec<(&Program, &str)> = server.iter().map(|program| (program, "s")).collect();
-    let (strategy, is_coupled) = match name {
-        "cocall_coupled" => (Strategy::Cocall, true),
-        _ if name.starts_with("cocall_") => (Strategy::Cocall, false),
-        _ => (Strategy::Interleave, false),
-    };
+fn unread(name: &str, text: &str) -> Option<Error> {
+    read(name, text, "f").err()
+}
+
+fn program(name: &str, text: &str, root: &str) -> Program {
+    read(name, text, root).unwrap_or_else(|error| panic!("{error}"))
+}
+
+fn unproved(name: &str, text: &str) -> Option<Violation> {
+    let program = program(name, text, "f");
+    prove(&program, program.function("f").expect("it is a root"), Options::default())
+        .err()
+        .map(|found| *found)
+}
+
+/// Why `f` and `g` of a text are not woven; those whose name begins so, by cocalls or coupled.
+fn unwoven(name: &str, text: &str) -> Option<Refusal> {
+    let (host_program, guest_program) = (program(name, text, "f"), program(name, text, "g"));
+    let polled = ["s", "t"].into_iter().filter(|server| text.contains(&format!("\n{server}:")));
+    let polled: Vec<(Program, &str)> = polled.map(|server| (program(name, text, server), server)).collect();
+    let servers: Vec<(&Program, &str)> = polled.iter().map(|(program, server)| (program, *server)).collect();
+    let is_by_cocalls = name.starts_with("cocall_");
     let request = Request {
         host_program: &host_program,
         host: "f",
         guest_program: &guest_program,
-        guest: "g",
+        guest: if name == "no_function" { "elsewhere" } else { "g" },
         servers: &servers,
         name: "both",
         growth_max: 3.0,
-        strategy,
-        is_coupled,
+        strategy: if is_by_cocalls { Strategy::Cocall } else { Strategy::Interleave },
+        is_coupled: name.starts_with("coupled_") || name == "cocall_coupled",
     };
     weave(&request).err()
 }
 
-/// Compares what is said of each text of a folder, and returns the variants that were seen.
-fn said<E: std::fmt::Display + std::fmt::Debug>(
+/// Compares what is said of each text of a folder, and returns the variants that were seen, as `Enum::Variant`.
+fn said<E: Display>(
     folder: &str,
     refusal: impl Fn(&str, &str) -> Option<E>,
+    variants: impl Fn(&E) -> Vec<String>,
 ) -> BTreeSet<String> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests").join(folder);
     let mut seen = BTreeSet::new();
@@ -66,43 +96,74 @@ fn said<E: std::fmt::Display + std::fmt::Debug>(
         let text = std::fs::read_to_string(folder.join(&name)).expect("a text");
         let error = refusal(stem, &text).unwrap_or_else(|| panic!("{name} is not refused"));
         expect_file![folder.join(format!("{stem}.out"))].assert_eq(&format!("error: {error}\n"));
-        let variant = format!("{error:?}");
-        seen.insert(variant.split([' ', '{']).next().unwrap_or_default().to_owned());
+        seen.extend(variants(&error));
     }
     seen
 }
 
+/// `Enum::Variant` of a value.
+fn variant(of: &str, value: &impl Debug) -> String {
+    let value = format!("{value:?}");
+    let name = value.split(|c: char| !c.is_alphanumeric()).next().unwrap_or_default();
+    format!("{of}::{name}")
+}
+
+/// Asserts that each variant of an enum was seen, but those that no text can have.
+#[track_caller]
+fn assert_all(source: &str, of: &str, seen: &BTreeSet<String>, but: &[&str]) {
+    let body = source.split_once(&format!("pub enum {of} {{\n")).expect("the enum is there").1;
+    let body = body.split_once("\n}\n").expect("an enum ends").0;
+    let names = body.lines().filter_map(|line| {
+        let line =
+            line.strip_prefix("    ").filter(|line| line.starts_with(|c: char| c.is_ascii_uppercase()))?;
+        line.split(|c: char| !c.is_alphanumeric()).next()
+    });
+    let all: Vec<&str> = names.collect();
+    assert!(all.len() > 2, "{of}: {all:?}");
+    let is_seen = |name: &&str| seen.contains(&format!("{of}::{name}"));
+    let missing: Vec<&&str> = all.iter().filter(|name| !is_seen(name) && !but.contains(name)).collect();
+    assert!(missing.is_empty(), "no text is refused for {of}: {missing:?}");
+    assert!(but.iter().all(|name| all.contains(name) && !is_seen(name)), "{of}: {but:?} have a text");
+}
+
 #[test]
 fn each_refusal_says_what_is_wrong_where_and_how_to_put_it_right() {
-    let seen = said("refused", refusal);
-    assert!(seen.len() >= 32, "{} kinds of refusal: {seen:?}", seen.len());
+    let seen = said("refused", unread, |error| {
+        let inner = match error {
+            Error::Directive { why, .. } => Some(variant("DirectiveFaultKind", &why.kind)),
+            Error::Macro { why, .. } => Some(variant("MacroFault", why)),
+            Error::Expression { why, .. } => Some(variant("ExpressionFaultKind", &why.kind)),
+            _ => None,
+        };
+        inner.into_iter().chain([variant("Error", error)]).collect()
+    });
+    let source = include_str!("../src/error.rs");
+    assert_all(source, "Error", &seen, &[]);
+    assert_all(source, "MacroFault", &seen, &[]);
+    assert_all(source, "DirectiveFaultKind", &seen, &[]);
+    // A name that is not known is the linker's, but in directives.
+    assert_all(include_str!("../src/expression.rs"), "ExpressionFaultKind", &seen, &["Name"]);
 }
 
 #[test]
 fn each_reason_for_not_weaving_is_said() {
-    let seen = said("refused/weaving", unwoven);
-    assert!(seen.len() >= 24, "{} kinds of refusal: {seen:?}", seen.len());
+    let seen = said("refused/weaving", unwoven, |refusal| {
+        let inner = match refusal {
+            Refusal::InnerLoop { why, .. } => Some(variant("InnerLoop", why)),
+            _ => None,
+        };
+        inner.into_iter().chain([variant("Refusal", refusal)]).collect()
+    });
+    let source = include_str!("../src/error/refusal.rs");
+    // No text is known whose ways no wait joins.
+    assert_all(source, "Refusal", &seen, &["Unreachable"]);
+    assert_all(source, "InnerLoop", &seen, &[]);
 }
 
 #[test]
-fn a_function_in_two_texts_is_refused() {
-    let text = ".global f\nf: ret\n";
-    let sources = ["one.s", "two.s"].map(|name| Source::parse(name, text).unwrap());
-    let read = Program::read(&sources, &["f"], &Parameters::new(), Some(CoreType::AvrePc2));
-    let words = read.unwrap_err().to_string();
-    assert_eq!(words, "function `f` is there twice: in one.s and in two.s");
-}
-
-#[test]
-fn an_address_whose_name_is_a_local_label_of_two_texts_is_refused() {
-    let text = |name: &str, more: &str| {
-        format!(".global {name}\n{name}: ldi r30, lo8(.LC0)\n{more} ret\n.data\n.LC0: .byte 1\n")
-    };
-    let sources = [("one", ""), ("two", " rcall one\n")]
-        .map(|(name, more)| Source::parse(&format!("{name}.s"), &text(name, more)).unwrap());
-    let read = Program::read(&sources, &["two"], &Parameters::new(), Some(CoreType::AvrePc2));
-    let words = read.unwrap_err().to_string();
-    assert!(words.contains("`.LC0` is something else in"), "{words}");
-    // One of them alone is not in doubt.
-    Program::read(&sources[..1], &["one"], &Parameters::new(), Some(CoreType::AvrePc2)).unwrap();
+fn each_violation_is_said() {
+    let seen = said("refused/proving", unproved, |violation| vec![variant("Kind", &violation.kind)]);
+    // Texts are refused earlier for the first three, and so many states take minutes.
+    let but = ["FallsOff", "NoPeriod", "UnknownTarget", "TooManyStates"];
+    assert_all(include_str!("../src/proof/violation.rs"), "Kind", &seen, &but);
 }

@@ -110,11 +110,6 @@ pub enum Refusal {
         /// What has no home.
         what: &'static str,
     },
-    /// Its rounds cannot be counted several at a time.
-    NoBatch {
-        /// The guest.
-        function: String,
-    },
     /// A guest that cannot send what the host produces.
     NoCoupling {
         /// The guest.
@@ -208,12 +203,16 @@ pub enum Refusal {
         /// The instruction.
         at: Box<Place>,
     },
-    /// Both threads may touch the same, and nothing says that they may.
+    /// Both threads may touch the same, and nothing says that they may. In place of the host it may be another guest.
     MemoryConflict {
         /// The guest's access.
         at: Box<Place>,
         /// The host's.
         host: Box<Place>,
+        /// Guest and host.
+        functions: [String; 2],
+        /// Whether an order of the two is kept where it is declared. Of a server none is.
+        is_ordered: bool,
         /// What each of them touches.
         conflict: Box<Conflict>,
     },
@@ -257,8 +256,7 @@ impl Refusal {
             ProducedLate { at, .. } => Some(at),
             NoFunction { .. } | NoClock { .. } | NoFirstEvent { .. } | ImpossiblePeriod { .. } => None,
             NoServer { .. } | Unserved { .. } | LatePreamble { .. } | EventsJoined { .. } => None,
-            NoBatch { .. }
-            | NoCoupling { .. }
+            NoCoupling { .. }
             | NoProduct { .. }
             | RegisterConflict { .. }
             | NoGap { .. }
@@ -274,8 +272,8 @@ impl Refusal {
     fn words(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         use Refusal::*;
         match self {
-            Analysis { fault, .. } => write!(f, "{fault}"),
-            NoFunction { function } => write!(f, "found no function `{function}`"),
+            Analysis { fault, .. } => f.write_str(&without_help(fault).0),
+            NoFunction { function } => write!(f, "no such function: found `{function}`"),
             NoClock { function } => write!(f, "`{function}` has no clock, expected one"),
             ManyPeriods { function, .. } => {
                 write!(f, "`{function}` has several clocks or periods, expected one period and one clock")
@@ -283,26 +281,31 @@ impl Refusal {
             NoFirstEvent { function } => write!(f, "`{function}` has no event with at=0, expected one"),
             ManyFirstEvents { .. } => write!(f, "found a second event with at=0, expected one"),
             NoRound { .. } => write!(f, "nothing leads from the first event back to it, expected a loop"),
-            GuestShape { function, why, .. } => write!(f, "no guest may be like `{function}`: {why}"),
+            GuestShape { function, why, .. } => write!(f, "`{function}` cannot be woven: {why}"),
             InnerLoop { why, .. } => write!(f, "{why}"),
             LatePreamble { clock, late_cycles } => {
-                write!(f, "`{clock}`: what happens before its rounds is {late_cycles} cycles too late")
+                write!(f, "`{clock}`: its rounds begin too late, by {}", Cycles(*late_cycles))
             }
             EventsJoined { clock, missing_cycles } => write!(
                 f,
-                "`{clock}`: {missing_cycles} cycles are missing between two events that a status bit joins"
+                "`{clock}`: two events that a status bit joins are too near to each other, by {}",
+                Cycles(*missing_cycles)
             ),
             GuestOpcode { mnemonic, register, .. } => {
                 write!(f, "`{mnemonic}` is tied to r{register}, expected registers that can be renamed")
             }
             ImpossiblePeriod { function, period_cycles, .. } => {
-                write!(f, "`{function}`: a period of {period_cycles} cycles is too short for its own work")
+                write!(
+                    f,
+                    "`{function}`: a period of {} is too short for its own work",
+                    Cycles(*period_cycles)
+                )
             }
             RegisterConflict { guest, what } => {
                 write!(f, "`{guest}`: the host leaves no register free for {what}")
             }
             NoServer { function } => {
-                write!(f, "`{function}` says not how often it has to run, expected a server")
+                write!(f, "`{function}` does not say how often it has to run, expected a server")
             }
             Unserved { server, smallest_cycles: None, .. } => {
                 write!(f, "server `{server}` fits nowhere between the guest's events")
@@ -310,32 +313,33 @@ impl Refusal {
             Unserved { server, within_cycles, .. } => {
                 write!(f, "server `{server}` cannot run every {within_cycles} cycles")
             }
-            NoBatch { function } => {
-                write!(f, "`{function}`: its rounds end in no test of a count that is taken down by one")
-            }
             NoCoupling { function } => write!(
                 f,
-                "`{function}`: its round is more than one event that sends what a load marked `consume` fetches"
+                "`{function}` cannot be coupled, expected rounds of one event, which sends what a load marked \
+                 `consume` fetches"
             ),
             NoProduct { function } => {
                 write!(f, "`{function}` produces nothing, expected `produce` on stores and on nothing else")
             }
             ProducedLate { period_cycles, .. } => write!(
                 f,
-                "the host takes more than a period of {period_cycles} cycles from one byte that it produces to the next"
+                "the host takes longer than a period of {} from one byte that it produces to the next",
+                Cycles(*period_cycles)
             ),
             NoRoom { mnemonic, cycles, period_cycles, .. } => write!(
                 f,
-                "`{mnemonic}` needs {cycles} cycles in one piece, and a period of {period_cycles} has none"
+                "`{mnemonic}` needs {} in one piece, and a period of {} has none",
+                Cycles(*cycles),
+                Cycles(*period_cycles)
             ),
             NoGap { clock, needed_cycles } => write!(
                 f,
-                "`{clock}`: found no {needed_cycles} cycles between two of its instants, as `cocall` needs"
+                "`{clock}`: no two of its instants are so far apart as `cocall` needs, expected {} between them",
+                Cycles(*needed_cycles)
             ),
             CoupledCocall { function } => write!(
                 f,
-                "`{function}`: what is coupled is sent where the host produces it, and a host that cocalls does not know when\n\
-                 help: `--strategy interleave`"
+                "`{function}`: what is coupled is sent where the host produces it, and a host that cocalls does not know when"
             ),
             LongGap { clock } => {
                 write!(
@@ -343,10 +347,15 @@ impl Refusal {
                     "`{clock}`: found a gap that is longer than `cocall` counts, expected 24000 cycles at most"
                 )
             }
-            TooLarge { words_max } => write!(f, "found more than {words_max} words, expected fewer"),
-            Unreachable { clock } => write!(f, "`{clock}`: no wait joins two ways that meet"),
+            TooLarge { words_max } => {
+                write!(f, "the woven function is too large, expected {words_max} words at most")
+            }
+            Unreachable { clock } => write!(
+                f,
+                "`{clock}`: ways of the host meet at different cycles of a round, and no wait is short enough to join them"
+            ),
             UnresolvedCall { callee, .. } => write!(f, "the code of `{callee}` is not here"),
-            Recursion { .. } => write!(f, "found a recursive call, expected none in a host"),
+            Recursion { .. } => write!(f, "found a recursive call, expected none"),
             HostShape { mnemonic, .. } => write!(f, "found `{mnemonic}`, which no host may have"),
             Interrupts { .. } => {
                 write!(
@@ -354,9 +363,9 @@ impl Refusal {
                     "interrupts are switched or waited for, expected a host that leaves them as they are"
                 )
             }
-            MemoryConflict { host, conflict, .. } => write!(
+            MemoryConflict { host, functions: [guest_name, host_name], conflict, .. } => write!(
                 f,
-                "the guest {} {} and the host {} {}, which may be the same ({host})",
+                "`{guest_name}` {} {} and `{host_name}` {} {}, which may be the same ({host})",
                 verb(&conflict.guest),
                 Touched(&conflict.guest.object),
                 verb(&conflict.host),
@@ -398,16 +407,32 @@ impl Refusal {
             Unserved { smallest_cycles: Some(cycles), .. } => {
                 write!(f, "\nhelp: the smallest that works is {cycles}")
             }
-            UnresolvedCall { .. } => write!(f, "\nhelp: give the file that has it"),
-            MemoryConflict { conflict, .. } => match conflict.names() {
+            UnresolvedCall { .. } => write!(f, "\nhelp: give the file that has it with `--with`"),
+            Analysis { fault, .. } => f.write_str(&without_help(fault).1),
+            RegisterConflict { .. } => {
+                write!(f, "\nhelp: let the host do without one; a compiler does with `-ffixed-2`")
+            }
+            NoRoom { .. } | Unreachable { .. } => write!(f, "\nhelp: a longer period has more room"),
+            NoGap { .. } | LongGap { .. } | CoupledCocall { .. } => {
+                write!(f, "\nhelp: weave it by `--strategy interleave`")
+            }
+            TooLarge { .. } => write!(f, "\nhelp: weave a smaller part of the host"),
+            Interrupts { .. } => {
+                write!(f, "\nhelp: the woven function turns them off and on again by itself")
+            }
+            MemoryConflict { conflict, is_ordered, .. } => match conflict.names() {
                 (Some(a), Some(b)) if a == b && a.starts_with("io.") => {
                     write!(
                         f,
                         "\nhelp: threads may share a port when both change single bits of it, by `sbi` and `cbi`"
                     )
                 }
-                (Some(a), Some(b)) if a == b => write!(f, "\nhelp: write `;@weave shared {a} guest-first`"),
-                (Some(a), Some(b)) => write!(f, "\nhelp: write `;@weave apart {a} {b}` if they never are"),
+                (Some(a), Some(b)) if a == b && *is_ordered => {
+                    write!(f, "\nhelp: write `;@weave shared {a} guest-first`")
+                }
+                (Some(a), Some(b)) if a != b => {
+                    write!(f, "\nhelp: write `;@weave apart {a} {b}` if they never are")
+                }
                 _ => Ok(()),
             },
             OrderNotKept { .. } => {
@@ -495,6 +520,22 @@ impl fmt::Display for Refusal {
 }
 
 impl std::error::Error for Refusal {}
+
+/// The words of a fault, and its help: the place stands between them.
+fn without_help(fault: &analysis::Fault) -> (String, String) {
+    let words = fault.to_string();
+    let help_at = words.find("\nhelp: ").unwrap_or(words.len());
+    (words[..help_at].to_owned(), words[help_at..].to_owned())
+}
+
+/// `1 cycle`, `2 cycles`.
+struct Cycles(u32);
+
+impl fmt::Display for Cycles {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} cycle{}", self.0, if self.0 == 1 { "" } else { "s" })
+    }
+}
 
 fn verb(access: &Access) -> &'static str {
     if access.writes { "writes" } else { "reads" }

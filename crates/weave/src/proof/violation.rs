@@ -323,8 +323,11 @@ impl fmt::Display for Kind {
             Kind::UnresolvedJump => {
                 write!(f, "unresolved jump through a register\nhelp: name where it may go with `targets`")
             }
-            Kind::Trips { min, max, found } => {
-                write!(f, "the loop ends or goes on after {found} runs, expected {min}..{max}")
+            Kind::Trips { max, found, .. } if found >= max => {
+                write!(f, "the loop goes on after {found} runs, expected {max} at most")
+            }
+            Kind::Trips { min, found, .. } => {
+                write!(f, "the loop ends after {found} runs, expected {min} at least")
             }
             Kind::Unbalanced { bytes } => {
                 write!(f, "a return with {bytes} pushed bytes above the return address")

@@ -1,0 +1,4 @@
+; A directive that says nothing.
+f:
+;@weave
+	ret

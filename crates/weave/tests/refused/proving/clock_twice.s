@@ -1,0 +1,19 @@
+; Not proved: a clock has two periods.
+f:
+;@weave clock tx period=10
+;@weave clock tx period=12
+ cli
+ ldi r24, 8
+1:
+;@weave event tx at=0
+ out 0x0f, r18
+ nop
+ nop
+ nop
+ nop
+ nop
+ nop
+ dec r24
+ brne 1b
+;@weave over tx
+ ret

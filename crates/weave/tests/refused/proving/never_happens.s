@@ -1,0 +1,21 @@
+; Not proved: no path has the event.
+f:
+;@weave clock tx period=10
+ cli
+ ldi r24, 8
+1:
+;@weave event tx at=0
+ out 0x0f, r18
+ nop
+ nop
+ nop
+ nop
+ nop
+ nop
+ dec r24
+ brne 1b
+;@weave over tx
+ ret
+;@weave event never at=3 maybe
+ nop
+ ret

@@ -1,0 +1,2 @@
+; Not proved: there is no clock.
+f: ret

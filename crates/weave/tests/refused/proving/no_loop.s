@@ -1,0 +1,20 @@
+; Not proved: a count stands on no loop.
+f:
+;@weave clock tx period=10
+ cli
+ ldi r24, 8
+1:
+;@weave event tx at=0
+ out 0x0f, r18
+ nop
+ nop
+ nop
+ nop
+ nop
+ nop
+ dec r24
+ brne 1b
+;@weave over tx
+;@weave trip 3
+ nop
+ ret

@@ -1,0 +1,18 @@
+; Not proved: a clock that is not declared.
+f:
+;@weave clock tx period=10
+ cli
+ ldi r24, 8
+1:
+;@weave event tx at=0 clock=rx
+ out 0x0f, r18
+ nop
+ nop
+ nop
+ nop
+ nop
+ nop
+ dec r24
+ brne 1b
+;@weave over tx
+ ret

@@ -1,0 +1,19 @@
+; Not proved: an event before its clock has started.
+f:
+;@weave clock tx period=10
+ cli
+;@weave event early at=3
+ ldi r24, 8
+1:
+;@weave event tx at=0
+ out 0x0f, r18
+ nop
+ nop
+ nop
+ nop
+ nop
+ nop
+ dec r24
+ brne 1b
+;@weave over tx
+ ret

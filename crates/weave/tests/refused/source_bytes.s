@@ -1,0 +1,1 @@
+; Read with blanks behind it, one more than a text may have.

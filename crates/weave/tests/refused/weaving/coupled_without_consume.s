@@ -1,0 +1,25 @@
+; Not woven: coupled, but the guest sends nothing that a load fetches.
+        .global f
+f:
+        ;@weave arguments 2
+        movw r30, r24
+1:
+        ;@weave produce
+        st Z+, r24
+        tst r24
+        brne 1b
+        ret
+        .size f, .-f
+
+        .global g
+g:
+        ;@weave clock beat period=40
+        ;@weave arguments 1
+1:
+        ;@weave event beat at=0
+        sbi 0x18, 0
+        dec r24
+        brne 1b
+        ;@weave over beat
+        ret
+        .size g, .-g
