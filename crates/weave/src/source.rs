@@ -10,7 +10,10 @@
 
 use std::ops::Range;
 
+use isa::avr::text;
+
 use crate::error::{Error, Expanded, Place};
+use crate::expression::gnu_form;
 use crate::limits::{LINE_BYTES_SHOWN_MAX, SOURCE_BYTES_MAX};
 use crate::program::{Origin, Text};
 
@@ -24,6 +27,9 @@ mod scan;
 mod symbols;
 
 pub use functions::{Extent, Listing};
+
+/// What clang tells its linker, and GNU as does not know.
+const CLANGS_OWN: [&str; 2] = [".addrsig", ".addrsig_sym"];
 
 /// One assembly text, cut into statements. Invariant: [`Source::text`] is what was parsed, byte for byte.
 #[derive(Clone, Debug)]
@@ -150,6 +156,32 @@ impl Source {
     /// The text, byte for byte as it was given.
     pub fn text(&self) -> &str {
         &self.text
+    }
+
+    /// The text as GNU as takes it whole: what only clang's own assembler knows is in GNU's words, or left out. A text
+    /// that GNU as takes anyway is what it was, byte for byte.
+    pub fn gnu_text(&self) -> String {
+        let mut edits: Vec<(Range<usize>, String)> = Vec::new();
+        for statement in &self.statements {
+            match &statement.kind {
+                Kind::Directive { name, .. } if CLANGS_OWN.contains(&self.clean(name)) => {
+                    edits.push((statement.span.clone(), String::new()));
+                }
+                Kind::Instruction => {
+                    let operands = text::split(self.clean(&statement.span)).1.into_iter();
+                    let ours = operands.map(|operand| (operand, gnu_form(operand)));
+                    let changed = ours.filter(|(operand, gnu)| operand != gnu);
+                    edits.extend(changed.filter_map(|(operand, gnu)| Some((self.span_of(operand)?, gnu))));
+                }
+                _ => {}
+            }
+        }
+        // What macros were written out to is not of the text.
+        edits.retain(|(span, _)| span.end <= self.text.len());
+        edits.sort_by_key(|(span, _)| std::cmp::Reverse(span.start));
+        let mut gnu = self.text.clone();
+        edits.into_iter().for_each(|(span, words)| gnu.replace_range(span, &words));
+        gnu
     }
 
     /// How errors call it.

@@ -250,3 +250,30 @@ fn what_a_macro_makes_is_on_the_line_of_its_use_and_a_repetition_on_its_own() {
     assert_eq!(listing.extents[0].lines, 7..=12);
     assert_eq!((source.text(), source.lines()), (text, 12));
 }
+
+#[test]
+fn gnu_as_takes_a_whole_text_in_its_words_which_say_the_same() {
+    if !tools::present("clang's text in GNU as's words", &["avr-as", "avr-ld", "clang"]) {
+        return;
+    }
+    let mut rewritten = 0;
+    for (name, source) in fixtures() {
+        let gnu = source.gnu_text();
+        if !name.contains("clang") {
+            assert_eq!(gnu, source.text(), "{name}");
+            continue;
+        }
+        assert_ne!(gnu, source.text(), "{name}");
+        linked(&name.replace("clang", "gnu"), &gnu);
+        // The two place common symbols differently, so one of them assembles both texts.
+        let both = [linked(&name, source.text()), linked(&format!("{name} in GNU words"), &gnu)];
+        let [theirs, ours] = both.map(|elf| {
+            let file = object::File::parse(&elf[..]).expect("an ELF file");
+            [".text", ".data"]
+                .map(|name| file.section_by_name(name).map(|found| found.data().unwrap().to_vec()))
+        });
+        assert_eq!(theirs, ours, "{name}");
+        rewritten += 1;
+    }
+    assert_eq!(rewritten, 2);
+}

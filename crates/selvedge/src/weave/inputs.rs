@@ -134,7 +134,7 @@ impl Inputs {
         }
         let guards = guards(name, &woven.guest.says);
         let text = match &beside {
-            Some(_) => format!("{guards}{}\n{}", self.hosts[0].assembly.text().trim_end(), woven.text),
+            Some(_) => format!("{guards}{}\n{}", self.hosts[0].assembly.gnu_text().trim_end(), woven.text),
             None => guards + &woven.text,
         };
         Ok((text, beside))

@@ -25,7 +25,8 @@ fn root() -> PathBuf {
 }
 
 impl Compiler {
-    /// Writes `out/FILE.s` for each of these files of `firmware/crypto`; false after saying that it is not installed.
+    /// Writes `out/FILE.s` for each of these files of `firmware/crypto`, and `out/FILE.o` where GNU as does not take
+    /// that; false after saying that it is not installed.
     pub fn compile(self, out: &Path, files: &[&str]) -> bool {
         let sources = root().join("firmware/crypto");
         let mut commands = match self {
@@ -46,15 +47,17 @@ impl Compiler {
                     return false;
                 }
                 let each = files.iter().map(|file| {
-                    let mut command = Command::new("clang");
-                    command.args(["--target=avr", "-mmcu=atmega128", "-O2", "-std=gnu99", "-S"]);
-                    // What GNU as does not know is left out: it assembles the host that is not woven, too.
-                    command.args(["-fno-addrsig", "-fno-jump-tables", "-fno-optimize-sibling-calls", "-w"]);
-                    command.args(["-isystem", HEADERS]).arg(sources.join(file));
-                    command.arg("-o").arg(out.join(file).with_extension("s"));
-                    command
+                    ["-S", "-c"].map(|what| {
+                        let mut command = Command::new("clang");
+                        command.args(["--target=avr", "-mmcu=atmega128", "-O2", "-std=gnu99", what]);
+                        command.args(["-fno-jump-tables", "-fno-optimize-sibling-calls", "-w"]);
+                        command.args(["-isystem", HEADERS]).arg(sources.join(file));
+                        let extension = if what == "-S" { "s" } else { "o" };
+                        command.arg("-o").arg(out.join(file).with_extension(extension));
+                        command
+                    })
                 });
-                each.collect()
+                each.flatten().collect()
             }
         };
         for command in &mut commands {

@@ -522,7 +522,12 @@ pub fn build_served(
     // The woven function wants to know that it is linked for the chip and clock that it is timed for.
     let needs = scratch.join("needs.c");
     fs::write(&needs, format!("#include \"woven.h\"\n{prepares}")).expect("a file in the scratch folder");
-    // Beside their code, the servers' files have their data.
+    // Beside their code, the servers' files have their data. What GNU as does not take is there as an object.
+    let linkable = |file: &PathBuf| {
+        Some(file.with_extension("o")).filter(|object| object.exists()).unwrap_or(file.clone())
+    };
+    let with: Vec<PathBuf> = with.iter().map(linkable).collect();
+    let source = linkable(&source);
     let mut sources: Vec<&Path> = vec![&out, &needs];
     sources.extend(files.iter().chain(&with).map(PathBuf::as_path));
     let elf = link(scratch, pair, "woven", &sources, interrupts);
