@@ -11,6 +11,7 @@ mod check;
 mod header;
 mod inputs;
 mod report;
+mod sweep;
 mod texts;
 pub mod weaving;
 
@@ -22,7 +23,13 @@ pub mod weaving;
     --guest-fn ws2812 --chip atmega328p -o sum_lit.s --header sum_lit.h\n  \
     selvedge weave rc4.s --host crypt --guest firmware/node/guest_spi_tx.S --guest-fn spi_tx \\\n    \
     --chip atmega128 -D PERIOD=130 -o send.s\n  \
-    selvedge weave check send.s --fn send\n\
+    selvedge weave check send.s --fn send\n  \
+    selvedge weave rc4.s --host crypt --guest firmware/node/guest_spi_tx.S --guest-fn spi_tx \\\n    \
+    --chip atmega128 -D PERIOD=130 --sweep PERIOD=18,34,66,130,258 --handler 12 -o send.s\n  \
+    selvedge weave rc4_avr32.S --host rc4_avr32_crypt --host-arguments 2 --couple --chip atmega128 \\\n    \
+    --guest firmware/node/guest_spi_tx.S --guest-fn spi_tx -D PERIOD=18 -o coupled.s\n  \
+    selvedge weave sum.s --host sum --guest firmware/node/guest_spi_tx.S --guest-fn spi_tx \\\n    \
+    --server firmware/node/server_uart_rx.S:server_uart_rx --chip atmega128 -D PERIOD=258 -o both.s\n\
     What is written is proved: every timed instruction at its cycle, on every path.\n\
     Exit code 1: the two cannot be woven, with the reason. Nothing is written then.")]
 pub struct Arguments {

@@ -49,6 +49,12 @@ impl Estimate {
         self.guest_cycles as f64 / self.rounds.max(1) as f64
     }
 
+    /// What the host lacks for a round of the guest: the guest's own cycles, and those lost to waits, saves and jumps. A
+    /// handler that takes fewer, entry and return included, leaves the host more.
+    pub fn cost_cycles_per_round(&self) -> f64 {
+        self.woven_cycles.saturating_sub(self.plain_cycles) as f64 / self.rounds.max(1) as f64
+    }
+
     /// The share of the cycles that the guest leaves which did the host's work.
     pub fn recovered(&self) -> f64 {
         self.plain_cycles as f64 / (self.woven_cycles - self.guest_cycles).max(1) as f64

@@ -28,15 +28,20 @@ pub enum Strategy {
 impl Strategy {
     /// All of them, the default first.
     pub const ALL: [Strategy; 3] = [Strategy::Auto, Strategy::Interleave, Strategy::Cocall];
+
+    /// Its name.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Strategy::Auto => "auto",
+            Strategy::Interleave => "interleave",
+            Strategy::Cocall => "cocall",
+        }
+    }
 }
 
 impl fmt::Display for Strategy {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Strategy::Auto => "auto",
-            Strategy::Interleave => "interleave",
-            Strategy::Cocall => "cocall",
-        })
+        f.write_str(self.name())
     }
 }
 

@@ -16,6 +16,7 @@ use report::table::{Column, Entry, Table};
 use serde_json::{Value, json};
 
 use super::check;
+use super::sweep::Swept;
 
 /// Bytes of the longest value that is returned in registers.
 const RETURNED_BYTES_MAX: u32 = 8;
@@ -69,27 +70,39 @@ impl Pass {
     }
 }
 
-/// What distinguishes a way from others of its strategy, in a few words.
+/// What distinguishes a way from others, in a few words.
 fn how(choice: &Choice) -> String {
     match choice.way {
         Way::Interleave(options) => {
+            let copies =
+                if choice.copies == 1 { "1 copy".into() } else { format!("{} copies", choice.copies) };
             let shared = if options.counted { ", shared rounds" } else { "" };
-            let batch = if options.rounds > 1 {
-                format!(", {} rounds counted once", options.rounds)
-            } else {
-                String::new()
+            let batch = match options.rounds {
+                1 => String::new(),
+                rounds => format!(", {rounds} at once"),
             };
-            format!("{} copies of a loop at most{shared}{batch}", choice.copies)
+            format!("interleave, {copies}{shared}{batch}")
         }
         Way::Cocall(options) => {
-            let guest = if options.inlined { "a guest each" } else { "one guest" };
+            let guests = if options.inlined { "own guests" } else { "one guest" };
             let rounds = match options.round_cycles {
                 0 => String::new(),
-                cycles => format!(", short loops {cycles} cycles long"),
+                cycles => format!(", loops of {cycles}"),
             };
-            format!("a check every {} cycles, {guest}{rounds}", options.stretch_cycles)
+            format!("cocall every {} cycles, {guests}{rounds}", options.stretch_cycles)
         }
     }
+}
+
+/// What a round of the guest costs the host.
+fn round(choice: &Choice) -> String {
+    let estimate = choice.estimate;
+    let (cost, guest) = (estimate.cost_cycles_per_round(), estimate.guest_cycles_per_round());
+    let rest = match cost - guest {
+        lost if lost < 0.0 => format!("less {:.1} that copies of loops save", -lost),
+        lost => format!("and {lost:.1} lost to padding and saving"),
+    };
+    format!("costs the host {cost:.1} cycles: {guest:.1} of the guest's own, {rest} (estimated)")
 }
 
 /// A woven function with everything that is known of it.
@@ -114,6 +127,8 @@ pub struct Made<'a> {
     pub proof: &'a Proof,
     /// Whose cycles count.
     pub chip: Option<&'a str>,
+    /// What other values of a name leave the host.
+    pub swept: Option<Swept>,
     /// What was asked for of the analyses, with titles.
     pub dumps: Vec<(String, String)>,
 }
@@ -125,17 +140,19 @@ impl Made<'_> {
 
     /// The ways that are neither larger nor gain less than another.
     fn choices(&self) -> Table {
-        let mut columns =
-            ["choice", "strategy", "words", "growth", "host", "recovered", "how"].map(Column::new);
-        columns[3] = Column::new("growth").unit("x").decimals(2);
-        columns[4] = Column::new("host").unit("%").decimals(1);
-        columns[5] = Column::new("recovered").unit("%").decimals(1);
+        let columns = [
+            Column::new("choice"),
+            Column::new("words"),
+            Column::new("growth").decimals(2),
+            Column::new("host").unit("%").decimals(1),
+            Column::new("recovered").unit("%").decimals(1),
+            Column::new("how"),
+        ];
         let mut table = Table::new("Size against cycles (estimated)", columns);
         for choice in &self.woven.choices {
             let is_taken = choice.way == self.woven.choice.way;
             table.push([
                 Entry::from(if is_taken { "taken" } else { "" }),
-                choice.way.strategy().to_string().into(),
                 choice.words.into(),
                 self.growth(choice).into(),
                 (100.0 * choice.estimate.host_share()).into(),
@@ -174,6 +191,7 @@ impl Made<'_> {
                     100.0 * choice.estimate.recovered()
                 ),
             ),
+            ("a round", round(choice)),
             ("interrupts off", check::window(self.program, self.proof)),
             ("stack", check::stack(self.proof)),
             (
@@ -189,6 +207,10 @@ impl Made<'_> {
             facts.push(("server", format!("{server}, {}", check::server(self.proof, server))));
         }
         facts.extend(self.proof.followed.iter().map(|each| ("drift", check::followed(each))));
+        let even = self.swept.as_ref().and_then(Swept::break_even);
+        facts.extend(even.map(|words| ("break-even", words)));
+        let refused = self.swept.iter().flat_map(Swept::refused);
+        facts.extend(refused.map(|words| ("not woven", words)));
         if let Some(file) = &self.beside {
             let words = format!(
                 "the text of `{}` too, whose local data it needs: link it in that file's place",
@@ -204,6 +226,7 @@ impl Made<'_> {
     pub fn text(&self) -> String {
         let mut text = self.events().text(None);
         text += &self.choices().text(None);
+        text += &self.swept.as_ref().map_or_else(String::new, |swept| swept.table().text(None));
         for (name, words) in self.facts() {
             text += &format!("{name}: {words}\n");
         }
@@ -240,6 +263,8 @@ impl Made<'_> {
             "plain_words": self.woven.plain_words, "choice": of(&self.woven.choice),
             "choices": self.woven.choices.iter().map(of).collect::<Vec<_>>(),
             "guest_cycles_per_round": self.woven.choice.estimate.guest_cycles_per_round(),
+            "cost_cycles_per_round": self.woven.choice.estimate.cost_cycles_per_round(),
+            "sweep": self.swept.as_ref().map(Swept::value),
             "granted_apart": self.woven.shares.granted, "read_with": self.made_by,
             "proof": check::value(self.program, self.proof, self.chip), "dumps": dumps,
         })
@@ -263,12 +288,17 @@ impl Made<'_> {
             facts.push([name.into(), words.into()]);
         }
         let mut page = Page::new(format!("{} = {host} + {guest}", self.name), lead)
-            .section(Section::new("Result").figures(figures).table(facts, "What was made."))
+            .section(Section::new("Result").figures(figures).table(facts, ""))
             .section(Section::new("Schedule").table(self.events(), "Every event of the clock, proved on every path."))
             .section(Section::new("Choices").table(
                 self.choices(),
                 "Ways of weaving of which none is both larger and gains less than another. Estimated, not measured.",
             ));
+        if let Some(swept) = &self.swept {
+            let caption = "A handler that takes fewer cycles than a round costs, entry and return included, leaves the \
+                           host more. Estimated; `selvedge paper sti` measures ciphers beside SPI.";
+            page = page.section(Section::new("Break-even").table(swept.table(), caption));
+        }
         for (title, dump) in &self.dumps {
             page = page.section(Section::new(title.clone()).code(dump.clone(), "As analysis finds it."));
         }

@@ -12,16 +12,18 @@ use ::weave::program::Program;
 use ::weave::proof::{self, Kind, Proof, Violation, prove};
 use ::weave::source::Source;
 use ::weave::{Request, Weave};
+use clap::builder::{PossibleValuesParser, TypedValueParser};
 use isa::avr::CoreType;
 use selvedge::error::{Error, WeaveFault};
 
 use super::check;
 use super::inputs::Inputs;
 use super::report::{Made, Pass};
+use super::sweep::{self, Sweep, Swept};
 use crate::output::Output;
 use crate::whole;
 
-#[derive(clap::Args)]
+#[derive(clap::Args, Clone)]
 pub struct Weaving {
     /// Where the host is written: C (.c), C++ (.cpp), assembly for the preprocessor (.S), or assembly (.s)
     #[arg(value_name = "HOST")]
@@ -63,7 +65,7 @@ pub struct Weaving {
     #[arg(long, value_name = "FACTOR", default_value_t = 3.0, value_parser = growth)]
     growth: f64,
     /// `interleave` their code, let the host `cocall` the guest, or `auto`: what leaves the host more within the size
-    #[arg(long, value_name = "STRATEGY", default_value_t = Strategy::Auto, value_parser = strategy)]
+    #[arg(long, value_name = "STRATEGY", default_value_t = Strategy::Auto, value_parser = strategies())]
     strategy: Strategy,
     /// Let the guest send what the host stores at `;@weave produce`, in the host's register, in place of a buffer
     #[arg(long)]
@@ -74,15 +76,23 @@ pub struct Weaving {
     /// Write what is printed as a page, too; `-` prints the page in place of the tables
     #[arg(long, value_name = "FILE")]
     report: Option<PathBuf>,
+    /// Weave for other values of a name as well, and say what each leaves the host
+    #[arg(long, value_name = "NAME=VALUE,…", value_parser = sweep::sweep)]
+    sweep: Option<Sweep>,
+    /// Cycles of an interrupt handler for a round of the guest, entry and return included: says with which values of
+    /// the sweep it leaves the host less
+    #[arg(long, value_name = "CYCLES", requires = "sweep")]
+    pub(super) handler: Option<f64>,
     /// Print what analysis finds
     #[arg(long, value_enum, value_name = "PASS", value_delimiter = ',')]
     pub(super) dump: Vec<Pass>,
 }
 
-fn strategy(text: &str) -> Result<Strategy, String> {
-    let all = Strategy::ALL;
-    let found = all.into_iter().find(|strategy| strategy.to_string() == text);
-    found.ok_or_else(|| format!("found `{text}`, expected {}, {} or {}", all[0], all[1], all[2]))
+/// Named one by one, so that shells know them.
+fn strategies() -> impl TypedValueParser<Value = Strategy> {
+    let of = |name: String| Strategy::ALL.into_iter().find(|strategy| strategy.name() == name);
+    PossibleValuesParser::new(Strategy::ALL.map(Strategy::name))
+        .map(move |name| of(name).expect("it is one of them"))
 }
 
 fn growth(text: &str) -> Result<f64, String> {
@@ -119,6 +129,7 @@ pub fn run(arguments: &Weaving, output: &Output) -> Result<(), Error> {
         program,
         proof,
         chip: check::chip_of(program, None),
+        swept: arguments.sweep.as_ref().map(|sweep| Swept::of(arguments, sweep)).transpose()?,
         dumps: inputs.dumps(arguments),
     };
     whole::write(&arguments.out, woven.text.as_bytes())?;

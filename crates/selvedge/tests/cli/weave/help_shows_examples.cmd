@@ -1,0 +1,2 @@
+# RUN: weave --help
+# RUN[check]: weave check --help
