@@ -147,6 +147,22 @@ fn what_the_paper_prints_stands_beside_ours() {
 }
 
 #[test]
+fn weaving_gives_a_cipher_more_beside_a_fast_bus_and_the_best_handler_beside_a_slow_one() {
+    let words = ["--cipher", "rc4", "--build", "assembly", "--direction", "send", "--divider", "4,64"];
+    let Some(rows) = rows(&[&words[..], &["--scheme", "isr-by-hand,sti"]].concat()) else { return };
+    check(&rows);
+    let gains = numbers(&rows, "host bytes/s more than with the best ISR");
+    let gain = |divider| gains[&*format!("RC4, today's assembly, encrypt and transmit, STI, f/{divider}")];
+    assert!(gain(4) > 0.0 && gain(64) < 0.0, "{gains:?}");
+    for how in ["computed", "measured"] {
+        let metric = format!("dividers with more host work than with the best ISR, {how}");
+        let even: Vec<&PaperRow> = rows.iter().filter(|row| row.metric() == metric).collect();
+        assert_eq!(even.len(), 1);
+        assert_eq!(even[0].ours(), Some(&Value::Text("f/4".to_owned())), "{metric}");
+    }
+}
+
+#[test]
 fn equal_seeds_give_equal_rows_and_a_coupled_cipher_keeps_up_with_the_fastest_line() {
     let words = [
         "--cipher",

@@ -19,12 +19,14 @@ use selvedge::toolchain::{self, Compiler};
 use crate::output::Output;
 use crate::whole;
 use cells::{Build, Case, Cell, Cipher, DIVIDERS, Direction, HOSTS, Scheme, Table};
+use even::Even;
 use measure::Bench;
 use page::Shown;
 use program::Builder;
 use rows::Result;
 
 mod cells;
+mod even;
 mod measure;
 mod page;
 mod program;
@@ -133,8 +135,10 @@ pub fn run(arguments: &Arguments, output: &Output) -> std::result::Result<(), Er
     if output.is_json() {
         return output.text(&ndjson(&rows));
     }
-    let tables = benches.iter().map(|bench| tables::of_case(bench, &results).text(None) + "\n");
-    output.text(&tables.collect::<String>())
+    let cases = benches.iter().map(|bench| tables::of_case(bench, &results));
+    let evens = Even::all(&benches, &results);
+    let evens = (!evens.is_empty()).then(|| tables::of_evens(&evens));
+    output.text(&cases.chain(evens).map(|table| table.text(None) + "\n").collect::<String>())
 }
 
 fn progress(cells: usize) -> ProgressBar {

@@ -78,7 +78,7 @@ impl Bench {
     }
 
     /// The cipher as it is built beside a scheme.
-    fn alone_for(&self, scheme: Scheme) -> &Alone {
+    pub fn alone_for(&self, scheme: Scheme) -> &Alone {
         if scheme == Scheme::Reserved { &self.alone_reserved } else { &self.alone }
     }
 
@@ -111,6 +111,7 @@ impl Bench {
                 .filter(|_| scheme != Scheme::Coupled)
                 .map(|woven| kept.recovered(woven.guest_cycles)),
             growth: woven.as_ref().map(|woven| woven.growth),
+            schedule_share: woven.as_ref().map(|woven| woven.schedule_share),
             handler_cycles: handler_cycles(&trace, &kept),
             terms: Terms::of(image, &trace, scheme),
             starts,
@@ -166,6 +167,8 @@ pub struct Measured {
     pub recovered: Option<f64>,
     /// Words over both functions' own, when it is woven.
     pub growth: Option<f64>,
+    /// The share of all cycles in which its schedule lets the cipher get on, when it is woven.
+    pub schedule_share: Option<f64>,
     /// Cycles of the handler for a byte, with entry and return, when there is one.
     pub handler_cycles: Option<f64>,
     /// When bytes were started.

@@ -6,6 +6,7 @@ use report::paper::PaperRow;
 use report::table::Table as Lines;
 
 use super::cells::{Build, CHOSEN_DIVIDER, Cipher, Direction, Scheme, Table};
+use super::even::Even;
 use super::measure::Bench;
 use super::rows::Result;
 use super::tables::{self, Pair};
@@ -210,7 +211,11 @@ impl Shown<'_> {
         let section = Section::new("Where a handler by hand comes close, and what is left")
             .text(words(&of_paper))
             .table(table, "Woven programs of up to ten times both functions' own size.");
-        Some(section)
+        let evens = Even::all(self.benches, self.results);
+        let caption = "The last of these dividers is the break-even, unless no slower one was measured. Computed: beside a \
+                       handler a byte takes T_trans + T_idle, all of which is the cipher's but T_ISR, as at the \
+                       slowest divider; woven, the cipher has what its schedule leaves it before anything has run.";
+        Some(section.table(tables::of_evens(&evens), caption))
     }
 
     /// Ciphers of today.
@@ -249,11 +254,18 @@ fn timeline(result: &Result) -> Timeline {
     let mut chart = Timeline::new(title, Axis::linear("cycles", ""));
     let terms = &result.measured().expect("only such are shown").terms;
     let is_there = |activity: &Activity| terms.spans.iter().any(|span| span.0 == *activity);
-    let kinds: Vec<_> = Activity::ALL
-        .into_iter()
-        .filter(is_there)
-        .map(|activity| (activity, chart.kind(activity.term(), tone(activity))))
-        .collect();
+    let there: Vec<Activity> = Activity::ALL.into_iter().filter(is_there).collect();
+    let mut kinds = Vec::new();
+    for &activity in &there {
+        // What looks alike stands in the legend once.
+        let alike: Vec<Activity> =
+            there.iter().copied().filter(|&other| tone(other) == tone(activity)).collect();
+        if alike[0] == activity {
+            let terms: Vec<&str> = alike.iter().map(|other| other.term()).collect();
+            let kind = chart.kind(terms.join(", "), tone(activity));
+            kinds.extend(alike.into_iter().map(|other| (other, kind)));
+        }
+    }
     let lanes = [chart.lane("processor"), chart.lane("bus")];
     for (activity, span) in &terms.spans {
         let kind = kinds.iter().find(|kind| kind.0 == *activity).expect("it is there").1;
@@ -291,8 +303,8 @@ fn words(pairs: &[Pair]) -> String {
     let woven = pairs.iter().map(|pair| pair.woven.jitter_cycles()).max().unwrap_or(0);
     format!(
         "An interrupt does not have to be slow. A handler in assembly that has registers for itself takes {:.0} to {:.0} \
-         cycles a byte, entry and return included. Beside it a woven program does between {:+.0} % and {:+.0} % of the \
-         cipher's work in a second, and more than it in {ahead} of {} cells.\n\n\
+         cycles a byte, entry and return included. In a second a woven program does {:+.0} % to {:+.0} % more of the \
+         cipher's work than beside it, and more at all in {ahead} of {} cells: where, the last table says.\n\n\
          What is left: the bus carries {:+.1} % to {:+.1} % more bytes, because a byte is written every 8N + 2 cycles. \
          The interval between two bytes varies by {woven} cycles, with the handler by up to {jitter}. No register is \
          reserved, where the handler takes {:.0} to {:.0} of all code that runs beside it. And the time of \

@@ -42,6 +42,8 @@ pub struct Woven {
     pub guest_cycles: f64,
     /// Words of the function over both functions' own.
     pub growth: f64,
+    /// The share of all cycles in which the schedule lets the cipher get on, before it has run.
+    pub schedule_share: f64,
 }
 
 /// What becomes of a pair.
@@ -136,8 +138,9 @@ impl<'a> Builder<'a> {
             return Ok(Outcome::Refused(words));
         }
         let growth = f64::from(woven.weave.choice.words) / f64::from(woven.weave.plain_words);
-        let guest_cycles = woven.weave.choice.estimate.guest_cycles_per_round();
-        Ok(Outcome::Woven(Box::new(Woven { built, guest_cycles, growth })))
+        let estimate = woven.weave.choice.estimate;
+        let (guest_cycles, schedule_share) = (estimate.guest_cycles_per_round(), estimate.host_share());
+        Ok(Outcome::Woven(Box::new(Woven { built, guest_cycles, growth, schedule_share })))
     }
 
     /// The command line that weaves a cell.

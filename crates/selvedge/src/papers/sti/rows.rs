@@ -7,6 +7,7 @@ use report::printed::{Direction as Better, PrintedCell, read_csv};
 use report::row::Value;
 
 use super::cells::{Case, Cell, Cipher, Scheme};
+use super::even::Even;
 use super::measure::{Bench, Found, Measured};
 
 /// The key of the paper.
@@ -19,6 +20,8 @@ const PROVED: [&str; 2] = ["isa::avr", "proof of text and linked image"];
 /// What the handler takes and what the cipher does are counted apart, and make up the whole.
 const ACCOUNTED: [&str; 2] = ["isa::avr, the cipher's accesses", "isa::avr, cycles outside the handler"];
 const SIMULATED: [&str; 1] = ["isa::avr"];
+/// What weaving estimates of the cipher, and one measured handler.
+const SCHEDULED: [&str; 2] = ["schedule of selvedge weave", "T_ISR and T_idle"];
 const LINKED: [&str; 2] = ["linked image", "isa::avr runs it"];
 
 /// How much more host work a byte than with a compiled handler.
@@ -183,6 +186,16 @@ pub fn rows(benches: &[Bench], results: &[Result], source: &str) -> Vec<PaperRow
         rows.push(row(case, &name, "cycles per byte", "cycles", Better::Lower, cycles.into(), &SIMULATED));
         let code = bench.alone.code_bytes as i64;
         rows.push(row(case, &name, "code", "bytes", Better::Lower, code.into(), &LINKED));
+    }
+    for even in Even::all(benches, results) {
+        let (case, name) = (&even.bench.case, even.bench.case.name());
+        let with = if even.handler == Scheme::Reserved { "best" } else { "compiled" };
+        for (how, words, witnesses) in
+            [("computed", even.computed(), &SCHEDULED[..]), ("measured", even.measured(), &SIMULATED)]
+        {
+            let metric = format!("dividers with more host work than with the {with} ISR, {how}");
+            rows.push(row(case, &name, &metric, "", Better::Higher, Value::Text(words), witnesses));
+        }
     }
     for result in results {
         let (case, name) = (&result.bench.case, result.name());

@@ -5,6 +5,7 @@ use report::row::Value;
 use report::table::{Column, Entry, Table};
 
 use super::cells::{Case, Scheme};
+use super::even::Even;
 use super::measure::{Bench, Found, Measured};
 use super::rows::{METRICS, Result};
 use super::terms::Activity;
@@ -108,8 +109,6 @@ pub fn of_pairs(pairs: &[Pair]) -> Table {
         rate("host, by hand"),
         rate("host, STI"),
         Column::new("more").unit("%").decimals(1),
-        rate("bus, by hand"),
-        rate("bus, STI"),
         Column::new("more bus").unit("%").decimals(1),
         Column::new("jitter by hand").unit("cycles"),
         Column::new("registers by hand"),
@@ -122,11 +121,34 @@ pub fn of_pairs(pairs: &[Pair]) -> Table {
             pair.by_hand.host_rate().into(),
             pair.woven.host_rate().into(),
             pair.more_host().into(),
-            pair.by_hand.bus_rate().into(),
-            pair.woven.bus_rate().into(),
             pair.more_bus().into(),
             (pair.by_hand.jitter_cycles() as i64).into(),
             pair.registers().into(),
+        ]);
+    }
+    table
+}
+
+/// Break-even, a line for each case and handler.
+pub fn of_evens(evens: &[Even]) -> Table {
+    let cycles = |name: &str| Column::new(name).unit("cycles").decimals(1);
+    let columns = [
+        Column::new("cipher"),
+        Column::new("beside"),
+        cycles("T_ISR"),
+        cycles("T_idle"),
+        Column::new("more, computed"),
+        Column::new("more, measured"),
+    ];
+    let mut table = Table::new("Break-even: where woven more of the cipher is done in a second", columns);
+    for even in evens {
+        table.push([
+            even.bench.case.name().into(),
+            even.handler.name().into(),
+            even.isr_cycles.into(),
+            even.idle_cycles.into(),
+            even.computed().into(),
+            even.measured().into(),
         ]);
     }
     table
