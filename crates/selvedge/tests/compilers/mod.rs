@@ -20,6 +20,9 @@ pub const COMPILERS: [Compiler; 2] = [Compiler::Gcc15, Compiler::Clang];
 /// The chip's headers, which clang does not bring.
 const HEADERS: &str = "/usr/lib/avr/include";
 
+/// clang does not know the attribute behind `PROGMEM`, and would put tables into RAM.
+const IN_FLASH: &str = "-D__ATTR_PROGMEM__=__attribute__((section(\".progmem.data\")))";
+
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
 }
@@ -51,7 +54,7 @@ impl Compiler {
                         let mut command = Command::new("clang");
                         command.args(["--target=avr", "-mmcu=atmega128", "-O2", "-std=gnu99", what]);
                         command.args(["-fno-jump-tables", "-fno-optimize-sibling-calls", "-w"]);
-                        command.args(["-isystem", HEADERS]).arg(sources.join(file));
+                        command.args([IN_FLASH, "-isystem", HEADERS]).arg(sources.join(file));
                         let extension = if what == "-S" { "s" } else { "o" };
                         command.arg("-o").arg(out.join(file).with_extension(extension));
                         command
