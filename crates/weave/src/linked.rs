@@ -109,14 +109,15 @@ impl fmt::Display for LinkedError {
                 write!(f, "directive `{text}` stands at {address:#06x}, where no instruction is reached")
             }
             LinkedError::NoFunction { name, known } => {
-                write!(f, "found no function `{name}`")?;
-                if known.is_empty() { Ok(()) } else { write!(f, ", expected one of: {}", known.join(", ")) }
+                write!(f, "no such function: found `{name}`")?;
+                let known: Vec<String> = known.iter().map(|name| format!("`{name}`")).collect();
+                if known.is_empty() { Ok(()) } else { write!(f, ", expected one of {}", known.join(", ")) }
             }
             LinkedError::NoChip { architecture } => write!(
                 f,
                 "architecture {architecture} does not say whose cycles count\nhelp: add the directive `chip NAME`"
             ),
-            LinkedError::Chip { name } => write!(f, "chip `{name}` is not known"),
+            LinkedError::Chip { name } => write!(f, "unknown chip: found `{name}`"),
             LinkedError::Core { found, expected } => {
                 write!(f, "found a chip with core {found:?}, expected {expected:?}")
             }

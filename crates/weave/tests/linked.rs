@@ -138,7 +138,7 @@ fn what_is_wrong_with_a_file_is_said() {
     let said = |text: &str| program(&link(text, "atmega128", &[]), "send").unwrap_err().to_string();
     assert_eq!(
         program(&link(TEXT, "atmega128", &[]), "sned").unwrap_err().to_string(),
-        "found no function `sned`, expected one of: send, pause, main"
+        "no such function: found `sned`, expected one of `send`, `pause`, `main`"
     );
     let broken = said(&TEXT.replace("trip 16", "trap 16"));
     assert!(broken.starts_with("directive `trap 16` at 0x0006: "), "{broken}");

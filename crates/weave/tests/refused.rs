@@ -1,19 +1,24 @@
 //! What texts are refused for, in words, a file each, and beside it what is said of it. Those of `tests/refused` are
 //! read for the function `f`. Those of `tests/refused/weaving` have a host `f` and a guest `g`, some servers `s` and
-//! `t`, that are not woven. Those of `tests/refused/proving` have a function `f` that is not proved. A text may be
+//! `t`, that are not woven. Those of `tests/refused/proving` have a function `f` that is not proved. Those of
+//! `tests/refused/linked` are linked for the chip that their first line names, and `f` is read from that. A text may be
 //! several, each behind a line `;;; NAME`. `make bless` writes the words anew.
 //!
 //! Every variant of the enums that these words come from has a file here: their sources are read for them.
 
+mod tools;
+
 use std::collections::BTreeSet;
 use std::fmt::{Debug, Display};
 use std::path::Path;
+use std::process::Command;
 
 use expect_test::expect_file;
 use isa::avr::CoreType;
 use weave::directive::Parameters;
 use weave::error::{Error, Refusal};
 use weave::limits::SOURCE_BYTES_MAX;
+use weave::linked::{self, LinkedError};
 use weave::plan::Strategy;
 use weave::program::Program;
 use weave::proof::{Options, Violation, prove};
@@ -58,6 +63,23 @@ fn unproved(name: &str, text: &str) -> Option<Violation> {
     prove(&program, program.function("f").expect("it is a root"), Options::default())
         .err()
         .map(|found| *found)
+}
+
+/// Assembles and links a text; one that names no chip is what is read.
+fn unlinked(name: &str, text: &str) -> Option<LinkedError> {
+    let (chip, _) = text.strip_prefix("; ").and_then(|text| text.split_once(':')).unwrap_or_default();
+    if chip.is_empty() {
+        return linked::program(text.as_bytes(), "f").err();
+    }
+    let folder = tempfile::tempdir().expect("a folder");
+    let [source, elf] = ["a.s", "a.elf"].map(|file| folder.path().join(file));
+    std::fs::write(&source, text).expect("a file");
+    let options = ["-nostartfiles", "-Wl,-e,0", "-o"];
+    let mut gcc = Command::new("avr-gcc");
+    let output =
+        gcc.arg(format!("-mmcu={chip}")).args(options).args([&elf, &source]).output().expect("avr-gcc");
+    assert!(output.status.success(), "{name}: {}", String::from_utf8_lossy(&output.stderr));
+    linked::program(&std::fs::read(&elf).expect("the linked file"), "f").err()
 }
 
 /// Why `f` and `g` of a text are not woven; those whose name begins so, by cocalls or coupled.
@@ -166,4 +188,13 @@ fn each_violation_is_said() {
     // Texts are refused earlier for the first three, and so many states take minutes.
     let but = ["FallsOff", "NoPeriod", "UnknownTarget", "TooManyStates"];
     assert_all(include_str!("../src/proof/violation.rs"), "Kind", &seen, &but);
+}
+
+#[test]
+fn each_fault_of_a_linked_file_is_said() {
+    if !tools::present("faults of linked files", &["avr-gcc"]) {
+        return;
+    }
+    let seen = said("refused/linked", unlinked, |error| vec![variant("LinkedError", error)]);
+    assert_all(include_str!("../src/linked.rs"), "LinkedError", &seen, &[]);
 }

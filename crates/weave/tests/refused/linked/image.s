@@ -1,0 +1,1 @@
+; Read as it is, which is no linked file.
