@@ -95,7 +95,7 @@ fn a_coupled_rc4_sends_its_keystream_at_line_rate_with_a_write_every_18_cycles()
 fn a_host_that_is_slower_than_the_line_is_not_coupled_and_one_without_products_neither() {
     let scratch = tempfile::tempdir().expect("a temporary folder");
     for (host, function, arguments, period, words) in [
-        ("firmware/crypto/rc4_avr32.S", "rc4_avr32_crypt", "2", 15, "more than a period of 15 cycles"),
+        ("firmware/crypto/rc4_avr32.S", "rc4_avr32_crypt", "2", 15, "longer than a period of 15 cycles"),
         ("firmware/crypto/crc16_avr.S", "crc16_avr_update", "2,2,2", 130, "produces nothing"),
     ] {
         let refused = weave(host, function, arguments, period, scratch.path());
