@@ -98,7 +98,7 @@ fn events_that_a_status_bit_joins_wait_for_each_other() {
     assert_eq!(instants(&proof), [("start", 0, false), ("one", 10, false), ("two", 16, false)]);
     refused(
         &rounds(&body.replace("at=16", "at=10")),
-        "cycles are missing between two events that a status bit joins",
+        "two events that a status bit joins are too near to each other, by ",
     );
 }
 
@@ -116,8 +116,8 @@ fn a_preamble_is_at_exact_cycles_before_the_rounds() {
     let proof = woven(&guest(1500, 1700)).unwrap_or_else(|refusal| panic!("{refusal}"));
     let expected = [("break", 0, false), ("mark", 1500, false), ("first", 1700, false), ("start", 0, false)];
     assert_eq!(instants(&proof), expected);
-    refused(&guest(1, 1700), "what happens before its rounds is 1 cycles too late");
-    refused(&guest(1500, 1500), "cycles too late");
+    refused(&guest(1, 1700), "what happens before its rounds comes too late, by 1 cycle");
+    refused(&guest(1500, 1500), "comes too late, by ");
     refused(&guest(1500, 1700).replace(" clock=tx", ""), "it names no clock, and there are several");
     refused(
         &rounds(" nop").replace("again:", " ;@weave event early at=3\n nop\nagain:"),

@@ -284,7 +284,11 @@ impl Refusal {
             GuestShape { function, why, .. } => write!(f, "`{function}` cannot be woven: {why}"),
             InnerLoop { why, .. } => write!(f, "{why}"),
             LatePreamble { clock, late_cycles } => {
-                write!(f, "`{clock}`: its rounds begin too late, by {}", Cycles(*late_cycles))
+                write!(
+                    f,
+                    "`{clock}`: what happens before its rounds comes too late, by {}",
+                    Cycles(*late_cycles)
+                )
             }
             EventsJoined { clock, missing_cycles } => write!(
                 f,
