@@ -293,6 +293,11 @@ fn range(values: impl Iterator<Item = f64>) -> (f64, f64) {
     values.fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), value| (low.min(value), high.max(value)))
 }
 
+/// `12`, or `12 to 16`.
+fn between((low, high): (f64, f64)) -> String {
+    if low == high { format!("{low:.0}") } else { format!("{low:.0} to {high:.0}") }
+}
+
 fn words(pairs: &[Pair]) -> String {
     let handler = range(pairs.iter().filter_map(|pair| pair.by_hand.handler_cycles));
     let host = range(pairs.iter().map(Pair::more_host));
@@ -302,21 +307,19 @@ fn words(pairs: &[Pair]) -> String {
     let jitter = pairs.iter().map(|pair| pair.by_hand.jitter_cycles()).max().unwrap_or(0);
     let woven = pairs.iter().map(|pair| pair.woven.jitter_cycles()).max().unwrap_or(0);
     format!(
-        "An interrupt does not have to be slow. A handler in assembly that has registers for itself takes {:.0} to {:.0} \
+        "An interrupt does not have to be slow. A handler in assembly that has registers for itself takes {} \
          cycles a byte, entry and return included. In a second a woven program does {:+.0} % to {:+.0} % more of the \
          cipher's work than beside it, and more at all in {ahead} of {} cells: where, the last table says.\n\n\
          What is left: the bus carries {:+.1} % to {:+.1} % more bytes, because a byte is written every 8N + 2 cycles. \
          The interval between two bytes varies by {woven} cycles, with the handler by up to {jitter}. No register is \
-         reserved, where the handler takes {:.0} to {:.0} of all code that runs beside it. And the time of \
+         reserved, where the handler takes {} of all code that runs beside it. And the time of \
          every byte is proved before the program runs.",
-        handler.0,
-        handler.1,
+        between(handler),
         host.0,
         host.1,
         pairs.len(),
         bus.0,
         bus.1,
-        registers.0,
-        registers.1
+        between(registers)
     )
 }
