@@ -19,7 +19,7 @@ measure() {
 # Built first, so that nothing compiles while something is timed.
 echo "== build"
 cargo build --locked --quiet --release -p selvedge
-cargo bench --locked --quiet --no-run -p selvedge --bench variants
+cargo bench --locked --quiet --no-run -p selvedge --bench variants --bench weaving
 cargo bench --locked --quiet --no-run -p isa --bench avr
 cargo bench --locked --quiet --no-run --manifest-path witness/Cargo.toml --bench speed
 echo
@@ -37,6 +37,7 @@ run() {
 
 measure "the whole link" run
 measure "ciphers on the chips" cargo bench --locked --quiet -p selvedge --bench variants
+measure "weaving" cargo bench --locked --quiet -p selvedge --bench weaving
 measure "the AVR, by program and observer" cargo bench --locked --quiet -p isa --bench avr
 measure "simulators" cargo bench --locked --quiet --manifest-path witness/Cargo.toml --bench speed
 

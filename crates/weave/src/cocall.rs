@@ -86,7 +86,7 @@ pub fn weave(setting: &Setting, budget: Budget, options: Options, entry: Point) 
     let host_done = writer.ends()?;
     let items = writer.out.fragments.concat();
     let end = writer.out.end;
-    Ok(Woven { items, aliases: BTreeMap::new(), begins, host_done, end, copies: 1, is_limited: false })
+    Ok(Woven { items, aliases: BTreeMap::new(), begins, host_done, end, copies: 1 })
 }
 
 /// A host that calls itself has as many stacks as it has depths, and nobody proves them all.

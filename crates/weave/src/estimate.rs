@@ -262,6 +262,8 @@ fn decides(opcode: Opcode) -> bool {
 struct Added {
     registers: [Option<u8>; 32],
     flags: Flags,
+    /// Whether any of them is known, perhaps: mostly none is.
+    is_some_known: bool,
 }
 
 impl Added {
@@ -269,6 +271,7 @@ impl Added {
         let Instruction { opcode, d, r, b, k, .. } = line.instruction;
         let [to, from] = [d, r].map(usize::from);
         if line.thread.is_none() {
+            self.is_some_known = true;
             let flags = &mut self.flags;
             let result = match (opcode, self.registers[to]) {
                 (Opcode::Ldi, _) => Some(k as u8),
@@ -294,11 +297,16 @@ impl Added {
     }
 
     fn forget(&mut self, instruction: &Instruction) {
+        if !self.is_some_known {
+            return;
+        }
         let writes = instruction.writes();
         writes.registers().for_each(|register| self.registers[usize::from(register)] = None);
         for (number, flag) in self.flags.iter_mut().enumerate() {
             *flag = flag.filter(|_| !writes.contains(Set::status(number as u8)));
         }
+        let is_some_flag_known = self.flags.iter().any(Option::is_some);
+        self.is_some_known = is_some_flag_known || self.registers.iter().any(Option::is_some);
     }
 
     /// Whether a branch or skip that weaving has added is taken. What is not known stands for a guest that is not over.

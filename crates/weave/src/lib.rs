@@ -55,7 +55,7 @@ use host::Host;
 use isa::avr::Set;
 use item::Item;
 use memory::{Conflict, Disjoint, Object, Reason, Side};
-use plan::{Choice, Found, Strategy, Way};
+use plan::{Choice, Strategy, Way};
 use product::{Far, Setting};
 use program::{Function, Point, Program, Text};
 use registers::Registers;
@@ -97,6 +97,8 @@ pub struct Weave {
     pub choice: Choice,
     /// What could have been: no other is smaller and leaves the host more cycles.
     pub choices: Vec<Choice>,
+    /// How many ways of weaving were tried.
+    pub tried: usize,
     /// Words of both functions by themselves.
     pub plain_words: u32,
     /// What the two touch in common, and what was taken for granted of the rest.
@@ -113,6 +115,18 @@ const WORDS_ALWAYS: u32 = 200;
 /// # Errors
 /// When they cannot be woven, with the place and the reason.
 pub fn weave(request: &Request) -> Result<Weave, Refusal> {
+    Ok(weave_until(request, Some)?.expect("the first one is taken"))
+}
+
+/// Weaves them in the best way that the size allows and that `take` makes something of; `None` when it does of none.
+/// After the best one it is given those that are smaller and leave the host less, in this order.
+///
+/// # Errors
+/// When they cannot be woven, with the place and the reason.
+pub fn weave_until<T>(
+    request: &Request,
+    mut take: impl FnMut(Weave) -> Option<T>,
+) -> Result<Option<T>, Refusal> {
     let host = named(request.host_program, request.host)?;
     let guest_function = named(request.guest_program, request.guest)?;
     let guest_program = &unroll::unrolled(request.guest_program, guest_function)?;
@@ -134,11 +148,17 @@ pub fn weave(request: &Request) -> Result<Weave, Refusal> {
     }
     let plain_words = weaving.plain_words();
     let words_max = (f64::from(plain_words) * request.growth_max) as u32;
-    let (choice, choices) =
-        plan::choose(request.strategy, words_max, request.is_coupled, |way| Ok(weaving.one(way)?.found))?;
-    let Laid { items, homes, guest, .. } = weaving.one(choice.way)?;
-    let text = emit::text(&weaving.frame(&guest, weaving.version(choice.way))?, &homes, &items);
-    Ok(Weave { text, items, guest, choice, choices, plain_words, shares })
+    let plan = plan::search(request.strategy, request.is_coupled, |way| Ok(weaving.one(way)?.choice))?;
+    for choice in plan.in_order(words_max) {
+        let Laid { items, homes, guest, .. } = weaving.one(choice.way)?;
+        let text = emit::text(&weaving.frame(&guest, weaving.version(choice.way))?, &homes, &items);
+        let (choices, tried, shares) = (plan.list.clone(), plan.tried, shares.clone());
+        let weave = Weave { text, items, guest, choice, choices, tried, plain_words, shares };
+        if let Some(taken) = take(weave) {
+            return Ok(Some(taken));
+        }
+    }
+    Ok(None)
 }
 
 /// Two threads that are looked at once and woven several times.
@@ -188,7 +208,7 @@ struct Laid {
     items: Vec<Item>,
     homes: Homes,
     guest: Guest,
-    found: Found,
+    choice: Choice,
 }
 
 impl Weaving<'_> {
@@ -321,8 +341,7 @@ impl Weaving<'_> {
                     woven.host_done,
                 );
                 let choice = Choice { way, words: item::words(&items), copies: woven.copies, estimate };
-                let found = Found { choice, is_limited: woven.is_limited };
-                return Ok(Laid { items, homes, guest, found });
+                return Ok(Laid { items, homes, guest, choice });
             }
             far = farther;
         }

@@ -23,6 +23,9 @@ pub const LINE_BYTES_SHOWN_MAX: usize = 160;
 /// Parentheses, signs and modifiers around each other in one expression, and names that stand for each other.
 pub const EXPRESSION_DEPTH_MAX: usize = 128;
 
+/// Words that are woven to find the best way, about; one takes a few microseconds.
+pub const PLANNED_WORDS_MAX: u32 = 500_000;
+
 /// States of one proof. A woven kilobyte takes some tens of thousands; memory for this many stays below 2 GiB.
 pub const PROOF_STATES_MAX: usize = 4_000_000;
 

@@ -1,7 +1,8 @@
 //! Time against size: every way of weaving that is worth looking at, and the best that is small enough.
 //!
-//! Owns: the strategies, the sweep over the options of each, the Pareto list, and the choice. Each way is woven and
-//! estimated in full, so the list holds what really comes out.
+//! Owns: the strategies, the search among the options of each, the Pareto list, and the order of choices. Each way that
+//! is tried is woven and estimated in full, so the list holds what really comes out. Of the ways of interleaving, which
+//! are more than a thousand and of which most make the same code as another, those are tried that lie around good ones.
 
 use std::fmt;
 use std::panic::resume_unwind;
@@ -10,6 +11,7 @@ use std::thread;
 
 use crate::error::Refusal;
 use crate::estimate::Estimate;
+use crate::limits::PLANNED_WORDS_MAX;
 use crate::product::Options;
 use crate::{cocall, product};
 
@@ -77,53 +79,69 @@ pub struct Choice {
     pub estimate: Estimate,
 }
 
-/// A way that was tried.
-#[derive(Clone, Copy, Debug)]
-pub struct Found {
-    /// The way.
-    pub choice: Choice,
-    /// Whether ways that met waited because [`Options::states`] allows no more.
-    pub is_limited: bool,
-}
-
-/// Shares of time that closing a loop may cost, swept.
+/// Shares of time that closing a loop may cost.
 const LOSSES: [f64; 7] = [1.0, 0.3, 0.1, 0.05, 0.03, 0.02, 0.01];
-/// Copies of a loop's body, swept.
+/// Copies of a loop's body.
 const COPIES: [usize; 6] = [1, 2, 4, 8, 16, 32];
-/// States of one block, swept.
+/// States of one block.
 const STATES: [usize; 4] = [1, 2, 4, 8];
-/// Rounds of the guest that are written as one, and how many of them get at once what they send, swept.
+/// Rounds of the guest that are written as one, and how many of them get at once what they send.
 const ROUNDS: [(u32, u32); 5] = [(1, 1), (2, 1), (4, 1), (4, 4), (8, 4)];
 
-/// Everything but the numbers of states and copies. A coupled guest has neither a count nor time between events of
-/// its own.
-fn interleavings(is_coupled: bool) -> Vec<Options> {
-    let rounds = if is_coupled { &ROUNDS[..1] } else { &ROUNDS };
-    let shapes = rounds.iter().flat_map(|&rounds| LOSSES.map(|loss| (rounds, loss)));
-    let shapes = shapes.flat_map(|((rounds, together), loss)| {
-        [false, true].map(|counted| Options { loss, copies: 1, states: 1, counted, rounds, together })
+/// Where the search among the ways of interleaving begins: small ones, and larger ones for most numbers of rounds. A
+/// coupled guest has neither a count nor time between events of its own.
+fn first_interleavings(is_coupled: bool) -> Vec<Options> {
+    let small = [1.0, 0.1].into_iter().flat_map(|loss| [false, true].map(|counted| (loss, counted)));
+    let small = small.flat_map(|(loss, counted)| {
+        [1, 4, 16].map(|copies| Options { loss, copies, states: 1, counted, rounds: 1, together: 1 })
     });
-    shapes.filter(|shape| !(is_coupled && shape.counted)).collect()
+    let large = ROUNDS[..4].iter().flat_map(|&rounds| [0.3, 0.1, 0.05].map(|loss| (rounds, loss)));
+    let large = large.flat_map(|((rounds, together), loss)| {
+        [(1, 8), (1, 32), (2, 8)].map(|(states, copies)| Options {
+            loss,
+            copies,
+            states,
+            counted: false,
+            rounds,
+            together,
+        })
+    });
+    small.chain(large).filter(|options| is_possible(options, is_coupled)).collect()
 }
 
-/// Cycles between two checks of a host that cocalls, swept. What is left of a gap by whole stretches is waited, so that
+fn is_possible(options: &Options, is_coupled: bool) -> bool {
+    !is_coupled || (options.rounds, options.counted) == (1, false)
+}
+
+/// The ways that are one step away in one option.
+fn neighbours(options: Options) -> Vec<Options> {
+    let mut all = vec![Options { counted: !options.counted, ..options }];
+    let rounds = beside(&ROUNDS, (options.rounds, options.together));
+    all.extend(rounds.map(|(rounds, together)| Options { rounds, together, ..options }));
+    all.extend(beside(&LOSSES, options.loss).map(|loss| Options { loss, ..options }));
+    all.extend(beside(&COPIES, options.copies).map(|copies| Options { copies, ..options }));
+    all.extend(beside(&STATES, options.states).map(|states| Options { states, ..options }));
+    all
+}
+
+/// Those before and behind one of a list.
+fn beside<T: Copy + PartialEq>(list: &[T], one: T) -> impl Iterator<Item = T> {
+    let at = list.iter().position(|&other| other == one).expect("an option is one of its list");
+    let places = [at.checked_sub(1), at.checked_add(1)];
+    places.into_iter().flatten().filter_map(|place| list.get(place).copied())
+}
+
+/// Cycles between two checks of a host that cocalls, all tried. What is left of a gap by whole stretches is waited, so that
 /// sizes matter that differ in little.
 const STRETCHES: [u32; 8] = [8, 12, 16, 20, 25, 31, 44, 62];
-/// Cycles of a round of short loops that are written several times, swept; one round for once.
+/// Cycles of a round of short loops that are written several times, all tried; one round for once.
 const LOOPS: [u32; 4] = [0, 22, 31, 44];
 
-/// What is tried at once: ways of interleaving that differ in their numbers of states and copies, or one of cocalling.
-#[derive(Clone, Copy, Debug)]
-enum Shape {
-    Interleave(Options),
-    Cocall(cocall::Options),
-}
-
-/// All that a strategy tries.
-fn shapes(strategy: Strategy, is_coupled: bool) -> Vec<Shape> {
-    let mut shapes = Vec::new();
+/// What is tried first.
+fn first_ways(strategy: Strategy, is_coupled: bool) -> Vec<Way> {
+    let mut ways = Vec::new();
     if strategy != Strategy::Cocall {
-        shapes.extend(interleavings(is_coupled).into_iter().map(Shape::Interleave));
+        ways.extend(first_interleavings(is_coupled).into_iter().map(Way::Interleave));
     }
     // What is coupled is sent where the host produces it.
     if strategy != Strategy::Interleave && !is_coupled {
@@ -131,97 +149,100 @@ fn shapes(strategy: Strategy, is_coupled: bool) -> Vec<Shape> {
             STRETCHES.into_iter().flat_map(|one| LOOPS.map(|two| (one, two)))
         {
             for inlined in [false, true] {
-                shapes.push(Shape::Cocall(cocall::Options { stretch_cycles, round_cycles, inlined }));
+                ways.push(Way::Cocall(cocall::Options { stretch_cycles, round_cycles, inlined }));
             }
         }
     }
-    shapes
+    ways
 }
 
-/// What became of a shape's ways: those that work, and the first refusal.
-type Tried = (Vec<Choice>, Option<Refusal>);
-
-fn try_shape(shape: Shape, weave: &impl Fn(Way) -> Result<Found, Refusal>) -> Tried {
-    match shape {
-        Shape::Interleave(options) => try_numbers(options, weave),
-        Shape::Cocall(options) => match weave(Way::Cocall(options)) {
-            Ok(found) => (vec![found.choice], None),
-            Err(refusal) => (Vec::new(), Some(refusal)),
-        },
-    }
-}
-
-/// Every number of states and copies that may make a difference.
-fn try_numbers(shape: Options, weave: &impl Fn(Way) -> Result<Found, Refusal>) -> Tried {
-    let (mut choices, mut refused) = (Vec::new(), None);
-    for states in STATES {
-        let mut is_limited = false;
-        for copies in COPIES {
-            match weave(Way::Interleave(Options { states, copies, ..shape })) {
-                Ok(found) => {
-                    choices.push(found.choice);
-                    is_limited |= found.is_limited;
-                    // Its loops closed by themselves: more copies change nothing.
-                    if found.choice.copies < copies {
-                        break;
-                    }
-                }
-                // With more copies it is larger still; but a loop that meets no state of its one copy may meet one of
-                // several.
-                Err(refusal) => {
-                    let is_hopeless = !matches!(refusal, Refusal::NoRoom { .. });
-                    refused = refused.or(Some(refusal));
-                    is_limited = true;
-                    if is_hopeless {
-                        break;
-                    }
-                }
+/// What is worth a try once `list` is the Pareto list: all cocalls have been tried.
+fn next_ways(list: &[Choice], tried: &[Way], is_coupled: bool) -> Vec<Way> {
+    let mut ways = Vec::new();
+    for choice in list {
+        let Way::Interleave(options) = choice.way else { continue };
+        for options in neighbours(options).into_iter().filter(|options| is_possible(options, is_coupled)) {
+            let way = Way::Interleave(options);
+            if !tried.contains(&way) && !ways.contains(&way) {
+                ways.push(way);
             }
         }
-        if !is_limited {
-            break;
-        }
     }
-    (choices, refused)
+    ways
 }
 
-/// The way that leaves the host most within `words_max`, or the smallest, and the Pareto list in order of size.
-///
-/// # Errors
-/// The first refusal, when nothing can be woven at all.
-pub fn choose(
-    strategy: Strategy,
-    words_max: u32,
-    is_coupled: bool,
-    weave: impl Fn(Way) -> Result<Found, Refusal> + Sync,
-) -> Result<(Choice, Vec<Choice>), Refusal> {
-    let shapes = shapes(strategy, is_coupled);
+/// Weaves all of these, on all processors; in their order.
+fn try_all(
+    ways: &[Way],
+    weave: &(impl Fn(Way) -> Result<Choice, Refusal> + Sync),
+) -> Vec<Result<Choice, Refusal>> {
     let workers = thread::available_parallelism().map_or(1, |count| count.get());
     let next = AtomicUsize::new(0);
     let work = || {
-        let mut tried: Vec<(usize, Tried)> = Vec::new();
-        while let Some((index, shape)) =
-            Some(next.fetch_add(1, Ordering::Relaxed)).and_then(|index| Some((index, shapes.get(index)?)))
+        let mut tried = Vec::new();
+        while let Some((index, way)) =
+            Some(next.fetch_add(1, Ordering::Relaxed)).and_then(|index| Some((index, ways.get(index)?)))
         {
-            tried.push((index, try_shape(*shape, &weave)));
+            tried.push((index, weave(*way)));
         }
         tried
     };
-    let mut tried: Vec<(usize, Tried)> = thread::scope(|scope| {
+    let mut tried: Vec<(usize, Result<Choice, Refusal>)> = thread::scope(|scope| {
         let all: Vec<_> = (0..workers).map(|_| scope.spawn(work)).collect();
         all.into_iter()
             .flat_map(|worker| worker.join().unwrap_or_else(|panic| resume_unwind(panic)))
             .collect()
     });
-    // In the order of the sweep, whoever was first.
     tried.sort_by_key(|&(index, _)| index);
-    let (found, refused): (Vec<_>, Vec<_>) = tried.into_iter().map(|(_, tried)| tried).unzip();
-    let list = pareto(found.concat());
-    let chosen = list.iter().rev().find(|choice| choice.words <= words_max).or(list.first()).copied();
-    match (chosen, refused.into_iter().flatten().next()) {
-        (Some(chosen), _) => Ok((chosen, list)),
-        (None, Some(refusal)) => Err(refusal),
-        (None, None) => unreachable!("something was tried"),
+    tried.into_iter().map(|(_, tried)| tried).collect()
+}
+
+/// What was found.
+pub struct Plan {
+    /// None is both larger and leaves the host less than another; in order of size.
+    pub list: Vec<Choice>,
+    /// Ways that were woven, or found impossible.
+    pub tried: usize,
+}
+
+impl Plan {
+    /// Those within `words_max`, the one that leaves the host most first; or the smallest.
+    pub fn in_order(&self, words_max: u32) -> impl Iterator<Item = Choice> {
+        let is_small = |(index, choice): &(usize, &Choice)| *index == 0 || choice.words <= words_max;
+        let small: Vec<Choice> = self.list.iter().enumerate().filter(is_small).map(|(_, one)| *one).collect();
+        small.into_iter().rev()
+    }
+}
+
+/// Searches the ways of weaving: some of all kinds, and then what is one step from the best of each size, until none
+/// of these is better or [`PLANNED_WORDS_MAX`] are woven.
+///
+/// # Errors
+/// The first refusal, when nothing can be woven at all.
+pub fn search(
+    strategy: Strategy,
+    is_coupled: bool,
+    weave: impl Fn(Way) -> Result<Choice, Refusal> + Sync,
+) -> Result<Plan, Refusal> {
+    let (mut tried, mut list, mut refused, mut words) = (Vec::new(), Vec::new(), None, 0);
+    let mut ways = first_ways(strategy, is_coupled);
+    while !ways.is_empty() && words < PLANNED_WORDS_MAX {
+        for found in try_all(&ways, &weave) {
+            match found {
+                Ok(choice) => {
+                    words += choice.words;
+                    list.push(choice);
+                }
+                Err(refusal) => refused = refused.or(Some(refusal)),
+            }
+        }
+        tried.append(&mut ways);
+        list = pareto(list);
+        ways = next_ways(&list, &tried, is_coupled);
+    }
+    match refused {
+        Some(refusal) if list.is_empty() => Err(refusal),
+        _ => Ok(Plan { list, tried: tried.len() }),
     }
 }
 

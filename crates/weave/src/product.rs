@@ -98,8 +98,6 @@ pub struct Woven {
     pub end: Label,
     /// The most copies of one loop's body.
     pub copies: usize,
-    /// Whether ways that met waited because no more states are allowed.
-    pub is_limited: bool,
 }
 
 /// Code that is being written, where it ends open.
@@ -154,7 +152,6 @@ pub(crate) struct Weaver<'a> {
     copies: BTreeMap<Point, Vec<CalleeCopy>>,
     calling: Vec<Point>,
     most_copies: usize,
-    is_limited: bool,
     pub(crate) end: Label,
     /// Where the guest's ends go, and the part of it that switches interrupts on again.
     pub(crate) finish: [Label; 2],
@@ -196,7 +193,6 @@ pub fn weave(setting: &Setting, options: Options, entry: Point) -> Result<Woven,
         host_done,
         end: weaver.end,
         copies: weaver.most_copies,
-        is_limited: weaver.is_limited,
     })
 }
 
@@ -214,7 +210,6 @@ impl<'a> Weaver<'a> {
             copies: BTreeMap::new(),
             calling: Vec::new(),
             most_copies: 0,
-            is_limited: false,
             end: 0,
             finish: [1, 2],
             sled: Sled::new(setting.program.core, 3, call_opcode(setting.far)),
@@ -299,7 +294,7 @@ impl<'a> Weaver<'a> {
             self.idle(at, due);
         }
         let index = at.state.next;
-        let element = self.rhythm.elements()[index].clone();
+        let element = &self.rhythm.elements()[index];
         let wraps = self.rhythm.wraps(index, live);
         let homes = self.setting.homes;
         if wraps {

@@ -186,19 +186,37 @@ pub fn woven(arguments: &Weaving) -> Result<Woven, Error> {
         strategy: arguments.strategy,
         is_coupled: arguments.couple,
     };
-    let weave = ::weave::weave(&request)
+    let mut gave_up = None;
+    let made = ::weave::weave_until(&request, |weave| {
+        let (text, beside) = match inputs.text(&name, &weave) {
+            Ok(found) => found,
+            Err(error) => return Some(Err(error)),
+        };
+        match proved(&text, &name, &arguments.out, inputs.host_program.core) {
+            // Nothing is known to be wrong: a smaller one may have fewer states.
+            Err(Unproved::Violated(violation)) if violation.kind == Kind::TooManyStates => {
+                gave_up = gave_up.take().or(Some(violation));
+                None
+            }
+            Err(Unproved::Violated(violation)) if matches!(violation.kind, Kind::Unserved { .. }) => {
+                Some(Err(Error::Violation(violation)))
+            }
+            proved => Some(Ok((weave, text, beside, proved.map_err(|fault| fault.to_string())))),
+        }
+    });
+    let made = made
         .map_err(|refusal| Error::Woven(WeaveFault::NotWoven { refusal, notes: inputs.notes(arguments) }))?;
     if let Some(guest) = inputs.guest_program.function(&arguments.guest_fn) {
         proof::promised(&inputs.guest_program, guest)?;
     }
-    let (text, beside) = inputs.text(&name, &weave)?;
-    let proved = match proved(&text, &name, &arguments.out, inputs.host_program.core) {
-        Err(Unproved::Violated(violation)) if matches!(violation.kind, Kind::Unserved { .. }) => {
-            return Err(Error::Violation(violation));
+    match (made, gave_up) {
+        (Some(made), _) => {
+            let (weave, text, beside, proved) = made?;
+            Ok(Woven { inputs, name, weave, text, beside, proved })
         }
-        proved => proved.map_err(|fault| fault.to_string()),
-    };
-    Ok(Woven { inputs, name, weave, text, beside, proved })
+        (None, Some(violation)) => Err(Error::Violation(violation)),
+        (None, None) => unreachable!("something was woven"),
+    }
 }
 
 /// What is wrong with what we wove.

@@ -127,8 +127,6 @@ pub enum Expected {
     Woven,
     /// It is refused, in these words among others.
     Refused(&'static str),
-    /// It should be woven, and is not: a fault of weaving that is known, in these words among others.
-    Faulty(&'static str),
 }
 
 /// A host and a guest on a chip.
@@ -217,6 +215,12 @@ impl Host {
     /// A name for tables.
     pub fn name(&self) -> String {
         format!("{}{}", self.function, self.flag.unwrap_or_default())
+    }
+
+    /// Its file, and the others.
+    fn sources(&self) -> (PathBuf, Vec<PathBuf>) {
+        let crypto = root().join("firmware/crypto");
+        (crypto.join(self.file), self.with.iter().map(|file| crypto.join(file)).collect())
     }
 
     /// Bytes of one unit of its message, and how many units there are at most.
@@ -411,10 +415,9 @@ fn expected_cocalled(host: &Host, guest: Guest) -> Expected {
 
 /// What becomes of a pair: it is woven, or stands here.
 fn expected(host: &Host, guest: Guest) -> Expected {
-    use Expected::{Faulty, Refused, Woven};
-    use Guest::{SpiRx, SpiTx, Uart, Video, Ws2812};
+    use Expected::{Refused, Woven};
+    use Guest::{SpiRx, SpiTx, Video, Ws2812};
 
-    const STATES: Expected = Faulty("found more than 4000000 states");
     let is_roomy = match host.function {
         "rc4_textbook_crypt" | "rc4_avr_crypt" | "crc16_avr_update" | "crc16_c8_update" => true,
         "rc4_c8_crypt" => !matches!(guest, Ws2812 | Video(_)),
@@ -427,9 +430,6 @@ fn expected(host: &Host, guest: Guest) -> Expected {
         ("chacha20_c8_crypt", ..) => Refused("leaves no register free"),
         ("rc4_textbook_crypt", Some(_), Video(_)) => Refused("needs 7 cycles in one piece"),
         ("rc4_textbook_crypt", _, Ws2812 | Video(_)) | ("rc4_avr_crypt", _, Video(_)) => TOO_SHORT,
-        ("crc16_c8_update", _, SpiTx(258) | Uart(_) | Ws2812) | ("rc5_textbook_encrypt", None, Uart(_)) => {
-            STATES
-        }
         (_, _, Ws2812 | Video(_)) if !is_roomy => TOO_SHORT,
         (_, _, SpiTx(18 | 34) | SpiRx(_)) if is_full(host) => TOO_SHORT,
         _ => Woven,
@@ -480,13 +480,45 @@ pub fn build_served(
     servers: &[&str],
     prepares: &str,
 ) -> Result<Built, Unbuilt> {
+    let host = &pair.host;
+    let (source, with) = host.sources();
+    let files: Vec<PathBuf> =
+        servers.iter().map(|server| root().join(format!("firmware/node/{server}.S"))).collect();
+    let served: Vec<(&Path, &str)> =
+        files.iter().map(PathBuf::as_path).zip(servers.iter().copied()).collect();
+    let said = weave(selvedge, scratch, pair, &served)?;
+    let out = scratch.join("woven.s");
+    // The woven function wants to know that it is linked for the chip and clock that it is timed for.
+    let needs = scratch.join("needs.c");
+    fs::write(&needs, format!("#include \"woven.h\"\n{prepares}")).expect("a file in the scratch folder");
+    // Beside their code, the servers' files have their data. What GNU as does not take is there as an object.
+    let linkable = |file: &PathBuf| {
+        Some(file.with_extension("o")).filter(|object| object.exists()).unwrap_or(file.clone())
+    };
+    let with: Vec<PathBuf> = with.iter().map(linkable).collect();
+    let source = linkable(&source);
+    let mut sources: Vec<&Path> = vec![&out, &needs];
+    sources.extend(files.iter().chain(&with).map(PathBuf::as_path));
+    let elf = link(scratch, pair, "woven", &sources, interrupts);
+    let sources: Vec<&Path> = [&source].into_iter().chain(&with).map(PathBuf::as_path).collect();
+    let plain = link(scratch, pair, host.function, &sources, interrupts);
+    let image = |elf: &[u8]| Image::parse(elf).expect("what avr-gcc links is an image");
+    Ok(Built { woven: image(&elf), plain: image(&plain), elf, name: "woven".to_owned(), said })
+}
+
+/// Weaves a pair, with servers by file and name, to `woven.s` and `woven.h` below `scratch`; what `--json` says.
+pub fn weave(
+    selvedge: &str,
+    scratch: &Path,
+    pair: &Pair,
+    servers: &[(&Path, &str)],
+) -> Result<serde_json::Value, Unbuilt> {
     if Command::new("avr-gcc").arg("--version").output().is_err() {
         assert!(std::env::var_os("CI").is_none(), "avr-gcc is missing, and under CI it must not be");
         return Err(Unbuilt::NoCompiler);
     }
     let (host, guest) = (&pair.host, pair.guest);
-    let source = root().join("firmware/crypto").join(host.file);
-    let with: Vec<PathBuf> = host.with.iter().map(|file| root().join("firmware/crypto").join(file)).collect();
+    let (source, with) = host.sources();
     let chip = pair.profile.name.to_lowercase();
     let [out, header] = ["woven.s", "woven.h"].map(|name| scratch.join(name));
     let bytes: Vec<String> = host.arguments().iter().map(u8::to_string).collect();
@@ -505,9 +537,7 @@ pub fn build_served(
     if let Some(flag) = host.flag {
         weave.args(["--flag", flag]);
     }
-    let files: Vec<PathBuf> =
-        servers.iter().map(|server| root().join(format!("firmware/node/{server}.S"))).collect();
-    for (file, server) in files.iter().zip(servers) {
+    for (file, server) in servers {
         weave.arg("--server").arg(format!("{}:{server}", file.display()));
     }
     let output = weave.output().expect("selvedge runs");
@@ -518,23 +548,7 @@ pub fn build_served(
         Some(70) => return Err(Unbuilt::Faulty(words)),
         _ => panic!("{}: {}\n{words}", pair.name(), output.status),
     }
-    let said = serde_json::from_slice(&output.stdout).expect("--json prints JSON");
-    // The woven function wants to know that it is linked for the chip and clock that it is timed for.
-    let needs = scratch.join("needs.c");
-    fs::write(&needs, format!("#include \"woven.h\"\n{prepares}")).expect("a file in the scratch folder");
-    // Beside their code, the servers' files have their data. What GNU as does not take is there as an object.
-    let linkable = |file: &PathBuf| {
-        Some(file.with_extension("o")).filter(|object| object.exists()).unwrap_or(file.clone())
-    };
-    let with: Vec<PathBuf> = with.iter().map(linkable).collect();
-    let source = linkable(&source);
-    let mut sources: Vec<&Path> = vec![&out, &needs];
-    sources.extend(files.iter().chain(&with).map(PathBuf::as_path));
-    let elf = link(scratch, pair, "woven", &sources, interrupts);
-    let sources: Vec<&Path> = [&source].into_iter().chain(&with).map(PathBuf::as_path).collect();
-    let plain = link(scratch, pair, host.function, &sources, interrupts);
-    let image = |elf: &[u8]| Image::parse(elf).expect("what avr-gcc links is an image");
-    Ok(Built { woven: image(&elf), plain: image(&plain), elf, name: "woven".to_owned(), said })
+    Ok(serde_json::from_slice(&output.stdout).expect("--json prints JSON"))
 }
 
 fn link(scratch: &Path, pair: &Pair, function: &str, sources: &[&Path], interrupts: bool) -> Vec<u8> {

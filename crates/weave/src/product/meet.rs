@@ -82,12 +82,8 @@ impl<'a> Weaver<'a> {
                 };
             };
             let weight = arrivals[one].weight.min(arrivals[other].weight);
-            if cost > 4.0 * weight {
-                if arrivals.len() <= states {
-                    break;
-                }
-                // Of loops' ends and of callees there is one state, whatever is allowed.
-                self.is_limited |= states > 1 || self.options.states == 1;
+            if cost > 4.0 * weight && arrivals.len() <= states {
+                break;
             }
             let mut on = arrivals[one];
             let wait = self.rhythm.wait(on.state, state, live).expect("the meeting was found by it");
