@@ -54,6 +54,8 @@ pub struct Guest {
     pub says: Vec<Directive>,
     /// Bytes of its parameters, in order.
     pub arguments: Vec<u32>,
+    /// The most rounds in one call, where they end when a count of one byte comes to zero.
+    pub rounds_max: Option<u64>,
     /// How it begins and ends when its round is several of the original's.
     pub batch: Option<Batch>,
     /// Whether it sends what the host produces, when the host does.
@@ -127,6 +129,7 @@ impl Guest {
         let begin = place.as_ref().map_or(reader.first, |place| place.begin);
         let preamble = place.map(|place| place.read(&reader)).transpose()?;
         let guest = Guest {
+            rounds_max: batch::rounds_max(&elements),
             setup: reader.copy(function.entry, Some(begin))?,
             preamble,
             finish: reader.finish()?,

@@ -168,8 +168,11 @@ pub fn prove(program: &Program, function: &Function, options: Options) -> Result
         let mut exploration = Exploration::new(program, &graph, &contract, &trips, options, variants_max);
         match exploration.run(function.entry, off) {
             Ok(()) => break exploration,
-            // Found wrong with too little known, perhaps.
-            Err(_) if exploration.has_forgotten && tries.peek().is_some() => {}
+            // Found wrong with too little known, perhaps; with more that is told apart there are more states.
+            Err(found)
+                if exploration.has_forgotten
+                    && found.kind != Kind::TooManyStates
+                    && tries.peek().is_some() => {}
             Err(found) => {
                 let origin = program.code[found.point].origin;
                 let path = path(program, &exploration, &found);
@@ -228,7 +231,7 @@ fn conclude(
             .collect(),
         trusted: trusted.collect(),
         followed,
-        window: exploration.windows.longest(&exploration.nodes),
+        window: exploration.windows.longest(&exploration.nodes, exploration.contract),
         stack: StackUse { bytes: exploration.stacks.bytes_max, framed: exploration.stacks.framed },
         states: exploration.nodes.len(),
     }

@@ -406,3 +406,31 @@ fn what_was_forgotten_too_early_is_told_apart_in_a_later_try() {
     let late = text.replace("period=794", "period=795");
     assert!(matches!(rejected(&late).kind, Kind::Untimely { .. }));
 }
+
+/// The same where interrupts are as they were behind the rounds; `count` sets how many there are.
+fn restored(count: &str) -> String {
+    let restores = ";@weave over tx\n sbrc r25, 7\n sei\n ret\nwait6";
+    rounds(SIX)
+        .replace(" cli\n ldi r24, 8\n", &format!(" in r25, 0x3f\n cli\n{count}"))
+        .replace(";@weave over tx\n ret\nwait6", restores)
+}
+
+#[test]
+fn the_window_of_a_known_count_is_one_number() {
+    // ldi | 8 * 10 less the branch not taken | sbrc that skips
+    assert_eq!(proved(&restored(" ldi r24, 8\n")).window, Window::Cycles(1 + 80 - 1 + 2));
+}
+
+#[test]
+fn the_window_of_an_unknown_count_grows_with_the_rounds() {
+    let window = proved(&restored("")).window;
+    // One round less the branch not taken | sbrc that skips
+    assert_eq!(window, Window::Rounds { first_cycles: 10 - 1 + 2, further_cycles: 10 });
+    assert_eq!(window.cycles(256), Some(11 + 255 * 10));
+}
+
+#[test]
+fn a_loop_that_no_clock_counts_has_no_longest_window() {
+    let text = restored("again0:\n dec r23\n brne again0\n");
+    assert!(matches!(proved(&text).window, Window::Unbounded(Unbounded::Loop(_))));
+}

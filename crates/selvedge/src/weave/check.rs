@@ -68,7 +68,7 @@ pub fn run(check: Check, output: &Output) -> Result<(), Error> {
         Promise::Allowed => Interrupts::Allowed,
     };
     let proof = prove(&program, function, Options { interrupts })?;
-    output.put(&text(&program, &proof, chip), &value(&program, &proof, chip))
+    output.put(&text(&program, &proof, chip), &value(&program, &proof, chip, None))
 }
 
 fn program(check: &Check, bytes: &[u8]) -> Result<Program, Error> {
@@ -160,11 +160,19 @@ pub fn events(proof: &Proof) -> Table {
     table
 }
 
-/// The longest time with interrupts off.
-pub fn window(program: &Program, proof: &Proof) -> String {
-    match proof.window {
-        Window::Cycles(cycles) => format!("at most {cycles} cycles"),
-        Window::Unbounded(why) => unbounded(program, why),
+/// The longest time with interrupts off, where there are at most so many rounds, if that is known.
+pub fn window(program: &Program, proof: &Proof, rounds_max: Option<u64>) -> String {
+    match (proof.window, rounds_max) {
+        (Window::Cycles(cycles), _) => format!("at most {cycles} cycles"),
+        (Window::Rounds { first_cycles, further_cycles }, None) => {
+            format!("at most {first_cycles} cycles for one round, and {further_cycles} for each further one")
+        }
+        (window @ Window::Rounds { .. }, Some(rounds)) => format!(
+            "{}; at most {} cycles for {rounds} rounds",
+            self::window(program, proof, None),
+            window.cycles(rounds).expect("it is known for each number of rounds")
+        ),
+        (Window::Unbounded(why), _) => unbounded(program, why),
     }
 }
 
@@ -192,7 +200,7 @@ pub fn followed(followed: &Followed) -> String {
 
 fn text(program: &Program, proof: &Proof, chip: Option<&str>) -> String {
     let mut text = events(proof).text(None);
-    text += &format!("interrupts off: {}\n", window(program, proof));
+    text += &format!("interrupts off: {}\n", window(program, proof, None));
     text += &format!("stack: {}\n", stack(proof));
     for (server, ..) in &proof.servers {
         text += &format!("server {server}: {}\n", self::server(proof, server));
@@ -208,8 +216,8 @@ fn text(program: &Program, proof: &Proof, chip: Option<&str>) -> String {
     text
 }
 
-/// A proof as JSON.
-pub fn value(program: &Program, proof: &Proof, chip: Option<&str>) -> Value {
+/// A proof as JSON; there are at most so many rounds, if that is known.
+pub fn value(program: &Program, proof: &Proof, chip: Option<&str>, rounds_max: Option<u64>) -> Value {
     let events: Vec<Value> = proof
         .events
         .iter()
@@ -222,9 +230,13 @@ pub fn value(program: &Program, proof: &Proof, chip: Option<&str>) -> Value {
             })
         })
         .collect();
-    let (window_cycles, window) = match proof.window {
-        Window::Cycles(cycles) => (Some(cycles), None),
-        Window::Unbounded(why) => (None, Some(unbounded(program, why))),
+    let window_cycles = match (proof.window, rounds_max) {
+        (Window::Rounds { .. }, None) => None,
+        (window, rounds) => window.cycles(rounds.unwrap_or(1)),
+    };
+    let round_cycles = match proof.window {
+        Window::Rounds { first_cycles, further_cycles } => Some([first_cycles, further_cycles]),
+        Window::Cycles(_) | Window::Unbounded(_) => None,
     };
     let trusted: Vec<Value> = proof.trusted.iter().map(|trusted| {
         json!({ "place": place(program, trusted.header), "min": trusted.min, "max": trusted.max })
@@ -241,7 +253,10 @@ pub fn value(program: &Program, proof: &Proof, chip: Option<&str>) -> Value {
         .collect();
     json!({
         "function": proof.function, "verdict": "proved", "chip": chip, "witnesses": witnesses(chip),
-        "events": events, "interrupts_off_cycles_max": window_cycles, "interrupts_off": window,
+        "events": events, "interrupts_off_cycles_max": window_cycles,
+        "interrupts_off_first_round_cycles": round_cycles.map(|[first, _]| first),
+        "interrupts_off_further_round_cycles": round_cycles.map(|[_, further]| further),
+        "interrupts_off": window(program, proof, rounds_max),
         "servers": proof.servers.iter().map(|(name, most, within)| {
             json!({ "server": name, "cycles_max": most, "within_cycles": within })
         }).collect::<Vec<_>>(),

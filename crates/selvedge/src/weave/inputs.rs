@@ -149,7 +149,8 @@ impl Inputs {
     ) -> String {
         let couples = "What the host stores where it produces a byte is sent, and not stored.".to_owned();
         let contract = [
-            "Interrupts are off while the guest runs, and then as they were.".to_owned(),
+            "Interrupts are off while the guest runs, and then as they were:".to_owned(),
+            format!("{}.", check::window(program, proof, woven.guest.rounds_max)),
             format!("Needs {} of the stack.", check::stack(proof)),
             "What either must be called with holds for both.".into(),
         ];

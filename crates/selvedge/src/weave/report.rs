@@ -192,7 +192,7 @@ impl Made<'_> {
                 ),
             ),
             ("a round", round(choice)),
-            ("interrupts off", check::window(self.program, self.proof)),
+            ("interrupts off", check::window(self.program, self.proof, self.woven.guest.rounds_max)),
             ("stack", check::stack(self.proof)),
             (
                 "cycles of",
@@ -261,12 +261,13 @@ impl Made<'_> {
         json!({
             "host": host, "guest": guest, "name": self.name, "out": self.out, "beside": self.beside,
             "plain_words": self.woven.plain_words, "choice": of(&self.woven.choice),
-            "choices": self.woven.choices.iter().map(of).collect::<Vec<_>>(),
+            "choices": self.woven.choices.iter().map(of).collect::<Vec<_>>(), "tried": self.woven.tried,
             "guest_cycles_per_round": self.woven.choice.estimate.guest_cycles_per_round(),
             "cost_cycles_per_round": self.woven.choice.estimate.cost_cycles_per_round(),
             "sweep": self.swept.as_ref().map(Swept::value),
             "granted_apart": self.woven.shares.granted, "read_with": self.made_by,
-            "proof": check::value(self.program, self.proof, self.chip), "dumps": dumps,
+            "proof": check::value(self.program, self.proof, self.chip, self.woven.guest.rounds_max),
+            "dumps": dumps,
         })
     }
 

@@ -129,6 +129,13 @@ impl Guest {
     }
 }
 
+/// The most rounds of a guest with these elements, where a count of one byte ends them; zero stands for all of them.
+pub(super) fn rounds_max(elements: &[Element]) -> Option<u64> {
+    let mut counting = elements.iter().filter(|element| element.leaves);
+    let count = Count::of(&counting.next()?.items)?;
+    (count.high.is_none() && counting.next().is_none()).then_some(1 << u8::BITS)
+}
+
 /// How the events of a batch get what they send.
 struct Fetching<'a> {
     fetch: &'a Element,

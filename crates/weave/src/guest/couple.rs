@@ -40,6 +40,7 @@ impl Guest {
         if read.without(Set::SREG).without(Set::register(register)).is_empty() {
             self.arguments.clear();
         }
+        self.rounds_max = None;
         self.is_coupled = true;
         Ok(self)
     }

@@ -217,6 +217,13 @@ impl Clock {
         self.events.len() - 1
     }
 
+    /// The most cycles between two starts in a row.
+    pub(super) fn period_max(&self) -> u64 {
+        let jitters = self.events.iter().filter(|event| event.at == 0).map(|event| event.jitter);
+        let period = self.periods.last().copied().unwrap_or_default();
+        u64::from(period) + u64::from(jitters.max().unwrap_or_default())
+    }
+
     /// The cycle behind which a round has no event any more.
     pub(super) fn last_cycle(&self) -> u32 {
         let start = self.periods.last().copied().unwrap_or_default();

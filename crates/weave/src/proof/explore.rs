@@ -142,7 +142,7 @@ impl<'a> Exploration<'a> {
             counts: Counts::default(),
         };
         if interrupts_off {
-            state.values.set_interrupts(false);
+            state.values.set_interrupts(Some(false));
         }
         let at_entry = |kind| Found { kind, point: entry, node: 0 };
         self.trips.go(&mut state.counts, None, entry).map_err(at_entry)?;
@@ -200,27 +200,34 @@ impl<'a> Exploration<'a> {
     /// Follows execution from a kept state to the next ones.
     fn walk(&mut self, node: usize) -> Result<(), Found> {
         let mut state = State::clone(&self.nodes[node].state);
-        let mut span = self.windows.begin(state.values.interrupts_off());
+        let mut within = Windows::begin(node, state.values.interrupts_off());
         let mut after = Vec::new();
         loop {
             let point = state.point;
             let found = |kind| Found { kind, point, node };
+            let before = self.contract.marks.contains_key(&point).then(|| {
+                let mut rounds = state.rounds.clone();
+                rounds.stop(self.contract, point);
+                rounds
+            });
+            let starts =
+                |next: &State| before.as_ref().map_or(Vec::new(), |before| next.rounds.starts_since(before));
             self.step(state, &mut after).map_err(found)?;
             if after.is_empty() {
-                self.windows.end(node, span, self.program.cycles(point));
+                self.windows.end(within, self.program.cycles(point));
                 return Ok(());
             }
             let is_kept = after.len() > 1 || self.graph.is_join(after[0].0.point);
             if !is_kept && let Some((next, cycles, _)) = after.pop() {
-                self.windows.pass(node, &mut span, cycles, next.values.interrupts_off());
+                self.windows.pass(&mut within, cycles, &starts(&next), next.values.interrupts_off());
                 state = next;
                 continue;
             }
             for (next, cycles, taken) in after.drain(..) {
-                let mut span = span;
-                self.windows.pass(node, &mut span, cycles, next.values.interrupts_off());
+                let mut within = within.clone();
+                self.windows.pass(&mut within, cycles, &starts(&next), next.values.interrupts_off());
                 let kept = self.keep(next, Some(node), (point, taken)).map_err(found)?;
-                self.windows.reach(node, kept, span);
+                self.windows.reach(kept, within);
             }
             return Ok(());
         }
@@ -259,7 +266,7 @@ impl<'a> Exploration<'a> {
             },
             Flow::Return | Flow::ReturnFromInterrupt => {
                 if step.flow == Flow::ReturnFromInterrupt {
-                    state.values.set_interrupts(true);
+                    state.values.set_interrupts(Some(true));
                 }
                 self.go_back(state, after)
             }
@@ -341,9 +348,13 @@ impl<'a> Exploration<'a> {
         self.trips.decide(&state.counts, point, all, &mut choices, &mut self.relied)?;
         self.change(&mut state)?;
         let jumps = !matches!(step.flow, Flow::Next | Flow::Branch(_) | Flow::Skip);
+        let restores = choices.len() > 1 && self.skips_sei(point);
         for choice in choices {
             let mut next = state.clone();
             next.values.assume(&step.instruction, choice.taken);
+            if restores && choice.taken {
+                next.values.set_interrupts(None);
+            }
             let cycles = if choice.taken { program.taken_cycles(point) } else { program.cycles(point) };
             self.pass(&mut next, point, cycles)?;
             self.trips.go(&mut next.counts, Some(point), choice.to)?;
@@ -351,6 +362,16 @@ impl<'a> Exploration<'a> {
             after.push((next, cycles, choice.taken || jumps));
         }
         Ok(())
+    }
+
+    /// Whether this is a skip on bit 7 of a register over what turns interrupts on: what a write of SREG does to them,
+    /// and no more.
+    fn skips_sei(&self, point: Point) -> bool {
+        let instruction = |point: Point| self.program.code.get(point).map(|step| step.instruction);
+        let is = |point, opcode: Opcode| {
+            instruction(point).is_some_and(|found| (found.opcode, found.b) == (opcode, 7))
+        };
+        is(point, Opcode::Sbrc) && is(point + 1, Opcode::Bset)
     }
 
     /// What the instruction does to registers, flags and stack.

@@ -26,6 +26,14 @@ pub(super) enum Round {
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Rounds(pub(super) Vec<Round>);
 
+/// A clock starts.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Start {
+    pub(super) clock: usize,
+    /// Whether it stood still.
+    pub(super) afresh: bool,
+}
+
 /// What was seen of an event on all paths.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Sightings {
@@ -64,6 +72,16 @@ impl Rounds {
             Round::Running { tau, .. } => Some((clock, *tau)),
             Round::Stopped => None,
         })
+    }
+
+    /// The clocks that start with the instruction behind which these rounds are; `before` are those before it.
+    pub(super) fn starts_since(&self, before: &Rounds) -> Vec<Start> {
+        let rounds = self.0.iter().zip(&before.0).enumerate();
+        let starts = rounds.filter_map(|(clock, (now, before))| match now {
+            Round::Running { tau: 0, .. } => Some(Start { clock, afresh: *before == Round::Stopped }),
+            Round::Running { .. } | Round::Stopped => None,
+        });
+        starts.collect()
     }
 
     /// Stops the clocks that are over before the instruction at `point`.

@@ -244,9 +244,9 @@ impl Values {
         self.sreg.bit(I) == Some(false)
     }
 
-    /// Interrupts are on or off from here.
-    pub(super) fn set_interrupts(&mut self, on: bool) {
-        self.sreg.set(I, Some(on));
+    /// Interrupts are on or off from here, or as they were at some time.
+    pub(super) fn set_interrupts(&mut self, on: Bit) {
+        self.sreg.set(I, on);
     }
 
     pub(super) fn register(&self, number: u8) -> Byte {

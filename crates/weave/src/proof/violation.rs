@@ -381,7 +381,11 @@ impl Kind {
                 "nothing says when clock `{clock}` was started, from which it drifts\n\
                  help: put a clock with one period and no jitter on the polling, and its `last` event on the start"
             ),
-            Kind::TooManyStates => write!(f, "found more than {PROOF_STATES_MAX} states"),
+            Kind::TooManyStates => write!(
+                f,
+                "found more than {PROOF_STATES_MAX} states\n\
+                 help: fewer copies of the code have fewer; `trip` says how often a loop runs that values do not tell"
+            ),
             Kind::TooDeep => write!(
                 f,
                 "found more than {PROOF_STACK_SLOTS_MAX} return addresses and pushed bytes on the stack\n\

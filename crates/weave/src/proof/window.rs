@@ -1,20 +1,44 @@
 //! The longest time that interrupts are off.
 //!
-//! Owns: the cycles between kept states over which interrupts stay off, and the longest way through them. A window
-//! begins behind the instruction that turns interrupts off and ends with the last cycle of the one that
-//! may turn them on. There is no longest one where a loop that is not counted lies in it.
+//! Owns: the stretches between kept states over which interrupts stay off, and the longest way through them. A window
+//! begins behind the instruction that turns interrupts off and ends with the last cycle of the one that may turn them
+//! on. Interrupts are taken to be on at the function's entry: what restores them turns them on, be it a write of SREG
+//! or a `sei` that a skip on bit 7 passes over. Where only rounds of a clock make a window longer and longer, it is
+//! known for each number of rounds. There is no longest one where another loop that is not counted lies in it.
 
 use crate::program::Point;
 
+use super::contract::Contract;
 use super::explore::Node;
+use super::rounds::Start;
 
 /// The longest time that interrupts are off.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Window {
     /// At most this many cycles; 0 when they are never turned off.
     Cycles(u64),
+    /// It grows with the rounds of a clock that are gone through.
+    Rounds {
+        /// At most this many cycles where there is one round.
+        first_cycles: u64,
+        /// This many more for each further one.
+        further_cycles: u64,
+    },
     /// There is no longest.
     Unbounded(Unbounded),
+}
+
+impl Window {
+    /// The cycles when there are at most so many rounds; `None` when there is no longest one.
+    pub fn cycles(self, rounds_max: u64) -> Option<u64> {
+        match self {
+            Window::Cycles(cycles) => Some(cycles),
+            Window::Rounds { first_cycles, further_cycles } => {
+                Some(first_cycles + rounds_max.saturating_sub(1) * further_cycles)
+            }
+            Window::Unbounded(_) => None,
+        }
+    }
 }
 
 /// Why interrupts may be off for any time.
@@ -28,68 +52,93 @@ pub enum Unbounded {
     Return(Point),
 }
 
-/// How long interrupts have been off at one place of a walk.
-#[derive(Clone, Copy)]
-pub(super) enum Span {
-    /// They may be on.
-    On,
-    /// Since before the walk began, and these cycles of it.
-    Continued(u64),
-    /// Since a place in the walk.
-    Fresh(u64),
+/// A part of a window within one walk: since a kept state, or since the window began.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Stretch {
+    /// The kept state that it comes from; none where the window begins in the walk.
+    from: Option<usize>,
+    /// The kept state that it leads to; none where the window ends in the walk.
+    to: Option<usize>,
+    cycles: u64,
+    /// Starts of clocks, each with the cycles before it.
+    starts: Vec<(u64, Start)>,
 }
 
-struct Edge {
-    from: usize,
-    to: usize,
-    cycles: u64,
+/// Where starts of a clock cut a stretch.
+struct Cut {
+    /// Cycles before the first start.
+    before_cycles: u64,
+    /// Cycles behind the last one.
+    behind_cycles: u64,
+    /// Whether the clock stood still before the first one.
+    afresh: bool,
+}
+
+impl Stretch {
+    fn cut(&self, clock: Option<usize>) -> Result<Option<Cut>, Endless> {
+        let mut starts = self.starts.iter().filter(|(_, start)| Some(start.clock) == clock);
+        let Some(&(before_cycles, Start { afresh, .. })) = starts.next() else { return Ok(None) };
+        let mut last = before_cycles;
+        for &(at, start) in starts {
+            if start.afresh {
+                return Err(Endless::Stops);
+            }
+            last = at;
+        }
+        Ok(Some(Cut { before_cycles, behind_cycles: self.cycles - last, afresh }))
+    }
 }
 
 /// What the walks found.
 #[derive(Default)]
 pub(super) struct Windows {
-    /// From one kept state to another, with interrupts off all the way.
-    edges: Vec<Edge>,
-    /// Cycles that interrupts have been off at a kept state, when that began in the walk to it.
-    begun: Vec<(usize, u64)>,
-    /// Cycles that they are still off from a kept state, when that ends in the walk from it.
-    ended: Vec<(usize, u64)>,
-    /// The longest within one walk.
-    longest: u64,
+    stretches: Vec<Stretch>,
     unbounded: Option<Unbounded>,
 }
 
+/// The longest ways through a window, where starts of one clock cut it.
+#[derive(Default)]
+struct Longest {
+    /// Of windows without such a start.
+    whole: u64,
+    /// From a window's beginning to the first start, and from the last one to its end.
+    parts: [u64; 2],
+}
+
+/// Why there is no longest way.
+enum Endless {
+    /// This kept state comes again.
+    Again(usize),
+    /// The clock stands still between two of its starts, for an unknown time.
+    Stops,
+}
+
 impl Windows {
-    pub(super) fn begin(&self, off: bool) -> Span {
-        if off { Span::Continued(0) } else { Span::On }
+    /// A walk begins at a kept state.
+    pub(super) fn begin(node: usize, off: bool) -> Option<Stretch> {
+        off.then(|| Stretch { from: Some(node), ..Stretch::default() })
     }
 
-    /// An instruction takes `cycles`, and interrupts are known to be `off` behind it, or not.
-    pub(super) fn pass(&mut self, node: usize, span: &mut Span, cycles: u32, off: bool) {
-        let cycles = u64::from(cycles);
-        *span = match (*span, off) {
-            (Span::On, false) => Span::On,
-            (Span::On, true) => Span::Fresh(0),
-            (Span::Continued(before), true) => Span::Continued(before + cycles),
-            (Span::Fresh(before), true) => Span::Fresh(before + cycles),
-            (Span::Continued(before), false) => {
-                self.ended.push((node, before + cycles));
-                Span::On
-            }
-            (Span::Fresh(before), false) => {
-                self.longest = self.longest.max(before + cycles);
-                Span::On
-            }
-        };
-    }
-
-    /// A walk from one kept state reaches another.
-    pub(super) fn reach(&mut self, from: usize, to: usize, span: Span) {
-        match span {
-            Span::On => {}
-            Span::Continued(cycles) => self.edges.push(Edge { from, to, cycles }),
-            Span::Fresh(cycles) => self.begun.push((to, cycles)),
+    /// An instruction takes `cycles`, these clocks start with it, and interrupts are known to be `off` behind it, or
+    /// not.
+    pub(super) fn pass(&mut self, within: &mut Option<Stretch>, cycles: u32, starts: &[Start], off: bool) {
+        let is_new = within.is_none();
+        if is_new && !off {
+            return;
         }
+        let stretch = within.get_or_insert_default();
+        if !is_new {
+            stretch.cycles += u64::from(cycles);
+        }
+        stretch.starts.extend(starts.iter().map(|&start| (stretch.cycles, start)));
+        if !off {
+            self.stretches.extend(within.take());
+        }
+    }
+
+    /// A walk reaches a kept state.
+    pub(super) fn reach(&mut self, to: usize, within: Option<Stretch>) {
+        self.stretches.extend(within.map(|stretch| Stretch { to: Some(to), ..stretch }));
     }
 
     /// The function returns.
@@ -100,46 +149,98 @@ impl Windows {
     }
 
     /// A walk ends with the function's last instruction, which may have turned interrupts on.
-    pub(super) fn end(&mut self, node: usize, span: Span, cycles: u32) {
-        let mut span = span;
-        self.pass(node, &mut span, cycles, false);
+    pub(super) fn end(&mut self, mut within: Option<Stretch>, cycles: u32) {
+        self.pass(&mut within, cycles, &[], false);
     }
 
     pub(super) fn unbounded(&mut self, why: Unbounded) {
         self.unbounded.get_or_insert(why);
     }
 
-    /// The longest of all; in topological order of the kept states.
-    pub(super) fn longest(&self, nodes: &[Node]) -> Window {
+    /// The longest of all.
+    pub(super) fn longest(&self, nodes: &[Node], contract: &Contract) -> Window {
         if let Some(why) = self.unbounded {
             return Window::Unbounded(why);
         }
-        let mut since = vec![0u64; nodes.len()];
-        let mut incoming = vec![0u32; nodes.len()];
-        let mut outgoing: Vec<Vec<usize>> = vec![Vec::new(); nodes.len()];
-        for (index, edge) in self.edges.iter().enumerate() {
-            incoming[edge.to] += 1;
-            outgoing[edge.from].push(index);
-        }
-        for &(node, cycles) in &self.begun {
-            since[node] = since[node].max(cycles);
-        }
-        let mut ready: Vec<usize> = (0..nodes.len()).filter(|&node| incoming[node] == 0).collect();
-        while let Some(node) = ready.pop() {
-            for &index in &outgoing[node] {
-                let Edge { to, cycles, .. } = self.edges[index];
-                since[to] = since[to].max(since[node] + cycles);
-                incoming[to] -= 1;
-                if incoming[to] == 0 {
-                    ready.push(to);
-                }
+        let again = match self.ways(nodes.len(), None) {
+            Ok(longest) => return Window::Cycles(longest.whole),
+            Err(Endless::Again(node)) => node,
+            Err(Endless::Stops) => unreachable!("no clock cuts the ways"),
+        };
+        let cut = (0..contract.clocks.len()).find_map(|clock| {
+            let longest = self.ways(nodes.len(), Some(clock)).ok()?;
+            let first_cycles = longest.whole.max(longest.parts.iter().sum());
+            Some(Window::Rounds { first_cycles, further_cycles: contract.clocks[clock].period_max() })
+        });
+        cut.unwrap_or(Window::Unbounded(Unbounded::Loop(nodes[again].state.point)))
+    }
+
+    /// The longest ways, cut at the starts of a clock. From one start of a clock to its next one it is a period, which is
+    /// proved.
+    fn ways(&self, nodes: usize, clock: Option<usize>) -> Result<Longest, Endless> {
+        let mut longest = Longest::default();
+        let mut since: Since = [vec![None; nodes], vec![None; nodes]];
+        let mut links = Vec::new();
+        for stretch in &self.stretches {
+            match (stretch.cut(clock)?, stretch.from, stretch.to) {
+                (None, Some(from), Some(to)) => links.push((from, to, stretch.cycles)),
+                (None, None, Some(to)) => since[0][to] = since[0][to].max(Some(stretch.cycles)),
+                (Some(cut), _, Some(to)) => since[1][to] = since[1][to].max(Some(cut.behind_cycles)),
+                (Some(cut), _, None) => longest.parts[1] = longest.parts[1].max(cut.behind_cycles),
+                (None, _, None) => {}
             }
         }
-        if let Some(node) = incoming.iter().position(|&count| count > 0) {
-            return Window::Unbounded(Unbounded::Loop(nodes[node].state.point));
+        // The function may be entered with interrupts off.
+        if let Some(entry) = since[0].first_mut() {
+            *entry = (*entry).max(Some(0));
         }
-        let ended = self.ended.iter().map(|&(node, cycles)| since[node] + cycles).max();
-        let reached = since.iter().copied().max();
-        Window::Cycles(self.longest.max(ended.unwrap_or(0)).max(reached.unwrap_or(0)))
+        carry(&links, &mut since)?;
+        for stretch in &self.stretches {
+            let [begun, started] = match stretch.from {
+                Some(from) => since.each_ref().map(|since| since[from]),
+                None => [Some(0), None],
+            };
+            let Longest { whole, parts } = &mut longest;
+            match (stretch.cut(clock)?, stretch.to) {
+                (Some(cut), _) if cut.afresh && started.is_some() => return Err(Endless::Stops),
+                (Some(cut), _) => parts[0] = parts[0].max(begun.unwrap_or(0) + cut.before_cycles),
+                (None, None) => {
+                    *whole = (*whole).max(begun.map_or(0, |begun| begun + stretch.cycles));
+                    parts[1] = parts[1].max(started.map_or(0, |started| started + stretch.cycles));
+                }
+                (None, Some(_)) => {}
+            }
+        }
+        Ok(longest)
+    }
+}
+
+/// By kept state: the most cycles since the window began without a start, and since the last start.
+type Since = [Vec<Option<u64>>; 2];
+
+/// Goes along the links, each from a kept state to another, in topological order.
+fn carry(links: &[(usize, usize, u64)], since: &mut Since) -> Result<(), Endless> {
+    let nodes = since[0].len();
+    let mut incoming = vec![0u32; nodes];
+    let mut outgoing: Vec<Vec<(usize, u64)>> = vec![Vec::new(); nodes];
+    for &(from, to, cycles) in links {
+        incoming[to] += 1;
+        outgoing[from].push((to, cycles));
+    }
+    let mut ready: Vec<usize> = (0..nodes).filter(|&node| incoming[node] == 0).collect();
+    while let Some(node) = ready.pop() {
+        for &(to, cycles) in &outgoing[node] {
+            for since in since.iter_mut() {
+                since[to] = since[to].max(since[node].map(|before| before + cycles));
+            }
+            incoming[to] -= 1;
+            if incoming[to] == 0 {
+                ready.push(to);
+            }
+        }
+    }
+    match incoming.iter().position(|&count| count > 0) {
+        Some(node) => Err(Endless::Again(node)),
+        None => Ok(()),
     }
 }
