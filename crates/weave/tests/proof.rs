@@ -430,6 +430,15 @@ fn the_window_of_an_unknown_count_grows_with_the_rounds() {
 }
 
 #[test]
+fn what_was_on_at_the_entry_may_be_restored_twice() {
+    let twice =
+        restored("").replace(" sbrc r25, 7\n sei\n", " sbrc r25, 7\n sei\n cli\n sbrc r25, 7\n sei\n");
+    // Behind the second `cli` the window is shorter.
+    let window = proved(&twice).window;
+    assert_eq!(window, Window::Rounds { first_cycles: 10 - 1 + 2, further_cycles: 10 });
+}
+
+#[test]
 fn a_loop_that_no_clock_counts_has_no_longest_window() {
     let text = restored("again0:\n dec r23\n brne again0\n");
     assert!(matches!(proved(&text).window, Window::Unbounded(Unbounded::Loop(_))));

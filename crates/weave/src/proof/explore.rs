@@ -83,6 +83,8 @@ pub(super) struct Exploration<'a> {
     pub(super) relied: BTreeSet<u16>,
     relevance: Relevance,
     options: Options,
+    /// Whether interrupts are known to be off at the entry.
+    is_entered_off: bool,
     pub(super) stacks: Stacks,
     index: HashMap<Rc<State>, usize>,
     pub(super) nodes: Vec<Node>,
@@ -118,6 +120,7 @@ impl<'a> Exploration<'a> {
             relied: BTreeSet::new(),
             relevance: Relevance::find(program, graph),
             options,
+            is_entered_off: false,
             stacks: Stacks::new(return_bytes),
             index: HashMap::new(),
             nodes: Vec::new(),
@@ -141,6 +144,7 @@ impl<'a> Exploration<'a> {
             unserved: vec![0; self.contract.servers.len()],
             counts: Counts::default(),
         };
+        self.is_entered_off = interrupts_off;
         if interrupts_off {
             state.values.set_interrupts(Some(false));
         }
@@ -348,7 +352,7 @@ impl<'a> Exploration<'a> {
         self.trips.decide(&state.counts, point, all, &mut choices, &mut self.relied)?;
         self.change(&mut state)?;
         let jumps = !matches!(step.flow, Flow::Next | Flow::Branch(_) | Flow::Skip);
-        let restores = choices.len() > 1 && self.skips_sei(point);
+        let restores = !self.is_entered_off && self.skips_sei(point);
         for choice in choices {
             let mut next = state.clone();
             next.values.assume(&step.instruction, choice.taken);

@@ -7,6 +7,8 @@
 //! Source: the boolean formulas of the AVR Instruction Set Manual (DS40002198).
 //! Invariant: an execution whose bits agree with the known ones before an instruction agrees with them after it.
 
+use std::hash::{Hash, Hasher};
+
 use isa::avr::{CoreType, Instruction, Opcode, Set};
 
 use crate::program::Step;
@@ -144,10 +146,23 @@ fn sub(a: Byte, b: Byte, borrow: Bit) -> (Byte, Byte) {
 }
 
 /// What is known of the registers and of SREG.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Values {
     registers: [Byte; 32],
     sreg: Byte,
+}
+
+impl Hash for Values {
+    /// All at once: one by one the bytes take most of a proof's time.
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        let mut bytes = [0; 2 * 33];
+        for (pair, Byte { bits, known }) in
+            bytes.chunks_exact_mut(2).zip(self.registers.iter().chain([&self.sreg]))
+        {
+            pair.copy_from_slice(&[*bits, *known]);
+        }
+        state.write(&bytes);
+    }
 }
 
 /// Where SREG, the stack pointer and the registers lie in data space.
