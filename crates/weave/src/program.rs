@@ -212,6 +212,19 @@ impl Program {
         Some(Cow::Owned(Function { name, entry, end: around.end, directives: Vec::new() }))
     }
 
+    /// Every function, and then every subroutine inside one that something calls.
+    pub fn routines(&self) -> Vec<Cow<'_, Function>> {
+        let mut routines: Vec<Cow<'_, Function>> = self.functions.iter().map(Cow::Borrowed).collect();
+        for step in &self.code {
+            if let Flow::Call(Callee::Known(entry)) = step.flow
+                && routines.iter().all(|known| known.entry != entry)
+            {
+                routines.extend(self.routine(entry));
+            }
+        }
+        routines
+    }
+
     /// Cycles of an instruction when it neither branches nor skips.
     pub fn cycles(&self, point: Point) -> u32 {
         self.code[point].instruction.opcode.cost(self.core).cycles.into()

@@ -78,27 +78,29 @@ fn by_abi(name: &str) -> Summary {
     }
 }
 
-/// The functions of a program as their callers see them.
+/// The routines of a program as their callers see them.
 #[derive(Clone, Debug)]
 pub struct Registers {
     references: References,
-    /// By the index of the function.
+    /// Of each routine, in the order of their entries below.
     summaries: Vec<Result<Summary, Fault>>,
     entries: Vec<Point>,
 }
 
 impl Registers {
-    /// Of all functions. One whose control flow is not known is believed to follow the ABI; its fault is kept.
+    /// Of all functions, and of the subroutines inside them. One whose control flow is not known is believed to follow
+    /// the ABI; its fault is kept.
     pub fn of(program: &Program) -> Registers {
+        let routines = program.routines();
         let graphs: Vec<Result<Cfg, Fault>> =
-            program.functions.iter().map(|function| Cfg::of(program, function)).collect();
+            routines.iter().map(|routine| Cfg::of(program, routine)).collect();
         let mut registers = Registers {
             references: References::of(program),
             summaries: graphs
                 .iter()
                 .map(|graph| graph.as_ref().map(|_| Summary::default()).map_err(Clone::clone))
                 .collect(),
-            entries: program.functions.iter().map(|function| function.entry).collect(),
+            entries: routines.iter().map(|routine| routine.entry).collect(),
         };
         // What is touched grows from nothing; what is handed back then shrinks what is changed, callees first,
         // and what is read grows again.
@@ -107,7 +109,7 @@ impl Registers {
             summary.writes = summary.touches;
         }
         let known: Vec<Option<&Cfg>> = graphs.iter().map(|graph| graph.as_ref().ok()).collect();
-        for index in callees_first(program, &known) {
+        for index in callees_first(program, &registers.entries, &known) {
             if let (Ok(graph), Ok(mut summary)) = (&graphs[index], registers.summaries[index].clone()) {
                 let lost = registers.lost(program, graph, summary.touches);
                 summary.writes = lost;
@@ -329,10 +331,10 @@ fn tail_callees(cfg: &Cfg) -> impl Iterator<Item = &Callee> {
     })
 }
 
-/// The functions such that each comes behind those it calls, recursion aside.
-pub(crate) fn callees_first(program: &Program, graphs: &[Option<&Cfg>]) -> Vec<usize> {
+/// Routines, by their entries and graphs, such that each comes behind those it calls, recursion aside.
+pub(crate) fn callees_first(program: &Program, entries: &[Point], graphs: &[Option<&Cfg>]) -> Vec<usize> {
     let index = |callee: &Callee| match callee {
-        Callee::Known(entry) => program.functions.iter().position(|function| function.entry == *entry),
+        Callee::Known(entry) => entries.iter().position(|known| known == entry),
         Callee::Unknown(_) => None,
     };
     let called = |function: usize| -> Vec<usize> {
@@ -382,11 +384,15 @@ fn any_io(step: &Step) -> bool {
     step.expression.is_some() && matches!(step.instruction.opcode, In | Out | Sbi | Cbi | Sbic | Sbis)
 }
 
-/// What an instruction reads, data-space addresses of registers included; a callee's reads are not in it.
+/// What an instruction reads, data-space addresses of registers included; a callee's reads are not in it. What is left of
+/// a register when it is taken from itself does not depend on it.
 pub fn reads(program: &Program, point: Point) -> Set {
     let step = &program.code[point];
     let i: &Instruction = &step.instruction;
     let mut set = i.reads();
+    if matches!(i.opcode, Opcode::Eor | Opcode::Sub | Opcode::Sbc) && i.d == i.r {
+        set = set.without(Set::register(i.d));
+    }
     if i.opcode == Opcode::Lds && step.expression.is_none() {
         set = set | at_address(program.core, i.k);
     }
@@ -421,6 +427,11 @@ fn surely_writes(program: &Program, point: Point) -> Set {
     }
 }
 
+/// What lives behind a function of avr-gcc's ABI that returns a value of so many bytes.
+pub fn behind_abi(returned_bytes: u32) -> Set {
+    returned(returned_bytes) | CALL_SAVED | Set::status(7) | Set::RAMPZ
+}
+
 /// What is live around every instruction of a function.
 #[derive(Clone, Debug)]
 pub struct Liveness {
@@ -432,8 +443,7 @@ pub struct Liveness {
 impl Liveness {
     /// Of one function that returns a value of `returned_bytes` (8 when in doubt).
     pub fn of(program: &Program, cfg: &Cfg, registers: &Registers, returned_bytes: u32) -> Liveness {
-        let behind = returned(returned_bytes) | CALL_SAVED | Set::status(7) | Set::RAMPZ;
-        Liveness::with_exit(program, cfg, registers, behind)
+        Liveness::with_exit(program, cfg, registers, behind_abi(returned_bytes))
     }
 
     /// Of one function, with what its callers use of what it leaves behind.

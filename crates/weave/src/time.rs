@@ -86,7 +86,8 @@ pub fn times(program: &Program, routines: &[Result<Routine, Fault>]) -> Vec<Resu
     let graphs: Vec<_> =
         routines.iter().map(|routine| routine.as_ref().map(|found| &found.cfg).ok()).collect();
     let mut done: Vec<Option<Result<Time, Fault>>> = vec![None; routines.len()];
-    for index in callees_first(program, &graphs) {
+    let entries: Vec<Point> = program.functions.iter().map(|function| function.entry).collect();
+    for index in callees_first(program, &entries, &graphs) {
         let time = match &routines[index] {
             Ok(routine) => Ok(function(program, routine, &done)),
             Err(fault) => Err(fault.clone()),

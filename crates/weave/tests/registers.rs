@@ -33,6 +33,20 @@ fn registers_popped_in_the_wrong_order_are_not_handed_back() {
 }
 
 #[test]
+fn a_subroutine_inside_a_function_is_known_by_its_code() {
+    // avr-gcc's ABI would have it read neither, and hand back r16.
+    let found = summary("f: rcall .L1\n ret\n.L1: mov r24, r28\n add r24, r2\n ldi r16, 1\n ret");
+    assert_eq!(found.reads, set(&[2, 28]));
+    assert_eq!(found.writes.intersection(REGISTERS), set(&[16, 24]));
+}
+
+#[test]
+fn a_register_that_is_taken_from_itself_is_not_read() {
+    let found = summary("f: eor r2, r2\n sub r3, r3\n sbc r4, r4\n eor r5, r6\n ret");
+    assert_eq!(found.reads.intersection(REGISTERS), set(&[5, 6]));
+}
+
+#[test]
 fn a_register_saved_on_one_path_only_is_lost() {
     let found = summary("f: sbrs r24, 0\n rjmp .L1\n ldi r16, 1\n ret\n.L1: nop\n ret");
     assert_eq!(found.writes, set(&[16]));
