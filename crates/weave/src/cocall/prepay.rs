@@ -26,6 +26,13 @@ pub(super) struct Check {
     pub far: bool,
 }
 
+impl Check {
+    /// What it takes itself when it finds enough.
+    fn own_cycles(&self) -> u32 {
+        2 + u32::from(self.far) + u32::from(self.wrapped)
+    }
+}
+
 /// How a way comes from what is prepaid to what is expected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Settle {
@@ -224,8 +231,8 @@ impl Planner<'_> {
         let far = (self.is_far_check)(point);
         // Restoring the flags is paid by what it leaves.
         let prepaid = to + u32::from(wrapped);
-        let own = 2 + u32::from(far) + u32::from(wrapped);
-        Check { amount: (prepaid + own).saturating_sub(from), prepaid, wrapped, far }
+        let check = Check { amount: 0, prepaid, wrapped, far };
+        Check { amount: (prepaid + check.own_cycles()).saturating_sub(from), ..check }
     }
 
     /// Nodes so that ways lead forward, but for those to nodes that begin again, which are marked.
@@ -333,7 +340,11 @@ impl Planner<'_> {
             let at = self.last_position(id, position, reach);
             let spent: u32 = (position..at).map(|position| self.piece_cycles(node, position)).sum();
             let wanted = self.wanted(id, at, reach, distances.ends[id]);
-            let check = self.check(left - spent, wanted, self.live_at(id, at), self.point(id, at));
+            let mut check = self.check(left - spent, wanted, self.live_at(id, at), self.point(id, at));
+            // Where flags live for long, the check that is there already prepays more.
+            if let Some(known) = plan.checks[id].get(&at) {
+                check.amount += known.amount - check.own_cycles();
+            }
             plan.checks[id].insert(at, check);
             (position, left) = (at, check.prepaid - u32::from(check.wrapped));
         }
