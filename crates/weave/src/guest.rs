@@ -124,7 +124,7 @@ impl Guest {
         let clock = clock(program, function)?;
         let mut reader = Reader::new(program, function, &clock, far)?;
         reader.without_loads = without_loads;
-        let elements = join_flags(reader.round()?, &clock)?;
+        let elements = join_events(join_flags(reader.round()?, &clock)?, clock.period_cycles);
         let place = Place::find(&reader)?;
         let begin = place.as_ref().map_or(reader.first, |place| place.begin);
         let preamble = place.map(|place| place.read(&reader)).transpose()?;
@@ -738,6 +738,20 @@ fn join_flags(elements: Vec<Element>, clock: &Clock) -> Result<Vec<Element>, Ref
         open = !needed.is_empty();
     }
     Ok(joined)
+}
+
+/// Elements of which each has to start when the one before it ends are one: what saves a register for one of them has
+/// to stand before all.
+fn join_events(elements: Vec<Element>, period: u32) -> Vec<Element> {
+    let mut joined: Vec<Element> = Vec::new();
+    for element in elements {
+        let ends = joined.last().and_then(|last| Some((last.start? + last.cycles) % period));
+        match joined.last_mut().filter(|_| ends.is_some() && ends == element.start) {
+            Some(last) => append(last, element, period).expect("no cycle is between them"),
+            None => joined.push(element),
+        }
+    }
+    joined
 }
 
 /// Joins two elements whose starts are phases of so many cycles; an error are the cycles that are missing between two

@@ -11,13 +11,16 @@ use super::named_registers;
 use crate::guest::Guest;
 use crate::item::{Item, Line};
 
-/// The items that nothing may stand between: an instruction with what is said of it, a skip with what it skips.
+/// The items that nothing may stand between: an instruction with what is said of it, a skip with what it skips, and
+/// instructions in a row of which each is an event.
 pub(super) fn whole(items: &[Item]) -> Vec<Range<usize>> {
     let mut units = Vec::new();
     let mut from = 0;
+    let says = |index: usize| matches!(items.get(index), Some(Item::Says(_)));
     for (index, item) in items.iter().enumerate() {
         let goes_on = match item {
             Item::Says(_) => true,
+            Item::Line(_) if index > 0 && says(index - 1) && says(index + 1) => true,
             Item::Line(line) => is_skip(line.instruction.opcode),
             Item::Label(_) => false,
         };
