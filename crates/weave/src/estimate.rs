@@ -5,6 +5,7 @@
 //! say, or as bits of 32 would, and what depends on data takes turns at random, each time the same. What weaving has
 //! added is executed, as far as its values are known ([`Added`]). Host instructions count what they cost in the plain host; jumps that weaving makes needless are not counted. Measuring is the roof's.
 
+use std::cmp::Ordering;
 use std::collections::BTreeMap;
 
 use isa::avr::{Instruction, Opcode, Set};
@@ -105,9 +106,12 @@ fn fork(host: &Host, is_callee: bool, point: Point) -> Fork {
     // The innermost loop that one way leaves and the other does not.
     let stays = |to: Option<BlockId>, id: usize| to.is_some_and(|to| host.loops.all[id].contains(to));
     let Some(id) = host.loops.around(block).find(|&id| stays(taken, id) != stays(next, id)) else {
-        // Outside loops the way that does the work is gone: the one that still leads to a loop.
-        let works = |to: Option<BlockId>| to.is_some_and(|to| leads_to_loop(host, to));
-        return if works(taken) == works(next) { Fork::Turns } else { Fork::Always(works(taken)) };
+        // Outside loops the way that does the work is gone: the one that still leads to more loops.
+        let works = |to: Option<BlockId>| to.map_or(0, |to| loops_behind(host, to));
+        return match works(taken).cmp(&works(next)) {
+            Ordering::Equal => Fork::Turns,
+            more => Fork::Always(more == Ordering::Greater),
+        };
     };
     let is_outermost = !is_callee && host.loops.all[id].depth == OUTERMOST;
     let [fewest, most] = match &host.trips[id] {
@@ -159,20 +163,16 @@ impl Run<'_> {
     }
 }
 
-/// Whether a loop begins in a block or behind it.
-fn leads_to_loop(host: &Host, from: BlockId) -> bool {
+/// How many loops begin in a block or behind it.
+fn loops_behind(host: &Host, from: BlockId) -> usize {
     let mut seen = vec![false; host.cfg.blocks.len()];
     let mut open = vec![from];
     while let Some(block) = open.pop() {
-        if std::mem::replace(&mut seen[block], true) {
-            continue;
+        if !std::mem::replace(&mut seen[block], true) {
+            open.extend(host.cfg.blocks[block].successors.iter().map(|edge| edge.to));
         }
-        if host.loops.all.iter().any(|each| each.header == block) {
-            return true;
-        }
-        open.extend(host.cfg.blocks[block].successors.iter().map(|edge| edge.to));
     }
-    false
+    host.loops.all.iter().filter(|each| seen[each.header]).count()
 }
 
 /// Walks woven code from one label to the other, or for as long as it takes to know.
