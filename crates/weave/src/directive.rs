@@ -14,6 +14,7 @@
 //! trip 12 | trip 0..31                          times that the loop, whose header or branch back this is, runs
 //! targets a b c                                 where an indirect jump or call may go
 //! arguments 2 2 1                               bytes of the function's parameters, in order
+//! returns 2                                     bytes of the function's result
 //! shared buffer guest-first                     both threads touch it, in this order
 //! apart p q                                     what two parameters point to does not overlap
 //! produce | consume                             the store and the load that direct coupling joins
@@ -80,6 +81,8 @@ pub enum Directive {
     Targets(Vec<String>),
     /// Bytes of the function's parameters, in order.
     Arguments(Vec<u32>),
+    /// Bytes of a function's result.
+    Returns(u32),
     /// Both threads touch this symbol.
     Shared {
         /// The symbol.
@@ -186,6 +189,7 @@ impl Directive {
             | Frequency(_)
             | Clock { .. }
             | Arguments(_)
+            | Returns(_)
             | Shared { .. }
             | Apart(..)
             | Server { .. }
@@ -235,6 +239,7 @@ impl fmt::Display for Directive {
                 f.write_str(if bytes.is_empty() { "arguments" } else { "arguments " })?;
                 joined(f, bytes, " ")
             }
+            Directive::Returns(bytes) => write!(f, "returns {bytes}"),
             Directive::Shared { symbol, first } => write!(f, "shared {symbol} {first}-first"),
             Directive::Apart(one, other) => write!(f, "apart {one} {other}"),
             Directive::Produce => f.write_str("produce"),

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write;
 
 use isa::avr::table::Operand;
-use isa::avr::{Instruction, Opcode};
+use isa::avr::{Instruction, Opcode, Set};
 
 use crate::directive::{Directive, Thread};
 use crate::error::Refusal;
@@ -31,6 +31,8 @@ pub struct Frame<'a> {
     pub says: &'a [Directive],
     /// Registers of the host that are others than its callers expect.
     pub moves: &'a [Move],
+    /// What lives at the entry of the host as it is written.
+    pub given: Set,
     /// Where the guest's lines and the host's are written.
     pub texts: [&'a [Text]; 2],
 }
@@ -96,7 +98,9 @@ fn moves(frame: &Frame, homes: &Homes) -> Result<Vec<Item>, Refusal> {
         }
     }
     for (&bytes, &low) in frame.host_arguments.iter().zip(&arrive) {
-        let own = frame.moves.iter().filter(|found| (low..low + bytes as u8).contains(&found.from));
+        let own = frame.moves.iter().filter(|found| {
+            (low..low + bytes as u8).contains(&found.from) && frame.given.contains(Set::register(found.from))
+        });
         open.extend(own.map(|found| (found.from, found.to)));
     }
     let mut ordered = Vec::new();

@@ -9,11 +9,12 @@ use isa::avr::{Opcode, Set};
 
 use crate::analysis::Fault;
 use crate::cfg::Cfg;
+use crate::directive::Directive;
 use crate::error::Refusal;
 use crate::loops::Loops;
 use crate::product::whole_ends;
 use crate::program::{Callee, Flow, Function, Point, Program};
-use crate::registers::{Liveness, Registers};
+use crate::registers::{Liveness, Registers, behind_abi};
 use crate::rename::SREG;
 use crate::trips::{self, Trips};
 
@@ -29,6 +30,8 @@ pub struct Host<'a> {
     pub trips: Vec<Option<Trips>>,
     /// What lives before each instruction, from the function's entry.
     pub live: Vec<Set>,
+    /// What lives behind each.
+    pub live_behind: Vec<Set>,
 }
 
 /// The host and everything it calls, by entry.
@@ -38,26 +41,42 @@ pub struct Host<'a> {
 pub fn reached<'a>(program: &'a Program, host: &'a Function) -> Result<BTreeMap<Point, Host<'a>>, Refusal> {
     let mut hosts = BTreeMap::new();
     let registers = Registers::of(program);
+    let entry = host.entry;
     let mut open = vec![Cow::Borrowed(host)];
     while let Some(function) = open.pop() {
         if hosts.contains_key(&function.entry) {
             continue;
         }
-        let role = if hosts.is_empty() { Role::Host } else { Role::Callee };
-        let entry = function.entry;
-        let host = Host::of(program, function, &registers, role)?;
-        for point in host.cfg.blocks.iter().flat_map(|block| block.points()) {
-            if let Flow::Call(Callee::Known(entry)) = program.code[point].flow
-                && let Some(callee) = program.routine(entry)
-            {
-                open.push(callee);
-            }
-        }
-        hosts.insert(entry, host);
+        let host = Host::of(program, function, &registers)?;
+        open.extend(host.calls(program).filter_map(|(_, callee)| program.routine(callee)));
+        hosts.insert(host.function.entry, host);
     }
     apart(program, &hosts)?;
     hosts.values().try_for_each(|host| leaves_interrupts(program, host))?;
+    live(program, &registers, entry, &mut hosts);
     Ok(hosts)
+}
+
+/// Finds what lives: behind the host what avr-gcc's ABI says, behind a callee what lives behind any of its calls.
+fn live(program: &Program, registers: &Registers, entry: Point, hosts: &mut BTreeMap<Point, Host>) {
+    let mut behind: BTreeMap<Point, Set> = hosts.keys().map(|&entry| (entry, Set::EMPTY)).collect();
+    behind.insert(entry, behind_abi(returned_bytes(&hosts[&entry].function)));
+    let mut changed = true;
+    while changed {
+        changed = false;
+        for host in hosts.values_mut() {
+            let exit = behind[&host.function.entry];
+            let liveness = Liveness::with_exit(program, &host.cfg, registers, exit);
+            for (point, callee) in host.calls(program) {
+                let known = behind.entry(callee).or_default();
+                let more = *known | liveness.after(point);
+                changed |= std::mem::replace(known, more) != more;
+            }
+            let points = || host.function.entry..host.function.end;
+            host.live = points().map(|at| liveness.before(at)).collect();
+            host.live_behind = points().map(|at| liveness.after(at)).collect();
+        }
+    }
 }
 
 /// Interrupts are switched by the guest's beginning and end. What saves and restores them in one piece is fine.
@@ -129,11 +148,11 @@ pub fn dead_most(hosts: &BTreeMap<Point, Host>) -> Vec<u8> {
 }
 
 impl<'a> Host<'a> {
+    /// Without what lives in it, which depends on its callers.
     fn of(
-        program: &'a Program,
+        program: &Program,
         function: Cow<'a, Function>,
         registers: &Registers,
-        role: Role,
     ) -> Result<Host<'a>, Refusal> {
         let refuse = |fault: Fault| {
             let at = program.place_of(fault.point().unwrap_or(function.entry));
@@ -141,29 +160,30 @@ impl<'a> Host<'a> {
         };
         let cfg = Cfg::of(program, &function).map_err(|fault| refuse(Fault::Flow(fault)))?;
         let loops = Loops::of(&cfg);
-        // Of a callee any register may be its caller's, of the host itself what avr-gcc's ABI says.
-        let liveness = match role {
-            Role::Host => Liveness::of(program, &cfg, registers, RETURNED_BYTES_MAX),
-            Role::Callee => Liveness::with_exit(program, &cfg, registers, all_registers()),
-        };
-        let live = (function.entry..function.end).map(|point| liveness.before(point)).collect();
         let trips =
             trips::of(program, &cfg, &loops, registers).map_err(|fault| refuse(Fault::Trips(fault)))?;
         let trips = trips.into_iter().map(Result::ok).collect();
-        Ok(Host { function, cfg, loops, trips, live })
+        Ok(Host { function, cfg, loops, trips, live: Vec::new(), live_behind: Vec::new() })
+    }
+
+    /// Its calls, and what they call.
+    fn calls<'b>(&'b self, program: &'b Program) -> impl Iterator<Item = (Point, Point)> + 'b {
+        let points = self.cfg.blocks.iter().flat_map(|block| block.points());
+        points.filter_map(|point| match program.code[point].flow {
+            Flow::Call(Callee::Known(entry)) => Some((point, entry)),
+            _ => None,
+        })
     }
 }
 
-/// Whose code it is: a value of any size may be returned.
-#[derive(Clone, Copy)]
-enum Role {
-    Host,
-    Callee,
+/// Bytes of what a function returns; a value of any size when it does not say.
+fn returned_bytes(function: &Function) -> u32 {
+    let said = function.directives.iter().find_map(|written| match written.directive {
+        Directive::Returns(bytes) => Some(bytes),
+        _ => None,
+    });
+    said.unwrap_or(RETURNED_BYTES_MAX)
 }
 
 /// Bytes of the longest value that is returned in registers.
 const RETURNED_BYTES_MAX: u32 = 8;
-
-fn all_registers() -> Set {
-    (0..32).fold(Set::EMPTY, |set, number| set | Set::register(number))
-}

@@ -130,16 +130,24 @@ pub fn weave_until<T>(
     let host = named(request.host_program, request.host)?;
     let guest_function = named(request.guest_program, request.guest)?;
     let guest_program = &unroll::unrolled(request.guest_program, guest_function)?;
-    let plain = Version::of(request.host_program, host, &[])?;
+    let written = Version::of(request.host_program, host, &[])?;
+    let joined = vacate::joined(request.host_program, &written.hosts, written.taken);
+    let given = written.hosts[&host.entry].live[0];
+    let plain = match &joined {
+        Some((program, moves)) => Version::of(program, host, moves)?,
+        None => written,
+    };
     let mut shares = shares(request, guest_function, host)?;
     let (servers, texts) = servers(request, &mut shares, guest_function, host)?;
-    let vacated = vacate::vacated(request.host_program, &plain.hosts, plain.taken);
+    let vacated = vacate::vacated(plain.program, &plain.hosts, plain.taken);
+    let vacated = vacated.map(|(program, moves)| (program, vacate::behind(plain.moves, moves)));
     let roomy = match &vacated {
         Some((program, moves)) => Some(Version::of(program, host, moves)?),
         None => None,
     };
     let guest_function = &guest_program.functions[0];
-    let weaving = Weaving { servers, texts, request, host, guest_program, guest_function, plain, roomy };
+    let weaving =
+        Weaving { servers, texts, request, host, given, guest_program, guest_function, plain, roomy };
     if request.is_coupled {
         if request.strategy == Strategy::Cocall {
             return Err(Refusal::CoupledCocall { function: guest_function.name.clone() });
@@ -165,6 +173,8 @@ pub fn weave_until<T>(
 struct Weaving<'a> {
     request: &'a Request<'a>,
     host: &'a Function,
+    /// What lives at its entry, as it is written.
+    given: Set,
     /// The guest's function by itself, without loops inside its rounds.
     guest_program: &'a Program,
     guest_function: &'a Function,
@@ -244,6 +254,7 @@ impl Weaving<'_> {
             guest_arguments: &guest.arguments,
             says: &guest.says,
             moves: version.moves,
+            given: self.given,
             texts: [&self.texts, &self.request.host_program.texts],
         })
     }
@@ -268,7 +279,9 @@ impl Weaving<'_> {
         let calls = if asks && version.uses_flag_t { Calls::WithFlagT } else { Calls::WithoutFlagT };
         let own = budget.map_or(Set::EMPTY, |budget| budget.set());
         let (program, name) = (self.guest_program, self.request.name);
-        let mut homes = rename::homes(guest, program, version.taken | own, &version.lenders, calls, name)?;
+        let mut lenders = version.lenders.clone();
+        lenders.retain(|&lender| !own.contains(Set::register(lender)));
+        let mut homes = rename::homes(guest, program, version.taken | own, &lenders, calls, name)?;
         homes.used = homes.used | own;
         if !asks {
             homes.over = Over::Unasked;

@@ -383,7 +383,8 @@ impl Chooser<'_> {
             both.into_iter().any(|lender| is_home(lender) || self.is_lent_beside(register, lender))
         };
         let all: Vec<u8> = if pair {
-            (2..32).step_by(2).filter(|&low| fits(low)).collect()
+            let lends = |low: &u8| [*low, low + 1].iter().all(|half| self.lenders.contains(half));
+            (2..32).step_by(2).filter(|low| fits(*low) && lends(low)).collect()
         } else {
             self.lenders.iter().copied().filter(|&lender| lender > 1 && fits(lender)).collect()
         };

@@ -19,6 +19,7 @@ pub(crate) const WORDS: &[&str] = &[
     "trip",
     "targets",
     "arguments",
+    "returns",
     "shared",
     "apart",
     "produce",
@@ -27,6 +28,9 @@ pub(crate) const WORDS: &[&str] = &[
     "ran",
     "drift",
 ];
+
+/// Bytes of the longest result in registers (avr-gcc's ABI).
+const RETURNED_BYTES_MAX: i64 = 8;
 
 /// The words of an event.
 const EVENT_WORDS: &[&str] = &["at=", "clock=", "jitter=", "every=", "maybe", "last"];
@@ -67,6 +71,10 @@ impl Directive {
                 let pieces: Vec<Word> = words.rest.by_ref().collect();
                 let bytes: Result<_, _> = pieces.into_iter().map(|word| words.cycles(word, 1)).collect();
                 Directive::Arguments(bytes?)
+            }
+            "returns" => {
+                let bytes = words.next("bytes")?;
+                Directive::Returns(words.number(bytes, 0, RETURNED_BYTES_MAX)? as u32)
             }
             "shared" => words.shared()?,
             "apart" => Directive::Apart(words.name("a parameter")?, words.name("a second parameter")?),
@@ -348,6 +356,7 @@ mod tests {
             ("targets a .L2 c", "targets a .L2 c"),
             ("arguments", "arguments"),
             ("arguments 2 2 1", "arguments 2 2 1"),
+            ("returns 2", "returns 2"),
             ("shared buffer guest-first", "shared buffer guest-first"),
             ("apart p q", "apart p q"),
             ("produce", "produce"),
@@ -431,6 +440,7 @@ mod tests {
             (any::<u32>(), any::<u32>()).prop_map(|(a, b)| Directive::Trip { min: a.min(b), max: a.max(b) }),
             proptest::collection::vec(word(), 1..4).prop_map(Directive::Targets),
             proptest::collection::vec(1_u32.., 0..4).prop_map(Directive::Arguments),
+            (0_u32..9).prop_map(Directive::Returns),
             (word(), any::<bool>()).prop_map(|(symbol, guest)| Directive::Shared {
                 symbol,
                 first: if guest { Thread::Guest } else { Thread::Host },

@@ -101,13 +101,14 @@ impl<'a> Weaver<'a> {
         let returns = self.function(target, start)?;
         self.calling.pop();
         let last = self.last_point(target);
-        let merged = self.merge(returns, self.behind(), Resume::Host(last), 1)?;
+        let live = self.live_at(last);
+        let merged = self.merge(returns, live, Resume::Host(last), 1)?;
         let [mut out] = merged[..] else { return Err(self.no_way(target)) };
         let ret = Instruction::new(Opcode::Ret);
         let cycles = u32::from(ret.opcode.cost(self.setting.program.core).cycles);
         // The caller's flags may live, which brings elements forward.
         let needed_cycles = cycles + self.asks_cycles() + self.rhythm.save_cycles();
-        self.make_room(&mut out, needed_cycles, last, self.behind())?;
+        self.make_room(&mut out, needed_cycles, last, live)?;
         self.push(out.fragment, Line::added(ret));
         self.spend(&mut out, cycles);
         let copy = CalleeCopy { label, enters, leaves: out.state, cycles: out.time };
