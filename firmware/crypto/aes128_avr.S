@@ -70,30 +70,31 @@ aes128_avr_encrypt:
     .irp i, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 28, 29
     push \i
     .endr
-    movw 26, 24
-    movw 28, 22
+    movw 28, 24
+    movw 30, 22
     ; crossed
-    ldd  0, Y+1
-    ldd  1, Y+0
-    ldd  2, Y+3
-    ldd  3, Y+2
-    ldd  4, Y+5
-    ldd  5, Y+4
-    ldd  6, Y+7
-    ldd  7, Y+6
-    ldd  8, Y+9
-    ldd  9, Y+8
-    ldd  10, Y+11
-    ldd  11, Y+10
-    ldd  12, Y+13
-    ldd  13, Y+12
-    ldd  14, Y+15
-    ldd  15, Y+14
+    ldd  0, Z+1
+    ldd  1, Z+0
+    ldd  2, Z+3
+    ldd  3, Z+2
+    ldd  4, Z+5
+    ldd  5, Z+4
+    ldd  6, Z+7
+    ldd  7, Z+6
+    ldd  8, Z+9
+    ldd  9, Z+8
+    ldd  10, Z+11
+    ldd  11, Z+10
+    ldd  12, Z+13
+    ldd  13, Z+12
+    ldd  14, Z+15
+    ldd  15, Z+14
     begin_rounds
     add_round_key_crossed
     finish_rounds 9
+    movw 30, 22
     .irp i, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15
-    std  Y+\i, \i
+    std  Z+\i, \i
     .endr
     .irp i, 29, 28, 17, 16, 15, 14, 13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2
     pop  \i

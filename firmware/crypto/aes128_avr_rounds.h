@@ -10,7 +10,7 @@
  * The S-box begins at a multiple of 256 in flash, so that a byte is its own low address, and in the first 64 KB, where
  * the linker puts .progmem and `lpm` reaches. A read of flash takes three cycles wherever it goes; no branch depends
  * on the block or the key. Where r0..r15 are in use r1 is not zero: an interrupt handler must make its own zero, as
- * the compiler's do.
+ * the compiler's do. Beside Y and Z no register from r22 on is used: they are left to what is woven in.
  */
 
 #define P      16       /* even: P and Q are moved as one */
@@ -95,22 +95,22 @@
     mix_column 12, 13, 14, 15
 .endm
 
-/* Adds the 16 bytes at X to the block and moves X behind them. */
+/* Adds the 16 bytes at Y to the block and moves Y behind them. */
 .macro add_round_key_crossed
     .irp i, 1, 0, 3, 2, 5, 4, 7, 6, 9, 8, 11, 10, 13, 12, 15, 14
-    ld   T, X+
+    ld   T, Y+
     eor  \i, T
     .endr
 .endm
 
 .macro add_round_key_natural
     .irp i, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15
-    ld   T, X+
+    ld   T, Y+
     eor  \i, T
     .endr
 .endm
 
-/* \count rounds from X's key on and the last round: from crossed to natural. */
+/* \count rounds from Y's key on and the last round: from crossed to natural. */
 .macro finish_rounds count
     ldi  ROUND, \count
 .Lround:
