@@ -18,7 +18,7 @@ fn a_parameter_that_is_over_leaves_its_register_to_another_value() {
         "f: ;@weave returns 0\n mov r19, r24\n ldi r20, 5\n.L1: add r19, r20\n dec r20\n brne .L1
          mov r21, r19\n sts 0x100, r21\n ret",
     );
-    assert_eq!(found, [Move { from: 19, to: 24 }, Move { from: 21, to: 20 }]);
+    assert_eq!(found, [Move { from: 19, to: 21 }, Move { from: 24, to: 20 }]);
 }
 
 #[test]
