@@ -77,6 +77,10 @@ pub fn weave(setting: &Setting, budget: Budget, options: Options, entry: Point) 
     let plans = plans(setting, options, &functions, entry);
     let options = Options { inlined: options.inlined && budget.segment.is_none(), ..options };
     let times = Times::of(setting, &budget, options, &plans);
+    if times.lead_cycles > 0 && setting.homes.flags.is_none() {
+        let guest = setting.guest.clock.clone();
+        return Err(Refusal::RegisterConflict { guest, what: "the host's flags, which checks change" });
+    }
     let entries = functions.iter().map(|(entry_of, _)| *entry_of).collect();
     let mut writer = Writer::new(setting, budget, options, times, entries);
     let begins = writer.start()?;
