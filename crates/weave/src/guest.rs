@@ -19,7 +19,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use isa::avr::{Instruction, Opcode, Set};
 
 use crate::directive::{Directive, Thread};
-use crate::error::Refusal;
+use crate::error::{self, Refusal};
 use crate::item::{Item, Label, Line};
 use crate::product::Far;
 use crate::program::{Flow, Function, Point, Program, Written};
@@ -42,6 +42,8 @@ pub const DONE: Label = usize::MAX - 2;
 pub struct Guest {
     /// The name of its clock.
     pub clock: String,
+    /// Where its first event is.
+    pub first_at: Box<error::Place>,
     /// Cycles of one round.
     pub period_cycles: u32,
     /// One round, from the element with the first event to the one before it comes again.
@@ -135,6 +137,7 @@ impl Guest {
             setup: reader.copy(function.entry, Some(begin))?,
             preamble,
             finish: reader.finish()?,
+            first_at: program.place_of(reader.first),
             clock: clock.name,
             period_cycles: clock.period_cycles,
             elements,

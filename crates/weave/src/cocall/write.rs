@@ -156,7 +156,8 @@ impl<'a> Writer<'a> {
         let Times { overhead_cycles, lead_cycles, prepaid_max, .. } = self.times;
         let needed_cycles = self.returning_cycles() + overhead_cycles + lead_cycles + finding + prepaid_max;
         let found = segments(&self.rhythm, live.without(Set::SREG), needed_cycles);
-        found.ok_or_else(|| Refusal::NoGap { clock: guest.clock.clone(), needed_cycles })
+        let (at, clock) = (guest.first_at.clone(), guest.clock.clone());
+        found.ok_or(Refusal::NoGap { at, clock, needed_cycles })
     }
 
     /// From the end of a segment to where the host goes on.
@@ -248,17 +249,19 @@ impl<'a> Writer<'a> {
     }
 
     fn too_long(&self) -> Refusal {
-        Refusal::LongGap { clock: self.out.setting.guest.clock.clone() }
+        let guest = self.out.setting.guest;
+        Refusal::LongGap { at: guest.first_at.clone(), clock: guest.clock.clone() }
     }
 
     /// The guest's setup and its first segment; then the host begins.
     pub fn start(&mut self) -> Result<Label, Refusal> {
         let [nothing, left, full] = [(); 3].map(|()| self.out.label());
-        if self.out.setting.guest.preamble.is_some() {
-            // What happens once before the rounds is not a segment.
-            return Err(self.too_long());
+        let mut begins = self.out.frame(|_| nothing);
+        if let Some(preamble) = &self.out.setting.guest.preamble {
+            self.out.preamble(preamble)?;
+            begins = self.out.label();
+            self.place(begins);
         }
-        let begins = self.out.frame(|_| nothing);
         let found = self.segments(registers())?;
         self.elements(&found.start, registers(), left);
         let next = self.due_cycles(0, found.round.len());

@@ -154,6 +154,8 @@ pub enum Refusal {
     },
     /// No gap of the guest is long enough for the host to be entered and left.
     NoGap {
+        /// The guest's first event.
+        at: Box<Place>,
         /// The guest's clock.
         clock: String,
         /// What a gap needs.
@@ -166,6 +168,8 @@ pub enum Refusal {
     },
     /// A gap is longer than the budget can count.
     LongGap {
+        /// The guest's first event.
+        at: Box<Place>,
         /// The guest's clock.
         clock: String,
     },
@@ -253,15 +257,13 @@ impl Refusal {
                 Some(at)
             }
             Interrupts { at } | MemoryConflict { at, .. } | OrderNotKept { at, .. } => Some(at),
-            ProducedLate { at, .. } => Some(at),
+            ProducedLate { at, .. } | NoGap { at, .. } | LongGap { at, .. } => Some(at),
             NoFunction { .. } | NoClock { .. } | NoFirstEvent { .. } | ImpossiblePeriod { .. } => None,
             NoServer { .. } | Unserved { .. } | LatePreamble { .. } | EventsJoined { .. } => None,
             NoCoupling { .. }
             | NoProduct { .. }
             | RegisterConflict { .. }
-            | NoGap { .. }
             | CoupledCocall { .. }
-            | LongGap { .. }
             | TooLarge { .. }
             | Unreachable { .. }
             | Arguments { .. } => None,
@@ -336,7 +338,7 @@ impl Refusal {
                 Cycles(*cycles),
                 Cycles(*period_cycles)
             ),
-            NoGap { clock, needed_cycles } => write!(
+            NoGap { clock, needed_cycles, .. } => write!(
                 f,
                 "`{clock}`: no two of its instants are so far apart as `cocall` needs, expected {} between them",
                 Cycles(*needed_cycles)
@@ -345,7 +347,7 @@ impl Refusal {
                 f,
                 "`{function}`: what is coupled is sent where the host produces it, and a host that cocalls does not know when"
             ),
-            LongGap { clock } => {
+            LongGap { clock, .. } => {
                 write!(
                     f,
                     "`{clock}`: found a gap that is longer than `cocall` counts, expected 24000 cycles at most"
@@ -406,6 +408,7 @@ impl Refusal {
             ProducedLate { .. } => {
                 write!(f, "\nhelp: without `--couple` it may be slower than what is sent")
             }
+            NoGap { .. } | LongGap { .. } => write!(f, "\nhelp: `--strategy interleave`"),
             InnerLoop { why, .. } => why.help(f),
             NoServer { .. } => write!(f, "\nhelp: write `;@weave server NAME within=CYCLES` in it"),
             Unserved { smallest_cycles: Some(cycles), .. } => {

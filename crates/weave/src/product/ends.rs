@@ -49,7 +49,7 @@ impl<'a> Weaver<'a> {
     }
 
     /// What the guest does at exact cycles before its first round.
-    pub(super) fn preamble(&mut self, preamble: &Preamble) -> Result<(), Refusal> {
+    pub(crate) fn preamble(&mut self, preamble: &Preamble) -> Result<(), Refusal> {
         let guest = self.setting.guest;
         let late = |wait_cycles: u32| {
             let late_cycles = PREAMBLE_CYCLES - wait_cycles;
