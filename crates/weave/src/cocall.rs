@@ -24,6 +24,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use isa::avr::{Instruction, Opcode};
 
+use crate::directive::Thread;
 use crate::error::Refusal;
 use crate::product::{Setting, Weaver, Woven, call_opcode};
 use crate::program::Point;
@@ -76,6 +77,10 @@ pub fn weave(setting: &Setting, budget: Budget, options: Options, entry: Point) 
     functions.sort_by_key(|&(entry_of, _)| entry_of != entry);
     let plans = plans(setting, options, &functions, entry);
     let options = Options { inlined: options.inlined && budget.segment.is_none(), ..options };
+    if setting.homes.flags.is_none() && plans.iter().flat_map(Plan::checks).any(|check| check.wrapped) {
+        let guest = setting.guest.clock.clone();
+        return Err(Refusal::RegisterConflict { guest, what: "the host's flags" });
+    }
     let times = Times::of(setting, &budget, options, &plans);
     if times.lead_cycles > 0 && setting.homes.flags.is_none() {
         let guest = setting.guest.clock.clone();
@@ -122,13 +127,33 @@ fn plans(setting: &Setting, options: Options, functions: &[(Point, Graph)], entr
             costs: costs(setting),
             stretch_cycles: options.stretch_cycles,
             live: &|point| out.live_at(point),
-            is_far: &|point| out.is_far(point),
+            reach: &|point| reach(setting, point),
             is_far_check: &|point| is_far_check(setting, point),
             is_host: *entry_of == entry,
         };
         planner.plan()
     };
     functions.iter().map(planner).collect()
+}
+
+/// How a branch of the host gets to where it leads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Reach {
+    /// By itself.
+    Branch,
+    /// By a jump that stands behind the next one.
+    Detour,
+    /// By a jump behind it, around which it goes when it is not taken.
+    Jump,
+}
+
+fn reach(setting: &Setting, point: Point) -> Reach {
+    let branch = (Some(Thread::Host), setting.program.code[point].origin);
+    match (setting.far.branches.contains(&branch), setting.far.farther.contains(&branch)) {
+        (false, _) => Reach::Branch,
+        (true, false) => Reach::Detour,
+        (true, true) => Reach::Jump,
+    }
 }
 
 /// Whether the guest of the check before a point stands in the host's way, which is branched around.

@@ -122,7 +122,7 @@ fn moves(frame: &Frame, homes: &Homes) -> Result<Vec<Item>, Refusal> {
 }
 
 /// Words between two checks of which both are too far from where they go and only one is made longer at a time.
-const ISLAND_DISTANCE_WORDS: i64 = 30;
+const ISLAND_DISTANCE_WORDS: i64 = 80;
 
 /// What does not reach its target in its short form.
 pub fn too_far(items: &[Item], known: &Far) -> Far {
@@ -153,7 +153,10 @@ pub fn too_far(items: &[Item], known: &Far) -> Far {
                     if line.thread.is_none() {
                         last = word;
                     }
-                    far.branches.insert((line.thread, origin));
+                    let branch = (line.thread, origin);
+                    let longer =
+                        if known.branches.contains(&branch) { &mut far.farther } else { &mut far.branches };
+                    longer.insert(branch);
                 }
                 None => unreachable!("branches that weaving adds are short"),
             },

@@ -268,7 +268,7 @@ impl Weaving<'_> {
     }
 
     /// The budget of a host that cocalls, and the guest's homes.
-    fn homes(&self, way: Way, guest: &Guest) -> Result<(Option<Budget>, Homes), Refusal> {
+    fn homes(&self, way: Way, guest: &Guest, keeps_flags: bool) -> Result<(Option<Budget>, Homes), Refusal> {
         let version = self.version(way);
         let budget = match way {
             Way::Cocall(_) => Some(Budget::choose(guest, version.taken)?),
@@ -279,9 +279,10 @@ impl Weaving<'_> {
         let calls = if asks && version.uses_flag_t { Calls::WithFlagT } else { Calls::WithoutFlagT };
         let own = budget.map_or(Set::EMPTY, |budget| budget.set());
         let (program, name) = (self.guest_program, self.request.name);
+        let taken = version.taken | own;
         let mut lenders = version.lenders.clone();
         lenders.retain(|&lender| !own.contains(Set::register(lender)));
-        let mut homes = rename::homes(guest, program, version.taken | own, &lenders, calls, name)?;
+        let mut homes = rename::homes(guest, program, taken, &lenders, calls, keeps_flags, name)?;
         homes.used = homes.used | own;
         if !asks {
             homes.over = Over::Unasked;
@@ -293,7 +294,12 @@ impl Weaving<'_> {
     }
 
     /// The guest as a way of weaving has it, in its homes, and the budget.
-    fn guest(&self, way: Way, far: &Far) -> Result<(Guest, Homes, Option<Budget>), Refusal> {
+    fn guest(
+        &self,
+        way: Way,
+        far: &Far,
+        keeps_flags: bool,
+    ) -> Result<(Guest, Homes, Option<Budget>), Refusal> {
         let request = self.request;
         let function = &self.guest_program.functions[0];
         let sent = request.is_coupled.then(|| {
@@ -314,7 +320,7 @@ impl Weaving<'_> {
             };
             guest = guest.batched(options.rounds, options.together).ok_or_else(lacking)?;
         }
-        let (budget, homes) = self.homes(way, &guest)?;
+        let (budget, homes) = self.homes(way, &guest, keeps_flags)?;
         let guest = homes.rename(&guest, self.guest_program)?;
         // Only now is it known how long its elements are: some borrow registers.
         guest.check_fit(function)?;
@@ -323,11 +329,19 @@ impl Weaving<'_> {
     }
 
     fn one(&self, way: Way) -> Result<Laid, Refusal> {
+        match way {
+            Way::Interleave(_) => self.laid(way, true),
+            // A host that asks only where no flag lives leaves the guest a register more.
+            Way::Cocall(_) => self.laid(way, false).or_else(|_| self.laid(way, true)),
+        }
+    }
+
+    fn laid(&self, way: Way, keeps_flags: bool) -> Result<Laid, Refusal> {
         let version = self.version(way);
         let mut far = Far::default();
         // Each layout makes something longer that stays so, or is the last one.
         loop {
-            let (guest, homes, budget) = self.guest(way, &far)?;
+            let (guest, homes, budget) = self.guest(way, &far, keeps_flags)?;
             let setting = Setting {
                 program: version.program,
                 hosts: &version.hosts,

@@ -135,7 +135,7 @@ fn beside<T: Copy + PartialEq>(list: &[T], one: T) -> impl Iterator<Item = T> {
 /// sizes matter that differ in little.
 const STRETCHES: [u32; 8] = [8, 12, 16, 20, 25, 31, 44, 62];
 /// Cycles of a round of short loops that are written several times, all tried; one round for once.
-const LOOPS: [u32; 4] = [0, 22, 31, 44];
+const LOOPS: [u32; 4] = [0, 22, 31, 38];
 
 /// What is tried first.
 fn first_ways(strategy: Strategy, is_coupled: bool) -> Vec<Way> {

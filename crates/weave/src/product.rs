@@ -72,6 +72,8 @@ pub struct Setting<'a> {
 pub struct Far {
     /// Conditional branches, by their thread and where the original is written.
     pub branches: BTreeSet<(Option<Thread>, Origin)>,
+    /// Those of them that are also too far from what stands nearest behind a jump.
+    pub farther: BTreeSet<(Option<Thread>, Origin)>,
     /// Whether jumps need two words.
     pub jumps: bool,
 }

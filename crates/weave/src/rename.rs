@@ -114,7 +114,8 @@ pub enum Calls {
 }
 
 /// Chooses homes among the registers not in `taken`. `lenders` are the host's registers, those first that are dead
-/// most often; `program` is the guest's, and `name` the woven function's.
+/// most often; `program` is the guest's, and `name` the woven function's. `keeps_flags` says whether the host's flags
+/// are ever saved.
 ///
 /// # Errors
 /// [`Refusal::RegisterConflict`] when there are too few.
@@ -124,6 +125,7 @@ pub fn homes(
     taken: Set,
     lenders: &[u8],
     calls: Calls,
+    keeps_flags: bool,
     name: &str,
 ) -> Result<Homes, Refusal> {
     let mut needs = needs(guest, program)?;
@@ -151,7 +153,7 @@ pub fn homes(
     } else {
         None
     };
-    let flags = chooser.single(|_| true);
+    let flags = if keeps_flags { chooser.single(|_| true) } else { None };
     if let Some(batch) = &guest.batch {
         // No flag of the host lives before it begins.
         chooser.of[usize::from(batch.rest)] =

@@ -11,6 +11,7 @@ use std::collections::BTreeMap;
 
 use isa::avr::Set;
 
+use super::Reach;
 use super::graph::{End, Graph, Node, NodeId};
 
 /// Takes cycles off the budget, and goes to the guest when there are too few.
@@ -63,8 +64,19 @@ pub(super) struct Way {
     pub cycles: u32,
     /// What a jump at its end takes; where there is none, 0.
     pub jump_cycles: u32,
-    /// Whether code can stand on it where it begins, before that jump.
-    pub inline: bool,
+    /// Where code can stand on it.
+    pub stands: Stands,
+}
+
+/// Where code stands that settles a way.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Stands {
+    /// Where the way begins, before its jump.
+    Inline,
+    /// Nowhere if there is nothing to settle, or aside, with a jump.
+    Anywhere,
+    /// Aside, with a jump that is needed anyway.
+    Aside,
 }
 
 /// The plan of one function.
@@ -97,8 +109,8 @@ pub(super) struct Planner<'a> {
     pub stretch_cycles: u32,
     /// What lives before each of the host's instructions.
     pub live: &'a dyn Fn(usize) -> Set,
-    /// Branches of the host at these points need a jump.
-    pub is_far: &'a dyn Fn(usize) -> bool,
+    /// How the host's branches at these points get to where they lead.
+    pub reach: &'a dyn Fn(usize) -> Reach,
     /// The guests of checks before these points stand in the way.
     pub is_far_check: &'a dyn Fn(usize) -> bool,
     /// Whether the function is the host itself, whose return is a jump.
@@ -116,17 +128,22 @@ impl Planner<'_> {
     pub fn ways(&self, id: NodeId) -> Vec<Way> {
         let Costs { jump_cycles, jump_words, .. } = self.costs;
         let jump_to = |to: NodeId| if to == id + 1 { 0 } else { jump_cycles };
-        let way = |to, cycles, jump_cycles, inline| Way { to, cycles, jump_cycles, inline };
+        let way = |to, cycles, jump_cycles, stands| Way { to, cycles, jump_cycles, stands };
         match self.graph.nodes[id].end {
-            End::Jump { to, .. } => vec![way(to, 0, jump_to(to), true)],
+            End::Jump { to, .. } => vec![way(to, 0, jump_to(to), Stands::Inline)],
             End::Branch { point, aside, through, .. } => {
-                let (straight, away) = if (self.is_far)(point) { (2, 1 + jump_cycles) } else { (1, 2) };
-                vec![way(through, straight, jump_to(through), true), way(aside, away, 0, false)]
+                let reach = (self.reach)(point);
+                let (straight, away) = if reach == Reach::Jump { (2, 1 + jump_cycles) } else { (1, 2) };
+                let (stands, jump) = match reach {
+                    Reach::Detour => (Stands::Aside, jump_cycles),
+                    _ => (Stands::Anywhere, 0),
+                };
+                vec![way(through, straight, jump_to(through), Stands::Inline), way(aside, away, jump, stands)]
             }
             End::Skip { aside, through, .. } => {
                 vec![
-                    way(through, 1 + jump_words, jump_to(through), true),
-                    way(aside, 1 + jump_cycles, 0, false),
+                    way(through, 1 + jump_words, jump_to(through), Stands::Inline),
+                    way(aside, 1 + jump_cycles, 0, Stands::Anywhere),
                 ]
             }
             End::Return { .. } => Vec::new(),
@@ -140,7 +157,11 @@ impl Planner<'_> {
     /// What a node's end takes, at most.
     fn end_cycles(&self, id: NodeId) -> u32 {
         let ways = self.ways(id);
-        ways.iter().map(|way| way.cycles).max().unwrap_or_else(|| self.return_cycles())
+        let cycles = |way: &Way| match way.stands {
+            Stands::Aside => way.cycles + way.jump_cycles,
+            Stands::Inline | Stands::Anywhere => way.cycles,
+        };
+        ways.iter().map(cycles).max().unwrap_or_else(|| self.return_cycles())
     }
 
     fn piece_cycles(&self, node: &Node, position: usize) -> u32 {
@@ -176,13 +197,13 @@ impl Planner<'_> {
             calls: vec![BTreeMap::new(); count],
             ends: vec![Vec::new(); count],
         };
-        let mut arriving: Vec<Vec<(u32, bool)>> = vec![Vec::new(); count];
+        let mut arriving: Vec<Vec<(u32, Stands)>> = vec![Vec::new(); count];
         for &id in &order {
             let begin = prepaid[id].unwrap_or_else(|| self.meeting(id, &arriving[id]));
             prepaid[id] = Some(begin);
             left[id] = self.node(id, begin, &distances, &mut plan);
             for way in self.ways(id) {
-                arriving[way.to].push(((left[id] - way.cycles).saturating_sub(way.jump_cycles), way.inline));
+                arriving[way.to].push(((left[id] - way.cycles).saturating_sub(way.jump_cycles), way.stands));
             }
         }
         for &id in &order {
@@ -202,14 +223,16 @@ impl Planner<'_> {
         let target = prepaid[way.to].expect("every node is planned");
         let (left, live) = (left - way.cycles, (self.live)(first));
         // Aside, code stands elsewhere and jumps.
-        match way.inline {
-            true => self.settle(left, target + way.jump_cycles, live, first),
-            false if left == target => Settle::Nothing,
+        match way.stands {
+            Stands::Inline => self.settle(left, target + way.jump_cycles, live, first),
+            Stands::Anywhere if left == target => Settle::Nothing,
             // The jump itself may be all that has to pass.
-            false => match self.settle(left, target + self.costs.jump_cycles, live, first) {
-                Settle::Nothing => Settle::Wait(0),
-                settle => settle,
-            },
+            Stands::Anywhere | Stands::Aside => {
+                match self.settle(left, target + self.costs.jump_cycles, live, first) {
+                    Settle::Nothing => Settle::Wait(0),
+                    settle => settle,
+                }
+            }
         }
     }
 
@@ -293,12 +316,12 @@ impl Planner<'_> {
     }
 
     /// What a node that several ways lead to begins with: what costs least to settle.
-    fn meeting(&self, id: NodeId, arriving: &[(u32, bool)]) -> u32 {
+    fn meeting(&self, id: NodeId, arriving: &[(u32, Stands)]) -> u32 {
         let live = (self.live)(self.graph.nodes[id].first);
         let cost = |target: u32| -> u32 {
-            let costs = arriving.iter().map(|&(left, inline)| match left.checked_sub(target) {
+            let costs = arriving.iter().map(|&(left, stands)| match left.checked_sub(target) {
                 Some(0) => 0,
-                Some(more) if inline => {
+                Some(more) if stands == Stands::Inline => {
                     if flags(live) {
                         more
                     } else {
@@ -306,7 +329,7 @@ impl Planner<'_> {
                     }
                 }
                 Some(_) => self.costs.jump_cycles + 1,
-                None if inline => 2 + 2 * u32::from(flags(live)),
+                None if stands == Stands::Inline => 2 + 2 * u32::from(flags(live)),
                 None => self.costs.jump_cycles + 2,
             });
             costs.sum()

@@ -11,7 +11,7 @@ use isa::avr::{Instruction, Opcode, Set};
 use super::graph::{End, Graph, NodeId};
 use super::prepay::{Check, Plan, Settle};
 use super::segments::{Segment, Segments, segments};
-use super::{Budget, Options, Times, is_far_check};
+use super::{Budget, Options, Reach, Times, is_far_check, reach};
 use crate::directive::Directive;
 use crate::error::Refusal;
 use crate::guest::{LEAVE, inverted};
@@ -375,7 +375,7 @@ impl<'a> Writer<'a> {
                 let target = self.detour(settles[1], (labels[aside], first(aside)));
                 let host = self.out.host_line(point);
                 let taken = if turned { inverted(host.instruction) } else { host.instruction };
-                if self.out.is_far(point) {
+                if reach(self.out.setting, point) == Reach::Jump {
                     let over = self.out.label();
                     self.line(Line { instruction: inverted(taken), target: Some(over), ..host });
                     self.jump(target);
