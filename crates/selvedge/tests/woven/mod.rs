@@ -383,7 +383,7 @@ const COCALLED: [Guest; 6] = [
     Guest::Uart(139),
 ];
 
-/// Every host with these, and one whose gaps are too short.
+/// Every host with these, and one with guests whose gaps are too short, or that do something once before their rounds.
 fn cocalled() -> Vec<Pair> {
     let (profile, growth, strategy) = (&ATMEGA128, "10", "cocall");
     let pair = |host: Host, guest| {
@@ -393,7 +393,8 @@ fn cocalled() -> Vec<Pair> {
     let pairs = HOSTS.into_iter().flat_map(|host| COCALLED.map(|guest| pair(host, guest)));
     let lights = Pair { profile: &ATMEGA328P, ..pair(RC4_C8, Guest::Ws2812) };
     let short = Pair { expected: TOO_SHORT, ..lights };
-    pairs.chain([short]).collect()
+    let begun = [Guest::SpiRxSlave(130), Guest::Dmx].map(|guest| pair(RC4_C8, guest));
+    pairs.chain([short]).chain(begun).collect()
 }
 
 /// Rounds of a guest take longer when its registers are in memory.
