@@ -408,7 +408,6 @@ impl Refusal {
             ProducedLate { .. } => {
                 write!(f, "\nhelp: without `--couple` it may be slower than what is sent")
             }
-            NoGap { .. } | LongGap { .. } => write!(f, "\nhelp: `--strategy interleave`"),
             InnerLoop { why, .. } => why.help(f),
             NoServer { .. } => write!(f, "\nhelp: write `;@weave server NAME within=CYCLES` in it"),
             Unserved { smallest_cycles: Some(cycles), .. } => {
