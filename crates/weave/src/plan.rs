@@ -156,8 +156,32 @@ fn first_ways(strategy: Strategy, is_coupled: bool) -> Vec<Way> {
     ways
 }
 
+/// The first ways of interleaving with more states than any that was tried: a host whose ways meet at too many cycles
+/// of a round needs them.
+fn more_states(tried: &[Way], is_coupled: bool) -> Vec<Way> {
+    let states_of = |way: &Way| match way {
+        Way::Interleave(options) => Some(options.states),
+        Way::Cocall(_) => None,
+    };
+    let most = tried.iter().filter_map(states_of).max();
+    let next = most.and_then(|most| STATES.into_iter().find(|&states| states > most));
+    let mut ways = Vec::new();
+    for options in next.into_iter().flat_map(|states| {
+        first_interleavings(is_coupled).into_iter().map(move |options| Options { states, ..options })
+    }) {
+        let way = Way::Interleave(options);
+        if !ways.contains(&way) {
+            ways.push(way);
+        }
+    }
+    ways
+}
+
 /// What is worth a try once `list` is the Pareto list: all cocalls have been tried.
 fn next_ways(list: &[Choice], tried: &[Way], is_coupled: bool) -> Vec<Way> {
+    if !list.iter().any(|choice| matches!(choice.way, Way::Interleave(_))) {
+        return more_states(tried, is_coupled);
+    }
     let mut ways = Vec::new();
     for choice in list {
         let Way::Interleave(options) = choice.way else { continue };

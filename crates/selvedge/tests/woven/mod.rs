@@ -409,7 +409,7 @@ fn is_full(host: &Host) -> bool {
 /// What becomes of a host that cocalls.
 fn expected_cocalled(host: &Host, guest: Guest) -> Expected {
     match (host.function, guest) {
-        ("rc5_c8_encrypt" | "rc5_c8_decrypt", Guest::SpiRx(_)) => TOO_SHORT,
+        ("aes128_ctr_avr_crypt", Guest::SpiTx(66)) => Expected::Refused("so far apart as `cocall` needs"),
         _ if is_full(host) => Expected::Refused("leaves no register free for the"),
         _ => Expected::Woven,
     }
@@ -426,11 +426,13 @@ fn expected(host: &Host, guest: Guest) -> Expected {
         _ => false,
     };
     match (host.function, host.flag, guest) {
-        ("aes128_ccm_c8_seal", _, SpiTx(18 | 34) | SpiRx(_) | Ws2812 | Video(_)) => TOO_SHORT,
+        ("aes128_ccm_c8_seal", _, SpiTx(18) | SpiRx(34) | Ws2812 | Video(_)) => TOO_SHORT,
         // Two files, and in each of them data or functions that only it can name.
         ("aes128_ccm_c8_seal", ..) => Refused("can name"),
         ("chacha20_c8_crypt", ..) => Refused("leaves no register free"),
-        ("rc4_textbook_crypt", Some(_), Video(_)) => Refused("needs 7 cycles in one piece"),
+        ("rc4_textbook_crypt", Some(_), Video(_)) | ("rc5_textbook_decrypt", Some(_), Ws2812) => {
+            Refused("needs 7 cycles in one piece")
+        }
         ("rc4_textbook_crypt", _, Ws2812 | Video(_)) | ("rc4_avr_crypt", _, Video(_)) => TOO_SHORT,
         ("aes128_ctr_avr_crypt", _, Video(_)) => Refused("needs 7 cycles in one piece"),
         (_, _, Ws2812 | Video(_)) if !is_roomy => TOO_SHORT,

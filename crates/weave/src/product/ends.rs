@@ -203,6 +203,15 @@ impl<'a> Weaver<'a> {
             self.new_fragment(label);
             return Ok(label);
         };
+        // Where there is time for the jump back.
+        let jump_cycles = self.jump_cycles();
+        for _ in 0..self.rhythm.elements().len() {
+            if i64::from(jump_cycles) <= self.rhythm.slack_cycles(at.state, live) {
+                break;
+            }
+            self.element(&mut at, live, Resume::End);
+        }
+        self.idle(&mut at, jump_cycles);
         self.fragments[at.fragment].push(Item::Label(label));
         let begun = at.state;
         for _ in 0..self.rhythm.elements().len() {
