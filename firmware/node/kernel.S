@@ -80,7 +80,7 @@ avrx_idle:      .skip PROCESS_BYTES
 
     .section .text.avrx,"ax",@progbits
 
-; --- the switch ---
+; --- the switch, and the bracket of handlers ---
 
 ; Behind a service: goes on with the task that called it when nothing else is more urgent.
 reschedule:
@@ -97,6 +97,42 @@ reschedule:
 restore:
     out  SREG_, r0
     ret
+
+; On the kernel's stack before, too: but main does not come back.
+main_leaves:
+    cpi  r20, LEVEL_MAIN-1
+    brne 1f
+    lds  r24, avrx_stack
+    lds  r25, avrx_stack+1
+    adiw r24, IDLE_BYTES
+    out  SPH_, r25
+    out  SPL_, r24
+    rjmp idle
+1:  ret
+
+; Takes back what AvrXEnterKernel did. The handler's end is what the task goes on with.
+service AvrXLeaveKernel
+    cli
+    lds  r20, avrx_level
+    dec  r20
+    sts  avrx_level, r20
+    brpl main_leaves
+    lds  r30, avrx_run_queue
+    lds  r31, avrx_run_queue+1
+    lds  r26, avrx_running
+    lds  r27, avrx_running+1
+    pop  r25
+    pop  r24
+    pop  r21
+    pop  r20
+    out  SPH_, r21
+    out  SPL_, r20
+    push r24
+    push r25
+    in   r0, SREG_
+    cp   r30, r26
+    cpc  r31, r27
+    breq restore
 
 ; From the task X to the task Z. X goes on behind the call that brought it here, with SREG as in r0.
 switch:
@@ -143,8 +179,6 @@ idle:
     sts  avrx_level, r20
     rjmp dispatch
 
-; --- handlers ---
-
 ; On a task's stack, with interrupts off and what a handler saves saved. Others are on the kernel's already.
 service AvrXEnterKernel
     lds  r20, avrx_level
@@ -163,39 +197,6 @@ service AvrXEnterKernel
     push r21
     ijmp
 1:  ret
-
-service AvrXLeaveKernel
-    cli
-    lds  r20, avrx_level
-    dec  r20
-    sts  avrx_level, r20
-    brpl 2f
-    lds  r30, avrx_run_queue
-    lds  r31, avrx_run_queue+1
-    lds  r26, avrx_running
-    lds  r27, avrx_running+1
-    pop  r25
-    pop  r24
-    pop  r21
-    pop  r20
-    out  SPH_, r21
-    out  SPL_, r20
-    push r24
-    push r25
-    in   r0, SREG_
-    cp   r30, r26
-    cpc  r31, r27
-    brne switch
-1:  ret
-2:  cpi  r20, LEVEL_MAIN-1
-    brne 1b
-    ; Main is over.
-    lds  r24, avrx_stack
-    lds  r25, avrx_stack+1
-    adiw r24, IDLE_BYTES
-    out  SPH_, r25
-    out  SPL_, r24
-    rjmp idle
 
 ; --- queues of tasks ---
 
@@ -347,9 +348,9 @@ service AvrXResetSemaphore
     off
     ldd  r25, Z+1
     tst  r25
-    brne restore
+    brne 1f
     st   Z, r1
-    rjmp restore
+1:  rjmp restore
 
 ; --- messages ---
 
