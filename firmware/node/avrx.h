@@ -37,7 +37,7 @@ typedef struct ProcessID {
 
 /// What is known of a task before it runs; in flash.
 typedef struct TaskControlBlock {
-    void *r_stack; // the last byte of its stack
+    void *r_stack; // behind the last byte of its stack
     void (*start)(void);
     pProcessID pid;
     uint8_t priority; // 0 (most urgent) to 254
@@ -92,7 +92,7 @@ typedef struct TimerMessageBlock {
 #define AVRX_TASK(task, stack, urgency)                                                   \
     static uint8_t task##Stk[(stack) + MINCONTEXT];                                       \
     ProcessID task##Pid;                                                                  \
-    const TaskControlBlock task##Tcb PROGMEM = {task##Stk + sizeof task##Stk - 1, task, PID(task), urgency}
+    const TaskControlBlock task##Tcb PROGMEM = {task##Stk + sizeof task##Stk, task, PID(task), urgency}
 #define AVRX_EXTERNTASK(task) \
     void task(void);          \
     extern ProcessID task##Pid; \

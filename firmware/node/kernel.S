@@ -82,6 +82,14 @@ avrx_idle:      .skip PROCESS_BYTES
 
 ; --- the switch, and the bracket of handlers ---
 
+service AvrXSetObjectSemaphore
+    adiw r24, SEMAPHORE
+service AvrXSetSemaphore
+    off
+    rcall AvrXIntSetSemaphore
+    ; Z is the task that was waiting.
+    tst  r31
+    breq restore
 ; Behind a service: goes on with the task that called it when nothing else is more urgent.
 reschedule:
     lds  r20, avrx_level
@@ -249,13 +257,6 @@ dequeue_ready:
     rjmp dequeue
 
 ; --- semaphores ---
-
-service AvrXSetObjectSemaphore
-    adiw r24, SEMAPHORE
-service AvrXSetSemaphore
-    off
-    rcall AvrXIntSetSemaphore
-    rjmp reschedule
 
 service AvrXIntSetObjectSemaphore
     adiw r24, SEMAPHORE
@@ -593,7 +594,6 @@ service AvrXInitTask
     lpm  r20, Z
     rcall urgent
     ; The frame of a task that begins: its way, and where it goes when it returns.
-    adiw r26, 1
     ldi  r21, pm_lo8(AvrXTaskExit)
     st   -X, r21
     ldi  r21, pm_hi8(AvrXTaskExit)

@@ -16,13 +16,13 @@ use std::process::Command;
 use isa::Cycles;
 use isa::avr::image::Space;
 use isa::avr::{ATMEGA128, ATMEGA328P, Chip, Image, Pin, Profile, Stop};
+use report::table::{Column, Entry, Table};
+use serde::Deserialize;
 
 const CHIPS: [&Profile; 2] = [&ATMEGA128, &ATMEGA328P];
 /// What each program says in the end.
-const PROGRAMS: [(&str, &str); 2] = [
-    ("tasks", "pdppwdpHabHcTOto22OoTtOodTtTt1er."),
-    ("messages", "FadbSFnppcAnn."),
-];
+const PROGRAMS: [(&str, &str); 2] =
+    [("tasks", "pdppwdpHabHcTOto22OoTtOodTtTt1er."), ("messages", "FadbSFnppcAnn.")];
 const TICK_CYCLES: Cycles = 1500;
 /// More than a program takes.
 const CYCLES_MAX: Cycles = 200_000;
@@ -53,21 +53,42 @@ fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
 }
 
-/// Compiles one; none after saying that there is no avr-gcc.
-fn program(name: &str, profile: &'static Profile) -> Option<Program> {
-    let scratch = tempfile::tempdir().expect("a temporary folder");
-    let elf = scratch.path().join("program.elf");
+/// Runs avr-gcc on files of `firmware`, and names what it made; none after saying that there is no avr-gcc.
+fn compile(profile: &Profile, flags: &[&str], sources: &[&str], out: &Path) -> Option<()> {
+    let firmware = root().join("firmware");
     let mut command = Command::new("avr-gcc");
     command.arg(format!("-mmcu={}", profile.name.to_lowercase()));
-    command.args(["-std=gnu99", "-Os", "-Wall", "-Wextra", "-Werror"]);
-    command.arg(format!("-DTICK_CYCLES={TICK_CYCLES}")).arg("-I").arg(root().join("firmware/node"));
-    command.arg(root().join(format!("firmware/kernel/{name}.c"))).arg(root().join("firmware/node/kernel.S"));
-    let Ok(output) = command.arg("-o").arg(&elf).output() else {
+    command.args(["-std=gnu99", "-Os", "-Wall", "-Wextra", "-Werror"]).args(flags);
+    command.arg(format!("-DTICK_CYCLES={TICK_CYCLES}")).arg("-I").arg(firmware.join("node"));
+    command.args(sources.iter().map(|source| firmware.join(source)));
+    let Ok(output) = command.arg("-o").arg(out).output() else {
         assert!(std::env::var_os("CI").is_none(), "avr-gcc is missing, and under CI it must not be");
         println!("skip: the kernel: avr-gcc is not installed");
         return None;
     };
-    assert!(output.status.success(), "{name}: {}", String::from_utf8_lossy(&output.stderr));
+    assert!(output.status.success(), "{sources:?}: {}", String::from_utf8_lossy(&output.stderr));
+    Some(())
+}
+
+/// Bytes of flash and of RAM that the kernel takes.
+fn sizes(profile: &Profile) -> Option<[u64; 2]> {
+    let scratch = tempfile::tempdir().expect("a temporary folder");
+    let object = scratch.path().join("kernel.o");
+    compile(profile, &["-c"], &["node/kernel.S"], &object)?;
+    let output =
+        Command::new("avr-size").arg("-A").arg(&object).output().expect("avr-size is beside avr-gcc");
+    let text = String::from_utf8(output.stdout).expect("avr-size prints text");
+    Some([".text.avrx", ".bss.avrx"].map(|section| {
+        let line = text.lines().find(|line| line.starts_with(section)).expect("the kernel has both sections");
+        line.split_whitespace().nth(1).and_then(|bytes| bytes.parse().ok()).expect("a section has a size")
+    }))
+}
+
+/// One of them; none after saying that there is no avr-gcc.
+fn program(name: &str, profile: &'static Profile) -> Option<Program> {
+    let scratch = tempfile::tempdir().expect("a temporary folder");
+    let elf = scratch.path().join("program.elf");
+    compile(profile, &[], &[&format!("kernel/{name}.c"), "node/kernel.S"], &elf)?;
     let bytes = fs::read(&elf).expect("it was linked");
     let mut image = Image::parse(&bytes).expect("what avr-gcc links is an image");
     // Behind its CLI, where it would go round for ever.
@@ -93,7 +114,8 @@ fn program(name: &str, profile: &'static Profile) -> Option<Program> {
         said_count: data("said_count"),
         urgent_count: data("urgent_count"),
         services: image
-            .symbols.iter()
+            .symbols
+            .iter()
             .filter(|symbol| symbol.space == Space::Flash && symbol.name.starts_with("AvrX"))
             .map(|symbol| (symbol.address, symbol.name.clone()))
             .collect(),
@@ -218,10 +240,19 @@ impl Program {
         let mut is_over = false;
         while !is_over {
             let before = base.clone();
-            is_over = self.step(&mut base);
             // While all sleep, one cycle is like another.
-            let all = before.cycle()..base.cycle();
-            for cycle in if before.is_asleep() { all.start..all.start + 1 } else { all } {
+            let asleep = before.next_wake().filter(|_| before.is_asleep());
+            let all = match asleep {
+                Some(wakes) => {
+                    base.run_until(wakes.max(before.cycle() + 1), &mut ());
+                    before.cycle()..before.cycle() + 1
+                }
+                None => {
+                    is_over = self.step(&mut base);
+                    before.cycle()..base.cycle()
+                }
+            };
+            for cycle in all {
                 let at = format!("{name}, interrupted at cycle {cycle}");
                 let mut chip = before.clone();
                 self.pulse(&mut chip, cycle);
@@ -256,70 +287,125 @@ fn an_interrupt_at_any_cycle_changes_nothing_that_a_task_sees() {
         for (name, expected) in PROGRAMS {
             let Some(program) = program(name, profile) else { return };
             let [cycles, seen] = program.interrupt_everywhere(expected, name);
-            println!("{name} on the {}: {cycles} interrupts, {seen} of them in a task that went on", profile.name);
+            println!(
+                "{name} on the {}: {cycles} interrupts, {seen} of them in a task that went on",
+                profile.name
+            );
             assert!(seen * 2 > cycles, "{name}: in most cycles a task runs, or the kernel for it");
         }
     }
 }
 
-/// Cycles of a service from the first one of its call, least and most: until it returns, and until the first
-/// instruction of another task.
+/// Cycles of a service from the first one of its call: each time until it returned, or until the first instruction of
+/// another task.
 #[derive(Default)]
 struct Costs {
-    stays: Vec<Cycles>,
+    returns: Vec<Cycles>,
     switches: Vec<Cycles>,
 }
 
+/// A line of the budget.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Limits {
+    returns: Option<Cycles>,
+    switches: Option<Cycles>,
+    original: Option<Cycles>,
+}
+
+/// `firmware/kernel/budget.toml`.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Budget {
+    flash_bytes: u64,
+    ram_bytes: u64,
+    cycles: BTreeMap<String, Limits>,
+}
+
+/// What the way from an interrupt to the task that waits for it is called.
+const AN_INTERRUPT: &str = "an interrupt";
+/// From the last cycle of what is interrupted to the vector (ATmega128 datasheet, "Interrupt Response Time").
+const RESPONSE_CYCLES: Cycles = 4;
+/// Cycles of `tasks` between two interrupts that are measured, and before the last one.
+const MEASURED_CYCLES: usize = 97;
+const MEASURED_UNTIL: Cycles = 14_000;
+
 impl Program {
     /// What every service costs where a task calls it, and the way from the forced interrupt to the task that waits
-    /// for it.
-    fn costs(&self, costs: &mut BTreeMap<String, Costs>) {
+    /// for it, with one at this cycle.
+    fn costs(&self, pulse: Option<Cycles>, costs: &mut BTreeMap<String, Costs>) {
         let mut chip = self.chip.clone();
-        let mut is_over = false;
-        let mut call: Option<(String, Cycles, u16, u16)> = None;
-        while !is_over {
+        if let Some(cycle) = pulse {
+            chip.run_until(cycle, &mut ());
+            self.pulse(&mut chip, cycle);
+        }
+        let mut call: Option<(&str, Cycles, u16, u16)> = None;
+        loop {
             let (cycle, sp, was_outside) = (chip.cycle(), chip.sp(), self.is_outside(&chip));
             let running = self.word(&chip, self.running);
-            is_over = self.step(&mut chip);
-            if let Some(service) = self.services.get(&chip.pc()).filter(|_| was_outside) {
-                call = Some((service.clone(), cycle, sp, running));
+            if self.step(&mut chip) {
+                return;
+            }
+            let has_called = was_outside && chip.sp() + 2 == sp;
+            if let Some(service) = self.services.get(&chip.pc()).filter(|_| has_called) {
+                call = Some((service, cycle, sp, running));
             } else if chip.pc() == VECTOR {
-                call = Some(("an interrupt".to_owned(), cycle, sp, running));
+                call = Some((AN_INTERRUPT, cycle + RESPONSE_CYCLES, sp, running));
             }
-            let Some((service, begins, sp, caller)) = &call else { continue };
-            let taken = chip.cycle() - begins;
-            let now = self.word(&chip, self.running);
-            let cost = costs.entry(service.clone()).or_default();
-            if self.is_outside(&chip) && now != *caller {
-                cost.switches.push(taken);
-                call = None;
-            } else if chip.sp() == *sp && self.is_outside(&chip) {
-                cost.stays.push(taken);
-                call = None;
+            let Some((service, begins, sp, caller)) = call else { continue };
+            if !self.is_outside(&chip) {
+                continue;
             }
+            let has_switched = self.word(&chip, self.running) != caller;
+            if !has_switched && chip.sp() != sp {
+                continue;
+            }
+            let cost = costs.entry(service.to_owned()).or_default();
+            let taken = if has_switched { &mut cost.switches } else { &mut cost.returns };
+            taken.push(chip.cycle() - begins);
+            call = None;
         }
     }
 }
 
 #[test]
 fn every_call_keeps_within_its_budget() {
+    let path = root().join("firmware/kernel/budget.toml");
+    let text = fs::read_to_string(&path).unwrap_or_else(|error| panic!("`{}`: {error}", path.display()));
+    let budget: Budget = toml::from_str(&text).expect("the budget is TOML");
     for profile in CHIPS {
+        let Some([flash_bytes, ram_bytes]) = sizes(profile) else { return };
+        println!("{}: {flash_bytes} bytes of flash, {ram_bytes} of RAM", profile.name);
+        assert!(flash_bytes <= budget.flash_bytes, "the budget is {} bytes of flash", budget.flash_bytes);
+        assert!(ram_bytes <= budget.ram_bytes, "the budget is {} bytes of RAM", budget.ram_bytes);
         let mut costs = BTreeMap::new();
         for (name, _) in PROGRAMS {
-            let Some(mut program) = program(name, profile) else { return };
-            program.costs(&mut costs);
-            for cycle in [3000, 4000, 5000] {
-                let mut chip = program.chip.clone();
-                chip.run_until(cycle, &mut ());
-                program.pulse(&mut chip, cycle);
-                let plain = std::mem::replace(&mut program.chip, chip);
-                program.costs(&mut costs);
-                program.chip = plain;
+            let Some(program) = program(name, profile) else { return };
+            program.costs(None, &mut costs);
+            if name == "tasks" {
+                let cycles = (0..MEASURED_UNTIL).step_by(MEASURED_CYCLES);
+                cycles.for_each(|cycle| program.costs(Some(cycle), &mut costs));
             }
         }
+        let columns = ["call", "returns", "budget", "switches", "budget", "original"].map(Column::new);
+        let mut table = Table::new(format!("Cycles of the kernel's calls on the {}", profile.name), columns);
         for (service, cost) in &costs {
-            let of = |taken: &[Cycles]| (taken.iter().min().copied(), taken.iter().max().copied());
-            println!("{service:28} {:?} {:?}", of(&cost.stays), of(&cost.switches));
+            let Some(limits) = budget.cycles.get(service) else {
+                panic!("{service}: it is called, and not in {}", path.display())
+            };
+            let mut row = vec![Entry::from(service.as_str())];
+            for (taken, limit) in [(&cost.returns, limits.returns), (&cost.switches, limits.switches)] {
+                let least = taken.iter().min().copied();
+                assert!(least <= limit, "{service}: {least:?} cycles, and the budget is {limit:?}");
+                row.extend([least, limit].map(entry));
+            }
+            row.push(entry(limits.original));
+            table.push(row);
         }
+        println!("{}", table.text(None));
     }
+}
+
+fn entry(cycles: Option<Cycles>) -> Entry {
+    cycles.map_or(Entry::Blank, Entry::from)
 }
