@@ -7,9 +7,16 @@
 
 #include "said.h"
 
+#ifdef __AVR_ATmega128__
+#define INT1_PIN PD1
+#else
+#define INT1_PIN PD3
+#endif
+
 volatile uint8_t said[SAID_MAX];
 volatile uint8_t said_count;
 volatile uint8_t urgent_count;
+volatile uint8_t went_on; // `low`, although it was the other's turn: where `urgent` was first, nobody's turn changes
 
 static AVRX_MUTEX(for_urgent);
 static AVRX_MUTEX(for_high);
@@ -24,10 +31,13 @@ AVRX_SIGINT(INT0_vect)
     AvrXLeaveKernel();
 }
 
-/// Rotates the tasks that can run, and sets an object's semaphore.
+/// Sets an object's semaphore, and changes turns.
 AVRX_SIGINT(INT1_vect)
 {
     AvrXEnterKernel();
+    sei(); // others may come between
+    __asm__ volatile("nop\n\tnop\n\tnop");
+    cli();
     if (AvrXIntTestSemaphore(&alone) == SEM_DONE && AvrXIntTestObjectSemaphore(&object) == SEM_PEND) {
         AvrXIntSetObjectSemaphore(&object);
     }
@@ -84,15 +94,16 @@ AVRX_TASKDEF(returns, 8, 1)
     say('r');
 }
 
-AVRX_TASKDEF(last, 8, 9)
-{
-    say('.');
-    AvrXHalt();
-}
-
 static void say_state(Mutex state)
 {
     say(state == SEM_PEND ? 'p' : state == SEM_DONE ? 'd' : 'w');
+}
+
+AVRX_TASKDEF(last, 8, 9)
+{
+    say_state(AvrXTestObjectSemaphore(&object));
+    say('.');
+    AvrXHalt();
 }
 
 static void semaphores(void)
@@ -152,9 +163,12 @@ static void tasks(void)
     AvrXInitTask(TCB(returns));
     say('e');
     AvrXResume(PID(returns));
-    // An interrupt is a change of turns.
+    // A handler changes turns: `last` is an equal that waits, and halts.
     AvrXSetSemaphore(&alone);
     AvrXChangePriority(PID(last), 3);
+    say('f');
+    PORTD &= ~(1 << INT1_PIN);
+    went_on = 1;
 }
 
 AVRX_TASKDEF(low, 24, 3)
@@ -166,6 +180,9 @@ AVRX_TASKDEF(low, 24, 3)
 
 int main(void)
 {
+    // An output is a way for a program to interrupt itself.
+    PORTD = 1 << INT1_PIN;
+    DDRD = 1 << INT1_PIN;
     EICRA = 1 << ISC01 | 1 << ISC11; // falling edges
     EIMSK = 1 << INT0 | 1 << INT1;
     AvrXSetKernelStack(0);

@@ -5,24 +5,26 @@
 //! interrupts are random, from a printed seed; `SELVEDGE_SOAK=1` takes all that are near each other.
 
 #[path = "../../cipher/tests/seeded/mod.rs"]
-#[allow(dead_code)]
 mod seeded;
 
 use std::collections::BTreeMap;
 use std::fs;
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use isa::Cycles;
 use isa::avr::image::Space;
 use isa::avr::{ATMEGA128, ATMEGA328P, Chip, Image, Pin, Profile, Stop};
+use rand_chacha::rand_core::Rng;
 use report::table::{Column, Entry, Table};
+use seeded::seeded;
 use serde::Deserialize;
 
 const CHIPS: [&Profile; 2] = [&ATMEGA128, &ATMEGA328P];
 /// What each program says in the end.
 const PROGRAMS: [(&str, &str); 2] =
-    [("tasks", "pdppwdpHabHcTOto22OoTtOodTtTt1er."), ("messages", "FadbSFnppcAnn.")];
+    [("tasks", "pdppwdpHabHcTOto22OoTtOodTtTt1erfd."), ("messages", "FadbSFnppcAnn.")];
 const TICK_CYCLES: Cycles = 1500;
 /// More than a program takes.
 const CYCLES_MAX: Cycles = 200_000;
@@ -32,6 +34,9 @@ const PRIORITY_IDLE: u8 = 255;
 const TASKS_MAX: usize = 16;
 /// INT0's.
 const VECTOR: u32 = 4;
+/// Pairs of interrupts, and cycles between the two at most.
+const PAIRS: usize = 3_000;
+const APART_MAX: Cycles = 400;
 const BREAK: [u8; 2] = 0x9598u16.to_le_bytes();
 
 /// A program on a chip, and where the kernel's data is.
@@ -47,7 +52,32 @@ struct Program {
     urgent_count: u16,
     /// The kernel's functions by their addresses.
     services: BTreeMap<u32, String>,
+    /// What a task sets whose turn it is not, where there is one.
+    went_on: Option<u16>,
+    stacks: Stacks,
 }
+
+/// A task's stack, and how deep it was.
+#[derive(Clone)]
+struct Stack {
+    task: String,
+    range: Range<u32>,
+    lowest: u32,
+}
+
+/// Those of all tasks: who sees stores into them.
+#[derive(Clone)]
+struct Stacks(Vec<Stack>);
+
+impl isa::Observer for Stacks {
+    fn store(&mut self, _cycle: Cycles, address: u32, _value: u8) {
+        if let Some(stack) = self.0.iter_mut().find(|stack| stack.range.contains(&address)) {
+            stack.lowest = stack.lowest.min(address);
+        }
+    }
+}
+
+impl isa::avr::Observer for Stacks {}
 
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
@@ -101,9 +131,21 @@ fn program(name: &str, profile: &'static Profile) -> Option<Program> {
     };
     let mut chip = Chip::new(profile);
     chip.load(&image).expect("the program fits the chip");
+    while chip.pc() != symbol("main").address {
+        assert_eq!(chip.run_until(chip.cycle() + 1, &mut ()), Stop::Reached, "it comes to main");
+    }
+    let stacks = image
+        .symbols
+        .iter()
+        .filter_map(|symbol| {
+            let task = symbol.name.strip_suffix("Stk")?.to_owned();
+            let range = symbol.address..symbol.address + symbol.bytes;
+            Some(Stack { task, lowest: range.end, range })
+        })
+        .collect();
     let bit = if profile.name == ATMEGA128.name { 0 } else { 2 };
-    let interrupt = Pin { port: b'D', bit };
-    chip.set_input(interrupt, Some(true), 0, &mut ());
+    let (interrupt, cycle) = (Pin { port: b'D', bit }, chip.cycle());
+    chip.set_input(interrupt, Some(true), cycle, &mut ());
     Some(Program {
         interrupt,
         run_queue: data("avrx_run_queue"),
@@ -119,6 +161,8 @@ fn program(name: &str, profile: &'static Profile) -> Option<Program> {
             .filter(|symbol| symbol.space == Space::Flash && symbol.name.starts_with("AvrX"))
             .map(|symbol| (symbol.address, symbol.name.clone()))
             .collect(),
+        went_on: image.symbol("went_on").map(|symbol| symbol.address as u16),
+        stacks: Stacks(stacks),
         chip,
     })
 }
@@ -181,8 +225,8 @@ impl Program {
     }
 
     /// One instruction, or the answer to an interrupt; true when the program has halted.
-    fn step(&self, chip: &mut Chip) -> bool {
-        let stop = chip.run_until(chip.cycle() + 1, &mut ());
+    fn step(&self, chip: &mut Chip, observer: &mut impl isa::avr::Observer) -> bool {
+        let stop = chip.run_until(chip.cycle() + 1, observer);
         assert!(chip.cycle() < CYCLES_MAX, "it does not halt; so far it said {}", self.said(chip));
         stop == Stop::Break
     }
@@ -199,7 +243,7 @@ impl Program {
 
     /// Runs to the end; the queues are in order all the while.
     fn finish_checked(&self, mut chip: Chip, at: &str) -> Chip {
-        while !self.step(&mut chip) {
+        while !self.step(&mut chip, &mut ()) {
             self.check(&chip, at);
         }
         chip
@@ -207,17 +251,17 @@ impl Program {
 
     /// Goes on until the forced interrupt was answered and its task goes on, and compares what the task sees. True when
     /// it came to that: a core that was asleep has nothing to see, and the last task does not go on.
-    fn check_answer(&self, chip: &mut Chip, at: &str) -> bool {
+    fn check_answer(&self, chip: &mut Chip, stacks: &mut Stacks, at: &str) -> bool {
         let (mut before, mut was_asleep) = (Context::of(chip), chip.is_asleep());
         while !self.is_answering(chip) {
             (before, was_asleep) = (Context::of(chip), chip.is_asleep());
-            if self.step(chip) {
+            if self.step(chip, stacks) {
                 return false;
             }
         }
         let running = self.word(chip, self.running);
         loop {
-            if self.step(chip) {
+            if self.step(chip, stacks) {
                 return false;
             }
             self.check(chip, at);
@@ -232,10 +276,20 @@ impl Program {
         }
     }
 
+    /// Runs to the end; the program says what is expected, and no more interrupts were answered than there were.
+    fn finish(&self, mut chip: Chip, stacks: &mut Stacks, expected: &str, interrupts: u8, at: &str) -> Chip {
+        chip.run_until(CYCLES_MAX, stacks);
+        assert_eq!(self.said(&chip), expected, "{at}");
+        let answered = self.byte(&chip, self.urgent_count);
+        assert!(answered <= interrupts, "{at}: it is answered {answered} times");
+        chip
+    }
+
     /// Forces an interrupt at every cycle; returns how many there are, and after how many a task saw that it was not
-    /// there.
-    fn interrupt_everywhere(&self, expected: &str, name: &str) -> [usize; 2] {
+    /// there; and how deep each stack was.
+    fn interrupt_everywhere(&self, expected: &str, name: &str) -> ([usize; 2], Stacks) {
         let (mut cycles, mut seen) = (0, 0);
+        let mut stacks = self.stacks.clone();
         let mut base = self.chip.clone();
         let mut is_over = false;
         while !is_over {
@@ -248,7 +302,7 @@ impl Program {
                     before.cycle()..before.cycle() + 1
                 }
                 None => {
-                    is_over = self.step(&mut base);
+                    is_over = self.step(&mut base, &mut ());
                     before.cycle()..base.cycle()
                 }
             };
@@ -256,16 +310,12 @@ impl Program {
                 let at = format!("{name}, interrupted at cycle {cycle}");
                 let mut chip = before.clone();
                 self.pulse(&mut chip, cycle);
-                let is_seen = self.check_answer(&mut chip, &at);
-                chip.run_until(CYCLES_MAX, &mut ());
-                assert_eq!(self.said(&chip), expected, "{at}");
-                let answered = self.byte(&chip, self.urgent_count);
-                assert!(answered <= 1, "{at}: it is answered {answered} times");
-                seen += usize::from(is_seen);
+                seen += usize::from(self.check_answer(&mut chip, &mut stacks, &at));
+                self.finish(chip, &mut stacks, expected, 1, &at);
                 cycles += 1;
             }
         }
-        [cycles, seen]
+        ([cycles, seen], stacks)
     }
 }
 
@@ -276,6 +326,8 @@ fn every_call_does_what_its_contract_says() {
             let Some(program) = program(name, profile) else { return };
             let ended = program.finish_checked(program.chip.clone(), name);
             assert_eq!(program.said(&ended), expected, "{name} on the {}", profile.name);
+            let went_on = program.went_on.is_some_and(|address| program.byte(&ended, address) != 0);
+            assert!(!went_on, "{name}: a handler changes turns");
             println!("{name} on the {}: {} cycles", profile.name, ended.cycle());
         }
     }
@@ -286,14 +338,55 @@ fn an_interrupt_at_any_cycle_changes_nothing_that_a_task_sees() {
     for profile in CHIPS {
         for (name, expected) in PROGRAMS {
             let Some(program) = program(name, profile) else { return };
-            let [cycles, seen] = program.interrupt_everywhere(expected, name);
+            let ([cycles, seen], stacks) = program.interrupt_everywhere(expected, name);
             println!(
                 "{name} on the {}: {cycles} interrupts, {seen} of them in a task that went on",
                 profile.name
             );
+            for Stack { task, range, lowest } in stacks.0 {
+                println!("    {task}: {} of {} bytes of its stack", range.end - lowest, range.len());
+                assert!(lowest > range.start, "{task}: its stack is full");
+            }
             assert!(seen * 2 > cycles, "{name}: in most cycles a task runs, or the kernel for it");
         }
     }
+}
+
+#[test]
+fn two_interrupts_near_each_other_change_nothing_either() {
+    let mut rng = seeded();
+    let mut below = |limit: Cycles| (u64::from(rng.next_u32()) * limit) >> 32;
+    for profile in CHIPS {
+        for (name, expected) in PROGRAMS {
+            let Some(program) = program(name, profile) else { return };
+            let begins = program.chip.cycle();
+            let mut stacks = program.stacks.clone();
+            let ends = program.finish(program.chip.clone(), &mut stacks, expected, 0, name).cycle();
+            let pairs: Vec<[Cycles; 2]> = if soak() {
+                (begins..ends).flat_map(|one| (2..APART_MAX).map(move |apart| [one, one + apart])).collect()
+            } else {
+                let pair = |_| {
+                    let one = begins + below(ends - begins);
+                    [one, one + 2 + below(APART_MAX - 2)]
+                };
+                (0..PAIRS).map(pair).collect()
+            };
+            for [one, two] in pairs {
+                let mut chip = program.chip.clone();
+                for cycle in [one, two] {
+                    chip.run_until(cycle, &mut ());
+                    let now = chip.cycle();
+                    program.pulse(&mut chip, now);
+                }
+                let at = format!("{name}, interrupted at cycles {one} and {two}");
+                program.finish(chip, &mut stacks, expected, 2, &at);
+            }
+        }
+    }
+}
+
+fn soak() -> bool {
+    std::env::var("SELVEDGE_SOAK").is_ok_and(|soak| soak == "1")
 }
 
 /// Cycles of a service from the first one of its call: each time until it returned, or until the first instruction of
@@ -343,7 +436,7 @@ impl Program {
         loop {
             let (cycle, sp, was_outside) = (chip.cycle(), chip.sp(), self.is_outside(&chip));
             let running = self.word(&chip, self.running);
-            if self.step(&mut chip) {
+            if self.step(&mut chip, &mut ()) {
                 return;
             }
             let has_called = was_outside && chip.sp() + 2 == sp;
