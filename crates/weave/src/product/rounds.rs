@@ -10,6 +10,7 @@ use crate::host::Host;
 use crate::item::{Item, Label, Line};
 use crate::loops::LoopId;
 use crate::phase::{State, has_flags};
+use crate::trips::Trips;
 
 /// Words of a round whose counter's branch reaches its beginning.
 const BRANCH_WORDS_MAX: u32 = 56;
@@ -19,6 +20,54 @@ const LOAD_CYCLES_MAX: u32 = 6;
 
 /// Copies of a loop's body beyond those that are wanted, while no wait leads back.
 const COPIES_MORE: usize = 8;
+
+/// Rounds of a loop that are followed to know which of its copies it is left from.
+const FOLLOWED_ROUNDS_MAX: u64 = 1 << 10;
+
+/// What a way weighs that is never gone, beside those that are.
+const NEVER: f64 = 1e-6;
+
+/// In which order the copies of a loop's body run.
+#[derive(Default)]
+struct Order {
+    /// Copies by which the loop is entered, and how often in comparison.
+    entries: Vec<(usize, f64)>,
+    /// By copy, the one that goes on.
+    next: Vec<Option<usize>>,
+    /// Whether some rounds are gone by a counter.
+    is_counted: bool,
+}
+
+impl Order {
+    /// The last copy goes on with this one.
+    fn ends(&mut self, with: Option<usize>) {
+        *self.next.last_mut().expect("a copy was written") = with;
+    }
+
+    /// Gives the ways out, each with its copy, the weights that the numbers of rounds say: a loop that always runs
+    /// eight times is never left by the third of eight copies.
+    fn weigh(&self, trips: &Trips, exits: &mut [(usize, (Goal, Arrival))]) {
+        if self.is_counted || trips.rounds_max > FOLLOWED_ROUNDS_MAX {
+            return;
+        }
+        let mut left = vec![0.0; self.next.len()];
+        for &(entry, weight) in &self.entries {
+            let share = weight / (trips.rounds_max + 1 - trips.rounds_min) as f64;
+            let mut copy = Some(entry);
+            for round in 1..=trips.rounds_max {
+                let Some(at) = copy else { break };
+                left[at] += if round < trips.rounds_min { 0.0 } else { share };
+                copy = self.next[at];
+            }
+        }
+        let mut all = vec![0.0; self.next.len()];
+        exits.iter().for_each(|(copy, (_, exit))| all[*copy] += exit.weight);
+        for (copy, (_, exit)) in exits {
+            let least = NEVER * exit.weight;
+            exit.weight = (left[*copy] * exit.weight / all[*copy]).max(least);
+        }
+    }
+}
 
 impl<'a> Weaver<'a> {
     /// All rounds of a loop, from arrivals at its header to the ways out of it.
@@ -32,10 +81,13 @@ impl<'a> Weaver<'a> {
         let first = host.cfg.blocks[header].first;
         let live = self.live_at(first);
         let options = self.options;
+        let trips = host.trips[id].as_ref();
         let mut begun: Vec<(State, Label, f64)> = Vec::new();
+        let mut order = Order::default();
         let mut exits = Vec::new();
         for arrival in arrivals {
             let mut current = arrival;
+            order.entries.push((begun.len(), arrival.weight));
             for copy in 1.. {
                 self.most_copies = self.most_copies.max(copy);
                 self.check_size()?;
@@ -45,27 +97,28 @@ impl<'a> Weaver<'a> {
                 if options.counted
                     && let Some((behind, out)) = self.counted(host, id, current)?
                 {
-                    exits.extend(out);
+                    exits.extend(out.into_iter().map(|way| (order.next.len(), way)));
+                    order.is_counted = true;
                     current = behind;
                 }
                 let outs = self.region(host, Some(id), header, vec![current])?;
                 let (backs, out): (Vec<_>, Vec<_>) =
                     outs.into_iter().partition(|(goal, _)| *goal == Goal::Block(header));
-                exits.extend(out);
+                exits.extend(out.into_iter().map(|way| (order.next.len(), way)));
+                order.next.push(Some(begun.len()));
                 let backs: Vec<Arrival> = backs.into_iter().map(|(_, arrival)| arrival).collect();
-                let Some(back) = self.merge(backs, live, Resume::Host(first), 1)?.pop() else { break };
-                let jump = self.jump_cycles();
-                let closings = begun.iter().filter_map(|&(state, label, time)| {
-                    let wait = self.rhythm.wait(back.state, self.rhythm.earlier(state, jump), live)?;
-                    let share = f64::from(wait.idle_cycles) / (back.time - time).max(1.0);
-                    Some((share, label, state))
-                });
-                let best = closings.min_by(|a, b| a.0.total_cmp(&b.0));
-                let is_all = host.trips[id].as_ref().is_some_and(|trips| trips.rounds_max == copy as u64);
+                let Some(back) = self.merge(backs, live, Resume::Host(first), 1)?.pop() else {
+                    order.ends(None);
+                    break;
+                };
+                let best = self.closing(&begun, back, live);
+                let is_all = trips.is_some_and(|trips| trips.rounds_max == copy as u64);
                 let last = copy >= options.copies || is_all;
                 match best {
-                    Some((share, label, state)) if last || share <= options.loss => {
+                    Some((share, index)) if last || share <= options.loss => {
+                        let (state, label, _) = begun[index];
                         self.connect(back, state, label, live, Resume::Host(first))?;
+                        order.ends(Some(index));
                         break;
                     }
                     // No wait joins them: other states of the header may do.
@@ -74,7 +127,21 @@ impl<'a> Weaver<'a> {
                 }
             }
         }
-        Ok(exits)
+        if let Some(trips) = trips {
+            order.weigh(trips, &mut exits);
+        }
+        Ok(exits.into_iter().map(|(_, way)| way).collect())
+    }
+
+    /// The copy that the end of one had best go on with: the share of the time since it began that is waited, and
+    /// its index.
+    fn closing(&self, begun: &[(State, Label, f64)], back: Arrival, live: Set) -> Option<(f64, usize)> {
+        let closings = begun.iter().enumerate().filter_map(|(index, &(state, _, time))| {
+            let before = self.rhythm.earlier(state, self.jump_cycles());
+            let wait = self.rhythm.wait(back.state, before, live)?;
+            Some((f64::from(wait.idle_cycles) / (back.time - time).max(1.0), index))
+        });
+        closings.min_by(|a, b| a.0.total_cmp(&b.0))
     }
 
     /// As many rounds as fit before the next element, in one copy that a counter goes round in; the paper's loop
