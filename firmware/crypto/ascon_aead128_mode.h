@@ -23,52 +23,6 @@ static void xor_into(uint8_t *state, const uint8_t *bytes, uint8_t count)
     }
 }
 
-static void initialize(uint8_t state[40], const uint8_t *nonce, const uint8_t *key)
-{
-    uint8_t i;
-
-    /* 0x00001000808c0001: version 1, 12 and 8 rounds, a tag of 128 bits, a rate of 16 bytes. Not as a table,
-       which an AVR would keep in RAM. */
-    state[0] = 0x01;
-    state[1] = 0x00;
-    state[2] = 0x8c;
-    state[3] = 0x80;
-    state[4] = 0x00;
-    state[5] = 0x10;
-    state[6] = 0x00;
-    state[7] = 0x00;
-    for (i = 0; i < 16; i++) {
-        state[8 + i] = key[i];
-        state[24 + i] = nonce[i];
-    }
-    ASCON_P(state, ASCON_P12);
-    xor_into(state + 24, key, 16);
-}
-
-static void absorb(uint8_t state[40], const uint8_t *ad, size_t ad_length)
-{
-    if (ad_length != 0) {
-        while (ad_length >= RATE_BYTES) {
-            xor_into(state, ad, RATE_BYTES);
-            ASCON_P(state, ASCON_P8);
-            ad += RATE_BYTES;
-            ad_length -= RATE_BYTES;
-        }
-        xor_into(state, ad, (uint8_t)ad_length);
-        state[ad_length] ^= 1;
-        ASCON_P(state, ASCON_P8);
-    }
-    state[39] ^= 0x80; /* tells associated data from message */
-}
-
-/* Leaves the tag in state[24..40]. */
-static void finalize(uint8_t state[40], const uint8_t *key)
-{
-    xor_into(state + 16, key, 16);
-    ASCON_P(state, ASCON_P12);
-    xor_into(state + 24, key, 16);
-}
-
 static void encrypt_block(uint8_t *state, uint8_t *buffer, uint8_t count)
 {
     while (count--) {
@@ -87,17 +41,82 @@ static void decrypt_block(uint8_t *state, uint8_t *buffer, uint8_t count)
     }
 }
 
+/* What is done with a whole block. With ASCON_BLOCKS_ELSEWHERE the variant has it in assembly. */
+#ifdef ASCON_BLOCKS_ELSEWHERE
+#define COPY_BLOCK    ASCON_JOIN(ascon_copy_, ASCON_VARIANT, )
+#define XOR_BLOCK     ASCON_JOIN(ascon_xor_, ASCON_VARIANT, )
+#define ENCRYPT_BLOCK ASCON_JOIN(ascon_encrypt_, ASCON_VARIANT, )
+#define DECRYPT_BLOCK ASCON_JOIN(ascon_decrypt_, ASCON_VARIANT, )
+void COPY_BLOCK(uint8_t *to, const uint8_t *from);
+void XOR_BLOCK(uint8_t *state, const uint8_t *bytes);
+void ENCRYPT_BLOCK(uint8_t *state, uint8_t *buffer);
+void DECRYPT_BLOCK(uint8_t *state, uint8_t *buffer);
+#else
+static void COPY_BLOCK(uint8_t *to, const uint8_t *from)
+{
+    uint8_t i;
+
+    for (i = 0; i < RATE_BYTES; i++) {
+        to[i] = from[i];
+    }
+}
+#define XOR_BLOCK(state, bytes)      xor_into(state, bytes, RATE_BYTES)
+#define ENCRYPT_BLOCK(state, buffer) encrypt_block(state, buffer, RATE_BYTES)
+#define DECRYPT_BLOCK(state, buffer) decrypt_block(state, buffer, RATE_BYTES)
+#endif
+
+static void initialize(uint8_t state[40], const uint8_t *nonce, const uint8_t *key)
+{
+    /* 0x00001000808c0001: version 1, 12 and 8 rounds, a tag of 128 bits, a rate of 16 bytes. Not as a table,
+       which an AVR would keep in RAM. */
+    state[0] = 0x01;
+    state[1] = 0x00;
+    state[2] = 0x8c;
+    state[3] = 0x80;
+    state[4] = 0x00;
+    state[5] = 0x10;
+    state[6] = 0x00;
+    state[7] = 0x00;
+    COPY_BLOCK(state + 8, key);
+    COPY_BLOCK(state + 24, nonce);
+    ASCON_P(state, ASCON_P12);
+    XOR_BLOCK(state + 24, key);
+}
+
+static void absorb(uint8_t state[40], const uint8_t *ad, size_t ad_length)
+{
+    if (ad_length != 0) {
+        while (ad_length >= RATE_BYTES) {
+            XOR_BLOCK(state, ad);
+            ASCON_P(state, ASCON_P8);
+            ad += RATE_BYTES;
+            ad_length -= RATE_BYTES;
+        }
+        xor_into(state, ad, (uint8_t)ad_length);
+        state[ad_length] ^= 1;
+        ASCON_P(state, ASCON_P8);
+    }
+    state[39] ^= 0x80; /* tells associated data from message */
+}
+
+/* Leaves the tag in state[24..40]. */
+static void finalize(uint8_t state[40], const uint8_t *key)
+{
+    XOR_BLOCK(state + 16, key);
+    ASCON_P(state, ASCON_P12);
+    XOR_BLOCK(state + 24, key);
+}
+
 /* see crypto.h */
 void ASCON_SEAL(uint8_t *buffer, size_t length, const uint8_t *ad, size_t ad_length, const uint8_t *nonce,
                 const uint8_t *key, uint8_t *tag)
 {
     uint8_t state[40];
-    uint8_t i;
 
     initialize(state, nonce, key);
     absorb(state, ad, ad_length);
     while (length >= RATE_BYTES) {
-        encrypt_block(state, buffer, RATE_BYTES);
+        ENCRYPT_BLOCK(state, buffer);
         ASCON_P(state, ASCON_P8);
         buffer += RATE_BYTES;
         length -= RATE_BYTES;
@@ -105,9 +124,7 @@ void ASCON_SEAL(uint8_t *buffer, size_t length, const uint8_t *ad, size_t ad_len
     encrypt_block(state, buffer, (uint8_t)length);
     state[length] ^= 1;
     finalize(state, key);
-    for (i = 0; i < 16; i++) {
-        tag[i] = state[24 + i];
-    }
+    COPY_BLOCK(tag, state + 24);
     secret_wipe(state, sizeof state);
 }
 
@@ -123,7 +140,7 @@ uint8_t ASCON_OPEN(uint8_t *buffer, size_t length, const uint8_t *ad, size_t ad_
     initialize(state, nonce, key);
     absorb(state, ad, ad_length);
     while (rest_length >= RATE_BYTES) {
-        decrypt_block(state, rest, RATE_BYTES);
+        DECRYPT_BLOCK(state, rest);
         ASCON_P(state, ASCON_P8);
         rest += RATE_BYTES;
         rest_length -= RATE_BYTES;

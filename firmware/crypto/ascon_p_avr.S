@@ -1,5 +1,5 @@
 /*
- * ascon_p_avr: the Ascon permutation for AVR cores that have `movw`, see crypto.h.
+ * ascon_p_avr: the Ascon permutation for AVR cores that have `movw`, see crypto.h, and the steps of a block.
  *
  * One round needs 40 bytes of state and an AVR has 32 registers, so the round is arranged around what stays in
  * registers: x4 always; the low five bytes of x1 always; x2 from its diffusion to the S-box, which puts x0 in
@@ -146,6 +146,8 @@ ascon_p_avr:
     ldd  Q4, Z+X1+4
     load V, X2
 
+    ; It goes back seven times or eleven.
+    ;@weave trip 7..11
 .Lround:
     eor  V+0, BITS          ; the round's constant, into x2
     subi BITS, CONSTANT_STEP
@@ -243,3 +245,54 @@ ascon_p_avr:
     clr  1                  ; the compiler's zero
     ret
     .size ascon_p_avr, . - ascon_p_avr
+
+/* What the mode does with a whole block, in a straight line: it is faster, and a weaver need not count. r25:r24 the
+   bytes at X, r23:r22 those at Z. */
+.macro block name
+    .section .text.\name, "ax", @progbits
+    .global \name
+    .type   \name, @function
+\name:
+    movw 26, 24
+    movw 30, 22
+.endm
+
+block ascon_copy_avr
+    .rept 16
+    ld   24, Z+
+    st   X+, 24
+    .endr
+    ret
+    .size ascon_copy_avr, . - ascon_copy_avr
+
+block ascon_xor_avr
+    .rept 16
+    ld   24, X
+    ld   25, Z+
+    eor  24, 25
+    st   X+, 24
+    .endr
+    ret
+    .size ascon_xor_avr, . - ascon_xor_avr
+
+block ascon_encrypt_avr
+    .rept 16
+    ld   24, X
+    ld   25, Z
+    eor  24, 25
+    st   X+, 24
+    st   Z+, 24
+    .endr
+    ret
+    .size ascon_encrypt_avr, . - ascon_encrypt_avr
+
+block ascon_decrypt_avr
+    .rept 16
+    ld   24, X
+    ld   25, Z
+    eor  24, 25
+    st   X+, 25
+    st   Z+, 24
+    .endr
+    ret
+    .size ascon_decrypt_avr, . - ascon_decrypt_avr

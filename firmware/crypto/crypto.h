@@ -7,7 +7,7 @@
  *
  *   ascon_aead128_c64   64-bit words in plain C, for the host and RV32
  *   ascon_aead128_c8    bytes in plain C, for 8-bit chips and for reading
- *   ascon_aead128_avr   the permutation in AVR assembly (ascon_p_avr.S)
+ *   ascon_aead128_avr   the permutation and the steps of a block in AVR assembly (ascon_p_avr.S)
  *   aes128_ccm_c8       bytes in plain C, S-box in flash; 13-byte nonce, 8-byte tag
  *   aes128_ccm_avr      the same with the block cipher in AVR assembly (aes128_avr.S)
  *
