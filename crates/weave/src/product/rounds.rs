@@ -284,3 +284,26 @@ impl<'a> Weaver<'a> {
         unreachable!("the counter is loaded by `ldi`");
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Which of the copies a loop of so many rounds is left from, when each goes on with `next`.
+    fn left_from(rounds: u64, next: &[Option<usize>]) -> Vec<usize> {
+        let order = Order { entries: vec![(0, 1.0)], next: next.to_vec(), is_counted: false };
+        let trips = Trips { rounds_min: rounds, rounds_max: rounds, declared: false };
+        let state = State { phase: 0, next: 0 };
+        let exit = |copy| (copy, (Goal::Return, Arrival { fragment: 0, state, time: 0.0, weight: 0.1 }));
+        let mut exits: Vec<_> = (0..next.len()).map(exit).collect();
+        order.weigh(&trips, &mut exits);
+        exits.iter().filter(|(_, (_, exit))| exit.weight > 0.5).map(|&(copy, _)| copy).collect()
+    }
+
+    #[test]
+    fn a_loop_is_left_from_the_copy_of_its_last_round() {
+        assert_eq!(left_from(3, &[Some(1), Some(2), Some(0)]), [2]);
+        assert_eq!(left_from(4, &[Some(1), Some(2), Some(0)]), [0]);
+        assert_eq!(left_from(4, &[Some(1), Some(2), Some(1)]), [1]);
+    }
+}
