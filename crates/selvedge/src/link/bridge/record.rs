@@ -181,10 +181,13 @@ impl<'a> Records<'a> {
 
     /// The next record and where it begins.
     pub fn next(&mut self) -> Result<(Record, u64), End> {
-        let after_padding = self.bytes.get(self.at) == Some(&PADDING) && !self.is_at_sector();
+        let sector = self.place().next_multiple_of(SECTOR_BYTES);
+        let padded_to = ((sector - self.first) as usize).min(self.bytes.len());
+        // All of it: a kind that was torn to a zero is no padding.
+        let padding = &self.bytes[self.at..padded_to];
+        let after_padding = !padding.is_empty() && padding.iter().all(|&byte| byte == PADDING);
         if after_padding {
-            let sector = self.place().next_multiple_of(SECTOR_BYTES);
-            self.at = ((sector - self.first) as usize).min(self.bytes.len());
+            self.at = padded_to;
         }
         if self.at == self.bytes.len() {
             return Err(End::Whole);
@@ -340,6 +343,17 @@ mod tests {
         fn any_bytes_are_read_without_a_panic(bytes in proptest::collection::vec(any::<u8>(), 0..400)) {
             read(&bytes);
         }
+    }
+
+    #[test]
+    fn a_kind_that_was_torn_to_zero_is_no_padding() {
+        let mut bytes = encode(&[Record::Freed { batch: 1 }, Record::Freed { batch: 2 }]);
+        let second = bytes.len() / 2;
+        bytes.extend(Record::padding(bytes.len() as u64));
+        let later = (bytes.len() / SPOOL_SECTOR_BYTES) as u32;
+        bytes.extend(Record::Freed { batch: 3 }.encode(SEQUENCE, later));
+        bytes[second] = PADDING;
+        assert_eq!(read(&bytes), (vec![Record::Freed { batch: 1 }], End::Damaged { at: second as u64 }));
     }
 
     #[test]
