@@ -122,7 +122,7 @@ impl Cell {
             drives: Vec::new(),
         };
         let bus = &cell.bus;
-        cell.nodes.iter_mut().for_each(|node| node.catch_up(|wire| bus.is_high(wire)));
+        cell.nodes.iter_mut().for_each(|node| node.find(|wire| bus.is_high(wire)));
         cell
     }
 
@@ -143,7 +143,7 @@ impl Cell {
         }
         self.nodes[index] = node;
         let bus = &self.bus;
-        self.nodes[index].catch_up(|wire| bus.is_high(wire));
+        self.nodes[index].find(|wire| bus.is_high(wire));
     }
 
     /// What the gateway lost on the bus so far.
@@ -275,8 +275,7 @@ impl Cell {
     fn node_acts(&mut self, index: usize, next_ps: Picoseconds) -> Result<(), Error> {
         let node = &mut self.nodes[index];
         if node.is_held() || !node.hears() {
-            let bus = &self.bus;
-            node.catch_up(|wire| bus.is_high(wire));
+            node.catch_up();
         }
         // A node that was held executes the one instruction that touches the bus, and is looked at again.
         let limit_ps = if node.is_held() { 0 } else { next_ps };
@@ -327,8 +326,13 @@ impl Cell {
             self.gateway.edge(edge, mosi_high, now_ps);
         }
         for (index, node) in self.nodes.iter_mut().enumerate() {
-            if index + 1 != from && (node.hears() || self.pace == Pace::Together) {
+            if index + 1 == from {
+                continue;
+            }
+            if node.hears() || self.pace == Pace::Together {
                 node.hear(edge, now_ps);
+            } else {
+                node.hear_later(edge, now_ps);
             }
         }
     }

@@ -12,6 +12,7 @@ use crate::log::Log;
 use crate::trace::{Trace, Watched};
 use isa::Cycles;
 use isa::avr::{Chip, ImageError, Pin, Stop, Watch};
+use std::collections::VecDeque;
 use std::io;
 use std::sync::Arc;
 
@@ -41,14 +42,14 @@ pub static WIRINGS: [Wiring; 2] = [
         pins: [pin(b'B', 1), pin(b'B', 2), pin(b'B', 0)],
         capture: pin(b'D', 4),
         capture_enable: ("TIMSK", 5),
-        registers: &["SPCR", "SPSR", "SPDR", "PORTB", "DDRB", "PINB", "PIND", "TIMSK"],
+        registers: &["SPCR", "SPSR", "SPDR", "PORTB", "DDRB", "PINB", "PIND", "TIMSK", "TIFR"],
     },
     Wiring {
         chip: "ATmega328P",
         pins: [pin(b'B', 5), pin(b'B', 3), pin(b'B', 2)],
         capture: pin(b'B', 0),
         capture_enable: ("TIMSK1", 5),
-        registers: &["SPCR", "SPSR", "SPDR", "PORTB", "DDRB", "PINB", "TIMSK1"],
+        registers: &["SPCR", "SPSR", "SPDR", "PORTB", "DDRB", "PINB", "TIMSK1", "TIFR1"],
     },
 ];
 
@@ -66,7 +67,13 @@ pub struct Node {
     log: Log,
     trace: Option<Trace>,
     held: bool,
+    /// The latest edges of each wire that came while the node did not hear, oldest first.
+    unheard: [VecDeque<(Picoseconds, bool)>; WIRES.len()],
 }
+
+/// Edges of a wire that are kept for a node that does not hear: no more than that fit into the cycles in which a pin is
+/// read.
+const UNHEARD_MAX: usize = 4;
 
 /// Why a node stopped running.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -97,7 +104,19 @@ impl Node {
         let mut watch = Watch::new();
         wiring.registers.iter().for_each(|name| watch.add(address(name)));
         let log = Log::new(address("SPCR"), address(wiring.capture_enable.0), wiring.capture_enable.1, phase);
-        Node { id, clock, chip, feed, phase, wiring, watch, log, trace: None, held: false }
+        Node {
+            id,
+            clock,
+            chip,
+            feed,
+            phase,
+            wiring,
+            watch,
+            log,
+            trace: None,
+            held: false,
+            unheard: [const { VecDeque::new() }; WIRES.len()],
+        }
     }
 
     /// The node after its power fails now and comes back at `back_ps`, with an empty log: its crystal starts again,
@@ -229,8 +248,26 @@ impl Node {
         self.set_wire(edge.wire, edge.high, self.clock.first_cycle_from(now_ps));
     }
 
-    /// Tells the node the levels that it has not heard, before it looks at them.
-    pub fn catch_up(&mut self, level: impl Fn(Wire) -> bool) {
+    /// A wire changed its level at `now_ps`, and nothing of the node can tell before [`Node::catch_up`].
+    pub fn hear_later(&mut self, edge: Edge, now_ps: Picoseconds) {
+        let unheard = &mut self.unheard[edge.wire as usize];
+        if unheard.len() == UNHEARD_MAX {
+            unheard.pop_front();
+        }
+        unheard.push_back((now_ps, edge.high));
+    }
+
+    /// Tells the node the edges that it has not heard, each at its own instant: a pin is read behind a synchroniser.
+    pub fn catch_up(&mut self) {
+        for wire in WIRES {
+            while let Some((at_ps, high)) = self.unheard[wire as usize].pop_front() {
+                self.set_wire(wire, high, self.clock.first_cycle_from(at_ps));
+            }
+        }
+    }
+
+    /// The wires as the node finds them when its power comes.
+    pub fn find(&mut self, level: impl Fn(Wire) -> bool) {
         let cycle = self.chip.cycle();
         for wire in WIRES {
             self.set_wire(wire, level(wire), cycle);
