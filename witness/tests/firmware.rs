@@ -5,6 +5,8 @@
 mod hosts;
 #[path = "../../crates/cipher/tests/seeded/mod.rs"]
 mod seeded;
+#[path = "../../crates/cipher/tests/soak/mod.rs"]
+mod soak;
 #[path = "../../crates/selvedge/tests/variants/mod.rs"]
 mod variants;
 
@@ -16,6 +18,7 @@ use isa::avr::{ATMEGA128, ATMEGA328P, Image, Opcode, Profile};
 use rand_chacha::ChaCha20Rng;
 use rand_chacha::rand_core::Rng;
 use seeded::{random_bytes, seeded};
+use soak::is_soak;
 use variants::record::{self, Answer, Request};
 use variants::{AD_BYTES_MAX, Call, MESSAGE_BYTES_MAX, Places, VARIANTS, Variant};
 use witness::lockstep::Lockstep;
@@ -29,7 +32,7 @@ const LONG_BYTES: usize = 200;
 const INSTRUCTIONS_MAX: u64 = 10_000_000;
 
 fn soak_factor() -> usize {
-    if std::env::var("SELVEDGE_SOAK").is_ok_and(|soak| soak == "1") { SOAK_FACTOR } else { 1 }
+    if is_soak() { SOAK_FACTOR } else { 1 }
 }
 
 /// Runs `call` in step; gives what simavr answers, and how many instructions were in step.

@@ -3,6 +3,8 @@
 #[path = "../../crates/cipher/tests/seeded/mod.rs"]
 #[allow(dead_code)] // bytes are not needed here
 mod seeded;
+#[path = "../../crates/cipher/tests/soak/mod.rs"]
+mod soak;
 
 use std::collections::BTreeMap;
 
@@ -10,6 +12,7 @@ use isa::avr::table::{OPCODES, Opcode};
 use isa::avr::{ATMEGA128, ATMEGA328P, Profile};
 use rand_chacha::ChaCha20Rng;
 use rand_chacha::rand_core::Rng;
+use soak::is_soak;
 use witness::lockstep::Lockstep;
 use witness::program::{Random, generate, generates};
 
@@ -29,7 +32,7 @@ impl Random for Generator {
 }
 
 fn check(profile: &'static Profile) {
-    let factor = if std::env::var("SELVEDGE_SOAK").is_ok_and(|soak| soak == "1") { SOAK_FACTOR } else { 1 };
+    let factor = if is_soak() { SOAK_FACTOR } else { 1 };
     let mut random = Generator(seeded::seeded());
     let mut executed = BTreeMap::<Opcode, (u64, u64)>::new();
     let mut instructions = 0;

@@ -3,6 +3,8 @@
 
 #[path = "../../crates/cipher/tests/seeded/mod.rs"]
 mod seeded;
+#[path = "../../crates/cipher/tests/soak/mod.rs"]
+mod soak;
 #[path = "../../crates/selvedge/tests/woven/mod.rs"]
 mod woven;
 
@@ -12,6 +14,7 @@ use std::process::Command;
 use isa::avr::image::Space;
 use isa::avr::{Image, Opcode};
 use seeded::seeded;
+use soak::is_soak;
 use witness::lockstep::Lockstep;
 use woven::{Expected, Guest, Input, Pair, Unbuilt, build, pairs};
 
@@ -79,13 +82,12 @@ fn run(image: &Image, pair: &Pair, input: &Input, at: &str) -> Vec<(u64, u64, u8
 #[test]
 fn woven_functions_write_at_the_same_cycles_on_both_simulators() {
     let (mut rng, selvedge) = (seeded(), selvedge());
-    let soak = std::env::var("SELVEDGE_SOAK").is_ok_and(|soak| soak == "1");
     let mut writes = 0;
     for (index, pair) in pairs().iter().enumerate() {
         let (Guest::SpiTx(period), Expected::Woven) = (pair.guest, pair.expected) else {
             continue;
         };
-        if !soak && !index.is_multiple_of(16) {
+        if !is_soak() && !index.is_multiple_of(16) {
             continue;
         }
         let scratch = std::env::temp_dir().join(format!("witness-woven-{}-{index}", std::process::id()));

@@ -7,6 +7,8 @@
 mod hosts;
 #[path = "../../cipher/tests/seeded/mod.rs"]
 mod seeded;
+#[path = "../../cipher/tests/soak/mod.rs"]
+mod soak;
 mod variants;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -21,6 +23,7 @@ use rand_chacha::ChaCha20Rng;
 use rand_chacha::rand_core::Rng;
 use seeded::{random_bytes, seeded};
 use selvedge::toolchain::Compiler;
+use soak::is_soak;
 use variants::record::{self, Crypt};
 use variants::{AD_BYTES_MAX, Bench, CHIPS, Call, MESSAGE_BYTES_MAX, SHIFT_MAX, VARIANTS, Variant};
 
@@ -32,10 +35,6 @@ const SOAK_FACTOR: usize = 50;
 
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
-}
-
-fn soak() -> bool {
-    std::env::var("SELVEDGE_SOAK").is_ok_and(|soak| soak == "1")
 }
 
 fn below(rng: &mut ChaCha20Rng, limit: usize) -> usize {
@@ -90,7 +89,7 @@ fn meet_the_vectors(profile: &'static Profile) {
         let suite = variant.suite;
         let mut vectors: Vec<_> = vectors::aead(suite).into_iter().filter(|v| fits(v, suite)).collect();
         assert!(vectors.len() > 20, "{at}: {} vectors fit", vectors.len());
-        while !soak() && vectors.len() > VECTORS {
+        while !is_soak() && vectors.len() > VECTORS {
             let index = below(&mut rng, vectors.len());
             vectors.swap_remove(index);
         }
@@ -120,7 +119,7 @@ fn every_variant_gives_on_both_chips_what_the_rust_suite_gives() {
     for profile in CHIPS {
         each(profile, |variant, bench, at| {
             let row = variant.suite.row();
-            for index in 0..CALLS * if soak() { SOAK_FACTOR } else { 1 } {
+            for index in 0..CALLS * if is_soak() { SOAK_FACTOR } else { 1 } {
                 // The longest first.
                 let length =
                     if index == 0 { MESSAGE_BYTES_MAX } else { below(&mut rng, MESSAGE_BYTES_MAX + 1) };
@@ -238,7 +237,7 @@ fn every_host_gives_on_both_chips_what_the_rust_crate_gives() {
     let mut rng = seeded();
     for profile in CHIPS {
         each_host(profile, |host, bench, at| {
-            for index in 0..2 * CALLS * if soak() { SOAK_FACTOR } else { 1 } {
+            for index in 0..2 * CALLS * if is_soak() { SOAK_FACTOR } else { 1 } {
                 // The longest and the shortest one first: what a fixed buffer holds, or nothing.
                 let units = MESSAGE_BYTES_MAX / host.unit_bytes;
                 let fewest = usize::from(host.name == "rc4_avr32");

@@ -4,6 +4,9 @@
 //! Owns real runs of the real binary. A run is disturbed when its store has grown by so much, not after so much time,
 //! and what is drawn is drawn from a seed that is printed (`SELVEDGE_SEED` sets it).
 
+#[path = "../../cipher/tests/soak/mod.rs"]
+mod soak;
+
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Output, Stdio};
@@ -13,6 +16,7 @@ use std::time::{Duration, Instant, SystemTime};
 use collect::sim::Dice;
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
+use soak::is_soak;
 
 /// A pause between two looks at a run.
 const LOOK: Duration = Duration::from_millis(2);
@@ -40,10 +44,6 @@ struct Run<'a> {
 
 fn tree() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().expect("this is the tree")
-}
-
-fn is_soak() -> bool {
-    std::env::var_os("SELVEDGE_SOAK").is_some()
 }
 
 /// `None` after saying that the test is skipped, when there is no compiler for the nodes.

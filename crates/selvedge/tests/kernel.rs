@@ -6,6 +6,8 @@
 
 #[path = "../../cipher/tests/seeded/mod.rs"]
 mod seeded;
+#[path = "../../cipher/tests/soak/mod.rs"]
+mod soak;
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -20,6 +22,7 @@ use rand_chacha::rand_core::Rng;
 use report::table::{Column, Entry, Table};
 use seeded::seeded;
 use serde::Deserialize;
+use soak::is_soak;
 
 const CHIPS: [&Profile; 2] = [&ATMEGA128, &ATMEGA328P];
 /// What each program says in the end.
@@ -362,7 +365,7 @@ fn two_interrupts_near_each_other_change_nothing_either() {
             let begins = program.chip.cycle();
             let mut stacks = program.stacks.clone();
             let ends = program.finish(program.chip.clone(), &mut stacks, expected, 0, name).cycle();
-            let pairs: Vec<[Cycles; 2]> = if soak() {
+            let pairs: Vec<[Cycles; 2]> = if is_soak() {
                 (begins..ends).flat_map(|one| (2..APART_MAX).map(move |apart| [one, one + apart])).collect()
             } else {
                 let pair = |_| {
@@ -383,10 +386,6 @@ fn two_interrupts_near_each_other_change_nothing_either() {
             }
         }
     }
-}
-
-fn soak() -> bool {
-    std::env::var("SELVEDGE_SOAK").is_ok_and(|soak| soak == "1")
 }
 
 /// Cycles of a service from the first one of its call: each time until it returned, or until the first instruction of

@@ -2,12 +2,16 @@
 //!
 //! What is a cycle count here is one by hand, from the datasheet's table of instructions and its chapter on interrupts.
 
+#[path = "../../cipher/tests/soak/mod.rs"]
+mod soak;
+
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use report::paper::{PaperRow, Verdict, read_ndjson};
 use report::row::Value;
+use soak::is_soak;
 
 /// Each scheme once: weaving is what takes time.
 const SCHEMES: &str = "busy-wait,isr-compiled,isr-by-hand,sti";
@@ -201,7 +205,7 @@ fn a_page_shows_it() {
 /// All cells; a few minutes.
 #[test]
 fn every_cell_is_measured() {
-    if !std::env::var("SELVEDGE_SOAK").is_ok_and(|soak| soak == "1") {
+    if !is_soak() {
         return;
     }
     let Some(rows) = rows(&[]) else { return };

@@ -7,9 +7,10 @@
 //! and with an EEPROM that is put back.
 
 mod rig;
+#[path = "../../cipher/tests/soak/mod.rs"]
+mod soak;
 
 use std::collections::{BTreeSet, HashMap};
-use std::env;
 use std::fs;
 use std::path::Path;
 
@@ -22,6 +23,7 @@ use rand_chacha::ChaCha20Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng};
 use rig::Rig;
 use selvedge::toolchain::Compiler;
+use soak::is_soak;
 
 /// Cuts of both chips together.
 const CUTS: usize = 1_000;
@@ -308,7 +310,7 @@ fn no_counter_is_used_twice(case: &Case) {
     let aimed = aimed_cuts(case, &rig, &mut random);
     println!("{}: {aimed} aimed cuts", case.chip);
     assert!(aimed < cuts, "{aimed} aims leave no cut to chance");
-    let chain = if env::var_os("SELVEDGE_SOAK").is_some() { 10 } else { 1 } * (cuts - aimed);
+    let chain = if is_soak() { 10 } else { 1 } * (cuts - aimed);
     random_cuts(case, &rig, &mut random, chain);
 }
 

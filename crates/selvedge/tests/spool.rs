@@ -4,6 +4,9 @@
 //! Owns a cell and a server that remember what they were promised. The disk is `collect::sim`'s; a run follows from
 //! its seed, which a failure names. That the test sees a broken promise is shown by disks that do not what they say.
 
+#[path = "../../cipher/tests/soak/mod.rs"]
+mod soak;
+
 use std::collections::{BTreeMap, BTreeSet};
 
 use collect::disk::{Disk, is_full};
@@ -13,6 +16,7 @@ use selvedge::limits::SPOOL_SECTOR_BYTES;
 use selvedge::link::bridge::contents::{Pending, read};
 use selvedge::link::bridge::record::Frame;
 use selvedge::link::bridge::spool::{Capacity, Spool};
+use soak::is_soak;
 
 const BATCH_SUPERFRAMES: u32 = 3;
 /// Files of a few superframes, so that most runs begin and remove several.
@@ -273,7 +277,7 @@ fn broken(seeds: u64, honesty: Honesty) -> usize {
 
 #[test]
 fn a_counted_frame_is_in_one_batch_until_it_is_freed_whatever_stops_the_bridge() {
-    let runs = if std::env::var_os("SELVEDGE_SOAK").is_some() { 20_000 } else { 400 };
+    let runs = if is_soak() { 20_000 } else { 400 };
     let (mut stops, mut repeated, mut power_cuts, mut batches, mut freed) = (0, 0, 0, 0, 0);
     for seed in 0..runs {
         let world = World::new(seed, Honesty::FULL)

@@ -8,6 +8,8 @@ mod compilers;
 mod line;
 #[path = "../../cipher/tests/seeded/mod.rs"]
 mod seeded;
+#[path = "../../cipher/tests/soak/mod.rs"]
+mod soak;
 mod woven;
 
 use std::collections::BTreeSet;
@@ -27,6 +29,7 @@ use rand_chacha::rand_core::{Rng, SeedableRng};
 use report::table::{Column, Entry, Table};
 use seeded::seeded;
 use selvedge::exchange::{Course, Kept, miso};
+use soak::is_soak;
 use weave::{linked, proof};
 use woven::{
     Built, Expected, GUEST_BYTES, Guest, HOSTS, Host, Input, Pair, Unbuilt, build, host_bytes, pairs,
@@ -47,10 +50,6 @@ const CYCLES_MAX: Cycles = 40_000_000;
 const MEASURED_BYTES: usize = 256;
 /// SPL, SPH and SREG in data space: a host with a frame writes them, weaving saves the last.
 const CORE: Range<u32> = 0x5D..0x60;
-
-fn soak() -> bool {
-    std::env::var("SELVEDGE_SOAK").is_ok_and(|soak| soak == "1")
-}
 
 /// Random calls of a pair, half of them with interrupts off.
 fn soak_calls() -> usize {
@@ -389,7 +388,7 @@ fn inputs(rng: &mut ChaCha20Rng, pair: &Pair, calls: usize) -> Vec<Input> {
 /// One pair of each host and, besides, of each guest, by each strategy; all in a long run. With their places in the list.
 fn taken(rng: &mut ChaCha20Rng) -> Vec<(usize, Pair)> {
     let mut all: Vec<(usize, Pair)> = pairs().into_iter().enumerate().collect();
-    if soak() {
+    if is_soak() {
         return all;
     }
     all.sort_by_cached_key(|_| rng.next_u64());
@@ -428,7 +427,7 @@ fn woven_functions_keep_time_and_do_both_jobs() {
         taken(&mut rng).into_iter().map(|(index, pair)| (index, pair, rng.next_u64())).collect();
     // Weaving takes longer than running: a pair is called with interrupts on or off.
     let (settings, calls): (&[bool], usize) =
-        if soak() { (&[true, false], soak_calls() / 2) } else { (&[], CALLS) };
+        if is_soak() { (&[true, false], soak_calls() / 2) } else { (&[], CALLS) };
     let (next, differing) = (AtomicUsize::new(0), AtomicUsize::new(0));
     let work = || {
         while let Some((index, pair, seed)) = taken.get(next.fetch_add(1, Ordering::Relaxed)) {
@@ -478,7 +477,7 @@ fn what_other_compilers_make_is_woven_too() {
         let scratch = tempfile::tempdir().expect("a temporary folder");
         let is_c = |host: &&Host| host.file.ends_with(".c") && host.flag != Some("-O0");
         let mut hosts: Vec<Host> = HOSTS.iter().filter(is_c).copied().collect();
-        if !soak() {
+        if !is_soak() {
             hosts.sort_by_cached_key(|_| rng.next_u64());
             hosts.truncate(COMPILED_HOSTS);
         }
@@ -558,7 +557,7 @@ fn what_weaving_recovers_is_measured() {
     for pair in pairs().into_iter().filter(|pair| matches!(pair.guest, Guest::SpiTx(_))) {
         let period_cycles = if pair.strategy == "cocall" { 130 } else { 66 };
         let is_sampled = pair.guest == Guest::SpiTx(period_cycles) && pair.host.is_light();
-        if !soak() && !is_sampled {
+        if !is_soak() && !is_sampled {
             continue;
         }
         let blank = |words: &str| {

@@ -8,12 +8,15 @@
 
 mod hand;
 mod mutants;
+#[path = "../../cipher/tests/soak/mod.rs"]
+mod soak;
 
 use std::collections::BTreeMap;
 
 use hand::{FRAMES, Hand, UART, WS2812, prove, read, run, spi};
 use mutants::mutate;
 use mutants::random::{Random, seed};
+use soak::is_soak;
 use weave::proof::{Options, Window, prove as prove_program};
 
 fn hands() -> Vec<Hand> {
@@ -108,7 +111,7 @@ fn judge(hand: &Hand, mutant: &str, what: &str) -> Fate {
 #[test]
 fn no_mutant_that_loses_time_is_proved() {
     let mut random = Random(seed());
-    let wanted = if std::env::var_os("SELVEDGE_SOAK").is_some_and(|soak| soak == "1") { 10_000 } else { 400 };
+    let wanted = if is_soak() { 10_000 } else { 400 };
     let hands = hands();
     let mut fates: BTreeMap<(Fate, &str), usize> = BTreeMap::new();
     let mut survivors: BTreeMap<String, usize> = BTreeMap::new();

@@ -7,11 +7,14 @@
 mod agreement;
 #[path = "mutants/random.rs"]
 mod random;
+#[path = "../../cipher/tests/soak/mod.rs"]
+mod soak;
 
 use std::collections::BTreeMap;
 
 use agreement::{Case, Outcome};
 use random::{Random, seed};
+use soak::is_soak;
 
 /// Bytes that a host is made from, at most.
 const BYTES_MAX: usize = 256;
@@ -21,8 +24,7 @@ const SOAK_HOSTS: usize = 20_000;
 #[test]
 fn proof_simulator_and_the_unwoven_host_agree() {
     let mut random = Random(seed());
-    let soak = std::env::var_os("SELVEDGE_SOAK").is_some_and(|soak| soak == "1");
-    let hosts = if soak { SOAK_HOSTS } else { HOSTS };
+    let hosts = if is_soak() { SOAK_HOSTS } else { HOSTS };
     let mut refused: BTreeMap<String, usize> = BTreeMap::new();
     let mut woven = 0;
     for _ in 0..hosts {

@@ -8,6 +8,8 @@
 
 mod agreement;
 mod mutants;
+#[path = "../../cipher/tests/soak/mod.rs"]
+mod soak;
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -15,6 +17,7 @@ use agreement::pair::{Done, Input, Pair, guest, read};
 use agreement::{Case, input};
 use mutants::mutate;
 use mutants::random::{Random, seed};
+use soak::is_soak;
 use weave::proof::{Options, prove};
 
 const MUTANTS: usize = 200;
@@ -102,8 +105,7 @@ fn class(what: &str) -> String {
 #[test]
 fn no_mutant_of_a_woven_function_that_loses_time_is_proved() {
     let mut random = Random(seed());
-    let soak = std::env::var_os("SELVEDGE_SOAK").is_some_and(|soak| soak == "1");
-    let wanted = if soak { SOAK_MUTANTS } else { MUTANTS };
+    let wanted = if is_soak() { SOAK_MUTANTS } else { MUTANTS };
     let mut fates: BTreeMap<Fate, usize> = BTreeMap::new();
     let mut survivors: BTreeMap<(Fate, String), usize> = BTreeMap::new();
     let mut subject = Subject::random(&mut random);
@@ -128,6 +130,6 @@ fn no_mutant_of_a_woven_function_that_loses_time_is_proved() {
     }
     let caught = fates.get(&Fate::Caught).copied().unwrap_or(0);
     // How many lose time hangs on how much of a woven function its messages reach: two functions say nothing of that.
-    let expected = if soak { made / 4 } else { 1 };
+    let expected = if is_soak() { made / 4 } else { 1 };
     assert!(caught >= expected, "only {caught} of {made} mutants lose time: the attack is too mild");
 }
