@@ -15,7 +15,8 @@ impl Random {
 
 /// `SELVEDGE_SEED`, or else the time.
 pub fn seed() -> u64 {
-    let given = std::env::var("SELVEDGE_SEED").ok().and_then(|text| text.parse().ok());
+    let given =
+        std::env::var("SELVEDGE_SEED").ok().map(|text| text.parse().expect("SELVEDGE_SEED is a number"));
     let time = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
     let seed = given.unwrap_or_else(|| time.map_or(1, |time| time.as_nanos() as u64)) | 1;
     println!("SELVEDGE_SEED={seed}");
