@@ -328,19 +328,10 @@ pub fn pairs() -> Vec<Pair> {
     let mut pairs = Vec::new();
     for host in HOSTS {
         for guest in GUESTS {
-            // The lights' cycles are those of 16 MHz, which is a board with an ATmega328P.
-            let profile = if guest == Guest::Ws2812 { &ATMEGA328P } else { &ATMEGA128 };
-            pairs.push(Pair {
-                host,
-                guest,
-                profile,
-                growth: "10",
-                strategy: "interleave",
-                expected: expected(&host, guest),
-            });
+            pairs.push(Pair { expected: expected(&host, guest), ..interleaved(host, guest) });
         }
     }
-    for (host, guest) in [
+    let others = [
         (CRC16_AVR, Guest::SpiDuplex(34)),
         (RC4_AVR, Guest::SpiDuplex(66)),
         (RC4_C8, Guest::SpiDuplex(130)),
@@ -349,28 +340,18 @@ pub fn pairs() -> Vec<Pair> {
         (CRC16_AVR, Guest::Dmx),
         (RC4_C8, Guest::Dmx),
         (CRC16_AVR, Guest::Lights),
-    ] {
-        let profile = if guest == Guest::Lights { &ATMEGA328P } else { &ATMEGA128 };
-        pairs.push(Pair {
-            host,
-            guest,
-            profile,
-            growth: "10",
-            strategy: "interleave",
-            expected: Expected::Woven,
-        });
-    }
-    let (guest, profile) = (Guest::Ws2812, &ATMEGA328P);
-    pairs.push(Pair {
-        host: RC4_AVR,
-        guest,
-        profile,
-        growth: "3",
-        strategy: "interleave",
-        expected: Expected::Woven,
-    });
+    ];
+    pairs.extend(others.map(|(host, guest)| interleaved(host, guest)));
+    pairs.push(Pair { growth: "3", ..interleaved(RC4_AVR, Guest::Ws2812) });
     pairs.extend(cocalled());
     pairs
+}
+
+/// A pair that is interleaved within ten times its size. The lights' cycles are those of 16 MHz, which is a board with
+/// an ATmega328P.
+fn interleaved(host: Host, guest: Guest) -> Pair {
+    let profile = if matches!(guest, Guest::Ws2812 | Guest::Lights) { &ATMEGA328P } else { &ATMEGA128 };
+    Pair { host, guest, profile, growth: "10", strategy: "interleave", expected: Expected::Woven }
 }
 
 /// Guests of hosts that ask whether they are due: SPI for the dividers 8 to 64, and a round with several gaps.
