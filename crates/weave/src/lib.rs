@@ -85,6 +85,30 @@ pub struct Request<'a> {
     pub is_coupled: bool,
 }
 
+/// Words of a woven function, at most, as a multiple of both functions' own, where nothing else is asked for.
+pub const GROWTH: f64 = 3.0;
+
+impl<'a> Request<'a> {
+    /// A host and a guest, each with its program, woven in any way that is small enough.
+    pub fn new(
+        (host_program, host): (&'a Program, &'a str),
+        (guest_program, guest): (&'a Program, &'a str),
+        name: &'a str,
+    ) -> Request<'a> {
+        Request {
+            host_program,
+            host,
+            guest_program,
+            guest,
+            servers: &[],
+            name,
+            growth_max: GROWTH,
+            strategy: Strategy::Auto,
+            is_coupled: false,
+        }
+    }
+}
+
 /// A woven function.
 pub struct Weave {
     /// As assembly text.

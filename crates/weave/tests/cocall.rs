@@ -28,17 +28,8 @@ fn guest(period_cycles: u32, at: &[u32]) -> String {
 
 fn woven(host: &str, guest: &str) -> (Weave, Proof) {
     let (host_program, guest_program) = (read(host, "f"), read(guest, "g"));
-    let request = Request {
-        host_program: &host_program,
-        host: "f",
-        guest_program: &guest_program,
-        guest: "g",
-        servers: &[],
-        name: "both",
-        growth_max: 100.0,
-        strategy: Strategy::Cocall,
-        is_coupled: false,
-    };
+    let new = Request::new((&host_program, "f"), (&guest_program, "g"), "both");
+    let request = Request { growth_max: 100.0, strategy: Strategy::Cocall, ..new };
     let woven = weave(&request).unwrap_or_else(|refusal| panic!("{refusal}"));
     let program = read(&woven.text, "both");
     let proof = prove(&program, program.function("both").unwrap(), Options::default());

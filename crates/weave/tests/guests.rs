@@ -3,6 +3,7 @@
 use isa::avr::CoreType;
 use weave::directive::Parameters;
 use weave::error::Refusal;
+use weave::plan::Strategy;
 use weave::program::Program;
 use weave::proof::{self, Options, Proof};
 use weave::source::Source;
@@ -18,17 +19,8 @@ fn program(text: &str, root: &str) -> Program {
 
 fn woven(guest: &str) -> Result<Proof, Refusal> {
     let (host_program, guest_program) = (program(HOST, "h"), program(guest, "g"));
-    let request = Request {
-        host_program: &host_program,
-        host: "h",
-        guest_program: &guest_program,
-        guest: "g",
-        servers: &[],
-        is_coupled: false,
-        strategy: weave::plan::Strategy::Interleave,
-        name: "both",
-        growth_max: 12.0,
-    };
+    let new = Request::new((&host_program, "h"), (&guest_program, "g"), "both");
+    let request = Request { growth_max: 12.0, strategy: Strategy::Interleave, ..new };
     let text = weave(&request)?.text;
     let program = program(&text, "both");
     let function = program.function("both").expect("it is in the text");

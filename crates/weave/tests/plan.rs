@@ -5,7 +5,7 @@ mod pair;
 use pair::structured::{self, Choices};
 use pair::{Pair, guest};
 use weave::plan::Strategy;
-use weave::{Request, weave, weave_until};
+use weave::{weave, weave_until};
 
 const SPI_TX: usize = 0;
 
@@ -13,17 +13,7 @@ const SPI_TX: usize = 0;
 fn what_is_not_taken_is_offered_smaller() {
     let bytes: Vec<u8> = (0..160u32).map(|at| (at * 37 % 251) as u8).collect();
     let pair = Pair::new(&structured::host(&mut Choices::new(&bytes)), &guest(SPI_TX, 66));
-    let request = Request {
-        host_program: &pair.host,
-        host: "host",
-        guest_program: &pair.guest,
-        guest: pair.function,
-        name: "woven",
-        servers: &[],
-        is_coupled: false,
-        strategy: Strategy::Interleave,
-        growth_max: 10.0,
-    };
+    let request = pair.request(Strategy::Interleave, 10.0);
     let best = weave(&request).expect("it is woven");
     let mut words = Vec::new();
     let none = weave_until(&request, |weave| {

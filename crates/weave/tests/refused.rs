@@ -89,16 +89,12 @@ fn unwoven(name: &str, text: &str) -> Option<Refusal> {
     let polled: Vec<(Program, &str)> = polled.map(|server| (program(name, text, server), server)).collect();
     let servers: Vec<(&Program, &str)> = polled.iter().map(|(program, server)| (program, *server)).collect();
     let is_by_cocalls = name.starts_with("cocall_");
+    let guest = if name == "no_function" { "elsewhere" } else { "g" };
     let request = Request {
-        host_program: &host_program,
-        host: "f",
-        guest_program: &guest_program,
-        guest: if name == "no_function" { "elsewhere" } else { "g" },
         servers: &servers,
-        name: "both",
-        growth_max: 3.0,
         strategy: if is_by_cocalls { Strategy::Cocall } else { Strategy::Interleave },
         is_coupled: name.starts_with("coupled_") || name == "cocall_coupled",
+        ..Request::new((&host_program, "f"), (&guest_program, guest), "both")
     };
     weave(&request).err()
 }

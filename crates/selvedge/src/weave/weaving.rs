@@ -62,7 +62,7 @@ pub struct Weaving {
     #[arg(long, value_name = "BYTES", value_delimiter = ',', value_parser = clap::value_parser!(u32).range(0..=16))]
     pub(super) host_arguments: Option<Vec<u32>>,
     /// Words of the woven function, at most, as a multiple of both functions' own
-    #[arg(long, value_name = "FACTOR", default_value_t = 3.0, value_parser = growth)]
+    #[arg(long, value_name = "FACTOR", default_value_t = ::weave::GROWTH, value_parser = growth)]
     growth: f64,
     /// `interleave` their code, let the host `cocall` the guest, or `auto`: what leaves the host more within the size
     #[arg(long, value_name = "STRATEGY", default_value_t = Strategy::Auto, value_parser = strategies())]

@@ -7,8 +7,9 @@ pub mod pair;
 use pair::structured::{self, Choices};
 use pair::{Guest, Input, Pair, SHIPPED, guest, read};
 use weave::error::Refusal;
+use weave::plan::Strategy;
 use weave::proof::{self, Kind, prove};
-use weave::{Request, weave};
+use weave::weave;
 
 /// What became of a host.
 pub enum Outcome {
@@ -79,18 +80,7 @@ impl Case {
     /// # Errors
     /// Why it is refused.
     pub fn woven(&self, pair: &Pair) -> Result<String, Refusal> {
-        let request = Request {
-            host_program: &pair.host,
-            host: "host",
-            guest_program: &pair.guest,
-            guest: pair.function,
-            name: "woven",
-            servers: &[],
-            is_coupled: false,
-            strategy: weave::plan::Strategy::Interleave,
-            growth_max: self.growth_max,
-        };
-        weave(&request).map(|woven| woven.text)
+        weave(&pair.request(Strategy::Interleave, self.growth_max)).map(|woven| woven.text)
     }
 
     fn agree_with(&self, guest: &Guest) -> Result<Outcome, String> {

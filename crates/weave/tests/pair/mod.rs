@@ -15,7 +15,9 @@ use std::collections::BTreeSet;
 use assembly::{Machine, Places, machine};
 use isa::avr::{Chip, CoreType, Observer, Stop};
 use structured::MEMORY_BYTES;
+use weave::Request;
 use weave::directive::{Directive, Parameters};
+use weave::plan::Strategy;
 use weave::program::Program;
 use weave::source::Source;
 
@@ -176,6 +178,12 @@ pub struct Pair {
 }
 
 impl Pair {
+    /// To weave them by a strategy, within so many times their size.
+    pub fn request(&self, strategy: Strategy, growth_max: f64) -> Request<'_> {
+        let new = Request::new((&self.host, "host"), (&self.guest, self.function), "woven");
+        Request { strategy, growth_max, ..new }
+    }
+
     /// # Panics
     /// When a text is no program.
     pub fn new(host: &str, guest: &Guest) -> Pair {
