@@ -243,8 +243,11 @@ impl Node {
 
     /// A wire changed its level at `now_ps`.
     pub fn hear(&mut self, edge: Edge, now_ps: Picoseconds) {
-        // A node that sleeps is brought to the edge, so that its own events before it come first.
-        self.pass_time(now_ps);
+        // A node that sleeps is brought to the edge at once; one that is awake comes to it in its turn, so that what it
+        // does to the bus before the edge is told in order.
+        if self.chip.is_asleep() {
+            self.pass_time(now_ps);
+        }
         self.set_wire(edge.wire, edge.high, self.clock.first_cycle_from(now_ps));
     }
 

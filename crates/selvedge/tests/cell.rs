@@ -192,6 +192,8 @@ fn a_cell_whose_nodes_run_ahead_does_what_one_does_that_is_stepped_together() {
 
 /// A seed with which a node reads SS low, which fell after the node had last touched the bus and before it looked.
 const FALLS_BEFORE_A_LOOK: u64 = 55_433_000_168;
+/// A seed with which two nodes let go of SS while a third one's clock falls.
+const LETS_GO_NEAR_AN_EDGE: u64 = 776_062_011_270;
 
 #[test]
 fn nodes_that_run_ahead_see_each_other_on_the_bus_as_nodes_stepped_together_do() {
@@ -206,7 +208,7 @@ fn nodes_that_run_ahead_see_each_other_on_the_bus_as_nodes_stepped_together_do()
     }) else {
         return;
     };
-    for seed in [FALLS_BEFORE_A_LOOK, rig::seed(test)] {
+    for seed in [FALLS_BEFORE_A_LOOK, LETS_GO_NEAR_AN_EDGE, rig::seed(test)] {
         let (ahead, together) =
             (run_with_cuts(&rig, Pace::RunAhead, seed), run_with_cuts(&rig, Pace::Together, seed));
         assert_same(&ahead, &together);
