@@ -385,9 +385,14 @@ fn inputs(rng: &mut ChaCha20Rng, pair: &Pair, calls: usize) -> Vec<Input> {
     lengths.into_iter().map(|(units, count)| Input::random(rng, pair, units, count)).collect()
 }
 
-/// One pair of each host and, besides, of each guest, by each strategy; all in a long run. With their places in the list.
+/// One pair of each host and, besides, of each guest, by each strategy; all in a long run, and those that `SELVEDGE_PAIRS`
+/// is a part of the name of when it is set. With their places in the list.
 fn taken(rng: &mut ChaCha20Rng) -> Vec<(usize, Pair)> {
     let mut all: Vec<(usize, Pair)> = pairs().into_iter().enumerate().collect();
+    if let Ok(words) = std::env::var("SELVEDGE_PAIRS") {
+        all.retain(|(_, pair)| pair.name().contains(&words));
+        return all;
+    }
     if is_soak() {
         return all;
     }
