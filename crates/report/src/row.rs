@@ -234,6 +234,11 @@ impl Experiment {
         Experiment { name: name.into(), source: source.into() }
     }
 
+    /// The same experiment, for values that come from `source` as well: a datasheet, say.
+    pub fn and_from(&self, source: &str) -> Experiment {
+        Experiment::new(&self.name, format!("{}; {source}", self.source))
+    }
+
     /// One measured value of this experiment.
     ///
     /// # Panics

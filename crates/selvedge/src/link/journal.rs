@@ -4,12 +4,13 @@
 //! The samples file is the truth that stored samples are later compared with: it comes from the simulator's
 //! sample-and-hold, not from anything that the node says.
 
-use super::deployment::Cell as Plan;
+use super::deployment::{Cell as Plan, Node as Planned};
 use super::layout::Layout;
 use crate::error::Error;
 use crate::limits::{PS_PER_US, TIMELINE_PS};
 use crate::toolchain::Image as Built;
 use cell::clock::Picoseconds;
+use cell::energy::{Draw, SUPPLY_V};
 use cell::log::Phase;
 use cell::node::Node;
 use cell::{Cell, Superframe, Transmission};
@@ -181,12 +182,13 @@ impl Journal {
         for node in cell.nodes() {
             let planned =
                 plan.nodes.iter().find(|planned| planned.id == node.id).expect("the plan made the node");
-            rows.extend(self.node_rows(&experiment, node, u64::from(planned.samples_per_superframe)));
+            rows.extend(self.node_rows(&experiment, node, planned));
+            rows.extend(energy_rows(&experiment, node, planned));
         }
         rows
     }
 
-    fn node_rows(&self, experiment: &Experiment, node: &Node, samples_per_frame: u64) -> Vec<Row> {
+    fn node_rows(&self, experiment: &Experiment, node: &Node, planned: &Planned) -> Vec<Row> {
         let case = format!("node {}", node.id);
         let (log, chip) = (node.log(), node.chip());
         let samples = self.samples.get(&node.id).map_or(0, Vec::len) as u64;
@@ -200,8 +202,7 @@ impl Journal {
         }
         let sealing = log.work(Phase::Sealing);
         if sealing.times > 0 {
-            let plaintext_bytes = collect::limits::SAMPLES_HEADER_BYTES as u64 + 2 * samples_per_frame;
-            let per_byte = sealing.cycles as f64 / (sealing.times * plaintext_bytes) as f64;
+            let per_byte = sealing.cycles as f64 / (sealing.times * plaintext_bytes(planned)) as f64;
             rows.push(experiment.row(&case, "cycles per sealed byte", per_byte, "cycles/B", Clock::Cell));
         }
         for phase in
@@ -212,6 +213,30 @@ impl Journal {
         }
         rows
     }
+}
+
+/// What the node's core took, without its radio: its cycles are measured, its currents are its datasheet's.
+fn energy_rows(experiment: &Experiment, node: &Node, planned: &Planned) -> Vec<Row> {
+    let (case, chip) = (format!("node {}", node.id), node.chip());
+    let mut rows = vec![
+        experiment.row(&case, "cycles awake", chip.awake_cycles(), "cycles", Clock::Cell),
+        experiment.row(&case, "cycles asleep", chip.cycle() - chip.awake_cycles(), "cycles", Clock::Cell),
+    ];
+    let draw = Draw::of(chip.profile().name).expect("every chip's currents are known");
+    let sourced = experiment.and_from(draw.source);
+    let energy_uj = draw.microjoules(chip, SUPPLY_V, f64::from(planned.clock_hz));
+    rows.push(sourced.row(&case, format!("energy at {SUPPLY_V} V"), energy_uj, "uJ", Clock::None));
+    let sent = node.log().work(Phase::Transmitting).times * plaintext_bytes(planned);
+    if sent > 0 {
+        let per_byte = energy_uj / sent as f64;
+        rows.push(sourced.row(&case, "energy per byte sealed and sent", per_byte, "uJ/B", Clock::None));
+    }
+    rows
+}
+
+/// What a frame of samples seals, in bytes.
+fn plaintext_bytes(planned: &Planned) -> u64 {
+    collect::limits::SAMPLES_HEADER_BYTES as u64 + 2 * u64::from(planned.samples_per_superframe)
 }
 
 fn percent(part: u64, whole: u64) -> f64 {

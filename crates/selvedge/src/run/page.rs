@@ -99,6 +99,11 @@ fn key_figures(rows: &[Row], nodes: &[(&Cell, &Node, Found)]) -> Section {
         Figure::new("awake", (10.0 * mean(rows, "awake share")).round() / 10.0, "%")
             .aside("of a node's time"),
     ];
+    let energy_uj = mean(rows, "energy per byte sealed and sent");
+    if energy_uj > 0.0 {
+        let aside = "the core's, by its datasheet; without the radio";
+        figures.push(Figure::new("energy of a byte", (100.0 * energy_uj).round() / 100.0, "µJ").aside(aside));
+    }
     for row in rows.iter().filter(|row| row.metric() == "bus use") {
         if let Some(bus) = row.value().number() {
             figures.push(Figure::new("bus in use", (10.0 * bus).round() / 10.0, "%").aside(row.case()));
