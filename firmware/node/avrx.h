@@ -1,7 +1,7 @@
 //! A pre-emptive kernel for the node, by the names and meanings of AvrX (L. Barello; interface only, see kernel.S).
 //!
-//! Owns: tasks with priorities, semaphores, message queues, timers, the bracket of interrupt handlers. What runs when a
-//! slot begins is `controller.h`'s.
+//! Owns: tasks with priorities, semaphores, message queues, timers, the bracket of interrupt handlers, and access to the
+//! EEPROM (kernel_eeprom.c). What runs when a slot begins is `controller.h`'s.
 //!
 //! The task that runs is the first of those that can: a smaller number is more urgent, and among equals the one that
 //! waits longest. A task goes on until it blocks, yields, or something more urgent can run; equals have no time slice.
@@ -183,5 +183,17 @@ void AvrXTimerHandler(void);
 void AvrXStartTimerMessage(pTimerMessageBlock timer, uint16_t ticks, pMessageQueue queue);
 /// Takes it out of the kernel's list, or out of `queue`. It is not sent any more.
 void AvrXCancelTimerMessage(pTimerMessageBlock timer, pMessageQueue queue);
+
+// --- EEPROM, for tasks; link kernel_eeprom.c ---
+
+/// Before the first access.
+void AvrXEEPromInit(void);
+// One access at a time; the others wait, the more urgent ones less long. An access waits for a write that is under way,
+// asleep: the mode of sleep MUST be one that EE_RDY ends, idle or ADC noise reduction. A task that is terminated in the
+// middle keeps everybody else out.
+uint8_t AvrXReadEEProm(const uint8_t *address);
+uint16_t AvrXReadEEPromWord(const uint16_t *address);
+/// Returns as soon as it has begun. What a power cut leaves behind is what was written before, and this byte in any state.
+void AvrXWriteEEProm(uint8_t *address, uint8_t value);
 
 #endif
