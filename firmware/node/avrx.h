@@ -111,7 +111,8 @@ typedef struct TimerMessageBlock {
 /// The kernel's stack, by its last byte; NULL for the one that is in use. First statement of main, whose last one is
 /// AvrXLeaveKernel(): from then on tasks run, and main never again.
 void *AvrXSetKernelStack(void *stack);
-/// Prepares a task, which is suspended until AvrXResume. A task that returns has called AvrXTaskExit.
+/// Prepares a task, which is suspended until AvrXResume. A task that returns has called AvrXTaskExit. It MUST be new or
+/// terminated; in a handler, it MUST NOT be the one that was interrupted, whose stack is in use.
 pProcessID AvrXInitTask(const TaskControlBlock *task);
 /// Prepares a task and lets it run.
 void AvrXRunTask(const TaskControlBlock *task);
@@ -171,7 +172,8 @@ pMessageControlBlock AvrXWaitMessage(pMessageQueue queue);
 
 // --- timers ---
 
-/// Over after `ticks` calls of AvrXTimerHandler, 1 at least. A timer MUST NOT be under way already.
+/// Over after `ticks` calls of AvrXTimerHandler, 1 at least. A timer MUST NOT be under way already, and
+/// nobody may wait for it yet.
 void AvrXStartTimer(pTimerControlBlock timer, uint16_t ticks);
 /// Ends it before its time: whoever waits for it goes on. Does nothing when it is not under way.
 void AvrXCancelTimer(pTimerControlBlock timer);

@@ -3,6 +3,9 @@
 //! An interrupt is forced at every cycle of a program. Each time all that the interrupted task can see of its processor
 //! is as before when it goes on, the queues are in order, and what the program says is the same text. Pairs of
 //! interrupts are random, from a printed seed; with `SELVEDGE_SOAK=1` some begin at every cycle.
+//!
+//! Random calls at random cycles leave the kernel's queues as a model of it does (`avrx/model.rs`), which is its second
+//! witness.
 
 mod avrx;
 #[path = "../../cipher/tests/seeded/mod.rs"]
@@ -11,7 +14,9 @@ mod seeded;
 mod soak;
 
 use avrx::budget::{Budget, Costs, Sizes};
-use avrx::{CHIPS, EEPROM, PROGRAMS, Program, Source, Stack, Stacks};
+use avrx::calls::TASKS;
+use avrx::follow::{Call, Follow, HANDLER};
+use avrx::{CHIPS, EEPROM, OBEY, PROGRAMS, Program, Source, Stack, Stacks};
 use isa::Cycles;
 use isa::avr::{Chip, Effect, SleepMode};
 use rand_chacha::rand_core::Rng;
@@ -28,6 +33,32 @@ const NODE_HZ: u64 = 8_000_000;
 const AWAKE_MAX: Cycles = 2_000;
 /// Power cuts of a program.
 const CUTS: usize = 300;
+/// Cycles of random calls, and so many in a long run; cycles between two interrupts, at most.
+const RANDOM_CYCLES: Cycles = 3_000_000;
+const SOAK_RANDOM_CYCLES: Cycles = 100_000_000;
+const BETWEEN_MAX: Cycles = 700;
+/// What random calls cannot do without.
+const MADE: [&str; 19] = [
+    "AvrXCancelTimer",
+    "AvrXCancelTimerMessage",
+    "AvrXChangePriority",
+    "AvrXInitTask",
+    "AvrXIntReschedule",
+    "AvrXIntSendMessage",
+    "AvrXIntSetSemaphore",
+    "AvrXRecvMessage",
+    "AvrXResetSemaphore",
+    "AvrXResume",
+    "AvrXSendMessage",
+    "AvrXSetSemaphore",
+    "AvrXStartTimer",
+    "AvrXStartTimerMessage",
+    "AvrXSuspend",
+    "AvrXTerminate",
+    "AvrXTestSemaphore",
+    "AvrXTimerHandler",
+    "AvrXYield",
+];
 /// In a long run as many begin at each cycle.
 const SOAK_PAIRS_OF_A_CYCLE: usize = 8;
 const APART_MAX: Cycles = 400;
@@ -265,4 +296,117 @@ fn who_waits_for_a_write_sleeps() {
         println!("the first write on the {}: {asleep} of {all} cycles asleep", profile.name);
         assert!(all - asleep < AWAKE_MAX, "{asleep} of {all} cycles asleep");
     }
+}
+
+#[test]
+fn random_calls_do_what_a_model_of_the_kernel_does() {
+    let mut rng = seeded();
+    for profile in CHIPS {
+        let Some(program) = OBEY.load(profile) else { return };
+        let mut follow = Follow::new(&program);
+        let ends = if is_soak() { SOAK_RANDOM_CYCLES } else { RANDOM_CYCLES };
+        let mut pulse = 0;
+        while follow.chip.cycle() < ends {
+            if let Some(caller) = follow.run(pulse) {
+                if caller < TASKS {
+                    follow.scramble(&mut rng);
+                }
+                let call = follow.random_call(&mut rng, caller);
+                follow.tell(caller, call);
+            } else {
+                follow.pulse(u8::from(rng.next_u32().is_multiple_of(3)));
+                pulse = follow.chip.cycle() + 2 + below(&mut rng, BETWEEN_MAX);
+            }
+        }
+        let asleep = 100 * follow.chip.asleep_cycles(SleepMode::Idle) / ends;
+        println!("on the {}, {asleep} % of it asleep: {:?}", profile.name, follow.made);
+        for service in MADE {
+            assert!(follow.made.contains_key(service), "no task or handler has called {service}");
+        }
+        for Stack { task, range, lowest } in follow.seen.stacks.0 {
+            assert!(lowest > range.start, "{task}: its stack is full");
+        }
+    }
+}
+
+/// Plays calls on a chip where nobody has called anything, beside the model. Who asked for one, in that order.
+fn play(calls: impl Fn(&Follow) -> Vec<(u8, Call)>) -> Option<Vec<u8>> {
+    let program = OBEY.load(CHIPS[0])?;
+    let mut follow = Follow::new(&program);
+    let calls = calls(&follow);
+    Some(follow.play(calls))
+}
+
+// Bugs that AvrX is known for. Queues and registers are compared after every call.
+
+#[test]
+fn a_handler_that_changes_turns_changes_the_run_queue() {
+    // AvrX writes to address 0 instead.
+    let asked = play(|_| {
+        vec![
+            (1, Call::new("AvrXSelf", 0, 0, 0)),
+            (HANDLER, Call::new("AvrXIntReschedule", 0, 0, 0).quietly()),
+        ]
+    });
+    assert!(asked.is_none_or(|asked| asked[..4] == [0, 1, HANDLER, 2]), "task 2 before task 1 asks again");
+}
+
+#[test]
+fn the_last_timer_of_the_list_is_cancelled_without_a_trace() {
+    // AvrX adds what is left of it to the timer behind it, where there is none: to r4 and r5.
+    play(|follow| {
+        let timers = follow.program.array("timers");
+        vec![
+            (0, Call::new("AvrXStartTimer", timers[0], 5, 0)),
+            (0, Call::new("AvrXStartTimer", timers[1], 9, 0)),
+            (0, Call::new("AvrXCancelTimer", timers[1], 0, 0)),
+            (0, Call::new("AvrXCancelTimer", timers[0], 0, 0)),
+        ]
+    });
+}
+
+#[test]
+fn a_cancelled_timer_is_out_of_the_list_before_its_task_goes_on() {
+    // AvrX wakes first, so that a task which starts it again has it in the list twice.
+    play(|follow| {
+        let timer = follow.program.array("timers")[0];
+        vec![
+            (0, Call::new("AvrXDelay", timer, 5, 0)),
+            (1, Call::new("AvrXCancelTimer", timer, 0, 0)),
+            (0, Call::new("AvrXStartTimer", timer, 7, 0)),
+            (1, Call::new("AvrXCancelTimer", timer, 0, 0)),
+        ]
+    });
+}
+
+#[test]
+fn a_changed_priority_changes_the_queue_that_its_task_is_in() {
+    // AvrX leaves the queue as it is.
+    play(|follow| {
+        let mutex = follow.program.array("mutexes")[0];
+        vec![
+            (0, Call::new("AvrXWaitSemaphore", mutex, 0, 0)),
+            (1, Call::new("AvrXWaitSemaphore", mutex, 0, 0)),
+            (2, Call::new("AvrXChangePriority", follow.task(1), 0, 0)),
+            (2, Call::new("AvrXSetSemaphore", mutex, 0, 0)),
+            (2, Call::new("AvrXChangePriority", follow.task(5), 1, 0)),
+            (2, Call::new("AvrXChangePriority", follow.task(2), 9, 0)),
+            (2, Call::new("AvrXSetSemaphore", mutex, 0, 0)),
+        ]
+    });
+}
+
+#[test]
+fn who_waits_for_a_message_with_interrupts_off_has_them_off_afterwards() {
+    // AvrX turns them on.
+    play(|follow| {
+        let [queue, message] = ["queues", "messages"].map(|name| follow.program.array(name)[0]);
+        vec![
+            (0, Call::new("AvrXSendMessage", queue, message, 0)),
+            (0, Call::new("AvrXWaitMessage", queue, 0, 0).quietly()),
+            (0, Call::new("AvrXWaitMessage", queue, 0, 0).quietly()),
+            (1, Call::new("AvrXSendMessage", queue, message, 0)),
+            (0, Call::new("AvrXSelf", 0, 0, 0)),
+        ]
+    });
 }

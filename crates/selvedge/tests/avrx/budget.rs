@@ -10,7 +10,7 @@ use isa::avr::{Chip, Profile};
 use report::table::{Column, Entry, Table};
 use serde::Deserialize;
 
-use super::{KERNEL, KERNEL_EEPROM, PROGRAMS, Program, compile, root};
+use super::{Entered, KERNEL, KERNEL_EEPROM, PROGRAMS, Program, compile, root};
 
 /// What the way from an interrupt to the task that waits for it is called.
 const AN_INTERRUPT: &str = "an interrupt";
@@ -73,17 +73,6 @@ pub struct Costs {
     open: BTreeMap<u16, Vec<Call>>,
     /// Of handlers.
     inside: Vec<Call>,
-}
-
-/// The vector of the interrupt that was answered.
-struct Entered(Option<u8>);
-
-impl isa::Observer for Entered {}
-
-impl isa::avr::Observer for Entered {
-    fn interrupt(&mut self, _cycle: Cycles, vector: u8) {
-        self.0 = Some(vector);
-    }
 }
 
 fn least<T: Ord + Copy>(so_far: &mut Option<T>, value: T) {

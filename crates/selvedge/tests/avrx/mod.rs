@@ -1,6 +1,9 @@
 //! Programs that call the kernel, on the simulated chips: compiling them, and finding the kernel's data in them.
 
 pub mod budget;
+pub mod calls;
+pub mod follow;
+pub mod model;
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -23,6 +26,8 @@ pub const PROGRAMS: [Source; 3] = [
     Source { name: "messages", with: &[], says: "FadbSFnppcAnn." },
     EEPROM,
 ];
+/// What the model of the kernel follows; it says nothing.
+pub const OBEY: Source = Source { name: "obey", with: &[], says: "" };
 pub const EEPROM: Source = Source { name: "eeprom", with: &[KERNEL_EEPROM], says: "wrABCDEFlh=." };
 const TICK_CYCLES: Cycles = 1500;
 /// So slow that a write of the EEPROM takes some hundreds of cycles, and ends at any of them.
@@ -81,6 +86,17 @@ impl isa::Observer for Stacks {
 }
 
 impl isa::avr::Observer for Stacks {}
+
+/// The vector of the interrupt that was answered.
+pub struct Entered(pub Option<u8>);
+
+impl isa::Observer for Entered {}
+
+impl isa::avr::Observer for Entered {
+    fn interrupt(&mut self, _cycle: Cycles, vector: u8) {
+        self.0 = Some(vector);
+    }
+}
 
 pub fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
@@ -184,7 +200,12 @@ impl Program {
 
     /// Whether a task runs, outside the kernel.
     pub fn is_outside(&self, chip: &Chip) -> bool {
-        self.byte(chip, self.level) == LEVEL_TASK && chip.sreg() & 0x80 != 0
+        self.is_task(chip) && chip.sreg() & 0x80 != 0
+    }
+
+    /// Whether it is a task's turn, in or outside the kernel.
+    pub fn is_task(&self, chip: &Chip) -> bool {
+        self.byte(chip, self.level) == LEVEL_TASK
     }
 
     /// Whether a handler runs, behind its AvrXEnterKernel.
