@@ -13,12 +13,15 @@ mod seeded;
 #[path = "../../cipher/tests/soak/mod.rs"]
 mod soak;
 
+use std::fs;
+
 use avrx::budget::{Budget, Costs, Sizes};
 use avrx::calls::TASKS;
 use avrx::follow::{Call, Follow, HANDLER};
-use avrx::{CHIPS, EEPROM, OBEY, PROGRAMS, Program, Source, Stack, Stacks};
+use avrx::{CHIPS, EEPROM, KERNEL, OBEY, PROGRAMS, Program, Source, Stack, Stacks, compile, root};
+use expect_test::expect_file;
 use isa::Cycles;
-use isa::avr::{Chip, Effect, SleepMode};
+use isa::avr::{ATMEGA328P, Chip, Effect, Image, Pin, Settings, SleepMode};
 use rand_chacha::rand_core::Rng;
 use seeded::seeded;
 use soak::is_soak;
@@ -236,6 +239,50 @@ fn every_call_keeps_within_its_budget() {
         println!("{}", costs.table(&budget, &sizes, &title).text(None));
         assert_eq!(costs.faults(&budget, &sizes), Vec::<String>::new(), "on the {}", profile.name);
     }
+}
+
+#[test]
+fn the_documentation_says_what_is_measured() {
+    let (Some(sizes), Some(costs)) = (Sizes::measure(CHIPS[0]), Costs::measure(CHIPS[0])) else { return };
+    let path = root().join("docs/kernel.md");
+    let page = fs::read_to_string(&path).expect("the kernel has a page");
+    let (above, rest) = page.split_once("<!-- measured -->\n").expect("there is a place for it");
+    let (_, below) = rest.split_once("<!-- end -->").expect("the place ends");
+    let measured = costs.paragraphs(&Budget::read(), &sizes);
+    expect_file![path].assert_eq(&format!("{above}<!-- measured -->\n{measured}<!-- end -->{below}"));
+}
+
+/// When the level of a pin changed.
+struct Edges(Pin, Vec<Cycles>);
+
+impl isa::Observer for Edges {}
+
+impl isa::avr::Observer for Edges {
+    fn level(&mut self, cycle: Cycles, pin: Pin, _high: bool) {
+        self.1.extend((pin == self.0).then_some(cycle));
+    }
+}
+
+#[test]
+fn the_example_of_the_documentation_blinks_twice_a_second() {
+    const HZ: u64 = 16_000_000;
+    let page = fs::read_to_string(root().join("docs/kernel.md")).expect("the kernel has a page");
+    let example = page.split("```").find_map(|block| block.strip_prefix("c\n")).expect("there is an example");
+    let scratch = tempfile::tempdir().expect("a temporary folder");
+    let [source, elf] = ["blink.c", "blink.elf"].map(|name| scratch.path().join(name));
+    fs::write(&source, example).expect("it can be written");
+    let source = source.to_str().expect("a temporary path is UTF-8");
+    if compile(&ATMEGA328P, &["-DF_CPU=16000000UL"], &[source, KERNEL], &elf).is_none() {
+        return;
+    }
+    let image =
+        Image::parse(&fs::read(&elf).expect("it was linked")).expect("what avr-gcc links is an image");
+    let mut chip = Chip::with_settings(&ATMEGA328P, Settings { clock_hz: HZ, ..Settings::default() });
+    chip.load(&image).expect("the program fits the chip");
+    let mut edges = Edges(Pin { port: b'B', bit: 5 }, Vec::new());
+    chip.run_until(3 * HZ, &mut edges);
+    let between: Vec<Cycles> = edges.1.windows(2).map(|two| two[1] - two[0]).collect();
+    assert_eq!(between, [HZ / 2; 4]);
 }
 
 /// What was written to the EEPROM, and when it was over.

@@ -29,6 +29,7 @@ const CONTEXT: u16 = 4;
 #[serde(deny_unknown_fields)]
 pub struct Budget {
     flash_bytes: u64,
+    original_flash_bytes: u64,
     ram_bytes: u64,
     eeprom_flash_bytes: u64,
     eeprom_ram_bytes: u64,
@@ -193,6 +194,17 @@ impl Costs {
             }
         }
         faults
+    }
+
+    /// What is measured, as the documentation has it.
+    pub fn paragraphs(&self, budget: &Budget, sizes: &Sizes) -> String {
+        let Sizes { flash, ram, eeprom_flash, eeprom_ram, .. } = sizes;
+        format!(
+            "On the ATmega128 the kernel takes {flash} bytes of flash (AvrX {}) and {ram} of RAM; access to the EEPROM\n\
+             {eeprom_flash} and {eeprom_ram} more, with its handler.\n\n{}",
+            budget.original_flash_bytes,
+            self.table(budget, sizes, "").markdown(),
+        )
     }
 
     /// The calls beside the original's.

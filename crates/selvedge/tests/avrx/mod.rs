@@ -18,7 +18,7 @@ use isa::avr::{ATMEGA128, ATMEGA328P, Chip, Image, Pin, Profile, Stop};
 
 pub const CHIPS: [&Profile; 2] = [&ATMEGA128, &ATMEGA328P];
 /// The kernel, and what of it is linked by who calls it.
-const KERNEL: &str = "node/kernel.S";
+pub const KERNEL: &str = "node/kernel.S";
 const KERNEL_EEPROM: &str = "node/kernel_eeprom.c";
 /// The programs of `firmware/kernel`, and what each says in the end.
 pub const PROGRAMS: [Source; 3] = [
