@@ -82,7 +82,8 @@ AVRX_TASKDEF(task4, 16, 3)
     obey_for_ever(4);
 }
 
-AVRX_TASKDEF(task5, 16, 5)
+/// More urgent than idle all the same.
+AVRX_TASKDEF(task5, 16, 255)
 {
     obey_for_ever(5);
 }

@@ -44,13 +44,15 @@ use Kind::*;
 /// As often as they stand here.
 #[rustfmt::skip]
 const OF_TASKS: [Kind; 27] = [
-    Set, Set, Set, Set, Wait, Wait, Wait, Peek, Send, Send, Receive, WaitMessage, WaitMessage, Start, Delay, Cancel,
-    StartMessage, CancelMessage, Rotate, Suspend, Resume, Resume, Prepare, Prepare, Terminate, Exit, Priority,
+    Set, Set, Set, Set, Wait, Wait, Wait, Peek, Send, Send, Receive, WaitMessage, WaitMessage, Start, Delay,
+    Cancel, StartMessage, CancelMessage, Rotate, Suspend, Resume, Resume, Prepare, Prepare, Terminate, Exit,
+    Priority,
 ];
 #[rustfmt::skip]
 const OF_HANDLERS: [Kind; 30] = [
-    Set, Set, Set, Set, Set, Set, Peek, Send, Send, Send, Receive, Start, Cancel, StartMessage, CancelMessage, Tick, Tick,
-    Tick, Tick, Rotate, Suspend, Resume, Resume, Resume, Resume, Prepare, Prepare, Prepare, Terminate, Priority,
+    Set, Set, Set, Set, Set, Set, Peek, Send, Send, Send, Receive, Start, Cancel, StartMessage, CancelMessage,
+    Tick, Tick, Tick, Tick, Rotate, Suspend, Resume, Resume, Resume, Resume, Prepare, Prepare, Prepare, Terminate,
+    Priority,
 ];
 
 fn one<T: Copy>(rng: &mut ChaCha20Rng, of: &[T]) -> Option<T> {
@@ -77,7 +79,11 @@ impl Follow<'_> {
     }
 
     fn of_kind(&self, rng: &mut ChaCha20Rng, kind: Kind, is_task: bool) -> Option<Call> {
-        let ticks = (rng.next_u32() % TICKS_MAX) as u16;
+        let ticks = match rng.next_u32() % 8 {
+            0 => u16::MAX - (rng.next_u32() % TICKS_MAX) as u16,
+            1 => 200 + (rng.next_u32() % 400) as u16, // a byte and more
+            _ => (rng.next_u32() % TICKS_MAX) as u16,
+        };
         let queue = one(rng, &self.program.array("queues"))?;
         match kind {
             Set => {

@@ -18,6 +18,8 @@ const ON: u8 = 0x80;
 /// What calls are about, and the bytes of one.
 const ARRAYS: [(&str, u16); 5] =
     [("mutexes", 2), ("queues", 4), ("messages", 5), ("timers", 6), ("alarms", 8)];
+/// Registers that hold nothing when a call begins: any value does.
+const NO_ARGUMENTS: [u8; 6] = [18, 19, 26, 27, 30, 31];
 /// INT0's handler, as a caller.
 pub const HANDLER: u8 = 6;
 /// More than a few calls take.
@@ -181,7 +183,7 @@ impl<'a> Follow<'a> {
     /// One instruction, or the answer to an interrupt.
     fn step(&mut self) {
         let was_outside = self.program.is_outside(&self.chip);
-        let running = self.running();
+        let (running, sp, cycle) = (self.running(), self.chip.sp(), self.chip.cycle());
         self.chip.run_until(self.chip.cycle() + 1, &mut self.seen);
         if std::mem::take(&mut self.seen.interrupt) {
             self.was_settled = false;
@@ -195,6 +197,9 @@ impl<'a> Follow<'a> {
             self.make(&service, arguments, running);
         }
         let pc = self.chip.pc();
+        if self.chip.sp() + 2 == sp && self.inside.is_none() && self.program.services.contains_key(&pc) {
+            NO_ARGUMENTS.into_iter().for_each(|number| self.chip.set_register(number, cycle as u8 ^ number));
+        }
         if let Some(service) = self.program.services.get(&pc) {
             let arguments = [24, 22, 20]
                 .map(|low| u16::from_le_bytes([self.chip.register(low), self.chip.register(low + 1)]));
