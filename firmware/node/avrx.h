@@ -112,7 +112,8 @@ typedef struct TimerMessageBlock {
 /// AvrXLeaveKernel(): from then on tasks run, and main never again.
 void *AvrXSetKernelStack(void *stack);
 /// Prepares a task, which is suspended until AvrXResume. A task that returns has called AvrXTaskExit. It MUST be new or
-/// terminated; in a handler, it MUST NOT be the one that was interrupted, whose stack is in use.
+/// terminated, and nobody may call about it meanwhile; in a handler, it MUST NOT be the one that was interrupted, whose
+/// stack is in use.
 pProcessID AvrXInitTask(const TaskControlBlock *task);
 /// Prepares a task and lets it run.
 void AvrXRunTask(const TaskControlBlock *task);

@@ -115,8 +115,9 @@ impl Follow<'_> {
             Prepare => {
                 let (task, address) = self.some_task(rng)?;
                 let is_over = self.model.tasks[&address].is_dead && address != self.running();
+                let is_free = self.told.values().all(|call| call.object != address);
                 let service = one(rng, &["AvrXInitTask", "AvrXRunTask", "AvrXRunTask"])?;
-                is_over.then(|| call(service, self.block(task), 0, 0))?
+                (is_over && is_free).then(|| call(service, self.block(task), 0, 0))?
             }
             Terminate => {
                 let (task, address) = self.some_task(rng)?;
