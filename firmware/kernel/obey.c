@@ -24,6 +24,7 @@ struct call volatile calls[CALLERS];
 // What calls are about.
 AVRX_MUTEX(mutexes[3]);
 AVRX_MESSAGEQ(queues[2]);
+uint8_t apart[256]; // addresses differ in both bytes
 AVRX_MESSAGE(messages[4]);
 AVRX_TIMER(timers[3]);
 TimerMessageBlock alarms[2];

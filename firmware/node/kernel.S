@@ -684,8 +684,7 @@ service AvrXIntReschedule
     lds  r24, avrx_run_queue
     lds  r25, avrx_run_queue+1
     rcall dequeue_ready
-    ldi  r30, lo8(avrx_run_queue)
-    ldi  r31, hi8(avrx_run_queue)
+    ; It was the first: Z is the queue still.
     rjmp enqueue
 
 service AvrXSelf
