@@ -104,6 +104,7 @@ AVRX_SIGINT(INT1_vect)
     __asm__ volatile("nop\n\tnop\n\tnop");
     cli();
     obey(7);
+    sei(); // AvrXLeaveKernel turns them off by itself
     AvrXLeaveKernel();
 }
 

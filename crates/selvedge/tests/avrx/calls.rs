@@ -74,6 +74,17 @@ impl Follow<'_> {
         });
         let otherwise = if is_task { "AvrXYield" } else { "AvrXTimerHandler" };
         let mut chosen = chosen.or_else(|| call(otherwise, 0, 0, 0)).expect("there is another one");
+        let service = chosen.service.clone().unwrap_or_default();
+        // What a call does not ask for may be anything.
+        if !["AvrXStartTimer", "AvrXSend", "AvrXIntSend", "AvrXDelay", "AvrXCancel", "AvrXChange"]
+            .iter()
+            .any(|asks| service.starts_with(asks))
+        {
+            chosen.number = rng.next_u32() as u16;
+        }
+        if service != "AvrXStartTimerMessage" {
+            chosen.queue = rng.next_u32() as u16;
+        }
         chosen.is_quiet = !is_task || (chosen.service.is_some() && rng.next_u32().is_multiple_of(4));
         chosen
     }

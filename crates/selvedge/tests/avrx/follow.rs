@@ -205,9 +205,9 @@ impl<'a> Follow<'a> {
                 .map(|low| u16::from_le_bytes([self.chip.register(low), self.chip.register(low + 1)]));
             if service == "AvrXInitTask" {
                 self.prepare(arguments[0]);
-            } else if !is_off {
+            } else if !is_off && self.program.is_task(&self.chip) {
                 self.entered.insert(running, (service.clone(), arguments));
-            } else if self.inside.is_none() {
+            } else if is_off && self.inside.is_none() {
                 self.make(service, arguments, running);
             }
         }
