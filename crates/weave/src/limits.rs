@@ -41,6 +41,10 @@ pub const PROOF_VARIANTS_MAX: [[usize; 2]; 3] = [[2, 64], [64, 1024], [PROOF_STA
 /// common is kept: nothing is claimed of the time there.
 pub const PROOF_STOPPED_VARIANTS_MAX: usize = 64;
 
+/// The same while interrupts are off, which is what makes their time known: in all their bits, and at all. A wait of
+/// a thousand cycles counts to 171, for a few values of what data has left behind.
+pub const PROOF_WINDOW_VARIANTS_MAX: [usize; 2] = [64, 4096];
+
 /// Events of one clock: one bit each in a state. Three bytes of lights have 72.
 pub const PROOF_EVENTS_MAX: usize = 128;
 

@@ -8,9 +8,10 @@
 //! What the proof rests on, beyond the cycles of the instruction table: nothing but the code at hand executes (no
 //! reset, and no interrupt where they are not checked); data is in internal memory (external memory adds wait
 //! states that are not counted); stores through pointers and through the linker's symbols reach neither registers
-//! nor SREG nor return addresses; frames that code makes by writing to the stack pointer are undone before it
+//! nor SREG nor return addresses, nor where STS has kept SREG; frames that code makes by writing to the stack pointer are undone before it
 //! returns; a trip count that no known value contradicts is true ([`Proof::trusted`] lists those that something
-//! rests on); unknown code that is called while all clocks are stopped returns to where it was called from.
+//! rests on); unknown code that is called while all clocks are stopped returns to where it was called from, with interrupts as they
+//! were.
 
 mod contract;
 mod drift;

@@ -174,7 +174,7 @@ pub fn homes(
     // A pair that keeps what was in a borrowed one is used in every round, the status once.
     let borrows_pairs = chooser.borrowers.iter().any(|borrower| borrower.pair);
     let kept = if borrows_pairs { chooser.pair(|_| true) } else { None };
-    let status = match early.or_else(|| flags.and_then(|_| chooser.single(|_| true))) {
+    let status = match early.or_else(|| chooser.single(|_| true)) {
         Some(register) => Store::Register(register),
         None => chooser.memory(1),
     };

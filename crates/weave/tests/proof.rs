@@ -438,6 +438,60 @@ fn what_was_on_at_the_entry_may_be_restored_twice() {
     assert_eq!(window, Window::Rounds { first_cycles: 10 - 1 + 2, further_cycles: 10 });
 }
 
+const RESTORES: &str = " sbrc r25, 7\n sei\n";
+
+#[test]
+fn interrupts_are_restored_only_from_where_sreg_was_kept() {
+    let at_return = |text: &str| matches!(proved(text).window, Window::Unbounded(Unbounded::Return(_)));
+    let instead = |restores: &str| restored(" ldi r24, 8\n").replace(RESTORES, restores);
+    let kept = |restores: &str| instead(restores).replace(" cli\n", " sts kept, r25\n cli\n");
+    let restores = [
+        instead(RESTORES),
+        instead(" inc r26\n bst r26, 0\n bld r25, 0\n mov r26, r25\n sbrc r26, 7\n sei\n"),
+        instead(" push r25\n clr r25\n pop r26\n lsr r26\n sbrc r26, 6\n sei\n"),
+        instead(" sbrs r25, 7\n rjmp off\n sei\noff:\n"),
+        instead(" out 0x3f, r25\n"),
+        instead(&format!("{RESTORES} clt\n brid 0f\n set\n0: bld r26, 7\n cli\n out 0x3f, r26\n")),
+        kept(&format!(" clr r25\n sts other, r25\n lds r25, kept\n{RESTORES}")),
+    ];
+    for text in restores {
+        assert!(
+            matches!(proved(&text).window, Window::Cycles(80..=100)),
+            "{:?} of {text}",
+            proved(&text).window
+        );
+    }
+    let leaves = [
+        instead(&RESTORES.replace("r25", "r26")),
+        instead(&RESTORES.replace("7", "6")),
+        instead(&format!(" swap r25\n{RESTORES}")),
+        instead(&format!(" com r25\n{RESTORES}")),
+        instead(&format!(" bst r26, 0\n bld r25, 7\n{RESTORES}")),
+        instead(&format!(" in r25, 0x3f\n{RESTORES}")),
+        kept(&format!(" sts kept, r26\n lds r25, kept\n{RESTORES}")),
+        kept(&format!(" lds r25, kept + 1\n{RESTORES}")),
+        instead(&format!(" sts kept, r26\n lds r25, kept\n{RESTORES}")),
+    ];
+    for text in leaves {
+        assert!(at_return(&text), "{:?} of {text}", proved(&text).window);
+    }
+}
+
+#[test]
+fn a_wait_with_interrupts_off_is_bounded_whatever_data_is_about() {
+    // Four bits of data that still decide something, and a wait of 200 times 3 cycles.
+    let bits: String = (0..4)
+        .map(|bit| format!(" bst r20, {bit}\n brtc skip{bit}\n sbr r21, {}\nskip{bit}:", 1 << bit))
+        .collect();
+    let asks: String = (0..4).map(|bit| format!(" sbrc r21, {bit}\n nop\n")).collect();
+    let waits = format!(" clr r21\n{bits} ldi r23, 200\nwait:\n dec r23\n brne wait\n{asks}{RESTORES}");
+    let text = restored(" ldi r24, 8\n").replace(RESTORES, &waits);
+    let window = proved(&text).window;
+    assert!(matches!(window, Window::Cycles(680..=760)), "{window:?}");
+    let data = text.replace(" ldi r23, 200\n", "");
+    assert!(matches!(proved(&data).window, Window::Unbounded(Unbounded::Loop(_))));
+}
+
 #[test]
 fn a_loop_that_no_clock_counts_has_no_longest_window() {
     let text = restored("again0:\n dec r23\n brne again0\n");

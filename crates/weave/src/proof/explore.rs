@@ -19,7 +19,7 @@ use super::values::{Bit, Byte, Own, Values, own};
 use super::violation::Kind;
 use super::window::{Unbounded, Windows};
 use super::{Interrupts, Options};
-use crate::limits::{PROOF_STATES_MAX, PROOF_STOPPED_VARIANTS_MAX};
+use crate::limits::{PROOF_STATES_MAX, PROOF_STOPPED_VARIANTS_MAX, PROOF_WINDOW_VARIANTS_MAX};
 use crate::program::{Callee, Flow, Point, Program};
 
 impl From<TooDeep> for Kind {
@@ -55,8 +55,9 @@ struct Moment {
     stack: Stack,
     rounds: Rounds,
     counts: Counts,
-    /// Interrupts and T, which is what says that a clock is over when a callee comes back, are never forgotten.
-    flags: (bool, Bit),
+    /// Interrupts, now and at the entry, and T, which is what says that a clock is over when a callee comes back, are
+    /// never forgotten.
+    flags: (bool, Bit, Bit),
 }
 
 /// The constants that a moment was visited with.
@@ -83,8 +84,6 @@ pub(super) struct Exploration<'a> {
     pub(super) relied: BTreeSet<u16>,
     relevance: Relevance,
     options: Options,
-    /// Whether interrupts are known to be off at the entry.
-    is_entered_off: bool,
     pub(super) stacks: Stacks,
     index: HashMap<Rc<State>, usize>,
     pub(super) nodes: Vec<Node>,
@@ -120,7 +119,6 @@ impl<'a> Exploration<'a> {
             relied: BTreeSet::new(),
             relevance: Relevance::find(program, graph),
             options,
-            is_entered_off: false,
             stacks: Stacks::new(return_bytes),
             index: HashMap::new(),
             nodes: Vec::new(),
@@ -139,12 +137,11 @@ impl<'a> Exploration<'a> {
         let mut state = State {
             point: entry,
             stack: EMPTY,
-            values: Values::unknown(),
+            values: Values::at_entry(),
             rounds: Rounds::stopped(self.contract),
             unserved: vec![0; self.contract.servers.len()],
             counts: Counts::default(),
         };
-        self.is_entered_off = interrupts_off;
         if interrupts_off {
             state.values.set_interrupts(Some(false));
         }
@@ -179,7 +176,7 @@ impl<'a> Exploration<'a> {
     /// data decides does not multiply the states. What a clock hangs on is the same in all of them.
     fn forget(&mut self, state: &mut State) {
         let stopped = state.rounds.all_stopped();
-        let flags = (state.values.interrupts_off(), state.values.flag_t());
+        let flags = (state.values.interrupts_off(), state.values.entered(), state.values.flag_t());
         let counts = if stopped { Counts::default() } else { state.counts.clone() };
         let moment =
             Moment { point: state.point, stack: state.stack, rounds: state.rounds.clone(), counts, flags };
@@ -187,12 +184,17 @@ impl<'a> Exploration<'a> {
         let variants = self.variants.entry(moment).or_insert_with(first);
         variants.common.keep_common(&state.values);
         let before = (!stopped).then(|| state.values.clone());
-        if stopped && variants.count >= PROOF_STOPPED_VARIANTS_MAX {
+        let variants_max = match (stopped, state.values.turned_off()) {
+            (false, _) => self.variants_max,
+            (true, true) => PROOF_WINDOW_VARIANTS_MAX,
+            (true, false) => [PROOF_STOPPED_VARIANTS_MAX; 2],
+        };
+        if variants.count >= variants_max[1] {
             state.values = variants.common.clone();
-            state.counts = Counts::default();
-        } else if !stopped && variants.count >= self.variants_max[1] {
-            state.values = variants.common.clone();
-        } else if !stopped && variants.count >= self.variants_max[0] {
+            if stopped {
+                state.counts = Counts::default();
+            }
+        } else if variants.count >= variants_max[0] {
             state.values.keep_whole_or(&variants.common);
         }
         self.has_forgotten |= before.is_some_and(|before| before != state.values);
@@ -204,7 +206,7 @@ impl<'a> Exploration<'a> {
     /// Follows execution from a kept state to the next ones.
     fn walk(&mut self, node: usize) -> Result<(), Found> {
         let mut state = State::clone(&self.nodes[node].state);
-        let mut within = Windows::begin(node, state.values.interrupts_off());
+        let mut within = Windows::begin(node, state.values.turned_off());
         let mut after = Vec::new();
         loop {
             let point = state.point;
@@ -223,13 +225,13 @@ impl<'a> Exploration<'a> {
             }
             let is_kept = after.len() > 1 || self.graph.is_join(after[0].0.point);
             if !is_kept && let Some((next, cycles, _)) = after.pop() {
-                self.windows.pass(&mut within, cycles, &starts(&next), next.values.interrupts_off());
+                self.windows.pass(&mut within, cycles, &starts(&next), next.values.turned_off());
                 state = next;
                 continue;
             }
             for (next, cycles, taken) in after.drain(..) {
                 let mut within = within.clone();
-                self.windows.pass(&mut within, cycles, &starts(&next), next.values.interrupts_off());
+                self.windows.pass(&mut within, cycles, &starts(&next), next.values.turned_off());
                 let kept = self.keep(next, Some(node), (point, taken)).map_err(found)?;
                 self.windows.reach(kept, within);
             }
@@ -261,10 +263,10 @@ impl<'a> Exploration<'a> {
             Flow::TailCall(Callee::Unknown(name)) => match state.rounds.running() {
                 Some((clock, _)) => Err(self.unresolved(clock, Some(name))),
                 None => {
-                    if state.values.interrupts_off() {
+                    if state.values.turned_off() {
                         self.windows.unbounded(Unbounded::Call(point));
                     }
-                    state.values = Values::unknown();
+                    state.values = state.values.behind_unknown();
                     self.go_back(state, after)
                 }
             },
@@ -352,13 +354,9 @@ impl<'a> Exploration<'a> {
         self.trips.decide(&state.counts, point, all, &mut choices, &mut self.relied)?;
         self.change(&mut state)?;
         let jumps = !matches!(step.flow, Flow::Next | Flow::Branch(_) | Flow::Skip);
-        let restores = !self.is_entered_off && self.skips_sei(point);
         for choice in choices {
             let mut next = state.clone();
             next.values.assume(&step.instruction, choice.taken);
-            if restores && choice.taken {
-                next.values.set_interrupts(None);
-            }
             let cycles = if choice.taken { program.taken_cycles(point) } else { program.cycles(point) };
             self.pass(&mut next, point, cycles)?;
             self.trips.go(&mut next.counts, Some(point), choice.to)?;
@@ -368,14 +366,13 @@ impl<'a> Exploration<'a> {
         Ok(())
     }
 
-    /// Whether this is a skip on bit 7 of a register over what turns interrupts on: what a write of SREG does to them,
-    /// and no more.
-    fn skips_sei(&self, point: Point) -> bool {
-        let instruction = |point: Point| self.program.code.get(point).map(|step| step.instruction);
-        let is = |point, opcode: Opcode| {
-            instruction(point).is_some_and(|found| (found.opcode, found.b) == (opcode, 7))
+    /// Whether the LDS or STS at a point accesses where SREG as it was at the entry is kept.
+    fn is_kept_place(&self, values: &Values, point: Point) -> bool {
+        let place = |point: Point| {
+            let step = &self.program.code[point];
+            (step.instruction.k, &step.expression)
         };
-        is(point, Opcode::Sbrc) && is(point + 1, Opcode::Bset)
+        values.kept().is_some_and(|kept| place(kept) == place(point))
     }
 
     /// What the instruction does to registers, flags and stack.
@@ -402,6 +399,13 @@ impl<'a> Exploration<'a> {
             }
             Opcode::Out | Opcode::Sts if own(step, core) == Some(Own::StackPointer) => {
                 state.stack = self.stacks.frame(state.stack)?;
+            }
+            Opcode::Sts if own(step, core).is_none() => {
+                let is_kept_place = self.is_kept_place(&state.values, state.point);
+                state.values.store(step.instruction.r, state.point, is_kept_place);
+            }
+            Opcode::Lds if own(step, core).is_none() && self.is_kept_place(&state.values, state.point) => {
+                state.values.load_kept(step.instruction.d);
             }
             _ => {}
         }
@@ -442,7 +446,7 @@ impl<'a> Exploration<'a> {
         if let Some((clock, _)) = state.rounds.running() {
             return Err(self.unresolved(clock, callee));
         }
-        if state.values.interrupts_off() {
+        if state.values.turned_off() {
             self.windows.unbounded(Unbounded::Call(point));
         }
         // The event of the call itself may start a clock, and then runs into the same.
@@ -451,7 +455,7 @@ impl<'a> Exploration<'a> {
         if let Some((clock, _)) = state.rounds.running() {
             return Err(self.unresolved(clock, callee));
         }
-        state.values = Values::unknown();
+        state.values = state.values.behind_unknown();
         let to = graph::next(self.program, point, 1).ok_or(Kind::FallsOff)?;
         self.come_back(state, point, to, cycles, after)
     }
@@ -469,7 +473,7 @@ impl<'a> Exploration<'a> {
             }
             (None, Some((clock, found))) => Err(Kind::LeftRunning { clock: self.name(clock), found }),
             (None, None) => {
-                self.windows.leave(point, state.values.interrupts_off());
+                self.windows.leave(point, state.values.turned_off());
                 Ok(())
             }
         }

@@ -2,8 +2,9 @@
 //!
 //! Owns: the evaluation of every instruction on operands of which some bits are known. A result is as exact as its
 //! operands, bit by bit; two unknown bits are never known to be equal, except where an instruction names one
-//! register twice. Memory is not followed: what is loaded is unknown, and stores through a pointer are taken not
-//! to reach the registers and SREG, which lie in the data space of AVRe cores.
+//! register twice. One bit has a name although nobody knows it: interrupt enable as it was at the entry, which is
+//! followed wherever it is copied. Memory is not followed but for that bit: what is loaded is unknown, and stores
+//! through a pointer are taken not to reach the registers and SREG, which lie in the data space of AVRe cores.
 //! Source: the boolean formulas of the AVR Instruction Set Manual (DS40002198).
 //! Invariant: an execution whose bits agree with the known ones before an instruction agrees with them after it.
 
@@ -11,7 +12,7 @@ use std::hash::{Hash, Hasher};
 
 use isa::avr::{CoreType, Instruction, Opcode, Set};
 
-use crate::program::Step;
+use crate::program::{Point, Step};
 
 /// A bit, if it is known.
 pub(super) type Bit = Option<bool>;
@@ -26,7 +27,8 @@ const H: u8 = 5;
 const T: u8 = 6;
 const I: u8 = 7;
 
-/// A byte of which some bits are known. Invariant: in `bits`, those that are not known are 0.
+/// A byte of which some bits are known. Invariant: in `bits`, of those that are not known only those are 1 that are
+/// interrupt enable as it was at the function's entry.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub(super) struct Byte {
     bits: u8,
@@ -36,8 +38,25 @@ pub(super) struct Byte {
 impl Byte {
     pub(super) const UNKNOWN: Byte = Byte { bits: 0, known: 0 };
 
+    /// SREG at the function's entry.
+    const ENTERED: Byte = Byte { bits: 1 << I, known: 0 };
+
     pub(super) const fn of(value: u8) -> Byte {
         Byte { bits: value, known: 0xff }
+    }
+
+    /// The bits that are interrupt enable as it was at the function's entry.
+    fn entered(self) -> u8 {
+        self.bits & !self.known
+    }
+
+    /// The same where that is known.
+    fn resolved(self, entered: Bit) -> Byte {
+        match entered {
+            None => self,
+            Some(true) => Byte { bits: self.bits, known: self.known | self.bits },
+            Some(false) => Byte { bits: self.bits & self.known, known: self.known | self.bits },
+        }
     }
 
     #[cfg(test)]
@@ -66,7 +85,7 @@ impl Byte {
     /// What both know.
     fn common(self, other: Byte) -> Byte {
         let known = self.known & other.known & !(self.bits ^ other.bits);
-        Byte { bits: self.bits & known, known }
+        Byte { bits: self.bits & known | self.entered() & other.entered(), known }
     }
 
     fn not(self) -> Byte {
@@ -75,7 +94,8 @@ impl Byte {
 
     fn and(self, other: Byte) -> Byte {
         let zeros = self.known & !self.bits | other.known & !other.bits;
-        Byte { bits: self.bits & other.bits, known: self.known & other.known | zeros }
+        let known = self.known & other.known | zeros;
+        Byte { bits: self.bits & other.bits & known, known }
     }
 
     fn or(self, other: Byte) -> Byte {
@@ -100,7 +120,7 @@ impl Byte {
     }
 
     fn is_zero(self) -> Bit {
-        match (self.bits, self.known) {
+        match (self.bits & self.known, self.known) {
             (1.., _) => Some(false),
             (0, 0xff) => Some(true),
             _ => None,
@@ -126,7 +146,13 @@ fn add(a: Byte, b: Byte, carry: Bit) -> (Byte, Byte) {
     let mut carry = carry;
     for number in 0..8 {
         let (x, y) = (a.bit(number), b.bit(number));
-        sum.set(number, xor(xor(x, y), carry));
+        if y.is_some() && y == carry {
+            // The bit itself, be it known or not.
+            let mask = 1 << number;
+            (sum.bits, sum.known) = (sum.bits | a.bits & mask, sum.known | a.known & mask);
+        } else {
+            sum.set(number, xor(xor(x, y), carry));
+        }
         carry = if x.is_some() && (x == y || x == carry) {
             x
         } else if y == carry {
@@ -150,6 +176,10 @@ fn sub(a: Byte, b: Byte, borrow: Bit) -> (Byte, Byte) {
 pub(super) struct Values {
     registers: [Byte; 32],
     sreg: Byte,
+    /// Whether interrupts were on at the function's entry.
+    entered: Bit,
+    /// The STS that keeps SREG as it was at the function's entry in memory.
+    kept: Option<Point>,
 }
 
 impl Hash for Values {
@@ -162,6 +192,7 @@ impl Hash for Values {
             pair.copy_from_slice(&[*bits, *known]);
         }
         state.write(&bytes);
+        (self.entered, self.kept).hash(state);
     }
 }
 
@@ -217,7 +248,18 @@ pub(super) fn own(step: &Step, core: CoreType) -> Option<Own> {
 impl Values {
     /// Nothing is known.
     pub(super) fn unknown() -> Values {
-        Values { registers: [Byte::UNKNOWN; 32], sreg: Byte::UNKNOWN }
+        Values { registers: [Byte::UNKNOWN; 32], sreg: Byte::UNKNOWN, entered: None, kept: None }
+    }
+
+    /// At the entry of the function that is proved.
+    pub(super) fn at_entry() -> Values {
+        Values { sreg: Byte::ENTERED, ..Values::unknown() }
+    }
+
+    /// Behind code that is not known, which is taken to leave interrupts as they were unless they were off.
+    pub(super) fn behind_unknown(&self) -> Values {
+        let sreg = if self.interrupts_off() { Byte::UNKNOWN } else { self.sreg.keep(1 << I) };
+        Values { sreg, entered: self.entered, ..Values::unknown() }
     }
 
     /// Forgets what `other` does not know to be the same.
@@ -226,6 +268,13 @@ impl Values {
             *register = register.common(*other);
         }
         self.sreg = self.sreg.common(other.sreg);
+        self.keep_path(other);
+    }
+
+    /// Forgets what `other` does not know to be the same of interrupts at the entry, and of where they are kept.
+    fn keep_path(&mut self, other: &Values) {
+        self.entered = self.entered.filter(|_| self.entered == other.entered);
+        self.kept = self.kept.filter(|_| self.kept == other.kept);
     }
 
     /// Forgets all but the places in `kept`, and whether interrupts are on.
@@ -247,6 +296,7 @@ impl Values {
             }
         }
         self.sreg = self.sreg.common(common.sreg);
+        self.keep_path(common);
     }
 
     /// The flag T.
@@ -259,6 +309,16 @@ impl Values {
         self.sreg.bit(I) == Some(false)
     }
 
+    /// Whether they are, on a path on which they may have been on at the entry.
+    pub(super) fn turned_off(&self) -> bool {
+        self.interrupts_off() && self.entered != Some(false)
+    }
+
+    /// Whether interrupts were on at the entry.
+    pub(super) fn entered(&self) -> Bit {
+        self.entered
+    }
+
     /// Interrupts are on or off from here, or as they were at some time.
     pub(super) fn set_interrupts(&mut self, on: Bit) {
         self.sreg.set(I, on);
@@ -269,7 +329,26 @@ impl Values {
     }
 
     pub(super) fn set_register(&mut self, number: u8, byte: Byte) {
-        self.registers[usize::from(number & 31)] = byte;
+        self.registers[usize::from(number & 31)] = byte.resolved(self.entered);
+    }
+
+    /// The STS at a point stores a register in a place of memory, where the one that keeps SREG stored it or not.
+    pub(super) fn store(&mut self, register: u8, point: Point, is_kept_place: bool) {
+        if self.register(register).entered() & 1 << I != 0 {
+            self.kept = Some(point);
+        } else if is_kept_place {
+            self.kept = None;
+        }
+    }
+
+    /// The STS that keeps SREG as it was at the entry.
+    pub(super) fn kept(&self) -> Option<Point> {
+        self.kept
+    }
+
+    /// A register is loaded from where SREG is kept.
+    pub(super) fn load_kept(&mut self, register: u8) {
+        self.set_register(register, Byte::ENTERED);
     }
 
     fn flag(&self, number: u8) -> Bit {
@@ -488,12 +567,19 @@ impl Values {
     /// What follows from a branch or skip having been taken or not.
     pub(super) fn assume(&mut self, instruction: &Instruction, taken: bool) {
         let Instruction { opcode, r, b, .. } = *instruction;
-        match opcode {
-            Opcode::Brbs => self.set_flag(b, Some(taken)),
-            Opcode::Brbc => self.set_flag(b, Some(!taken)),
-            Opcode::Sbrs => self.registers[usize::from(r)].set(b, Some(taken)),
-            Opcode::Sbrc => self.registers[usize::from(r)].set(b, Some(!taken)),
-            _ => {}
+        let on = taken == matches!(opcode, Opcode::Brbs | Opcode::Sbrs);
+        let byte = match opcode {
+            Opcode::Brbs | Opcode::Brbc => &mut self.sreg,
+            Opcode::Sbrs | Opcode::Sbrc => &mut self.registers[usize::from(r)],
+            _ => return,
+        };
+        if byte.entered() >> b & 1 == 1 {
+            self.entered = Some(on);
+            for byte in self.registers.iter_mut().chain([&mut self.sreg]) {
+                *byte = byte.resolved(self.entered);
+            }
+        } else {
+            byte.set(b, Some(on));
         }
     }
 }

@@ -3,7 +3,7 @@
 //! Owns: the stretches between kept states over which interrupts stay off, and the longest way through them. A window
 //! begins behind the instruction that turns interrupts off and ends with the last cycle of the one that may turn them
 //! on. Interrupts are taken to be on at the function's entry: what restores them turns them on, be it a write of SREG
-//! or a `sei` that a skip on bit 7 passes over. Where only rounds of a clock make a window longer and longer, it is
+//! or a `sei` that a skip passes over where bit 7 of SREG was clear at the entry (`values`). Where only rounds of a clock make a window longer and longer, it is
 //! known for each number of rounds. There is no longest one where another loop that is not counted lies in it.
 
 use crate::program::Point;
@@ -162,17 +162,23 @@ impl Windows {
         if let Some(why) = self.unbounded {
             return Window::Unbounded(why);
         }
-        let again = match self.ways(nodes.len(), None) {
+        let mut again = match self.ways(nodes.len(), None) {
             Ok(longest) => return Window::Cycles(longest.whole),
             Err(Endless::Again(node)) => node,
             Err(Endless::Stops) => unreachable!("no clock cuts the ways"),
         };
-        let cut = (0..contract.clocks.len()).find_map(|clock| {
-            let longest = self.ways(nodes.len(), Some(clock)).ok()?;
-            let first_cycles = longest.whole.max(longest.parts.iter().sum());
-            Some(Window::Rounds { first_cycles, further_cycles: contract.clocks[clock].period_max() })
-        });
-        cut.unwrap_or(Window::Unbounded(Unbounded::Loop(nodes[again].state.point)))
+        for (clock, read) in contract.clocks.iter().enumerate() {
+            match self.ways(nodes.len(), Some(clock)) {
+                Ok(longest) => {
+                    let first_cycles = longest.whole.max(longest.parts.iter().sum());
+                    return Window::Rounds { first_cycles, further_cycles: read.period_max() };
+                }
+                // What comes again although this clock does not start in between.
+                Err(Endless::Again(node)) => again = node,
+                Err(Endless::Stops) => {}
+            }
+        }
+        Window::Unbounded(Unbounded::Loop(nodes[again].state.point))
     }
 
     /// The longest ways, cut at the starts of a clock. From one start of a clock to its next one it is a period, which is
