@@ -146,8 +146,8 @@ ascon_p_avr:
     ldd  Q4, Z+X1+4
     load V, X2
 
-    ; It goes back seven times or eleven.
-    ;@weave trip 7..11
+    ; It goes back seven times or eleven, and never a number between.
+    ;@weave trip 7|11
 .Lround:
     eor  V+0, BITS          ; the round's constant, into x2
     subi BITS, CONSTANT_STEP

@@ -11,7 +11,7 @@
 //! event bit at=0 every=20 times=8               in a loop of 8 runs inside a round; around it: every=160 times=3
 //! event first at=1744 clock=frame last          the clock stops with it; where it is stopped this is no event
 //! over tx                                       the clock stops: no event is due until it starts again
-//! trip 12 | trip 0..31                          times that the loop, whose header or branch back this is, runs
+//! trip 12 | trip 0..31 | trip 7|11              times that the loop, whose header or branch back this is, runs
 //! targets a b c                                 where an indirect jump or call may go
 //! arguments 2 2 1                               bytes of the function's parameters, in order
 //! returns 2                                     bytes of the function's result
@@ -76,6 +76,8 @@ pub enum Directive {
         min: u32,
         /// The most.
         max: u32,
+        /// Whether it may be any number between them.
+        between: bool,
     },
     /// Where an indirect jump or call may go.
     Targets(Vec<String>),
@@ -229,8 +231,10 @@ impl fmt::Display for Directive {
                 Some(clock) => write!(f, "over {clock}"),
                 None => f.write_str("over"),
             },
-            Directive::Trip { min, max } if min == max => write!(f, "trip {min}"),
-            Directive::Trip { min, max } => write!(f, "trip {min}..{max}"),
+            Directive::Trip { min, max, .. } if min == max => write!(f, "trip {min}"),
+            Directive::Trip { min, max, between } => {
+                write!(f, "trip {min}{}{max}", if *between { ".." } else { "|" })
+            }
             Directive::Targets(names) => {
                 f.write_str("targets ")?;
                 joined(f, names, " ")

@@ -142,7 +142,11 @@ fn trips(routine: &Routine, id: LoopId) -> String {
 fn told(routine: &Routine, id: LoopId, found: &Trips) -> String {
     let (min, max) = found.passes(&routine.loops.all[id]);
     let source = if found.declared { " by directive" } else { "" };
-    let count = if min == max { min.to_string() } else { format!("{min}..{max}") };
+    let count = if min == max {
+        min.to_string()
+    } else {
+        format!("{min}{}{max}", if found.between { ".." } else { "|" })
+    };
     format!("{count} trips{source}")
 }
 

@@ -380,7 +380,7 @@ impl fmt::Display for Error {
 }
 
 /// Words with their place, the line that is to blame, and help.
-fn placed(
+pub(crate) fn placed(
     f: &mut fmt::Formatter<'_>,
     place: Option<&Place>,
     words: impl FnOnce(&mut fmt::Formatter<'_>) -> fmt::Result,

@@ -72,7 +72,7 @@ pub struct Oracle {
 #[derive(Clone, Copy, Debug)]
 enum Fork {
     /// A loop is left, by being taken or by not, after so many questions.
-    Leaves { taken: bool, asked: [u32; 2] },
+    Leaves { taken: bool, asked: [u32; 2], between: bool },
     /// Always the same.
     Always(bool),
     /// Data.
@@ -125,7 +125,8 @@ fn fork(host: &Host, is_callee: bool, point: Point) -> Fork {
     // A test at the header is asked once more than the body runs.
     let at_header = host.loops.all[id].header == block && !host.loops.all[id].latches.contains(&block);
     let asked = [fewest, most].map(|rounds| rounds.saturating_add(at_header.into()).max(1));
-    Fork::Leaves { taken: !stays(taken, id), asked }
+    let between = host.trips[id].is_none_or(|trips| trips.between);
+    Fork::Leaves { taken: !stays(taken, id), asked, between }
 }
 
 /// The depth of a loop that is in no other.
@@ -152,9 +153,12 @@ impl Run<'_> {
             None => false,
             Some(Fork::Always(taken)) => taken,
             Some(Fork::Turns) => self.random(2) == 1,
-            Some(Fork::Leaves { taken, asked: [fewest, most] }) => {
+            Some(Fork::Leaves { taken, asked: [fewest, most], between }) => {
                 if self.left[point] == 0 {
-                    self.left[point] = fewest + self.random((most - fewest).saturating_add(1));
+                    self.left[point] = match between {
+                        true => fewest + self.random((most - fewest).saturating_add(1)),
+                        false => [fewest, most][self.random(2) as usize],
+                    };
                 }
                 self.left[point] -= 1;
                 (self.left[point] == 0) == taken

@@ -711,6 +711,10 @@ impl<'a> Reader<'a> {
             let goes_on = !matches!(self.program.code[point].flow, Flow::Return | Flow::Jump(_));
             let is_saving = matches!(line.instruction.opcode, Opcode::Push | Opcode::Pop);
             if !is_saving && !self.is_left_out(point) {
+                // A counter that lives in memory is nothing that a proof follows.
+                let written = self.program.code[point].directives.iter();
+                let trips = written.filter(|written| matches!(written.directive, Directive::Trip { .. }));
+                items.extend(trips.map(|written| Item::Says(written.directive.clone())));
                 items.push(Item::Line(line));
             }
             if goes_on && !points.contains(&next) {

@@ -42,8 +42,11 @@ pub const PROOF_VARIANTS_MAX: [[usize; 2]; 3] = [[2, 64], [64, 1024], [PROOF_STA
 pub const PROOF_STOPPED_VARIANTS_MAX: usize = 64;
 
 /// The same while interrupts are off, which is what makes their time known: in all their bits, and at all. A wait of
-/// a thousand cycles counts to 171, for a few values of what data has left behind.
-pub const PROOF_WINDOW_VARIANTS_MAX: [usize; 2] = [64, 4096];
+/// a thousand cycles counts to 171, for each of what data has left behind when its function was called.
+pub const PROOF_WINDOW_VARIANTS_MAX: [usize; 2] = [64, 16_384];
+
+/// The same where a function begins that is called while interrupts are off: its own counts do not live there.
+pub const PROOF_WINDOW_ENTRIES_MAX: [usize; 2] = [4, 8];
 
 /// Events of one clock: one bit each in a state. Three bytes of lights have 72.
 pub const PROOF_EVENTS_MAX: usize = 128;

@@ -31,6 +31,7 @@ pub use drift::{Followed, rounds_max};
 pub use violation::{Kind, Violation, Way};
 pub use window::{Unbounded, Window};
 
+use crate::error::Place;
 use crate::limits::PROOF_VARIANTS_MAX;
 use crate::program::{Function, Origin, Point, Program};
 use contract::Contract;
@@ -102,6 +103,8 @@ pub struct Trusted {
     pub min: u32,
     /// The most.
     pub max: u32,
+    /// Whether any number between them is one.
+    pub between: bool,
 }
 
 /// What is proved of a function.
@@ -141,7 +144,8 @@ fn read(
     let contract = Contract::read(program, &graph.functions);
     let both = contract.and_then(|contract| drift::followed(&contract).map(|followed| (contract, followed)));
     both.map_err(|(kind, origin)| {
-        Box::new(Violation { kind, function: function.name.clone(), point: None, origin, path: Vec::new() })
+        let (function, place) = (function.name.clone(), place(program, origin));
+        Box::new(Violation { kind, function, point: None, origin, place, path: Vec::new() })
     })
 }
 
@@ -155,7 +159,8 @@ fn read(
 pub fn prove(program: &Program, function: &Function, options: Options) -> Result<Proof, Box<Violation>> {
     assert!(program.functions.contains(function), "`{}` is not of the program", function.name);
     let violation = |kind, origin, point, path| {
-        Box::new(Violation { kind, function: function.name.clone(), point, origin, path })
+        let (function, place) = (function.name.clone(), place(program, origin));
+        Box::new(Violation { kind, function, point, origin, place, path })
     };
     let graph = Graph::reach(program, function);
     let (contract, followed) = read(program, function, &graph)?;
@@ -194,6 +199,11 @@ pub fn prove(program: &Program, function: &Function, options: Options) -> Result
     }
 }
 
+/// A line that can be shown.
+fn place(program: &Program, origin: Origin) -> Option<Box<Place>> {
+    matches!(origin, Origin::Line { .. }).then(|| program.place(origin))
+}
+
 fn conclude(
     program: &Program,
     function: &Function,
@@ -219,8 +229,8 @@ fn conclude(
         events[from..].sort_by_key(|event| event.at);
     }
     let trusted = exploration.relied.iter().map(|&index| {
-        let (header, min, max) = exploration.trips.trip(index);
-        Trusted { header, origin: program.code[header].origin, min, max }
+        let (header, min, max, between) = exploration.trips.trip(index);
+        Trusted { header, origin: program.code[header].origin, min, max, between }
     });
     Proof {
         function: function.name.clone(),

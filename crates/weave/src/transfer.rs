@@ -294,9 +294,7 @@ impl State {
                 [Half::Low, Half::High].map(|half| Value::Part { base, offset, half })
             }
             Pointer::Any => {
-                let numbers = [self.get(low), self.get(low + 1)]
-                    .iter()
-                    .all(|value| matches!(value, Value::Number | Value::Known(_)));
+                let numbers = [self.get(low), self.get(low + 1)].iter().all(|value| value.is_number());
                 [if numbers { Value::Number } else { Value::Any }; 2]
             }
         };
@@ -322,6 +320,7 @@ impl State {
             _ if same => a,
             (Or | Ori | Eor, None) if b == Value::Known(0) => a,
             (And | Andi, None) if b == Value::Known(0xff) => a,
+            (And | Andi, None) => Value::among(0, a.bounds().1.min(b.bounds().1)),
             _ => Value::Number,
         };
         self.set(i.d, value);
@@ -341,6 +340,7 @@ impl State {
             (Asr, Value::Known(a), _) => Value::Known(alu::shift(a, a >> 7 == 1, flags)),
             (Ror, Value::Known(a), Some(carry)) => Value::Known(alu::shift(a, carry, flags)),
             (Swap, Value::Known(a), _) => Value::Known(a.rotate_left(4)),
+            (Lsr, a, _) => Value::among(a.bounds().0 >> 1, a.bounds().1 >> 1),
             (Inc | Dec, Value::Part { base, half, .. }, _) => Value::Part { base, offset: None, half },
             (Inc | Dec, Value::Any, _) => Value::Any,
             _ => Value::Number,
@@ -541,7 +541,7 @@ fn moved(
             }
             _ => (somewhere, None),
         },
-        (_, _, Value::Known(_) | Value::Number) => (somewhere, None),
+        (_, _, number) if number.is_number() => (somewhere, None),
         // A symbol or the frame is an address for certain, so the other is an index; what a parameter is, nobody
         // says: with an unknown high byte it may be the index.
         _ => match (base, by) {

@@ -2,8 +2,12 @@
 //!
 //! Owns: counting the rounds of a loop whose counter is known when it is entered, by carrying what is known round
 //! after round until the way back is impossible (`values`): counters in registers of any width, on the stack as
-//! -O0 keeps them, or pointers compared with an end, all count the same way. `trip` directives tell the rest, and
-//! may not contradict. Leaves out loops whose bound depends on data: those stay unknown, with the reason.
+//! -O0 keeps them, or pointers compared with an end, all count the same way. A counter of which only bounds are known,
+//! since it was masked, shifted or compared, is counted with each number between them. `trip` directives tell the rest,
+//! and may not contradict. Leaves out loops whose bound depends on data: those stay unknown, with the reason.
+//!
+//! Weaving only plans with these numbers: a loop that runs more often than they say is woven right all the same, since
+//! its last copy leads back, and the proof counts for itself.
 
 use std::fmt;
 
@@ -13,7 +17,7 @@ use crate::limits::COUNTED_STEPS_MAX;
 use crate::loops::{Loop, LoopId, Loops};
 use crate::program::{Point, Program};
 use crate::registers::Registers;
-use crate::values::{Context, State, Values, carry};
+use crate::values::{Context, State, Value, Values, carry};
 
 /// Rounds after which a loop none of whose exits has ever been decided is given up.
 const UNDECIDED_ROUNDS_MAX: u64 = 3;
@@ -25,6 +29,8 @@ pub struct Trips {
     pub rounds_min: u64,
     /// The most.
     pub rounds_max: u64,
+    /// Whether any number between them is possible.
+    pub between: bool,
     /// Whether a directive was needed to know it.
     pub declared: bool,
 }
@@ -107,10 +113,10 @@ pub fn of(program: &Program, cfg: &Cfg, loops: &Loops, registers: &Registers) ->
     });
     for point in cfg.entry..cfg.end {
         for written in &program.code[point].directives {
-            if let Directive::Trip { min, max } = written.directive {
+            if let Directive::Trip { min, max, between } = written.directive {
                 let id = owner(cfg, loops, point).ok_or(Fault::NoLoop { point })?;
                 let declared = (min.into(), max.into());
-                all[id] = Ok(declare(&loops.all[id], point, declared, &all[id])?);
+                all[id] = Ok(declare(&loops.all[id], point, declared, between, &all[id])?);
             }
         }
     }
@@ -118,6 +124,12 @@ pub fn of(program: &Program, cfg: &Cfg, loops: &Loops, registers: &Registers) ->
 }
 
 impl Trips {
+    /// Whether the last round may be this one.
+    pub fn may_end(&self, round: u64) -> bool {
+        let is_inside = (self.rounds_min..=self.rounds_max).contains(&round);
+        is_inside && (self.between || round == self.rounds_min || round == self.rounds_max)
+    }
+
     /// How often the branch back is reached, which is what `trip` says: a loop that tests at its end does so in
     /// every round, one that tests at its head not in the last.
     pub fn passes(&self, each: &Loop) -> (u64, u64) {
@@ -139,15 +151,19 @@ fn declare(
     each: &Loop,
     point: Point,
     declared: (u64, u64),
+    between: bool,
     found: &Result<Trips, Untold>,
 ) -> Result<Trips, Fault> {
     let (least, most) = tests_at_end(each);
     let rounds_min = (declared.0 + u64::from(!most)).max(1);
     let rounds_max = (declared.1 + u64::from(!least)).max(1);
-    let Ok(found) = found else { return Ok(Trips { rounds_min, rounds_max, declared: true }) };
+    // Where some ways out lead past the branch back, two numbers of its passes are more of rounds.
+    let between = between || least != most;
+    let Ok(found) = found else { return Ok(Trips { rounds_min, rounds_max, between, declared: true }) };
     let both = Trips {
         rounds_min: rounds_min.max(found.rounds_min),
         rounds_max: rounds_max.min(found.rounds_max),
+        between: between || (rounds_min, rounds_max) != (found.rounds_min, found.rounds_max),
         declared: found.declared || (found.rounds_min, found.rounds_max) != (rounds_min, rounds_max),
     };
     if declared.0 > declared.1 || both.rounds_min > both.rounds_max {
@@ -190,6 +206,39 @@ fn count(context: Context<'_>, cfg: &Cfg, each: &Loop, values: &Values) -> Resul
     if each.exits.is_empty() && each.leaving.is_empty() {
         return Err(Untold::Endless);
     }
+    let state = on_entry(context, cfg, each, values);
+    let found = count_from(context, cfg, each, state.clone());
+    if !matches!(found, Err(Untold::Undecided { .. })) {
+        return found;
+    }
+    (0..32).find_map(|register| count_among(context, cfg, each, &state, register)).map_or(found, Ok)
+}
+
+/// The same where bounds of a register are known: with each number between them.
+fn count_among(
+    context: Context<'_>,
+    cfg: &Cfg,
+    each: &Loop,
+    state: &State,
+    register: usize,
+) -> Option<Trips> {
+    let Value::Among { least, most } = state.registers[register] else { return None };
+    let with = |number| {
+        let mut state = state.clone();
+        state.registers[register] = Value::Known(number);
+        count_from(context, cfg, each, state).ok()
+    };
+    let mut all = with(least)?;
+    for number in least + 1..=most {
+        let found = with(number)?;
+        all.rounds_min = all.rounds_min.min(found.rounds_min);
+        all.rounds_max = all.rounds_max.max(found.rounds_max);
+    }
+    Some(all)
+}
+
+/// Goes round from a state at the header.
+fn count_from(context: Context<'_>, cfg: &Cfg, each: &Loop, mut state: State) -> Result<Trips, Untold> {
     let undecided = || {
         let blocks = each.exits.iter().map(|&(block, _)| block).chain(each.leaving.iter().copied());
         let mut exits: Vec<Point> = blocks.map(|block| cfg.blocks[block].last()).collect();
@@ -197,7 +246,6 @@ fn count(context: Context<'_>, cfg: &Cfg, each: &Loop, values: &Values) -> Resul
         exits.dedup();
         Untold::Undecided { exits }
     };
-    let mut state = on_entry(context, cfg, each, values);
     let (mut steps, mut rounds_min, mut decided) = (0, None, false);
     for rounds in 1.. {
         let round = go_round(context, cfg, each, state.clone());
@@ -210,7 +258,7 @@ fn count(context: Context<'_>, cfg: &Cfg, each: &Loop, values: &Values) -> Resul
             None => {
                 // Neither out nor round again: it stays in a loop inside it.
                 let rounds_min = rounds_min.ok_or(Untold::Endless)?;
-                return Ok(Trips { rounds_min, rounds_max: rounds, declared: false });
+                return Ok(Trips { rounds_min, rounds_max: rounds, between: true, declared: false });
             }
             Some(next) if next == state && rounds_min.is_none() => return Err(Untold::Endless),
             Some(next) if next == state => return Err(undecided()),
@@ -225,7 +273,12 @@ fn count(context: Context<'_>, cfg: &Cfg, each: &Loop, values: &Values) -> Resul
 /// What is known when the loop is entered.
 fn on_entry(context: Context<'_>, cfg: &Cfg, each: &Loop, values: &Values) -> State {
     let outside = cfg.blocks[each.header].predecessors.iter().filter(|&&before| !each.contains(before));
-    let states = outside.map(|&before| values.walk(context, cfg, before, |_, _| {}));
+    let states = outside.flat_map(|&before| {
+        let state = values.walk(context, cfg, before, |_, _| {});
+        let block = &cfg.blocks[before];
+        let edges = block.successors.iter().filter(|edge| edge.to == each.header);
+        edges.map(|edge| state.narrowed(context, block, edge.way).into_owned()).collect::<Vec<_>>()
+    });
     let joined = states.reduce(|mut a, b| {
         a.join(&b);
         a

@@ -9,11 +9,17 @@
 //! to them), an address computed from an object stays in that object (a register saved by a push is in none), and
 //! no object wraps round the data space.
 
-use isa::avr::Set;
+use std::borrow::Cow;
+
+use isa::avr::{Opcode, Set};
 
 use crate::alu::Flags;
-use crate::cfg::{BlockId, Cfg, Edge, ExitKind};
+use crate::cfg::{Block, BlockId, Cfg, Edge, ExitKind, Way};
 use crate::program::{Point, Program};
+
+/// Flags by their number in SREG.
+const CARRY: u8 = 0;
+const ZERO: u8 = 1;
 
 /// What an address counts from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -44,6 +50,13 @@ pub enum Value {
     Number,
     /// This number.
     Known(u8),
+    /// A number from `least` to `most`, which differ.
+    Among {
+        /// The least.
+        least: u8,
+        /// The most.
+        most: u8,
+    },
     /// One byte of an address.
     Part {
         /// What the address counts from.
@@ -62,12 +75,40 @@ impl Value {
         Value::Part { base: Base::Entry(register & !1), offset: Some(0), half }
     }
 
+    /// A number from the one to the other.
+    pub(crate) fn among(least: u8, most: u8) -> Value {
+        match (least, most) {
+            (0, 0xff) => Value::Number,
+            (least, most) if least == most => Value::Known(least),
+            (least, most) => Value::Among { least, most },
+        }
+    }
+
+    /// Whether it is a number that is no part of an address.
+    pub(crate) fn is_number(self) -> bool {
+        matches!(self, Value::Known(_) | Value::Among { .. } | Value::Number)
+    }
+
+    /// The least and the most that it may be.
+    pub(crate) fn bounds(self) -> (u8, u8) {
+        match self {
+            Value::Known(byte) => (byte, byte),
+            Value::Among { least, most } => (least, most),
+            Value::Any | Value::Number | Value::Part { .. } => (0, 0xff),
+        }
+    }
+
     /// What is known when it is one or the other.
     pub(crate) fn join(self, other: Value) -> Value {
         use Value::*;
         match (self, other) {
             (a, b) if a == b => a,
-            (Known(_) | Number, Known(_) | Number) => Number,
+            // Two numbers of a counter: from round to round there would be a third.
+            (Known(_), Known(_)) => Number,
+            (a, b) if a.is_number() && b.is_number() => {
+                let ((a_least, a_most), (b_least, b_most)) = (a.bounds(), b.bounds());
+                Value::among(a_least.min(b_least), a_most.max(b_most))
+            }
             (Part { base, half, .. }, Part { base: same, half: alike, .. })
                 if base == same && half == alike =>
             {
@@ -164,7 +205,7 @@ impl State {
                 Pointer::Into { base, offset, page: false }
             }
             // A sum whose high byte is the object's: the low byte was added before it.
-            (Known(_) | Number | Any, Part { base, offset, half: Half::High })
+            (Known(_) | Among { .. } | Number | Any, Part { base, offset, half: Half::High })
             | (
                 Part { base: Base::Entry(_), .. },
                 Part { base: base @ Base::Symbol(_), offset, half: Half::High },
@@ -197,6 +238,37 @@ impl State {
     /// Forgets the stack's bytes that an address may lead to, since something unknown may have been stored there.
     pub(crate) fn forget_slots(&mut self) {
         self.slots.retain(|(_, slot)| slot.saved);
+    }
+
+    /// What is known when a block's last instruction goes this way: a branch behind a comparison tells of what was
+    /// compared.
+    pub(crate) fn narrowed(&self, context: Context<'_>, block: &Block, way: Way) -> Cow<'_, State> {
+        let told = || {
+            let last = block.last();
+            let compare = context.program.code.get(last.checked_sub(1)?)?;
+            let (branch, compared) = (context.program.code[last].instruction, compare.instruction);
+            let is_compare = compared.opcode == Opcode::Cpi && compare.expression.is_none();
+            let (d, k) = (usize::from(compared.d), compared.k as u8);
+            let Value::Among { least, most } = self.registers[d] else { return None };
+            let is_set = match branch.opcode {
+                Opcode::Brbs => way == Way::Taken,
+                Opcode::Brbc => way != Way::Taken,
+                _ => return None,
+            };
+            let bounds = match (branch.b, is_set) {
+                (CARRY, true) => (least, most.min(k.checked_sub(1)?)),
+                (CARRY, false) => (least.max(k), most),
+                (ZERO, true) => (least.max(k), most.min(k)),
+                (ZERO, false) => (least + u8::from(least == k), most - u8::from(most == k)),
+                _ => return None,
+            };
+            let is_told = is_compare && last > block.first && bounds.0 <= bounds.1;
+            is_told.then(|| (d, Value::among(bounds.0, bounds.1)))
+        };
+        let Some((register, value)) = told() else { return Cow::Borrowed(self) };
+        let mut state = self.clone();
+        state.registers[register] = value;
+        Cow::Owned(state)
     }
 
     /// What is known when it is this state or the other one.
@@ -397,13 +469,14 @@ pub(crate) fn carry(
         let deciding = state.clone();
         state.step(context, block.last());
         for &edge in &block.successors {
+            let state = state.narrowed(context, block, edge.way);
             if !follow(id, (&deciding, &state, edge)) {
                 continue;
             }
             let changed = match &mut before[edge.to] {
                 Some(known) => known.join(&state),
                 unknown => {
-                    *unknown = Some(state.clone());
+                    *unknown = Some(state.into_owned());
                     true
                 }
             };

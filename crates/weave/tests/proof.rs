@@ -184,6 +184,29 @@ fn a_loop_of_unknown_length_needs_its_trip_count() {
 }
 
 #[test]
+fn a_loop_that_runs_one_of_two_numbers_of_times_ends_at_none_between() {
+    let text = |trip: &str, count: &str| {
+        format!(
+            "send:\n;@weave clock tx period=23|31\n cli\n ldi r24, 8\nagain:\n;@weave event tx at=0\n out 0x0f, r18\n\
+             {count}inner:\n;@weave {trip}\n dec r20\n nop\n brne inner\n dec r24\n brne again\n;@weave over tx\n ret\n"
+        )
+    };
+    // Five or seven runs of four cycles, the last of three; dec, brne, out.
+    let proof = proved(&text("trip 5|7", ""));
+    assert!(
+        matches!(&proof.trusted[..], [trusted] if (trusted.min, trusted.max, trusted.between) == (5, 7, false))
+    );
+    assert!(matches!(
+        rejected(&text("trip 5..7", "")).kind,
+        Kind::Untimely { .. } | Kind::NoNextStart { .. }
+    ));
+    let violation = rejected(&text("trip 5|7", " ldi r20, 6\n"));
+    assert!(matches!(violation.kind, Kind::Trips { found: 6, .. }), "{violation}");
+    assert!(violation.to_string().contains("expected 5 or 7"), "{violation}");
+    assert!(violation.to_string().contains(" brne inner\n"), "the line is shown: {violation}");
+}
+
+#[test]
 fn a_test_at_the_head_counts_bodies() {
     let body = " ldi r20, COUNT\n rjmp test\nbody:\n dec r20\ntest:\n;@weave trip 3\n tst r20\n brne body";
     // ldi, rjmp, three times tst brne dec, tst brne.
@@ -255,7 +278,8 @@ fn a_violation_prints_its_path() {
     let words = violation.to_string();
     assert!(
         words.starts_with(
-            "`send`, line 7: event `tx` of clock `tx` happens at cycle 9, expected cycle 10\npath:\n"
+            "hand.s:7: `send`: event `tx` of clock `tx` happens at cycle 9, expected cycle 10\n     out 0x0f, r18\n     \
+             ^^^^^^^^^^^^^\npath:\n"
         ),
         "{words}"
     );

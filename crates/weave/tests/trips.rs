@@ -53,6 +53,39 @@ fn the_counters_that_avr_gcc_makes_are_counted() {
 }
 
 #[test]
+fn a_masked_counter_is_bounded() {
+    let loops = [
+        ("andi r24, 7\n.L1: dec r24\n brne .L1\n ret", (1, 256)),
+        ("andi r24, 7\n rjmp .L2\n.L1: dec r24\n.L2: cpse r24, r1\n rjmp .L1\n ret", (0, 7)),
+        ("andi r24, 7\n cpi r24, 5\n brsh .L1\n ret\n.L1: inc r24\n cpi r24, 8\n brne .L1\n ret", (1, 3)),
+        ("andi r24, 7\n cpi r24, 5\n brlo .L1\n ret\n.L1: inc r24\n cpi r24, 8\n brne .L1\n ret", (4, 8)),
+        ("andi r24, 7\n cpi r24, 0\n brne .L1\n ret\n.L1: dec r24\n brne .L1\n ret", (1, 7)),
+        ("lsr r24\n lsr r24\n lsr r24\n mov r18, r24\n inc r18\n.L1: dec r18\n brne .L1\n ret", (0, 0)),
+        (
+            "lsr r24\n lsr r24\n lsr r24\n lsr r24\n mov r18, r24\n.L1: inc r18\n cpi r18, 16\n brne .L1\n ret",
+            (1, 16),
+        ),
+    ];
+    for (text, bounds) in loops {
+        let found = passes(&format!("f: {text}"));
+        match bounds {
+            (0, 0) => assert!(found.is_err(), "what is added to is not followed: {found:?}"),
+            bounds => assert_eq!(found, Ok(bounds), "{text}"),
+        }
+    }
+}
+
+#[test]
+fn one_of_two_numbers_is_none_between() {
+    let text = |trip: &str| format!("f:\n.L1: nop\n;@weave {trip}\n brne .L1\n ret");
+    let program = program(&text("trip 7|11"));
+    let (_, _, trips) = all(&program).expect("the directive is true");
+    let found = trips[0].clone().expect("a directive says it");
+    assert_eq!((found.rounds_min, found.rounds_max, found.between), (7, 11, false));
+    assert_eq!((1..=12).filter(|&round| found.may_end(round)).collect::<Vec<_>>(), [7, 11]);
+}
+
+#[test]
 fn a_pointer_is_counted_to_its_end() {
     let parameter = "f: movw r30, r24\n movw r18, r24\n subi r18, -64\n sbci r19, -1\n.L1: ld r20, Z+
         cp r30, r18\n cpc r31, r19\n brne .L1\n ret";

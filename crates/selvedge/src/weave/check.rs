@@ -210,7 +210,8 @@ fn text(program: &Program, proof: &Proof, chip: Option<&str>) -> String {
     }
     for trusted in &proof.trusted {
         let (place, min, max) = (place(program, trusted.header), trusted.min, trusted.max);
-        text += &format!("trusted: the loop at {place} runs {min}..{max} times\n");
+        let between = if trusted.between { ".." } else { " or " };
+        text += &format!("trusted: the loop at {place} runs {min}{between}{max} times\n");
     }
     text += &format!("cycles of: {} ({})\n", chip.unwrap_or("the core that the file names"), witnesses(chip));
     text
@@ -238,9 +239,16 @@ pub fn value(program: &Program, proof: &Proof, chip: Option<&str>, rounds_max: O
         Window::Rounds { first_cycles, further_cycles } => Some([first_cycles, further_cycles]),
         Window::Cycles(_) | Window::Unbounded(_) => None,
     };
-    let trusted: Vec<Value> = proof.trusted.iter().map(|trusted| {
-        json!({ "place": place(program, trusted.header), "min": trusted.min, "max": trusted.max })
-    }).collect();
+    let trusted: Vec<Value> = proof
+        .trusted
+        .iter()
+        .map(|trusted| {
+            json!({
+                "place": place(program, trusted.header), "min": trusted.min, "max": trusted.max,
+                "between": trusted.between,
+            })
+        })
+        .collect();
     let followed: Vec<Value> = proof
         .followed
         .iter()

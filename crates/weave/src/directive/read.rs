@@ -266,16 +266,22 @@ impl<'a> Words<'a, '_> {
 
     fn trip(&mut self) -> Result<Directive, DirectiveFault> {
         let word = self.next("how often")?;
-        let Some((least, _)) = word.text.split_once("..") else {
+        let two =
+            ["..", "|"].into_iter().find_map(|parts| Some((word.text.split_once(parts)?, parts == "..")));
+        let Some(((least, most), between)) = two else {
             let times = self.cycles(word, 0)?;
-            return Ok(Directive::Trip { min: times, max: times });
+            return Ok(Directive::Trip { min: times, max: times, between: true });
         };
-        let (least, most) = (
-            Word { text: least, from: word.from },
-            Word { text: &word.text[least.len() + 2..], from: word.from + least.len() + 2 },
-        );
-        let (min, max) = (self.cycles(least, 0)?, self.cycles(most, 0)?);
-        if min > max { Err(word.fault(Kind::NotAscending)) } else { Ok(Directive::Trip { min, max }) }
+        let behind = word.from + word.text.len() - most.len();
+        let min = self.cycles(Word { text: least, from: word.from }, 0)?;
+        let max = self.cycles(Word { text: most, from: behind }, 0)?;
+        // Of numbers that are equal nothing is between.
+        let between = between || min == max;
+        if min > max {
+            Err(word.fault(Kind::NotAscending))
+        } else {
+            Ok(Directive::Trip { min, max, between })
+        }
     }
 
     fn shared(&mut self) -> Result<Directive, DirectiveFault> {
@@ -353,6 +359,8 @@ mod tests {
             ("over tx", "over tx"),
             ("trip bytes", "trip 32"),
             ("trip 0..bytes-1", "trip 0..31"),
+            ("trip 7|bytes-21", "trip 7|11"),
+            ("trip 7|7", "trip 7"),
             ("targets a .L2 c", "targets a .L2 c"),
             ("arguments", "arguments"),
             ("arguments 2 2 1", "arguments 2 2 1"),
@@ -391,6 +399,7 @@ mod tests {
             ("clock tx period=3|", 18..18),
             ("clock tx period=0", 16..17),
             ("trip 3..2", 5..9),
+            ("trip 3|2", 5..8),
             ("trip 4294967296", 5..15),
             ("chip", 3..4),
             ("chip a=b", 5..8),
@@ -437,7 +446,11 @@ mod tests {
             ),
             any_event(),
             option().prop_map(|clock| Directive::Over { clock }),
-            (any::<u32>(), any::<u32>()).prop_map(|(a, b)| Directive::Trip { min: a.min(b), max: a.max(b) }),
+            (any::<u32>(), any::<u32>(), any::<bool>()).prop_map(|(a, b, between)| Directive::Trip {
+                min: a.min(b),
+                max: a.max(b),
+                between: between || a == b,
+            }),
             proptest::collection::vec(word(), 1..4).prop_map(Directive::Targets),
             proptest::collection::vec(1_u32.., 0..4).prop_map(Directive::Arguments),
             (0_u32..9).prop_map(Directive::Returns),

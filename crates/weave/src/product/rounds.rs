@@ -52,11 +52,12 @@ impl Order {
         }
         let mut left = vec![0.0; self.next.len()];
         for &(entry, weight) in &self.entries {
-            let share = weight / (trips.rounds_max + 1 - trips.rounds_min) as f64;
+            let numbers = if trips.between { trips.rounds_max + 1 - trips.rounds_min } else { 2 };
+            let share = weight / numbers as f64;
             let mut copy = Some(entry);
             for round in 1..=trips.rounds_max {
                 let Some(at) = copy else { break };
-                left[at] += if round < trips.rounds_min { 0.0 } else { share };
+                left[at] += if trips.may_end(round) { share } else { 0.0 };
                 copy = self.next[at];
             }
         }
@@ -292,7 +293,7 @@ mod tests {
     /// Which of the copies a loop of so many rounds is left from, when each goes on with `next`.
     fn left_from(rounds: u64, next: &[Option<usize>]) -> Vec<usize> {
         let order = Order { entries: vec![(0, 1.0)], next: next.to_vec(), is_counted: false };
-        let trips = Trips { rounds_min: rounds, rounds_max: rounds, declared: false };
+        let trips = Trips { rounds_min: rounds, rounds_max: rounds, between: true, declared: false };
         let state = State { phase: 0, next: 0 };
         let exit = |copy| (copy, (Goal::Return, Arrival { fragment: 0, state, time: 0.0, weight: 0.1 }));
         let mut exits: Vec<_> = (0..next.len()).map(exit).collect();

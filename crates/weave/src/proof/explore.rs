@@ -19,7 +19,9 @@ use super::values::{Bit, Byte, Own, Values, own};
 use super::violation::Kind;
 use super::window::{Unbounded, Windows};
 use super::{Interrupts, Options};
-use crate::limits::{PROOF_STATES_MAX, PROOF_STOPPED_VARIANTS_MAX, PROOF_WINDOW_VARIANTS_MAX};
+use crate::limits::{
+    PROOF_STATES_MAX, PROOF_STOPPED_VARIANTS_MAX, PROOF_WINDOW_ENTRIES_MAX, PROOF_WINDOW_VARIANTS_MAX,
+};
 use crate::program::{Callee, Flow, Point, Program};
 
 impl From<TooDeep> for Kind {
@@ -157,7 +159,8 @@ impl<'a> Exploration<'a> {
     /// Keeps a state, to be walked from if it is new.
     fn keep(&mut self, mut state: State, parent: Option<usize>, from: (Point, bool)) -> Result<usize, Kind> {
         state.values.keep(self.relevance.before(state.point));
-        self.forget(&mut state);
+        let is_called = matches!(self.program.code[from.0].flow, Flow::Call(_)) && from.1;
+        self.forget(&mut state, is_called);
         if let Some(&found) = self.index.get(&state) {
             return Ok(found);
         }
@@ -174,7 +177,7 @@ impl<'a> Exploration<'a> {
 
     /// Constants in which the states of one moment differ are forgotten when there are too many of them, so that what
     /// data decides does not multiply the states. What a clock hangs on is the same in all of them.
-    fn forget(&mut self, state: &mut State) {
+    fn forget(&mut self, state: &mut State, is_called: bool) {
         let stopped = state.rounds.all_stopped();
         let flags = (state.values.interrupts_off(), state.values.entered(), state.values.flag_t());
         let counts = if stopped { Counts::default() } else { state.counts.clone() };
@@ -186,6 +189,7 @@ impl<'a> Exploration<'a> {
         let before = (!stopped).then(|| state.values.clone());
         let variants_max = match (stopped, state.values.turned_off()) {
             (false, _) => self.variants_max,
+            (true, true) if is_called => PROOF_WINDOW_ENTRIES_MAX,
             (true, true) => PROOF_WINDOW_VARIANTS_MAX,
             (true, false) => [PROOF_STOPPED_VARIANTS_MAX; 2],
         };

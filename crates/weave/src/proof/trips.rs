@@ -34,6 +34,8 @@ struct Trip {
     around: Loop,
     min: u32,
     max: u32,
+    /// Whether it may end after any number of runs between these.
+    between: bool,
 }
 
 impl Trip {
@@ -48,7 +50,7 @@ impl Trip {
     /// Whether a way may be taken in the run number `found`, as far as the count tells.
     fn allows(&self, from: Point, to: Point, has_exit: bool, found: u32) -> bool {
         if !self.around.members.contains(&to) {
-            found >= self.min
+            found == self.min || found >= self.max || found > self.min && self.between
         } else if self.begins(from, to) {
             found < self.max
         } else if has_exit && self.around.test.is_none() {
@@ -72,11 +74,13 @@ impl Trips {
     pub(super) fn find(program: &Program, graph: &Graph<'_>) -> Result<Trips, Fault> {
         let mut trips = Trips::default();
         for function in &graph.functions {
-            let marks: Vec<(Point, u32, u32, Origin)> = (function.entry..function.end)
+            let marks: Vec<(Point, (u32, u32, bool), Origin)> = (function.entry..function.end)
                 .filter(|point| graph.ways.contains_key(point))
                 .flat_map(|point| program.code[point].directives.iter().map(move |written| (point, written)))
                 .filter_map(|(point, written)| match written.directive {
-                    Directive::Trip { min, max } => Some((point, min, max, written.origin)),
+                    Directive::Trip { min, max, between } => {
+                        Some((point, (min, max, between), written.origin))
+                    }
                     _ => None,
                 })
                 .collect();
@@ -84,7 +88,7 @@ impl Trips {
                 continue;
             }
             let loops = loops(program, function, graph);
-            for (point, min, max, origin) in marks {
+            for (point, (min, max, between), origin) in marks {
                 let around = loops
                     .iter()
                     .filter(|candidate| candidate.members.contains(&point))
@@ -94,7 +98,7 @@ impl Trips {
                 if twice || min > max || trips.0.len() > usize::from(u16::MAX) {
                     return Err((Kind::TripCount, origin));
                 }
-                trips.0.push(Trip { around: around.clone(), min, max });
+                trips.0.push(Trip { around: around.clone(), min, max, between });
             }
         }
         Ok(trips)
@@ -129,16 +133,16 @@ impl Trips {
                 steps.is_empty()
             };
             if is_contradicted {
-                return Err(Kind::Trips { min: trip.min, max: trip.max, found });
+                return Err(Kind::Trips { min: trip.min, max: trip.max, between: trip.between, found });
             }
         }
         Ok(())
     }
 
-    /// The header of a loop, and the directive's counts.
-    pub(super) fn trip(&self, index: u16) -> (Point, u32, u32) {
+    /// The header of a loop, the directive's counts, and whether all between them count.
+    pub(super) fn trip(&self, index: u16) -> (Point, u32, u32, bool) {
         let trip = &self.0[usize::from(index)];
-        (trip.around.header, trip.min, trip.max)
+        (trip.around.header, trip.min, trip.max, trip.between)
     }
 
     /// Execution goes from one point to another of the same activation, or enters a function (`from` is none).
@@ -222,6 +226,18 @@ fn loops(program: &Program, function: &Function, graph: &Graph<'_>) -> Vec<Loop>
         for to in ways.steps.iter().filter_map(|to| nodes.get(to)) {
             flow.add_edge(nodes[point], *to, ());
         }
+    }
+    // A subroutine inside the function is entered by calls alone.
+    let reached = simple_fast(&flow, entry);
+    let is_apart = |to: &&NodeIndex| **to != entry && reached.immediate_dominator(**to).is_none();
+    let called: Vec<NodeIndex> = points()
+        .flat_map(|(_, ways)| &ways.calls)
+        .filter_map(|to| nodes.get(to))
+        .filter(is_apart)
+        .copied()
+        .collect();
+    for to in called {
+        flow.update_edge(entry, to, ());
     }
     let dominators = simple_fast(&flow, entry);
     let mut loops: BTreeMap<Point, Loop> = BTreeMap::new();

@@ -5,6 +5,7 @@
 
 use std::fmt;
 
+use crate::error::{Place, placed};
 use crate::limits::{PATH_STEPS_SHOWN_MAX, PROOF_EVENTS_MAX, PROOF_STACK_SLOTS_MAX, PROOF_STATES_MAX};
 use crate::program::{Origin, Point};
 
@@ -101,6 +102,8 @@ pub enum Kind {
         min: u32,
         /// The most, by the directive.
         max: u32,
+        /// Whether any number between them is right.
+        between: bool,
         /// How often it has run when it goes on or ends against the directive.
         found: u32,
     },
@@ -252,6 +255,8 @@ pub struct Violation {
     pub point: Option<Point>,
     /// Where it is written, or the directive is.
     pub origin: Origin,
+    /// The same with its line, where that is known.
+    pub place: Option<Box<Place>>,
     /// How it is reached from the function's entry, one of the ways with the fewest steps.
     pub path: Vec<Way>,
 }
@@ -325,6 +330,9 @@ impl fmt::Display for Kind {
             }
             Kind::Trips { max, found, .. } if found >= max => {
                 write!(f, "the loop goes on after {found} runs, expected {max} at most")
+            }
+            Kind::Trips { min, max, between: false, found } if found > min => {
+                write!(f, "the loop ends after {found} runs, expected {min} or {max}")
             }
             Kind::Trips { min, found, .. } => {
                 write!(f, "the loop ends after {found} runs, expected {min} at least")
@@ -412,9 +420,9 @@ impl Kind {
 }
 
 /// `line 7` or `0x01f4`.
-struct Place(Origin);
+struct At(Origin);
 
-impl fmt::Display for Place {
+impl fmt::Display for At {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.0 {
             Origin::Line { line, .. } => write!(f, "line {line}"),
@@ -426,7 +434,15 @@ impl fmt::Display for Place {
 /// Reads after "error: "; the path follows, one step a line.
 impl fmt::Display for Violation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "`{}`, {}: {}", self.function, Place(self.origin), self.kind)?;
+        let text = self.kind.to_string();
+        let (words, help) = text.split_at(text.find("\nhelp:").unwrap_or(text.len()));
+        let function = &self.function;
+        match &self.place {
+            None => write!(f, "`{function}`, {}: {text}", At(self.origin))?,
+            place => {
+                placed(f, place.as_deref(), |f| write!(f, "`{function}`: {words}"), |f| f.write_str(help))?
+            }
+        }
         if self.path.is_empty() {
             return Ok(());
         }
@@ -441,7 +457,7 @@ impl fmt::Display for Violation {
                 continue;
             }
             let taken = if way.taken { "taken" } else { "not taken" };
-            write!(f, "\n  {} {taken}", Place(way.origin))?;
+            write!(f, "\n  {} {taken}", At(way.origin))?;
             if let Some(tau) = way.tau {
                 write!(f, ", cycle {tau}")?;
             }
