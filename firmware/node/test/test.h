@@ -50,7 +50,11 @@ uint32_t test_below(uint32_t bound);
     X(an_acknowledgement_is_opened_once)                               \
     X(every_flipped_bit_of_a_downlink_is_refused)                      \
     X(an_uplink_frame_is_no_downlink)                                  \
-    X(any_bytes_as_a_downlink_are_refused_without_harm)
+    X(any_bytes_as_a_downlink_are_refused_without_harm)                \
+    X(every_hint_has_a_row_and_every_row_a_hint)                       \
+    X(what_is_decided_can_be_done)                                     \
+    X(what_is_due_goes_before_all_else)                                \
+    X(no_frame_waits_for_more_slots_than_it_may)
 
 #define TEST_DECLARE(name) void name(void);
 TESTS(TEST_DECLARE)
