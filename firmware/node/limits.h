@@ -47,6 +47,24 @@
 /// What a transmitted byte costs beyond 8 * divider cycles: the polling loop and the sampling interrupts (link.c).
 #define LINK_BYTE_OVERHEAD_CYCLES 24U
 
+/// Frames for which a pipe of the controller has room, in any of its states (controller.h). Two of those that are heard:
+/// one is opened while the next comes in.
+#ifndef PLAIN_FRAMES_MAX
+#define PLAIN_FRAMES_MAX 2
+#define SEALED_FRAMES_MAX 1
+#define HEARD_FRAMES_MAX 2
+#define OPENED_FRAMES_MAX 1
+/// The longest frame that a node sends in a slot; a transfer counts in one byte.
+#define SENT_BYTES_MAX 255
+#endif
+
+/// Stacks of the controller's tasks beyond the kernel's share: a suite, and a filter's own.
+#define CONTROLLER_STACK_BYTES 220
+#define SECURITY_STACK_BYTES 160
+/// What the controller does goes before everything; what it leaves to the security task comes after everything.
+#define CONTROLLER_PRIORITY 0
+#define SECURITY_PRIORITY 250
+
 /// Budgets, checked against the linker map and the stack analysis by test/run.sh.
 #define FLASH_BYTES_MAX 16384
 #define STATIC_BYTES_MAX 1024

@@ -30,30 +30,38 @@ const struct policy_row policy_rows[POLICY_ROWS] PROGMEM = {
     {ANY,  ANY,                     ANY, ANY,  false,  REASON_NOTHING},
 };
 
-static bool matches(const struct policy_row *row, enum line line, const struct job *job)
+/// A job as the sets that have it alone: shifting by a variable takes a loop on the chip, and there are many rows.
+struct place {
+    uint8_t standings, now, next;
+};
+
+static struct place place_of(const struct job *job)
 {
-    return (row->lines & ONE(line)) && (row->standings & ONE(job->standing)) && (row->now & ONE(job->is_now)) &&
-           (row->next & ONE(job->is_next));
+    return (struct place){ONE(job->standing), ONE(job->is_now), ONE(job->is_next)};
+}
+
+static bool matches(const struct policy_row *row, const struct place *place)
+{
+    return (row->standings & place->standings) && (row->now & place->now) && (row->next & place->next);
 }
 
 struct decision policy_decide(const struct hints *hints)
 {
-    enum security first = hints->first;
-    enum security second = first == SECURITY_SEALS ? SECURITY_OPENS : SECURITY_SEALS;
-    const struct job *first_job = first == SECURITY_SEALS ? &hints->seals : &hints->opens;
-    const struct job *second_job = first == SECURITY_SEALS ? &hints->opens : &hints->seals;
+    bool seals_first = hints->first == SECURITY_SEALS;
+    struct place first = place_of(seals_first ? &hints->seals : &hints->opens);
+    struct place second = place_of(seals_first ? &hints->opens : &hints->seals);
+    uint8_t line = ONE(hints->line);
     struct policy_row row;
+    bool is_first;
     uint8_t number = 0;
 
     for (;; number++) {
         memcpy_P(&row, &policy_rows[number], sizeof row);
-        if (matches(&row, hints->line, first_job)) {
-            break;
-        }
-        if (matches(&row, hints->line, second_job)) {
-            first = second;
+        is_first = matches(&row, &first);
+        if ((row.lines & line) && (is_first || matches(&row, &second))) {
             break;
         }
     }
-    return (struct decision){row.is_done ? first : SECURITY_IDLE, row.reason, number};
+    enum security security = is_first == seals_first ? SECURITY_SEALS : SECURITY_OPENS;
+    return (struct decision){row.is_done ? security : SECURITY_IDLE, row.reason, number};
 }

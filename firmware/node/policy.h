@@ -40,14 +40,14 @@ struct hints {
 /// Reasons by their numbers, with what reports call them. The same names stand in the simulator's record of
 /// decisions; a test compares them.
 #define POLICY_REASONS(X)                 \
+    X(REASON_NOTHING, "nothing waits")    \
     X(REASON_DUE, "due")                  \
     X(REASON_FULL, "pipe full")           \
     X(REASON_WOVEN, "woven")              \
     X(REASON_ALONE, "nothing to weave")   \
     X(REASON_POSTPONED, "postponed")      \
     X(REASON_NOT_WOVEN, "not woven")      \
-    X(REASON_BLOCKED, "blocked")          \
-    X(REASON_NOTHING, "nothing waits")
+    X(REASON_BLOCKED, "blocked")
 
 #define POLICY_REASON(reason, name) reason,
 enum reason { POLICY_REASONS(POLICY_REASON) REASONS };

@@ -15,6 +15,7 @@
 pub mod beacon;
 pub mod bus;
 pub mod clock;
+pub mod decision;
 pub mod energy;
 pub mod error;
 pub mod feed;

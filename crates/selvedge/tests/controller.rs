@@ -1,0 +1,674 @@
+//! The thread controller on a simulated chip: its slots, its frames and its reasons.
+//!
+//! `firmware/kernel/slots.c` runs it with Ascon, an SPI line and, in place of woven filters, ones that do both jobs in
+//! turn. What the line does in which slot, when frames come, what is heard and when interrupts fall is random, from a
+//! printed seed.
+
+#[path = "../../cipher/tests/seeded/mod.rs"]
+mod seeded;
+#[path = "../../cipher/tests/soak/mod.rs"]
+mod soak;
+#[path = "line/spi.rs"]
+#[allow(dead_code)] // nobody answers
+mod spi;
+mod tasks;
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::process::Command;
+
+use cell::decision::{Decision, Decisions, FILTERS, PIPES, REASONS, STANDINGS};
+use cipher::nonces::node_nonce;
+use cipher::suites::{Aead, Suite};
+use isa::Cycles;
+use isa::avr::{ATMEGA128, ATMEGA328P, Chip, Drive, Image, Pin, Stop};
+use rand_chacha::ChaCha20Rng;
+use rand_chacha::rand_core::Rng;
+use report::table::{Column, Entry, Table};
+use seeded::seeded;
+use soak::is_soak;
+use tasks::{Stacks, data, root};
+
+const SLOT_CYCLES: Cycles = 60_000;
+const SLOTS: usize = 400;
+const SOAK_RUNS: usize = 60;
+/// The last ones, in which nothing new comes.
+const LAST_SLOTS: usize = 40;
+/// From the timer's alarm to a slot's instant, as slots.c has it.
+const LEAD_CYCLES: Cycles = 6000;
+/// Slots that may begin before a frame is sealed, or opened.
+const MAY_WAIT_SLOTS: [u16; 2] = [2, 2];
+/// How far apart the falls of SS are from their instants: a round of the loop that waits for the timer.
+const JITTER_CYCLES_MAX: Cycles = 10;
+/// Between two bytes that the node receives, and from the slot's instant to the first one.
+const BYTE_CYCLES: u32 = 400;
+const GUARD_CYCLES: Cycles = 1500;
+
+const NODE: u32 = 7;
+const EPOCH: u8 = 1;
+const DOWN: u32 = 0x8000_0000;
+const HEADER_BYTES: usize = 10;
+const TEXT_BYTES: usize = 16;
+/// Of the key and of the iv, with zeros behind them.
+const KEY: [u8; 3] = [0x51, 0x07, 0xA5];
+const SOURCES: [&str; 7] = [
+    "kernel/slots.c",
+    "node/controller.c",
+    "node/policy.c",
+    "node/frame.c",
+    "node/kernel.S",
+    "crypto/ascon_aead128_avr.c",
+    "crypto/ascon_p_avr.S",
+];
+const CCM: [&str; 2] = ["crypto/aes128_ccm_avr.c", "crypto/aes128_avr.S"];
+
+const SS: Pin = Pin { port: b'B', bit: 0 };
+const ARRIVAL: Pin = Pin { port: b'D', bit: 0 };
+const INTERRUPTION: Pin = Pin { port: b'D', bit: 1 };
+
+const TRANSMITS: u8 = 1;
+const RECEIVES: u8 = 2;
+/// Or'ed to it: somebody else has the line.
+const TAKEN: u8 = 0x80;
+/// One slot in so many.
+const TAKEN_SLOTS: u64 = 12;
+
+/// What is on the line in a slot in which the node receives.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Heard {
+    Silence,
+    Authentic,
+    Forged,
+    AnotherNodes,
+}
+
+/// A pin's level from a cycle on.
+type Level = (Cycles, Pin, bool);
+/// What is on the line in which slot: the counter of an authentic frame, or none of another one.
+type Spoken = BTreeMap<usize, Option<u8>>;
+
+/// What happens to the node, slot by slot.
+struct Plan {
+    lines: Vec<u8>,
+    heard: Vec<Heard>,
+    /// Cycles from the first slot's timer on.
+    arrivals: Vec<Cycles>,
+    interruptions: Vec<Cycles>,
+}
+
+fn below(rng: &mut ChaCha20Rng, limit: u64) -> u64 {
+    (u64::from(rng.next_u32()) * limit) >> 32
+}
+
+impl Plan {
+    /// No frames, then some, then bursts, then more than can be sent, then none.
+    fn random(rng: &mut ChaCha20Rng) -> Plan {
+        let mut plan = Plan { lines: vec![], heard: vec![], arrivals: vec![], interruptions: vec![] };
+        for slot in 0..SLOTS {
+            let begins = (slot as Cycles + 1) * SLOT_CYCLES;
+            let is_last = slot + LAST_SLOTS >= SLOTS;
+            // In the end whatever is under way has a slot, and time to be opened.
+            let turn = if is_last { slot as u64 % 5 } else { below(rng, 5) };
+            let is_over = slot + 4 >= SLOTS;
+            let line = [TRANSMITS, RECEIVES, RECEIVES, TRANSMITS, 0][if is_over { 4 } else { turn as usize }];
+            let is_taken = !is_last && below(rng, TAKEN_SLOTS) == 0;
+            plan.lines.push(if is_taken { line | TAKEN } else { line });
+            let heard = [Heard::Silence, Heard::Forged, Heard::AnotherNodes];
+            plan.heard.push(*heard.get(below(rng, 9) as usize).unwrap_or(&Heard::Authentic));
+            let (arrivals, within) = match slot * 5 / (SLOTS - LAST_SLOTS) {
+                _ if is_last => (0, 1),
+                0 => (0, 1),
+                1 | 2 => (below(rng, 5) / 3, SLOT_CYCLES),
+                3 => (if slot % 8 == 0 { 6 } else { 0 }, 4000),
+                _ => (2, SLOT_CYCLES),
+            };
+            // The interrupt's flag is one: two of its pulses at once are one frame.
+            let mut burst: Vec<_> = (0..arrivals).map(|_| begins + below(rng, within)).collect();
+            burst.sort_unstable();
+            for arrival in burst {
+                let last = plan.arrivals.last().map_or(0, |last| last + 600);
+                plan.arrivals.push(arrival.max(last));
+            }
+            plan.interruptions.push(begins - 800 + below(rng, 900));
+            plan.interruptions.extend((0..4).map(|_| begins + below(rng, SLOT_CYCLES - LEAD_CYCLES)));
+        }
+        plan
+    }
+
+    /// All levels that the chip's pins see from the timer's start on, and what is on the line.
+    fn levels(&self, starts: Cycles) -> (Vec<Level>, Spoken) {
+        let mut levels = Vec::new();
+        let mut spoken = BTreeMap::new();
+        for (pin, pulses) in [(ARRIVAL, &self.arrivals), (INTERRUPTION, &self.interruptions)] {
+            levels.extend(
+                pulses.iter().flat_map(|at| [(starts + at, pin, false), (starts + at + 4, pin, true)]),
+            );
+        }
+        for (slot, (&line, &heard)) in self.lines.iter().zip(&self.heard).enumerate() {
+            if line != RECEIVES || heard == Heard::Silence {
+                continue;
+            }
+            let begins = starts + (slot as Cycles + 1) * SLOT_CYCLES + GUARD_CYCLES;
+            let mut frame = downlink(if heard == Heard::AnotherNodes { NODE + 1 } else { NODE }, slot as u32);
+            if heard == Heard::Forged {
+                frame[HEADER_BYTES] ^= 1;
+            }
+            spoken.insert(slot, (heard == Heard::Authentic).then_some(slot as u8));
+            levels.extend(spi::master(begins, BYTE_CYCLES, 0, &frame));
+            levels.push((begins + Cycles::from(BYTE_CYCLES) * frame.len() as Cycles, SS, true));
+        }
+        levels.sort_by_key(|&(cycle, ..)| cycle);
+        (levels, spoken)
+    }
+}
+
+fn iv() -> [u8; 16] {
+    std::array::from_fn(|index| KEY.get(index).copied().unwrap_or(0))
+}
+
+fn aead() -> Aead {
+    Aead::new(Suite::AsconAead128, &iv())
+}
+
+/// A frame to the node, whose text is its counter's lowest byte.
+fn downlink(node: u32, number: u32) -> Vec<u8> {
+    let counter = number | DOWN;
+    let mut frame = [&[0x11][..], &node.to_le_bytes(), &[EPOCH], &counter.to_le_bytes()].concat();
+    let header = frame.clone();
+    frame.extend([number as u8; TEXT_BYTES]);
+    aead().seal_tail(&node_nonce(&iv(), node, EPOCH, counter), &header, &mut frame, HEADER_BYTES);
+    frame
+}
+
+/// The counter's lowest byte of what the node sent, which is authentic.
+fn opened(frame: &[u8]) -> u8 {
+    let mut frame = frame.to_vec();
+    assert_eq!(frame.len(), HEADER_BYTES + TEXT_BYTES + 16);
+    let (header, text) = frame.split_at_mut(HEADER_BYTES);
+    let counter = u32::from_le_bytes(header[6..].try_into().expect("four bytes"));
+    let text = aead().open_tail(&node_nonce(&iv(), NODE, EPOCH, counter), header, text);
+    let text = text.expect("what the node sends is authentic");
+    assert!(text.iter().all(|&byte| byte == counter as u8), "the text is the frame's own");
+    counter as u8
+}
+
+/// What is seen from outside.
+struct Watch {
+    decisions: Decisions,
+    stacks: Stacks,
+    /// Where the program says what it accepted, refused and reported; SPI's data and control; the timer's control.
+    addresses: [u32; 6],
+    slot_address: u32,
+    slots_begun: [u8; 2],
+    /// Counters, with the slots that had begun.
+    accepted: Vec<(u8, u16)>,
+    refused: Vec<u8>,
+    reported: Vec<u8>,
+    /// What was sent, with the cycle of SS's fall.
+    sent: Vec<(Cycles, Vec<u8>)>,
+    /// When the SPI was switched on.
+    ready: Vec<Cycles>,
+    timer_starts: Cycles,
+}
+
+impl Watch {
+    fn new(image: &Image) -> Watch {
+        let register = |name| ATMEGA128.register(name).expect("the chip has it").address.into();
+        let own = |name| u32::from(data(image, name));
+        let record = data(image, "controller_record");
+        Watch {
+            decisions: Decisions::new(record),
+            stacks: Stacks::of(image),
+            addresses: [
+                own("accepted"),
+                own("refused"),
+                own("reported"),
+                register("SPDR"),
+                register("SPCR"),
+                register("TCCR1B"),
+            ],
+            slot_address: record.into(),
+            slots_begun: [0; 2],
+            accepted: vec![],
+            refused: vec![],
+            reported: vec![],
+            sent: vec![],
+            ready: vec![],
+            timer_starts: 0,
+        }
+    }
+}
+
+impl isa::Observer for Watch {
+    fn store(&mut self, cycle: Cycles, address: u32, value: u8) {
+        self.decisions.store(cycle, address, value);
+        self.stacks.store(cycle, address, value);
+        if let Some(byte) = (self.slot_address..).zip(&mut self.slots_begun).find(|&(at, _)| at == address) {
+            *byte.1 = value;
+        }
+        match self.addresses.iter().position(|&own| own == address) {
+            Some(0) => self.accepted.push((value, u16::from_le_bytes(self.slots_begun))),
+            Some(1) => self.refused.push(value),
+            Some(2) => self.reported.push(value),
+            Some(3) => self.sent.last_mut().expect("SS falls first").1.push(value),
+            Some(4) if value != 0 => self.ready.push(cycle),
+            Some(5) => self.timer_starts = cycle,
+            _ => {}
+        }
+    }
+}
+
+impl isa::avr::Observer for Watch {
+    fn drive(&mut self, cycle: Cycles, pin: Pin, drive: Drive) {
+        if pin == SS && drive == Drive::Low {
+            self.sent.push((cycle, vec![]));
+        }
+    }
+}
+
+/// The controller's frames in RAM, by the layout of `struct frame`.
+struct Frames {
+    first: u16,
+    count: u16,
+    /// With the pipe that each is; none for those of empty frames.
+    queues: Vec<(u16, Option<u8>)>,
+    places: u16,
+    run: [u16; 2],
+    level: u16,
+}
+
+const FRAME_STRIDE: u16 = 10;
+const PIPE_AT: u16 = 5;
+
+impl Frames {
+    fn of(image: &Image) -> Frames {
+        let symbol = image.symbol("controller_frames").expect("the controller has frames");
+        let pipes = data(image, "controller_pipes");
+        let empties = data(image, "controller_empties");
+        let mut queues: Vec<_> = (0..4).map(|pipe| (pipes + 4 * u16::from(pipe), Some(pipe))).collect();
+        queues.extend([empties, empties + 4].map(|queue| (queue, None)));
+        Frames {
+            first: symbol.address as u16,
+            count: symbol.bytes as u16 / FRAME_STRIDE,
+            queues,
+            places: data(image, "controller_places"),
+            run: [data(image, "avrx_running"), data(image, "controllerPid")],
+            level: data(image, "avrx_level"),
+        }
+    }
+
+    /// Each frame is in one place, and each place has one frame; true when that can be said, because nobody is about to
+    /// change it.
+    fn check(&self, chip: &Chip, at: &str) -> bool {
+        let byte = |address| chip.memory(address).expect("the controller's data is in RAM");
+        let word = |address| u16::from_le_bytes([byte(address), byte(address + 1)]);
+        // A task that is not the controller runs, and is not in the kernel.
+        if byte(self.level) != 0xFF || chip.sreg() & 0x80 == 0 || word(self.run[0]) == self.run[1] {
+            return false;
+        }
+        let mut queued = BTreeMap::new();
+        let mut empties = Vec::new();
+        for &(queue, pipe) in &self.queues {
+            let mut frame = word(queue);
+            while frame != 0 {
+                assert!(queued.insert(frame, pipe).is_none(), "{at}: frame {frame:#x} is in two queues");
+                match pipe {
+                    Some(pipe) => assert_eq!(byte(frame + PIPE_AT), pipe, "{at}: its place is where it is"),
+                    None => empties.push(frame),
+                }
+                frame = word(frame);
+            }
+        }
+        let mut places = [0; PIPES.len()];
+        let mut owned = [0; PIPES.len()];
+        for frame in (self.first..).step_by(FRAME_STRIDE.into()).take(self.count.into()) {
+            if !empties.contains(&frame) {
+                let pipe = usize::from(byte(frame + PIPE_AT));
+                places[pipe] += 1;
+                owned[pipe] += u8::from(!queued.contains_key(&frame));
+            }
+        }
+        let counted: [u8; PIPES.len()] = std::array::from_fn(|pipe| byte(self.places + pipe as u16));
+        assert_eq!(counted, places, "{at}: places");
+        // The source has one at most, the report one, and the security task one.
+        assert!(owned[0] <= 1 && owned[2] == 0 && owned[1] + owned[3] <= 2, "{at}: {owned:?} are nowhere");
+        true
+    }
+}
+
+/// What `filter` does of security: 0 nothing, 1 sealing, 2 opening.
+fn security(filter: usize) -> usize {
+    filter % 3
+}
+
+/// The slots of those in which the line did this, by their numbers.
+fn slots<'a>(decisions: impl Iterator<Item = &'a Decision>, line: u8) -> Vec<usize> {
+    let decisions = decisions.filter(|decision| decision.filter / 3 == usize::from(line));
+    // A frame that is for nobody here costs a decision more.
+    let mut slots: Vec<usize> = decisions.map(|decision| usize::from(decision.slot) - 1).collect();
+    slots.dedup();
+    slots
+}
+
+/// How often each filter ran, for which reasons.
+fn table(title: &str, decisions: &[Decision]) -> Table {
+    let mut counts = BTreeMap::<(usize, usize), u64>::new();
+    for decision in decisions {
+        *counts.entry((decision.filter, decision.reason)).or_default() += 1;
+    }
+    let columns = ["filter", "ran"].map(Column::new).into_iter().chain(REASONS.map(Column::new));
+    let mut table = Table::new(title, columns);
+    for (filter, name) in FILTERS.iter().enumerate() {
+        let of = |reason: usize| counts.get(&(filter, reason)).copied();
+        let all: u64 = (0..REASONS.len()).filter_map(of).sum();
+        let reasons = (0..REASONS.len()).map(|reason| of(reason).map_or(Entry::Blank, Entry::from));
+        table.push([Entry::from(*name), Entry::from(all)].into_iter().chain(reasons));
+    }
+    table
+}
+
+/// A run of slots.c.
+struct Run {
+    watch: Watch,
+    decisions: Vec<Decision>,
+    lines: Vec<u8>,
+    spoken: Spoken,
+    /// `struct losses`.
+    refused_plain: u16,
+    unfit: u16,
+    unsent: u16,
+    unheard: u16,
+    checks: usize,
+}
+
+fn flags(woven: bool) -> Vec<String> {
+    let key = KEY.map(|byte| byte.to_string()).join(",");
+    let [plain, heard] = MAY_WAIT_SLOTS;
+    let flags = [
+        "-fshort-enums".to_owned(),
+        "-ffunction-sections".to_owned(),
+        "-Wl,--gc-sections".to_owned(),
+        format!("-DSLOT_CYCLES={SLOT_CYCLES}U"),
+        format!("-DPLAN_SLOTS={SLOTS}"),
+        format!("-DNODE={NODE}"),
+        format!("-DTEXT_BYTES={TEXT_BYTES}"),
+        format!("-DKEY_BYTES={key}"),
+        format!("-DPLAIN_SLOTS={plain}"),
+        format!("-DHEARD_SLOTS={heard}"),
+        format!("-DWOVEN={}", u8::from(woven)),
+    ];
+    // Small pipes, and larger ones.
+    let places = [
+        "PLAIN_FRAMES_MAX=3",
+        "SEALED_FRAMES_MAX=2",
+        "HEARD_FRAMES_MAX=2",
+        "OPENED_FRAMES_MAX=2",
+        "SENT_BYTES_MAX=64",
+    ];
+    let places = places.iter().filter(|_| woven).map(|place| format!("-D{place}"));
+    flags.into_iter().chain(places).collect()
+}
+
+impl Run {
+    /// Of a random plan; none after saying that there is no avr-gcc.
+    fn random(rng: &mut ChaCha20Rng, woven: bool) -> Option<Run> {
+        let flags = flags(woven);
+        let flags: Vec<&str> = flags.iter().map(String::as_str).collect();
+        let image = tasks::image(&ATMEGA128, &flags, &[&SOURCES[..], &CCM].concat())?;
+        let plan = Plan::random(rng);
+        let mut chip = tasks::at_main(&ATMEGA128, &image);
+        let planned = data(&image, "plan");
+        for (slot, &line) in (planned..).zip(plan.lines.iter().chain(&[0])) {
+            assert!(chip.set_memory(slot, line), "the plan is in SRAM");
+        }
+        for pin in [SS, ARRIVAL, INTERRUPTION] {
+            let cycle = chip.cycle();
+            chip.set_input(pin, Some(true), cycle, &mut ());
+        }
+        let mut watch = Watch::new(&image);
+        while watch.timer_starts == 0 {
+            chip.run_until(chip.cycle() + 1, &mut watch);
+        }
+        let (levels, spoken) = plan.levels(watch.timer_starts);
+        let frames = Frames::of(&image);
+        let mut checks = 0;
+        for (cycle, pin, level) in levels {
+            let mut stop = Stop::Reached;
+            while chip.cycle() < cycle && stop == Stop::Reached {
+                // What is true at random cycles is looked at now and then, since it takes longer than to run.
+                stop = chip.run_until(cycle.min(chip.cycle() + 1 + below(rng, 4000)), &mut watch);
+                checks += usize::from(frames.check(&chip, &format!("cycle {}", chip.cycle())));
+            }
+            assert_eq!(stop, Stop::Reached, "a report is what was sent, and slots are left");
+            chip.set_input(pin, Some(level), cycle, &mut watch);
+        }
+        let ends = watch.timer_starts + (SLOTS as Cycles + 2) * SLOT_CYCLES;
+        assert_eq!(chip.run_until(ends, &mut watch), Stop::Break, "the last slot ends");
+        let losses = data(&image, "controller_losses");
+        let loss = |at| {
+            let byte = |address| chip.memory(address).expect("the controller's data is in RAM");
+            u16::from_le_bytes([byte(losses + at), byte(losses + at + 1)])
+        };
+        let decisions = watch.decisions.take();
+        let [refused_plain, unfit, unsent, unheard] = [loss(0), loss(8), loss(10), loss(12)];
+        Some(Run {
+            watch,
+            decisions,
+            lines: plan.lines,
+            spoken,
+            refused_plain,
+            unfit,
+            unsent,
+            unheard,
+            checks,
+        })
+    }
+
+    /// What was decided and done: where somebody else had the line, a frame may still have been dropped before that was
+    /// seen, and another one have come in its place.
+    fn done(&self) -> impl Iterator<Item = &Decision> {
+        let next = self.decisions.iter().skip(1).map(Some).chain([None]);
+        let is_beside_line = |decision: &Decision| decision.filter >= 3;
+        let is_done = move |&(decision, next): &(&Decision, Option<&Decision>)| {
+            let is_last = next.is_none_or(|next| !is_beside_line(next) || next.slot != decision.slot);
+            !(is_beside_line(decision) && is_last && self.is_taken(decision))
+        };
+        self.decisions.iter().zip(next).filter(is_done).map(|(decision, _)| decision)
+    }
+
+    fn is_taken(&self, decision: &Decision) -> bool {
+        decision.slot > 0 && self.lines[usize::from(decision.slot) - 1] & TAKEN != 0
+    }
+
+    /// The slots in which the line did this, by their numbers.
+    fn slots_of(&self, line: u8) -> Vec<usize> {
+        slots(self.decisions.iter().filter(|decision| !self.is_taken(decision)), line)
+    }
+
+    /// How many slots in which the line was to do this somebody else had.
+    fn taken(&self, line: u8) -> usize {
+        slots(self.decisions.iter().filter(|decision| self.is_taken(decision)), line).len()
+    }
+
+    /// Every slot in which the node sends begins at its instant; prints how late at worst, and how long the way there is.
+    fn check_instants(&self) {
+        let instant = |slot: usize| self.watch.timer_starts + (slot as Cycles + 1) * SLOT_CYCLES;
+        let slots: Vec<usize> = self.slots_of(TRANSMITS);
+        assert_eq!(slots.len(), self.watch.sent.len(), "one frame a slot");
+        let late = slots.iter().zip(&self.watch.sent).map(|(&slot, &(falls, _))| {
+            assert!(falls >= instant(slot), "slot {slot} begins too early");
+            falls - instant(slot)
+        });
+        let late: Vec<Cycles> = late.collect();
+        let [least, most] =
+            [late.iter().min(), late.iter().max()].map(|late| *late.expect("something is sent"));
+        let ready = self
+            .watch
+            .ready
+            .iter()
+            .map(|ready| (ready - self.watch.timer_starts + LEAD_CYCLES) % SLOT_CYCLES);
+        let ready = ready.max().expect("the line is used");
+        println!(
+            "{} slots begin {least} to {most} cycles after their instant: a jitter of {}",
+            late.len(),
+            most - least
+        );
+        println!(
+            "the line is ready {ready} cycles after the alarm, at worst; the alarm comes {LEAD_CYCLES} before"
+        );
+        assert!(most - least <= JITTER_CYCLES_MAX, "{} cycles apart", most - least);
+        assert_eq!(
+            usize::from(self.unsent),
+            self.taken(TRANSMITS),
+            "it misses no slot but those that somebody else had"
+        );
+    }
+
+    /// What was accepted went over the line, in its order, and what was heard was reported.
+    fn check_frames(&self) {
+        let accepted: Vec<u8> = self.watch.accepted.iter().map(|&(counter, _)| counter).collect();
+        let sent: Vec<u8> = self.watch.sent.iter().map(|(_, frame)| opened(frame)).collect();
+        assert_eq!(sent, accepted);
+        assert_eq!(self.watch.refused.len(), usize::from(self.refused_plain), "it counts what it refuses");
+        let in_slots: Vec<usize> = self.slots_of(RECEIVES);
+        let heard: Vec<u8> = in_slots.iter().filter_map(|slot| *self.spoken.get(slot)?).collect();
+        assert_eq!(self.watch.reported, heard);
+        let silent = usize::from(self.unheard) - self.taken(RECEIVES);
+        let rest = in_slots.len() - heard.len() - silent;
+        assert_eq!(rest, usize::from(self.unfit), "what was not reported was silence, or not authentic");
+        println!(
+            "{} frames accepted and sent, {} refused; {} heard and reported, {} unfit, {} times silence",
+            sent.len(),
+            self.refused_plain,
+            heard.len(),
+            self.unfit,
+            silent
+        );
+    }
+
+    /// No frame waited for more slots than it may, unless for room behind it or for those before it; prints for how many.
+    fn check_bounds(&self) {
+        let [due, blocked] =
+            ["due", "blocked"].map(|own| STANDINGS.iter().position(|name| *name == own).expect("it is one"));
+        for decision in &self.decisions {
+            let is_left = decision.filter == 0 && decision.standings.contains(&due);
+            assert!(!is_left, "what is due is left: {decision:?}");
+        }
+        let heard = self.slots_of(RECEIVES).into_iter().filter(|slot| self.spoken.contains_key(slot));
+        let heard: Vec<u16> = heard.map(|slot| slot as u16 + 1).collect();
+        let accepted = self.watch.accepted.iter().map(|&(_, slot)| slot).collect();
+        for (job, came) in [accepted, heard].into_iter().enumerate() {
+            let begun = self.done().filter(|decision| security(decision.filter) == job + 1);
+            let mut histogram = BTreeMap::<u16, usize>::new();
+            let mut blocked_frames = 0;
+            for (came, begun) in came.iter().zip(begun) {
+                let passed = begun.slot - came;
+                *histogram.entry(passed).or_default() += 1;
+                let over = came + MAY_WAIT_SLOTS[job]..begun.slot;
+                blocked_frames += usize::from(!over.is_empty());
+                for slot in over {
+                    let mut decided = self.decisions.iter().filter(|decision| decision.slot == slot);
+                    // There was no room, or one before it was begun.
+                    let is_blocked = |decision: &Decision| {
+                        decision.standings[job] == blocked || security(decision.filter) == job + 1
+                    };
+                    assert!(
+                        decided.any(is_blocked),
+                        "in slot {slot} a {} waits for nothing",
+                        FILTERS[job + 1]
+                    );
+                }
+            }
+            println!(
+                "{}: slots that begin before a frame is begun, and such frames: {histogram:?}; {blocked_frames} waited for others or for room",
+                FILTERS[job + 1]
+            );
+        }
+    }
+}
+
+#[test]
+fn slots_begin_at_their_instants_and_no_frame_is_lost_or_waits_too_long() {
+    let mut rng = seeded();
+    // Once with woven filters, and once without.
+    for woven in (0..if is_soak() { SOAK_RUNS } else { 2 }).map(|run| run % 2 == 0) {
+        let Some(run) = Run::random(&mut rng, woven) else { return };
+        println!(
+            "{}",
+            table(if woven { "With woven filters" } else { "Without" }, &run.decisions).text(None)
+        );
+        run.check_instants();
+        run.check_frames();
+        run.check_bounds();
+        println!("each frame was in one place, {} times", run.checks);
+        assert!(run.checks > SLOTS, "there is something to look at");
+        for (filter, name) in FILTERS.iter().enumerate() {
+            let ran = run.decisions.iter().any(|decision| decision.filter == filter);
+            let is_woven = filter > 3 && security(filter) != 0;
+            assert_eq!(ran, woven || !is_woven, "{name}");
+        }
+        assert!(run.refused_plain > 0, "the pipe is full");
+        run.watch.stacks.check();
+    }
+}
+
+#[test]
+fn the_policy_decides_on_the_chip_as_it_does_here() {
+    let scratch = tempfile::tempdir().expect("a temporary folder");
+    let program = scratch.path().join("decisions");
+    let sources = ["kernel/decisions.c", "node/policy.c"];
+    let compiler = std::env::var("CC").unwrap_or_else(|_| "cc".to_owned());
+    let firmware = root().join("firmware");
+    let built = Command::new(compiler)
+        .args(["-std=gnu99", "-Wall", "-Wextra", "-Werror", "-I"])
+        .arg(firmware.join("node"))
+        .args(sources.map(|source| firmware.join(source)))
+        .arg("-o")
+        .arg(&program)
+        .status();
+    assert!(built.expect("there is a C compiler").success());
+    let here = Command::new(&program).output().expect("it runs").stdout;
+    for profile in [&ATMEGA128, &ATMEGA328P] {
+        let Some(image) = tasks::image(profile, &["-fshort-enums"], &sources) else { return };
+        let mut chip = tasks::at_main(profile, &image);
+        let mut said = Said { address: data(&image, "said").into(), bytes: vec![] };
+        assert_eq!(chip.run_until(100_000_000, &mut said), Stop::Break, "it ends");
+        assert!(said.bytes == here, "{}: another decision", profile.name);
+    }
+    println!("{} decisions", here.len() / 2);
+}
+
+/// Stores to one byte.
+struct Said {
+    address: u32,
+    bytes: Vec<u8>,
+}
+
+impl isa::Observer for Said {
+    fn store(&mut self, _cycle: Cycles, address: u32, value: u8) {
+        if address == self.address {
+            self.bytes.push(value);
+        }
+    }
+}
+
+impl isa::avr::Observer for Said {}
+
+/// The second argument of the lines of a table of macros.
+fn names(text: &str) -> Vec<&str> {
+    text.lines().filter_map(|line| line.trim().strip_prefix("X(")?.split('"').nth(1)).collect()
+}
+
+#[test]
+fn reports_call_reasons_and_pipes_what_the_firmware_calls_them() {
+    let read = |name: &str| fs::read_to_string(root().join("firmware/node").join(name)).expect("it is there");
+    let policy = read("policy.h");
+    assert_eq!(names(&policy), REASONS);
+    let enumerated = |text: &str, prefix: &str| -> Vec<String> {
+        let lines = text.lines().filter_map(|line| line.trim().strip_prefix(prefix));
+        let words = lines.filter_map(|line| Some(line.split_once(',')?.0.to_lowercase()));
+        words.filter(|word| word.chars().all(char::is_alphanumeric)).collect()
+    };
+    assert_eq!(enumerated(&policy, "STANDS_"), STANDINGS);
+    assert_eq!(enumerated(&read("controller.h"), "PIPE_"), PIPES);
+}
