@@ -1,8 +1,8 @@
 //! The thread controller at work: slots by a timer, frames from a source, an SPI line, and Ascon.
 //!
 //! Who runs it fills `plan` before main, interrupts by INT0 for each frame that the source is to make and by INT1 for
-//! nothing at all, is master of the line in the slots in which the node receives, and watches `controller_record`, `said`
-//! and the line.
+//! nothing at all, is master of the line in the slots in which the node receives, and watches `controller_record`,
+//! `said` and the line.
 #include <avr/interrupt.h>
 #include <avr/sleep.h>
 #include <string.h>

@@ -10,7 +10,13 @@
 enum { SENDER_OWNER = FILTER(LINE_IDLE, SECURITY_IDLE) };
 enum { SENT_FRAMES = PLAIN_FRAMES_MAX + SEALED_FRAMES_MAX, FRAMES_HEARD = HEARD_FRAMES_MAX + OPENED_FRAMES_MAX };
 
-static const uint8_t places_max[PIPES] = {PLAIN_FRAMES_MAX, SEALED_FRAMES_MAX, HEARD_FRAMES_MAX, OPENED_FRAMES_MAX};
+const uint8_t controller_places_max[PIPES] PROGMEM = {PLAIN_FRAMES_MAX, SEALED_FRAMES_MAX, HEARD_FRAMES_MAX,
+                                                       OPENED_FRAMES_MAX};
+
+static uint8_t places_max(enum pipe pipe)
+{
+    return pgm_read_byte(&controller_places_max[pipe]);
+}
 
 filter *controller_filters[FILTERS];
 volatile struct losses controller_losses;
@@ -102,7 +108,7 @@ static struct frame *accept(enum pipe pipe)
     // Whoever is more urgent moves places meanwhile.
     ATOMIC_BLOCK(ATOMIC_RESTORESTATE)
     {
-        if (controller_places[pipe] < places_max[pipe]) {
+        if (controller_places[pipe] < places_max(pipe)) {
             frame = (struct frame *)AvrXRecvMessage(&controller_empties[pipe >= PIPE_HEARD]);
         }
         if (frame) {
@@ -131,7 +137,7 @@ static enum standing standing(enum security security, uint8_t leaves)
         return STANDS_EMPTY;
     }
     // Frames stay in order: the first one waits for the one that the security task has.
-    if (controller_places[behind] - leaves >= places_max[behind] || (discrete && discrete->pipe == behind)) {
+    if (controller_places[behind] - leaves >= places_max(behind) || (discrete && discrete->pipe == behind)) {
         return STANDS_BLOCKED;
     }
     for (const struct frame *frame = first(pipe); frame; frame = after(frame)) {
@@ -139,7 +145,7 @@ static enum standing standing(enum security security, uint8_t leaves)
             return STANDS_DUE;
         }
     }
-    return waiting(pipe) < places_max[pipe] ? STANDS_WAITING : STANDS_FULL;
+    return waiting(pipe) < places_max(pipe) ? STANDS_WAITING : STANDS_FULL;
 }
 
 static bool is_woven(enum line line, enum security security)
@@ -326,10 +332,17 @@ AVRX_TASKDEF(controller, CONTROLLER_STACK_BYTES, CONTROLLER_PRIORITY)
 
 bool controller_start(void)
 {
-    if (!controller_filters[FILTER(LINE_IDLE, SECURITY_SEALS)] || !controller_filters[FILTER(LINE_IDLE, SECURITY_OPENS)] ||
-        !controller_filters[FILTER(LINE_TRANSMITS, SECURITY_IDLE)] ||
-        !controller_filters[FILTER(LINE_RECEIVES, SECURITY_IDLE)]) {
-        return false;
+    static const uint8_t discretes[] PROGMEM = {
+        FILTER(LINE_IDLE, SECURITY_SEALS),
+        FILTER(LINE_IDLE, SECURITY_OPENS),
+        FILTER(LINE_TRANSMITS, SECURITY_IDLE),
+        FILTER(LINE_RECEIVES, SECURITY_IDLE),
+    };
+
+    for (uint8_t i = 0; i < sizeof discretes; i++) {
+        if (!controller_filters[pgm_read_byte(&discretes[i])]) {
+            return false;
+        }
     }
     slot.first = SECURITY_SEALS;
     for (uint8_t i = 0; i < SENT_FRAMES + FRAMES_HEARD; i++) {

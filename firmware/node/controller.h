@@ -3,21 +3,22 @@
 //!     empty -> plain --seal--> sealed --transmit--> line -> empty
 //!     empty -> line --receive--> heard --open--> opened -> empty
 //!
-//! Owns the four pipes, their frames, the array of filters and two tasks: `controller`, more urgent than all others, which
-//! runs what the line takes part in at the slot's instant; and `security`, less urgent than all others, which runs what
-//! cannot wait for a slot, so that a slot that begins meanwhile is not late. What is decided why is policy.h's; what a slot
-//! is and when it begins is the MAC's. Paper: sections 3.3 and 4.4.
+//! Owns the four pipes, their frames, the array of filters and two tasks: `controller`, more urgent than all others,
+//! which runs what the line takes part in at the slot's instant; and `security`, less urgent than all others, which
+//! runs what cannot wait for a slot, so that a slot that begins meanwhile is not late. What is decided why is
+//! policy.h's; what a slot is and when it begins is the MAC's. Paper: sections 3.3 and 4.4.
 //!
-//! Invariant: no frame waits for more slots than it may, but for room in the pipe behind, for those before it in its own,
-//! and for one frame of the other pipe that was due as well.
+//! Invariant: no frame waits for more slots than it may, but for room in the pipe behind, for those before it in its
+//! own, and for one frame of the other pipe that was due as well.
 //!
-//! Invariant: a frame is in exactly one pipe, with one filter, with its owner, or empty. It has a place in one pipe all the
-//! while: the one that it is in, or that it comes into next. So a pipe refuses what is new and nothing that it accepted.
+//! Invariant: a frame is in exactly one pipe, with one filter, with its owner, or empty. It has a place in one pipe all
+//! the while: the one that it is in, or that it comes into next. So a pipe refuses what is new and nothing that it
+//! accepted.
 //! Owners: of a plain frame from controller_empty to controller_give, of an opened one from controller_take to
 //! controller_give. Who owns a frame MAY read and write it, and nobody else does.
 //!
-//! Only tasks call what is declared here, but for controller_register and controller_start. The controller's state is its
-//! own task's: everybody else sends it messages.
+//! Only tasks call what is declared here, but for controller_register and controller_start. The controller's state is
+//! its own task's: everybody else sends it messages.
 #ifndef NODE_CONTROLLER_H
 #define NODE_CONTROLLER_H
 
@@ -99,18 +100,21 @@ void controller_slot(const struct slot *slot);
 
 // --- what the program has to define; called from the controller's task ---
 
-/// Everything of `sealing` but `is_authentic`, for a frame that is to be sealed (in PIPE_PLAIN) or opened (in PIPE_HEARD).
-/// False when it is for nobody here: it is dropped, and counted.
+/// Everything of `sealing` but `is_authentic`, for a frame that is to be sealed (in PIPE_PLAIN) or opened (in
+/// PIPE_HEARD). False when it is for nobody here: it is dropped, and counted.
 bool program_sealing(const struct frame *frame, struct sealing *sealing);
 /// Makes the line ready for a slot and waits for its instant. False when that is past or somebody else has the line.
 bool program_begin_line(const struct slot *slot);
 /// Leaves the line to others again.
 void program_end_line(const struct slot *slot);
 
-/// Leaves a record of a registered filter in the ELF, in a section that is not loaded: index, and name with a zero.
+/// Leaves a registered filter in the ELF, in a section that is not loaded: its index, and the name with a zero. It
+/// costs no byte of flash and no cycle. With --gc-sections, link with -Wl,-T,weave.ld as well.
 #ifdef __AVR__
-#define CONTROLLER_SHOW(index, name) \
-    __asm__ volatile(".pushsection .filters,\"\",@progbits\n\t.byte %0\n\t.asciz \"" name "\"\n\t.popsection" : : "i"(index))
+#define CONTROLLER_SHOW(index, name)                                                                             \
+    __asm__ volatile(".pushsection .filters,\"\",@progbits\n\t.byte %0\n\t.asciz \"" name "\"\n\t.popsection" \
+                     :                                                                                          \
+                     : "n"(index))
 #else
 #define CONTROLLER_SHOW(index, name)
 #endif

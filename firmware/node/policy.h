@@ -1,8 +1,8 @@
 //! What the thread controller decides by: a table, and a pure function over it.
 //!
-//! Owns the hints, the rows and the reasons. Where the hints come from and what follows from a decision is controller.h's.
-//! Paper: section 3.3. The hints are its: what the line does, what waits, how much, how long it may be postponed, and
-//! which pipe goes first.
+//! Owns the hints, the rows and the reasons. Where the hints come from and what follows from a decision is
+//! controller.h's. Paper: section 3.3. The hints are its: what the line does, what waits, how much, how long it may be
+//! postponed, and which pipe goes first.
 //!
 //! A decision is made when a slot begins, and whenever the line is idle and something has changed: after a slot, after
 //! a filter, when a frame was given. The first row that matches wins, and of the two jobs the one that goes first.

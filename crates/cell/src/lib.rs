@@ -24,6 +24,7 @@ pub mod inject;
 pub mod limits;
 pub mod log;
 pub mod node;
+pub mod registered;
 mod trace;
 
 use bus::{Bus, Contention, Edge, Wire};

@@ -13,11 +13,12 @@ mod soak;
 mod spi;
 mod tasks;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::process::Command;
 
 use cell::decision::{Decision, Decisions, FILTERS, PIPES, REASONS, STANDINGS};
+use cell::registered::Registered;
 use cipher::nonces::node_nonce;
 use cipher::suites::{Aead, Suite};
 use isa::Cycles;
@@ -273,7 +274,7 @@ struct Frames {
     /// With the pipe that each is; none for those of empty frames.
     queues: Vec<(u16, Option<u8>)>,
     places: u16,
-    places_max: u16,
+    places_max: [u8; PIPES.len()],
     run: [u16; 2],
     level: u16,
 }
@@ -282,7 +283,7 @@ const FRAME_STRIDE: u16 = 10;
 const PIPE_AT: u16 = 5;
 
 impl Frames {
-    fn of(image: &Image) -> Frames {
+    fn of(image: &Image, registered: Registered) -> Frames {
         let symbol = image.symbol("controller_frames").expect("the controller has frames");
         let pipes = data(image, "controller_pipes");
         let empties = data(image, "controller_empties");
@@ -293,7 +294,7 @@ impl Frames {
             count: symbol.bytes as u16 / FRAME_STRIDE,
             queues,
             places: data(image, "controller_places"),
-            places_max: data(image, "places_max"),
+            places_max: registered.places,
             run: [data(image, "avrx_running"), data(image, "controllerPid")],
             level: data(image, "avrx_level"),
         }
@@ -332,8 +333,8 @@ impl Frames {
         }
         let counted: [u8; PIPES.len()] = std::array::from_fn(|pipe| byte(self.places + pipe as u16));
         assert_eq!(counted, places, "{at}: places");
-        for (pipe, (&count, max)) in places.iter().zip(self.places_max..).enumerate() {
-            assert!(count <= byte(max), "{at}: {count} frames have their place in {}", PIPES[pipe]);
+        for (pipe, (&count, max)) in places.iter().zip(self.places_max).enumerate() {
+            assert!(count <= max, "{at}: {count} frames have their place in {}", PIPES[pipe]);
         }
         // The source has one at most, the report one, and the security task one.
         assert!(owned[0] <= 1 && owned[2] == 0 && owned[1] + owned[3] <= 2, "{at}: {owned:?} are nowhere");
@@ -386,6 +387,11 @@ struct Run {
     checks: usize,
 }
 
+/// What a program says of its controller.
+fn registered(elf: &[u8]) -> Registered {
+    Registered::of(elf).expect("it is an image").expect("it has a controller")
+}
+
 /// How slots.c is built.
 struct Variant {
     name: &'static str,
@@ -429,7 +435,7 @@ const VARIANTS: [Variant; 3] = [
 ];
 
 impl Variant {
-    fn image(&self) -> Option<Image> {
+    fn elf(&self) -> Option<Vec<u8>> {
         let key = KEY.map(|byte| byte.to_string()).join(",");
         let [plain, heard] = MAY_WAIT_SLOTS;
         let defines = [
@@ -445,14 +451,15 @@ impl Variant {
         let mut flags = vec!["-fshort-enums", "-ffunction-sections", "-Wl,--gc-sections"];
         flags.extend(self.places);
         flags.extend(defines.iter().map(String::as_str));
-        tasks::image(&ATMEGA128, &flags, &[&SOURCES[..], &CCM].concat())
+        tasks::elf(&ATMEGA128, &flags, &[&SOURCES[..], &CCM].concat())
     }
 }
 
 impl Run {
     /// Of a random plan; none after saying that there is no avr-gcc.
     fn random(rng: &mut ChaCha20Rng, variant: &Variant) -> Option<Run> {
-        let image = variant.image()?;
+        let elf = variant.elf()?;
+        let image = Image::parse(&elf).expect("what avr-gcc links is an image");
         let plan = Plan::random(rng);
         let mut chip = tasks::at_main(&ATMEGA128, &image);
         let planned = data(&image, "plan");
@@ -468,7 +475,7 @@ impl Run {
             chip.run_until(chip.cycle() + 1, &mut watch);
         }
         let (levels, spoken) = plan.levels(watch.timer_starts);
-        let frames = Frames::of(&image);
+        let frames = Frames::of(&image, registered(&elf));
         let mut checks = 0;
         for (cycle, pin, level) in levels {
             let mut stop = Stop::Reached;
@@ -706,4 +713,43 @@ fn reports_call_reasons_and_pipes_what_the_firmware_calls_them() {
     };
     assert_eq!(enumerated(&policy, "STANDS_"), STANDINGS);
     assert_eq!(enumerated(&read("controller.h"), "PIPE_"), PIPES);
+}
+
+#[test]
+fn an_image_says_which_filters_are_registered_and_by_which_rows_they_are_chosen() {
+    let [larger, small, discrete] = &VARIANTS;
+    let Some(elf) = larger.elf() else { return };
+    let registered = registered(&elf);
+    let functions = [
+        "seal",
+        "open",
+        "transmit",
+        "seal_transmit",
+        "open_transmit",
+        "receive",
+        "seal_receive",
+        "open_receive",
+    ];
+    let expected: Vec<Option<&str>> = [None].into_iter().chain(functions.map(Some)).collect();
+    assert_eq!(registered.filters.each_ref().map(Option::as_deref)[..], expected);
+    assert_eq!(registered.places, [3, 2, 2, 2]);
+    // The first row and the one that postpones, as policy.c has them.
+    let first = registered.rows[0];
+    assert_eq!((first.lines(), first.standings(), first.now()), (vec![], vec!["due"], Some(true)));
+    assert_eq!((first.next(), first.is_done, REASONS[first.reason]), (None, true, "due"));
+    let postponed =
+        registered.rows.iter().find(|row| REASONS[row.reason] == "postponed").expect("there is one");
+    assert_eq!((postponed.lines(), postponed.next(), postponed.is_done), (vec!["idle"], Some(true), false));
+    let reasons: BTreeSet<usize> = registered.rows.iter().map(|row| row.reason).collect();
+    assert_eq!(reasons.len(), REASONS.len(), "each reason has a row");
+    let of = |variant: &Variant| self::registered(&variant.elf().expect("there is a compiler"));
+    assert_eq!(of(small).places, [2, 1, 2, 1]);
+    let filters = of(discrete).filters;
+    for (filter, name) in FILTERS.iter().enumerate() {
+        let is_registered = filter > 0 && !discrete.never.contains(&filter);
+        assert_eq!(filters[filter].is_some(), is_registered, "{name}");
+    }
+    let without = tasks::elf(&ATMEGA128, &["-fshort-enums"], &["kernel/decisions.c", "node/policy.c"]);
+    let without = without.expect("there is a compiler");
+    assert_eq!(Registered::of(&without).expect("it is an image"), None, "a program without a controller");
 }

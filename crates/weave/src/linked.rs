@@ -8,11 +8,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
-use isa::avr::image::Space;
+use isa::avr::image::{self, Space};
 use isa::avr::{CoreType, Image, ImageError, Instruction, Opcode};
-use object::elf::FileHeader32;
-use object::read::elf::ElfFile;
-use object::{Endianness, Object, ObjectSection};
 
 use crate::chip;
 use crate::directive::{Directive, Parameters};
@@ -162,11 +159,7 @@ pub fn program_for(elf: &[u8], function: &str, chip: Option<&str>) -> Result<Pro
 /// # Errors
 /// A file that is no ELF, or a record that is none.
 pub fn records(elf: &[u8]) -> Result<Vec<Record>, LinkedError> {
-    let unreadable =
-        |error: object::read::Error| LinkedError::Image(ImageError::Elf { why: error.to_string() });
-    let file = ElfFile::<FileHeader32<Endianness>>::parse(elf).map_err(unreadable)?;
-    let Some(section) = file.section_by_name(".weave") else { return Ok(Vec::new()) };
-    let bytes = section.data().map_err(unreadable)?;
+    let bytes = image::section(elf, ".weave").map_err(LinkedError::Image)?;
     let mut records = Vec::new();
     let mut offset = 0;
     while let Some((address, rest)) = bytes[offset..].split_first_chunk::<4>() {

@@ -1,13 +1,13 @@
 //! A linked AVR program: what of it goes into flash and EEPROM, and its symbols.
 //!
-//! Owns: reading the ELF files that avr-gcc links (through the crate `object`). Sections are not looked at: the
+//! Owns: reading the ELF files that avr-gcc links (through the crate `object`). Of what is loaded, sections are not looked at: the
 //! program headers say what is loaded, and their physical addresses say where (.data lies in flash behind the
 //! code). Fuses, lock bits and signature (0x820000 up) are the programmer's business and skipped.
 //! Invariant: [`Image::parse`] returns on every input; it never panics.
 
 use object::elf;
 use object::read::elf::{ElfFile32, FileHeader, ProgramHeader};
-use object::{Endianness, Object, ObjectSymbol, SymbolKind};
+use object::{Endianness, Object, ObjectSection, ObjectSymbol, SymbolKind};
 
 use super::error::ImageError;
 
@@ -141,6 +141,15 @@ impl Image {
         }
         Ok(())
     }
+}
+
+/// What a section of an ELF file holds that is not loaded, by its name; nothing where there is none.
+///
+/// # Errors
+/// A file that is no ELF, or whose section lies past its end.
+pub fn section<'elf>(bytes: &'elf [u8], name: &str) -> Result<&'elf [u8], ImageError> {
+    let file = ElfFile32::<Endianness>::parse(bytes).map_err(unreadable)?;
+    file.section_by_name(name).map_or(Ok(&[][..]), |section| section.data()).map_err(unreadable)
 }
 
 /// Checks that a segment lies in its memory.

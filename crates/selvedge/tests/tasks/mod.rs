@@ -32,13 +32,18 @@ pub fn compile(profile: &Profile, flags: &[&str], sources: &[&str], out: &Path) 
     Some(())
 }
 
-/// A program of these sources; none after saying that there is no avr-gcc.
-pub fn image(profile: &Profile, flags: &[&str], sources: &[&str]) -> Option<Image> {
+/// A program of these sources, linked; none after saying that there is no avr-gcc.
+pub fn elf(profile: &Profile, flags: &[&str], sources: &[&str]) -> Option<Vec<u8>> {
     let scratch = tempfile::tempdir().expect("a temporary folder");
     let elf = scratch.path().join("program.elf");
     compile(profile, flags, sources, &elf)?;
-    let bytes = fs::read(&elf).expect("it was linked");
-    Some(Image::parse(&bytes).expect("what avr-gcc links is an image"))
+    Some(fs::read(&elf).expect("it was linked"))
+}
+
+/// The same, as what is loaded of it.
+pub fn image(profile: &Profile, flags: &[&str], sources: &[&str]) -> Option<Image> {
+    let elf = elf(profile, flags, sources)?;
+    Some(Image::parse(&elf).expect("what avr-gcc links is an image"))
 }
 
 /// Where something of the program's is in data space.

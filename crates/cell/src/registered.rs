@@ -1,0 +1,113 @@
+//! What a node's image says of its thread controller: registered filters, room in its pipes, and its policy.
+//!
+//! Owns how `firmware/node/controller.h` leaves them in the ELF. What a decision was in a run is [`crate::decision`]'s.
+
+use crate::decision::{FILTERS, PIPES, REASONS, STANDINGS};
+use isa::avr::image::{self, Space};
+use isa::avr::{Image, ImageError};
+
+/// What the line can do in a slot, by the numbers of `firmware/node/filters.h`.
+pub const LINES: [&str; 3] = ["idle", "transmits", "receives"];
+
+/// A row of the policy. Sets: bit n is value n.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Row {
+    lines: u8,
+    standings: u8,
+    now: u8,
+    next: u8,
+    /// Whether the job is done now, and not left for later.
+    pub is_done: bool,
+    /// An index into [`REASONS`].
+    pub reason: usize,
+}
+
+/// The values that are in a set; none when all are.
+fn chosen(set: u8, values: &[&'static str]) -> Vec<&'static str> {
+    let all = (0..values.len()).all(|value| set >> value & 1 != 0);
+    let in_set = values.iter().enumerate().filter(|&(value, _)| !all && set >> value & 1 != 0);
+    in_set.map(|(_, name)| *name).collect()
+}
+
+impl Row {
+    /// What the line does; empty for anything.
+    pub fn lines(&self) -> Vec<&'static str> {
+        chosen(self.lines, &LINES)
+    }
+
+    /// How what waits stands; empty for any way.
+    pub fn standings(&self) -> Vec<&'static str> {
+        chosen(self.standings, &STANDINGS)
+    }
+
+    /// Whether the job can be done now; `None` when it does not matter.
+    pub fn now(&self) -> Option<bool> {
+        chosen(self.now, &["no", "yes"]).first().map(|value| *value == "yes")
+    }
+
+    /// Whether there will be a woven filter for it in the next slot; `None` when it does not matter.
+    pub fn next(&self) -> Option<bool> {
+        chosen(self.next, &["no", "yes"]).first().map(|value| *value == "yes")
+    }
+}
+
+/// A controller as its image has it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Registered {
+    /// The function of each of [`FILTERS`]; the first one has none.
+    pub filters: [Option<String>; FILTERS.len()],
+    /// Frames for which each of [`PIPES`] has room.
+    pub places: [u8; PIPES.len()],
+    /// The policy, its first row first.
+    pub rows: Vec<Row>,
+}
+
+/// Bytes of a `struct policy_row`.
+const ROW_BYTES: usize = 6;
+/// Where `controller_register` leaves a filter: its number, and the name of its function with a zero.
+const FILTERS_SECTION: &str = ".filters";
+
+impl Registered {
+    /// What a linked program says; `None` when it has no controller, or one that is not drawn as here.
+    ///
+    /// # Errors
+    /// A file that is no image.
+    pub fn of(elf: &[u8]) -> Result<Option<Registered>, ImageError> {
+        let image = Image::parse(elf)?;
+        let filters = filters(image::section(elf, FILTERS_SECTION)?);
+        let places = flash(&image, "controller_places_max").and_then(|places| places.try_into().ok());
+        let rows = flash(&image, "policy_rows");
+        let rows = rows.and_then(|rows| rows.chunks_exact(ROW_BYTES).map(row).collect::<Option<_>>());
+        Ok(filters.zip(places).zip(rows).map(|((filters, places), rows)| Registered {
+            filters,
+            places,
+            rows,
+        }))
+    }
+}
+
+fn filters(mut records: &[u8]) -> Option<[Option<String>; FILTERS.len()]> {
+    let mut filters = [const { None }; FILTERS.len()];
+    while let Some((&number, rest)) = records.split_first() {
+        let end = rest.iter().position(|&byte| byte == 0)?;
+        let name = std::str::from_utf8(&rest[..end]).ok()?;
+        *filters.get_mut(usize::from(number))? = Some(name.to_owned());
+        records = &rest[end + 1..];
+    }
+    Some(filters)
+}
+
+fn row(bytes: &[u8]) -> Option<Row> {
+    let &[lines, standings, now, next, is_done, reason] = bytes else { return None };
+    let reason = usize::from(reason);
+    (reason < REASONS.len()).then_some(Row { lines, standings, now, next, is_done: is_done != 0, reason })
+}
+
+/// What lies in flash under a name.
+fn flash<'a>(image: &'a Image, name: &str) -> Option<&'a [u8]> {
+    let symbol = image.symbol(name).filter(|symbol| symbol.space == Space::Flash)?;
+    image.flash.iter().find_map(|segment| {
+        let at = usize::try_from(symbol.address.checked_sub(segment.address)?).ok()?;
+        segment.bytes.get(at..at + symbol.bytes as usize)
+    })
+}
