@@ -547,19 +547,19 @@ impl Run {
         let late: Vec<Cycles> = late.collect();
         let [least, most] =
             [late.iter().min(), late.iter().max()].map(|late| *late.expect("something is sent"));
-        let ready = self
-            .watch
-            .ready
-            .iter()
-            .map(|ready| (ready - self.watch.timer_starts + LEAD_CYCLES) % SLOT_CYCLES);
-        let ready = ready.max().expect("the line is used");
+        let since_alarm = |ready| (ready - self.watch.timer_starts + LEAD_CYCLES) % SLOT_CYCLES;
+        let mut ready: Vec<Cycles> = self.watch.ready.iter().map(since_alarm).collect();
+        ready.sort_unstable();
         println!(
             "{} slots begin {least} to {most} cycles after their instant: a jitter of {}",
             late.len(),
             most - least
         );
         println!(
-            "the line is ready {ready} cycles after the alarm, at worst; the alarm comes {LEAD_CYCLES} before"
+            "the line is ready {} to {} cycles after the alarm, mostly {}; the alarm comes {LEAD_CYCLES} before",
+            ready[0],
+            ready[ready.len() - 1],
+            ready[ready.len() / 2]
         );
         assert!(most - least <= JITTER_CYCLES_MAX, "{} cycles apart", most - least);
         assert_eq!(
