@@ -53,14 +53,13 @@ struct hints {
 enum reason { POLICY_REASONS(POLICY_REASON) REASONS };
 #undef POLICY_REASON
 
-/// A row: bit n of a set is value n.
+/// A row. Its sets have bit n for value n: enum line from bit 0 on, enum standing from 3, now from 8, next from 10.
 struct policy_row {
-    uint8_t lines;     // a set of enum line
-    uint8_t standings; // a set of enum standing
-    uint8_t now, next; // sets of bool
-    bool is_done;      // now; otherwise it is left for later
+    uint16_t sets;
+    bool is_done; // now; otherwise it is left for later
     enum reason reason;
 };
+#define POLICY_SETS(lines, standings, now, next) ((lines) | (standings) << 3 | (now) << 8 | (next) << 10)
 
 /// The table, in flash. Its last row matches everything.
 enum { POLICY_ROWS = 8 };

@@ -63,7 +63,7 @@ pub struct Registered {
 }
 
 /// Bytes of a `struct policy_row`.
-const ROW_BYTES: usize = 6;
+const ROW_BYTES: usize = 4;
 /// Where `controller_register` leaves a filter: its number, and the name of its function with a zero.
 const FILTERS_SECTION: &str = ".filters";
 
@@ -98,7 +98,11 @@ fn filters(mut records: &[u8]) -> Option<[Option<String>; FILTERS.len()]> {
 }
 
 fn row(bytes: &[u8]) -> Option<Row> {
-    let &[lines, standings, now, next, is_done, reason] = bytes else { return None };
+    let &[low, high, is_done, reason] = bytes else { return None };
+    let sets = u16::from_le_bytes([low, high]);
+    let set = |from: u32, values: usize| ((sets >> from) & ((1 << values) - 1)) as u8;
+    let [lines, standings] = [set(0, LINES.len()), set(3, STANDINGS.len())];
+    let [now, next] = [8, 10].map(|from| set(from, 2));
     let reason = usize::from(reason);
     (reason < REASONS.len()).then_some(Row { lines, standings, now, next, is_done: is_done != 0, reason })
 }
