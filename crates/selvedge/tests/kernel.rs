@@ -12,19 +12,21 @@ mod avrx;
 mod seeded;
 #[path = "../../cipher/tests/soak/mod.rs"]
 mod soak;
+mod tasks;
 
 use std::fs;
 
 use avrx::budget::{Budget, Costs, Sizes};
 use avrx::calls::TASKS;
 use avrx::follow::{Call, Follow, HANDLER};
-use avrx::{CHIPS, EEPROM, KERNEL, OBEY, PROGRAMS, Program, Source, Stack, Stacks, compile, root};
+use avrx::{CHIPS, EEPROM, KERNEL, OBEY, PROGRAMS, Program, Source};
 use expect_test::expect_file;
 use isa::Cycles;
 use isa::avr::{ATMEGA328P, Chip, Effect, Image, Pin, Settings, SleepMode};
 use rand_chacha::rand_core::Rng;
 use seeded::seeded;
 use soak::is_soak;
+use tasks::{Stacks, compile, root};
 
 /// INT0's.
 const VECTOR: u32 = 4;
@@ -189,10 +191,7 @@ fn an_interrupt_at_any_cycle_changes_nothing_that_a_task_sees() {
                 "{name} on the {}: {cycles} interrupts, {seen} of them in a task that went on",
                 profile.name
             );
-            for Stack { task, range, lowest } in stacks.0 {
-                println!("    {task}: {} of {} bytes of its stack", range.end - lowest, range.len());
-                assert!(lowest > range.start, "{task}: its stack is full");
-            }
+            stacks.check();
             assert!(seen * 2 > cycles, "{name}: in most cycles a task runs, or the kernel for it");
         }
     }
@@ -370,9 +369,7 @@ fn random_calls_do_what_a_model_of_the_kernel_does() {
         for service in MADE {
             assert!(follow.made.contains_key(service), "no task or handler has called {service}");
         }
-        for Stack { task, range, lowest } in follow.seen.stacks.0 {
-            assert!(lowest > range.start, "{task}: its stack is full");
-        }
+        follow.seen.stacks.check();
     }
 }
 

@@ -10,7 +10,8 @@ use isa::avr::{Chip, Profile};
 use report::table::{Column, Entry, Table};
 use serde::Deserialize;
 
-use super::{Entered, KERNEL, KERNEL_EEPROM, PROGRAMS, Program, compile, root};
+use super::{Entered, KERNEL, KERNEL_EEPROM, PROGRAMS, Program};
+use crate::tasks::{compile, root};
 
 /// What the way from an interrupt to the task that waits for it is called.
 const AN_INTERRUPT: &str = "an interrupt";

@@ -8,8 +8,9 @@ use isa::avr::image::Space;
 use isa::avr::{Chip, Pin};
 use rand_chacha::rand_core::Rng;
 
+use super::Program;
 use super::model::{Address, Answer, Model, SEMAPHORE, Semaphore, Task};
-use super::{Program, Stacks};
+use crate::tasks::Stacks;
 
 /// Bytes of a call's slot, and where its SREG is.
 const SLOT_BYTES: u16 = 9;

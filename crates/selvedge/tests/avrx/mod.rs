@@ -1,4 +1,4 @@
-//! Programs that call the kernel, on the simulated chips: compiling them, and finding the kernel's data in them.
+//! Programs of `firmware/kernel` on the simulated chips, and finding the kernel's data in them.
 
 pub mod budget;
 pub mod calls;
@@ -6,15 +6,13 @@ pub mod follow;
 pub mod model;
 
 use std::collections::BTreeMap;
-use std::fs;
-use std::ops::Range;
-use std::path::{Path, PathBuf};
-use std::process::Command;
 
 use isa::Cycles;
 use isa::avr::chip::Settings;
 use isa::avr::image::Space;
 use isa::avr::{ATMEGA128, ATMEGA328P, Chip, Image, Pin, Profile, Stop};
+
+use crate::tasks::{self, Stacks, data};
 
 pub const CHIPS: [&Profile; 2] = [&ATMEGA128, &ATMEGA328P];
 /// The kernel, and what of it is linked by who calls it.
@@ -65,28 +63,6 @@ pub struct Program {
     main: u32,
 }
 
-/// A task's stack, and how deep it was.
-#[derive(Clone)]
-pub struct Stack {
-    pub task: String,
-    pub range: Range<u32>,
-    pub lowest: u32,
-}
-
-/// Those of all tasks: who sees stores into them.
-#[derive(Clone)]
-pub struct Stacks(pub Vec<Stack>);
-
-impl isa::Observer for Stacks {
-    fn store(&mut self, _cycle: Cycles, address: u32, _value: u8) {
-        if let Some(stack) = self.0.iter_mut().find(|stack| stack.range.contains(&address)) {
-            stack.lowest = stack.lowest.min(address);
-        }
-    }
-}
-
-impl isa::avr::Observer for Stacks {}
-
 /// The vector of the interrupt that was answered.
 pub struct Entered(pub Option<u8>);
 
@@ -98,27 +74,6 @@ impl isa::avr::Observer for Entered {
     }
 }
 
-pub fn root() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
-}
-
-/// Runs avr-gcc on files of `firmware`, and names what it made; none after saying that there is no avr-gcc.
-pub fn compile(profile: &Profile, flags: &[&str], sources: &[&str], out: &Path) -> Option<()> {
-    let firmware = root().join("firmware");
-    let mut command = Command::new("avr-gcc");
-    command.arg(format!("-mmcu={}", profile.name.to_lowercase()));
-    command.args(["-std=gnu99", "-Os", "-Wall", "-Wextra", "-Werror"]).args(flags);
-    command.arg(format!("-DTICK_CYCLES={TICK_CYCLES}")).arg("-I").arg(firmware.join("node"));
-    command.args(sources.iter().map(|source| firmware.join(source)));
-    let Ok(output) = command.arg("-o").arg(out).output() else {
-        assert!(std::env::var_os("CI").is_none(), "avr-gcc is missing, and under CI it must not be");
-        println!("skip: the kernel: avr-gcc is not installed");
-        return None;
-    };
-    assert!(output.status.success(), "{sources:?}: {}", String::from_utf8_lossy(&output.stderr));
-    Some(())
-}
-
 impl Source {
     /// On a chip with a slow clock; none after saying that there is no avr-gcc.
     pub fn load(&self, profile: &'static Profile) -> Option<Program> {
@@ -127,14 +82,11 @@ impl Source {
 
     /// On a chip with this clock.
     pub fn load_at(&self, profile: &'static Profile, clock_hz: u64) -> Option<Program> {
-        let scratch = tempfile::tempdir().expect("a temporary folder");
-        let elf = scratch.path().join("program.elf");
         let own = format!("kernel/{}.c", self.name);
         let sources: Vec<&str> =
             [own.as_str(), KERNEL].into_iter().chain(self.with.iter().copied()).collect();
-        compile(profile, &[], &sources, &elf)?;
-        let bytes = fs::read(&elf).expect("it was linked");
-        Some(Program::new(profile, clock_hz, Image::parse(&bytes).expect("what avr-gcc links is an image")))
+        let image = tasks::image(profile, &[&format!("-DTICK_CYCLES={TICK_CYCLES}")], &sources)?;
+        Some(Program::new(profile, clock_hz, image))
     }
 }
 
@@ -150,15 +102,10 @@ impl Program {
         };
         let services =
             image.symbols.iter().filter(is_service).map(|symbol| (symbol.address, symbol.name.clone()));
-        let stacks = image.symbols.iter().filter_map(|symbol| {
-            let task = symbol.name.strip_suffix("Stk")?.to_owned();
-            let range = symbol.address..symbol.address + symbol.bytes;
-            Some(Stack { task, lowest: range.end, range })
-        });
         let mut program = Program {
             interrupt: Pin { port: b'D', bit: if profile.name == ATMEGA128.name { 0 } else { 2 } },
             services: services.collect(),
-            stacks: Stacks(stacks.collect()),
+            stacks: Stacks::of(&image),
             run_queue: data(&image, "avrx_run_queue"),
             running: data(&image, "avrx_running"),
             level: data(&image, "avrx_level"),
@@ -279,10 +226,4 @@ impl Program {
         assert!(answered <= interrupts, "{at}: it is answered {answered} times");
         chip
     }
-}
-
-fn data(image: &Image, name: &str) -> u16 {
-    let symbol = image.symbol(name).unwrap_or_else(|| panic!("the program has a `{name}`"));
-    assert_eq!(symbol.space, Space::Data, "{name}");
-    symbol.address as u16
 }
