@@ -23,6 +23,8 @@ const ARRAYS: [(&str, u16); 5] =
 const NO_ARGUMENTS: [u8; 6] = [18, 19, 26, 27, 30, 31];
 /// INT0's handler, as a caller.
 pub const HANDLER: u8 = 6;
+/// What handlers take of the kernel's stack, some of them in others.
+const HANDLERS_BYTES_MAX: u16 = 200;
 /// More than a few calls take.
 const PLAY_CYCLES_MAX: Cycles = 50_000;
 /// Tasks, messages or timers in one queue, at most: more are a circle.
@@ -147,6 +149,12 @@ impl<'a> Follow<'a> {
             if self.chip.pc() == self.choose {
                 let caller = self.chip.register(24);
                 self.check_sreg(caller);
+                let below = self.word(self.program.data("avrx_stack")).wrapping_sub(self.chip.sp());
+                let is_handler = caller >= HANDLER;
+                assert!(
+                    !is_handler || below < HANDLERS_BYTES_MAX,
+                    "handlers run on the kernel's stack: {below}"
+                );
                 return Some(caller);
             }
         }
