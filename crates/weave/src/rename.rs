@@ -335,12 +335,16 @@ impl Chooser<'_> {
         partners.any(|other| other.may_borrow(register))
     }
 
-    /// Free registers, those first that are no half of a free pair, and of these those that need no saving.
+    /// Free registers, those first that are no half of a free pair, then those of pairs that are no pointers, and of
+    /// these those that need no saving.
     fn single(&mut self, fits: impl Fn(u8) -> bool) -> Option<u8> {
         let unsaved = CALL_CLOBBERED.into_iter().filter(|&register| register != 1);
         let saved = (2..18).chain([28, 29]);
         let free = unsaved.chain(saved).filter(|&register| self.is_free(register) && fits(register));
-        let found = free.min_by_key(|&register| self.is_free(register ^ 1))?;
+        let found = free.min_by_key(|&register| {
+            let is_of_pair = self.is_free(register ^ 1);
+            (is_of_pair, is_of_pair && POINTERS.contains(&(register & !1)))
+        })?;
         self.used = self.used | Set::register(found);
         Some(found)
     }
