@@ -1,18 +1,16 @@
 //! `selvedge weave`: weaves a real-time function into a computing one, and proves the timing of either.
 //!
-//! Owns the verb's two forms. `weaving` makes a woven function of `inputs`, `check` proves what somebody has timed;
-//! `texts` reads files through the compiler, `header` writes the C header, `report` shows what was made.
+//! Owns the verb's two forms. `weaving` writes what `selvedge::weaving` makes, `check` proves what somebody has timed,
+//! `report` shows what was made.
 
 use selvedge::error::Error;
+use selvedge::weaving::Pair;
 
 use crate::output::Output;
 
 mod check;
-mod header;
-mod inputs;
 mod report;
 mod sweep;
-mod texts;
 pub mod weaving;
 
 /// Weave a real-time function into a computing one, cycle-exact and proved; or check timed AVR code
@@ -35,8 +33,11 @@ pub mod weaving;
 pub struct Arguments {
     #[command(subcommand)]
     command: Option<Command>,
+    // One by one: of an optional group that holds another, clap does not see that it is there.
     #[command(flatten)]
-    weaving: Option<weaving::Weaving>,
+    pair: Option<Pair>,
+    #[command(flatten)]
+    outputs: Option<weaving::Outputs>,
 }
 
 #[derive(clap::Subcommand)]
@@ -50,9 +51,9 @@ enum Command {
 
 /// Runs the verb.
 pub fn run(arguments: Arguments, output: &Output) -> Result<(), Error> {
-    match (arguments.command, arguments.weaving) {
-        (Some(Command::Check(check)), _) => check::run(check, output),
-        (None, Some(weaving)) => weaving::run(&weaving, output),
-        (None, None) => unreachable!("clap asks for one of them"),
+    match (arguments.command, arguments.pair, arguments.outputs) {
+        (Some(Command::Check(check)), ..) => check::run(check, output),
+        (None, Some(pair), Some(outputs)) => weaving::run(&pair, &outputs, output),
+        _ => unreachable!("clap asks for one of them"),
     }
 }

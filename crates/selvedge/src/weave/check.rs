@@ -14,9 +14,10 @@ use clap::ValueEnum;
 use isa::avr::{ATMEGA128, ATMEGA328P};
 use report::table::{Column, Entry, Table};
 use selvedge::error::Error;
+use selvedge::weaving::definition;
+use selvedge::weaving::texts::Reader;
 use serde_json::{Value, json};
 
-use super::texts::Reader;
 use crate::output::Output;
 
 #[derive(clap::Args)]
@@ -48,12 +49,6 @@ enum Promise {
     OffAtEntry,
     /// They may be on while a clock runs: none comes, or none is minded
     Allowed,
-}
-
-pub fn definition(text: &str) -> Result<(String, i64), String> {
-    let (name, value) = text.split_once('=').ok_or("expected NAME=VALUE")?;
-    let value = isa::avr::text::number(value).ok_or_else(|| format!("found `{value}`, expected a number"))?;
-    Ok((name.to_owned(), value))
 }
 
 /// Runs the verb.

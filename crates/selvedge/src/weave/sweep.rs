@@ -5,9 +5,9 @@
 
 use report::table::{Column, Entry, Table};
 use selvedge::error::{Error, WeaveFault};
+use selvedge::weaving::{self, Pair};
 use serde_json::{Value, json};
 
-use super::weaving::{self, Weaving};
 use ::weave::Weave;
 
 /// A name and its values.
@@ -38,12 +38,12 @@ impl Swept {
     ///
     /// # Errors
     /// Those of weaving, but not that a value is refused.
-    pub fn of(arguments: &Weaving, sweep: &Sweep) -> Result<Swept, Error> {
+    pub fn of(pair: &Pair, sweep: &Sweep, handler_cycles: Option<f64>) -> Result<Swept, Error> {
         let one = |&value: &i64| {
-            let mut arguments = arguments.clone();
-            arguments.definitions.retain(|(name, _)| *name != sweep.name);
-            arguments.definitions.push((sweep.name.clone(), value));
-            match weaving::woven(&arguments) {
+            let mut pair = pair.clone();
+            pair.definitions.retain(|(name, _)| *name != sweep.name);
+            pair.definitions.push((sweep.name.clone(), value));
+            match weaving::woven(&pair, "what is swept") {
                 Ok(woven) => Ok((value, Ok(Box::new(woven.weave)))),
                 Err(Error::Woven(WeaveFault::NotWoven { refusal, .. })) => {
                     let words = refusal.to_string();
@@ -53,7 +53,7 @@ impl Swept {
             }
         };
         let found = sweep.values.iter().map(one).collect::<Result<_, Error>>()?;
-        Ok(Swept { name: sweep.name.clone(), found, handler_cycles: arguments.handler })
+        Ok(Swept { name: sweep.name.clone(), found, handler_cycles })
     }
 
     /// A value a line, without those that are refused.

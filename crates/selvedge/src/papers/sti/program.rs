@@ -13,9 +13,10 @@ use clap::Parser;
 use isa::avr::Image;
 use selvedge::error::{Error, WeaveFault};
 use selvedge::toolchain::Compiler;
+use selvedge::weaving::{self, Pair};
 
 use super::cells::{Case, Direction, HOSTS, Host, MESSAGE_BYTES_MAX, Scheme};
-use crate::weave::weaving::{self, Weaving};
+use crate::weave::weaving::{self as verb, Outputs};
 
 /// The chip, as avr-gcc calls it.
 pub const CHIP: &str = "atmega128";
@@ -58,7 +59,9 @@ pub enum Outcome {
 #[derive(Parser)]
 struct Words {
     #[command(flatten)]
-    weaving: Weaving,
+    pair: Pair,
+    #[command(flatten)]
+    _outputs: Outputs,
 }
 
 /// Whoever builds.
@@ -109,7 +112,7 @@ impl<'a> Builder<'a> {
     pub fn woven(&self, case: &Case, scheme: Scheme, divider: u32) -> Result<Outcome, Error> {
         let words = self.words(case, scheme, divider);
         let words = Words::try_parse_from(words).expect("they are words of `selvedge weave`");
-        let woven = match weaving::woven(&words.weaving) {
+        let woven = match weaving::woven(&words.pair, "woven.s") {
             Ok(woven) => woven,
             Err(Error::Woven(fault @ (WeaveFault::NotWoven { .. } | WeaveFault::LocalData { .. }))) => {
                 return Ok(Outcome::Refused(first_line("refused: ", fault)));
@@ -127,7 +130,7 @@ impl<'a> Builder<'a> {
             fs::write(&path, text).map_err(|error| Error::io("write", &path, error)).map(|()| path)
         };
         let text = file("woven.s", &woven.text)?;
-        file("woven.h", &woven.header(&words.weaving, program, proof))?;
+        file("woven.h", &verb::header(&woven, &words.pair, program, proof))?;
         // It links only with somebody who has the header.
         let needs = file("needs.c", "#include \"woven.h\"\n")?;
         let built = self.woven_program(case, scheme, [text, needs], woven.beside.is_none())?;

@@ -9,9 +9,9 @@ use std::fmt::Write;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use crate::error::{Error, WeaveFault};
+use crate::toolchain::{Compiler, Language};
 use ::weave::source::Source;
-use selvedge::error::{Error, WeaveFault};
-use selvedge::toolchain::{Compiler, Language};
 
 /// What C is compiled with before the flags of the command line: code that no linker changes later.
 pub const C_FLAGS: [&str; 3] = ["-std=gnu99", "-O2", "-fno-jump-tables"];

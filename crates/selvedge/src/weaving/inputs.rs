@@ -3,25 +3,20 @@
 //! Owns: reading them with the chip, clock and parameters that they and the command line agree on; which file's local
 //! data the woven function needs; and the facts of the header. Weaving and proving are `weaving`'s.
 
-use std::borrow::Cow;
 use std::path::PathBuf;
 
+use crate::error::{Error, WeaveFault};
 use ::weave::Weave;
 use ::weave::chip;
 use ::weave::directive::{Directive, Parameters};
 use ::weave::item::Item;
 use ::weave::linked;
 use ::weave::program::{Origin, Program, Written};
-use ::weave::proof::Proof;
 use ::weave::source::Source;
-use ::weave::unroll;
-use selvedge::error::{Error, WeaveFault};
 
-use super::check;
+use super::Pair;
 use super::header::{Header, Prototype, guards};
-use super::report::Pass;
 use super::texts::{Reader, Text};
-use super::weaving::Weaving;
 
 /// Both threads as they were read.
 pub(super) struct Inputs {
@@ -41,21 +36,21 @@ pub(super) struct Server {
 }
 
 impl Inputs {
-    pub(super) fn read(arguments: &Weaving) -> Result<Inputs, Error> {
-        let named = arguments.chip.as_deref();
-        let reader = Reader { chip: named, flags: &arguments.flags, definitions: &arguments.definitions };
-        let guest = reader.text(&arguments.guest)?;
+    pub(super) fn read(pair: &Pair) -> Result<Inputs, Error> {
+        let named = pair.chip.as_deref();
+        let reader = Reader { chip: named, flags: &pair.flags, definitions: &pair.definitions };
+        let guest = reader.text(&pair.guest)?;
         let core = match named {
             None => None,
             Some(name) => {
                 Some(chip::core(name).ok_or_else(|| linked::LinkedError::Chip { name: name.to_owned() })?)
             }
         };
-        let parameters: Parameters = arguments.definitions.iter().cloned().collect();
+        let parameters: Parameters = pair.definitions.iter().cloned().collect();
         let sources = std::slice::from_ref(&guest.assembly);
-        let mut guest_program = Program::read(sources, &[&arguments.guest_fn], &parameters, core)?.0;
-        let said = says(&guest_program, &arguments.guest_fn);
-        let chip = said.chip.clone().or(arguments.chip.clone());
+        let mut guest_program = Program::read(sources, &[&pair.guest_fn], &parameters, core)?.0;
+        let said = says(&guest_program, &pair.guest_fn);
+        let chip = said.chip.clone().or(pair.chip.clone());
         let reader = Reader { chip: chip.as_deref(), ..reader };
         let core = Some(guest_program.core);
         let read = |(file, function): &(PathBuf, String)| {
@@ -68,38 +63,38 @@ impl Inputs {
                 _ => Ok(Server { text, program, function: function.clone() }),
             }
         };
-        let servers = arguments.servers.iter().map(read).collect::<Result<Vec<Server>, Error>>()?;
-        let files = std::iter::once(&arguments.file).chain(&arguments.with);
+        let servers = pair.servers.iter().map(read).collect::<Result<Vec<Server>, Error>>()?;
+        let files = std::iter::once(&pair.file).chain(&pair.with);
         let hosts = files.map(|file| reader.text(file)).collect::<Result<Vec<Text>, Error>>()?;
         let sources: Vec<Source> = hosts.iter().map(|text| text.assembly.clone()).collect();
-        let mut host_program = Program::read(&sources, &[&arguments.host], &parameters, core)?.0;
-        agree(&says(&host_program, &arguments.host), &said, named, [&arguments.host, &arguments.guest_fn])?;
+        let mut host_program = Program::read(&sources, &[&pair.host], &parameters, core)?.0;
+        agree(&says(&host_program, &pair.host), &said, named, [&pair.host, &pair.guest_fn])?;
         if let (None, Some(chip)) = (said.chip, chip) {
-            add(&mut guest_program, &arguments.guest_fn, Directive::Chip(chip));
+            add(&mut guest_program, &pair.guest_fn, Directive::Chip(chip));
         }
-        let f_cpu = arguments.definitions.iter().find(|(name, _)| name == "F_CPU");
+        let f_cpu = pair.definitions.iter().find(|(name, _)| name == "F_CPU");
         match (said.f_cpu_hz, f_cpu.map(|(_, hertz)| hertz.unsigned_abs())) {
             (None, Some(hertz)) => {
-                add(&mut guest_program, &arguments.guest_fn, Directive::Frequency(hertz));
+                add(&mut guest_program, &pair.guest_fn, Directive::Frequency(hertz));
             }
             (Some(found), Some(hertz)) if found != hertz => {
-                return differ(&format!("{found} Hz"), &format!("{hertz} Hz"), &arguments.guest_fn);
+                return differ(&format!("{found} Hz"), &format!("{hertz} Hz"), &pair.guest_fn);
             }
             _ => {}
         }
-        if let Some(bytes) = &arguments.host_arguments
-            && !says(&host_program, &arguments.host).has_arguments
+        if let Some(bytes) = &pair.host_arguments
+            && !says(&host_program, &pair.host).has_arguments
         {
             let bytes = bytes.iter().copied().filter(|&bytes| bytes > 0).collect();
-            add(&mut host_program, &arguments.host, Directive::Arguments(bytes));
+            add(&mut host_program, &pair.host, Directive::Arguments(bytes));
         }
         Ok(Inputs { hosts, guest, host_program, guest_program, servers })
     }
 
     /// What to know when the two are refused.
-    pub(super) fn notes(&self, arguments: &Weaving) -> Vec<String> {
+    pub(super) fn notes(&self, pair: &Pair) -> Vec<String> {
         let mut notes = Vec::new();
-        if !says(&self.host_program, &arguments.host).has_arguments {
+        if !says(&self.host_program, &pair.host).has_arguments {
             notes.push("help: or say them with `--host-arguments 2,2,1`, in bytes".to_owned());
         }
         notes
@@ -110,7 +105,7 @@ impl Inputs {
     }
 
     /// The host's file first.
-    fn texts(&self) -> impl Iterator<Item = &Text> {
+    pub(super) fn texts(&self) -> impl Iterator<Item = &Text> {
         let servers = self.servers.iter().map(|server| &server.text);
         self.hosts.iter().chain([&self.guest]).chain(servers)
     }
@@ -142,19 +137,11 @@ impl Inputs {
 
     pub(super) fn header(
         &self,
-        arguments: &Weaving,
+        pair: &Pair,
         (name, program): (&str, &Program),
-        proof: &Proof,
         woven: &Weave,
+        contract: &[String],
     ) -> String {
-        let couples = "What the host stores where it produces a byte is sent, and not stored.".to_owned();
-        let contract = [
-            "Interrupts are off while the guest runs, and then as they were:".to_owned(),
-            format!("{}.", check::window(program, proof, woven.guest.rounds_max)),
-            format!("Needs {} of the stack.", check::stack(proof)),
-            "What either must be called with holds for both.".into(),
-        ];
-        let contract: Vec<String> = contract.into_iter().chain(arguments.couple.then_some(couples)).collect();
         let function = program.function(name).expect("it was proved");
         let said: Vec<Directive> =
             function.directives.iter().map(|written| written.directive.clone()).collect();
@@ -164,12 +151,11 @@ impl Inputs {
             (found.unwrap_or_else(|| Prototype::by_size(&bytes, thread)), is_found)
         };
         let bytes = |program: &Program, function: &str| says(program, function).arguments;
-        let host =
-            prototype(&self.hosts, &arguments.host, bytes(&self.host_program, &arguments.host), "host");
+        let host = prototype(&self.hosts, &pair.host, bytes(&self.host_program, &pair.host), "host");
         let mut guest = prototype(
             std::slice::from_ref(&self.guest),
-            &arguments.guest_fn,
-            bytes(&self.guest_program, &arguments.guest_fn),
+            &pair.guest_fn,
+            bytes(&self.guest_program, &pair.guest_fn),
             "guest",
         );
         if woven.guest.arguments.is_empty() {
@@ -177,30 +163,13 @@ impl Inputs {
         }
         let header = Header {
             name,
-            host: (&arguments.host, host.0, host.1),
-            guest: (&arguments.guest_fn, guest.0, guest.1),
+            host: (&pair.host, host.0, host.1),
+            guest: (&pair.guest_fn, guest.0, guest.1),
             says: &said,
-            contract: &contract,
+            contract,
             granted: &woven.shares.granted,
         };
         header.text()
-    }
-
-    /// The guest as a pass looks at it: what it leaves idle is that of the guest without loops inside its rounds.
-    fn written_out(&self, arguments: &Weaving, pass: Pass) -> Cow<'_, Program> {
-        let guest = self.guest_program.function(&arguments.guest_fn).filter(|_| pass == Pass::Slack);
-        let unrolled = guest.and_then(|guest| unroll::unrolled(&self.guest_program, guest).ok());
-        unrolled.map_or(Cow::Borrowed(&self.guest_program), Cow::Owned)
-    }
-
-    /// What was asked for, of host and guest.
-    pub(super) fn dumps(&self, arguments: &Weaving) -> Vec<(String, String)> {
-        let mut dumps = Vec::new();
-        for &pass in &arguments.dump {
-            dumps.extend(pass.of(&self.host_program, &arguments.host));
-            dumps.extend(pass.of(self.written_out(arguments, pass).as_ref(), &arguments.guest_fn));
-        }
-        dumps
     }
 }
 
