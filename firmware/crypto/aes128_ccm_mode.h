@@ -14,10 +14,23 @@
 #define CCM_SEAL                           AES_JOIN(aes128_ccm_, AES_VARIANT, _seal)
 #define CCM_OPEN                           AES_JOIN(aes128_ccm_, AES_VARIANT, _open)
 
+/* What a step of the mode is. A variant may have all of them in its two functions. */
+#ifndef CCM_STEP
+#define CCM_STEP static
+#endif
+
 #define BLOCK_BYTES  16
 #define FLAGS_AD     0x40
 #define FLAGS_TAG    (8 * ((AES128_CCM_TAG_BYTES - 2) / 2))
 #define FLAGS_LENGTH (15 - AES128_CCM_NONCE_BYTES - 1)
+
+/* Whole blocks, where the variant has them in assembly: it is faster, and a weaver need not count. */
+#ifdef CCM_BLOCKS_ELSEWHERE
+#define COPY_BLOCK AES_JOIN(aes128_copy_, AES_VARIANT, )
+#define XOR_BLOCK  AES_JOIN(aes128_xor_, AES_VARIANT, )
+void COPY_BLOCK(uint8_t *to, const uint8_t *from);
+void XOR_BLOCK(uint8_t *to, const uint8_t *from);
+#endif
 
 /* Everything that one message needs; wiped when it is done. */
 struct ccm {
@@ -28,7 +41,7 @@ struct ccm {
 };
 
 /* The associated data behind its length, padded with zeros. */
-static void absorb(struct ccm *ccm, const uint8_t *ad, size_t ad_length)
+CCM_STEP void absorb(struct ccm *ccm, const uint8_t *ad, size_t ad_length)
 {
     uint8_t filled = 2;
 
@@ -48,7 +61,7 @@ static void absorb(struct ccm *ccm, const uint8_t *ad, size_t ad_length)
 }
 
 /* Everything before the message: B_0, and the associated data. */
-static void begin(struct ccm *ccm, size_t length, const uint8_t *ad, size_t ad_length, const uint8_t *nonce,
+CCM_STEP void begin(struct ccm *ccm, size_t length, const uint8_t *ad, size_t ad_length, const uint8_t *nonce,
                   const uint8_t *key)
 {
     uint8_t i;
@@ -69,17 +82,21 @@ static void begin(struct ccm *ccm, size_t length, const uint8_t *ad, size_t ad_l
 }
 
 /* The key stream of the counter block, into `stream`. */
-static void make_stream(struct ccm *ccm)
+CCM_STEP void make_stream(struct ccm *ccm)
 {
+#ifdef CCM_BLOCKS_ELSEWHERE
+    COPY_BLOCK(ccm->stream, ccm->counter);
+#else
     uint8_t i;
     for (i = 0; i < BLOCK_BYTES; i++) {
         ccm->stream[i] = ccm->counter[i];
     }
+#endif
     AES_ENCRYPT(ccm->round_keys, ccm->stream);
 }
 
 /* The key stream of the next counter block. The counter reaches 4096 at most, for 65535 bytes. */
-static void next_stream(struct ccm *ccm)
+CCM_STEP void next_stream(struct ccm *ccm)
 {
     if (++ccm->counter[15] == 0) {
         ccm->counter[14]++;
@@ -88,7 +105,7 @@ static void next_stream(struct ccm *ccm)
 }
 
 /* Turns `mac` into the tag, which is its first 8 bytes. */
-static void finish(struct ccm *ccm)
+CCM_STEP void finish(struct ccm *ccm)
 {
     uint8_t i;
     ccm->counter[14] = 0;
@@ -107,6 +124,15 @@ void CCM_SEAL(uint8_t *buffer, size_t length, const uint8_t *ad, size_t ad_lengt
     uint8_t i;
 
     begin(&ccm, length, ad, ad_length, nonce, key);
+#ifdef CCM_BLOCKS_ELSEWHERE
+    for (; length >= BLOCK_BYTES; length -= BLOCK_BYTES) {
+        next_stream(&ccm);
+        XOR_BLOCK(ccm.mac, buffer);
+        XOR_BLOCK(buffer, ccm.stream);
+        AES_ENCRYPT(ccm.round_keys, ccm.mac);
+        buffer += BLOCK_BYTES;
+    }
+#endif
     while (length != 0) {
         uint8_t count = length < BLOCK_BYTES ? (uint8_t)length : BLOCK_BYTES;
         next_stream(&ccm);
@@ -135,6 +161,15 @@ uint8_t CCM_OPEN(uint8_t *buffer, size_t length, const uint8_t *ad, size_t ad_le
     uint8_t authentic;
 
     begin(&ccm, length, ad, ad_length, nonce, key);
+#ifdef CCM_BLOCKS_ELSEWHERE
+    for (; rest >= BLOCK_BYTES; rest -= BLOCK_BYTES) {
+        next_stream(&ccm);
+        XOR_BLOCK(next, ccm.stream);
+        XOR_BLOCK(ccm.mac, next);
+        AES_ENCRYPT(ccm.round_keys, ccm.mac);
+        next += BLOCK_BYTES;
+    }
+#endif
     while (rest != 0) {
         uint8_t count = rest < BLOCK_BYTES ? (uint8_t)rest : BLOCK_BYTES;
         uint8_t i;

@@ -11,6 +11,13 @@
  * r22 to r27 are used at the entry alone. Keeping what outlives a block in registers would save 11 cycles of 1930, and
  * what is woven in would have to borrow one each time.
  */
+#define B      0
+#define P      16
+#define Q      17
+#define R      18
+#define CARRY  19
+#define POLY   20
+#define ROUND  21
 #include "aes128_avr_rounds.h"
 
 /* In the frame, from Y on: */

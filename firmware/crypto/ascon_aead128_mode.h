@@ -16,14 +16,19 @@
 
 #define RATE_BYTES 16
 
-static void xor_into(uint8_t *state, const uint8_t *bytes, uint8_t count)
+/* What a step of the mode is. A variant may have all of them in its two functions. */
+#ifndef ASCON_STEP
+#define ASCON_STEP static
+#endif
+
+ASCON_STEP void xor_into(uint8_t *state, const uint8_t *bytes, uint8_t count)
 {
     while (count--) {
         *state++ ^= *bytes++;
     }
 }
 
-static void encrypt_block(uint8_t *state, uint8_t *buffer, uint8_t count)
+ASCON_STEP void encrypt_block(uint8_t *state, uint8_t *buffer, uint8_t count)
 {
     while (count--) {
         uint8_t byte = *state ^ *buffer;
@@ -32,7 +37,7 @@ static void encrypt_block(uint8_t *state, uint8_t *buffer, uint8_t count)
     }
 }
 
-static void decrypt_block(uint8_t *state, uint8_t *buffer, uint8_t count)
+ASCON_STEP void decrypt_block(uint8_t *state, uint8_t *buffer, uint8_t count)
 {
     while (count--) {
         uint8_t byte = *buffer;
@@ -65,7 +70,7 @@ static void COPY_BLOCK(uint8_t *to, const uint8_t *from)
 #define DECRYPT_BLOCK(state, buffer) decrypt_block(state, buffer, RATE_BYTES)
 #endif
 
-static void initialize(uint8_t state[40], const uint8_t *nonce, const uint8_t *key)
+ASCON_STEP void initialize(uint8_t state[40], const uint8_t *nonce, const uint8_t *key)
 {
     /* 0x00001000808c0001: version 1, 12 and 8 rounds, a tag of 128 bits, a rate of 16 bytes. Not as a table,
        which an AVR would keep in RAM. */
@@ -83,7 +88,7 @@ static void initialize(uint8_t state[40], const uint8_t *nonce, const uint8_t *k
     XOR_BLOCK(state + 24, key);
 }
 
-static void absorb(uint8_t state[40], const uint8_t *ad, size_t ad_length)
+ASCON_STEP void absorb(uint8_t state[40], const uint8_t *ad, size_t ad_length)
 {
     if (ad_length != 0) {
         while (ad_length >= RATE_BYTES) {
@@ -100,7 +105,7 @@ static void absorb(uint8_t state[40], const uint8_t *ad, size_t ad_length)
 }
 
 /* Leaves the tag in state[24..40]. */
-static void finalize(uint8_t state[40], const uint8_t *key)
+ASCON_STEP void finalize(uint8_t state[40], const uint8_t *key)
 {
     XOR_BLOCK(state + 16, key);
     ASCON_P(state, ASCON_P12);

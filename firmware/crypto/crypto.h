@@ -8,8 +8,12 @@
  *   ascon_aead128_c64   64-bit words in plain C, for the host and RV32
  *   ascon_aead128_c8    bytes in plain C, for 8-bit chips and for reading
  *   ascon_aead128_avr   the permutation and the steps of a block in AVR assembly (ascon_p_avr.S)
+ *   ascon_aead128_avr_roomy
+ *                       the same with registers to spare for what is woven in (ascon_p_avr_roomy.S)
  *   aes128_ccm_c8       bytes in plain C, S-box in flash; 13-byte nonce, 8-byte tag
  *   aes128_ccm_avr      the same with the block cipher in AVR assembly (aes128_avr.S)
+ *   aes128_ccm_avr_roomy
+ *                       the same in two functions, for what is woven in
  *
  * Without authentication, for whoever builds a mode of his own, and as computing threads to weave:
  *
@@ -75,8 +79,10 @@
 SELVEDGE_AEAD(ascon_aead128_c64);
 SELVEDGE_AEAD(ascon_aead128_c8);
 SELVEDGE_AEAD(ascon_aead128_avr);
+SELVEDGE_AEAD(ascon_aead128_avr_roomy);
 SELVEDGE_AEAD(aes128_ccm_c8);
 SELVEDGE_AEAD(aes128_ccm_avr);
+SELVEDGE_AEAD(aes128_ccm_avr_roomy);
 
 /*
  * ascon_p_<variant>: the Ascon permutation (SP 800-232 section 3) on a state of five 64-bit words, x0 first,
@@ -91,6 +97,7 @@ SELVEDGE_AEAD(aes128_ccm_avr);
 void ascon_p_c64(uint8_t state[40], uint8_t first_constant);
 void ascon_p_c8(uint8_t state[40], uint8_t first_constant);
 void ascon_p_avr(uint8_t state[40], uint8_t first_constant);
+void ascon_p_avr_roomy(uint8_t state[40], uint8_t first_constant);
 
 /*
  * aes128_<variant>_init expands a key into the eleven round keys in order (FIPS 197 section 5.2).

@@ -4,7 +4,8 @@
  * A rotation by n is a product of each byte with 2^(n mod 8), whose two halves fall to two neighbours, and then a
  * turn by whole bytes: all moves are made or skipped one by one, by bits 3 and 4 of n, and a skipped move takes as
  * long as a made one. No lookup and no jump depends on a secret. While they run, r1 is not zero: an interrupt handler
- * must make its own zero, as the compiler's do.
+ * must make its own zero, as the compiler's do. But for rc5_avr_init, they do not touch X and r2 to r5: these are left
+ * to what is woven in.
  */
 
 #define SCHEDULE_WORDS 26
@@ -70,20 +71,22 @@
 .endm
 
 /* Registers of encrypt and decrypt. */
-#define N      2        /* r2..r5: scratch */
+#define N      8        /* r8..r11: scratch */
+#define ROUND  12
+#define COUNT  13
 #define F      16
 #define T      17
 #define A      18       /* r18..r21 */
 #define B      22       /* r22..r25 */
 
 .macro save
-    .irp i, 2, 3, 4, 5, 6, 7, 16, 17, 28, 29
+    .irp i, 6, 7, 8, 9, 10, 11, 12, 13, 16, 17, 28, 29
     push \i
     .endr
 .endm
 
 .macro restore
-    .irp i, 29, 28, 17, 16, 7, 6, 5, 4, 3, 2
+    .irp i, 29, 28, 17, 16, 13, 12, 11, 10, 9, 8, 7, 6
     pop  \i
     .endr
     clr  1                  ; the compiler's zero
@@ -111,18 +114,15 @@
     .global rc5_avr_encrypt
     .type   rc5_avr_encrypt, @function
 
-#define ROUND  30
-#define COUNT  31
-
 /* \to += the next word of the schedule. */
 .macro add_next to
-    ld   T, X+
+    ld   T, Z+
     add  \to+0, T
-    ld   T, X+
+    ld   T, Z+
     adc  \to+1, T
-    ld   T, X+
+    ld   T, Z+
     adc  \to+2, T
-    ld   T, X+
+    ld   T, Z+
     adc  \to+3, T
 .endm
 
@@ -142,11 +142,12 @@ rc5_avr_encrypt:
     brne .Lencrypt_block
     rjmp .Lencrypted
 .Lencrypt_block:
-    movw 26, 6
+    movw 30, 6
     load_block
     add_next A
     add_next B
-    ldi  ROUND, ROUNDS
+    ldi  T, ROUNDS
+    mov  ROUND, T
 .Lencrypt_round:
     encrypt_half A, B
     encrypt_half B, A
@@ -163,15 +164,9 @@ rc5_avr_encrypt:
     ret
     .size rc5_avr_encrypt, . - rc5_avr_encrypt
 
-#undef ROUND
-#undef COUNT
-
     .section .text.rc5_avr_decrypt, "ax", @progbits
     .global rc5_avr_decrypt
     .type   rc5_avr_decrypt, @function
-
-#define ROUND  26
-#define COUNT  27
 
 /* \from -= the word of the schedule at Z + \at. */
 .macro subtract_word from, at
@@ -207,7 +202,8 @@ rc5_avr_decrypt:
     subi 30, lo8(-8 * ROUNDS)
     sbci 31, hi8(-8 * ROUNDS)
     load_block
-    ldi  ROUND, ROUNDS
+    ldi  T, ROUNDS
+    mov  ROUND, T
 .Ldecrypt_round:
     decrypt_half B, A, 4
     decrypt_half A, B, 0

@@ -44,11 +44,13 @@ impl Variant {
 }
 
 /// Every authenticated variant; `cross.rs` compares the list with the folder.
-pub const VARIANTS: [Variant; 5] = [
+pub const VARIANTS: [Variant; 7] = [
     variant("ascon_aead128_avr", Suite::AsconAead128, Some("ascon_p_avr.S")),
+    variant("ascon_aead128_avr_roomy", Suite::AsconAead128, Some("ascon_p_avr_roomy.S")),
     variant("ascon_aead128_c8", Suite::AsconAead128, None),
     variant("ascon_aead128_c64", Suite::AsconAead128, None),
     variant("aes128_ccm_avr", Suite::Aes128Ccm, Some("aes128_avr.S")),
+    variant("aes128_ccm_avr_roomy", Suite::Aes128Ccm, Some("aes128_avr.S")),
     variant("aes128_ccm_c8", Suite::Aes128Ccm, Some("aes128_c8.c")),
 ];
 
