@@ -65,6 +65,9 @@
 #define CONTROLLER_PRIORITY 0
 #define SECURITY_PRIORITY 250
 
+/// How often a byte that is received outside of interrupts is asked for, some ten cycles each (filters.c).
+#define LINE_BYTE_POLLS_MAX 500
+
 /// Budgets, checked against the linker map and the stack analysis by test/run.sh.
 #define FLASH_BYTES_MAX 16384
 #define STATIC_BYTES_MAX 1024

@@ -33,7 +33,7 @@ pub struct Arguments {
 enum Command {
     /// Build the image and the EEPROM of every node of a cell
     #[command(after_help = "Example: selvedge node build deployments/ecg.toml --out out/ecg")]
-    Build(Cell),
+    Build(Build),
     /// Run a cell of simulated nodes, to the cycle
     #[command(after_help = "Examples:\n  selvedge node run deployments/ecg.toml --out out/ecg\n  \
                             selvedge node run deployments/ecg.toml --out out/ecg --only 3\n  \
@@ -52,6 +52,15 @@ struct Cell {
     /// Selvedge's source tree [default: the working folder]
     #[arg(long, value_name = "DIR")]
     root: Option<PathBuf>,
+}
+
+#[derive(clap::Args)]
+struct Build {
+    #[command(flatten)]
+    cell: Cell,
+    /// Weave the filters of each node's suite into its image, for its bus divider and the gateway's bytes
+    #[arg(long)]
+    woven: bool,
 }
 
 #[derive(clap::Args)]
@@ -78,22 +87,24 @@ struct Run {
 /// Does what the subcommand says.
 pub fn run(arguments: Arguments, output: &Output) -> Result<(), Error> {
     match arguments.command {
-        Command::Build(cell) => build(cell, output),
+        Command::Build(arguments) => build(arguments, output),
         Command::Run(run) => simulate(run, output),
     }
 }
 
-fn build(arguments: Cell, output: &Output) -> Result<(), Error> {
-    let Cell { place, cell, root } = arguments;
+fn build(arguments: Build, output: &Output) -> Result<(), Error> {
+    let Build { cell: Cell { place, cell, root }, woven } = arguments;
     let opened = place.open()?;
     let plan = opened.cell(cell.as_deref())?;
-    let images = images(plan, root.as_deref())?;
+    let images = images(plan, root.as_deref(), woven)?;
     let eeproms = Eeproms::open(&opened.layout, plan, &opened.keys)?;
     let folder = opened.layout.cell(plan.id);
     let mut lines = String::new();
     let mut values = Vec::new();
     for (node, image) in plan.nodes.iter().zip(&images) {
-        let path = folder.join(format!("{}.elf", node.chip.name));
+        let name =
+            if woven { format!("node-{}-woven.elf", node.id) } else { format!("{}.elf", node.chip.name) };
+        let path = folder.join(name);
         std::fs::write(&path, &image.elf).map_err(|cause| Error::io("write", &path, cause))?;
         let eeprom = eeproms.path(node.id);
         lines +=
@@ -105,12 +116,17 @@ fn build(arguments: Cell, output: &Output) -> Result<(), Error> {
     output.put(&lines, &values)
 }
 
-/// The image of each node, in the order of the plan; each chip is built once.
-fn images(plan: &Plan, root: Option<&Path>) -> Result<Vec<Image>, Error> {
+/// The image of each node, in the order of the plan; each chip is built once, or each chip and line when filters are
+/// `woven`.
+fn images(plan: &Plan, root: Option<&Path>, woven: bool) -> Result<Vec<Image>, Error> {
     let root = toolchain::root(root)?;
     let compiler = Compiler::find(&env::var_os("PATH").unwrap_or_default())?;
     let cache = toolchain::cache_folder();
-    plan.nodes.iter().map(|node| compiler.node_image(&root, node.chip, cache.as_deref())).collect()
+    let image = |node| {
+        let line = woven.then(|| simulation::line(plan, node)).transpose()?;
+        compiler.node_image(&root, node.chip, line, cache.as_deref())
+    };
+    plan.nodes.iter().map(image).collect()
 }
 
 /// Checks that the chosen node is one of the cell's, and that a waveform is of one node.
@@ -132,7 +148,7 @@ fn simulate(arguments: Run, output: &Output) -> Result<(), Error> {
     let Opened { deployment, keys, layout, .. } = &opened;
     let plan = opened.cell(cell.as_deref())?;
     check_choice(plan, only, trace.is_some())?;
-    let images = images(plan, root.as_deref())?;
+    let images = images(plan, root.as_deref(), false)?;
     let mut eeproms = Eeproms::open(layout, plan, keys)?;
     // A node that runs ahead is not told of edges that it cannot hear, and a waveform shows them.
     let pace = if together || trace.is_some() { Pace::Together } else { Pace::RunAhead };

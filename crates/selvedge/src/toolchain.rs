@@ -20,12 +20,16 @@ use crate::error::Error;
 use crate::link::Chip;
 use recipe::Recipe;
 use timing::keeps_time;
+use woven::Filters;
 
 mod fault;
+mod line;
 mod recipe;
 mod timing;
+mod woven;
 
 pub use fault::Fault;
+pub use line::{Line, Sealer};
 
 /// The list of sources, from the root of the source tree.
 const SOURCES: &str = "firmware/node/sources.txt";
@@ -94,27 +98,31 @@ impl Compiler {
         Ok(Compiler { program, version })
     }
 
-    /// The node's image for `chip`, from the source tree at `root`; from `cache` if it was built before.
+    /// The node's image for `chip`, from the source tree at `root`; from `cache` if it was built before. With a `line`
+    /// it has the filters that are woven for that line.
     ///
     /// # Errors
     /// [`Error::Toolchain`] for what is wrong with the sources, [`Error::Io`] for the rest.
-    pub fn node_image(&self, root: &Path, chip: &Chip, cache: Option<&Path>) -> Result<Image, Error> {
-        let recipe = Recipe::read(&root.join(SOURCES))?;
-        let inputs = self.inputs(&recipe, chip)?;
+    pub fn node_image(
+        &self,
+        root: &Path,
+        chip: &Chip,
+        line: Option<Line>,
+        cache: Option<&Path>,
+    ) -> Result<Image, Error> {
+        let mut recipe = Recipe::read(&root.join(SOURCES))?;
+        let mut filters = Filters::none();
+        if let Some(line) = line {
+            recipe = recipe.and(Recipe::read(&root.join(line.sealer.list()))?);
+            filters = Filters::read(&recipe, chip, line)?;
+        }
+        let inputs = self.inputs(&recipe, chip, &filters)?;
         let image = |elf| Image { elf, compiler: self.version.clone(), inputs: inputs.clone() };
         let kept = cache.map(|folder| folder.join(format!("node-{}-{inputs}.kept", chip.name)));
-        if let Some(kept) = &kept {
-            match fs::read(kept) {
-                Ok(bytes) => {
-                    if let Some(elf) = whole(&bytes) {
-                        return Ok(image(elf.to_vec()));
-                    }
-                }
-                Err(error) if error.kind() == io::ErrorKind::NotFound => {}
-                Err(error) => return Err(failed("read", kept)(error)),
-            }
+        if let Some(elf) = kept.as_deref().map(found).transpose()?.flatten() {
+            return Ok(image(elf));
         }
-        let elf = self.build(&recipe, chip)?;
+        let elf = self.build(&recipe, chip, &filters.woven(&recipe, cache)?)?;
         keeps_time(&elf, chip).map_err(Error::Toolchain)?;
         if let (Some(folder), Some(kept)) = (cache, &kept) {
             keep(folder, kept, &elf)?;
@@ -163,7 +171,7 @@ impl Compiler {
     }
 
     /// Names everything that the image follows from.
-    fn inputs(&self, recipe: &Recipe, chip: &Chip) -> Result<String, Error> {
+    fn inputs(&self, recipe: &Recipe, chip: &Chip, filters: &Filters) -> Result<String, Error> {
         let machine = format!("-mmcu={}", chip.name);
         let library =
             run(Command::new(&self.program).arg(&machine).arg("-print-file-name=libc.a"), "its library")?;
@@ -184,12 +192,13 @@ impl Compiler {
             add(path.file_name().unwrap_or_default().as_encoded_bytes());
             add(&fs::read(&path).map_err(failed("read", &path))?);
         }
-        Ok(hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect())
+        filters.digests().for_each(&mut add);
+        Ok(hex(hash))
     }
 
     /// One object for each source, under names of ours, and assembly through a pipe: names that the compiler
     /// makes up are random and get into the image.
-    fn build(&self, recipe: &Recipe, chip: &Chip) -> Result<Vec<u8>, Error> {
+    fn build(&self, recipe: &Recipe, chip: &Chip, woven: &[(String, String)]) -> Result<Vec<u8>, Error> {
         let scratch = tempfile::tempdir().map_err(failed("create a folder in", &env::temp_dir()))?;
         let machine = format!("-mmcu={}", chip.name);
         let mut objects = Vec::new();
@@ -205,14 +214,32 @@ impl Compiler {
             )?;
             objects.push(format!("{index}.o"));
         }
+        for (name, text) in woven {
+            let (source, object) = (format!("{name}.s"), format!("{name}.o"));
+            let path = scratch.path().join(&source);
+            fs::write(&path, text).map_err(failed("write", &path))?;
+            let mut assemble = Command::new(&self.program);
+            assemble.current_dir(scratch.path()).args([&machine, "-c", &source, "-o", &object]);
+            run(&mut assemble, &format!("{name}, woven for {}", chip.name))?;
+            objects.push(object);
+        }
         let mut link = Command::new(&self.program);
         link.current_dir(scratch.path()).arg(&machine).args(&recipe.flags);
         // The linker looks for its scripts there.
         link.arg("-L").arg(&recipe.folder).args(&recipe.links).args(&objects);
+        if !woven.is_empty() {
+            // What is woven wants to know that it is linked for its chip: it was woven for this one.
+            link.arg(format!("-Wl,--defsym=weave_needs_{}=1", chip.name));
+        }
         run(link.args(["-o", "node.elf"]), &format!("to link the node's image for {}", chip.name))?;
         let elf = scratch.path().join("node.elf");
         fs::read(&elf).map_err(failed("read", &elf))
     }
+}
+
+/// A digest in hex.
+fn hex(hash: Sha256) -> String {
+    hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 /// Runs the compiler and returns what it prints.
@@ -225,6 +252,15 @@ fn run(command: &mut Command, what: &str) -> Result<String, Error> {
     }
     let output = String::from_utf8_lossy(&output.stderr).into_owned();
     Err(Fault::Compile { what: what.into(), output }.into())
+}
+
+/// What is kept under that name, if anything whole is.
+fn found(kept: &Path) -> Result<Option<Vec<u8>>, Error> {
+    match fs::read(kept) {
+        Ok(bytes) => Ok(whole(&bytes).map(<[u8]>::to_vec)),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(failed("read", kept)(error)),
+    }
 }
 
 /// What is kept, if it is what was kept.
@@ -276,8 +312,9 @@ mod tests {
         let root = root(Some(&tree())).expect("this is the tree");
         let cache = tempfile::tempdir().expect("a folder");
         for chip in &CHIPS {
-            let build =
-                |cache| compiler.node_image(&root, chip, cache).unwrap_or_else(|error| panic!("{error}"));
+            let build = |cache| {
+                compiler.node_image(&root, chip, None, cache).unwrap_or_else(|error| panic!("{error}"))
+            };
             let (first, again) = (build(None), build(Some(cache.path())));
             assert!(first == again, "two builds for {} differ", chip.name);
             let image = isa::avr::image::Image::parse(&first.elf).expect("it is an AVR program");
@@ -298,7 +335,7 @@ mod tests {
         fs::write(&kept, [&Sha256::digest(b"kept")[..], b"kept"].concat()).unwrap();
         let chip =
             CHIPS.iter().find(|chip| kept.to_str().unwrap().contains(&format!("-{}-", chip.name))).unwrap();
-        let from_cache = || compiler.node_image(&root, chip, Some(cache.path())).unwrap().elf;
+        let from_cache = || compiler.node_image(&root, chip, None, Some(cache.path())).unwrap().elf;
         assert_eq!(from_cache(), b"kept");
         // What is damaged is built again, and then whole.
         for damaged in [&b"kept"[..], b"", &[0; 40]] {
@@ -320,7 +357,7 @@ mod tests {
             .unwrap();
         fs::write(folder.join("answer.h"), "#define ANSWER 41\n").unwrap();
         let cache = tree.path().join("cache");
-        let build = || compiler.node_image(tree.path(), &CHIPS[0], Some(&cache));
+        let build = || compiler.node_image(tree.path(), &CHIPS[0], None, Some(&cache));
         let before = build().unwrap();
         fs::write(folder.join("answer.h"), "#define ANSWER 42\n").unwrap();
         let after = build().unwrap();

@@ -4,7 +4,7 @@ use super::deployment::{Cell as Plan, Deployment, Node as NodePlan};
 use super::eeproms::Eeproms;
 use super::keys::Keys;
 use crate::error::Error;
-use crate::toolchain::Image as Built;
+use crate::toolchain::{Fault, Image as Built, Line, Sealer};
 use cell::beacon::Schedule;
 use cell::clock::{Clock, PS_PER_S};
 use cell::feed::Feed;
@@ -44,6 +44,23 @@ pub fn clock(node: &NodePlan) -> Clock {
     Clock::new(node.clock_hz.into(), node.drift_ppb.into(), 0)
 }
 
+/// The node's line: its own bytes, and the gateway's as [`cell`] makes it send them.
+///
+/// # Errors
+/// [`Fault::PartCycles`] when the gateway's bytes are not whole cycles of the node apart.
+pub fn line(plan: &Plan, node: &NodePlan) -> Result<Line, Error> {
+    let cycles = u64::from(node.clock_hz) * (8 + byte_gap_bits(plan));
+    let heard = (cycles.is_multiple_of(plan.bus_hz)).then_some(cycles / plan.bus_hz);
+    let fault = Fault::PartCycles { node: node.id, clock_hz: node.clock_hz.into(), bus_hz: plan.bus_hz };
+    let heard = heard.and_then(|cycles| u32::try_from(cycles).ok()).ok_or(Error::Toolchain(fault))?;
+    Ok(Line { sealer: Sealer::of(node.suite)?, divider_log2: node.divider_log2(), heard_byte_cycles: heard })
+}
+
+/// Bits that the gateway waits between two bytes.
+fn byte_gap_bits(plan: &Plan) -> u64 {
+    plan.byte_gap_ps.div_ceil(PS_PER_S / plan.bus_hz)
+}
+
 /// The order of the slots that a cell's beacon hands out; a slot without an owner is node 0.
 pub fn schedule(plan: &Plan) -> Schedule {
     let mut nodes = vec![0; usize::from(plan.slots_used())];
@@ -77,14 +94,7 @@ pub fn cell(
             nodes.push(self::node(deployment, node, built, eeproms.of(node.id))?);
         }
     }
-    let half_bits_ps = PS_PER_S / plan.bus_hz;
-    let gateway = Gateway::new(
-        schedule(plan),
-        master.cell_key(plan.id),
-        plan.bus_hz,
-        plan.byte_gap_ps.div_ceil(half_bits_ps),
-        0,
-    );
+    let gateway = Gateway::new(schedule(plan), master.cell_key(plan.id), plan.bus_hz, byte_gap_bits(plan), 0);
     let drop_outs = plan.noise.drop_outs;
     let disturbance = Disturbance {
         bit_errors_ppb: plan.noise.bit_errors_ppb,

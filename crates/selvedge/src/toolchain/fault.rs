@@ -5,8 +5,10 @@ use std::path::PathBuf;
 
 use ::weave::linked::LinkedError;
 use ::weave::proof::Violation;
+use cipher::Suite;
 
 use super::{COMPILER, SOURCES};
+use crate::error::Error;
 
 /// What keeps an image from being built. [`NoTree`](Fault::NoTree) and [`NoCompiler`](Fault::NoCompiler) are the
 /// environment's fault.
@@ -27,6 +29,36 @@ pub enum Fault {
         line: usize,
         /// What stands there.
         found: String,
+    },
+    /// Nobody weaves filters for the suite.
+    NoFilters {
+        /// The suite.
+        suite: Suite,
+    },
+    /// A gateway whose bytes are no whole cycles of a node apart: nothing can be woven that hears it.
+    PartCycles {
+        /// The node.
+        node: u32,
+        /// Its clock.
+        clock_hz: u64,
+        /// The gateway's bits.
+        bus_hz: u64,
+    },
+    /// A line of a list that says what is woven.
+    WovenLine {
+        /// The list, and the line, from 1.
+        place: (PathBuf, usize),
+        /// What is wrong, in words.
+        why: String,
+    },
+    /// What such a line says cannot be woven.
+    NotWoven {
+        /// The list, and the line, from 1.
+        place: (PathBuf, usize),
+        /// The woven function's name.
+        name: String,
+        /// Why.
+        why: Box<Error>,
     },
     /// The compiler refused.
     Compile {
@@ -65,10 +97,22 @@ impl fmt::Display for Fault {
             ),
             Fault::Recipe { path, line, found } => write!(
                 f,
-                "{}:{line}: found `{}`, expected `flag`, `link` or `source` and one word",
+                "{}:{line}: found `{}`, expected `flag`, `link`, `source` or `woven-flag` and one word, or `woven`",
                 path.display(),
                 found.escape_debug()
             ),
+            Fault::NoFilters { suite } => {
+                write!(f, "there are no woven filters for `{suite}`, expected a suite of the node link")
+            }
+            Fault::PartCycles { node, clock_hz, bus_hz } => write!(
+                f,
+                "node {node}: the gateway's bytes at {bus_hz} bit/s take no whole cycles of {clock_hz} Hz\n\
+                 help: choose a `bus` of the cell that divides the node's `clock`"
+            ),
+            Fault::WovenLine { place: (path, line), why } => write!(f, "{}:{line}: {why}", path.display()),
+            Fault::NotWoven { place: (path, line), name, why } => {
+                write!(f, "{}:{line}: `{name}` for this chip and line: {why}", path.display())
+            }
             Fault::Compile { what, output } => write!(f, "{COMPILER} refused {what}:\n{}", output.trim_end()),
             Fault::Linked { chip, why } => write!(f, "the image for {chip}, linked: {why}"),
             Fault::Untimed { chip, violation } => {

@@ -1,15 +1,16 @@
 //! The list of sources of the node's image, and every file that could get into it.
 //!
-//! Owns the format of `firmware/node/sources.txt`; what is done with it is `toolchain`'s.
+//! Owns the format of `firmware/node/sources.txt` and `filters_*.txt`; what is done with it is `toolchain`'s.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use super::{Fault, failed};
+use super::{Chip, Fault, Line, failed};
 use crate::error::Error;
+use crate::weaving::{self, Pair};
 
 /// The list of sources: a word and its value on each line, `#` before a comment.
-#[derive(Debug, Default, PartialEq, Eq)]
+#[derive(Debug, Default, PartialEq)]
 pub(super) struct Recipe {
     /// Sources are relative to it.
     pub folder: PathBuf,
@@ -18,6 +19,120 @@ pub(super) struct Recipe {
     /// For the linking one.
     pub links: Vec<String>,
     pub sources: Vec<String>,
+    /// What is woven before it is linked in.
+    pub woven: Vec<Woven>,
+    /// For the compiler of what is woven.
+    pub woven_flags: Vec<String>,
+}
+
+/// A line that begins with `woven`.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(super) struct Woven {
+    /// The list that it stands in, and its line there, from 1.
+    pub place: (PathBuf, usize),
+    /// The woven function.
+    pub name: String,
+    /// File and function of the host, and of the guest.
+    threads: [(PathBuf, String); 2],
+    servers: Vec<(PathBuf, String)>,
+    with: Vec<PathBuf>,
+    /// Bytes of the host's parameters.
+    arguments: Vec<u32>,
+    growth: Option<f64>,
+    definitions: Vec<(String, Value)>,
+}
+
+/// What a name of the guest stands for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Value {
+    Number(i64),
+    /// Cycles from a byte that the node sends to its next.
+    SentByte,
+    /// Cycles from a byte that the node hears to its next.
+    HeardByte,
+}
+
+impl Woven {
+    /// Reads what stands behind `woven`; what is wrong in words.
+    fn parse(words: &[&str]) -> Result<Woven, String> {
+        let [name, host, guest, options @ ..] = words else {
+            return Err("expected NAME HOST:FUNCTION GUEST:FUNCTION behind `woven`".to_owned());
+        };
+        let is_name = |name: &str| name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_');
+        if !is_name(name) || name.starts_with(|c: char| c.is_ascii_digit()) {
+            return Err(format!("found `{name}`, expected a name of a C function"));
+        }
+        let threads = [weaving::function(host)?, weaving::function(guest)?];
+        let mut woven = Woven { name: (*name).to_owned(), threads, ..Woven::default() };
+        for option in options {
+            let (key, value) =
+                option.split_once('=').ok_or_else(|| format!("found `{option}`, expected KEY=VALUE"))?;
+            let number = |text: &str| {
+                isa::avr::text::number(text).ok_or_else(|| format!("found `{text}`, expected a number"))
+            };
+            match key {
+                "server" => woven.servers.push(weaving::function(value)?),
+                "with" => woven.with.push(value.into()),
+                "growth" => woven.growth = Some(weaving::growth(value)?),
+                "arguments" => {
+                    for bytes in value.split(',') {
+                        let bytes =
+                            u32::try_from(number(bytes)?).ok().filter(|bytes| (1..=16).contains(bytes));
+                        let bytes =
+                            bytes.ok_or_else(|| format!("found `{value}`, expected 1 to 16 bytes each"))?;
+                        woven.arguments.push(bytes);
+                    }
+                }
+                _ if is_name(key) && key.starts_with(|c: char| c.is_ascii_uppercase()) => {
+                    let value = match value {
+                        "SENT_BYTE" => Value::SentByte,
+                        "HEARD_BYTE" => Value::HeardByte,
+                        _ => Value::Number(number(value)?),
+                    };
+                    woven.definitions.push((key.to_owned(), value));
+                }
+                _ => {
+                    return Err(format!(
+                        "found `{key}`, expected `server`, `with`, `growth`, `arguments` or a NAME"
+                    ));
+                }
+            }
+        }
+        Ok(woven)
+    }
+
+    /// What is woven for a chip on a line, by the recipe that it stands in.
+    pub fn pair(&self, recipe: &Recipe, chip: &Chip, line: Line) -> Pair {
+        let [host, guest] = &self.threads;
+        let inside = |file: &PathBuf| recipe.folder.join(file);
+        let value = |value: &Value| match *value {
+            Value::Number(number) => number,
+            Value::SentByte => line.sent_byte_cycles().into(),
+            Value::HeardByte => line.heard_byte_cycles.into(),
+        };
+        Pair {
+            file: inside(&host.0),
+            host: host.1.clone(),
+            guest: inside(&guest.0),
+            guest_fn: guest.1.clone(),
+            servers: self.servers.iter().map(|(file, function)| (inside(file), function.clone())).collect(),
+            with: self.with.iter().map(inside).collect(),
+            name: Some(self.name.clone()),
+            chip: Some(chip.name.to_owned()),
+            definitions: self.definitions.iter().map(|(name, what)| (name.clone(), value(what))).collect(),
+            host_arguments: Some(self.arguments.clone()),
+            growth: self.growth.unwrap_or(::weave::GROWTH),
+            strategy: ::weave::plan::Strategy::Auto,
+            couple: false,
+            flags: recipe.woven_flags.clone(),
+        }
+    }
+
+    /// Files that it names.
+    fn files(&self) -> impl Iterator<Item = &PathBuf> {
+        let of_functions = self.threads.iter().chain(&self.servers).map(|(file, _)| file);
+        of_functions.chain(&self.with)
+    }
 }
 
 impl Recipe {
@@ -32,22 +147,46 @@ impl Recipe {
     fn parse(path: &Path, folder: PathBuf, text: &str) -> Result<Recipe, Fault> {
         let mut recipe = Recipe { folder, ..Recipe::default() };
         for (index, line) in text.lines().enumerate() {
-            let mut words = line.split_whitespace();
-            match (words.next(), words.next(), words.next()) {
-                (None, ..) => {}
-                (Some(word), ..) if word.starts_with('#') => {}
-                (Some("flag"), Some(value), None) => recipe.flags.push(value.into()),
-                (Some("link"), Some(value), None) => recipe.links.push(value.into()),
-                (Some("source"), Some(value), None) => recipe.sources.push(value.into()),
+            let words: Vec<&str> = line.split_whitespace().collect();
+            let place = || (path.to_path_buf(), index + 1);
+            match words[..] {
+                [] => {}
+                [word, ..] if word.starts_with('#') => {}
+                ["flag", value] => recipe.flags.push(value.into()),
+                ["link", value] => recipe.links.push(value.into()),
+                ["source", value] => recipe.sources.push(value.into()),
+                ["woven-flag", value] => recipe.woven_flags.push(value.into()),
+                ["woven", ref words @ ..] => {
+                    let woven =
+                        Woven::parse(words).map_err(|why| Fault::WovenLine { place: place(), why })?;
+                    recipe.woven.push(Woven { place: place(), ..woven });
+                }
                 _ => return Err(Fault::Recipe { path: path.into(), line: index + 1, found: line.into() }),
             }
         }
         Ok(recipe)
     }
 
+    /// With all that another list of the same folder has.
+    pub fn and(mut self, other: Recipe) -> Recipe {
+        self.flags.extend(other.flags);
+        self.links.extend(other.links);
+        self.sources.extend(other.sources);
+        self.woven.extend(other.woven);
+        self.woven_flags.extend(other.woven_flags);
+        self
+    }
+
+    /// A text that says where its lines are written, by the tree's own paths, wherever it lies.
+    pub fn outside(&self, text: &str) -> String {
+        let tree = self.folder.ancestors().nth(2).unwrap_or(&self.folder);
+        text.replace(&format!("{}/", tree.display()), "")
+    }
+
     /// Every file of the folders that hold a source, and of this one: what a source may include.
     pub fn files(&self) -> Result<Vec<PathBuf>, Error> {
-        let sources = self.sources.iter().map(|source| self.folder.join(source));
+        let woven = self.woven.iter().flat_map(Woven::files).map(|file| self.folder.join(file));
+        let sources = self.sources.iter().map(|source| self.folder.join(source)).chain(woven);
         let mut folders: Vec<_> =
             sources.filter_map(|source| source.parent().map(Path::to_path_buf)).collect();
         folders.push(self.folder.clone());
@@ -77,6 +216,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+    use crate::toolchain::Sealer;
 
     #[test]
     fn a_line_of_the_list_that_means_nothing_is_named() {
@@ -90,6 +230,38 @@ mod tests {
         assert_eq!(refused("flag -Os\nsauce a.c"), fault(2, "sauce a.c").to_string());
         assert_eq!(refused("flag -O -s"), fault(1, "flag -O -s").to_string());
         assert_eq!(refused("source"), fault(1, "source").to_string());
+    }
+
+    #[test]
+    fn a_woven_function_is_a_line_and_what_is_wrong_with_it_is_told() {
+        let parse = |text: &str| Recipe::parse(Path::new("filters_x.txt"), PathBuf::new(), text);
+        let line = "woven seal_transmit ascon.c:seal tx.S:tx PERIOD=SENT_BYTE WITHIN=900 with=p.S growth=3 \
+                    server=adc.S:adc arguments=2,1";
+        let recipe = parse(&format!("woven-flag -O3\n{line}\n")).unwrap();
+        let recipe = Recipe { folder: "node".into(), ..recipe };
+        let line = Line { sealer: Sealer::Ccm, divider_log2: 3, heard_byte_cycles: 320 };
+        let pair = recipe.woven[0].pair(&recipe, Chip::find("atmega128").unwrap(), line);
+        assert_eq!((pair.name(), recipe.woven[0].place.1), ("seal_transmit".to_owned(), 2));
+        assert_eq!((pair.file, pair.host), ("node/ascon.c".into(), "seal".to_owned()));
+        assert_eq!((pair.guest, pair.guest_fn), ("node/tx.S".into(), "tx".to_owned()));
+        assert_eq!(pair.definitions, [("PERIOD".to_owned(), 66), ("WITHIN".to_owned(), 900)]);
+        assert_eq!((pair.with, pair.flags), (vec!["node/p.S".into()], vec!["-O3".to_owned()]));
+        assert_eq!(pair.servers, [("node/adc.S".into(), "adc".to_owned())]);
+        assert_eq!((pair.growth, pair.host_arguments), (3.0, Some(vec![2, 1])));
+
+        let refused = |text: &str| parse(text).expect_err("it is none").to_string();
+        for (line, words) in [
+            ("woven a b.c:b", "filters_x.txt:1: expected NAME HOST:FUNCTION GUEST:FUNCTION behind `woven`"),
+            ("woven a-b b.c:b c.S:c", "found `a-b`, expected a name of a C function"),
+            ("woven a b.c c.S:c", "found `b.c`, expected FILE:FUNCTION"),
+            ("woven a b.c:b c.S:c growth", "found `growth`, expected KEY=VALUE"),
+            ("woven a b.c:b c.S:c growth=0", "found `0`, expected a number from 1 to 100"),
+            ("woven a b.c:b c.S:c PERIOD=fast", "found `fast`, expected a number"),
+            ("woven a b.c:b c.S:c arguments=2,17", "found `2,17`, expected 1 to 16 bytes each"),
+            ("woven a b.c:b c.S:c size=3", "found `size`, expected `server`, `with`, `growth`"),
+        ] {
+            assert!(refused(line).contains(words), "{line}: {}", refused(line));
+        }
     }
 
     proptest! {

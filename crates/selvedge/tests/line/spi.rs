@@ -7,6 +7,7 @@ const SS: Pin = Pin { port: b'B', bit: 0 };
 const SCK: Pin = Pin { port: b'B', bit: 1 };
 const MOSI: Pin = Pin { port: b'B', bit: 2 };
 /// Where a slave answers.
+#[allow(dead_code)] // each program that includes it uses some of it
 pub const MISO: Pin = Pin { port: b'B', bit: 3 };
 
 /// A pin's level from a cycle on.

@@ -56,7 +56,7 @@ pub fn deployment(text: &str) -> Deployment {
 pub fn images(compiler: &Compiler, root: &Path, deployment: &Deployment) -> Vec<Image> {
     let cache = Path::new(env!("CARGO_TARGET_TMPDIR"));
     let image = |chip| {
-        compiler.node_image(root, chip, Some(cache)).unwrap_or_else(|error| panic!("{}", error.lines()))
+        compiler.node_image(root, chip, None, Some(cache)).unwrap_or_else(|error| panic!("{}", error.lines()))
     };
     deployment.cells[0].nodes.iter().map(|node| image(node.chip)).collect()
 }

@@ -1,0 +1,63 @@
+//! What woven filters depend on beside the chip: what they seal by, and how fast the line is.
+//!
+//! Owns which list of sources they come from.
+
+use cipher::Suite;
+
+use super::Fault;
+use crate::error::Error;
+
+/// What a node's woven filters seal and open by.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Sealer {
+    /// Ascon-AEAD128.
+    Ascon,
+    /// AES-128-CCM.
+    Ccm,
+    /// LEGACY: RC5 with a MAC.
+    Rc5,
+    /// LEGACY: RC4 with a MAC.
+    Rc4,
+}
+
+impl Sealer {
+    /// That of a suite of the node link.
+    ///
+    /// # Errors
+    /// [`Fault::NoFilters`] for another one.
+    pub fn of(suite: Suite) -> Result<Sealer, Error> {
+        match suite {
+            Suite::AsconAead128 => Ok(Sealer::Ascon),
+            Suite::Aes128Ccm => Ok(Sealer::Ccm),
+            Suite::Aes256Gcm => Err(Fault::NoFilters { suite }.into()),
+        }
+    }
+
+    /// What an image has besides, from the root of the source tree.
+    pub(super) fn list(self) -> &'static str {
+        match self {
+            Sealer::Ascon => "firmware/node/filters_ascon.txt",
+            Sealer::Ccm => "firmware/node/filters_ccm.txt",
+            Sealer::Rc5 => "firmware/node/filters_rc5.txt",
+            Sealer::Rc4 => "firmware/node/filters_rc4.txt",
+        }
+    }
+}
+
+/// The line of a node, as far as its woven filters depend on it: they are timed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Line {
+    /// What its frames are sealed by.
+    pub sealer: Sealer,
+    /// Of the divider of its SPI's clock when it sends, 1 to 7.
+    pub divider_log2: u8,
+    /// Cycles of the node from a byte that it hears to the next.
+    pub heard_byte_cycles: u32,
+}
+
+impl Line {
+    /// Cycles from a byte that it sends to the next: as soon as its SPI takes one.
+    pub fn sent_byte_cycles(self) -> u32 {
+        (8 << self.divider_log2) + 2
+    }
+}

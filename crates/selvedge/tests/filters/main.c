@@ -1,0 +1,41 @@
+// Calls one of the filters once, with interrupts on, for a test that prepares the memory itself and finds it at the `break`.
+#include <avr/interrupt.h>
+#include <avr/io.h>
+
+#include "filter_suites.h"
+
+// Not cleared at start.
+#define KEPT __attribute__((section(".noinit")))
+
+KEPT uint8_t text[255 + SUITE_TAG_BYTES_MAX], ad[FRAME_HEADER_BYTES], key[SUITE_KEY_BYTES], bytes[256];
+KEPT struct sealing sealing;
+KEPT struct transfer transfer;
+#ifdef LEGACY_STATE
+KEPT struct legacy_key legacy;
+KEPT struct rc4 state __attribute__((aligned(256)));
+#endif
+KEPT uint8_t which, spi_control, spi_status;
+KEPT volatile uint8_t stage;
+
+int main(void)
+{
+    sealing.text = text;
+    sealing.ad = ad;
+    sealing.key = key;
+#ifdef LEGACY_STATE
+    legacy_expand(&legacy, key, LEGACY_STATE);
+    sealing.key = (const uint8_t *)&legacy;
+#endif
+    transfer.bytes = bytes;
+    // A master's MOSI, SCK and SS are outputs; a slave drives nothing.
+    DDRB = spi_control & _BV(MSTR) ? 0xFF : 0;
+    SPSR = spi_status;
+    SPCR = spi_control;
+    sei();
+    stage = 1;
+    filters[which](&sealing, &transfer);
+    stage = 2;
+    __asm__ volatile("break");
+    for (;;) {
+    }
+}
