@@ -17,10 +17,14 @@ filter line_transmit;
 /// Receives with interrupts as they are. `is_over` is 0 when a byte did not come within LINE_BYTE_POLLS_MAX.
 filter line_receive;
 
+/// A chip may have no room for it: the ATmega328P has none for those that open. It is NULL then.
+#define FILTER_PERHAPS __attribute__((weak))
+
 #define FILTER_SUITE(suite)                                                                                            \
     void suite##_seal(struct sealing *sealing);                                                                        \
     void suite##_open(struct sealing *sealing);                                                                        \
-    filter suite##_seal_transmit, suite##_seal_receive, suite##_open_transmit, suite##_open_receive
+    extern filter suite##_seal_transmit FILTER_PERHAPS, suite##_seal_receive FILTER_PERHAPS,                           \
+        suite##_open_transmit FILTER_PERHAPS, suite##_open_receive FILTER_PERHAPS
 
 FILTER_SUITE(ascon);
 FILTER_SUITE(ccm);
@@ -43,7 +47,7 @@ struct legacy_key {
 /// Expands the cipher's key and then the MAC's, 8 bytes each: for RC4 with a `state`, for RC5 without.
 void legacy_expand(struct legacy_key *legacy, const uint8_t key[2 * RC5_KEY_BYTES], struct rc4 *state);
 
-/// Those of the image's suite, by FILTER().
+/// Those of the image's suite, by FILTER(); NULL where there is none.
 extern filter *const filters[FILTERS];
 
 #endif

@@ -163,6 +163,10 @@ fn the_node_is_built_with_the_fastest_variant_of_each_suite() {
     let mut cycles: BTreeMap<(Suite, &str), Vec<(u64, &str)>> = BTreeMap::new();
     for profile in CHIPS {
         each(profile, |variant, bench, _| {
+            // What is to be woven spends flash on it, and is in an image for that.
+            if variant.name.ends_with("_roomy") {
+                return;
+            }
             let row = variant.suite.row();
             let [key, nonce, ad, message] =
                 [row.key_bytes, row.nonce_bytes, 10, 186].map(|bytes| vec![7; bytes]);

@@ -166,6 +166,10 @@ impl Built {
             }
         }
         let node = tree.path().join("firmware/node");
+        // Without the rest of the node each chip has room for all of them.
+        let list = node.join(format!("filters_{name}.txt"));
+        let everywhere = fs::read_to_string(&list).expect("the list").replace(" chip=atmega128", "");
+        fs::write(&list, everywhere).expect("it can be written");
         fs::copy(here.join("tests/filters/main.c"), node.join("main.c")).expect("it can be copied");
         let flags =
             ["-std=gnu99", "-Os", "-Wall", "-Wextra", "-Werror", "-ffunction-sections", "-fdata-sections"];
@@ -199,8 +203,8 @@ impl Built {
         self.image.symbol(name).unwrap_or_else(|| panic!("there is a `{name}`")).address as u16
     }
 
-    /// Calls a filter, with these levels on pins meanwhile.
-    fn call(&self, filter: Filter, frames: &Frames, levels: &[(Cycles, Pin, bool)]) -> (Seen, Left) {
+    /// The chip at its reset, with all that a filter is given.
+    fn given(&self, filter: Filter, frames: &Frames) -> Chip {
         let mut chip = Chip::new(self.profile);
         chip.load(&self.image).expect("the program fits the chip");
         let mut put = |at: u16, bytes: &[u8]| {
@@ -224,6 +228,12 @@ impl Built {
         // SPE, and MSTR with f/8: SPR0 and SPI2X.
         put(self.at("spi_control"), &[if sends { 0x51 } else { 0x40 }]);
         put(self.at("spi_status"), &[u8::from(sends)]);
+        chip
+    }
+
+    /// Calls a filter, with these levels on pins meanwhile.
+    fn call(&self, filter: Filter, frames: &Frames, levels: &[(Cycles, Pin, bool)]) -> (Seen, Left) {
+        let mut chip = self.given(filter, frames);
         let spdr = self.profile.register("SPDR").expect("both chips have an SPI").address.into();
         let mut seen = Seen { spdr, stage: self.at("stage").into(), ..Seen::default() };
         for &(cycle, pin, level) in levels {
@@ -419,6 +429,33 @@ fn a_frame_that_never_comes_or_breaks_off_is_not_over_and_its_filter_returns() {
                 // 32 questions, and the rounds.
                 let line_cycles = 32 * 64 + 41 * Cycles::from(LINE.heard_byte_cycles);
                 assert!(seen.cycles() < 2 * (cycles[0] + line_cycles), "{at}: {} cycles", seen.cycles());
+            }
+        }
+    });
+}
+
+#[test]
+fn interrupts_are_off_while_the_line_is_served_and_on_for_what_is_left_of_sealing() {
+    each_built(|built| {
+        let plain = Frames::random(&mut seeded(), built, 255, 8);
+        for (name, line, security) in WOVEN {
+            let frames = if security == Security::Seals { plain.clone() } else { plain.sealed(built) };
+            let woven = Filter { line: Some(line), security: Some(security) };
+            let levels = if line == Way::Receives { built.gateway(0, &frames.line) } else { Vec::new() };
+            let (seen, _) = built.call(woven, &frames, &levels);
+            let instants = seen.instants(line);
+            let last = instants[instants.len() - 1];
+            // The last byte is waited for where it is sent.
+            let behind = last + 6 * Cycles::from(LINE.sent_byte_cycles());
+            assert!(behind + 1000 < seen.stages[1], "there is much left of sealing");
+            for (cycle, expected) in [(instants[0], false), (last - 1, false), (behind, true)] {
+                let mut chip = built.given(woven, &frames);
+                for &(at, pin, level) in &levels {
+                    chip.set_input(pin, Some(level), at, &mut ());
+                }
+                assert_eq!(chip.run_until(cycle, &mut ()), Stop::Reached);
+                let are_on = chip.sreg() >> 7 == 1;
+                assert_eq!(are_on, expected, "{}_{name}, {}: at {cycle}", built.name, built.profile.name);
             }
         }
     });

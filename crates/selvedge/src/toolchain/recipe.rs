@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 
 use super::{Chip, Fault, Line, failed};
 use crate::error::Error;
+use crate::link::CHIPS;
 use crate::weaving::{self, Pair};
 
 /// The list of sources: a word and its value on each line, `#` before a comment.
@@ -39,6 +40,8 @@ pub(super) struct Woven {
     /// Bytes of the host's parameters.
     arguments: Vec<u32>,
     growth: Option<f64>,
+    /// The only chip that it is woven for.
+    chip: Option<&'static str>,
     definitions: Vec<(String, Value)>,
 }
 
@@ -73,6 +76,12 @@ impl Woven {
             match key {
                 "server" => woven.servers.push(weaving::function(value)?),
                 "with" => woven.with.push(value.into()),
+                "chip" => {
+                    let known = || CHIPS.each_ref().map(|chip| format!("`{}`", chip.name)).join(" or ");
+                    let chip = Chip::find(value);
+                    let chip = chip.ok_or_else(|| format!("found `{value}`, expected {}", known()))?;
+                    woven.chip = Some(chip.name);
+                }
                 "growth" => woven.growth = Some(weaving::growth(value)?),
                 "arguments" => {
                     for bytes in value.split(',') {
@@ -93,12 +102,17 @@ impl Woven {
                 }
                 _ => {
                     return Err(format!(
-                        "found `{key}`, expected `server`, `with`, `growth`, `arguments` or a NAME"
+                        "found `{key}`, expected `server`, `with`, `growth`, `chip`, `arguments` or a NAME"
                     ));
                 }
             }
         }
         Ok(woven)
+    }
+
+    /// Whether it is woven for a chip at all.
+    pub fn is_for(&self, chip: &Chip) -> bool {
+        self.chip.is_none_or(|name| name == chip.name)
     }
 
     /// What is woven for a chip on a line, by the recipe that it stands in.
@@ -258,6 +272,7 @@ mod tests {
             ("woven a b.c:b c.S:c growth=0", "found `0`, expected a number from 1 to 100"),
             ("woven a b.c:b c.S:c PERIOD=fast", "found `fast`, expected a number"),
             ("woven a b.c:b c.S:c arguments=2,17", "found `2,17`, expected 1 to 16 bytes each"),
+            ("woven a b.c:b c.S:c chip=6502", "found `6502`, expected `atmega128` or `atmega328p`"),
             ("woven a b.c:b c.S:c size=3", "found `size`, expected `server`, `with`, `growth`"),
         ] {
             assert!(refused(line).contains(words), "{line}: {}", refused(line));

@@ -37,7 +37,8 @@ impl Filters {
     /// When a file cannot be read or compiled.
     pub(super) fn read(recipe: &Recipe, chip: &Chip, line: Line) -> Result<Filters, Error> {
         let weaver = weaver()?;
-        let filters = recipe.woven.iter().map(|wish| {
+        let wishes = recipe.woven.iter().filter(|wish| wish.is_for(chip));
+        let filters = wishes.map(|wish| {
             let pair = wish.pair(recipe, chip, line);
             let reading = Reading::of(&pair).map_err(|why| wish.refused(why))?;
             let mut hash = Sha256::new();

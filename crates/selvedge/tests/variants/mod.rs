@@ -29,29 +29,32 @@ pub struct Variant {
     /// What it computes.
     pub suite: Suite,
     /// What it calls.
-    pub below: Option<&'static str>,
+    pub below: &'static [&'static str],
 }
 
-const fn variant(name: &'static str, suite: Suite, below: Option<&'static str>) -> Variant {
+const fn variant(name: &'static str, suite: Suite, below: &'static [&'static str]) -> Variant {
     Variant { name, suite, below }
 }
 
 impl Variant {
     /// Its files.
     pub fn sources(&self) -> Vec<String> {
-        [format!("{}.c", self.name)].into_iter().chain(self.below.map(str::to_owned)).collect()
+        [format!("{}.c", self.name)]
+            .into_iter()
+            .chain(self.below.iter().map(|&file| file.to_owned()))
+            .collect()
     }
 }
 
 /// Every authenticated variant; `cross.rs` compares the list with the folder.
 pub const VARIANTS: [Variant; 7] = [
-    variant("ascon_aead128_avr", Suite::AsconAead128, Some("ascon_p_avr.S")),
-    variant("ascon_aead128_avr_roomy", Suite::AsconAead128, Some("ascon_p_avr_roomy.S")),
-    variant("ascon_aead128_c8", Suite::AsconAead128, None),
-    variant("ascon_aead128_c64", Suite::AsconAead128, None),
-    variant("aes128_ccm_avr", Suite::Aes128Ccm, Some("aes128_avr.S")),
-    variant("aes128_ccm_avr_roomy", Suite::Aes128Ccm, Some("aes128_avr.S")),
-    variant("aes128_ccm_c8", Suite::Aes128Ccm, Some("aes128_c8.c")),
+    variant("ascon_aead128_avr", Suite::AsconAead128, &["ascon_p_avr.S"]),
+    variant("ascon_aead128_avr_roomy", Suite::AsconAead128, &["ascon_p_avr_roomy.S"]),
+    variant("ascon_aead128_c8", Suite::AsconAead128, &[]),
+    variant("ascon_aead128_c64", Suite::AsconAead128, &[]),
+    variant("aes128_ccm_avr", Suite::Aes128Ccm, &["aes128_avr.S"]),
+    variant("aes128_ccm_avr_roomy", Suite::Aes128Ccm, &["aes128_avr.S", "aes128_blocks_avr_roomy.S"]),
+    variant("aes128_ccm_c8", Suite::Aes128Ccm, &["aes128_c8.c"]),
 ];
 
 /// Every chip.
