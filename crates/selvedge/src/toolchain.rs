@@ -4,8 +4,9 @@
 //! cache of what was built. Everything above gets bytes. What is compiled, and with which flags, is `firmware/node/sources.txt`'s.
 //!
 //! Invariant: what comes from the cache is what the compiler would make. The key of an image is a SHA-256 over
-//! the compiler's version, its C library, chip, flags, and every file beside the sources, headers included; and a
-//! kept image stands behind its own SHA-256, so that a damaged one is built again.
+//! the compiler's version, its C library, chip, flags, and every file beside the sources, headers included, and over
+//! what its woven functions follow from (`woven`); and a kept image stands behind its own SHA-256, so that a damaged one
+//! is built again.
 
 use std::env;
 use std::ffi::OsStr;
