@@ -391,8 +391,7 @@ fn is_full(host: &Host) -> bool {
 fn expected_cocalled(host: &Host, guest: Guest) -> Expected {
     match (host.function, guest) {
         ("aes128_ctr_avr_crypt", Guest::SpiTx(66)) => Expected::Refused("so far apart as `cocall` needs"),
-        // Between its bits there is less to keep.
-        ("aes128_ccm_avr_seal", Guest::Uart(_)) => Expected::Woven,
+        ("aes128_ccm_avr_seal", _) => Expected::Woven,
         _ if is_full(host) => Expected::Refused("leaves no register free for the"),
         _ => Expected::Woven,
     }
@@ -418,6 +417,7 @@ fn expected(host: &Host, guest: Guest) -> Expected {
         }
         ("rc4_textbook_crypt", _, Ws2812 | Video(_)) | ("rc4_avr_crypt", _, Video(_)) => TOO_SHORT,
         ("aes128_ctr_avr_crypt", _, Video(_)) => Refused("needs 7 cycles in one piece"),
+        ("rc5_avr_encrypt" | "rc5_avr_decrypt", _, Video(_)) => Woven,
         (_, _, Ws2812 | Video(_)) if !is_roomy => TOO_SHORT,
         (_, _, SpiTx(18 | 34) | SpiRx(34)) if is_full(host) => TOO_SHORT,
         _ => Woven,
