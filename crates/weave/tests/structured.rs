@@ -44,8 +44,12 @@ fn proof_simulator_and_the_unwoven_host_agree() {
 }
 
 /// What once disagreed.
-const TEXTS: [&str; 3] =
-    [include_str!("structured/bit.s"), include_str!("structured/kept.s"), include_str!("structured/over.s")];
+const TEXTS: [&str; 4] = [
+    include_str!("structured/beside.s"),
+    include_str!("structured/bit.s"),
+    include_str!("structured/kept.s"),
+    include_str!("structured/over.s"),
+];
 
 #[test]
 fn what_once_disagreed_agrees() {

@@ -19,7 +19,7 @@ use crate::item::{self, Item, Label, Line};
 use crate::phase::Rhythm;
 use crate::product::{Setting, Weaver, call_opcode};
 use crate::program::{Origin, Point};
-use crate::rename::{Over, Store};
+use crate::rename::{Over, SREG, Store};
 
 /// Words that a branch gets around.
 const ISLAND_WORDS_MAX: u32 = 60;
@@ -155,6 +155,8 @@ impl<'a> Writer<'a> {
         };
         let Times { overhead_cycles, lead_cycles, prepaid_max, .. } = self.times;
         let needed_cycles = self.returning_cycles() + overhead_cycles + lead_cycles + finding + prepaid_max;
+        // Registers were chosen for so many gaps.
+        let needed_cycles = needed_cycles.max(super::GAP_CYCLES_MIN);
         let found = segments(&self.rhythm, live.without(Set::SREG), needed_cycles);
         let (at, clock) = (guest.first_at.clone(), guest.clock.clone());
         found.ok_or(Refusal::NoGap { at, clock, needed_cycles })
@@ -289,11 +291,19 @@ impl<'a> Writer<'a> {
         // Flags that are restored say so too.
         let off = self.out.label();
         let keep = |bit| Line::added(Instruction { d: kept, b: bit, ..Instruction::new(Opcode::Bld) });
-        self.lines([flag(Opcode::Bclr, T), branch(Opcode::Brbc, I, off), flag(Opcode::Bset, T)]);
-        self.place(off);
-        self.line(keep(I));
+        let set_kept = [flag(Opcode::Bclr, T), branch(Opcode::Brbc, I, off), flag(Opcode::Bset, T)];
         if self.out.setting.homes.over == Over::Flag {
-            self.lines([flag(Opcode::Bset, T), keep(T)]);
+            self.lines(set_kept);
+            self.place(off);
+            self.lines([keep(I), flag(Opcode::Bset, T), keep(T)]);
+        } else {
+            // T is the host's, and lives beside checks that need no flags saved. The budget is nobody's any more.
+            let cycles = self.budget.cycles;
+            self.line(Line::added(Instruction { d: cycles, k: SREG, ..Instruction::new(Opcode::In) }));
+            self.lines(set_kept);
+            self.place(off);
+            let again = Instruction { d: cycles, r: cycles, b: T, ..Instruction::new(Opcode::Bst) };
+            self.lines([keep(I), Line::added(again)]);
         }
     }
 
@@ -302,7 +312,7 @@ impl<'a> Writer<'a> {
         match (self.out.setting.homes.over, self.out.setting.homes.status) {
             (Over::Status, Store::Register(status)) => {
                 self.line(flag(Opcode::Bset, C));
-                let mark = Instruction { d: status, k: crate::rename::SREG, ..Instruction::new(Opcode::In) };
+                let mark = Instruction { d: status, k: SREG, ..Instruction::new(Opcode::In) };
                 self.line(Line::added(mark));
             }
             _ => self.line(flag(Opcode::Bset, T)),

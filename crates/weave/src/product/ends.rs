@@ -37,13 +37,15 @@ impl<'a> Weaver<'a> {
             Over::Flag | Over::Unasked => 6,
         };
         self.push(0, Line::added(Instruction { b: flag, ..Instruction::new(Opcode::Bclr) }));
-        let (register, store) = match homes.status {
-            Store::Register(status) => (status, None),
-            Store::Memory(offset) => (homes.moment, Some(homes.access(Opcode::Sts, homes.moment, offset))),
+        let keep = |d| Item::Line(Line::added(Instruction { d, k: SREG, ..Instruction::new(Opcode::In) }));
+        let kept = match homes.status {
+            Store::Register(status) => vec![keep(status)],
+            Store::Memory(offset) => {
+                let store = homes.access(Opcode::Sts, homes.moment, offset);
+                homes.for_a_moment(vec![keep(homes.moment), store])
+            }
         };
-        let keep = Instruction { d: register, k: SREG, ..Instruction::new(Opcode::In) };
-        let keep = std::iter::once(Item::Line(Line::added(keep))).chain(store).collect();
-        self.fragments[0].extend(homes.for_a_moment(keep));
+        self.fragments[0].extend(kept);
         self.push(0, Line::added(Instruction { b: 7, ..Instruction::new(Opcode::Bclr) }));
         go
     }

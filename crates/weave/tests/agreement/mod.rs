@@ -32,6 +32,8 @@ pub struct Case {
     /// Its PERIOD, BIT or PIXEL.
     pub cycles: u32,
     pub growth_max: f64,
+    /// Which strategies may be taken.
+    pub strategy: Strategy,
     /// One for each call.
     pub seeds: Vec<u8>,
 }
@@ -46,6 +48,7 @@ impl Case {
             guest,
             cycles: least + choices.below((most - least + 1) as usize) as u32,
             growth_max: [2.0, 4.0, 10.0][choices.below(3)],
+            strategy: Strategy::ALL[choices.below(3)],
             seeds: (0..CALLS).map(|_| choices.below(256) as u8).collect(),
             host: structured::host(choices),
         }
@@ -54,13 +57,15 @@ impl Case {
     /// From a text that a disagreement has shown: its first line says the guest.
     pub fn from_text(text: &str) -> Case {
         let words: Vec<&str> = text.lines().next().unwrap_or_default().split_whitespace().collect();
-        let [";", function, cycles, growth_max] = words[..] else {
-            panic!("found `{words:?}`, expected `; GUEST CYCLES GROWTH`")
+        let [";", function, cycles, growth_max, strategy] = words[..] else {
+            panic!("found `{words:?}`, expected `; GUEST CYCLES GROWTH STRATEGY`")
         };
+        let strategy = Strategy::ALL.into_iter().find(|found| found.to_string() == strategy);
         let guest = SHIPPED.iter().position(|shipped| shipped.1 == function).expect("a shipped guest");
         let [cycles, growth_max] = [cycles, growth_max].map(|word| word.parse::<f64>().expect("a number"));
         let seeds = (0..=u8::MAX).step_by(5).collect();
-        Case { host: text.to_owned(), guest, cycles: cycles as u32, growth_max, seeds }
+        let strategy = strategy.expect("a strategy");
+        Case { host: text.to_owned(), guest, cycles: cycles as u32, growth_max, strategy, seeds }
     }
 
     /// Weaves, proves and runs.
@@ -70,7 +75,8 @@ impl Case {
     pub fn agree(&self) -> Result<Outcome, String> {
         let guest = guest(self.guest, self.cycles);
         let told = |what: String| {
-            format!("{what}\n; {} {} {}\n{}", guest.function, self.cycles, self.growth_max, self.host)
+            let Case { cycles, growth_max, strategy, host, .. } = self;
+            format!("{what}\n; {} {cycles} {growth_max} {strategy}\n{host}", guest.function)
         };
         self.agree_with(&guest).map_err(told)
     }
@@ -80,7 +86,7 @@ impl Case {
     /// # Errors
     /// Why it is refused.
     pub fn woven(&self, pair: &Pair) -> Result<String, Refusal> {
-        weave(&pair.request(Strategy::Interleave, self.growth_max)).map(|woven| woven.text)
+        weave(&pair.request(self.strategy, self.growth_max)).map(|woven| woven.text)
     }
 
     fn agree_with(&self, guest: &Guest) -> Result<Outcome, String> {

@@ -1,4 +1,4 @@
-; spi_tx 50 4
+; spi_tx 50 4 interleave
 ; The guest ends while the host has a bit in T, and nothing is called that would ask T whether it is over.
 host:
 ;@weave arguments 2 1

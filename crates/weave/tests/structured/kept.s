@@ -1,4 +1,4 @@
-; uart_tx 122 2
+; uart_tx 122 2 interleave
 ; The guest borrows a register when the host is over, which is its caller's.
 host:
 ;@weave arguments 2 1

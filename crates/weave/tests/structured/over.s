@@ -1,4 +1,4 @@
-; spi_tx 157 4
+; spi_tx 157 4 interleave
 ; The host uses T, so that a bit of a register says that the guest is over when it ended in a callee; the callee has
 ; more states by then than a proof keeps apart.
 f0:
