@@ -210,7 +210,7 @@ pub const HOSTS: [Host; 17] = {
         host(Paper,  Rc5,      TextbookO0, Pointer, &["rc5_textbook.c"],   ["rc5_textbook_encrypt", "rc5_textbook_decrypt"], LONG),
         host(Paper,  Rc5,      TextbookO2, Pointer, &["rc5_textbook.c"],   ["rc5_textbook_encrypt", "rc5_textbook_decrypt"], LONG),
         host(Paper,  Rc5,      C,          Pointer, &["rc5_c8.c"],         ["rc5_c8_encrypt", "rc5_c8_decrypt"], LONG),
-        host(Paper,  Rc5,      Assembly,   Shadow,  &["rc5_avr.S"],        ["rc5_avr_encrypt", "rc5_avr_decrypt"], LONG),
+        host(Paper,  Rc5,      Assembly,   Pointer, &["rc5_avr.S"],        ["rc5_avr_encrypt", "rc5_avr_decrypt"], LONG),
         host(Modern, Ascon,    C,          Pointer, &["ascon_aead128_c8.c"], ["ascon_aead128_c8_seal", "ascon_aead128_c8_open"], KIB),
         host(Modern, Ascon,    Assembly,   Saved,   &["ascon_aead128_avr.c", "ascon_p_avr.S"], ["ascon_aead128_avr_seal", "ascon_aead128_avr_open"], KIB),
         host(Modern, Ascon,    C,          Pointer, &["ascon_aead128_c8.c"], ["ascon_aead128_c8_seal", "ascon_aead128_c8_open"], FRAME),
