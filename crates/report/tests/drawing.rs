@@ -5,7 +5,10 @@
 
 use expect_test::{ExpectFile, expect_file};
 use proptest::prelude::*;
-use report::chart::{Axis, Bars, Chart, Distribution, Form, Lines, Panels, Stand, Timeline, Tone};
+use report::chart::{
+    Axis, Bars, Block, Chart, Diagram, Distribution, Form, Lines, Look, Panels, Stand, Timeline, Tone, Ways,
+    sheet,
+};
 use report::page::{Figure, Page, Section};
 use report::paper::PaperRow;
 use report::printed::{Direction, Printed, PrintedCell};
@@ -67,6 +70,46 @@ fn bars_carry_their_numbers_and_say_what_is_not_there() {
         .group("RC5", [Some(12.5), Some(-3.0)])
         .group("RC4", [None, Some(f64::NAN)]);
     check(chart, expect_file!["golden/bars.svg.txt"]);
+}
+
+#[test]
+fn a_diagram_has_blocks_of_each_look_and_arrows_between_them() {
+    check(diagram("pipe_of_frames", "room for 2"), expect_file!["golden/diagram.svg.txt"]);
+}
+
+#[test]
+fn charts_of_a_sheet_stand_one_below_another() {
+    let chart = Chart::from(diagram("pipe", "room for 2"));
+    let sheet = sheet("Two", &[chart.clone(), chart.clone()], 350);
+    check_drawing(&sheet, "pipe. Diagram");
+    let tree = roxmltree::Document::parse(&sheet).expect("well-formed");
+    let root = tree.root_element();
+    assert_eq!(root.first_element_child().unwrap().text(), Some("Two"));
+    let height = |svg: &str| {
+        let tree = roxmltree::Document::parse(svg).expect("well-formed");
+        tree.root_element().attribute("height").unwrap().parse::<f64>().unwrap()
+    };
+    assert!(height(&sheet) > 2.0 * (height(&chart.svg(350)) - 32.0) + 32.0, "with a gap between the two");
+}
+
+/// Blocks in a grid, of each look.
+fn diagram(heading: &str, line: &str) -> Diagram {
+    let mut diagram = Diagram::new(heading, 2);
+    diagram.legend(Look::Chosen, "woven");
+    diagram.legend(Look::Absent, "missing");
+    let block = |look| Block::new(look, heading).line(line).pair("1", line);
+    let words = diagram.put(0..2, 0..1, Block::new(Look::Words, heading));
+    let control = diagram.put(0..2, 1..2, block(Look::Control));
+    let store = diagram.put(0..1, 2..3, block(Look::Store));
+    let chosen = diagram.put(1..2, 2..4, block(Look::Chosen));
+    let absent = diagram.put(0..1, 3..4, block(Look::Absent));
+    diagram.put(0..1, 4..5, block(Look::Plain));
+    diagram.arrow(words, control, Ways::There, "");
+    diagram.arrow(control, store, Ways::There, line);
+    diagram.arrow(control, chosen, Ways::Both, "");
+    diagram.arrow(chosen, store, Ways::There, "");
+    diagram.arrow(absent, chosen, Ways::Both, "");
+    diagram
 }
 
 #[test]
@@ -158,17 +201,20 @@ fn charts(numbers: &[f64], names: &[String; 4], is_log: bool) -> Vec<Chart> {
         }
         charts.push(chart.into());
     }
+    charts.push(diagram(first, second).into());
     charts
 }
 
-const ELEMENTS: [&str; 9] = ["svg", "style", "rect", "defs", "pattern", "path", "text", "title", "g"];
-const ATTRIBUTES: [&str; 20] = [
+const ELEMENTS: [&str; 10] =
+    ["svg", "style", "rect", "defs", "pattern", "path", "text", "title", "desc", "g"];
+const ATTRIBUTES: [&str; 22] = [
     "class",
     "viewBox",
     "width",
     "height",
     "role",
-    "aria-label",
+    "aria-labelledby",
+    "aria-describedby",
     "x",
     "y",
     "d",
@@ -182,6 +228,7 @@ const ATTRIBUTES: [&str; 20] = [
     "cx",
     "cy",
     "r",
+    "rx",
     "points",
 ];
 
@@ -189,7 +236,14 @@ const ATTRIBUTES: [&str; 20] = [
 fn check_drawing(document: &str, title: &str) {
     let tree = roxmltree::Document::parse(document).expect("well-formed");
     let root = tree.root_element();
-    let summary = root.attribute("aria-label").unwrap();
+    let named = |name| {
+        let id = root.attribute(name).expect("a drawing has a title and a description");
+        let node =
+            root.children().find(|node| node.attribute("id") == Some(id)).expect("they stand first in it");
+        node.text().unwrap_or("")
+    };
+    let summary = named("aria-describedby");
+    assert!(!named("aria-labelledby").is_empty() || title.is_empty());
     assert!(summary.starts_with(&legal(title)), "{summary:?} starts with {title:?}");
     let size = |name| root.attribute(name).unwrap().parse::<f64>().unwrap();
     let (width, height) = (size("width"), size("height"));
@@ -356,7 +410,8 @@ fn ids_of_a_page_are_unique_and_every_reference_has_one() {
     assert_eq!(ids.len(), unique.len());
     let references = html.split("url(#").skip(1).map(|rest| rest.split(')').next().unwrap());
     let links = html.split("href=\"#").skip(1).map(|rest| rest.split('"').next().unwrap());
-    let labels = html.split("labelledby=\"").skip(1).map(|rest| rest.split('"').next().unwrap());
+    let labels = ["labelledby=\"", "describedby=\""].into_iter().flat_map(|name| html.split(name).skip(1));
+    let labels = labels.map(|rest| rest.split('"').next().unwrap());
     for reference in references.chain(links).chain(labels) {
         assert!(unique.binary_search(&reference).is_ok(), "{reference}");
     }

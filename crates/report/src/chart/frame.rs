@@ -24,32 +24,46 @@ pub struct Mark {
 }
 
 /// Draws title and legend; returns the y below them.
-pub(crate) fn head(svg: &mut Svg, title: &str, legend: &[(Tone, &str)], swatch: Swatch) -> f64 {
+pub(crate) fn head(svg: &mut Svg, words: &str, names: &[(Tone, &str)], swatch: Swatch) -> f64 {
+    let y = title(svg, words);
+    if names.is_empty() {
+        return y + 6.0;
+    }
+    legend(svg, y, names, |svg, tone, (x, y)| match swatch {
+        Swatch::Area if tone == Tone::Quiet => svg.area(tone, (x, y - 4.0, 18.0, 3.0), ""),
+        Swatch::Area => svg.area(tone, (x, y - 10.0, 18.0, 10.0), ""),
+        Swatch::Line => svg
+            .polylines(&format!("series stroke-{}", tone.name()), &[vec![(x, y - 4.0), (x + 18.0, y - 4.0)]]),
+    })
+}
+
+/// Draws a title; returns the y below it.
+pub(crate) fn title(svg: &mut Svg, words: &str) -> f64 {
     let mut y = 0.0;
-    for line in wrap(title, svg.width, TITLE_PX) {
+    for line in wrap(words, svg.width, TITLE_PX) {
         y += 18.0;
         svg.text("title", (0.0, y - 4.0), Anchor::Start, &line);
     }
-    if legend.is_empty() {
-        return y + 6.0;
-    }
-    let mut x = 0.0;
-    y += 18.0;
-    for (tone, name) in legend {
+    y
+}
+
+/// Draws a legend below `y`: names behind swatches 18 px wide, whose foot and left end `swatch` is given. Returns the y
+/// below it.
+pub(crate) fn legend<T: Copy>(
+    svg: &mut Svg,
+    y: f64,
+    names: &[(T, &str)],
+    swatch: impl Fn(&mut Svg, T, (f64, f64)),
+) -> f64 {
+    let (mut x, mut y) = (0.0, y + 18.0);
+    for &(what, name) in names {
         let shown = fit(name, svg.width - 30.0, TEXT_PX);
         let width = 24.0 + text_width(&shown, TEXT_PX);
         if x > 0.0 && x + width > svg.width {
             x = 0.0;
             y += 18.0;
         }
-        match swatch {
-            Swatch::Area if *tone == Tone::Quiet => svg.area(*tone, (x, y - 4.0, 18.0, 3.0), ""),
-            Swatch::Area => svg.area(*tone, (x, y - 10.0, 18.0, 10.0), ""),
-            Swatch::Line => svg.polylines(
-                &format!("series stroke-{}", tone.name()),
-                &[vec![(x, y - 4.0), (x + 18.0, y - 4.0)]],
-            ),
-        }
+        swatch(svg, what, (x, y));
         svg.text("", (x + 24.0, y), Anchor::Start, &shown);
         x += width + 16.0;
     }

@@ -1,12 +1,13 @@
 //! Charts: values in, SVG out. Each chart is drawn for a width, so that its text keeps its size.
 //!
 //! `lines` draws waveforms, `timeline` what happens when, `distribution` how often values occur, `bars` sizes side
-//! by side. `frame` is what they share, `scale` places values, `tone` tells things apart, `svg` writes.
+//! by side, `diagram` what is connected with what. `frame` is what they share, `scale` places values, `tone` tells things apart, `svg` writes.
 //!
 //! Invariant: a chart draws, merges or counts every value it was given; what it does not draw it says.
 
 mod bars;
 mod decimate;
+mod diagram;
 mod distribution;
 mod frame;
 mod lines;
@@ -18,6 +19,7 @@ mod tone;
 
 pub use bars::{Bars, Stand};
 pub use decimate::{Decimated, decimate};
+pub use diagram::{Block, Diagram, Look, Place, Ways};
 pub use distribution::{Distribution, Form};
 pub use lines::{Lines, Panels};
 pub use scale::{Axis, Spacing};
@@ -43,6 +45,8 @@ pub enum Chart {
     Distribution(Distribution),
     /// Sizes side by side.
     Bars(Bars),
+    /// What is connected with what.
+    Diagram(Diagram),
 }
 
 impl From<Lines> for Chart {
@@ -69,6 +73,12 @@ impl From<Bars> for Chart {
     }
 }
 
+impl From<Diagram> for Chart {
+    fn from(chart: Diagram) -> Chart {
+        Chart::Diagram(chart)
+    }
+}
+
 impl Chart {
     /// The title.
     pub fn title(&self) -> &str {
@@ -77,6 +87,7 @@ impl Chart {
             Chart::Timeline(chart) => chart.title(),
             Chart::Distribution(chart) => chart.title(),
             Chart::Bars(chart) => chart.title(),
+            Chart::Diagram(chart) => chart.title(),
         }
     }
 
@@ -87,6 +98,7 @@ impl Chart {
             Chart::Timeline(chart) => chart.summary(),
             Chart::Distribution(chart) => chart.summary(),
             Chart::Bars(chart) => chart.summary(),
+            Chart::Diagram(chart) => chart.summary(),
         }
     }
 
@@ -97,6 +109,7 @@ impl Chart {
             Chart::Timeline(chart) => chart.numbers(),
             Chart::Distribution(chart) => chart.numbers(),
             Chart::Bars(chart) => chart.numbers(),
+            Chart::Diagram(chart) => chart.numbers(),
         }
     }
 
@@ -115,16 +128,40 @@ impl Chart {
     }
 
     fn drawn(&self, width_px: u32, prefix: &str, style: &str) -> String {
-        assert!((CHART_WIDTH_PX_MIN..=CHART_WIDTH_PX_MAX).contains(&width_px), "a chart {width_px} px wide");
-        let mut svg = Svg::new(f64::from(width_px), prefix);
-        let height = match self {
-            Chart::Lines(chart) => chart.draw(&mut svg),
-            Chart::Timeline(chart) => chart.draw(&mut svg),
-            Chart::Distribution(chart) => chart.draw(&mut svg),
-            Chart::Bars(chart) => chart.draw(&mut svg),
-        };
-        svg.finish(height, &self.summary(), style)
+        let mut svg = begun(width_px, prefix);
+        let height = self.draw(&mut svg);
+        svg.finish(height, self.title(), &self.summary(), style)
     }
+
+    /// Draws it from the top of the drawing on; returns the y below it.
+    fn draw(&self, svg: &mut Svg) -> f64 {
+        match self {
+            Chart::Lines(chart) => chart.draw(svg),
+            Chart::Timeline(chart) => chart.draw(svg),
+            Chart::Distribution(chart) => chart.draw(svg),
+            Chart::Bars(chart) => chart.draw(svg),
+            Chart::Diagram(chart) => chart.draw(svg),
+        }
+    }
+}
+
+/// Charts one below another as one SVG file, like [`Chart::svg`].
+///
+/// # Panics
+/// If the width is outside [`CHART_WIDTH_PX_MIN`] to [`CHART_WIDTH_PX_MAX`].
+pub fn sheet(title: &str, charts: &[Chart], width_px: u32) -> String {
+    let mut svg = begun(width_px, "sheet");
+    let height = charts.iter().fold(0.0, |y, chart| svg.below(y, |svg| chart.draw(svg)) + SHEET_GAP_PX);
+    let summaries: Vec<String> = charts.iter().map(Chart::summary).collect();
+    svg.finish((height - SHEET_GAP_PX).max(0.0), title, &summaries.join(" "), STYLE)
+}
+
+/// Between two charts of a sheet, in px.
+const SHEET_GAP_PX: f64 = 28.0;
+
+fn begun(width_px: u32, prefix: &str) -> Svg {
+    assert!((CHART_WIDTH_PX_MIN..=CHART_WIDTH_PX_MAX).contains(&width_px), "a chart {width_px} px wide");
+    Svg::new(f64::from(width_px), prefix)
 }
 
 #[cfg(test)]
@@ -231,6 +268,33 @@ mod tests {
                     check(marks.iter().fold(chart, |chart, &at| chart.mark(at, "a deadline")), width);
                 }
             }
+        }
+
+        #[test]
+        fn no_text_of_a_diagram_covers_another(
+            lines in proptest::collection::vec((0..6_usize, 0..6_usize, 0..8_usize), 1..12),
+            columns in 1..4_usize,
+            width in prop_oneof![Just(280_u32), Just(350), Just(680), Just(1000)],
+        ) {
+            let mut chart = Diagram::new("A title of ordinary length", columns);
+            let looks = [Look::Plain, Look::Store, Look::Control, Look::Chosen, Look::Absent, Look::Words];
+            looks.into_iter().zip(NAMES).for_each(|(look, name)| chart.legend(look, name));
+            let mut above: Option<Place> = None;
+            for (row, &(heading, left, count)) in lines.iter().enumerate() {
+                let mut block = Block::new(looks[row % looks.len()], NAMES[heading]);
+                for line in 0..count {
+                    block = block.pair(if left == 0 { "" } else { NAMES[left] }, NAMES[(left + line) % NAMES.len()]);
+                }
+                let wide = 1 + (heading + row) % columns;
+                let place = chart.put(0..wide, row..row + 1, block);
+                if wide < columns {
+                    let beside = chart.put(wide..columns, row..row + 1, Block::new(Look::Plain, NAMES[left]));
+                    chart.arrow(place, beside, Ways::Both, "");
+                }
+                above.into_iter().for_each(|above| chart.arrow(above, place, Ways::There, NAMES[left]));
+                above = Some(place);
+            }
+            check(chart, width);
         }
 
         #[test]

@@ -54,6 +54,13 @@ impl Svg {
         self.body += &format!(" class=\"{class}\"/>");
     }
 
+    /// A rectangle whose corners have a radius.
+    pub(crate) fn round_rect(&mut self, class: &str, (x, y, width, height): Area, radius: f64) {
+        self.open_rect(x, y, width, height);
+        self.attribute("rx", radius);
+        self.body += &format!(" class=\"{class}\"/>");
+    }
+
     /// An area in the tone's colour and pattern, with words for who points at it.
     pub(crate) fn area(&mut self, tone: Tone, (x, y, width, height): Area, words: &str) {
         self.open_rect(x, y, width, height);
@@ -179,18 +186,33 @@ impl Svg {
         }
     }
 
+    /// Draws what is as high as `draw` says, `y` px further down; returns the y below it.
+    pub(crate) fn below(&mut self, y: f64, draw: impl FnOnce(&mut Svg) -> f64) -> f64 {
+        self.body += "<g transform=\"translate(0 ";
+        self.number(y);
+        self.body += ")\">";
+        let height = draw(self);
+        self.body += "</g>";
+        y + height
+    }
+
     /// The whole drawing as an `svg` element. `style` is for a drawing that stands alone; in a page it is empty.
-    pub(crate) fn finish(self, height: f64, summary: &str, style: &str) -> String {
-        let mut whole = String::with_capacity(self.body.len() + 2048);
+    pub(crate) fn finish(self, height: f64, title: &str, summary: &str, style: &str) -> String {
+        let mut whole = String::with_capacity(self.body.len() + summary.len() + 2048);
         let margin = if style.is_empty() { 0 } else { 2 * MARGIN_PX };
         let (width, height) = (self.width.round() as u32 + margin, height.ceil() as u32 + margin);
+        let prefix = &self.prefix;
         let _ = write!(
             whole,
             "<svg xmlns=\"http://www.w3.org/2000/svg\" class=\"chart\" viewBox=\"0 0 {width} {height}\" \
-             width=\"{width}\" height=\"{height}\" role=\"img\" aria-label=\""
+             width=\"{width}\" height=\"{height}\" role=\"img\" aria-labelledby=\"{prefix}-title\" \
+             aria-describedby=\"{prefix}-desc\">"
         );
-        let _ = Escaper::new(&mut whole).write_str(&legal(summary));
-        whole += "\">";
+        for (element, words) in [("title", title), ("desc", summary)] {
+            let _ = write!(whole, "<{element} id=\"{prefix}-{element}\">");
+            let _ = Escaper::new(&mut whole).write_str(&legal(words));
+            let _ = write!(whole, "</{element}>");
+        }
         if !style.is_empty() {
             let _ = write!(
                 whole,
