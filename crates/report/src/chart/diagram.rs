@@ -25,6 +25,8 @@ pub enum Look {
     Absent,
     /// Words alone.
     Words,
+    /// Around others, which may lie within it. Its heading is not written.
+    Group,
 }
 
 impl Look {
@@ -36,6 +38,7 @@ impl Look {
             Look::Control => Some(("block control", 0.0)),
             Look::Chosen => Some(("block chosen", 3.0)),
             Look::Absent => Some(("block absent", 3.0)),
+            Look::Group => Some(("block group", 6.0)),
             Look::Words => None,
         }
     }
@@ -68,10 +71,13 @@ impl Block {
 
     /// Its texts in a block `width` px wide, and how high that is.
     fn set(&self, width: f64) -> (Vec<Text>, f64) {
+        if self.look == Look::Group {
+            return (Vec::new(), 0.0);
+        }
         let inner = width - 2.0 * PAD_PX;
         let mut texts = Vec::new();
         let mut y = PAD_PX;
-        for words in broken(&self.heading, inner, TEXT_PX) {
+        for words in broken(&self.heading, inner, TEXT_PX * BOLD) {
             y += 16.0;
             texts.push(Text { class: "strong", x: PAD_PX, y: y - 4.0, words });
         }
@@ -88,7 +94,7 @@ impl Block {
                     texts.push(Text { class: "small", x: PAD_PX + x, y, words });
                 }
             }
-            y += 14.0 * height as f64;
+            y += 14.0 * height as f64 + 2.0;
         }
         (texts, y + PAD_PX)
     }
@@ -113,12 +119,18 @@ struct Text {
     words: String,
 }
 
+/// How much wider a bold text is.
+const BOLD: f64 = 1.1;
 /// Between a block's border and its words, in px.
 const PAD_PX: f64 = 7.0;
 /// What the left texts of a block take of it at most.
 const LEFT_SHARE_MAX: f64 = 0.4;
 /// Between two columns, and between two rows, in px.
 const GAP_PX: (f64, f64) = (20.0, 30.0);
+/// Between the drawing's edges and the outer blocks, in px.
+const EDGE_PX: f64 = 2.0;
+/// How much further than those within it a group goes, in px.
+const AROUND_PX: f64 = 7.0;
 /// The length of an arrow's tip, and half its width, in px.
 const TIP_PX: (f64, f64) = (7.0, 3.5);
 
@@ -188,7 +200,10 @@ impl Diagram {
         assert!(columns.start < columns.end && columns.end <= self.columns, "a block in columns {columns:?}");
         assert!(rows.start < rows.end, "a block in rows {rows:?}");
         let is_apart = |other: &Placed| {
-            shared(&other.columns, &columns).is_empty() || shared(&other.rows, &rows).is_empty()
+            other.block.look == Look::Group
+                || block.look == Look::Group
+                || shared(&other.columns, &columns).is_empty()
+                || shared(&other.rows, &rows).is_empty()
         };
         assert!(self.blocks.iter().all(is_apart), "two blocks in columns {columns:?}, rows {rows:?}");
         self.blocks.push(Placed { columns, rows, block });
@@ -279,7 +294,9 @@ impl Diagram {
     /// Where each block lies in a drawing of that width, below `top`.
     fn areas(&self, width: f64, top: f64) -> Vec<super::svg::Area> {
         let (across, down) = GAP_PX;
-        let column = (width - across * (self.columns - 1) as f64) / self.columns as f64;
+        // A border is drawn half outside.
+        let (left, right) = (EDGE_PX, width - EDGE_PX);
+        let column = (right - left - across * (self.columns - 1) as f64) / self.columns as f64;
         let row_count = self.blocks.iter().map(|placed| placed.rows.end).max().unwrap_or(0);
         let wide = |columns: &Range<usize>| columns.len() as f64 * (column + across) - across;
         let mut heights = vec![0.0_f64; row_count];
@@ -293,10 +310,17 @@ impl Diagram {
         }
         let y = |row: usize| top + heights[..row].iter().map(|height| height + down).sum::<f64>();
         let area = |Placed { columns, rows, .. }: &Placed| {
-            let x = columns.start as f64 * (column + across);
+            let x = left + columns.start as f64 * (column + across);
             (x, y(rows.start), wide(columns), y(rows.end) - down - y(rows.start))
         };
-        self.blocks.iter().map(area).collect()
+        let around = |placed: &Placed| match (area(placed), placed.block.look) {
+            ((x, y, width, height), Look::Group) => {
+                let (from, to) = ((x - AROUND_PX).max(left), (x + width + AROUND_PX).min(right));
+                (from, y - AROUND_PX, to - from, height + 2.0 * AROUND_PX)
+            }
+            (area, _) => area,
+        };
+        self.blocks.iter().map(around).collect()
     }
 }
 
@@ -345,13 +369,13 @@ fn tip(svg: &mut Svg, from: (f64, f64), to: (f64, f64)) {
     svg.polygon("tip", &corners);
 }
 
-/// The text in lines of at most `width` px, broken between words, behind a `_`, and in the middle of what is still
-/// too long.
+/// The text in lines of at most `width` px, broken between words, behind a `_` or `.`, and in the middle of what is
+/// still too long.
 fn broken(text: &str, width: f64, size_px: f64) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
     let fits = |text: &str| text_width(text, size_px) <= width;
     for word in text.split_whitespace() {
-        for (index, piece) in word.split_inclusive('_').enumerate() {
+        for (index, piece) in word.split_inclusive(['_', '.']).enumerate() {
             let joined =
                 lines.last().map(|line| format!("{line}{}{piece}", if index == 0 { " " } else { "" }));
             match (joined, lines.last_mut()) {
