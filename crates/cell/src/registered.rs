@@ -1,9 +1,9 @@
-//! What a node's image says of its thread controller: registered filters, room in its pipes, and its policy.
+//! What a node's image says of its thread controller: registered filters, room in its pipes, its policy, and the tasks.
 //!
-//! Owns how `firmware/node/controller.h` leaves them in the ELF. What a decision was in a run is [`crate::decision`]'s.
+//! Owns how `firmware/node/controller.h` and `avrx.h` leave them in the ELF. What a decision was in a run is [`crate::decision`]'s.
 
 use crate::decision::{FILTERS, PIPES, REASONS, STANDINGS};
-use isa::avr::image::{self, Space};
+use isa::avr::image::{self, Space, Symbol};
 use isa::avr::{Image, ImageError};
 
 /// What the line can do in a slot, by the numbers of `firmware/node/filters.h`.
@@ -51,6 +51,15 @@ impl Row {
     }
 }
 
+/// A task of the image: `AVRX_TASKDEF` of `firmware/node/avrx.h`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Task {
+    /// Its function.
+    pub name: String,
+    /// 0 is the most urgent.
+    pub priority: u8,
+}
+
 /// A controller as its image has it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Registered {
@@ -60,10 +69,16 @@ pub struct Registered {
     pub places: [u8; PIPES.len()],
     /// The policy, its first row first.
     pub rows: Vec<Row>,
+    /// All tasks, the most urgent one first.
+    pub tasks: Vec<Task>,
 }
 
 /// Bytes of a `struct policy_row`.
 const ROW_BYTES: usize = 4;
+/// Bytes of a `TaskControlBlock`; the last one is the priority.
+const TASK_BYTES: usize = 7;
+/// How `AVRX_TASKDEF` names one, behind the task's name.
+const TASK_SUFFIX: &str = "Tcb";
 /// Where `controller_register` leaves a filter: its number, and the name of its function with a zero.
 const FILTERS_SECTION: &str = ".filters";
 
@@ -82,8 +97,22 @@ impl Registered {
             filters,
             places,
             rows,
+            tasks: tasks(&image),
         }))
     }
+}
+
+fn tasks(image: &Image) -> Vec<Task> {
+    let task = |symbol: &Symbol| {
+        let name = symbol.name.strip_suffix(TASK_SUFFIX)?.to_owned();
+        let &[.., priority] = flash(image, &symbol.name).filter(|bytes| bytes.len() == TASK_BYTES)? else {
+            return None;
+        };
+        Some(Task { name, priority })
+    };
+    let mut tasks: Vec<Task> = image.symbols.iter().filter_map(task).collect();
+    tasks.sort_by(|one, other| (one.priority, &one.name).cmp(&(other.priority, &other.name)));
+    tasks
 }
 
 fn filters(mut records: &[u8]) -> Option<[Option<String>; FILTERS.len()]> {

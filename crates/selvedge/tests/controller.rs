@@ -733,6 +733,8 @@ fn an_image_says_which_filters_are_registered_and_by_which_rows_they_are_chosen(
     let expected: Vec<Option<&str>> = [None].into_iter().chain(functions.map(Some)).collect();
     assert_eq!(registered.filters.each_ref().map(Option::as_deref)[..], expected);
     assert_eq!(registered.places, [3, 2, 2, 2]);
+    let tasks: Vec<_> = registered.tasks.iter().map(|task| (task.name.as_str(), task.priority)).collect();
+    assert_eq!(tasks, [("controller", 0), ("mac", 1), ("source", 10), ("report", 20), ("security", 250)]);
     // The first row and the one that postpones, as policy.c has them.
     let first = registered.rows[0];
     assert_eq!((first.lines(), first.standings(), first.now()), (vec![], vec!["due"], Some(true)));
