@@ -21,6 +21,9 @@ use selvedge::toolchain::{self, Compiler, Image};
 use crate::output::Output;
 use crate::place::{Opened, Place};
 use crate::stop;
+use crate::whole;
+
+mod graph;
 
 /// Build and simulate sensor nodes
 #[derive(clap::Args)]
@@ -32,7 +35,8 @@ pub struct Arguments {
 #[derive(clap::Subcommand)]
 enum Command {
     /// Build the image and the EEPROM of every node of a cell
-    #[command(after_help = "Example: selvedge node build deployments/ecg.toml --out out/ecg")]
+    #[command(after_help = "Examples:\n  selvedge node build deployments/ecg.toml --out out/ecg\n  \
+                            selvedge node build deployments/ecg.toml --out out/ecg --graph controller.html")]
     Build(Build),
     /// Run a cell of simulated nodes, to the cycle
     #[command(after_help = "Examples:\n  selvedge node run deployments/ecg.toml --out out/ecg\n  \
@@ -61,6 +65,9 @@ struct Build {
     /// Weave the filters of each node's suite into its image, for its bus divider and the gateway's bytes
     #[arg(long)]
     woven: bool,
+    /// Draw the thread controllers of the images into this file: layers, pipes and filters, messages and tasks
+    #[arg(long, value_name = "FILE.html|svg", value_parser = graph::file)]
+    graph: Option<graph::File>,
 }
 
 #[derive(clap::Args)]
@@ -93,10 +100,11 @@ pub fn run(arguments: Arguments, output: &Output) -> Result<(), Error> {
 }
 
 fn build(arguments: Build, output: &Output) -> Result<(), Error> {
-    let Build { cell: Cell { place, cell, root }, woven } = arguments;
+    let Build { cell: Cell { place, cell, root }, woven, graph } = arguments;
     let opened = place.open()?;
     let plan = opened.cell(cell.as_deref())?;
     let images = images(plan, root.as_deref(), woven)?;
+    let drawn = graph.map(|file| graph::draw(file, plan, &images)).transpose()?;
     let eeproms = Eeproms::open(&opened.layout, plan, &opened.keys)?;
     let folder = opened.layout.cell(plan.id);
     let mut lines = String::new();
@@ -112,6 +120,10 @@ fn build(arguments: Build, output: &Output) -> Result<(), Error> {
         values.push(serde_json::json!({
             "node": node.id, "image": path, "eeprom": eeprom, "compiler": image.compiler, "inputs_sha256": image.inputs,
         }));
+    }
+    if let Some((path, drawn)) = drawn {
+        whole::write(&path, drawn.as_bytes())?;
+        lines += &format!("thread controllers: {}\n", path.display());
     }
     output.put(&lines, &values)
 }

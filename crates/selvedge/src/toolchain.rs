@@ -31,6 +31,7 @@ mod woven;
 
 pub use fault::Fault;
 pub use line::{Line, Sealer};
+pub use timing::timed_functions;
 
 /// The list of sources, from the root of the source tree.
 const SOURCES: &str = "firmware/node/sources.txt";

@@ -11,6 +11,7 @@ mod seeded;
 mod soak;
 #[path = "line/spi.rs"]
 mod spi;
+mod tree;
 
 use std::env;
 use std::fs;
@@ -153,18 +154,8 @@ impl Built {
         chip: usize,
         (name, sealer, tag_bytes): (&'static str, Sealer, usize),
     ) -> Built {
-        let tree = tempfile::tempdir().expect("a folder");
+        let tree = tree::copied();
         let here = Path::new(env!("CARGO_MANIFEST_DIR"));
-        for folder in ["firmware/node", "firmware/crypto"] {
-            fs::create_dir_all(tree.path().join(folder)).expect("a folder of the tree");
-            for entry in fs::read_dir(here.join("../..").join(folder)).expect("the tree has it") {
-                let path = entry.expect("it can be listed").path();
-                if path.is_file() {
-                    let file = path.file_name().expect("it has a name");
-                    fs::copy(&path, tree.path().join(folder).join(file)).expect("it can be copied");
-                }
-            }
-        }
         let node = tree.path().join("firmware/node");
         // Without the rest of the node each chip has room for all of them.
         let list = node.join(format!("filters_{name}.txt"));

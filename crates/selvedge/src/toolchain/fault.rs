@@ -1,4 +1,4 @@
-//! What keeps an image from being built, in words.
+//! What keeps an image from being built, or drawn, in words.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -10,7 +10,7 @@ use cipher::Suite;
 use super::{COMPILER, SOURCES};
 use crate::error::Error;
 
-/// What keeps an image from being built. [`NoTree`](Fault::NoTree) and [`NoCompiler`](Fault::NoCompiler) are the
+/// What keeps an image from being built, or drawn. [`NoTree`](Fault::NoTree) and [`NoCompiler`](Fault::NoCompiler) are the
 /// environment's fault.
 #[derive(Debug)]
 pub enum Fault {
@@ -81,6 +81,11 @@ pub enum Fault {
         /// Why, with the path to it.
         violation: Box<Violation>,
     },
+    /// An image that was to be drawn has no thread controller.
+    NoController {
+        /// One of its nodes.
+        node: u32,
+    },
 }
 
 impl fmt::Display for Fault {
@@ -121,6 +126,11 @@ impl fmt::Display for Fault {
                     "a timed function of the image for {chip} is not proved once it is linked: {violation}"
                 )
             }
+            Fault::NoController { node } => write!(
+                f,
+                "the image of node {node} has no thread controller to draw\n\
+                 help: a program that calls `controller_register` and `controller_start` has one (firmware/node/controller.h)"
+            ),
         }
     }
 }

@@ -2,11 +2,12 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use ::weave::linked::{self, LinkedError};
+use ::weave::linked::{self, LinkedError, Record};
 use ::weave::proof::{self, prove};
 use isa::avr::image::{Image, Space};
 
 use super::Fault;
+use crate::error::Error;
 use crate::link::Chip;
 
 /// Proves every timed function of a linked image. Invariant: no image is kept or returned whose clocks are not proved,
@@ -14,22 +15,33 @@ use crate::link::Chip;
 pub(super) fn keeps_time(elf: &[u8], chip: &Chip) -> Result<(), Fault> {
     let linked = |why| Fault::Linked { chip: chip.name, why };
     let records = linked::records(elf).map_err(linked)?;
-    let clocks = records.iter().filter(|record| record.text.starts_with("clock "));
-    let addresses: BTreeSet<u32> = clocks.map(|record| record.address).collect();
-    if addresses.is_empty() {
-        return Ok(());
-    }
     let image = Image::parse(elf).map_err(|why| linked(LinkedError::Image(why)))?;
-    let starts = image.symbols.iter().filter(|symbol| symbol.space == Space::Flash);
-    let starts: BTreeMap<u32, &str> = starts.map(|symbol| (symbol.address, symbol.name.as_str())).collect();
-    let functions = addresses.iter().filter_map(|&address| starts.range(..=address).next_back());
-    for function in functions.map(|(_, name)| *name).collect::<BTreeSet<_>>() {
+    for function in timed(&image, &records) {
         let program = linked::from_image(&image, &records, function, Some(chip.name)).map_err(linked)?;
         let function = program.function(function).expect("it was asked for and found");
         prove(&program, function, proof::Options::default())
             .map_err(|violation| Fault::Untimed { chip: chip.name, violation })?;
     }
     Ok(())
+}
+
+/// The functions of a linked image that have a clock: those that are woven, and those that are timed by hand.
+///
+/// # Errors
+/// [`Error::Linked`] for what is no image, or has directives that cannot be read.
+pub fn timed_functions(elf: &[u8]) -> Result<BTreeSet<String>, Error> {
+    let records = linked::records(elf)?;
+    let image = Image::parse(elf)?;
+    Ok(timed(&image, &records).into_iter().map(str::to_owned).collect())
+}
+
+fn timed<'a>(image: &'a Image, records: &[Record]) -> BTreeSet<&'a str> {
+    let clocks = records.iter().filter(|record| record.text.starts_with("clock "));
+    let addresses: BTreeSet<u32> = clocks.map(|record| record.address).collect();
+    let starts = image.symbols.iter().filter(|symbol| symbol.space == Space::Flash);
+    let starts: BTreeMap<u32, &str> = starts.map(|symbol| (symbol.address, symbol.name.as_str())).collect();
+    let functions = addresses.iter().filter_map(|&address| starts.range(..=address).next_back());
+    functions.map(|(_, name)| *name).collect()
 }
 
 #[cfg(test)]
