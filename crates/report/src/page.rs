@@ -261,8 +261,9 @@ fn chart_html(chart: &Chart, caption: &str, number: usize) -> Markup {
             }
             (caption_html(caption))
             @let numbers = chart.numbers();
+            @let other = if matches!(chart, Chart::Diagram(_)) { "In words" } else { "In numbers" };
             @if numbers.line_count() > 0 {
-                details { summary { "In numbers" } (table_html(&numbers, false)) }
+                details { summary { (other) } (table_html(&numbers, false)) }
             }
         }
     }

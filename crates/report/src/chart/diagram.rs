@@ -7,7 +7,7 @@
 use std::ops::Range;
 
 use super::frame::{legend, title};
-use super::svg::{Anchor, SMALL_PX, Svg, TEXT_PX, text_width};
+use super::svg::{Anchor, Area, BOLD, SMALL_PX, Svg, TEXT_PX, text_width};
 use crate::table::{Column, Table};
 
 /// How a block looks.
@@ -119,8 +119,6 @@ struct Text {
     words: String,
 }
 
-/// How much wider a bold text is.
-const BOLD: f64 = 1.1;
 /// Between a block's border and its words, in px.
 const PAD_PX: f64 = 7.0;
 /// What the left texts of a block take of it at most.
@@ -292,7 +290,7 @@ impl Diagram {
     }
 
     /// Where each block lies in a drawing of that width, below `top`.
-    fn areas(&self, width: f64, top: f64) -> Vec<super::svg::Area> {
+    fn areas(&self, width: f64, top: f64) -> Vec<Area> {
         let (across, down) = GAP_PX;
         // A border is drawn half outside.
         let (left, right) = (EDGE_PX, width - EDGE_PX);
@@ -330,7 +328,7 @@ fn facing(one: (f64, f64), other: (f64, f64)) -> Option<(f64, f64)> {
     (start < end).then_some(((start + end) / 2.0, end))
 }
 
-fn draw_arrow(svg: &mut Svg, arrow: &Arrow, from: super::svg::Area, to: super::svg::Area) {
+fn draw_arrow(svg: &mut Svg, arrow: &Arrow, from: Area, to: Area) {
     let (ends, label_at) = match facing((from.0, from.2), (to.0, to.2)) {
         Some((x, end)) => {
             let is_down = from.1 < to.1;

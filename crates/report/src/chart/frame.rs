@@ -3,7 +3,7 @@
 //! Nothing here may overlap: labels that would are moved to another row or, for ticks, left out.
 
 use super::scale::{Axis, Scale, Tick};
-use super::svg::{Anchor, SMALL_PX, Svg, TEXT_PX, TITLE_PX, fit, text_width, wrap};
+use super::svg::{Anchor, BOLD, SMALL_PX, Svg, TEXT_PX, TITLE_PX, fit, text_width, wrap};
 use super::tone::Tone;
 
 /// Below this width labels stand above what they name instead of beside it, in px.
@@ -40,7 +40,7 @@ pub(crate) fn head(svg: &mut Svg, words: &str, names: &[(Tone, &str)], swatch: S
 /// Draws a title; returns the y below it.
 pub(crate) fn title(svg: &mut Svg, words: &str) -> f64 {
     let mut y = 0.0;
-    for line in wrap(words, svg.width, TITLE_PX) {
+    for line in wrap(words, svg.width, TITLE_PX * BOLD) {
         y += 18.0;
         svg.text("title", (0.0, y - 4.0), Anchor::Start, &line);
     }

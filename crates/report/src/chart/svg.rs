@@ -27,6 +27,9 @@ pub(crate) const TITLE_PX: f64 = 14.0;
 /// The text size of `.small` and `.within`, in px.
 pub(crate) const SMALL_PX: f64 = 11.0;
 
+/// How much wider a bold text is than [`text_width`] says.
+pub(crate) const BOLD: f64 = 1.12;
+
 /// The margin around a drawing that stands alone, in px; in a page the page has one.
 const MARGIN_PX: u32 = 16;
 

@@ -58,7 +58,7 @@ fn beside_layers(controller: &Controller) -> Block {
     let block = Block::new(Look::Control, "thread controller")
         .line(format!("frames in pipes between the layers: {}", rooms.join(", ")))
         .line(format!("{there} of {} filters registered", all.len()))
-        .line(format!("{woven} of {} that do both woven", BOTH.len()));
+        .line(format!("{woven} of {} that do both are woven", BOTH.len()));
     let tasks = controller.registered.tasks.iter().filter(|task| OWN_TASKS.contains(&task.name.as_str()));
     tasks.fold(block, |block, task| block.line(format!("task {}, priority {}", task.name, task.priority)))
 }
@@ -135,7 +135,7 @@ const MESSAGE: [(usize, &str, &str); 3] = [
 fn messages(controller: &Controller) -> Diagram {
     let registered = &controller.registered;
     let mut diagram = Diagram::new(controller.title("Messages, decisions, functions and tasks"), 2);
-    let mut message = Block::new(Look::Plain, "MessageControlBlock, by bytes");
+    let mut message = Block::new(Look::Plain, "message control block, by bytes");
     let mut at = 0;
     for (bytes, name, words) in MESSAGE {
         let place: Vec<String> = (at..at + bytes).map(|byte| byte.to_string()).collect();
