@@ -278,7 +278,8 @@ impl Cell {
     fn node_acts(&mut self, index: usize, next_ps: Picoseconds) -> Result<(), Error> {
         let node = &mut self.nodes[index];
         if node.is_held() || !node.hears() {
-            node.catch_up();
+            let bus = &self.bus;
+            node.catch_up(|wire| bus.is_high(wire));
         }
         // A node that was held executes the one instruction that touches the bus, and is looked at again.
         let limit_ps = if node.is_held() { 0 } else { next_ps };

@@ -261,10 +261,18 @@ impl Node {
     }
 
     /// Tells the node the edges that it has not heard, each at its own instant: a pin is read behind a synchroniser.
-    pub fn catch_up(&mut self) {
+    /// Then the levels as they are, since a line that was cut has carried no edge.
+    pub fn catch_up(&mut self, level: impl Fn(Wire) -> bool) {
+        let now = self.chip.cycle();
         for wire in WIRES {
+            let mut is_ahead = false;
             while let Some((at_ps, high)) = self.unheard[wire as usize].pop_front() {
-                self.set_wire(wire, high, self.clock.first_cycle_from(at_ps));
+                let cycle = self.clock.first_cycle_from(at_ps);
+                is_ahead = cycle > now;
+                self.set_wire(wire, high, cycle);
+            }
+            if !is_ahead {
+                self.set_wire(wire, level(wire), now);
             }
         }
     }
