@@ -233,6 +233,11 @@ fn only_moved(guest: &Guest) -> Vec<(u8, u8)> {
 /// What the guest's code asks of each register; of a pair, its lower half carries the need.
 fn needs(guest: &Guest, program: &Program) -> Result<[Need; 32], Refusal> {
     let mut needs = [Need::default(); 32];
+    let writes_zero = |item: &Item| match item {
+        Item::Line(line) => line.instruction.writes().contains(Set::register(ZERO)),
+        _ => false,
+    };
+    let reads_zero = !guest.items().any(writes_zero);
     for item in guest.items() {
         let Item::Line(line) = item else { continue };
         let instruction = line.instruction;
@@ -258,7 +263,10 @@ fn needs(guest: &Guest, program: &Program) -> Result<[Need; 32], Refusal> {
         }
         let implicit = instruction.reads() | instruction.writes();
         let named = named_registers(&instruction);
-        if let Some(register) = implicit.registers().find(|register| !named.contains(register)) {
+        // Who reads the compiler's zero means the zero, and no register in its place.
+        let zero = (reads_zero && instruction.reads().contains(Set::register(ZERO))).then_some(ZERO);
+        let tied = implicit.registers().find(|register| !named.contains(register));
+        if let Some(register) = zero.or(tied) {
             return Err(Refusal::GuestOpcode {
                 at: program.place(line.origin.expect("what the guest does is written somewhere")),
                 mnemonic: instruction.opcode.row().mnemonic,
@@ -312,6 +320,9 @@ struct Chooser<'a> {
     lenders: &'a [u8],
     together: [Set; 32],
 }
+
+/// The register that is zero wherever compiled code begins (avr-gcc's calling convention).
+const ZERO: u8 = 1;
 
 /// Registers that one borrower looks at.
 const LENDERS: usize = 4;
