@@ -21,14 +21,7 @@
 #define Q3     29
 #define Q4     17
 
-#define X0 0            /* offsets in the state */
-#define X1 8
-#define X2 16
-#define X3 24
-#define X4 32
-
-#define LAST_CONSTANT 0x4b
-#define CONSTANT_STEP 0x0f
+#include "ascon_p_avr_words.h"
 
 /* The S-box on byte \i of the five words. x1 in \q, x2 in V, x4 in P; x0 and x3 from memory. Leaves x0 in V,
    x1 in \q, x4 in P; x2 and x3 in memory. */
@@ -63,68 +56,6 @@
     ldd  C+5, Z+X1+\i
     substitute \i, C+5
     std  Z+X1+\i, C+5
-.endm
-
-/* Rotates the eight registers from \word by \bits to the right. With `again` 1 it goes on from where the last
-   rotation to the right stopped: BITS still holds the bits that come next. */
-.macro rotate_right word, bits, again=0
-    .if \again == 0
-    mov  BITS, \word+0
-    .endif
-    .rept \bits
-    lsr  BITS
-    ror  \word+7
-    ror  \word+6
-    ror  \word+5
-    ror  \word+4
-    ror  \word+3
-    ror  \word+2
-    ror  \word+1
-    ror  \word+0
-    .endr
-.endm
-
-/* The same to the left. */
-.macro rotate_left word, bits, again=0
-    .if \again == 0
-    mov  BITS, \word+7
-    .endif
-    .rept \bits
-    lsl  BITS
-    rol  \word+0
-    rol  \word+1
-    rol  \word+2
-    rol  \word+3
-    rol  \word+4
-    rol  \word+5
-    rol  \word+6
-    rol  \word+7
-    .endr
-.endm
-
-/* \to ^= \from rotated right by \bytes bytes. */
-.macro xor_bytes to, from, bytes
-    .irp i, 0, 1, 2, 3, 4, 5, 6, 7
-    eor  \to+\i, \from+((\i+\bytes)&7)
-    .endr
-.endm
-
-.macro copy to, from
-    .irp i, 0, 2, 4, 6
-    movw \to+\i, \from+\i
-    .endr
-.endm
-
-.macro load word, offset
-    .irp i, 0, 1, 2, 3, 4, 5, 6, 7
-    ldd  \word+\i, Z+\offset+\i
-    .endr
-.endm
-
-.macro store word, offset
-    .irp i, 0, 1, 2, 3, 4, 5, 6, 7
-    std  Z+\offset+\i, \word+\i
-    .endr
 .endm
 
     .section .text.ascon_p_avr, "ax", @progbits

@@ -16,14 +16,7 @@
 #define P      22       /* x4, bytes 0..5 */
 #define K      18       /* C+4: the round's constant, where C is dead */
 
-#define X0 0            /* offsets in the state */
-#define X1 8
-#define X2 16
-#define X3 24
-#define X4 32
-
-#define LAST_CONSTANT 0x4b
-#define CONSTANT_STEP 0x0f
+#include "ascon_p_avr_words.h"
 
 /* The S-box on byte \i of the five words. x2 in V, x4 in \p; x0, x1 and x3 from memory. Leaves x0 in V, x4 in \p; x1,
    x2 and x3 in memory. */
@@ -60,58 +53,6 @@
     ldd  C+6, Z+X4+\i
     substitute \i, C+6
     std  Z+X4+\i, C+6
-.endm
-
-/* Rotates a word by \bits to the right. With `again` 1 it goes on from where the last rotation to the right stopped:
-   BITS still holds the bits that come next. */
-.macro rotate_right word, bits, again=0
-    .if \again == 0
-    mov  BITS, \word+0
-    .endif
-    .rept \bits
-    lsr  BITS
-    .irp i, 7, 6, 5, 4, 3, 2, 1, 0
-    ror  \word+\i
-    .endr
-    .endr
-.endm
-
-/* The same to the left. */
-.macro rotate_left word, bits, again=0
-    .if \again == 0
-    mov  BITS, \word+7
-    .endif
-    .rept \bits
-    lsl  BITS
-    .irp i, 0, 1, 2, 3, 4, 5, 6, 7
-    rol  \word+\i
-    .endr
-    .endr
-.endm
-
-/* \to ^= \from rotated right by \bytes bytes. */
-.macro xor_bytes to, from, bytes
-    .irp i, 0, 1, 2, 3, 4, 5, 6, 7
-    eor  \to+\i, \from+((\i+\bytes)&7)
-    .endr
-.endm
-
-.macro copy to, from
-    .irp i, 0, 2, 4, 6
-    movw \to+\i, \from+\i
-    .endr
-.endm
-
-.macro load word, offset
-    .irp i, 0, 1, 2, 3, 4, 5, 6, 7
-    ldd  \word+\i, Z+\offset+\i
-    .endr
-.endm
-
-.macro store word, offset
-    .irp i, 0, 1, 2, 3, 4, 5, 6, 7
-    std  Z+\offset+\i, \word+\i
-    .endr
 .endm
 
     .section .text.ascon_p_avr_roomy, "ax", @progbits
