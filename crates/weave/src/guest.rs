@@ -26,7 +26,7 @@ use crate::program::{Flow, Function, Point, Program, Written};
 
 pub use batch::Batch;
 pub use couple::consumed;
-use join::{append, join_events, join_flags};
+use join::{append, has_flags_before, join_events, join_flags};
 use preamble::Place;
 pub use preamble::{PREAMBLE_CYCLES, Polling, Preamble};
 
@@ -128,7 +128,13 @@ impl Guest {
         let clock = clock(program, function)?;
         let mut reader = Reader::new(program, function, &clock, far)?;
         reader.without_loads = without_loads;
-        let elements = join_events(join_flags(reader.round()?, &clock)?, clock.period_cycles);
+        let round = reader.round()?;
+        if has_flags_before(&round) {
+            let why =
+                "a status bit is set before this event and read in its round, where the host runs in between";
+            return Err(reader.refuse(reader.first, why));
+        }
+        let elements = join_events(join_flags(round, &clock)?, clock.period_cycles);
         let place = Place::find(&reader)?;
         let begin = place.as_ref().map_or(reader.first, |place| place.begin);
         let preamble = place.map(|place| place.read(&reader)).transpose()?;

@@ -1,7 +1,7 @@
 //! Elements of a guest that nothing may part.
 //!
-//! Owns: which they are ([`join_flags`], [`join_events`]), and joining two into one ([`append`]). Reading them is
-//! `guest`'s.
+//! Owns: which they are ([`join_flags`], [`join_events`]), which cannot be ([`has_flags_before`]), and joining two into
+//! one ([`append`]). Reading them is `guest`'s.
 
 use isa::avr::{Instruction, Opcode, Set};
 
@@ -9,16 +9,26 @@ use super::{Clock, Element, labels, shifted};
 use crate::error::Refusal;
 use crate::item::{Item, Line};
 
-/// Elements between which a status bit of the guest lives are one.
-pub(super) fn join_flags(elements: Vec<Element>, clock: &Clock) -> Result<Vec<Element>, Refusal> {
-    let count = elements.len();
-    // Which bits are needed behind each element, going round twice because a round has no end.
-    let mut needed = vec![Set::EMPTY; count];
+/// The status bits that are needed behind each element. Behind the last one, those are what the first one finds.
+fn needed(elements: &[Element]) -> Vec<Set> {
+    let mut needed = vec![Set::EMPTY; elements.len()];
     let mut live = Set::EMPTY;
-    for index in (0..count).rev().chain((0..count).rev()) {
+    // Twice, because a round has no end.
+    for index in (0..elements.len()).rev().chain((0..elements.len()).rev()) {
         needed[index] = live;
         live = live.without(elements[index].writes_flags) | elements[index].reads_flags;
     }
+    needed
+}
+
+/// Whether a status bit of the guest lives into its round, from the one before or from the setup: the host runs there.
+pub(super) fn has_flags_before(elements: &[Element]) -> bool {
+    needed(elements).last().is_some_and(|behind| !behind.is_empty())
+}
+
+/// Elements between which a status bit of the guest lives are one.
+pub(super) fn join_flags(elements: Vec<Element>, clock: &Clock) -> Result<Vec<Element>, Refusal> {
+    let needed = needed(&elements);
     let mut joined: Vec<Element> = Vec::new();
     let mut open = false;
     for (element, needed) in elements.into_iter().zip(needed) {
