@@ -72,7 +72,7 @@ ascon_p_avr_roomy:
     load V, X2
 
     ; It goes back seven times or eleven.
-    ;@weave trip 7..11
+    ;@weave trip 7|11
 .Lround:
     eor  V+0, K             ; the round's constant, into x2
     subi K, CONSTANT_STEP
