@@ -10,21 +10,33 @@
 
 volatile uint16_t clock_turns;
 
-static volatile uint16_t matches_before;
-volatile bool clock_alarm_over_now = true;
-static volatile uint8_t alarm_does;
+Mutex clock_signal;
+volatile bool clock_alarm_is_set;
 
-ISR(TIMER1_COMPB_vect)
+volatile uint16_t clock_matches_before, clock_frame_turns;
+/// What the alarm is set to when it has opened the link.
+static volatile bool listens;
+static volatile uint16_t until_low, until_matches;
+
+AVRX_SIGINT(TIMER1_COMPB_vect)
 {
-    if (matches_before != 0) {
-        matches_before--;
+    if (clock_matches_before != 0) {
+        clock_matches_before--;
         return;
     }
-    CHIP_TIMER1_MASK &= (uint8_t)~_BV(OCIE1B);
-    clock_alarm_over_now = true;
-    if (alarm_does == CLOCK_LISTENS) {
+    if (listens) {
+        listens = false;
+        OCR1B = until_low;
+        clock_matches_before = until_matches;
         link_listen_now();
+        return;
     }
+    clock_alarm_is_set = false;
+    CHIP_TIMER1_MASK &= (uint8_t)~_BV(OCIE1B);
+    link_state_now = LINK_CLOSED;
+    AvrXEnterKernel();
+    AvrXIntSetSemaphore(&clock_signal);
+    AvrXLeaveKernel();
 }
 
 void clock_boot(void)
@@ -64,19 +76,49 @@ uint16_t clock_aim(volatile uint16_t *compare, uint8_t flag, uint32_t ticks)
     }
 }
 
-void clock_alarm_set(uint32_t ticks, enum clock_alarm alarm)
+static void stop(void)
 {
     ATOMIC_BLOCK(ATOMIC_RESTORESTATE)
     {
+        clock_alarm_is_set = false;
         CHIP_TIMER1_MASK &= (uint8_t)~_BV(OCIE1B);
     }
-    clock_alarm_over_now = false;
-    alarm_does = alarm;
-    matches_before = clock_aim(&OCR1B, _BV(OCF1B), ticks);
-    ATOMIC_BLOCK(ATOMIC_RESTORESTATE)
-    {
-        CHIP_TIMER1_MASK |= _BV(OCIE1B);
+    listens = false;
+    AvrXResetSemaphore(&clock_signal);
+}
+
+static void start(uint32_t ticks)
+{
+    clock_matches_before = clock_aim(&OCR1B, _BV(OCF1B), ticks);
+    clock_alarm_is_set = true;
+    clock_alarm_resume();
+}
+
+void clock_alarm_set(uint32_t ticks)
+{
+    stop();
+    start(ticks);
+}
+
+void clock_alarm_listen(uint32_t opens, uint32_t until, uint32_t frame_ticks)
+{
+    stop();
+    uint32_t now = clock_now();
+    if (clock_is_past(now + CLOCK_LEAD_CYCLES_MIN, opens)) {
+        opens = now + 2 * CLOCK_LEAD_CYCLES_MIN;
     }
+    // The handler sets the second time some cycles behind the first: no match of it is among those.
+    if (clock_is_past(opens + CLOCK_LEAD_CYCLES_MIN, until)) {
+        until = opens;
+    }
+    if ((uint16_t)(until - opens) < CLOCK_LEAD_CYCLES_MIN) {
+        until += CLOCK_LEAD_CYCLES_MIN;
+    }
+    clock_frame_turns = (uint16_t)(frame_ticks >> 16);
+    until_low = (uint16_t)until;
+    until_matches = (uint16_t)((until - opens) >> 16);
+    listens = true;
+    start(opens);
 }
 
 void clock_wait(uint32_t ticks)

@@ -1,8 +1,11 @@
 //! The node's clock: Timer1, free running at one tick per CPU cycle, extended to 32 bits.
 //!
-//! Owns the timer, its overflow, and compare B, the one alarm of the program: it wakes the core, or opens the bus for
-//! reception at its instant even while the program is sealing. Compare A belongs to sampler.h, the capture to link.h;
-//! both use the arithmetic here.
+//! Owns the timer, its overflow, and compare B, the one alarm of the program, which wakes the task that waits for
+//! `clock_signal`; or opens the bus for reception at its instant, whatever runs, and wakes that task at another one.
+//! Compare A belongs to sampler.h, the capture to link.h; both use the arithmetic here.
+//!
+//! The alarm's handler goes through the kernel, and the sampler's does not, but lets interrupts in: it holds the alarm
+//! off meanwhile (vectors.S), because whoever the alarm wakes would keep the sampler waiting.
 //!
 //! Ticks wrap every 2^32 cycles; only differences below 2^31 mean something.
 #ifndef NODE_CLOCK_H
@@ -10,14 +13,13 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <util/atomic.h>
 
+#include "avrx.h"
 #include "chip.h"
 
-/// What the alarm does besides waking the core.
-enum clock_alarm {
-    CLOCK_WAKES,
-    CLOCK_LISTENS, // calls link_listen
-};
+/// Set when the alarm goes off, and by link.h when a frame is over. The MAC's task waits for it.
+extern Mutex clock_signal;
 
 /// Starts the timer.
 void clock_boot(void);
@@ -49,17 +51,29 @@ static inline uint32_t clock_extend(uint16_t low, uint16_t turns, bool overflow_
 /// Enabling the interrupt later loses no match. Keeps interrupts off for one register's access only.
 uint16_t clock_aim(volatile uint16_t *compare, uint8_t flag, uint32_t ticks);
 
-/// Sets the alarm, replacing the one before. A time that is past is now.
-void clock_alarm_set(uint32_t ticks, enum clock_alarm alarm);
+/// Sets the alarm, replacing the one before, whose signal is forgotten. A time that is past is now.
+void clock_alarm_set(uint32_t ticks);
+
+/// The same, but opens the link at `opens`, without the kernel, and goes off at `until`, unless a frame has begun by then;
+/// or, when that has not ended within `frame_ticks`, soon after that.
+void clock_alarm_listen(uint32_t opens, uint32_t until, uint32_t frame_ticks);
+
+/// For link.c, which puts the alarm off when a frame begins, and switches it off when the frame is over.
+extern volatile bool clock_alarm_is_set;
+extern volatile uint16_t clock_matches_before, clock_frame_turns;
+
+/// The sampler's handler has held the alarm off: not any more.
+static inline void clock_alarm_resume(void)
+{
+    ATOMIC_BLOCK(ATOMIC_RESTORESTATE)
+    {
+        if (clock_alarm_is_set) {
+            CHIP_TIMER1_MASK |= _BV(OCIE1B);
+        }
+    }
+}
 
 /// Waits awake until `ticks`, which is less than half a turn (32768 cycles) ahead; not at all when it is past.
 void clock_wait(uint32_t ticks);
-
-/// True once the alarm has gone off.
-static inline bool clock_alarm_is_over(void)
-{
-    extern volatile bool clock_alarm_over_now;
-    return clock_alarm_over_now;
-}
 
 #endif

@@ -1,6 +1,12 @@
 //! Recovers, hands out and reserves counts; counter.h has the rules and why they hold.
 #include "counter.h"
 
+#ifdef __AVR__
+#include <util/atomic.h>
+#else
+#define ATOMIC_BLOCK(type)
+#endif
+
 #include "crc16.h"
 #include "le.h"
 
@@ -60,7 +66,8 @@ bool counter_is_spent(const struct counter *counter)
     return counter->next >= counter->reserved && !may_reserve(counter);
 }
 
-/// Half a block is left when the next one is reserved, so that a frame never waits for the EEPROM.
+/// Half a block is left when the next one is reserved, so that a frame never waits for the EEPROM. A count that is taken
+/// meanwhile may make `next` look larger, which reserves too early, or smaller, which asks again.
 static bool runs_low(const struct counter *counter)
 {
     return counter->next + counter->block / 2 >= counter->reserved;
@@ -94,7 +101,11 @@ void counter_stepped(struct counter *counter, uint8_t held)
     }
     if (++counter->step == STEPS) {
         counter->step = 0;
-        counter->reserved += counter->block;
+        uint32_t reserved = counter->reserved + counter->block;
+        ATOMIC_BLOCK(ATOMIC_RESTORESTATE)
+        {
+            counter->reserved = reserved;
+        }
         counter->target ^= 1;
     }
 }

@@ -14,6 +14,8 @@
 //! both of those writes, torn, are an error within one byte, which the CRC always finds.
 //! The block of a node MUST NOT shrink while its slots are kept.
 //!
+//! `counter_take` may come in the middle of a step: a less urgent task's.
+//!
 //! Wear: a reservation writes the complement twice and changes few bytes of the limit. At four frames a second a block
 //! of 16384 counts is reserved every 68 minutes.
 #ifndef NODE_COUNTER_H

@@ -6,6 +6,8 @@
 
 #include "clock.h"
 #include "limits.h"
+#include "phase.h"
+#include "power.h"
 
 #define BUS_OUTPUTS (_BV(CHIP_SS) | _BV(CHIP_SCK) | _BV(CHIP_MOSI))
 
@@ -17,20 +19,24 @@ static volatile bool arrival_overflow_waits;
 
 static inline void close_now(void)
 {
-    CHIP_TIMER1_MASK &= (uint8_t)~_BV(CHIP_CAPTURE_ENABLE);
+    clock_alarm_is_set = false;
+    CHIP_TIMER1_MASK &= (uint8_t)~(_BV(CHIP_CAPTURE_ENABLE) | _BV(OCIE1B));
     SPCR = 0;
 }
 
-ISR(TIMER1_CAPT_vect)
+AVRX_SIGINT(TIMER1_CAPT_vect)
 {
+    phase = PHASE_RECEIVING;
     if (link_state_now == LINK_LISTENING) {
-        arrival_low = ICR1;
+        uint16_t low = ICR1;
+        arrival_low = low;
         arrival_turns = clock_turns;
         arrival_overflow_waits = CHIP_TIMER1_FLAGS & _BV(TOV1);
         TCCR1B = _BV(CS10) | _BV(ICES1); // the rising edge ends the frame
-        CHIP_TIMER1_FLAGS = _BV(ICF1);   // changing the edge may raise the flag
-        // From here to the program's next alarm, compare B must not keep a byte waiting.
-        CHIP_TIMER1_MASK &= (uint8_t)~_BV(OCIE1B);
+        // The alarm's next match is a turn from now.
+        OCR1B = low;
+        clock_matches_before = clock_frame_turns;
+        CHIP_TIMER1_FLAGS = _BV(ICF1) | _BV(OCF1B); // changing the edge may raise the flag, too
         link_bytes_now = 0;
         link_state_now = LINK_RECEIVING;
         return;
@@ -44,6 +50,9 @@ ISR(TIMER1_CAPT_vect)
     }
     close_now();
     link_state_now = LINK_RECEIVED;
+    AvrXEnterKernel();
+    AvrXIntSetSemaphore(&clock_signal);
+    AvrXLeaveKernel();
 }
 
 void link_boot(void)
@@ -54,20 +63,25 @@ void link_boot(void)
     CHIP_CAPTURE_PORT &= (uint8_t)~_BV(CHIP_CAPTURE);
 }
 
-void link_listen(void)
-{
-    ATOMIC_BLOCK(ATOMIC_RESTORESTATE)
-    {
-        link_listen_now();
-    }
-}
-
 void link_close(void)
 {
     ATOMIC_BLOCK(ATOMIC_RESTORESTATE)
     {
         close_now();
         link_state_now = LINK_CLOSED;
+    }
+}
+
+void link_wait(void)
+{
+    for (;;) {
+        cli();
+        uint8_t state = link_state_now;
+        if (state != LINK_LISTENING && state != LINK_RECEIVING) {
+            sei();
+            return;
+        }
+        power_sleep();
     }
 }
 

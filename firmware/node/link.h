@@ -7,7 +7,10 @@
 //! Reception is by interrupt, so that sealing goes on meanwhile. The SPI holds one byte while the next comes in: a byte
 //! is lost when its interrupt is served later than one byte after it was raised, 130 cycles at f/16. Before it stand, at
 //! worst, compare A, the overflow, and one stretch with interrupts off; test/run.sh adds up their cycles and fails when
-//! they do not fit. (Compare B is disabled when SS falls, and the ADC's handler lets others in at once.)
+//! they do not fit. (The alarm goes off when the frame should be over, and the ADC's handler lets others in at once.)
+//!
+//! Invariant: while the link is open no task calls the kernel, whose switch takes longer than a byte. So whoever is
+//! about to waits for `link_wait` first, and the link is opened KERNEL_CYCLES_MAX before a frame may begin.
 #ifndef NODE_LINK_H
 #define NODE_LINK_H
 
@@ -34,7 +37,7 @@ extern uint8_t link_buffer[LINK_BYTES_MAX + 1];
 /// Pins as inputs, SS with its pull-up.
 void link_boot(void);
 
-/// Opens the link for one frame whose SS falls from now on. Its fall disables the alarm. Interrupts MUST be off.
+/// Opens the link for one frame whose SS falls from now on. Its end sets clock_signal. Interrupts MUST be off.
 static inline void link_listen_now(void)
 {
     link_bytes_now = 0;
@@ -45,11 +48,11 @@ static inline void link_listen_now(void)
     SPCR = _BV(SPE) | _BV(SPIE);
 }
 
-/// Opens the link for one frame.
-void link_listen(void);
-
-/// Stops listening; a frame that is half in is forgotten.
+/// Stops listening, and the alarm; a frame that is half in is forgotten.
 void link_close(void);
+
+/// Sleeps until the link is not open any more; see above. For tasks.
+void link_wait(void);
 
 /// What the link is doing.
 static inline enum link_state link_state(void)

@@ -1,6 +1,6 @@
 //! The node's story: boot, join the cell, then one superframe after another.
 //!
-//! Owns the order of things within a superframe and what is held in RAM. How each thing is done is its file's.
+//! Owns the order of things within a superframe, the tasks, and what is held in RAM. How each thing is done is its file's.
 //!
 //!     superframe f     | beacon | ......... | own slot | ... | downlink |        time ->
 //!     samples of f     s   s   s   s   s   s   s   s   s   s   s   s   s     by interrupt, all the while
@@ -9,8 +9,15 @@
 //!
 //! Nothing is sampled or sent before a beacon was verified. After too many missed beacons in a row the node is back
 //! at joining. A node that is not sure of a fresh counter, or of its provisioning, is silent until the next reset.
+//!
+//! Two tasks on the kernel: `mac` tells the story, and waits for one thing at a time, which is `clock_signal`; `rest` runs
+//! when `mac` waits, sleeps, and lets the counter's reservation go on whenever the core is awake anyway. Two handlers
+//! go through the kernel, the alarm's and the end of a frame's; all others are too short, or must not wait for it.
+//! What a task may do while a frame comes in is link.h's.
 #include <avr/interrupt.h>
+#include <util/atomic.h>
 
+#include "avrx.h"
 #include "beacon.h"
 #include "clock.h"
 #include "counter.h"
@@ -28,9 +35,10 @@
 /// A frame that is being filled by the sampler, then sealed and sent.
 struct outgoing {
     uint8_t bytes[FRAME_BYTES_MAX];
-    uint32_t superframe; // of its samples
-    uint16_t sealed;     // bytes to send; 0: not sealed
-    bool is_armed;       // the sampler has it
+    uint32_t superframe;   // of its samples
+    uint32_t filled_ticks; // when they are all taken
+    uint16_t sealed;       // bytes to send; 0: not sealed
+    bool is_armed;         // the sampler has it
 };
 
 static struct provision self;
@@ -41,27 +49,32 @@ static struct downlink downlink;
 static struct outgoing outgoing[2]; // of even and of odd superframes
 static bool was_in_cell;
 
-/// Lets the counter's reservation go on when the EEPROM is free. Called whenever the core is awake anyway.
-static void reserve_counts(void)
+/// Waits for the alarm, or for the frame that the link is open for.
+static void wait(void)
 {
-    uint8_t offset, value, held;
-    if (counter_step(&counter, &offset, &value) &&
-        eeprom_settle(PROVISION_COUNTER_SLOTS_AT + offset, value, &held)) {
-        counter_stepped(&counter, held);
-    }
+    link_wait();
+    AvrXWaitSemaphore(&clock_signal);
 }
 
-/// Sleeps until `condition`, an expression over what interrupts write.
-#define SLEEP_UNTIL(condition) \
-    for (;;) {                 \
-        cli();                 \
-        if (condition) {       \
-            sei();             \
-            break;             \
-        }                      \
-        power_sleep();         \
-        reserve_counts();      \
+static void wait_until(uint32_t ticks)
+{
+    clock_alarm_set(ticks);
+    wait();
+}
+
+AVRX_TASKDEF(rest, REST_STACK_BYTES, REST_PRIORITY)
+{
+    for (;;) {
+        uint8_t offset, value, held;
+
+        cli();
+        power_sleep();
+        if (counter_step(&counter, &offset, &value) &&
+            eeprom_settle(PROVISION_COUNTER_SLOTS_AT + offset, value, &held)) {
+            counter_stepped(&counter, held);
+        }
     }
+}
 
 /// True when the EEPROM holds who the node is and counts that are surely fresh.
 /// Not inlined, so that the image's bytes leave the stack again.
@@ -81,25 +94,15 @@ __attribute__((noinline)) static bool boot(void)
     }
     clock_boot();
     sampler_boot(self.adc_channel, self.clock_hz);
-    sei();
     return true;
 }
 
-/// Waits for the frame that the alarm opens the link for. True when its SS fell before `fall_by` and rose before
-/// `end_by`: it is then in link_buffer.
-static bool receive(uint32_t fall_by, uint32_t end_by)
+/// Waits for the frame that the link was opened for, or is about to be. True when it is whole in link_buffer.
+static bool receive(void)
 {
-    phase = PHASE_RECEIVING;
-    SLEEP_UNTIL(clock_alarm_is_over());
-    clock_alarm_set(fall_by, CLOCK_WAKES);
-    SLEEP_UNTIL(link_state() != LINK_LISTENING || clock_alarm_is_over());
-    if (link_state() != LINK_LISTENING) {
-        clock_alarm_set(end_by, CLOCK_WAKES);
-        SLEEP_UNTIL(link_state() == LINK_RECEIVED || clock_alarm_is_over());
-    }
+    wait();
     bool is_whole = link_state() == LINK_RECEIVED;
     link_close();
-    phase = PHASE_WAITING;
     return is_whole;
 }
 
@@ -122,6 +125,7 @@ static void arm_next(void)
     timebase_next_grid(&timebase, self.samples_per_superframe, &grid);
     frame->superframe = timebase.number + 1;
     frame->sealed = 0;
+    frame->filled_ticks = sampler_filled_ticks(&grid);
     frame->is_armed =
         grid.step_ticks >= sampler_interval_min_cycles() && sampler_arm(&grid, frame->bytes + FRAME_CODES_AT);
 }
@@ -135,18 +139,16 @@ static void join(void)
     outgoing[0].is_armed = outgoing[1].is_armed = false;
     outgoing[0].sealed = outgoing[1].sealed = 0;
     do {
-        link_listen();
-        phase = PHASE_RECEIVING;
-        SLEEP_UNTIL(link_state() == LINK_RECEIVED);
-    } while (!open_beacon(&heard));
+        uint32_t now = clock_now();
+        clock_alarm_listen(now, now + LISTEN_TICKS_MAX, LISTEN_TICKS_MAX);
+    } while (!receive() || !open_beacon(&heard));
     beacon = heard;
     was_in_cell = true;
     timebase_join(&timebase, heard.superframe, link_arrival(), heard.superframe_us, self.clock_hz);
     arm_next();
 }
 
-/// Waits for the last code of the frame that the superframe before filled, and seals it.
-/// Without a fresh count the samples are dropped.
+/// Seals the frame that the superframe before filled. Without a fresh count the samples are dropped.
 static void seal(struct outgoing *frame)
 {
     uint32_t count;
@@ -154,7 +156,13 @@ static void seal(struct outgoing *frame)
     if (!frame->is_armed) {
         return;
     }
-    SLEEP_UNTIL(sampler_has_filled(frame->bytes + FRAME_CODES_AT));
+    bool is_filled;
+    do {
+        ATOMIC_BLOCK(ATOMIC_RESTORESTATE)
+        {
+            is_filled = sampler_has_filled(frame->bytes + FRAME_CODES_AT);
+        }
+    } while (!is_filled);
     frame->is_armed = false;
     if (!counter_take(&counter, &count)) {
         return;
@@ -189,8 +197,7 @@ static void send(struct outgoing *frame)
     uint32_t last_start = at_us((beacon.slot + 1UL) * beacon.slot_us) - link_send_cycles(bytes, self.spi_divider_log2);
     // Waking takes a while that depends on what else is served; the last stretch is waited for awake.
     uint32_t start = own_slot_ticks() - SEND_LATENCY_CYCLES;
-    clock_alarm_set(start - SEND_LEAD_CYCLES, CLOCK_WAKES);
-    SLEEP_UNTIL(clock_alarm_is_over());
+    wait_until(start - SEND_LEAD_CYCLES);
     if (clock_is_past(clock_now(), last_start)) {
         return;
     }
@@ -216,15 +223,15 @@ static bool take_beacon(void)
 static void hear_downlink(void)
 {
     uint32_t start_us = (uint32_t)beacon.downlink_slot * beacon.slot_us;
-    uint32_t end = at_us(start_us + beacon.slot_us);
+    uint32_t start = at_us(start_us), end = at_us(start_us + beacon.slot_us);
     uint32_t next_beacon = timebase_next_listen_ticks(&timebase) - TURN_CYCLES_MAX;
 
     // Where the slots fill the superframe, the next beacon comes first.
     if (clock_is_past(end, next_beacon)) {
         end = next_beacon;
     }
-    clock_alarm_set(at_us(start_us) - timebase_drift_ticks(&timebase), CLOCK_LISTENS);
-    if (receive(end, end)) {
+    clock_alarm_listen(start - timebase_drift_ticks(&timebase) - KERNEL_CYCLES_MAX, end, end - start);
+    if (receive()) {
         phase = PHASE_VERIFYING;
         downlink_open(&downlink, link_buffer, link_received(), &self);
         phase = PHASE_WAITING;
@@ -239,10 +246,14 @@ static bool superframe(void)
     if (!timebase_advance(&timebase)) {
         return false;
     }
-    uint32_t margin_ticks = timebase_margin_ticks(&timebase);
-    clock_alarm_set(timebase.start_ticks - margin_ticks, CLOCK_LISTENS);
+    uint32_t margin_ticks = timebase_margin_ticks(&timebase), slot_ticks = timebase_ticks(&timebase, beacon.slot_us);
+    uint32_t opens = timebase.start_ticks - margin_ticks - KERNEL_CYCLES_MAX;
+    if (frame->is_armed && clock_is_past(opens - CLOCK_LEAD_CYCLES_MIN, frame->filled_ticks)) {
+        wait_until(frame->filled_ticks);
+    }
+    clock_alarm_listen(opens, timebase.start_ticks + margin_ticks, slot_ticks);
     seal(frame);
-    bool has_beacon = receive(timebase.start_ticks + margin_ticks, at_us(beacon.slot_us));
+    bool has_beacon = receive();
     // Sending does not wait for the verdict: the estimate of the superframes before is good enough for that, and a
     // node in an early slot has no time for both.
     bool slot_is_near = clock_is_past(clock_now() + VERIFY_CYCLES_MAX, own_slot_ticks());
@@ -262,11 +273,8 @@ static bool superframe(void)
     return true;
 }
 
-int main(void)
+AVRX_TASKDEF(mac, MAC_STACK_BYTES, MAC_PRIORITY)
 {
-    if (!boot()) {
-        power_silence();
-    }
     for (;;) {
         join();
         while (superframe()) {
@@ -275,4 +283,15 @@ int main(void)
             }
         }
     }
+}
+
+int main(void)
+{
+    AvrXSetKernelStack(0);
+    if (!boot()) {
+        power_silence();
+    }
+    AvrXRunTask(TCB(mac));
+    AvrXRunTask(TCB(rest));
+    AvrXLeaveKernel();
 }

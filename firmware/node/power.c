@@ -27,14 +27,13 @@ void power_boot(void)
 
 void power_sleep(void)
 {
-    uint8_t before = phase;
     phase = PHASE_ASLEEP;
     sleep_enable();
     // The instruction after SEI runs before any interrupt: an event that is pending wakes the core at once.
     sei();
     sleep_cpu();
     sleep_disable();
-    phase = before;
+    phase = PHASE_WAITING;
 }
 
 void power_silence(void)

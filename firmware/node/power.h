@@ -9,7 +9,7 @@
 void power_boot(void);
 
 /// Sleeps until an interrupt was served. MUST be called with interrupts off, so that no event falls between the
-/// caller's check and the sleep; returns with interrupts on.
+/// caller's check and the sleep; returns with interrupts on, waiting.
 void power_sleep(void);
 
 /// Releases the bus, stops everything, and sleeps until the next reset.

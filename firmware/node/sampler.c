@@ -47,10 +47,10 @@ static void aim(void)
     }
 }
 
-// Lets other interrupts in at once: nothing here is urgent, and a byte may be coming in.
-ISR(ADC_vect, ISR_NOBLOCK)
+// Behind its beginning in vectors.S; avr-gcc wants such a name. Lets other interrupts in at once: nothing here is urgent,
+// and a byte may be coming in.
+ISR(__vector_sampler, ISR_NOBLOCK)
 {
-    uint8_t before = phase;
     phase = PHASE_SAMPLING;
     uint16_t code = ADC;
     ADCSRA = 0;
@@ -66,7 +66,7 @@ ISR(ADC_vect, ISR_NOBLOCK)
             aim();
         }
     }
-    phase = before;
+    clock_alarm_resume();
 }
 
 void sampler_boot(uint8_t channel, uint32_t clock_hz)
@@ -85,6 +85,14 @@ void sampler_boot(uint8_t channel, uint32_t clock_hz)
 uint16_t sampler_interval_min_cycles(void)
 {
     return (uint16_t)(25U << adc_clock_log2) + SAMPLE_GAP_CYCLES_MIN;
+}
+
+uint32_t sampler_filled_ticks(const struct grid *grid)
+{
+    uint8_t steps = grid->left - 1;
+    uint32_t parts = (uint32_t)steps * grid->step_part + grid->part;
+    // From the hold of the input to the end of the conversion (datasheets as above): 11.5 ADC clocks.
+    return grid->next_ticks + steps * grid->step_ticks + parts / grid->parts + (12UL << adc_clock_log2);
 }
 
 bool sampler_arm(const struct grid *grid, uint8_t *codes)

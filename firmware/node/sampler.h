@@ -24,6 +24,9 @@ uint16_t sampler_interval_min_cycles(void);
 /// False, and nothing happens, when its first instant is past or one superframe is waiting already.
 bool sampler_arm(const struct grid *grid, uint8_t *codes);
 
+/// When the last code of `grid` is there, unless something else was served meanwhile.
+uint32_t sampler_filled_ticks(const struct grid *grid);
+
 /// True when `codes` is the last that was filled and has not been armed again. Interrupts MUST be off.
 static inline bool sampler_has_filled(const uint8_t *codes)
 {

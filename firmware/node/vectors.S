@@ -1,4 +1,5 @@
-;! The three interrupts that may stand before a byte of the bus: overflow, compare A, and the SPI itself.
+;! The three interrupts that may stand before a byte of the bus: overflow, compare A, and the SPI itself; and the way
+;! into the sampler's.
 ;!
 ;! In assembly because a byte is lost when their cycles do not add up (link.h), and because the cycles from compare A's
 ;! match to the start of the conversion are a constant of the sampler: neither may change with the compiler.
@@ -6,6 +7,7 @@
 
 #include "chip.h"
 #include "limits.h"
+#include "phase.h"
 
 .text
 
@@ -73,6 +75,20 @@ SPI_STC_vect:
     subi r30, lo8(-(link_buffer - 1))
     sbci r31, hi8(-(link_buffer - 1))
     st   Z, r24
-1:  pop  r31
+1:  ldi  r24, PHASE_RECEIVING
+    sts  phase, r24
+    pop  r31
     pop  r30
     leave
+
+; No alarm from here to clock_alarm_resume: whom it wakes would keep the sampler waiting.
+.global ADC_vect
+ADC_vect:
+    enter
+    lds  r24, _SFR_MEM_ADDR(CHIP_TIMER1_MASK)
+    andi r24, 0xFF ^ _BV(OCIE1B)
+    sts  _SFR_MEM_ADDR(CHIP_TIMER1_MASK), r24
+    pop  r24
+    out  _SFR_IO_ADDR(SREG), r24
+    pop  r24
+    jmp  __vector_sampler

@@ -3,13 +3,16 @@
 //! Owns the record of sampling instants, EEPROM writes, phases and pins. The phases are a byte in the node's SRAM
 //! (`firmware/node/phase.h`) whose stores are watched; nothing here changes the node's behaviour.
 //!
-//! A phase is the program's; what an interrupt takes of it is part of its span and not of its own work.
+//! A phase is that of who says it: a task's until it says another, whatever runs meanwhile, an interrupt's until its end.
+//! What an interrupt takes of a phase, and another task that it wakes, is none of the phase's own work. Which task runs is
+//! seen by the kernel's own mark (`avrx_running` in `firmware/node/kernel.S`).
 //!
 //! Sums cover the whole run. Spans are kept up to [`SPANS_MAX`], for the pictures of a report's first superframes.
 
 use isa::Cycles;
-use isa::avr::Observer;
 use isa::avr::peripheral::{Drive, Effect, Pin};
+use isa::avr::{Image, Observer};
+use std::collections::BTreeMap;
 
 /// What a node is doing, by the numbers of `firmware/node/phase.h`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -103,22 +106,55 @@ pub struct Log {
     spcr: u32,
     capture_enable: u32,
     capture_bit: u8,
-    phase_address: Option<u32>,
+    marks: Marks,
     spi_on: bool,
     capture_on: bool,
     drives: Vec<(Cycles, Pin, Drive)>,
     samples: Vec<Sample>,
     eeprom_writes: Vec<EepromWrite>,
-    phase: Phase,
+    /// Who runs, and all others that have run.
+    running: u16,
+    running_next: u16,
+    thread: Thread,
+    threads: BTreeMap<u16, Thread>,
     phase_start: Cycles,
     spans: Vec<Span>,
     phase_cycles: [Cycles; PHASES.len()],
     own: [Work; PHASES.len()],
-    /// Interrupts that have begun and not ended, and since when none has, in this phase.
-    interrupts: u32,
+    /// Since when who runs is not interrupted, in its phase.
     own_since: Cycles,
-    /// What the running span of this phase has done itself.
-    own_running: Cycles,
+}
+
+/// Where a program says what it does, in data space.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Marks {
+    /// The byte of its phase.
+    pub phase: Option<u16>,
+    /// The two bytes of the task that runs.
+    pub running: Option<u16>,
+}
+
+impl Marks {
+    /// Those of an image.
+    pub fn of(image: &Image) -> Marks {
+        let at = |name| image.symbol(name).map(|symbol| symbol.address as u16);
+        Marks { phase: at("phase"), running: at("avrx_running") }
+    }
+}
+
+/// A task, or the program before its first one.
+struct Thread {
+    phase: Phase,
+    /// What the present time of its phase has done itself.
+    own: Cycles,
+    /// The phases of what was interrupted, by interrupts that have begun and not ended.
+    interrupted: Vec<Phase>,
+}
+
+impl Thread {
+    fn new(phase: Phase) -> Thread {
+        Thread { phase, own: 0, interrupted: Vec::new() }
+    }
 }
 
 /// What the program itself did in a phase, without the interrupts that came meanwhile.
@@ -135,25 +171,26 @@ const SPI_ENABLE: u8 = 1 << 6;
 
 impl Log {
     /// An empty record that watches stores to the given data-space addresses.
-    pub fn new(spcr: u16, capture_enable: u16, capture_bit: u8, phase: Option<u16>) -> Log {
+    pub fn new(spcr: u16, capture_enable: u16, capture_bit: u8, marks: Marks) -> Log {
         Log {
             spcr: spcr.into(),
             capture_enable: capture_enable.into(),
             capture_bit,
-            phase_address: phase.map(u32::from),
+            marks,
             spi_on: false,
             capture_on: false,
             drives: Vec::new(),
             samples: Vec::new(),
             eeprom_writes: Vec::new(),
-            phase: Phase::Booting,
+            running: 0,
+            running_next: 0,
+            thread: Thread::new(Phase::Booting),
+            threads: BTreeMap::new(),
             phase_start: 0,
             spans: Vec::new(),
             phase_cycles: [0; PHASES.len()],
             own: [Work::default(); PHASES.len()],
-            interrupts: 0,
             own_since: 0,
-            own_running: 0,
         }
     }
 
@@ -192,36 +229,71 @@ impl Log {
         self.own[phase as usize]
     }
 
-    fn enter(&mut self, phase: Phase, cycle: Cycles) {
-        if phase == self.phase {
-            return;
-        }
-        self.phase_cycles[self.phase as usize] += cycle - self.phase_start;
+    /// Ends the span of the present phase.
+    fn end_span(&mut self, cycle: Cycles) {
+        let phase = self.thread.phase;
+        self.phase_cycles[phase as usize] += cycle - self.phase_start;
         if self.spans.len() < SPANS_MAX && cycle > self.phase_start {
-            self.spans.push(Span { phase: self.phase, start: self.phase_start, end: cycle });
+            self.spans.push(Span { phase, start: self.phase_start, end: cycle });
         }
-        if phase == Phase::Booting {
-            // A reset: no interrupt of before ever ends.
-            self.interrupts = 0;
-        } else if self.interrupts == 0 {
-            let own = &mut self.own[self.phase as usize];
-            own.times += 1;
-            own.cycles += self.own_running + (cycle - self.own_since);
-        }
-        if self.interrupts == 0 {
-            (self.own_running, self.own_since) = (0, cycle);
-        }
-        self.phase = phase;
         self.phase_start = cycle;
     }
+
+    fn enter(&mut self, phase: Phase, cycle: Cycles) {
+        if phase == self.thread.phase {
+            return;
+        }
+        self.end_span(cycle);
+        if phase == Phase::Booting {
+            // A reset: no interrupt of before ever ends.
+            (self.running, self.running_next, self.thread) = (0, 0, Thread::new(phase));
+            self.threads.clear();
+            self.own_since = cycle;
+        } else if self.thread.interrupted.is_empty() {
+            let own = &mut self.own[self.thread.phase as usize];
+            own.times += 1;
+            own.cycles += self.thread.own + (cycle - self.own_since);
+            (self.thread.own, self.own_since) = (0, cycle);
+        }
+        self.thread.phase = phase;
+    }
+
+    /// Another task runs, in the phase in which it stopped.
+    fn switch(&mut self, task: u16, cycle: Cycles) {
+        if task == self.running {
+            return;
+        }
+        let next = self.threads.remove(&task).unwrap_or_else(|| Thread::new(Phase::Waiting));
+        if next.phase != self.thread.phase {
+            self.end_span(cycle);
+        }
+        if self.thread.interrupted.is_empty() {
+            self.thread.own += cycle - self.own_since;
+        }
+        self.threads.insert(self.running, std::mem::replace(&mut self.thread, next));
+        (self.running, self.own_since) = (task, cycle);
+    }
+}
+
+/// Whether this is one of the two bytes of a word.
+fn at_word(word: u16, address: u32) -> bool {
+    address.wrapping_sub(word.into()) < 2
 }
 
 impl isa::Observer for Log {
     #[inline]
     fn store(&mut self, cycle: Cycles, address: u32, value: u8) {
-        if Some(address) == self.phase_address {
+        if Some(address) == self.marks.phase.map(u32::from) {
             if let Some(&phase) = PHASES.get(usize::from(value)) {
                 self.enter(phase, cycle);
+            }
+        } else if let Some(running) = self.marks.running.filter(|&at| at_word(at, address)) {
+            let mut bytes = self.running_next.to_le_bytes();
+            bytes[usize::from(address != u32::from(running))] = value;
+            self.running_next = u16::from_le_bytes(bytes);
+            // The kernel stores the high byte last.
+            if address != u32::from(running) {
+                self.switch(self.running_next, cycle);
             }
         } else if address == self.spcr {
             self.spi_on = value & SPI_ENABLE != 0;
@@ -234,16 +306,20 @@ impl isa::Observer for Log {
 impl Observer for Log {
     #[inline]
     fn interrupt(&mut self, cycle: Cycles, _vector: u8) {
-        if self.interrupts == 0 {
-            self.own_running += cycle - self.own_since;
+        if self.thread.interrupted.is_empty() {
+            self.thread.own += cycle - self.own_since;
         }
-        self.interrupts += 1;
+        self.thread.interrupted.push(self.thread.phase);
     }
 
     #[inline]
     fn interrupt_ends(&mut self, cycle: Cycles) {
-        self.interrupts = self.interrupts.saturating_sub(1);
-        if self.interrupts == 0 {
+        let Some(phase) = self.thread.interrupted.pop() else { return };
+        if phase != self.thread.phase {
+            self.end_span(cycle);
+            self.thread.phase = phase;
+        }
+        if self.thread.interrupted.is_empty() {
             self.own_since = cycle;
         }
     }
@@ -272,7 +348,7 @@ mod tests {
 
     #[test]
     fn work_is_what_no_interrupt_has_taken() {
-        let mut log = Log::new(0, 1, 0, Some(2));
+        let mut log = Log::new(0, 1, 0, Marks { phase: Some(2), running: None });
         let enter = |log: &mut Log, cycle, phase: Phase| log.store(cycle, 2, phase as u8);
         enter(&mut log, 10, Phase::Sealing);
         // An interrupt with a phase of its own, and another within it.
@@ -296,5 +372,34 @@ mod tests {
         enter(&mut log, 85, Phase::Waiting);
         assert_eq!(log.work(Phase::Sealing), Work { times: 2, cycles: 6 + 5 });
         assert_eq!(log.work(Phase::Booting).cycles, 10 + 10);
+    }
+
+    #[test]
+    fn a_phase_is_its_tasks_and_goes_on_when_the_task_does() {
+        let mut log = Log::new(0, 1, 0, Marks { phase: Some(2), running: Some(4) });
+        let run = |log: &mut Log, cycle, task: u16| {
+            for (at, byte) in (4..).zip(task.to_le_bytes()) {
+                log.store(cycle, at, byte);
+            }
+        };
+        run(&mut log, 10, 0x101);
+        log.store(20, 2, Phase::Sealing as u8);
+        // An interrupt wakes another task, which says something, is interrupted and waits again.
+        log.interrupt(25, 1);
+        run(&mut log, 30, 0x202);
+        log.store(40, 2, Phase::Transmitting as u8);
+        log.interrupt(42, 1);
+        log.store(43, 2, Phase::Sampling as u8);
+        log.interrupt_ends(47);
+        run(&mut log, 50, 0x101);
+        log.interrupt_ends(55);
+        log.store(60, 2, Phase::Waiting as u8);
+        run(&mut log, 70, 0x202);
+        log.store(75, 2, Phase::Waiting as u8);
+        assert_eq!(log.work(Phase::Sealing), Work { times: 1, cycles: 5 + 5 });
+        assert_eq!(log.work(Phase::Transmitting), Work { times: 1, cycles: 2 + 3 + 5 });
+        assert_eq!(log.phase_cycles(Phase::Sealing), 10 + 10);
+        assert_eq!(log.phase_cycles(Phase::Transmitting), 3 + 3 + 5);
+        assert_eq!(log.phase_cycles(Phase::Sampling), 4);
     }
 }

@@ -8,7 +8,7 @@
 use crate::bus::{Edge, WIRES, Wire};
 use crate::clock::{Clock, Picoseconds};
 use crate::feed::Feed;
-use crate::log::Log;
+use crate::log::{Log, Marks};
 use crate::trace::{Trace, Watched};
 use isa::Cycles;
 use isa::avr::{Chip, ImageError, Pin, Stop, Watch};
@@ -61,7 +61,7 @@ pub struct Node {
     pub clock: Clock,
     chip: Chip,
     feed: Feed,
-    phase: Option<u16>,
+    marks: Marks,
     wiring: &'static Wiring,
     watch: Watch,
     log: Log,
@@ -87,12 +87,12 @@ pub enum Paused {
 }
 
 impl Node {
-    /// A node whose chip has its program and EEPROM, and whose converter sees `feed`. `phase` is the data-space
-    /// address of the byte in which the program says what it does, if it has one.
+    /// A node whose chip has its program and EEPROM, and whose converter sees `feed`. At `marks` the
+    /// program says what it does.
     ///
     /// # Panics
     /// When there is no [`Wiring`] for the chip: the deployment's parser names only chips that have one.
-    pub fn new(id: u32, mut chip: Chip, clock: Clock, feed: Feed, phase: Option<u16>) -> Node {
+    pub fn new(id: u32, mut chip: Chip, clock: Clock, feed: Feed, marks: Marks) -> Node {
         let input = feed.clone();
         chip.set_analog(Arc::new(move |_, cycle| input.volts(clock.at(cycle))));
         let profile = chip.profile();
@@ -103,13 +103,13 @@ impl Node {
         };
         let mut watch = Watch::new();
         wiring.registers.iter().for_each(|name| watch.add(address(name)));
-        let log = Log::new(address("SPCR"), address(wiring.capture_enable.0), wiring.capture_enable.1, phase);
+        let log = Log::new(address("SPCR"), address(wiring.capture_enable.0), wiring.capture_enable.1, marks);
         Node {
             id,
             clock,
             chip,
             feed,
-            phase,
+            marks,
             wiring,
             watch,
             log,
@@ -123,7 +123,7 @@ impl Node {
     /// its input has gone on meanwhile. `seed` decides what becomes of a byte of the EEPROM that is being written.
     pub fn cut_power(&self, seed: u64, back_ps: Picoseconds) -> Node {
         let clock = self.clock.starting_at(back_ps);
-        Node::new(self.id, self.chip.cut_power(seed), clock, self.feed.clone(), self.phase)
+        Node::new(self.id, self.chip.cut_power(seed), clock, self.feed.clone(), self.marks)
     }
 
     /// Programs the EEPROM from its first byte on.
@@ -158,7 +158,7 @@ impl Node {
 
     /// The data-space address of the byte in which the program says what it does.
     pub fn phase_address(&self) -> Option<u16> {
-        self.phase
+        self.marks.phase
     }
 
     /// The chip.

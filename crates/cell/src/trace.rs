@@ -60,7 +60,13 @@ impl isa::Observer for Watched<'_> {
 
 impl Observer for Watched<'_> {
     fn interrupt(&mut self, cycle: Cycles, vector: u8) {
+        self.log.interrupt(cycle, vector);
         self.trace.0.interrupt(cycle, vector);
+    }
+
+    fn interrupt_ends(&mut self, cycle: Cycles) {
+        self.log.interrupt_ends(cycle);
+        self.trace.0.interrupt_ends(cycle);
     }
 
     fn drive(&mut self, cycle: Cycles, pin: Pin, drive: Drive) {

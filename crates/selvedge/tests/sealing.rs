@@ -108,7 +108,7 @@ fn measured(cell: &mut Cell, samples: usize) -> (u64, u64) {
                 seals.push((span.start, span.end));
                 is_open = true;
             }
-            Phase::Sampling => {}
+            Phase::Sampling | Phase::Receiving => {}
             _ => is_open = false,
         }
     }

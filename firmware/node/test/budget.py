@@ -3,10 +3,13 @@
 
     budget.py NODE.elf        prints every figure beside its limit; exit status 1 when one is over
 
-Figures: flash, static RAM, the deepest stack (main's and two nested interrupts'), and whether a byte of the bus can be
-lost, that is whether everything that may stand before the SPI interrupt fits into the time of one byte. Cycles are the
-AVRe+ column of the instruction set manual, longest path, 2-byte program counter. A loop on such a path, an indirect call
-or an instruction that is not in the table is an error and never a guess.
+Figures: flash, static RAM, the deepest stack of each task (its own, the sampler's handler, another one), the kernel's,
+and whether a byte of the bus can be lost, that is whether everything that may stand before the SPI interrupt fits into
+the time of one byte. Cycles are the AVRe+ column of the instruction set manual, longest path, 2-byte program counter. A
+loop on such a path, an indirect call or an instruction that is not in the table is an error and never a guess.
+
+The kernel is not looked into: what a handler takes that wakes a task is in ../kernel/budget.toml, which a test of its own
+holds, and what a task keeps for it is MINCONTEXT. While a byte may come in it is not called (link.h).
 """
 import re
 import subprocess
@@ -23,6 +26,8 @@ SKIPS = "sbrs sbrc sbis sbic cpse".split()
 CALLS = ("call", "rcall")
 # Their interrupts stay off for ever.
 ENDS = ("power_silence", "_exit")
+# Its cycles are measured in one, from a handler's first one to the woken task's.
+KERNEL = "AvrX"
 ENTRY = 4 + 3  # the interrupt's entry and the vector's JMP
 # After RETI one instruction of the interrupted program runs; the longest is a CALL.
 BETWEEN = 4
@@ -40,6 +45,10 @@ class Image:
             elif row := re.match(r"^ +([0-9a-f]+):\t((?:[0-9a-f]{2} )+) *\t(\S+)(?:\t([^;]*))?", line):
                 at, size = int(row[1], 16), len(row[2].split())
                 self.code[at] = (row[3], (row[4] or "").strip(), size, function, line)
+        # One section, from its first service to its last instruction.
+        starts = [at for name, at in self.functions.items() if name.startswith(KERNEL)]
+        behind = [at for at in self.functions.values() if at > max(starts)]
+        self.kernel = min(starts), min(behind)
 
     def target(self, at):
         """Where a branch, jump or call goes."""
@@ -48,6 +57,9 @@ class Image:
         if relative := re.match(r"^\.([+-]\d+)$", last):
             return at + 2 + int(relative[1])
         return int(re.search(r"0x[0-9a-f]+", line.split("\t", 3)[-1])[0], 16)
+
+    def is_kernel(self, at):
+        return at >= self.kernel[0] and at < self.kernel[1]
 
     def next(self, at):
         return at + self.code[at][2]
@@ -90,7 +102,8 @@ class Image:
             elif operation in ("ret", "reti"):
                 best = (None, CYCLES[operation])
             else:
-                body_end, body_return = self.paths(self.target(at), ends) if operation in CALLS else (None, 0)
+                inside = operation in CALLS and not self.is_kernel(self.target(at))
+                body_end, body_return = self.paths(self.target(at), ends) if inside else (None, 0)
                 found = [(body_end + CYCLES[operation], None)] if body_end is not None else []
                 if body_return is not None:
                     for to, cycles in self.steps(at):
@@ -121,7 +134,8 @@ class Image:
                 continue
             elif operation == "in" and operands.replace(" ", "").startswith("r28,0x3d"):
                 own = max(own, self.frame(at))
-            if operation in CALLS or (operation in ("jmp", "rjmp") and self.code[self.target(at)][3] != name):
+            leaves = operation in CALLS or (operation in ("jmp", "rjmp") and self.code[self.target(at)][3] != name)
+            if leaves and not self.is_kernel(self.target(at)):
                 below, names = self.stack(self.target(at))
                 deepest = max(deepest, (below - (0 if operation in CALLS else 2), names))
             if operation in CALLS:
@@ -158,7 +172,7 @@ def interrupts_off(image):
         return operation == "sei" or (operation == "out" and operands.startswith(SREG))
 
     for at, (operation, _, _, function, _) in image.code.items():
-        if operation == "cli" and function not in ENDS:
+        if operation == "cli" and function not in ENDS and not image.is_kernel(at):
             # After SEI, and after I is set by OUT, one instruction more runs.
             worst = max(worst, (image.longest(at, ends) + BETWEEN, function))
     return worst
@@ -188,11 +202,17 @@ def main(elf):
 
     figure("flash, bytes", sizes[".text"] + sizes.get(".data", 0), limits["FLASH_BYTES_MAX"])
     figure("static RAM, bytes", sum(sizes.get(s, 0) for s in (".data", ".bss", ".noinit")), limits["STATIC_BYTES_MAX"])
-    stack, chain = image.stack(image.functions["main"])
     adc, _ = image.stack(vector["ADC"])
-    handler = max(image.stack(at)[0] for name, at in vector.items() if name != "ADC")
-    figure("stack, bytes", stack + adc + handler, limits["STACK_BYTES_MAX"])
-    rows.append(f"    main {stack} ({' > '.join(chain)}), adc {adc}, another {handler}")
+    # On a task's stack a handler that goes through the kernel keeps its frame and a switch, and others less.
+    handler = context = int(re.search(r"^#define MINCONTEXT (\d+)$", (folder / "avrx.h").read_text(), re.M)[1])
+    for name, room in tasks(elf).items():
+        stack, chain = image.stack(image.functions[name])
+        figure(f"stack of {name}, bytes", stack + adc + handler, room)
+        rows.append(f"    its own {stack} ({' > '.join(chain)}), adc {adc}, another {handler}")
+        context = max(context, max(image.stack(at)[0] for at in vector.values()))
+    stack, chain = image.stack(image.functions["main"])
+    figure("stack of the kernel, bytes", stack + context, limits["STACK_BYTES_MAX"])
+    rows.append(f"    main {stack} ({' > '.join(chain)})")
     off, where = interrupts_off(image)
     compare = ENTRY + image.longest(vector["COMPA"]) + BETWEEN
     overflow = ENTRY + image.longest(vector["OVF"]) + BETWEEN
@@ -200,15 +220,25 @@ def main(elf):
     figure("a received byte's wait, cycles, at f/16", off + compare + overflow + read, 8 * 16)
     rows.append(f"    interrupts off {off} ({where}), compare A {compare}, overflow {overflow}, to the read {read}")
     # The start of a conversion waits for a capture, whose interrupt goes first, and for what was running already.
+    # While the link is open nobody is in the kernel but a handler that ends that, and nothing stands behind it.
+    wakes = int(re.search(r'^"an interrupt" = .* switches = (\d+)',
+                          (folder / "../kernel/budget.toml").read_text(), re.M)[1]) + ENTRY + BETWEEN
     capture = ENTRY + image.longest(vector["CAPT"]) + BETWEEN
     running = max([off] + [ENTRY + image.longest(vector[name]) + BETWEEN for name in ("COMPB", "OVF", "SPI")])
-    figure("a conversion's delay, cycles", capture + running, limits["START_DELAY_CYCLES_MAX"])
-    rows.append(f"    capture {capture}, what was running already {running}")
+    figure("a conversion's delay, cycles", max(capture + running, wakes), limits["START_DELAY_CYCLES_MAX"])
+    rows.append(f"    capture {capture}, what was running already {running}, or waking a task {wakes}")
+    figure("waking a task, cycles", wakes, limits["KERNEL_CYCLES_MAX"])
     for name, at in vector.items():
         if name != "ADC":
             rows.append(f"    handler {name}: at most {ENTRY + image.longest(at)} cycles with its entry")
     print("\n".join(rows))
     sys.exit(1 if failed else 0)
+
+
+def tasks(elf):
+    """The tasks and the bytes of their stacks."""
+    rows = (row.split() for row in run("avr-nm", "-S", elf).splitlines())
+    return {row[3][:-3]: int(row[1], 16) for row in rows if len(row) == 4 and row[3].endswith("Stk")}
 
 
 VECTORS = {

@@ -48,8 +48,8 @@ pub static COSTS: [Cost; 2] = [
 pub const SAMPLE_CYCLES: u64 = 550;
 /// A byte that is received meanwhile.
 pub const RECEIVED_BYTE_CYCLES: u64 = 60;
-/// From the end of the last conversion to the first cycle of sealing.
-pub const COLLECT_CYCLES: u64 = 1_000;
+/// From the end of the last conversion to the first cycle of sealing, with the kernel's way from the alarm to the task.
+pub const COLLECT_CYCLES: u64 = 1_400;
 /// From the verdict on a beacon to the next superframe's first instant at the latest: the grid is worked out, and the
 /// sampler wants it a lead before (`firmware/node/sampler.c`).
 const ARM_CYCLES: u64 = 6_000;

@@ -10,6 +10,7 @@ use cell::clock::{Clock, PS_PER_S};
 use cell::feed::Feed;
 use cell::gateway::Gateway;
 use cell::inject::Disturbance;
+use cell::log::Marks;
 use cell::node::Node;
 use cell::{Cell, Pace};
 use isa::avr::{ATMEGA128, ATMEGA328P, Chip, Image, Profile, Settings};
@@ -115,9 +116,8 @@ pub fn node(deployment: &Deployment, plan: &NodePlan, built: &Built, eeprom: &[u
         ..Settings::default()
     };
     let image = Image::parse(&built.elf)?;
-    let phase = image.symbol("phase").map(|symbol| symbol.address as u16);
     let mut chip = Chip::with_settings(profile(plan.chip.name), settings);
     chip.load(&image)?;
     chip.set_eeprom(eeprom)?;
-    Ok(Node::new(plan.id, chip, clock(plan), feed(deployment, plan), phase))
+    Ok(Node::new(plan.id, chip, clock(plan), feed(deployment, plan), Marks::of(&image)))
 }
