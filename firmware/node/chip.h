@@ -29,6 +29,8 @@
 #define CHIP_CAPTURE_ENABLE TICIE1
 #define CHIP_EEPROM_MASTER EEMWE
 #define CHIP_EEPROM_WRITE EEWE
+/// 4 KB of SRAM are enough for the controller's pipes and tasks, 2 KB are not.
+#define CHIP_HAS_PIPES 1
 
 #elif defined(__AVR_ATmega328P__)
 
@@ -42,6 +44,7 @@
 #define CHIP_CAPTURE_ENABLE ICIE1
 #define CHIP_EEPROM_MASTER EEMPE
 #define CHIP_EEPROM_WRITE EEPE
+#define CHIP_HAS_PIPES 0
 
 #else
 #error "chip.h knows the ATmega128 and the ATmega328P only"

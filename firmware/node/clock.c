@@ -121,6 +121,12 @@ void clock_alarm_listen(uint32_t opens, uint32_t until, uint32_t frame_ticks)
     start(opens);
 }
 
+void clock_alarm_wait(void)
+{
+    link_wait();
+    AvrXWaitSemaphore(&clock_signal);
+}
+
 void clock_wait(uint32_t ticks)
 {
     uint16_t low;

@@ -73,6 +73,9 @@ static inline void clock_alarm_resume(void)
     }
 }
 
+/// Waits for the alarm, or for the frame that the link is open for. For one task at a time.
+void clock_alarm_wait(void);
+
 /// Waits awake until `ticks`, which is less than half a turn (32768 cycles) ahead; not at all when it is past.
 void clock_wait(uint32_t ticks);
 

@@ -243,7 +243,6 @@ static void move_on(struct frame *frame, bool is_over)
             put_back(frame, PIPE_SEALED);
         }
     } else if (is_over) {
-        frame->count = slot.count;
         frame->slots = slot.heard_slots;
         put(frame, PIPE_HEARD, FILTER(LINE_RECEIVES, SECURITY_IDLE));
     } else {
@@ -272,6 +271,7 @@ static void pre_filter(void)
     uint8_t index = FILTER(slot.line, security);
     if (program_begin_line(&slot)) {
         controller_filters[index](secures ? &sealing : NULL, &transfer);
+        on_line->count = transfer.count;
         program_end_line(&slot);
         move_on(on_line, transfer.is_over);
         if (secures) {

@@ -4,37 +4,47 @@
 #include "suite.h"
 #include "le.h"
 
-static bool is_for(const uint8_t *bytes, uint8_t count, const struct provision *provision)
+static uint32_t number_of(const uint8_t *bytes)
+{
+    return le32_get(bytes + FRAME_COUNTER_AT) & ~FRAME_DIRECTION_DOWN;
+}
+
+bool downlink_is_fresh(const struct downlink *downlink, const uint8_t *bytes, uint8_t count,
+                       const struct provision *provision)
 {
     return count > FRAME_HEADER_BYTES + suite_tag_bytes(provision->suite) &&
            bytes[FRAME_VERSION_SUITE_AT] == (FRAME_VERSION << 4 | provision->suite) &&
            le32_get(bytes + FRAME_NODE_AT) == provision->node && bytes[FRAME_EPOCH_AT] == provision->epoch &&
-           (le32_get(bytes + FRAME_COUNTER_AT) & FRAME_DIRECTION_DOWN) != 0;
+           (le32_get(bytes + FRAME_COUNTER_AT) & FRAME_DIRECTION_DOWN) != 0 && number_of(bytes) >= downlink->fresh;
 }
 
-bool downlink_open(struct downlink *downlink, uint8_t *bytes, uint8_t count, const struct provision *provision)
+void downlink_take(struct downlink *downlink, const uint8_t *bytes, uint8_t count, const struct provision *provision)
 {
-    if (!is_for(bytes, count, provision)) {
-        return false;
-    }
-    uint8_t nonce[FRAME_NONCE_BYTES];
-    uint8_t *text = bytes + FRAME_TEXT_AT;
+    const uint8_t *text = bytes + FRAME_TEXT_AT;
     uint8_t text_bytes = count - FRAME_HEADER_BYTES - suite_tag_bytes(provision->suite);
-    uint32_t number = le32_get(bytes + FRAME_COUNTER_AT) & ~FRAME_DIRECTION_DOWN;
 
-    if (number < downlink->fresh) {
-        return false;
-    }
-    frame_nonce(nonce, provision->iv, bytes);
-    if (!suite_open(provision->suite, text, text_bytes, bytes, FRAME_HEADER_BYTES, nonce, provision->key)) {
-        return false;
-    }
-    downlink->fresh = number + 1;
+    downlink->fresh = number_of(bytes) + 1;
     if (text[ACKNOWLEDGE_KIND_AT] == ACKNOWLEDGE_KIND && text_bytes == ACKNOWLEDGE_BYTES) {
         uint32_t acknowledged = le32_get(text + ACKNOWLEDGE_COUNTER_AT);
         if (acknowledged > downlink->acknowledged) {
             downlink->acknowledged = acknowledged;
         }
     }
+}
+
+bool downlink_open(struct downlink *downlink, uint8_t *bytes, uint8_t count, const struct provision *provision)
+{
+    uint8_t nonce[FRAME_NONCE_BYTES];
+
+    if (!downlink_is_fresh(downlink, bytes, count, provision)) {
+        return false;
+    }
+    frame_nonce(nonce, provision->iv, bytes);
+    if (!suite_open(provision->suite, bytes + FRAME_TEXT_AT,
+                    count - FRAME_HEADER_BYTES - suite_tag_bytes(provision->suite), bytes, FRAME_HEADER_BYTES, nonce,
+                    provision->key)) {
+        return false;
+    }
+    downlink_take(downlink, bytes, count, provision);
     return true;
 }

@@ -25,6 +25,13 @@ struct downlink {
     uint32_t acknowledged; // every uplink count below it is stored or was given up
 };
 
+/// Whether `bytes[0..count]` may be a frame for this node that it has not heard before. Only its tag can say more.
+bool downlink_is_fresh(const struct downlink *downlink, const uint8_t *bytes, uint8_t count,
+                       const struct provision *provision);
+
+/// Takes what an authentic frame says, which is opened.
+void downlink_take(struct downlink *downlink, const uint8_t *bytes, uint8_t count, const struct provision *provision);
+
 /// Opens `bytes[0..count]` in place as a frame for this node and takes what it says.
 /// False, `downlink` unchanged and no plaintext left in `bytes`, when it is malformed, another node's, an uplink frame,
 /// a replay, or fails its tag. The replay mark starts at 0 after a reset: an old acknowledgement heard again is still

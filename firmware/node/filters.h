@@ -46,7 +46,7 @@ struct sealing {
 /// A frame on the line. It is the filter's from the call on until it returns.
 struct transfer {
     uint8_t *bytes;
-    uint8_t count;      // to send, or to expect
+    uint8_t count;      // to send, or to expect; received, when a filter can tell
     uint8_t is_over;    // 1 when all of them went over the line
 };
 

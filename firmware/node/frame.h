@@ -13,6 +13,7 @@
 
 #include <stdint.h>
 
+#include "limits.h"
 #include "provision.h"
 #include "suite.h"
 
@@ -35,7 +36,7 @@ enum {
     /// Where the first sample's code lies in a frame that is being filled.
     FRAME_CODES_AT = FRAME_TEXT_AT + SAMPLES_CODES_AT,
     /// With the longest tag, so that the suite decides nothing else.
-    FRAME_SAMPLES_MAX = (FRAME_BYTES_MAX - FRAME_CODES_AT - SUITE_TAG_BYTES_MAX) / 2,
+    FRAME_SAMPLES_MAX = (SENT_BYTES_MAX - FRAME_CODES_AT - SUITE_TAG_BYTES_MAX) / 2,
 
     FRAME_NONCE_BYTES = SUITE_NONCE_BYTES_MAX,
 };
@@ -45,6 +46,12 @@ enum {
 
 /// Writes the nonce of the frame whose header begins at `header`.
 void frame_nonce(uint8_t nonce[FRAME_NONCE_BYTES], const uint8_t *iv, const uint8_t *header);
+
+/// Writes the header of the frame from this node that has this count.
+void frame_head(uint8_t *frame, const struct provision *provision, uint32_t count);
+
+/// Writes what stands before the codes of `samples` samples. Returns the bytes of the frame with its tag.
+uint16_t frame_describe(uint8_t *frame, const struct provision *provision, uint32_t first, uint8_t samples);
 
 /// Seals, in place, a frame whose `samples` codes already lie from FRAME_CODES_AT on.
 /// `count` MUST come from `counter_take` and MUST be used for this one call; `samples` <= FRAME_SAMPLES_MAX.

@@ -27,7 +27,7 @@
 #define VERIFY_CYCLES_MAX 80000UL
 
 /// Longest time from giving up on a downlink to listening for the next beacon, without a frame to verify.
-#define TURN_CYCLES_MAX 4000UL
+#define TURN_CYCLES_MAX 8000UL
 
 /// Shortest time between two sampling instants beyond the conversion itself: the ADC's interrupt and its arming.
 #define SAMPLE_GAP_CYCLES_MIN 1500U
@@ -39,7 +39,7 @@
 #define LINK_BYTES_MAX 96
 
 /// How long before its slot a node is awake: waking, with every interrupt and a step of the counter served.
-#define SEND_LEAD_CYCLES 2000
+#define SEND_LEAD_CYCLES 3000
 
 /// From the end of that wait to the fall of SS: what link_send does before it.
 #define SEND_LATENCY_CYCLES 92
@@ -60,7 +60,7 @@
 
 /// Stacks of the controller's tasks beyond the kernel's share: a suite, and a filter's own.
 #define CONTROLLER_STACK_BYTES 220
-#define SECURITY_STACK_BYTES 160
+#define SECURITY_STACK_BYTES 340
 /// What the controller does goes before everything; what it leaves to the security task comes after everything.
 #define CONTROLLER_PRIORITY 0
 #define SECURITY_PRIORITY 250
@@ -70,7 +70,14 @@
 
 /// The node's tasks. `mac` is more urgent than `rest`, and needs room for a suite and for the sampler's handler.
 #define MAC_PRIORITY 1
-#define MAC_STACK_BYTES 380
+#if defined(__AVR_ATmega128__) // traffic_pipes.c: security has a task of its own
+#define MAC_STACK_BYTES 240
+#else
+#define MAC_STACK_BYTES 400
+#endif
+/// What was heard is taken before anything is sealed.
+#define ANSWERS_PRIORITY 200
+#define ANSWERS_STACK_BYTES 60
 #define REST_PRIORITY 254
 #define REST_STACK_BYTES 64
 
@@ -79,10 +86,18 @@
 
 /// Longest stretch with interrupts off: a handler that wakes a task, and the switch to it.
 #define KERNEL_CYCLES_MAX 300
+/// How long before a frame may begin the link is opened: whoever called the kernel just before is done with it, and so is
+/// the controller, if that was woken.
+#if defined(__AVR_ATmega128__)
+#define OPEN_LEAD_CYCLES 4000
+#else
+#define OPEN_LEAD_CYCLES KERNEL_CYCLES_MAX
+#endif
 
 /// Budgets, checked against the linker map and the stack analysis by test/run.sh.
-#define FLASH_BYTES_MAX 18432
-#define STATIC_BYTES_MAX 1536
+#define FLASH_BYTES_MAX 20480
+#define STATIC_BYTES_MAX_ATMEGA128 3072
+#define STATIC_BYTES_MAX_ATMEGA328P 1536
 /// Of the kernel's stack, which is main's until the tasks run; theirs are static.
 #define STACK_BYTES_MAX 256
 /// What other interrupts may add to the start of a conversion: the jitter of sampling.

@@ -85,6 +85,14 @@ void link_wait(void)
     }
 }
 
+bool link_receive(void)
+{
+    clock_alarm_wait();
+    bool is_whole = link_state() == LINK_RECEIVED;
+    link_close();
+    return is_whole;
+}
+
 uint32_t link_arrival(void)
 {
     return clock_extend(arrival_low, arrival_turns, arrival_overflow_waits);
@@ -104,7 +112,7 @@ static void master(uint8_t divider_log2)
     SPCR = _BV(SPE) | _BV(MSTR) | rate;
 }
 
-bool link_send(const uint8_t *frame, uint16_t bytes, uint8_t divider_log2)
+bool link_take(uint8_t divider_log2)
 {
     link_close();
     if (!(PINB & _BV(CHIP_SS))) {
@@ -115,16 +123,24 @@ bool link_send(const uint8_t *frame, uint16_t bytes, uint8_t divider_log2)
     DDRB |= BUS_OUTPUTS;
     master(divider_log2);
     PORTB &= (uint8_t)~_BV(CHIP_SS);
+    return true;
+}
+
+void link_send(const uint8_t *bytes, uint16_t count)
+{
     do {
-        SPDR = *frame++;
+        SPDR = *bytes++;
         while (!(SPSR & _BV(SPIF))) {
         }
-    } while (--bytes);
+    } while (--count);
     (void)SPDR; // with SPSR read above, clears SPIF
+}
+
+void link_release(void)
+{
     PORTB |= _BV(CHIP_SS);
     SPCR = 0;
     DDRB &= (uint8_t)~BUS_OUTPUTS;
-    return true;
 }
 
 uint32_t link_send_cycles(uint16_t bytes, uint8_t divider_log2)

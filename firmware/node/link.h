@@ -10,7 +10,7 @@
 //! they do not fit. (The alarm goes off when the frame should be over, and the ADC's handler lets others in at once.)
 //!
 //! Invariant: while the link is open no task calls the kernel, whose switch takes longer than a byte. So whoever is
-//! about to waits for `link_wait` first, and the link is opened KERNEL_CYCLES_MAX before a frame may begin.
+//! about to waits for `link_wait` first, and the link is opened OPEN_LEAD_CYCLES before a frame may begin.
 #ifndef NODE_LINK_H
 #define NODE_LINK_H
 
@@ -54,6 +54,9 @@ void link_close(void);
 /// Sleeps until the link is not open any more; see above. For tasks.
 void link_wait(void);
 
+/// Waits for the frame that the link was opened for, or is about to be. True when it is whole in link_buffer.
+bool link_receive(void);
+
 /// What the link is doing.
 static inline enum link_state link_state(void)
 {
@@ -67,9 +70,15 @@ uint32_t link_arrival(void);
 /// until the link is opened again.
 uint8_t link_received(void);
 
-/// Sends one frame, waiting for each byte; sampling goes on. `divider_log2` is 1 (f/2) to 7 (f/128).
+/// Begins a frame: drives the wires, SS low. `divider_log2` is 1 (f/2) to 7 (f/128).
 /// False, and nothing was driven, when SS is low: somebody else has the bus.
-bool link_send(const uint8_t *frame, uint16_t bytes, uint8_t divider_log2);
+bool link_take(uint8_t divider_log2);
+
+/// Sends bytes of the frame that was begun, 1 at least, waiting for each; sampling goes on.
+void link_send(const uint8_t *bytes, uint16_t count);
+
+/// Ends the frame.
+void link_release(void);
 
 /// About how long `link_send` takes, in cycles; never less than it does between sampling interrupts.
 uint32_t link_send_cycles(uint16_t bytes, uint8_t divider_log2);

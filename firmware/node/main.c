@@ -1,6 +1,6 @@
 //! The node's story: boot, join the cell, then one superframe after another.
 //!
-//! Owns the order of things within a superframe, the tasks, and what is held in RAM. How each thing is done is its file's.
+//! Owns the order of things within a superframe and the two tasks below. How each thing is done is its file's.
 //!
 //!     superframe f     | beacon | ......... | own slot | ... | downlink |        time ->
 //!     samples of f     s   s   s   s   s   s   s   s   s   s   s   s   s     by interrupt, all the while
@@ -10,9 +10,10 @@
 //! Nothing is sampled or sent before a beacon was verified. After too many missed beacons in a row the node is back
 //! at joining. A node that is not sure of a fresh counter, or of its provisioning, is silent until the next reset.
 //!
-//! Two tasks on the kernel: `mac` tells the story, and waits for one thing at a time, which is `clock_signal`; `rest` runs
-//! when `mac` waits, sleeps, and lets the counter's reservation go on whenever the core is awake anyway. Two handlers
-//! go through the kernel, the alarm's and the end of a frame's; all others are too short, or must not wait for it.
+//! Tasks on the kernel: `mac` tells the story, and waits for one thing at a time, which is `clock_signal`; `rest` runs when
+//! nobody else does, sleeps, and lets the counter's reservation go on whenever the core is awake anyway. How frames are
+//! sealed, sent and heard is traffic.h's, which has tasks of its own where the chip has room for them. Two handlers go
+//! through the kernel, the alarm's and the end of a frame's; all others are too short, or must not wait for it.
 //! What a task may do while a frame comes in is link.h's.
 #include <avr/interrupt.h>
 #include <util/atomic.h>
@@ -21,7 +22,6 @@
 #include "beacon.h"
 #include "clock.h"
 #include "counter.h"
-#include "downlink.h"
 #include "eeprom.h"
 #include "frame.h"
 #include "limits.h"
@@ -30,36 +30,27 @@
 #include "power.h"
 #include "provision.h"
 #include "sampler.h"
+#include "suite.h"
 #include "timebase.h"
+#include "traffic.h"
 
-/// A frame that is being filled by the sampler, then sealed and sent.
-struct outgoing {
-    uint8_t bytes[FRAME_BYTES_MAX];
-    uint32_t superframe;   // of its samples
+/// A superframe that the sampler has.
+struct sampled {
+    const uint8_t *codes;  // NULL: none
     uint32_t filled_ticks; // when they are all taken
-    uint16_t sealed;       // bytes to send; 0: not sealed
-    bool is_armed;         // the sampler has it
 };
 
 static struct provision self;
 static struct counter counter;
 static struct timebase timebase;
 static struct beacon beacon; // the last one believed: the map in force
-static struct downlink downlink;
-static struct outgoing outgoing[2]; // of even and of odd superframes
+static struct sampled sampled[2]; // of even and of odd superframes
 static bool was_in_cell;
-
-/// Waits for the alarm, or for the frame that the link is open for.
-static void wait(void)
-{
-    link_wait();
-    AvrXWaitSemaphore(&clock_signal);
-}
 
 static void wait_until(uint32_t ticks)
 {
     clock_alarm_set(ticks);
-    wait();
+    clock_alarm_wait();
 }
 
 AVRX_TASKDEF(rest, REST_STACK_BYTES, REST_PRIORITY)
@@ -97,15 +88,6 @@ __attribute__((noinline)) static bool boot(void)
     return true;
 }
 
-/// Waits for the frame that the link was opened for, or is about to be. True when it is whole in link_buffer.
-static bool receive(void)
-{
-    wait();
-    bool is_whole = link_state() == LINK_RECEIVED;
-    link_close();
-    return is_whole;
-}
-
 /// Verifies what is in link_buffer as a beacon that is newer than the last.
 static bool open_beacon(struct beacon *heard)
 {
@@ -119,15 +101,14 @@ static bool open_beacon(struct beacon *heard)
 /// Hands the sampler the superframe after the present one.
 static void arm_next(void)
 {
-    struct outgoing *frame = &outgoing[(timebase.number + 1) & 1];
+    struct sampled *next = &sampled[(timebase.number + 1) & 1];
     struct grid grid;
+    uint8_t *codes = traffic_codes(timebase.number + 1);
 
     timebase_next_grid(&timebase, self.samples_per_superframe, &grid);
-    frame->superframe = timebase.number + 1;
-    frame->sealed = 0;
-    frame->filled_ticks = sampler_filled_ticks(&grid);
-    frame->is_armed =
-        grid.step_ticks >= sampler_interval_min_cycles() && sampler_arm(&grid, frame->bytes + FRAME_CODES_AT);
+    next->filled_ticks = sampler_filled_ticks(&grid);
+    bool is_armed = codes && grid.step_ticks >= sampler_interval_min_cycles() && sampler_arm(&grid, codes);
+    next->codes = is_armed ? codes : NULL;
 }
 
 /// Listens until a beacon was verified, and sets the timebase by it.
@@ -136,41 +117,32 @@ static void join(void)
     struct beacon heard;
 
     sampler_stop();
-    outgoing[0].is_armed = outgoing[1].is_armed = false;
-    outgoing[0].sealed = outgoing[1].sealed = 0;
+    sampled[0].codes = sampled[1].codes = NULL;
+    traffic_forget();
     do {
         uint32_t now = clock_now();
         clock_alarm_listen(now, now + LISTEN_TICKS_MAX, LISTEN_TICKS_MAX);
-    } while (!receive() || !open_beacon(&heard));
+    } while (!link_receive() || !open_beacon(&heard));
     beacon = heard;
     was_in_cell = true;
     timebase_join(&timebase, heard.superframe, link_arrival(), heard.superframe_us, self.clock_hz);
     arm_next();
 }
 
-/// Seals the frame that the superframe before filled. Without a fresh count the samples are dropped.
-static void seal(struct outgoing *frame)
+/// Waits for the last code of the superframe before, and hands them on.
+static void seal(void)
 {
-    uint32_t count;
-
-    if (!frame->is_armed) {
-        return;
-    }
+    struct sampled *last = &sampled[(timebase.number - 1) & 1];
     bool is_filled;
+
     do {
         ATOMIC_BLOCK(ATOMIC_RESTORESTATE)
         {
-            is_filled = sampler_has_filled(frame->bytes + FRAME_CODES_AT);
+            is_filled = sampler_has_filled(last->codes);
         }
     } while (!is_filled);
-    frame->is_armed = false;
-    if (!counter_take(&counter, &count)) {
-        return;
-    }
-    phase = PHASE_SEALING;
-    frame->sealed = frame_seal(frame->bytes, &self, count, frame->superframe * self.samples_per_superframe,
-                               self.samples_per_superframe);
-    phase = PHASE_WAITING;
+    last->codes = NULL;
+    traffic_seal(timebase.number - 1);
 }
 
 /// The tick `us` after the present superframe's start.
@@ -184,27 +156,20 @@ static uint32_t own_slot_ticks(void)
     return at_us((uint32_t)beacon.slot * beacon.slot_us + beacon.guard_us);
 }
 
-/// Sends the frame in the node's own slot, or drops it: a frame has one slot. It is dropped when the node has no slot,
-/// when the clock may be further off than the guard, when it would not end within the slot, and when the bus is taken.
-static void send(struct outgoing *frame)
+/// Sends a frame in the node's own slot. It does not when the node has no slot, when the clock may be further off than the
+/// guard, when a frame would not end within the slot, and when the bus is taken.
+static void send(void)
 {
-    uint16_t bytes = frame->sealed;
+    uint16_t bytes = FRAME_CODES_AT + 2 * self.samples_per_superframe + suite_tag_bytes(self.suite);
 
-    frame->sealed = 0;
-    if (bytes == 0 || beacon.slot == 0 || timebase_drift_ticks(&timebase) > timebase_ticks(&timebase, beacon.guard_us)) {
+    if (beacon.slot == 0 || timebase_drift_ticks(&timebase) > timebase_ticks(&timebase, beacon.guard_us)) {
         return;
     }
     uint32_t last_start = at_us((beacon.slot + 1UL) * beacon.slot_us) - link_send_cycles(bytes, self.spi_divider_log2);
     // Waking takes a while that depends on what else is served; the last stretch is waited for awake.
-    uint32_t start = own_slot_ticks() - SEND_LATENCY_CYCLES;
+    uint32_t start = own_slot_ticks();
     wait_until(start - SEND_LEAD_CYCLES);
-    if (clock_is_past(clock_now(), last_start)) {
-        return;
-    }
-    phase = PHASE_TRANSMITTING;
-    clock_wait(start);
-    link_send(frame->bytes, bytes, self.spi_divider_log2);
-    phase = PHASE_WAITING;
+    traffic_send(start, last_start);
 }
 
 /// Takes the beacon that was received. False when it changes the superframe's length: the node has to join again.
@@ -230,30 +195,28 @@ static void hear_downlink(void)
     if (clock_is_past(end, next_beacon)) {
         end = next_beacon;
     }
-    clock_alarm_listen(start - timebase_drift_ticks(&timebase) - KERNEL_CYCLES_MAX, end, end - start);
-    if (receive()) {
-        phase = PHASE_VERIFYING;
-        downlink_open(&downlink, link_buffer, link_received(), &self);
-        phase = PHASE_WAITING;
-    }
+    traffic_hear(start - timebase_drift_ticks(&timebase) - OPEN_LEAD_CYCLES, end);
 }
 
 /// One superframe. False when the node has to join again.
 static bool superframe(void)
 {
-    struct outgoing *frame = &outgoing[timebase.number & 1]; // filled in the superframe that ends
+    const struct sampled *last = &sampled[timebase.number & 1]; // in the superframe that ends
 
     if (!timebase_advance(&timebase)) {
         return false;
     }
     uint32_t margin_ticks = timebase_margin_ticks(&timebase), slot_ticks = timebase_ticks(&timebase, beacon.slot_us);
-    uint32_t opens = timebase.start_ticks - margin_ticks - KERNEL_CYCLES_MAX;
-    if (frame->is_armed && clock_is_past(opens - CLOCK_LEAD_CYCLES_MIN, frame->filled_ticks)) {
-        wait_until(frame->filled_ticks);
+    uint32_t opens = timebase.start_ticks - margin_ticks - OPEN_LEAD_CYCLES;
+    if (last->codes && clock_is_past(opens - CLOCK_LEAD_CYCLES_MIN, last->filled_ticks)) {
+        wait_until(last->filled_ticks);
     }
     clock_alarm_listen(opens, timebase.start_ticks + margin_ticks, slot_ticks);
-    seal(frame);
-    bool has_beacon = receive();
+    if (last->codes) {
+        seal();
+    }
+    bool has_beacon = link_receive();
+    traffic_settle();
     // Sending does not wait for the verdict: the estimate of the superframes before is good enough for that, and a
     // node in an early slot has no time for both.
     bool slot_is_near = clock_is_past(clock_now() + VERIFY_CYCLES_MAX, own_slot_ticks());
@@ -261,7 +224,7 @@ static bool superframe(void)
     if (has_beacon && !slot_is_near) {
         is_same_length = take_beacon();
     }
-    send(frame);
+    send();
     if (has_beacon && slot_is_near) {
         is_same_length = take_beacon();
     }
@@ -291,6 +254,7 @@ int main(void)
     if (!boot()) {
         power_silence();
     }
+    traffic_boot(&self, &counter);
     AvrXRunTask(TCB(mac));
     AvrXRunTask(TCB(rest));
     AvrXLeaveKernel();

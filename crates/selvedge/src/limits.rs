@@ -78,7 +78,7 @@ pub const SAMPLE_BYTES: u64 = 2;
 pub const TAG_BYTES_MAX: u64 = 16;
 /// What fits into a frame with the longest tag: the firmware lets a suite decide nothing else.
 pub const SAMPLES_PER_SUPERFRAME_MAX: u64 =
-    (FRAME_BYTES_MAX - FRAME_HEADER_BYTES - SAMPLES_HEADER_BYTES - TAG_BYTES_MAX) / SAMPLE_BYTES;
+    (NODE_SEND_BYTES_MAX - FRAME_HEADER_BYTES - SAMPLES_HEADER_BYTES - TAG_BYTES_MAX) / SAMPLE_BYTES;
 /// The beacon without its slot map: 16 bytes of fields and a 16-byte tag.
 pub const BEACON_FIXED_BYTES: u64 = 32;
 /// One entry of the beacon's slot map.
@@ -96,12 +96,14 @@ pub const RECEIVE_BYTE_CYCLES_MIN: u64 = 130;
 // Numbers of the node's firmware (`firmware/node/limits.h`); `tests/languages.rs` compares them.
 /// What a byte costs a sending node beyond eight bit times.
 pub const NODE_BYTE_OVERHEAD_CYCLES: u64 = 24;
+/// The longest frame that a node sends.
+pub const NODE_SEND_BYTES_MAX: u64 = 255;
 /// The longest frame that a node takes in.
 pub const NODE_RECEIVE_BYTES_MAX: u64 = 96;
 /// Between two samples beyond a conversion.
 pub const SAMPLE_GAP_CYCLES_MIN: u64 = 1_500;
 /// How long before its slot a node wants to have nothing else to do.
-pub const SEND_LEAD_CYCLES: u64 = 2_000;
+pub const SEND_LEAD_CYCLES: u64 = 3_000;
 /// With less than this left before its slot a node sends first and verifies the beacon after.
 pub const VERIFY_CYCLES_MAX: u64 = 80_000;
 /// A node and its gateway together may be off by a superframe shifted right by this before their rates are

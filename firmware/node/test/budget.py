@@ -26,6 +26,10 @@ SKIPS = "sbrs sbrc sbis sbic cpse".split()
 CALLS = ("call", "rcall")
 # Their interrupts stay off for ever.
 ENDS = ("power_silence", "_exit")
+# Who calls through a pointer, and whom: the controller's filters.
+INDIRECT = {"controller": ("transmit", "receive"), "security": ("seal", "open")}
+# Their stretches with interrupts off have calls of the kernel in them: none while the link is open.
+CLOSED = ("controller", "controller_empty", "accept")
 # Its cycles are measured in one, from a handler's first one to the woken task's.
 KERNEL = "AvrX"
 ENTRY = 4 + 3  # the interrupt's entry and the vector's JMP
@@ -138,7 +142,11 @@ class Image:
             if leaves and not self.is_kernel(self.target(at)):
                 below, names = self.stack(self.target(at))
                 deepest = max(deepest, (below - (0 if operation in CALLS else 2), names))
-            if operation in CALLS:
+            if operation == "icall":
+                for callee in INDIRECT[name]:
+                    below, names = self.stack(self.functions[callee])
+                    deepest = max(deepest, (below, names))
+            if operation in CALLS or operation == "icall":
                 todo.append(self.next(at))
             elif not (operation in ("jmp", "rjmp") and self.code[self.target(at)][3] != name):
                 todo.extend(to for to, _ in self.steps(at))
@@ -172,7 +180,7 @@ def interrupts_off(image):
         return operation == "sei" or (operation == "out" and operands.startswith(SREG))
 
     for at, (operation, _, _, function, _) in image.code.items():
-        if operation == "cli" and function not in ENDS and not image.is_kernel(at):
+        if operation == "cli" and function not in ENDS + CLOSED and not image.is_kernel(at):
             # After SEI, and after I is set by OUT, one instruction more runs.
             worst = max(worst, (image.longest(at, ends) + BETWEEN, function))
     return worst
@@ -201,7 +209,8 @@ def main(elf):
         rows.append(f"{what:<44}{value:>7} of {limit:>6}{'   OVER' if value > limit else ''}")
 
     figure("flash, bytes", sizes[".text"] + sizes.get(".data", 0), limits["FLASH_BYTES_MAX"])
-    figure("static RAM, bytes", sum(sizes.get(s, 0) for s in (".data", ".bss", ".noinit")), limits["STATIC_BYTES_MAX"])
+    figure("static RAM, bytes", sum(sizes.get(s, 0) for s in (".data", ".bss", ".noinit")),
+           limits[f"STATIC_BYTES_MAX_{chip_of(elf).upper()}"])
     adc, _ = image.stack(vector["ADC"])
     # On a task's stack a handler that goes through the kernel keeps its frame and a switch, and others less.
     handler = context = int(re.search(r"^#define MINCONTEXT (\d+)$", (folder / "avrx.h").read_text(), re.M)[1])

@@ -67,7 +67,7 @@ void a_provision_out_of_range_is_refused(void)
         {PROVISION_SUITE_AT, 1, 3, 2},
         {PROVISION_SUITE_AT, 1, 0x11, 1},
         {PROVISION_SAMPLES_AT, 1, 0, 1},
-        {PROVISION_SAMPLES_AT, 1, 113, 112},
+        {PROVISION_SAMPLES_AT, 1, 112, 111},
         {PROVISION_COUNTER_BLOCK_AT, 2, 0, 1},
         {PROVISION_ADC_CHANNEL_AT, 1, 8, 7},
         {PROVISION_SPI_DIVIDER_AT, 1, 0, 1},
@@ -80,5 +80,5 @@ void a_provision_out_of_range_is_refused(void)
         CHECK(!refuses(cases[i].at, cases[i].bytes, cases[i].good), "0x%02x = %u was refused", cases[i].at,
               cases[i].good);
     }
-    CHECK(10 + 6 + 2 * FRAME_SAMPLES_MAX + 16 == 256 && FRAME_SAMPLES_MAX == 112, "112 samples fill a frame");
+    CHECK(10 + 6 + 2 * FRAME_SAMPLES_MAX + 16 == 254 && FRAME_SAMPLES_MAX == 111, "111 samples fill a frame");
 }

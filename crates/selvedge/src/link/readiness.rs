@@ -49,6 +49,7 @@ fn work(node: &NodeDraft, cell: &CellDraft) -> Option<Work> {
     (samples <= limits::SAMPLES_PER_SUPERFRAME_MAX).then_some(Work {
         suite: node.suite.as_ref().map_or(DEFAULT_SUITE, |suite| suite.value),
         samples,
+        collect_cycles: node.chip.as_ref()?.value.collect_cycles,
         clock_hz: value(&node.clock)?,
         drift_ppb: node.drift.as_ref().map_or(0, |drift| drift.value),
         divider: node.divider.as_ref()?.value,

@@ -48,8 +48,6 @@ pub static COSTS: [Cost; 2] = [
 pub const SAMPLE_CYCLES: u64 = 550;
 /// A byte that is received meanwhile.
 pub const RECEIVED_BYTE_CYCLES: u64 = 60;
-/// From the end of the last conversion to the first cycle of sealing, with the kernel's way from the alarm to the task.
-pub const COLLECT_CYCLES: u64 = 1_400;
 /// From the verdict on a beacon to the next superframe's first instant at the latest: the grid is worked out, and the
 /// sampler wants it a lead before (`firmware/node/sampler.c`).
 const ARM_CYCLES: u64 = 6_000;
@@ -98,6 +96,8 @@ pub struct Work {
     pub suite: Suite,
     /// Samples in a frame.
     pub samples: u64,
+    /// Its chip's ([`super::chip::Chip`]).
+    pub collect_cycles: u64,
     /// Nominal clock.
     pub clock_hz: u64,
     /// Error of its crystal.
@@ -123,7 +123,7 @@ impl Work {
     /// that is before its start.
     pub fn ready_ps(&self) -> i64 {
         let step_ps = self.superframe_ps / self.samples;
-        let convert = CONVERT_CLOCKS * converter_divider(self.clock_hz) + COLLECT_CYCLES;
+        let convert = CONVERT_CLOCKS * converter_divider(self.clock_hz) + self.collect_cycles;
         let filled_ps = self.span_ps(convert) as i64 - step_ps as i64;
         let begin_ps = filled_ps.max(self.free_ps());
         let text_bytes = SAMPLES_HEADER_BYTES + SAMPLE_BYTES * self.samples;
@@ -209,6 +209,7 @@ mod tests {
         Work {
             suite,
             samples,
+            collect_cycles: 1_400,
             clock_hz: 8_000_000,
             drift_ppb: -95_000,
             divider: 16,

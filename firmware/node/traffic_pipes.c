@@ -1,0 +1,203 @@
+//! Traffic through the controller's pipes; traffic.h has the terms, controller.h the pipes.
+//!
+//! The four discrete filters, so far: a frame is sealed as soon as it is full, and what was heard is opened at once. The
+//! line's filter that receives waits for what the link's interrupts bring, so that sampling goes on.
+#include "chip.h"
+#if CHIP_HAS_PIPES
+#include <stddef.h>
+#include <string.h>
+
+#include "clock.h"
+#include "controller.h"
+#include "downlink.h"
+#include "frame.h"
+#include "limits.h"
+#include "link.h"
+#include "phase.h"
+#include "suite.h"
+#include "traffic.h"
+
+static const struct provision *self;
+static struct counter *counts;
+static struct downlink downlink;
+static struct frame *filling[2]; // of even and of odd superframes
+static uint32_t slot_last_ticks; // it begins then at the latest, or listens until then
+static bool is_on_line;
+static AVRX_MUTEX(line_over);
+
+// --- filters ---
+
+// Both end before a frame may come in, whose bytes do not wait for the kernel.
+
+static void seal(struct sealing *sealing, struct transfer *transfer)
+{
+    (void)transfer;
+    phase = PHASE_SEALING;
+    suite_seal(self->suite, sealing->text, sealing->text_bytes, sealing->ad, FRAME_HEADER_BYTES, sealing->nonce,
+               sealing->key);
+    phase = PHASE_WAITING;
+    link_wait();
+}
+
+static void open(struct sealing *sealing, struct transfer *transfer)
+{
+    (void)transfer;
+    phase = PHASE_VERIFYING;
+    sealing->is_authentic = suite_open(self->suite, sealing->text, sealing->text_bytes, sealing->ad, FRAME_HEADER_BYTES,
+                                       sealing->nonce, sealing->key);
+    phase = PHASE_WAITING;
+    link_wait();
+}
+
+static void transmit(struct sealing *sealing, struct transfer *transfer)
+{
+    (void)sealing;
+    link_send(transfer->bytes, transfer->count);
+    transfer->is_over = 1;
+}
+
+static void receive(struct sealing *sealing, struct transfer *transfer)
+{
+    (void)sealing;
+    transfer->is_over = link_receive();
+    transfer->count = link_received();
+    memcpy(transfer->bytes, link_buffer, transfer->count);
+}
+
+// --- what the controller asks for ---
+
+bool program_sealing(const struct frame *frame, struct sealing *sealing)
+{
+    uint8_t *bytes = frame->bytes;
+    uint32_t count;
+
+    if (frame->pipe == PIPE_HEARD) {
+        if (!downlink_is_fresh(&downlink, bytes, frame->count, self)) {
+            return false;
+        }
+    } else if (counter_take(counts, &count)) {
+        frame_head(bytes, self, count);
+    } else {
+        return false;
+    }
+    sealing->text = bytes + FRAME_TEXT_AT;
+    sealing->text_bytes = frame->count - FRAME_HEADER_BYTES - suite_tag_bytes(self->suite);
+    sealing->ad = bytes;
+    sealing->key = self->key;
+    frame_nonce(sealing->nonce, self->iv, bytes);
+    return true;
+}
+
+bool program_begin_line(const struct slot *slot)
+{
+    if (slot->line == LINE_RECEIVES) {
+        clock_alarm_listen(slot->begins_ticks, slot_last_ticks, slot_last_ticks - slot->begins_ticks);
+        is_on_line = true;
+    } else if (!clock_is_past(clock_now(), slot_last_ticks)) {
+        phase = PHASE_TRANSMITTING;
+        clock_wait(slot->begins_ticks - SEND_LATENCY_CYCLES);
+        is_on_line = link_take(self->spi_divider_log2);
+    }
+    return is_on_line;
+}
+
+void program_end_line(const struct slot *slot)
+{
+    if (slot->line == LINE_TRANSMITS) {
+        link_release();
+    }
+    phase = PHASE_WAITING;
+    is_on_line = false;
+    AvrXSetSemaphore(&line_over);
+}
+
+AVRX_TASKDEF(answers, ANSWERS_STACK_BYTES, ANSWERS_PRIORITY)
+{
+    for (;;) {
+        struct frame *frame = controller_take();
+        downlink_take(&downlink, frame->bytes, frame->count, self);
+        link_wait();
+        controller_give(frame);
+    }
+}
+
+// --- what the MAC asks for ---
+
+void traffic_boot(const struct provision *provision, struct counter *counter)
+{
+    self = provision;
+    counts = counter;
+    controller_register(FILTER(LINE_IDLE, SECURITY_SEALS), seal);
+    controller_register(FILTER(LINE_IDLE, SECURITY_OPENS), open);
+    controller_register(FILTER(LINE_TRANSMITS, SECURITY_IDLE), transmit);
+    controller_register(FILTER(LINE_RECEIVES, SECURITY_IDLE), receive);
+    controller_start();
+    AvrXRunTask(TCB(answers));
+}
+
+uint8_t *traffic_codes(uint32_t superframe)
+{
+    struct frame **place = &filling[superframe & 1];
+    struct frame *frame = *place ? *place : controller_empty(); // what was not filled the last time is empty still
+
+    *place = frame;
+    return frame ? frame->bytes + FRAME_CODES_AT : NULL;
+}
+
+void traffic_seal(uint32_t superframe)
+{
+    struct frame *frame = filling[superframe & 1];
+
+    filling[superframe & 1] = NULL;
+    frame->slots = 0;
+    frame->count = (uint8_t)frame_describe(frame->bytes, self, superframe * self->samples_per_superframe,
+                                           self->samples_per_superframe);
+    controller_give(frame);
+}
+
+void traffic_forget(void)
+{
+    for (uint8_t i = 0; i < 2; i++) {
+        if (filling[i]) {
+            filling[i]->count = 0;
+            controller_give(filling[i]);
+            filling[i] = NULL;
+        }
+    }
+}
+
+void traffic_settle(void)
+{
+    // Less urgent than security until that has nothing to do.
+    AvrXChangePriority(AvrXSelf(), SECURITY_PRIORITY + 1);
+    AvrXChangePriority(AvrXSelf(), MAC_PRIORITY);
+}
+
+/// A slot, until it is over: the controller waits in the one in which it receives.
+static void slot(const struct slot *slot)
+{
+    controller_slot(slot);
+    if (is_on_line) {
+        AvrXWaitSemaphore(&line_over);
+    }
+    AvrXResetSemaphore(&line_over);
+}
+
+void traffic_send(uint32_t start_ticks, uint32_t last_start_ticks)
+{
+    slot_last_ticks = last_start_ticks;
+    slot(&(struct slot){
+        .begins_ticks = start_ticks, .line = LINE_TRANSMITS, .first = SECURITY_SEALS, .next = LINE_RECEIVES});
+}
+
+void traffic_hear(uint32_t opens_ticks, uint32_t until_ticks)
+{
+    slot_last_ticks = until_ticks;
+    slot(&(struct slot){.begins_ticks = opens_ticks,
+                        .line = LINE_RECEIVES,
+                        .count = LINK_BYTES_MAX,
+                        .first = SECURITY_OPENS,
+                        .next = LINE_TRANSMITS});
+}
+
+#endif
