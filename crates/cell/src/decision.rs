@@ -69,6 +69,11 @@ impl Decisions {
         Decisions { address: address.into(), record: [0; RECORD_BYTES], decisions: Vec::new() }
     }
 
+    /// Whether the record is at this data-space address.
+    pub fn has(&self, address: u32) -> bool {
+        address.wrapping_sub(self.address) < RECORD_BYTES as u32
+    }
+
     /// Takes those since the last call, oldest first.
     pub fn take(&mut self) -> Vec<Decision> {
         std::mem::take(&mut self.decisions)

@@ -9,6 +9,7 @@
 //!
 //! Sums cover the whole run. Spans are kept up to [`SPANS_MAX`], for the pictures of a report's first superframes.
 
+use crate::decision::{Decision, Decisions};
 use isa::Cycles;
 use isa::avr::peripheral::{Drive, Effect, Pin};
 use isa::avr::{Image, Observer};
@@ -107,6 +108,7 @@ pub struct Log {
     capture_enable: u32,
     capture_bit: u8,
     marks: Marks,
+    decisions: Option<Decisions>,
     spi_on: bool,
     capture_on: bool,
     drives: Vec<(Cycles, Pin, Drive)>,
@@ -132,13 +134,15 @@ pub struct Marks {
     pub phase: Option<u16>,
     /// The two bytes of the task that runs.
     pub running: Option<u16>,
+    /// The record of its controller's latest decision.
+    pub record: Option<u16>,
 }
 
 impl Marks {
     /// Those of an image.
     pub fn of(image: &Image) -> Marks {
         let at = |name| image.symbol(name).map(|symbol| symbol.address as u16);
-        Marks { phase: at("phase"), running: at("avrx_running") }
+        Marks { phase: at("phase"), running: at("avrx_running"), record: at("controller_record") }
     }
 }
 
@@ -177,6 +181,7 @@ impl Log {
             capture_enable: capture_enable.into(),
             capture_bit,
             marks,
+            decisions: marks.record.map(Decisions::new),
             spi_on: false,
             capture_on: false,
             drives: Vec::new(),
@@ -212,6 +217,11 @@ impl Log {
     /// Takes the writes to the EEPROM since the last call.
     pub fn take_eeprom_writes(&mut self) -> Vec<EepromWrite> {
         std::mem::take(&mut self.eeprom_writes)
+    }
+
+    /// Takes what the controller has decided since the last call; `None` without a controller.
+    pub fn take_decisions(&mut self) -> Option<Vec<Decision>> {
+        self.decisions.as_mut().map(Decisions::take)
     }
 
     /// The kept spans of phases, oldest first; the running one is not among them.
@@ -295,6 +305,8 @@ impl isa::Observer for Log {
             if address != u32::from(running) {
                 self.switch(self.running_next, cycle);
             }
+        } else if let Some(decisions) = self.decisions.as_mut().filter(|decisions| decisions.has(address)) {
+            decisions.store(cycle, address, value);
         } else if address == self.spcr {
             self.spi_on = value & SPI_ENABLE != 0;
         } else if address == self.capture_enable {
@@ -348,7 +360,7 @@ mod tests {
 
     #[test]
     fn work_is_what_no_interrupt_has_taken() {
-        let mut log = Log::new(0, 1, 0, Marks { phase: Some(2), running: None });
+        let mut log = Log::new(0, 1, 0, Marks { phase: Some(2), ..Marks::default() });
         let enter = |log: &mut Log, cycle, phase: Phase| log.store(cycle, 2, phase as u8);
         enter(&mut log, 10, Phase::Sealing);
         // An interrupt with a phase of its own, and another within it.
@@ -376,7 +388,7 @@ mod tests {
 
     #[test]
     fn a_phase_is_its_tasks_and_goes_on_when_the_task_does() {
-        let mut log = Log::new(0, 1, 0, Marks { phase: Some(2), running: Some(4) });
+        let mut log = Log::new(0, 1, 0, Marks { phase: Some(2), running: Some(4), record: None });
         let run = |log: &mut Log, cycle, task: u16| {
             for (at, byte) in (4..).zip(task.to_le_bytes()) {
                 log.store(cycle, at, byte);

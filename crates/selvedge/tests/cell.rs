@@ -10,6 +10,7 @@ mod rig;
 use std::collections::BTreeMap;
 
 use cell::clock::{PS_PER_S, Picoseconds};
+use cell::decision::FILTERS;
 use cell::inject::{Disturbance, Injector};
 use cell::log::{Phase, Sample};
 use cell::{Cell, Pace, Superframe, Transmission};
@@ -320,6 +321,35 @@ fn sealing_costs_what_the_cipher_does_and_not_what_interrupts_it() {
         costs[0] == costs[1] && costs[1] == costs[2],
         "the same program on three chips of one kind: {costs:?}"
     );
+}
+
+#[test]
+fn a_controller_says_how_often_each_filter_ran_and_the_bus_agrees() {
+    let Some(rig) = rig("filters that ran", |_| {}) else { return };
+    let mut cell = rig.cell(Pace::RunAhead);
+    let mut sent = vec![0; cell.nodes().len()];
+    for _ in 0..60 {
+        let superframe = cell.run_superframe().unwrap_or_else(|error| panic!("{error}"));
+        for node in superframe.transmissions.iter().filter_map(|transmission| transmission.node) {
+            sent[node] += 1;
+        }
+    }
+    let mut controlled = 0;
+    for (node, sent) in cell.nodes_mut().iter_mut().zip(sent) {
+        let Some(decisions) = node.log_mut().take_decisions() else { continue };
+        let ran = |name| {
+            let filter = FILTERS.iter().position(|filter| *filter == name).expect("it is one");
+            decisions.iter().filter(|decision| decision.filter == filter).count()
+        };
+        assert_eq!(ran("transmit"), sent, "node {}", node.id);
+        // At the end one may be under way.
+        let sealed = node.log().work(Phase::Sealing).times;
+        assert!([sealed, sealed + 1].contains(&(ran("seal") as u64)), "node {} seals {sealed}", node.id);
+        assert!(ran("receive") >= sent, "node {} listens in each superframe", node.id);
+        assert_eq!(ran("open"), 0, "nothing came down");
+        controlled += 1;
+    }
+    assert_eq!(controlled, 3, "those that have room for the pipes");
 }
 
 #[test]

@@ -10,6 +10,7 @@ use crate::error::Error;
 use crate::limits::{PS_PER_US, TIMELINE_PS};
 use crate::toolchain::Image as Built;
 use cell::clock::Picoseconds;
+use cell::decision::{FILTERS, REASONS};
 use cell::energy::{Draw, SUPPLY_V};
 use cell::log::Phase;
 use cell::node::Node;
@@ -68,6 +69,8 @@ pub struct Journal {
     downlinks: u64,
     downlinks_dropped: u64,
     acknowledged: BTreeMap<u32, u32>,
+    /// By node: how often which filter was chosen for which reason.
+    decisions: BTreeMap<u32, [[u64; REASONS.len()]; FILTERS.len()]>,
 }
 
 /// Where the program keeps what came down, and how far into that what was acknowledged (`firmware/node/downlink.h`).
@@ -93,6 +96,10 @@ impl Journal {
             }
         }
         for node in cell.nodes_mut() {
+            for decision in node.log_mut().take_decisions().into_iter().flatten() {
+                let counts = self.decisions.entry(node.id).or_default();
+                counts[decision.filter][decision.reason] += 1;
+            }
             let clock = node.clock;
             let taken = node.log_mut().take_samples();
             let samples = self.samples.entry(node.id).or_default();
@@ -184,6 +191,25 @@ impl Journal {
                 plan.nodes.iter().find(|planned| planned.id == node.id).expect("the plan made the node");
             rows.extend(self.node_rows(&experiment, node, planned));
             rows.extend(energy_rows(&experiment, node, planned));
+            rows.extend(self.filter_rows(&experiment, node.id));
+        }
+        rows
+    }
+
+    /// How often the node's controller chose each of its filters, and why; why it chose none, too.
+    fn filter_rows(&self, experiment: &Experiment, node: u32) -> Vec<Row> {
+        let case = format!("node {node}");
+        let Some(counts) = self.decisions.get(&node) else { return Vec::new() };
+        let mut rows = Vec::new();
+        for (filter, (name, reasons)) in FILTERS.iter().zip(counts).enumerate() {
+            let mut row =
+                |metric, count: u64| rows.push(experiment.row(&case, metric, count, "", Clock::None));
+            if filter > 0 {
+                row(format!("filter {name}"), reasons.iter().sum());
+            }
+            for (reason, count) in REASONS.iter().zip(reasons).filter(|(_, count)| **count > 0) {
+                row(format!("filter {name}: {reason}"), *count);
+            }
         }
         rows
     }
