@@ -59,7 +59,8 @@ static void transmit(struct sealing *sealing, struct transfer *transfer)
 static void receive(struct sealing *sealing, struct transfer *transfer)
 {
     (void)sealing;
-    transfer->is_over = link_receive();
+    // What is for another node comes into no pipe, where it would cost a decision.
+    transfer->is_over = link_receive() && downlink_is_fresh(&downlink, link_buffer, link_received(), self);
     transfer->count = link_received();
     memcpy(transfer->bytes, link_buffer, transfer->count);
 }
