@@ -189,15 +189,18 @@ pub enum Error {
 pub enum Class {
     /// What we were given is wrong: exit code 1.
     Input,
+    /// What we were asked for is wrong, which only the files show: exit code 2.
+    CommandLine,
     /// The machine did not do its part: exit code 3.
     Environment,
 }
 
 impl Class {
-    /// The exit code. The command line's own errors are 2 (clap), ours 70 (panic hook).
+    /// The exit code. What clap finds wrong with the command line is 2 too, what is ours 70 (panic hook).
     pub fn exit_code(self) -> u8 {
         match self {
             Class::Input => 1,
+            Class::CommandLine => 2,
             Class::Environment => 3,
         }
     }
@@ -205,6 +208,7 @@ impl Class {
     fn name(self) -> &'static str {
         match self {
             Class::Input => "input",
+            Class::CommandLine => "command line",
             Class::Environment => "environment",
         }
     }
@@ -223,8 +227,8 @@ impl Error {
             | Error::Weave(_)
             | Error::Linked(_)
             | Error::Violation(_)
-            | Error::Woven(_)
             | Error::Image(_) => Class::Input,
+            Error::Woven(fault) => fault.class(),
             Error::Toolchain(Fault::NoTree { .. } | Fault::NoCompiler) => Class::Environment,
             Error::Toolchain(_) => Class::Input,
             Error::Collect(error) if !error.is_environment() => Class::Input,

@@ -1,7 +1,7 @@
 //! The command line: the list of verbs, and what each way to end means to the shell.
 //!
-//! Owns the exit codes: 0 done, 1 the input was wrong, 2 the command line was wrong (clap's own), 3 the
-//! environment failed, 70 a bug of ours. Each verb is one file beside this one.
+//! Owns the exit codes: 0 done, 1 the input was wrong, 2 the command line was wrong (mostly clap's own), 3
+//! the environment failed, 70 a bug of ours. Each verb is one file beside this one.
 
 use std::io::Write as _;
 use std::panic;

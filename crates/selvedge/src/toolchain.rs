@@ -79,6 +79,17 @@ pub enum Language {
     Preprocessed,
 }
 
+impl Language {
+    /// As the compiler calls it.
+    fn name(self) -> &'static str {
+        match self {
+            Language::C => "c",
+            Language::Cpp => "c++",
+            Language::Preprocessed => "assembler-with-cpp",
+        }
+    }
+}
+
 /// avr-gcc.
 #[derive(Clone, Debug)]
 pub struct Compiler {
@@ -143,11 +154,7 @@ impl Compiler {
         chip: &str,
         flags: &[String],
     ) -> Result<(String, String), Error> {
-        let way: &[&str] = match language {
-            Language::C => &["-x", "c", "-S"],
-            Language::Cpp => &["-x", "c++", "-S"],
-            Language::Preprocessed => &["-x", "assembler-with-cpp", "-E"],
-        };
+        let way = ["-x", language.name(), if language == Language::Preprocessed { "-E" } else { "-S" }];
         let machine = format!("-mmcu={chip}");
         let mut command = Command::new(&self.program);
         command.arg(&machine).args(flags).args(way).args(["-o", "-"]).arg(source);
@@ -156,6 +163,30 @@ impl Compiler {
         words.extend(flags.iter().map(String::as_str));
         words.extend(way);
         Ok((text, format!("{} {}", words.join(" "), source.display())))
+    }
+
+    /// What the preprocessor makes of a file, with a line `#define NAME …` where a macro is used that there is, and a line
+    /// `#undef NAME` where one is asked for that there is not.
+    ///
+    /// # Errors
+    /// As for [`Compiler::assembly`].
+    pub fn macros(
+        &self,
+        source: &Path,
+        language: Language,
+        chip: &str,
+        flags: &[String],
+    ) -> Result<String, Error> {
+        let mut command = Command::new(&self.program);
+        command.arg(format!("-mmcu={chip}")).args(flags).args([
+            "-x",
+            language.name(),
+            "-E",
+            "-dU",
+            "-o",
+            "-",
+        ]);
+        run(command.arg(source), &source.display().to_string())
     }
 
     /// The ELF file that sources are compiled and linked into, with these flags.

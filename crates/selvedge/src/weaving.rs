@@ -1,8 +1,8 @@
 //! Two functions become one, which is proved: what `selvedge weave` and the node's build have in common.
 //!
 //! Owns the order of the work: read, weave, write as text, prove. What we wove and cannot prove is a bug of ours.
-//! `texts` reads files through the compiler, `inputs` both threads from them, `header` is the woven function's contract
-//! in C. Writes no file.
+//! `texts` reads files through the compiler, `inputs` both threads from them, `names` knows the names that are given,
+//! `header` is the woven function's contract in C. Writes no file.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -21,6 +21,7 @@ use inputs::Inputs;
 
 mod header;
 mod inputs;
+pub mod names;
 pub mod texts;
 
 /// A host and a guest, and how they are woven: options of `selvedge weave`, or a line of a list of sources.
@@ -45,7 +46,7 @@ pub struct Pair {
     #[arg(long, value_name = "FILE")]
     pub with: Vec<PathBuf>,
     /// Its name [default: HOST_GUEST]
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, value_name = "NAME", value_parser = names::identifier)]
     pub name: Option<String>,
     /// The chip, as avr-gcc calls it, where no directive says it
     #[arg(long, value_name = "NAME")]
@@ -168,6 +169,14 @@ impl Reading {
     /// When a file cannot be read.
     pub fn of(pair: &Pair) -> Result<Reading, Error> {
         Ok(Reading(Inputs::read(pair)?))
+    }
+
+    /// Refuses a definition that nothing has a use for; `swept` is one more of them.
+    ///
+    /// # Errors
+    /// As for [`names::check_used`].
+    pub fn check_used(&self, pair: &Pair, swept: Option<(&str, i64)>) -> Result<(), Error> {
+        self.0.check_used(pair, swept)
     }
 
     /// The assembly texts that are woven: with the pair, all that a woven function follows from.

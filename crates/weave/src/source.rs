@@ -31,6 +31,9 @@ pub use functions::{Extent, Listing};
 /// What clang tells its linker, and GNU as does not know.
 const CLANGS_OWN: [&str; 2] = [".addrsig", ".addrsig_sym"];
 
+/// Directives of the assembler that give a name something.
+const DEFINING: [&str; 6] = [".comm", ".lcomm", ".set", ".equ", ".equiv", ".eqv"];
+
 /// One assembly text, cut into statements. Invariant: [`Source::text`] is what was parsed, byte for byte.
 #[derive(Clone, Debug)]
 pub struct Source {
@@ -187,6 +190,33 @@ impl Source {
     /// How errors call it.
     pub fn name(&self) -> &str {
         &self.name
+    }
+
+    /// Whether it has a label, an assignment or common room of this name.
+    pub fn defines(&self, name: &str) -> bool {
+        self.statements.iter().any(|statement| {
+            let is_named = |span: &Range<usize>| self.clean(span) == name;
+            let is_first = |rest: &Range<usize>| {
+                self.clean(rest).split(',').next().is_some_and(|first| first.trim() == name)
+            };
+            statement.labels.iter().any(is_named)
+                || match &statement.kind {
+                    Kind::Assignment { name, .. } => is_named(name),
+                    Kind::Directive { name, rest } => DEFINING.contains(&self.clean(name)) && is_first(rest),
+                    _ => false,
+                }
+        })
+    }
+
+    /// Its directives, as comments and as records.
+    pub fn directives(&self) -> impl Iterator<Item = &str> {
+        self.statements.iter().filter_map(|statement| match &statement.kind {
+            Kind::Note => Some(self.clean(&statement.span)),
+            Kind::Directive { name, rest } if matches!(self.clean(name), ".asciz" | ".string") => {
+                self.clean(rest).strip_prefix('"')?.strip_suffix('"')
+            }
+            _ => None,
+        })
     }
 
     /// A line, from 1, with what ends it; empty behind the last one.

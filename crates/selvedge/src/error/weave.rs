@@ -3,6 +3,8 @@
 use std::fmt;
 use std::path::PathBuf;
 
+use super::Class;
+
 /// Why nothing was woven.
 #[derive(Debug)]
 pub enum WeaveFault {
@@ -32,6 +34,27 @@ pub enum WeaveFault {
         /// The function.
         function: String,
     },
+    /// The woven function would have a name that is taken.
+    NameTaken {
+        /// The name.
+        name: String,
+        /// The file that has it.
+        path: PathBuf,
+    },
+    /// Something would be written in the place of something else.
+    Overwrites {
+        /// What would be written.
+        path: PathBuf,
+        /// What is read or written there already.
+        other: PathBuf,
+    },
+    /// A name that nothing has a use for.
+    Unused {
+        /// The name.
+        name: String,
+        /// Names that something has a use for.
+        used: Vec<String>,
+    },
     /// Data of a file that the woven function needs and cannot name.
     LocalData {
         /// The symbol.
@@ -39,6 +62,18 @@ pub enum WeaveFault {
         /// The file.
         path: PathBuf,
     },
+}
+
+impl WeaveFault {
+    /// Whose fault it is.
+    pub(super) fn class(&self) -> Class {
+        match self {
+            WeaveFault::NameTaken { .. } | WeaveFault::Overwrites { .. } | WeaveFault::Unused { .. } => {
+                Class::CommandLine
+            }
+            _ => Class::Input,
+        }
+    }
 }
 
 impl fmt::Display for WeaveFault {
@@ -60,6 +95,29 @@ impl fmt::Display for WeaveFault {
             }
             WeaveFault::Mistimed { found, expected, function } => {
                 write!(f, "`{function}` is timed for {found}, expected {expected}")
+            }
+            WeaveFault::NameTaken { name, path } => write!(
+                f,
+                "found `{name}` as the woven function's name, which `{}` has already, expected a new one\n\
+                 help: say another with `--name`",
+                path.display()
+            ),
+            WeaveFault::Overwrites { path, other } => write!(
+                f,
+                "found `{}` as an output, which is the same file as `{}`, expected one of its own",
+                path.display(),
+                other.display()
+            ),
+            WeaveFault::Unused { name, used } if used.is_empty() => {
+                write!(f, "found a value of `{name}`, which nothing has a use for, expected none")
+            }
+            WeaveFault::Unused { name, used } => {
+                let used: Vec<String> = used.iter().map(|name| format!("`{name}`")).collect();
+                write!(
+                    f,
+                    "found a value of `{name}`, which nothing has a use for, expected one of {}",
+                    used.join(", ")
+                )
             }
             WeaveFault::LocalData { symbol, path } => write!(
                 f,

@@ -61,12 +61,9 @@ impl Woven {
         let [name, host, guest, options @ ..] = words else {
             return Err("expected NAME HOST:FUNCTION GUEST:FUNCTION behind `woven`".to_owned());
         };
-        let is_name = |name: &str| name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_');
-        if !is_name(name) || name.starts_with(|c: char| c.is_ascii_digit()) {
-            return Err(format!("found `{name}`, expected a name of a C function"));
-        }
+        let name = weaving::names::identifier(name)?;
         let threads = [weaving::function(host)?, weaving::function(guest)?];
-        let mut woven = Woven { name: (*name).to_owned(), threads, ..Woven::default() };
+        let mut woven = Woven { name, threads, ..Woven::default() };
         for option in options {
             let (key, value) =
                 option.split_once('=').ok_or_else(|| format!("found `{option}`, expected KEY=VALUE"))?;
@@ -92,7 +89,9 @@ impl Woven {
                         woven.arguments.push(bytes);
                     }
                 }
-                _ if is_name(key) && key.starts_with(|c: char| c.is_ascii_uppercase()) => {
+                _ if weaving::names::identifier(key).is_ok()
+                    && key.starts_with(|c: char| c.is_ascii_uppercase()) =>
+                {
                     let value = match value {
                         "SENT_BYTE" => Value::SentByte,
                         "HEARD_BYTE" => Value::HeardByte,

@@ -25,6 +25,13 @@ pub fn sweep(text: &str) -> Result<Sweep, String> {
     Ok(Sweep { name: name.to_owned(), values: values.split(',').map(value).collect::<Result<_, _>>()? })
 }
 
+impl Sweep {
+    /// The name, and one of its values.
+    pub fn example(&self) -> (&str, i64) {
+        (&self.name, self.values[0])
+    }
+}
+
 /// What comes out.
 pub struct Swept {
     name: String,
@@ -45,8 +52,8 @@ impl Swept {
             pair.definitions.push((sweep.name.clone(), value));
             match weaving::woven(&pair, "what is swept") {
                 Ok(woven) => Ok((value, Ok(Box::new(woven.weave)))),
-                Err(Error::Woven(WeaveFault::NotWoven { refusal, .. })) => {
-                    let words = refusal.to_string();
+                Err(Error::Woven(fault @ WeaveFault::NotWoven { .. })) => {
+                    let words = fault.to_string();
                     Ok((value, Err(words.lines().next().unwrap_or_default().to_owned())))
                 }
                 Err(error) => Err(error),

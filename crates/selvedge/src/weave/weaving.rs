@@ -4,13 +4,15 @@
 //! `selvedge::weaving`'s.
 
 use std::borrow::Cow;
+use std::fs;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use ::weave::program::Program;
 use ::weave::proof::Proof;
 use ::weave::unroll;
-use selvedge::error::Error;
-use selvedge::weaving::{self, Pair, Woven};
+use selvedge::error::{Error, WeaveFault};
+use selvedge::weaving::{Pair, Reading, Woven};
 
 use super::check;
 use super::report::{Made, Pass};
@@ -42,9 +44,47 @@ pub struct Outputs {
     dump: Vec<Pass>,
 }
 
+impl Outputs {
+    /// What is written has a place where nothing is that is read, or written as well.
+    fn check_own_places(&self, pair: &Pair) -> Result<(), Error> {
+        let page = self.report.iter().filter(|path| *path != Path::new("-"));
+        let written: Vec<&PathBuf> = [&self.out].into_iter().chain(&self.header).chain(page).collect();
+        let servers = pair.servers.iter().map(|(file, _)| file);
+        let read: Vec<&PathBuf> =
+            [&pair.file, &pair.guest].into_iter().chain(&pair.with).chain(servers).collect();
+        for (index, path) in written.iter().enumerate() {
+            if let Some(other) = read.iter().chain(&written[..index]).find(|other| is_same_file(path, other))
+            {
+                let [path, other] = [path, other].map(|path| path.to_path_buf());
+                return Err(Error::Woven(WeaveFault::Overwrites { path, other }));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Whether two paths are of one file, through links of either kind. A device is written to, and not in its place.
+fn is_same_file(one: &Path, other: &Path) -> bool {
+    match (fs::metadata(one), fs::metadata(other)) {
+        (Ok(one), Ok(other)) => one.is_file() && (one.dev(), one.ino()) == (other.dev(), other.ino()),
+        (Err(_), Err(_)) => place(one) == place(other),
+        _ => false,
+    }
+}
+
+/// Where a file would be that is not there yet.
+fn place(path: &Path) -> PathBuf {
+    let folder = path.parent().filter(|folder| *folder != Path::new("")).unwrap_or(Path::new("."));
+    let folder = folder.canonicalize().unwrap_or_else(|_| folder.into());
+    path.file_name().map_or_else(|| folder.clone(), |name| folder.join(name))
+}
+
 /// Runs the verb.
 pub fn run(pair: &Pair, outputs: &Outputs, output: &Output) -> Result<(), Error> {
-    let woven = weaving::woven(pair, &outputs.out.display().to_string())?;
+    outputs.check_own_places(pair)?;
+    let reading = Reading::of(pair)?;
+    reading.check_used(pair, outputs.sweep.as_ref().map(Sweep::example))?;
+    let woven = reading.woven(pair, &outputs.out.display().to_string())?;
     let (program, proof) = match &woven.proved {
         Ok((program, proof)) => (program, proof),
         Err(fault) => panic!("what was woven {fault}; nothing is written"),

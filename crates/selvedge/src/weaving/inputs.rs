@@ -16,6 +16,7 @@ use ::weave::source::Source;
 
 use super::Pair;
 use super::header::{Header, Prototype, guards};
+use super::names;
 use super::texts::{Reader, Text};
 
 /// Both threads as they were read.
@@ -26,6 +27,7 @@ pub(super) struct Inputs {
     pub(super) host_program: Program,
     pub(super) guest_program: Program,
     pub(super) servers: Vec<Server>,
+    chip: Option<String>,
 }
 
 /// A polling guest as it was read.
@@ -69,8 +71,8 @@ impl Inputs {
         let sources: Vec<Source> = hosts.iter().map(|text| text.assembly.clone()).collect();
         let mut host_program = Program::read(&sources, &[&pair.host], &parameters, core)?.0;
         agree(&says(&host_program, &pair.host), &said, named, [&pair.host, &pair.guest_fn])?;
-        if let (None, Some(chip)) = (said.chip, chip) {
-            add(&mut guest_program, &pair.guest_fn, Directive::Chip(chip));
+        if let (None, Some(chip)) = (said.chip, &chip) {
+            add(&mut guest_program, &pair.guest_fn, Directive::Chip(chip.clone()));
         }
         let f_cpu = pair.definitions.iter().find(|(name, _)| name == "F_CPU");
         match (said.f_cpu_hz, f_cpu.map(|(_, hertz)| hertz.unsigned_abs())) {
@@ -88,7 +90,20 @@ impl Inputs {
             let bytes = bytes.iter().copied().filter(|&bytes| bytes > 0).collect();
             add(&mut host_program, &pair.host, Directive::Arguments(bytes));
         }
-        Ok(Inputs { hosts, guest, host_program, guest_program, servers })
+        let inputs = Inputs { hosts, guest, host_program, guest_program, servers, chip };
+        let name = pair.name();
+        let taken = inputs.texts().find(|text| text.assembly.defines(&name));
+        if let Some(path) = taken.map(|text| text.path.clone()) {
+            return Err(Error::Woven(WeaveFault::NameTaken { name, path }));
+        }
+        Ok(inputs)
+    }
+
+    pub(super) fn check_used(&self, pair: &Pair, swept: Option<(&str, i64)>) -> Result<(), Error> {
+        let mut definitions = pair.definitions.clone();
+        definitions.extend(swept.map(|(name, value)| (name.to_owned(), value)));
+        let reader = Reader { chip: self.chip.as_deref(), flags: &pair.flags, definitions: &definitions };
+        names::check_used(&reader, &self.texts().collect::<Vec<_>>())
     }
 
     /// What to know when the two are refused.

@@ -3,7 +3,7 @@
 //! Owns: which file is which, the flags that C and C++ are compiled with, and where in them their assembly comes from.
 //! Running the compiler is `toolchain`'s.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::env;
 use std::fmt::Write;
 use std::fs;
@@ -11,6 +11,7 @@ use std::path::{Path, PathBuf};
 
 use crate::error::{Error, WeaveFault};
 use crate::toolchain::{Compiler, Language};
+use ::weave::chip;
 use ::weave::source::Source;
 
 /// What C is compiled with before the flags of the command line: code that no linker changes later.
@@ -21,7 +22,7 @@ const CPP_FLAGS: [&str; 3] = ["-std=gnu++11", "-O2", "-fno-jump-tables"];
 
 /// How files become text.
 pub struct Reader<'a> {
-    /// The chip, as avr-gcc calls it.
+    /// The chip, as avr-gcc calls it, where a file does not say it.
     pub chip: Option<&'a str>,
     /// More flags for C and C++.
     pub flags: &'a [String],
@@ -41,6 +42,17 @@ pub struct Text {
     pub made_by: Option<String>,
 }
 
+impl Text {
+    /// Assembly that is woven as it is written.
+    ///
+    /// # Errors
+    /// When it cannot be cut into statements.
+    pub fn plain(path: &Path, written: String) -> Result<Text, Error> {
+        let assembly = Source::parse(&path.display().to_string(), &written)?;
+        Ok(Text { path: path.into(), written, assembly, made_by: None })
+    }
+}
+
 impl Reader<'_> {
     /// Reads one file.
     ///
@@ -49,40 +61,80 @@ impl Reader<'_> {
     pub fn text(&self, path: &Path) -> Result<Text, Error> {
         let bytes = fs::read(path).map_err(|source| Error::io("read", path, source))?;
         let written = String::from_utf8_lossy(&bytes).into_owned();
-        let name = path.display().to_string();
-        let language = match path.extension().and_then(|extension| extension.to_str()) {
-            Some("s") => None,
-            Some("S") => Some(Language::Preprocessed),
-            Some("c") => Some(Language::C),
-            Some("cpp") => Some(Language::Cpp),
-            _ => return Err(Error::Woven(WeaveFault::NotSource { path: path.into() })),
-        };
-        let Some(language) = language else {
-            let assembly = Source::parse(&name, &written)?;
-            return Ok(Text { path: path.into(), written, assembly, made_by: None });
-        };
-        let chip = self.chip.ok_or_else(|| Error::Woven(WeaveFault::WhichChip { path: path.into() }))?;
+        let Some(language) = language(path)? else { return Text::plain(path, written) };
+        let chip = self.chip.or_else(|| chip_said(&written));
+        let chip = chip.ok_or_else(|| Error::Woven(WeaveFault::WhichChip { path: path.into() }))?;
         let compiler = Compiler::find(&env::var_os("PATH").unwrap_or_default())?;
-        let mut flags: Vec<String> =
-            self.definitions.iter().map(|(name, value)| format!("-D{name}={value}")).collect();
-        let own = match language {
-            Language::C => Some(C_FLAGS),
-            Language::Cpp => Some(CPP_FLAGS),
-            Language::Preprocessed => None,
-        };
-        if let Some(own) = own {
-            flags.splice(0..0, own.map(str::to_owned));
-            flags.extend(self.flags.iter().cloned());
-        }
+        let mut flags = self.flags(language);
         let (mut text, command) = compiler.assembly(path, language, chip, &flags)?;
         if language != Language::Preprocessed {
             flags.push("-gdwarf-2".to_owned());
             let (debugged, _) = compiler.assembly(path, language, chip, &flags)?;
             text = with_lines(&text, &debugged);
         }
-        let assembly = Source::parse(&name, &text)?;
+        let assembly = Source::parse(&path.display().to_string(), &text)?;
         Ok(Text { path: path.into(), written, assembly, made_by: Some(command) })
     }
+
+    /// What a file that is compiled or preprocessed is given.
+    fn flags(&self, language: Language) -> Vec<String> {
+        let own: &[&str] = match language {
+            Language::C => &C_FLAGS,
+            Language::Cpp => &CPP_FLAGS,
+            Language::Preprocessed => &[],
+        };
+        let definitions = self.definitions.iter().map(|(name, value)| format!("-D{name}={value}"));
+        let more = self.flags.iter().filter(|_| language != Language::Preprocessed).cloned();
+        own.iter().map(|&flag| flag.to_owned()).chain(definitions).chain(more).collect()
+    }
+
+    /// The macros that a file has a use for, which [`Reader::text`] has read.
+    ///
+    /// # Errors
+    /// When it cannot be preprocessed.
+    pub fn macros(&self, path: &Path) -> Result<Macros, Error> {
+        let (Some(language), Some(chip)) = (language(path)?, self.chip) else { return Ok(Macros::default()) };
+        let compiler = Compiler::find(&env::var_os("PATH").unwrap_or_default())?;
+        let text = compiler.macros(path, language, chip, &self.flags(language))?;
+        let named = |word: &str| -> Vec<String> {
+            let lines = text.lines().filter_map(|line| line.strip_prefix(word));
+            let names = lines.filter_map(|rest| rest.split([' ', '(']).next());
+            names.map(str::to_owned).collect()
+        };
+        Ok(Macros { expanded: named("#define "), tested: named("#undef ") })
+    }
+}
+
+/// Names that a file's preprocessing asks for.
+#[derive(Default)]
+pub struct Macros {
+    /// Those that stand for something.
+    pub expanded: Vec<String>,
+    /// Those that it asks for and that stand for nothing there.
+    pub tested: Vec<String>,
+}
+
+/// What a file is written in, by its name; `None` for assembly that is read as it is.
+fn language(path: &Path) -> Result<Option<Language>, Error> {
+    match path.extension().and_then(|extension| extension.to_str()) {
+        Some("s") => Ok(None),
+        Some("S") => Ok(Some(Language::Preprocessed)),
+        Some("c") => Ok(Some(Language::C)),
+        Some("cpp") => Ok(Some(Language::Cpp)),
+        _ => Err(Error::Woven(WeaveFault::NotSource { path: path.into() })),
+    }
+}
+
+/// The chip that the directives of a text name before it is compiled, where they name one.
+fn chip_said(written: &str) -> Option<&str> {
+    let said = ["@weave chip ", "\"chip "].into_iter().flat_map(|words| written.match_indices(words));
+    let names = said.filter_map(|(at, words)| {
+        let name = written[at + words.len()..].split(|c: char| !c.is_ascii_alphanumeric()).next()?;
+        chip::core(name).map(|_| name)
+    });
+    let names: BTreeSet<&str> = names.collect();
+    let mut names = names.into_iter();
+    names.next().filter(|_| names.next().is_none())
 }
 
 /// What a compiler made of C, with a marker of the line in C above each instruction, as the preprocessor would write
