@@ -57,9 +57,9 @@ pub struct Pair {
     /// Bytes of the host's parameters, in order, where no directive says them; `0` for none
     #[arg(long, value_name = "BYTES", value_delimiter = ',', value_parser = clap::value_parser!(u32).range(0..=16))]
     pub host_arguments: Option<Vec<u32>>,
-    /// Words of the woven function, at most, as a multiple of both functions' own
-    #[arg(long, value_name = "FACTOR", default_value_t = ::weave::GROWTH, value_parser = growth)]
-    pub growth: f64,
+    /// Words of the woven function, at most, as a multiple of both functions' own [default: 3, or the smallest possible]
+    #[arg(long, value_name = "FACTOR", value_parser = growth)]
+    pub growth: Option<f64>,
     /// `interleave` their code, let the host `cocall` the guest, or `auto`: what leaves the host more within the size
     #[arg(long, value_name = "STRATEGY", default_value_t = Strategy::Auto, value_parser = strategies())]
     pub strategy: Strategy,
@@ -139,6 +139,21 @@ impl Woven {
         self.inputs.header(pair, (&self.name, program), &self.weave, contract)
     }
 
+    /// Refuses what is larger than the pair asks for: no way is smaller then.
+    ///
+    /// # Errors
+    /// [`WeaveFault::Growth`].
+    pub fn check_growth(&self, pair: &Pair) -> Result<(), Error> {
+        let [words, plain_words] = [self.weave.choice.words, self.weave.plain_words].map(f64::from);
+        let smallest = (100.0 * words / plain_words).ceil() / 100.0;
+        match pair.growth {
+            Some(growth_max) if words > plain_words * growth_max && smallest > growth_max => {
+                Err(Error::Woven(WeaveFault::Growth { growth_max, smallest }))
+            }
+            _ => Ok(()),
+        }
+    }
+
     /// The commands that made assembly text of what is woven, the host's first.
     pub fn made_by(&self) -> Vec<String> {
         self.inputs.made_by()
@@ -195,7 +210,7 @@ impl Reading {
             inputs.servers.iter().map(|server| (&server.program, server.function.as_str())).collect();
         let request = Request {
             servers: &servers,
-            growth_max: pair.growth,
+            growth_max: pair.growth.unwrap_or(::weave::GROWTH),
             strategy: pair.strategy,
             is_coupled: pair.couple,
             ..Request::new((&inputs.host_program, &pair.host), (&inputs.guest_program, &pair.guest_fn), &name)

@@ -55,6 +55,13 @@ pub enum WeaveFault {
         /// Names that something has a use for.
         used: Vec<String>,
     },
+    /// No way of weaving is as small as is asked for.
+    Growth {
+        /// What is asked for.
+        growth_max: f64,
+        /// The smallest that is possible, in hundredths.
+        smallest: f64,
+    },
     /// Data of a file that the woven function needs and cannot name.
     LocalData {
         /// The symbol.
@@ -119,6 +126,11 @@ impl fmt::Display for WeaveFault {
                     used.join(", ")
                 )
             }
+            WeaveFault::Growth { growth_max, smallest } => write!(
+                f,
+                "found no way of weaving within {growth_max} times both functions' own size\n\
+                 help: the smallest that works is `--growth {smallest:.2}`"
+            ),
             WeaveFault::LocalData { symbol, path } => write!(
                 f,
                 "the woven function needs `{symbol}`, which only `{}` can name\n\

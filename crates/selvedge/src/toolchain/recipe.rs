@@ -134,7 +134,7 @@ impl Woven {
             chip: Some(chip.name.to_owned()),
             definitions: self.definitions.iter().map(|(name, what)| (name.clone(), value(what))).collect(),
             host_arguments: Some(self.arguments.clone()),
-            growth: self.growth.unwrap_or(::weave::GROWTH),
+            growth: self.growth,
             strategy: ::weave::plan::Strategy::Auto,
             couple: false,
             flags: recipe.woven_flags.clone(),
@@ -260,7 +260,7 @@ mod tests {
         assert_eq!(pair.definitions, [("PERIOD".to_owned(), 66), ("WITHIN".to_owned(), 900)]);
         assert_eq!((pair.with, pair.flags), (vec!["node/p.S".into()], vec!["-O3".to_owned()]));
         assert_eq!(pair.servers, [("node/adc.S".into(), "adc".to_owned())]);
-        assert_eq!((pair.growth, pair.host_arguments), (3.0, Some(vec![2, 1])));
+        assert_eq!((pair.growth, pair.host_arguments), (Some(3.0), Some(vec![2, 1])));
 
         let refused = |text: &str| parse(text).expect_err("it is none").to_string();
         for (line, words) in [

@@ -84,6 +84,7 @@ impl Filter {
         }
         let name = self.pair.name();
         let woven = self.reading.woven(&self.pair, &name).map_err(|why| self.wish.refused(why))?;
+        woven.check_growth(&self.pair).map_err(|why| self.wish.refused(why))?;
         if let Err(fault) = &woven.proved {
             panic!("{name}, as it was woven, {fault}");
         }

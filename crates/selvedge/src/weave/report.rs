@@ -9,7 +9,7 @@ use ::weave::plan::{Choice, Way};
 use ::weave::program::Program;
 use ::weave::proof::Proof;
 use ::weave::registers::Liveness;
-use ::weave::{Weave, dump, slack};
+use ::weave::{GROWTH, Weave, dump, slack};
 use clap::ValueEnum;
 use report::page::{Figure, Page, Section};
 use report::table::{Column, Entry, Table};
@@ -126,7 +126,7 @@ pub struct Made<'a> {
     /// The file that stands in the output beside it, whole.
     pub beside: Option<PathBuf>,
     /// What was asked for of size, as a multiple of both functions' own.
-    pub growth_max: f64,
+    pub growth_max: Option<f64>,
     /// What weaving says.
     pub woven: &'a Weave,
     /// The output as it was read again.
@@ -177,8 +177,8 @@ impl Made<'_> {
 
     fn words(&self) -> String {
         let (words, growth) = (self.woven.choice.words, self.growth(&self.woven.choice));
-        let over = if growth > self.growth_max {
-            format!(", over the {} asked for: no way is smaller", self.growth_max)
+        let over = if self.growth_max.is_none() && growth > GROWTH {
+            format!(", over {GROWTH}: no way is smaller")
         } else {
             String::new()
         };

@@ -5,7 +5,7 @@
 
 use report::table::{Column, Entry, Table};
 use selvedge::error::{Error, WeaveFault};
-use selvedge::weaving::{self, Pair};
+use selvedge::weaving::{self, Pair, Woven};
 use serde_json::{Value, json};
 
 use ::weave::Weave;
@@ -50,9 +50,10 @@ impl Swept {
             let mut pair = pair.clone();
             pair.definitions.retain(|(name, _)| *name != sweep.name);
             pair.definitions.push((sweep.name.clone(), value));
-            match weaving::woven(&pair, "what is swept") {
+            let small = |woven: Woven| woven.check_growth(&pair).map(|()| woven);
+            match weaving::woven(&pair, "what is swept").and_then(small) {
                 Ok(woven) => Ok((value, Ok(Box::new(woven.weave)))),
-                Err(Error::Woven(fault @ WeaveFault::NotWoven { .. })) => {
+                Err(Error::Woven(fault @ (WeaveFault::NotWoven { .. } | WeaveFault::Growth { .. }))) => {
                     let words = fault.to_string();
                     Ok((value, Err(words.lines().next().unwrap_or_default().to_owned())))
                 }

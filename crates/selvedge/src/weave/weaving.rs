@@ -85,6 +85,7 @@ pub fn run(pair: &Pair, outputs: &Outputs, output: &Output) -> Result<(), Error>
     let reading = Reading::of(pair)?;
     reading.check_used(pair, outputs.sweep.as_ref().map(Sweep::example))?;
     let woven = reading.woven(pair, &outputs.out.display().to_string())?;
+    woven.check_growth(pair)?;
     let (program, proof) = match &woven.proved {
         Ok((program, proof)) => (program, proof),
         Err(fault) => panic!("what was woven {fault}; nothing is written"),
