@@ -8,14 +8,13 @@ use std::path::PathBuf;
 use ::weave::directive::{Directive, Parameters};
 use ::weave::program::{Origin, Point, Program};
 use ::weave::proof::{Followed, Interrupts, Options, Proof, Proved, Unbounded, Window, prove};
-use ::weave::source::Source;
 use ::weave::{chip, linked};
 use clap::ValueEnum;
 use isa::avr::{ATMEGA128, ATMEGA328P};
 use report::table::{Column, Entry, Table};
-use selvedge::error::Error;
-use selvedge::weaving::definition;
-use selvedge::weaving::texts::Reader;
+use selvedge::error::{Error, WeaveFault};
+use selvedge::weaving::texts::{Reader, Text};
+use selvedge::weaving::{definition, names};
 use serde_json::{Value, json};
 
 use crate::output::Output;
@@ -55,6 +54,7 @@ enum Promise {
 pub fn run(check: Check, output: &Output) -> Result<(), Error> {
     let bytes = fs::read(&check.file).map_err(|source| Error::io("read", &check.file, source))?;
     let program = program(&check, &bytes)?;
+    check_timed_for(&check, &program)?;
     let chip = chip_of(&program, check.chip.as_deref());
     let function = program.function(&check.function).expect("it was asked for and found");
     let interrupts = match check.interrupts {
@@ -67,15 +67,14 @@ pub fn run(check: Check, output: &Output) -> Result<(), Error> {
 }
 
 fn program(check: &Check, bytes: &[u8]) -> Result<Program, Error> {
+    let reader = Reader { chip: check.chip.as_deref(), flags: &[], definitions: &check.definitions };
     if bytes.starts_with(b"\x7fELF") {
+        names::check_used(&reader, &[])?;
         return Ok(linked::program_for(bytes, &check.function, check.chip.as_deref())?);
     }
-    let source = match check.file.extension().and_then(|extension| extension.to_str()) {
-        Some("c" | "S") => {
-            let reader = Reader { chip: check.chip.as_deref(), flags: &[], definitions: &check.definitions };
-            reader.text(&check.file)?.assembly
-        }
-        _ => Source::parse(&check.file.display().to_string(), &String::from_utf8_lossy(bytes))?,
+    let text = match check.file.extension().and_then(|extension| extension.to_str()) {
+        Some("c" | "S") => reader.text(&check.file)?,
+        _ => Text::plain(&check.file, String::from_utf8_lossy(bytes).into_owned())?,
     };
     let parameters: Parameters = check.definitions.iter().cloned().collect();
     let core = match &check.chip {
@@ -86,7 +85,30 @@ fn program(check: &Check, bytes: &[u8]) -> Result<Program, Error> {
         }
     };
     let roots = [check.function.as_str()];
-    Ok(Program::read(std::slice::from_ref(&source), &roots, &parameters, core)?.0)
+    let (program, _) = Program::read(std::slice::from_ref(&text.assembly), &roots, &parameters, core)?;
+    let chip = chip_of(&program, None).or(check.chip.as_deref());
+    names::check_used(&Reader { chip, ..reader }, &[&text])?;
+    Ok(program)
+}
+
+/// What the directives say of chip and clock is what the command line says.
+fn check_timed_for(check: &Check, program: &Program) -> Result<(), Error> {
+    let f_cpu = check.definitions.iter().find(|(name, _)| name == names::CLOCK);
+    let directives = program.functions.iter().flat_map(|function| &function.directives);
+    for written in directives {
+        let (found, expected) = match (&written.directive, &check.chip, f_cpu) {
+            (Directive::Chip(found), Some(expected), _) => (found.clone(), expected.clone()),
+            (Directive::Frequency(found), _, Some((_, expected))) => {
+                (format!("{found} Hz"), format!("{expected} Hz"))
+            }
+            _ => continue,
+        };
+        if !found.eq_ignore_ascii_case(&expected) {
+            let function = check.function.clone();
+            return Err(Error::Woven(WeaveFault::Mistimed { found, expected, function }));
+        }
+    }
+    Ok(())
 }
 
 /// The chip that the directives name, or the command line.
