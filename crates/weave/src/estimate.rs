@@ -15,6 +15,7 @@ use crate::cfg::{BlockId, Way};
 use crate::directive::{Directive, Thread};
 use crate::host::Host;
 use crate::item::{Item, Label, Line};
+use crate::loops::LoopId;
 use crate::program::{Flow, Point, Program};
 
 /// Rounds of a loop about which nothing is known, directly inside an outermost one: a message's.
@@ -113,20 +114,26 @@ fn fork(host: &Host, is_callee: bool, point: Point) -> Fork {
             more => Fork::Always(more == Ordering::Greater),
         };
     };
-    let is_outermost = !is_callee && host.loops.all[id].depth == OUTERMOST;
-    let [fewest, most] = match &host.trips[id] {
-        Some(trips) => {
-            [trips.rounds_min, trips.rounds_max].map(|rounds| rounds.min(u64::from(u32::MAX)) as u32)
-        }
-        None if is_outermost => return Fork::Always(stays(taken, id)),
-        None if !is_callee && host.loops.all[id].depth == OUTERMOST + 1 => ROUNDS_MESSAGE,
-        None => ROUNDS_WORD,
-    };
+    if host.trips[id].is_none() && !is_callee && host.loops.all[id].depth == OUTERMOST {
+        return Fork::Always(stays(taken, id));
+    }
+    let [fewest, most] = rounds(host, id, is_callee);
     // A test at the header is asked once more than the body runs.
     let at_header = host.loops.all[id].header == block && !host.loops.all[id].latches.contains(&block);
     let asked = [fewest, most].map(|rounds| rounds.saturating_add(at_header.into()).max(1));
     let between = host.trips[id].is_none_or(|trips| trips.between);
     Fork::Leaves { taken: !stays(taken, id), asked, between }
+}
+
+/// The fewest rounds of a loop and the most, in an ordinary run.
+pub fn rounds(host: &Host, id: LoopId, is_callee: bool) -> [u32; 2] {
+    match &host.trips[id] {
+        Some(trips) => {
+            [trips.rounds_min, trips.rounds_max].map(|rounds| rounds.min(u64::from(u32::MAX)) as u32)
+        }
+        None if !is_callee && host.loops.all[id].depth <= OUTERMOST + 1 => ROUNDS_MESSAGE,
+        None => ROUNDS_WORD,
+    }
 }
 
 /// The depth of a loop that is in no other.
@@ -328,15 +335,15 @@ impl Added {
     }
 }
 
-/// Whether a branch goes around a jump behind it.
+/// Whether a branch goes around a jump behind it, and others that stand there.
 fn jumps_over(items: &[Item], index: usize, target: Label) -> bool {
-    let is_jump = |opcode| matches!(opcode, Opcode::Rjmp | Opcode::Jmp);
-    match items.get(index + 1..index + 3) {
-        Some([Item::Line(jump), Item::Label(behind)]) => {
-            is_jump(jump.instruction.opcode) && *behind == target
-        }
-        _ => false,
-    }
+    let passed = items[index + 1..].iter().take_while(|item| match item {
+        Item::Label(label) => *label != target,
+        Item::Line(line) => matches!(line.instruction.opcode, Opcode::Rjmp | Opcode::Jmp),
+        Item::Says(_) => false,
+    });
+    let passed = passed.count();
+    passed > 0 && items.get(index + 1 + passed) == Some(&Item::Label(target))
 }
 
 /// The item behind the next line.

@@ -80,7 +80,7 @@ pub struct Choice {
 }
 
 /// Shares of time that closing a loop may cost.
-const LOSSES: [f64; 7] = [1.0, 0.3, 0.1, 0.05, 0.03, 0.02, 0.01];
+const LOSSES: [f64; 9] = [1.0, 0.3, 0.1, 0.05, 0.03, 0.02, 0.01, 0.005, 0.002];
 /// Copies of a loop's body.
 const COPIES: [usize; 6] = [1, 2, 4, 8, 16, 32];
 /// States of one block.

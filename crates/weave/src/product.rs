@@ -13,6 +13,7 @@ mod blocks;
 mod calls;
 mod couple;
 mod ends;
+mod islands;
 mod meet;
 mod rounds;
 
@@ -148,6 +149,8 @@ pub(crate) struct Weaver<'a> {
     options: Options,
     rhythm: Rhythm<'a>,
     pub(crate) fragments: Vec<Vec<Item>>,
+    /// By the label before them, the jumps of each island: their own labels, and where they go.
+    islands: BTreeMap<Label, Vec<(Label, Label)>>,
     labels: usize,
     aliases: BTreeMap<Label, Label>,
     plain: BTreeMap<Point, Label>,
@@ -187,7 +190,7 @@ pub fn weave(setting: &Setting, options: Options, entry: Point) -> Result<Woven,
     let host_done = if is_coupled { weaver.both_end(returns) } else { weaver.guest_alone(entry, returns)? };
     weaver.finish();
     weaver.plain_host(entry);
-    let items = weaver.fragments.concat();
+    let items = weaver.written();
     Ok(Woven {
         items,
         aliases: weaver.aliases,
@@ -206,6 +209,7 @@ impl<'a> Weaver<'a> {
             options: Options { loss: 1.0, copies: 1, states: 1, counted: false, rounds: 1, together: 1 },
             rhythm: Rhythm::of(setting.guest, setting.homes, setting.program.core),
             fragments: vec![Vec::new()],
+            islands: BTreeMap::new(),
             labels: 3 + padding::LABELS,
             aliases: BTreeMap::new(),
             plain: BTreeMap::new(),
@@ -306,8 +310,13 @@ impl<'a> Weaver<'a> {
         if element.leaves {
             named.push((LEAVE, self.leave(live, wraps, resume)));
         }
-        let items = self.own_labels(element.code(live), &named);
-        self.fragments[at.fragment].extend(items);
+        for item in self.own_labels(element.code(live), &named) {
+            let leaves = is_jump(&item) && !self.fragments[at.fragment].last().is_some_and(is_skip);
+            self.fragments[at.fragment].push(item);
+            if leaves {
+                self.island(at.fragment);
+            }
+        }
         if wraps {
             self.fragments[at.fragment].extend(homes.restore_flags());
         }
@@ -432,6 +441,15 @@ impl<'a> Weaver<'a> {
             period_cycles: self.setting.guest.period_cycles,
         }
     }
+}
+
+fn is_jump(item: &Item) -> bool {
+    matches!(item, Item::Line(line) if matches!(line.instruction.opcode, Opcode::Rjmp | Opcode::Jmp))
+}
+
+fn is_skip(item: &Item) -> bool {
+    use Opcode::{Cpse, Sbic, Sbis, Sbrc, Sbrs};
+    matches!(item, Item::Line(line) if matches!(line.instruction.opcode, Cpse | Sbic | Sbis | Sbrc | Sbrs))
 }
 
 pub(crate) fn call_opcode(far: &Far) -> Opcode {

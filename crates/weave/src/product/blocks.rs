@@ -10,7 +10,7 @@ use crate::cfg::{BlockId, ExitKind, Way};
 use crate::error::Refusal;
 use crate::guest::inverted;
 use crate::host::Host;
-use crate::item::{Item, Line};
+use crate::item::{Item, Label, Line};
 use crate::loops::LoopId;
 use crate::program::{Callee, Flow, Point, Program};
 use crate::rename::SREG;
@@ -131,21 +131,39 @@ impl<'a> Weaver<'a> {
         };
         let is_far = self.is_far(point);
         let live = self.live_at(host.cfg.blocks[taken].first) | self.live_at(host.cfg.blocks[next].first);
-        let (straight_cycles, aside_cycles) = if is_far { (2, 1 + self.jump_cycles()) } else { (1, 2) };
-        self.make_room(&mut at, aside_cycles, point, live)?;
+        let leaves = stays(through) != stays(aside);
+        let find =
+            |weaver: &Self, at: Arrival| weaver.island_in_reach(at.fragment).filter(|_| is_far && leaves);
+        let jump_cycles = self.jump_cycles();
+        let cycles = |island: Option<Label>| match (is_far, island) {
+            (false, _) => (1, 2),
+            (true, None) => (2, 1 + jump_cycles),
+            (true, Some(_)) => (1, 2 + jump_cycles),
+        };
+        let island = find(self, at);
+        let needed_cycles = cycles(island).1;
+        self.make_room(&mut at, needed_cycles, point, live)?;
+        // What was written meanwhile may be in between.
+        let island = island.and_then(|_| find(self, at));
+        let (straight_cycles, aside_cycles) = cycles(island);
         let label = self.label();
-        if is_far {
+        if let Some(island) = island {
+            let jump = self.jump_from(island, label);
+            let line = Line { instruction, target: Some(jump), ..self.host_line(point) };
+            self.push(at.fragment, line);
+        } else if is_far {
             let over = self.label();
             let line =
                 Line { instruction: inverted(instruction), target: Some(over), ..self.host_line(point) };
             self.push(at.fragment, line);
             self.push(at.fragment, self.jump(label));
+            self.island(at.fragment);
             self.fragments[at.fragment].push(Item::Label(over));
         } else {
             let line = Line { instruction, target: Some(label), ..self.host_line(point) };
             self.push(at.fragment, line);
         }
-        let share = if stays(through) != stays(aside) { 0.9 } else { 0.5 };
+        let share = if leaves { 0.9 } else { 0.5 };
         let mut other = at;
         other.fragment = self.new_fragment(label);
         other.weight *= 1.0 - share;

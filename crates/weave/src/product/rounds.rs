@@ -6,6 +6,7 @@ use isa::avr::{Instruction, Opcode, Set};
 
 use super::{Arrival, Goal, Resume, Ways, Weaver};
 use crate::error::Refusal;
+use crate::estimate;
 use crate::host::Host;
 use crate::item::{Item, Label, Line};
 use crate::loops::LoopId;
@@ -34,6 +35,10 @@ struct Order {
     entries: Vec<(usize, f64)>,
     /// By copy, the one that goes on.
     next: Vec<Option<usize>>,
+    /// By copy, the rounds that are over at its end since the loop was entered by the one before it.
+    passed: Vec<u32>,
+    /// Cycles of a round.
+    round_cycles: f64,
     /// Whether some rounds are gone by a counter.
     is_counted: bool,
 }
@@ -42,6 +47,15 @@ impl Order {
     /// The last copy goes on with this one.
     fn ends(&mut self, with: Option<usize>) {
         *self.next.last_mut().expect("a copy was written") = with;
+    }
+
+    /// Gives the ways out the time of the rounds that are gone before on an average: what is waited behind a loop, or by
+    /// one around it, is little beside them.
+    fn pass(&self, rounds: [u32; 2], exits: &mut [(usize, (Goal, Arrival))]) {
+        let average = rounds[0] / 2 + rounds[1] / 2;
+        for (copy, (_, exit)) in exits {
+            exit.time += f64::from(average.saturating_sub(self.passed[*copy])) * self.round_cycles;
+        }
     }
 
     /// Gives the ways out, each with its copy, the weights that the numbers of rounds say: a loop that always runs
@@ -89,6 +103,7 @@ impl<'a> Weaver<'a> {
         for arrival in arrivals {
             let mut current = arrival;
             order.entries.push((begun.len(), arrival.weight));
+            let mut passed = 0;
             for copy in 1.. {
                 self.most_copies = self.most_copies.max(copy);
                 self.check_size()?;
@@ -96,22 +111,26 @@ impl<'a> Weaver<'a> {
                 self.fragments[current.fragment].push(Item::Label(label));
                 begun.push((current.state, label, current.time));
                 if options.counted
-                    && let Some((behind, out)) = self.counted(host, id, current)?
+                    && let Some((behind, out, rounds)) = self.counted(host, id, current)?
                 {
                     exits.extend(out.into_iter().map(|way| (order.next.len(), way)));
                     order.is_counted = true;
                     current = behind;
+                    passed += rounds;
                 }
                 let outs = self.region(host, Some(id), header, vec![current])?;
                 let (backs, out): (Vec<_>, Vec<_>) =
                     outs.into_iter().partition(|(goal, _)| *goal == Goal::Block(header));
                 exits.extend(out.into_iter().map(|way| (order.next.len(), way)));
                 order.next.push(Some(begun.len()));
+                passed += 1;
+                order.passed.push(passed);
                 let backs: Vec<Arrival> = backs.into_iter().map(|(_, arrival)| arrival).collect();
                 let Some(back) = self.merge(backs, live, Resume::Host(first), 1)?.pop() else {
                     order.ends(None);
                     break;
                 };
+                order.round_cycles = (back.time - arrival.time) / f64::from(passed);
                 let best = self.closing(&begun, back, live);
                 let is_all = trips.is_some_and(|trips| trips.rounds_max == copy as u64);
                 let last = copy >= options.copies || is_all;
@@ -131,6 +150,7 @@ impl<'a> Weaver<'a> {
         if let Some(trips) = trips {
             order.weigh(trips, &mut exits);
         }
+        order.pass(estimate::rounds(host, id, !self.calling.is_empty()), &mut exits);
         Ok(exits.into_iter().map(|(_, way)| way).collect())
     }
 
@@ -153,7 +173,7 @@ impl<'a> Weaver<'a> {
         host: &'a Host<'a>,
         id: LoopId,
         arrival: Arrival,
-    ) -> Result<Option<(Arrival, Ways)>, Refusal> {
+    ) -> Result<Option<(Arrival, Ways, u32)>, Refusal> {
         let header = host.loops.all[id].header;
         let first = host.cfg.blocks[header].first;
         let live = self.live_at(first);
@@ -199,8 +219,8 @@ impl<'a> Weaver<'a> {
         let undisturbed = std::iter::once(&back).chain(exits.iter().map(|(_, exit)| exit)).all(|arrival| {
             arrival.state.next == begins.state.next && arrival.time - begins.time < f64::from(period)
         });
-        let is_near = back.fragment == begins.fragment
-            && crate::item::words(&self.fragments[back.fragment][load..]) < BRANCH_WORDS_MAX;
+        let is_near =
+            back.fragment == begins.fragment && self.words_at_most(back.fragment, load) < BRANCH_WORDS_MAX;
         if !(2..=255).contains(&rounds) || round == 0 || !is_near || flags_live_behind || !undisturbed {
             *self = saved;
             return Ok(None);
@@ -218,7 +238,7 @@ impl<'a> Weaver<'a> {
         for (_, exit) in &mut exits {
             self.rest_of_rounds(exit, begins, [round, rounds], passed(exit), dec.clone());
         }
-        Ok(Some((back, exits)))
+        Ok(Some((back, exits, rounds)))
     }
 
     /// A way out of a counted round passes the time of the rounds that are left.
@@ -292,7 +312,7 @@ mod tests {
 
     /// Which of the copies a loop of so many rounds is left from, when each goes on with `next`.
     fn left_from(rounds: u64, next: &[Option<usize>]) -> Vec<usize> {
-        let order = Order { entries: vec![(0, 1.0)], next: next.to_vec(), is_counted: false };
+        let order = Order { entries: vec![(0, 1.0)], next: next.to_vec(), ..Order::default() };
         let trips = Trips { rounds_min: rounds, rounds_max: rounds, between: true, declared: false };
         let state = State { phase: 0, next: 0 };
         let exit = |copy| (copy, (Goal::Return, Arrival { fragment: 0, state, time: 0.0, weight: 0.1 }));
