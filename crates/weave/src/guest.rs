@@ -22,7 +22,7 @@ use crate::directive::{Directive, Thread};
 use crate::error::{self, Refusal};
 use crate::item::{Item, Label, Line};
 use crate::product::Far;
-use crate::program::{Flow, Function, Point, Program, Written};
+use crate::program::{Flow, Function, Origin, Point, Program, Written};
 
 pub use batch::Batch;
 pub use couple::consumed;
@@ -85,6 +85,17 @@ pub struct Element {
     pub leaves: bool,
 }
 
+/// An event of an element.
+#[derive(Clone, Copy, Debug)]
+pub struct Instant<'a> {
+    /// Its name.
+    pub name: &'a str,
+    /// Cycles after the round began.
+    pub at: u32,
+    /// Where its instruction is written.
+    pub origin: Origin,
+}
+
 /// Another form of an element.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Form {
@@ -104,6 +115,17 @@ impl Element {
     /// Its code where these registers live.
     pub fn code(&self, live: Set) -> &[Item] {
         self.form(live).map_or(&self.items, |form| &form.items)
+    }
+
+    /// Its events, in their order.
+    pub fn events(&self) -> impl DoubleEndedIterator<Item = Instant<'_>> {
+        self.items.windows(2).filter_map(|pair| match pair {
+            [
+                Item::Says(Directive::Event { name, at, .. }),
+                Item::Line(Line { origin: Some(origin), .. }),
+            ] => Some(Instant { name, at: *at, origin: *origin }),
+            _ => None,
+        })
     }
 
     /// Its cycles where these registers live.
@@ -184,36 +206,61 @@ impl Guest {
         gaps.split_off(1)
     }
 
-    /// Whether the elements between two pinned ones fit between their cycles.
+    /// Whether the elements between two pinned ones fit between their cycles; `program` is the guest's.
     ///
     /// # Errors
-    /// [`Refusal::ImpossiblePeriod`] when they do not.
-    pub fn check_fit(&self, function: &Function) -> Result<(), Refusal> {
+    /// [`Refusal::ImpossiblePeriod`] or [`Refusal::EventsClose`] when they do not.
+    pub fn check_fit(&self, program: &Program) -> Result<(), Refusal> {
         let period = self.period_cycles;
-        // Where each pinned element starts, and the cycles of it and of those before the next one.
-        let mut pinned: Vec<(u32, u32)> = Vec::new();
+        // Each pinned element, where it starts, and the cycles of it and of those before the next one.
+        let mut pinned: Vec<(&Element, u32, u32)> = Vec::new();
         for element in &self.elements {
             match (element.start, pinned.last_mut()) {
-                (None, Some((_, needed_cycles))) => *needed_cycles += element.cycles,
-                (start, _) => pinned.push((start.unwrap_or(0), element.cycles)),
+                (None, Some((.., needed_cycles))) => *needed_cycles += element.cycles,
+                (start, _) => pinned.push((element, start.unwrap_or(0), element.cycles)),
             }
         }
         let mut left_cycles = period;
-        for (index, &(start, needed_cycles)) in pinned.iter().enumerate() {
-            let gap_cycles = match pinned.get(index + 1) {
-                Some(&(next, _)) => ((next + period - start) % period).min(left_cycles),
-                None => left_cycles,
+        for (index, &(element, start, needed_cycles)) in pinned.iter().enumerate() {
+            let (next, gap_cycles) = match pinned.get(index + 1) {
+                Some(&(next, at, _)) => (next, ((at + period - start) % period).min(left_cycles)),
+                None => (pinned[0].0, left_cycles),
             };
             if needed_cycles > gap_cycles {
-                return Err(Refusal::ImpossiblePeriod {
-                    function: function.name.clone(),
-                    period_cycles: period,
-                    smallest_cycles: period + needed_cycles - gap_cycles,
-                });
+                return Err(self.too_close([element, next], needed_cycles - gap_cycles, program));
             }
             left_cycles -= gap_cycles;
         }
         Ok(())
+    }
+
+    /// Why the second of two elements with events is late, by so many cycles.
+    pub(crate) fn too_close(
+        &self,
+        [first, second]: [&Element; 2],
+        late_cycles: u32,
+        program: &Program,
+    ) -> Refusal {
+        match first.events().next_back().zip(second.events().next()) {
+            Some((first, second)) if first.at < second.at => Refusal::EventsClose {
+                at: program.place(second.origin),
+                first_at: program.place(first.origin),
+                events: [first.name, second.name].map(str::to_owned),
+                apart_cycles: second.at - first.at,
+                needed_cycles: second.at - first.at + late_cycles,
+            },
+            _ => self.too_short(late_cycles, program),
+        }
+    }
+
+    /// A round lacks so many cycles.
+    pub(crate) fn too_short(&self, missing_cycles: u32, program: &Program) -> Refusal {
+        let period_cycles = self.batch.as_ref().map_or(self.period_cycles, |batch| batch.period_cycles);
+        Refusal::ImpossiblePeriod {
+            function: program.functions[0].name.clone(),
+            period_cycles,
+            smallest_cycles: period_cycles + missing_cycles,
+        }
     }
 }
 
@@ -545,6 +592,11 @@ impl<'a> Reader<'a> {
             // The last one of the preamble happens where the rounds begin, which is when they are begun.
             let Directive::Event { clock, at, maybe, last: false, .. } = &written.directive else { continue };
             let is_lead = self.clock.lead.is_some() && !self.clock.has(clock.as_deref());
+            if !is_lead && *at >= self.clock.period_cycles {
+                let (at_cycles, period_cycles) = (*at, self.clock.period_cycles);
+                let at = self.program.place(written.origin);
+                return Err(Refusal::BeyondPeriod { at, at_cycles, period_cycles });
+            }
             let event = Event { end_cycles: stretch.cycles, at: *at, maybe: *maybe, is_lead };
             if stretch.event.replace(event).is_some() {
                 return Err(self.refuse(point, "two events in one conditional"));

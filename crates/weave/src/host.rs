@@ -167,7 +167,7 @@ impl<'a> Host<'a> {
     }
 
     /// Its calls, and what they call.
-    fn calls<'b>(&'b self, program: &'b Program) -> impl Iterator<Item = (Point, Point)> + 'b {
+    pub(crate) fn calls<'b>(&'b self, program: &'b Program) -> impl Iterator<Item = (Point, Point)> + 'b {
         let points = self.cfg.blocks.iter().flat_map(|block| block.points());
         points.filter_map(|point| match program.code[point].flow {
             Flow::Call(Callee::Known(entry)) => Some((point, entry)),

@@ -347,7 +347,7 @@ impl Weaving<'_> {
         let (budget, homes) = self.homes(way, &guest, keeps_flags)?;
         let guest = homes.rename(&guest, self.guest_program)?;
         // Only now is it known how long its elements are: some borrow registers.
-        guest.check_fit(function)?;
+        guest.check_fit(self.guest_program)?;
         let guest = self.served(guest, &homes)?;
         Ok((guest, homes, budget))
     }
@@ -370,6 +370,7 @@ impl Weaving<'_> {
                 program: version.program,
                 hosts: &version.hosts,
                 guest: &guest,
+                guest_program: self.guest_program,
                 homes: &homes,
                 far: &far,
                 words_max: self.plain_words() * GROWTH_LOOKED_AT + WORDS_ALWAYS,

@@ -29,6 +29,15 @@ pub struct Rhythm<'a> {
     is_coupled: bool,
 }
 
+/// An element with an event that has no time any more.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Late {
+    /// The element.
+    pub element: usize,
+    /// How late it would be.
+    pub cycles: u32,
+}
+
 /// How long to wait, and how many elements run meanwhile.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Wait {
@@ -95,11 +104,45 @@ impl<'a> Rhythm<'a> {
             + if self.wraps(index, live) { self.flags_cycles.iter().sum() } else { 0 }
     }
 
-    /// Cycles until the next element has to start, when it is pinned.
-    pub fn due_cycles(&self, state: State, live: Set) -> Option<u32> {
+    /// Cycles until the next element has to start, when it is pinned; below zero when there is no time to save what
+    /// lives.
+    pub fn due_cycles(&self, state: State, live: Set) -> Option<i64> {
         let start = self.elements[state.next].start?;
-        let lead = self.lead_cycles(state.next, live) % self.period_cycles;
-        Some((start + 2 * self.period_cycles - lead - state.phase) % self.period_cycles)
+        let until_cycles = (start + self.period_cycles - state.phase) % self.period_cycles;
+        Some(i64::from(until_cycles) - i64::from(self.lead_cycles(state.next, live)))
+    }
+
+    /// Cycles until the next element starts, which runs as early as it may.
+    ///
+    /// # Errors
+    /// When it is late, or makes the next one with an event late.
+    pub fn start_cycles(&self, state: State, live: Set) -> Result<u32, Late> {
+        let index = state.next;
+        let lead_cycles = self.lead_cycles(index, live);
+        let due_cycles = self.due_cycles(state, live);
+        let late = |element, cycles| Err(Late { element, cycles });
+        let waits = match due_cycles.map(u32::try_from) {
+            None => 0,
+            Some(Ok(due_cycles)) => due_cycles,
+            Some(Err(_)) => return late(index, due_cycles.map_or(0, |due| due.unsigned_abs() as u32)),
+        };
+        let next = self.next_pinned(index + 1);
+        let start = self.elements[next].start.unwrap_or_default();
+        let until_cycles = match self.elements[index].start {
+            Some(from) => (start + self.period_cycles - from - 1) % self.period_cycles + 1 + lead_cycles,
+            None => (start + self.period_cycles - state.phase) % self.period_cycles,
+        };
+        match self.cost_cycles(index, live).checked_sub(until_cycles) {
+            None | Some(0) => Ok(waits),
+            Some(late_cycles) => late(next, late_cycles),
+        }
+    }
+
+    /// The first element with an event from one on.
+    pub fn next_pinned(&self, index: usize) -> usize {
+        let count = self.elements.len();
+        let mut all = (index..index + count).map(|index| index % count);
+        all.find(|&index| self.elements[index].start.is_some()).expect("the first element is pinned")
     }
 
     /// Cycles before an element that save the host's flags.
@@ -193,10 +236,9 @@ impl<'a> Rhythm<'a> {
     fn idle(&self, from: State, cycles: u32, elements: usize, live: Set) -> Option<u32> {
         let (mut state, mut left, mut worked) = (from, cycles, 0);
         for _ in 0..elements {
-            if let Some(due) = self.due_cycles(state, live) {
-                left = left.checked_sub(due)?;
-                state = self.later(state, due);
-            }
+            let waits = self.start_cycles(state, live).ok()?;
+            left = left.checked_sub(waits)?;
+            state = self.later(state, waits);
             let cost = self.cost_cycles(state.next, live);
             left = left.checked_sub(cost)?;
             worked += cost;

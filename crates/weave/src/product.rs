@@ -31,7 +31,7 @@ use crate::host::Host;
 use crate::item::{Item, Label, Line};
 use crate::loops::LoopId;
 use crate::padding::{self, Sled};
-use crate::phase::{Rhythm, State};
+use crate::phase::{Late, Rhythm, State};
 use crate::program::{Origin, Point, Program};
 use crate::rename::Homes;
 
@@ -60,6 +60,8 @@ pub struct Setting<'a> {
     pub hosts: &'a BTreeMap<Point, Host<'a>>,
     /// The guest in its homes.
     pub guest: &'a Guest,
+    /// Where it is written.
+    pub guest_program: &'a Program,
     /// The homes.
     pub homes: &'a Homes,
     /// Host branches, and exits of the guest, that need a jump to reach their target.
@@ -295,10 +297,12 @@ impl<'a> Weaver<'a> {
     }
 
     /// Runs the next element at its time.
-    fn element(&mut self, at: &mut Arrival, live: Set, resume: Resume) {
-        if let Some(due) = self.rhythm.due_cycles(at.state, live) {
-            self.idle(at, due);
-        }
+    ///
+    /// # Errors
+    /// When it, or the next event, comes too late.
+    fn element(&mut self, at: &mut Arrival, live: Set, resume: Resume) -> Result<(), Refusal> {
+        let waits = self.rhythm.start_cycles(at.state, live).map_err(|late| self.late(late))?;
+        self.idle(at, waits);
         let index = at.state.next;
         let element = &self.rhythm.elements()[index];
         let wraps = self.rhythm.wraps(index, live);
@@ -322,6 +326,28 @@ impl<'a> Weaver<'a> {
         }
         at.time += f64::from(self.rhythm.cost_cycles(index, live));
         at.state = self.rhythm.after_element(at.state, live);
+        Ok(())
+    }
+
+    /// Why no wait leads on from a state: the guest by itself is late.
+    fn late_from(&self, mut state: State, live: Set) -> Option<Refusal> {
+        for _ in 0..self.rhythm.elements().len() {
+            match self.rhythm.start_cycles(state, live) {
+                Ok(waits) => state = self.rhythm.after_element(self.rhythm.later(state, waits), live),
+                Err(late) => return Some(self.late(late)),
+            }
+        }
+        None
+    }
+
+    /// Why an event cannot be in time.
+    fn late(&self, late: Late) -> Refusal {
+        let Setting { guest, guest_program, .. } = self.setting;
+        let elements = self.rhythm.elements();
+        let is_pinned = |index: &usize| elements[*index].start.is_some();
+        let before = (0..late.element).rev().chain((late.element..elements.len()).rev()).find(is_pinned);
+        let first = before.expect("the first element is pinned");
+        guest.too_close([&elements[first], &elements[late.element]], late.cycles, guest_program)
     }
 
     /// Runs elements until the host may take `cycles`.
@@ -333,13 +359,13 @@ impl<'a> Weaver<'a> {
         }
         for _ in 0..=2 * count {
             if self.rhythm.is_cheap_now(at.state, live) {
-                self.element(at, live, Resume::Host(point));
+                self.element(at, live, Resume::Host(point))?;
                 continue;
             }
             if i64::from(cycles) <= self.rhythm.slack_cycles(at.state, after) {
                 return Ok(());
             }
-            self.element(at, live, Resume::Host(point));
+            self.element(at, live, Resume::Host(point))?;
         }
         let step = &self.setting.program.code[point];
         Err(Refusal::NoRoom {

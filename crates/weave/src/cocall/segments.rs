@@ -34,7 +34,8 @@ pub(super) fn segments(rhythm: &Rhythm, live: Set, gap_cycles_min: u32) -> Optio
     let mut first = None;
     // Two rounds: the first may begin in the middle of a segment.
     for step in 0..3 * count + 1 {
-        let due = if step == 0 { 0 } else { rhythm.due_cycles(state, live).unwrap_or(0) };
+        let due = if step == 0 { Some(0) } else { rhythm.due_cycles(state, live) };
+        let due = due.map_or(0, |due| due.try_into().expect("no flags are saved before an element"));
         let waits = if due >= gap_cycles_min {
             done.push(Segment { elements: std::mem::take(&mut current), gap_cycles: due });
             match first {

@@ -103,6 +103,28 @@ pub enum Refusal {
         /// What is missing.
         missing_cycles: u32,
     },
+    /// An event that is not in its round.
+    BeyondPeriod {
+        /// The directive.
+        at: Box<Place>,
+        /// Cycles after the round began.
+        at_cycles: u32,
+        /// Those of a round.
+        period_cycles: u32,
+    },
+    /// There is no time for what is between two events, and for saving what the host has in what that changes.
+    EventsClose {
+        /// The second event.
+        at: Box<Place>,
+        /// The first one.
+        first_at: Box<Place>,
+        /// Their names.
+        events: [String; 2],
+        /// Cycles from one to the other.
+        apart_cycles: u32,
+        /// What is needed.
+        needed_cycles: u32,
+    },
     /// Too few registers.
     RegisterConflict {
         /// The guest's clock.
@@ -258,6 +280,7 @@ impl Refusal {
             }
             Interrupts { at } | MemoryConflict { at, .. } | OrderNotKept { at, .. } => Some(at),
             ProducedLate { at, .. } | NoGap { at, .. } | LongGap { at, .. } => Some(at),
+            EventsClose { at, .. } | BeyondPeriod { at, .. } => Some(at),
             NoFunction { .. } | NoClock { .. } | NoFirstEvent { .. } | ImpossiblePeriod { .. } => None,
             NoServer { .. } | Unserved { .. } | LatePreamble { .. } | EventsJoined { .. } => None,
             NoCoupling { .. }
@@ -296,6 +319,17 @@ impl Refusal {
                 f,
                 "`{clock}`: two events that a status bit joins are too near to each other, by {}",
                 Cycles(*missing_cycles)
+            ),
+            BeyondPeriod { at_cycles, period_cycles, .. } => write!(
+                f,
+                "an event at cycle {at_cycles} is not in a round of {}, expected at most {}",
+                Cycles(*period_cycles),
+                period_cycles - 1
+            ),
+            EventsClose { first_at, events: [first, second], apart_cycles, needed_cycles, .. } => write!(
+                f,
+                "`{second}` is {} behind `{first}` ({first_at}), expected at least {needed_cycles} for what is between them",
+                Cycles(*apart_cycles)
             ),
             GuestOpcode { mnemonic, register, .. } => {
                 write!(f, "`{mnemonic}` is tied to r{register}, expected registers that can be renamed")
@@ -402,6 +436,11 @@ impl Refusal {
             ImpossiblePeriod { smallest_cycles, .. } => {
                 write!(f, "\nhelp: the smallest that works is {smallest_cycles}")
             }
+            EventsClose { .. } => write!(
+                f,
+                "\nhelp: write them farther apart, or let what is between them change no status bit, since the \
+                 host's are saved around that"
+            ),
             NoProduct { .. } => {
                 write!(f, "\nhelp: write `;@weave produce` on the store of each byte that is to be sent")
             }

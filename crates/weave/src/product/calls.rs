@@ -25,7 +25,7 @@ impl<'a> Weaver<'a> {
         let copy = match self.copy_for(*at, cycles, point, target) {
             Some((index, wait)) => {
                 let enters = self.rhythm.earlier(self.copies[&target][index].enters, cycles);
-                self.pass(at, wait, enters, self.live_at(point), Resume::Host(point));
+                self.pass(at, wait, enters, self.live_at(point), Resume::Host(point))?;
                 index
             }
             None => self.new_copy(*at, cycles, target)?,

@@ -23,7 +23,8 @@ impl Weaver<'_> {
         let store = self.setting.program.code[point].instruction;
         if self.rhythm.runs(at.state) {
             let due = self.rhythm.due_cycles(at.state, self.live_at(point)).expect("the event is pinned");
-            self.idle(at, due);
+            let waits = u32::try_from(due).map_err(|_| self.produced_late(point))?;
+            self.idle(at, waits);
         } else {
             at.state = self.rhythm.first();
         }
@@ -53,8 +54,12 @@ impl Weaver<'_> {
         if i64::from(cycles) <= self.rhythm.slack_cycles(at.state, self.live_at(point)) {
             return Ok(());
         }
+        Err(self.produced_late(point))
+    }
+
+    fn produced_late(&self, point: Point) -> Refusal {
         let at = self.setting.program.place_of(point);
-        Err(Refusal::ProducedLate { at, period_cycles: self.setting.guest.period_cycles })
+        Refusal::ProducedLate { at, period_cycles: self.setting.guest.period_cycles }
     }
 
     /// The end of both: the clock stops, the guest's finish, interrupts as they were.

@@ -117,7 +117,7 @@ impl<'a> Weaver<'a> {
                 self.spend(&mut at, 3);
                 at.state.next = (index + 1) % batch.elements.len();
             } else {
-                self.element(&mut at, live, Resume::Host(entry));
+                self.element(&mut at, live, Resume::Host(entry))?;
             }
         }
         self.check_round(at.time + f64::from(self.jump_cycles()), batch)?;
@@ -130,10 +130,10 @@ impl<'a> Weaver<'a> {
         self.unless(0, zero(Opcode::Brbs), over);
         left.state.next = (batch.counting + 1) % batch.elements.len();
         while left.state.next != 0 {
-            self.element(&mut left, live, Resume::Host(entry));
+            self.element(&mut left, live, Resume::Host(entry))?;
         }
         self.check_round(left.time, batch)?;
-        self.pass(&mut left, 0, start, live, Resume::Host(entry));
+        self.pass(&mut left, 0, start, live, Resume::Host(entry))?;
         self.fragments[0].push(Item::Label(begins));
         self.rhythm = batches;
         Ok(begins)
@@ -153,11 +153,7 @@ impl<'a> Weaver<'a> {
         if late <= 0.0 {
             return Ok(());
         }
-        Err(Refusal::ImpossiblePeriod {
-            function: self.setting.guest.clock.clone(),
-            period_cycles: batch.period_cycles,
-            smallest_cycles: batch.period_cycles + late as u32,
-        })
+        Err(self.setting.guest.too_short(late as u32, self.setting.guest_program))
     }
 
     /// Where the guest's rounds end: its finish, interrupts as they were, and the host goes on by itself.
@@ -207,17 +203,23 @@ impl<'a> Weaver<'a> {
         };
         // Where there is time for the jump back.
         let jump_cycles = self.jump_cycles();
-        for _ in 0..self.rhythm.elements().len() {
-            if i64::from(jump_cycles) <= self.rhythm.slack_cycles(at.state, live) {
+        let mut missing_cycles = u32::MAX;
+        for _ in 0..=self.rhythm.elements().len() {
+            let slack_cycles = self.rhythm.slack_cycles(at.state, live).try_into().unwrap_or(0);
+            missing_cycles = missing_cycles.min(jump_cycles.saturating_sub(slack_cycles));
+            if missing_cycles == 0 {
                 break;
             }
-            self.element(&mut at, live, Resume::End);
+            self.element(&mut at, live, Resume::End)?;
+        }
+        if missing_cycles > 0 {
+            return Err(self.setting.guest.too_short(missing_cycles, self.setting.guest_program));
         }
         self.idle(&mut at, jump_cycles);
         self.fragments[at.fragment].push(Item::Label(label));
         let begun = at.state;
         for _ in 0..self.rhythm.elements().len() {
-            self.element(&mut at, live, Resume::End);
+            self.element(&mut at, live, Resume::End)?;
         }
         self.connect(at, begun, label, live, Resume::End)?;
         Ok(label)

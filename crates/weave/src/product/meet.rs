@@ -13,6 +13,11 @@ use crate::phase::State;
 const MERGED_AT_ONCE: usize = 8;
 
 impl<'a> Weaver<'a> {
+    fn unreachable(&self, at: Arrival, live: Set) -> Refusal {
+        let clock = self.setting.guest.clock.clone();
+        self.late_from(at.state, live).unwrap_or(Refusal::Unreachable { clock })
+    }
+
     /// Waits for `state` and jumps to `label`, which has it.
     pub(super) fn connect(
         &mut self,
@@ -32,20 +37,28 @@ impl<'a> Weaver<'a> {
         }
         let before = self.rhythm.earlier(state, self.jump_cycles());
         let wait = self.rhythm.wait(at.state, before, live);
-        let wait = wait.ok_or(Refusal::Unreachable { clock: self.setting.guest.clock.clone() })?;
-        self.pass(&mut at, wait.elements, before, live, resume);
+        let wait = wait.ok_or_else(|| self.unreachable(at, live))?;
+        self.pass(&mut at, wait.elements, before, live, resume)?;
         self.push(at.fragment, self.jump(label));
         Ok(())
     }
 
     /// Runs so many elements and waits until the state is reached.
-    pub(super) fn pass(&mut self, at: &mut Arrival, elements: usize, to: State, live: Set, resume: Resume) {
+    pub(super) fn pass(
+        &mut self,
+        at: &mut Arrival,
+        elements: usize,
+        to: State,
+        live: Set,
+        resume: Resume,
+    ) -> Result<(), Refusal> {
         for _ in 0..elements {
-            self.element(at, live, resume);
+            self.element(at, live, resume)?;
         }
         let period = self.rhythm.period_cycles();
         let rest = (to.phase + period - at.state.phase) % period;
         self.idle(at, rest);
+        Ok(())
     }
 
     /// Ways that meet: at most `states` of them go on, the others wait for one of those.
@@ -74,11 +87,10 @@ impl<'a> Weaver<'a> {
                 }
             }
             let Some((cost, one, other, state)) = best else {
-                let clock = self.setting.guest.clock.clone();
                 return if arrivals.len() <= states {
                     Ok(arrivals)
                 } else {
-                    Err(Refusal::Unreachable { clock })
+                    Err(self.unreachable(arrivals[0], live))
                 };
             };
             let weight = arrivals[one].weight.min(arrivals[other].weight);
@@ -87,7 +99,7 @@ impl<'a> Weaver<'a> {
             }
             let mut on = arrivals[one];
             let wait = self.rhythm.wait(on.state, state, live).expect("the meeting was found by it");
-            self.pass(&mut on, wait.elements, state, live, resume);
+            self.pass(&mut on, wait.elements, state, live, resume)?;
             let label = self.label();
             self.fragments[on.fragment].push(Item::Label(label));
             let late = arrivals[other];

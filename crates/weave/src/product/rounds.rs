@@ -2,6 +2,8 @@
 //!
 //! Owns: unrolling, closing, and the paper's loop splitting. What a body is, `product` says; how ways meet, `meet`.
 
+use std::collections::BTreeSet;
+
 use isa::avr::{Instruction, Opcode, Set};
 
 use super::{Arrival, Goal, Resume, Ways, Weaver};
@@ -11,6 +13,7 @@ use crate::host::Host;
 use crate::item::{Item, Label, Line};
 use crate::loops::LoopId;
 use crate::phase::{State, has_flags};
+use crate::program::Point;
 use crate::trips::Trips;
 
 /// Words of a round whose counter's branch reaches its beginning.
@@ -142,7 +145,9 @@ impl<'a> Weaver<'a> {
                         break;
                     }
                     // No wait joins them: other states of the header may do.
-                    None if copy >= options.copies + COPIES_MORE => return Err(self.no_way(first)),
+                    None if copy >= options.copies + COPIES_MORE => {
+                        return Err(self.late_from(back.state, live).unwrap_or_else(|| self.no_way(first)));
+                    }
                     _ => current = back,
                 }
             }
@@ -178,13 +183,16 @@ impl<'a> Weaver<'a> {
         let first = host.cfg.blocks[header].first;
         let live = self.live_at(first);
         let Some(counter) = self.setting.homes.flags else { return Ok(None) };
-        if has_flags(live) || !host.loops.all[id].children.is_empty() {
+        if has_flags(live) || !host.loops.all[id].children.is_empty() || self.calls_loops(host, id) {
             return Ok(None);
         }
         let saved = self.clone();
         let mut at = arrival;
         while self.rhythm.elements()[at.state.next].start.is_none() {
-            self.element(&mut at, live, Resume::Host(first));
+            if self.element(&mut at, live, Resume::Host(first)).is_err() {
+                *self = saved;
+                return Ok(None);
+            }
         }
         if self.rhythm.slack_cycles(at.state, live) < i64::from(LOAD_CYCLES_MAX) {
             *self = saved;
@@ -239,6 +247,26 @@ impl<'a> Weaver<'a> {
             self.rest_of_rounds(exit, begins, [round, rounds], passed(exit), dec.clone());
         }
         Ok(Some((back, exits, rounds)))
+    }
+
+    /// Whether something that a loop calls has loops, which count in the same register.
+    fn calls_loops(&self, host: &Host, id: LoopId) -> bool {
+        let program = self.setting.program;
+        let points = host.loops.all[id].blocks.iter().flat_map(|&block| host.cfg.blocks[block].points());
+        let points: BTreeSet<Point> = points.collect();
+        let called = host.calls(program).filter(|(point, _)| points.contains(point));
+        let mut open: Vec<Point> = called.map(|(_, entry)| entry).collect();
+        let mut seen = BTreeSet::new();
+        while let Some(entry) = open.pop() {
+            let callee = &self.setting.hosts[&entry];
+            if !callee.loops.all.is_empty() {
+                return true;
+            }
+            if seen.insert(entry) {
+                open.extend(callee.calls(program).map(|(_, entry)| entry));
+            }
+        }
+        false
     }
 
     /// A way out of a counted round passes the time of the rounds that are left.
