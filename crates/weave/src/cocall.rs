@@ -22,10 +22,12 @@ mod write;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use isa::avr::{Instruction, Opcode};
+use isa::avr::{Instruction, Opcode, Set};
 
 use crate::directive::Thread;
 use crate::error::Refusal;
+use crate::guest::Guest;
+use crate::item::Item;
 use crate::product::{Setting, Weaver, Woven, call_opcode};
 use crate::program::Point;
 use crate::rename::Over;
@@ -129,11 +131,23 @@ fn plans(setting: &Setting, options: Options, functions: &[(Point, Graph)], entr
             live: &|point| out.live_at(point),
             reach: &|point| reach(setting, point),
             is_far_check: &|point| is_far_check(setting, point),
+            changes: changed_flags(setting.guest),
             is_host: *entry_of == entry,
         };
         planner.plan()
     };
     functions.iter().map(planner).collect()
+}
+
+/// The flags that checks change, and T where the guest does.
+fn changed_flags(guest: &Guest) -> Set {
+    let flag_t = Set::status(6);
+    let is_changed = guest.items().any(|item| match item {
+        Item::Line(line) => line.instruction.writes().contains(flag_t),
+        _ => false,
+    });
+    let checked = Set::SREG.without(flag_t | Set::status(7));
+    if is_changed { checked | flag_t } else { checked }
 }
 
 /// How a branch of the host gets to where it leads.

@@ -121,10 +121,9 @@ pub fn registers(program: &Program, hosts: &BTreeMap<Point, Host>) -> Set {
         .fold(fixed, |set, instruction| set | instruction.reads() | instruction.writes())
 }
 
-/// Whether the host has a use for T.
-pub fn uses_flag_t(program: &Program, hosts: &BTreeMap<Point, Host>) -> bool {
-    let mut all = hosts.values().flat_map(|host| host.function.entry..host.function.end);
-    all.any(|point| {
+/// Whether the code at some of these points has a use for T.
+pub fn uses_flag_t(program: &Program, points: impl IntoIterator<Item = Point>) -> bool {
+    points.into_iter().any(|point| {
         let instruction = program.code[point].instruction;
         match instruction.opcode {
             Opcode::Bst | Opcode::Bld => true,

@@ -169,12 +169,22 @@ pub fn weave_until<T>(
         Some((program, moves)) => Some(Version::of(program, host, moves)?),
         None => None,
     };
-    let guest_function = &guest_program.functions[0];
-    let weaving =
-        Weaving { servers, texts, request, host, given, guest_program, guest_function, plain, roomy };
+    let weaving = Weaving {
+        servers,
+        texts,
+        request,
+        host,
+        given,
+        guest_program,
+        guest_function: &guest_program.functions[0],
+        guest_uses_flag_t: host::uses_flag_t(guest_program, 0..guest_program.code.len()),
+        plain,
+        roomy,
+    };
     if request.is_coupled {
         if request.strategy == Strategy::Cocall {
-            return Err(Refusal::CoupledCocall { function: guest_function.name.clone() });
+            let function = weaving.guest_function.name.clone();
+            return Err(Refusal::CoupledCocall { function });
         }
         weaving.check_produces()?;
     }
@@ -202,6 +212,7 @@ struct Weaving<'a> {
     /// The guest's function by itself, without loops inside its rounds.
     guest_program: &'a Program,
     guest_function: &'a Function,
+    guest_uses_flag_t: bool,
     /// The host as it is written.
     plain: Version<'a>,
     /// The host with a register for the budget, where that is not free anyway.
@@ -229,7 +240,10 @@ impl<'a> Version<'a> {
             program,
             taken: host::registers(program, &hosts),
             lenders: host::dead_most(&hosts),
-            uses_flag_t: host::uses_flag_t(program, &hosts),
+            uses_flag_t: host::uses_flag_t(
+                program,
+                hosts.values().flat_map(|host| host.function.entry..host.function.end),
+            ),
             oracle: Oracle::of(program, &hosts, host.entry),
             hosts,
             moves,
@@ -300,7 +314,8 @@ impl Weaving<'_> {
         };
         // Who asks where the code goes on whether the guest is over: callers, and a host that cocalls.
         let asks = budget.is_some() || version.hosts.len() > 1;
-        let calls = if asks && version.uses_flag_t { Calls::WithFlagT } else { Calls::WithoutFlagT };
+        let uses_flag_t = version.uses_flag_t || self.guest_uses_flag_t;
+        let calls = if asks && uses_flag_t { Calls::WithFlagT } else { Calls::WithoutFlagT };
         let own = budget.map_or(Set::EMPTY, |budget| budget.set());
         let (program, name) = (self.guest_program, self.request.name);
         let taken = version.taken | own;

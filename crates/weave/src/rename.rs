@@ -71,7 +71,7 @@ pub struct Homes {
 pub enum Over {
     /// Nothing: nobody asks, and T is the host's.
     Unasked,
-    /// The flag T, which the host does not use.
+    /// The flag T, which neither of the two uses.
     Flag,
     /// Bit 0 of the status, which is a register.
     Status,
@@ -104,12 +104,12 @@ impl Borrower {
     }
 }
 
-/// Whether the host calls, and whether it has a use for the flag T.
+/// Whether somebody asks if the guest is over, and whether one of the two has a use for the flag T.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Calls {
-    /// It calls nothing, or leaves T alone.
+    /// Nobody asks, or both leave T alone.
     WithoutFlagT,
-    /// It calls, and uses T.
+    /// Somebody asks, and one of them uses T.
     WithFlagT,
 }
 

@@ -113,17 +113,18 @@ pub(super) struct Planner<'a> {
     pub reach: &'a dyn Fn(usize) -> Reach,
     /// The guests of checks before these points stand in the way.
     pub is_far_check: &'a dyn Fn(usize) -> bool,
+    /// Flags that checks, or the guest, change.
+    pub changes: Set,
     /// Whether the function is the host itself, whose return is a jump.
     pub is_host: bool,
 }
 
-/// The flags that programs compute with and checks change.
-fn flags(live: Set) -> bool {
-    let kept = Set::status(6) | Set::status(7);
-    !live.intersection(Set::SREG.without(kept)).is_empty()
-}
-
 impl Planner<'_> {
+    /// Whether flags that live have to be saved around a check.
+    fn changes(&self, live: Set) -> bool {
+        !live.intersection(self.changes).is_empty()
+    }
+
     /// The ways out of a node, the one that falls through first.
     pub fn ways(&self, id: NodeId) -> Vec<Way> {
         let Costs { jump_cycles, jump_words, .. } = self.costs;
@@ -238,7 +239,7 @@ impl Planner<'_> {
 
     /// From what is prepaid to what is expected, before `point`.
     fn settle(&self, from: u32, to: u32, live: Set, point: usize) -> Settle {
-        let wrapped = flags(live);
+        let wrapped = self.changes(live);
         match from.checked_sub(to) {
             Some(0) => Settle::Nothing,
             Some(more @ 1) => Settle::Wait(more),
@@ -250,7 +251,7 @@ impl Planner<'_> {
 
     /// A check that finds `from` prepaid and leaves `to`.
     fn check(&self, from: u32, to: u32, live: Set, point: usize) -> Check {
-        let wrapped = flags(live);
+        let wrapped = self.changes(live);
         let far = (self.is_far_check)(point);
         // Restoring the flags is paid by what it leaves.
         let prepaid = to + u32::from(wrapped);
@@ -322,14 +323,14 @@ impl Planner<'_> {
             let costs = arriving.iter().map(|&(left, stands)| match left.checked_sub(target) {
                 Some(0) => 0,
                 Some(more) if stands == Stands::Inline => {
-                    if flags(live) {
+                    if self.changes(live) {
                         more
                     } else {
                         1
                     }
                 }
                 Some(_) => self.costs.jump_cycles + 1,
-                None if stands == Stands::Inline => 2 + 2 * u32::from(flags(live)),
+                None if stands == Stands::Inline => 2 + 2 * u32::from(self.changes(live)),
                 None => self.costs.jump_cycles + 2,
             });
             costs.sum()
@@ -380,7 +381,7 @@ impl Planner<'_> {
     /// The last position up to `reach` where a check may stand, one where flags are dead if there is.
     fn last_position(&self, id: NodeId, from: usize, reach: usize) -> usize {
         let free = |position: &usize| self.may_check(id, *position);
-        let cheap = |position: &usize| !flags(self.live_at(id, *position));
+        let cheap = |position: &usize| !self.changes(self.live_at(id, *position));
         let mut all = (from..=reach).rev().filter(free);
         let best = all.clone().find(cheap).or_else(|| all.next());
         best.unwrap_or(from)
@@ -401,7 +402,7 @@ impl Planner<'_> {
         let mut cycles = 0_u32;
         for (position, piece) in node.pieces.iter().enumerate().skip(at) {
             if position > unpaid && self.may_check(id, position) {
-                let dear = if flags(self.live_at(id, position)) { wanted } else { 0 };
+                let dear = if self.changes(self.live_at(id, position)) { wanted } else { 0 };
                 places.push((cycles.abs_diff(wanted) + dear, cycles));
             }
             cycles += self.piece_cycles(node, position);

@@ -1,11 +1,11 @@
-//! What has to be true of any structured host that is woven with a shipped guest.
+//! What has to be true of any structured host that is woven with one of our guests.
 #![allow(dead_code)] // each program that includes it uses some of it
 
 #[path = "../pair/mod.rs"]
 pub mod pair;
 
 use pair::structured::{self, Choices};
-use pair::{Guest, Input, Pair, SHIPPED, guest, read};
+use pair::{GUESTS, Guest, Input, Pair, guest, read};
 use weave::error::Refusal;
 use weave::plan::Strategy;
 use weave::proof::{self, Kind, prove};
@@ -27,7 +27,7 @@ const CALLS: usize = 3;
 /// A host, and with what it is woven.
 pub struct Case {
     pub host: String,
-    /// The guest's place in the list of those that are shipped.
+    /// The guest's place in the list of them.
     pub guest: usize,
     /// Its PERIOD, BIT or PIXEL.
     pub cycles: u32,
@@ -42,8 +42,8 @@ impl Case {
     /// Any bytes make one.
     pub fn from_bytes(bytes: &[u8]) -> Case {
         let choices = &mut Choices::new(bytes);
-        let guest = choices.below(SHIPPED.len());
-        let (.., least, most) = SHIPPED[guest];
+        let guest = choices.below(GUESTS.len());
+        let (.., least, most) = GUESTS[guest];
         Case {
             guest,
             cycles: least + choices.below((most - least + 1) as usize) as u32,
@@ -61,7 +61,7 @@ impl Case {
             panic!("found `{words:?}`, expected `; GUEST CYCLES GROWTH STRATEGY`")
         };
         let strategy = Strategy::ALL.into_iter().find(|found| found.to_string() == strategy);
-        let guest = SHIPPED.iter().position(|shipped| shipped.1 == function).expect("a shipped guest");
+        let guest = GUESTS.iter().position(|shipped| shipped.1 == function).expect("a guest");
         let [cycles, growth_max] = [cycles, growth_max].map(|word| word.parse::<f64>().expect("a number"));
         let seeds = (0..=u8::MAX).step_by(5).collect();
         let strategy = strategy.expect("a strategy");

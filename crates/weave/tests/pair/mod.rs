@@ -1,6 +1,6 @@
 //! Hosts and guests woven in this process, proved, and run beside the two by themselves.
 //!
-//! Owns: the shipped guests as the preprocessor leaves them, what they do by themselves, and what a woven function has
+//! Owns: guests as the preprocessor leaves them, what they do by themselves, and what a woven function has
 //! to do to agree with both: every timed instruction at its cycle with its byte, and the host's memory, result and the
 //! registers that a caller may rely on. Knows nothing of how weaving is done, and takes a woven function as text.
 #![allow(dead_code)] // each program that includes it uses some of it
@@ -29,7 +29,7 @@ const GUEST_BYTES: usize = 16;
 /// More than the longest pair takes.
 const CYCLES_MAX: u64 = 2_000_000;
 
-/// A shipped guest with its numbers.
+/// A guest with its number.
 #[derive(Clone, Debug)]
 pub struct Guest {
     pub function: &'static str,
@@ -38,13 +38,16 @@ pub struct Guest {
     pub text: String,
 }
 
-/// The shipped guests: file, function, the name of its number, the least and the most that are tried.
-pub const SHIPPED: [(&str, &str, &str, u32, u32); 5] = [
+/// The shipped guests, and some that ask for more: file, function, the name of its number, the least and the most that
+/// are tried.
+pub const GUESTS: [(&str, &str, &str, u32, u32); 7] = [
     (include_str!("../../../../firmware/node/guest_spi_tx.S"), "spi_tx", "PERIOD", 18, 200),
     (include_str!("../../../../firmware/node/guest_spi_rx.S"), "spi_rx", "PERIOD", 18, 200),
     (include_str!("../../../../firmware/node/guest_uart_tx.S"), "uart_tx", "BIT", 16, 150),
     (include_str!("../../../../firmware/node/guest_ws2812.S"), "ws2812", "BIT", 20, 20),
     (include_str!("../../../../firmware/node/guest_video.S"), "video_row", "PIXEL", 4, 40),
+    (include_str!("guest_flag_t.s"), "flag_t", "PERIOD", 30, 200),
+    (include_str!("guest_near.s"), "near", "PERIOD", 36, 200),
 ];
 
 /// What the C preprocessor puts in for the ATmega128.
@@ -61,7 +64,7 @@ const MACROS: [(&str, &str); 8] = [
 
 /// One of the shipped guests, by its place in the list.
 pub fn guest(index: usize, cycles: u32) -> Guest {
-    let (file, function, number, ..) = SHIPPED[index];
+    let (file, function, number, ..) = GUESTS[index];
     let code = file.lines().filter(|line| !line.starts_with('#') && !line.trim_start().starts_with("//"));
     let mut text: String = code.flat_map(|line| [line, "\n"]).collect();
     for (name, value) in MACROS {
