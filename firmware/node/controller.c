@@ -22,7 +22,7 @@ filter *controller_filters[FILTERS];
 volatile struct losses controller_losses;
 volatile struct record controller_record;
 
-static uint8_t sent_bytes[SENT_FRAMES][SENT_BYTES_MAX];
+static uint8_t sent_bytes[SENT_FRAMES][SENT_ROOM_BYTES] __attribute__((aligned(SENT_ALIGNED_BYTES)));
 static uint8_t heard_bytes[FRAMES_HEARD][LINK_BYTES_MAX];
 struct frame controller_frames[SENT_FRAMES + FRAMES_HEARD];
 MessageQueue controller_pipes[PIPES];

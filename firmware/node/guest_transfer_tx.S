@@ -1,12 +1,21 @@
-// void transfer_tx(struct transfer *transfer): sends a frame over SPI, a byte every PERIOD cycles exactly; filters.h has
-// the structure. A guest for `selvedge weave`, and the same as spi_tx but that it waits for the last byte as well.
+// void transfer_tx(struct transfer *transfer): sends a frame over SPI, a byte every PERIOD cycles exactly, and leaves the
+// line to others; filters.h has the structure. A guest for `selvedge weave`, and the same as spi_tx but for what it
+// does behind the last byte, and that it starts conversions meanwhile (guest_sampler.h).
 //
 // PERIOD MUST be at least 8 N + 2, as for spi_tx. The SPI MUST be on, be master, and have no byte under way. Nobody else
-// may use it meanwhile. Afterwards no byte is under way, and SPIF is set.
+// may use it meanwhile. When the last byte is over, SS is high, and the line is as link.h's link_release leaves it: others
+// may have it while what is woven with this goes on.
+//
+// The bytes MUST end where a multiple of 256 does: that leaves their count out, whose register the looks need.
 #include <avr/io.h>
 
-// The last byte, by two loops of three cycles a round, since PERIOD may be up to 1026.
-#define WAIT_ROUNDS (((PERIOD) + 5) / 6)
+#include "guest_sampler.h"
+
+// Looks in a round: none further from the next than a byte from the next at f/8, 66 cycles, but by one or two.
+#define LOOKS (((PERIOD) + 64) / 66)
+#define LOOK_CYCLES ((PERIOD) / LOOKS)
+// The last byte, in eight rounds of a loop that looks, too.
+#define WAIT_CYCLES (((PERIOD) + 7) / 8)
 
         .section .text.transfer_tx,"ax",@progbits
         .global transfer_tx
@@ -17,33 +26,48 @@ transfer_tx:
         ;@weave arguments 2
         movw    r30, r24
         adiw    r30, 3
-        // Only r20 has to be one that takes constants, and it is not used in the rounds.
-        ldi     r20, 1
-        st      Z, r20                  // is_over
-        ld      r22, -Z                 // count
-        ld      r20, -Z
+        // No register has to be one that takes constants.
+        clr     r18
+        inc     r18
+        st      Z, r18                  // is_over
+        sbiw    r30, 1
+        ld      r19, -Z                 // bytes
         ld      r18, -Z
         mov     r30, r18
-        mov     r31, r20
+        mov     r31, r19
+        sampler_take r19, r21, r18
         ld      r18, Z+
 1:
         ;@weave event tx at=0
         out     _SFR_IO_ADDR(SPDR), r18
-        dec     r22
+        .irp    look,0,1,2,3,4,5,6,7,8,9,10,11,12,13,14,15
+        .if     \look < LOOKS
+        sampler_look_at \look*LOOK_CYCLES+1, r19, r21, r18
+        .endif
+        .endr
+        tst     r30
         breq    2f
         ld      r18, Z+
         rjmp    1b
 2:
         ;@weave over tx
-        ldi     r20, WAIT_ROUNDS
+        inc     r30
+        swap    r30
+        lsr     r30
 3:
-        dec     r20
-        ;@weave trip WAIT_ROUNDS
+        sampler_look r19, r21, r18
+        .if     WAIT_CYCLES > 8
+        .rept   WAIT_CYCLES - 8
+        nop
+        .endr
+        .endif
+        dec     r30
+        ;@weave trip 8
         brne    3b
-        ldi     r20, WAIT_ROUNDS
-4:
-        dec     r20
-        ;@weave trip WAIT_ROUNDS
-        brne    4b
+        sbi     _SFR_IO_ADDR(PORTB), CHIP_SS
+        out     _SFR_IO_ADDR(SPCR), r30
+        cbi     _SFR_IO_ADDR(DDRB), CHIP_SS
+        cbi     _SFR_IO_ADDR(DDRB), CHIP_SCK
+        cbi     _SFR_IO_ADDR(DDRB), CHIP_MOSI
         ret
         .size transfer_tx, .-transfer_tx

@@ -58,8 +58,21 @@
 #define SENT_BYTES_MAX 255
 #endif
 
+/// What a woven filter sends ends a page (filters.h).
+#ifdef FILTERS_SUITE
+#define SENT_ROOM_BYTES 256
+#define SENT_ALIGNED_BYTES 256
+#else
+#define SENT_ROOM_BYTES SENT_BYTES_MAX
+#define SENT_ALIGNED_BYTES 1
+#endif
+
 /// Stacks of the controller's tasks beyond the kernel's share: a suite, and a filter's own.
+#ifdef FILTERS_SUITE
+#define CONTROLLER_STACK_BYTES 300
+#else
 #define CONTROLLER_STACK_BYTES 220
+#endif
 #define SECURITY_STACK_BYTES 340
 /// What the controller does goes before everything; what it leaves to the security task comes after everything.
 #define CONTROLLER_PRIORITY 0

@@ -21,6 +21,7 @@ enum {
     PHASE_SEALING = 6,
     PHASE_TRANSMITTING = 7,
     PHASE_SILENT = 8,
+    PHASE_WEAVING = 9, // transmitting, and sealing or opening meanwhile and until that is done
 };
 
 extern volatile uint8_t phase;

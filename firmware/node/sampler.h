@@ -6,6 +6,12 @@
 //! Conversion"), and every start is that much early. What jitter remains is the delay of the start by other interrupts.
 //!
 //! Two superframes are in hand: the one that is being sampled and the next, armed while the first runs.
+//!
+//! A woven filter keeps interrupts off for a frame. Its guest starts conversions by itself meanwhile (guest_sampler.h), and
+//! where a frame is longer than a step of the grid, a server takes a code and sets compare A for the instant after that
+//! (server_sampler.S). What it took is stored behind the frame: until then it is in hand, and the instant after it has
+//! been aimed at. The converter of the ATmega128 cannot be started by the timer, and where it can, the code would have to
+//! be fetched all the same.
 #ifndef NODE_SAMPLER_H
 #define NODE_SAMPLER_H
 
@@ -33,6 +39,9 @@ static inline bool sampler_has_filled(const uint8_t *codes)
     extern const uint8_t *volatile sampler_filled_now;
     return sampler_filled_now == codes;
 }
+
+/// Stores what was taken during a woven filter. Behind each of them, and before the link is open again.
+void sampler_settle(void);
 
 /// Forgets every superframe and switches the ADC off.
 void sampler_stop(void);

@@ -1,7 +1,8 @@
 //! Traffic through the controller's pipes; traffic.h has the terms, controller.h the pipes.
 //!
-//! The four discrete filters, so far: a frame is sealed as soon as it is full, and what was heard is opened at once. The
-//! line's filter that receives waits for what the link's interrupts bring, so that sampling goes on.
+//! Four discrete filters, with which a frame is sealed as soon as it is full; and, in an image that has them, those that are
+//! woven with sending: then a frame waits for the next slot, and is sealed while the one before it goes out. What was heard
+//! is opened at once. The line's filter that receives waits for what the link's interrupts bring, so that sampling goes on.
 #include "chip.h"
 #if CHIP_HAS_PIPES
 #include <stddef.h>
@@ -14,8 +15,19 @@
 #include "limits.h"
 #include "link.h"
 #include "phase.h"
+#include "sampler.h"
 #include "suite.h"
 #include "traffic.h"
+
+#ifdef FILTERS_SUITE
+#include "filter_suites.h"
+
+/// With the name of the image's suite.
+#define REGISTER_WOVEN(index, function) controller_register(index, function)
+#define WOVEN_(suite, does) suite##_##does
+#define WOVEN_OF(suite, does) WOVEN_(suite, does)
+#define WOVEN(does) WOVEN_OF(FILTERS_SUITE, does)
+#endif
 
 static const struct provision *self;
 static struct counter *counts;
@@ -95,7 +107,7 @@ bool program_begin_line(const struct slot *slot)
         clock_alarm_listen(slot->begins_ticks, slot_last_ticks, slot_last_ticks - slot->begins_ticks);
         is_on_line = true;
     } else if (!clock_is_past(clock_now(), slot_last_ticks)) {
-        phase = PHASE_TRANSMITTING;
+        phase = controller_record.filter == FILTER(LINE_TRANSMITS, SECURITY_IDLE) ? PHASE_TRANSMITTING : PHASE_WEAVING;
         clock_wait(slot->begins_ticks - SEND_LATENCY_CYCLES);
         is_on_line = link_take(self->spi_divider_log2);
     }
@@ -106,6 +118,7 @@ void program_end_line(const struct slot *slot)
 {
     if (slot->line == LINE_TRANSMITS) {
         link_release();
+        sampler_settle();
     }
     phase = PHASE_WAITING;
     is_on_line = false;
@@ -132,6 +145,10 @@ void traffic_boot(const struct provision *provision, struct counter *counter)
     controller_register(FILTER(LINE_IDLE, SECURITY_OPENS), open);
     controller_register(FILTER(LINE_TRANSMITS, SECURITY_IDLE), transmit);
     controller_register(FILTER(LINE_RECEIVES, SECURITY_IDLE), receive);
+#ifdef FILTERS_SUITE
+    REGISTER_WOVEN(FILTER(LINE_TRANSMITS, SECURITY_SEALS), WOVEN(seal_transmit));
+    REGISTER_WOVEN(FILTER(LINE_TRANSMITS, SECURITY_OPENS), WOVEN(open_transmit));
+#endif
     controller_start();
     AvrXRunTask(TCB(answers));
 }
@@ -142,7 +159,15 @@ uint8_t *traffic_codes(uint32_t superframe)
     struct frame *frame = *place ? *place : controller_empty(); // what was not filled the last time is empty still
 
     *place = frame;
-    return frame ? frame->bytes + FRAME_CODES_AT : NULL;
+    if (!frame) {
+        return NULL;
+    }
+#ifdef FILTERS_SUITE
+    // A woven filter finds the end of a page.
+    uint16_t count = FRAME_CODES_AT + 2 * self->samples_per_superframe + suite_tag_bytes(self->suite);
+    frame->bytes = (uint8_t *)(((uintptr_t)frame->bytes | 0xFF) + 1 - count);
+#endif
+    return frame->bytes + FRAME_CODES_AT;
 }
 
 void traffic_seal(uint32_t superframe)
@@ -150,7 +175,8 @@ void traffic_seal(uint32_t superframe)
     struct frame *frame = filling[superframe & 1];
 
     filling[superframe & 1] = NULL;
-    frame->slots = 0;
+    // What can be woven waits for that.
+    frame->slots = controller_filters[FILTER(LINE_TRANSMITS, SECURITY_SEALS)] ? 1 : 0;
     frame->count = (uint8_t)frame_describe(frame->bytes, self, superframe * self->samples_per_superframe,
                                            self->samples_per_superframe);
     controller_give(frame);

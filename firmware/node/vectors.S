@@ -38,7 +38,8 @@ TIMER1_OVF_vect:
     sts  clock_turns+1, r24
 1:  leave
 
-; if (sampler_matches_before-- != 0) return; ADCSRA = sampler_start_bits; no more of this interrupt.
+; if (sampler_matches_before-- != 0) return; ADCSRA = sampler_start_bits. The next match is a turn from now, and the
+; conversion is over long before: it ends this interrupt.
 .global TIMER1_COMPA_vect
 TIMER1_COMPA_vect:
     enter
@@ -48,11 +49,13 @@ TIMER1_COMPA_vect:
     lds  r24, sampler_matches_before+1
     subi r24, 1
     brcc 2f
+    ; As late as a guest is in the middle (guest_sampler.h).
+    rjmp 3f
+3:  rjmp 4f
+4:  rjmp 5f
+5:  nop
     lds  r24, sampler_start_bits
     sts  _SFR_MEM_ADDR(ADCSRA), r24
-    lds  r24, _SFR_MEM_ADDR(CHIP_TIMER1_MASK)
-    andi r24, 0xFF ^ _BV(OCIE1A)
-    sts  _SFR_MEM_ADDR(CHIP_TIMER1_MASK), r24
     leave
 2:  sts  sampler_matches_before+1, r24
     ldi  r24, 0xFF
@@ -81,12 +84,13 @@ SPI_STC_vect:
     pop  r30
     leave
 
-; No alarm from here to clock_alarm_resume: whom it wakes would keep the sampler waiting.
+; No alarm from here to clock_alarm_resume: whom it wakes would keep the sampler waiting. And no match of compare A, which
+; the sampler sets.
 .global ADC_vect
 ADC_vect:
     enter
     lds  r24, _SFR_MEM_ADDR(CHIP_TIMER1_MASK)
-    andi r24, 0xFF ^ _BV(OCIE1B)
+    andi r24, 0xFF ^ (_BV(OCIE1A) | _BV(OCIE1B))
     sts  _SFR_MEM_ADDR(CHIP_TIMER1_MASK), r24
     pop  r24
     out  _SFR_IO_ADDR(SREG), r24

@@ -36,10 +36,12 @@ pub enum Phase {
     Transmitting,
     /// Never to speak again until the next reset.
     Silent,
+    /// Sending a frame, and sealing or opening another one meanwhile and until that is done.
+    Weaving,
 }
 
 /// Every phase, in the order of its number.
-pub const PHASES: [Phase; 9] = [
+pub const PHASES: [Phase; 10] = [
     Phase::Booting,
     Phase::Asleep,
     Phase::Waiting,
@@ -49,6 +51,7 @@ pub const PHASES: [Phase; 9] = [
     Phase::Sealing,
     Phase::Transmitting,
     Phase::Silent,
+    Phase::Weaving,
 ];
 
 impl Phase {
@@ -64,6 +67,7 @@ impl Phase {
             Phase::Sealing => "sealing",
             Phase::Transmitting => "transmitting",
             Phase::Silent => "silent",
+            Phase::Weaving => "sending and sealing",
         }
     }
 }

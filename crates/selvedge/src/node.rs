@@ -13,6 +13,7 @@ use selvedge::limits::{ANSWER_LAG_BATCHES, PS_PER_US};
 use selvedge::link::carrier::Carrier;
 use selvedge::link::deployment::Cell as Plan;
 use selvedge::link::eeproms::Eeproms;
+use selvedge::link::filters::Filters;
 use selvedge::link::journal::Journal;
 use selvedge::link::simulation;
 use selvedge::link::waveform::Waveform;
@@ -62,9 +63,6 @@ struct Cell {
 struct Build {
     #[command(flatten)]
     cell: Cell,
-    /// Weave the filters of each node's suite into its image, for its bus divider and the gateway's bytes
-    #[arg(long)]
-    woven: bool,
     /// Draw the thread controllers of the images into this file: layers, pipes and filters, messages and tasks
     #[arg(long, value_name = "FILE.html|svg", value_parser = graph::file)]
     graph: Option<graph::File>,
@@ -100,18 +98,20 @@ pub fn run(arguments: Arguments, output: &Output) -> Result<(), Error> {
 }
 
 fn build(arguments: Build, output: &Output) -> Result<(), Error> {
-    let Build { cell: Cell { place, cell, root }, woven, graph } = arguments;
+    let Build { cell: Cell { place, cell, root }, graph } = arguments;
     let opened = place.open()?;
     let plan = opened.cell(cell.as_deref())?;
-    let images = images(plan, root.as_deref(), woven)?;
+    let images = images(plan, root.as_deref())?;
     let drawn = graph.map(|file| graph::draw(file, plan, &images)).transpose()?;
     let eeproms = Eeproms::open(&opened.layout, plan, &opened.keys)?;
     let folder = opened.layout.cell(plan.id);
     let mut lines = String::new();
     let mut values = Vec::new();
     for (node, image) in plan.nodes.iter().zip(&images) {
-        let name =
-            if woven { format!("node-{}-woven.elf", node.id) } else { format!("{}.elf", node.chip.name) };
+        let name = match node.filters {
+            Filters::Discrete => format!("{}.elf", node.chip.name),
+            Filters::Woven => format!("node-{}-woven.elf", node.id),
+        };
         let path = folder.join(name);
         std::fs::write(&path, &image.elf).map_err(|cause| Error::io("write", &path, cause))?;
         let eeprom = eeproms.path(node.id);
@@ -128,17 +128,11 @@ fn build(arguments: Build, output: &Output) -> Result<(), Error> {
     output.put(&lines, &values)
 }
 
-/// The image of each node, in the order of the plan; each chip is built once, or each chip and line when filters are
-/// `woven`.
-fn images(plan: &Plan, root: Option<&Path>, woven: bool) -> Result<Vec<Image>, Error> {
+/// The image of each node, in the order of the plan.
+fn images(plan: &Plan, root: Option<&Path>) -> Result<Vec<Image>, Error> {
     let root = toolchain::root(root)?;
     let compiler = Compiler::find(&env::var_os("PATH").unwrap_or_default())?;
-    let cache = toolchain::cache_folder();
-    let image = |node| {
-        let line = woven.then(|| simulation::line(plan, node)).transpose()?;
-        compiler.node_image(&root, node.chip, line, cache.as_deref())
-    };
-    plan.nodes.iter().map(image).collect()
+    simulation::images(&compiler, &root, plan, toolchain::cache_folder().as_deref())
 }
 
 /// Checks that the chosen node is one of the cell's, and that a waveform is of one node.
@@ -160,7 +154,7 @@ fn simulate(arguments: Run, output: &Output) -> Result<(), Error> {
     let Opened { deployment, keys, layout, .. } = &opened;
     let plan = opened.cell(cell.as_deref())?;
     check_choice(plan, only, trace.is_some())?;
-    let images = images(plan, root.as_deref(), false)?;
+    let images = images(plan, root.as_deref())?;
     let mut eeproms = Eeproms::open(layout, plan, keys)?;
     // A node that runs ahead is not told of edges that it cannot hear, and a waveform shows them.
     let pace = if together || trace.is_some() { Pace::Together } else { Pace::RunAhead };

@@ -439,7 +439,9 @@ impl Weaving<'_> {
     }
 }
 
-/// The servers, apart from both threads and from one another, and the texts of the guest's side.
+/// The servers, apart from the host and from one another, and from the guest but for what they say is shared with it: a
+/// server runs as a whole between two instructions of the guest, each time where its author may know. And the texts of
+/// the guest's side.
 fn servers(
     request: &Request,
     shares: &mut Disjoint,
@@ -458,7 +460,8 @@ fn servers(
                 }
                 refusal
             })?;
-            if let Some((both, first)) = of_one.shared.first() {
+            let is_guest = std::ptr::eq(other, guest);
+            if let Some((both, first)) = of_one.shared.first().filter(|_| !is_guest) {
                 let (at, host) =
                     (program.place_of(both.guest.point), other_program.place_of(both.host.point));
                 let symbol = both.guest.object.to_string();

@@ -28,8 +28,9 @@ CALLS = ("call", "rcall")
 ENDS = ("power_silence", "_exit")
 # Who calls through a pointer, and whom: the controller's filters.
 INDIRECT = {"controller": ("transmit", "receive"), "security": ("seal", "open")}
-# Their stretches with interrupts off have calls of the kernel in them: none while the link is open.
-CLOSED = ("controller", "controller_empty", "accept")
+# Their stretches with interrupts off have calls of the kernel in them, or are longer than a byte: none of them while the
+# link is open.
+CLOSED = ("controller", "controller_empty", "accept", "sampler_settle", "program_end_line")
 # Its cycles are measured in one, from a handler's first one to the woken task's.
 KERNEL = "AvrX"
 ENTRY = 4 + 3  # the interrupt's entry and the vector's JMP

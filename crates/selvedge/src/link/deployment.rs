@@ -18,6 +18,7 @@ use toml::de::DeTable;
 use super::chip::Chip;
 use super::diagnostic::Problems;
 use super::draft::{self, CellDraft, Draft, InputDraft, NodeDraft};
+use super::filters::Filters;
 use super::problem::{Kind, Problem};
 use super::recording::{self, Recording};
 use super::{schedule, section::At};
@@ -133,6 +134,8 @@ pub struct Node {
     pub suite: Suite,
     /// SPI clock divider of its transmissions, a power of two.
     pub divider: u8,
+    /// How its filters are made.
+    pub filters: Filters,
     /// Counters reserved by one EEPROM write.
     pub counter_block: u16,
     /// Bytes of its frames.
@@ -169,6 +172,11 @@ impl Cell {
 }
 
 impl Node {
+    /// Cycles from a sample to the next, rounded down.
+    pub fn step_cycles(&self) -> u64 {
+        u64::from(self.clock_hz) / self.rate_hz
+    }
+
     /// log2 of the SPI clock divider, as the EEPROM stores it.
     pub fn divider_log2(&self) -> u8 {
         self.divider.trailing_zeros() as u8
@@ -328,6 +336,7 @@ fn node(draft: &NodeDraft, superframe_ps: u64, inputs: &[Input]) -> Option<Node>
         samples_per_superframe: samples.try_into().ok()?,
         suite,
         divider: divider.try_into().ok()?,
+        filters: value(&draft.filters).unwrap_or_default(),
         counter_block: value(&draft.counter_block)?.try_into().ok()?,
         frame_bytes: frame_bytes.try_into().ok()?,
         frame_ps: schedule::uplink_ps(frame_bytes, divider, clock_hz, drift_ppb),

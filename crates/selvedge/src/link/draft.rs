@@ -12,6 +12,7 @@ use cipher::suites::SUITES;
 use toml::de::DeTable;
 
 use super::chip::{CHIPS, Chip};
+use super::filters::Filters;
 use super::problem::{Kind, Problem};
 use super::quantity::{DRIFT, DURATION, FREQUENCY, PROBABILITY, VOLTAGE};
 use super::section::{At, Section};
@@ -76,6 +77,7 @@ pub(super) struct NodeDraft {
     pub rate: Maybe<i64>,
     pub suite: Maybe<Suite>,
     pub divider: Maybe<u64>,
+    pub filters: Maybe<Filters>,
     pub counter_block: Maybe<i64>,
 }
 
@@ -261,6 +263,7 @@ fn node(mut section: Section<'_>, shared: bool, problems: &mut Vec<Problem>) -> 
         rate: section.quantity("rate", &FREQUENCY, limits::RATE, problems),
         suite: section.text("suite", "\"ascon-aead128\"", problems).and_then(|text| suite(text, problems)),
         divider: section.text("bus", "\"f/16\"", problems).and_then(|text| divider(text, problems)),
+        filters: section.text("filters", "\"woven\"", problems).and_then(|text| filters(text, problems)),
         counter_block: section.integer("counter_block", 1..=limits::COUNTER_BLOCK_MAX as i64, problems),
     };
     section.finish(problems);
@@ -299,6 +302,18 @@ fn suite(text: At<String>, problems: &mut Vec<Problem>) -> Maybe<Suite> {
         None => {
             let known = spoken().map(|row| row.name.to_string()).collect();
             let kind = Kind::UnknownName { what: "suite", found: text.value, known };
+            problems.push(Problem { span: text.span, kind });
+            None
+        }
+    }
+}
+
+fn filters(text: At<String>, problems: &mut Vec<Problem>) -> Maybe<Filters> {
+    match Filters::find(&text.value) {
+        Some(filters) => Some(At { value: filters, span: text.span }),
+        None => {
+            let known = Filters::ALL.map(|filters| filters.name().to_string()).into();
+            let kind = Kind::UnknownName { what: "kind of filters", found: text.value, known };
             problems.push(Problem { span: text.span, kind });
             None
         }

@@ -231,9 +231,14 @@ impl Journal {
             let per_byte = sealing.cycles as f64 / (sealing.times * plaintext_bytes(planned)) as f64;
             rows.push(experiment.row(&case, "cycles per sealed byte", per_byte, "cycles/B", Clock::Cell));
         }
-        for phase in
-            [Phase::Sampling, Phase::Sealing, Phase::Transmitting, Phase::Receiving, Phase::Verifying]
-        {
+        for phase in [
+            Phase::Sampling,
+            Phase::Sealing,
+            Phase::Transmitting,
+            Phase::Weaving,
+            Phase::Receiving,
+            Phase::Verifying,
+        ] {
             let share = percent(log.phase_cycles(phase), chip.cycle().max(1));
             rows.push(experiment.row(&case, format!("{} share", phase.name()), share, "%", Clock::None));
         }
@@ -252,7 +257,8 @@ fn energy_rows(experiment: &Experiment, node: &Node, planned: &Planned) -> Vec<R
     let sourced = experiment.and_from(draw.source);
     let energy_uj = draw.microjoules(chip, SUPPLY_V, f64::from(planned.clock_hz));
     rows.push(sourced.row(&case, format!("energy at {SUPPLY_V} V"), energy_uj, "uJ", Clock::None));
-    let sent = node.log().work(Phase::Transmitting).times * plaintext_bytes(planned);
+    let frames = [Phase::Transmitting, Phase::Weaving].map(|phase| node.log().work(phase).times);
+    let sent = frames.iter().sum::<u64>() * plaintext_bytes(planned);
     if sent > 0 {
         let per_byte = energy_uj / sent as f64;
         rows.push(sourced.row(&case, "energy per byte sealed and sent", per_byte, "uJ/B", Clock::None));

@@ -9,6 +9,7 @@ pub mod deployment;
 mod diagnostic;
 mod draft;
 pub mod eeproms;
+pub mod filters;
 mod folder;
 pub mod journal;
 pub mod keys;

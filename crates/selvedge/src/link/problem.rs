@@ -57,6 +57,8 @@ pub(super) enum Kind {
     SealedTooLate { suite: &'static str, bytes: u64, slot: u64, latest_ps: u64, ready_ps: u64, fix: InTime },
     /// A beacon that is verified, behind the node's frame, when the next superframe has begun.
     VerifiedTooLate { slot: u64, armed_ps: u64, superframe_ps: u64, fix: InTime },
+    /// A frame that is sealed beside another one, and goes on to be when the downlink begins.
+    SealedPastDownlink { slot: u64, free_ps: u64, downlink_ps: u64, fix: InTime },
     /// The guard does not cover what two clocks may be off after one superframe.
     GuardTooShort { guard_ps: u64, needs_ps: u64 },
     /// A sampling rate that the node's firmware cannot keep.
@@ -71,6 +73,10 @@ pub(super) enum Kind {
     BusTooFast { bit_hz: u64, listener: String, listener_hz: u64, fix: String },
     /// Bytes that follow each other faster than a listening node takes them.
     BytesTooFast { byte_ps: u64, listener: String, needs_ps: u64 },
+    /// A chip without room for what is woven.
+    NoRoomToWeave { chip: &'static str },
+    /// A woven frame that keeps interrupts off for longer than sampling and clock can make up for.
+    WovenTooLong { bytes: u64, divider: u64, cycles: u64, cycles_max: u64 },
     /// A legacy suite without permission.
     Legacy { suite: &'static str },
     /// A recording that cannot be read.
@@ -149,6 +155,12 @@ impl fmt::Display for Kind {
                 Span(*armed_ps),
                 Span(*superframe_ps)
             ),
+            Kind::SealedPastDownlink { slot, free_ps, downlink_ps, .. } => write!(
+                f,
+                "beside its frame in slot {slot} the node seals the next one until {} after its superframe begins, and the downlink begins after {}",
+                Span(*free_ps),
+                Span(*downlink_ps)
+            ),
             Kind::GuardTooShort { guard_ps, needs_ps } => write!(
                 f,
                 "the clocks of a node and its gateway may be {} apart after a superframe, more than the guard of {}",
@@ -187,6 +199,11 @@ impl fmt::Display for Kind {
                 "a byte every {} is too fast for {listener}, which takes one every {}",
                 Span(*byte_ps),
                 Span(*needs_ps)
+            ),
+            Kind::NoRoomToWeave { chip } => write!(f, "an {chip} has no room for woven filters"),
+            Kind::WovenTooLong { bytes, divider, cycles, cycles_max } => write!(
+                f,
+                "a woven frame of {bytes} bytes at f/{divider} takes {cycles} cycles, and at this rate of samples {cycles_max} are the most"
             ),
             Kind::Legacy { suite } => write!(f, "suite `{suite}` is legacy, kept to reproduce the papers"),
             Kind::Recording { path, fault } => write!(f, "recording `{}`: {fault}", path.display()),
@@ -229,7 +246,9 @@ impl Kind {
             Kind::SlotTooShort { air_ps, guard_ps, .. } => {
                 Some(format!("a slot of {} would hold it", Span(up_to_us(air_ps + 2 * guard_ps))))
             }
-            Kind::SealedTooLate { fix, .. } | Kind::VerifiedTooLate { fix, .. } => Some(in_time(fix)),
+            Kind::SealedTooLate { fix, .. }
+            | Kind::VerifiedTooLate { fix, .. }
+            | Kind::SealedPastDownlink { fix, .. } => Some(in_time(fix)),
             Kind::GuardTooShort { needs_ps, .. } => {
                 Some(format!("write `guard = \"{}\"`", Span(up_to_us(*needs_ps))))
             }
@@ -243,6 +262,10 @@ impl Kind {
             Kind::BusTooFast { fix, .. } => Some(format!("write `bus = \"{fix}\"` or slower")),
             Kind::SlotTaken { free, .. } => free.map(|free| format!("slot {free} is free")),
             Kind::BytesTooFast { .. } => Some("lower `bus` or lengthen `byte_gap` of the cell".into()),
+            Kind::NoRoomToWeave { .. } => Some("write `filters = \"discrete\"`".into()),
+            Kind::WovenTooLong { .. } => {
+                Some("use a faster `bus` or a lower `rate`, or write `filters = \"discrete\"`".into())
+            }
             Kind::Legacy { .. } => {
                 Some("write `allow_legacy = true` in [deployment], or use `ascon-aead128`".into())
             }

@@ -34,6 +34,9 @@ pub(super) fn check(node: &NodeDraft, cell: &CellDraft, problems: &mut Vec<Probl
         let suite = work.suite.row().name;
         let bytes = frame_bytes(work.samples, work.suite);
         Kind::SealedTooLate { suite, bytes, slot: work.slot, latest_ps, ready_ps: ready_ps as u64, fix }
+    } else if work.armed_ps() <= work.superframe_ps {
+        let (free_ps, downlink_ps) = (work.free_after_ps(), work.downlink_ps());
+        Kind::SealedPastDownlink { slot: work.slot, free_ps, downlink_ps, fix }
     } else {
         let (armed_ps, superframe_ps) = (work.armed_ps(), work.superframe_ps);
         Kind::VerifiedTooLate { slot: work.slot, armed_ps, superframe_ps, fix }
@@ -53,6 +56,7 @@ fn work(node: &NodeDraft, cell: &CellDraft) -> Option<Work> {
         clock_hz: value(&node.clock)?,
         drift_ppb: node.drift.as_ref().map_or(0, |drift| drift.value),
         divider: node.divider.as_ref()?.value,
+        filters: node.filters.as_ref().map(|filters| filters.value).unwrap_or_default(),
         slot: value(&node.slot)?,
         slots_used: slots_used(cell),
         superframe_ps,

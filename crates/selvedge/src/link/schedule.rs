@@ -7,6 +7,7 @@
 use super::deployment::Input;
 use super::diagnostic::line;
 use super::draft::{CellDraft, Draft, InputDraft, NodeDraft};
+use super::filters;
 use super::problem::{Hertz, Kind, Problem};
 use super::readiness;
 use super::sealing::converter_divider;
@@ -37,6 +38,7 @@ pub(super) fn check(draft: &Draft, inputs: &[Option<Input>], text: &str, problem
             clock(node, problems);
             converter(node, problems);
             uplink(node, cell, problems);
+            filters::check(node, cell, problems);
             readiness::check(node, cell, problems);
             signal(node, draft, inputs, problems);
             if let Some(suite) = &node.suite

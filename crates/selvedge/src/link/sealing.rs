@@ -4,7 +4,8 @@
 //! Owns the cost of each suite, one line each, and the order of `firmware/node/main.c` in which the costs add up:
 //! the samples of a superframe are sealed when the last of them is converted and the downlink slot is over, while
 //! the next superframe's samples and its beacon come in by interrupt; then the frame is sent; then, when the slot
-//! was near, the beacon is verified; then the sampler gets the next superframe. What a deployment must be for it is
+//! was near, the beacon is verified; then the sampler gets the next superframe. Where filters are woven the samples are
+//! sealed a slot earlier, beside the frame before theirs and until that is done. What a deployment must be for it is
 //! `schedule`'s.
 //!
 //! Invariant: the firmware takes at most what is said here, and not less than seven tenths of it; a test measures
@@ -12,6 +13,7 @@
 
 use cipher::Suite;
 
+use super::filters::Filters;
 use crate::limits::{
     BEACON_ENTRY_BYTES, BEACON_FIXED_BYTES, CONVERTER_HZ_MAX, FRAME_HEADER_BYTES, NODE_BYTE_OVERHEAD_CYCLES,
     PS_PER_SECOND, SAMPLE_BYTES, SAMPLES_HEADER_BYTES, SEND_LEAD_CYCLES, VERIFY_CYCLES_MAX,
@@ -104,6 +106,8 @@ pub struct Work {
     pub drift_ppb: i64,
     /// SPI clock divider of its transmissions.
     pub divider: u64,
+    /// How its filters are made.
+    pub filters: Filters,
     /// The node's slot.
     pub slot: u64,
     /// Highest slot of a node in the cell; the downlink's is the next.
@@ -122,12 +126,15 @@ impl Work {
     /// When the frame can be sent, in picoseconds from the start of the superframe that it is sent in; negative when
     /// that is before its start.
     pub fn ready_ps(&self) -> i64 {
+        if self.filters == Filters::Woven {
+            let begun_ps = self.start_ps() as i64 - self.superframe_ps as i64;
+            return begun_ps + self.span_ps(self.disturbed(self.send_cycles() + self.seal_cycles())) as i64;
+        }
         let step_ps = self.superframe_ps / self.samples;
         let convert = CONVERT_CLOCKS * converter_divider(self.clock_hz) + self.collect_cycles;
         let filled_ps = self.span_ps(convert) as i64 - step_ps as i64;
         let begin_ps = filled_ps.max(self.free_ps());
-        let text_bytes = SAMPLES_HEADER_BYTES + SAMPLE_BYTES * self.samples;
-        let seal = undisturbed_cycles(self.suite, text_bytes) + RECEIVED_BYTE_CYCLES * self.beacon_bytes();
+        let seal = self.seal_cycles() + RECEIVED_BYTE_CYCLES * self.beacon_bytes();
         begin_ps + self.span_ps(self.disturbed(seal) + SEND_LEAD_CYCLES) as i64
     }
 
@@ -154,22 +161,40 @@ impl Work {
             0
         };
         let hold = HOLD_CLOCKS * converter_divider(self.clock_hz);
+        let seal = if self.filters == Filters::Woven { self.seal_cycles() } else { 0 };
         let begins_ps = self.ready_ps().max(self.start_ps() as i64) as u64;
-        begins_ps + self.span_ps(self.disturbed(self.send_cycles() + verify) + ARM_CYCLES + hold)
+        begins_ps + self.span_ps(self.disturbed(self.send_cycles() + seal + verify) + ARM_CYCLES + hold)
     }
 
-    /// Whether the node sends the samples of every superframe.
+    /// When the node can listen to the downlink, at the latest, where what it seals beside its frame keeps it from that.
+    pub fn free_after_ps(&self) -> u64 {
+        let seal = if self.filters == Filters::Woven { self.seal_cycles() } else { 0 };
+        self.start_ps() + self.span_ps(self.disturbed(self.send_cycles() + seal) + ARM_CYCLES)
+    }
+
+    /// When the downlink slot begins.
+    pub fn downlink_ps(&self) -> u64 {
+        (self.slots_used + 1) * self.slot_ps
+    }
+
+    /// Whether the node sends the samples of every superframe, and hears what comes down.
     pub fn is_in_time(&self) -> bool {
-        self.ready_ps() <= self.latest_start_ps() && self.armed_ps() <= self.superframe_ps
+        self.ready_ps() <= self.latest_start_ps()
+            && self.armed_ps() <= self.superframe_ps
+            && (self.filters == Filters::Discrete || self.free_after_ps() <= self.downlink_ps())
     }
 
     /// When the downlink slot of the superframe before is over for the node, an acknowledgement opened.
     fn free_ps(&self) -> i64 {
-        let downlink_ps = (self.slots_used + 1) * self.slot_ps;
+        let downlink_ps = self.downlink_ps();
         let bytes = FRAME_HEADER_BYTES + ACKNOWLEDGE_BYTES + self.suite.row().tag_bytes as u64;
         let open = self.disturbed(undisturbed_cycles(self.suite, ACKNOWLEDGE_BYTES));
         let opened_ps = downlink_ps + self.guard_ps + bytes * self.gateway_byte_ps + self.span_ps(open);
         (downlink_ps + self.slot_ps).max(opened_ps) as i64 - self.superframe_ps as i64
+    }
+
+    fn seal_cycles(&self) -> u64 {
+        undisturbed_cycles(self.suite, SAMPLES_HEADER_BYTES + SAMPLE_BYTES * self.samples)
     }
 
     fn send_cycles(&self) -> u64 {
@@ -213,6 +238,7 @@ mod tests {
             clock_hz: 8_000_000,
             drift_ppb: -95_000,
             divider: 16,
+            filters: Filters::Discrete,
             slot: 4,
             slots_used: 4,
             superframe_ps: samples * PS_PER_SECOND / 360,

@@ -2,9 +2,10 @@
 
 use super::deployment::{Cell as Plan, Deployment, Node as NodePlan};
 use super::eeproms::Eeproms;
+use super::filters::{Filters, next_sample_cycles};
 use super::keys::Keys;
 use crate::error::Error;
-use crate::toolchain::{Fault, Image as Built, Line, Sealer};
+use crate::toolchain::{Compiler, Fault, Image as Built, Line, Sealer};
 use cell::beacon::Schedule;
 use cell::clock::{Clock, PS_PER_S};
 use cell::feed::Feed;
@@ -14,6 +15,7 @@ use cell::log::Marks;
 use cell::node::Node;
 use cell::{Cell, Pace};
 use isa::avr::{ATMEGA128, ATMEGA328P, Chip, Image, Profile, Settings};
+use std::path::Path;
 
 /// The simulator's description of a chip that a deployment may name.
 ///
@@ -45,6 +47,30 @@ pub fn clock(node: &NodePlan) -> Clock {
     Clock::new(node.clock_hz.into(), node.drift_ppb.into(), 0)
 }
 
+/// The image of each node of a cell, in the order of the plan, from the source tree at `root`; what was built before is in
+/// `cache`.
+///
+/// # Errors
+/// Those of [`line`] and of [`Compiler::node_image`].
+pub fn images(
+    compiler: &Compiler,
+    root: &Path,
+    plan: &Plan,
+    cache: Option<&Path>,
+) -> Result<Vec<Built>, Error> {
+    let mut images = Vec::<(_, Built)>::new();
+    for node in &plan.nodes {
+        let line = (node.filters == Filters::Woven).then(|| line(plan, node)).transpose()?;
+        let alike = images.iter().find(|((chip, other), _)| (*chip, *other) == (node.chip, line));
+        let image = match alike {
+            Some((_, image)) => image.clone(),
+            None => compiler.node_image(root, node.chip, line, cache)?,
+        };
+        images.push(((node.chip, line), image));
+    }
+    Ok(images.into_iter().map(|(_, image)| image).collect())
+}
+
 /// The node's line: its own bytes, and the gateway's as [`cell`] makes it send them.
 ///
 /// # Errors
@@ -54,7 +80,14 @@ pub fn line(plan: &Plan, node: &NodePlan) -> Result<Line, Error> {
     let heard = (cycles.is_multiple_of(plan.bus_hz)).then_some(cycles / plan.bus_hz);
     let fault = Fault::PartCycles { node: node.id, clock_hz: node.clock_hz.into(), bus_hz: plan.bus_hz };
     let heard = heard.and_then(|cycles| u32::try_from(cycles).ok()).ok_or(Error::Toolchain(fault))?;
-    Ok(Line { sealer: Sealer::of(node.suite)?, divider_log2: node.divider_log2(), heard_byte_cycles: heard })
+    let next_sample = next_sample_cycles(node.step_cycles(), node.clock_hz.into());
+    Ok(Line {
+        sealer: Sealer::of(node.suite)?,
+        divider_log2: node.divider_log2(),
+        sent_bytes: node.frame_bytes,
+        heard_byte_cycles: heard,
+        next_sample_cycles: next_sample.try_into().unwrap_or(u32::MAX),
+    })
 }
 
 /// Bits that the gateway waits between two bytes.

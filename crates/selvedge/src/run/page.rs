@@ -189,6 +189,7 @@ fn processors(cell: &Cell, timeline: &Timeline) -> Chart {
         ("sampling", chart.kind("sampling", Tone::Second)),
         ("sealing", chart.kind("sealing", Tone::Accent)),
         ("transmitting", chart.kind("transmitting", Tone::Third)),
+        ("sending and sealing", chart.kind("sending and sealing", Tone::Fifth)),
         ("verifying", chart.kind("verifying", Tone::Fourth)),
     ];
     for node in &cell.nodes {

@@ -51,8 +51,12 @@ pub struct Line {
     pub sealer: Sealer,
     /// Of the divider of its SPI's clock when it sends, 1 to 7.
     pub divider_log2: u8,
+    /// Bytes of the frames that it sends.
+    pub sent_bytes: u16,
     /// Cycles of the node from a byte that it hears to the next.
     pub heard_byte_cycles: u32,
+    /// Cycles from the end of a conversion to the next sample's start, at the least.
+    pub next_sample_cycles: u32,
 }
 
 impl Line {

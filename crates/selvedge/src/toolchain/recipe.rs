@@ -53,6 +53,8 @@ enum Value {
     SentByte,
     /// Cycles from a byte that the node hears to its next.
     HeardByte,
+    /// Cycles from the end of a conversion to the next sample's start.
+    NextSample,
 }
 
 impl Woven {
@@ -95,6 +97,7 @@ impl Woven {
                     let value = match value {
                         "SENT_BYTE" => Value::SentByte,
                         "HEARD_BYTE" => Value::HeardByte,
+                        "NEXT_SAMPLE" => Value::NextSample,
                         _ => Value::Number(number(value)?),
                     };
                     woven.definitions.push((key.to_owned(), value));
@@ -122,13 +125,18 @@ impl Woven {
             Value::Number(number) => number,
             Value::SentByte => line.sent_byte_cycles().into(),
             Value::HeardByte => line.heard_byte_cycles.into(),
+            Value::NextSample => line.next_sample_cycles.into(),
         };
+        // Who serves it behind the frame is in time.
+        let frame_cycles = i64::from(line.sent_bytes) * i64::from(line.sent_byte_cycles());
+        let is_late = |(name, what): &(String, Value)| name == "WITHIN" && value(what) >= frame_cycles;
+        let servers = if self.definitions.iter().any(is_late) { &[][..] } else { &self.servers };
         Pair {
             file: inside(&host.0),
             host: host.1.clone(),
             guest: inside(&guest.0),
             guest_fn: guest.1.clone(),
-            servers: self.servers.iter().map(|(file, function)| (inside(file), function.clone())).collect(),
+            servers: servers.iter().map(|(file, function)| (inside(file), function.clone())).collect(),
             with: self.with.iter().map(inside).collect(),
             name: Some(self.name.clone()),
             chip: Some(chip.name.to_owned()),
@@ -252,7 +260,13 @@ mod tests {
                     server=adc.S:adc arguments=2,1";
         let recipe = parse(&format!("woven-flag -O3\n{line}\n")).unwrap();
         let recipe = Recipe { folder: "node".into(), ..recipe };
-        let line = Line { sealer: Sealer::Ccm, divider_log2: 3, heard_byte_cycles: 320 };
+        let line = Line {
+            sealer: Sealer::Ccm,
+            divider_log2: 3,
+            sent_bytes: 206,
+            heard_byte_cycles: 320,
+            next_sample_cycles: 13_596,
+        };
         let pair = recipe.woven[0].pair(&recipe, Chip::find("atmega128").unwrap(), line);
         assert_eq!((pair.name(), recipe.woven[0].place.1), ("seal_transmit".to_owned(), 2));
         assert_eq!((pair.file, pair.host), ("node/ascon.c".into(), "seal".to_owned()));
@@ -261,6 +275,13 @@ mod tests {
         assert_eq!((pair.with, pair.flags), (vec!["node/p.S".into()], vec!["-O3".to_owned()]));
         assert_eq!(pair.servers, [("node/adc.S".into(), "adc".to_owned())]);
         assert_eq!((pair.growth, pair.host_arguments), (Some(3.0), Some(vec![2, 1])));
+        // 206 bytes at f/8 take as long as a code may wait.
+        let text =
+            "woven seal_transmit ascon.c:seal tx.S:tx PERIOD=SENT_BYTE WITHIN=NEXT_SAMPLE server=adc.S:adc";
+        let recipe = parse(text).unwrap();
+        let servers =
+            |line| recipe.woven[0].pair(&recipe, Chip::find("atmega128").unwrap(), line).servers.len();
+        assert_eq!((servers(line), servers(Line { next_sample_cycles: 13_595, ..line })), (0, 1));
 
         let refused = |text: &str| parse(text).expect_err("it is none").to_string();
         for (line, words) in [

@@ -55,10 +55,8 @@ pub fn deployment(text: &str) -> Deployment {
 /// The node's image for each node of the deployment's cell, from the source tree at `root`.
 pub fn images(compiler: &Compiler, root: &Path, deployment: &Deployment) -> Vec<Image> {
     let cache = Path::new(env!("CARGO_TARGET_TMPDIR"));
-    let image = |chip| {
-        compiler.node_image(root, chip, None, Some(cache)).unwrap_or_else(|error| panic!("{}", error.lines()))
-    };
-    deployment.cells[0].nodes.iter().map(|node| image(node.chip)).collect()
+    let images = simulation::images(compiler, root, &deployment.cells[0], Some(cache));
+    images.unwrap_or_else(|error| panic!("{}", error.lines()))
 }
 
 impl Rig {

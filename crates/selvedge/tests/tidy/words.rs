@@ -149,9 +149,12 @@ pub fn errors(sources: &[Source]) -> Vec<String> {
 }
 
 /// Each kind of problem and words that only it says.
-const KINDS: [(&str, &str); 32] = [
+const KINDS: [(&str, &str); 35] = [
     ("SealedTooLate", "holds it if it is sent by"),
     ("VerifiedTooLate", "the node verifies the beacon until"),
+    ("SealedPastDownlink", "the node seals the next one until"),
+    ("NoRoomToWeave", "has no room for woven filters"),
+    ("WovenTooLong", "a woven frame of"),
     ("Syntax", "extra `=`"),
     ("UnknownKey", "unknown key `"),
     ("MissingKey", "lacks the key `"),
