@@ -36,6 +36,7 @@ pub mod rename;
 pub mod server;
 pub mod slack;
 pub mod source;
+pub mod tail;
 pub mod time;
 mod transfer;
 pub mod trips;
@@ -151,6 +152,9 @@ pub fn weave_until<T>(
     request: &Request,
     mut take: impl FnMut(Weave) -> Option<T>,
 ) -> Result<Option<T>, Refusal> {
+    let host = named(request.host_program, request.host)?;
+    let called = tail::called(request.host_program, host);
+    let request = &Request { host_program: called.as_ref().unwrap_or(request.host_program), ..*request };
     let host = named(request.host_program, request.host)?;
     let guest_function = named(request.guest_program, request.guest)?;
     let guest_program = &unroll::unrolled(request.guest_program, guest_function)?;

@@ -462,6 +462,9 @@ impl Refusal {
                 write!(f, "\nhelp: weave it by `--strategy interleave`")
             }
             TooLarge { .. } => write!(f, "\nhelp: weave a smaller part of the host"),
+            HostShape { mnemonic: "rjmp" | "jmp", .. } => {
+                write!(f, "\nhelp: compile it with `-fno-optimize-sibling-calls`")
+            }
             Interrupts { .. } => {
                 write!(f, "\nhelp: the woven function turns them off and on again by itself")
             }
