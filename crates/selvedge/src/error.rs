@@ -9,6 +9,7 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::process::ExitStatus;
 
+pub use class::Class;
 pub use key::KeyFault;
 pub use place::PlaceFault;
 pub use spool::SpoolFault;
@@ -17,6 +18,7 @@ pub use weave::WeaveFault;
 use crate::link::Problems;
 use crate::toolchain::Fault;
 
+mod class;
 mod from;
 mod key;
 mod place;
@@ -182,36 +184,6 @@ pub enum Error {
         /// How long it was waited for.
         limit_s: u64,
     },
-}
-
-/// Whose fault an error is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Class {
-    /// What we were given is wrong: exit code 1.
-    Input,
-    /// What we were asked for is wrong, which only the files show: exit code 2.
-    CommandLine,
-    /// The machine did not do its part: exit code 3.
-    Environment,
-}
-
-impl Class {
-    /// The exit code. What clap finds wrong with the command line is 2 too, what is ours 70 (panic hook).
-    pub fn exit_code(self) -> u8 {
-        match self {
-            Class::Input => 1,
-            Class::CommandLine => 2,
-            Class::Environment => 3,
-        }
-    }
-
-    fn name(self) -> &'static str {
-        match self {
-            Class::Input => "input",
-            Class::CommandLine => "command line",
-            Class::Environment => "environment",
-        }
-    }
 }
 
 impl Error {

@@ -24,12 +24,14 @@ use timing::keeps_time;
 use woven::Filters;
 
 mod fault;
+mod language;
 mod line;
 mod recipe;
 mod timing;
 mod woven;
 
 pub use fault::Fault;
+pub use language::Language;
 pub use line::{Line, Sealer};
 pub use timing::timed_functions;
 
@@ -66,28 +68,6 @@ pub fn cache_folder() -> Option<PathBuf> {
     let absolute = |name| env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
     let base = absolute("XDG_CACHE_HOME").or_else(|| absolute("HOME").map(|home| home.join(".cache")));
     base.map(|base| base.join("selvedge"))
-}
-
-/// What a file that becomes assembly text is written in.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Language {
-    /// C.
-    C,
-    /// C++.
-    Cpp,
-    /// Assembly for the preprocessor.
-    Preprocessed,
-}
-
-impl Language {
-    /// As the compiler calls it.
-    fn name(self) -> &'static str {
-        match self {
-            Language::C => "c",
-            Language::Cpp => "c++",
-            Language::Preprocessed => "assembler-with-cpp",
-        }
-    }
 }
 
 /// avr-gcc.
@@ -141,52 +121,6 @@ impl Compiler {
             keep(folder, kept, &elf)?;
         }
         Ok(image(elf))
-    }
-
-    /// The assembly text that the compiler or the preprocessor makes of a file, and the command that does it.
-    ///
-    /// # Errors
-    /// [`Fault::Compile`] for what is wrong with the source, [`Error::Io`] for the rest.
-    pub fn assembly(
-        &self,
-        source: &Path,
-        language: Language,
-        chip: &str,
-        flags: &[String],
-    ) -> Result<(String, String), Error> {
-        let way = ["-x", language.name(), if language == Language::Preprocessed { "-E" } else { "-S" }];
-        let machine = format!("-mmcu={chip}");
-        let mut command = Command::new(&self.program);
-        command.arg(&machine).args(flags).args(way).args(["-o", "-"]).arg(source);
-        let text = run(&mut command, &source.display().to_string())?;
-        let mut words = vec![COMPILER, &machine];
-        words.extend(flags.iter().map(String::as_str));
-        words.extend(way);
-        Ok((text, format!("{} {}", words.join(" "), source.display())))
-    }
-
-    /// What the preprocessor makes of a file, with a line `#define NAME …` where a macro is used that there is, and a line
-    /// `#undef NAME` where one is asked for that there is not.
-    ///
-    /// # Errors
-    /// As for [`Compiler::assembly`].
-    pub fn macros(
-        &self,
-        source: &Path,
-        language: Language,
-        chip: &str,
-        flags: &[String],
-    ) -> Result<String, Error> {
-        let mut command = Command::new(&self.program);
-        command.arg(format!("-mmcu={chip}")).args(flags).args([
-            "-x",
-            language.name(),
-            "-E",
-            "-dU",
-            "-o",
-            "-",
-        ]);
-        run(command.arg(source), &source.display().to_string())
     }
 
     /// The ELF file that sources are compiled and linked into, with these flags.

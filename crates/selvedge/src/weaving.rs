@@ -1,8 +1,8 @@
 //! Two functions become one, which is proved: what `selvedge weave` and the node's build have in common.
 //!
 //! Owns the order of the work: read, weave, write as text, prove. What we wove and cannot prove is a bug of ours.
-//! `texts` reads files through the compiler, `inputs` both threads from them, `names` knows the names that are given,
-//! `header` is the woven function's contract in C. Writes no file.
+//! `texts` reads files through the compiler, `library` what the compiler would link, `inputs` both threads from them,
+//! `names` knows the names that are given, `header` is the woven function's contract in C. Writes no file.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -21,6 +21,7 @@ use inputs::Inputs;
 
 mod header;
 mod inputs;
+pub mod library;
 pub mod names;
 pub mod texts;
 
@@ -233,8 +234,9 @@ impl Reading {
                 proved => Some(Ok((weave, text, beside, proved.map_err(|fault| fault.to_string())))),
             }
         });
-        let made = made
-            .map_err(|refusal| Error::Woven(WeaveFault::NotWoven { refusal, notes: inputs.notes(pair) }))?;
+        let made = made.map_err(|refusal| {
+            Error::Woven(WeaveFault::NotWoven { notes: inputs.notes(pair, &refusal), refusal })
+        })?;
         if let Some(guest) = inputs.guest_program.function(&pair.guest_fn) {
             proof::promised(&inputs.guest_program, guest)?;
         }

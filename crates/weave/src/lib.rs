@@ -7,6 +7,7 @@
 
 mod alu;
 pub mod analysis;
+pub mod archive;
 pub mod cdg;
 pub mod cfg;
 pub mod chip;

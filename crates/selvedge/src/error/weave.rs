@@ -62,6 +62,8 @@ pub enum WeaveFault {
         /// The smallest that is possible, in hundredths.
         smallest: f64,
     },
+    /// A function of the library cannot be read.
+    Library(::weave::archive::ArchiveError),
     /// Data of a file that the woven function needs and cannot name.
     LocalData {
         /// The symbol.
@@ -131,6 +133,7 @@ impl fmt::Display for WeaveFault {
                 "found no way of weaving within {growth_max} times both functions' own size\n\
                  help: the smallest that works is `--growth {smallest:.2}`"
             ),
+            WeaveFault::Library(error) => write!(f, "{error}"),
             WeaveFault::LocalData { symbol, path } => write!(
                 f,
                 "the woven function needs `{symbol}`, which only `{}` can name\n\

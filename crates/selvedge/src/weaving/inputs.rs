@@ -9,19 +9,19 @@ use crate::error::{Error, WeaveFault};
 use ::weave::Weave;
 use ::weave::chip;
 use ::weave::directive::{Directive, Parameters};
+use ::weave::error::Refusal;
 use ::weave::item::Item;
 use ::weave::linked;
 use ::weave::program::{Origin, Program, Written};
-use ::weave::source::Source;
 
 use super::Pair;
 use super::header::{Header, Prototype, guards};
-use super::names;
 use super::texts::{Reader, Text};
+use super::{library, names};
 
 /// Both threads as they were read.
 pub(super) struct Inputs {
-    /// The host's file first, then those with what it calls.
+    /// The host's file first, then those with what it calls; those of the library last.
     hosts: Vec<Text>,
     guest: Text,
     pub(super) host_program: Program,
@@ -67,9 +67,8 @@ impl Inputs {
         };
         let servers = pair.servers.iter().map(read).collect::<Result<Vec<Server>, Error>>()?;
         let files = std::iter::once(&pair.file).chain(&pair.with);
-        let hosts = files.map(|file| reader.text(file)).collect::<Result<Vec<Text>, Error>>()?;
-        let sources: Vec<Source> = hosts.iter().map(|text| text.assembly.clone()).collect();
-        let mut host_program = Program::read(&sources, &[&pair.host], &parameters, core)?.0;
+        let mut hosts = files.map(|file| reader.text(file)).collect::<Result<Vec<Text>, Error>>()?;
+        let mut host_program = library::read(&mut hosts, &pair.host, &parameters, core, chip.as_deref())?;
         agree(&says(&host_program, &pair.host), &said, named, [&pair.host, &pair.guest_fn])?;
         if let (None, Some(chip)) = (said.chip, &chip) {
             add(&mut guest_program, &pair.guest_fn, Directive::Chip(chip.clone()));
@@ -107,10 +106,15 @@ impl Inputs {
     }
 
     /// What to know when the two are refused.
-    pub(super) fn notes(&self, pair: &Pair) -> Vec<String> {
+    pub(super) fn notes(&self, pair: &Pair, refusal: &Refusal) -> Vec<String> {
         let mut notes = Vec::new();
         if !says(&self.host_program, &pair.host).has_arguments {
             notes.push("help: or say them with `--host-arguments 2,2,1`, in bytes".to_owned());
+        }
+        if matches!(refusal, Refusal::UnresolvedCall { .. }) && !library::is_there() {
+            notes.push(
+                "help: libgcc and the C library were not looked at: found no avr-gcc on PATH".to_owned(),
+            );
         }
         notes
     }
@@ -254,7 +258,8 @@ fn add(program: &mut Program, function: &str, directive: Directive) {
 fn symbols(items: &[Item]) -> Vec<&str> {
     let is_word = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '.' | '$');
     let expressions = items.iter().filter_map(|item| match item {
-        Item::Line(line) => line.expression.as_deref(),
+        // What is woven is jumped to by labels of its own.
+        Item::Line(line) if line.target.is_none() => line.expression.as_deref(),
         _ => None,
     });
     let mut names: Vec<&str> = expressions

@@ -85,7 +85,7 @@ static OPEN: Shape = Shape { opens_ascon: true, ..shape(AEAD, 1, 1) };
 /// A function that computes.
 #[derive(Clone, Copy, Debug)]
 pub struct Host {
-    /// Its file in `firmware/crypto`, or the one of those below whose data only it can name.
+    /// Its file, from `firmware/crypto`, or the one of those below whose data only it can name.
     pub file: &'static str,
     /// What else is needed from there.
     pub with: &'static [&'static str],
@@ -189,6 +189,16 @@ pub const HOSTS: [Host; 24] = [
     host("ascon_aead128_avr.c", "ascon_aead128_avr_seal", &SEAL).with(&["ascon_p_avr.S"]),
     host("ascon_aead128_c8.c", "ascon_aead128_c8_open", &OPEN),
     host("ascon_aead128_avr.c", "ascon_aead128_avr_open", &OPEN).with(&["ascon_p_avr.S"]),
+];
+
+/// Hosts that call what only the library has, and that jump to what they call last; and how large they may be when they
+/// are woven. Small ones grow the most.
+const CALLING: [(Host, &str); 5] = [
+    (host("../../crates/selvedge/tests/woven/library.c", "library_multiply", &STREAM), "20"),
+    (host("../../crates/selvedge/tests/woven/library.c", "library_copy", &STREAM), "20"),
+    (host("../../crates/selvedge/tests/woven/library.c", "library_divide", &CRC16), "5"),
+    (host("../../crates/selvedge/tests/woven/library.S", "library_move", &STREAM), "20"),
+    (host("aes128_ccm_avr.c", "aes128_ccm_avr_seal", &SEAL).with(&["aes128_avr.S"]), "10"),
 ];
 
 /// Every guest that is woven with every host, SPI with a period of 8 N + 2 cycles for the dividers N up to 32.
@@ -323,7 +333,7 @@ impl Pair {
 }
 
 /// Every host with every guest of the list above, the other guests with a few hosts, and a pair more that only little
-/// code tells from another.
+/// code tells from another; and hosts that call the library.
 pub fn pairs() -> Vec<Pair> {
     let mut pairs = Vec::new();
     for host in HOSTS {
@@ -344,6 +354,10 @@ pub fn pairs() -> Vec<Pair> {
     pairs.extend(others.map(|(host, guest)| interleaved(host, guest)));
     pairs.push(Pair { growth: "3", ..interleaved(RC4_AVR, Guest::Ws2812) });
     pairs.extend(cocalled());
+    for (host, growth) in CALLING {
+        let pair = Pair { growth, ..interleaved(host, Guest::SpiTx(130)) };
+        pairs.extend(["interleave", "cocall"].map(|strategy| Pair { strategy, ..pair }));
+    }
     pairs
 }
 

@@ -1,0 +1,95 @@
+//! What a host calls in libgcc and in the C library, as if its text had been given.
+//!
+//! Owns: which functions are looked for, and reading a program until none is missing that the library has. Where the
+//! archives are is the compiler's to say (`toolchain`), what is in them `weave::archive`'s.
+
+use std::collections::BTreeSet;
+use std::env;
+use std::fs;
+use std::path::PathBuf;
+
+use ::weave::archive::Archive;
+use ::weave::directive::Parameters;
+use ::weave::program::{Callee, Flow, Program};
+use ::weave::source::Source;
+use isa::avr::CoreType;
+
+use super::texts::Text;
+use crate::error::Error;
+use crate::toolchain::{Compiler, Fault};
+
+/// The function `root` of these texts with all that it calls. What no text has is looked for in the library, and added to
+/// the texts; without a compiler there is no library.
+///
+/// # Errors
+/// When a text, or what the library has, cannot be read.
+pub fn read(
+    texts: &mut Vec<Text>,
+    root: &str,
+    parameters: &Parameters,
+    core: Option<CoreType>,
+    chip: Option<&str>,
+) -> Result<Program, Error> {
+    let (mut library, mut asked) = (None, BTreeSet::new());
+    loop {
+        let sources: Vec<Source> = texts.iter().map(|text| text.assembly.clone()).collect();
+        let program = Program::read(&sources, &[root], parameters, core)?.0;
+        let missing: Vec<String> =
+            missing(&program).into_iter().filter(|name| asked.insert(name.clone())).collect();
+        let Some(chip) = chip.filter(|_| !missing.is_empty()) else { return Ok(program) };
+        let library = match &library {
+            Some(library) => library,
+            None => library.insert(Library::of(chip)?),
+        };
+        let known = texts.len();
+        for name in missing {
+            texts.extend(library.function(&name)?);
+        }
+        if texts.len() == known {
+            return Ok(program);
+        }
+    }
+}
+
+/// Whether there is a compiler to ask for it.
+pub fn is_there() -> bool {
+    Compiler::find(&env::var_os("PATH").unwrap_or_default()).is_ok()
+}
+
+/// The functions that are called and are not here.
+fn missing(program: &Program) -> BTreeSet<String> {
+    let flows = program.code.iter().map(|step| &step.flow);
+    let names = flows.filter_map(|flow| match flow {
+        Flow::Call(Callee::Unknown(name)) | Flow::TailCall(Callee::Unknown(name)) => Some(name.clone()),
+        _ => None,
+    });
+    names.collect()
+}
+
+/// The archives that the compiler links with, in its order.
+struct Library(Vec<(PathBuf, Vec<u8>)>);
+
+impl Library {
+    fn of(chip: &str) -> Result<Library, Error> {
+        let compiler = match Compiler::find(&env::var_os("PATH").unwrap_or_default()) {
+            Err(Error::Toolchain(Fault::NoCompiler)) => return Ok(Library(Vec::new())),
+            found => found?,
+        };
+        let archives = compiler.archives(chip)?.into_iter().map(|path| match fs::read(&path) {
+            Ok(bytes) => Ok((path, bytes)),
+            Err(source) => Err(Error::io("read", &path, source)),
+        });
+        archives.collect::<Result<_, Error>>().map(Library)
+    }
+
+    fn function(&self, name: &str) -> Result<Option<Text>, Error> {
+        for (path, bytes) in &self.0 {
+            let file = path.file_name().unwrap_or_default().to_string_lossy();
+            if let Some(assembly) = Archive::parse(&file, bytes)?.function(name)? {
+                let written = assembly.text().to_owned();
+                return Ok(Some(Text { path: assembly.name().into(), written, assembly, made_by: None }));
+            }
+        }
+        Ok(None)
+    }
+}

@@ -1,0 +1,118 @@
+//! What a user brings to `selvedge weave` that no file test can prepare, because it takes a compiler or a link: C that
+//! asks the preprocessor and the library, what was woven as `.S`, an output that is a source by another name.
+
+use std::fs;
+use std::os::unix::fs::symlink;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+/// The files of the command line's tests.
+fn files() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/cli/weave")
+}
+
+/// Whether there is a compiler; says so where there is none.
+fn is_compiled(what: &str) -> bool {
+    let found = Command::new("avr-gcc").arg("--version").output().is_ok();
+    assert!(found || std::env::var_os("CI").is_none(), "avr-gcc is missing, and under CI it must not be");
+    if !found {
+        println!("skip: {what}: avr-gcc is not installed");
+    }
+    found
+}
+
+fn selvedge(folder: &Path, words: &str) -> Output {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_selvedge"));
+    command.args(words.split_whitespace()).current_dir(folder).output().expect("selvedge runs")
+}
+
+/// It ended with `code` and says all of `words`.
+#[track_caller]
+fn assert_ends(output: &Output, code: i32, words: &[&str]) {
+    let said = String::from_utf8_lossy(&[&output.stdout[..], &output.stderr].concat()).into_owned();
+    assert_eq!(output.status.code(), Some(code), "{said}");
+    assert!(words.iter().all(|word| said.contains(word)), "expected {words:?}: {said}");
+}
+
+/// A folder with the guest `pulse.s` and a host `sum` in C.
+fn folder(host: &str) -> tempfile::TempDir {
+    let folder = tempfile::tempdir().expect("a folder");
+    fs::copy(files().join("pulse.s"), folder.path().join("pulse.s")).expect("it is there");
+    fs::write(folder.path().join("sum.c"), host).expect("it can be written");
+    folder
+}
+
+const WEAVE: &str = "weave sum.c --host sum --host-arguments 2,1 --guest pulse.s --guest-fn pulse --chip atmega128 \
+                     -D PERIOD=140";
+
+#[test]
+fn a_value_that_only_the_preprocessor_asks_for_is_used() {
+    if !is_compiled("values that the preprocessor asks for") {
+        return;
+    }
+    let folder = folder(
+        "#ifndef STEP\n#define STEP 1\n#endif\n\
+         unsigned sum(const unsigned char *data, unsigned char count)\n\
+         {\n    unsigned sum = 0;\n    while (count--) {\n        sum += *data++ * STEP;\n    }\n    return sum;\n}\n",
+    );
+    let weave = |more: &str| selvedge(folder.path(), &format!("{WEAVE} -o both.s {more}"));
+    assert_ends(&weave("-D STEP=3"), 0, &["woven: sum_pulse"]);
+    assert_ends(
+        &weave("-D STEPS=3"),
+        2,
+        &["`STEPS`, which nothing has a use for", "one of `PERIOD`, `STEP`"],
+    );
+    assert_ends(&weave("--sweep STEP=3,4"), 0, &["Values of STEP"]);
+    assert_ends(&weave("-D PERIOD=x"), 2, &["expected a number"]);
+}
+
+#[test]
+fn what_is_woven_for_the_preprocessor_says_its_chip() {
+    if !is_compiled("a woven file for the preprocessor") {
+        return;
+    }
+    let sum = fs::read_to_string(files().join("sum.c")).expect("it is there");
+    let folder = folder(&sum);
+    assert_ends(
+        &selvedge(folder.path(), &format!("{WEAVE} -D F_CPU=16000000 -o both.S")),
+        0,
+        &["woven: sum_pulse"],
+    );
+    let check = |more: &str| selvedge(folder.path(), &format!("weave check both.S --fn sum_pulse {more}"));
+    assert_ends(&check(""), 0, &["proved", "cycles of: atmega128"]);
+    assert_ends(&check("--chip atmega128 -D F_CPU=16000000"), 0, &["proved"]);
+    assert_ends(&check("--chip atmega328p"), 1, &["is timed for atmega128"]);
+    assert_ends(&check("-D F_CPU=8000000"), 1, &["is timed for 16000000 Hz"]);
+    // A file that says nothing of a chip has to be asked for.
+    fs::write(folder.path().join("plain.S"), "f:\n        ret\n").expect("it can be written");
+    assert_ends(&selvedge(folder.path(), "weave check plain.S --fn f"), 1, &["help: name it with `--chip`"]);
+}
+
+#[test]
+fn an_output_that_links_to_a_source_is_refused_and_the_source_stays() {
+    let sum = fs::read_to_string(files().join("sum.s")).expect("it is there");
+    let folder = folder("");
+    fs::write(folder.path().join("sum.s"), &sum).expect("it can be written");
+    fs::hard_link(folder.path().join("sum.s"), folder.path().join("hard.s")).expect("one file system");
+    symlink("sum.s", folder.path().join("soft.s")).expect("a link");
+    for out in ["hard.s", "soft.s"] {
+        let words = WEAVE.replace("sum.c", "sum.s");
+        let refused = selvedge(folder.path(), &format!("{words} -o {out}"));
+        assert_ends(&refused, 2, &[out, "the same file as `sum.s`"]);
+        assert_eq!(fs::read_to_string(folder.path().join("sum.s")).expect("it is there"), sum);
+    }
+}
+
+#[test]
+fn a_function_of_the_library_with_data_of_its_own_is_refused() {
+    if !is_compiled("functions of the library with data of their own") {
+        return;
+    }
+    let folder = folder(
+        "#include <stdlib.h>\n\
+         unsigned sum(const unsigned char *data, unsigned char count)\n{\n    return *data + count * rand();\n}\n",
+    );
+    let refused = selvedge(folder.path(), &format!("{WEAVE} -o both.s"));
+    assert_ends(&refused, 1, &["`libc.a(rand.o)`: `rand` needs at 0x", "expected a symbol that others see"]);
+    assert!(!folder.path().join("both.s").exists());
+}
