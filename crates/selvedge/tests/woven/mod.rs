@@ -423,8 +423,7 @@ fn expected(host: &Host, guest: Guest) -> Expected {
     };
     match (host.function, host.flag, guest) {
         ("aes128_ccm_c8_seal", _, SpiTx(18) | SpiRx(34) | Ws2812 | Video(_)) => TOO_SHORT,
-        // Two files, and in each of them data or functions that only it can name.
-        ("aes128_ccm_c8_seal", ..) => Refused("can name"),
+        ("aes128_ccm_c8_seal", ..) => Woven,
         ("chacha20_c8_crypt", ..) => Refused("leaves no register free"),
         ("rc4_textbook_crypt", Some(_), Video(_)) | ("rc5_textbook_decrypt", Some(_), Ws2812) => {
             Refused("needs 7 cycles in one piece")
