@@ -22,8 +22,10 @@ use crate::program::{Flow, Point, Program};
 const ROUNDS_MESSAGE: [u32; 2] = [1, 256];
 /// Rounds of one further in, or in a callee: a word's bits.
 const ROUNDS_WORD: [u32; 2] = [1, 32];
-/// Rounds of the guest that are walked: half of the messages by which weaving is judged.
-const GUEST_ROUNDS: u64 = 128;
+/// Rounds of the guest in the messages by which weaving is judged.
+const MESSAGE_ROUNDS: u64 = 256;
+/// Rounds of it that are walked.
+const GUEST_ROUNDS: u64 = MESSAGE_ROUNDS / 2;
 /// Instructions of a walk, at most.
 const STEPS_MAX: usize = 40_000;
 
@@ -60,6 +62,14 @@ impl Estimate {
     /// The share of the cycles that the guest leaves which did the host's work.
     pub fn recovered(&self) -> f64 {
         self.plain_cycles as f64 / (self.woven_cycles - self.guest_cycles).max(1) as f64
+    }
+}
+
+impl Estimate {
+    /// With the rounds that make no whole batch and come first, by themselves: half of one, on an average, in a message.
+    pub fn with_first_rounds(self, batch_cycles: u32, round_cycles: u32) -> Estimate {
+        let alone_cycles = u64::from(batch_cycles - round_cycles) / 2 * self.rounds / MESSAGE_ROUNDS;
+        Estimate { woven_cycles: self.woven_cycles + alone_cycles, ..self }
     }
 }
 

@@ -412,6 +412,10 @@ impl Weaving<'_> {
                     woven.begins,
                     woven.host_done,
                 );
+                let estimate = match &guest.batch {
+                    Some(batch) => estimate.with_first_rounds(guest.period_cycles, batch.period_cycles),
+                    None => estimate,
+                };
                 let choice = Choice { way, words: item::words(&items), copies: woven.copies, estimate };
                 return Ok(Laid { items, homes, guest, choice });
             }

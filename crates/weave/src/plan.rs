@@ -88,6 +88,9 @@ const STATES: [usize; 4] = [1, 2, 4, 8];
 /// Rounds of the guest that are written as one, and how many of them get at once what they send.
 const ROUNDS: [(u32, u32); 5] = [(1, 1), (2, 1), (4, 1), (4, 4), (8, 4)];
 
+/// The share by which a larger way has to leave the host more: estimates are no nearer than that.
+const WORTH: f64 = 0.003;
+
 /// Where the search among the ways of interleaving begins: small ones, and larger ones for most numbers of rounds. A
 /// coupled guest has neither a count nor time between events of its own.
 fn first_interleavings(is_coupled: bool) -> Vec<Options> {
@@ -223,7 +226,7 @@ fn try_all(
 
 /// What was found.
 pub struct Plan {
-    /// None is both larger and leaves the host less than another; in order of size.
+    /// None is both larger and leaves the host less than another, or about the same; in order of size.
     pub list: Vec<Choice>,
     /// Ways that were woven, or found impossible.
     pub tried: usize,
@@ -266,8 +269,20 @@ pub fn search(
     }
     match refused {
         Some(refusal) if list.is_empty() => Err(refusal),
-        _ => Ok(Plan { list, tried: tried.len() }),
+        _ => Ok(Plan { list: worth_it(list), tried: tried.len() }),
     }
+}
+
+/// Of a Pareto list, those that are worth their size beside the one before.
+fn worth_it(found: Vec<Choice>) -> Vec<Choice> {
+    let mut list: Vec<Choice> = Vec::new();
+    for choice in found {
+        let least = list.last().map_or(0.0, |last| last.estimate.host_share() * (1.0 + WORTH));
+        if choice.estimate.host_share() >= least {
+            list.push(choice);
+        }
+    }
+    list
 }
 
 /// Those of which none is both larger and leaves the host less than another, in order of size.
