@@ -65,6 +65,8 @@ pub struct Guest {
     pub batch: Option<Batch>,
     /// Whether it sends what the host produces, when the host does.
     pub is_coupled: bool,
+    /// Whether it borrows registers of the host's for a moment, which takes time.
+    pub borrows: bool,
 }
 
 /// A part of a round that is never divided.
@@ -152,6 +154,7 @@ impl Guest {
             arguments: arguments(function),
             batch: None,
             is_coupled: false,
+            borrows: false,
         };
         Ok(guest)
     }
@@ -266,6 +269,21 @@ pub(crate) fn clock(program: &Program, function: &Function) -> Result<Clock, Ref
             Err(Refusal::ManyPeriods { function: function.name.clone(), at })
         }
     }
+}
+
+/// The program with another period of the guest's rounds; `None` when it has no clock.
+pub(crate) fn with_period(program: &Program, guest: &str, period_cycles: u32) -> Option<Program> {
+    let mut program = program.clone();
+    let index = program.functions.iter().position(|function| function.name == guest)?;
+    let rounds = clock(&program, &program.functions[index]).ok()?.name;
+    for written in &mut program.functions[index].directives {
+        if let Directive::Clock { name, periods, .. } = &mut written.directive
+            && *name == rounds
+        {
+            *periods = vec![period_cycles];
+        }
+    }
+    Some(program)
 }
 
 /// The instructions that start a clock.

@@ -106,7 +106,7 @@ fn apart(program: &Program, hosts: &BTreeMap<Point, Host>) -> Result<(), Refusal
         let mut points = host.cfg.blocks.iter().flat_map(|block| block.points());
         if let Some(point) = points.find(|&point| point >= next) {
             let step = &program.code[point];
-            let mnemonic = step.instruction.opcode.row().mnemonic;
+            let mnemonic = step.instruction.form().0;
             return Err(Refusal::HostShape { at: program.place_of(point), mnemonic });
         }
     }

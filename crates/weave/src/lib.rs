@@ -5,6 +5,7 @@
 //! registers, walk the host with the clock, lay out, and print. What was too far away is written longer and the
 //! walk repeated.
 
+mod advice;
 mod alu;
 pub mod analysis;
 pub mod archive;
@@ -149,10 +150,12 @@ pub fn weave(request: &Request) -> Result<Weave, Refusal> {
 ///
 /// # Errors
 /// When they cannot be woven, with the place and the reason.
-pub fn weave_until<T>(
-    request: &Request,
-    mut take: impl FnMut(Weave) -> Option<T>,
-) -> Result<Option<T>, Refusal> {
+pub fn weave_until<T>(request: &Request, take: impl FnMut(Weave) -> Option<T>) -> Result<Option<T>, Refusal> {
+    looked_at(request, |weaving| weaving.until(take)).map_err(|refusal| advice::with(request, refusal))
+}
+
+/// Does something with both threads once they are looked at.
+fn looked_at<T>(request: &Request, then: impl FnOnce(&Weaving) -> Result<T, Refusal>) -> Result<T, Refusal> {
     let host = named(request.host_program, request.host)?;
     let called = tail::called(request.host_program, host);
     let request = &Request { host_program: called.as_ref().unwrap_or(request.host_program), ..*request };
@@ -185,6 +188,7 @@ pub fn weave_until<T>(
         guest_uses_flag_t: host::uses_flag_t(guest_program, 0..guest_program.code.len()),
         plain,
         roomy,
+        shares,
     };
     if request.is_coupled {
         if request.strategy == Strategy::Cocall {
@@ -193,19 +197,7 @@ pub fn weave_until<T>(
         }
         weaving.check_produces()?;
     }
-    let plain_words = weaving.plain_words();
-    let words_max = (f64::from(plain_words) * request.growth_max) as u32;
-    let plan = plan::search(request.strategy, request.is_coupled, |way| Ok(weaving.one(way)?.choice))?;
-    for choice in plan.in_order(words_max) {
-        let Laid { items, homes, guest, .. } = weaving.one(choice.way)?;
-        let text = emit::text(&weaving.frame(&guest, weaving.version(choice.way))?, &homes, &items);
-        let (choices, tried, shares) = (plan.list.clone(), plan.tried, shares.clone());
-        let weave = Weave { text, items, guest, choice, choices, tried, plain_words, shares };
-        if let Some(taken) = take(weave) {
-            return Ok(Some(taken));
-        }
-    }
-    Ok(None)
+    then(&weaving)
 }
 
 /// Two threads that are looked at once and woven several times.
@@ -225,6 +217,8 @@ struct Weaving<'a> {
     servers: Vec<Server>,
     /// Of the guest and the servers.
     texts: Vec<Text>,
+    /// What the two touch in common.
+    shares: Disjoint,
 }
 
 /// A host, and what is known of it.
@@ -265,6 +259,24 @@ struct Laid {
 }
 
 impl Weaving<'_> {
+    /// The best way that the size allows and that `take` makes something of.
+    fn until<T>(&self, mut take: impl FnMut(Weave) -> Option<T>) -> Result<Option<T>, Refusal> {
+        let Request { strategy, is_coupled, growth_max, .. } = *self.request;
+        let plain_words = self.plain_words();
+        let words_max = (f64::from(plain_words) * growth_max) as u32;
+        let plan = plan::search(strategy, is_coupled, |way| Ok(self.one(way)?.choice))?;
+        for choice in plan.in_order(words_max) {
+            let Laid { items, homes, guest, .. } = self.one(choice.way)?;
+            let text = emit::text(&self.frame(&guest, self.version(choice.way))?, &homes, &items);
+            let (choices, tried, shares) = (plan.list.clone(), plan.tried, self.shares.clone());
+            let weave = Weave { text, items, guest, choice, choices, tried, plain_words, shares };
+            if let Some(taken) = take(weave) {
+                return Ok(Some(taken));
+            }
+        }
+        Ok(None)
+    }
+
     /// Words of the host with what it calls, and of the guest with its loops inside a round written out.
     fn plain_words(&self) -> u32 {
         let words = |program: &Program, point: Point| program.code[point].instruction.opcode.words();

@@ -64,3 +64,6 @@ pub const COUNTED_STEPS_MAX: u64 = 4_000_000;
 /// Instructions of a loop inside a guest's round when its runs are written out one behind another: more than fit the
 /// time of any round that is worth weaving.
 pub const UNROLLED_INSTRUCTIONS_MAX: u64 = 1 << 12;
+
+/// Periods that are tried for the smallest one that works, where one is too short: each is woven.
+pub const PERIODS_TRIED_MAX: usize = 128;

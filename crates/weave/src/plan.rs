@@ -109,10 +109,10 @@ fn first_interleavings(is_coupled: bool) -> Vec<Options> {
             together,
         })
     });
-    small.chain(large).filter(|options| is_possible(options, is_coupled)).collect()
+    small.chain(large).filter(|options| can_be(options, is_coupled)).collect()
 }
 
-fn is_possible(options: &Options, is_coupled: bool) -> bool {
+fn can_be(options: &Options, is_coupled: bool) -> bool {
     !is_coupled || (options.rounds, options.counted) == (1, false)
 }
 
@@ -188,7 +188,7 @@ fn next_ways(list: &[Choice], tried: &[Way], is_coupled: bool) -> Vec<Way> {
     let mut ways = Vec::new();
     for choice in list {
         let Way::Interleave(options) = choice.way else { continue };
-        for options in neighbours(options).into_iter().filter(|options| is_possible(options, is_coupled)) {
+        for options in neighbours(options).into_iter().filter(|options| can_be(options, is_coupled)) {
             let way = Way::Interleave(options);
             if !tried.contains(&way) && !ways.contains(&way) {
                 ways.push(way);
@@ -260,7 +260,7 @@ pub fn search(
                     words += choice.words;
                     list.push(choice);
                 }
-                Err(refusal) => refused = refused.or(Some(refusal)),
+                Err(refusal) => refused = first(refused, refusal),
             }
         }
         tried.append(&mut ways);
@@ -283,6 +283,43 @@ fn worth_it(found: Vec<Choice>) -> Vec<Choice> {
         }
     }
     list
+}
+
+/// Whether anything can be woven.
+///
+/// # Errors
+/// Why not.
+pub fn is_possible(
+    strategy: Strategy,
+    is_coupled: bool,
+    weave: impl Fn(Way) -> Result<Choice, Refusal> + Sync,
+) -> Result<(), Refusal> {
+    let mut refused = None;
+    let (mut tried, mut ways) = (Vec::new(), first_ways(strategy, is_coupled));
+    while !ways.is_empty() {
+        for found in try_all(&ways, &weave) {
+            match found {
+                Ok(_) => return Ok(()),
+                Err(refusal) => refused = first(refused, refusal),
+            }
+        }
+        tried.append(&mut ways);
+        ways = next_ways(&[], &tried, is_coupled);
+    }
+    refused.map_or(Ok(()), Err)
+}
+
+/// Which of two refusals is told: the first one, or of gaps that are too short the one that needs least.
+fn first(refused: Option<Refusal>, other: Refusal) -> Option<Refusal> {
+    Some(match (refused, other) {
+        (Some(Refusal::NoGap { needed_cycles, .. }), other @ Refusal::NoGap { needed_cycles: fewer, .. })
+            if fewer < needed_cycles =>
+        {
+            other
+        }
+        (Some(first), _) => first,
+        (None, other) => other,
+    })
 }
 
 /// Those of which none is both larger and leaves the host less than another, in order of size.

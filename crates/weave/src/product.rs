@@ -370,9 +370,11 @@ impl<'a> Weaver<'a> {
         let step = &self.setting.program.code[point];
         Err(Refusal::NoRoom {
             at: self.setting.program.place_of(point),
-            mnemonic: step.instruction.opcode.row().mnemonic,
+            mnemonic: step.instruction.form().0,
             cycles,
-            period_cycles: self.setting.guest.period_cycles,
+            period_cycles: self.setting.guest.round_cycles(),
+            events: self.setting.guest.event_count(),
+            smallest_cycles: None,
         })
     }
 
@@ -462,9 +464,11 @@ impl<'a> Weaver<'a> {
         let step = &self.setting.program.code[point];
         Refusal::NoRoom {
             at: self.setting.program.place_of(point),
-            mnemonic: step.instruction.opcode.row().mnemonic,
+            mnemonic: step.instruction.form().0,
             cycles: self.jump_cycles(),
-            period_cycles: self.setting.guest.period_cycles,
+            period_cycles: self.setting.guest.round_cycles(),
+            events: self.setting.guest.event_count(),
+            smallest_cycles: None,
         }
     }
 }

@@ -1,8 +1,8 @@
 //! The guest's registers, among those that the host leaves free.
 //!
-//! Owns: what each guest register has to be able to do ([`Need`]), the choice of homes, and the rewriting of guest
-//! code to them. What finds no register free that can do its work lives in another, or in memory, and borrows one of the
-//! host's for each use: a dead one where there is one.
+//! Owns: the choice of homes, and the rewriting of guest code to them. What finds no register free that can do its work
+//! lives in another, or in memory, and borrows one of the host's for each use: a dead one where there is one. What a
+//! register has to be able to do is `need`'s.
 //! Leaves out saving the homes on the stack: that is the woven function's frame, in `emit`.
 
 use std::ops::Range;
@@ -16,9 +16,12 @@ use crate::guest::{Element, Form, Guest, PREAMBLE_CYCLES};
 use crate::item::{Item, Line, straight_cycles};
 use crate::program::Program;
 
+mod need;
 pub mod pointer;
 mod units;
 
+pub(crate) use need::{ANY, CONSTANTS, lacking};
+use need::{Need, demanding_first, needs};
 use pointer::Pointer;
 use units::{conditional_items, is_skip, together, whole};
 
@@ -27,18 +30,6 @@ pub const SREG: i32 = 0x3f;
 
 /// Registers that a called function may change (avr-gcc's ABI), the cheapest homes.
 pub const CALL_CLOBBERED: [u8; 14] = [18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 30, 31, 0, 1];
-
-/// What a register, or a pair by its lower half, is used for.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-struct Need {
-    used: bool,
-    pair: bool,
-    high: bool,
-    middle: bool,
-    word: bool,
-    /// Which of X, Y and Z will do, when it is used as a pointer.
-    pointers: Option<[bool; 3]>,
-}
 
 /// Where the guest lives.
 #[derive(Clone, Debug)]
@@ -89,6 +80,7 @@ pub enum Store {
 /// A guest register, or pair, that borrows one of the host's for each use.
 #[derive(Clone, Debug, PartialEq)]
 struct Borrower {
+    need: Need,
     /// The guest's register, or the lower one of its pair.
     register: u8,
     pair: bool,
@@ -145,10 +137,10 @@ pub fn homes(
         lenders,
         together: together(guest),
     };
-    let lacking = |what| Refusal::RegisterConflict { guest: guest.clock.clone(), what };
+    let lacking = |what, registers| lacking(&guest.clock, what, registers);
     // Callees ask whether the guest is over, and the proof follows registers, not memory.
     let early = if calls == Calls::WithFlagT {
-        let lacking = || lacking("what says in callees whether it is over");
+        let lacking = || lacking("what says in callees whether it is over", &ANY);
         Some(chooser.single(|_| true).ok_or_else(lacking)?)
     } else {
         None
@@ -157,10 +149,11 @@ pub fn homes(
     if let Some(batch) = &guest.batch {
         // No flag of the host lives before it begins.
         chooser.of[usize::from(batch.rest)] =
-            Some(flags.ok_or_else(|| lacking("a count of the guest's first rounds"))?);
+            Some(flags.ok_or_else(|| lacking("a count of the guest's first rounds", &ANY))?);
     }
     for register in demanding_first(&needs) {
-        chooser.place(register, needs[usize::from(register)]).ok_or_else(|| lacking("a guest register"))?;
+        let need = needs[usize::from(register)];
+        chooser.place(register, need).ok_or_else(|| lacking("a guest register", need.example()))?;
     }
     for (to, from) in moved {
         for half in 0..2 {
@@ -192,22 +185,6 @@ pub fn homes(
     })
 }
 
-/// The registers that are used, the most demanding first: pointers, words, pairs, then single registers.
-fn demanding_first(needs: &[Need; 32]) -> Vec<u8> {
-    let rank = |need: &Need| match need {
-        Need { pointers: Some(which), .. } => which.iter().filter(|able| **able).count(),
-        Need { word: true, .. } => 4,
-        Need { pair: true, high: true, .. } => 5,
-        Need { pair: true, .. } => 6,
-        Need { middle: true, .. } => 7,
-        Need { high: true, .. } => 8,
-        _ => 9,
-    };
-    let mut order: Vec<u8> = (0..32).filter(|&register| needs[usize::from(register)].used).collect();
-    order.sort_by_key(|&register| rank(&needs[usize::from(register)]));
-    order
-}
-
 /// Pairs that are only ever copied into another pair, in the setup: parameters on their way. They need no home of
 /// their own. Destination first.
 fn only_moved(guest: &Guest) -> Vec<(u8, u8)> {
@@ -228,69 +205,6 @@ fn only_moved(guest: &Guest) -> Vec<(u8, u8)> {
         _ => None,
     });
     moves.filter(|copy| mentions(copy.r) == 1).map(|copy| (copy.d, copy.r)).collect()
-}
-
-/// What the guest's code asks of each register; of a pair, its lower half carries the need.
-fn needs(guest: &Guest, program: &Program) -> Result<[Need; 32], Refusal> {
-    let mut needs = [Need::default(); 32];
-    let writes_zero = |item: &Item| match item {
-        Item::Line(line) => line.instruction.writes().contains(Set::register(ZERO)),
-        _ => false,
-    };
-    let reads_zero = !guest.items().any(writes_zero);
-    for item in guest.items() {
-        let Item::Line(line) = item else { continue };
-        let instruction = line.instruction;
-        if let Some(pointer) = Pointer::of(&instruction) {
-            let need = &mut needs[usize::from(pointer.base)];
-            let able = need.pointers.get_or_insert([true; 3]);
-            for (index, base) in POINTERS.into_iter().enumerate() {
-                able[index] &= pointer.at(base).is_some();
-            }
-            need.pair = true;
-        }
-        for &operand in instruction.opcode.row().operands {
-            let number = instruction.operand(operand) as usize & 31;
-            let need = &mut needs[number];
-            match operand {
-                Operand::Rd | Operand::Rr => need.used = true,
-                Operand::RdHigh | Operand::RrHigh => need.high = true,
-                Operand::RdMiddle | Operand::RrMiddle => need.middle = true,
-                Operand::RdPair | Operand::RrPair => need.pair = true,
-                Operand::RdWord => need.word = true,
-                _ => continue,
-            }
-        }
-        let implicit = instruction.reads() | instruction.writes();
-        let named = named_registers(&instruction);
-        // Who reads the compiler's zero means the zero, and no register in its place.
-        let zero = (reads_zero && instruction.reads().contains(Set::register(ZERO))).then_some(ZERO);
-        let tied = implicit.registers().find(|register| !named.contains(register));
-        if let Some(register) = zero.or(tied) {
-            return Err(Refusal::GuestOpcode {
-                at: program.place(line.origin.expect("what the guest does is written somewhere")),
-                mnemonic: instruction.opcode.row().mnemonic,
-                register,
-            });
-        }
-    }
-    // A register that is anywhere half of a pair belongs to it.
-    for low in (0..32).step_by(2) {
-        let (mut lower, upper) = (needs[low], needs[low + 1]);
-        let any = |need: Need| need.used || need.high || need.middle || need.word || need.pair;
-        if lower.pair || lower.word || lower.pointers.is_some() {
-            lower.high |= upper.high;
-            lower.middle |= upper.middle;
-            lower.pair = true;
-            lower.used = true;
-            needs[low] = lower;
-            needs[low + 1] = Need::default();
-        } else {
-            needs[low].used = any(lower);
-            needs[low + 1].used = any(upper);
-        }
-    }
-    Ok(needs)
 }
 
 /// Registers that the operands name, pairs with both halves, pointers included.
@@ -320,9 +234,6 @@ struct Chooser<'a> {
     lenders: &'a [u8],
     together: [Set; 32],
 }
-
-/// The register that is zero wherever compiled code begins (avr-gcc's calling convention).
-const ZERO: u8 = 1;
 
 /// Registers that one borrower looks at.
 const LENDERS: usize = 4;
@@ -384,7 +295,7 @@ impl Chooser<'_> {
         };
         let is_pair = need.pair || need.word;
         let home = if is_pair { self.pair(fits) } else { self.single(fits) };
-        let Some(home) = home else { return self.borrow(register, is_pair, fits) };
+        let Some(home) = home else { return self.borrow(register, need, fits) };
         self.of[usize::from(register)] = Some(home);
         if is_pair {
             self.of[usize::from(register) + 1] = Some(home + 1);
@@ -393,7 +304,8 @@ impl Chooser<'_> {
     }
 
     /// A home that cannot do what is asked, and what to borrow for it.
-    fn borrow(&mut self, register: u8, pair: bool, fits: impl Fn(u8) -> bool) -> Option<()> {
+    fn borrow(&mut self, register: u8, need: Need, fits: impl Fn(u8) -> bool) -> Option<()> {
+        let pair = need.pair || need.word;
         let is_home = |register: u8| self.used.contains(Set::register(register));
         let is_taken = |&lender: &u8| {
             let both = if pair { lender..=lender + 1 } else { lender..=lender };
@@ -417,7 +329,7 @@ impl Chooser<'_> {
             Some(home) => Store::Register(home),
             None => self.memory(if pair { 2 } else { 1 }),
         };
-        self.borrowers.push(Borrower { register, pair, store, lenders });
+        self.borrowers.push(Borrower { need, register, pair, store, lenders });
         Some(())
     }
 }
@@ -434,7 +346,7 @@ impl Homes {
     /// # Errors
     /// [`Refusal::RegisterConflict`] when a pointer would have to be borrowed inside a conditional.
     pub fn rename(&self, guest: &Guest, program: &Program) -> Result<Guest, Refusal> {
-        let mut renamed = guest.clone();
+        let mut renamed = Guest { borrows: !self.borrowers.is_empty(), ..guest.clone() };
         let core = program.core;
         for element in &mut renamed.elements {
             *element = self.element(element, guest.period_cycles, &guest.clock, core)?;
@@ -455,7 +367,7 @@ impl Homes {
                 let items: Vec<Item> = self.items(&polling.items).collect();
                 if items.len() > polling.items.len() {
                     let what = "a guest register that polls";
-                    return Err(Refusal::RegisterConflict { guest: guest.clock.clone(), what });
+                    return Err(lacking(&guest.clock, what, self.example(&polling.items)));
                 }
                 polling.items = items;
             }
@@ -501,6 +413,16 @@ impl Homes {
 
     fn borrower(&self, register: u8) -> Option<&Borrower> {
         self.borrowers.iter().find(|borrower| borrower.register == register)
+    }
+
+    /// Registers that would do for what these items borrow, for example.
+    fn example(&self, items: &[Item]) -> &'static [u8] {
+        let used = items.iter().flat_map(|item| match item {
+            Item::Line(line) => self.borrowing(&line.instruction),
+            _ => Vec::new(),
+        });
+        let most = used.max_by_key(|borrower| (borrower.pair, borrower.lenders[0]));
+        most.map_or(&ANY, |borrower| borrower.need.example())
     }
 
     /// The borrowers that an instruction uses.
@@ -554,7 +476,7 @@ impl Homes {
             let [before, own, behind] = self.unit(unit, dead);
             let [lead, rest] = [&before, &behind].map(|lines| straight_cycles(lines, core));
             let has_event = unit.iter().any(|item| matches!(item, Item::Says(Directive::Event { .. })));
-            let conflict = |what| Err(Refusal::RegisterConflict { guest: clock.to_owned(), what });
+            let conflict = |what| Err(lacking(clock, what, self.example(unit)));
             if lead + rest > 0 && conditional[range.end - 1] {
                 return conflict("a guest register that a conditional uses");
             }

@@ -193,7 +193,7 @@ impl Builder<'_> {
     }
 
     fn shape(&self, point: Point) -> Refusal {
-        let mnemonic = self.program.code[point].instruction.opcode.row().mnemonic;
+        let mnemonic = self.program.code[point].instruction.form().0;
         Refusal::HostShape { at: self.program.place_of(point), mnemonic }
     }
 

@@ -6,7 +6,7 @@ use isa::avr::Set;
 
 use crate::error::Refusal;
 use crate::guest::Guest;
-use crate::rename::CALL_CLOBBERED;
+use crate::rename::{ANY, CALL_CLOBBERED, CONSTANTS, lacking};
 
 /// Registers that say how much time the host has, and what comes then.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -36,7 +36,8 @@ impl Budget {
                 unsaved.chain(2..18).chain([28, 29]).filter(|&number| !high || number > 15).collect();
             all.sort_by_key(|&number| number > 15);
             let found = all.into_iter().find(|&number| !taken.contains(Set::register(number)));
-            let found = found.ok_or(Refusal::RegisterConflict { guest: guest.clock.clone(), what })?;
+            let example: &[u8] = if high { &CONSTANTS } else { &ANY };
+            let found = found.ok_or_else(|| lacking(&guest.clock, what, example))?;
             taken = taken | Set::register(found);
             Ok(found)
         };

@@ -159,7 +159,10 @@ impl<'a> Writer<'a> {
         let needed_cycles = needed_cycles.max(super::GAP_CYCLES_MIN);
         let found = segments(&self.rhythm, live.without(Set::SREG), needed_cycles);
         let (at, clock) = (guest.first_at.clone(), guest.clock.clone());
-        found.ok_or(Refusal::NoGap { at, clock, needed_cycles })
+        found.ok_or_else(|| {
+            let found_cycles = guest.gaps_cycles().into_iter().max().unwrap_or_default();
+            Refusal::NoGap { at, clock, found_cycles, needed_cycles }
+        })
     }
 
     /// From the end of a segment to where the host goes on.

@@ -86,8 +86,10 @@ pub enum Refusal {
         function: String,
         /// What is asked for.
         period_cycles: u32,
-        /// The smallest that would do.
-        smallest_cycles: u32,
+        /// Events of a round that are not in one piece.
+        events: usize,
+        /// The smallest that works, where it is not far away.
+        smallest_cycles: Option<u32>,
     },
     /// What has to happen before the rounds takes longer than its clock allows.
     LatePreamble {
@@ -124,6 +126,8 @@ pub enum Refusal {
         apart_cycles: u32,
         /// What is needed.
         needed_cycles: u32,
+        /// Whether the guest borrows registers of the host's, which takes some of these.
+        borrows: bool,
     },
     /// Too few registers.
     RegisterConflict {
@@ -131,6 +135,10 @@ pub enum Refusal {
         guest: String,
         /// What has no home.
         what: &'static str,
+        /// Registers that would do, for example.
+        registers: &'static [u8],
+        /// Whether the host is a compiler's.
+        is_compiled: bool,
     },
     /// A guest that cannot send what the host produces.
     NoCoupling {
@@ -173,6 +181,10 @@ pub enum Refusal {
         cycles: u32,
         /// The period.
         period_cycles: u32,
+        /// Events of a round that are not in one piece.
+        events: usize,
+        /// The smallest period that works, where it is looked for.
+        smallest_cycles: Option<u32>,
     },
     /// No gap of the guest is long enough for the host to be entered and left.
     NoGap {
@@ -180,7 +192,9 @@ pub enum Refusal {
         at: Box<Place>,
         /// The guest's clock.
         clock: String,
-        /// What a gap needs.
+        /// Cycles of the longest one.
+        found_cycles: u32,
+        /// What one needs.
         needed_cycles: u32,
     },
     /// A coupled guest by cocalls.
@@ -341,7 +355,7 @@ impl Refusal {
                     Cycles(*period_cycles)
                 )
             }
-            RegisterConflict { guest, what } => {
+            RegisterConflict { guest, what, .. } => {
                 write!(f, "`{guest}`: the host leaves no register free for {what}")
             }
             NoServer { function } => {
@@ -372,10 +386,10 @@ impl Refusal {
                 Cycles(*cycles),
                 Cycles(*period_cycles)
             ),
-            NoGap { clock, needed_cycles, .. } => write!(
+            NoGap { clock, found_cycles, needed_cycles, .. } => write!(
                 f,
-                "`{clock}`: no two of its instants are so far apart as `cocall` needs, expected {} between them",
-                Cycles(*needed_cycles)
+                "`{clock}`: the longest time in which it has nothing to do is {}, and `cocall` needs {needed_cycles}",
+                Cycles(*found_cycles)
             ),
             CoupledCocall { function } => write!(
                 f,
@@ -433,8 +447,27 @@ impl Refusal {
             NoFirstEvent { .. } => {
                 write!(f, "\nhelp: write `;@weave event NAME at=0` on its first timed instruction")
             }
-            ImpossiblePeriod { smallest_cycles, .. } => {
-                write!(f, "\nhelp: the smallest that works is {smallest_cycles}")
+            ImpossiblePeriod { smallest_cycles: Some(cycles), events, .. } => {
+                let others = if *events > 1 { ", with its other events where they are" } else { "" };
+                write!(f, "\nhelp: the smallest that works is {cycles}{others}")
+            }
+            NoRoom { smallest_cycles: Some(cycles), .. } => {
+                write!(f, "\nhelp: the smallest period that works is {cycles}")
+            }
+            ImpossiblePeriod { .. } | NoRoom { events: 1, .. } => {
+                write!(f, "\nhelp: a longer period has more room")
+            }
+            NoRoom { .. } => {
+                write!(
+                    f,
+                    "\nhelp: let the guest's events be farther apart, where its directives say when they are"
+                )
+            }
+            Unreachable { .. } => {
+                write!(f, "\nhelp: a longer period has more room, and so have events that are farther apart")
+            }
+            EventsClose { borrows: true, .. } => {
+                write!(f, "\nhelp: the guest borrows registers, which takes time: let the host use fewer")
             }
             EventsClose { .. } => write!(
                 f,
@@ -454,13 +487,15 @@ impl Refusal {
             }
             UnresolvedCall { .. } => write!(f, "\nhelp: give the file that has it with `--with`"),
             Analysis { fault, .. } => f.write_str(&without_help(fault).1),
-            RegisterConflict { .. } => {
-                write!(f, "\nhelp: let the host do without one; a compiler does with `-ffixed-2`")
-            }
-            NoRoom { .. } | Unreachable { .. } => write!(f, "\nhelp: a longer period has more room"),
+            RegisterConflict { registers, is_compiled, .. } => fewer_registers(f, registers, *is_compiled),
             NoGap { .. } | LongGap { .. } | CoupledCocall { .. } => {
                 write!(f, "\nhelp: weave it by `--strategy interleave`")
             }
+            Recursion { .. } => write!(f, "\nhelp: write it as a loop"),
+            Irreducible { .. } => write!(
+                f,
+                "\nhelp: let it be entered at its first instruction only; `--strategy cocall` takes it as it is"
+            ),
             TooLarge { .. } => write!(f, "\nhelp: weave a smaller part of the host"),
             HostShape { mnemonic: "rjmp" | "jmp", .. } => {
                 write!(f, "\nhelp: compile it with `-fno-optimize-sibling-calls`")
@@ -490,6 +525,21 @@ impl Refusal {
             _ => Ok(()),
         }
     }
+}
+
+/// Which registers a host had best do without. Of a compiler's options only those for registers that it can spare are
+/// named: not its frame pointer, nor Z.
+fn fewer_registers(f: &mut fmt::Formatter<'_>, registers: &[u8], is_compiled: bool) -> fmt::Result {
+    f.write_str("\nhelp: let the host do without")?;
+    for (index, register) in registers.iter().enumerate() {
+        write!(f, "{} r{register}", if index == 0 { "" } else { " and" })?;
+    }
+    f.write_str(", or others like it")?;
+    if !is_compiled || registers.iter().any(|&register| register >= 28) {
+        return Ok(());
+    }
+    f.write_str("; a compiler does with")?;
+    registers.iter().try_for_each(|register| write!(f, " `--flag -ffixed-{register}`"))
 }
 
 /// Why a loop inside a round cannot be written out.

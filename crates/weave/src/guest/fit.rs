@@ -75,18 +75,30 @@ impl Guest {
                 events: [first.name, second.name].map(str::to_owned),
                 apart_cycles: second.at - first.at,
                 needed_cycles: second.at - first.at + late_cycles,
+                borrows: self.borrows,
             },
-            _ => self.too_short(late_cycles, program),
+            _ => self.too_short(program),
         }
     }
 
-    /// A round lacks so many cycles.
-    pub(crate) fn too_short(&self, missing_cycles: u32, program: &Program) -> Refusal {
-        let period_cycles = self.batch.as_ref().map_or(self.period_cycles, |batch| batch.period_cycles);
+    /// A round has not enough cycles.
+    pub(crate) fn too_short(&self, program: &Program) -> Refusal {
+        let period_cycles = self.round_cycles();
         Refusal::ImpossiblePeriod {
             function: program.functions[0].name.clone(),
             period_cycles,
-            smallest_cycles: period_cycles + missing_cycles,
+            events: self.event_count(),
+            smallest_cycles: None,
         }
+    }
+    /// Cycles of a round, of which a batch has several.
+    pub(crate) fn round_cycles(&self) -> u32 {
+        self.batch.as_ref().map_or(self.period_cycles, |batch| batch.period_cycles)
+    }
+
+    /// How many pieces of a round have events.
+    pub(crate) fn event_count(&self) -> usize {
+        let elements = self.batch.as_ref().map_or(&self.elements, |batch| &batch.elements);
+        elements.iter().filter(|element| element.start.is_some()).count()
     }
 }

@@ -149,11 +149,10 @@ impl<'a> Weaver<'a> {
 
     /// Whether a round is over in time for the next one.
     fn check_round(&self, cycles: f64, batch: &Batch) -> Result<(), Refusal> {
-        let late = cycles - f64::from(batch.period_cycles);
-        if late <= 0.0 {
+        if cycles <= f64::from(batch.period_cycles) {
             return Ok(());
         }
-        Err(self.setting.guest.too_short(late as u32, self.setting.guest_program))
+        Err(self.setting.guest.too_short(self.setting.guest_program))
     }
 
     /// Where the guest's rounds end: its finish, interrupts as they were, and the host goes on by itself.
@@ -203,17 +202,13 @@ impl<'a> Weaver<'a> {
         };
         // Where there is time for the jump back.
         let jump_cycles = self.jump_cycles();
-        let mut missing_cycles = u32::MAX;
-        for _ in 0..=self.rhythm.elements().len() {
-            let slack_cycles = self.rhythm.slack_cycles(at.state, live).try_into().unwrap_or(0);
-            missing_cycles = missing_cycles.min(jump_cycles.saturating_sub(slack_cycles));
-            if missing_cycles == 0 {
-                break;
+        let mut passed = 0;
+        while self.rhythm.slack_cycles(at.state, live) < i64::from(jump_cycles) {
+            if passed == self.rhythm.elements().len() {
+                return Err(self.setting.guest.too_short(self.setting.guest_program));
             }
             self.element(&mut at, live, Resume::End)?;
-        }
-        if missing_cycles > 0 {
-            return Err(self.setting.guest.too_short(missing_cycles, self.setting.guest_program));
+            passed += 1;
         }
         self.idle(&mut at, jump_cycles);
         self.fragments[at.fragment].push(Item::Label(label));

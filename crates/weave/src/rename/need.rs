@@ -1,0 +1,134 @@
+//! What each guest register has to be able to do.
+//!
+//! Owns: reading it from the guest's code ([`needs`]), and what is said where the host leaves no register that can.
+
+use isa::avr::Set;
+use isa::avr::table::Operand;
+
+use super::pointer::Pointer;
+use super::{POINTERS, named_registers};
+use crate::error::Refusal;
+use crate::guest::Guest;
+use crate::item::Item;
+use crate::program::Program;
+
+/// What a register, or a pair by its lower half, is used for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Need {
+    pub used: bool,
+    pub pair: bool,
+    pub high: bool,
+    pub middle: bool,
+    pub word: bool,
+    /// Which of X, Y and Z will do, when it is used as a pointer.
+    pub pointers: Option<[bool; 3]>,
+}
+
+/// The register that is zero wherever compiled code begins (avr-gcc's calling convention).
+const ZERO: u8 = 1;
+
+/// Registers that would do, for example: any, one that takes constants, any pair, and a pointer that compilers can spare.
+pub(crate) const ANY: [u8; 1] = [2];
+pub(crate) const CONSTANTS: [u8; 1] = [17];
+const PAIR: [u8; 2] = [2, 3];
+const POINTER: [u8; 2] = [26, 27];
+/// One that has displacements.
+const FAR_POINTER: [u8; 2] = [30, 31];
+
+impl Need {
+    /// Registers that would do, for example.
+    pub fn example(&self) -> &'static [u8] {
+        match self {
+            Need { pointers: Some([false, ..]), .. } => &FAR_POINTER,
+            Need { pointers: Some(_), .. } | Need { word: true, .. } => &POINTER,
+            Need { pair: true, high: true, .. } | Need { pair: true, middle: true, .. } => &POINTER,
+            Need { pair: true, .. } => &PAIR,
+            Need { high: true, .. } | Need { middle: true, .. } => &CONSTANTS,
+            _ => &ANY,
+        }
+    }
+}
+
+/// That the host leaves too few registers.
+pub(crate) fn lacking(clock: &str, what: &'static str, registers: &'static [u8]) -> Refusal {
+    Refusal::RegisterConflict { guest: clock.to_owned(), what, registers, is_compiled: false }
+}
+
+/// The registers that are used, the most demanding first: pointers, words, pairs, then single registers.
+pub(super) fn demanding_first(needs: &[Need; 32]) -> Vec<u8> {
+    let rank = |need: &Need| match need {
+        Need { pointers: Some(which), .. } => which.iter().filter(|able| **able).count(),
+        Need { word: true, .. } => 4,
+        Need { pair: true, high: true, .. } => 5,
+        Need { pair: true, .. } => 6,
+        Need { middle: true, .. } => 7,
+        Need { high: true, .. } => 8,
+        _ => 9,
+    };
+    let mut order: Vec<u8> = (0..32).filter(|&register| needs[usize::from(register)].used).collect();
+    order.sort_by_key(|&register| rank(&needs[usize::from(register)]));
+    order
+}
+
+/// What the guest's code asks of each register; of a pair, its lower half carries the need.
+pub(super) fn needs(guest: &Guest, program: &Program) -> Result<[Need; 32], Refusal> {
+    let mut needs = [Need::default(); 32];
+    let writes_zero = |item: &Item| match item {
+        Item::Line(line) => line.instruction.writes().contains(Set::register(ZERO)),
+        _ => false,
+    };
+    let reads_zero = !guest.items().any(writes_zero);
+    for item in guest.items() {
+        let Item::Line(line) = item else { continue };
+        let instruction = line.instruction;
+        if let Some(pointer) = Pointer::of(&instruction) {
+            let need = &mut needs[usize::from(pointer.base)];
+            let able = need.pointers.get_or_insert([true; 3]);
+            for (index, base) in POINTERS.into_iter().enumerate() {
+                able[index] &= pointer.at(base).is_some();
+            }
+            need.pair = true;
+        }
+        for &operand in instruction.opcode.row().operands {
+            let number = instruction.operand(operand) as usize & 31;
+            let need = &mut needs[number];
+            match operand {
+                Operand::Rd | Operand::Rr => need.used = true,
+                Operand::RdHigh | Operand::RrHigh => need.high = true,
+                Operand::RdMiddle | Operand::RrMiddle => need.middle = true,
+                Operand::RdPair | Operand::RrPair => need.pair = true,
+                Operand::RdWord => need.word = true,
+                _ => continue,
+            }
+        }
+        let implicit = instruction.reads() | instruction.writes();
+        let named = named_registers(&instruction);
+        // Who reads the compiler's zero means the zero, and no register in its place.
+        let zero = (reads_zero && instruction.reads().contains(Set::register(ZERO))).then_some(ZERO);
+        let tied = implicit.registers().find(|register| !named.contains(register));
+        if let Some(register) = zero.or(tied) {
+            return Err(Refusal::GuestOpcode {
+                at: program.place(line.origin.expect("what the guest does is written somewhere")),
+                mnemonic: instruction.form().0,
+                register,
+            });
+        }
+    }
+    // A register that is anywhere half of a pair belongs to it.
+    for low in (0..32).step_by(2) {
+        let (mut lower, upper) = (needs[low], needs[low + 1]);
+        let any = |need: Need| need.used || need.high || need.middle || need.word || need.pair;
+        if lower.pair || lower.word || lower.pointers.is_some() {
+            lower.high |= upper.high;
+            lower.middle |= upper.middle;
+            lower.pair = true;
+            lower.used = true;
+            needs[low] = lower;
+            needs[low + 1] = Need::default();
+        } else {
+            needs[low].used = any(lower);
+            needs[low + 1].used = any(upper);
+        }
+    }
+    Ok(needs)
+}
