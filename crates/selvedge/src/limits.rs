@@ -164,8 +164,8 @@ pub const TIMELINE_PS: std::ops::Range<u64> = 2 * PS_PER_SECOND..2 * PS_PER_SECO
 /// Seconds that a cell waits for a bridge that it cannot reach.
 pub const BRIDGE_LOST_S_MAX: u64 = 120;
 
-/// Seconds that a process of ours has to become ready.
-pub const READY_S_MAX: u64 = 30;
+/// Seconds that a process of ours has to become ready: a cell's may have images to build first, and filters to weave.
+pub const READY_S_MAX: u64 = 120;
 /// Seconds that a process of ours has to end after it was asked to.
 pub const STOP_S_MAX: u64 = 60;
 /// How often a process of ours is started again after a crash.
