@@ -15,7 +15,7 @@ const SENT: Pair = Pair {
     host: RC4_C8,
     guest: SPI,
     profile: &ATMEGA128,
-    growth: "3",
+    growth: "10",
     strategy: "interleave",
     expected: Expected::Woven,
 };
