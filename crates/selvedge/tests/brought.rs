@@ -104,6 +104,22 @@ fn an_output_that_links_to_a_source_is_refused_and_the_source_stays() {
 }
 
 #[test]
+fn a_callee_that_is_nowhere_is_named_whether_the_compiler_knows_the_chip_or_not() {
+    if !is_compiled("chips that the compiler does not know") {
+        return;
+    }
+    let folder = folder("");
+    fs::copy(files().join("sum.s"), folder.path().join("sum.s")).expect("it is there");
+    let words = format!("{} -o both.s", WEAVE.replace("sum.c --host sum", "sum.s --host sums"));
+    let known = selvedge(folder.path(), &words);
+    assert_ends(&known, 1, &["the code of `elsewhere` is not here\n"]);
+    assert!(!String::from_utf8_lossy(&known.stderr).contains("not looked at"));
+    // avr-gcc knows this one from version 10 on.
+    let unknown = selvedge(folder.path(), &words.replace("atmega128", "atmega4809"));
+    assert_ends(&unknown, 1, &["the code of `elsewhere` is not here\n"]);
+}
+
+#[test]
 fn a_function_of_the_library_with_data_of_its_own_is_refused() {
     if !is_compiled("functions of the library with data of their own") {
         return;

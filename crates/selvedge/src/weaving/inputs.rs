@@ -111,10 +111,10 @@ impl Inputs {
         if !says(&self.host_program, &pair.host).has_arguments {
             notes.push("help: or say them with `--host-arguments 2,2,1`, in bytes".to_owned());
         }
-        if matches!(refusal, Refusal::UnresolvedCall { .. }) && !library::is_there() {
-            notes.push(
-                "help: libgcc and the C library were not looked at: found no avr-gcc on PATH".to_owned(),
-            );
+        if let (Refusal::UnresolvedCall { .. }, Some(chip)) = (refusal, &self.chip)
+            && let Some(why) = library::lacks(chip)
+        {
+            notes.push(format!("help: libgcc and the C library were not looked at: {why}"));
         }
         notes
     }

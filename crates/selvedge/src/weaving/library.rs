@@ -19,7 +19,7 @@ use crate::error::Error;
 use crate::toolchain::{Compiler, Fault};
 
 /// The function `root` of these texts with all that it calls. What no text has is looked for in the library, and added to
-/// the texts; without a compiler there is no library.
+/// the texts; without a compiler for the chip there is no library, which [`lacks`] says.
 ///
 /// # Errors
 /// When a text, or what the library has, cannot be read.
@@ -51,9 +51,17 @@ pub fn read(
     }
 }
 
-/// Whether there is a compiler to ask for it.
-pub fn is_there() -> bool {
-    Compiler::find(&env::var_os("PATH").unwrap_or_default()).is_ok()
+/// Why there is none for a chip, if so.
+pub fn lacks(chip: &str) -> Option<String> {
+    match archives(chip) {
+        Err(Error::Toolchain(Fault::NoCompiler)) => Some("found no avr-gcc on PATH".to_owned()),
+        Err(Error::Toolchain(_)) => Some(format!("avr-gcc does not know {chip}")),
+        _ => None,
+    }
+}
+
+fn archives(chip: &str) -> Result<Vec<PathBuf>, Error> {
+    Compiler::find(&env::var_os("PATH").unwrap_or_default())?.archives(chip)
 }
 
 /// The functions that are called and are not here.
@@ -71,15 +79,16 @@ struct Library(Vec<(PathBuf, Vec<u8>)>);
 
 impl Library {
     fn of(chip: &str) -> Result<Library, Error> {
-        let compiler = match Compiler::find(&env::var_os("PATH").unwrap_or_default()) {
-            Err(Error::Toolchain(Fault::NoCompiler)) => return Ok(Library(Vec::new())),
+        let archives = match archives(chip) {
+            // Then nothing is found in it, and what is called is refused with the reason.
+            Err(Error::Toolchain(_)) => Vec::new(),
             found => found?,
         };
-        let archives = compiler.archives(chip)?.into_iter().map(|path| match fs::read(&path) {
+        let read = |path: PathBuf| match fs::read(&path) {
             Ok(bytes) => Ok((path, bytes)),
             Err(source) => Err(Error::io("read", &path, source)),
-        });
-        archives.collect::<Result<_, Error>>().map(Library)
+        };
+        archives.into_iter().map(read).collect::<Result<_, Error>>().map(Library)
     }
 
     fn function(&self, name: &str) -> Result<Option<Text>, Error> {

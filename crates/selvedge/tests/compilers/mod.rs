@@ -53,7 +53,7 @@ impl Compiler {
                     ["-S", "-c"].map(|what| {
                         let mut command = Command::new("clang");
                         command.args(["--target=avr", "-mmcu=atmega128", "-O2", "-std=gnu99", what]);
-                        command.args(["-fno-jump-tables", "-fno-optimize-sibling-calls", "-w"]);
+                        command.args(["-fno-jump-tables", "-w"]);
                         command.args([IN_FLASH, "-isystem", HEADERS]).arg(sources.join(file));
                         let extension = if what == "-S" { "s" } else { "o" };
                         command.arg("-o").arg(out.join(file).with_extension(extension));
