@@ -1,4 +1,4 @@
-; A host of assembly that calls the C library last, and by a jump that nothing comes before.
+; A host of assembly that does nothing but jump into the C library, when there is something to move.
         .text
 
 ; void library_move(uint8_t *to, const uint8_t *from, uint16_t count)
