@@ -38,6 +38,8 @@ pub struct Estimate {
     pub woven_cycles: u64,
     /// The guest's part of that.
     pub guest_cycles: u64,
+    /// What saved and restored registers and flags around it.
+    pub saving_cycles: u64,
     /// Its rounds in that: how often its first event happened.
     pub rounds: u64,
 }
@@ -51,6 +53,11 @@ impl Estimate {
     /// The guest's own cycles in a round, without what is saved and restored around them.
     pub fn guest_cycles_per_round(&self) -> f64 {
         self.guest_cycles as f64 / self.rounds.max(1) as f64
+    }
+
+    /// Cycles of saving and restoring in a round of the guest.
+    pub fn saving_cycles_per_round(&self) -> f64 {
+        self.saving_cycles as f64 / self.rounds.max(1) as f64
     }
 
     /// What the host lacks for a round of the guest: the guest's own cycles, and those lost to waits, saves and jumps. A
@@ -201,7 +208,8 @@ pub fn estimate(program: &Program, oracle: &Oracle, items: &[Item], begins: Labe
     let mut run = Run { oracle, left: vec![0; oracle.forks.len()], random: 1 };
     let at = places(items);
     let mut added = Added::default();
-    let mut found = Estimate { plain_cycles: 0, woven_cycles: 0, guest_cycles: 0, rounds: 0 };
+    let mut found =
+        Estimate { plain_cycles: 0, woven_cycles: 0, guest_cycles: 0, saving_cycles: 0, rounds: 0 };
     let (mut index, mut stack) = (at[begins], Vec::new());
     for _ in 0..STEPS_MAX {
         let line = match items.get(index) {
@@ -240,6 +248,7 @@ pub fn estimate(program: &Program, oracle: &Oracle, items: &[Item], begins: Labe
                 let plain = if was_taken { program.taken_cycles(point) } else { program.cycles(point) };
                 found.plain_cycles += u64::from(plain);
             }
+            _ if moves(line.instruction.opcode) => found.saving_cycles += u64::from(spent),
             _ => {}
         }
         index = match (line.instruction.opcode, line.target) {
@@ -276,6 +285,12 @@ fn places(items: &[Item]) -> Vec<usize> {
 fn decides(opcode: Opcode) -> bool {
     use Opcode::{Brbc, Brbs, Cpse, Sbic, Sbis, Sbrc, Sbrs};
     matches!(opcode, Brbs | Brbc | Sbrc | Sbrs | Sbic | Sbis | Cpse)
+}
+
+/// Whether what weaving adds saves or restores by it.
+fn moves(opcode: Opcode) -> bool {
+    use Opcode::{In, Lds, Mov, Movw, Out, Pop, Push, Sts};
+    matches!(opcode, Mov | Movw | Push | Pop | In | Out | Lds | Sts)
 }
 
 /// Registers and flags as far as the instructions that weaving adds make them known: counters and budgets.

@@ -106,11 +106,14 @@ fn recovered(choice: &Choice) -> String {
 fn round(choice: &Choice) -> String {
     let estimate = choice.estimate;
     let (cost, guest) = (estimate.cost_cycles_per_round(), estimate.guest_cycles_per_round());
-    let rest = match cost - guest {
+    let saving = estimate.saving_cycles_per_round();
+    let rest = match cost - guest - saving {
         lost if lost < 0.0 => format!("less {:.1} that copies of loops save", -lost),
-        lost => format!("and {lost:.1} lost to padding and saving"),
+        lost => format!("and {lost:.1} lost to padding"),
     };
-    format!("costs the host {cost:.1} cycles: {guest:.1} of the guest's own, {rest} (estimated)")
+    format!(
+        "costs the host {cost:.1} cycles: {guest:.1} of the guest's own, {saving:.1} of saving registers, {rest} (estimated)"
+    )
 }
 
 /// A woven function with everything that is known of it.
@@ -265,6 +268,7 @@ impl Made<'_> {
             "plain_words": self.woven.plain_words, "choice": of(&self.woven.choice),
             "choices": self.woven.choices.iter().map(of).collect::<Vec<_>>(), "tried": self.woven.tried,
             "guest_cycles_per_round": self.woven.choice.estimate.guest_cycles_per_round(),
+            "saving_cycles_per_round": self.woven.choice.estimate.saving_cycles_per_round(),
             "cost_cycles_per_round": self.woven.choice.estimate.cost_cycles_per_round(),
             "sweep": self.swept.as_ref().map(Swept::value),
             "granted_apart": self.woven.shares.granted, "read_with": self.made_by,
