@@ -64,3 +64,10 @@ fn what_once_disagreed_agrees() {
         }
     }
 }
+
+/// Its flags live where the guest has time for its own work and not for saving them.
+#[test]
+fn a_host_whose_flags_would_make_the_guest_late_is_refused() {
+    let case = Case::from_text(include_str!("structured/late.s"));
+    assert!(matches!(case.agree(), Ok(Outcome::Refused(_))));
+}
