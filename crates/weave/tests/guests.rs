@@ -116,3 +116,18 @@ fn a_preamble_is_at_exact_cycles_before_the_rounds() {
         "an event outside the rounds",
     );
 }
+
+#[test]
+fn a_jump_to_the_next_instruction_passes_time_where_a_guest_polls() {
+    let guest = |waits: &str, ask_cycles: u32| {
+        format!(
+            "g: ;@weave clock poll period={ask_cycles}\n;@weave clock tx period=40\n;@weave arguments 1 1\n\
+             ask: ;@weave event ask at=0 clock=poll\n in r24, 6\n{waits}\n sbrs r24, 7\n rjmp ask\n\
+             again: ;@weave event first at=30 clock=poll last\n;@weave event start at=0 clock=tx\n out 5, r18\n\
+             rjmp .+0\n dec r22\n brne again\n;@weave over tx\n ret\n"
+        )
+    };
+    for (waits, ask_cycles) in [("", 4), (" rjmp .+0", 6), (" rjmp .+0\n rjmp on\non: nop", 9)] {
+        woven(&guest(waits, ask_cycles)).unwrap_or_else(|refusal| panic!("{refusal}"));
+    }
+}

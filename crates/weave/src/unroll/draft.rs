@@ -25,6 +25,8 @@ struct Node {
     step: Step,
     /// Where it goes on: of a branch where it is taken, then the next one; of a skip the next one, then the one behind.
     ways: Vec<usize>,
+    /// Whether it is a jump to the next instruction, which somebody has written to pass two cycles.
+    passes: bool,
 }
 
 impl Draft {
@@ -77,11 +79,13 @@ impl Draft {
             .map(|(&point, ways)| Node {
                 step: program.code[point].clone(),
                 ways: ways.iter().map(|to| number[to]).collect(),
+                passes: program.code[point].flow == Flow::Jump(point + 1),
             })
             .collect();
         // What is laid out begins where it is entered.
         if number[&function.entry] != 0 {
-            draft.nodes.insert(0, Node { step: jump(&program.code[function.entry]), ways: Vec::new() });
+            let step = jump(&program.code[function.entry]);
+            draft.nodes.insert(0, Node { step, ways: Vec::new(), passes: false });
             for way in draft.nodes.iter_mut().flat_map(|node| &mut node.ways) {
                 *way += 1;
             }
@@ -105,7 +109,8 @@ impl Draft {
 
     /// Leaves an instruction out that goes on one way.
     pub(super) fn leave_out(&mut self, node: usize) {
-        self.nodes[node].step = jump(&self.nodes[node].step);
+        let Node { step, passes, .. } = &mut self.nodes[node];
+        (*step, *passes) = (jump(step), false);
     }
 
     /// Copies of the nodes, in this order; `way` says where a copy goes on, `None` when it never goes there.
@@ -137,7 +142,8 @@ impl Draft {
                 let why = "it skips out of a loop inside a round; a branch says the same";
                 return Err(Refusal::GuestShape { function, at, why });
             }
-            Ok(Node { step: if is_whole { step } else { jump(&step) }, ways: known })
+            let passes = is_whole && self.nodes[order[index].0].passes;
+            Ok(Node { step: if is_whole { step } else { jump(&step) }, ways: known, passes })
         });
         let nodes = nodes.collect::<Result<_, _>>()?;
         Ok(Draft {
@@ -167,7 +173,7 @@ impl Draft {
         let (mut at, mut targets) = (BTreeMap::new(), Vec::new());
         let mut is_skipped = false;
         for (index, &node) in reached.iter().enumerate() {
-            let Node { step, ways } = &self.nodes[node];
+            let Node { step, ways, passes } = &self.nodes[node];
             let next = reached.get(index + 1).copied();
             at.insert(node, code.len());
             let was_skipped = std::mem::replace(&mut is_skipped, step.flow == Flow::Skip);
@@ -179,7 +185,7 @@ impl Draft {
             };
             let is_needless =
                 matches!(step.flow, Flow::Jump(_)) && step.directives.is_empty() && target == next;
-            if is_needless && !was_skipped {
+            if is_needless && !was_skipped && !passes {
                 continue;
             }
             code.push(step.clone());
