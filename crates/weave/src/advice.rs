@@ -9,9 +9,9 @@ use crate::{Request, guest, looked_at, plan};
 /// A refusal with what helps.
 pub(crate) fn with(request: &Request, refusal: Refusal) -> Refusal {
     match refusal {
-        Refusal::ImpossiblePeriod { function, period_cycles, events, .. } => {
+        Refusal::ImpossiblePeriod { function, period_cycles, events, borrows, .. } => {
             let smallest_cycles = smallest_period(request, period_cycles);
-            Refusal::ImpossiblePeriod { function, period_cycles, events, smallest_cycles }
+            Refusal::ImpossiblePeriod { function, period_cycles, events, borrows, smallest_cycles }
         }
         Refusal::NoRoom { at, mnemonic, cycles, period_cycles, events: 1, .. } => {
             let smallest_cycles = smallest_period(request, period_cycles);

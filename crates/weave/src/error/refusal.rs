@@ -88,6 +88,8 @@ pub enum Refusal {
         period_cycles: u32,
         /// Events of a round that are not in one piece.
         events: usize,
+        /// Whether the guest borrows registers of the host's, which takes time.
+        borrows: bool,
         /// The smallest that works, where it is not far away.
         smallest_cycles: Option<u32>,
     },
@@ -447,14 +449,23 @@ impl Refusal {
             NoFirstEvent { .. } => {
                 write!(f, "\nhelp: write `;@weave event NAME at=0` on its first timed instruction")
             }
-            ImpossiblePeriod { smallest_cycles: Some(cycles), events, .. } => {
-                let others = if *events > 1 { ", with its other events where they are" } else { "" };
-                write!(f, "\nhelp: the smallest that works is {cycles}{others}")
+            ImpossiblePeriod { smallest_cycles, events, borrows, .. } => {
+                match smallest_cycles {
+                    Some(cycles) if *events > 1 => {
+                        write!(
+                            f,
+                            "\nhelp: the smallest that works is {cycles}, with its other events where they are"
+                        )
+                    }
+                    Some(cycles) => write!(f, "\nhelp: the smallest that works is {cycles}"),
+                    None => write!(f, "\nhelp: a longer period has more room"),
+                }?;
+                if *borrows { f.write_str(BORROWS) } else { Ok(()) }
             }
             NoRoom { smallest_cycles: Some(cycles), .. } => {
                 write!(f, "\nhelp: the smallest period that works is {cycles}")
             }
-            ImpossiblePeriod { .. } | NoRoom { events: 1, .. } => {
+            NoRoom { events: 1, .. } => {
                 write!(f, "\nhelp: a longer period has more room")
             }
             NoRoom { .. } => {
@@ -466,9 +477,7 @@ impl Refusal {
             Unreachable { .. } => {
                 write!(f, "\nhelp: a longer period has more room, and so have events that are farther apart")
             }
-            EventsClose { borrows: true, .. } => {
-                write!(f, "\nhelp: the guest borrows registers, which takes time: let the host use fewer")
-            }
+            EventsClose { borrows: true, .. } => f.write_str(BORROWS),
             EventsClose { .. } => write!(
                 f,
                 "\nhelp: write them farther apart, or let what is between them change no status bit, since the \
@@ -526,6 +535,9 @@ impl Refusal {
         }
     }
 }
+
+/// Where rounds take longer than the guest's own code.
+const BORROWS: &str = "\nhelp: the guest borrows registers, which takes time: let the host use fewer";
 
 /// Which registers a host had best do without. Of a compiler's options only those for registers that it can spare are
 /// named: not its frame pointer, nor Z.

@@ -88,6 +88,7 @@ impl Guest {
             function: program.functions[0].name.clone(),
             period_cycles,
             events: self.event_count(),
+            borrows: self.borrows,
             smallest_cycles: None,
         }
     }
