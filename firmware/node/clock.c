@@ -33,7 +33,9 @@ AVRX_SIGINT(TIMER1_COMPB_vect)
     }
     clock_alarm_is_set = false;
     CHIP_TIMER1_MASK &= (uint8_t)~_BV(OCIE1B);
-    link_state_now = LINK_CLOSED;
+    if (link_state_now != LINK_RECEIVED) {
+        link_state_now = LINK_CLOSED;
+    }
     AvrXEnterKernel();
     AvrXIntSetSemaphore(&clock_signal);
     AvrXLeaveKernel();

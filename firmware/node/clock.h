@@ -5,7 +5,8 @@
 //! Compare A belongs to sampler.h, the capture to link.h; both use the arithmetic here.
 //!
 //! The alarm's handler goes through the kernel, and the sampler's does not, but lets interrupts in: it holds the alarm
-//! off meanwhile (vectors.S), because whoever the alarm wakes would keep the sampler waiting.
+//! off meanwhile (vectors.S), because whoever the alarm wakes would keep the sampler waiting. So does a frame that ends
+//! then: it is told of by the alarm, behind the sampler.
 //!
 //! Ticks wrap every 2^32 cycles; only differences below 2^31 mean something.
 #ifndef NODE_CLOCK_H
@@ -71,6 +72,20 @@ static inline void clock_alarm_resume(void)
             CHIP_TIMER1_MASK |= _BV(OCIE1B);
         }
     }
+}
+
+/// Whether the sampler's handler has it held off, while it is set. Interrupts MUST be off.
+static inline bool clock_alarm_is_held(void)
+{
+    return !(CHIP_TIMER1_MASK & _BV(OCIE1B));
+}
+
+/// Sets the alarm for as soon as it is not held off. Interrupts MUST be off, and the link not waiting to be opened.
+static inline void clock_alarm_soon(void)
+{
+    OCR1B = TCNT1 + 40; // longer than this takes
+    clock_matches_before = 0;
+    clock_alarm_is_set = true;
 }
 
 /// Waits for the alarm, or for the frame that the link is open for. For one task at a time.

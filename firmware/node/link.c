@@ -48,8 +48,13 @@ AVRX_SIGINT(TIMER1_CAPT_vect)
             link_buffer[link_bytes_now++] = byte;
         }
     }
+    bool is_held = clock_alarm_is_held();
     close_now();
     link_state_now = LINK_RECEIVED;
+    if (is_held) {
+        clock_alarm_soon();
+        return;
+    }
     AvrXEnterKernel();
     AvrXIntSetSemaphore(&clock_signal);
     AvrXLeaveKernel();

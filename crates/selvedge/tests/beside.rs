@@ -20,7 +20,7 @@ use rig::Rig;
 use selvedge::link::deployment::Node as Plan;
 use selvedge::link::filters::Filters;
 use selvedge::link::provision;
-use selvedge::toolchain::Image as Built;
+use selvedge::toolchain::{Compiler, Image as Built};
 
 const SUPERFRAMES: u32 = 8;
 /// Those in which all have joined and know their crystals.
@@ -29,10 +29,14 @@ const PS_PER_US: u64 = 1_000_000;
 const SUPERFRAME_PS: u64 = PS_PER_S / 4;
 /// At 8 MHz, the clock's estimate included.
 const INSTANT_PS_MAX: u64 = 5 * PS_PER_US;
+/// And with what other interrupts may add: `START_DELAY_CYCLES_MAX` of `firmware/node/limits.h`, 125 ns each.
+const DELAYED_PS_MAX: u64 = 300 * 125_000 + INSTANT_PS_MAX;
+/// From the start of a conversion to the hold of its input: 14.5 converter clocks of 64 cycles.
+const HOLD_PS: u64 = 116 * PS_PER_US;
 /// What two handlers take of a stack, one of them the sampler's (`firmware/node/test/budget.py`).
 const HANDLERS_BYTES: usize = 41 + 46;
 
-/// Three nodes that take 90 samples in a superframe, one every 22,222 cycles; a woven frame takes 27,560.
+/// Two nodes that take 90 samples in a superframe, one every 22,222 cycles; a woven frame takes 27,560.
 const TEXT: &str = r#"
     [deployment]
     name = "beside"
@@ -73,15 +77,9 @@ const TEXT: &str = r#"
 
     [[cell.bench.node]]
     id = 2
-    slot = 2
+    slot = 3
     drift = "-100 ppm"
     start = "45 s"
-
-    [[cell.bench.node]]
-    id = 3
-    slot = 4
-    drift = "+3 ppm"
-    start = "100 s"
 "#;
 
 /// A sample, by the simulator's sample-and-hold.
@@ -142,12 +140,17 @@ impl Seen {
         self.ran[FILTERS.iter().position(|filter| *filter == name).expect("it is one")]
     }
 
-    /// How far samples were from their instants at most: those that were taken while it sent, if any, and those in between.
+    /// How far samples were from their instants at most: those that were started while it sent, or around that, if any; and
+    /// all others.
     fn off_ps(&self) -> [Picoseconds; 2] {
         let settled_ps = Picoseconds::from(SETTLED) * SUPERFRAME_PS;
-        let (during, between): (Vec<Taken>, Vec<Taken>) = { self.samples.values() }
-            .filter(|taken| taken.at_ps > settled_ps)
-            .partition(|taken| self.sent.iter().any(|&(start, end)| (start..end).contains(&taken.at_ps)));
+        let (during, between): (Vec<Taken>, Vec<Taken>) =
+            { self.samples.values() }.filter(|taken| taken.at_ps > settled_ps).partition(|taken| {
+                let around = |&(start, end): &_| {
+                    (start - 20 * PS_PER_US..end + 20 * PS_PER_US).contains(&(taken.at_ps - HOLD_PS))
+                };
+                self.sent.iter().any(around)
+            });
         [during, between].map(|samples| samples.iter().map(|taken| taken.off_ps).max().unwrap_or(0))
     }
 }
@@ -207,6 +210,16 @@ fn assert_whole(seen: &Seen, samples: u32, late: u32) {
     }
 }
 
+/// The rig of [`TEXT`], changed.
+fn rig_of(compiler: &Compiler, slot_us: u16, filters: Filters, divider: u8) -> Rig {
+    let mut deployment = rig::deployment(TEXT);
+    let cell = &mut deployment.cells[0];
+    cell.slot_us = slot_us;
+    cell.nodes.iter_mut().for_each(|node| (node.filters, node.divider) = (filters, divider));
+    let images = rig::images(compiler, &rig::root(), &deployment);
+    Rig::new(deployment, images)
+}
+
 #[test]
 fn samples_are_taken_at_their_instants_while_interrupts_are_off_for_a_frame() {
     let test = "samples beside frames";
@@ -225,12 +238,7 @@ fn samples_are_taken_at_their_instants_while_interrupts_are_off_for_a_frame() {
     let mut table = Table::new("Samples beside frames, how far from their instants", columns);
     // At f/8 a frame is shorter than a code may wait, and nothing takes it meanwhile.
     for (filters, divider) in [(Filters::Discrete, 16), (Filters::Woven, 16), (Filters::Woven, 8)] {
-        let mut deployment = rig::deployment(TEXT);
-        let cell = &mut deployment.cells[0];
-        cell.slot_us = 16_600 + (seed % 800) as u16;
-        cell.nodes.iter_mut().for_each(|node| (node.filters, node.divider) = (filters, divider));
-        let images = rig::images(&compiler, &rig::root(), &deployment);
-        let rig = Rig::new(deployment, images);
+        let rig = rig_of(&compiler, 16_600 + (seed % 800) as u16, filters, divider);
         for (seen, plan) in run(&rig).iter().zip(&rig.plan().nodes) {
             let [during_ps, between_ps] = seen.off_ps();
             let us = |ps: Picoseconds| ps as f64 / PS_PER_US as f64;
@@ -247,6 +255,7 @@ fn samples_are_taken_at_their_instants_while_interrupts_are_off_for_a_frame() {
             let late = if filters == Filters::Woven { 2 } else { 1 };
             assert_whole(seen, plan.samples_per_superframe.into(), late);
             let sent = seen.sent.len() as u64;
+            assert!(between_ps < DELAYED_PS_MAX, "node {} is off by {between_ps} ps", plan.id);
             if filters == Filters::Woven {
                 assert!(during_ps < INSTANT_PS_MAX, "node {} is off by {during_ps} ps", plan.id);
                 assert_eq!((seen.ran("transmit + seal"), seen.woven), (sent, sent), "each beside the next");
@@ -259,4 +268,19 @@ fn samples_are_taken_at_their_instants_while_interrupts_are_off_for_a_frame() {
         }
     }
     println!("{}", table.text(None));
+}
+
+#[test]
+fn a_frame_that_comes_to_its_end_while_a_sample_is_taken_keeps_the_next_one_from_nothing() {
+    let Some(compiler) = rig::compiler("frames that end beside samples") else { return };
+    // What comes down ends while the code of a sample is stored.
+    for slot_us in [16_990, 17_001, 17_010] {
+        let rig = rig_of(&compiler, slot_us, Filters::Discrete, 16);
+        for (seen, plan) in run(&rig).iter().zip(&rig.plan().nodes) {
+            let [_, between_ps] = seen.off_ps();
+            let at = format!("node {}, slots of {slot_us} us", plan.id);
+            println!("{at}: off by {between_ps} ps at most");
+            assert!(between_ps < DELAYED_PS_MAX, "{at}");
+        }
+    }
 }
