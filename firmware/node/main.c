@@ -7,6 +7,9 @@
 //!     frame of f-1     seal -------------->   send
 //!     beacon of f        hear      verify                                    after sending when the slot is near
 //!
+//! With woven filters the frame of f-1 is sealed beside that of f-2, from the slot's instant on: it is sent a superframe
+//! later, and mac goes on when both are done.
+//!
 //! Nothing is sampled or sent before a beacon was verified. After too many missed beacons in a row the node is back
 //! at joining. A node that is not sure of a fresh counter, or of its provisioning, is silent until the next reset.
 //!

@@ -51,7 +51,7 @@ pub fn file(name: &str) -> Result<File, String> {
 /// The file's path and its text.
 ///
 /// # Errors
-/// [`Fault::NoController`] for an image without one; nothing is drawn then.
+/// [`Fault::NoController`] when no image has one; nothing is drawn then.
 pub fn draw(file: File, plan: &Cell, images: &[Image]) -> Result<(PathBuf, String), Error> {
     let controllers = controllers(plan, images)?;
     let text = match file.kind {
@@ -61,7 +61,7 @@ pub fn draw(file: File, plan: &Cell, images: &[Image]) -> Result<(PathBuf, Strin
     Ok((file.path, text))
 }
 
-/// One for each image; nodes of one image share it.
+/// One for each image that has one; nodes of one image share it.
 fn controllers(plan: &Cell, images: &[Image]) -> Result<Vec<Controller>, Error> {
     let mut controllers = Vec::new();
     for (index, image) in images.iter().enumerate() {
@@ -73,8 +73,10 @@ fn controllers(plan: &Cell, images: &[Image]) -> Result<Vec<Controller>, Error> 
         let node = &plan.nodes[index];
         let plural = if nodes.len() == 1 { "" } else { "s" };
         let owners = format!("node{plural} {}: {}", nodes.join(", "), node.chip.name);
-        let controller = Controller::of(owners, &image.elf)?;
-        controllers.push(controller.ok_or(Fault::NoController { node: node.id })?);
+        controllers.extend(Controller::of(owners, &image.elf)?);
+    }
+    if controllers.is_empty() {
+        return Err(Fault::NoController { node: plan.nodes[0].id }.into());
     }
     Ok(controllers)
 }
