@@ -31,6 +31,9 @@ use join::{append, has_flags_before, join_events, join_flags};
 use preamble::Place;
 pub use preamble::{PREAMBLE_CYCLES, Polling, Preamble};
 
+/// The register that is zero wherever compiled code begins (avr-gcc's calling convention).
+const ZERO: u8 = 1;
+
 /// Target of a branch that ends the guest's rounds.
 pub const LEAVE: Label = usize::MAX;
 /// Target behind the guest's setup: the preamble comes next, or the first event.
@@ -141,7 +144,7 @@ impl Guest {
         let place = Place::find(&reader)?;
         let begin = place.as_ref().map_or(reader.first, |place| place.begin);
         let preamble = place.map(|place| place.read(&reader)).transpose()?;
-        let guest = Guest {
+        let mut guest = Guest {
             rounds_max: batch::rounds_max(&elements),
             setup: reader.copy(function.entry, Some(begin))?,
             preamble,
@@ -156,7 +159,27 @@ impl Guest {
             is_coupled: false,
             borrows: false,
         };
+        if guest.reads_zero() {
+            // Who reads the compiler's zero means the zero: it gets a register of its own.
+            let clear = Instruction { d: ZERO, r: ZERO, ..Instruction::new(Opcode::Eor) };
+            let origin = Some(program.code[function.entry].origin);
+            let thread = Some(Thread::Guest);
+            guest.setup.insert(0, Item::Line(Line { thread, origin, ..Line::added(clear) }));
+        }
         Ok(guest)
+    }
+
+    /// Whether it takes r1 for zero: it never writes it.
+    fn reads_zero(&self) -> bool {
+        let zero = Set::register(ZERO);
+        let lines = self.items().filter_map(|item| match item {
+            Item::Line(line) => Some(line.instruction),
+            _ => None,
+        });
+        let all = lines.fold((Set::EMPTY, Set::EMPTY), |(read, written), instruction| {
+            (read | instruction.reads(), written | instruction.writes())
+        });
+        all.0.contains(zero) && !all.1.contains(zero)
     }
 
     /// All of its code.

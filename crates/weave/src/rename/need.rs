@@ -2,7 +2,6 @@
 //!
 //! Owns: reading it from the guest's code ([`needs`]), and what is said where the host leaves no register that can.
 
-use isa::avr::Set;
 use isa::avr::table::Operand;
 
 use super::pointer::Pointer;
@@ -23,9 +22,6 @@ pub(super) struct Need {
     /// Which of X, Y and Z will do, when it is used as a pointer.
     pub pointers: Option<[bool; 3]>,
 }
-
-/// The register that is zero wherever compiled code begins (avr-gcc's calling convention).
-const ZERO: u8 = 1;
 
 /// Registers that would do, for example: any, one that takes constants, any pair, and a pointer that compilers can spare.
 pub(crate) const ANY: [u8; 1] = [2];
@@ -73,11 +69,6 @@ pub(super) fn demanding_first(needs: &[Need; 32]) -> Vec<u8> {
 /// What the guest's code asks of each register; of a pair, its lower half carries the need.
 pub(super) fn needs(guest: &Guest, program: &Program) -> Result<[Need; 32], Refusal> {
     let mut needs = [Need::default(); 32];
-    let writes_zero = |item: &Item| match item {
-        Item::Line(line) => line.instruction.writes().contains(Set::register(ZERO)),
-        _ => false,
-    };
-    let reads_zero = !guest.items().any(writes_zero);
     for item in guest.items() {
         let Item::Line(line) = item else { continue };
         let instruction = line.instruction;
@@ -103,10 +94,7 @@ pub(super) fn needs(guest: &Guest, program: &Program) -> Result<[Need; 32], Refu
         }
         let implicit = instruction.reads() | instruction.writes();
         let named = named_registers(&instruction);
-        // Who reads the compiler's zero means the zero, and no register in its place.
-        let zero = (reads_zero && instruction.reads().contains(Set::register(ZERO))).then_some(ZERO);
-        let tied = implicit.registers().find(|register| !named.contains(register));
-        if let Some(register) = zero.or(tied) {
+        if let Some(register) = implicit.registers().find(|register| !named.contains(register)) {
             return Err(Refusal::GuestOpcode {
                 at: program.place(line.origin.expect("what the guest does is written somewhere")),
                 mnemonic: instruction.form().0,

@@ -40,7 +40,7 @@ pub struct Guest {
 
 /// The shipped guests, and some that ask for more: file, function, the name of its number, the least and the most that
 /// are tried.
-pub const GUESTS: [(&str, &str, &str, u32, u32); 7] = [
+pub const GUESTS: [(&str, &str, &str, u32, u32); 8] = [
     (include_str!("../../../../firmware/node/guest_spi_tx.S"), "spi_tx", "PERIOD", 18, 200),
     (include_str!("../../../../firmware/node/guest_spi_rx.S"), "spi_rx", "PERIOD", 18, 200),
     (include_str!("../../../../firmware/node/guest_uart_tx.S"), "uart_tx", "BIT", 16, 150),
@@ -48,6 +48,7 @@ pub const GUESTS: [(&str, &str, &str, u32, u32); 7] = [
     (include_str!("../../../../firmware/node/guest_video.S"), "video_row", "PIXEL", 4, 40),
     (include_str!("guest_flag_t.s"), "flag_t", "PERIOD", 30, 200),
     (include_str!("guest_near.s"), "near", "PERIOD", 36, 200),
+    (include_str!("guest_zero.s"), "zero", "PERIOD", 36, 200),
 ];
 
 /// What the C preprocessor puts in for the ATmega128.
