@@ -167,7 +167,7 @@ impl Built {
         let list = node.join(format!("filters_{name}.txt"));
         let mut everywhere = fs::read_to_string(&list).expect("the list").replace(" chip=atmega128", "");
         if CHIPS[chip].name != "atmega128" {
-            everywhere = everywhere.replace("growth=5", "growth=3.5");
+            everywhere = everywhere.replace("growth=5 ", "growth=3.5 ");
         }
         fs::write(&list, everywhere).expect("it can be written");
         fs::copy(here.join("tests/filters/main.c"), node.join("main.c")).expect("it can be copied");
