@@ -68,6 +68,8 @@ enum Fate {
     Computes,
     /// Proved: it writes I/O registers that the guest does not write, through a pointer.
     Strays,
+    /// Proved: it keeps time, and begins another message when the one that was asked for is over, as a function may.
+    Repeats,
 }
 
 fn judge(subject: &Subject, mutant: &str, what: &str) -> Fate {
@@ -88,6 +90,9 @@ fn judge(subject: &Subject, mutant: &str, what: &str) -> Fate {
         Ok(_) if !computes && is_timed => Fate::Computes,
         Ok(_) if !sends && is_timed => Fate::Sends,
         Ok(_) if is_timed => Fate::Same,
+        Ok(_) if runs.iter().zip(&subject.inputs).all(|(done, input)| pair.repeats(done, input)) => {
+            Fate::Repeats
+        }
         Ok(proof) => {
             let times: Vec<_> = runs.iter().map(|done| &done.stores).collect();
             panic!("{what}: proved, yet writes at {times:?}\n{mutant}\n{proof:#?}")
