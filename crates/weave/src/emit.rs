@@ -103,22 +103,33 @@ fn moves(frame: &Frame, homes: &Homes) -> Result<Vec<Item>, Refusal> {
         });
         open.extend(own.map(|found| (found.from, found.to)));
     }
+    let line = |opcode, d, r| Item::Line(Line::added(Instruction { d, r, ..Instruction::new(opcode) }));
     let mut ordered = Vec::new();
     while !open.is_empty() {
         match open.iter().position(|&(_, to)| open.iter().all(|&(from, _)| from != to)) {
-            Some(index) => ordered.push(open.remove(index)),
+            Some(index) => {
+                let (from, to) = open.remove(index);
+                ordered.push(line(Opcode::Mov, to, from));
+            }
             None => {
-                // Homes in a circle: one waits in r0, which nobody expects anything of yet.
+                // Homes in a circle: two change places, since every register may be somebody's home by now.
                 let (from, to) = open.remove(0);
-                ordered.push((from, 0));
-                open.push((0, to));
+                ordered.extend([(to, from), (from, to), (to, from)].map(|(d, r)| line(Opcode::Eor, d, r)));
+                for (source, _) in &mut open {
+                    *source = if *source == from {
+                        to
+                    } else if *source == to {
+                        from
+                    } else {
+                        *source
+                    };
+                }
+                open.retain(|(from, to)| from != to);
             }
         }
     }
-    let copy =
-        |(from, to)| Item::Line(Line::added(Instruction { d: to, r: from, ..Instruction::new(Opcode::Mov) }));
     // Memory first: what goes there is not overwritten yet.
-    Ok(stores.into_iter().chain(ordered.into_iter().map(copy)).collect())
+    Ok([stores, ordered].concat())
 }
 
 /// Words between two checks of which both are too far from where they go and only one is made longer at a time.

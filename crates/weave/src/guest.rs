@@ -169,17 +169,13 @@ impl Guest {
         Ok(guest)
     }
 
-    /// Whether it takes r1 for zero: it never writes it.
+    /// Whether it may take r1 for zero, as what a compiler calls finds it. Where it writes r1 first, clearing it before
+    /// does no harm.
     fn reads_zero(&self) -> bool {
-        let zero = Set::register(ZERO);
-        let lines = self.items().filter_map(|item| match item {
-            Item::Line(line) => Some(line.instruction),
-            _ => None,
-        });
-        let all = lines.fold((Set::EMPTY, Set::EMPTY), |(read, written), instruction| {
-            (read | instruction.reads(), written | instruction.writes())
-        });
-        all.0.contains(zero) && !all.1.contains(zero)
+        self.items().any(|item| match item {
+            Item::Line(line) => line.instruction.reads().contains(Set::register(ZERO)),
+            _ => false,
+        })
     }
 
     /// All of its code.
@@ -499,14 +495,7 @@ impl<'a> Reader<'a> {
 
     /// An element whose start is a phase of so many cycles.
     fn element(&self, stretch: Stretch, period: u32) -> Element {
-        let mut reads = Set::EMPTY;
-        let mut writes = Set::EMPTY;
-        for item in &stretch.items {
-            if let Item::Line(line) = item {
-                reads = reads | line.instruction.reads().intersection(Set::SREG).without(writes);
-                writes = writes | line.instruction.writes().intersection(Set::SREG);
-            }
-        }
+        let (reads, writes) = status_bits(&stretch.items);
         let start =
             stretch.event.map(|event| (event.at % period + period - event.end_cycles % period) % period);
         Element {
@@ -671,7 +660,16 @@ impl<'a> Reader<'a> {
         }
         match ways.iter().next() {
             None => Ok(vec![Item::Line(Line::jump(DONE))]),
-            Some(&way) if ways.iter().all(|&other| self.same_way(way, other)) => self.copy(way, None),
+            Some(&way) if ways.iter().all(|&other| self.same_way(way, other)) => {
+                let items = self.copy(way, None)?;
+                match status_bits(&items).0.is_empty() {
+                    true => Ok(items),
+                    false => Err(self.refuse(
+                        way,
+                        "a status bit is read behind the rounds and set before, where the host runs in between",
+                    )),
+                }
+            }
             Some(&way) => Err(self.refuse(way, "its rounds are left for different places")),
         }
     }
@@ -773,4 +771,16 @@ pub fn inverted(branch: Instruction) -> Instruction {
         other => unreachable!("{other:?} is no branch"),
     };
     Instruction { opcode, ..branch }
+}
+
+/// The status bits that code reads as it finds them, and those that it writes.
+fn status_bits(items: &[Item]) -> (Set, Set) {
+    let (mut reads, mut writes) = (Set::EMPTY, Set::EMPTY);
+    for item in items {
+        if let Item::Line(line) = item {
+            reads = reads | line.instruction.reads().intersection(Set::SREG).without(writes);
+            writes = writes | line.instruction.writes().intersection(Set::SREG);
+        }
+    }
+    (reads, writes)
 }

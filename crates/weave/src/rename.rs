@@ -185,8 +185,9 @@ pub fn homes(
     })
 }
 
-/// Pairs that are only ever copied into another pair, in the setup: parameters on their way. They need no home of
-/// their own. Destination first.
+/// Pairs that are only ever copied into another pair, which nothing has touched before: parameters on their way, by what
+/// the setup begins with and always runs. They need no home of their own, and no copy ([`Homes::stays`]). Destination
+/// first.
 fn only_moved(guest: &Guest) -> Vec<(u8, u8)> {
     let lines: Vec<&Line> = guest
         .items()
@@ -195,16 +196,28 @@ fn only_moved(guest: &Guest) -> Vec<(u8, u8)> {
             _ => None,
         })
         .collect();
-    let mentions = |pair: u8| {
+    let uses = |instruction: &Instruction, pair: u8| {
         let both = Set::register(pair) | Set::register(pair + 1);
-        let named = lines.iter().map(|line| line.instruction.reads() | line.instruction.writes());
-        named.filter(|set| !set.intersection(both).is_empty()).count()
+        !(instruction.reads() | instruction.writes()).intersection(both).is_empty()
     };
-    let moves = guest.setup.iter().filter_map(|item| match item {
-        Item::Line(line) if line.instruction.opcode == Opcode::Movw => Some(line.instruction),
-        _ => None,
+    let mentions = |pair: u8| lines.iter().filter(|line| uses(&line.instruction, pair)).count();
+    let first: Vec<Instruction> = guest
+        .setup
+        .iter()
+        .map_while(|item| match item {
+            Item::Line(line) if line.target.is_none() && !is_skip(line.instruction.opcode) => {
+                Some(Some(line.instruction))
+            }
+            Item::Says(_) => Some(None),
+            _ => None,
+        })
+        .flatten()
+        .collect();
+    let moves = first.iter().enumerate().filter(|(_, copy)| copy.opcode == Opcode::Movw);
+    let fresh = moves.filter(|(index, copy)| {
+        mentions(copy.r) == 1 && !first[..*index].iter().any(|before| uses(before, copy.d))
     });
-    moves.filter(|copy| mentions(copy.r) == 1).map(|copy| (copy.d, copy.r)).collect()
+    fresh.map(|(_, copy)| (copy.d, copy.r)).collect()
 }
 
 /// Registers that the operands name, pairs with both halves, pointers included.
@@ -372,9 +385,17 @@ impl Homes {
                 polling.items = items;
             }
         }
-        renamed.setup = self.items(&guest.setup).collect();
+        let setup: Vec<Item> = guest.setup.iter().filter(|item| !self.stays(item)).cloned().collect();
+        renamed.setup = self.items(&setup).collect();
         renamed.finish = self.items(&guest.finish).collect();
         Ok(renamed)
+    }
+
+    /// Whether it copies a pair that has arrived where its copy is.
+    fn stays(&self, item: &Item) -> bool {
+        let Item::Line(line) = item else { return false };
+        let Instruction { opcode, d, r, .. } = line.instruction;
+        opcode == Opcode::Movw && self.store(d).is_some() && self.store(d) == self.store(r)
     }
 
     /// An element whose start is modulo `period_cycles`.

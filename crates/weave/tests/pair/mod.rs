@@ -40,7 +40,7 @@ pub struct Guest {
 
 /// The shipped guests, and some that ask for more: file, function, the name of its number, the least and the most that
 /// are tried.
-pub const GUESTS: [(&str, &str, &str, u32, u32); 8] = [
+pub const GUESTS: [(&str, &str, &str, u32, u32); 10] = [
     (include_str!("../../../../firmware/node/guest_spi_tx.S"), "spi_tx", "PERIOD", 18, 200),
     (include_str!("../../../../firmware/node/guest_spi_rx.S"), "spi_rx", "PERIOD", 18, 200),
     (include_str!("../../../../firmware/node/guest_uart_tx.S"), "uart_tx", "BIT", 16, 150),
@@ -49,6 +49,8 @@ pub const GUESTS: [(&str, &str, &str, u32, u32); 8] = [
     (include_str!("guest_flag_t.s"), "flag_t", "PERIOD", 30, 200),
     (include_str!("guest_near.s"), "near", "PERIOD", 36, 200),
     (include_str!("guest_zero.s"), "zero", "PERIOD", 36, 200),
+    (include_str!("guest_color.s"), "color", "PERIOD", 30, 200),
+    (include_str!("guest_own.s"), "own", "PERIOD", 50, 200),
 ];
 
 /// What the C preprocessor puts in for the ATmega128.
@@ -284,7 +286,7 @@ impl Pair {
 
     /// Whether stores are at the cycles that the directives say of each, from a first event on, however many rounds
     /// there are.
-    pub fn is_on_the_clock(&self, stores: &Stores) -> bool {
+    pub fn is_on_the_clock(&self, stores: &[(u64, u32, u8)]) -> bool {
         let first = stores.first().map_or(0, |store| store.0);
         let mut due = self.events.iter().cycle().zip(0_u64..);
         let count = self.events.len() as u64;
@@ -296,6 +298,15 @@ impl Pair {
             let met = passed.find(|&(time, maybe)| time == cycle - first || !maybe);
             met.is_some_and(|(time, _)| time == cycle - first)
         })
+    }
+
+    /// Whether a woven call sends its message on the clock, and others behind it, whose count begins at 0: each of 256
+    /// rounds, and on a clock of its own.
+    pub fn repeats(&self, done: &Done, input: &Input) -> bool {
+        let bytes = self.guest_alone(input).0.len().min(done.stores.len());
+        let (asked, more) = done.stores.split_at(bytes);
+        let mut others = more.chunks(256 * self.events.len());
+        self.is_on_the_clock(asked) && others.all(|message| self.is_on_the_clock(message))
     }
 
     /// The I/O registers that the guest writes.
