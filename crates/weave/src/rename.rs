@@ -13,7 +13,7 @@ use isa::avr::{CoreType, Instruction, Opcode, Set};
 use crate::directive::Directive;
 use crate::error::Refusal;
 use crate::guest::{Element, Form, Guest, PREAMBLE_CYCLES};
-use crate::item::{Item, Line, straight_cycles};
+use crate::item::{Item, Label, Line, straight_cycles};
 use crate::program::Program;
 
 mod need;
@@ -201,6 +201,14 @@ fn only_moved(guest: &Guest) -> Vec<(u8, u8)> {
         !(instruction.reads() | instruction.writes()).intersection(both).is_empty()
     };
     let mentions = |pair: u8| lines.iter().filter(|line| uses(&line.instruction, pair)).count();
+    let aimed_at: Vec<Label> = guest
+        .setup
+        .iter()
+        .filter_map(|item| match item {
+            Item::Line(line) => line.target,
+            _ => None,
+        })
+        .collect();
     let first: Vec<Instruction> = guest
         .setup
         .iter()
@@ -209,6 +217,7 @@ fn only_moved(guest: &Guest) -> Vec<(u8, u8)> {
                 Some(Some(line.instruction))
             }
             Item::Says(_) => Some(None),
+            Item::Label(label) if !aimed_at.contains(label) => Some(None),
             _ => None,
         })
         .flatten()
