@@ -186,8 +186,7 @@ pub fn homes(
 }
 
 /// Pairs that are only ever copied into another pair, which nothing has touched before: parameters on their way, by what
-/// the setup begins with and always runs. They need no home of their own, and no copy ([`Homes::stays`]). Destination
-/// first.
+/// the setup begins with. They need no home of their own, and no copy ([`Homes::stays`]). Destination first.
 fn only_moved(guest: &Guest) -> Vec<(u8, u8)> {
     let lines: Vec<&Line> = guest
         .items()
@@ -209,22 +208,26 @@ fn only_moved(guest: &Guest) -> Vec<(u8, u8)> {
             _ => None,
         })
         .collect();
-    let first: Vec<Instruction> = guest
+    let first: Vec<&Line> = guest
         .setup
         .iter()
         .map_while(|item| match item {
-            Item::Line(line) if line.target.is_none() && !is_skip(line.instruction.opcode) => {
-                Some(Some(line.instruction))
-            }
+            Item::Line(line) => Some(Some(line)),
             Item::Says(_) => Some(None),
             Item::Label(label) if !aimed_at.contains(label) => Some(None),
             _ => None,
         })
         .flatten()
         .collect();
-    let moves = first.iter().enumerate().filter(|(_, copy)| copy.opcode == Opcode::Movw);
+    let moves = first.iter().map(|line| line.instruction).enumerate();
     let fresh = moves.filter(|(index, copy)| {
-        mentions(copy.r) == 1 && !first[..*index].iter().any(|before| uses(before, copy.d))
+        let before = &first[..*index];
+        let is_sure = !before.iter().any(|line| line.target.is_some() || is_skip(line.instruction.opcode));
+        // Where it is passed over, a pointer holds nothing, and another pair may hold a parameter.
+        copy.opcode == Opcode::Movw
+            && (is_sure || POINTERS.contains(&copy.d))
+            && mentions(copy.r) == 1
+            && !before.iter().any(|line| uses(&line.instruction, copy.d))
     });
     fresh.map(|(_, copy)| (copy.d, copy.r)).collect()
 }
