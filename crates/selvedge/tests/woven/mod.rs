@@ -352,7 +352,7 @@ pub fn pairs() -> Vec<Pair> {
         (CRC16_AVR, Guest::Lights),
     ];
     pairs.extend(others.map(|(host, guest)| interleaved(host, guest)));
-    pairs.push(Pair { growth: "3", ..interleaved(RC4_AVR, Guest::Ws2812) });
+    pairs.push(Pair { growth: "6", ..interleaved(RC4_AVR, Guest::Ws2812) });
     pairs.extend(cocalled());
     for (host, growth) in CALLING {
         let pair = Pair { growth, ..interleaved(host, Guest::SpiTx(130)) };
