@@ -9,3 +9,4 @@ pub mod limits;
 pub mod link;
 pub mod toolchain;
 pub mod weaving;
+pub mod whole;

@@ -26,7 +26,6 @@ mod run;
 mod schedule;
 mod stop;
 mod weave;
-mod whole;
 
 /// A verb: its file, its name, its help in `selvedge --help`.
 macro_rules! verbs {

@@ -22,7 +22,7 @@ use selvedge::toolchain::{self, Compiler, Image};
 use crate::output::Output;
 use crate::place::{Opened, Place};
 use crate::stop;
-use crate::whole;
+use selvedge::whole;
 
 mod graph;
 

@@ -1,26 +1,146 @@
 //! Files that get their names only when they are whole, so that nothing half-written stays.
 
-use std::io::Write;
-use std::path::Path;
+use std::fs::{File, OpenOptions, Permissions};
+use std::io::{self, Write};
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
 
-use selvedge::error::Error;
+use tempfile::NamedTempFile;
+
+use crate::error::Error;
+
+/// A file that is being written. Dropped unfinished, nothing of it stays, and what had its name still has it.
+pub struct WholeFile {
+    path: PathBuf,
+    kind: Kind,
+}
+
+enum Kind {
+    /// Written beside its place, where a link leads to if the name is one, and moved there.
+    Plain { fresh: NamedTempFile, place: PathBuf },
+    /// A device or a pipe is written to: moved into its place, a file would end it for everybody.
+    Device(File),
+}
+
+impl WholeFile {
+    /// Begins the file that will be `path`.
+    ///
+    /// # Errors
+    /// [`Error::Io`].
+    pub fn begin(path: &Path) -> Result<WholeFile, Error> {
+        let kind = match path.metadata() {
+            Ok(found) if !found.is_file() && !found.is_dir() => {
+                OpenOptions::new().write(true).open(path).map(Kind::Device)
+            }
+            _ => beside(path),
+        };
+        Ok(WholeFile { path: path.to_owned(), kind: kind.map_err(|cause| Error::io("write", path, cause))? })
+    }
+
+    /// What is written into.
+    ///
+    /// # Errors
+    /// [`Error::Io`].
+    pub fn writer(&self) -> Result<File, Error> {
+        match &self.kind {
+            Kind::Plain { fresh, .. } => fresh.reopen(),
+            Kind::Device(device) => device.try_clone(),
+        }
+        .map_err(|cause| Error::io("write", &self.path, cause))
+    }
+
+    /// Puts the file in its place.
+    ///
+    /// # Errors
+    /// [`Error::Io`]; then there is no file, or the one that was there before.
+    pub fn finish(self) -> Result<(), Error> {
+        match self.kind {
+            Kind::Plain { fresh, place } => {
+                let synced = fresh.as_file().sync_data();
+                synced.and_then(|()| fresh.persist(place).map(drop).map_err(|fault| fault.error))
+            }
+            Kind::Device(_) => Ok(()),
+        }
+        .map_err(|cause| Error::io("write", &self.path, cause))
+    }
+}
+
+fn beside(path: &Path) -> io::Result<Kind> {
+    let place = path.canonicalize().unwrap_or_else(|_| path.to_owned());
+    let folder = place.parent().filter(|folder| *folder != Path::new("")).unwrap_or(Path::new("."));
+    // As any other file that a program makes: what the user's mask leaves.
+    let mode = Permissions::from_mode(0o666);
+    let fresh = tempfile::Builder::new().prefix(".unfinished-").permissions(mode).tempfile_in(folder)?;
+    Ok(Kind::Plain { fresh, place })
+}
 
 /// Writes a file.
 ///
 /// # Errors
 /// [`Error::Io`]; then there is no file, or the one that was there before.
 pub fn write(path: &Path, bytes: &[u8]) -> Result<(), Error> {
-    let folder = match path.parent() {
-        Some(folder) if folder != Path::new("") => folder,
-        _ => Path::new("."),
-    };
-    let failed = |source| Error::io("write", path, source);
-    let mut fresh = tempfile::Builder::new().permissions(plain()).tempfile_in(folder).map_err(failed)?;
-    fresh.write_all(bytes).map_err(failed)?;
-    fresh.persist(path).map(drop).map_err(|error| failed(error.error))
+    let file = WholeFile::begin(path)?;
+    file.writer()?.write_all(bytes).map_err(|cause| Error::io("write", path, cause))?;
+    file.finish()
 }
 
-/// What a file that a compiler writes may be done with, before the user's mask.
-fn plain() -> std::fs::Permissions {
-    std::os::unix::fs::PermissionsExt::from_mode(0o666)
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::os::unix::fs::{FileTypeExt, symlink};
+
+    use super::*;
+
+    #[test]
+    fn what_is_not_finished_leaves_what_was_there() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("kept");
+        write(&path, b"before").unwrap();
+        let file = WholeFile::begin(&path).unwrap();
+        file.writer().unwrap().write_all(b"half").unwrap();
+        drop(file);
+        assert_eq!(fs::read(&path).unwrap(), b"before");
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
+    }
+
+    #[test]
+    fn a_link_stays_a_link() {
+        let folder = tempfile::tempdir().unwrap();
+        let (file, link) = (folder.path().join("file"), folder.path().join("link"));
+        fs::write(&file, b"before").unwrap();
+        symlink(&file, &link).unwrap();
+        write(&link, b"after").unwrap();
+        assert!(link.is_symlink());
+        assert_eq!(fs::read(&file).unwrap(), b"after");
+    }
+
+    #[test]
+    fn a_device_is_written_to_and_not_replaced() {
+        let folder = tempfile::tempdir().unwrap();
+        let link = folder.path().join("null");
+        symlink("/dev/null", &link).unwrap();
+        write(&link, b"anything").unwrap();
+        assert!(fs::metadata("/dev/null").unwrap().file_type().is_char_device());
+    }
+
+    #[test]
+    fn a_pipe_receives_what_is_written() {
+        let folder = tempfile::tempdir().unwrap();
+        let pipe = folder.path().join("pipe");
+        rustix::fs::mknodat(
+            rustix::fs::CWD,
+            &pipe,
+            rustix::fs::FileType::Fifo,
+            rustix::fs::Mode::RUSR | rustix::fs::Mode::WUSR,
+            0,
+        )
+        .unwrap();
+        let reader = std::thread::spawn({
+            let pipe = pipe.clone();
+            move || fs::read(pipe).unwrap()
+        });
+        write(&pipe, b"through").unwrap();
+        assert_eq!(reader.join().unwrap(), b"through");
+        assert!(fs::metadata(&pipe).unwrap().file_type().is_fifo());
+    }
 }

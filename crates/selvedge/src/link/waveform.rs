@@ -2,18 +2,18 @@
 //!
 //! Owns the file. What is drawn is `cell`'s.
 
-use crate::error::Error;
-use cell::node::Node;
-use std::fs::Permissions;
 use std::io::BufWriter;
-use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
-use tempfile::NamedTempFile;
+
+use cell::node::Node;
+
+use crate::error::Error;
+use crate::whole::WholeFile;
 
 /// A waveform that is being written beside its place. Dropped unfinished, nothing of it stays.
 pub struct Waveform {
     path: PathBuf,
-    file: NamedTempFile,
+    file: WholeFile,
 }
 
 impl Waveform {
@@ -22,13 +22,9 @@ impl Waveform {
     /// # Errors
     /// The environment's.
     pub fn begin(path: &Path, node: &mut Node) -> Result<Waveform, Error> {
-        let failed = |cause| Error::io("write", path, cause);
-        let folder = path.parent().filter(|folder| *folder != Path::new("")).unwrap_or(Path::new("."));
-        // As any other file that a program makes: what the umask leaves.
-        let mode = Permissions::from_mode(0o666);
-        let file = tempfile::Builder::new().prefix(".waveform-").permissions(mode).tempfile_in(folder);
-        let file = file.map_err(failed)?;
-        node.trace(Box::new(BufWriter::new(file.reopen().map_err(failed)?))).map_err(failed)?;
+        let file = WholeFile::begin(path)?;
+        let drawn = node.trace(Box::new(BufWriter::new(file.writer()?)));
+        drawn.map_err(|cause| Error::io("write", path, cause))?;
         Ok(Waveform { path: path.to_owned(), file })
     }
 
@@ -37,10 +33,7 @@ impl Waveform {
     /// # Errors
     /// The environment's, since the waveform began.
     pub fn finish(self, node: &mut Node) -> Result<(), Error> {
-        let Waveform { path, file } = self;
-        let written = node.finish_trace().and_then(|()| file.as_file().sync_data());
-        written.map_err(|cause| Error::io("write", &path, cause))?;
-        file.persist(&path).map_err(|fault| Error::io("write", &path, fault.error))?;
-        Ok(())
+        node.finish_trace().map_err(|cause| Error::io("write", &self.path, cause))?;
+        self.file.finish()
     }
 }

@@ -17,13 +17,13 @@ use selvedge::error::Error;
 use selvedge::toolchain::{self, Compiler};
 
 use crate::output::Output;
-use crate::whole;
 use cells::{Build, Case, Cell, Cipher, DIVIDERS, Direction, HOSTS, Scheme, Table};
 use even::Even;
 use measure::Bench;
 use page::Shown;
 use program::Builder;
 use rows::Result;
+use selvedge::whole;
 
 mod cells;
 mod even;

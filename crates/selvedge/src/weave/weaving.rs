@@ -18,7 +18,7 @@ use super::check;
 use super::report::{Made, Pass};
 use super::sweep::{self, Sweep, Swept};
 use crate::output::Output;
-use crate::whole;
+use selvedge::whole;
 
 /// What is written and printed.
 #[derive(clap::Args)]
