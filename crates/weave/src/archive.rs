@@ -248,7 +248,7 @@ impl Writing<'_, '_> {
             let next = address + 2 * u64::from(instruction.opcode.words());
             let goes = self.goes(address, &instruction)?;
             if let Some(Goes::Here(to)) = goes
-                && !is_call(instruction.opcode)
+                && !instruction.opcode.is_call()
             {
                 targets.insert(to);
                 waiting.push(to);
@@ -256,7 +256,7 @@ impl Writing<'_, '_> {
             if goes_on(instruction.opcode) {
                 waiting.push(next);
             }
-            if is_skip(instruction.opcode) {
+            if instruction.opcode.is_skip() {
                 waiting.push(next + 2 * u64::from(self.instruction(next)?.opcode.words()));
             }
             let line = self.line(address, &instruction, goes)?;
@@ -311,7 +311,8 @@ impl Writing<'_, '_> {
     /// Where a branch, jump or call goes; a call to a place of the member has it written, too.
     fn goes(&mut self, address: u64, instruction: &Instruction) -> Result<Option<Goes>, ArchiveError> {
         use Opcode::*;
-        if !matches!(instruction.opcode, Rjmp | Jmp | Rcall | Call | Brbs | Brbc) {
+        let opcode = instruction.opcode;
+        if !(opcode.is_jump() || opcode.is_call() || opcode.is_branch()) {
             return Ok(None);
         }
         let next = address + 2 * u64::from(instruction.opcode.words());
@@ -329,7 +330,7 @@ impl Writing<'_, '_> {
         };
         let spot = spot.expect("every way that has none has returned");
         // `rcall .` makes room on the stack.
-        if spot.0 == here && (!is_call(instruction.opcode) || spot.1 == next) {
+        if spot.0 == here && (!instruction.opcode.is_call() || spot.1 == next) {
             return Ok(Some(Goes::Here(spot.1)));
         }
         let routine = self.member.routine(spot);
@@ -346,7 +347,7 @@ impl Writing<'_, '_> {
         goes: Option<Goes>,
     ) -> Result<String, ArchiveError> {
         let expression = match goes {
-            Some(Goes::Here(_)) if is_call(instruction.opcode) => Some(".".to_owned()),
+            Some(Goes::Here(_)) if instruction.opcode.is_call() => Some(".".to_owned()),
             Some(Goes::Here(to)) => Some(self.label(to)),
             Some(Goes::Function(name)) => Some(name),
             None => self.expression(address, instruction)?,
@@ -386,15 +387,6 @@ impl Writing<'_, '_> {
         };
         Ok(Some(format!("{modifier}({address_of})")))
     }
-}
-
-fn is_call(opcode: Opcode) -> bool {
-    matches!(opcode, Opcode::Rcall | Opcode::Call)
-}
-
-fn is_skip(opcode: Opcode) -> bool {
-    use Opcode::*;
-    matches!(opcode, Cpse | Sbrc | Sbrs | Sbic | Sbis)
 }
 
 /// Whether what stands behind an instruction may be executed next.

@@ -169,7 +169,7 @@ pub fn callees(program: &Program, point: Point) -> Vec<Callee> {
 
 /// Whether a call is avr-gcc's way of making room on the stack: it goes on to the next instruction, for good.
 pub(crate) fn allocates(step: &Step) -> bool {
-    step.flow == Flow::Next && matches!(step.instruction.opcode, Opcode::Rcall | Opcode::Call | Opcode::Icall)
+    step.flow == Flow::Next && (step.instruction.opcode.is_call() || step.instruction.opcode == Opcode::Icall)
 }
 
 /// The functions that a directive names on an indirect jump or call.

@@ -283,8 +283,7 @@ fn places(items: &[Item]) -> Vec<usize> {
 
 /// Whether an instruction may go two ways.
 fn decides(opcode: Opcode) -> bool {
-    use Opcode::{Brbc, Brbs, Cpse, Sbic, Sbis, Sbrc, Sbrs};
-    matches!(opcode, Brbs | Brbc | Sbrc | Sbrs | Sbic | Sbis | Cpse)
+    opcode.is_branch() || opcode.is_skip()
 }
 
 /// Whether what weaving adds saves or restores by it.
@@ -364,7 +363,7 @@ impl Added {
 fn jumps_over(items: &[Item], index: usize, target: Label) -> bool {
     let passed = items[index + 1..].iter().take_while(|item| match item {
         Item::Label(label) => *label != target,
-        Item::Line(line) => matches!(line.instruction.opcode, Opcode::Rjmp | Opcode::Jmp),
+        Item::Line(line) => line.instruction.opcode.is_jump(),
         Item::Says(_) => false,
     });
     let passed = passed.count();

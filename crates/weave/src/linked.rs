@@ -239,7 +239,7 @@ impl Decoded {
     }
 
     fn is_call(&self) -> bool {
-        matches!(self.instruction.opcode, Opcode::Call | Opcode::Rcall)
+        self.instruction.opcode.is_call()
     }
 }
 
@@ -263,7 +263,7 @@ fn decode(image: &Image, root: u32, directives: &Directives) -> Result<BTreeMap<
         use Opcode::*;
         match instruction.opcode {
             Rjmp | Jmp | Ijmp | Ret | Reti | Break => {}
-            Cpse | Sbrc | Sbrs | Sbic | Sbis => {
+            opcode if opcode.is_skip() => {
                 // Both the skipped instruction and the one behind it are needed, or the length is unknown.
                 let skipped = word(image, next).and_then(|first| Instruction::decode(first, Some(0)));
                 let bytes = skipped.map_or(2, |skipped| 2 * skipped.opcode.words());
@@ -376,7 +376,7 @@ impl Layout {
             Rjmp | Jmp => Flow::Jump(to),
             Rcall | Call => Flow::Call(Callee::Known(to)),
             Brbs | Brbc => Flow::Branch(to),
-            Cpse | Sbrc | Sbrs | Sbic | Sbis => Flow::Skip,
+            opcode if opcode.is_skip() => Flow::Skip,
             Ijmp | Icall => Flow::Indirect,
             Ret => Flow::Return,
             Reti => Flow::ReturnFromInterrupt,

@@ -84,7 +84,7 @@ pub struct Far {
 impl Far {
     /// Whether this line is one of the branches.
     pub(crate) fn has(&self, line: &Line) -> bool {
-        let is_branch = matches!(line.instruction.opcode, Opcode::Brbs | Opcode::Brbc);
+        let is_branch = line.instruction.opcode.is_branch();
         is_branch && line.origin.is_some_and(|origin| self.branches.contains(&(line.thread, origin)))
     }
 }
@@ -474,12 +474,11 @@ impl<'a> Weaver<'a> {
 }
 
 fn is_jump(item: &Item) -> bool {
-    matches!(item, Item::Line(line) if matches!(line.instruction.opcode, Opcode::Rjmp | Opcode::Jmp))
+    matches!(item, Item::Line(line) if line.instruction.opcode.is_jump())
 }
 
 fn is_skip(item: &Item) -> bool {
-    use Opcode::{Cpse, Sbic, Sbis, Sbrc, Sbrs};
-    matches!(item, Item::Line(line) if matches!(line.instruction.opcode, Cpse | Sbic | Sbis | Sbrc | Sbrs))
+    matches!(item, Item::Line(line) if line.instruction.opcode.is_skip())
 }
 
 pub(crate) fn call_opcode(far: &Far) -> Opcode {

@@ -23,7 +23,7 @@ mod units;
 pub(crate) use need::{ANY, CONSTANTS, lacking};
 use need::{Need, demanding_first, needs};
 use pointer::Pointer;
-use units::{conditional_items, is_skip, together, whole};
+use units::{conditional_items, together, whole};
 
 /// The I/O address of SREG.
 pub const SREG: i32 = 0x3f;
@@ -222,7 +222,7 @@ fn only_moved(guest: &Guest) -> Vec<(u8, u8)> {
     let moves = first.iter().map(|line| line.instruction).enumerate();
     let fresh = moves.filter(|(index, copy)| {
         let before = &first[..*index];
-        let is_sure = !before.iter().any(|line| line.target.is_some() || is_skip(line.instruction.opcode));
+        let is_sure = !before.iter().any(|line| line.target.is_some() || line.instruction.opcode.is_skip());
         // Where it is passed over, a pointer holds nothing, and another pair may hold a parameter.
         copy.opcode == Opcode::Movw
             && (is_sure || POINTERS.contains(&copy.d))
@@ -542,7 +542,7 @@ impl Homes {
         let borrowing = |range: &Range<usize>| match &items[range.clone()] {
             [Item::Line(Line { instruction, target: None, .. }), rest @ ..] => {
                 let same = |item: &Item| matches!(item, Item::Line(Line { target: None, .. }));
-                let plain = rest.iter().all(same) && !is_skip(instruction.opcode);
+                let plain = rest.iter().all(same) && !instruction.opcode.is_skip();
                 Some(self.borrowing(instruction)).filter(|borrowers| plain && !borrowers.is_empty())
             }
             _ => None,
@@ -613,7 +613,7 @@ impl Homes {
         let own = halves.iter().fold(Set::EMPTY, |set, half| set | Set::register(borrower.register + half));
         let writes = instructions.iter().any(|each| !each.writes().intersection(own).is_empty());
         // What a pair's other half holds is loaded with it, and so is what a skipped instruction may leave as it was.
-        let skips = instructions.first().is_some_and(|first| is_skip(first.opcode));
+        let skips = instructions.first().is_some_and(|first| first.opcode.is_skip());
         let is_new =
             |each: &Instruction| each.writes().contains(own) && each.reads().intersection(own).is_empty();
         let touches = |each: &&Instruction| !(each.reads() | each.writes()).intersection(own).is_empty();

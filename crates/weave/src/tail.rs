@@ -42,7 +42,7 @@ pub fn called(program: &Program, root: &Function) -> Option<Program> {
                 Flow::Jump(to) => Flow::Jump(shift(to)),
                 Flow::Call(callee) => Flow::Call(moved(&callee)),
                 Flow::TailCall(callee) => match calls.iter().position(|(known, _)| *known == callee) {
-                    Some(index) if is_jump(step.instruction) => {
+                    Some(index) if step.instruction.opcode.is_jump() => {
                         (step.expression, step.instruction.k) = (None, 0);
                         Flow::Jump(behind + 2 * index)
                     }
@@ -78,8 +78,8 @@ fn calls(program: &Program, function: &Function, is_root: bool) -> Vec<(Callee, 
     let mut calls: Vec<(Callee, Point)> = Vec::new();
     for point in (function.entry..function.end).rev() {
         let Flow::TailCall(callee) = &program.code[point].flow else { continue };
-        let runs_on = point + 1 == function.end && !is_control(program.code[point].instruction);
-        let is_called = runs_on || is_jump(program.code[point].instruction);
+        let runs_on = point + 1 == function.end && !is_control(program.code[point].instruction.opcode);
+        let is_called = runs_on || program.code[point].instruction.opcode.is_jump();
         let is_known = calls.iter().any(|(known, _)| known == callee);
         if is_called && !is_known && (is_root || !reads_stack_pointer(program, callee)) {
             calls.push((callee.clone(), point));
@@ -88,14 +88,9 @@ fn calls(program: &Program, function: &Function, is_root: bool) -> Vec<(Callee, 
     calls
 }
 
-fn is_jump(instruction: Instruction) -> bool {
-    matches!(instruction.opcode, Opcode::Rjmp | Opcode::Jmp)
-}
-
 /// A call that does not return is a tail call too, and no jump.
-fn is_control(instruction: Instruction) -> bool {
-    is_jump(instruction)
-        || matches!(instruction.opcode, Opcode::Rcall | Opcode::Call | Opcode::Ijmp | Opcode::Icall)
+fn is_control(opcode: Opcode) -> bool {
+    opcode.is_jump() || opcode.is_call() || matches!(opcode, Opcode::Ijmp | Opcode::Icall)
 }
 
 /// Whether a function may look for arguments on the stack.

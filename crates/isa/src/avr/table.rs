@@ -430,4 +430,24 @@ impl Opcode {
             _ => 1,
         }
     }
+
+    /// Whether it may skip the instruction behind it.
+    pub const fn is_skip(self) -> bool {
+        matches!(self, Opcode::Cpse | Opcode::Sbrc | Opcode::Sbrs | Opcode::Sbic | Opcode::Sbis)
+    }
+
+    /// Whether it goes to a label, or on, as a status bit says.
+    pub const fn is_branch(self) -> bool {
+        matches!(self, Opcode::Brbs | Opcode::Brbc)
+    }
+
+    /// Whether it always goes to a label.
+    pub const fn is_jump(self) -> bool {
+        matches!(self, Opcode::Rjmp | Opcode::Jmp)
+    }
+
+    /// Whether it calls a label.
+    pub const fn is_call(self) -> bool {
+        matches!(self, Opcode::Rcall | Opcode::Call)
+    }
 }

@@ -5,7 +5,7 @@
 
 use std::ops::Range;
 
-use isa::avr::{Opcode, Set};
+use isa::avr::Set;
 
 use super::named_registers;
 use crate::guest::Guest;
@@ -21,7 +21,7 @@ pub(super) fn whole(items: &[Item]) -> Vec<Range<usize>> {
         let goes_on = match item {
             Item::Says(_) => true,
             Item::Line(_) if index > 0 && says(index - 1) && says(index + 1) => true,
-            Item::Line(line) => is_skip(line.instruction.opcode),
+            Item::Line(line) => line.instruction.opcode.is_skip(),
             Item::Label(_) => false,
         };
         if !goes_on || index + 1 == items.len() {
@@ -30,11 +30,6 @@ pub(super) fn whole(items: &[Item]) -> Vec<Range<usize>> {
         }
     }
     units
-}
-
-pub(super) fn is_skip(opcode: Opcode) -> bool {
-    use Opcode::*;
-    matches!(opcode, Sbrc | Sbrs | Sbic | Sbis | Cpse)
 }
 
 /// For each guest register those that work together with it; of a pair both halves with both.

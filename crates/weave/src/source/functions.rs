@@ -9,7 +9,7 @@ use std::ops::RangeInclusive;
 
 use isa::avr::{CoreType, Opcode, text};
 
-use super::instruction::{Draft, is_call, read};
+use super::instruction::{Draft, read};
 use super::layout::{Layout, Slot, Spot};
 use super::symbols::{Target, Where, World};
 use super::{Source, notes};
@@ -357,14 +357,14 @@ impl Reading<'_, '_> {
         let place = || self.world.place(at.unit, &world_slot(self.world, at).span);
         let function = || self.stretch.name.clone();
         let found = || written.to_owned();
-        let branches = matches!(opcode, Opcode::Brbs | Opcode::Brbc);
+        let branches = opcode.is_branch();
         let to = match target {
             Target::Here(to) => to,
             Target::Elsewhere(name) => {
                 if let Some((_, option)) = UNUSUAL.iter().find(|(begin, _)| name.starts_with(begin)) {
                     return Err(Error::Unusual { at: place(), found: name, option });
                 }
-                return match (branches, is_call(opcode)) {
+                return match (branches, opcode.is_call()) {
                     (true, _) => Err(Error::BranchOut { at: place(), found: found(), function: function() }),
                     (_, true) => Ok((Flow::Call(Callee::Unknown(name)), To::Nowhere)),
                     (_, false) => Ok((Flow::TailCall(Callee::Unknown(name)), To::Nowhere)),
@@ -372,13 +372,13 @@ impl Reading<'_, '_> {
             }
         };
         // The compiler's way to make room on the stack: the return address stays there.
-        if is_call(opcode) && matches!(&*written.replace([' ', '\t'], ""), "." | ".+0" | ".-0") {
+        if opcode.is_call() && matches!(&*written.replace([' ', '\t'], ""), "." | ".+0" | ".-0") {
             return Ok((Flow::Next, To::Nowhere));
         }
         let inside = self.outline.owner(to).is_some_and(|(start, _)| start == self.start);
         let begins = self.outline.stretches.contains_key(&to);
         // Points are set when all functions are there.
-        match (branches, is_call(opcode), inside, begins) {
+        match (branches, opcode.is_call(), inside, begins) {
             (true, _, true, _) => Ok((Flow::Branch(0), To::Branch(to))),
             (true, _, false, _) => {
                 Err(Error::BranchOut { at: place(), found: found(), function: function() })
@@ -454,7 +454,7 @@ impl Reading<'_, '_> {
 /// The flow of an instruction without a target.
 fn undirected(opcode: Opcode) -> Flow {
     match opcode {
-        Opcode::Cpse | Opcode::Sbrc | Opcode::Sbrs | Opcode::Sbic | Opcode::Sbis => Flow::Skip,
+        _ if opcode.is_skip() => Flow::Skip,
         Opcode::Ret => Flow::Return,
         Opcode::Reti => Flow::ReturnFromInterrupt,
         Opcode::Ijmp | Opcode::Icall => Flow::Indirect,
@@ -514,7 +514,7 @@ fn check_endless(
     for (start, links) in &gathered.functions {
         for (index, link) in links.iter().enumerate() {
             let To::Tail(to) = link.to else { continue };
-            if !is_call(link.step.instruction.opcode) {
+            if !link.step.instruction.opcode.is_call() {
                 continue;
             }
             let returning = returning.get_or_insert_with(|| returning_functions(program));

@@ -5,7 +5,7 @@
 
 use isa::avr::table::Operand;
 use isa::avr::text::{self, Resolve};
-use isa::avr::{Instruction, Opcode, TextError};
+use isa::avr::{Instruction, TextError};
 
 use super::layout::{Slot, Spot};
 use super::symbols::{Target, Where, World};
@@ -164,9 +164,4 @@ impl Operands<'_, '_> {
         self.target = Some((target, written.to_owned()));
         Ok(distance.unwrap_or(0))
     }
-}
-
-/// Whether an instruction is a call by name.
-pub(super) fn is_call(opcode: Opcode) -> bool {
-    matches!(opcode, Opcode::Call | Opcode::Rcall)
 }

@@ -172,7 +172,7 @@ fn handling(image: &Image, trace: &Trace, shown: Range<Cycles>) -> Vec<Span> {
             .map(|&step| (step, opcode(image, step.1)))
             .collect();
         let begin = |index: Option<usize>, none: Cycles| index.map_or(none, |index| steps[index].0.0);
-        let body = steps.iter().position(|step| !matches!(step.1, Opcode::Jmp | Opcode::Rjmp));
+        let body = steps.iter().position(|step| !step.1.is_jump());
         let pushed = steps.iter().rposition(|step| step.1 == Opcode::Push).map(|index| index + 1);
         let popping = steps.iter().position(|step| step.1 == Opcode::Pop);
         let returning = steps.iter().rposition(|step| step.1 == Opcode::Reti);
