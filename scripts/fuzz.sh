@@ -7,7 +7,7 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 
 seconds=${1:-60}
-targets=(structured source linked)
+targets=(structured source linked archive)
 [ $# -lt 2 ] || targets=("${@:2}")
 
 # Counters at every edge, which libFuzzer reads, in our code and not in build scripts: hence the target by its name.
@@ -23,14 +23,28 @@ if ! echo '#![crate_type = "rlib"]' | rustc $flags --crate-name probe --out-dir 
     exit 0
 fi
 
+# What is no text begins from what a compiler makes; f, g and d are whatever the linker is told.
+seed() {
+    local target=$1
+    shift
+    mkdir -p "fuzz/corpus/$target"
+    avr-gcc -mmcu=atmega128 -nostdlib "$@" -o "fuzz/corpus/$target/seed" fuzz/seeds/member.S
+}
+if command -v avr-gcc >/dev/null; then
+    seed archive -c
+    seed linked -Wl,--defsym=main=0,--defsym=g=0,--defsym=d=0x100
+fi
+
 RUSTFLAGS="$flags" cargo build --locked --release --quiet --manifest-path fuzz/Cargo.toml --target "$host"
 folder=${CARGO_TARGET_DIR:-fuzz/target}/$host/release
 for target in "${targets[@]}"; do
     echo "== $target for $seconds seconds"
     corpus=fuzz/corpus/$target
     mkdir -p "$corpus"
+    # What is generated from an input grows with it; a file needs its tables.
+    case $target in linked | archive) bytes_max=2048 ;; *) bytes_max=512 ;; esac
     # What grep leaves out is not what decides: the pipe fails when the target does.
-    if ! "$folder/$target" -max_total_time="$seconds" -timeout=60 -rss_limit_mb=4096 -max_len=512 -len_control=0 \
+    if ! "$folder/$target" -max_total_time="$seconds" -timeout=60 -rss_limit_mb=4096 -max_len="$bytes_max" -len_control=0 \
         -artifact_prefix="$corpus/found-" -print_final_stats=1 "$corpus" 2>&1 |
         { grep --line-buffered -E 'hosts, |DONE|stat::number|panicked|ERROR|SUMMARY|Test unit' || true; }; then
         echo "found: $(find "$corpus" -name 'found-*' -newer "$probe" | head -1)"

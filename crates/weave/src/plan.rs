@@ -88,7 +88,8 @@ const STATES: [usize; 4] = [1, 2, 4, 8];
 /// Rounds of the guest that are written as one, and how many of them get at once what they send.
 const ROUNDS: [(u32, u32); 5] = [(1, 1), (2, 1), (4, 1), (4, 4), (8, 4)];
 
-/// The share by which a larger way has to leave the host more: estimates are no nearer than that.
+/// The share by which a larger way has to leave the host more. Swept over the cells of `selvedge paper sti`: where it
+/// decides, 0 makes code that is a fifth larger and recovers 0.3 points more, at most 2.5; 0.01 costs a cell up to 6.
 const WORTH: f64 = 0.003;
 
 /// Where the search among the ways of interleaving begins: small ones, and larger ones for most numbers of rounds. A

@@ -92,6 +92,7 @@ impl Guest {
             smallest_cycles: None,
         }
     }
+
     /// Cycles of a round, of which a batch has several.
     pub(crate) fn round_cycles(&self) -> u32 {
         self.batch.as_ref().map_or(self.period_cycles, |batch| batch.period_cycles)
