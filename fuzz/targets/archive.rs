@@ -18,7 +18,8 @@ fuzz_target!(|bytes: &[u8]| {
 
 /// An archive whose symbol table has [`SYMBOL`] in its only member.
 fn of_one(object: &[u8]) -> Vec<u8> {
-    let header = |name: &str, len: usize| format!("{name:<16}{:<12}{:<6}{:<6}{:<8}{len:<10}`\n", 0, 0, 0, 644);
+    let header =
+        |name: &str, len: usize| format!("{name:<16}{:<12}{:<6}{:<6}{:<8}{len:<10}`\n", 0, 0, 0, 644);
     let mut symbols = [1u32.to_be_bytes(), [0; 4]].concat();
     symbols.extend(format!("{SYMBOL}\0").bytes());
     let mut archive = format!("!<arch>\n{}", header("/", symbols.len())).into_bytes();

@@ -70,9 +70,7 @@ impl Estimate {
     pub fn recovered(&self) -> f64 {
         self.plain_cycles as f64 / (self.woven_cycles - self.guest_cycles).max(1) as f64
     }
-}
 
-impl Estimate {
     /// With the rounds that make no whole batch and come first, by themselves: half of one, on an average, in a message.
     pub fn with_first_rounds(self, batch_cycles: u32, round_cycles: u32) -> Estimate {
         let alone_cycles = u64::from(batch_cycles - round_cycles) / 2 * self.rounds / MESSAGE_ROUNDS;
