@@ -132,3 +132,23 @@ fn a_function_of_the_library_with_data_of_its_own_is_refused() {
     assert_ends(&refused, 1, &["`libc.a(rand.o)`: `rand` needs at 0x", "expected a symbol that others see"]);
     assert!(!folder.path().join("both.s").exists());
 }
+
+#[test]
+fn parameters_that_the_hosts_definition_contradicts_are_refused() {
+    if !is_compiled("parameters that C contradicts") {
+        return;
+    }
+    let folder = folder(
+        "#include <stdint.h>\nuint16_t sum(const uint8_t *data,\n             uint8_t count)\n{\n    \
+         uint16_t sum = 0;\n    while (count--) {\n        sum += *data++;\n    }\n    return sum;\n}\n",
+    );
+    for (found, says) in [("2", "2 bytes"), ("2,2", "2,2 bytes"), ("0", "no bytes")] {
+        let words = WEAVE.replace("--host-arguments 2,1", &format!("--host-arguments {found}"));
+        let refused = selvedge(folder.path(), &format!("{words} -o both.s"));
+        let says = format!("found parameters of {says}");
+        let expected =
+            "`sum(const uint8_t *data, uint8_t count)`, as `sum.c` has it\nhelp: these are 2,1 bytes";
+        assert_ends(&refused, 1, &[&says, expected]);
+    }
+    assert_ends(&selvedge(folder.path(), &format!("{WEAVE} -o both.s")), 0, &["woven: sum_pulse"]);
+}

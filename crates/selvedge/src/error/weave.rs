@@ -34,6 +34,17 @@ pub enum WeaveFault {
         /// The function.
         function: String,
     },
+    /// The host's parameters are said to have other sizes than in its definition.
+    Arguments {
+        /// The file that has the definition.
+        path: PathBuf,
+        /// The host as it is defined: its name and its parameters.
+        prototype: String,
+        /// The bytes of its parameters that are said.
+        found: Vec<u32>,
+        /// Those that it has, where their types are known.
+        expected: Option<Vec<u32>>,
+    },
     /// The woven function would have a name that is taken.
     NameTaken {
         /// The name.
@@ -105,6 +116,16 @@ impl fmt::Display for WeaveFault {
             WeaveFault::Mistimed { found, expected, function } => {
                 write!(f, "`{function}` is timed for {found}, expected {expected}")
             }
+            WeaveFault::Arguments { path, prototype, found, expected } => {
+                write!(
+                    f,
+                    "found parameters of {} for the host, expected those of `{prototype}`, as `{}` has it",
+                    sizes(found),
+                    path.display()
+                )?;
+                let Some(expected) = expected else { return Ok(()) };
+                write!(f, "\nhelp: these are {}", sizes(expected))
+            }
             WeaveFault::NameTaken { name, path } => write!(
                 f,
                 "found `{name}` as the woven function's name, which `{}` has already, expected a new one\n\
@@ -142,4 +163,10 @@ impl fmt::Display for WeaveFault {
             ),
         }
     }
+}
+
+/// Bytes of parameters, as `--host-arguments` has them.
+fn sizes(bytes: &[u32]) -> String {
+    let words: Vec<String> = bytes.iter().map(u32::to_string).collect();
+    if words.is_empty() { "no bytes".to_owned() } else { format!("{} bytes", words.join(",")) }
 }

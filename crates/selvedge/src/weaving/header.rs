@@ -21,8 +21,19 @@ pub struct Prototype {
 impl Prototype {
     /// The first thing in a text that reads like the prototype of `function` with so many parameters.
     pub fn find(text: &str, function: &str, count: usize) -> Option<Prototype> {
+        Self::all(text, function).map(|(found, _)| found).find(|found| found.parameters.len() == count)
+    }
+
+    /// What reads like a definition of `function` in C.
+    pub fn defined<'t>(text: &'t str, function: &'t str) -> impl Iterator<Item = Prototype> + 't {
+        let is_definition = |behind: &str| behind.trim_start().starts_with('{');
+        Self::all(text, function).filter(move |(_, behind)| is_definition(behind)).map(|(found, _)| found)
+    }
+
+    /// What reads like a prototype of `function`, each with the text behind it.
+    fn all<'t>(text: &'t str, function: &'t str) -> impl Iterator<Item = (Prototype, &'t str)> {
         let is_word = |c: char| c.is_ascii_alphanumeric() || c == '_';
-        text.match_indices(function).find_map(|(at, name)| {
+        text.match_indices(function).filter_map(move |(at, name)| {
             let (before, after) = (&text[..at], &text[at + name.len()..]);
             let line = before.rsplit('\n').next().unwrap_or_default();
             let returns = line.trim_start_matches(|c: char| !is_word(c)).trim_end();
@@ -31,7 +42,7 @@ impl Prototype {
                 && returns.chars().all(|c| is_word(c) || c == ' ' || c == '*')
                 && !["return", "static", "call", "rcall", "else"].contains(&returns)
                 && before.ends_with([' ', '*']);
-            let inside = after.strip_prefix('(')?.split(')').next()?;
+            let (inside, behind) = after.strip_prefix('(')?.split_once(')')?;
             let parameters: Vec<String> = match inside.trim() {
                 "" | "void" => Vec::new(),
                 list => list.split(',').map(words).collect(),
@@ -42,8 +53,18 @@ impl Prototype {
                 .all(|one| one.contains(' ') && one.chars().all(|c| is_word(c) || " *[]".contains(c)));
             let returns = returns.trim_start_matches("static ").to_owned();
             let parameters: Vec<String> = parameters.into_iter().map(decayed).collect();
-            (is_type && named && parameters.len() == count).then_some(Prototype { returns, parameters })
+            (is_type && named).then_some((Prototype { returns, parameters }, behind))
         })
+    }
+
+    /// Its parameters as C lists them.
+    pub fn list(&self) -> String {
+        parameter_list(&self.parameters)
+    }
+
+    /// The bytes of each parameter whose type is one of C's own or of `<stdint.h>`.
+    pub fn bytes(&self) -> Vec<Option<u32>> {
+        self.parameters.iter().map(|parameter| parameter_bytes(parameter)).collect()
     }
 
     /// By sizes alone: integers named after `thread`.
@@ -63,6 +84,30 @@ fn decayed(parameter: String) -> String {
     };
     let name = declared.rfind([' ', '*']).map_or(0, |before| before + 1);
     format!("{}*{}", &declared[..name], &declared[name..])
+}
+
+fn parameter_list(parameters: &[String]) -> String {
+    if parameters.is_empty() { "void".to_owned() } else { parameters.join(", ") }
+}
+
+/// The bytes of a parameter of avr-gcc's, where its type is no name that a program made up.
+fn parameter_bytes(parameter: &str) -> Option<u32> {
+    if parameter.contains(['*', '[']) {
+        return Some(2);
+    }
+    let (declared, _) = parameter.rsplit_once(' ')?;
+    let mut words: Vec<&str> = declared.split(' ').collect();
+    words.retain(|word| !["const", "volatile", "register"].contains(word));
+    let is_number = words.iter().any(|word| ["signed", "unsigned"].contains(word));
+    words.retain(|word| !["signed", "unsigned"].contains(word));
+    match words[..] {
+        ["char" | "int8_t" | "uint8_t" | "bool" | "_Bool"] => Some(1),
+        ["int" | "int16_t" | "uint16_t" | "size_t"] | ["short"] | ["short", "int"] => Some(2),
+        ["long" | "int32_t" | "uint32_t" | "float"] | ["long", "int"] => Some(4),
+        ["int64_t" | "uint64_t"] | ["long", "long"] | ["long", "long", "int"] => Some(8),
+        [] if is_number => Some(2),
+        _ => None,
+    }
 }
 
 /// A text's words with one space between.
@@ -128,7 +173,7 @@ impl Header<'_> {
         for tag in tags(&parameters) {
             put(&format!("struct {tag};"));
         }
-        let list = if parameters.is_empty() { "void".to_owned() } else { parameters.join(", ") };
+        let list = parameter_list(&parameters);
         put(&format!("{} {name}({list});", host.1.returns).replace("* ", "*"));
         put("\n#ifdef __cplusplus\n}\n#endif\n\n#endif");
         out
@@ -232,6 +277,14 @@ mod tests {
         {
             assert_eq!(Prototype::find(not_one, "sum", 2), None, "{not_one}");
         }
+    }
+
+    #[test]
+    fn parameters_of_known_types_have_known_sizes() {
+        let c = "void f(int a, const uint8_t *b);\nvoid f(const struct s *a, unsigned char b, unsigned c, \
+                 volatile unsigned long d, uint64_t e, key f)\n{ f(1, 2); }";
+        let bytes: Vec<_> = Prototype::defined(c, "f").map(|found| found.bytes()).collect();
+        assert_eq!(bytes, [[Some(2), Some(1), Some(2), Some(4), Some(8), None]]);
     }
 
     #[test]

@@ -89,6 +89,7 @@ impl Inputs {
             let bytes = bytes.iter().copied().filter(|&bytes| bytes > 0).collect();
             add(&mut host_program, &pair.host, Directive::Arguments(bytes));
         }
+        check_arguments(&hosts, &pair.host, &says(&host_program, &pair.host))?;
         let inputs = Inputs { hosts, guest, host_program, guest_program, servers, chip };
         let name = pair.name();
         let taken = inputs.texts().find(|text| text.assembly.defines(&name));
@@ -215,6 +216,33 @@ fn says(program: &Program, function: &str) -> Says {
         }
     }
     says
+}
+
+/// What is said of a function's parameters is what its definition in C has, where that is found.
+fn check_arguments(texts: &[Text], function: &str, says: &Says) -> Result<(), Error> {
+    if !says.has_arguments {
+        return Ok(());
+    }
+    let fits = |defined: &Prototype| {
+        let bytes = defined.bytes();
+        bytes.len() == says.arguments.len()
+            && bytes.iter().zip(&says.arguments).all(|(has, said)| has.is_none_or(|has| has == *said))
+    };
+    let definitions = texts.iter().flat_map(|text| {
+        Prototype::defined(&text.written, function).map(|defined| (text.path.clone(), defined))
+    });
+    let definitions: Vec<(PathBuf, Prototype)> = definitions.collect();
+    match definitions.first() {
+        Some((path, defined)) if !definitions.iter().any(|(_, defined)| fits(defined)) => {
+            Err(Error::Woven(WeaveFault::Arguments {
+                path: path.clone(),
+                prototype: format!("{function}({})", defined.list()),
+                found: says.arguments.clone(),
+                expected: defined.bytes().into_iter().collect(),
+            }))
+        }
+        _ => Ok(()),
+    }
 }
 
 /// Both threads and the command line name one chip and one clock, as far as they name any.
