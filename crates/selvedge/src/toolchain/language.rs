@@ -78,16 +78,22 @@ impl Compiler {
         run(command.arg(source), &source.display().to_string())
     }
 
-    /// The archives that it links every program for `chip` with, in its order.
+    /// The archives that it links every program for `chip` with, in its order; the last one, of what only this chip has,
+    /// where it brings that.
     ///
     /// # Errors
     /// [`Error::Io`] when it cannot be run.
     pub fn archives(&self, chip: &str) -> Result<Vec<PathBuf>, Error> {
         let ask = |option: &str| {
             let mut command = Command::new(&self.program);
-            run(command.arg(format!("-mmcu={chip}")).arg(option), "its library")
+            let found = run(command.arg(format!("-mmcu={chip}")).arg(option), "its library")?;
+            Ok(PathBuf::from(found.trim_end()))
         };
         let options = ["-print-libgcc-file-name", "-print-file-name=libm.a", "-print-file-name=libc.a"];
-        options.into_iter().map(|option| Ok(PathBuf::from(ask(option)?.trim_end()))).collect()
+        let mut archives = options.into_iter().map(ask).collect::<Result<Vec<PathBuf>, Error>>()?;
+        // Of a file that it does not find the compiler prints the name alone.
+        archives
+            .extend(Some(ask(&format!("-print-file-name=lib{chip}.a"))?).filter(|path| path.is_absolute()));
+        Ok(archives)
     }
 }
