@@ -142,10 +142,11 @@ impl Header<'_> {
         put("/*");
         put(&format!(" * {name}: {} and {} at once. Made by `selvedge weave`.", host.0, guest.0));
         put(" *");
-        put(&format!(
-            " * Takes what {} takes, then what {} takes, does what both do, and returns what {} returns.",
-            host.0, guest.0, host.0
-        ));
+        let returns = match host.1.returns.as_str() {
+            "void" => "and does what both do".to_owned(),
+            _ => format!("does what both do, and returns what {} returns", host.0),
+        };
+        put(&format!(" * Takes what {} takes, then what {} takes, {returns}.", host.0, guest.0));
         for sentence in self.contract {
             put(&format!(" * {sentence}"));
         }
@@ -295,5 +296,18 @@ mod tests {
         let both = parameters(&host, &guest);
         assert_eq!(both[2..], ["const uint8_t *guest_buffer", "uint8_t count"]);
         assert_eq!(tags(&both), ["rc4"]);
+    }
+
+    #[test]
+    fn what_returns_nothing_is_said_to_return_nothing() {
+        let guest = Prototype::by_size(&[2], "guest");
+        for (prototype, returns) in
+            [("void f(int a)", false), ("int f(int a)", true), ("void *f(int a)", true)]
+        {
+            let host = Prototype::find(prototype, "f", 1).expect("it is one");
+            let (host, guest) = (("f", host, true), ("g", guest.clone(), true));
+            let text = Header { name: "f_g", host, guest, says: &[], contract: &[], granted: &[] }.text();
+            assert_eq!(text.contains("returns what f returns"), returns, "{text}");
+        }
     }
 }
