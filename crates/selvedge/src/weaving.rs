@@ -195,6 +195,14 @@ impl Reading {
         self.0.check_used(pair, swept)
     }
 
+    /// The files that what is woven comes from, those that are included among them.
+    ///
+    /// # Errors
+    /// When one of them cannot be preprocessed.
+    pub fn sources(&self, pair: &Pair) -> Result<Vec<PathBuf>, Error> {
+        self.0.sources(pair)
+    }
+
     /// The assembly texts that are woven: with the pair, all that a woven function follows from.
     pub fn texts(&self) -> impl Iterator<Item = &str> {
         self.0.texts().map(|text| text.assembly.text())

@@ -104,6 +104,50 @@ fn an_output_that_links_to_a_source_is_refused_and_the_source_stays() {
 }
 
 #[test]
+fn an_output_in_the_place_of_what_a_source_comes_from_is_refused() {
+    if !is_compiled("outputs that a source comes from") {
+        return;
+    }
+    let sum = fs::read_to_string(files().join("sum.c")).expect("it is there");
+    let folder = folder(&format!("#include \"limits.h\"\n{sum}"));
+    let header = "#define LIMIT 12\n";
+    fs::write(folder.path().join("limits.h"), header).expect("it can be written");
+    let refused = selvedge(folder.path(), &format!("{WEAVE} -o both.s --header limits.h"));
+    assert_ends(&refused, 2, &["found `limits.h` as an output", "the same file as `limits.h`"]);
+    assert_eq!(fs::read_to_string(folder.path().join("limits.h")).expect("it is there"), header);
+    // What a compiler has made says of what.
+    let compiled = Command::new("avr-gcc")
+        .args(["-mmcu=atmega128", "-O2", "-S", "sum.c"])
+        .current_dir(folder.path())
+        .status();
+    assert!(compiled.is_ok_and(|status| status.success()));
+    let words = WEAVE.replace("sum.c", "sum.s");
+    let refused = selvedge(folder.path(), &format!("{words} -o ./sum.c"));
+    assert_ends(&refused, 2, &["found `./sum.c` as an output", "the same file as `sum.c`"]);
+    assert!(fs::read_to_string(folder.path().join("sum.c")).is_ok_and(|text| text.ends_with(&sum)));
+}
+
+#[test]
+fn a_name_that_the_hosts_code_uses_is_taken() {
+    if !is_compiled("names that C uses") {
+        return;
+    }
+    let folder = folder(
+        "extern volatile unsigned char counter;\nstatic volatile unsigned char own;\nunsigned both(void);\n\
+         unsigned sum(const unsigned char *data, unsigned char count)\n{\n    unsigned sum = 0;\n    \
+         while (count--) {\n        sum += *data++;\n        counter++;\n        own++;\n    }\n    return sum;\n}\n\
+         unsigned use(void)\n{\n    return both();\n}\n",
+    );
+    let weave = |name: &str| selvedge(folder.path(), &format!("{WEAVE} -o both.s --name {name}"));
+    for name in ["counter", "own"] {
+        let said = format!("found `{name}` as the woven function's name, which `sum.c` has already");
+        assert_ends(&weave(name), 2, &[&said]);
+    }
+    // Who calls what is woven may stand beside the host.
+    assert_ends(&weave("both"), 0, &["woven: both"]);
+}
+
+#[test]
 fn a_callee_that_is_nowhere_is_named_whether_the_compiler_knows_the_chip_or_not() {
     if !is_compiled("chips that the compiler does not know") {
         return;
@@ -148,7 +192,30 @@ fn parameters_that_the_hosts_definition_contradicts_are_refused() {
         let says = format!("found parameters of {says}");
         let expected =
             "`sum(const uint8_t *data, uint8_t count)`, as `sum.c` has it\nhelp: these are 2,1 bytes";
-        assert_ends(&refused, 1, &[&says, expected]);
+        assert_ends(&refused, 2, &[&says, expected]);
     }
     assert_ends(&selvedge(folder.path(), &format!("{WEAVE} -o both.s")), 0, &["woven: sum_pulse"]);
+}
+
+#[test]
+fn what_only_the_chips_own_library_has_is_woven() {
+    if !is_compiled("functions of the chip's library") {
+        return;
+    }
+    let folder = folder(
+        "#include <avr/eeprom.h>\n\
+         unsigned sum(const unsigned char *data, unsigned char count)\n{\n    unsigned sum = 0;\n    \
+         while (count--) {\n        sum += eeprom_read_byte(data++);\n    }\n    return sum;\n}\n\
+         unsigned char copy(unsigned char *data, unsigned char byte)\n{\n    \
+         eeprom_write_byte(data, byte);\n    return 1;\n}\n",
+    );
+    for host in ["sum", "copy"] {
+        let words = WEAVE.replace("--host sum", &format!("--host {host}"));
+        assert_ends(&selvedge(folder.path(), &format!("{words} -o {host}.s")), 0, &["woven: "]);
+    }
+    // The write has to come within four cycles of what permits it: nothing of the guest comes between.
+    let copy = fs::read_to_string(folder.path().join("copy.s")).expect("it was woven");
+    let code: Vec<&str> = copy.lines().filter(|line| !line.contains(['#', ';'])).map(str::trim).collect();
+    let permits = || code.iter().enumerate().filter(|(_, line)| **line == "sbi 0x1c, 2");
+    assert!(permits().count() > 0 && permits().all(|(at, _)| code[at + 1] == "sbi 0x1c, 1"), "{copy}");
 }

@@ -66,6 +66,13 @@ pub enum WeaveFault {
         /// Names that something has a use for.
         used: Vec<String>,
     },
+    /// A name that is given different values.
+    ManyValues {
+        /// The name.
+        name: String,
+        /// Two of them.
+        values: [i64; 2],
+    },
     /// No way of weaving is as small as is asked for.
     Growth {
         /// What is asked for.
@@ -88,9 +95,11 @@ impl WeaveFault {
     /// Whose fault it is.
     pub(super) fn class(&self) -> Class {
         match self {
-            WeaveFault::NameTaken { .. } | WeaveFault::Overwrites { .. } | WeaveFault::Unused { .. } => {
-                Class::CommandLine
-            }
+            WeaveFault::Arguments { .. }
+            | WeaveFault::NameTaken { .. }
+            | WeaveFault::Overwrites { .. }
+            | WeaveFault::Unused { .. }
+            | WeaveFault::ManyValues { .. } => Class::CommandLine,
             _ => Class::Input,
         }
     }
@@ -148,6 +157,9 @@ impl fmt::Display for WeaveFault {
                     "found a value of `{name}`, which nothing has a use for, expected one of {}",
                     used.join(", ")
                 )
+            }
+            WeaveFault::ManyValues { name, values: [one, other] } => {
+                write!(f, "found {one} and {other} as values of `{name}`, expected one")
             }
             WeaveFault::Growth { growth_max, smallest } => write!(
                 f,

@@ -67,6 +67,7 @@ pub fn run(check: Check, output: &Output) -> Result<(), Error> {
 }
 
 fn program(check: &Check, bytes: &[u8]) -> Result<Program, Error> {
+    names::check_one_value(&check.definitions)?;
     let reader = Reader { chip: check.chip.as_deref(), flags: &[], definitions: &check.definitions };
     if bytes.starts_with(b"\x7fELF") {
         names::check_used(&reader, &[])?;

@@ -46,14 +46,12 @@ pub struct Outputs {
 
 impl Outputs {
     /// What is written has a place where nothing is that is read, or written as well.
-    fn check_own_places(&self, pair: &Pair) -> Result<(), Error> {
+    fn check_own_places(&self, read: &[PathBuf]) -> Result<(), Error> {
         let page = self.report.iter().filter(|path| *path != Path::new("-"));
         let written: Vec<&PathBuf> = [&self.out].into_iter().chain(&self.header).chain(page).collect();
-        let servers = pair.servers.iter().map(|(file, _)| file);
-        let read: Vec<&PathBuf> =
-            [&pair.file, &pair.guest].into_iter().chain(&pair.with).chain(servers).collect();
         for (index, path) in written.iter().enumerate() {
-            if let Some(other) = read.iter().chain(&written[..index]).find(|other| is_same_file(path, other))
+            if let Some(other) =
+                read.iter().chain(written[..index].iter().copied()).find(|other| is_same_file(path, other))
             {
                 let [path, other] = [path, other].map(|path| path.to_path_buf());
                 return Err(Error::Woven(WeaveFault::Overwrites { path, other }));
@@ -81,8 +79,8 @@ fn place(path: &Path) -> PathBuf {
 
 /// Runs the verb.
 pub fn run(pair: &Pair, outputs: &Outputs, output: &Output) -> Result<(), Error> {
-    outputs.check_own_places(pair)?;
     let reading = Reading::of(pair)?;
+    outputs.check_own_places(&reading.sources(pair)?)?;
     reading.check_used(pair, outputs.sweep.as_ref().map(Sweep::example))?;
     let woven = reading.woven(pair, &outputs.out.display().to_string())?;
     woven.check_growth(pair)?;

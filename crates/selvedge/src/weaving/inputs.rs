@@ -39,6 +39,7 @@ pub(super) struct Server {
 
 impl Inputs {
     pub(super) fn read(pair: &Pair) -> Result<Inputs, Error> {
+        names::check_one_value(&pair.definitions)?;
         let named = pair.chip.as_deref();
         let reader = Reader { chip: named, flags: &pair.flags, definitions: &pair.definitions };
         let guest = reader.text(&pair.guest)?;
@@ -91,12 +92,29 @@ impl Inputs {
         }
         check_arguments(&hosts, &pair.host, &says(&host_program, &pair.host))?;
         let inputs = Inputs { hosts, guest, host_program, guest_program, servers, chip };
-        let name = pair.name();
-        let taken = inputs.texts().find(|text| text.assembly.defines(&name));
-        if let Some(path) = taken.map(|text| text.path.clone()) {
-            return Err(Error::Woven(WeaveFault::NameTaken { name, path }));
-        }
+        inputs.check_name(pair)?;
         Ok(inputs)
+    }
+
+    /// The woven function's name is new: no text has it, and no code that is woven means somebody else's by it.
+    fn check_name(&self, pair: &Pair) -> Result<(), Error> {
+        let name = pair.name();
+        let servers = self.servers.iter().map(|server| (&server.program, &server.text));
+        let threads = [(&self.host_program, &self.hosts[0]), (&self.guest_program, &self.guest)];
+        let named = threads.into_iter().chain(servers).find(|(program, _)| names::is_named(program, &name));
+        let taken = self.texts().find(|text| text.assembly.defines(&name)).or(named.map(|(_, text)| text));
+        match taken {
+            Some(text) => Err(Error::Woven(WeaveFault::NameTaken { name, path: text.path.clone() })),
+            None => Ok(()),
+        }
+    }
+
+    /// The files that the texts come from: none of them is an output's place.
+    pub(super) fn sources(&self, pair: &Pair) -> Result<Vec<PathBuf>, Error> {
+        let reader =
+            Reader { chip: self.chip.as_deref(), flags: &pair.flags, definitions: &pair.definitions };
+        let sources = self.texts().map(|text| reader.sources(text)).collect::<Result<Vec<_>, Error>>()?;
+        Ok(sources.concat())
     }
 
     pub(super) fn check_used(&self, pair: &Pair, swept: Option<(&str, i64)>) -> Result<(), Error> {

@@ -3,9 +3,10 @@
 //! Owns C's keywords, and finding out what directives and the preprocessor use. Where a name stands for a number it is
 //! `texts` and the directives that put it in.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use ::weave::directive::{Directive, Parameters};
+use ::weave::program::{Callee, Flow, Program};
 
 use super::texts::{Reader, Text};
 use crate::error::{Error, WeaveFault};
@@ -71,6 +72,33 @@ pub fn identifier(text: &str) -> Result<String, String> {
     Ok(text.to_owned())
 }
 
+/// Refuses a name that has two values.
+///
+/// # Errors
+/// [`WeaveFault::ManyValues`].
+pub fn check_one_value(given: &[(String, i64)]) -> Result<(), Error> {
+    let first: BTreeMap<&str, i64> =
+        given.iter().rev().map(|(name, value)| (name.as_str(), *value)).collect();
+    match given.iter().find(|(name, value)| first[name.as_str()] != *value) {
+        Some((name, value)) => {
+            let values = [first[name.as_str()], *value];
+            Err(Error::Woven(WeaveFault::ManyValues { name: name.clone(), values }))
+        }
+        None => Ok(()),
+    }
+}
+
+/// Whether code that is woven names a symbol, of its own or of somebody else.
+pub fn is_named(program: &Program, symbol: &str) -> bool {
+    program.code.iter().any(|step| {
+        let callee = match &step.flow {
+            Flow::Call(Callee::Unknown(callee)) | Flow::TailCall(Callee::Unknown(callee)) => callee == symbol,
+            _ => false,
+        };
+        callee || step.expression.as_deref().is_some_and(|expression| has_word(expression, symbol))
+    })
+}
+
 /// Refuses a name of `reader` that neither a directive of these texts nor the preprocessor has a use for.
 ///
 /// # Errors
@@ -85,9 +113,9 @@ pub fn check_used(reader: &Reader, texts: &[&Text]) -> Result<(), Error> {
             used.extend(names.filter(|name| changes(directive, name, given)).map(str::to_owned));
         }
         if text.made_by.is_some() && !given.is_empty() {
-            let macros = reader.macros(&text.path)?;
-            used.extend(macros.expanded);
-            tested.extend(macros.tested.into_iter().filter(|name| has_word(&text.written, name)));
+            let asked = reader.preprocessed(&text.path)?;
+            used.extend(asked.expanded);
+            tested.extend(asked.tested.into_iter().filter(|name| has_word(&text.written, name)));
         }
     }
     let is_used = |name: &str| name == CLOCK || used.contains(name) || tested.contains(name);

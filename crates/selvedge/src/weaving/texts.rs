@@ -88,12 +88,14 @@ impl Reader<'_> {
         own.iter().map(|&flag| flag.to_owned()).chain(definitions).chain(more).collect()
     }
 
-    /// The macros that a file has a use for, which [`Reader::text`] has read.
+    /// What the preprocessor makes of a file, which [`Reader::text`] has read; nothing of assembly that is read as it is.
     ///
     /// # Errors
     /// When it cannot be preprocessed.
-    pub fn macros(&self, path: &Path) -> Result<Macros, Error> {
-        let (Some(language), Some(chip)) = (language(path)?, self.chip) else { return Ok(Macros::default()) };
+    pub fn preprocessed(&self, path: &Path) -> Result<Preprocessed, Error> {
+        let (Some(language), Some(chip)) = (language(path)?, self.chip) else {
+            return Ok(Preprocessed::default());
+        };
         let compiler = Compiler::find(&env::var_os("PATH").unwrap_or_default())?;
         let text = compiler.macros(path, language, chip, &self.flags(language))?;
         let named = |word: &str| -> Vec<String> {
@@ -101,17 +103,45 @@ impl Reader<'_> {
             let names = lines.filter_map(|rest| rest.split([' ', '(']).next());
             names.map(str::to_owned).collect()
         };
-        Ok(Macros { expanded: named("#define "), tested: named("#undef ") })
+        let (expanded, tested) = (named("#define "), named("#undef "));
+        Ok(Preprocessed { expanded, tested, files: files(&text) })
+    }
+
+    /// The files that a text comes from: its own, and all that its lines say they were written in.
+    ///
+    /// # Errors
+    /// When it cannot be preprocessed.
+    pub fn sources(&self, text: &Text) -> Result<Vec<PathBuf>, Error> {
+        let mut sources = vec![text.path.clone()];
+        if text.made_by.is_some() {
+            sources.extend(self.preprocessed(&text.path)?.files);
+        }
+        sources.extend(files(text.assembly.text()));
+        Ok(sources)
     }
 }
 
-/// Names that a file's preprocessing asks for.
+/// What a file's preprocessing asks for.
 #[derive(Default)]
-pub struct Macros {
-    /// Those that stand for something.
+pub struct Preprocessed {
+    /// Names that stand for something.
     pub expanded: Vec<String>,
-    /// Those that it asks for and that stand for nothing there.
+    /// Names that it asks for and that stand for nothing there.
     pub tested: Vec<String>,
+    /// Files that are included, and its own.
+    pub files: BTreeSet<PathBuf>,
+}
+
+/// The files that the lines of a text were written in: `# 12 "sum.h"` before them, or `.file "sum.c"`.
+fn files(text: &str) -> BTreeSet<PathBuf> {
+    let named = |line: &str| {
+        let line = line.trim_start();
+        let rest = line.strip_prefix("# ").or_else(|| line.strip_prefix(".file"))?;
+        let (number, name) = rest.split_once('"')?;
+        let is_number = number.trim().bytes().all(|byte| byte.is_ascii_digit());
+        is_number.then(|| Some(PathBuf::from(name.split_once('"')?.0)))?
+    };
+    text.lines().filter_map(named).collect()
 }
 
 /// What a file is written in, by its name; `None` for assembly that is read as it is.
