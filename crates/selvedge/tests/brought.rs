@@ -173,8 +173,24 @@ fn a_function_of_the_library_with_data_of_its_own_is_refused() {
          unsigned sum(const unsigned char *data, unsigned char count)\n{\n    return *data + count * rand();\n}\n",
     );
     let refused = selvedge(folder.path(), &format!("{WEAVE} -o both.s"));
-    assert_ends(&refused, 1, &["`libc.a(rand.o)`: `rand` needs at 0x", "expected a symbol that others see"]);
+    let why = "sum.c:4: `rand` of the library cannot be woven: `libc.a(rand.o)`: `rand` needs at 0x";
+    let line = "expected a symbol that others see\n    \tcall rand\n    \t^^^^^^^^^\nhelp: let the host do without it";
+    assert_ends(&refused, 1, &[why, line]);
     assert!(!folder.path().join("both.s").exists());
+}
+
+#[test]
+fn a_function_that_the_library_calls_is_refused_where_the_host_calls_into_it() {
+    if !is_compiled("functions that the library calls") {
+        return;
+    }
+    let folder = folder(
+        "#include <stdlib.h>\n\
+         unsigned sum(const unsigned char *data, unsigned char count)\n{\n    if (count == 0)\n        abort();\n    \
+         return *data;\n}\n",
+    );
+    let refused = selvedge(folder.path(), &format!("{WEAVE} -o both.s"));
+    assert_ends(&refused, 1, &["sum.c:5: `_exit` of the library cannot be woven: ", "\n    \tcall abort\n"]);
 }
 
 #[test]

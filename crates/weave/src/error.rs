@@ -379,8 +379,11 @@ impl fmt::Display for Error {
     }
 }
 
-/// Words with their place, the line that is to blame, and help.
-pub(crate) fn placed(
+/// Words with their place, the line that is to blame, and help, which begins with a line's end.
+///
+/// # Errors
+/// When it cannot be written.
+pub fn placed(
     f: &mut fmt::Formatter<'_>,
     place: Option<&Place>,
     words: impl FnOnce(&mut fmt::Formatter<'_>) -> fmt::Result,

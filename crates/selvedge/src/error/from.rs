@@ -2,7 +2,7 @@
 //!
 //! Owns the conversions only; the words stay with those whose they are.
 
-use super::{Error, SpoolFault, WeaveFault};
+use super::{Error, SpoolFault};
 use crate::toolchain::Fault;
 
 impl From<Fault> for Error {
@@ -38,12 +38,6 @@ impl From<cell::Error> for Error {
 impl From<::weave::error::Error> for Error {
     fn from(error: ::weave::error::Error) -> Self {
         Error::Weave(error)
-    }
-}
-
-impl From<::weave::archive::ArchiveError> for Error {
-    fn from(error: ::weave::archive::ArchiveError) -> Self {
-        Error::Woven(WeaveFault::Library(error))
     }
 }
 

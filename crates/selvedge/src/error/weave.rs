@@ -81,7 +81,14 @@ pub enum WeaveFault {
         smallest: f64,
     },
     /// A function of the library cannot be read.
-    Library(::weave::archive::ArchiveError),
+    Library {
+        /// The call by which it is reached.
+        at: Box<::weave::error::Place>,
+        /// The function.
+        callee: String,
+        /// Why.
+        why: ::weave::archive::ArchiveError,
+    },
     /// Data of a file that the woven function needs and cannot name.
     LocalData {
         /// The symbol.
@@ -166,7 +173,12 @@ impl fmt::Display for WeaveFault {
                 "found no way of weaving within {growth_max} times both functions' own size\n\
                  help: the smallest that works is `--growth {smallest:.2}`"
             ),
-            WeaveFault::Library(error) => write!(f, "{error}"),
+            WeaveFault::Library { at, callee, why } => ::weave::error::placed(
+                f,
+                Some(at),
+                |f| write!(f, "`{callee}` of the library cannot be woven: {why}"),
+                |f| write!(f, "\nhelp: let the host do without it, or give one of your own by `--with`"),
+            ),
             WeaveFault::LocalData { symbol, path } => write!(
                 f,
                 "the woven function needs `{symbol}`, which only `{}` can name\n\

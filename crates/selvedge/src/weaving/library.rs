@@ -8,14 +8,15 @@ use std::env;
 use std::fs;
 use std::path::PathBuf;
 
-use ::weave::archive::Archive;
+use ::weave::archive::{Archive, ArchiveError};
 use ::weave::directive::Parameters;
-use ::weave::program::{Callee, Flow, Program};
+use ::weave::error::Place;
+use ::weave::program::{Callee, Flow, Origin, Point, Program};
 use ::weave::source::Source;
 use isa::avr::CoreType;
 
 use super::texts::Text;
-use crate::error::Error;
+use crate::error::{Error, WeaveFault};
 use crate::toolchain::{Compiler, Fault};
 
 /// The function `root` of these texts with all that it calls. What no text has is looked for in the library, and added to
@@ -30,6 +31,7 @@ pub fn read(
     core: Option<CoreType>,
     chip: Option<&str>,
 ) -> Result<Program, Error> {
+    let given = texts.len();
     let (mut library, mut asked) = (None, BTreeSet::new());
     loop {
         let sources: Vec<Source> = texts.iter().map(|text| text.assembly.clone()).collect();
@@ -43,7 +45,11 @@ pub fn read(
         };
         let known = texts.len();
         for name in missing {
-            texts.extend(library.function(&name)?);
+            let found = library.function(&name).map_err(|why| {
+                let at = call(&program, &name, given);
+                Error::Woven(WeaveFault::Library { at, callee: name, why })
+            });
+            texts.extend(found?);
         }
         if texts.len() == known {
             return Ok(program);
@@ -66,12 +72,45 @@ fn archives(chip: &str) -> Result<Vec<PathBuf>, Error> {
 
 /// The functions that are called and are not here.
 fn missing(program: &Program) -> BTreeSet<String> {
-    let flows = program.code.iter().map(|step| &step.flow);
-    let names = flows.filter_map(|flow| match flow {
-        Flow::Call(Callee::Unknown(name)) | Flow::TailCall(Callee::Unknown(name)) => Some(name.clone()),
-        _ => None,
+    let callees = program.code.iter().filter_map(|step| callee(&step.flow));
+    let names = callees.filter_map(|callee| match callee {
+        Callee::Unknown(name) => Some(name.clone()),
+        Callee::Known(_) => None,
     });
     names.collect()
+}
+
+fn callee(flow: &Flow) -> Option<&Callee> {
+    match flow {
+        Flow::Call(callee) | Flow::TailCall(callee) => Some(callee),
+        _ => None,
+    }
+}
+
+/// The call in one of the first texts, so many as were given, by which the missing function `name` is reached: that of the
+/// function itself, or of one of the library that calls it.
+fn call(program: &Program, name: &str, given: usize) -> Box<Place> {
+    let calls = |is_it: &dyn Fn(&Callee) -> bool| -> Vec<Point> {
+        let points = 0..program.code.len();
+        points.filter(|&point| callee(&program.code[point].flow).is_some_and(is_it)).collect()
+    };
+    let is_given = |point: &Point| match program.code[*point].origin {
+        Origin::Line { text, .. } => text < given,
+        Origin::Address(_) => false,
+    };
+    let mut reached = calls(&|callee| *callee == Callee::Unknown(name.to_owned()));
+    let mut next = 0;
+    while let Some(&point) = reached.get(next).filter(|_| !reached.iter().any(is_given)) {
+        let caller = program.function_at(point).map(|function| function.entry);
+        let above = calls(&|callee| match callee {
+            Callee::Known(to) => program.function_at(*to).map(|function| function.entry) == caller,
+            Callee::Unknown(_) => false,
+        });
+        reached.extend(above.into_iter().filter(|point| !reached.contains(point)).collect::<Vec<_>>());
+        next += 1;
+    }
+    let point = reached.iter().copied().find(is_given).unwrap_or(reached[0]);
+    program.place_of(point)
 }
 
 /// The archives that the compiler links with, in its order.
@@ -91,7 +130,7 @@ impl Library {
         archives.into_iter().map(read).collect::<Result<_, Error>>().map(Library)
     }
 
-    fn function(&self, name: &str) -> Result<Option<Text>, Error> {
+    fn function(&self, name: &str) -> Result<Option<Text>, ArchiveError> {
         for (path, bytes) in &self.0 {
             let file = path.file_name().unwrap_or_default().to_string_lossy();
             if let Some(assembly) = Archive::parse(&file, bytes)?.function(name)? {
