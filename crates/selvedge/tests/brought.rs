@@ -235,3 +235,18 @@ fn what_only_the_chips_own_library_has_is_woven() {
     let permits = || code.iter().enumerate().filter(|(_, line)| **line == "sbi 0x1c, 2");
     assert!(permits().count() > 0 && permits().all(|(at, _)| code[at + 1] == "sbi 0x1c, 1"), "{copy}");
 }
+
+#[test]
+fn branches_are_written_as_the_hosts_author_spells_them() {
+    let folder = folder("");
+    let host = "sum:\n        ;@weave arguments 1\n        ldi r25, 7\n1:      cp r25, r24\n        brlo 2f\n        \
+                brcs 2f\n        CLR r24\n2:      dec r25\n        brne 1b\n        ret\n";
+    fs::write(folder.path().join("sum.s"), host).expect("it can be written");
+    let words = WEAVE.replace("sum.c", "sum.s");
+    assert_ends(&selvedge(folder.path(), &format!("{words} -o both.s --growth 12")), 0, &["woven: "]);
+    let woven = fs::read_to_string(folder.path().join("both.s")).expect("it was woven");
+    let count =
+        |word: &str| woven.lines().filter(|line| line.split_whitespace().next() == Some(word)).count();
+    // What weaving adds of its own has other names.
+    assert!(["brlo", "brcs", "clr"].into_iter().all(|word| count(word) > 0), "{woven}");
+}

@@ -206,7 +206,7 @@ pub fn text(frame: &Frame, homes: &Homes, items: &[Item]) -> String {
                     let _ = writeln!(out, "# {number} \"{file}\"");
                 }
                 let _ = out.write_char('\t');
-                write_line(&mut out, name, line);
+                write_line(&mut out, name, line, frame.spelled(line));
                 let _ = out.write_char('\n');
             }
         }
@@ -228,10 +228,25 @@ pub fn needs(directive: &Directive) -> Option<String> {
 impl Frame<'_> {
     /// The file and line of an instruction of either thread; what weaving adds has none of its own.
     fn written(&self, line: &Line) -> Option<(&str, u32)> {
+        program::written(self.texts_of(line)?, line.origin?)
+    }
+
+    fn texts_of(&self, line: &Line) -> Option<&[Text]> {
         let [guest, host] = self.texts;
-        program::written(if line.thread? == Thread::Guest { guest } else { host }, line.origin?)
+        Some(if line.thread? == Thread::Guest { guest } else { host })
+    }
+
+    /// An instruction of either thread as its author spells it.
+    fn spelled(&self, line: &Line) -> Spelling {
+        match (self.texts_of(line), line.origin) {
+            (Some(texts), Some(origin)) => program::spelled(texts, origin, &line.instruction),
+            _ => line.instruction.form(),
+        }
     }
 }
+
+/// A mnemonic and its operands.
+type Spelling = (&'static str, &'static [Operand]);
 
 /// A directive as a record, which the reader of the text knows as well.
 fn says(out: &mut String, directive: &Directive) {
@@ -245,8 +260,8 @@ fn local(name: &str, label: Label) -> String {
     format!(".Lweave_{name}_{label}")
 }
 
-fn write_line(out: &mut String, name: &str, line: &Line) {
-    let written = line.instruction.write_with(out, &mut |out, operand| {
+fn write_line(out: &mut String, name: &str, line: &Line, form: Spelling) {
+    let written = line.instruction.write_form(form, out, &mut |out, operand| {
         let is_place = matches!(operand, Operand::Relative7 | Operand::Relative12 | Operand::Address22);
         match (&line.expression, line.target) {
             (_, Some(target)) if is_place => out.write_str(&local(name, target)).map(|()| true),

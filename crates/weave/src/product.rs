@@ -367,10 +367,9 @@ impl<'a> Weaver<'a> {
             }
             self.element(at, live, Resume::Host(point))?;
         }
-        let step = &self.setting.program.code[point];
         Err(Refusal::NoRoom {
             at: self.setting.program.place_of(point),
-            mnemonic: step.instruction.form().0,
+            mnemonic: self.setting.program.mnemonic(point),
             cycles,
             period_cycles: self.setting.guest.round_cycles(),
             events: self.setting.guest.event_count(),
@@ -461,10 +460,9 @@ impl<'a> Weaver<'a> {
     }
 
     fn no_way(&self, point: Point) -> Refusal {
-        let step = &self.setting.program.code[point];
         Refusal::NoRoom {
             at: self.setting.program.place_of(point),
-            mnemonic: step.instruction.form().0,
+            mnemonic: self.setting.program.mnemonic(point),
             cycles: self.jump_cycles(),
             period_cycles: self.setting.guest.round_cycles(),
             events: self.setting.guest.event_count(),

@@ -7,6 +7,7 @@
 
 use std::borrow::Cow;
 
+use isa::avr::table::Operand;
 use isa::avr::{CoreType, Instruction};
 
 use crate::directive::Directive;
@@ -170,6 +171,22 @@ pub fn written(texts: &[Text], origin: Origin) -> Option<(&str, u32)> {
     }
 }
 
+/// An instruction's mnemonic and operands as they stand in the line where it is written; where they are of another
+/// instruction, since a macro was expanded, as disassembly prints them.
+pub fn spelled(
+    texts: &[Text],
+    origin: Origin,
+    instruction: &Instruction,
+) -> (&'static str, &'static [Operand]) {
+    let line = match origin {
+        Origin::Line { text, line } => texts.get(text).map_or("", |text| text.line(line)),
+        Origin::Address(_) => "",
+    };
+    let code = line.split(';').next().unwrap_or_default();
+    let mut words = code.split(|c: char| !c.is_ascii_alphanumeric()).filter(|word| !word.is_empty());
+    words.find_map(|word| instruction.form_as(word)).unwrap_or_else(|| instruction.form())
+}
+
 impl Program {
     /// The function of this name.
     pub fn function(&self, name: &str) -> Option<&Function> {
@@ -191,7 +208,13 @@ impl Program {
         Box::new(Place { file, origin, line, marked, expanded: None })
     }
 
-    /// The same of the instruction at a point.
+    /// The mnemonic of the instruction at a point, as it is written.
+    pub fn mnemonic(&self, point: Point) -> &'static str {
+        let step = &self.code[point];
+        spelled(&self.texts, step.origin, &step.instruction).0
+    }
+
+    /// A place for an error to point at, of the instruction at a point.
     pub fn place_of(&self, point: Point) -> Box<Place> {
         self.place(self.code[point].origin)
     }

@@ -292,6 +292,25 @@ impl Instruction {
         }
     }
 
+    /// The same by this mnemonic of its, in whatever case; none where it has no such.
+    pub fn form_as(&self, mnemonic: &str) -> Option<(&'static str, &'static [Operand])> {
+        let row = self.opcode.row();
+        let fits = |fixed: Fixed| match fixed {
+            Fixed::Nothing => true,
+            Fixed::SameRegister => self.d == self.r,
+            Fixed::Bit(bit) => self.b == bit,
+            Fixed::Constant(constant) => self.k == constant,
+            // Its operand is another number than the instruction's.
+            Fixed::Complement => false,
+        };
+        let aliases = ALIASES.iter().filter(|alias| alias.opcode == self.opcode && fits(alias.fixed));
+        let names = aliases.map(|alias| (alias.mnemonic, alias.operands));
+        [(row.mnemonic, row.operands)]
+            .into_iter()
+            .chain(names)
+            .find(|(name, _)| name.eq_ignore_ascii_case(mnemonic))
+    }
+
     /// Writes it with `expression` printing the operands that are not registers or pointers;
     /// `Ok(false)` from it means the plain number.
     pub fn write_with(
@@ -299,7 +318,16 @@ impl Instruction {
         out: &mut dyn fmt::Write,
         expression: &mut dyn FnMut(&mut dyn fmt::Write, Operand) -> Result<bool, fmt::Error>,
     ) -> fmt::Result {
-        let (mnemonic, operands) = self.form();
+        self.write_form(self.form(), out, expression)
+    }
+
+    /// The same in a form of its.
+    pub fn write_form(
+        &self,
+        (mnemonic, operands): (&'static str, &'static [Operand]),
+        out: &mut dyn fmt::Write,
+        expression: &mut dyn FnMut(&mut dyn fmt::Write, Operand) -> Result<bool, fmt::Error>,
+    ) -> fmt::Result {
         out.write_str(mnemonic)?;
         for (index, &operand) in operands.iter().enumerate() {
             out.write_str(if index == 0 { " " } else { ", " })?;

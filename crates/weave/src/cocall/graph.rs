@@ -193,7 +193,7 @@ impl Builder<'_> {
     }
 
     fn shape(&self, point: Point) -> Refusal {
-        let mnemonic = self.program.code[point].instruction.form().0;
+        let mnemonic = self.program.mnemonic(point);
         Refusal::HostShape { at: self.program.place_of(point), mnemonic }
     }
 

@@ -86,7 +86,7 @@ impl<'a> Weaver<'a> {
                 Flow::Skip => return self.skip(host, block, point, at),
                 Flow::Jump(_) | Flow::Return => {}
                 Flow::TailCall(_) | Flow::ReturnFromInterrupt | Flow::Indirect | Flow::Stop => {
-                    let mnemonic = program.code[point].instruction.form().0;
+                    let mnemonic = program.mnemonic(point);
                     return Err(Refusal::HostShape { at: program.place_of(point), mnemonic });
                 }
             }
