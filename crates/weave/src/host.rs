@@ -10,13 +10,15 @@ use isa::avr::{Opcode, Set};
 use crate::analysis::Fault;
 use crate::cfg::Cfg;
 use crate::directive::Directive;
-use crate::error::Refusal;
+use crate::error::{Refusal, StackFault};
 use crate::loops::Loops;
 use crate::product::whole_ends;
 use crate::program::{Callee, Flow, Function, Point, Program};
 use crate::registers::{Liveness, Registers, behind_abi};
 use crate::rename::SREG;
+use crate::transfer::indirect;
 use crate::trips::{self, Trips};
+use crate::values::{Base, Pointer, State, Values};
 
 /// Host code that analysis has looked at.
 pub struct Host<'a> {
@@ -52,6 +54,7 @@ pub fn reached<'a>(program: &'a Program, host: &'a Function) -> Result<BTreeMap<
         hosts.insert(host.function.entry, host);
     }
     apart(program, &hosts)?;
+    hosts.values().try_for_each(|host| keeps_to_its_stack(program, &registers, host, entry))?;
     hosts.values().try_for_each(|host| leaves_interrupts(program, host))?;
     live(program, &registers, entry, &mut hosts);
     Ok(hosts)
@@ -100,13 +103,51 @@ fn leaves_interrupts(program: &Program, host: &Host) -> Result<(), Refusal> {
     Ok(())
 }
 
+/// What a function has not put on the stack is its caller's: woven, registers that are saved lie there. Who is called may
+/// read arguments behind its return address; `root` has none there.
+fn keeps_to_its_stack(
+    program: &Program,
+    registers: &Registers,
+    host: &Host,
+    root: Point,
+) -> Result<(), Refusal> {
+    let is_root = host.function.entry == root;
+    let mut refused = None;
+    registers.with_context(program, |context| {
+        let values = Values::of(context, &host.cfg);
+        for block in 0..host.cfg.blocks.len() {
+            values.walk(context, &host.cfg, block, |point, state| {
+                refused = refused.or(stack_fault(program, point, state, is_root).map(|why| (point, why)));
+            });
+        }
+    });
+    let Some((point, why)) = refused else { return Ok(()) };
+    Err(Refusal::Stack { at: program.place_of(point), mnemonic: program.mnemonic(point), why })
+}
+
+fn stack_fault(program: &Program, point: Point, state: &State, is_root: bool) -> Option<StackFault> {
+    let instruction = program.code[point].instruction;
+    match (instruction.opcode, state.stack) {
+        (Opcode::Pop, Some(0..)) => Some(StackFault::Popped),
+        (Opcode::Ret, Some(at)) if at != 0 => Some(StackFault::Left { bytes: at.unsigned_abs() }),
+        _ => {
+            let access = indirect(&instruction).filter(|access| is_root && !access.flash)?;
+            let Pointer::Into { base: Base::Frame, offset: Some(offset), .. } = state.pointer(access.low)
+            else {
+                return None;
+            };
+            let at = offset.wrapping_add(access.before).wrapping_add(access.displacement) as i16;
+            (at > 0).then_some(StackFault::Reached)
+        }
+    }
+}
+
 /// A subroutine stands behind all code of the function it is in, so that every point belongs to one of them.
 fn apart(program: &Program, hosts: &BTreeMap<Point, Host>) -> Result<(), Refusal> {
     for (host, (&next, _)) in hosts.values().zip(hosts.iter().skip(1)) {
         let mut points = host.cfg.blocks.iter().flat_map(|block| block.points());
         if let Some(point) = points.find(|&point| point >= next) {
-            let step = &program.code[point];
-            let mnemonic = step.instruction.form().0;
+            let mnemonic = program.mnemonic(point);
             return Err(Refusal::HostShape { at: program.place_of(point), mnemonic });
         }
     }

@@ -384,9 +384,12 @@ impl State {
     fn output(&mut self, i: &Instruction, linked: bool) {
         if linked || i.k == SPL || i.k == SPH {
             match self.get(i.r) {
-                Value::Part { base: Base::Frame, offset: Some(offset), .. } if !linked => {
-                    self.set_stack(Some(offset as i16));
-                }
+                Value::Part { base: Base::Frame, offset: Some(offset), half } if !linked => match half {
+                    Half::High => self.set_stack(Some(offset as i16)),
+                    // Of the low byte's offset only the low byte is sure, and the high byte is written before it.
+                    Half::Low if self.stack.is_some_and(|at| at as u16 & 0xff == offset & 0xff) => {}
+                    Half::Low => self.lose_stack(),
+                },
                 _ => self.lose_stack(),
             }
         }

@@ -168,6 +168,7 @@ fn each_reason_for_not_weaving_is_said() {
     let seen = said("refused/weaving", unwoven, |refusal| {
         let inner = match refusal {
             Refusal::InnerLoop { why, .. } => Some(variant("InnerLoop", why)),
+            Refusal::Stack { why, .. } => Some(variant("StackFault", why)),
             _ => None,
         };
         inner.into_iter().chain([variant("Refusal", refusal)]).collect()
@@ -176,6 +177,7 @@ fn each_reason_for_not_weaving_is_said() {
     // No text is known whose ways no wait joins.
     assert_all(source, "Refusal", &seen, &["Unreachable"]);
     assert_all(source, "InnerLoop", &seen, &[]);
+    assert_all(source, "StackFault", &seen, &[]);
 }
 
 #[test]

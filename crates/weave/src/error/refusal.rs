@@ -240,6 +240,15 @@ pub enum Refusal {
         /// Its mnemonic.
         mnemonic: &'static str,
     },
+    /// An instruction that has to do with what the host's caller has on the stack.
+    Stack {
+        /// The instruction.
+        at: Box<Place>,
+        /// Its mnemonic.
+        mnemonic: &'static str,
+        /// What it does there.
+        why: StackFault,
+    },
     /// An instruction that switches interrupts, or waits for one.
     Interrupts {
         /// The instruction.
@@ -294,7 +303,9 @@ impl Refusal {
             UnresolvedCall { at, .. } | Recursion { at } | HostShape { at, .. } | Irreducible { at } => {
                 Some(at)
             }
-            Interrupts { at } | MemoryConflict { at, .. } | OrderNotKept { at, .. } => Some(at),
+            Stack { at, .. } | Interrupts { at } | MemoryConflict { at, .. } | OrderNotKept { at, .. } => {
+                Some(at)
+            }
             ProducedLate { at, .. } | NoGap { at, .. } | LongGap { at, .. } => Some(at),
             EventsClose { at, .. } | BeyondPeriod { at, .. } => Some(at),
             NoFunction { .. } | NoClock { .. } | NoFirstEvent { .. } | ImpossiblePeriod { .. } => None,
@@ -413,6 +424,7 @@ impl Refusal {
             UnresolvedCall { callee, .. } => write!(f, "the code of `{callee}` is not here"),
             Recursion { .. } => write!(f, "found a recursive call, expected none"),
             HostShape { mnemonic, .. } => write!(f, "found `{mnemonic}`, which no host may have"),
+            Stack { mnemonic, why, .. } => write!(f, "`{mnemonic}` {why}"),
             Interrupts { .. } => {
                 write!(
                     f,
@@ -554,6 +566,36 @@ fn fewer_registers(f: &mut fmt::Formatter<'_>, registers: &[u8], is_compiled: bo
     registers.iter().try_for_each(|register| write!(f, " `--flag -ffixed-{register}`"))
 }
 
+/// What an instruction does to the stack that woven code cannot: there, registers that are saved lie between.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum StackFault {
+    /// It pops what is the caller's.
+    Popped,
+    /// It reads or writes what is the caller's.
+    Reached,
+    /// It returns to what the function has pushed.
+    Left {
+        /// So much of it, or of the caller's that is missing.
+        bytes: u16,
+    },
+}
+
+impl fmt::Display for StackFault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            StackFault::Popped => {
+                write!(f, "takes what the function has not pushed, expected no more than it has")
+            }
+            StackFault::Reached => {
+                write!(f, "reaches what is above the function's own bytes of the stack, expected these only")
+            }
+            StackFault::Left { bytes } => {
+                write!(f, "finds the stack {} off, expected it as it was at the entry", Bytes(*bytes))
+            }
+        }
+    }
+}
+
 /// Why a loop inside a round cannot be written out.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum InnerLoop {
@@ -644,6 +686,15 @@ struct Cycles(u32);
 impl fmt::Display for Cycles {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} cycle{}", self.0, if self.0 == 1 { "" } else { "s" })
+    }
+}
+
+/// `1 byte`, `2 bytes`.
+struct Bytes(u16);
+
+impl fmt::Display for Bytes {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} byte{}", self.0, if self.0 == 1 { "" } else { "s" })
     }
 }
 
