@@ -1,6 +1,6 @@
 //! What helps where two threads are not woven: what only weaving them otherwise tells.
 //!
-//! Owns: the smallest period that works, found by weaving with it, and whether a compiler can leave registers free.
+//! Owns: the smallest period that works, found by weaving with it, and how large a woven function is with it.
 
 use crate::error::Refusal;
 use crate::limits::PERIODS_TRIED_MAX;
@@ -16,10 +16,6 @@ pub(crate) fn with(request: &Request, refusal: Refusal) -> Refusal {
         Refusal::NoRoom { at, mnemonic, cycles, period_cycles, events: 1, .. } => {
             let smallest_cycles = smallest_period(request, period_cycles);
             Refusal::NoRoom { at, mnemonic, cycles, period_cycles, events: 1, smallest_cycles }
-        }
-        Refusal::RegisterConflict { guest, what, registers, .. } => {
-            let is_compiled = is_compiled(request);
-            Refusal::RegisterConflict { guest, what, registers, is_compiled }
         }
         other => other,
     }
@@ -49,10 +45,14 @@ fn smallest_period(request: &Request, too_short_cycles: u32) -> Option<u32> {
     None
 }
 
-/// Whether the host is a compiler's: it is written in a file that is no assembly.
-fn is_compiled(request: &Request) -> bool {
-    let program = request.host_program;
-    let file = program.function(request.host).map(|host| program.place_of(host.entry).file);
-    let is_assembly = |file: &str| file.ends_with(".s") || file.ends_with(".S") || file.ends_with(".asm");
-    file.is_some_and(|file| !is_assembly(&file))
+/// How many times larger than both functions the woven one is at least with another period of the guest; none where it
+/// cannot be woven.
+pub fn smallest_growth(request: &Request, period_cycles: u32) -> Option<f64> {
+    let guest_program = &guest::with_period(request.guest_program, request.guest, period_cycles)?;
+    let other = Request { guest_program, ..*request };
+    let growth = looked_at(&other, |weaving| {
+        let plan = plan::search(other.strategy, other.is_coupled, |way| Ok(weaving.one(way)?.choice))?;
+        Ok(plan.list.first().map(|choice| f64::from(choice.words) / f64::from(weaving.plain_words())))
+    });
+    growth.ok().flatten()
 }

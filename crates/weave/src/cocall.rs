@@ -25,12 +25,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use isa::avr::{Instruction, Opcode, Set};
 
 use crate::directive::Thread;
-use crate::error::Refusal;
+use crate::error::{Lack, Refusal};
 use crate::guest::Guest;
 use crate::item::Item;
 use crate::product::{Setting, Weaver, Woven, call_opcode};
 use crate::program::Point;
-use crate::rename::{ANY, Over, lacking};
+use crate::rename::{Over, lacking};
 use graph::{Graph, Piece};
 use prepay::{Costs, Plan, Planner};
 pub use registers::Budget;
@@ -80,11 +80,11 @@ pub fn weave(setting: &Setting, budget: Budget, options: Options, entry: Point) 
     let plans = plans(setting, options, &functions, entry);
     let options = Options { inlined: options.inlined && budget.segment.is_none(), ..options };
     if setting.homes.flags.is_none() && plans.iter().flat_map(Plan::checks).any(|check| check.wrapped) {
-        return Err(lacking(&setting.guest.clock, "the host's flags", &ANY));
+        return Err(lacking(&setting.guest.clock, "the host's flags", Lack::Any));
     }
     let times = Times::of(setting, &budget, options, &plans);
     if times.lead_cycles > 0 && setting.homes.flags.is_none() {
-        return Err(lacking(&setting.guest.clock, "the host's flags, which checks change", &ANY));
+        return Err(lacking(&setting.guest.clock, "the host's flags, which checks change", Lack::Any));
     }
     let entries = functions.iter().map(|(entry_of, _)| *entry_of).collect();
     let mut writer = Writer::new(setting, budget, options, times, entries);

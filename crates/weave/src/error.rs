@@ -12,7 +12,7 @@ use isa::avr::TextError;
 use crate::directive::WORDS;
 pub use crate::expression::{ExpressionFault, ExpressionFaultKind};
 use crate::program::Origin;
-pub use refusal::{InnerLoop, Refusal, StackFault};
+pub use refusal::{InnerLoop, Lack, Refusal, StackFault};
 
 mod refusal;
 

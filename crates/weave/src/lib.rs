@@ -5,7 +5,7 @@
 //! registers, walk the host with the clock, lay out, and print. What was too far away is written longer and the
 //! walk repeated.
 
-mod advice;
+pub mod advice;
 mod alu;
 pub mod analysis;
 pub mod archive;

@@ -11,7 +11,7 @@ use isa::avr::table::Operand;
 use isa::avr::{CoreType, Instruction, Opcode, Set};
 
 use crate::directive::Directive;
-use crate::error::Refusal;
+use crate::error::{Lack, Refusal};
 use crate::guest::{Element, Form, Guest, PREAMBLE_CYCLES};
 use crate::item::{Item, Label, Line, straight_cycles};
 use crate::program::Program;
@@ -20,7 +20,7 @@ mod need;
 pub mod pointer;
 mod units;
 
-pub(crate) use need::{ANY, CONSTANTS, lacking};
+pub(crate) use need::lacking;
 use need::{Need, demanding_first, needs};
 use pointer::Pointer;
 use units::{conditional_items, together, whole};
@@ -137,10 +137,10 @@ pub fn homes(
         lenders,
         together: together(guest),
     };
-    let lacking = |what, registers| lacking(&guest.clock, what, registers);
+    let lacking = |what, lack| lacking(&guest.clock, what, lack);
     // Callees ask whether the guest is over, and the proof follows registers, not memory.
     let early = if calls == Calls::WithFlagT {
-        let lacking = || lacking("what says in callees whether it is over", &ANY);
+        let lacking = || lacking("what says in callees whether it is over", Lack::Any);
         Some(chooser.single(|_| true).ok_or_else(lacking)?)
     } else {
         None
@@ -149,11 +149,11 @@ pub fn homes(
     if let Some(batch) = &guest.batch {
         // No flag of the host lives before it begins.
         chooser.of[usize::from(batch.rest)] =
-            Some(flags.ok_or_else(|| lacking("a count of the guest's first rounds", &ANY))?);
+            Some(flags.ok_or_else(|| lacking("a count of the guest's first rounds", Lack::Any))?);
     }
     for register in demanding_first(&needs) {
         let need = needs[usize::from(register)];
-        chooser.place(register, need).ok_or_else(|| lacking("a guest register", need.example()))?;
+        chooser.place(register, need).ok_or_else(|| lacking("a guest register", need.lack()))?;
     }
     for (to, from) in moved {
         for half in 0..2 {
@@ -392,7 +392,7 @@ impl Homes {
                 let items: Vec<Item> = self.items(&polling.items).collect();
                 if items.len() > polling.items.len() {
                     let what = "a guest register that polls";
-                    return Err(lacking(&guest.clock, what, self.example(&polling.items)));
+                    return Err(lacking(&guest.clock, what, self.lack(&polling.items)));
                 }
                 polling.items = items;
             }
@@ -448,14 +448,14 @@ impl Homes {
         self.borrowers.iter().find(|borrower| borrower.register == register)
     }
 
-    /// Registers that would do for what these items borrow, for example.
-    fn example(&self, items: &[Item]) -> &'static [u8] {
+    /// What would do for what these items borrow.
+    fn lack(&self, items: &[Item]) -> Lack {
         let used = items.iter().flat_map(|item| match item {
             Item::Line(line) => self.borrowing(&line.instruction),
             _ => Vec::new(),
         });
         let most = used.max_by_key(|borrower| (borrower.pair, borrower.lenders[0]));
-        most.map_or(&ANY, |borrower| borrower.need.example())
+        most.map_or(Lack::Any, |borrower| borrower.need.lack())
     }
 
     /// The borrowers that an instruction uses.
@@ -509,7 +509,7 @@ impl Homes {
             let [before, own, behind] = self.unit(unit, dead);
             let [lead, rest] = [&before, &behind].map(|lines| straight_cycles(lines, core));
             let has_event = unit.iter().any(|item| matches!(item, Item::Says(Directive::Event { .. })));
-            let conflict = |what| Err(lacking(clock, what, self.example(unit)));
+            let conflict = |what| Err(lacking(clock, what, self.lack(unit)));
             if lead + rest > 0 && conditional[range.end - 1] {
                 return conflict("a guest register that a conditional uses");
             }

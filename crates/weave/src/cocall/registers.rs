@@ -4,9 +4,9 @@
 
 use isa::avr::Set;
 
-use crate::error::Refusal;
+use crate::error::{Lack, Refusal};
 use crate::guest::Guest;
-use crate::rename::{ANY, CALL_CLOBBERED, CONSTANTS, lacking};
+use crate::rename::{CALL_CLOBBERED, lacking};
 
 /// Registers that say how much time the host has, and what comes then.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -36,8 +36,8 @@ impl Budget {
                 unsaved.chain(2..18).chain([28, 29]).filter(|&number| !high || number > 15).collect();
             all.sort_by_key(|&number| number > 15);
             let found = all.into_iter().find(|&number| !taken.contains(Set::register(number)));
-            let example: &[u8] = if high { &CONSTANTS } else { &ANY };
-            let found = found.ok_or_else(|| lacking(&guest.clock, what, example))?;
+            let lack = if high { Lack::Constants } else { Lack::Any };
+            let found = found.ok_or_else(|| lacking(&guest.clock, what, lack))?;
             taken = taken | Set::register(found);
             Ok(found)
         };

@@ -137,10 +137,8 @@ pub enum Refusal {
         guest: String,
         /// What has no home.
         what: &'static str,
-        /// Registers that would do, for example.
-        registers: &'static [u8],
-        /// Whether the host is a compiler's.
-        is_compiled: bool,
+        /// What would do.
+        lack: Lack,
     },
     /// A guest that cannot send what the host produces.
     NoCoupling {
@@ -291,6 +289,16 @@ pub enum Refusal {
 }
 
 impl Refusal {
+    /// The smallest period that works, where that was looked for and is not far away.
+    pub fn smallest_cycles(&self) -> Option<u32> {
+        match self {
+            Refusal::ImpossiblePeriod { smallest_cycles, .. } | Refusal::NoRoom { smallest_cycles, .. } => {
+                *smallest_cycles
+            }
+            _ => None,
+        }
+    }
+
     /// Its place in a text, when it has one.
     pub fn place(&self) -> Option<&Place> {
         use Refusal::*;
@@ -508,7 +516,9 @@ impl Refusal {
             }
             UnresolvedCall { .. } => write!(f, "\nhelp: give the file that has it with `--with`"),
             Analysis { fault, .. } => f.write_str(&without_help(fault).1),
-            RegisterConflict { registers, is_compiled, .. } => fewer_registers(f, registers, *is_compiled),
+            RegisterConflict { lack, .. } => {
+                write!(f, "\nhelp: let the host, with all that it calls, use {lack}")
+            }
             NoGap { .. } | LongGap { .. } | CoupledCocall { .. } => {
                 write!(f, "\nhelp: weave it by `--strategy interleave`")
             }
@@ -551,19 +561,32 @@ impl Refusal {
 /// Where rounds take longer than the guest's own code.
 const BORROWS: &str = "\nhelp: the guest borrows registers, which takes time: let the host use fewer";
 
-/// Which registers a host had best do without. Of a compiler's options only those for registers that it can spare are
-/// named: not its frame pointer, nor Z.
-fn fewer_registers(f: &mut fmt::Formatter<'_>, registers: &[u8], is_compiled: bool) -> fmt::Result {
-    f.write_str("\nhelp: let the host do without")?;
-    for (index, register) in registers.iter().enumerate() {
-        write!(f, "{} r{register}", if index == 0 { "" } else { " and" })?;
+/// What of the registers is missing. Which ones a host had best do without depends on where its author, or the compiler,
+/// turns then: a compiler that may not use one takes another.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Lack {
+    /// Any register.
+    Any,
+    /// One that takes constants.
+    Constants,
+    /// Two that are a pair.
+    Pair,
+    /// A pointer.
+    Pointer,
+    /// A pointer with displacements.
+    FarPointer,
+}
+
+impl fmt::Display for Lack {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Lack::Any => "one register fewer",
+            Lack::Constants => "one fewer of r16 to r31",
+            Lack::Pair => "one pair of registers fewer",
+            Lack::Pointer => "one fewer of X, Y and Z",
+            Lack::FarPointer => "one fewer of Y and Z",
+        })
     }
-    f.write_str(", or others like it")?;
-    if !is_compiled || registers.iter().any(|&register| register >= 28) {
-        return Ok(());
-    }
-    f.write_str("; a compiler does with")?;
-    registers.iter().try_for_each(|register| write!(f, " `--flag -ffixed-{register}`"))
 }
 
 /// What an instruction does to the stack that woven code cannot: there, registers that are saved lie between.

@@ -6,7 +6,7 @@ use isa::avr::table::Operand;
 
 use super::pointer::Pointer;
 use super::{POINTERS, named_registers};
-use crate::error::Refusal;
+use crate::error::{Lack, Refusal};
 use crate::guest::Guest;
 use crate::item::Item;
 use crate::program::Program;
@@ -23,31 +23,23 @@ pub(super) struct Need {
     pub pointers: Option<[bool; 3]>,
 }
 
-/// Registers that would do, for example: any, one that takes constants, any pair, and a pointer that compilers can spare.
-pub(crate) const ANY: [u8; 1] = [2];
-pub(crate) const CONSTANTS: [u8; 1] = [17];
-const PAIR: [u8; 2] = [2, 3];
-const POINTER: [u8; 2] = [26, 27];
-/// One that has displacements.
-const FAR_POINTER: [u8; 2] = [30, 31];
-
 impl Need {
-    /// Registers that would do, for example.
-    pub fn example(&self) -> &'static [u8] {
+    /// What would do.
+    pub fn lack(&self) -> Lack {
         match self {
-            Need { pointers: Some([false, ..]), .. } => &FAR_POINTER,
-            Need { pointers: Some(_), .. } | Need { word: true, .. } => &POINTER,
-            Need { pair: true, high: true, .. } | Need { pair: true, middle: true, .. } => &POINTER,
-            Need { pair: true, .. } => &PAIR,
-            Need { high: true, .. } | Need { middle: true, .. } => &CONSTANTS,
-            _ => &ANY,
+            Need { pointers: Some([false, ..]), .. } => Lack::FarPointer,
+            Need { pointers: Some(_), .. } | Need { word: true, .. } => Lack::Pointer,
+            Need { pair: true, high: true, .. } | Need { pair: true, middle: true, .. } => Lack::Pointer,
+            Need { pair: true, .. } => Lack::Pair,
+            Need { high: true, .. } | Need { middle: true, .. } => Lack::Constants,
+            _ => Lack::Any,
         }
     }
 }
 
 /// That the host leaves too few registers.
-pub(crate) fn lacking(clock: &str, what: &'static str, registers: &'static [u8]) -> Refusal {
-    Refusal::RegisterConflict { guest: clock.to_owned(), what, registers, is_compiled: false }
+pub(crate) fn lacking(clock: &str, what: &'static str, lack: Lack) -> Refusal {
+    Refusal::RegisterConflict { guest: clock.to_owned(), what, lack }
 }
 
 /// The registers that are used, the most demanding first: pointers, words, pairs, then single registers.
