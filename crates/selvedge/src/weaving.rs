@@ -7,7 +7,10 @@
 use std::fmt;
 use std::path::PathBuf;
 
+use ::weave::advice;
 use ::weave::directive::Parameters;
+use ::weave::error::Refusal;
+use ::weave::limits::WOVEN_STATES_MAX;
 use ::weave::plan::Strategy;
 use ::weave::program::Program;
 use ::weave::proof::{self, Kind, Proof, Violation, prove};
@@ -224,16 +227,19 @@ impl Reading {
             is_coupled: pair.couple,
             ..Request::new((&inputs.host_program, &pair.host), (&inputs.guest_program, &pair.guest_fn), &name)
         };
-        let mut gave_up = None;
+        let mut states_left = WOVEN_STATES_MAX;
         let made = ::weave::weave_until(&request, |weave| {
             let (text, beside) = match inputs.text(&name, &weave) {
                 Ok(found) => found,
                 Err(error) => return Some(Err(error)),
             };
-            match proved(&text, &name, out, inputs.host_program.core) {
+            let states_max = states_left / 2;
+            match proved(&text, &name, (out, inputs.host_program.core), states_max) {
                 // Nothing is known to be wrong: a smaller one may have fewer states.
-                Err(Unproved::Violated(violation)) if violation.kind == Kind::TooManyStates => {
-                    gave_up = gave_up.take().or(Some(violation));
+                Err(Unproved::Violated(violation))
+                    if matches!(violation.kind, Kind::TooManyStates { .. }) =>
+                {
+                    states_left -= states_max;
                     None
                 }
                 Err(Unproved::Violated(violation)) if matches!(violation.kind, Kind::Unserved { .. }) => {
@@ -243,20 +249,30 @@ impl Reading {
             }
         });
         let made = made.map_err(|refusal| {
-            Error::Woven(WeaveFault::NotWoven { notes: inputs.notes(pair, &refusal), refusal })
+            let mut notes = inputs.notes(pair, &refusal);
+            notes.extend(growth_note(pair, &request, &refusal));
+            Error::Woven(WeaveFault::NotWoven { notes, refusal })
         })?;
         if let Some(guest) = inputs.guest_program.function(&pair.guest_fn) {
             proof::promised(&inputs.guest_program, guest)?;
         }
-        match (made, gave_up) {
-            (Some(made), _) => {
-                let (weave, text, beside, proved) = made?;
-                Ok(Woven { inputs, name, weave, text, beside, proved })
-            }
-            (None, Some(violation)) => Err(Error::Violation(violation)),
-            (None, None) => unreachable!("something was woven"),
-        }
+        let Some(made) = made else {
+            let [host, guest] = [&pair.host, &pair.guest_fn].map(String::clone);
+            return Err(Error::Woven(WeaveFault::TooManyStates { host, guest }));
+        };
+        let (weave, text, beside, proved) = made?;
+        Ok(Woven { inputs, name, weave, text, beside, proved })
     }
+}
+
+/// What the period that a refusal names costs in size, where that is more than is asked for.
+fn growth_note(pair: &Pair, request: &Request, refusal: &Refusal) -> Option<String> {
+    let (growth_max, cycles) = (pair.growth?, refusal.smallest_cycles()?);
+    let smallest = (100.0 * advice::smallest_growth(request, cycles)?).ceil() / 100.0;
+    let is_over = smallest > growth_max;
+    is_over.then(|| {
+        format!("help: with a period of {cycles} the smallest that works is `--growth {smallest:.2}`")
+    })
 }
 
 /// What is wrong with what we wove.
@@ -275,11 +291,17 @@ impl fmt::Display for Unproved {
 }
 
 /// Reads what we wrote as anybody's text, and proves it.
-fn proved(text: &str, name: &str, out: &str, core: CoreType) -> Result<(Program, Proof), Unproved> {
+fn proved(
+    text: &str,
+    name: &str,
+    (out, core): (&str, CoreType),
+    states_max: usize,
+) -> Result<(Program, Proof), Unproved> {
     let source = Source::parse(out, text).map_err(Unproved::Unread)?;
     let read = Program::read(std::slice::from_ref(&source), &[name], &Parameters::new(), Some(core));
     let (program, _) = read.map_err(Unproved::Unread)?;
     let function = program.function(name).expect("it was asked for and found");
-    let proof = prove(&program, function, proof::Options::default()).map_err(Unproved::Violated)?;
+    let options = proof::Options { states_max, ..proof::Options::default() };
+    let proof = prove(&program, function, options).map_err(Unproved::Violated)?;
     Ok((program, proof))
 }

@@ -1,10 +1,15 @@
 //! What a user brings to `selvedge weave` that no file test can prepare, because it takes a compiler or a link: C that
 //! asks the preprocessor and the library, what was woven as `.S`, an output that is a source by another name.
 
+#[path = "../../cipher/tests/soak/mod.rs"]
+mod soak;
+
 use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
+
+use soak::is_soak;
 
 /// The files of the command line's tests.
 fn files() -> PathBuf {
@@ -249,4 +254,18 @@ fn branches_are_written_as_the_hosts_author_spells_them() {
         |word: &str| woven.lines().filter(|line| line.split_whitespace().next() == Some(word)).count();
     // What weaving adds of its own has other names.
     assert!(["brlo", "brcs", "clr"].into_iter().all(|word| count(word) > 0), "{woven}");
+}
+
+/// Ten seconds: all states of the limit are visited.
+#[test]
+fn a_host_with_too_many_states_is_refused_with_what_helps() {
+    if !is_soak() || !is_compiled("hosts that calculate with float") {
+        return;
+    }
+    let folder = folder(
+        "float sum(const unsigned char *data, unsigned char count)\n{\n    float sum = 0;\n    \
+         while (count--) {\n        sum += *data++ * 0.37f;\n    }\n    return sum;\n}\n",
+    );
+    let refused = selvedge(folder.path(), &format!("{} -o both.s", WEAVE.replace("140", "514")));
+    assert_ends(&refused, 1, &["are not proved in 1000000 states", "help: they come from branches on data"]);
 }

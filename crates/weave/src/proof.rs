@@ -32,7 +32,7 @@ pub use violation::{Kind, Violation, Way};
 pub use window::{Unbounded, Window};
 
 use crate::error::Place;
-use crate::limits::PROOF_VARIANTS_MAX;
+use crate::limits::{PROOF_STATES_MAX, PROOF_VARIANTS_MAX};
 use crate::program::{Function, Origin, Point, Program};
 use contract::Contract;
 use explore::{Exploration, Found};
@@ -54,10 +54,18 @@ pub enum Interrupts {
 }
 
 /// What a proof is asked for.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Options {
     /// What is promised of interrupts.
     pub interrupts: Interrupts,
+    /// States that it may have.
+    pub states_max: usize,
+}
+
+impl Default for Options {
+    fn default() -> Options {
+        Options { interrupts: Interrupts::default(), states_max: PROOF_STATES_MAX }
+    }
 }
 
 /// An event that was proved.
@@ -177,7 +185,7 @@ pub fn prove(program: &Program, function: &Function, options: Options) -> Result
             // Found wrong with too little known, perhaps; with more that is told apart there are more states.
             Err(found)
                 if exploration.has_forgotten
-                    && found.kind != Kind::TooManyStates
+                    && !matches!(found.kind, Kind::TooManyStates { .. })
                     && tries.peek().is_some() => {}
             Err(found) => {
                 let origin = program.code[found.point].origin;

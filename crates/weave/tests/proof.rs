@@ -98,11 +98,23 @@ fn jitter_is_allowed_and_measured() {
 }
 
 #[test]
+fn no_more_states_are_visited_than_are_asked_for() {
+    let text = rounds(SIX);
+    let with = |states_max| prove_with(&text, Options { states_max, ..Options::default() });
+    let states = proved(&text).states;
+    assert!(with(states).is_ok_and(|proof| proof.states == states));
+    let states_max = states - 1;
+    let violation = with(states_max).expect_err("one more is needed");
+    assert_eq!(violation.kind, Kind::TooManyStates { states_max });
+}
+
+#[test]
 fn interrupts_must_be_off_while_a_clock_runs() {
     let text = rounds(SIX).replace(" cli\n", "");
     assert!(matches!(rejected(&text).kind, Kind::InterruptsOn { .. }));
     for interrupts in [Interrupts::OffAtEntry, Interrupts::Allowed] {
-        prove_with(&text, Options { interrupts }).unwrap_or_else(|violation| panic!("{violation}"));
+        prove_with(&text, Options { interrupts, ..Options::default() })
+            .unwrap_or_else(|violation| panic!("{violation}"));
     }
     let enabled = rounds(" sei\n nop\n nop\n nop\n nop\n nop");
     assert!(matches!(rejected(&enabled).kind, Kind::InterruptsOn { found: 1, .. }));

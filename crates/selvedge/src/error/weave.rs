@@ -4,6 +4,7 @@ use std::fmt;
 use std::path::PathBuf;
 
 use super::Class;
+use ::weave::limits::WOVEN_STATES_MAX;
 
 /// Why nothing was woven.
 #[derive(Debug)]
@@ -79,6 +80,13 @@ pub enum WeaveFault {
         growth_max: f64,
         /// The smallest that is possible, in hundredths.
         smallest: f64,
+    },
+    /// The proofs of what was woven come to too much, whichever way it is woven.
+    TooManyStates {
+        /// The host.
+        host: String,
+        /// The guest.
+        guest: String,
     },
     /// A function of the library cannot be read.
     Library {
@@ -172,6 +180,12 @@ impl fmt::Display for WeaveFault {
                 f,
                 "found no way of weaving within {growth_max} times both functions' own size\n\
                  help: the smallest that works is `--growth {smallest:.2}`"
+            ),
+            WeaveFault::TooManyStates { host, guest } => write!(
+                f,
+                "`{host}` and `{guest}` woven are not proved in {WOVEN_STATES_MAX} states, expected fewer\n\
+                 help: they come from branches on data, of which arithmetic on `float` has many: calculate in integers, or \
+                 weave a smaller part of the host"
             ),
             WeaveFault::Library { at, callee, why } => ::weave::error::placed(
                 f,

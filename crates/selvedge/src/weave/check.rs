@@ -62,7 +62,7 @@ pub fn run(check: Check, output: &Output) -> Result<(), Error> {
         Promise::OffAtEntry => Interrupts::OffAtEntry,
         Promise::Allowed => Interrupts::Allowed,
     };
-    let proof = prove(&program, function, Options { interrupts })?;
+    let proof = prove(&program, function, Options { interrupts, ..Options::default() })?;
     output.put(&text(&program, &proof, chip), &value(&program, &proof, chip, None))
 }
 

@@ -19,9 +19,7 @@ use super::values::{Bit, Byte, Own, Values, own};
 use super::violation::Kind;
 use super::window::{Unbounded, Windows};
 use super::{Interrupts, Options};
-use crate::limits::{
-    PROOF_STATES_MAX, PROOF_STOPPED_VARIANTS_MAX, PROOF_WINDOW_ENTRIES_MAX, PROOF_WINDOW_VARIANTS_MAX,
-};
+use crate::limits::{PROOF_STOPPED_VARIANTS_MAX, PROOF_WINDOW_ENTRIES_MAX, PROOF_WINDOW_VARIANTS_MAX};
 use crate::program::{Callee, Flow, Point, Program};
 
 impl From<TooDeep> for Kind {
@@ -165,8 +163,9 @@ impl<'a> Exploration<'a> {
             return Ok(found);
         }
         let made = self.nodes.len();
-        if made >= PROOF_STATES_MAX {
-            return Err(Kind::TooManyStates);
+        let states_max = self.options.states_max;
+        if made >= states_max {
+            return Err(Kind::TooManyStates { states_max });
         }
         let state = Rc::new(state);
         self.index.insert(Rc::clone(&state), made);

@@ -6,7 +6,7 @@
 use std::fmt;
 
 use crate::error::{Place, placed};
-use crate::limits::{PATH_STEPS_SHOWN_MAX, PROOF_EVENTS_MAX, PROOF_STACK_SLOTS_MAX, PROOF_STATES_MAX};
+use crate::limits::{PATH_STEPS_SHOWN_MAX, PROOF_EVENTS_MAX, PROOF_STACK_SLOTS_MAX};
 use crate::program::{Origin, Point};
 
 /// Why a function is not proved. Cycles count from the start of the clock's round.
@@ -199,7 +199,10 @@ pub enum Kind {
         clock: String,
     },
     /// There are more states than a proof may have.
-    TooManyStates,
+    TooManyStates {
+        /// What it may have.
+        states_max: usize,
+    },
     /// The stack is deeper than a proof follows it.
     TooDeep,
 }
@@ -389,9 +392,9 @@ impl Kind {
                 "nothing says when clock `{clock}` was started, from which it drifts\n\
                  help: put a clock with one period and no jitter on the polling, and its `last` event on the start"
             ),
-            Kind::TooManyStates => write!(
+            Kind::TooManyStates { states_max } => write!(
                 f,
-                "found more than {PROOF_STATES_MAX} states\n\
+                "found more than {states_max} states\n\
                  help: fewer copies of the code have fewer; `trip` says how often a loop runs that values do not tell"
             ),
             Kind::TooDeep => write!(

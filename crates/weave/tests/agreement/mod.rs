@@ -103,7 +103,9 @@ impl Case {
         let function = program.function("woven").expect("it was asked for");
         let proved = prove(&program, function, proof::Options::default());
         match proved {
-            Err(violation) if violation.kind == Kind::TooManyStates => return Ok(Outcome::TooManyStates),
+            Err(violation) if matches!(violation.kind, Kind::TooManyStates { .. }) => {
+                return Ok(Outcome::TooManyStates);
+            }
             other => other.map_err(|violation| format!("what is woven is not proved: {violation}"))?,
         };
         for &seed in &self.seeds {
