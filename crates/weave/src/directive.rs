@@ -20,7 +20,8 @@
 //! produce | consume                             the store and the load that direct coupling joins
 //! server adc within=2000                        a polling guest: at most this many cycles between two runs
 //! ran adc                                       the server runs: the next instruction is its first
-//! drift rx ppm=100 rounds=256                   the clock follows another crystal, and for so many rounds
+//! drift rx ppm=100 rounds=256 until=4           the clock follows another crystal, and for so many rounds; an
+//!                                               event at a later cycle has nothing to do with that
 //! ```
 //! A clock starts at its event with `at=0`; every event counts from there. A value is a number or an expression
 //! (`8*N+2`) over numbers and names that a plan gives.
@@ -115,6 +116,8 @@ pub enum Directive {
         ppm: u32,
         /// Rounds for which it follows, at most.
         rounds: u32,
+        /// The latest cycle of an event that has to; of any when absent.
+        until: Option<u32>,
     },
 }
 
@@ -250,7 +253,10 @@ impl fmt::Display for Directive {
             Directive::Consume => f.write_str("consume"),
             Directive::Server { name, within } => write!(f, "server {name} within={within}"),
             Directive::Ran(name) => write!(f, "ran {name}"),
-            Directive::Drift { clock, ppm, rounds } => write!(f, "drift {clock} ppm={ppm} rounds={rounds}"),
+            Directive::Drift { clock, ppm, rounds, until } => {
+                write!(f, "drift {clock} ppm={ppm} rounds={rounds}")?;
+                until.map_or(Ok(()), |until| write!(f, " until={until}"))
+            }
         }
     }
 }

@@ -405,6 +405,13 @@ fn a_clock_that_follows_a_crystal_says_for_how_long() {
             rejected(&follower(at, &format!(";@weave drift rx ppm=100 rounds={rounds}"))).to_string();
         assert!(violation.contains(words), "{at}: found {violation}, expected {words}");
     }
+    // What the sender has nothing to do with may come later.
+    let late = |until: &str| {
+        let text = follower(20, &format!(";@weave drift rx ppm=100 rounds=4000{until}"));
+        text.replacen(" nop\n\n dec r24", ";@weave event own at=36 clock=rx\n nop\n dec r24", 1)
+    };
+    assert_eq!(proved(&late(" until=0")).followed[0].rounds_max, 4000);
+    assert!(matches!(rejected(&late("")).kind, Kind::Drifts { rounds_max: 0, .. }));
     let unpolled = follower(20, ";@weave drift rx ppm=100 rounds=3").replace(" last", "");
     let violation = rejected(&unpolled);
     assert!(matches!(violation.kind, Kind::Unpolled { .. }), "{violation}");

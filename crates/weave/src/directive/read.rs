@@ -303,7 +303,14 @@ impl<'a> Words<'a, '_> {
     fn drift(&mut self) -> Result<Directive, DirectiveFault> {
         let clock = self.name("the clock's name")?;
         let ppm = self.keyed("ppm", "`ppm=`", &["ppm="])?;
-        Ok(Directive::Drift { clock, ppm, rounds: self.keyed("rounds", "`rounds=`", &["rounds="])? })
+        let rounds = self.keyed("rounds", "`rounds=`", &["rounds="])?;
+        let expected = Kind::Unexpected { expected: &["until="] };
+        let until = match self.rest.next() {
+            Some(word) => Some(word.value_of("until").ok_or_else(|| word.fault(expected))?),
+            None => None,
+        };
+        let until = until.map(|until| self.cycles(until, 0)).transpose()?;
+        Ok(Directive::Drift { clock, ppm, rounds, until })
     }
 
     /// The number, at least 1, behind `key=`, which has to come next.
@@ -372,6 +379,7 @@ mod tests {
             ("server adc within=2000", "server adc within=2000"),
             ("ran  adc", "ran adc"),
             ("drift rx ppm=100 rounds=2*N", "drift rx ppm=100 rounds=32"),
+            ("drift rx ppm=100 rounds=2 until=N/4", "drift rx ppm=100 rounds=2 until=4"),
         ] {
             let directive = parse(text).unwrap_or_else(|fault| panic!("{text}: {fault:?}"));
             assert_eq!(directive.to_string(), canonical);
@@ -407,6 +415,7 @@ mod tests {
             ("produce now", 8..11),
             ("server adc 2000", 11..15),
             ("drift rx rounds=2 ppm=1", 9..17),
+            ("drift rx ppm=1 rounds=2 after=1", 24..31),
         ] {
             assert_eq!(parse(text).expect_err(text).at, at, "{text}");
         }
@@ -462,11 +471,8 @@ mod tests {
             Just(Directive::Produce),
             Just(Directive::Consume),
             (word(), 1_u32..).prop_map(|(name, within)| Directive::Server { name, within }),
-            (word(), 1_u32.., 1_u32..).prop_map(|(clock, ppm, rounds)| Directive::Drift {
-                clock,
-                ppm,
-                rounds
-            }),
+            (word(), 1_u32.., 1_u32.., proptest::option::of(any::<u32>()))
+                .prop_map(|(clock, ppm, rounds, until)| Directive::Drift { clock, ppm, rounds, until }),
         ]
     }
 

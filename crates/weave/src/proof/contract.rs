@@ -53,6 +53,7 @@ pub(super) struct Drift {
     pub(super) clock: usize,
     pub(super) ppm: u32,
     pub(super) rounds: u32,
+    pub(super) until: Option<u32>,
     pub(super) origin: Origin,
 }
 
@@ -193,9 +194,9 @@ impl Contract {
     }
 
     fn follow(&mut self, written: &Written) -> Result<(), Fault> {
-        if let Directive::Drift { clock, ppm, rounds } = &written.directive {
+        if let Directive::Drift { clock, ppm, rounds, until } = &written.directive {
             let (clock, origin) = (self.clock(Some(clock), written.origin)?, written.origin);
-            self.drifts.push(Drift { clock, ppm: *ppm, rounds: *rounds, origin });
+            self.drifts.push(Drift { clock, ppm: *ppm, rounds: *rounds, until: *until, origin });
         }
         Ok(())
     }

@@ -78,7 +78,9 @@ fn one(contract: &Contract, drift: &Drift) -> Result<Followed, Kind> {
         return Err(unpolled());
     }
     let begins = polled.events[last].at;
-    let ends = clock.events.iter().map(|event| event.at).max().unwrap_or(0).saturating_add(begins);
+    let followed =
+        clock.events.iter().map(|event| event.at).filter(|at| drift.until.is_none_or(|until| *at <= until));
+    let ends = followed.max().unwrap_or(0).saturating_add(begins);
     let rounds_max = rounds_max(*period, begins, ends, polled_cycles, drift.ppm);
     let (name, ppm, rounds) = (clock.name.clone(), drift.ppm, drift.rounds);
     if rounds_max < rounds.into() {
