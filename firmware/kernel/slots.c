@@ -76,8 +76,9 @@ static bool wait_until(uint16_t ticks)
     return (int16_t)(now - ticks) < QUIET_CYCLES;
 }
 
-bool program_begin_line(const struct slot *slot)
+bool program_begin_line(const struct slot *slot, struct transfer *transfer)
 {
+    (void)transfer;
     uint16_t begins = (uint16_t)slot->begins_ticks;
 
     if (is_taken) {
@@ -102,8 +103,10 @@ bool program_begin_line(const struct slot *slot)
     return is_in_time;
 }
 
-void program_end_line(const struct slot *slot)
+void program_end_line(const struct slot *slot, const struct frame *frame, struct transfer *transfer)
 {
+    (void)frame;
+    (void)transfer;
     if (slot->line == LINE_TRANSMITS) {
         PORTB |= _BV(CHIP_SS);
     }

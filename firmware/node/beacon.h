@@ -7,6 +7,7 @@
 //! Tag: Ascon-AEAD128 of the empty plaintext, associated data = everything before the tag, key = the cell's,
 //! nonce = cell 2 | superframe 4 | ten zeros. The superframe starts when the SS line falls for the beacon.
 //! Slot 0 is the beacon's, slot k (1..=n) belongs to nodes[k-1] and starts at k * slot_us, slot n+1 is the downlink's.
+//! A frame in a slot begins a guard after it.
 //!
 //! Replays: a superframe number that does not increase is ignored. The number of the last believed beacon lives in RAM;
 //! after a reset a node may be misled by a recorded beacon until its window meets no second one. What it would then

@@ -153,11 +153,16 @@ static bool is_woven(enum line line, enum security security)
     return line != LINE_IDLE && controller_filters[FILTER(line, security)];
 }
 
+/// Whether security has a filter for what the line does now: none receives it knows not what.
+static bool is_now(enum line line, enum security security)
+{
+    return line == LINE_IDLE || (is_woven(line, security) && (line == LINE_TRANSMITS || slot.count));
+}
+
 static struct job job(enum line line, enum security security)
 {
     uint8_t leaves = line == LINE_TRANSMITS && security == SECURITY_SEALS;
-    return (struct job){standing(security, leaves), line == LINE_IDLE || is_woven(line, security),
-                        is_woven(slot.next, security)};
+    return (struct job){standing(security, leaves), is_now(line, security), is_woven(slot.next, security)};
 }
 
 /// Decides, and leaves a record.
@@ -269,10 +274,10 @@ static void pre_filter(void)
         security = decide(slot.line);
     } while (security != SECURITY_IDLE && !(secures = begin(security, &sealing)));
     uint8_t index = FILTER(slot.line, security);
-    if (program_begin_line(&slot)) {
+    if (program_begin_line(&slot, &transfer)) {
         controller_filters[index](secures ? &sealing : NULL, &transfer);
+        program_end_line(&slot, on_line, &transfer);
         on_line->count = transfer.count;
-        program_end_line(&slot);
         move_on(on_line, transfer.is_over);
         if (secures) {
             secured(secures, &sealing, index);

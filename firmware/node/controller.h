@@ -50,7 +50,7 @@ struct frame {
 struct slot {
     uint32_t begins_ticks;
     enum line line;
-    uint8_t count;         // bytes to receive, at most LINK_BYTES_MAX
+    uint8_t count;         // bytes to receive, at most LINK_BYTES_MAX; 0: nobody knows, and nothing is woven with them
     uint8_t heard_slots;   // so many may begin before what is received is opened
     enum security first;   // SECURITY_SEALS or SECURITY_OPENS, when both are alike
     enum line next;        // what the line does in the slot after this one
@@ -104,9 +104,11 @@ void controller_slot(const struct slot *slot);
 /// PIPE_HEARD). False when it is for nobody here: it is dropped, and counted.
 bool program_sealing(const struct frame *frame, struct sealing *sealing);
 /// Makes the line ready for a slot and waits for its instant. False when that is past or somebody else has the line.
-bool program_begin_line(const struct slot *slot);
-/// Leaves the line to others again.
-void program_end_line(const struct slot *slot);
+/// MAY have `transfer` receive elsewhere than in its frame.
+bool program_begin_line(const struct slot *slot, struct transfer *transfer);
+/// Leaves the line to others again. What was received is in `frame` then; `transfer` is not over when that is for nobody
+/// here.
+void program_end_line(const struct slot *slot, const struct frame *frame, struct transfer *transfer);
 
 /// Leaves a registered filter in the ELF, in a section that is not loaded: its index, and the name with a zero. It
 /// costs no byte of flash and no cycle. With --gc-sections, link with -Wl,-T,weave.ld as well.

@@ -45,7 +45,7 @@ struct sealing {
 
 /// A frame on the line. It is the filter's from the call on until it returns.
 struct transfer {
-    uint8_t *bytes;     // those that a woven filter sends MUST end where a multiple of 256 does
+    uint8_t *bytes;     // those of a woven filter MUST end where a multiple of 256 does
     uint8_t count;      // to send, or to expect; received, when a filter can tell
     uint8_t is_over;    // 1 when all of them went over the line
 };

@@ -9,6 +9,7 @@
 
 #include "chip.h"
 
+
 #if _SFR_MEM_ADDR(ADCSRA) < 0x60
 #define SAMPLER_START out _SFR_IO_ADDR(ADCSRA),
 #define SAMPLER_START_CYCLES 2 // with the skip before it
@@ -16,6 +17,22 @@
 #define SAMPLER_START sts _SFR_MEM_ADDR(ADCSRA),
 #define SAMPLER_START_CYCLES 3
 #endif
+
+// Of a look.
+#define SAMPLER_LOOK_TAKES (SAMPLER_START_CYCLES + 3)
+
+// Looks in a round: none further from the next than a byte from the next at f/8, 66 cycles, but by one or two.
+#define SAMPLER_LOOKS (((PERIOD) + 64) / 66)
+#define SAMPLER_LOOK_CYCLES ((PERIOD) / SAMPLER_LOOKS)
+
+// All of a round of PERIOD cycles, the first one at cycle `at`.
+.macro sampler_looks at, clock, bits, mask, scratch
+        .irp    look,0,1,2,3,4,5,6,7,8,9,10,11,12,13,14,15
+        .if     \look < SAMPLER_LOOKS
+        sampler_look_at (\at)+\look*SAMPLER_LOOK_CYCLES, \clock, \bits, \mask, \scratch
+        .endif
+        .endr
+.endm
 
 // Once, before the guest's clock starts.
 .macro sampler_take bits, mask, scratch
@@ -45,12 +62,12 @@
         out     _SFR_IO_ADDR(CHIP_TIMER1_FLAGS), \mask
 .endm
 
-// The same at cycle `at` of the guest's only clock.
-.macro sampler_look_at at, bits, mask, scratch
-        ;@weave event look at=\at
+// The same at cycle `at` of a clock of the guest, `maybe` in some rounds only.
+.macro sampler_look_at at, clock, bits, mask, scratch, maybe
+        ;@weave event look at=\at clock=\clock \maybe
         in      \scratch, _SFR_IO_ADDR(CHIP_TIMER1_FLAGS)
         sbrc    \scratch, OCF1A
-        ;@weave event start at=(\at)+SAMPLER_START_CYCLES maybe
+        ;@weave event start at=(\at)+SAMPLER_START_CYCLES clock=\clock maybe
         SAMPLER_START \bits
         sbrc    \scratch, OCF1A
         out     _SFR_IO_ADDR(CHIP_TIMER1_FLAGS), \mask

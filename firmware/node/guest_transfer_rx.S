@@ -1,15 +1,20 @@
 // void transfer_rx(struct transfer *transfer): receives a frame as SPI slave, a byte every PERIOD cycles, from a master
 // whose crystal differs by up to 100 ppm; filters.h has the structure. A guest for `selvedge weave`.
 //
-// The first byte is waited for, with interrupts off, 32 times ASK cycles at most; then bytes are read half a period
+// The first byte is waited for, with interrupts off, 64 times ASK cycles at most; then bytes are read half a period
 // behind their completion, as spi_rx_slave does. When the first byte never comes the rounds go by all the same: that
 // is bounded too, and whatever is woven with them gets on. Each round looks whether its byte came: `is_over` says
-// whether all of them did. What is in `bytes` otherwise is what SPDR had.
+// whether all of them did. What is in `bytes` otherwise is what SPDR had. All the while it starts conversions
+// (guest_sampler.h). When the last byte was read the SPI is off.
 //
-// PERIOD: cycles from one byte of the master to the next; ASK is 6 or more, and less than half of PERIOD by
-// what the crystals come to. The SPI MUST be on, be slave, and no byte under way; the first byte MUST be complete behind the
-// call. Nobody else may use it meanwhile. `count` is 1 to 255, or 0 for 256.
+// PERIOD: cycles from one byte of the master to the next; ASK is 16 or more, less than half of PERIOD by what the crystals
+// come to, and as long as a sample may wait. The SPI MUST be on, be slave, and no byte under way; the first byte MUST be
+// complete behind the call. Nobody else may use it meanwhile.
+//
+// The bytes MUST end where a multiple of 256 does, as for transfer_tx; what no round needs is in memory (filters.c).
 #include <avr/io.h>
+
+#include "guest_sampler.h"
 
 #ifndef ASK
 #define ASK 64
@@ -25,25 +30,19 @@ transfer_rx:
         ;@weave chip __AVR_DEVICE_NAME__
         ;@weave clock poll period=ASK
         ;@weave clock rx period=PERIOD
-        ;@weave drift rx ppm=100 rounds=FRAME
+        ;@weave drift rx ppm=100 rounds=FRAME until=4
         ;@weave arguments 2
-        movw    r30, r24
-        adiw    r30, 3
-        mov     r28, r30                // is_over
-        mov     r29, r31
-        ld      r22, -Z                 // count
-        ld      r23, -Z
-        ld      r18, -Z
-        mov     r30, r18
-        mov     r31, r23
+        ;@weave apart line_transfer host.pointers
+        ;@weave apart line_missed host.pointers
+        sts     line_transfer, r24
+        sts     line_transfer+1, r25
         // No constants: the host may need the registers that take them.
-        clr     r23
-        com     r23
-        clr     r19
-        com     r19
-        lsr     r19
-        lsr     r19
-        lsr     r19                     // 31
+        clr     r30
+        sts     line_missed, r30
+        com     r30
+        lsr     r30
+        lsr     r30                     // 63
+        sampler_take r19, r21, r18
         // What came before is none of the frame.
         in      r18, _SFR_IO_ADDR(SPSR)
         in      r18, _SFR_IO_ADDR(SPDR)
@@ -51,28 +50,50 @@ transfer_rx:
         ;@weave event ask at=0 clock=poll
         in      r18, _SFR_IO_ADDR(SPSR)
         sbrc    r18, SPIF
-        clr     r19
-        .rept   (ASK) - 6
+        clr     r30
+        sampler_look r19, r21, r18
+        .rept   (ASK) - 6 - SAMPLER_LOOK_TAKES
         nop
         .endr
-        dec     r19
+        dec     r30
+        ;@weave trip 1..64
         brpl    1b
+        .if     (PERIOD) / 2 > (ASK) + 24
+        sampler_look_at (ASK)+3, poll, r19, r21, r18, maybe
+        .endif
+        lds     r30, line_transfer
+        lds     r31, line_transfer+1
+        ld      r18, Z+                 // bytes
+        ld      r31, Z
+        mov     r30, r18
+        .irp    look,2,3,4,5,6,7,8
+        .if     (PERIOD) / 2 > \look*(ASK) + 8
+        sampler_look_at \look*(ASK)+3, poll, r19, r21, r18, maybe
+        .endif
+        .endr
 2:
         ;@weave event first at=(PERIOD)/2 clock=poll last
         ;@weave event came at=0 clock=rx
         in      r18, _SFR_IO_ADDR(SPSR)
-        ;@weave event byte at=1 clock=rx
-        in      r20, _SFR_IO_ADDR(SPDR) // and SPIF is clear
-        and     r23, r18
-        st      Z+, r20
-        dec     r22
+        sbrs    r18, SPIF
+        sts     line_missed, r31        // which is not 0
+        ;@weave event byte at=4 clock=rx
+        in      r18, _SFR_IO_ADDR(SPDR) // and SPIF is clear
+        st      Z+, r18
+        sampler_looks 7, rx, r19, r21, r18
+        tst     r30
         brne    2b
         ;@weave over rx
-        mov     r30, r28
-        mov     r31, r29
-        lsl     r23
-        clr     r23
-        rol     r23                     // SPIF is bit 7
-        st      Z, r23
+        out     _SFR_IO_ADDR(SPCR), r30
+        lds     r18, line_missed
+        lds     r30, line_transfer
+        lds     r31, line_transfer+1
+        adiw    r30, 3                  // is_over
+        clr     r19
+        tst     r18
+        brne    3f
+        inc     r19
+3:
+        st      Z, r19
         ret
         .size transfer_rx, .-transfer_rx

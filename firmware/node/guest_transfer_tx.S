@@ -11,9 +11,6 @@
 
 #include "guest_sampler.h"
 
-// Looks in a round: none further from the next than a byte from the next at f/8, 66 cycles, but by one or two.
-#define LOOKS (((PERIOD) + 64) / 66)
-#define LOOK_CYCLES ((PERIOD) / LOOKS)
 // The last byte, in eight rounds of a loop that looks, too.
 #define WAIT_CYCLES (((PERIOD) + 7) / 8)
 
@@ -40,11 +37,7 @@ transfer_tx:
 1:
         ;@weave event tx at=0
         out     _SFR_IO_ADDR(SPDR), r18
-        .irp    look,0,1,2,3,4,5,6,7,8,9,10,11,12,13,14,15
-        .if     \look < LOOKS
-        sampler_look_at \look*LOOK_CYCLES+1, r19, r21, r18
-        .endif
-        .endr
+        sampler_looks 1, tx, r19, r21, r18
         tst     r30
         breq    2f
         ld      r18, Z+

@@ -58,11 +58,15 @@
 #define SENT_BYTES_MAX 255
 #endif
 
-/// What a woven filter sends ends a page (filters.h).
+/// What a woven filter has on the line ends a page (filters.h).
 #ifdef FILTERS_SUITE
+#define LINK_ROOM_BYTES 256
+#define LINK_ALIGNED_BYTES 256
 #define SENT_ROOM_BYTES 256
 #define SENT_ALIGNED_BYTES 256
 #else
+#define LINK_ROOM_BYTES (LINK_BYTES_MAX + 1)
+#define LINK_ALIGNED_BYTES 1
 #define SENT_ROOM_BYTES SENT_BYTES_MAX
 #define SENT_ALIGNED_BYTES 1
 #endif
@@ -84,9 +88,9 @@
 /// The node's tasks. `mac` is more urgent than `rest`, and needs room for a suite and for the sampler's handler.
 #define MAC_PRIORITY 1
 #if defined(__AVR_ATmega128__) // traffic_pipes.c: security has a task of its own
-#define MAC_STACK_BYTES 240
+#define MAC_STACK_BYTES 244
 #else
-#define MAC_STACK_BYTES 400
+#define MAC_STACK_BYTES 404
 #endif
 /// What was heard is taken before anything is sealed.
 #define ANSWERS_PRIORITY 200
@@ -106,6 +110,17 @@
 #else
 #define OPEN_LEAD_CYCLES KERNEL_CYCLES_MAX
 #endif
+
+/// How long before a frame may begin the node is awake: waking, as above, and opening the link.
+#define HEAR_LEAD_CYCLES (SEND_LEAD_CYCLES + OPEN_LEAD_CYCLES)
+
+/// How long before a frame may begin a woven filter is called: an interrupt that is served just then, and its way in.
+#define ASK_LEAD_CYCLES 1700
+/// How long it asks for the first byte (guest_transfer_rx.S), and what a byte and the lead of SS take of that.
+#define ASK_CYCLES_MAX 4096
+#define FIRST_BYTE_CYCLES_MAX 800
+/// The longest that sealing or opening a frame takes, while the line is served and until it is done.
+#define SECURITY_CYCLES_MAX 200000UL
 
 /// Budgets, checked against the linker map and the stack analysis by test/run.sh.
 #define FLASH_BYTES_MAX 20480

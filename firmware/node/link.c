@@ -13,7 +13,7 @@
 
 volatile uint8_t link_state_now;
 volatile uint8_t link_bytes_now;
-uint8_t link_buffer[LINK_BYTES_MAX + 1];
+uint8_t link_buffer[LINK_ROOM_BYTES] __attribute__((aligned(LINK_ALIGNED_BYTES)));
 static volatile uint16_t arrival_low, arrival_turns;
 static volatile bool arrival_overflow_waits;
 
@@ -107,6 +107,16 @@ uint8_t link_received(void)
 {
     uint8_t bytes = link_bytes_now;
     return bytes <= LINK_BYTES_MAX ? bytes : 0;
+}
+
+bool link_follow(void)
+{
+    link_close();
+    if (!(PINB & _BV(CHIP_SS))) {
+        return false;
+    }
+    SPCR = _BV(SPE);
+    return true;
 }
 
 /// Odd powers of two are the doubled speed of the next; f/128 has no doubled form.

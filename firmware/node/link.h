@@ -31,8 +31,8 @@ enum link_state {
 extern volatile uint8_t link_state_now;
 extern volatile uint8_t link_bytes_now;
 
-/// The last frame received, link_received() bytes.
-extern uint8_t link_buffer[LINK_BYTES_MAX + 1];
+/// The last frame received, link_received() bytes; or room for a woven filter, whose bytes end it.
+extern uint8_t link_buffer[LINK_ROOM_BYTES];
 
 /// Pins as inputs, SS with its pull-up.
 void link_boot(void);
@@ -69,6 +69,10 @@ uint32_t link_arrival(void);
 /// The bytes of the last frame, 0 when it was longer than LINK_BYTES_MAX. Meaningful once RECEIVED,
 /// until the link is opened again.
 uint8_t link_received(void);
+
+/// Takes the bytes of a frame that is about to begin, for a woven filter, which asks for each. Until link_close.
+/// False when one has begun.
+bool link_follow(void);
 
 /// Begins a frame: drives the wires, SS low. `divider_log2` is 1 (f/2) to 7 (f/128).
 /// False, and nothing was driven, when SS is low: somebody else has the bus.

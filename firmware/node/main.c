@@ -159,9 +159,26 @@ static uint32_t own_slot_ticks(void)
     return at_us((uint32_t)beacon.slot * beacon.slot_us + beacon.guard_us);
 }
 
-/// Sends a frame in the node's own slot. It does not when the node has no slot, when the clock may be further off than the
+/// The downlink slot of the present superframe, as far as the node has the time to listen.
+struct downlink_slot {
+    uint32_t start_ticks, end_ticks; // of a frame, and of the slot
+    bool has_time; // for what a woven filter does behind a frame, before the next beacon
+};
+
+static struct downlink_slot downlink_slot(void)
+{
+    uint32_t slot_us = (uint32_t)beacon.downlink_slot * beacon.slot_us;
+    uint32_t start = at_us(slot_us + beacon.guard_us), end = at_us(slot_us + beacon.slot_us);
+    uint32_t next_beacon = timebase_next_listen_ticks(&timebase) - TURN_CYCLES_MAX;
+
+    // Where the slots fill the superframe, the next beacon comes first.
+    return (struct downlink_slot){start, clock_is_past(end, next_beacon) ? next_beacon : end,
+                                  clock_is_past(next_beacon, end + SECURITY_CYCLES_MAX)};
+}
+
+/// Sends a frame in the node's own slot; `has_beacon` tells whether the superframe's was heard. It does not when the node has no slot, when the clock may be further off than the
 /// guard, when a frame would not end within the slot, and when the bus is taken.
-static void send(void)
+static void send(bool has_beacon)
 {
     uint16_t bytes = FRAME_CODES_AT + 2 * self.samples_per_superframe + suite_tag_bytes(self.suite);
 
@@ -169,10 +186,11 @@ static void send(void)
         return;
     }
     uint32_t last_start = at_us((beacon.slot + 1UL) * beacon.slot_us) - link_send_cycles(bytes, self.spi_divider_log2);
+    bool hears_surely = has_beacon && downlink_slot().has_time; // which takes a while to work out
     // Waking takes a while that depends on what else is served; the last stretch is waited for awake.
     uint32_t start = own_slot_ticks();
     wait_until(start - SEND_LEAD_CYCLES);
-    traffic_send(start, last_start);
+    traffic_send(start, last_start, hears_surely);
 }
 
 /// Takes the beacon that was received. False when it changes the superframe's length: the node has to join again.
@@ -188,17 +206,22 @@ static bool take_beacon(void)
     return is_same_length;
 }
 
+/// Hears what comes down, and hands the sampler the next superframe: behind that, where there is time for it, because a
+/// frame that is sealed meanwhile leaves its room. Where the beacon was not heard, slots may have changed.
 static void hear_downlink(void)
 {
-    uint32_t start_us = (uint32_t)beacon.downlink_slot * beacon.slot_us;
-    uint32_t start = at_us(start_us), end = at_us(start_us + beacon.slot_us);
-    uint32_t next_beacon = timebase_next_listen_ticks(&timebase) - TURN_CYCLES_MAX;
+    struct downlink_slot slot = downlink_slot();
+    uint32_t drift_ticks = timebase_slot_drift_ticks(&timebase);
+    bool is_sure = slot.has_time && timebase.unheard == 0;
 
-    // Where the slots fill the superframe, the next beacon comes first.
-    if (clock_is_past(end, next_beacon)) {
-        end = next_beacon;
+    if (!is_sure) {
+        arm_next();
     }
-    traffic_hear(start - timebase_drift_ticks(&timebase) - OPEN_LEAD_CYCLES, end);
+    wait_until(slot.start_ticks - drift_ticks - HEAR_LEAD_CYCLES);
+    traffic_hear(slot.start_ticks, drift_ticks, slot.end_ticks, is_sure);
+    if (is_sure) {
+        arm_next();
+    }
 }
 
 /// One superframe. False when the node has to join again.
@@ -227,14 +250,13 @@ static bool superframe(void)
     if (has_beacon && !slot_is_near) {
         is_same_length = take_beacon();
     }
-    send();
+    send(has_beacon);
     if (has_beacon && slot_is_near) {
         is_same_length = take_beacon();
     }
     if (!is_same_length) {
         return false;
     }
-    arm_next();
     hear_downlink();
     return true;
 }

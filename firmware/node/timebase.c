@@ -49,6 +49,11 @@ uint32_t timebase_drift_ticks(const struct timebase *timebase)
     return drift_ticks(timebase) * timebase->unheard;
 }
 
+uint32_t timebase_slot_drift_ticks(const struct timebase *timebase)
+{
+    return drift_ticks(timebase) * (timebase->unheard + 1UL);
+}
+
 uint32_t timebase_margin_ticks(const struct timebase *timebase)
 {
     return timebase_drift_ticks(timebase) + timebase->jitter_ticks;

@@ -40,6 +40,9 @@ bool timebase_heard(struct timebase *timebase, uint32_t number, uint32_t arrival
 /// How far the start may be from the beacon's true arrival because clocks drift. 0 right after a beacon.
 uint32_t timebase_drift_ticks(const struct timebase *timebase);
 
+/// How far an instant of the present superframe may be from the gateway's, by the beacon that was heard last.
+uint32_t timebase_slot_drift_ticks(const struct timebase *timebase);
+
 /// How far from the start a beacon may arrive: drift and the gateway's own jitter.
 uint32_t timebase_margin_ticks(const struct timebase *timebase);
 

@@ -31,10 +31,12 @@ void traffic_forget(void);
 void traffic_settle(void);
 
 /// Sends a frame whose SS falls at `start_ticks`, if one is sealed. It does not when `last_start_ticks` are past, and when
-/// the bus is taken. At least SEND_LEAD_CYCLES before.
-void traffic_send(uint32_t start_ticks, uint32_t last_start_ticks);
+/// the bus is taken. At least SEND_LEAD_CYCLES before. `hears_surely` when what is heard next will be sure (traffic_hear).
+void traffic_send(uint32_t start_ticks, uint32_t last_start_ticks, bool hears_surely);
 
-/// Hears a frame that comes between the two, and takes what it says.
-void traffic_hear(uint32_t opens_ticks, uint32_t until_ticks);
+/// Hears a frame whose SS falls within `drift_ticks` of `start_ticks` and rises before `until_ticks`, and takes what it
+/// says. `is_sure` when nothing else may come,
+/// and nobody needs the core for SECURITY_CYCLES_MAX. At least HEAR_LEAD_CYCLES before.
+void traffic_hear(uint32_t start_ticks, uint32_t drift_ticks, uint32_t until_ticks, bool is_sure);
 
 #endif

@@ -59,8 +59,9 @@ void traffic_settle(void)
 {
 }
 
-void traffic_send(uint32_t start_ticks, uint32_t last_start_ticks)
+void traffic_send(uint32_t start_ticks, uint32_t last_start_ticks, bool hears_surely)
 {
+    (void)hears_surely;
     uint16_t bytes = latest->sealed;
 
     latest->sealed = 0;
@@ -76,8 +77,11 @@ void traffic_send(uint32_t start_ticks, uint32_t last_start_ticks)
     phase = PHASE_WAITING;
 }
 
-void traffic_hear(uint32_t opens_ticks, uint32_t until_ticks)
+void traffic_hear(uint32_t start_ticks, uint32_t drift_ticks, uint32_t until_ticks, bool is_sure)
 {
+    uint32_t opens_ticks = start_ticks - drift_ticks - OPEN_LEAD_CYCLES;
+
+    (void)is_sure; // bytes come by interrupts, whatever is known of them
     clock_alarm_listen(opens_ticks, until_ticks, until_ticks - opens_ticks);
     if (link_receive()) {
         phase = PHASE_VERIFYING;

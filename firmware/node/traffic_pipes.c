@@ -1,8 +1,10 @@
 //! Traffic through the controller's pipes; traffic.h has the terms, controller.h the pipes.
 //!
 //! Four discrete filters, with which a frame is sealed as soon as it is full; and, in an image that has them, those that are
-//! woven with sending: then a frame waits for the next slot, and is sealed while the one before it goes out. What was heard
-//! is opened at once. The line's filter that receives waits for what the link's interrupts bring, so that sampling goes on.
+//! woven with the line: then a frame waits for the next slot but one at most, and is sealed while the one before it goes
+//! out, or while one comes in; what was heard is opened likewise. The line's filter that receives by itself waits for what
+//! the link's interrupts bring; one that is woven asks for each byte, which needs to be known beforehand: how many come,
+//! and when. What comes down is an acknowledgement, a guard after its slot's begin.
 #include "chip.h"
 #if CHIP_HAS_PIPES
 #include <stddef.h>
@@ -34,8 +36,15 @@ static struct counter *counts;
 static struct downlink downlink;
 static struct frame *filling[2]; // of even and of odd superframes
 static uint32_t slot_last_ticks; // it begins then at the latest, or listens until then
+static uint32_t slot_asks_ticks; // a woven filter asks for its first byte from then on
 static bool is_on_line;
 static AVRX_MUTEX(line_over);
+
+/// Where bytes end that a woven filter has on the line: they lie within a page.
+static uint8_t *page_end(const uint8_t *bytes)
+{
+    return (uint8_t *)(((uintptr_t)bytes | 0xFF) + 1);
+}
 
 // --- filters ---
 
@@ -71,10 +80,8 @@ static void transmit(struct sealing *sealing, struct transfer *transfer)
 static void receive(struct sealing *sealing, struct transfer *transfer)
 {
     (void)sealing;
-    // What is for another node comes into no pipe, where it would cost a decision.
-    transfer->is_over = link_receive() && downlink_is_fresh(&downlink, link_buffer, link_received(), self);
+    transfer->is_over = link_receive();
     transfer->count = link_received();
-    memcpy(transfer->bytes, link_buffer, transfer->count);
 }
 
 // --- what the controller asks for ---
@@ -101,25 +108,44 @@ bool program_sealing(const struct frame *frame, struct sealing *sealing)
     return true;
 }
 
-bool program_begin_line(const struct slot *slot)
+/// Whether the filter that runs now does more than the line.
+static bool is_woven(const struct slot *slot)
 {
-    if (slot->line == LINE_RECEIVES) {
+    return controller_record.filter != FILTER(slot->line, SECURITY_IDLE);
+}
+
+bool program_begin_line(const struct slot *slot, struct transfer *transfer)
+{
+    if (slot->line == LINE_RECEIVES && is_woven(slot)) {
+        transfer->bytes = page_end(link_buffer) - slot->count;
+        phase = PHASE_RECEIVING;
+        if (!clock_is_past(clock_now(), slot_asks_ticks)) {
+            clock_wait(slot_asks_ticks);
+            is_on_line = link_follow();
+        }
+    } else if (slot->line == LINE_RECEIVES) {
+        transfer->bytes = link_buffer;
         clock_alarm_listen(slot->begins_ticks, slot_last_ticks, slot_last_ticks - slot->begins_ticks);
         is_on_line = true;
     } else if (!clock_is_past(clock_now(), slot_last_ticks)) {
-        phase = controller_record.filter == FILTER(LINE_TRANSMITS, SECURITY_IDLE) ? PHASE_TRANSMITTING : PHASE_WEAVING;
+        phase = is_woven(slot) ? PHASE_WEAVING : PHASE_TRANSMITTING;
         clock_wait(slot->begins_ticks - SEND_LATENCY_CYCLES);
         is_on_line = link_take(self->spi_divider_log2);
     }
     return is_on_line;
 }
 
-void program_end_line(const struct slot *slot)
+void program_end_line(const struct slot *slot, const struct frame *frame, struct transfer *transfer)
 {
     if (slot->line == LINE_TRANSMITS) {
         link_release();
-        sampler_settle();
+    } else {
+        link_close();
+        // What is for another node comes into no pipe, where it would cost a decision.
+        transfer->is_over = transfer->is_over && downlink_is_fresh(&downlink, transfer->bytes, transfer->count, self);
+        memcpy(frame->bytes, transfer->bytes, transfer->count);
     }
+    sampler_settle();
     phase = PHASE_WAITING;
     is_on_line = false;
     AvrXSetSemaphore(&line_over);
@@ -148,6 +174,8 @@ void traffic_boot(const struct provision *provision, struct counter *counter)
 #ifdef FILTERS_SUITE
     REGISTER_WOVEN(FILTER(LINE_TRANSMITS, SECURITY_SEALS), WOVEN(seal_transmit));
     REGISTER_WOVEN(FILTER(LINE_TRANSMITS, SECURITY_OPENS), WOVEN(open_transmit));
+    REGISTER_WOVEN(FILTER(LINE_RECEIVES, SECURITY_SEALS), WOVEN(seal_receive));
+    REGISTER_WOVEN(FILTER(LINE_RECEIVES, SECURITY_OPENS), WOVEN(open_receive));
 #endif
     controller_start();
     AvrXRunTask(TCB(answers));
@@ -163,9 +191,8 @@ uint8_t *traffic_codes(uint32_t superframe)
         return NULL;
     }
 #ifdef FILTERS_SUITE
-    // A woven filter finds the end of a page.
-    uint16_t count = FRAME_CODES_AT + 2 * self->samples_per_superframe + suite_tag_bytes(self->suite);
-    frame->bytes = (uint8_t *)(((uintptr_t)frame->bytes | 0xFF) + 1 - count);
+    frame->bytes =
+        page_end(frame->bytes) - (FRAME_CODES_AT + 2 * self->samples_per_superframe + suite_tag_bytes(self->suite));
 #endif
     return frame->bytes + FRAME_CODES_AT;
 }
@@ -175,8 +202,8 @@ void traffic_seal(uint32_t superframe)
     struct frame *frame = filling[superframe & 1];
 
     filling[superframe & 1] = NULL;
-    // What can be woven waits for that.
-    frame->slots = controller_filters[FILTER(LINE_TRANSMITS, SECURITY_SEALS)] ? 1 : 0;
+    // What can be woven waits for that: a superframe has two slots.
+    frame->slots = controller_filters[FILTER(LINE_TRANSMITS, SECURITY_SEALS)] ? 2 : 0;
     frame->count = (uint8_t)frame_describe(frame->bytes, self, superframe * self->samples_per_superframe,
                                            self->samples_per_superframe);
     controller_give(frame);
@@ -210,21 +237,33 @@ static void slot(const struct slot *slot)
     AvrXResetSemaphore(&line_over);
 }
 
-void traffic_send(uint32_t start_ticks, uint32_t last_start_ticks)
+void traffic_send(uint32_t start_ticks, uint32_t last_start_ticks, bool hears_surely)
 {
     slot_last_ticks = last_start_ticks;
     slot(&(struct slot){
-        .begins_ticks = start_ticks, .line = LINE_TRANSMITS, .first = SECURITY_SEALS, .next = LINE_RECEIVES});
+        .begins_ticks = start_ticks,
+        .line = LINE_TRANSMITS,
+        // What was full is sealed in the next slot, and goes out when it would otherwise.
+        .first = hears_surely ? SECURITY_OPENS : SECURITY_SEALS,
+        .next = hears_surely ? LINE_RECEIVES : LINE_IDLE,
+    });
 }
 
-void traffic_hear(uint32_t opens_ticks, uint32_t until_ticks)
+void traffic_hear(uint32_t start_ticks, uint32_t drift_ticks, uint32_t until_ticks, bool is_sure)
 {
+    uint32_t asks_cycles = ASK_LEAD_CYCLES + 2 * drift_ticks + FIRST_BYTE_CYCLES_MAX;
+    bool is_known = is_sure && asks_cycles <= ASK_CYCLES_MAX;
+
     slot_last_ticks = until_ticks;
-    slot(&(struct slot){.begins_ticks = opens_ticks,
-                        .line = LINE_RECEIVES,
-                        .count = LINK_BYTES_MAX,
-                        .first = SECURITY_OPENS,
-                        .next = LINE_TRANSMITS});
+    slot_asks_ticks = start_ticks - drift_ticks - ASK_LEAD_CYCLES;
+    slot(&(struct slot){
+        .begins_ticks = start_ticks - drift_ticks - OPEN_LEAD_CYCLES,
+        .line = LINE_RECEIVES,
+        .count = is_known ? FRAME_HEADER_BYTES + ACKNOWLEDGE_BYTES + suite_tag_bytes(self->suite) : 0,
+        .heard_slots = controller_filters[FILTER(LINE_RECEIVES, SECURITY_OPENS)] ? 2 : 0,
+        .first = SECURITY_OPENS,
+        .next = LINE_TRANSMITS,
+    });
 }
 
 #endif

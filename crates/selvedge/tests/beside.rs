@@ -1,5 +1,5 @@
-//! Nodes that seal a frame while the one before it goes out, as the build weaves them: every sample is taken at its instant,
-//! interrupts being off for a whole frame or not, and every frame holds what the converter took.
+//! Nodes that seal and open frames while others go over the line, as the build weaves them: every sample is taken at its
+//! instant, interrupts being off for a whole frame or not, and every frame holds what the converter took.
 //!
 //! Witnesses are the bus, the simulator's sample-and-hold, and the server's own opener. How long slots are, and so where
 //! in a frame samples fall, is random; `SELVEDGE_SEED=n` repeats a run.
@@ -13,16 +13,18 @@ use cell::clock::{PS_PER_S, Picoseconds};
 use cell::decision::FILTERS;
 use cell::log::Phase;
 use cell::node::Node;
+use cipher::TrafficKey;
 use collect::frame::{self, Samples};
 use isa::avr::Image;
 use report::table::{Column, Entry, Table};
 use rig::Rig;
 use selvedge::link::deployment::Node as Plan;
 use selvedge::link::filters::Filters;
+use selvedge::link::journal::Journal;
 use selvedge::link::provision;
 use selvedge::toolchain::{Compiler, Image as Built};
 
-const SUPERFRAMES: u32 = 8;
+const SUPERFRAMES: u32 = 9;
 /// Those in which all have joined and know their crystals.
 const SETTLED: u32 = 5;
 const PS_PER_US: u64 = 1_000_000;
@@ -33,6 +35,8 @@ const INSTANT_PS_MAX: u64 = 5 * PS_PER_US;
 const DELAYED_PS_MAX: u64 = 300 * 125_000 + INSTANT_PS_MAX;
 /// From the start of a conversion to the hold of its input: 14.5 converter clocks of 64 cycles.
 const HOLD_PS: u64 = 116 * PS_PER_US;
+/// How long before a frame comes down a node asks for it: `ASK_LEAD_CYCLES` of `firmware/node/limits.h`.
+const ASKED_PS: u64 = 1_700 * 125_000;
 /// What two handlers take of a stack, one of them the sampler's (`firmware/node/test/budget.py`).
 const HANDLERS_BYTES: usize = 41 + 46;
 
@@ -97,6 +101,10 @@ struct Seen {
     samples: BTreeMap<u32, Taken>,
     /// Its times on the bus.
     sent: Vec<(Picoseconds, Picoseconds)>,
+    /// What came down while interrupts were off, from when it asked for that on.
+    heard: Vec<(Picoseconds, Picoseconds)>,
+    /// When it decided to do that.
+    asked: Vec<Picoseconds>,
     /// What the server opened of it, by the superframe in which it came.
     frames: BTreeMap<u32, Samples>,
     /// How often each of `FILTERS` ran.
@@ -119,15 +127,20 @@ impl Seen {
             let before = samples.insert(place as u32, Taken { at_ps, off_ps, code: taken.code });
             assert!(before.is_none(), "one sample at each place");
         }
-        let mut ran = [0; FILTERS.len()];
+        let (mut ran, mut asked) = ([0; FILTERS.len()], Vec::new());
         for decision in node.log_mut().take_decisions().expect("it has a controller") {
             ran[decision.filter] += 1;
+            if FILTERS[decision.filter].starts_with("receive +") {
+                asked.push(node.clock.at(decision.cycle));
+            }
         }
         let stack = image.symbol("controllerStk").expect("the controller is a task");
         let mut bytes = (stack.address..stack.address + stack.bytes).map(|at| node.chip().memory(at as u16));
         Seen {
             samples,
             sent: Vec::new(),
+            heard: Vec::new(),
+            asked,
             frames: BTreeMap::new(),
             ran,
             woven: node.log().work(Phase::Weaving).times,
@@ -140,30 +153,36 @@ impl Seen {
         self.ran[FILTERS.iter().position(|filter| *filter == name).expect("it is one")]
     }
 
-    /// How far samples were from their instants at most: those that were started while it sent, or around that, if any; and
-    /// all others.
-    fn off_ps(&self) -> [Picoseconds; 2] {
+    /// How far samples were from their instants at most: those that were started while it sent, or while something came
+    /// down, or around that, if any; and all others.
+    fn off_ps(&self) -> [Picoseconds; 3] {
         let settled_ps = Picoseconds::from(SETTLED) * SUPERFRAME_PS;
-        let (during, between): (Vec<Taken>, Vec<Taken>) =
-            { self.samples.values() }.filter(|taken| taken.at_ps > settled_ps).partition(|taken| {
-                let around = |&(start, end): &_| {
-                    (start - 20 * PS_PER_US..end + 20 * PS_PER_US).contains(&(taken.at_ps - HOLD_PS))
-                };
-                self.sent.iter().any(around)
-            });
-        [during, between].map(|samples| samples.iter().map(|taken| taken.off_ps).max().unwrap_or(0))
+        let mut off_ps = [0; 3];
+        for taken in self.samples.values().filter(|taken| taken.at_ps > settled_ps) {
+            let around = |&(start, end): &_| {
+                (start - 20 * PS_PER_US..end + 20 * PS_PER_US).contains(&(taken.at_ps - HOLD_PS))
+            };
+            let which =
+                [&self.sent, &self.heard].iter().position(|times| times.iter().any(around)).unwrap_or(2);
+            off_ps[which] = taken.off_ps.max(off_ps[which]);
+        }
+        off_ps
     }
+}
+
+/// What the server and a node seal by.
+fn key(rig: &Rig, plan: &Plan) -> TrafficKey {
+    let master = rig.keys.node(plan.id).expect("the rig made it");
+    master.traffic_key(plan.id, provision::FIRST_EPOCH, plan.suite)
 }
 
 /// Runs the rig's cell, whose nodes are told something in turn.
 fn run(rig: &Rig) -> Vec<Seen> {
     let mut cell = rig.cell(Pace::RunAhead);
     let plans = &rig.plan().nodes;
-    let key = |plan: &Plan| {
-        let master = rig.keys.node(plan.id).expect("the rig made it");
-        master.traffic_key(plan.id, provision::FIRST_EPOCH, plan.suite)
-    };
+    let key = |plan| key(rig, plan);
     let (mut sent, mut frames) = (vec![Vec::new(); plans.len()], vec![BTreeMap::new(); plans.len()]);
+    let mut heard = Vec::new();
     let mut origin_ps = None;
     for number in 0..SUPERFRAMES {
         if number >= SETTLED {
@@ -182,6 +201,9 @@ fn run(rig: &Rig) -> Vec<Seen> {
                 sent[node].push((transmission.start_ps, transmission.end_ps));
             }
         }
+        // Behind the beacon, and from before its start on.
+        let down = superframe.transmissions.iter().filter(|sent| sent.node.is_none()).nth(1);
+        heard.extend(down.map(|down| (down.start_ps - ASKED_PS, down.end_ps)));
         for received in superframe.received {
             let node = plans.iter().position(|plan| plan.slot == received.slot).expect("a node's slot");
             let parsed = frame::parse(&received.bytes).expect("a frame");
@@ -193,7 +215,13 @@ fn run(rig: &Rig) -> Vec<Seen> {
     let image = |built: &Built| Image::parse(&built.elf).expect("what avr-gcc links is an image");
     let nodes = cell.nodes_mut().iter_mut().zip(plans).zip(&rig.images);
     let seen = nodes.map(|((node, plan), built)| Seen::of(node, plan, &image(built), origin_ps));
-    let with = |((seen, sent), frames)| Seen { sent, frames, ..seen };
+    let with = |((seen, sent), frames): ((Seen, _), _)| {
+        let is_woven = |&&(start, _): &&_| {
+            seen.asked.iter().any(|at_ps| (start - SUPERFRAME_PS / 10..=start).contains(at_ps))
+        };
+        let heard = heard.iter().filter(is_woven).copied().collect();
+        Seen { sent, heard, frames, ..seen }
+    };
     seen.zip(sent).zip(frames).map(with).collect()
 }
 
@@ -220,36 +248,56 @@ fn rig_of(compiler: &Compiler, slot_us: u16, filters: Filters, divider: u8) -> R
     Rig::new(deployment, images)
 }
 
-#[test]
-fn samples_are_taken_at_their_instants_while_interrupts_are_off_for_a_frame() {
-    let test = "samples beside frames";
-    let Some(compiler) = rig::compiler(test) else { return };
-    let seed = rig::seed(test);
+/// A line a run and node.
+fn table() -> Table {
     let columns = [
         Column::new("filters"),
         Column::new("bus").unit("f/"),
         Column::new("node"),
         Column::new("worst while sending").unit("us").decimals(2),
+        Column::new("worst while hearing").unit("us").decimals(2),
         Column::new("worst in between").unit("us").decimals(2),
         Column::new("awake").unit("cycles"),
         Column::new("transmit + seal"),
+        Column::new("transmit + open"),
+        Column::new("receive + seal"),
         Column::new("stack left").unit("B"),
     ];
-    let mut table = Table::new("Samples beside frames, how far from their instants", columns);
+    Table::new("Samples beside frames, how far from their instants", columns)
+}
+
+#[test]
+fn samples_are_taken_at_their_instants_while_interrupts_are_off_for_a_frame() {
+    let test = "samples beside frames";
+    let Some(compiler) = rig::compiler(test) else { return };
+    let seed = rig::seed(test);
+    let mut table = table();
     // At f/8 a frame is shorter than a code may wait, and nothing takes it meanwhile.
-    for (filters, divider) in [(Filters::Discrete, 16), (Filters::Woven, 16), (Filters::Woven, 8)] {
-        let rig = rig_of(&compiler, 16_600 + (seed % 800) as u16, filters, divider);
+    // What comes down comes 284 us before a sample is started in the last three, 14 us before, and 106 us behind.
+    let slot_us = 16_600 + (seed % 800) as u16;
+    for (filters, divider, slot_us) in [
+        (Filters::Discrete, 16, slot_us),
+        (Filters::Woven, 16, slot_us),
+        (Filters::Woven, 8, slot_us),
+        (Filters::Woven, 16, 17_011),
+        (Filters::Woven, 16, 17_079),
+        (Filters::Woven, 16, 17_108),
+    ] {
+        let rig = rig_of(&compiler, slot_us, filters, divider);
         for (seen, plan) in run(&rig).iter().zip(&rig.plan().nodes) {
-            let [during_ps, between_ps] = seen.off_ps();
+            let [sending_ps, hearing_ps, between_ps] = seen.off_ps();
             let us = |ps: Picoseconds| ps as f64 / PS_PER_US as f64;
             table.push([
                 Entry::from(filters.name()),
                 u64::from(divider).into(),
                 u64::from(plan.id).into(),
-                us(during_ps).into(),
+                us(sending_ps).into(),
+                us(hearing_ps).into(),
                 us(between_ps).into(),
                 seen.awake_cycles.into(),
                 seen.ran("transmit + seal").into(),
+                seen.ran("transmit + open").into(),
+                seen.ran("receive + seal").into(),
                 seen.spare_bytes.into(),
             ]);
             let late = if filters == Filters::Woven { 2 } else { 1 };
@@ -257,13 +305,22 @@ fn samples_are_taken_at_their_instants_while_interrupts_are_off_for_a_frame() {
             let sent = seen.sent.len() as u64;
             assert!(between_ps < DELAYED_PS_MAX, "node {} is off by {between_ps} ps", plan.id);
             if filters == Filters::Woven {
-                assert!(during_ps < INSTANT_PS_MAX, "node {} is off by {during_ps} ps", plan.id);
-                assert_eq!((seen.ran("transmit + seal"), seen.woven), (sent, sent), "each beside the next");
-                assert_eq!((seen.ran("seal"), seen.ran("transmit")), (1, 0), "but for the first");
+                let worst_ps = sending_ps.max(hearing_ps);
+                assert!(worst_ps < INSTANT_PS_MAX, "node {} is off by {worst_ps} ps", plan.id);
+                let opened = seen.ran("transmit + open");
+                assert_eq!(
+                    (seen.ran("transmit + seal") + opened, seen.woven),
+                    (sent, sent),
+                    "each beside another"
+                );
+                // The first one, and those whose slot went into opening.
+                assert_eq!(seen.ran("receive + seal"), 1 + opened, "in the slot after");
+                assert_eq!(["seal", "transmit", "open"].map(|name| seen.ran(name)), [0; 3]);
+                assert!(opened > 0, "what came down to node {}", plan.id);
             } else {
+                assert!(seen.ran("open") > 0, "what came down to node {}", plan.id);
                 assert_eq!((seen.ran("transmit + seal"), seen.woven, seen.ran("transmit")), (0, 0, sent));
             }
-            assert!(seen.ran("open") > 0, "what came down to node {}", plan.id);
             assert!(seen.spare_bytes >= HANDLERS_BYTES, "{} bytes of the stack are left", seen.spare_bytes);
         }
     }
@@ -277,10 +334,88 @@ fn a_frame_that_comes_to_its_end_while_a_sample_is_taken_keeps_the_next_one_from
     for slot_us in [16_990, 17_001, 17_010] {
         let rig = rig_of(&compiler, slot_us, Filters::Discrete, 16);
         for (seen, plan) in run(&rig).iter().zip(&rig.plan().nodes) {
-            let [_, between_ps] = seen.off_ps();
+            let [_, hearing_ps, between_ps] = seen.off_ps();
+            let between_ps = hearing_ps.max(between_ps);
             let at = format!("node {}, slots of {slot_us} us", plan.id);
             println!("{at}: off by {between_ps} ps at most");
             assert!(between_ps < DELAYED_PS_MAX, "{at}");
         }
+    }
+}
+
+/// In it the first node's slot is taken.
+const TAKEN: u32 = 6;
+
+/// The rig of [`TEXT`] with somebody who takes the bus where it is not theirs. The second node's filters are discrete.
+fn rig_with_holder(compiler: &Compiler) -> Rig {
+    let mut deployment = rig::deployment(TEXT);
+    let nodes = &mut deployment.cells[0].nodes;
+    nodes.push(Plan { id: 3, slot: 5, filters: Filters::Discrete, ..nodes[0].clone() });
+    nodes[1].filters = Filters::Discrete;
+    let mut images = rig::images(compiler, &rig::root(), &deployment);
+    let source = rig::root().join("crates/selvedge/tests/beside/holder.c");
+    let flags =
+        ["-Os".to_owned(), format!("-DFROM_US={}", TAKEN * 250_000 + 17_200), "-DHELD_US=15000".to_owned()];
+    let elf = compiler.program(&[source], "atmega128", &flags).unwrap_or_else(|error| panic!("{error}"));
+    images[2] = Built { elf, ..images[0].clone() };
+    Rig::new(deployment, images)
+}
+
+/// A slot that is missed costs the samples of one superframe, and leaves each of the eight filters something to do.
+#[test]
+fn a_node_whose_slot_is_taken_once_refuses_one_superframe_and_uses_all_eight_filters() {
+    let Some(compiler) = rig::compiler("a slot that is taken") else { return };
+    let rig = rig_with_holder(&compiler);
+    let (mut cell, mut journal) = (rig.cell(Pace::RunAhead), Journal::default());
+    let plans = &rig.plan().nodes[..2];
+    let keys: Vec<_> = plans.iter().map(|plan| key(&rig, plan)).collect();
+    // By superframes, how many ago the samples of the frame were taken that came.
+    let mut lags = BTreeMap::new();
+    for number in 0..TAKEN + 8 {
+        if number >= SETTLED {
+            let (plan, key) = if number % 4 == 3 { (&plans[1], &keys[1]) } else { (&plans[0], &keys[0]) };
+            let counter = frame::DIRECTION_BIT | number;
+            let header =
+                frame::Header { suite: plan.suite, node: plan.id, epoch: provision::FIRST_EPOCH, counter };
+            cell.queue_downlink(frame::seal(key, &header, &frame::acknowledgement(number)))
+                .expect("there is room");
+        }
+        let superframe = cell.run_superframe().unwrap_or_else(|error| panic!("{error}"));
+        for received in superframe.received.iter().filter(|received| received.slot == plans[0].slot) {
+            let parsed = frame::parse(&received.bytes).expect("a frame");
+            let text = frame::open(&keys[0], &parsed).expect("it is authentic");
+            let first = Samples::parse(&text).expect("samples").first;
+            lags.insert(number, number - first / u32::from(plans[0].samples_per_superframe));
+        }
+        journal.take(&mut cell, &superframe);
+    }
+    println!("lags by superframe: {lags:?}");
+    let lag = |number: u32| if (TAKEN..=TAKEN + 3).contains(&number) { 3 } else { 2 };
+    let expected = (4..TAKEN + 8).filter(|number| *number != TAKEN).map(|number| (number, lag(number)));
+    assert_eq!(lags, expected.collect());
+    let image = Image::parse(&rig.images[0].elf).expect("an image");
+    let losses = image.symbol("controller_losses").expect("it counts").address;
+    let count = |at: u32| cell.nodes()[0].chip().memory((losses + at) as u16).expect("it is in SRAM");
+    // struct losses of controller.h: refused, by pipe; unfit; unsent; two bytes each.
+    let counts: [u8; 6] = std::array::from_fn(|number| count(2 * number as u32));
+    assert_eq!(counts, [1, 0, 0, 0, 0, 1], "one superframe is refused, one frame waits for the next slot");
+    let rows = journal.rows(&cell, rig.plan(), "beside");
+    let ran = |node: u32, name: &str| {
+        let metric = format!("filter {name}");
+        let of_node = rows.iter().filter(|row| row.case() == format!("node {node}"));
+        of_node
+            .filter(|row| row.metric() == metric)
+            .map(|row| row.value().number().expect("a count"))
+            .sum::<f64>()
+    };
+    let [woven, discrete] = [0, 1].map(|index| plans[index].id);
+    for name in &FILTERS[1..] {
+        let counts = [woven, discrete].map(|node| ran(node, name));
+        println!("{name}: {counts:?} times");
+        assert!(counts.iter().sum::<f64>() > 0.0, "{name}");
+        assert!(counts[0] > 0.0 || !name.contains('+'), "{name}");
+    }
+    for row in rows.iter().filter(|row| row.metric().starts_with("filter ") && row.metric().contains(':')) {
+        println!("{}, {}: {:?}", row.case(), row.metric(), row.value());
     }
 }

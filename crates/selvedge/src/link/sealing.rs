@@ -60,6 +60,11 @@ const CONVERT_CLOCKS: u64 = 12;
 const HOLD_CLOCKS: u64 = 15;
 /// What the server tells a node: that a frame is stored (`firmware/node/downlink.h`).
 const ACKNOWLEDGE_BYTES: u64 = 5;
+
+/// Bytes of what comes down to a node.
+pub fn heard_bytes(suite: Suite) -> u64 {
+    FRAME_HEADER_BYTES + ACKNOWLEDGE_BYTES + suite.row().tag_bytes as u64
+}
 /// The tag of a beacon.
 const BEACON_TAG_BYTES: u64 = 16;
 
@@ -187,7 +192,7 @@ impl Work {
     /// When the downlink slot of the superframe before is over for the node, an acknowledgement opened.
     fn free_ps(&self) -> i64 {
         let downlink_ps = self.downlink_ps();
-        let bytes = FRAME_HEADER_BYTES + ACKNOWLEDGE_BYTES + self.suite.row().tag_bytes as u64;
+        let bytes = heard_bytes(self.suite);
         let open = self.disturbed(undisturbed_cycles(self.suite, ACKNOWLEDGE_BYTES));
         let opened_ps = downlink_ps + self.guard_ps + bytes * self.gateway_byte_ps + self.span_ps(open);
         (downlink_ps + self.slot_ps).max(opened_ps) as i64 - self.superframe_ps as i64

@@ -4,6 +4,7 @@ use super::deployment::{Cell as Plan, Deployment, Node as NodePlan};
 use super::eeproms::Eeproms;
 use super::filters::{Filters, next_sample_cycles};
 use super::keys::Keys;
+use super::sealing::heard_bytes;
 use crate::error::Error;
 use crate::toolchain::{Compiler, Fault, Image as Built, Line, Sealer};
 use cell::beacon::Schedule;
@@ -85,6 +86,7 @@ pub fn line(plan: &Plan, node: &NodePlan) -> Result<Line, Error> {
         sealer: Sealer::of(node.suite)?,
         divider_log2: node.divider_log2(),
         sent_bytes: node.frame_bytes,
+        heard_bytes: heard_bytes(node.suite) as u16,
         heard_byte_cycles: heard,
         next_sample_cycles: next_sample.try_into().unwrap_or(u32::MAX),
     })

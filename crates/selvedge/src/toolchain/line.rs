@@ -7,6 +7,9 @@ use cipher::Suite;
 use super::Fault;
 use crate::error::Error;
 
+/// How long a woven filter asks for the first byte (`firmware/node/guest_transfer_rx.S`).
+const ASK_CYCLES_MAX: u32 = 4096;
+
 /// What a node's woven filters seal and open by.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Sealer {
@@ -53,6 +56,8 @@ pub struct Line {
     pub divider_log2: u8,
     /// Bytes of the frames that it sends.
     pub sent_bytes: u16,
+    /// Bytes of the frames that it hears and that are for it.
+    pub heard_bytes: u16,
     /// Cycles of the node from a byte that it hears to the next.
     pub heard_byte_cycles: u32,
     /// Cycles from the end of a conversion to the next sample's start, at the least.
@@ -63,5 +68,15 @@ impl Line {
     /// Cycles from a byte that it sends to the next: as soon as its SPI takes one.
     pub fn sent_byte_cycles(self) -> u32 {
         (8 << self.divider_log2) + 2
+    }
+
+    /// Cycles in which it sends a frame.
+    pub fn sent_cycles(self) -> u32 {
+        u32::from(self.sent_bytes) * self.sent_byte_cycles()
+    }
+
+    /// Cycles in which it hears a frame at most, from when it asks for the first byte on.
+    pub fn heard_cycles(self) -> u32 {
+        ASK_CYCLES_MAX + (u32::from(self.heard_bytes) + 1) * self.heard_byte_cycles
     }
 }

@@ -57,6 +57,17 @@ enum Value {
     NextSample,
 }
 
+impl Value {
+    fn on(self, line: Line) -> i64 {
+        match self {
+            Value::Number(number) => number,
+            Value::SentByte => line.sent_byte_cycles().into(),
+            Value::HeardByte => line.heard_byte_cycles.into(),
+            Value::NextSample => line.next_sample_cycles.into(),
+        }
+    }
+}
+
 impl Woven {
     /// Reads what stands behind `woven`; what is wrong in words.
     fn parse(words: &[&str]) -> Result<Woven, String> {
@@ -112,25 +123,26 @@ impl Woven {
         Ok(woven)
     }
 
-    /// Whether it is woven for a chip at all.
-    pub fn is_for(&self, chip: &Chip) -> bool {
-        self.chip.is_none_or(|name| name == chip.name)
+    /// Whether it is woven for a chip on a line at all.
+    pub fn is_for(&self, chip: &Chip, line: Line) -> bool {
+        let is_served = !self.servers.is_empty() || self.is_in_time(line);
+        is_served && self.chip.is_none_or(|name| name == chip.name)
+    }
+
+    /// Whether who would have to run within so many cycles can as well behind the frame.
+    fn is_in_time(&self, line: Line) -> bool {
+        let is_heard = self.definitions.iter().any(|(_, what)| *what == Value::HeardByte);
+        let frame_cycles = if is_heard { line.heard_cycles() } else { line.sent_cycles() };
+        let mut withins = self.definitions.iter().filter(|(name, _)| name == "WITHIN");
+        withins.all(|(_, what)| what.on(line) >= i64::from(frame_cycles))
     }
 
     /// What is woven for a chip on a line, by the recipe that it stands in.
     pub fn pair(&self, recipe: &Recipe, chip: &Chip, line: Line) -> Pair {
         let [host, guest] = &self.threads;
         let inside = |file: &PathBuf| recipe.folder.join(file);
-        let value = |value: &Value| match *value {
-            Value::Number(number) => number,
-            Value::SentByte => line.sent_byte_cycles().into(),
-            Value::HeardByte => line.heard_byte_cycles.into(),
-            Value::NextSample => line.next_sample_cycles.into(),
-        };
-        // Who serves it behind the frame is in time.
-        let frame_cycles = i64::from(line.sent_bytes) * i64::from(line.sent_byte_cycles());
-        let is_late = |(name, what): &(String, Value)| name == "WITHIN" && value(what) >= frame_cycles;
-        let servers = if self.definitions.iter().any(is_late) { &[][..] } else { &self.servers };
+        let is_bound = self.definitions.iter().any(|(name, _)| name == "WITHIN");
+        let servers = if is_bound && self.is_in_time(line) { &[][..] } else { &self.servers };
         Pair {
             file: inside(&host.0),
             host: host.1.clone(),
@@ -140,7 +152,7 @@ impl Woven {
             with: self.with.iter().map(inside).collect(),
             name: Some(self.name.clone()),
             chip: Some(chip.name.to_owned()),
-            definitions: self.definitions.iter().map(|(name, what)| (name.clone(), value(what))).collect(),
+            definitions: self.definitions.iter().map(|(name, what)| (name.clone(), what.on(line))).collect(),
             host_arguments: Some(self.arguments.clone()),
             growth: self.growth,
             strategy: ::weave::plan::Strategy::Auto,
@@ -264,6 +276,7 @@ mod tests {
             sealer: Sealer::Ccm,
             divider_log2: 3,
             sent_bytes: 206,
+            heard_bytes: 31,
             heard_byte_cycles: 320,
             next_sample_cycles: 13_596,
         };
@@ -282,6 +295,14 @@ mod tests {
         let servers =
             |line| recipe.woven[0].pair(&recipe, Chip::find("atmega128").unwrap(), line).servers.len();
         assert_eq!((servers(line), servers(Line { next_sample_cycles: 13_595, ..line })), (0, 1));
+
+        // 31 bytes that are heard, and their first one asked for.
+        let recipe =
+            parse("woven open_receive ascon.c:open rx.S:rx PERIOD=HEARD_BYTE WITHIN=NEXT_SAMPLE").unwrap();
+        let is_woven = |next_sample_cycles| {
+            recipe.woven[0].is_for(Chip::find("atmega128").unwrap(), Line { next_sample_cycles, ..line })
+        };
+        assert_eq!((is_woven(14_336), is_woven(14_335)), (true, false));
 
         let refused = |text: &str| parse(text).expect_err("it is none").to_string();
         for (line, words) in [

@@ -37,7 +37,7 @@ impl Filters {
     /// When a file cannot be read or compiled.
     pub(super) fn read(recipe: &Recipe, chip: &Chip, line: Line) -> Result<Filters, Error> {
         let weaver = weaver()?;
-        let wishes = recipe.woven.iter().filter(|wish| wish.is_for(chip));
+        let wishes = recipe.woven.iter().filter(|wish| wish.is_for(chip, line));
         let filters = wishes.map(|wish| {
             let pair = wish.pair(recipe, chip, line);
             let reading = Reading::of(&pair).map_err(|why| wish.refused(why))?;

@@ -50,15 +50,18 @@ bool program_sealing(const struct frame *frame, struct sealing *sealing)
     return false;
 }
 
-bool program_begin_line(const struct slot *slot)
+bool program_begin_line(const struct slot *slot, struct transfer *transfer)
 {
     (void)slot;
+    (void)transfer;
     return true;
 }
 
-void program_end_line(const struct slot *slot)
+void program_end_line(const struct slot *slot, const struct frame *frame, struct transfer *transfer)
 {
     (void)slot;
+    (void)frame;
+    (void)transfer;
 }
 
 AVRX_TASKDEF(mac, 20, 1)
