@@ -29,6 +29,8 @@ use selvedge::error::Error;
 use selvedge::link::{CHIPS, simulation};
 use selvedge::toolchain::{Compiler, Fault, Line, Sealer};
 use soak::is_soak;
+use weave::linked;
+use weave::proof::{Options, prove};
 
 /// A node that sends at f/8, and a gateway at 500 kHz with a gap of two bits beside a node of 16 MHz.
 const LINE: Line = Line {
@@ -44,6 +46,8 @@ const DRIFT_PPM: i64 = 100;
 /// From the call to the beginning of the gateway's first byte: SS leads by two bits.
 const LEAD_CYCLES: Cycles = 300;
 const CYCLES_MAX: Cycles = 2_000_000;
+/// Before the first byte and behind the last: what `link/filters.rs` leaves of a turn of the timer.
+const SEND_SEAMS_CYCLES: u32 = 500;
 const HEADER_BYTES: usize = 10;
 
 /// Each sealer's name in the firmware, and the bytes of its tag.
@@ -149,6 +153,7 @@ struct Built {
     sealer: Sealer,
     tag_bytes: usize,
     profile: &'static Profile,
+    elf: Vec<u8>,
     image: Image,
     /// When a call begins: the same in each run.
     calls: Cycles,
@@ -194,7 +199,7 @@ impl Built {
         let built = built.unwrap_or_else(|error| panic!("{}", error.lines()));
         let image = Image::parse(&built.elf).expect("what avr-gcc links is an image");
         let profile = simulation::profile(chip.name);
-        let mut built = Built { name, sealer, tag_bytes, profile, image, calls: 0 };
+        let mut built = Built { name, sealer, tag_bytes, profile, elf: built.elf, image, calls: 0 };
         let nothing = Frames::random(&mut seeded(), &built, 1, 1);
         let idle = Filter { line: None, security: Some(Security::Seals) };
         built.calls = built.call(idle, &nothing, &[]).0.stages[0];
@@ -483,6 +488,32 @@ fn interrupts_are_off_while_the_line_is_served_and_on_for_what_is_left_of_sealin
     });
 }
 
+/// What a deployment is checked for, and what the sampler and the clock make up for, is what is proved of the linked code.
+#[test]
+fn interrupts_are_off_no_longer_than_a_deployment_is_checked_for() {
+    each_built(|built| {
+        let records = linked::records(&built.elf).expect("its directives are carried along");
+        for (name, line, _) in built.woven() {
+            let symbol = format!("{}_{name}", built.name);
+            let program = linked::from_image(&built.image, &records, &symbol, None).expect("it can be read");
+            let function = program.function(&symbol).expect("it was asked for");
+            let proof = prove(&program, function, Options::default()).unwrap_or_else(|why| panic!("{why}"));
+            let (bytes, checked) = match line {
+                Way::Transmits => (LINE.sent_bytes, LINE.sent_cycles() + SEND_SEAMS_CYCLES),
+                Way::Receives => (LINE.heard_bytes, LINE.heard_cycles()),
+            };
+            let at = format!("{symbol}, {}, {bytes} bytes", built.profile.name);
+            let off = proof.window.cycles(bytes.into());
+            let off = off.unwrap_or_else(|| panic!("{at}: not bounded: {:?}", proof.window));
+            println!("{at}: interrupts are off for {off} cycles at most, of {checked}");
+            assert!(
+                off <= checked.into(),
+                "{at}: interrupts are off for {off} cycles, {checked} are checked"
+            );
+        }
+    });
+}
+
 /// Sealing that goes on from the first byte sent to the last: of the cycles between them, those that it gets on by. Eleven
 /// of 66 are the guest's, five of them for looking whether a sample is due.
 #[test]
@@ -535,7 +566,6 @@ fn at_an_eighth_of_the_clock_four_fifths_of_the_cycles_between_bytes_go_into_sea
         }
     });
     println!("{}", table.text(None));
-
     // AES has fewer places where the guest's flags cost nothing.
     assert!(least[0] >= 80.0 && least[1] >= 72.0, "{least:.1?} %");
 }

@@ -532,6 +532,13 @@ impl<'a> Reader<'a> {
         events.map(|written| Item::Says(written.directive.clone()))
     }
 
+    /// How often the loop around an instruction runs, where that is said.
+    fn trip(&self, point: Point) -> Option<Item> {
+        let mut written = self.program.code[point].directives.iter();
+        let trip = written.find(|written| matches!(written.directive, Directive::Trip { .. }));
+        trip.map(|written| Item::Says(written.directive.clone()))
+    }
+
     /// The instruction with its events before it.
     fn placed(&self, point: Point, stretch: &mut Stretch) -> Result<(), Refusal> {
         if self.is_left_out(point) {

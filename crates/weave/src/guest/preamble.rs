@@ -124,6 +124,7 @@ impl Place {
         for point in points {
             items.push(Item::Label(number[&point]));
             items.extend(reader.says(point));
+            items.extend(reader.trip(point));
             let mut line = reader.line(point);
             match reader.program.code[point].flow {
                 Flow::Jump(to) => {
