@@ -9,7 +9,6 @@
 
 #include "chip.h"
 
-
 #if _SFR_MEM_ADDR(ADCSRA) < 0x60
 #define SAMPLER_START out _SFR_IO_ADDR(ADCSRA),
 #define SAMPLER_START_CYCLES 2 // with the skip before it

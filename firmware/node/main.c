@@ -176,8 +176,9 @@ static struct downlink_slot downlink_slot(void)
                                   clock_is_past(next_beacon, end + SECURITY_CYCLES_MAX)};
 }
 
-/// Sends a frame in the node's own slot; `has_beacon` tells whether the superframe's was heard. It does not when the node has no slot, when the clock may be further off than the
-/// guard, when a frame would not end within the slot, and when the bus is taken.
+/// Sends a frame in the node's own slot; `has_beacon` tells whether the superframe's was heard. It does not when the node
+/// has no slot, when the clock may be further off than the guard, when a frame would not end within the slot, and when the
+/// bus is taken.
 static void send(bool has_beacon)
 {
     uint16_t bytes = FRAME_CODES_AT + 2 * self.samples_per_superframe + suite_tag_bytes(self.suite);
@@ -207,19 +208,18 @@ static bool take_beacon(void)
 }
 
 /// Hears what comes down, and hands the sampler the next superframe: behind that, where there is time for it, because a
-/// frame that is sealed meanwhile leaves its room. Where the beacon was not heard, slots may have changed.
+/// frame that is sealed in this slot leaves its room. Where the beacon was not believed, slots may have changed.
 static void hear_downlink(void)
 {
     struct downlink_slot slot = downlink_slot();
     uint32_t drift_ticks = timebase_slot_drift_ticks(&timebase);
-    bool is_sure = slot.has_time && timebase.unheard == 0;
 
-    if (!is_sure) {
+    if (!slot.has_time) {
         arm_next();
     }
     wait_until(slot.start_ticks - drift_ticks - HEAR_LEAD_CYCLES);
-    traffic_hear(slot.start_ticks, drift_ticks, slot.end_ticks, is_sure);
-    if (is_sure) {
+    traffic_hear(slot.start_ticks, drift_ticks, slot.end_ticks, slot.has_time && timebase.unheard == 0);
+    if (slot.has_time) {
         arm_next();
     }
 }

@@ -35,8 +35,8 @@ void traffic_settle(void);
 void traffic_send(uint32_t start_ticks, uint32_t last_start_ticks, bool hears_surely);
 
 /// Hears a frame whose SS falls within `drift_ticks` of `start_ticks` and rises before `until_ticks`, and takes what it
-/// says. `is_sure` when nothing else may come,
-/// and nobody needs the core for SECURITY_CYCLES_MAX. At least HEAR_LEAD_CYCLES before.
+/// says. `is_sure` when nothing else may come, and nobody needs the core for SECURITY_CYCLES_MAX: the frame's length is
+/// known then, and it may be heard by a woven filter. At least HEAR_LEAD_CYCLES before.
 void traffic_hear(uint32_t start_ticks, uint32_t drift_ticks, uint32_t until_ticks, bool is_sure);
 
 #endif

@@ -343,19 +343,85 @@ fn a_frame_that_comes_to_its_end_while_a_sample_is_taken_keeps_the_next_one_from
     }
 }
 
-/// In it the first node's slot is taken.
+/// The superframe in which somebody takes the bus where it is not theirs.
 const TAKEN: u32 = 6;
 
+/// Which node is told something in a superframe.
+fn told(number: u32) -> usize {
+    usize::from(number % 4 == 3)
+}
+
+/// When the bus is taken in it, from its start on, and for how long.
+struct Held {
+    from_us: i64,
+    for_us: u32,
+}
+
+/// What became of a cell of two nodes, the first one's filters woven, the second one's discrete.
+struct Disturbed {
+    /// By superframes, how many ago the samples of the first node's frame were taken that came.
+    lags: BTreeMap<u32, u32>,
+    /// `struct losses` of the first one (`firmware/node/controller.h`): refused, by pipe; unfit; unsent; unheard.
+    losses: [u8; 7],
+    rows: Vec<report::row::Row>,
+}
+
+impl Disturbed {
+    fn of(compiler: &Compiler, held: &Held) -> Disturbed {
+        let rig = rig_with_holder(compiler, held);
+        let (mut cell, mut journal) = (rig.cell(Pace::RunAhead), Journal::default());
+        let plans = &rig.plan().nodes[..2];
+        let keys: Vec<_> = plans.iter().map(|plan| key(&rig, plan)).collect();
+        let mut lags = BTreeMap::new();
+        for number in 0..TAKEN + 8 {
+            if number >= SETTLED {
+                let (plan, key) = (&plans[told(number)], &keys[told(number)]);
+                let counter = frame::DIRECTION_BIT | number;
+                let (suite, epoch) = (plan.suite, provision::FIRST_EPOCH);
+                let header = frame::Header { suite, node: plan.id, epoch, counter };
+                cell.queue_downlink(frame::seal(key, &header, &frame::acknowledgement(number)))
+                    .expect("there is room");
+            }
+            let superframe = cell.run_superframe().unwrap_or_else(|error| panic!("{error}"));
+            for received in superframe.received.iter().filter(|received| received.slot == plans[0].slot) {
+                let parsed = frame::parse(&received.bytes).expect("a frame");
+                let text = frame::open(&keys[0], &parsed).expect("it is authentic");
+                let first = Samples::parse(&text).expect("samples").first;
+                lags.insert(number, number - first / u32::from(plans[0].samples_per_superframe));
+            }
+            journal.take(&mut cell, &superframe);
+        }
+        println!("lags by superframe: {lags:?}");
+        let image = Image::parse(&rig.images[0].elf).expect("an image");
+        let losses = image.symbol("controller_losses").expect("it counts").address as u16;
+        let count = |at: u16| cell.nodes()[0].chip().memory(losses + at).expect("it is in SRAM");
+        let losses = std::array::from_fn(|number| count(2 * number as u16));
+        let rows = journal.rows(&cell, rig.plan(), "beside");
+        for row in rows.iter().filter(|row| row.metric().starts_with("filter ") && row.metric().contains(':'))
+        {
+            println!("{}, {}: {:?}", row.case(), row.metric(), row.value());
+        }
+        Disturbed { lags, losses, rows }
+    }
+
+    /// How often a node's controller chose a filter, or chose it for a reason.
+    fn ran(&self, node: u32, filter: &str) -> u64 {
+        let (case, metric) = (format!("node {node}"), format!("filter {filter}"));
+        let rows = self.rows.iter().filter(|row| row.case() == case && row.metric() == metric);
+        rows.map(|row| row.value().number().expect("a count") as u64).sum()
+    }
+}
+
 /// The rig of [`TEXT`] with somebody who takes the bus where it is not theirs. The second node's filters are discrete.
-fn rig_with_holder(compiler: &Compiler) -> Rig {
+fn rig_with_holder(compiler: &Compiler, held: &Held) -> Rig {
     let mut deployment = rig::deployment(TEXT);
     let nodes = &mut deployment.cells[0].nodes;
     nodes.push(Plan { id: 3, slot: 5, filters: Filters::Discrete, ..nodes[0].clone() });
     nodes[1].filters = Filters::Discrete;
     let mut images = rig::images(compiler, &rig::root(), &deployment);
     let source = rig::root().join("crates/selvedge/tests/beside/holder.c");
-    let flags =
-        ["-Os".to_owned(), format!("-DFROM_US={}", TAKEN * 250_000 + 17_200), "-DHELD_US=15000".to_owned()];
+    let from_us = i64::from(TAKEN) * 250_000 + held.from_us;
+    let flags = ["-Os".to_owned(), format!("-DFROM_US={from_us}"), format!("-DHELD_US={}", held.for_us)];
     let elf = compiler.program(&[source], "atmega128", &flags).unwrap_or_else(|error| panic!("{error}"));
     images[2] = Built { elf, ..images[0].clone() };
     Rig::new(deployment, images)
@@ -365,57 +431,33 @@ fn rig_with_holder(compiler: &Compiler) -> Rig {
 #[test]
 fn a_node_whose_slot_is_taken_once_refuses_one_superframe_and_uses_all_eight_filters() {
     let Some(compiler) = rig::compiler("a slot that is taken") else { return };
-    let rig = rig_with_holder(&compiler);
-    let (mut cell, mut journal) = (rig.cell(Pace::RunAhead), Journal::default());
-    let plans = &rig.plan().nodes[..2];
-    let keys: Vec<_> = plans.iter().map(|plan| key(&rig, plan)).collect();
-    // By superframes, how many ago the samples of the frame were taken that came.
-    let mut lags = BTreeMap::new();
-    for number in 0..TAKEN + 8 {
-        if number >= SETTLED {
-            let (plan, key) = if number % 4 == 3 { (&plans[1], &keys[1]) } else { (&plans[0], &keys[0]) };
-            let counter = frame::DIRECTION_BIT | number;
-            let header =
-                frame::Header { suite: plan.suite, node: plan.id, epoch: provision::FIRST_EPOCH, counter };
-            cell.queue_downlink(frame::seal(key, &header, &frame::acknowledgement(number)))
-                .expect("there is room");
-        }
-        let superframe = cell.run_superframe().unwrap_or_else(|error| panic!("{error}"));
-        for received in superframe.received.iter().filter(|received| received.slot == plans[0].slot) {
-            let parsed = frame::parse(&received.bytes).expect("a frame");
-            let text = frame::open(&keys[0], &parsed).expect("it is authentic");
-            let first = Samples::parse(&text).expect("samples").first;
-            lags.insert(number, number - first / u32::from(plans[0].samples_per_superframe));
-        }
-        journal.take(&mut cell, &superframe);
-    }
-    println!("lags by superframe: {lags:?}");
+    let seen = Disturbed::of(&compiler, &Held { from_us: 17_200, for_us: 15_000 });
     let lag = |number: u32| if (TAKEN..=TAKEN + 3).contains(&number) { 3 } else { 2 };
     let expected = (4..TAKEN + 8).filter(|number| *number != TAKEN).map(|number| (number, lag(number)));
-    assert_eq!(lags, expected.collect());
-    let image = Image::parse(&rig.images[0].elf).expect("an image");
-    let losses = image.symbol("controller_losses").expect("it counts").address;
-    let count = |at: u32| cell.nodes()[0].chip().memory((losses + at) as u16).expect("it is in SRAM");
-    // struct losses of controller.h: refused, by pipe; unfit; unsent; two bytes each.
-    let counts: [u8; 6] = std::array::from_fn(|number| count(2 * number as u32));
-    assert_eq!(counts, [1, 0, 0, 0, 0, 1], "one superframe is refused, one frame waits for the next slot");
-    let rows = journal.rows(&cell, rig.plan(), "beside");
-    let ran = |node: u32, name: &str| {
-        let metric = format!("filter {name}");
-        let of_node = rows.iter().filter(|row| row.case() == format!("node {node}"));
-        of_node
-            .filter(|row| row.metric() == metric)
-            .map(|row| row.value().number().expect("a count"))
-            .sum::<f64>()
-    };
-    let [woven, discrete] = [0, 1].map(|index| plans[index].id);
+    assert_eq!(seen.lags, expected.collect());
+    assert_eq!(
+        seen.losses[..6],
+        [1, 0, 0, 0, 0, 1],
+        "a superframe is refused, a frame waits for the next slot"
+    );
     for name in &FILTERS[1..] {
-        let counts = [woven, discrete].map(|node| ran(node, name));
+        let counts = [1, 2].map(|node| seen.ran(node, name));
         println!("{name}: {counts:?} times");
-        assert!(counts.iter().sum::<f64>() > 0.0, "{name}");
-        assert!(counts[0] > 0.0 || !name.contains('+'), "{name}");
+        assert!(counts.iter().sum::<u64>() > 0, "{name}");
+        assert!(counts[0] > 0 || !name.contains('+'), "{name}");
     }
-    for row in rows.iter().filter(|row| row.metric().starts_with("filter ") && row.metric().contains(':')) {
-        println!("{}, {}: {:?}", row.case(), row.metric(), row.value());
-    }
+}
+
+/// A beacon that nobody can hear costs nothing: what comes down is heard by interrupts, and no superframe is refused.
+#[test]
+fn a_node_that_misses_a_beacon_hears_by_interrupts_what_nothing_is_woven_with() {
+    let Some(compiler) = rig::compiler("a beacon that is missed") else { return };
+    let seen = Disturbed::of(&compiler, &Held { from_us: -500, for_us: 3_000 });
+    assert_eq!(seen.lags, (4..TAKEN + 8).map(|number| (number, 2)).collect());
+    assert_eq!(seen.losses[..6], [0; 6]);
+    assert_eq!(seen.ran(1, "receive: not woven"), 1);
+    let slots: u64 =
+        ["receive", "receive + seal", "receive + open"].map(|name| seen.ran(1, name)).iter().sum();
+    let told = (SETTLED..TAKEN + 8).filter(|&number| told(number) == 0).count() as u64;
+    assert_eq!(slots - u64::from(seen.losses[6]), told, "what came down to it");
 }
