@@ -7,7 +7,8 @@
 
 // What guest_transfer_rx.S needs in none of its rounds.
 struct transfer *line_transfer;
-volatile uint8_t line_missed;
+volatile uint8_t line_asks; // until it is negative
+volatile uint8_t line_came; // bit 5: all bytes did
 
 void line_transmit(struct sealing *sealing, struct transfer *transfer)
 {

@@ -116,7 +116,8 @@
 
 /// How long before a frame may begin a woven filter is called: an interrupt that is served just then, and its way in.
 #define ASK_LEAD_CYCLES 1700
-/// How long it asks for the first byte (guest_transfer_rx.S), and what a byte and the lead of SS take of that.
+/// How long it asks for the first byte (guest_transfer_rx.S), and what a byte and the lead of SS take of that. Where a byte
+/// takes longer nothing is woven that receives.
 #define ASK_CYCLES_MAX 4096
 #define FIRST_BYTE_CYCLES_MAX 800
 /// The longest that sealing or opening a frame takes, while the line is served and until it is done.
@@ -126,6 +127,8 @@
 #define FLASH_BYTES_MAX 20480
 #define STATIC_BYTES_MAX_ATMEGA128 3072
 #define STATIC_BYTES_MAX_ATMEGA328P 1536
+/// Where filters are woven, and frames end pages: all that the ATmega128 has but the kernel's stack.
+#define STATIC_BYTES_MAX_WOVEN 3840
 /// Of the kernel's stack, which is main's until the tasks run; theirs are static.
 #define STACK_BYTES_MAX 256
 /// What other interrupts may add to the start of a conversion: the jitter of sampling.

@@ -106,6 +106,14 @@ pub const SAMPLE_GAP_CYCLES_MIN: u64 = 1_500;
 pub const SEND_LEAD_CYCLES: u64 = 3_000;
 /// With less than this left before its slot a node sends first and verifies the beacon after.
 pub const VERIFY_CYCLES_MAX: u64 = 80_000;
+/// How long a woven filter asks for the first byte of what comes down.
+pub const ASK_CYCLES_MAX: u32 = 4_096;
+/// What that byte and the lead of SS take of it.
+pub const FIRST_BYTE_CYCLES_MAX: u32 = 800;
+/// The longest that a woven filter takes to seal or to open, the line included.
+pub const SECURITY_CYCLES_MAX: u64 = 200_000;
+/// Static bytes of an image with woven filters.
+pub const WOVEN_STATIC_BYTES_MAX: u64 = 3_840;
 /// A node and its gateway together may be off by a superframe shifted right by this before their rates are
 /// measured; a node whose guard does not cover it stays silent.
 pub const DRIFT_SHIFT_UNMEASURED: u32 = 12;

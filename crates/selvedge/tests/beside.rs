@@ -18,6 +18,7 @@ use collect::frame::{self, Samples};
 use isa::avr::Image;
 use report::table::{Column, Entry, Table};
 use rig::Rig;
+use selvedge::limits::WOVEN_STATIC_BYTES_MAX;
 use selvedge::link::deployment::Node as Plan;
 use selvedge::link::filters::Filters;
 use selvedge::link::journal::Journal;
@@ -112,6 +113,8 @@ struct Seen {
     /// How often it sent and did something else as well, by its own word.
     woven: u64,
     awake_cycles: u64,
+    /// Bytes of SRAM that are somebody's from the reset on.
+    static_bytes: u64,
     /// Bytes of the controller's stack that nobody has written.
     spare_bytes: usize,
 }
@@ -134,6 +137,7 @@ impl Seen {
                 asked.push(node.clock.at(decision.cycle));
             }
         }
+        let end = image.symbol("_end").expect("avr-gcc's linker defines it");
         let stack = image.symbol("controllerStk").expect("the controller is a task");
         let mut bytes = (stack.address..stack.address + stack.bytes).map(|at| node.chip().memory(at as u16));
         Seen {
@@ -145,6 +149,7 @@ impl Seen {
             ran,
             woven: node.log().work(Phase::Weaving).times,
             awake_cycles: node.chip().awake_cycles(),
+            static_bytes: u64::from(end.address - 0x100), // where the ATmega128's SRAM begins
             spare_bytes: bytes.position(|byte| byte != Some(0)).expect("it has run"),
         }
     }
@@ -322,6 +327,7 @@ fn samples_are_taken_at_their_instants_while_interrupts_are_off_for_a_frame() {
                 assert_eq!((seen.ran("transmit + seal"), seen.woven, seen.ran("transmit")), (0, 0, sent));
             }
             assert!(seen.spare_bytes >= HANDLERS_BYTES, "{} bytes of the stack are left", seen.spare_bytes);
+            assert!(seen.static_bytes <= WOVEN_STATIC_BYTES_MAX, "{} bytes are static", seen.static_bytes);
         }
     }
     println!("{}", table.text(None));

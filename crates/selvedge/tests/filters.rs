@@ -173,8 +173,7 @@ impl Built {
         let list = node.join(format!("filters_{name}.txt"));
         let mut everywhere = fs::read_to_string(&list).expect("the list").replace(" chip=atmega128", "");
         if CHIPS[chip].name != "atmega128" {
-            everywhere = everywhere.replace("growth=5 ", "growth=3.3 ").replace("growth=7.5 ", "growth=3.3 ");
-            everywhere = everywhere.replace("woven ccm_open_receive", "# woven ccm_open_receive");
+            everywhere = everywhere.replace("growth=5 ", "growth=3 ").replace("growth=7.5 ", "growth=3 ");
         }
         fs::write(&list, everywhere).expect("it can be written");
         fs::copy(here.join("tests/filters/main.c"), node.join("main.c")).expect("it can be copied");
@@ -204,18 +203,6 @@ impl Built {
         let idle = Filter { line: None, security: Some(Security::Seals) };
         built.calls = built.call(idle, &nothing, &[]).0.stages[0];
         built
-    }
-
-    /// Those that there are: RC4 leaves no registers for receiving, and the smaller chip has no room for all of CCM's.
-    fn woven(&self) -> impl Iterator<Item = (&'static str, Way, Security)> {
-        let is_small = self.profile.name != "ATmega128";
-        let lacks = move |sealer, line, security| match sealer {
-            Sealer::Rc4 => line == Way::Receives,
-            Sealer::Ccm => is_small && line == Way::Receives && security == Security::Opens,
-            Sealer::Ascon | Sealer::Rc5 => false,
-        };
-        let sealer = self.sealer;
-        WOVEN.into_iter().filter(move |&(_, line, security)| !lacks(sealer, line, security))
     }
 
     fn at(&self, name: &str) -> u16 {
@@ -353,10 +340,11 @@ fn each_built(then: impl FnMut(&Built)) {
             }
             Err(error) => panic!("{error}"),
         };
+        let [ascon, ccm, ..] = SEALERS;
         let pairs: Vec<_> = if is_soak() {
             (0..CHIPS.len()).flat_map(|chip| SEALERS.map(|sealer| (chip, sealer))).collect()
         } else {
-            SEALERS[..2].iter().copied().enumerate().collect()
+            vec![(0, ascon), (0, ccm), (1, ascon)]
         };
         pairs.into_iter().map(|(chip, sealer)| Built::new(&compiler, chip, sealer)).collect()
     };
@@ -376,7 +364,7 @@ fn lengths(rng: &mut ChaCha20Rng) -> Vec<(usize, usize)> {
 fn a_woven_filter_does_what_both_do_one_after_the_other() {
     each_built(|built| {
         let mut rng = seeded();
-        for (name, line, security) in built.woven() {
+        for (name, line, security) in WOVEN {
             for (text_bytes, line_bytes) in lengths(&mut rng) {
                 let plain = Frames::random(&mut rng, built, text_bytes, line_bytes);
                 let sealed = plain.sealed(built);
@@ -435,7 +423,7 @@ fn check(built: &Built, line: Way, security: Security, frames: &Frames, at: &str
 fn a_frame_that_never_comes_or_breaks_off_is_not_over_and_its_filter_returns() {
     each_built(|built| {
         let mut rng = seeded();
-        for (name, line, security) in built.woven() {
+        for (name, line, security) in WOVEN {
             if line == Way::Transmits {
                 continue;
             }
@@ -453,8 +441,8 @@ fn a_frame_that_never_comes_or_breaks_off_is_not_over_and_its_filter_returns() {
                     (both.text == apart.text) && (both.is_authentic == apart.is_authentic),
                     "{at}: sealing"
                 );
-                // 64 questions, and the rounds.
-                let line_cycles = 64 * 64 + 41 * Cycles::from(LINE.heard_byte_cycles);
+                // 128 questions, and the rounds.
+                let line_cycles = 128 * 32 + 41 * Cycles::from(LINE.heard_byte_cycles);
                 assert!(seen.cycles() < 2 * (cycles[0] + line_cycles), "{at}: {} cycles", seen.cycles());
             }
         }
@@ -465,7 +453,7 @@ fn a_frame_that_never_comes_or_breaks_off_is_not_over_and_its_filter_returns() {
 fn interrupts_are_off_while_the_line_is_served_and_on_for_what_is_left_of_sealing() {
     each_built(|built| {
         let plain = Frames::random(&mut seeded(), built, 255, 8);
-        for (name, line, security) in built.woven() {
+        for (name, line, security) in WOVEN {
             let frames = if security == Security::Seals { plain.clone() } else { plain.sealed(built) };
             let woven = Filter { line: Some(line), security: Some(security) };
             let levels = if line == Way::Receives { built.gateway(0, &frames.line) } else { Vec::new() };
@@ -493,7 +481,7 @@ fn interrupts_are_off_while_the_line_is_served_and_on_for_what_is_left_of_sealin
 fn interrupts_are_off_no_longer_than_a_deployment_is_checked_for() {
     each_built(|built| {
         let records = linked::records(&built.elf).expect("its directives are carried along");
-        for (name, line, _) in built.woven() {
+        for (name, line, _) in WOVEN {
             let symbol = format!("{}_{name}", built.name);
             let program = linked::from_image(&built.image, &records, &symbol, None).expect("it can be read");
             let function = program.function(&symbol).expect("it was asked for");
@@ -531,7 +519,7 @@ fn at_an_eighth_of_the_clock_four_fifths_of_the_cycles_between_bytes_go_into_sea
     each_built(|built| {
         let mut rng = seeded();
         let plain = Frames::random(&mut rng, built, 230, 200);
-        for (name, line, security) in built.woven() {
+        for (name, line, security) in WOVEN {
             let frames = if security == Security::Seals { plain.clone() } else { plain.sealed(built) };
             let (_, apart) = built.apart(line, security, &frames, &frames.line);
             let woven = |line_bytes: usize| {
@@ -566,6 +554,5 @@ fn at_an_eighth_of_the_clock_four_fifths_of_the_cycles_between_bytes_go_into_sea
         }
     });
     println!("{}", table.text(None));
-    // AES has fewer places where the guest's flags cost nothing.
-    assert!(least[0] >= 80.0 && least[1] >= 72.0, "{least:.1?} %");
+    assert!(least.iter().all(|least| *least >= 80.0), "{least:.1?} %");
 }

@@ -52,7 +52,11 @@ fn firmware(driver: &str, sources: &[&str], input: &[u8]) -> Option<BTreeMap<Str
 #[test]
 fn host_and_firmware_count_with_the_same_numbers() {
     let Some(numbers) = firmware("numbers", &[], b"") else { return };
-    let host: [(&str, u64); 18] = [
+    let host: [(&str, u64); 22] = [
+        ("ASK_CYCLES_MAX", limits::ASK_CYCLES_MAX.into()),
+        ("FIRST_BYTE_CYCLES_MAX", limits::FIRST_BYTE_CYCLES_MAX.into()),
+        ("SECURITY_CYCLES_MAX", limits::SECURITY_CYCLES_MAX),
+        ("STATIC_BYTES_MAX_WOVEN", limits::WOVEN_STATIC_BYTES_MAX),
         ("FRAME_BYTES_MAX", limits::FRAME_BYTES_MAX),
         ("FRAME_HEADER_BYTES", limits::FRAME_HEADER_BYTES),
         ("FRAME_SAMPLES_MAX", limits::SAMPLES_PER_SUPERFRAME_MAX),

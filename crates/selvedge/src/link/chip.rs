@@ -16,6 +16,8 @@ pub struct Chip {
     pub reference_nv_min: u64,
     /// Highest external reference: the supply's own maximum, in nanovolts.
     pub reference_nv_max: u64,
+    /// Its SRAM (datasheet, "Features").
+    pub sram_bytes: u64,
     /// Whether it has room for the thread controller's pipes (`firmware/node/chip.h`), without which nothing is woven.
     pub has_pipes: bool,
     /// The firmware's way from the end of a frame's last conversion to the first cycle of its sealing: from the alarm to
@@ -31,6 +33,7 @@ pub static CHIPS: [Chip; 2] = [
         clock_hz_max: 16_000_000,
         reference_nv_min: 2_000_000_000,
         reference_nv_max: 5_500_000_000,
+        sram_bytes: 4_096,
         has_pipes: true,
         collect_cycles: 3_900,
     },
@@ -39,6 +42,7 @@ pub static CHIPS: [Chip; 2] = [
         clock_hz_max: 20_000_000,
         reference_nv_min: 1_000_000_000,
         reference_nv_max: 5_500_000_000,
+        sram_bytes: 2_048,
         has_pipes: false,
         collect_cycles: 1_500,
     },

@@ -16,7 +16,7 @@ pub enum Filters {
     /// Each does one thing: a frame is sealed, and then it is sent.
     #[default]
     Discrete,
-    /// A frame is sealed while the one before it goes out.
+    /// A frame is sealed while another one goes out or comes in, and so is one opened.
     Woven,
 }
 
@@ -45,7 +45,7 @@ impl Serialize for Filters {
 }
 
 /// Cycles of a woven frame with which no turn of the 16-bit timer is lost: of two, the first would be.
-const TURN_CYCLES_MAX: u64 = 65_000;
+pub const TURN_CYCLES_MAX: u64 = 65_000;
 
 /// Cycles from a byte that is sent to the next when nothing is waited for, at SPI clock divider `divider`.
 fn sent_byte_cycles(divider: u64) -> u64 {
@@ -70,7 +70,7 @@ pub(super) fn check(node: &NodeDraft, cell: &CellDraft, problems: &mut Vec<Probl
     };
     let mut problem = |kind| problems.push(Problem { span: filters.span.clone(), kind });
     if let Some(chip) = node.chip.as_ref().filter(|chip| !chip.value.has_pipes) {
-        return problem(Kind::NoRoomToWeave { chip: chip.value.name });
+        return problem(Kind::NoRoomToWeave { chip: chip.value.name, sram_bytes: chip.value.sram_bytes });
     }
     let value = |at: &Option<At<i64>>| at.as_ref().map(|at| at.value.unsigned_abs());
     let (Some(rate_hz), Some(clock_hz)) = (value(&node.rate), value(&node.clock)) else { return };

@@ -74,7 +74,7 @@ pub(super) enum Kind {
     /// Bytes that follow each other faster than a listening node takes them.
     BytesTooFast { byte_ps: u64, listener: String, needs_ps: u64 },
     /// A chip without room for what is woven.
-    NoRoomToWeave { chip: &'static str },
+    NoRoomToWeave { chip: &'static str, sram_bytes: u64 },
     /// A woven frame that keeps interrupts off for longer than sampling and clock can make up for.
     WovenTooLong { bytes: u64, divider: u64, cycles: u64, cycles_max: u64 },
     /// A legacy suite without permission.
@@ -200,7 +200,11 @@ impl fmt::Display for Kind {
                 Span(*byte_ps),
                 Span(*needs_ps)
             ),
-            Kind::NoRoomToWeave { chip } => write!(f, "an {chip} has no room for woven filters"),
+            Kind::NoRoomToWeave { chip, sram_bytes } => write!(
+                f,
+                "an {chip} has no room for woven filters: found {sram_bytes} bytes of SRAM, and they take up to {}",
+                crate::limits::WOVEN_STATIC_BYTES_MAX
+            ),
             Kind::WovenTooLong { bytes, divider, cycles, cycles_max } => write!(
                 f,
                 "a woven frame of {bytes} bytes at f/{divider} takes {cycles} cycles, and at this rate of samples {cycles_max} are the most"

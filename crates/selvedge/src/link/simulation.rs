@@ -2,7 +2,7 @@
 
 use super::deployment::{Cell as Plan, Deployment, Node as NodePlan};
 use super::eeproms::Eeproms;
-use super::filters::{Filters, next_sample_cycles};
+use super::filters::{Filters, TURN_CYCLES_MAX, next_sample_cycles};
 use super::keys::Keys;
 use super::sealing::heard_bytes;
 use crate::error::Error;
@@ -81,14 +81,14 @@ pub fn line(plan: &Plan, node: &NodePlan) -> Result<Line, Error> {
     let heard = (cycles.is_multiple_of(plan.bus_hz)).then_some(cycles / plan.bus_hz);
     let fault = Fault::PartCycles { node: node.id, clock_hz: node.clock_hz.into(), bus_hz: plan.bus_hz };
     let heard = heard.and_then(|cycles| u32::try_from(cycles).ok()).ok_or(Error::Toolchain(fault))?;
-    let next_sample = next_sample_cycles(node.step_cycles(), node.clock_hz.into());
+    let next_sample = next_sample_cycles(node.step_cycles(), node.clock_hz.into()).min(TURN_CYCLES_MAX);
     Ok(Line {
         sealer: Sealer::of(node.suite)?,
         divider_log2: node.divider_log2(),
         sent_bytes: node.frame_bytes,
         heard_bytes: heard_bytes(node.suite) as u16,
         heard_byte_cycles: heard,
-        next_sample_cycles: next_sample.try_into().unwrap_or(u32::MAX),
+        next_sample_cycles: next_sample as u32,
     })
 }
 

@@ -6,9 +6,7 @@ use cipher::Suite;
 
 use super::Fault;
 use crate::error::Error;
-
-/// How long a woven filter asks for the first byte (`firmware/node/guest_transfer_rx.S`).
-const ASK_CYCLES_MAX: u32 = 4096;
+use crate::limits::{ASK_CYCLES_MAX, FIRST_BYTE_CYCLES_MAX};
 
 /// What a node's woven filters seal and open by.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -60,7 +58,7 @@ pub struct Line {
     pub heard_bytes: u16,
     /// Cycles of the node from a byte that it hears to the next.
     pub heard_byte_cycles: u32,
-    /// Cycles from the end of a conversion to the next sample's start, at the least.
+    /// Cycles from the end of a conversion to the next sample's start, at the least; no more than interrupts may be off.
     pub next_sample_cycles: u32,
 }
 
@@ -78,5 +76,10 @@ impl Line {
     /// Cycles in which it hears a frame at most, from when it asks for the first byte on.
     pub fn heard_cycles(self) -> u32 {
         ASK_CYCLES_MAX + (u32::from(self.heard_bytes) + 1) * self.heard_byte_cycles
+    }
+
+    /// Whether it asks for long enough: SS leads the first byte by two bits of eight.
+    pub fn hears_first_byte(self) -> bool {
+        self.heard_byte_cycles * 10 <= FIRST_BYTE_CYCLES_MAX * 8
     }
 }

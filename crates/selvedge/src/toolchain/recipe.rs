@@ -126,13 +126,17 @@ impl Woven {
     /// Whether it is woven for a chip on a line at all.
     pub fn is_for(&self, chip: &Chip, line: Line) -> bool {
         let is_served = !self.servers.is_empty() || self.is_in_time(line);
-        is_served && self.chip.is_none_or(|name| name == chip.name)
+        let is_met = !self.is_heard() || line.hears_first_byte();
+        is_served && is_met && self.chip.is_none_or(|name| name == chip.name)
+    }
+
+    fn is_heard(&self) -> bool {
+        self.definitions.iter().any(|(_, what)| *what == Value::HeardByte)
     }
 
     /// Whether who would have to run within so many cycles can as well behind the frame.
     fn is_in_time(&self, line: Line) -> bool {
-        let is_heard = self.definitions.iter().any(|(_, what)| *what == Value::HeardByte);
-        let frame_cycles = if is_heard { line.heard_cycles() } else { line.sent_cycles() };
+        let frame_cycles = if self.is_heard() { line.heard_cycles() } else { line.sent_cycles() };
         let mut withins = self.definitions.iter().filter(|(name, _)| name == "WITHIN");
         withins.all(|(_, what)| what.on(line) >= i64::from(frame_cycles))
     }
@@ -303,6 +307,11 @@ mod tests {
             recipe.woven[0].is_for(Chip::find("atmega128").unwrap(), Line { next_sample_cycles, ..line })
         };
         assert_eq!((is_woven(14_336), is_woven(14_335)), (true, false));
+        let is_met = |heard_byte_cycles| {
+            let line = Line { heard_byte_cycles, next_sample_cycles: 65_000, ..line };
+            recipe.woven[0].is_for(Chip::find("atmega128").unwrap(), line)
+        };
+        assert_eq!((is_met(640), is_met(641)), (true, false), "its first byte");
 
         let refused = |text: &str| parse(text).expect_err("it is none").to_string();
         for (line, words) in [
