@@ -147,7 +147,9 @@ impl Place {
         let mut open = vec![(start + 1, 0)];
         while let Some((point, cycles)) = open.pop() {
             if point == start && cycles + program.cycles(start) != self.clock.period_cycles {
-                return Err(reader.refuse(start, "polling starts its clock again after another time than a period"));
+                return Err(
+                    reader.refuse(start, "polling starts its clock again after another time than a period")
+                );
             }
             if point == start || point < self.begin {
                 continue;
