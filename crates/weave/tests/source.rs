@@ -100,24 +100,18 @@ fn run(tool: &str, arguments: &[&str], folder: &Path) -> String {
     String::from_utf8(output.stdout).expect("text")
 }
 
-/// A fresh folder under the tests' target folder.
-fn fresh(name: &str) -> PathBuf {
-    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("source").join(name);
-    std::fs::create_dir_all(&folder).expect("create a folder under the target folder");
-    folder
-}
-
 /// Assembles with the fixture's own toolchain and links without relaxation.
 fn linked(name: &str, text: &str) -> Vec<u8> {
-    let folder = fresh(name);
+    let folder = tempfile::tempdir().expect("a folder");
+    let folder = folder.path();
     std::fs::write(folder.join("a.s"), text).expect("write the text");
     if name.contains("clang") {
-        run("clang", &["--target=avr", "-mmcu=atmega128", "-c", "a.s", "-o", "a.o"], &folder);
+        run("clang", &["--target=avr", "-mmcu=atmega128", "-c", "a.s", "-o", "a.o"], folder);
     } else {
-        run("avr-as", &["-mmcu=avr51", "a.s", "-o", "a.o"], &folder);
+        run("avr-as", &["-mmcu=avr51", "a.s", "-o", "a.o"], folder);
     }
     let options = ["-mavr51", "--no-relax", "-Ttext=0", "-e", "0", "--unresolved-symbols=ignore-all"];
-    run("avr-ld", &[&options[..], &["a.o", "-o", "a.elf"]].concat(), &folder);
+    run("avr-ld", &[&options[..], &["a.o", "-o", "a.elf"]].concat(), folder);
     std::fs::read(folder.join("a.elf")).expect("read what the linker wrote")
 }
 
