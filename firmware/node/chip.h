@@ -50,4 +50,7 @@
 #error "chip.h knows the ATmega128 and the ATmega328P only"
 #endif
 
+/// The wires that whoever sends drives, in port B on both.
+#define CHIP_BUS_OUTPUTS (_BV(CHIP_SS) | _BV(CHIP_SCK) | _BV(CHIP_MOSI))
+
 #endif

@@ -4,10 +4,11 @@
 //!     reports <- opened <--open--    heard  <--receive--- line
 //!
 //! Owns the filters' type and their numbers. When one runs is controller.h's; what it does is suite.h's and link.h's, or
-//! a function that `selvedge weave` made of two of those (sources.txt). Paper: sections 3.2 and 3.3.
+//! a function that `selvedge weave` made of two of those (filters_ascon.txt). Paper: sections 3.2 and 3.3.
 //!
 //! A filter does what the line has to do in a slot, what security has to do, or both at once. Both at once is woven:
-//! interrupts are off while the line is served, and on again until the rest of the sealing is done.
+//! interrupts are off while the line is served, and on again until the rest of the sealing is done. Or, for comparison, the
+//! line's handlers interrupt what security does (filters_handler.c).
 #ifndef NODE_FILTERS_H
 #define NODE_FILTERS_H
 

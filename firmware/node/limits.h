@@ -44,8 +44,18 @@
 /// From the end of that wait to the fall of SS: what link_send does before it.
 #define SEND_LATENCY_CYCLES 92
 
-/// What a transmitted byte costs beyond 8 * divider cycles: the polling loop and the sampling interrupts (link.c).
-#define LINK_BYTE_OVERHEAD_CYCLES 24U
+/// What a transmitted byte costs beyond 8 * divider cycles, sampling interrupts included: by the polling loop (link.c), by the
+/// compiled handler, and by the one by hand (sender.h), whose own time is longer than a byte at f/2.
+#define POLLED_BYTE_OVERHEAD_CYCLES 24U
+#define HANDLED_BYTE_OVERHEAD_CYCLES 80U
+#define HANDLED_BY_HAND_BYTE_OVERHEAD_CYCLES 28U
+#if defined(FILTERS_HANDLER_BY_HAND)
+#define LINK_BYTE_OVERHEAD_CYCLES HANDLED_BY_HAND_BYTE_OVERHEAD_CYCLES
+#elif defined(FILTERS_HANDLER)
+#define LINK_BYTE_OVERHEAD_CYCLES HANDLED_BYTE_OVERHEAD_CYCLES
+#else
+#define LINK_BYTE_OVERHEAD_CYCLES POLLED_BYTE_OVERHEAD_CYCLES
+#endif
 
 /// Frames for which a pipe of the controller has room, in any of its states (controller.h). Two of those that are heard:
 /// one is opened while the next comes in.
@@ -58,21 +68,26 @@
 #define SENT_BYTES_MAX 255
 #endif
 
-/// What a woven filter has on the line ends a page (filters.h).
+/// What a woven filter has on the line ends a page (filters.h); what a handler sends does, too (sender.h).
 #ifdef FILTERS_SUITE
 #define LINK_ROOM_BYTES 256
 #define LINK_ALIGNED_BYTES 256
-#define SENT_ROOM_BYTES 256
-#define SENT_ALIGNED_BYTES 256
 #else
 #define LINK_ROOM_BYTES (LINK_BYTES_MAX + 1)
 #define LINK_ALIGNED_BYTES 1
+#endif
+#if defined(FILTERS_SUITE) || defined(FILTERS_HANDLER)
+#define SENT_ROOM_BYTES 256
+#define SENT_ALIGNED_BYTES 256
+#else
 #define SENT_ROOM_BYTES SENT_BYTES_MAX
 #define SENT_ALIGNED_BYTES 1
 #endif
 
 /// Stacks of the controller's tasks beyond the kernel's share: a suite, and a filter's own.
-#ifdef FILTERS_SUITE
+#if defined(FILTERS_HANDLER)
+#define CONTROLLER_STACK_BYTES 364
+#elif defined(FILTERS_SUITE)
 #define CONTROLLER_STACK_BYTES 300
 #else
 #define CONTROLLER_STACK_BYTES 220
@@ -125,7 +140,7 @@
 
 /// Budgets, checked against the linker map and the stack analysis by test/run.sh.
 #define FLASH_BYTES_MAX 20480
-#define STATIC_BYTES_MAX_ATMEGA128 3072
+#define STATIC_BYTES_MAX_ATMEGA128 3200
 #define STATIC_BYTES_MAX_ATMEGA328P 1536
 /// Where filters are woven, and frames end pages: all that the ATmega128 has but the kernel's stack.
 #define STATIC_BYTES_MAX_WOVEN 3840

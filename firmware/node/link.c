@@ -9,8 +9,6 @@
 #include "phase.h"
 #include "power.h"
 
-#define BUS_OUTPUTS (_BV(CHIP_SS) | _BV(CHIP_SCK) | _BV(CHIP_MOSI))
-
 volatile uint8_t link_state_now;
 volatile uint8_t link_bytes_now;
 uint8_t link_buffer[LINK_ROOM_BYTES] __attribute__((aligned(LINK_ALIGNED_BYTES)));
@@ -63,8 +61,8 @@ AVRX_SIGINT(TIMER1_CAPT_vect)
 void link_boot(void)
 {
     // The capture pin hangs on the same wire as SS; one pull-up is enough.
-    DDRB &= (uint8_t)~BUS_OUTPUTS;
-    PORTB = (PORTB & (uint8_t)~BUS_OUTPUTS) | _BV(CHIP_SS);
+    DDRB &= (uint8_t)~CHIP_BUS_OUTPUTS;
+    PORTB = (PORTB & (uint8_t)~CHIP_BUS_OUTPUTS) | _BV(CHIP_SS);
     CHIP_CAPTURE_PORT &= (uint8_t)~_BV(CHIP_CAPTURE);
 }
 
@@ -135,7 +133,7 @@ bool link_take(uint8_t divider_log2)
     }
     // SS goes from pull-up to driven high without a glitch. It MUST be an output before MSTR is set: as an input a low
     // level on it would throw the SPI back to slave.
-    DDRB |= BUS_OUTPUTS;
+    DDRB |= CHIP_BUS_OUTPUTS;
     master(divider_log2);
     PORTB &= (uint8_t)~_BV(CHIP_SS);
     return true;
@@ -149,13 +147,6 @@ void link_send(const uint8_t *bytes, uint16_t count)
         }
     } while (--count);
     (void)SPDR; // with SPSR read above, clears SPIF
-}
-
-void link_release(void)
-{
-    PORTB |= _BV(CHIP_SS);
-    SPCR = 0;
-    DDRB &= (uint8_t)~BUS_OUTPUTS;
 }
 
 uint32_t link_send_cycles(uint16_t bytes, uint8_t divider_log2)

@@ -81,8 +81,13 @@ bool link_take(uint8_t divider_log2);
 /// Sends bytes of the frame that was begun, 1 at least, waiting for each; sampling goes on.
 void link_send(const uint8_t *bytes, uint16_t count);
 
-/// Ends the frame.
-void link_release(void);
+/// Ends the frame. For handlers, too.
+static inline void link_release(void)
+{
+    PORTB |= _BV(CHIP_SS);
+    SPCR = 0;
+    DDRB &= (uint8_t)~CHIP_BUS_OUTPUTS;
+}
 
 /// About how long `link_send` takes, in cycles; never less than it does between sampling interrupts.
 uint32_t link_send_cycles(uint16_t bytes, uint8_t divider_log2);

@@ -41,7 +41,7 @@ void power_silence(void)
     cli();
     phase = PHASE_SILENT;
     SPCR = 0;
-    DDRB &= (uint8_t) ~(_BV(CHIP_SS) | _BV(CHIP_SCK) | _BV(CHIP_MOSI));
+    DDRB &= (uint8_t)~CHIP_BUS_OUTPUTS;
     ADCSRA = 0;
     TCCR1B = 0;
     set_sleep_mode(SLEEP_MODE_PWR_DOWN);

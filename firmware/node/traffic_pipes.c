@@ -1,8 +1,8 @@
 //! Traffic through the controller's pipes; traffic.h has the terms, controller.h the pipes.
 //!
-//! Four discrete filters, with which a frame is sealed as soon as it is full; and, in an image that has them, those that are
-//! woven with the line: then a frame waits for the next slot but one at most, and is sealed while the one before it goes
-//! out, or while one comes in; what was heard is opened likewise. The line's filter that receives by itself waits for what
+//! Four discrete filters, with which a frame is sealed as soon as it is full; and, in an image that has them, four that are
+//! two at once, woven or by handlers: then a frame waits for the next slot but one at most, and is sealed while the one before
+//! it goes out, or while one comes in; what was heard is opened likewise. The line's filter that receives by itself waits for what
 //! the link's interrupts bring; one that is woven asks for each byte, which needs to be known beforehand: how many come,
 //! and when. What comes down is an acknowledgement, a guard after its slot's begin.
 #include "chip.h"
@@ -21,15 +21,19 @@
 #include "suite.h"
 #include "traffic.h"
 
-#ifdef FILTERS_SUITE
+#if defined(FILTERS_SUITE)
 #include "filter_suites.h"
-
-/// With the name of the image's suite.
-#define REGISTER_WOVEN(index, function) controller_register(index, function)
-#define WOVEN_(suite, does) suite##_##does
-#define WOVEN_OF(suite, does) WOVEN_(suite, does)
-#define WOVEN(does) WOVEN_OF(FILTERS_SUITE, does)
+#define BESIDE_OF FILTERS_SUITE
+#elif defined(FILTERS_HANDLER)
+#include "filters_handler.h"
+#define BESIDE_OF handler
 #endif
+
+/// A filter that is two at once, by the name of the image's suite, or of handlers.
+#define REGISTER_BESIDE(index, function) controller_register(index, function)
+#define BESIDE_(of, does) of##_##does
+#define BESIDE_NAMED(of, does) BESIDE_(of, does)
+#define BESIDE(does) BESIDE_NAMED(BESIDE_OF, does)
 
 static const struct provision *self;
 static struct counter *counts;
@@ -40,7 +44,7 @@ static uint32_t slot_asks_ticks; // a woven filter asks for its first byte from 
 static bool is_on_line;
 static AVRX_MUTEX(line_over);
 
-/// Where bytes end that a woven filter has on the line: they lie within a page.
+/// Where bytes end that a filter has on the line which does more: they lie within a page.
 static uint8_t *page_end(const uint8_t *bytes)
 {
     return (uint8_t *)(((uintptr_t)bytes | 0xFF) + 1);
@@ -108,10 +112,15 @@ bool program_sealing(const struct frame *frame, struct sealing *sealing)
     return true;
 }
 
-/// Whether the filter that runs now does more than the line.
+/// Whether the filter that runs now does more than the line, with interrupts off.
 static bool is_woven(const struct slot *slot)
 {
+#ifdef FILTERS_SUITE
     return controller_record.filter != FILTER(slot->line, SECURITY_IDLE);
+#else
+    (void)slot;
+    return false;
+#endif
 }
 
 bool program_begin_line(const struct slot *slot, struct transfer *transfer)
@@ -171,11 +180,11 @@ void traffic_boot(const struct provision *provision, struct counter *counter)
     controller_register(FILTER(LINE_IDLE, SECURITY_OPENS), open);
     controller_register(FILTER(LINE_TRANSMITS, SECURITY_IDLE), transmit);
     controller_register(FILTER(LINE_RECEIVES, SECURITY_IDLE), receive);
-#ifdef FILTERS_SUITE
-    REGISTER_WOVEN(FILTER(LINE_TRANSMITS, SECURITY_SEALS), WOVEN(seal_transmit));
-    REGISTER_WOVEN(FILTER(LINE_TRANSMITS, SECURITY_OPENS), WOVEN(open_transmit));
-    REGISTER_WOVEN(FILTER(LINE_RECEIVES, SECURITY_SEALS), WOVEN(seal_receive));
-    REGISTER_WOVEN(FILTER(LINE_RECEIVES, SECURITY_OPENS), WOVEN(open_receive));
+#ifdef BESIDE_OF
+    REGISTER_BESIDE(FILTER(LINE_TRANSMITS, SECURITY_SEALS), BESIDE(seal_transmit));
+    REGISTER_BESIDE(FILTER(LINE_TRANSMITS, SECURITY_OPENS), BESIDE(open_transmit));
+    REGISTER_BESIDE(FILTER(LINE_RECEIVES, SECURITY_SEALS), BESIDE(seal_receive));
+    REGISTER_BESIDE(FILTER(LINE_RECEIVES, SECURITY_OPENS), BESIDE(open_receive));
 #endif
     controller_start();
     AvrXRunTask(TCB(answers));
@@ -190,7 +199,7 @@ uint8_t *traffic_codes(uint32_t superframe)
     if (!frame) {
         return NULL;
     }
-#ifdef FILTERS_SUITE
+#ifdef BESIDE_OF
     frame->bytes =
         page_end(frame->bytes) - (FRAME_CODES_AT + 2 * self->samples_per_superframe + suite_tag_bytes(self->suite));
 #endif
@@ -202,7 +211,7 @@ void traffic_seal(uint32_t superframe)
     struct frame *frame = filling[superframe & 1];
 
     filling[superframe & 1] = NULL;
-    // What can be woven waits for that: a superframe has two slots.
+    // What can be sealed beside the line waits for that: a superframe has two slots.
     frame->slots = controller_filters[FILTER(LINE_TRANSMITS, SECURITY_SEALS)] ? 2 : 0;
     frame->count = (uint8_t)frame_describe(frame->bytes, self, superframe * self->samples_per_superframe,
                                            self->samples_per_superframe);

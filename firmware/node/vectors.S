@@ -8,6 +8,7 @@
 #include "chip.h"
 #include "limits.h"
 #include "phase.h"
+#include "sender.h"
 
 .text
 
@@ -63,12 +64,45 @@ TIMER1_COMPA_vect:
     leave
 
 ; if (link_bytes_now <= LINK_BYTES_MAX) link_buffer[link_bytes_now++] = SPDR;
+; A byte that is received may come three cycles later to be read in an image that sends by interrupts (sender.h).
 .global SPI_STC_vect
 SPI_STC_vect:
+#if defined(FILTERS_HANDLER_BY_HAND)
+    sbis _SFR_IO_ADDR(SENDER_STATE), SENDER_GOES_ON
+    rjmp 2f
+    ; No instruction here changes a flag. No register is reserved for it: the kernel would keep a copy with each task.
+    out  _SFR_IO_ADDR(SENDER_R0), r0
+    in   r0, _SFR_IO_ADDR(SENDER_BYTE)
+    out  _SFR_IO_ADDR(SPDR), r0
+    out  _SFR_IO_ADDR(SENDER_R30), r30
+    push r31
+    in   r30, _SFR_IO_ADDR(SENDER_NEXT)
+    in   r31, _SFR_IO_ADDR(SENDER_PAGE)
+    ld   r0, Z+
+    out  _SFR_IO_ADDR(SENDER_BYTE), r0
+    out  _SFR_IO_ADDR(SENDER_NEXT), r30
+    in   r0, _SFR_IO_ADDR(SENDER_PAGE)
+    cpse r0, r31
+    cbi  _SFR_IO_ADDR(SENDER_STATE), SENDER_GOES_ON
+    pop  r31
+    in   r30, _SFR_IO_ADDR(SENDER_R30)
+    in   r0, _SFR_IO_ADDR(SENDER_R0)
+    reti
+2:
+#elif defined(FILTERS_HANDLER)
+    sbis _SFR_IO_ADDR(SPCR), MSTR
+    rjmp 2f
+    jmp  __vector_sender
+2:
+#endif
     enter
     push r30
     push r31
     lds  r24, _SFR_MEM_ADDR(SPDR)
+#if defined(FILTERS_HANDLER_BY_HAND)
+    sbic _SFR_IO_ADDR(SPCR), MSTR
+    rjmp 3f
+#endif
     lds  r30, link_bytes_now
     cpi  r30, LINK_BYTES_MAX + 1
     brcc 1f
@@ -80,9 +114,28 @@ SPI_STC_vect:
     st   Z, r24
 1:  ldi  r24, PHASE_RECEIVING
     sts  phase, r24
-    pop  r31
+2:  pop  r31
     pop  r30
     leave
+
+#if defined(FILTERS_HANDLER_BY_HAND)
+; The last byte of a frame that is sent, and behind it the end: what link_release does.
+3:  in   r24, _SFR_IO_ADDR(SENDER_NEXT)
+    cpi  r24, 0
+    brne 4f
+    inc  r24
+    out  _SFR_IO_ADDR(SENDER_NEXT), r24
+    in   r24, _SFR_IO_ADDR(SENDER_BYTE)
+    out  _SFR_IO_ADDR(SPDR), r24
+    rjmp 2b
+4:  sbi  _SFR_IO_ADDR(PORTB), CHIP_SS
+    ldi  r24, 0
+    out  _SFR_IO_ADDR(SPCR), r24
+    in   r24, _SFR_IO_ADDR(DDRB)
+    andi r24, 0xFF ^ CHIP_BUS_OUTPUTS
+    out  _SFR_IO_ADDR(DDRB), r24
+    rjmp 2b
+#endif
 
 ; No alarm from here to clock_alarm_resume: whom it wakes would keep the sampler waiting. And no match of compare A, which
 ; the sampler sets.

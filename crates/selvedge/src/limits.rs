@@ -94,8 +94,12 @@ pub const SLAVE_DIVIDER_MIN: u64 = 4;
 pub const RECEIVE_BYTE_CYCLES_MIN: u64 = 130;
 
 // Numbers of the node's firmware (`firmware/node/limits.h`); `tests/languages.rs` compares them.
-/// What a byte costs a sending node beyond eight bit times.
-pub const NODE_BYTE_OVERHEAD_CYCLES: u64 = 24;
+/// What a byte costs a node that sends by polling beyond eight bit times.
+pub const POLLED_BYTE_OVERHEAD_CYCLES: u64 = 24;
+/// By a handler as avr-gcc compiles it.
+pub const HANDLED_BYTE_OVERHEAD_CYCLES: u64 = 80;
+/// By a handler that was written by hand.
+pub const HANDLED_BY_HAND_BYTE_OVERHEAD_CYCLES: u64 = 28;
 /// The longest frame that a node sends.
 pub const NODE_SEND_BYTES_MAX: u64 = 255;
 /// The longest frame that a node takes in.
@@ -112,6 +116,8 @@ pub const ASK_CYCLES_MAX: u32 = 4_096;
 pub const FIRST_BYTE_CYCLES_MAX: u32 = 800;
 /// The longest that a woven filter takes to seal or to open, the line included.
 pub const SECURITY_CYCLES_MAX: u64 = 200_000;
+/// Static bytes of an image whose filters are two at once by handlers.
+pub const HANDLED_STATIC_BYTES_MAX: u64 = 3_200;
 /// Static bytes of an image with woven filters.
 pub const WOVEN_STATIC_BYTES_MAX: u64 = 3_840;
 /// A node and its gateway together may be off by a superframe shifted right by this before their rates are

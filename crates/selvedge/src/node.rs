@@ -110,6 +110,9 @@ fn build(arguments: Build, output: &Output) -> Result<(), Error> {
     for (node, image) in plan.nodes.iter().zip(&images) {
         let name = match node.filters {
             Filters::Discrete => format!("{}.elf", node.chip.name),
+            Filters::Handler | Filters::HandlerByHand => {
+                format!("{}-{}.elf", node.chip.name, node.filters.name())
+            }
             Filters::Woven => format!("node-{}-woven.elf", node.id),
         };
         let path = folder.join(name);

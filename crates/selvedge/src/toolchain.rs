@@ -32,7 +32,7 @@ mod woven;
 
 pub use fault::Fault;
 pub use language::Language;
-pub use line::{Line, Sealer};
+pub use line::{Besides, Line, Sealer};
 pub use timing::timed_functions;
 
 /// The list of sources, from the root of the source tree.
@@ -91,8 +91,7 @@ impl Compiler {
         Ok(Compiler { program, version })
     }
 
-    /// The node's image for `chip`, from the source tree at `root`; from `cache` if it was built before. With a `line`
-    /// it has the filters that are woven for that line.
+    /// The node's image for `chip`, from the source tree at `root`; from `cache` if it was built before.
     ///
     /// # Errors
     /// [`Error::Toolchain`] for what is wrong with the sources, [`Error::Io`] for the rest.
@@ -100,15 +99,17 @@ impl Compiler {
         &self,
         root: &Path,
         chip: &Chip,
-        line: Option<Line>,
+        besides: Besides,
         cache: Option<&Path>,
     ) -> Result<Image, Error> {
         let mut recipe = Recipe::read(&root.join(SOURCES))?;
-        let mut filters = Filters::none();
-        if let Some(line) = line {
-            recipe = recipe.and(Recipe::read(&root.join(line.sealer.list()))?);
-            filters = Filters::read(&recipe, chip, line)?;
+        if let Some(list) = besides.list() {
+            recipe = recipe.and(Recipe::read(&root.join(list))?);
         }
+        let filters = match besides {
+            Besides::Woven(line) => Filters::read(&recipe, chip, line)?,
+            Besides::Nothing | Besides::List(_) => Filters::none(),
+        };
         let inputs = self.inputs(&recipe, chip, &filters)?;
         let image = |elf| Image { elf, compiler: self.version.clone(), inputs: inputs.clone() };
         let kept = cache.map(|folder| folder.join(format!("node-{}-{inputs}.kept", chip.name)));
@@ -280,7 +281,9 @@ mod tests {
         let cache = tempfile::tempdir().expect("a folder");
         for chip in &CHIPS {
             let build = |cache| {
-                compiler.node_image(&root, chip, None, cache).unwrap_or_else(|error| panic!("{error}"))
+                compiler
+                    .node_image(&root, chip, Besides::Nothing, cache)
+                    .unwrap_or_else(|error| panic!("{error}"))
             };
             let (first, again) = (build(None), build(Some(cache.path())));
             assert!(first == again, "two builds for {} differ", chip.name);
@@ -302,7 +305,8 @@ mod tests {
         fs::write(&kept, [&Sha256::digest(b"kept")[..], b"kept"].concat()).unwrap();
         let chip =
             CHIPS.iter().find(|chip| kept.to_str().unwrap().contains(&format!("-{}-", chip.name))).unwrap();
-        let from_cache = || compiler.node_image(&root, chip, None, Some(cache.path())).unwrap().elf;
+        let from_cache =
+            || compiler.node_image(&root, chip, Besides::Nothing, Some(cache.path())).unwrap().elf;
         assert_eq!(from_cache(), b"kept");
         // What is damaged is built again, and then whole.
         for damaged in [&b"kept"[..], b"", &[0; 40]] {
@@ -324,7 +328,7 @@ mod tests {
             .unwrap();
         fs::write(folder.join("answer.h"), "#define ANSWER 41\n").unwrap();
         let cache = tree.path().join("cache");
-        let build = || compiler.node_image(tree.path(), &CHIPS[0], None, Some(&cache));
+        let build = || compiler.node_image(tree.path(), &CHIPS[0], Besides::Nothing, Some(&cache));
         let before = build().unwrap();
         fs::write(folder.join("answer.h"), "#define ANSWER 42\n").unwrap();
         let after = build().unwrap();

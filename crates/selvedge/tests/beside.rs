@@ -1,5 +1,5 @@
-//! Nodes that seal and open frames while others go over the line, as the build weaves them: every sample is taken at its
-//! instant, interrupts being off for a whole frame or not, and every frame holds what the converter took.
+//! Nodes that seal and open frames while others go over the line, as the build weaves them, or by interrupts: every sample is
+//! taken at its instant, interrupts being off for a whole frame or not, and every frame holds what the converter took.
 //!
 //! Witnesses are the bus, the simulator's sample-and-hold, and the server's own opener. How long slots are, and so where
 //! in a frame samples fall, is random; `SELVEDGE_SEED=n` repeats a run.
@@ -282,6 +282,10 @@ fn samples_are_taken_at_their_instants_while_interrupts_are_off_for_a_frame() {
     let slot_us = 16_600 + (seed % 800) as u16;
     for (filters, divider, slot_us) in [
         (Filters::Discrete, 16, slot_us),
+        (Filters::Handler, 16, slot_us),
+        (Filters::Handler, 2, slot_us),
+        (Filters::HandlerByHand, 16, slot_us),
+        (Filters::HandlerByHand, 2, slot_us),
         (Filters::Woven, 16, slot_us),
         (Filters::Woven, 8, slot_us),
         (Filters::Woven, 16, 17_011),
@@ -305,26 +309,31 @@ fn samples_are_taken_at_their_instants_while_interrupts_are_off_for_a_frame() {
                 seen.ran("receive + seal").into(),
                 seen.spare_bytes.into(),
             ]);
-            let late = if filters == Filters::Woven { 2 } else { 1 };
+            let late = if filters.are_beside() { 2 } else { 1 };
             assert_whole(seen, plan.samples_per_superframe.into(), late);
             let sent = seen.sent.len() as u64;
             assert!(between_ps < DELAYED_PS_MAX, "node {} is off by {between_ps} ps", plan.id);
-            if filters == Filters::Woven {
-                let worst_ps = sending_ps.max(hearing_ps);
-                assert!(worst_ps < INSTANT_PS_MAX, "node {} is off by {worst_ps} ps", plan.id);
+            let worst_ps = sending_ps.max(hearing_ps);
+            let is_woven = filters == Filters::Woven;
+            let worst_ps_max = if is_woven { INSTANT_PS_MAX } else { DELAYED_PS_MAX };
+            assert!(worst_ps < worst_ps_max, "node {} is off by {worst_ps} ps", plan.id);
+            let at_most = filters.byte_cycles(divider.into());
+            let sent_ps =
+                seen.sent.iter().map(|(start_ps, end_ps)| end_ps - start_ps).max().expect("it sent");
+            let byte_cycles = sent_ps.div_ceil(125_000 * u64::from(plan.frame_bytes));
+            println!("{}, f/{divider}: {byte_cycles} cycles a byte, at most {at_most}", filters.name());
+            assert!(byte_cycles <= at_most);
+            assert_eq!(seen.woven, if is_woven { sent } else { 0 });
+            if filters.are_beside() {
                 let opened = seen.ran("transmit + open");
-                assert_eq!(
-                    (seen.ran("transmit + seal") + opened, seen.woven),
-                    (sent, sent),
-                    "each beside another"
-                );
+                assert_eq!(seen.ran("transmit + seal") + opened, sent, "each beside another");
                 // The first one, and those whose slot went into opening.
                 assert_eq!(seen.ran("receive + seal"), 1 + opened, "in the slot after");
                 assert_eq!(["seal", "transmit", "open"].map(|name| seen.ran(name)), [0; 3]);
                 assert!(opened > 0, "what came down to node {}", plan.id);
             } else {
                 assert!(seen.ran("open") > 0, "what came down to node {}", plan.id);
-                assert_eq!((seen.ran("transmit + seal"), seen.woven, seen.ran("transmit")), (0, 0, sent));
+                assert_eq!((seen.ran("transmit + seal"), seen.ran("transmit")), (0, sent));
             }
             assert!(seen.spare_bytes >= HANDLERS_BYTES, "{} bytes of the stack are left", seen.spare_bytes);
             assert!(seen.static_bytes <= WOVEN_STATIC_BYTES_MAX, "{} bytes are static", seen.static_bytes);
@@ -363,7 +372,7 @@ struct Held {
     for_us: u32,
 }
 
-/// What became of a cell of two nodes, the first one's filters woven, the second one's discrete.
+/// What became of a cell of two nodes, the second one's filters discrete.
 struct Disturbed {
     /// By superframes, how many ago the samples of the first node's frame were taken that came.
     lags: BTreeMap<u32, u32>,
@@ -373,8 +382,8 @@ struct Disturbed {
 }
 
 impl Disturbed {
-    fn of(compiler: &Compiler, held: &Held) -> Disturbed {
-        let rig = rig_with_holder(compiler, held);
+    fn of(compiler: &Compiler, filters: Filters, held: &Held) -> Disturbed {
+        let rig = rig_with_holder(compiler, filters, held);
         let (mut cell, mut journal) = (rig.cell(Pace::RunAhead), Journal::default());
         let plans = &rig.plan().nodes[..2];
         let keys: Vec<_> = plans.iter().map(|plan| key(&rig, plan)).collect();
@@ -418,12 +427,13 @@ impl Disturbed {
     }
 }
 
-/// The rig of [`TEXT`] with somebody who takes the bus where it is not theirs. The second node's filters are discrete.
-fn rig_with_holder(compiler: &Compiler, held: &Held) -> Rig {
+/// The rig of [`TEXT`] with somebody who takes the bus where it is not theirs. The first node has these filters, the second
+/// one discrete ones.
+fn rig_with_holder(compiler: &Compiler, filters: Filters, held: &Held) -> Rig {
     let mut deployment = rig::deployment(TEXT);
     let nodes = &mut deployment.cells[0].nodes;
     nodes.push(Plan { id: 3, slot: 5, filters: Filters::Discrete, ..nodes[0].clone() });
-    nodes[1].filters = Filters::Discrete;
+    (nodes[0].filters, nodes[1].filters) = (filters, Filters::Discrete);
     let mut images = rig::images(compiler, &rig::root(), &deployment);
     let source = rig::root().join("crates/selvedge/tests/beside/holder.c");
     let from_us = i64::from(TAKEN) * 250_000 + held.from_us;
@@ -437,20 +447,23 @@ fn rig_with_holder(compiler: &Compiler, held: &Held) -> Rig {
 #[test]
 fn a_node_whose_slot_is_taken_once_refuses_one_superframe_and_uses_all_eight_filters() {
     let Some(compiler) = rig::compiler("a slot that is taken") else { return };
-    let seen = Disturbed::of(&compiler, &Held { from_us: 17_200, for_us: 15_000 });
-    let lag = |number: u32| if (TAKEN..=TAKEN + 3).contains(&number) { 3 } else { 2 };
-    let expected = (4..TAKEN + 8).filter(|number| *number != TAKEN).map(|number| (number, lag(number)));
-    assert_eq!(seen.lags, expected.collect());
-    assert_eq!(
-        seen.losses[..6],
-        [1, 0, 0, 0, 0, 1],
-        "a superframe is refused, a frame waits for the next slot"
-    );
-    for name in &FILTERS[1..] {
-        let counts = [1, 2].map(|node| seen.ran(node, name));
-        println!("{name}: {counts:?} times");
-        assert!(counts.iter().sum::<u64>() > 0, "{name}");
-        assert!(counts[0] > 0 || !name.contains('+'), "{name}");
+    for filters in [Filters::Handler, Filters::HandlerByHand, Filters::Woven] {
+        println!("{}:", filters.name());
+        let seen = Disturbed::of(&compiler, filters, &Held { from_us: 17_200, for_us: 15_000 });
+        let lag = |number: u32| if (TAKEN..=TAKEN + 3).contains(&number) { 3 } else { 2 };
+        let expected = (4..TAKEN + 8).filter(|number| *number != TAKEN).map(|number| (number, lag(number)));
+        assert_eq!(seen.lags, expected.collect());
+        assert_eq!(
+            seen.losses[..6],
+            [1, 0, 0, 0, 0, 1],
+            "a superframe is refused, a frame waits for the next slot"
+        );
+        for name in &FILTERS[1..] {
+            let counts = [1, 2].map(|node| seen.ran(node, name));
+            println!("{name}: {counts:?} times");
+            assert!(counts.iter().sum::<u64>() > 0, "{name}");
+            assert!(counts[0] > 0 || !name.contains('+'), "{name}");
+        }
     }
 }
 
@@ -458,7 +471,7 @@ fn a_node_whose_slot_is_taken_once_refuses_one_superframe_and_uses_all_eight_fil
 #[test]
 fn a_node_that_misses_a_beacon_hears_by_interrupts_what_nothing_is_woven_with() {
     let Some(compiler) = rig::compiler("a beacon that is missed") else { return };
-    let seen = Disturbed::of(&compiler, &Held { from_us: -500, for_us: 3_000 });
+    let seen = Disturbed::of(&compiler, Filters::Woven, &Held { from_us: -500, for_us: 3_000 });
     assert_eq!(seen.lags, (4..TAKEN + 8).map(|number| (number, 2)).collect());
     assert_eq!(seen.losses[..6], [0; 6]);
     assert_eq!(seen.ran(1, "receive: not woven"), 1);

@@ -22,7 +22,7 @@ use isa::avr::{ATMEGA128, ATMEGA328P, Image, Profile};
 use rand_chacha::ChaCha20Rng;
 use rand_chacha::rand_core::Rng;
 use seeded::{random_bytes, seeded};
-use selvedge::toolchain::Compiler;
+use selvedge::toolchain::{Besides, Compiler};
 use soak::is_soak;
 use variants::record::{self, Crypt};
 use variants::{AD_BYTES_MAX, Bench, CHIPS, Call, MESSAGE_BYTES_MAX, SHIFT_MAX, VARIANTS, Variant};
@@ -184,8 +184,9 @@ fn the_node_is_built_with_the_fastest_variant_of_each_suite() {
             Compiler::find(&std::env::var_os("PATH").unwrap_or_default()).expect("it has built these");
         let chip = selvedge::link::Chip::find(&chip.to_lowercase()).expect("a deployment may name it");
         let cache = Path::new(env!("CARGO_TARGET_TMPDIR"));
-        let built =
-            compiler.node_image(&root(), chip, None, Some(cache)).unwrap_or_else(|error| panic!("{error}"));
+        let built = compiler
+            .node_image(&root(), chip, Besides::Nothing, Some(cache))
+            .unwrap_or_else(|error| panic!("{error}"));
         let image = Image::parse(&built.elf).expect("it was linked");
         for (place, (_, variant)) in variants.into_iter().enumerate() {
             for operation in ["seal", "open"] {

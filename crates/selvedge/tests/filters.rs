@@ -27,7 +27,7 @@ use report::table::{Column, Entry, Table};
 use seeded::{random_bytes, seeded};
 use selvedge::error::Error;
 use selvedge::link::{CHIPS, simulation};
-use selvedge::toolchain::{Compiler, Fault, Line, Sealer};
+use selvedge::toolchain::{Besides, Compiler, Fault, Line, Sealer};
 use soak::is_soak;
 use weave::linked;
 use weave::proof::{Options, prove};
@@ -194,7 +194,8 @@ impl Built {
         fs::write(node.join("sources.txt"), sources).expect("it can be written");
         let cache = PathBuf::from(env!("CARGO_TARGET_TMPDIR"));
         let chip = &CHIPS[chip];
-        let built = compiler.node_image(tree.path(), chip, Some(Line { sealer, ..LINE }), Some(&cache));
+        let built =
+            compiler.node_image(tree.path(), chip, Besides::Woven(Line { sealer, ..LINE }), Some(&cache));
         let built = built.unwrap_or_else(|error| panic!("{}", error.lines()));
         let image = Image::parse(&built.elf).expect("what avr-gcc links is an image");
         let profile = simulation::profile(chip.name);

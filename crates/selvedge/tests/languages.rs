@@ -4,6 +4,7 @@
 //! The firmware's side is its own C, compiled here by the system's compiler with the drivers in `cross/`.
 
 use std::collections::BTreeMap;
+use std::fs;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -12,6 +13,7 @@ use cipher::suites::SUITES;
 use cipher::{CellMaster, Key, NodeMaster, Suite};
 use selvedge::limits;
 use selvedge::link::deployment::{self, Node};
+use selvedge::link::filters::Filters;
 use selvedge::link::provision;
 
 fn repository(path: &str) -> PathBuf {
@@ -52,10 +54,11 @@ fn firmware(driver: &str, sources: &[&str], input: &[u8]) -> Option<BTreeMap<Str
 #[test]
 fn host_and_firmware_count_with_the_same_numbers() {
     let Some(numbers) = firmware("numbers", &[], b"") else { return };
-    let host: [(&str, u64); 22] = [
+    let host: [(&str, u64); 25] = [
         ("ASK_CYCLES_MAX", limits::ASK_CYCLES_MAX.into()),
         ("FIRST_BYTE_CYCLES_MAX", limits::FIRST_BYTE_CYCLES_MAX.into()),
         ("SECURITY_CYCLES_MAX", limits::SECURITY_CYCLES_MAX),
+        ("STATIC_BYTES_MAX_ATMEGA128", limits::HANDLED_STATIC_BYTES_MAX),
         ("STATIC_BYTES_MAX_WOVEN", limits::WOVEN_STATIC_BYTES_MAX),
         ("FRAME_BYTES_MAX", limits::FRAME_BYTES_MAX),
         ("FRAME_HEADER_BYTES", limits::FRAME_HEADER_BYTES),
@@ -71,8 +74,10 @@ fn host_and_firmware_count_with_the_same_numbers() {
         ("CLOCK_HZ_MAX", 20_000_000),
         ("CLOCK_HZ_MIN", 1_000_000),
         ("DRIFT_SHIFT_UNMEASURED", limits::DRIFT_SHIFT_UNMEASURED.into()),
+        ("HANDLED_BYTE_OVERHEAD_CYCLES", limits::HANDLED_BYTE_OVERHEAD_CYCLES),
+        ("HANDLED_BY_HAND_BYTE_OVERHEAD_CYCLES", limits::HANDLED_BY_HAND_BYTE_OVERHEAD_CYCLES),
         ("LINK_BYTES_MAX", limits::NODE_RECEIVE_BYTES_MAX),
-        ("LINK_BYTE_OVERHEAD_CYCLES", limits::NODE_BYTE_OVERHEAD_CYCLES),
+        ("POLLED_BYTE_OVERHEAD_CYCLES", limits::POLLED_BYTE_OVERHEAD_CYCLES),
         ("SAMPLE_GAP_CYCLES_MIN", limits::SAMPLE_GAP_CYCLES_MIN),
         ("SEND_LEAD_CYCLES", limits::SEND_LEAD_CYCLES),
         ("SUITE_TAG_BYTES_MAX", limits::TAG_BYTES_MAX),
@@ -145,4 +150,23 @@ fn the_node_refuses_an_image_that_was_changed() {
     let mut silent = sound.clone();
     (silent[0x48], silent[0x50]) = (silent[0x48] ^ 1, silent[0x50] ^ 1);
     assert!(answer(silent.as_slice()).expect("gcc was there").contains_key("silent"));
+}
+
+/// What woven filters are compared with is the same cell but for them.
+#[test]
+fn what_the_example_is_compared_with_differs_in_its_filters_alone() {
+    let ecg = fs::read_to_string(repository("deployments/ecg.toml")).expect("it is there");
+    for (name, filters) in [
+        ("ecg-busy-wait", Filters::Discrete),
+        ("ecg-handler", Filters::Handler),
+        ("ecg-handler-by-hand", Filters::HandlerByHand),
+    ] {
+        let path = repository(&format!("deployments/{name}.toml"));
+        let text = fs::read_to_string(&path).unwrap_or_else(|error| panic!("{name}: {error}"));
+        let named = |filters: Filters| format!("filters = \"{}\"", filters.name());
+        assert_eq!(text, ecg.replacen(&named(Filters::Woven), &named(filters), 1), "{name}");
+        let deployment = deployment::load(&path).unwrap_or_else(|error| panic!("{}", error.lines()));
+        let found = deployment.cells[0].nodes.iter().map(|node| node.filters);
+        assert!(found.eq([filters, filters, filters, Filters::Discrete]), "{name}");
+    }
 }

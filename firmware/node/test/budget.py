@@ -26,8 +26,11 @@ SKIPS = "sbrs sbrc sbis sbic cpse".split()
 CALLS = ("call", "rcall")
 # Their interrupts stay off for ever.
 ENDS = ("power_silence", "_exit")
-# Who calls through a pointer, and whom: the controller's filters.
-INDIRECT = {"controller": ("transmit", "receive"), "security": ("seal", "open")}
+# Who calls through a pointer, and whom, as far as the image has them: the controller's filters.
+INDIRECT = {"controller": ("transmit", "receive", "handler_seal_transmit", "handler_open_transmit", "handler_seal_receive",
+                           "handler_open_receive"),
+            "security": ("seal", "open"), "receive_beside": ("seal", "open", "receive"),
+            "handler_seal_transmit": ("seal",), "handler_open_transmit": ("open",)}
 # Their stretches with interrupts off have calls of the kernel in them, or are longer than a byte: none of them while the
 # link is open.
 CLOSED = ("controller", "controller_empty", "accept", "sampler_settle", "program_end_line")
@@ -143,12 +146,14 @@ class Image:
             if leaves and not self.is_kernel(self.target(at)):
                 below, names = self.stack(self.target(at))
                 deepest = max(deepest, (below - (0 if operation in CALLS else 2), names))
-            if operation == "icall":
-                for callee in INDIRECT[name]:
+            if operation in ("icall", "ijmp"):
+                for callee in filter(self.functions.get, INDIRECT[name]):
                     below, names = self.stack(self.functions[callee])
                     deepest = max(deepest, (below, names))
             if operation in CALLS or operation == "icall":
                 todo.append(self.next(at))
+            elif operation == "ijmp":
+                continue
             elif not (operation in ("jmp", "rjmp") and self.code[self.target(at)][3] != name):
                 todo.extend(to for to, _ in self.steps(at))
         return 2 + pushed + own + deepest[0], (name,) + deepest[1]
@@ -188,10 +193,10 @@ def interrupts_off(image):
 
 
 def before_read(image, spi):
-    """Cycles of the SPI handler up to the end of its read of SPDR."""
+    """Cycles of the SPI handler up to the end of its read of SPDR, where it reads: one that sends does not."""
     address = {"in": "0x0f", "lds": "0x002F"}, {"in": "0x2e", "lds": "0x004E"}
-    return image.longest(spi, lambda image, at: any(
-        image.code[at][1].split(",")[-1].strip() == which.get(image.code[at][0], "-") for which in address))
+    return image.paths(spi, lambda image, at: any(
+        image.code[at][1].split(",")[-1].strip() == which.get(image.code[at][0], "-") for which in address))[0]
 
 
 def main(elf):

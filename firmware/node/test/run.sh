@@ -24,9 +24,16 @@ for tool in avr-gcc avr-objdump python3; do
         exit 0
     fi
 done
-for chip in atmega128 atmega328p; do
+# An image of a chip, with what the lists behind have besides.
+check() {
+    chip=$1 name=$2
+    shift 2
     # shellcheck disable=SC2046
-    avr-gcc -mmcu=$chip $(sed -n 's/^flag //p; s/^link //p; s/^source //p' sources.txt) -o "$out/node_$chip.elf"
-    echo "$chip:"
-    python3 test/budget.py "$out/node_$chip.elf"
-done
+    avr-gcc -mmcu="$chip" $(sed -n 's/^flag //p; s/^link //p; s/^source //p' "$@") -o "$out/node_$name.elf"
+    echo "$name:"
+    python3 test/budget.py "$out/node_$name.elf"
+}
+check atmega128 atmega128 sources.txt
+check atmega328p atmega328p sources.txt
+check atmega128 atmega128_handler sources.txt filters_handler.txt
+check atmega128 atmega128_handler_by_hand sources.txt filters_handler_by_hand.txt

@@ -316,6 +316,7 @@ fn node(draft: &NodeDraft, superframe_ps: u64, inputs: &[Input]) -> Option<Node>
     let name = &draft.input.as_ref()?.value;
     let rate_hz = value(&draft.rate)?.unsigned_abs();
     let samples = schedule::samples(rate_hz, superframe_ps)?;
+    let filters = value(&draft.filters).unwrap_or_default();
     let suite = value(&draft.suite).unwrap_or(schedule::DEFAULT_SUITE);
     let frame_bytes = schedule::frame_bytes(samples, suite);
     let (divider, clock_hz) = (value(&draft.divider)?, value(&draft.clock)?.unsigned_abs());
@@ -336,10 +337,10 @@ fn node(draft: &NodeDraft, superframe_ps: u64, inputs: &[Input]) -> Option<Node>
         samples_per_superframe: samples.try_into().ok()?,
         suite,
         divider: divider.try_into().ok()?,
-        filters: value(&draft.filters).unwrap_or_default(),
+        filters,
         counter_block: value(&draft.counter_block)?.try_into().ok()?,
         frame_bytes: frame_bytes.try_into().ok()?,
-        frame_ps: schedule::uplink_ps(frame_bytes, divider, clock_hz, drift_ppb),
+        frame_ps: schedule::uplink_ps(frame_bytes * filters.byte_cycles(divider), clock_hz, drift_ppb),
     })
 }
 

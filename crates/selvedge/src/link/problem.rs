@@ -73,8 +73,8 @@ pub(super) enum Kind {
     BusTooFast { bit_hz: u64, listener: String, listener_hz: u64, fix: String },
     /// Bytes that follow each other faster than a listening node takes them.
     BytesTooFast { byte_ps: u64, listener: String, needs_ps: u64 },
-    /// A chip without room for what is woven.
-    NoRoomToWeave { chip: &'static str, sram_bytes: u64 },
+    /// A chip without room for filters that are two at once.
+    NoRoomForFilters { chip: &'static str, filters: &'static str, sram_bytes: u64, static_bytes: u64 },
     /// A woven frame that keeps interrupts off for longer than sampling and clock can make up for.
     WovenTooLong { bytes: u64, divider: u64, cycles: u64, cycles_max: u64 },
     /// A legacy suite without permission.
@@ -200,10 +200,9 @@ impl fmt::Display for Kind {
                 Span(*byte_ps),
                 Span(*needs_ps)
             ),
-            Kind::NoRoomToWeave { chip, sram_bytes } => write!(
+            Kind::NoRoomForFilters { chip, filters, sram_bytes, static_bytes } => write!(
                 f,
-                "an {chip} has no room for woven filters: found {sram_bytes} bytes of SRAM, and they take up to {}",
-                crate::limits::WOVEN_STATIC_BYTES_MAX
+                "an {chip} has no room for `{filters}` filters: found {sram_bytes} bytes of SRAM, and they take up to {static_bytes}"
             ),
             Kind::WovenTooLong { bytes, divider, cycles, cycles_max } => write!(
                 f,
@@ -266,7 +265,7 @@ impl Kind {
             Kind::BusTooFast { fix, .. } => Some(format!("write `bus = \"{fix}\"` or slower")),
             Kind::SlotTaken { free, .. } => free.map(|free| format!("slot {free} is free")),
             Kind::BytesTooFast { .. } => Some("lower `bus` or lengthen `byte_gap` of the cell".into()),
-            Kind::NoRoomToWeave { .. } => Some("write `filters = \"discrete\"`".into()),
+            Kind::NoRoomForFilters { .. } => Some("write `filters = \"discrete\"`".into()),
             Kind::WovenTooLong { .. } => {
                 Some("use a faster `bus` or a lower `rate`, or write `filters = \"discrete\"`".into())
             }

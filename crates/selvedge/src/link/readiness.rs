@@ -84,7 +84,7 @@ fn in_time(work: Work, node: &NodeDraft, cell: &CellDraft) -> InTime {
     for samples in work.samples + 1..=limits::SAMPLES_PER_SUPERFRAME_MAX {
         let superframe_ps = samples * PS_PER_SECOND / rate_hz;
         let bytes = frame_bytes(samples, work.suite);
-        let air_ps = uplink_ps(bytes, work.divider, work.clock_hz, work.drift_ppb);
+        let air_ps = uplink_ps(bytes * work.filters.byte_cycles(work.divider), work.clock_hz, work.drift_ppb);
         let is_whole = superframe_ps.is_multiple_of(limits::PS_PER_US)
             && others().chain([node]).all(|node| {
                 node.rate.as_ref().is_some_and(|rate| {

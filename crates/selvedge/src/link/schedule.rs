@@ -83,9 +83,9 @@ pub(super) fn samples(rate_hz: u64, superframe_ps: u64) -> Option<u64> {
     (product > 0 && product.is_multiple_of(second)).then(|| (product / second) as u64)
 }
 
-/// Time on the bus of `bytes` bytes sent by a node at bus clock f/`divider`, its crystal slow by |`drift_ppb`|.
-pub(super) fn uplink_ps(bytes: u64, divider: u64, clock_hz: u64, drift_ppb: i64) -> u64 {
-    let cycles = u128::from(bytes * (8 * divider + limits::NODE_BYTE_OVERHEAD_CYCLES));
+/// Time of `cycles` cycles that a node sends, its crystal slow by |`drift_ppb`|.
+pub(super) fn uplink_ps(cycles: u64, clock_hz: u64, drift_ppb: i64) -> u64 {
+    let cycles = u128::from(cycles);
     let billion = 1_000_000_000_u128;
     let ps = cycles * u128::from(PS_PER_SECOND) * (billion + u128::from(drift_ppb.unsigned_abs()))
         / (u128::from(clock_hz) * billion);
@@ -296,7 +296,9 @@ fn uplink(node: &NodeDraft, cell: &CellDraft, problems: &mut Vec<Problem>) {
     }
     if let (Some(divider), Some(clock)) = (&node.divider, &node.clock) {
         let drift_ppb = node.drift.as_ref().map_or(0, |drift| drift.value);
-        let air_ps = uplink_ps(bytes, divider.value, clock.value.unsigned_abs(), drift_ppb);
+        let filters = node.filters.as_ref().map(|filters| filters.value).unwrap_or_default();
+        let cycles = bytes * filters.byte_cycles(divider.value);
+        let air_ps = uplink_ps(cycles, clock.value.unsigned_abs(), drift_ppb);
         fits(cell, format!("the frame of {}", node.label()), bytes, air_ps, problems);
     }
 }
@@ -369,8 +371,8 @@ mod tests {
     #[test]
     fn a_byte_takes_8_n_plus_24_cycles() {
         // 100 bytes at f/16 and 8 MHz: 100 * 152 cycles of 125 ns.
-        assert_eq!(uplink_ps(100, 16, 8_000_000, 0), 100 * 152 * 125_000);
-        assert_eq!(uplink_ps(100, 16, 8_000_000, -100_000), 100 * 152 * 125_000 / 10_000 * 10_001);
+        assert_eq!(uplink_ps(100 * 152, 8_000_000, 0), 100 * 152 * 125_000);
+        assert_eq!(uplink_ps(100 * 152, 8_000_000, -100_000), 100 * 152 * 125_000 / 10_000 * 10_001);
         assert_eq!(gateway_byte_ps(500_000, 250_000), 16_250_000);
     }
 

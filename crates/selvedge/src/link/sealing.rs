@@ -6,7 +6,7 @@
 //! the next superframe's samples and its beacon come in by interrupt; then the frame is sent; then, when the slot
 //! was near, the beacon is verified; then the sampler gets the next superframe.
 //!
-//! Where filters are woven the samples are sealed a slot earlier, beside the frame before theirs and until that is done:
+//! Where filters are two at once the samples are sealed a slot earlier, beside the frame before theirs and until that is done:
 //! that order is here. What came down may be opened there instead, which takes no longer, and the samples are sealed
 //! beside what comes down next; the sampler gets the next superframe behind that. No deployment is checked for the
 //! latter: the firmware does it only where the next beacon is `SECURITY_CYCLES_MAX` away, which no frame takes longer
@@ -19,8 +19,8 @@ use cipher::Suite;
 
 use super::filters::Filters;
 use crate::limits::{
-    BEACON_ENTRY_BYTES, BEACON_FIXED_BYTES, CONVERTER_HZ_MAX, FRAME_HEADER_BYTES, NODE_BYTE_OVERHEAD_CYCLES,
-    PS_PER_SECOND, SAMPLE_BYTES, SAMPLES_HEADER_BYTES, SEND_LEAD_CYCLES, VERIFY_CYCLES_MAX,
+    BEACON_ENTRY_BYTES, BEACON_FIXED_BYTES, CONVERTER_HZ_MAX, FRAME_HEADER_BYTES, PS_PER_SECOND,
+    SAMPLE_BYTES, SAMPLES_HEADER_BYTES, SEND_LEAD_CYCLES, VERIFY_CYCLES_MAX,
 };
 
 /// What one suite costs on an AVR; both chips take the same cycles.
@@ -135,7 +135,7 @@ impl Work {
     /// When the frame can be sent, in picoseconds from the start of the superframe that it is sent in; negative when
     /// that is before its start.
     pub fn ready_ps(&self) -> i64 {
-        if self.filters == Filters::Woven {
+        if self.filters.are_beside() {
             let begun_ps = self.start_ps() as i64 - self.superframe_ps as i64;
             return begun_ps + self.span_ps(self.disturbed(self.send_cycles() + self.seal_cycles())) as i64;
         }
@@ -170,14 +170,14 @@ impl Work {
             0
         };
         let hold = HOLD_CLOCKS * converter_divider(self.clock_hz);
-        let seal = if self.filters == Filters::Woven { self.seal_cycles() } else { 0 };
+        let seal = if self.filters.are_beside() { self.seal_cycles() } else { 0 };
         let begins_ps = self.ready_ps().max(self.start_ps() as i64) as u64;
         begins_ps + self.span_ps(self.disturbed(self.send_cycles() + seal + verify) + ARM_CYCLES + hold)
     }
 
     /// When the node can listen to the downlink, at the latest, where what it seals beside its frame keeps it from that.
     pub fn free_after_ps(&self) -> u64 {
-        let seal = if self.filters == Filters::Woven { self.seal_cycles() } else { 0 };
+        let seal = if self.filters.are_beside() { self.seal_cycles() } else { 0 };
         self.start_ps() + self.span_ps(self.disturbed(self.send_cycles() + seal) + ARM_CYCLES)
     }
 
@@ -190,7 +190,7 @@ impl Work {
     pub fn is_in_time(&self) -> bool {
         self.ready_ps() <= self.latest_start_ps()
             && self.armed_ps() <= self.superframe_ps
-            && (self.filters == Filters::Discrete || self.free_after_ps() <= self.downlink_ps())
+            && (!self.filters.are_beside() || self.free_after_ps() <= self.downlink_ps())
     }
 
     /// When the downlink slot of the superframe before is over for the node, an acknowledgement opened.
@@ -211,7 +211,7 @@ impl Work {
             + SAMPLES_HEADER_BYTES
             + SAMPLE_BYTES * self.samples
             + self.suite.row().tag_bytes as u64;
-        bytes * (8 * self.divider + NODE_BYTE_OVERHEAD_CYCLES)
+        bytes * self.filters.byte_cycles(self.divider)
     }
 
     fn beacon_bytes(&self) -> u64 {

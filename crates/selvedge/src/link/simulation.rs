@@ -6,7 +6,7 @@ use super::filters::{Filters, TURN_CYCLES_MAX, next_sample_cycles};
 use super::keys::Keys;
 use super::sealing::heard_bytes;
 use crate::error::Error;
-use crate::toolchain::{Compiler, Fault, Image as Built, Line, Sealer};
+use crate::toolchain::{Besides, Compiler, Fault, Image as Built, Line, Sealer};
 use cell::beacon::Schedule;
 use cell::clock::{Clock, PS_PER_S};
 use cell::feed::Feed;
@@ -61,13 +61,17 @@ pub fn images(
 ) -> Result<Vec<Built>, Error> {
     let mut images = Vec::<(_, Built)>::new();
     for node in &plan.nodes {
-        let line = (node.filters == Filters::Woven).then(|| line(plan, node)).transpose()?;
-        let alike = images.iter().find(|((chip, other), _)| (*chip, *other) == (node.chip, line));
+        let besides = match (node.filters, node.filters.list()) {
+            (Filters::Woven, _) => Besides::Woven(line(plan, node)?),
+            (_, Some(list)) => Besides::List(list),
+            (_, None) => Besides::Nothing,
+        };
+        let alike = images.iter().find(|((chip, other), _)| (*chip, *other) == (node.chip, besides));
         let image = match alike {
             Some((_, image)) => image.clone(),
-            None => compiler.node_image(root, node.chip, line, cache)?,
+            None => compiler.node_image(root, node.chip, besides, cache)?,
         };
-        images.push(((node.chip, line), image));
+        images.push(((node.chip, besides), image));
     }
     Ok(images.into_iter().map(|(_, image)| image).collect())
 }
@@ -93,7 +97,7 @@ pub fn line(plan: &Plan, node: &NodePlan) -> Result<Line, Error> {
 }
 
 /// Bits that the gateway waits between two bytes.
-fn byte_gap_bits(plan: &Plan) -> u64 {
+pub fn byte_gap_bits(plan: &Plan) -> u64 {
     plan.byte_gap_ps.div_ceil(PS_PER_S / plan.bus_hz)
 }
 

@@ -1,4 +1,5 @@
-//! What woven filters depend on beside the chip: what they seal by, and how fast the line is.
+//! What an image has besides the list of sources, and what woven filters depend on: what they seal by, and how fast the line
+//! is.
 //!
 //! Owns which list of sources they come from.
 
@@ -7,6 +8,28 @@ use cipher::Suite;
 use super::Fault;
 use crate::error::Error;
 use crate::limits::{ASK_CYCLES_MAX, FIRST_BYTE_CYCLES_MAX};
+
+/// What an image has besides the list of sources.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Besides {
+    /// Nothing.
+    Nothing,
+    /// What another list says, from the root of the source tree.
+    List(&'static str),
+    /// Filters that are woven for a line.
+    Woven(Line),
+}
+
+impl Besides {
+    /// Its list, from the root of the source tree.
+    pub(super) fn list(self) -> Option<&'static str> {
+        match self {
+            Besides::Nothing => None,
+            Besides::List(list) => Some(list),
+            Besides::Woven(line) => Some(line.sealer.list()),
+        }
+    }
+}
 
 /// What a node's woven filters seal and open by.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

@@ -51,6 +51,7 @@ mod tests {
     use super::*;
     use crate::error::Class;
     use crate::link::CHIPS;
+    use crate::toolchain::Besides;
     use crate::toolchain::tests::{compiler, tree};
 
     /// A store to SPDR every 34 cycles, some of them in a callee that is called the long way, and interrupts off.
@@ -106,7 +107,7 @@ pause:  ldi r25, 5
         fs::write(folder.join("send.S"), SEND).unwrap();
         let chip = CHIPS.iter().find(|chip| chip.name == "atmega128").unwrap();
         let cache = scratch.path().join("cache");
-        let build = || compiler.node_image(scratch.path(), chip, None, Some(&cache));
+        let build = || compiler.node_image(scratch.path(), chip, Besides::Nothing, Some(&cache));
         let image = build().unwrap_or_else(|error| panic!("{error}"));
         assert_eq!(linked::records(&image.elf).unwrap().len(), 3, "its directives outlive --gc-sections");
         fs::write(folder.join("sources.txt"), format!("flag -mrelax\n{sources}")).unwrap();

@@ -153,7 +153,7 @@ const KINDS: [(&str, &str); 35] = [
     ("SealedTooLate", "holds it if it is sent by"),
     ("VerifiedTooLate", "the node verifies the beacon until"),
     ("SealedPastDownlink", "the node seals the next one until"),
-    ("NoRoomToWeave", "has no room for woven filters"),
+    ("NoRoomForFilters", "has no room for `woven` filters"),
     ("WovenTooLong", "a woven frame of"),
     ("Syntax", "extra `=`"),
     ("UnknownKey", "unknown key `"),

@@ -19,6 +19,8 @@ pub enum Form {
     Missing,
     /// As a function.
     Plain,
+    /// As one that does both by interrupts: the line's handlers run while security does.
+    Handled,
     /// As one that does both and keeps its own time: it was woven, and its time was proved when the image was built.
     Woven,
 }
@@ -28,7 +30,7 @@ impl Form {
     pub fn look(self) -> Look {
         match self {
             Form::Missing => Look::Absent,
-            Form::Plain => Look::Plain,
+            Form::Plain | Form::Handled => Look::Plain,
             Form::Woven => Look::Chosen,
         }
     }
@@ -63,6 +65,7 @@ impl Controller {
     ) -> Controller {
         let form = |filter: usize| match &registered.filters[filter] {
             Some(name) if BOTH.contains(&filter) && timed.contains(name) => Form::Woven,
+            Some(name) if name.starts_with(HANDLED) => Form::Handled,
             Some(name) if is_there(name) => Form::Plain,
             _ => Form::Missing,
         };
@@ -73,6 +76,7 @@ impl Controller {
     pub fn function(&self, filter: usize) -> String {
         match (&self.registered.filters[filter], self.forms[filter]) {
             (Some(name), Form::Woven) => format!("{name}, woven"),
+            (Some(name), Form::Handled) => format!("{name}, by interrupts"),
             (Some(name), Form::Plain) if BOTH.contains(&filter) => format!("{name}, not woven"),
             (Some(name), Form::Plain) => name.clone(),
             _ if BOTH.contains(&filter) => "missing: its halves run in turn".to_owned(),
@@ -97,6 +101,9 @@ impl Controller {
     }
 }
 
+/// What the names of those begin with that do both by interrupts (`firmware/node/filters_handler.h`).
+const HANDLED: &str = "handler_";
+
 /// The filters of security alone, by their numbers.
 pub const SECURITY: [usize; 2] = [1, 2];
 /// Those of the line alone.
@@ -118,6 +125,7 @@ pub mod tests {
         for (filter, name) in (1..).zip(names) {
             filters[filter] = Some(name.to_owned());
         }
+        filters[8] = Some("handler_open_receive".to_owned());
         let task = |(name, priority): (&str, u8)| Task { name: name.to_owned(), priority };
         let tasks = [("controller", 0), ("mac", 1), ("<source>", 10), ("security", 250)].map(task).to_vec();
         let registered = Registered { filters, places: [2, 1, 3, 1], rows: Vec::new(), tasks };
@@ -129,7 +137,7 @@ pub mod tests {
     #[test]
     fn a_function_is_woven_only_where_it_is_both_and_has_a_clock() {
         let (missing, plain, woven) = (Form::Missing, Form::Plain, Form::Woven);
-        let expected = [missing, plain, plain, plain, woven, plain, plain, missing, missing];
+        let expected = [missing, plain, plain, plain, woven, plain, plain, missing, Form::Handled];
         assert_eq!(controller().forms, expected);
     }
 }

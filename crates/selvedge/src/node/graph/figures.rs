@@ -58,7 +58,10 @@ fn beside_layers(controller: &Controller) -> Block {
     let block = Block::new(Look::Control, "thread controller")
         .line(format!("frames in pipes between the layers: {}", rooms.join(", ")))
         .line(format!("{there} of {} filters registered", all.len()))
-        .line(format!("{woven} of {} that do both are woven", BOTH.len()));
+        .line(match controller.count(&BOTH, |form| form == Form::Handled) {
+            0 => format!("{woven} of {} that do both are woven", BOTH.len()),
+            handled => format!("{handled} of {} that do both do so by interrupts", BOTH.len()),
+        });
     let tasks = controller.registered.tasks.iter().filter(|task| OWN_TASKS.contains(&task.name.as_str()));
     tasks.fold(block, |block, task| block.line(format!("task {}, priority {}", task.name, task.priority)))
 }
