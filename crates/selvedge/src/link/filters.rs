@@ -8,7 +8,8 @@ use serde::{Serialize, Serializer};
 
 use super::draft::{CellDraft, NodeDraft};
 use super::problem::{Kind, Problem};
-use super::schedule::{DEFAULT_SUITE, frame_bytes, sample_cycles, samples};
+pub use super::schedule::sample_cycles;
+use super::schedule::{DEFAULT_SUITE, frame_bytes, samples};
 use super::section::At;
 use crate::limits::{
     HANDLED_BY_HAND_BYTE_OVERHEAD_CYCLES, HANDLED_BYTE_OVERHEAD_CYCLES, HANDLED_STATIC_BYTES_MAX,
@@ -84,6 +85,11 @@ impl Filters {
         }
         let cycles = bytes * sent_byte_cycles(divider);
         (cycles <= TURN_CYCLES_MAX).then(|| sample_cycles.max((cycles + sample_cycles).div_ceil(2)))
+    }
+
+    /// Cycles between two samples with which a woven frame is over before a code has to be taken, so that no server does.
+    pub fn unserved_step_cycles(bytes: u64, divider: u64, clock_hz: u64) -> u64 {
+        bytes * sent_byte_cycles(divider) + sample_cycles(clock_hz)
     }
 
     /// Cycles from a byte that is sent to the next at SPI clock divider `divider`, at most, on an average over a frame.

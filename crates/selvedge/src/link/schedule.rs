@@ -314,8 +314,8 @@ fn pace(node: &NodeDraft, problems: &mut Vec<Problem>) {
     }
 }
 
-/// Between two samples at least.
-pub(super) fn sample_cycles(clock_hz: u64) -> u64 {
+/// Cycles of a node between two samples, at the least: its converter's, and its interrupts'.
+pub fn sample_cycles(clock_hz: u64) -> u64 {
     limits::CONVERSION_CLOCKS_MAX * converter_divider(clock_hz) + limits::SAMPLE_GAP_CYCLES_MIN
 }
 

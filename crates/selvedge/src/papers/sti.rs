@@ -31,6 +31,7 @@ mod measure;
 mod page;
 mod program;
 mod rows;
+mod system;
 mod tables;
 mod terms;
 mod trace;
@@ -41,7 +42,7 @@ mod trace;
                         selvedge paper sti --cipher rc4 --build textbook-o0 --divider 8,16,32\n\n\
                         A cell that cannot be says why in its row. Nothing is kept between runs.")]
 pub struct Arguments {
-    /// The tables to measure [default: both]
+    /// The tables to measure [default: all]
     #[arg(long, value_enum, value_name = "TABLE", value_delimiter = ',')]
     table: Vec<Table>,
     /// Only these ciphers
@@ -80,6 +81,22 @@ fn is_asked<T: PartialEq>(asked: &[T], value: &T) -> bool {
 }
 
 impl Arguments {
+    /// The cells of whole nodes that are asked for: none where ciphers are chosen from.
+    fn systems(&self) -> Vec<system::Case> {
+        let is_of_ciphers = self.table.is_empty()
+            && !(self.cipher.is_empty()
+                && self.build.is_empty()
+                && self.direction.is_empty()
+                && self.scheme.is_empty());
+        if is_of_ciphers || !is_asked(&self.table, &Table::System) {
+            return Vec::new();
+        }
+        let is_wanted = |case: &system::Case| {
+            is_asked(&self.divider, &case.divider.into()) && is_asked(&self.scheme, &case.scheme())
+        };
+        system::Case::all().filter(is_wanted).collect()
+    }
+
     /// The cases and cells that are asked for.
     fn cells(&self) -> (Vec<Case>, Vec<Cell>) {
         let is_wanted = |host: &&cells::Host| {
@@ -113,21 +130,28 @@ pub fn run(arguments: &Arguments, output: &Output) -> std::result::Result<(), Er
     let compiler = Compiler::find(&env::var_os("PATH").unwrap_or_default())?;
     let builder = Builder::new(&compiler, &root)?;
     let (cases, cells) = arguments.cells();
-    if cells.is_empty() {
+    let systems = arguments.systems();
+    if cells.is_empty() && systems.is_empty() {
         let words = "no cell is all that is asked for, leave out one of --table, --cipher, --build, --scheme, --divider\n";
         clap::Error::raw(clap::error::ErrorKind::ValueValidation, words).exit();
     }
-    let bar = progress(cases.len() + cells.len());
+    let bar = progress(cases.len() + cells.len() + systems.len());
     let benches = on_all_cores(&cases, &bar, |&case| Bench::new(&builder, case, arguments.seed))?;
     let results = on_all_cores(&cells, &bar, |&cell| {
         let bench = &benches[cell.case];
         Ok(Result { bench, cell, found: bench.measure(&builder, &cell)? })
     })?;
+    let bench = system::bench::Bench::new(&compiler, &root)?;
+    let systems = on_all_cores(&systems, &bar, |&case| {
+        Ok(system::shown::Result { case, found: system::measure(&bench, case)? })
+    })?;
     bar.finish_and_clear();
     let source = format!("selvedge paper sti --seed {}", arguments.seed);
-    let rows = rows::rows(&benches, &results, &source);
+    let mut rows = rows::rows(&benches, &results, &source);
+    rows.extend(system::shown::rows(&systems, "selvedge paper sti --table system"));
     if let Some(folder) = &arguments.out {
-        let page = Shown { benches: &benches, results: &results, rows: &rows, source: &source };
+        let page =
+            Shown { benches: &benches, results: &results, systems: &systems, rows: &rows, source: &source };
         fs::create_dir_all(folder).map_err(|error| Error::io("create", folder, error))?;
         whole::write(&folder.join("sti.ndjson"), ndjson(&rows).as_bytes())?;
         whole::write(&folder.join("sti.html"), page.html().as_bytes())?;
@@ -138,7 +162,8 @@ pub fn run(arguments: &Arguments, output: &Output) -> std::result::Result<(), Er
     let cases = benches.iter().map(|bench| tables::of_case(bench, &results));
     let evens = Even::all(&benches, &results);
     let evens = (!evens.is_empty()).then(|| tables::of_evens(&evens));
-    output.text(&cases.chain(evens).map(|table| table.text(None) + "\n").collect::<String>())
+    let nodes = (!systems.is_empty()).then(|| system::shown::table(&systems));
+    output.text(&cases.chain(evens).chain(nodes).map(|table| table.text(None) + "\n").collect::<String>())
 }
 
 fn progress(cells: usize) -> ProgressBar {

@@ -11,13 +11,15 @@ pub const CHOSEN_DIVIDER: u32 = 16;
 /// Dividers of the second table.
 const DIVIDERS_MODERN: &[u32] = &[8, 16, 32, 64, 128];
 
-/// Which of the two tables.
+/// Which of the tables; hosts are of the first two.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Table {
     /// The paper's ciphers, figures 8 to 11
     Paper,
     /// Ascon, AES and ChaCha20, which the paper could not have
     Modern,
+    /// The schemes in a whole node beside its gateway
+    System,
 }
 
 /// The code that a cipher is measured in.
@@ -237,7 +239,7 @@ impl Host {
         match (self.cipher, self.table) {
             (Cipher::Rc4Line, _) => &[Scheme::Coupled],
             (_, Table::Paper) => &SCHEMES,
-            (_, Table::Modern) => &SCHEMES[..4],
+            (_, Table::Modern | Table::System) => &SCHEMES[..4],
         }
     }
 
@@ -251,7 +253,7 @@ impl Host {
         match (self.cipher, self.table) {
             (Cipher::Rc4Line, _) => &[2],
             (_, Table::Paper) => &DIVIDERS,
-            (_, Table::Modern) => DIVIDERS_MODERN,
+            (_, Table::Modern | Table::System) => DIVIDERS_MODERN,
         }
     }
 

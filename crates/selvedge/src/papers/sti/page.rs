@@ -9,6 +9,7 @@ use super::cells::{Build, CHOSEN_DIVIDER, Cipher, Direction, Scheme, Table};
 use super::even::Even;
 use super::measure::Bench;
 use super::rows::Result;
+use super::system;
 use super::tables::{self, Pair};
 use super::terms::Activity;
 
@@ -26,7 +27,9 @@ pub struct Shown<'a> {
     pub benches: &'a [Bench],
     /// Their cells.
     pub results: &'a [Result<'a>],
-    /// The rows of both.
+    /// Whole nodes.
+    pub systems: &'a [system::shown::Result],
+    /// The rows of all.
     pub rows: &'a [PaperRow],
     /// What gives them again.
     pub source: &'a str,
@@ -44,7 +47,14 @@ impl Shown<'_> {
         if printed.line_count() > 0 {
             page = page.section(printed_section(printed));
         }
-        for section in [self.speeds(), self.sizes(), self.timelines(), self.close(), self.modern()] {
+        for section in [
+            self.speeds(),
+            self.sizes(),
+            self.timelines(),
+            self.close(),
+            self.modern(),
+            system::shown::section(self.systems),
+        ] {
             page = section.into_iter().fold(page, Page::section);
         }
         let mut numbers = Section::new("All cells");
