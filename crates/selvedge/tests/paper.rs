@@ -216,8 +216,8 @@ fn in_a_whole_node_the_best_handler_leaves_sealing_more_than_the_compiled_one_an
         ("highest sample rate", 360.0, 2581.0),
         ("slot off its instant", 0.0, 100.0),
         ("sample off its instant", 0.0, 42.5),
-        ("energy per byte sealed and sent", 1.0, 100.0),
-        ("awake per byte sealed and sent", 400.0, 4000.0),
+        ("energy per byte", 1.0, 100.0),
+        ("awake per byte", 400.0, 4000.0),
     ] {
         let found: Vec<f64> = of(metric).into_iter().flatten().collect();
         assert!(

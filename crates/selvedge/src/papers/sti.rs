@@ -162,7 +162,7 @@ pub fn run(arguments: &Arguments, output: &Output) -> std::result::Result<(), Er
     let cases = benches.iter().map(|bench| tables::of_case(bench, &results));
     let evens = Even::all(&benches, &results);
     let evens = (!evens.is_empty()).then(|| tables::of_evens(&evens));
-    let nodes = (!systems.is_empty()).then(|| system::shown::table(&systems));
+    let nodes = (!systems.is_empty()).then(|| system::shown::tables(&systems)).into_iter().flatten();
     output.text(&cases.chain(evens).chain(nodes).map(|table| table.text(None) + "\n").collect::<String>())
 }
 

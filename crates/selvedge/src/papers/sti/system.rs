@@ -96,10 +96,7 @@ pub fn measure(bench: &Bench, case: Case) -> Result<Found, Error> {
     let bytes = plan.nodes[0].frame_bytes;
     let step_cycles_min = case.filters.step_cycles_min(bytes.into(), case.divider.into(), CLOCK_HZ.into());
     if step_cycles_min.is_none_or(|cycles| cycles > u64::from(CLOCK_HZ) / RATE_HZ) {
-        let words = format!(
-            "interrupts would be off for {bytes} bytes, longer than can be made up for with a sample every {} cycles",
-            u64::from(CLOCK_HZ) / RATE_HZ
-        );
+        let words = format!("interrupts would be off for {bytes} bytes, too long for {RATE_HZ} Hz",);
         return Ok(Found::Not(words));
     }
     let image = bench.image(&plan)?;

@@ -19,7 +19,7 @@ use super::bench::{Bench, CLOCK_HZ, RATE_HZ, Setting};
 use super::course::{are_whole, period_ps, sent};
 
 /// Samples in a frame.
-const SAMPLES: [u8; 3] = [15, 30, 90];
+const SAMPLES: [u8; 4] = [15, 30, 60, 90];
 /// Superframes in which the node joins and learns its crystal's error.
 const SETTLED: u32 = 6;
 /// And those that all have to be whole.
@@ -46,8 +46,10 @@ pub struct Rate {
 
 /// Where it is searched for.
 pub fn searched() -> String {
+    let [samples @ .., last] = SAMPLES.map(|samples| samples.to_string());
+    let samples = samples.join(", ");
     format!(
-        "from {RATE_HZ} Hz to what the converter takes, {HALVINGS} halvings, {COUNTED} superframes each, with {SAMPLES:?} samples \
+        "from {RATE_HZ} Hz to what the converter takes, {HALVINGS} halvings, {COUNTED} superframes each, with {samples} or {last} samples \
          a frame and the node's slot first, in the middle and last"
     )
 }
@@ -93,16 +95,15 @@ impl Fastest {
         let setting = |superframe_us: f64| setting(case, samples, superframe_us, slot_us, 1);
         let bytes = u64::from(bench.plan(&setting(1e6)).nodes[0].frame_bytes);
         let (step_cycles, limit) = match case.filters {
-            Filters::Woven => (
-                Filters::unserved_step_cycles(bytes, divider, clock_hz),
-                "interrupts are off for a frame, and then the code of a sample has to be taken",
-            ),
-            _ => (sample_cycles(clock_hz), "the converter and its interrupts take as long"),
+            Filters::Woven => {
+                (Filters::unserved_step_cycles(bytes, divider, clock_hz), "interrupts are off for a frame")
+            }
+            _ => (sample_cycles(clock_hz), "the converter and its interrupts"),
         };
         let sampled_us = superframe_us(samples, step_cycles as f64 * SPARE);
         // The beacon's slot, the node's, and the one in which it hears.
         let slots_us = 3.0 * f64::from(slot_us);
-        let limit = if slots_us > sampled_us { "three slots take as long" } else { limit };
+        let limit = if slots_us > sampled_us { "three slots" } else { limit };
         let fastest_us = sampled_us.max(slots_us);
         if fastest_us > slowest_us(samples) {
             return Ok(None);

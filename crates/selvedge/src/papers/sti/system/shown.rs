@@ -1,4 +1,4 @@
-//! What is shown of the cells: rows, a table, and the paper's figure 6 as measured.
+//! What is shown of the cells: rows, tables, and the paper's figure 6 as measured.
 //!
 //! Owns the metrics and their names.
 
@@ -60,20 +60,26 @@ const fn metric(
     Metric { name, unit, decimals, better, of }
 }
 
-const ENERGY: &str = "energy per byte sealed and sent";
+const ENERGY: &str = "energy per byte";
 const RATE: &str = "highest sample rate";
 
+/// Of frames and samples.
 #[rustfmt::skip]
-const METRICS: [Metric; 9] = [
+const OF_FRAMES: [Metric; 6] = [
     metric("byte to byte", "cycles", 1, Better::Lower, |found| Some(found.slot.byte_cycles)),
     metric("bus rate", "bytes/s", 0, Better::Higher, |found| Some(found.bus_rate())),
     metric("between bytes into sealing", "%", 1, Better::Higher, |found| Some(100.0 * found.slot.share())),
     metric("sealed per slot", "bytes", 1, Better::Higher, |found| Some(found.sealed_bytes())),
-    metric(RATE, "Hz", 0, Better::Higher, |found| found.rate.as_ref().map(|rate| rate.hz)),
     metric("slot off its instant", "us", 2, Better::Lower, |found| Some(found.course.slot_off_ps as f64 / PS_PER_US)),
     metric("sample off its instant", "us", 2, Better::Lower, |found| Some(found.course.sample_off_ps as f64 / PS_PER_US)),
-    metric("awake per byte sealed and sent", "cycles/byte", 0, Better::Lower, |found| Some(found.course.awake_cycles_per_byte)),
+];
+
+/// Of the node as a whole.
+#[rustfmt::skip]
+const OF_NODE: [Metric; 3] = [
+    metric("awake per byte", "cycles/byte", 0, Better::Lower, |found| Some(found.course.awake_cycles_per_byte)),
     metric(ENERGY, "uJ/byte", 3, Better::Lower, |found| Some(found.course.microjoules_per_byte)),
+    metric(RATE, "Hz", 0, Better::Higher, |found| found.rate.as_ref().map(|rate| rate.hz)),
 ];
 
 /// The rows of all cells.
@@ -83,17 +89,17 @@ pub fn rows(results: &[Result], source: &str) -> Vec<PaperRow> {
         let cell = PrintedCell { case, metric, unit, printed: None, direction: better, tolerance: None };
         PaperRow::new("sti-avrx", "system", &cell, Some(value), witnesses, source)
     };
-    let mut rows = Vec::new();
+    let (first, mut rows) = (&OF_FRAMES[0], Vec::new());
     for Result { case, found } in results {
         let measured = match found {
             Found::Measured(measured) => measured,
             Found::Not(words) => {
                 let why = Value::Text(format!("{}: {words}", conditions()));
-                rows.push(row(case, METRICS[0].name, METRICS[0].unit, METRICS[0].better, why, &SIMULATED));
+                rows.push(row(case, first.name, first.unit, first.better, why, &SIMULATED));
                 continue;
             }
         };
-        for metric in &METRICS {
+        for metric in OF_FRAMES.iter().chain(&OF_NODE) {
             let witnesses = if metric.name == ENERGY { [DRAWS[0].source] } else { SIMULATED };
             let value = (metric.of)(measured).map(Value::from);
             rows.extend(
@@ -104,43 +110,55 @@ pub fn rows(results: &[Result], source: &str) -> Vec<PaperRow> {
             Some(rate) => format!("{}; with {} samples a frame", rate.limit, rate.samples),
             None => format!("not even {RATE_HZ} Hz are sustained"),
         };
-        let limit = format!("{limit}; searched for {}", rate::searched());
+        let limit = format!("{limit}; searched {}", rate::searched());
         let name = "what is in the way of a higher sample rate";
         rows.push(row(case, name, "", Better::Higher, Value::Text(limit), &SIMULATED));
     }
     rows
 }
 
-/// A line a cell.
-pub fn table(results: &[Result]) -> Table {
-    let metrics =
-        METRICS.iter().map(|metric| Column::new(metric.name).unit(metric.unit).decimals(metric.decimals));
-    let columns = [Column::new("filters"), Column::new("SPI")].into_iter().chain(metrics);
-    let title = format!("A node and its gateway, {}, energy at {SUPPLY_V} V", conditions());
-    let mut table = Table::new(title, columns.chain([Column::new("in the way of more samples")]));
+/// A table of these metrics, a line a cell, with what `behind` says in columns of these names.
+fn table_of<const COLUMNS: usize>(
+    title: String,
+    metrics: &[Metric],
+    names: [&str; COLUMNS],
+    results: &[Result],
+    behind: fn(&Found) -> [Entry; COLUMNS],
+) -> Table {
+    let named =
+        metrics.iter().map(|metric| Column::new(metric.name).unit(metric.unit).decimals(metric.decimals));
+    let columns = [Column::new("filters"), Column::new("SPI")].into_iter().chain(named);
+    let mut table = Table::new(title, columns.chain(names.map(Column::new)));
     for result in results {
-        let mut line: Vec<Entry> =
-            vec![result.case.scheme().name().into(), format!("f/{}", result.case.divider).into()];
-        match &result.found {
-            Found::Measured(measured) => {
-                line.extend(
-                    METRICS.iter().map(|metric| (metric.of)(measured).map_or(Entry::Blank, Entry::from)),
-                );
-                line.push(measured.rate.as_ref().map_or(Entry::Blank, |rate| {
-                    format!("{} samples a frame: {}", rate.samples, rate.limit).into()
-                }));
-            }
-            Found::Not(words) => {
-                line.extend(METRICS.iter().map(|_| Entry::Blank));
-                line.push(words.as_str().into());
-            }
-        }
+        let case = &result.case;
+        let mut line: Vec<Entry> = vec![case.scheme().name().into(), format!("f/{}", case.divider).into()];
+        let value = |metric: &Metric| (metric.of)(result.measured()?);
+        line.extend(metrics.iter().map(|metric| value(metric).map_or(Entry::Blank, Entry::from)));
+        line.extend(behind(&result.found));
         table.push(line);
     }
     table
 }
 
-/// The table and figure 6.
+/// Two tables, a line a cell.
+pub fn tables(results: &[Result]) -> [Table; 2] {
+    let frames = format!("Frames of a node, {}", conditions());
+    let whole = format!("The node, {}, {SUPPLY_V} V", conditions());
+    let limits = ["with samples a frame", "in the way of more"];
+    [
+        table_of(frames, &OF_FRAMES, [], results, |_| []),
+        table_of(whole, &OF_NODE, limits, results, |found| match found {
+            Found::Measured(measured) => {
+                measured.rate.as_ref().map_or([Entry::Blank, Entry::Blank], |rate| {
+                    [u64::from(rate.samples).into(), rate.limit.as_str().into()]
+                })
+            }
+            Found::Not(words) => [Entry::Blank, words.as_str().into()],
+        }),
+    ]
+}
+
+/// The tables and figure 6.
 pub fn section(results: &[Result]) -> Option<Section> {
     let chart = around_a_slot(results);
     let section = Section::new("In a whole node").text(format!(
@@ -148,10 +166,11 @@ pub fn section(results: &[Result]) -> Option<Section> {
          and its gateway: a frame of {SAMPLES} samples is sealed, under Ascon-AEAD128, while the one before it goes out. \
          By busy-waiting it is sealed before.",
     ));
-    let section = section.table(
-        table(results),
+    let [frames, whole] = tables(results);
+    let section = section.table(frames, "From one run of each. Sealing is not measured further than to its end, which comes before the line's at f/64.").table(
+        whole,
         format!(
-            "From one run of each. The highest sample rate was searched for {}; at it no sample is lost or refused, and each \
+            "A byte is one that is sealed and sent. The highest sample rate was searched for {}; at it no sample is lost or refused, and each \
              frame is in its slot.",
             rate::searched()
         ),
