@@ -267,5 +267,5 @@ fn a_host_with_too_many_states_is_refused_with_what_helps() {
          while (count--) {\n        sum += *data++ * 0.37f;\n    }\n    return sum;\n}\n",
     );
     let refused = selvedge(folder.path(), &format!("{} -o both.s", WEAVE.replace("140", "514")));
-    assert_ends(&refused, 1, &["are not proved in 1000000 states", "help: they come from branches on data"]);
+    assert_ends(&refused, 1, &["are not proved in 4000000 states", "help: they come from branches on data"]);
 }

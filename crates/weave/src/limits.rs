@@ -30,9 +30,9 @@ pub const PLANNED_WORDS_MAX: u32 = 500_000;
 pub const PROOF_STATES_MAX: usize = 4_000_000;
 
 /// States of all proofs of one weaving, of which each has half of what is left: where the first way of weaving has too
-/// many, smaller ones are tried. A division of 64 bits beside a byte every 1026 cycles takes 268,000; a sum or
-/// a quotient of `float` more than 4,000,000.
-pub const WOVEN_STATES_MAX: usize = 1_000_000;
+/// many, smaller ones are tried. A division of 64 bits beside a byte every 1026 cycles takes 268,000, AES-128-CCM of a frame
+/// beside one every 66 more than 500,000; a sum or a quotient of `float` more than 4,000,000.
+pub const WOVEN_STATES_MAX: usize = 4_000_000;
 
 /// Return addresses and pushed bytes on the stack of one path. Recursion is met here.
 pub const PROOF_STACK_SLOTS_MAX: usize = 512;
