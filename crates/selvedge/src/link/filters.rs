@@ -1,8 +1,9 @@
-//! How a node seals beside its line: one after the other, or both at once, by handlers or by functions that the build weaves.
+//! How a node seals beside its line: one after the other, or both at once, by handlers or by functions that the build
+//! weaves.
 //!
-//! Owns their names in a deployment, what the image has for them and what a byte takes, and how long a woven filter may keep
-//! interrupts off: what samples and turns of the timer its guest and server can make up for (`firmware/node/sampler.h`).
-//! What is woven is `toolchain`'s.
+//! Owns their names in a deployment, what the image has for them and what a byte takes, and how long a woven filter may
+//! keep interrupts off: what samples and turns of the timer its guest and server can make up for
+//! (`firmware/node/sampler.h`). What is woven is `toolchain`'s.
 
 use serde::{Serialize, Serializer};
 
