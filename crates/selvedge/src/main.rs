@@ -21,6 +21,7 @@ mod node;
 mod output;
 mod paper;
 mod papers;
+mod phases;
 mod place;
 mod run;
 mod schedule;

@@ -77,22 +77,6 @@ impl Filters {
         self != Filters::Discrete
     }
 
-    /// Cycles between two samples, at the least, where frames of `bytes` bytes go out at SPI clock divider `divider`: what the
-    /// converter takes, and what makes up for interrupts that are off for a woven frame. `None` when nothing does.
-    pub fn step_cycles_min(self, bytes: u64, divider: u64, clock_hz: u64) -> Option<u64> {
-        let sample_cycles = sample_cycles(clock_hz);
-        if self != Filters::Woven {
-            return Some(sample_cycles);
-        }
-        let cycles = bytes * sent_byte_cycles(divider);
-        (cycles <= TURN_CYCLES_MAX).then(|| sample_cycles.max((cycles + sample_cycles).div_ceil(2)))
-    }
-
-    /// Cycles between two samples with which a woven frame is over before a code has to be taken, so that no server does.
-    pub fn unserved_step_cycles(bytes: u64, divider: u64, clock_hz: u64) -> u64 {
-        bytes * sent_byte_cycles(divider) + sample_cycles(clock_hz)
-    }
-
     /// Cycles from a byte that is sent to the next at SPI clock divider `divider`, at most, on an average over a frame.
     pub fn byte_cycles(self, divider: u64) -> u64 {
         8 * divider + self.row().byte_overhead_cycles
@@ -113,9 +97,9 @@ impl Serialize for Filters {
 /// Cycles of a woven frame with which no turn of the 16-bit timer is lost: of two, the first would be.
 pub const TURN_CYCLES_MAX: u64 = 65_000;
 
-/// Cycles from a byte that is sent to the next when nothing is waited for, at SPI clock divider `divider`.
-fn sent_byte_cycles(divider: u64) -> u64 {
-    8 * divider + 2
+/// Cycles of a woven frame that is sent at SPI clock divider `divider`: no byte waits for anything.
+pub fn woven_cycles(bytes: u64, divider: u64) -> u64 {
+    bytes * (8 * divider + 2)
 }
 
 /// Cycles from the end of a conversion to the next sample's start, at the least.
@@ -125,7 +109,7 @@ pub fn next_sample_cycles(step_cycles: u64, clock_hz: u64) -> u64 {
 
 /// Cycles that a woven frame may take where a sample is taken every `step_cycles`: one may be in the converter when it
 /// begins, another one at its end, and no third one may be due by then.
-fn woven_cycles_max(step_cycles: u64, clock_hz: u64) -> u64 {
+pub fn woven_cycles_max(step_cycles: u64, clock_hz: u64) -> u64 {
     (step_cycles + next_sample_cycles(step_cycles, clock_hz)).min(TURN_CYCLES_MAX)
 }
 
@@ -152,7 +136,7 @@ pub(super) fn check(node: &NodeDraft, cell: &CellDraft, problems: &mut Vec<Probl
     let Some(samples) = samples(rate_hz, superframe_ps) else { return };
     let suite = node.suite.as_ref().map_or(DEFAULT_SUITE, |suite| suite.value);
     let bytes = frame_bytes(samples, suite);
-    let cycles = bytes * sent_byte_cycles(divider.value);
+    let cycles = woven_cycles(bytes, divider.value);
     let cycles_max = woven_cycles_max(clock_hz / rate_hz, clock_hz);
     if cycles > cycles_max {
         problem(Kind::WovenTooLong { bytes, divider: divider.value, cycles, cycles_max });

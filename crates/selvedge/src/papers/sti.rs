@@ -141,10 +141,15 @@ pub fn run(arguments: &Arguments, output: &Output) -> std::result::Result<(), Er
         let bench = &benches[cell.case];
         Ok(Result { bench, cell, found: bench.measure(&builder, &cell)? })
     })?;
-    let bench = system::bench::Bench::new(&compiler, &root)?;
-    let systems = on_all_cores(&systems, &bar, |&case| {
-        Ok(system::shown::Result { case, found: system::measure(&bench, case)? })
-    })?;
+    let systems = match systems.is_empty() {
+        true => Vec::new(),
+        false => {
+            let bench = system::bench::Bench::new(&compiler, &root)?;
+            on_all_cores(&systems, &bar, |&case| {
+                Ok(system::shown::Result { case, found: system::measure(&bench, case)? })
+            })?
+        }
+    };
     bar.finish_and_clear();
     let source = format!("selvedge paper sti --seed {}", arguments.seed);
     let mut rows = rows::rows(&benches, &results, &source);

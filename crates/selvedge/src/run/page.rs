@@ -10,6 +10,8 @@ use selvedge::link::deployment::{Cell, Deployment, Node};
 use selvedge::link::journal::{Timeline, read_timeline};
 use selvedge::link::layout::Layout;
 
+use crate::phases;
+
 /// Picoseconds in a millisecond, the unit of the timelines.
 const PS_PER_MS: f64 = 1e9;
 
@@ -180,22 +182,11 @@ fn bus(cell: &Cell, timeline: &Timeline) -> Chart {
 
 fn processors(cell: &Cell, timeline: &Timeline) -> Chart {
     let mut chart = Chart::new("The processors", Axis::linear("cell time", "ms"));
-    let asleep = chart.kind("asleep", Tone::Quiet);
-    let listening = chart.kind("waiting, receiving", Tone::Neutral);
-    let kinds = [
-        ("asleep", asleep),
-        ("waiting", listening),
-        ("receiving", listening),
-        ("sampling", chart.kind("sampling", Tone::Second)),
-        ("sealing", chart.kind("sealing", Tone::Accent)),
-        ("transmitting", chart.kind("transmitting", Tone::Third)),
-        ("sending and sealing", chart.kind("sending and sealing", Tone::Fifth)),
-        ("verifying", chart.kind("verifying", Tone::Fourth)),
-    ];
+    let kinds = phases::kinds(&mut chart);
     for node in &cell.nodes {
         let lane = chart.lane(format!("node {}", node.id));
         for (phase, start_ps, end_ps) in timeline.nodes.get(&node.id).into_iter().flatten() {
-            if let Some((_, kind)) = kinds.iter().find(|(name, _)| name == phase) {
+            if let Some((_, kind)) = kinds.iter().find(|(known, _)| known.name() == phase) {
                 chart.interval(lane, *kind, *start_ps as f64 / PS_PER_MS, *end_ps as f64 / PS_PER_MS, "");
             }
         }

@@ -5,7 +5,7 @@
 //! `rate` searches for the highest sample rate; `shown` has the rows, the table and figure 6.
 
 use selvedge::error::Error;
-use selvedge::link::filters::Filters;
+use selvedge::link::filters::{Filters, woven_cycles, woven_cycles_max};
 
 use super::cells::Scheme;
 use bench::{Bench, CLOCK_HZ, RATE_HZ, SAMPLES, Setting};
@@ -94,9 +94,9 @@ pub fn measure(bench: &Bench, case: Case) -> Result<Found, Error> {
     let setting = Setting::example(case);
     let plan = bench.plan(&setting);
     let bytes = plan.nodes[0].frame_bytes;
-    let step_cycles_min = case.filters.step_cycles_min(bytes.into(), case.divider.into(), CLOCK_HZ.into());
-    if step_cycles_min.is_none_or(|cycles| cycles > u64::from(CLOCK_HZ) / RATE_HZ) {
-        let words = format!("interrupts would be off for {bytes} bytes, too long for {RATE_HZ} Hz",);
+    let cycles_max = woven_cycles_max(u64::from(CLOCK_HZ) / RATE_HZ, CLOCK_HZ.into());
+    if case.filters == Filters::Woven && woven_cycles(bytes.into(), case.divider.into()) > cycles_max {
+        let words = format!("interrupts would be off for {bytes} bytes, too long for {RATE_HZ} Hz");
         return Ok(Found::Not(words));
     }
     let image = bench.image(&plan)?;

@@ -1,7 +1,7 @@
 //! One node and its gateway, ready to be powered as often as is wanted.
 //!
-//! Owns the deployment that they are of, and what of it is varied. Its keys are fixed, and protect nothing: no secret decides
-//! how long anything takes.
+//! They are the first of `deployments/ecg.toml`. Owns what of it is varied. The keys are fixed, and protect nothing: no
+//! secret decides how long anything takes.
 
 use std::path::Path;
 
@@ -24,43 +24,6 @@ pub const RATE_HZ: u64 = 360;
 /// And its samples in a frame.
 pub const SAMPLES: u8 = 90;
 
-/// The cell of `deployments/ecg.toml` with one node and with slots in which a frame fits at f/64, too.
-const TEXT: &str = r#"
-    [deployment]
-    name = "system"
-    seed = 1
-    duration = "60 s"
-
-    [input.ecg]
-    file = "../data/ecg/ecg.csv"
-    column = "mlii"
-    rate = "360 Hz"
-    zero = 1024
-    scale = "5 uV"
-
-    [cell.bench]
-    id = 7
-    superframe = "250 ms"
-    slot = "20 ms"
-    guard = "1 ms"
-    bus = "500 kHz"
-    byte_gap = "250 ns"
-
-    [[cell.bench.node]]
-    id = 1
-    slot = 1
-    chip = "atmega128"
-    clock = "8 MHz"
-    drift = "+35 ppm"
-    input = "ecg"
-    gain = "x300"
-    offset = "1.28 V"
-    reference = "2.56 V"
-    rate = "360 Hz"
-    bus = "f/16"
-    counter_block = 1024
-"#;
-
 /// What is varied.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Setting {
@@ -79,7 +42,7 @@ pub struct Setting {
 }
 
 impl Setting {
-    /// That of [`TEXT`].
+    /// The deployment's, with slots in which a frame fits at f/64, too.
     pub fn example(case: Case) -> Setting {
         Setting { case, samples: SAMPLES, superframe_us: 250_000, slot_us: 20_000, guard_us: 1_000, slot: 1 }
     }
@@ -95,13 +58,12 @@ pub struct Bench<'a> {
 }
 
 impl Bench<'_> {
-    /// Reads what the node measures from the source tree at `root`.
+    /// Reads the deployment from the source tree at `root`.
     ///
     /// # Errors
-    /// When it is not there.
+    /// When it is not there, or none.
     pub fn new<'a>(compiler: &'a Compiler, root: &'a Path) -> Result<Bench<'a>, Error> {
-        let place = root.join("deployments/of-the-paper.toml");
-        let deployment = deployment::check(&place, TEXT.into()).map_err(Error::Deployment)?;
+        let deployment = deployment::load(&root.join("deployments/ecg.toml"))?;
         let digits = |byte: &str| byte.repeat(32) + "\n";
         let cell_master = CellMaster::from_key_file(digits("ce").as_bytes()).expect("32 bytes in hex");
         let node_master = NodeMaster::from_key_file(digits("01").as_bytes()).expect("32 bytes in hex");
@@ -111,6 +73,7 @@ impl Bench<'_> {
     /// The cell with a setting.
     pub fn plan(&self, setting: &Setting) -> Plan {
         let mut plan = self.deployment.cells[0].clone();
+        plan.nodes.truncate(1);
         let Setting { case, samples, superframe_us, slot_us, guard_us, slot } = *setting;
         (plan.superframe_us, plan.slot_us, plan.guard_us) = (superframe_us, slot_us, guard_us);
         let node = &mut plan.nodes[0];

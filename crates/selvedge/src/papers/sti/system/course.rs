@@ -2,7 +2,7 @@
 //!
 //! Owns what is taken of them. The first ones do not count: the node joins, and learns its crystal's error.
 
-use ::cell::clock::{PS_PER_S, Picoseconds};
+use ::cell::clock::Picoseconds;
 use ::cell::energy::{Draw, SUPPLY_V};
 use ::cell::log::Phase;
 use ::cell::{Cell, Superframe, Transmission};
@@ -15,8 +15,8 @@ use selvedge::toolchain::Image;
 use super::bench::{Bench, CLOCK_HZ};
 use super::slot::{Places, Slot};
 
-/// The first that counts.
-const SETTLED: u32 = 6;
+/// The first that counts: before it the node joins, and learns its crystal's error.
+pub const SETTLED: u32 = 6;
 /// How many count.
 const COUNTED: u32 = 8;
 /// How long before its slot a node is looked at: it waits for the instant, awake.
@@ -112,8 +112,7 @@ impl Course {
 fn samples_off_ps(cell: &mut Cell, plan: &Plan) -> Picoseconds {
     let node = &mut cell.nodes_mut()[0];
     let (samples, clock) = (node.log_mut().take_samples(), node.clock);
-    let period_ps =
-        f64::from(plan.superframe_us) * PS_PER_US as f64 / f64::from(plan.nodes[0].samples_per_superframe);
+    let period_ps = period_ps(plan);
     let off_ps = samples.iter().map(|sample| {
         let at_ps = clock.at(sample.cycle);
         at_ps.abs_diff(((at_ps as f64 / period_ps).round() * period_ps) as Picoseconds)
@@ -133,13 +132,7 @@ fn bus(superframe: &Superframe, start_ps: Picoseconds) -> Vec<(bool, Picoseconds
     held.map(|sent| (sent.node.is_some(), sent.start_ps - start_ps, sent.end_ps - start_ps)).collect()
 }
 
-/// Whether a sample is at each place of the grid since the last one that was taken.
-pub fn are_whole(at_ps: &[Picoseconds], period_ps: f64) -> bool {
-    let places: Vec<u64> = at_ps.iter().map(|&at_ps| (at_ps as f64 / period_ps).round() as u64).collect();
-    places.windows(2).all(|pair| pair[1] == pair[0] + 1)
-}
-
 /// A superframe's length over its samples.
 pub fn period_ps(plan: &Plan) -> f64 {
-    f64::from(plan.superframe_us) * PS_PER_S as f64 / 1e6 / f64::from(plan.nodes[0].samples_per_superframe)
+    f64::from(plan.superframe_us) * PS_PER_US as f64 / f64::from(plan.nodes[0].samples_per_superframe)
 }

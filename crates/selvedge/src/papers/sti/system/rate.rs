@@ -1,8 +1,9 @@
 //! The highest sample rate that a node sustains: every sample is taken, and its frame sent in its slot.
 //!
-//! Owns the search. Superframes get shorter, for frames of some lengths, down to what the converter takes for a sample; or,
-//! woven, down to where a frame takes as long as a code may wait, since servers that take one meanwhile are not tried. The node's slot is the first one, one in the
-//! middle, or the last one of those that fit: what is sealed before needs time before, what is sealed beside needs it behind.
+//! Owns the search. Superframes get shorter, for frames of some lengths, down to what the converter takes for a sample;
+//! or, woven, down to where a frame takes as long as a code may wait, since servers that take one meanwhile are not tried.
+//! The node's slot is the first one, one in the middle, or the last one of those that fit: what is sealed before needs
+//! time before, what is sealed beside needs it behind.
 
 use ::cell::clock::Picoseconds;
 use ::cell::{Cell, Superframe};
@@ -11,18 +12,16 @@ use isa::avr::Image as Program;
 use selvedge::error::Error;
 use selvedge::limits::{PS_PER_US, SLOTS_MAX};
 use selvedge::link::deployment::Cell as Plan;
-use selvedge::link::filters::{Filters, sample_cycles};
+use selvedge::link::filters::{Filters, sample_cycles, woven_cycles};
 use selvedge::toolchain::Image;
 
 use super::Case;
 use super::bench::{Bench, CLOCK_HZ, RATE_HZ, Setting};
-use super::course::{are_whole, period_ps, sent};
+use super::course::{SETTLED, period_ps, sent};
 
 /// Samples in a frame.
 const SAMPLES: [u8; 4] = [15, 30, 60, 90];
-/// Superframes in which the node joins and learns its crystal's error.
-const SETTLED: u32 = 6;
-/// And those that all have to be whole.
+/// Superframes behind [`SETTLED`] that all have to be whole.
 const COUNTED: u32 = 12;
 /// Silence at both ends of a slot.
 const GUARD_US: u16 = 250;
@@ -96,7 +95,7 @@ impl Fastest {
         let bytes = u64::from(bench.plan(&setting(1e6)).nodes[0].frame_bytes);
         let (step_cycles, limit) = match case.filters {
             Filters::Woven => {
-                (Filters::unserved_step_cycles(bytes, divider, clock_hz), "interrupts are off for a frame")
+                (woven_cycles(bytes, divider) + sample_cycles(clock_hz), "interrupts are off for a frame")
             }
             _ => (sample_cycles(clock_hz), "the converter and its interrupts"),
         };
@@ -202,8 +201,10 @@ fn broken(bench: &Bench, plan: &Plan, image: &Image) -> Result<Option<&'static s
     }
     let node = &mut cell.nodes_mut()[0];
     let (clock, samples) = (node.clock, node.log_mut().take_samples());
-    let at_ps: Vec<Picoseconds> = samples.iter().map(|sample| clock.at(sample.cycle)).collect();
-    Ok((!are_whole(&at_ps, period_ps(plan))).then_some("a sample is missing"))
+    let place = |at_ps: Picoseconds| (at_ps as f64 / period_ps(plan)).round() as u64;
+    let places: Vec<u64> = samples.iter().map(|sample| place(clock.at(sample.cycle))).collect();
+    let is_whole = places.windows(2).all(|pair| pair[1] == pair[0] + 1);
+    Ok((!is_whole).then_some("a sample is missing"))
 }
 
 /// Whether the node's frame is between its slot's guards, the crystal's error aside.

@@ -3,7 +3,6 @@
 //! Owns the metrics and their names.
 
 use ::cell::energy::{DRAWS, SUPPLY_V};
-use ::cell::log::Phase;
 use report::chart::{Axis, Timeline, Tone};
 use report::page::Section;
 use report::paper::PaperRow;
@@ -14,6 +13,7 @@ use selvedge::link::filters::Filters;
 
 use super::bench::{RATE_HZ, SAMPLES};
 use super::{Case, Found, Measured, conditions, rate};
+use crate::phases;
 
 /// The divider of figure 6.
 const SHOWN_DIVIDER: u8 = 16;
@@ -68,10 +68,10 @@ const RATE: &str = "highest sample rate";
 const OF_FRAMES: [Metric; 6] = [
     metric("byte to byte", "cycles", 1, Better::Lower, |found| Some(found.slot.byte_cycles)),
     metric("bus rate", "bytes/s", 0, Better::Higher, |found| Some(found.bus_rate())),
-    metric("between bytes into sealing", "%", 1, Better::Higher, |found| Some(100.0 * found.slot.share())),
+    metric("into sealing", "%", 1, Better::Higher, |found| Some(100.0 * found.slot.share())),
     metric("sealed per slot", "bytes", 1, Better::Higher, |found| Some(found.sealed_bytes())),
-    metric("slot off its instant", "us", 2, Better::Lower, |found| Some(found.course.slot_off_ps as f64 / PS_PER_US)),
-    metric("sample off its instant", "us", 2, Better::Lower, |found| Some(found.course.sample_off_ps as f64 / PS_PER_US)),
+    metric("slot off", "us", 2, Better::Lower, |found| Some(found.course.slot_off_ps as f64 / PS_PER_US)),
+    metric("sample off", "us", 2, Better::Lower, |found| Some(found.course.sample_off_ps as f64 / PS_PER_US)),
 ];
 
 /// Of the node as a whole.
@@ -167,14 +167,14 @@ pub fn section(results: &[Result]) -> Option<Section> {
          By busy-waiting it is sealed before.",
     ));
     let [frames, whole] = tables(results);
-    let section = section.table(frames, "From one run of each. Sealing is not measured further than to its end, which comes before the line's at f/64.").table(
-        whole,
-        format!(
-            "A byte is one that is sealed and sent. The highest sample rate was searched for {}; at it no sample is lost or refused, and each \
-             frame is in its slot.",
-            rate::searched()
-        ),
+    let of_frames = "From one run of each. What goes into sealing is of the cycles between bytes; what is off, from its \
+                     instant, at most. Sealing is not measured further than to its end, which comes before the line's at f/64.";
+    let of_node = format!(
+        "A byte is one that is sealed and sent. The highest sample rate was searched {}; at it no sample is lost or refused, \
+         and each frame is in its slot.",
+        rate::searched()
     );
+    let section = section.table(frames, of_frames).table(whole, of_node);
     (!results.is_empty()).then(|| match chart {
         Some(chart) => section.chart(
             chart,
@@ -189,15 +189,7 @@ pub fn section(results: &[Result]) -> Option<Section> {
 fn around_a_slot(results: &[Result]) -> Option<Timeline> {
     let axis = Axis::linear("from the slot's instant", "ms");
     let mut chart = Timeline::new(format!("Around a slot, f/{SHOWN_DIVIDER}"), axis);
-    let kinds = [
-        (Phase::Asleep, chart.kind("asleep", Tone::Quiet)),
-        (Phase::Waiting, chart.kind("waiting, receiving", Tone::Neutral)),
-        (Phase::Sampling, chart.kind("sampling", Tone::Second)),
-        (Phase::Sealing, chart.kind("sealing", Tone::Accent)),
-        (Phase::Transmitting, chart.kind("transmitting", Tone::Third)),
-        (Phase::Weaving, chart.kind("sending and sealing", Tone::Fifth)),
-        (Phase::Verifying, chart.kind("verifying", Tone::Fourth)),
-    ];
+    let kinds = phases::kinds(&mut chart);
     let (beacon, frame) = (chart.kind("from the gateway", Tone::Neutral), chart.kind("frame", Tone::Third));
     let mut is_empty = true;
     for filters in [Filters::Discrete, Filters::Handler, Filters::Woven] {
@@ -210,8 +202,7 @@ fn around_a_slot(results: &[Result]) -> Option<Timeline> {
         let ms = |ps: u64| ((ps as f64 - course.slot_ps as f64) / PS_PER_MS).clamp(SHOWN_MS.0, SHOWN_MS.1);
         let core = chart.lane(format!("{}: core", case.scheme().name()));
         for &(phase, start_ps, end_ps) in &course.spans {
-            let shown = if phase == Phase::Receiving { Phase::Waiting } else { phase };
-            let kind = kinds.iter().find(|(phase, _)| *phase == shown);
+            let kind = kinds.iter().find(|(shown, _)| *shown == phase);
             let (start, end) = (ms(start_ps), ms(end_ps));
             if let Some((_, kind)) = kind.filter(|_| start < end) {
                 chart.interval(core, *kind, start, end, "");

@@ -6,6 +6,7 @@
 
 use std::ops::Range;
 
+use ::cell::log::Phase;
 use ::cell::node::Node;
 use isa::Cycles;
 use isa::avr::{Chip, Image};
@@ -16,8 +17,8 @@ use selvedge::link::filters::Filters;
 const CYCLES_MAX: Cycles = 400_000;
 /// How often a copy is asked whether it is done.
 const CYCLES_STEP: Cycles = 10_000;
-/// `PHASE_WAITING` of `firmware/node/phase.h`: what the program says when it has sealed, and interrupts do not.
-const WAITING: u8 = 2;
+/// What the program says when it has sealed, and interrupts do not.
+const WAITING: u8 = Phase::Waiting as u8;
 
 /// What was seen of frames.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -65,7 +66,7 @@ pub struct Places {
 }
 
 impl Places {
-    /// Those of an image, whose woven filters are of `suite`.
+    /// Those of an image with these filters.
     ///
     /// # Errors
     /// An image that is none.
