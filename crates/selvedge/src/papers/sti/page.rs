@@ -61,9 +61,14 @@ impl Shown<'_> {
         for bench in self.benches {
             numbers = numbers.table(tables::of_case(bench, self.results), "");
         }
-        page.section(numbers)
-            .provenance("command", self.source)
-            .provenance("chip", "ATmega128, simulated; rates are those of a 16 MHz clock")
+        if !self.benches.is_empty() {
+            page = page.section(numbers);
+        }
+        page.provenance("command", self.source)
+            .provenance(
+                "chip",
+                "ATmega128, simulated; rates are those of a 16 MHz clock, a whole node's of its own",
+            )
             .provenance("selvedge", env!("CARGO_PKG_VERSION"))
             .html()
     }
