@@ -7,6 +7,8 @@
 mod legacy;
 #[path = "../../cipher/tests/seeded/mod.rs"]
 mod seeded;
+#[path = "filters/serial.rs"]
+mod serial;
 #[path = "../../cipher/tests/soak/mod.rs"]
 mod soak;
 #[path = "line/spi.rs"]
@@ -20,7 +22,7 @@ use std::sync::OnceLock;
 
 use cipher::{Aead, Suite};
 use isa::Cycles;
-use isa::avr::{Chip, Image, Pin, Profile, Stop};
+use isa::avr::{Chip, Image, Observer, Pin, Profile, Stop};
 use rand_chacha::ChaCha20Rng;
 use rand_chacha::rand_core::Rng;
 use report::table::{Column, Entry, Table};
@@ -130,9 +132,14 @@ impl isa::Observer for Seen {
     }
 }
 
-impl isa::avr::Observer for Seen {}
+impl Observer for Seen {}
 
 impl Seen {
+    fn of(built: &Built) -> Seen {
+        let spdr = built.profile.register("SPDR").expect("both chips have an SPI").address.into();
+        Seen { spdr, stage: built.at("stage").into(), ..Seen::default() }
+    }
+
     /// Of the bytes on the line.
     fn instants(&self, line: Way) -> Vec<Cycles> {
         match line {
@@ -152,6 +159,7 @@ struct Built {
     name: &'static str,
     sealer: Sealer,
     tag_bytes: usize,
+    line: Line,
     profile: &'static Profile,
     elf: Vec<u8>,
     image: Image,
@@ -160,11 +168,19 @@ struct Built {
 }
 
 impl Built {
-    /// By the build of the node, in a tree of its own, whose program is `filters/main.c`.
-    fn new(
+    fn new(compiler: &Compiler, chip: usize, sealer: (&'static str, Sealer, usize)) -> Built {
+        Built::changed(compiler, chip, sealer, LINE.divider_log2, |list| list, "")
+    }
+
+    /// By the build of the node, in a tree of its own, whose program is `filters/main.c`; with another list of what is woven,
+    /// and more in the list of sources.
+    fn changed(
         compiler: &Compiler,
         chip: usize,
         (name, sealer, tag_bytes): (&'static str, Sealer, usize),
+        divider_log2: u8,
+        change: impl FnOnce(String) -> String,
+        besides: &str,
     ) -> Built {
         let tree = tree::copied();
         let here = Path::new(env!("CARGO_MANIFEST_DIR"));
@@ -175,8 +191,10 @@ impl Built {
         if CHIPS[chip].name != "atmega128" {
             everywhere = everywhere.replace("growth=5 ", "growth=3.2 ").replace("growth=7.5 ", "growth=2.8 ");
         }
-        fs::write(&list, everywhere).expect("it can be written");
-        fs::copy(here.join("tests/filters/main.c"), node.join("main.c")).expect("it can be copied");
+        fs::write(&list, change(everywhere)).expect("it can be written");
+        for file in ["main.c", "serial.c"] {
+            fs::copy(here.join("tests/filters").join(file), node.join(file)).expect("it can be copied");
+        }
         let flags =
             ["-std=gnu99", "-Os", "-Wall", "-Wextra", "-Werror", "-ffunction-sections", "-fdata-sections"];
         let mut flags = flags.map(|flag| format!("flag {flag}\n")).concat();
@@ -189,17 +207,17 @@ impl Built {
         flags.push_str(legacy);
         let sources = format!(
             "{flags}flag -fshort-enums\nlink -Wl,--gc-sections\nlink -Wl,-T,weave.ld\n\
-             source main.c\n{ciphers}"
+             source main.c\n{ciphers}{besides}"
         );
         fs::write(node.join("sources.txt"), sources).expect("it can be written");
         let cache = PathBuf::from(env!("CARGO_TARGET_TMPDIR"));
         let chip = &CHIPS[chip];
-        let built =
-            compiler.node_image(tree.path(), chip, Besides::Woven(Line { sealer, ..LINE }), Some(&cache));
+        let line = Line { sealer, divider_log2, ..LINE };
+        let built = compiler.node_image(tree.path(), chip, Besides::Woven(line), Some(&cache));
         let built = built.unwrap_or_else(|error| panic!("{}", error.lines()));
         let image = Image::parse(&built.elf).expect("what avr-gcc links is an image");
         let profile = simulation::profile(chip.name);
-        let mut built = Built { name, sealer, tag_bytes, profile, elf: built.elf, image, calls: 0 };
+        let mut built = Built { name, sealer, tag_bytes, line, profile, elf: built.elf, image, calls: 0 };
         let nothing = Frames::random(&mut seeded(), &built, 1, 1);
         let idle = Filter { line: None, security: Some(Security::Seals) };
         built.calls = built.call(idle, &nothing, &[]).0.stages[0];
@@ -235,33 +253,42 @@ impl Built {
         let which =
             3 * filter.line.map_or(0, |line| line as u8) + filter.security.map_or(0, |does| does as u8);
         put(self.at("which"), &[which]);
-        // SPE, and MSTR with f/8: SPR0 and SPI2X.
+        // SPE, and MSTR with SPR0: f/16, and with SPI2X f/8.
         put(self.at("spi_control"), &[if sends { 0x51 } else { 0x40 }]);
-        put(self.at("spi_status"), &[u8::from(sends)]);
+        put(self.at("spi_status"), &[u8::from(sends && self.line.divider_log2 == 3)]);
         chip
     }
 
     /// Calls a filter, with these levels on pins meanwhile.
     fn call(&self, filter: Filter, frames: &Frames, levels: &[(Cycles, Pin, bool)]) -> (Seen, Left) {
-        let mut chip = self.given(filter, frames);
-        let spdr = self.profile.register("SPDR").expect("both chips have an SPI").address.into();
-        let mut seen = Seen { spdr, stage: self.at("stage").into(), ..Seen::default() };
+        let mut seen = Seen::of(self);
+        let left = self.run(&mut self.given(filter, frames), frames, levels, &mut seen);
+        (seen, left)
+    }
+
+    /// The same on a chip that has been given all.
+    fn run(
+        &self,
+        chip: &mut Chip,
+        frames: &Frames,
+        levels: &[(Cycles, Pin, bool)],
+        observer: &mut impl Observer,
+    ) -> Left {
         for &(cycle, pin, level) in levels {
-            chip.set_input(pin, Some(level), cycle, &mut seen);
+            chip.set_input(pin, Some(level), cycle, observer);
         }
-        assert_eq!(chip.run_until(CYCLES_MAX, &mut seen), Stop::Break, "{} returns", self.name);
+        assert_eq!(chip.run_until(CYCLES_MAX, observer), Stop::Break, "{} returns", self.name);
         assert_eq!(chip.sreg() >> 7, 1, "interrupts are on again");
         let get = |name: &str, offset: u16, bytes: usize| -> Vec<u8> {
             let from = self.at(name) + offset;
             (from..).take(bytes).map(|at| chip.memory(at).expect("it is in SRAM")).collect()
         };
-        let left = Left {
+        Left {
             text: get("text", 0, frames.text_bytes + self.tag_bytes),
             is_authentic: get("sealing", 23, 1) == [1],
             bytes: get("bytes", frames.line_at(), frames.line.len()),
             is_over: get("transfer", 3, 1) == [1],
-        };
-        (seen, left)
+        }
     }
 
     /// The gateway's wires while it sends bytes from soon after the call on.
@@ -328,19 +355,24 @@ fn seal(suite: Suite, frames: &Frames, nonce: &[u8], text: &mut [u8]) -> Vec<u8>
     Aead::new(suite, &frames.key).seal(nonce, &frames.ad, text).as_ref().to_vec()
 }
 
+/// None after saying that the test is skipped.
+fn compiler() -> Option<Compiler> {
+    match Compiler::find(&env::var_os("PATH").unwrap_or_default()) {
+        Ok(compiler) => Some(compiler),
+        Err(Error::Toolchain(Fault::NoCompiler)) => {
+            println!("skip: woven filters: found no avr-gcc");
+            None
+        }
+        Err(error) => panic!("{error}"),
+    }
+}
+
 /// For each sealer on each chip; where the test is short, Ascon on one of them and CCM on the other. None without a
 /// compiler.
 fn each_built(then: impl FnMut(&Built)) {
     static BUILT: OnceLock<Vec<Built>> = OnceLock::new();
     let all = || {
-        let compiler = match Compiler::find(&env::var_os("PATH").unwrap_or_default()) {
-            Ok(compiler) => compiler,
-            Err(Error::Toolchain(Fault::NoCompiler)) => {
-                println!("skip: woven filters: found no avr-gcc");
-                return Vec::new();
-            }
-            Err(error) => panic!("{error}"),
-        };
+        let Some(compiler) = compiler() else { return Vec::new() };
         let [ascon, ccm, ..] = SEALERS;
         let pairs: Vec<_> = if is_soak() {
             (0..CHIPS.len()).flat_map(|chip| SEALERS.map(|sealer| (chip, sealer))).collect()

@@ -38,7 +38,11 @@ int main(void)
     SPCR = spi_control;
     sei();
     stage = 1;
+#ifdef ONLY // one of them, and no room for others
+    ONLY(&sealing, &transfer);
+#else
     filters[which](&sealing, &transfer);
+#endif
     stage = 2;
     __asm__ volatile("break");
     for (;;) {
