@@ -133,8 +133,7 @@ impl SoftwareEngine {
     /// A device that holds these keys.
     ///
     /// # Errors
-    /// When a name cannot be one, two keys cannot be told apart, there are too many, or there is no
-    /// randomness.
+    /// When a name cannot be one, two keys have one, there are too many, or there is no randomness.
     pub fn new(keys: Vec<NamedKey>) -> Result<SoftwareEngine, Error> {
         if keys.len() > KEYS_MAX {
             return Err(Error::KeyCount { found: keys.len() });
@@ -145,10 +144,8 @@ impl SoftwareEngine {
                 return Err(Error::KeyName { found_bytes: name.len() });
             }
             let handle = KeyHandle::of(name.as_bytes());
-            match held.get(&handle) {
-                Some(other) if other.name == name => return Err(Error::KeyTwice { name }),
-                Some(other) => return Err(Error::KeyHandles { name, other: other.name.clone() }),
-                None => {}
+            if held.contains_key(&handle) {
+                return Err(Error::KeyTwice { name });
             }
             held.insert(handle, Held { name, purpose, aead: Aead::new(Suite::Aes256Gcm, key.expose()) });
         }

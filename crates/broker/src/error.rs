@@ -42,17 +42,12 @@ pub enum Error {
     },
     /// The operating system gave no randomness.
     Randomness(io::Error),
+    /// The system gave the broker's loop nothing to wait with.
+    Loop(io::Error),
     /// Two keys of one name were given to the device.
     KeyTwice {
         /// The name.
         name: String,
-    },
-    /// Two names of keys have one handle.
-    KeyHandles {
-        /// One name.
-        name: String,
-        /// The other.
-        other: String,
     },
     /// A key's name is empty or too long.
     KeyName {
@@ -167,10 +162,8 @@ impl fmt::Display for Error {
                 "cannot open the device `{device}`: {fault}\nhelp: start it first: `selvedge broker device`"
             ),
             Error::Randomness(source) => write!(f, "the system gives no randomness: {source}"),
+            Error::Loop(source) => write!(f, "the system gives the broker nothing to wait with: {source}"),
             Error::KeyTwice { name } => write!(f, "found two keys of the name `{name}`, expected one"),
-            Error::KeyHandles { name, other } => {
-                write!(f, "the keys `{name}` and `{other}` have one handle\nhelp: rename one of them")
-            }
             Error::KeyName { found_bytes } => {
                 write!(f, "found a key name of {found_bytes} bytes, expected 1 to {KEY_NAME_BYTES_MAX}")
             }
@@ -191,7 +184,7 @@ impl fmt::Display for Error {
 impl std::error::Error for Error {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
         match self {
-            Error::Io { source, .. } | Error::Randomness(source) => Some(source),
+            Error::Io { source, .. } | Error::Loop(source) | Error::Randomness(source) => Some(source),
             _ => None,
         }
     }
@@ -243,8 +236,8 @@ mod tests {
             Error::NotASocket { path: path() },
             Error::DeviceClosed { device: "run/device.sock".to_owned(), fault: LinkFault::HungUp },
             Error::Randomness(io::ErrorKind::Unsupported.into()),
+            Error::Loop(io::ErrorKind::OutOfMemory.into()),
             Error::KeyTwice { name: "batch/7".to_owned() },
-            Error::KeyHandles { name: "a".to_owned(), other: "b".to_owned() },
             Error::KeyName { found_bytes: 65 },
             Error::KeyCount { found: 5000 },
             Error::TooLong { what: "plaintext", found_bytes: 65_537, max_bytes: 65_536 },
@@ -276,9 +269,8 @@ mod tests {
             cannot open the device `run/device.sock`: it hung up
             help: start it first: `selvedge broker device`
             the system gives no randomness: unsupported
+            the system gives the broker nothing to wait with: out of memory
             found two keys of the name `batch/7`, expected one
-            the keys `a` and `b` have one handle
-            help: rename one of them
             found a key name of 65 bytes, expected 1 to 64
             found 5000 keys, expected at most 4096
             found plaintext of 65537 bytes, expected at most 65536
@@ -287,7 +279,7 @@ mod tests {
             `open-aes-256-gcm` was not done: rejected: the message is not authentic under this key and associated data
             the broker closed the connection before it answered
             the broker's answer is none: the field `payload` does not fit the request
-            the broker's answer is none: found version 9, expected 1
+            the broker's answer is none: found version 9, expected 2
             the broker's answer is none: the field `reserved` is not zero
             the broker's answer is none: found payload of 70000 bytes, expected at most 65564
             the broker's answer is none: found 31 bytes, expected 32

@@ -7,6 +7,10 @@
 //! `device` the host's side of the link to the device, `emulate` the device's side, `client` what
 //! applications call.
 //!
+//! A request goes to the device in a *transfer*, in pieces if it is long. Whatever waits goes at once when the device is
+//! idle; while it is busy, what comes gathers for the transfer after the next. So batches become as large as the device
+//! is slow, and no timer decides.
+//!
 //! The paper's roles, by its names: the *server thread* is the loop in `serve`; a *client thread* is the task
 //! of one connection; the *send queue* is [`queue`]; the *transceiver thread* is the task in `device` that
 //! owns the open device; a *receive queue* is the channel of answers to a client task.
@@ -15,17 +19,22 @@
 //! Invariant: an answer goes to the connection that asked, and a connection's number is never used again.
 //! Invariant: all that waits is bounded, and a full queue is a status, not a wait.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::sync::Arc;
 use std::time::Duration;
 
+mod application;
 pub mod client;
 pub mod device;
 pub mod emulate;
 pub mod error;
+mod event;
 pub mod limits;
 mod listen;
+mod outgoing;
 pub mod queue;
 pub mod quota;
+pub mod rounds;
 mod serve;
 mod stats;
 pub mod stream;
@@ -33,14 +42,14 @@ mod wiped;
 pub mod wire;
 
 pub use error::{Error, Fault, LinkFault};
+pub use event::{Action, Event, Link};
 pub use listen::{Endpoint, Listener};
 pub use serve::{Config, serve};
 pub use stats::{Stats, Usage};
 
 use device::DeviceInfo;
-use queue::Queue;
+use queue::{Piece, Place, Queue, Taken, Verdict};
 use quota::{Charge, Quota, Share};
-use stream::Broken;
 use wire::{Connection, Head, Operation, Pdu, Status};
 
 /// Numbers that a deployment or a slow device may lower.
@@ -50,10 +59,19 @@ pub struct Settings {
     pub in_flight_max: usize,
     /// Their bytes; the first request is always let through.
     pub in_flight_bytes_max: usize,
+    /// Transfers that are not on their way as a whole. 2 keep the device busy; 1 makes a broker that waits.
+    pub transfers_max: usize,
+    /// A transfer takes requests until it has so many bytes.
+    pub transfer_bytes_max: usize,
+    /// Whether requests are cut, so that no transfer is longer and a small request waits for no more than that.
+    /// The device must put the pieces together.
+    pub is_cut: bool,
     /// How long the device may take for a request.
     pub answer_max: Duration,
     /// How long a connection may leave its answers unread.
     pub unread_max: Duration,
+    /// How long the device is waited for at the start.
+    pub start_max: Duration,
 }
 
 impl Default for Settings {
@@ -61,117 +79,14 @@ impl Default for Settings {
         Settings {
             in_flight_max: limits::IN_FLIGHT_MAX,
             in_flight_bytes_max: limits::IN_FLIGHT_BYTES_MAX,
+            transfers_max: limits::TRANSFERS_MAX,
+            transfer_bytes_max: limits::TRANSFER_BYTES_MAX,
+            is_cut: false,
             answer_max: limits::ANSWER_MAX,
             unread_max: limits::UNREAD_MAX,
+            start_max: limits::START_MAX,
         }
     }
-}
-
-/// A number of one opening of the device; events of an earlier one are stale.
-pub type Link = u64;
-
-/// Something that happened.
-#[derive(Debug)]
-pub enum Event {
-    /// An application of this user connected.
-    Connected {
-        /// The uid that the kernel vouches for.
-        user: u32,
-    },
-    /// An application sent a request.
-    Requested {
-        /// Who.
-        connection: Connection,
-        /// What, as it was sent.
-        request: Pdu,
-    },
-    /// An application sent what is no request.
-    Garbled {
-        /// Who.
-        connection: Connection,
-        /// What was wrong.
-        broken: Broken,
-    },
-    /// An application hung up, or its socket broke.
-    Disconnected {
-        /// Who.
-        connection: Connection,
-    },
-    /// Answers went into the application's socket.
-    Written {
-        /// Whose.
-        connection: Connection,
-        /// How many of the oldest.
-        answers: usize,
-    },
-    /// The device is open and said what it is.
-    DeviceOpened {
-        /// Which opening.
-        link: Link,
-        /// What it said.
-        info: DeviceInfo,
-    },
-    /// The device answered.
-    DeviceAnswered {
-        /// Which opening.
-        link: Link,
-        /// The answer.
-        answer: Pdu,
-    },
-    /// The device could not be opened, or was lost.
-    DeviceLost {
-        /// Which opening.
-        link: Link,
-        /// How.
-        fault: LinkFault,
-    },
-    /// Time passed.
-    Tick,
-    /// The broker is to end.
-    Stop,
-}
-
-/// Something to do.
-#[derive(Debug)]
-pub enum Action {
-    /// The connection of this step's event is taken and has this number.
-    Admit {
-        /// The number.
-        connection: Connection,
-    },
-    /// The connection of this step's event is refused: send it this and close it.
-    Refuse {
-        /// A PDU with a status only.
-        notice: Pdu,
-    },
-    /// Give this to the connection's client task.
-    Answer {
-        /// Whose.
-        connection: Connection,
-        /// What.
-        answer: Pdu,
-    },
-    /// Close the connection.
-    Close {
-        /// Which.
-        connection: Connection,
-        /// Whether what was answered before is still written.
-        flush: bool,
-    },
-    /// Open the device.
-    OpenDevice {
-        /// The number for the events of this opening.
-        link: Link,
-    },
-    /// Close the device, which may be half open.
-    CloseDevice,
-    /// Give this to the transceiver.
-    Transmit {
-        /// The request, with its connection's number.
-        request: Pdu,
-    },
-    /// All is answered and closed.
-    Stopped,
 }
 
 /// What is in the broker now.
@@ -192,8 +107,8 @@ pub struct Gauges {
 /// An application's connection.
 struct Peer {
     user: u32,
-    /// Requests that are not answered, by their ids, and what each holds.
-    unanswered: BTreeMap<u32, Charge>,
+    /// Requests that are not answered, by their ids.
+    unanswered: BTreeMap<u32, Admitted>,
     /// Answers that are not written, oldest first; a refused request holds nothing.
     unwritten: VecDeque<Option<Charge>>,
     /// When the oldest unwritten answer became the oldest.
@@ -201,12 +116,23 @@ struct Peer {
     share: Share,
 }
 
+/// A request that is not answered.
+struct Admitted {
+    at: Duration,
+    charge: Charge,
+}
+
 /// A request at the device. It takes the device's time also when its connection is closed.
 struct Flight {
+    place: Place,
+    request: Arc<Pdu>,
+    /// Its number among all that were ever sent.
+    order: u64,
     sent_at: Duration,
-    head: Head,
     answer_bytes_max: usize,
     bytes: usize,
+    /// Whether its last piece was sent.
+    is_whole: bool,
 }
 
 /// The device, as the core knows it. `failures` counts attempts and openings in a row without any answer.
@@ -226,6 +152,14 @@ pub struct Broker {
     quota: Quota,
     in_flight: BTreeMap<(Connection, u32), Flight>,
     in_flight_bytes: usize,
+    /// Transfers that are not on their way as a whole.
+    transfers: usize,
+    /// Requests that were at the device when it was lost, and are sent once more.
+    again: BTreeSet<(Connection, u32)>,
+    /// How often the device has been lost.
+    epoch: u32,
+    /// How long a request takes these days, from its admission to its answer.
+    stay: Duration,
     unwritten: usize,
     device: Device,
     link: Link,
@@ -243,6 +177,8 @@ impl Broker {
     pub fn new(settings: Settings) -> Broker {
         assert!((1..=limits::IN_FLIGHT_MAX).contains(&settings.in_flight_max));
         assert!((1..=limits::IN_FLIGHT_BYTES_MAX).contains(&settings.in_flight_bytes_max));
+        assert!((1..=limits::TRANSFERS_MAX).contains(&settings.transfers_max));
+        assert!((1..=limits::TRANSFER_BYTES_MAX).contains(&settings.transfer_bytes_max));
         assert!(!settings.answer_max.is_zero() && settings.answer_max <= limits::ANSWER_MAX);
         assert!(!settings.unread_max.is_zero() && settings.unread_max <= limits::UNREAD_MAX);
         Broker {
@@ -254,6 +190,10 @@ impl Broker {
             quota: Quota::default(),
             in_flight: BTreeMap::new(),
             in_flight_bytes: 0,
+            transfers: 0,
+            again: BTreeSet::new(),
+            epoch: 0,
+            stay: Duration::ZERO,
             unwritten: 0,
             device: Device::Closed { retry_at: Duration::ZERO, failures: 0 },
             link: 0,
@@ -281,13 +221,19 @@ impl Broker {
             Event::Disconnected { connection } => self.close(connection, false, actions),
             Event::Written { connection, answers } => self.written(connection, answers),
             Event::DeviceOpened { link, info } if link == self.link => self.opened(&info),
+            Event::DeviceTook { link } if link == self.link => {
+                self.transfers = self.transfers.saturating_sub(1)
+            }
             Event::DeviceAnswered { link, answer } if link == self.link => self.answered(answer, actions),
             Event::DeviceLost { link, fault } if link == self.link => self.lost(fault, actions),
-            Event::DeviceOpened { .. } | Event::DeviceAnswered { .. } | Event::DeviceLost { .. } => {}
+            Event::DeviceOpened { .. }
+            | Event::DeviceTook { .. }
+            | Event::DeviceAnswered { .. }
+            | Event::DeviceLost { .. } => {}
             Event::Tick => self.tick(actions),
             Event::Stop => self.stop(actions),
         }
-        self.fill_window(actions);
+        self.transmit(actions);
         self.finish_stop(actions);
         self.stats.queued_max = self.stats.queued_max.max(self.queue.len());
         self.stats.in_flight_max = self.stats.in_flight_max.max(self.in_flight.len());
@@ -297,7 +243,11 @@ impl Broker {
     pub fn needs_ticks(&self) -> bool {
         let closed = matches!(self.device, Device::Closed { .. });
         !self.stopped
-            && (closed || !self.in_flight.is_empty() || self.unwritten > 0 || self.stop_at.is_some())
+            && (closed
+                || !self.in_flight.is_empty()
+                || self.queue.is_timed()
+                || self.unwritten > 0
+                || self.stop_at.is_some())
     }
 
     /// Whether the device is open.
@@ -323,11 +273,11 @@ impl Broker {
 
     fn connected(&mut self, user: u32, actions: &mut Vec<Action>) {
         let known = self.stats.users.contains_key(&user);
-        let full = self.peers.len() >= limits::CONNECTIONS_MAX
-            || (!known && self.stats.users.len() >= limits::USERS_MAX);
+        let users_full = !known && self.stats.users.len() >= limits::USERS_MAX;
         let refusal = match self.stop_at {
             Some(_) => Some(Status::Stopping),
-            None => full.then_some(Status::ConnectionsFull),
+            None if users_full || !self.quota.connect(user) => Some(Status::ConnectionsFull),
+            None => None,
         };
         if let Some(status) = refusal {
             self.stats.connections_refused += 1;
@@ -354,7 +304,7 @@ impl Broker {
             return; // it was closed while this was on its way
         };
         let head = request.head();
-        if head.connection != Connection::BROKER || head.status != 0 {
+        if head.connection != Connection::BROKER || head.status != 0 || head.epoch != 0 {
             return self.break_off(connection, head, Status::Malformed, actions);
         }
         if peer.unanswered.contains_key(&head.request) {
@@ -375,42 +325,96 @@ impl Broker {
         }
         let answer_bytes_max = limits::HEADER_BYTES + operation.answer_bytes_max(&request);
         let charge = Charge { bytes: request.bytes().len().max(answer_bytes_max) };
-        if !self.quota.charge(&mut peer.share, charge) {
+        if !self.quota.charge(peer.user, &mut peer.share, charge) {
             return self.refuse(connection, head, Status::Busy, actions);
         }
-        peer.unanswered.insert(head.request, charge);
+        peer.unanswered.insert(head.request, Admitted { at: self.now, charge });
         self.stats.requests_admitted += 1;
         self.stats.users.entry(peer.user).or_default().requests += 1;
+        let place = Place { lane: head.lane, user: peer.user, connection };
+        let expires_at = (head.time_ms > 0).then(|| self.now + Duration::from_millis(head.time_ms.into()));
         request.assign(connection);
-        self.queue.push(connection, request);
+        self.queue.push(place, Arc::new(request), charge.bytes, expires_at, self.now);
     }
 
-    /// Sends as much of the queue to the device as may be there at a time.
-    fn fill_window(&mut self, actions: &mut Vec<Action>) {
+    /// Sends as much of the queue to the device as may be under way.
+    fn transmit(&mut self, actions: &mut Vec<Action>) {
         let Device::Open { in_flight_max, payload_bytes_max, .. } = self.device else { return };
-        while let Some(request) = self.queue.peek() {
-            let head = request.head();
-            let operation = request.operation().expect("it was looked at when it was admitted");
-            let answer_bytes_max = operation.answer_bytes_max(request);
-            let payload_bytes = request.payload().len().max(answer_bytes_max);
-            let bytes = self.peers[&head.connection].unanswered[&head.request].bytes;
-            if payload_bytes > payload_bytes_max {
-                self.queue.pop();
-                self.answer(head.connection, Pdu::empty(head.answer(Status::Oversize)), actions);
-                continue;
+        while self.transfers < self.settings.transfers_max && !self.queue.is_empty() {
+            let pieces = self.gather(in_flight_max, payload_bytes_max, actions);
+            if pieces.is_empty() {
+                return;
             }
-            let full = self.in_flight.len() >= in_flight_max
-                || (!self.in_flight.is_empty()
-                    && self.in_flight_bytes + bytes > self.settings.in_flight_bytes_max);
-            if full {
-                break;
+            self.transfers += 1;
+            self.stats.count_transfer(pieces.len());
+            actions.push(Action::Transmit { pieces });
+        }
+    }
+
+    /// The next transfer.
+    fn gather(
+        &mut self,
+        in_flight_max: usize,
+        payload_bytes_max: usize,
+        actions: &mut Vec<Action>,
+    ) -> Vec<Piece> {
+        let mut pieces = Vec::new();
+        let mut room_bytes = self.settings.transfer_bytes_max;
+        while room_bytes > 0 {
+            let (flights, flight_bytes) = (self.in_flight.len(), self.in_flight_bytes);
+            let bytes_max = self.settings.in_flight_bytes_max;
+            let verdict = |request: &Pdu| {
+                let operation = request.operation().expect("it was looked at when it was admitted");
+                let answer_bytes_max = operation.answer_bytes_max(request);
+                let bytes = request.bytes().len().max(limits::HEADER_BYTES + answer_bytes_max);
+                if request.payload().len().max(answer_bytes_max) > payload_bytes_max {
+                    Verdict::Refuse(Status::Oversize)
+                } else if flights >= in_flight_max || (flights > 0 && flight_bytes + bytes > bytes_max) {
+                    Verdict::Wait
+                } else {
+                    Verdict::Begin
+                }
+            };
+            let piece_bytes_max = if self.settings.is_cut { room_bytes } else { usize::MAX };
+            match self.queue.take(self.now, piece_bytes_max, verdict) {
+                None => break,
+                Some(Taken::Refused(request, status)) => {
+                    let head = request.head();
+                    self.answer(head.connection, Pdu::empty(head.answer(status)), actions);
+                }
+                Some(Taken::Piece(piece)) => {
+                    room_bytes = room_bytes.saturating_sub(piece.to - piece.from);
+                    self.take_off(&piece);
+                    pieces.push(piece);
+                }
             }
-            let (connection, request) = self.queue.pop().expect("it was peeked at");
-            let flight = Flight { sent_at: self.now, head, answer_bytes_max, bytes };
-            self.in_flight.insert((connection, head.request), flight);
-            self.in_flight_bytes += bytes;
+        }
+        pieces
+    }
+
+    /// A piece of a request goes to the device.
+    fn take_off(&mut self, piece: &Piece) {
+        let head = piece.request.head();
+        let number = (head.connection, head.request);
+        if piece.is_first() {
+            let peer = &self.peers[&head.connection];
+            let operation = piece.request.operation().expect("it was looked at when it was admitted");
+            let flight = Flight {
+                place: Place { lane: head.lane, user: peer.user, connection: head.connection },
+                order: self.stats.requests_transmitted,
+                sent_at: self.now,
+                answer_bytes_max: operation.answer_bytes_max(&piece.request),
+                bytes: peer.unanswered[&head.request].charge.bytes,
+                request: piece.request.clone(),
+                is_whole: false,
+            };
+            self.in_flight_bytes += flight.bytes;
+            self.in_flight.insert(number, flight);
             self.stats.requests_transmitted += 1;
-            actions.push(Action::Transmit { request });
+        }
+        if piece.is_last() {
+            let flight = self.in_flight.get_mut(&number).expect("it was taken in with its first piece");
+            (flight.is_whole, flight.sent_at) = (true, self.now);
         }
     }
 
@@ -420,6 +424,7 @@ impl Broker {
         let payload_bytes_max = info.payload_bytes_max as usize;
         // Until it answers a request, this opening counts as a failed one: no re-opening in a circle.
         self.device = Device::Open { failures: failures + 1, in_flight_max, payload_bytes_max };
+        self.transfers = 0;
         self.stats.device_opens += 1;
         self.stats.device_restarts += u64::from(self.boot.is_some_and(|boot| boot != info.boot));
         self.boot = Some(info.boot);
@@ -438,6 +443,7 @@ impl Broker {
         *failures = 0;
         self.in_flight_bytes -= flight.bytes;
         self.in_flight.remove(&(head.connection, head.request));
+        self.again.remove(&(head.connection, head.request));
         if self.peers.contains_key(&head.connection) {
             self.answer(head.connection, answer, actions);
         } else {
@@ -453,25 +459,31 @@ impl Broker {
                 Status::DeviceLost
             }
         };
-        let failures = match self.device {
+        let (failures, was_open) = match self.device {
             Device::Closed { .. } => return,
             Device::Opening { failures } => {
                 self.stats.device_open_failures += 1;
-                failures + 1
+                (failures + 1, false)
             }
             Device::Open { failures, .. } => {
                 self.stats.device_losses += 1;
-                failures
+                (failures, true)
             }
         };
         actions.push(Action::CloseDevice);
-        self.fail_in_flight(status, actions);
-        if failures == 0 && self.stop_at.is_none() {
+        self.epoch = self.epoch.wrapping_add(u32::from(was_open));
+        let goes_on = self.stop_at.is_none();
+        // Who was silent for so long has had its time.
+        let may_repeat = was_open && goes_on && fault != LinkFault::AnswerTimeout;
+        self.fail_in_flight(status, may_repeat, actions);
+        if failures == 0 && goes_on {
             return self.open(0, actions);
         }
         let pause = limits::REOPEN_FIRST * 2u32.pow(failures.saturating_sub(1).min(16));
         self.device = Device::Closed { retry_at: self.now + pause.min(limits::REOPEN_MAX), failures };
-        self.fail_queued(Status::DeviceUnavailable, actions);
+        if !was_open {
+            self.fail_queued(Status::DeviceUnavailable, actions);
+        }
     }
 
     fn open(&mut self, failures: u32, actions: &mut Vec<Action>) {
@@ -480,23 +492,46 @@ impl Broker {
         actions.push(Action::OpenDevice { link: self.link });
     }
 
-    fn fail_in_flight(&mut self, status: Status, actions: &mut Vec<Action>) {
+    /// What the device had: requests that were not all sent wait on, what may be done twice is sent once more if
+    /// `may_repeat`, and the rest is answered.
+    fn fail_in_flight(&mut self, status: Status, may_repeat: bool, actions: &mut Vec<Action>) {
         self.in_flight_bytes = 0;
-        for (_, flight) in std::mem::take(&mut self.in_flight) {
-            if self.peers.contains_key(&flight.head.connection) {
-                self.answer(flight.head.connection, Pdu::empty(flight.head.answer(status)), actions);
+        self.queue.rewind();
+        // The last one first, so that they wait in the order in which they were sent.
+        let mut flights: Vec<_> = std::mem::take(&mut self.in_flight).into_iter().collect();
+        flights.sort_by_key(|(_, flight)| std::cmp::Reverse(flight.order));
+        for (number, flight) in flights {
+            let head = flight.request.head();
+            let is_open = self.peers.contains_key(&head.connection);
+            if !is_open || !flight.is_whole {
+                continue;
+            }
+            let operation = flight.request.operation().expect("it was looked at when it was admitted");
+            if may_repeat && operation.row().may_repeat && self.again.insert(number) {
+                self.stats.requests_repeated += 1;
+                self.queue.push_again(flight.place, flight.request, flight.bytes, self.now);
+            } else {
+                self.answer(head.connection, Pdu::empty(head.answer(status)), actions);
             }
         }
     }
 
+    /// What waits is answered; what the device had once, with that.
     fn fail_queued(&mut self, status: Status, actions: &mut Vec<Action>) {
-        while let Some((connection, request)) = self.queue.pop() {
-            self.answer(connection, Pdu::empty(request.head().answer(status)), actions);
+        for request in self.queue.drain() {
+            let head = request.head();
+            let was_sent = self.again.contains(&(head.connection, head.request));
+            let status = if was_sent { Status::DeviceLost } else { status };
+            self.answer(head.connection, Pdu::empty(head.answer(status)), actions);
         }
     }
 
     fn tick(&mut self, actions: &mut Vec<Action>) {
         let now = self.now;
+        for request in self.queue.expired(now) {
+            let head = request.head();
+            self.answer(head.connection, Pdu::empty(head.answer(Status::TooLate)), actions);
+        }
         match self.device {
             Device::Closed { retry_at, failures } if retry_at <= now && self.stop_at.is_none() => {
                 self.open(failures, actions);
@@ -532,7 +567,7 @@ impl Broker {
         if self.stopped || (awaited && self.now < stop_at) {
             return;
         }
-        self.fail_in_flight(Status::DeviceSilent, actions);
+        self.fail_in_flight(Status::DeviceSilent, false, actions);
         actions.push(Action::CloseDevice);
         while let Some((&connection, _)) = self.peers.first_key_value() {
             self.close(connection, true, actions);
@@ -544,26 +579,34 @@ impl Broker {
 
     /// Answers an admitted request: what it holds goes from the unanswered to the unwritten.
     fn answer(&mut self, connection: Connection, answer: Pdu, actions: &mut Vec<Action>) {
+        let number = answer.head().request;
         let peer = self.peers.get_mut(&connection);
-        let charge = peer.and_then(|peer| peer.unanswered.remove(&answer.head().request));
+        let admitted = peer.and_then(|peer| peer.unanswered.remove(&number));
         // Invariant: who asks for the answer of a closed connection, or twice, is a bug of ours.
-        let charge = charge.expect("an admitted request of an open connection is unanswered");
-        self.deliver(connection, answer, Some(charge), actions);
+        let admitted = admitted.expect("an admitted request of an open connection is unanswered");
+        self.again.remove(&(connection, number));
+        self.stay = (7 * self.stay + (self.now - admitted.at)) / 8;
+        self.deliver(connection, answer, Some(admitted.charge), actions);
     }
 
     /// Answers a request that was not admitted.
     fn refuse(&mut self, connection: Connection, head: Head, status: Status, actions: &mut Vec<Action>) {
-        let answer = Pdu::empty(Head { connection, ..head.answer(status) });
-        self.deliver(connection, answer, None, actions);
+        let mut head = Head { connection, ..head.answer(status) };
+        if status == Status::Busy {
+            // There is room when one of those before it is answered, about as soon as requests are these days.
+            head.time_ms = (self.stay.as_millis() as u32).clamp(1, limits::BUSY_MS_MAX);
+        }
+        self.deliver(connection, Pdu::empty(head), None, actions);
     }
 
     fn deliver(
         &mut self,
         connection: Connection,
-        answer: Pdu,
+        mut answer: Pdu,
         charge: Option<Charge>,
         actions: &mut Vec<Action>,
     ) {
+        answer.stamp(self.epoch);
         let Some(peer) = self.peers.get_mut(&connection) else { return };
         if peer.unwritten.is_empty() {
             peer.moved_at = self.now;
@@ -582,7 +625,7 @@ impl Broker {
         let Some(peer) = self.peers.get_mut(&connection) else { return };
         assert!(answers <= peer.unwritten.len(), "more answers were written than given");
         for charge in peer.unwritten.drain(..answers).flatten() {
-            self.quota.release(&mut peer.share, charge);
+            self.quota.release(peer.user, &mut peer.share, charge);
         }
         self.unwritten -= answers;
         peer.moved_at = self.now;
@@ -613,17 +656,21 @@ impl Broker {
     fn forget(&mut self, connection: Connection) {
         let Some(peer) = self.peers.remove(&connection) else { return };
         self.unwritten -= peer.unwritten.len();
-        self.quota.release_all(peer.share);
-        self.queue.remove(connection);
+        self.quota.disconnect(peer.user, peer.share);
+        self.queue.remove(peer.user, connection);
+        self.again.retain(|(other, _)| *other != connection);
     }
 }
 
 impl Flight {
     /// Whether `answer`, which has this request's number, can be its answer.
     fn check(&self, answer: &Pdu) -> Result<(), Fault> {
-        let head = answer.head();
+        let (head, own) = (answer.head(), self.request.head());
+        if !self.is_whole {
+            return Err(Fault::Mismatch { field: "request" });
+        }
         let payload_bytes_max = if answer.status()? == Status::Done { self.answer_bytes_max } else { 0 };
-        if head.operation != self.head.operation {
+        if head.operation != own.operation {
             return Err(Fault::Mismatch { field: "operation" });
         }
         if !answer.parameters().is_empty() {
@@ -633,7 +680,7 @@ impl Flight {
             return Err(Fault::Mismatch { field: "payload" });
         }
         let key_is_news = Operation::from_number(head.operation) == Some(Operation::FindKey);
-        if !key_is_news && head.key != self.head.key {
+        if !key_is_news && head.key != own.key {
             return Err(Fault::Mismatch { field: "key" });
         }
         Ok(())

@@ -19,7 +19,7 @@ pub const PAYLOAD_BYTES_MAX: u32 = NONCE_BYTES + PLAINTEXT_BYTES_MAX + TAG_BYTES
 /// Longest parameters, which is the longest associated data.
 pub const PARAMETER_BYTES_MAX: u32 = 1024;
 /// Length of the fixed header.
-pub const HEADER_BYTES: usize = 32;
+pub const HEADER_BYTES: usize = 40;
 /// Longest PDU, without the checksum that the device wire adds.
 pub const PDU_BYTES_MAX: usize = HEADER_BYTES + PARAMETER_BYTES_MAX as usize + PAYLOAD_BYTES_MAX as usize;
 /// Length of the checksum on the device wire.
@@ -31,19 +31,36 @@ pub const KEY_NAME_BYTES_MAX: u32 = 64;
 
 /// Connections at a time. Below the usual soft limit of 1024 descriptors, one of which each takes.
 pub const CONNECTIONS_MAX: usize = 512;
+/// Those of one user: a half, so that nobody keeps the others out.
+pub const CONNECTIONS_PER_USER_MAX: usize = CONNECTIONS_MAX / 2;
 /// Users that are told apart in the statistics.
 pub const USERS_MAX: usize = 64;
 /// Requests of one connection that are waiting, at the device, or answered and not yet written.
 pub const REQUESTS_PER_CONNECTION_MAX: usize = 64;
 /// The same of all connections together.
 pub const REQUESTS_MAX: usize = 8192;
+/// The same of all connections of one user.
+pub const REQUESTS_PER_USER_MAX: usize = REQUESTS_MAX / 2;
 /// Bytes that all admitted requests may hold, each counted as the larger of itself and its longest answer.
 pub const REQUEST_BYTES_MAX: usize = 64 * 1024 * 1024;
+/// The same of one user's.
+pub const REQUEST_BYTES_PER_USER_MAX: usize = REQUEST_BYTES_MAX / 2;
+/// Longest pause that an answer tells who was too much.
+pub const BUSY_MS_MAX: u32 = 1000;
 /// Answers, refusals included, that one connection may leave unread. `serve` stops reading from a
 /// connection that has so many requests unanswered or answers unwritten; the core closes one with more.
 pub const ANSWERS_PER_CONNECTION_MAX: usize = 256;
 /// How long a connection may leave its answers unread, when the socket takes no more of them.
 pub const UNREAD_MAX: Duration = Duration::from_secs(10);
+
+// Whose turn it is; enforced by `rounds` and `queue`.
+
+/// What a flow that always has something is served in a round: the longest PDU, so that each is sent in one turn.
+pub const QUANTUM_BYTES: i64 = PDU_BYTES_MAX as i64;
+/// What of it may go before all others: a few small requests.
+pub const SPARSE_BYTES: i64 = 4096;
+/// How long a lane may wait for those before it, until one of its requests goes first.
+pub const AGE_MAX: Duration = Duration::from_millis(100);
 
 // What the device is asked for; enforced by the core and by `device`.
 
@@ -51,6 +68,10 @@ pub const UNREAD_MAX: Duration = Duration::from_secs(10);
 pub const IN_FLIGHT_MAX: usize = 64;
 /// Their bytes, counted as in [`REQUEST_BYTES_MAX`]. One PDU is always allowed.
 pub const IN_FLIGHT_BYTES_MAX: usize = 256 * 1024;
+/// Transfers that the transceiver has: one on its way, and one that follows without a pause.
+pub const TRANSFERS_MAX: usize = 2;
+/// Longest transfer. A device of which small requests must not wait long is given shorter ones.
+pub const TRANSFER_BYTES_MAX: usize = 128 * 1024;
 /// How long the device may take for one request that it was sent.
 pub const ANSWER_MAX: Duration = Duration::from_secs(60);
 /// Slowest device link that the numbers here are made for: a UART at 115 200 baud, ten bits a byte.
@@ -78,11 +99,12 @@ pub const STOP_MAX: Duration = Duration::from_secs(2);
 pub const FLUSH_MAX: Duration = Duration::from_secs(1);
 /// Pause after `accept` failed, so that a lack of descriptors does not spin.
 pub const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
-/// Events that wait for the core, each perhaps with a PDU that is not admitted yet; a client task that meets
-/// a full queue waits.
-pub const EVENTS_MAX: usize = 256;
-/// Events that the core takes at once before it writes.
+/// Sockets that the loop looks at between two waits.
 pub const EVENTS_PER_TURN: usize = 256;
+/// Connections that it takes meanwhile.
+pub const ACCEPTS_PER_TURN: usize = 16;
+/// Requests of one connection that it takes before it looks at another one.
+pub const REQUESTS_PER_TURN: usize = 64;
 /// Bytes that one read takes from a socket.
 pub const READ_BYTES: usize = 64 * 1024;
 /// PDUs, and bytes before the last of them, that one write puts on a socket. Two slices each, and Linux takes
@@ -98,7 +120,7 @@ const _: () = {
     assert!(CONNECTIONS_MAX <= REQUESTS_MAX, "each connection can have one request");
     assert!(REQUESTS_PER_CONNECTION_MAX <= REQUESTS_MAX);
     assert!(
-        REQUESTS_PER_CONNECTION_MAX * PDU_BYTES_MAX <= REQUEST_BYTES_MAX,
+        REQUESTS_PER_CONNECTION_MAX * PDU_BYTES_MAX <= REQUEST_BYTES_PER_USER_MAX,
         "one connection is never refused for bytes"
     );
     assert!(
@@ -106,10 +128,10 @@ const _: () = {
         "refusals do not stop the admitted"
     );
     assert!(PDU_BYTES_MAX <= IN_FLIGHT_BYTES_MAX, "the longest PDU is no special case");
+    assert!(PDU_BYTES_MAX <= TRANSFER_BYTES_MAX, "a request need not be cut");
     // There and back at the slowest link, before the watchdog bites.
     assert!(2 * IN_FLIGHT_BYTES_MAX / LINK_BYTES_PER_SECOND_MIN < ANSWER_MAX.as_secs() as usize);
     assert!(TICK.as_millis() * 4 <= UNREAD_MAX.as_millis() && TICK.as_millis() * 4 <= STOP_MAX.as_millis());
     assert!(OPEN_MAX.as_millis() < START_MAX.as_millis());
-    assert!(EVENTS_PER_TURN <= EVENTS_MAX);
     assert!(2 * PDUS_PER_WRITE <= 1024, "IOV_MAX");
 };

@@ -4,9 +4,9 @@
 
 use std::fs::{File, OpenOptions};
 use std::io;
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::fs::{FileTypeExt, OpenOptionsExt};
-use std::os::unix::net::UnixListener as StdUnixListener;
+use std::os::unix::net::{UnixListener as StdUnixListener, UnixStream as StdUnixStream};
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{FlockOperation, Mode, fchmod, flock};
@@ -26,10 +26,16 @@ pub enum Endpoint {
     Listener(StdUnixListener),
 }
 
-/// A listening socket and, if it was made here, its file, which goes with it.
+/// A listening socket that blocks nobody and, if it was made here, its file, which goes with it.
+pub(crate) struct Bound {
+    listener: StdUnixListener,
+    file: Option<SocketFile>,
+}
+
+/// The same within a tokio runtime.
 pub struct Listener {
     listener: UnixListener,
-    file: Option<SocketFile>,
+    _file: Option<SocketFile>,
 }
 
 struct SocketFile {
@@ -38,12 +44,12 @@ struct SocketFile {
     _lock: File,
 }
 
-impl Listener {
-    /// Listens. Must be called within a tokio runtime.
+impl Bound {
+    /// Listens.
     ///
     /// # Errors
     /// [`Error::AlreadyServed`], [`Error::NotASocket`] or [`Error::Io`].
-    pub fn open(endpoint: Endpoint) -> Result<Listener, Error> {
+    pub(crate) fn open(endpoint: Endpoint) -> Result<Bound, Error> {
         let (listener, file) = match endpoint {
             Endpoint::Path(path) => {
                 let (listener, file) = make(path)?;
@@ -51,10 +57,42 @@ impl Listener {
             }
             Endpoint::Listener(listener) => (listener, None),
         };
-        let path = file.as_ref().map_or_else(|| PathBuf::from("listener"), |file| file.path.clone());
-        let adopted = listener.set_nonblocking(true).and_then(|()| UnixListener::from_std(listener));
-        let listener = adopted.map_err(cannot("use the socket", &path))?;
-        Ok(Listener { listener, file })
+        let bound = Bound { listener, file };
+        bound.listener.set_nonblocking(true).map_err(cannot("use the socket", bound.path()))?;
+        Ok(bound)
+    }
+
+    /// The next connection, which blocks nobody either.
+    ///
+    /// # Errors
+    /// What the system says; the next may be well.
+    pub(crate) fn accept(&self) -> io::Result<StdUnixStream> {
+        let (stream, _) = self.listener.accept()?;
+        stream.set_nonblocking(true)?;
+        Ok(stream)
+    }
+
+    fn path(&self) -> &Path {
+        self.file.as_ref().map_or(Path::new("listener"), |file| &file.path)
+    }
+}
+
+impl AsFd for Bound {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.listener.as_fd()
+    }
+}
+
+impl Listener {
+    /// Listens. Must be called within a tokio runtime.
+    ///
+    /// # Errors
+    /// [`Error::AlreadyServed`], [`Error::NotASocket`] or [`Error::Io`].
+    pub fn open(endpoint: Endpoint) -> Result<Listener, Error> {
+        let bound = Bound::open(endpoint)?;
+        let path = bound.path().to_owned();
+        let listener = UnixListener::from_std(bound.listener).map_err(cannot("use the socket", &path))?;
+        Ok(Listener { listener, _file: bound.file })
     }
 
     /// The next connection.
@@ -66,12 +104,10 @@ impl Listener {
     }
 }
 
-impl Drop for Listener {
+impl Drop for SocketFile {
     fn drop(&mut self) {
-        if let Some(file) = &self.file {
-            // It may have been removed by hand; nothing is left to be done then.
-            let _ = std::fs::remove_file(&file.path);
-        }
+        // It may have been removed by hand; nothing is left to be done then.
+        let _ = std::fs::remove_file(&self.path);
     }
 }
 

@@ -1,63 +1,258 @@
-//! The send queue: requests that were admitted and wait for the device, and whose turn it is.
+//! The send queue: requests that were admitted and wait for the device, and what of them goes next.
 //!
-//! Owns the order only: first in, first out within a connection, one request of each connection in turn. How
-//! much may wait is `quota`'s. Another order (by deficit, priority, deadline) changes [`Queue::pop`] alone.
+//! Owns the order: lanes first, then users, then their connections, and within a connection first in, first out. How
+//! much may wait is `quota`'s, whether the device has room is the core's. A request goes to the device in pieces, so
+//! that one of 64 KiB does not keep everybody else waiting for as long as its bytes take.
 //!
-//! Invariant: the ring holds each connection with a waiting request exactly once, and perhaps connections
-//! that were removed; those never come back, because their numbers are never used again.
+//! Invariant: a request whose first piece was taken goes on until its last, so that the device never keeps a part of one.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeSet, VecDeque};
+use std::sync::Arc;
+use std::time::Duration;
 
-use crate::wire::{Connection, Pdu};
+use crate::limits::AGE_MAX;
+use crate::rounds::Rounds;
+use crate::wire::{Connection, Lane, Pdu, Status};
+
+/// A part of a request, for the device.
+#[derive(Clone, Debug)]
+pub struct Piece {
+    /// Of this one.
+    pub request: Arc<Pdu>,
+    /// Its first byte.
+    pub from: usize,
+    /// One behind its last.
+    pub to: usize,
+}
+
+impl Piece {
+    /// Whether it begins its request.
+    pub fn is_first(&self) -> bool {
+        self.from == 0
+    }
+
+    /// Whether it ends its request.
+    pub fn is_last(&self) -> bool {
+        self.to == self.request.bytes().len()
+    }
+}
+
+/// What the core says of a request whose turn it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// The device has room.
+    Begin,
+    /// It has none now.
+    Wait,
+    /// It is answered with this.
+    Refuse(Status),
+}
+
+/// What came out of the queue.
+#[derive(Debug)]
+pub enum Taken {
+    /// This is to be sent.
+    Piece(Piece),
+    /// This was refused.
+    Refused(Arc<Pdu>, Status),
+}
+
+/// Who a request is of, and in which lane.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Place {
+    /// The lane.
+    pub lane: Lane,
+    /// The connection's user.
+    pub user: u32,
+    /// The connection.
+    pub connection: Connection,
+}
+
+/// A request that waits.
+struct Waiting {
+    request: Arc<Pdu>,
+    sent_bytes: usize,
+    /// What the answer costs beyond the request's own bytes.
+    answer_bytes: usize,
+    expires_at: Option<Duration>,
+}
+
+type Connections = Rounds<Connection, VecDeque<Waiting>>;
+
+#[derive(Default)]
+struct LaneQueue {
+    users: Rounds<u32, Connections>,
+    /// Since when it has something and was not served.
+    waits_since: Duration,
+}
 
 /// Requests in the order in which the device gets them.
 #[derive(Default)]
 pub struct Queue {
-    lanes: BTreeMap<Connection, VecDeque<Pdu>>,
-    ring: VecDeque<Connection>,
+    lanes: [LaneQueue; Lane::ALL.len()],
+    /// Where a request is begun and not all sent.
+    begun: VecDeque<Place>,
+    /// Closed connections of which a request is begun.
+    closed: BTreeSet<Connection>,
     waiting: usize,
+    timed: usize,
 }
 
 impl Queue {
-    /// Puts a request at the end of its connection's lane.
-    pub fn push(&mut self, connection: Connection, request: Pdu) {
-        let lane = self.lanes.entry(connection).or_default();
-        if lane.is_empty() {
-            self.ring.push_back(connection);
-        }
-        lane.push_back(request);
+    /// Puts a request behind those of its connection. `charged_bytes`: the larger of its length and its answer's.
+    pub fn push(
+        &mut self,
+        place: Place,
+        request: Arc<Pdu>,
+        charged_bytes: usize,
+        expires_at: Option<Duration>,
+        now: Duration,
+    ) {
+        let answer_bytes = charged_bytes.saturating_sub(request.bytes().len());
+        self.enter(place, now).push_back(Waiting { request, sent_bytes: 0, answer_bytes, expires_at });
+        self.timed += usize::from(expires_at.is_some());
+    }
+
+    /// Puts a request that the device lost before those of its connection.
+    pub fn push_again(&mut self, place: Place, request: Arc<Pdu>, charged_bytes: usize, now: Duration) {
+        let answer_bytes = charged_bytes.saturating_sub(request.bytes().len());
+        let waiting = Waiting { request, sent_bytes: 0, answer_bytes, expires_at: None };
+        self.enter(place, now).push_front(waiting);
+    }
+
+    fn enter(&mut self, place: Place, now: Duration) -> &mut VecDeque<Waiting> {
         self.waiting += 1;
-    }
-
-    /// The request whose turn it is.
-    pub fn peek(&mut self) -> Option<&Pdu> {
-        while self.ring.front().is_some_and(|connection| !self.lanes.contains_key(connection)) {
-            self.ring.pop_front();
+        let lane = &mut self.lanes[place.lane as usize];
+        if lane.users.is_idle() {
+            lane.waits_since = now;
         }
-        self.ring.front().map(|connection| &self.lanes[connection][0])
+        lane.users.enter(place.user).enter(place.connection)
     }
 
-    /// Takes the request whose turn it is, and gives the turn to the next connection.
-    pub fn pop(&mut self) -> Option<(Connection, Pdu)> {
-        self.peek()?;
-        let connection = self.ring.pop_front()?;
-        let lane = self.lanes.get_mut(&connection)?;
-        let request = lane.pop_front()?;
-        self.waiting -= 1;
-        if lane.is_empty() {
-            self.lanes.remove(&connection);
-        } else {
-            self.ring.push_back(connection);
+    /// What goes next, at most `room_bytes` of it. `verdict` is asked about a request before its first piece; where it
+    /// says that the device has no room, requests that have begun go on.
+    pub fn take(
+        &mut self,
+        now: Duration,
+        room_bytes: usize,
+        verdict: impl FnOnce(&Pdu) -> Verdict,
+    ) -> Option<Taken> {
+        let place = self.turn(now)?;
+        let head = self.head(place).expect("it is its turn, so that it has something");
+        let expired = head.expires_at.is_some_and(|expires_at| expires_at <= now);
+        let said = match head.sent_bytes {
+            0 if expired => Verdict::Refuse(Status::TooLate),
+            0 => verdict(&head.request),
+            _ => Verdict::Begin,
+        };
+        match said {
+            Verdict::Begin => Some(Taken::Piece(self.cut(place, room_bytes, now))),
+            Verdict::Wait => {
+                let &place = self.begun.front()?;
+                Some(Taken::Piece(self.cut(place, room_bytes, now)))
+            }
+            Verdict::Refuse(status) => {
+                let waiting = self.pop(place);
+                self.settle(place, 0);
+                Some(Taken::Refused(waiting.request, status))
+            }
         }
-        Some((connection, request))
     }
 
-    /// Drops all that waits for a connection that closed.
-    pub fn remove(&mut self, connection: Connection) {
-        self.waiting -= self.lanes.remove(&connection).map_or(0, |lane| lane.len());
+    /// Drops what waits for a connection that closed, but for a request that has begun.
+    pub fn remove(&mut self, user: u32, connection: Connection) {
+        for lane in &mut self.lanes {
+            let Some(connections) = lane.users.get(user) else { continue };
+            let Some(waiting) = connections.get(connection) else { continue };
+            // A request that has begun is the first one.
+            let kept = usize::from(waiting.front().is_some_and(|first| first.sent_bytes > 0));
+            for waiting in waiting.drain(kept..) {
+                self.waiting -= 1;
+                self.timed -= usize::from(waiting.expires_at.is_some());
+            }
+            if kept == 0 {
+                connections.remove(connection);
+            } else {
+                self.closed.insert(connection);
+            }
+            if connections.is_idle() {
+                lane.users.unlist(user);
+            }
+        }
     }
 
-    /// How many requests wait.
+    /// The device forgot the requests that have begun: they begin again, but for those of closed connections.
+    pub fn rewind(&mut self) {
+        for place in std::mem::take(&mut self.begun) {
+            if self.closed.remove(&place.connection) {
+                self.pop(place);
+                self.settle(place, 0);
+                self.forget(place);
+            } else {
+                self.head(place).expect("it has begun").sent_bytes = 0;
+            }
+        }
+    }
+
+    fn forget(&mut self, place: Place) {
+        if let Some(connections) = self.lanes[place.lane as usize].users.get(place.user) {
+            connections.remove(place.connection);
+        }
+    }
+
+    /// Takes out what has not begun and is of no use any more.
+    pub fn expired(&mut self, now: Duration) -> Vec<Arc<Pdu>> {
+        let mut expired = Vec::new();
+        if self.timed == 0 {
+            return expired;
+        }
+        for lane in &mut self.lanes {
+            let mut idle_users = Vec::new();
+            for (user, connections) in lane.users.values_mut() {
+                let mut emptied = Vec::new();
+                for (connection, waiting) in connections.values_mut() {
+                    let before = expired.len();
+                    waiting.retain(|waiting| {
+                        let is_expired = waiting.expires_at.is_some_and(|expires_at| expires_at <= now);
+                        let is_kept = waiting.sent_bytes > 0 || !is_expired;
+                        expired.extend((!is_kept).then(|| waiting.request.clone()));
+                        is_kept
+                    });
+                    if waiting.is_empty() && expired.len() > before {
+                        emptied.push(connection);
+                    }
+                }
+                for connection in emptied {
+                    connections.unlist(connection);
+                }
+                if connections.is_idle() {
+                    idle_users.push(user);
+                }
+            }
+            for user in idle_users {
+                lane.users.unlist(user);
+            }
+        }
+        self.waiting -= expired.len();
+        self.timed -= expired.len();
+        expired
+    }
+
+    /// Takes all out.
+    pub fn drain(&mut self) -> Vec<Arc<Pdu>> {
+        let mut all = Vec::new();
+        for lane in std::mem::take(&mut self.lanes).iter_mut() {
+            for (_, connections) in lane.users.values_mut() {
+                for (_, waiting) in connections.values_mut() {
+                    all.extend(waiting.drain(..).map(|waiting| waiting.request));
+                }
+            }
+        }
+        *self = Queue::default();
+        all
+    }
+
+    /// How many requests wait, those that have begun included.
     pub fn len(&self) -> usize {
         self.waiting
     }
@@ -66,53 +261,249 @@ impl Queue {
     pub fn is_empty(&self) -> bool {
         self.waiting == 0
     }
+
+    /// Whether any is of use for some time only.
+    pub fn is_timed(&self) -> bool {
+        self.timed > 0
+    }
+
+    /// The first lane that has something, unless one behind it has waited too long.
+    fn turn(&mut self, now: Duration) -> Option<Place> {
+        let waits = |lane: &&Lane| !self.lanes[**lane as usize].users.is_idle();
+        let since = |lane: &Lane| self.lanes[*lane as usize].waits_since;
+        let first = *Lane::ALL.iter().find(waits)?;
+        let oldest = *Lane::ALL.iter().filter(waits).min_by_key(|lane| since(lane))?;
+        let lane = if since(&oldest) + AGE_MAX <= now { oldest } else { first };
+        let users = &mut self.lanes[lane as usize].users;
+        let user = users.turn()?;
+        let connection = users.get(user)?.turn()?;
+        Some(Place { lane, user, connection })
+    }
+
+    fn head(&mut self, place: Place) -> Option<&mut Waiting> {
+        let users = &mut self.lanes[place.lane as usize].users;
+        users.get(place.user)?.get(place.connection)?.front_mut()
+    }
+
+    fn pop(&mut self, place: Place) -> Waiting {
+        let users = &mut self.lanes[place.lane as usize].users;
+        let waiting = users.get(place.user).and_then(|connections| connections.get(place.connection));
+        let waiting = waiting.and_then(VecDeque::pop_front).expect("a request waits there");
+        self.waiting -= 1;
+        self.timed -= usize::from(waiting.expires_at.is_some());
+        waiting
+    }
+
+    /// The next piece of the request at the head of a place.
+    fn cut(&mut self, place: Place, room_bytes: usize, now: Duration) -> Piece {
+        let head = self.head(place).expect("a request waits there");
+        let (from, all) = (head.sent_bytes, head.request.bytes().len());
+        let to = all.min(from + room_bytes);
+        let piece = Piece { request: head.request.clone(), from, to };
+        head.sent_bytes = to;
+        let mut cost_bytes = to - from;
+        if piece.is_last() {
+            cost_bytes += head.answer_bytes;
+            self.pop(place);
+        }
+        match (piece.is_first(), piece.is_last()) {
+            (true, false) => self.begun.push_back(place),
+            (false, true) => self.begun.retain(|begun| *begun != place),
+            _ => {}
+        }
+        self.lanes[place.lane as usize].waits_since = now;
+        self.settle(place, cost_bytes);
+        if piece.is_last() && self.closed.remove(&place.connection) {
+            self.forget(place);
+        }
+        piece
+    }
+
+    fn settle(&mut self, place: Place, cost_bytes: usize) {
+        let users = &mut self.lanes[place.lane as usize].users;
+        let Some(connections) = users.get(place.user) else { return };
+        let is_empty = connections.get(place.connection).is_none_or(|waiting| waiting.is_empty());
+        connections.served(place.connection, cost_bytes, is_empty);
+        let is_idle = connections.is_idle();
+        users.served(place.user, cost_bytes, is_idle);
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::limits::HEADER_BYTES;
     use crate::wire::{Head, KeyHandle, Operation};
 
-    fn request(number: u32) -> Pdu {
-        Pdu::empty(Head::request(Operation::Info, number, KeyHandle::NONE))
+    const ALL: usize = usize::MAX;
+
+    /// A queue in which time does not pass unless it is said.
+    #[derive(Default)]
+    struct Bench {
+        queue: Queue,
+        now: Duration,
     }
 
-    fn order(queue: &mut Queue) -> Vec<(u64, u32)> {
-        std::iter::from_fn(|| queue.pop()).map(|(from, pdu)| (from.0, pdu.head().request)).collect()
+    fn place(lane: Lane, user: u32, connection: u64) -> Place {
+        Place { lane, user, connection: Connection(connection) }
+    }
+
+    impl Bench {
+        fn push(&mut self, place: Place, number: u32, payload_bytes: usize) {
+            let head = Head::request(Operation::SealAes256Gcm, number, KeyHandle(1));
+            let head = Head { connection: place.connection, lane: place.lane, ..head };
+            let request = Arc::new(Pdu::new(head, &[], &vec![0; payload_bytes]).unwrap());
+            let charged_bytes = request.bytes().len();
+            self.queue.push(place, request, charged_bytes, None, self.now);
+        }
+
+        fn take(&mut self, room_bytes: usize) -> Option<Piece> {
+            match self.queue.take(self.now, room_bytes, |_| Verdict::Begin) {
+                Some(Taken::Piece(piece)) => Some(piece),
+                Some(Taken::Refused(..)) => unreachable!("nothing is refused"),
+                None => None,
+            }
+        }
+
+        /// Connection and number of each request that begins, in order.
+        fn order(&mut self, room_bytes: usize) -> Vec<(u64, u32)> {
+            let mut order = Vec::new();
+            while let Some(piece) = self.take(room_bytes) {
+                let head = piece.request.head();
+                order.extend(piece.is_first().then_some((head.connection.0, head.request)));
+            }
+            order
+        }
     }
 
     #[test]
-    fn connections_take_turns_and_each_keeps_its_order() {
-        let mut queue = Queue::default();
-        for (connection, number) in [(1, 10), (1, 11), (1, 12), (2, 20), (3, 30), (3, 31)] {
-            queue.push(Connection(connection), request(number));
+    fn a_connection_keeps_its_order_and_lanes_go_one_after_the_other() {
+        let mut bench = Bench::default();
+        for (lane, connection, number) in
+            [(Lane::Bulk, 1, 1), (Lane::Normal, 1, 2), (Lane::Normal, 1, 3), (Lane::Urgent, 2, 4)]
+        {
+            bench.push(place(lane, 1000, connection), number, 10);
         }
-        assert_eq!(queue.len(), 6);
-        assert_eq!(order(&mut queue), [(1, 10), (2, 20), (3, 30), (1, 11), (3, 31), (1, 12)]);
-        assert!(queue.is_empty() && queue.pop().is_none());
+        assert_eq!(bench.queue.len(), 4);
+        assert_eq!(bench.order(ALL), [(2, 4), (1, 2), (1, 3), (1, 1)]);
+        assert!(bench.queue.is_empty());
     }
 
     #[test]
-    fn a_hog_delays_a_newcomer_by_one_request() {
-        let mut queue = Queue::default();
-        for number in 0..1000 {
-            queue.push(Connection(1), request(number));
+    fn a_lane_that_waited_too_long_is_served_once() {
+        let mut bench = Bench::default();
+        bench.push(place(Lane::Bulk, 1000, 1), 1, 10);
+        bench.push(place(Lane::Bulk, 1000, 1), 2, 10);
+        for number in 0..4 {
+            bench.push(place(Lane::Urgent, 1000, 2), number, 10);
         }
-        queue.push(Connection(2), request(7));
-        assert_eq!(queue.pop().map(|(from, _)| from.0), Some(1));
-        assert_eq!(queue.pop().map(|(from, _)| from.0), Some(2));
+        assert_eq!(bench.take(ALL).map(|piece| piece.request.head().lane), Some(Lane::Urgent));
+        bench.now += AGE_MAX;
+        // The urgent lane was served at the same instant as the other began to wait.
+        let lanes = [(); 3].map(|()| bench.take(ALL).expect("four wait").request.head().lane);
+        assert_eq!(lanes.iter().filter(|lane| **lane == Lane::Bulk).count(), 1, "{lanes:?}");
     }
 
     #[test]
-    fn a_removed_connection_leaves_no_request_and_no_turn() {
-        let mut queue = Queue::default();
-        for (connection, number) in [(1, 10), (1, 11), (2, 20)] {
-            queue.push(Connection(connection), request(number));
+    fn users_share_by_the_byte_whatever_connections_each_has() {
+        let mut bench = Bench::default();
+        for number in 0..400 {
+            for connection in 1..=9 {
+                bench.push(place(Lane::Normal, 1000, connection), number, 60_000);
+            }
+            bench.push(place(Lane::Normal, 2000, 10), number, 60_000);
         }
-        queue.remove(Connection(1));
-        queue.remove(Connection(9));
-        assert_eq!(queue.len(), 1);
-        assert_eq!(queue.peek().map(|pdu| pdu.head().request), Some(20));
-        assert_eq!(order(&mut queue), [(2, 20)]);
+        let pieces: Vec<u64> =
+            (0..400).map(|_| bench.take(ALL).expect("enough waits").request.head().connection.0).collect();
+        let own = pieces.iter().filter(|connection| **connection == 10).count();
+        assert!((190..=210).contains(&own), "{own} of 400 are the second user's");
+        let first = pieces.iter().filter(|connection| **connection == 1).count();
+        assert!((18..=26).contains(&first), "{first} of the first user's 200 are its first connection's");
+    }
+
+    #[test]
+    fn a_small_request_goes_before_the_rest_of_a_large_one() {
+        let mut bench = Bench::default();
+        for number in 0..3 {
+            bench.push(place(Lane::Normal, 1000, 1), number, 60_000);
+        }
+        for _ in 0..20 {
+            assert_eq!(bench.take(4096).map(|piece| piece.request.head().connection.0), Some(1));
+        }
+        bench.push(place(Lane::Normal, 1000, 2), 7, 64);
+        let piece = bench.take(4096).expect("it waits");
+        assert_eq!((piece.request.head().connection.0, piece.is_first(), piece.is_last()), (2, true, true));
+        assert_eq!(bench.order(4096), [(1, 2)], "two have begun, and go on");
+    }
+
+    #[test]
+    fn without_room_what_has_begun_goes_on_and_nothing_else() {
+        let mut bench = Bench::default();
+        bench.push(place(Lane::Normal, 1000, 1), 1, 10_000);
+        bench.take(4096);
+        bench.push(place(Lane::Urgent, 1000, 2), 2, 64);
+        let wait = |bench: &mut Bench| bench.queue.take(bench.now, 4096, |_| Verdict::Wait);
+        let mut sent = 4096;
+        while let Some(taken) = wait(&mut bench) {
+            let Taken::Piece(piece) = taken else { panic!("{taken:?}") };
+            assert_eq!((piece.request.head().connection.0, piece.from), (1, sent));
+            sent = piece.to;
+        }
+        assert_eq!(sent, HEADER_BYTES + 10_000);
+        assert_eq!(bench.order(ALL), [(2, 2)]);
+    }
+
+    #[test]
+    fn a_closed_connection_leaves_nothing_but_what_has_begun() {
+        let mut bench = Bench::default();
+        for number in 0..3 {
+            bench.push(place(Lane::Normal, 1000, 1), number, 10_000);
+        }
+        bench.push(place(Lane::Bulk, 1000, 1), 3, 64);
+        bench.push(place(Lane::Normal, 1000, 2), 4, 64);
+        bench.take(4096);
+        bench.queue.remove(1000, Connection(1));
+        bench.queue.remove(1000, Connection(9));
+        assert_eq!(bench.queue.len(), 2);
+        assert_eq!(bench.order(4096), [(2, 4)]);
+        assert!(bench.queue.is_empty() && bench.queue.closed.is_empty());
+    }
+
+    #[test]
+    fn what_has_begun_begins_again_when_the_device_forgot_it() {
+        let mut bench = Bench::default();
+        for connection in [1, 2] {
+            bench.push(place(Lane::Normal, 1000, connection), 1, 60_000);
+            bench.take(5000);
+        }
+        assert_eq!(bench.queue.begun.len(), 2);
+        bench.queue.remove(1000, Connection(2));
+        bench.queue.rewind();
+        assert_eq!(bench.order(4096), [(1, 1)]);
+        assert!(bench.queue.is_empty());
+    }
+
+    #[test]
+    fn what_is_of_no_use_any_more_comes_out_at_once() {
+        let mut bench = Bench::default();
+        for (number, expires_ms) in [(1, Some(10)), (2, None), (3, Some(20)), (4, Some(10))] {
+            let head = Head::request(Operation::Info, number, KeyHandle::NONE);
+            let connection = if number == 4 { 2 } else { 1 };
+            let expires_at = expires_ms.map(Duration::from_millis);
+            let request = Arc::new(Pdu::empty(head));
+            bench.queue.push(place(Lane::Normal, 1000, connection), request, 40, expires_at, bench.now);
+        }
+        bench.now = Duration::from_millis(10);
+        assert!(bench.queue.is_timed());
+        let mut expired: Vec<u32> =
+            bench.queue.expired(bench.now).iter().map(|pdu| pdu.head().request).collect();
+        expired.sort_unstable();
+        assert_eq!(expired, [1, 4]);
+        bench.now = Duration::from_millis(20);
+        assert!(matches!(
+            (bench.take(ALL), bench.queue.take(bench.now, ALL, |_| Verdict::Begin)),
+            (Some(_), Some(Taken::Refused(_, Status::TooLate)))
+        ));
+        assert!(bench.queue.is_empty() && !bench.queue.is_timed());
     }
 }

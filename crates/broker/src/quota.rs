@@ -1,11 +1,16 @@
-//! Charges: what the applications' requests hold, per connection and in total.
+//! Charges: what the applications' requests hold, per connection, per user and in total.
 //!
-//! A request is charged from its admission until its answer was written, or its connection is gone. Shares
-//! by user come here.
+//! A request is charged from its admission until its answer was written, or its connection is gone.
 //!
-//! Invariant: the total is the sum of the shares, and neither is over its limit.
+//! Invariant: the total is the sum of the users' shares, those are the sums of their connections', and none is over
+//! its limit.
 
-use crate::limits::{REQUEST_BYTES_MAX, REQUESTS_MAX, REQUESTS_PER_CONNECTION_MAX};
+use std::collections::BTreeMap;
+
+use crate::limits::{
+    CONNECTIONS_MAX, CONNECTIONS_PER_USER_MAX, REQUEST_BYTES_MAX, REQUEST_BYTES_PER_USER_MAX, REQUESTS_MAX,
+    REQUESTS_PER_CONNECTION_MAX, REQUESTS_PER_USER_MAX,
+};
 
 /// What one request holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -14,49 +19,79 @@ pub struct Charge {
     pub bytes: usize,
 }
 
-/// What one connection holds.
+/// What one connection, or one user, holds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Share {
-    /// Its requests.
+    /// Requests.
     pub requests: usize,
     /// Their bytes.
     pub bytes: usize,
 }
 
+/// What one user has.
+#[derive(Debug, Default)]
+struct User {
+    connections: usize,
+    share: Share,
+}
+
 /// What all connections hold.
 #[derive(Debug, Default)]
 pub struct Quota {
+    connections: usize,
     total: Share,
+    users: BTreeMap<u32, User>,
 }
 
 impl Quota {
+    /// Counts a connection of a user; `false`, and it is not counted, when a limit is reached.
+    #[must_use]
+    pub fn connect(&mut self, user: u32) -> bool {
+        let own = self.users.get(&user).map_or(0, |user| user.connections);
+        let fits = self.connections < CONNECTIONS_MAX && own < CONNECTIONS_PER_USER_MAX;
+        if fits {
+            self.connections += 1;
+            self.users.entry(user).or_default().connections += 1;
+        }
+        fits
+    }
+
+    /// Gives back a connection and all that it held.
+    pub fn disconnect(&mut self, user: u32, share: Share) {
+        self.connections -= 1;
+        self.total.take(share);
+        let own = self.users.get_mut(&user).expect("it has this connection");
+        own.connections -= 1;
+        own.share.take(share);
+        if own.connections == 0 {
+            self.users.remove(&user);
+        }
+    }
+
     /// Charges a request to a connection's share; `false`, and nothing is charged, when a limit is reached.
     #[must_use]
-    pub fn charge(&mut self, share: &mut Share, charge: Charge) -> bool {
+    pub fn charge(&mut self, user: u32, share: &mut Share, charge: Charge) -> bool {
+        let own = &mut self.users.get_mut(&user).expect("it is connected").share;
         let fits = share.requests < REQUESTS_PER_CONNECTION_MAX
+            && own.requests < REQUESTS_PER_USER_MAX
             && self.total.requests < REQUESTS_MAX
+            && charge.bytes <= REQUEST_BYTES_PER_USER_MAX.saturating_sub(own.bytes)
             && charge.bytes <= REQUEST_BYTES_MAX - self.total.bytes;
         if fits {
-            share.requests += 1;
-            share.bytes += charge.bytes;
-            self.total.requests += 1;
-            self.total.bytes += charge.bytes;
+            for share in [share, own, &mut self.total] {
+                share.requests += 1;
+                share.bytes += charge.bytes;
+            }
         }
         fits
     }
 
     /// Gives back what one request held.
-    pub fn release(&mut self, share: &mut Share, charge: Charge) {
-        share.requests -= 1;
-        share.bytes -= charge.bytes;
-        self.total.requests -= 1;
-        self.total.bytes -= charge.bytes;
-    }
-
-    /// Gives back all that a connection held.
-    pub fn release_all(&mut self, share: Share) {
-        self.total.requests -= share.requests;
-        self.total.bytes -= share.bytes;
+    pub fn release(&mut self, user: u32, share: &mut Share, charge: Charge) {
+        let own = &mut self.users.get_mut(&user).expect("it is connected").share;
+        for share in [share, own, &mut self.total] {
+            share.take(Share { requests: 1, bytes: charge.bytes });
+        }
     }
 
     /// What is held in all.
@@ -65,36 +100,65 @@ impl Quota {
     }
 }
 
+impl Share {
+    fn take(&mut self, other: Share) {
+        self.requests -= other.requests;
+        self.bytes -= other.bytes;
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::limits::PDU_BYTES_MAX;
 
-    #[test]
-    fn the_65th_request_of_a_connection_is_refused_and_fits_after_one_is_answered() {
-        let (mut quota, mut share) = (Quota::default(), Share::default());
-        let charge = Charge { bytes: PDU_BYTES_MAX };
-        for _ in 0..64 {
-            assert!(quota.charge(&mut share, charge));
+    const CHARGE: Charge = Charge { bytes: PDU_BYTES_MAX };
+
+    /// Connections of users, two each, that ask for as much as they may; how much each user holds.
+    fn fill(quota: &mut Quota, users: u32) -> Vec<usize> {
+        let mut held = Vec::new();
+        for user in 0..users {
+            let mut shares = [Share::default(); 16];
+            for share in &mut shares {
+                assert!(quota.connect(user));
+                while quota.charge(user, share, CHARGE) {}
+            }
+            held.push(shares.iter().map(|share| share.requests).sum());
         }
-        let full = share;
-        assert!(!quota.charge(&mut share, charge));
-        assert_eq!((share, quota.total()), (full, full), "a refusal charges nothing");
-        quota.release(&mut share, charge);
-        assert!(quota.charge(&mut share, charge));
+        held
     }
 
     #[test]
-    fn the_bytes_of_all_connections_are_bounded() {
-        let mut quota = Quota::default();
-        let mut shares = [Share::default(); 32];
-        let charge = Charge { bytes: PDU_BYTES_MAX };
-        let admitted: usize =
-            shares.iter_mut().map(|share| (0..64).filter(|_| quota.charge(share, charge)).count()).sum();
-        assert_eq!(admitted, REQUEST_BYTES_MAX / PDU_BYTES_MAX);
-        for share in shares {
-            quota.release_all(share);
+    fn the_65th_request_of_a_connection_is_refused_and_fits_after_one_is_answered() {
+        let (mut quota, mut share) = (Quota::default(), Share::default());
+        assert!(quota.connect(7));
+        for _ in 0..64 {
+            assert!(quota.charge(7, &mut share, CHARGE));
         }
+        let full = share;
+        assert!(!quota.charge(7, &mut share, CHARGE));
+        assert_eq!((share, quota.total()), (full, full), "a refusal charges nothing");
+        quota.release(7, &mut share, CHARGE);
+        assert!(quota.charge(7, &mut share, CHARGE));
+        quota.disconnect(7, share);
         assert_eq!(quota.total(), Share::default());
+        assert!(quota.users.is_empty());
+    }
+
+    #[test]
+    fn one_user_cannot_hold_what_all_have_together() {
+        let held = fill(&mut Quota::default(), 3);
+        assert_eq!(held[0], REQUEST_BYTES_PER_USER_MAX / PDU_BYTES_MAX);
+        assert_eq!(held.iter().sum::<usize>(), REQUEST_BYTES_MAX / PDU_BYTES_MAX);
+        assert!(held[1] > 0);
+    }
+
+    #[test]
+    fn one_user_cannot_have_all_connections() {
+        let mut quota = Quota::default();
+        let own = (0..).take_while(|_| quota.connect(1)).count();
+        assert_eq!(own, CONNECTIONS_PER_USER_MAX);
+        let others: usize = (2..9).map(|user| (0..).take_while(|_| quota.connect(user)).count()).sum();
+        assert_eq!(own + others, CONNECTIONS_MAX);
     }
 }

@@ -1,42 +1,44 @@
-//! The broker as a daemon: sockets, tasks and the clock around the core.
+//! The broker as a daemon: sockets and the clock around the core.
 //!
-//! The paper's server thread is the loop in [`serve`]: it accepts, gives each event to the core and does what
-//! the core says. Each connection has one client task, which reads requests and writes answers side by side.
-//! The device has one transceiver task. Nobody here decides anything that the core could.
+//! The paper's server thread is the one loop here. It waits for sockets, gives what they bring to the core, and does what
+//! the core says; nobody here decides anything that the core could. The client thread of the paper is an
+//! [`Application`], its transceiver thread a [`Transceiver`]: roles of this loop, so that a request that finds the
+//! device idle meets no other thread on its way.
 //!
-//! Invariant: the loop waits for nothing but events. All it does is put things into channels: those are
-//! unbounded by type and bounded by the core, which counts what is in them.
+//! Invariant: the loop waits for nothing but its sockets and the clock.
 
-use std::collections::HashMap;
-use std::future::{Future, pending};
-use std::io::Write;
+use std::collections::{BTreeSet, HashMap, VecDeque};
+use std::future::Future;
+use std::io::{self, Write};
+use std::os::fd::OwnedFd;
+use std::os::unix::net::UnixStream;
 use std::pin::Pin;
 use std::sync::Arc;
-use std::time::Duration;
+use std::thread;
+use std::time::{Duration, Instant};
 
-use tokio::net::UnixStream;
-use tokio::sync::{Semaphore, mpsc, oneshot};
-use tokio::task::{AbortHandle, JoinError, JoinSet};
-use tokio::time::{Instant, sleep, sleep_until, timeout};
+use rustix::event::epoll::{self, EventData, EventFlags};
+use rustix::event::{EventfdFlags, Timespec, eventfd};
+use rustix::io::Errno;
+use rustix::net::sockopt::socket_peercred;
+use tokio::sync::oneshot;
 
-use crate::device::{Connect, transceive};
+use crate::application::Application;
+use crate::device::{Device, Transceiver};
 use crate::error::{Error, LinkFault};
-use crate::limits::{
-    ACCEPT_PAUSE, ANSWERS_PER_CONNECTION_MAX, EVENTS_MAX, EVENTS_PER_TURN, FLUSH_MAX, PDUS_PER_WRITE,
-    START_MAX, TICK,
-};
-use crate::listen::{Endpoint, Listener};
+use crate::limits::{ACCEPT_PAUSE, ACCEPTS_PER_TURN, EVENTS_PER_TURN, FLUSH_MAX, READ_BYTES, TICK};
+use crate::listen::{Bound, Endpoint};
 use crate::stats::Stats;
-use crate::stream::{End, Framing, Incoming, write, write_group};
-use crate::wire::{Connection, Pdu};
-use crate::{Action, Broker, Event, Settings};
+use crate::wiped::Wiped;
+use crate::wire::Connection;
+use crate::{Action, Broker, Event, Link, Settings};
 
 /// What a broker is told at its start.
 pub struct Config {
     /// Where applications connect.
     pub endpoint: Endpoint,
     /// The device.
-    pub device: Arc<dyn Connect>,
+    pub device: Device,
     /// Limits that are chosen.
     pub settings: Settings,
     /// Called once, when applications can connect and the device is open.
@@ -45,129 +47,232 @@ pub struct Config {
     pub stop: Pin<Box<dyn Future<Output = ()> + Send>>,
 }
 
-/// Shares a device until `stop`: then answers what is at the device, refuses what waits, and returns.
+/// Shares a device until `stop`: then answers what is at the device, refuses what waits, and returns. Must be called
+/// within a tokio runtime; the broker's loop has a thread of its own.
 ///
 /// # Errors
-/// When the endpoint cannot be used, or the device cannot be opened in [`START_MAX`] at the start. A device
+/// When the endpoint cannot be used, or the device cannot be opened in [`Settings::start_max`] at the start. A device
 /// that is lost later is no error: it is opened again.
 pub async fn serve(config: Config) -> Result<Stats, Error> {
-    let Config { endpoint, device, settings, ready, mut stop } = config;
-    let listener = Listener::open(endpoint)?;
-    let (events, mut incoming) = mpsc::channel(EVENTS_MAX);
-    let mut server = Server::new(device, settings, events);
-    let mut ready = Some(ready);
-    let mut stopping = false;
-    let mut accept_after = Instant::now();
-    let mut tick_at = Instant::now();
-    let mut batch = Vec::with_capacity(EVENTS_PER_TURN);
-    while !server.stopped {
-        tokio::select! {
-            () = &mut stop, if !stopping => {
-                stopping = true;
-                server.take(Event::Stop, None);
-            }
-            _ = incoming.recv_many(&mut batch, EVENTS_PER_TURN) => {
-                for event in batch.drain(..) {
-                    server.take(event, None);
-                }
-            }
-            () = sleep_until(tick_at), if server.broker.needs_ticks() => {
-                tick_at = Instant::now() + TICK;
-                server.take(Event::Tick, None);
-            }
-            stream = accept(&listener, accept_after) => match stream {
-                Ok(stream) => server.connected(stream),
-                // The other end is gone, or a resource is short: this connection's loss, not the broker's.
-                Err(_) => accept_after = Instant::now() + ACCEPT_PAUSE,
-            },
-            Some(ended) = server.tasks.join_next() => pass_panic(ended),
-        }
-        if server.broker.is_open() {
-            if let Some(ready) = ready.take() {
-                ready();
-            }
-        } else if ready.is_some() && server.started.elapsed() > START_MAX {
-            let fault = server.open_fault.unwrap_or(LinkFault::OpenTimeout);
-            return Err(Error::DeviceClosed { device: server.device.name(), fault });
-        }
-    }
-    drop(incoming); // so that no client task waits for the core while it writes its last answers
-    let mut tasks = server.tasks;
-    let flushed = async {
-        while let Some(ended) = tasks.join_next().await {
-            pass_panic(ended);
+    let Config { endpoint, device, settings, ready, stop } = config;
+    let bound = Bound::open(endpoint)?;
+    let wake = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK).map_err(cannot_wait)?;
+    let bell = Bell(Arc::new(wake));
+    let mut server = Server::new(bound, device, settings, ready, bell.0.clone())?;
+    let (ended, end) = oneshot::channel();
+    let spawned = thread::Builder::new().name("broker".into()).spawn(move || {
+        let result = server.run();
+        drop(server);
+        // Who does not wait any more has dropped the bell.
+        let _ = ended.send(result);
+    });
+    let loop_thread = spawned.map_err(Error::Loop)?;
+    let mut end = end;
+    let result = tokio::select! {
+        result = &mut end => result,
+        () = stop => {
+            bell.ring();
+            end.await
         }
     };
-    // Who does not read its last answers in this time does not get them.
-    let _ = timeout(FLUSH_MAX, flushed).await;
-    Ok(server.broker.stats().clone())
+    // The loop sends unless it panics, and that is a bug of ours which ends the process.
+    result.unwrap_or_else(|_| std::panic::resume_unwind(loop_thread.join().expect_err("it panicked")))
 }
 
-async fn accept(listener: &Listener, after: Instant) -> std::io::Result<UnixStream> {
-    sleep_until(after).await;
-    listener.accept().await
+fn cannot_wait(errno: Errno) -> Error {
+    Error::Loop(errno.into())
 }
 
-/// A task that panicked is a bug of ours and ends the process; one that was aborted is not.
-fn pass_panic(ended: Result<(), JoinError>) {
-    if let Err(error) = ended
-        && let Ok(panic) = error.try_into_panic()
-    {
-        std::panic::resume_unwind(panic);
+/// Ends the loop when it is dropped.
+struct Bell(Arc<OwnedFd>);
+
+impl Bell {
+    fn ring(&self) {
+        // A counter that is full rings as well.
+        let _ = rustix::io::write(&self.0, &1u64.to_ne_bytes());
     }
+}
+
+impl Drop for Bell {
+    fn drop(&mut self) {
+        self.ring();
+    }
+}
+
+fn touch(touched: &mut VecDeque<Connection>, application: &mut Application) {
+    if !std::mem::replace(&mut application.is_touched, true) {
+        touched.push_back(application.connection);
+    }
+}
+
+// What an event of epoll is about. Connections have their own numbers, which begin at 1 and never come near these.
+const LISTENER: u64 = u64::MAX;
+const DEVICE: u64 = u64::MAX - 1;
+const STOP: u64 = u64::MAX - 2;
+
+/// The open device.
+enum Opened {
+    Stream(Box<Transceiver>),
+    Inline(Link),
 }
 
 /// The core and what its actions act on.
 struct Server {
     broker: Broker,
     started: Instant,
-    clients: HashMap<Connection, Client>,
-    device: Arc<dyn Connect>,
-    transceiver: Option<Transceiver>,
+    epoll: OwnedFd,
+    bound: Bound,
+    wake: Arc<OwnedFd>,
+    device: Device,
+    opened: Option<Opened>,
+    device_interest: EventFlags,
     open_fault: Option<LinkFault>,
-    tasks: JoinSet<()>,
-    events: mpsc::Sender<Event>,
+    applications: HashMap<Connection, Application>,
+    /// Those of which something changed in this turn, each once, by their own word.
+    touched: VecDeque<Connection>,
+    /// Those that are closed and not gone.
+    leaving: BTreeSet<Connection>,
+    /// Events that follow from what was done, before anything else is waited for.
+    events: Vec<Event>,
     actions: Vec<Action>,
-    stopped: bool,
-}
-
-/// The loop's end of a client task. Dropping it lets the task write what it has and end.
-struct Client {
-    answers: mpsc::UnboundedSender<Pdu>,
-    task: AbortHandle,
-    _open: oneshot::Sender<()>,
-}
-
-/// The loop's end of the transceiver.
-struct Transceiver {
-    requests: mpsc::UnboundedSender<Pdu>,
-    task: AbortHandle,
+    buffer: Wiped,
+    ready: Option<Box<dyn FnOnce() + Send>>,
+    start_max: Duration,
+    accepts_from: Option<Duration>,
+    tick_at: Duration,
+    is_stopped: bool,
 }
 
 impl Server {
-    fn new(device: Arc<dyn Connect>, settings: Settings, events: mpsc::Sender<Event>) -> Server {
-        Server {
+    fn new(
+        bound: Bound,
+        device: Device,
+        settings: Settings,
+        ready: Box<dyn FnOnce() + Send>,
+        wake: Arc<OwnedFd>,
+    ) -> Result<Server, Error> {
+        let epoll = epoll::create(epoll::CreateFlags::CLOEXEC).map_err(cannot_wait)?;
+        epoll::add(&epoll, &wake, EventData::new_u64(STOP), EventFlags::IN).map_err(cannot_wait)?;
+        epoll::add(&epoll, &bound, EventData::new_u64(LISTENER), EventFlags::IN).map_err(cannot_wait)?;
+        Ok(Server {
+            start_max: settings.start_max,
             broker: Broker::new(settings),
             started: Instant::now(),
-            clients: HashMap::new(),
+            epoll,
+            bound,
+            wake,
             device,
-            transceiver: None,
+            opened: None,
+            device_interest: EventFlags::empty(),
             open_fault: None,
-            tasks: JoinSet::new(),
-            events,
+            applications: HashMap::new(),
+            touched: VecDeque::new(),
+            leaving: BTreeSet::new(),
+            events: Vec::new(),
             actions: Vec::new(),
-            stopped: false,
-        }
+            buffer: Wiped::new(vec![0; READ_BYTES]),
+            ready: Some(ready),
+            accepts_from: None,
+            tick_at: Duration::ZERO,
+            is_stopped: false,
+        })
     }
 
     fn now(&self) -> Duration {
         self.started.elapsed()
     }
 
-    fn connected(&mut self, stream: UnixStream) {
-        // A peer whose credentials cannot be had has hung up already.
-        if let Ok(credentials) = stream.peer_cred() {
-            self.take(Event::Connected { user: credentials.uid() }, Some(stream));
+    fn run(&mut self) -> Result<Stats, Error> {
+        let mut happened = Vec::with_capacity(EVENTS_PER_TURN);
+        while !(self.is_stopped && self.leaving.is_empty()) {
+            happened.clear();
+            let timeout = self.timeout().map(|timeout| Timespec {
+                tv_sec: timeout.as_secs() as i64,
+                tv_nsec: timeout.subsec_nanos().into(),
+            });
+            let buffer = rustix::buffer::spare_capacity(&mut happened);
+            match epoll::wait(&self.epoll, buffer, timeout.as_ref()) {
+                Ok(_) | Err(Errno::INTR) => {}
+                Err(errno) => return Err(cannot_wait(errno)),
+            }
+            for event in &happened {
+                self.look_at(event.data.u64(), event.flags);
+                self.settle();
+            }
+            self.pass_time();
+            self.tidy_up();
+            self.report_ready()?;
+        }
+        Ok(self.broker.stats().clone())
+    }
+
+    /// How long the loop may sleep.
+    fn timeout(&self) -> Option<Duration> {
+        let tick_at = self.needs_ticks().then_some(self.tick_at);
+        let next = tick_at.into_iter().chain(self.accepts_from).min();
+        next.map(|at| at.saturating_sub(self.now()))
+    }
+
+    fn needs_ticks(&self) -> bool {
+        self.broker.needs_ticks() || !self.leaving.is_empty() || self.ready.is_some()
+    }
+
+    fn look_at(&mut self, about: u64, flags: EventFlags) {
+        match about {
+            STOP => {
+                let _ = rustix::io::read(&self.wake, &mut [0; 8]);
+                self.events.push(Event::Stop);
+            }
+            LISTENER => self.accept(),
+            DEVICE => {
+                let Some(Opened::Stream(transceiver)) = &mut self.opened else { return };
+                if flags.contains(EventFlags::OUT) {
+                    transceiver.write(&mut self.events);
+                }
+                if flags.intersects(!EventFlags::OUT) {
+                    transceiver.read(&mut self.buffer, &mut self.events);
+                }
+            }
+            number => {
+                let connection = Connection(number);
+                let Some(application) = self.applications.get_mut(&connection) else { return };
+                touch(&mut self.touched, application);
+                // What is to be written is written at the end of the turn.
+                if flags.intersects(!EventFlags::OUT) {
+                    let has_hung_up = flags.contains(EventFlags::HUP);
+                    application.read(&mut self.buffer, has_hung_up, &mut self.events);
+                }
+            }
+        }
+    }
+
+    fn accept(&mut self) {
+        for _ in 0..ACCEPTS_PER_TURN {
+            let stream = match self.bound.accept() {
+                Ok(stream) => stream,
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return,
+                Err(error) if error.kind() == io::ErrorKind::ConnectionAborted => continue,
+                // A resource is short: those who wait are taken when there may be some again.
+                Err(_) => {
+                    self.accepts_from = Some(self.now() + ACCEPT_PAUSE);
+                    let _ = epoll::delete(&self.epoll, &self.bound);
+                    return;
+                }
+            };
+            // A peer whose credentials cannot be had has hung up already.
+            if let Ok(credentials) = socket_peercred(&stream) {
+                self.take(Event::Connected { user: credentials.uid.as_raw() }, Some(stream));
+                self.settle();
+            }
+        }
+    }
+
+    /// Gives the core all that follows from what was done, until nothing does.
+    fn settle(&mut self) {
+        while !self.events.is_empty() {
+            for event in std::mem::take(&mut self.events) {
+                self.take(event, None);
+            }
         }
     }
 
@@ -191,109 +296,154 @@ impl Server {
                 self.admit(connection, stream);
             }
             Action::Refuse { notice } => {
-                let stream = stream.take().expect("only a new connection is refused");
+                let mut stream = stream.take().expect("only a new connection is refused");
                 // A new socket has room for a header; if not, the application sees it closed.
-                let _ = stream.into_std().and_then(|mut stream| stream.write_all(notice.bytes()));
+                let _ = stream.write_all(notice.bytes());
             }
             Action::Answer { connection, answer } => {
-                let client = self.clients.get(&connection).expect("the core answers open connections");
-                // A task that ended has sent a `Disconnected`, which is on its way.
-                let _ = client.answers.send(answer);
+                let application = self.applications.get_mut(&connection);
+                let application = application.expect("the core answers open connections");
+                application.answer(answer);
+                touch(&mut self.touched, application);
             }
             Action::Close { connection, flush } => {
-                let client = self.clients.remove(&connection).expect("the core closes open connections");
-                if !flush {
-                    client.task.abort();
+                let until = if flush { self.now() + FLUSH_MAX } else { Duration::ZERO };
+                let application = self.applications.get_mut(&connection);
+                let application = application.expect("the core closes open connections");
+                application.close(until);
+                touch(&mut self.touched, application);
+                self.leaving.insert(connection);
+            }
+            Action::OpenDevice { link } => self.open_device(link),
+            Action::CloseDevice => self.close_device(),
+            Action::Transmit { pieces } => match (&mut self.opened, &mut self.device) {
+                (Some(Opened::Stream(transceiver)), _) => {
+                    transceiver.transmit(pieces);
+                    transceiver.write(&mut self.events);
                 }
-            }
-            Action::OpenDevice { link } => {
-                let (requests, receiver) = mpsc::unbounded_channel();
-                let device = self.device.clone();
-                let task = self.tasks.spawn(transceive(device, link, receiver, self.events.clone()));
-                self.transceiver = Some(Transceiver { requests, task });
-            }
-            Action::CloseDevice => {
-                if let Some(transceiver) = self.transceiver.take() {
-                    transceiver.task.abort();
+                (&mut Some(Opened::Inline(link)), Device::Inline(device)) => {
+                    self.events.push(Event::DeviceTook { link });
+                    for piece in pieces {
+                        let answer = device.execute(&piece.request);
+                        self.events.push(Event::DeviceAnswered { link, answer });
+                    }
                 }
-            }
-            Action::Transmit { request } => {
-                let transceiver = self.transceiver.as_ref().expect("the core sends to an open device");
-                // A transceiver that ended has sent a `DeviceLost`, which is on its way.
-                let _ = transceiver.requests.send(request);
-            }
-            Action::Stopped => self.stopped = true,
+                _ => unreachable!("the core sends to an open device"),
+            },
+            Action::Stopped => self.is_stopped = true,
         }
     }
 
     fn admit(&mut self, connection: Connection, stream: UnixStream) {
-        let (answers, receiver) = mpsc::unbounded_channel();
-        let (open, closed) = oneshot::channel();
-        let task = self.tasks.spawn(client(stream, connection, receiver, closed, self.events.clone()));
-        self.clients.insert(connection, Client { answers, task, _open: open });
-    }
-}
-
-/// The client task of one connection.
-async fn client(
-    mut stream: UnixStream,
-    connection: Connection,
-    answers: mpsc::UnboundedReceiver<Pdu>,
-    closed: oneshot::Receiver<()>,
-    events: mpsc::Sender<Event>,
-) {
-    let (reader, mut writer) = stream.split();
-    let mut requests = Incoming::new(reader, Framing::Plain);
-    // Who leaves its answers unread is not read from either: each request takes a slot until its answer is
-    // written.
-    let slots = Semaphore::new(ANSWERS_PER_CONNECTION_MAX);
-    tokio::select! {
-        () = read_requests(&mut requests, connection, &slots, &events) => {}
-        () = write_answers(&mut writer, connection, answers, &slots, &events) => {}
-        () = async { let _ = closed.await; sleep(FLUSH_MAX).await } => {}
-    }
-}
-
-/// Reads until the application hangs up or is not understood, tells the core, and waits to be ended by it.
-async fn read_requests<R: tokio::io::AsyncRead + Unpin>(
-    requests: &mut Incoming<R>,
-    connection: Connection,
-    slots: &Semaphore,
-    events: &mpsc::Sender<Event>,
-) {
-    loop {
-        let (event, last) = match requests.next().await {
-            Ok(request) => (Event::Requested { connection, request }, false),
-            Err(End::Broken(broken)) => (Event::Garbled { connection, broken }, true),
-            Err(End::HungUp | End::Io(_)) => (Event::Disconnected { connection }, true),
-        };
-        slots.acquire().await.expect("the slots are never closed").forget();
-        if events.send(event).await.is_err() || last {
-            return pending().await;
+        let mut application = Application::new(connection, stream.into());
+        application.interest = application.wants();
+        let data = EventData::new_u64(connection.0);
+        if epoll::add(&self.epoll, &application, data, application.interest).is_err() {
+            // Watches are short: this connection's loss, not the broker's.
+            self.events.push(Event::Disconnected { connection });
         }
+        self.applications.insert(connection, application);
     }
-}
 
-/// Writes until the core has closed the connection and all that it had answered before is written.
-async fn write_answers<W: tokio::io::AsyncWrite + Unpin>(
-    writer: &mut W,
-    connection: Connection,
-    mut answers: mpsc::UnboundedReceiver<Pdu>,
-    slots: &Semaphore,
-    events: &mpsc::Sender<Event>,
-) {
-    let mut batch = Vec::new();
-    while answers.recv_many(&mut batch, PDUS_PER_WRITE).await > 0 {
-        while !batch.is_empty() {
-            let group = write_group(&batch);
-            if write(writer, &batch[..group], Framing::Plain).await.is_err() {
-                let _ = events.send(Event::Disconnected { connection }).await;
-                return pending().await;
+    fn open_device(&mut self, link: Link) {
+        let opened = match &self.device {
+            Device::Inline(device) => {
+                self.events.push(Event::DeviceOpened { link, info: device.info() });
+                Ok(Opened::Inline(link))
             }
-            batch.drain(..group);
-            slots.add_permits(group);
-            // The core may have ended; the rest is written all the same.
-            let _ = events.send(Event::Written { connection, answers: group }).await;
+            Device::Stream(device) => {
+                let opened = Transceiver::open(&**device, link, self.now());
+                opened.map(|transceiver| Opened::Stream(Box::new(transceiver)))
+            }
+        };
+        let watched = opened.and_then(|opened| {
+            if let Opened::Stream(transceiver) = &opened {
+                self.device_interest = EventFlags::IN | EventFlags::OUT;
+                let data = EventData::new_u64(DEVICE);
+                let added = epoll::add(&self.epoll, &**transceiver, data, self.device_interest);
+                added.map_err(|errno| LinkFault::Io(io::Error::from(errno).kind()))?;
+            }
+            Ok(opened)
+        });
+        match watched {
+            Ok(opened) => self.opened = Some(opened),
+            Err(fault) => self.events.push(Event::DeviceLost { link, fault }),
         }
+    }
+
+    /// Its descriptor leaves epoll by itself when it is closed.
+    fn close_device(&mut self) {
+        self.opened = None;
+    }
+
+    fn pass_time(&mut self) {
+        let now = self.now();
+        if self.accepts_from.is_some_and(|from| from <= now) {
+            self.accepts_from = None;
+            let data = EventData::new_u64(LISTENER);
+            if epoll::add(&self.epoll, &self.bound, data, EventFlags::IN).is_err() {
+                self.accepts_from = Some(now + ACCEPT_PAUSE);
+            }
+        }
+        if self.needs_ticks() && self.tick_at <= now {
+            self.tick_at = now + TICK;
+            if let Some(Opened::Stream(transceiver)) = &mut self.opened {
+                transceiver.tick(now, &mut self.events);
+            }
+            for connection in &self.leaving {
+                let application = self.applications.get_mut(connection).expect("it is not gone");
+                touch(&mut self.touched, application);
+            }
+            self.events.push(Event::Tick);
+            self.settle();
+        }
+    }
+
+    /// Writes what this turn brought, and tells epoll what is waited for now.
+    fn tidy_up(&mut self) {
+        // What is written makes room for requests that were read before, whose answers are written in turn.
+        while let Some(connection) = self.touched.pop_front() {
+            let now = self.now();
+            let Some(application) = self.applications.get_mut(&connection) else { continue };
+            application.is_touched = false;
+            let written = application.write(&mut self.events);
+            if application.resume(&mut self.events) {
+                touch(&mut self.touched, application);
+            }
+            if self.leaving.contains(&connection) && (written.is_err() || application.is_gone(now)) {
+                self.leaving.remove(&connection);
+                self.applications.remove(&connection);
+            } else {
+                let wants = application.wants();
+                if wants != application.interest {
+                    application.interest = wants;
+                    let data = EventData::new_u64(connection.0);
+                    let modified = epoll::modify(&self.epoll, &*application, data, wants);
+                    modified.expect("it is watched, and to change that takes nothing");
+                }
+            }
+            self.settle();
+        }
+        if let Some(Opened::Stream(transceiver)) = &self.opened {
+            let mut wants = EventFlags::IN;
+            wants.set(EventFlags::OUT, transceiver.is_full());
+            if wants != self.device_interest {
+                self.device_interest = wants;
+                let modified = epoll::modify(&self.epoll, &**transceiver, EventData::new_u64(DEVICE), wants);
+                modified.expect("it is watched, and to change that takes nothing");
+            }
+        }
+    }
+
+    fn report_ready(&mut self) -> Result<(), Error> {
+        if self.broker.is_open() {
+            if let Some(ready) = self.ready.take() {
+                ready();
+            }
+        } else if self.ready.is_some() && self.now() > self.start_max {
+            let fault = self.open_fault.unwrap_or(LinkFault::OpenTimeout);
+            return Err(Error::DeviceClosed { device: self.device.name(), fault });
+        }
+        Ok(())
     }
 }

@@ -4,6 +4,9 @@ use std::collections::BTreeMap;
 
 use crate::wire::Status;
 
+/// Sizes of transfers that are told apart; the last is of 1024 pieces and more.
+pub const TRANSFER_CLASSES: usize = 11;
+
 /// Counters of one run of a broker, all from its start.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Stats {
@@ -19,6 +22,10 @@ pub struct Stats {
     pub requests_admitted: u64,
     /// Requests that were put on the wire to the device.
     pub requests_transmitted: u64,
+    /// Requests that the device lost and that were sent once more.
+    pub requests_repeated: u64,
+    /// Transfers to the device, by how many requests they had a piece of: 1, 2 to 3, 4 to 7, and so on.
+    pub transfers: [u64; TRANSFER_CLASSES],
     /// Answers handed to a connection, by status; see [`Stats::answers`].
     pub(crate) answers_by_status: [u64; Status::ALL.len()],
     /// Answers of the device for a connection that had closed; dropped.
@@ -51,6 +58,11 @@ pub struct Usage {
 }
 
 impl Stats {
+    pub(crate) fn count_transfer(&mut self, pieces: usize) {
+        let class = pieces.max(1).ilog2() as usize;
+        self.transfers[class.min(TRANSFER_CLASSES - 1)] += 1;
+    }
+
     /// How many answers of this status were handed to connections.
     pub fn answers(&self, status: Status) -> u64 {
         self.answers_by_status[usize::from(status.number())]

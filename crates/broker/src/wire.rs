@@ -4,17 +4,19 @@
 //! writing streams of PDUs is `stream`'s, meaning is the core's and the device's. Integers are little-endian.
 //!
 //! ```text
-//!  0  1  version             1
-//!  1  1  reserved            0
+//!  0  1  version             2
+//!  1  1  lane                table `Lane`; the request's in an answer
 //!  2  2  operation           table `Operation`
 //!  4  4  request             chosen by the application; no two unanswered ones of a connection are equal
 //!  8  8  connection          0 from an application; the broker fills it in (the paper's CSN); never reused
-//! 16  4  key                 handle of a key in the device, 0 = none
-//! 20  2  status              table `Status`; 0 in a request
-//! 22  2  parameter_bytes     at most 1024
-//! 24  4  payload_bytes       at most 65 564
-//! 28  4  reserved            0
-//! 32  n  parameters
+//! 16  8  key                 handle of a key in the device, 0 = none
+//! 24  2  status              table `Status`; 0 in a request
+//! 26  2  parameter_bytes     at most 1024
+//! 28  4  payload_bytes       at most 65 564
+//! 32  4  time_ms             a request: it is of no use so long after it came, 0 = it always is;
+//!                            an answer that is `Busy`: when to ask again; else 0
+//! 36  4  epoch               an answer: how often the device has been lost; 0 in a request
+//! 40  n  parameters
 //!     m  payload
 //!     4  CRC-32C of all of the above (RFC 3720 section 12.1), on the wire to the device only
 //! ```
@@ -23,6 +25,7 @@
 
 use std::fmt;
 
+use sha2::{Digest, Sha256};
 use zerocopy::little_endian::{U16, U32, U64};
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 
@@ -34,10 +37,10 @@ use crate::limits::{
 use crate::wiped::Wiped;
 
 /// The version that is spoken here.
-pub const VERSION: u8 = 1;
+pub const VERSION: u8 = 2;
 
 macro_rules! operations {
-    ($($number:literal $operation:ident $name:literal $keyed:ident
+    ($($number:literal $operation:ident $name:literal $keyed:ident $repeat:literal
        $parameters:expr, $payload:expr; $meaning:literal)*) => {
         /// What can be asked of the device. Numbers are never reused.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -57,7 +60,8 @@ macro_rules! operations {
             pub const fn row(self) -> Row {
                 match self {
                     $(Operation::$operation => Row {
-                        name: $name, keyed: Keyed::$keyed, parameter_bytes: $parameters, payload_bytes: $payload,
+                        name: $name, keyed: Keyed::$keyed, may_repeat: $repeat,
+                        parameter_bytes: $parameters, payload_bytes: $payload,
                     },)*
                 }
             }
@@ -107,16 +111,16 @@ macro_rules! statuses {
 
 #[rustfmt::skip]
 operations! {
-  // no  operation      name               key      parameter bytes            payload bytes
-    1    Info           "info"             Keyless  (0, 0),                    (0, 0);
+  // no  operation      name               key      twice  parameter bytes            payload bytes
+    1    Info           "info"             Keyless  true   (0, 0),                    (0, 0);
          "Says what the device is; answers a [`DeviceInfo`](crate::device::DeviceInfo)."
-    2    FindKey        "find-key"         Keyless  (0, 0),                    (1, KEY_NAME_BYTES_MAX);
+    2    FindKey        "find-key"         Keyless  true   (0, 0),                    (1, KEY_NAME_BYTES_MAX);
          "Looks the key of a name up; the answer's key field is its handle."
-    3    Random         "random"           Keyless  (4, 4),                    (0, 0);
+    3    Random         "random"           Keyless  true   (4, 4),                    (0, 0);
          "Answers as many random bytes as the parameter, a u32, says."
-    4    SealAes256Gcm  "seal-aes-256-gcm" Keyed    (0, PARAMETER_BYTES_MAX),  (0, PLAINTEXT_BYTES_MAX);
+    4    SealAes256Gcm  "seal-aes-256-gcm" Keyed    true   (0, PARAMETER_BYTES_MAX),  (0, PLAINTEXT_BYTES_MAX);
          "Seals the payload, parameters being the associated data; answers nonce, ciphertext, tag."
-    5    OpenAes256Gcm  "open-aes-256-gcm" Keyed    (0, PARAMETER_BYTES_MAX),  (NONCE_BYTES + TAG_BYTES, PAYLOAD_BYTES_MAX);
+    5    OpenAes256Gcm  "open-aes-256-gcm" Keyed    true   (0, PARAMETER_BYTES_MAX),  (NONCE_BYTES + TAG_BYTES, PAYLOAD_BYTES_MAX);
          "Opens nonce, ciphertext, tag, parameters being the associated data; answers the plaintext."
 }
 
@@ -141,6 +145,36 @@ statuses! {
     15   WireCorrupt        "wire-corrupt"        Device       true   "bytes were damaged between broker and device"
     16   DeviceFault        "device-fault"        Device       false  "the device could not carry the operation out"
     17   WrongPurpose       "wrong-purpose"       Application  false  "the key is not one for this operation"
+    18   TooLate            "too-late"            Broker       false  "the request's time was over before its turn came"
+}
+
+/// Which requests go before which: a lane goes before those behind it, until one of theirs has waited for
+/// [`AGE_MAX`](crate::limits::AGE_MAX).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+#[repr(u8)]
+pub enum Lane {
+    /// What somebody waits for at this moment.
+    Urgent = 0,
+    /// What no lane is named for.
+    #[default]
+    Normal = 1,
+    /// What may take its time.
+    Bulk = 2,
+}
+
+impl Lane {
+    /// All of them, the most urgent first.
+    pub const ALL: [Lane; 3] = [Lane::Urgent, Lane::Normal, Lane::Bulk];
+
+    /// The lane of a number.
+    pub const fn from_number(number: u8) -> Option<Lane> {
+        match number {
+            0 => Some(Lane::Urgent),
+            1 => Some(Lane::Normal),
+            2 => Some(Lane::Bulk),
+            _ => None,
+        }
+    }
 }
 
 /// Whose doing a status is.
@@ -172,6 +206,8 @@ pub struct Row {
     pub name: &'static str,
     /// Whether there is a key.
     pub keyed: Keyed,
+    /// Whether it does no harm to carry it out twice, which the broker does when the device is lost meanwhile.
+    pub may_repeat: bool,
     /// Fewest and most bytes of parameters.
     pub parameter_bytes: (u32, u32),
     /// Fewest and most bytes of payload.
@@ -259,27 +295,25 @@ impl fmt::Display for Connection {
 /// Invariant: a handle names one key name for ever, in every device, or no key: a handle that was found
 /// before the device restarted cannot name another key afterwards. [`KeyHandle::of`] is how.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct KeyHandle(pub u32);
+pub struct KeyHandle(pub u64);
 
 impl KeyHandle {
     /// No key.
     pub const NONE: KeyHandle = KeyHandle(0);
 
-    /// The handle of the key of this name: the CRC-32C of the name, which every device can compute.
-    ///
-    /// Two names that differ in up to four adjacent bytes have two handles, because a CRC finds all bursts
-    /// of its own length. A device refuses to start with two keys of one handle.
+    /// The handle of the key that a device is given under this name: the first eight bytes of the name's
+    /// SHA-256, which every device can compute.
     pub fn of(name: &[u8]) -> KeyHandle {
-        match crc32c::crc32c(name) {
-            0 => KeyHandle(u32::MAX), // 0 is taken
-            crc => KeyHandle(crc),
-        }
+        let digest = Sha256::digest(name);
+        KeyHandle(u64::from_le_bytes(digest[..8].try_into().expect("a digest is longer than a handle")))
     }
 }
 
 /// The fixed fields of a PDU that have a meaning; the rest follows from the parts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Head {
+    /// In which lane it waits.
+    pub lane: Lane,
     /// Number of the operation.
     pub operation: u16,
     /// The application's number of the request.
@@ -290,17 +324,30 @@ pub struct Head {
     pub key: KeyHandle,
     /// Number of the status.
     pub status: u16,
+    /// Of a request, how long it is of use, and 0 when it always is; of an answer that is busy, when to ask again.
+    pub time_ms: u32,
+    /// Of an answer, how often the device has been lost since the broker's start.
+    pub epoch: u32,
 }
 
 impl Head {
     /// The head of a new request, as an application sends it.
-    pub fn request(operation: Operation, request: u32, key: KeyHandle) -> Head {
-        Head { operation: operation.number(), request, key, ..Head::default() }
+    pub const fn request(operation: Operation, request: u32, key: KeyHandle) -> Head {
+        Head {
+            lane: Lane::Normal,
+            operation: operation.number(),
+            request,
+            connection: Connection::BROKER,
+            key,
+            status: 0,
+            time_ms: 0,
+            epoch: 0,
+        }
     }
 
     /// The head of the answer to this one.
-    pub fn answer(self, status: Status) -> Head {
-        Head { status: status.number(), ..self }
+    pub const fn answer(self, status: Status) -> Head {
+        Head { status: status.number(), time_ms: 0, ..self }
     }
 }
 
@@ -309,15 +356,16 @@ impl Head {
 #[repr(C)]
 struct Header {
     version: u8,
-    reserved_1: u8,
+    lane: u8,
     operation: U16,
     request: U32,
     connection: U64,
-    key: U32,
+    key: U64,
     status: U16,
     parameter_bytes: U16,
     payload_bytes: U32,
-    reserved_28: U32,
+    time_ms: U32,
+    epoch: U32,
 }
 
 const _: () = assert!(size_of::<Header>() == HEADER_BYTES);
@@ -329,11 +377,14 @@ impl Header {
 
     fn head(&self) -> Head {
         Head {
+            lane: Lane::from_number(self.lane).unwrap_or_default(),
             operation: self.operation.get(),
             request: self.request.get(),
             connection: Connection(self.connection.get()),
             key: KeyHandle(self.key.get()),
             status: self.status.get(),
+            time_ms: self.time_ms.get(),
+            epoch: self.epoch.get(),
         }
     }
 
@@ -344,8 +395,8 @@ impl Header {
         if self.version != VERSION {
             return Err(Fault::Version { found: self.version });
         }
-        if self.reserved_1 != 0 || self.reserved_28.get() != 0 {
-            return Err(Fault::NotZero { field: "reserved" });
+        if Lane::from_number(self.lane).is_none() {
+            return Err(Fault::Unknown { field: "lane", found: self.lane.into() });
         }
         check_bytes("parameters", parameter_bytes as usize, PARAMETER_BYTES_MAX)?;
         check_bytes("payload", payload_bytes as usize, PAYLOAD_BYTES_MAX)?;
@@ -457,8 +508,16 @@ impl Pdu {
 
     /// Prefixes the number of the connection that the request came from.
     pub(crate) fn assign(&mut self, connection: Connection) {
-        let (header, _) = Header::mut_from_prefix(&mut self.bytes).expect("a PDU has a header");
-        header.connection.set(connection.0);
+        self.header().connection.set(connection.0);
+    }
+
+    /// Says in an answer how often the device has been lost.
+    pub(crate) fn stamp(&mut self, epoch: u32) {
+        self.header().epoch.set(epoch);
+    }
+
+    fn header(&mut self) -> &mut Header {
+        Header::mut_from_prefix(&mut self.bytes).expect("a PDU has a header").0
     }
 
     fn payload_start(&self) -> usize {
@@ -521,7 +580,7 @@ impl Draft {
         check_bytes("payload", payload_bytes, PAYLOAD_BYTES_MAX)?;
         let header = Header {
             version: VERSION,
-            reserved_1: 0,
+            lane: head.lane as u8,
             operation: head.operation.into(),
             request: head.request.into(),
             connection: head.connection.0.into(),
@@ -529,7 +588,8 @@ impl Draft {
             status: head.status.into(),
             parameter_bytes: U16::new((payload_start - HEADER_BYTES) as u16),
             payload_bytes: U32::new(payload_bytes as u32),
-            reserved_28: U32::ZERO,
+            time_ms: head.time_ms.into(),
+            epoch: head.epoch.into(),
         };
         bytes[..HEADER_BYTES].copy_from_slice(header.as_bytes());
         Ok(Pdu { bytes })

@@ -3,7 +3,10 @@
 use std::time::Duration;
 
 use broker::device::DeviceInfo;
-use broker::limits::{ANSWERS_PER_CONNECTION_MAX, CONNECTIONS_MAX, REOPEN_MAX, STOP_MAX};
+use broker::limits::{
+    ANSWERS_PER_CONNECTION_MAX, CONNECTIONS_MAX, CONNECTIONS_PER_USER_MAX, REOPEN_MAX, STOP_MAX,
+};
+use broker::queue::Piece;
 use broker::wire::{Connection, Head, KeyHandle, Operation, Pdu, Status};
 use broker::{Action, Broker, Event, Fault, LinkFault, Settings};
 
@@ -13,11 +16,13 @@ struct Bench {
     broker: Broker,
     now: Duration,
     link: u64,
+    /// Whether a transfer is on its way as soon as it is transmitted.
+    is_fast: bool,
 }
 
 impl Bench {
     fn new(settings: Settings) -> Bench {
-        let mut bench = Bench { broker: Broker::new(settings), now: Duration::ZERO, link: 0 };
+        let mut bench = Bench { broker: Broker::new(settings), now: Duration::ZERO, link: 0, is_fast: true };
         bench.step(Event::Tick);
         bench
     }
@@ -37,9 +42,15 @@ impl Bench {
     fn step(&mut self, event: Event) -> Vec<Action> {
         let mut actions = Vec::new();
         self.broker.step(self.now, event, &mut actions);
-        for action in &actions {
-            if let Action::OpenDevice { link } = action {
-                self.link = *link;
+        let mut done = 0;
+        while let Some(action) = actions.get(done) {
+            done += 1;
+            match action {
+                Action::OpenDevice { link } => self.link = *link,
+                Action::Transmit { .. } if self.is_fast => {
+                    self.broker.step(self.now, Event::DeviceTook { link: self.link }, &mut actions);
+                }
+                _ => {}
             }
         }
         actions
@@ -86,10 +97,11 @@ fn answers(actions: &[Action]) -> Vec<(u64, u32, Status)> {
 
 fn transmitted(actions: &[Action]) -> Vec<(u64, u32)> {
     let sent = |action: &Action| match action {
-        Action::Transmit { request } => Some((request.head().connection.0, request.head().request)),
-        _ => None,
+        Action::Transmit { pieces } => pieces.clone(),
+        _ => Vec::new(),
     };
-    actions.iter().filter_map(sent).collect()
+    let number = |piece: Piece| (piece.request.head().connection.0, piece.request.head().request);
+    actions.iter().flat_map(sent).map(number).collect()
 }
 
 #[test]
@@ -205,7 +217,7 @@ fn a_small_device_is_not_sent_what_it_cannot_hold() {
 }
 
 #[test]
-fn a_lost_device_fails_what_it_had_and_gets_what_waited() {
+fn a_lost_device_is_asked_again_once_and_then_fails_what_it_had() {
     let losses = [
         (LinkFault::HungUp, Status::DeviceLost),
         (LinkFault::Corrupt(Fault::Crc), Status::WireCorrupt),
@@ -221,12 +233,66 @@ fn a_lost_device_fails_what_it_had_and_gets_what_waited() {
         bench.device_answers(a, 1);
         let actions = bench.lose(fault);
         assert!(matches!(actions[0], Action::CloseDevice));
-        assert_eq!(answers(&actions), [(a.0, 2, expected), (a.0, 3, expected)]);
+        assert!(answers(&actions).is_empty(), "to seal twice does no harm");
         assert!(matches!(actions.last(), Some(Action::OpenDevice { .. })), "it is opened again at once");
-        assert_eq!(transmitted(&bench.device_opens(65_564, 2)), [(a.0, 4)]);
+        assert_eq!(transmitted(&bench.device_opens(65_564, 2)), [(a.0, 2), (a.0, 3)]);
+        assert_eq!(transmitted(&bench.device_answers(a, 3)), [(a.0, 4)]);
+        assert_eq!(answers(&bench.lose(fault)), [(a.0, 2, expected)]);
+        assert_eq!(transmitted(&bench.device_opens(65_564, 3)), [(a.0, 4)]);
         let stats = bench.broker.stats();
-        assert_eq!((stats.device_losses, stats.device_opens, stats.device_restarts), (1, 2, 1));
+        assert_eq!((stats.device_losses, stats.device_opens, stats.device_restarts), (2, 3, 2));
+        assert_eq!(stats.requests_repeated, 3);
+        let Action::Answer { answer, .. } = &bench.device_answers(a, 4)[0] else { panic!("it is answered") };
+        assert_eq!(answer.head().epoch, 2);
     }
+}
+
+#[test]
+fn what_comes_while_the_device_is_busy_goes_in_one_transfer() {
+    let mut bench = Bench { is_fast: false, ..Bench::open() };
+    let connections = [(); 3].map(|()| bench.connect());
+    assert_eq!(transmitted(&bench.ask(connections[0], 1)).len(), 1, "the device is idle");
+    assert_eq!(transmitted(&bench.ask(connections[0], 2)).len(), 1, "one follows without a pause");
+    for connection in connections {
+        assert!(transmitted(&bench.ask(connection, 3)).is_empty());
+    }
+    let took = bench.step(Event::DeviceTook { link: bench.link });
+    assert_eq!(took.iter().filter(|action| matches!(action, Action::Transmit { .. })).count(), 1);
+    assert_eq!(transmitted(&took), connections.map(|connection| (connection.0, 3)));
+    assert_eq!(bench.broker.stats().transfers[..3], [2, 1, 0]);
+}
+
+#[test]
+fn a_request_is_cut_and_a_small_one_does_not_wait_for_all_of_it() {
+    let settings = Settings { transfer_bytes_max: 8192, is_cut: true, ..Settings::default() };
+    let mut bench = Bench { is_fast: false, ..Bench::new(settings) };
+    bench.device_opens(65_564, 1);
+    let (hog, other) = (bench.connect(), bench.connect());
+    let head = Head::request(Operation::SealAes256Gcm, 1, KEY);
+    bench.step(Event::Requested { connection: hog, request: Pdu::new(head, &[], &[0; 65_536]).unwrap() });
+    bench.ask(other, 1);
+    let took = bench.step(Event::DeviceTook { link: bench.link });
+    let [Action::Transmit { pieces }] = &took[..] else { panic!("{took:?}") };
+    assert_eq!(pieces[0].request.head().connection, other);
+    assert_eq!(pieces.iter().map(|piece| piece.to - piece.from).sum::<usize>(), 8192);
+    // The device answers what it does not have whole.
+    let head = Head { connection: hog, ..head };
+    let answer = Pdu::new(head.answer(Status::Done), &[], b"sealed").unwrap();
+    let actions = bench.step(Event::DeviceAnswered { link: bench.link, answer });
+    assert!(matches!(actions[0], Action::CloseDevice), "{actions:?}");
+}
+
+#[test]
+fn a_request_whose_time_is_over_is_not_sent() {
+    let mut bench = Bench::new(Settings { in_flight_max: 1, ..Settings::default() });
+    bench.device_opens(65_564, 1);
+    let a = bench.connect();
+    bench.ask(a, 1);
+    let head = Head { time_ms: 30, ..Head::request(Operation::SealAes256Gcm, 2, KEY) };
+    bench.step(Event::Requested { connection: a, request: Pdu::new(head, &[], &[]).unwrap() });
+    assert!(answers(&bench.wait(Duration::from_millis(29))).is_empty());
+    assert_eq!(answers(&bench.wait(Duration::from_millis(1))), [(a.0, 2, Status::TooLate)]);
+    assert!(transmitted(&bench.device_answers(a, 1)).is_empty());
 }
 
 #[test]
@@ -317,7 +383,7 @@ fn an_answer_that_does_not_fit_its_request_loses_the_device() {
         let head = Head { connection: a, ..head };
         let answer = Pdu::new(head, &vec![0; parameter_bytes], &vec![0; payload_bytes]).unwrap();
         let actions = bench.step(Event::DeviceAnswered { link: bench.link, answer });
-        assert_eq!(answers(&actions), [(a.0, 1, Status::DeviceLost)], "{head:?}");
+        assert!(matches!(actions[0], Action::CloseDevice), "{head:?}: {actions:?}");
         assert_eq!(bench.broker.stats().device_losses, 1);
     }
 }
@@ -348,14 +414,20 @@ fn unread_answers_close_a_connection_by_number_and_by_time() {
 #[test]
 fn the_connection_after_the_last_is_refused_by_name() {
     let mut bench = Bench::open();
-    for _ in 0..CONNECTIONS_MAX {
-        bench.connect();
+    for user in 0..CONNECTIONS_MAX as u32 {
+        bench.step(Event::Connected { user: user % 4 });
     }
-    let actions = bench.step(Event::Connected { user: 1000 });
+    let actions = bench.step(Event::Connected { user: 1 });
     let [Action::Refuse { notice }] = &actions[..] else { panic!("{actions:?}") };
     assert_eq!(notice.status(), Ok(Status::ConnectionsFull));
     bench.step(Event::Disconnected { connection: Connection(5) });
     assert_eq!(bench.connect(), Connection(CONNECTIONS_MAX as u64 + 1));
+    let mut bench = Bench::open();
+    for _ in 0..CONNECTIONS_PER_USER_MAX {
+        bench.connect();
+    }
+    let actions = bench.step(Event::Connected { user: 1000 });
+    assert!(matches!(actions[..], [Action::Refuse { .. }]), "one user may have no more");
 }
 
 #[test]

@@ -10,10 +10,11 @@ use std::time::Duration;
 use broker::device::DeviceInfo;
 use broker::limits::{
     ANSWERS_PER_CONNECTION_MAX, CONNECTIONS_MAX, IN_FLIGHT_BYTES_MAX, IN_FLIGHT_MAX, REQUEST_BYTES_MAX,
-    REQUESTS_MAX, REQUESTS_PER_CONNECTION_MAX,
+    REQUESTS_MAX, REQUESTS_PER_CONNECTION_MAX, TRANSFER_BYTES_MAX, TRANSFERS_MAX,
 };
+use broker::queue::Piece;
 use broker::stream::Broken;
-use broker::wire::{Connection, Head, KeyHandle, Operation, Pdu, Status};
+use broker::wire::{Connection, Head, KeyHandle, Lane, Operation, Pdu, Status};
 use broker::{Action, Broker, Event, Fault, LinkFault, Settings, Stats};
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng};
@@ -44,6 +45,10 @@ struct World {
     asked: u64,
     /// What the device holds, in the order in which it came.
     at_device: VecDeque<Pdu>,
+    /// What it has of requests that did not all come.
+    in_parts: BTreeMap<(Connection, u32), usize>,
+    /// Transfers that are under way.
+    transfers: usize,
     link: Option<u64>,
     open: bool,
     stopped: bool,
@@ -57,8 +62,12 @@ impl World {
         let settings = Settings {
             in_flight_max: 1 + below(&mut random, IN_FLIGHT_MAX),
             in_flight_bytes_max: 1 + below(&mut random, IN_FLIGHT_BYTES_MAX),
+            transfers_max: 1 + below(&mut random, TRANSFERS_MAX),
+            transfer_bytes_max: 1000 + below(&mut random, TRANSFER_BYTES_MAX - 1000),
+            is_cut: below(&mut random, 2) == 0,
             answer_max: Duration::from_secs(1 + below(&mut random, 59) as u64),
             unread_max: Duration::from_secs(1 + below(&mut random, 9) as u64),
+            ..Settings::default()
         };
         World {
             random,
@@ -71,6 +80,8 @@ impl World {
             orphaned: 0,
             asked: 0,
             at_device: VecDeque::new(),
+            in_parts: BTreeMap::new(),
+            transfers: 0,
             link: None,
             open: false,
             stopped: false,
@@ -129,13 +140,36 @@ impl World {
                 self.link = None;
                 self.open = false;
                 self.at_device.clear();
+                self.in_parts.clear();
             }
-            Action::Transmit { request } => {
+            Action::Transmit { pieces } => {
                 assert!(self.open, "a closed device is sent nothing");
-                assert_ne!(request.head().connection, Connection::BROKER);
-                self.at_device.push_back(request);
+                assert!(!pieces.is_empty());
+                self.transfers += 1;
+                assert!(self.transfers <= self.settings.transfers_max);
+                let bytes: usize = pieces.iter().map(|piece| piece.to - piece.from).sum();
+                assert!(!self.settings.is_cut || bytes <= self.settings.transfer_bytes_max);
+                for piece in pieces {
+                    self.put_together(piece);
+                }
             }
             Action::Stopped => self.stopped = true,
+        }
+    }
+
+    /// The device gets a piece.
+    fn put_together(&mut self, piece: Piece) {
+        let head = piece.request.head();
+        assert_ne!(head.connection, Connection::BROKER);
+        let number = (head.connection, head.request);
+        let got = if piece.is_first() { 0 } else { self.in_parts.remove(&number).expect("it has begun") };
+        assert_eq!(piece.from, got, "pieces come in their order");
+        assert!(self.settings.is_cut || piece.is_first() && piece.is_last());
+        if piece.is_last() {
+            let copy = Pdu::new(head, piece.request.parameters(), piece.request.payload()).unwrap();
+            self.at_device.push_back(copy);
+        } else {
+            self.in_parts.insert(number, piece.to);
         }
     }
 
@@ -192,6 +226,8 @@ impl World {
         let mut payload = tag.to_le_bytes().to_vec();
         payload.resize(8 + length, 0xAA);
         let mut head = Head::request(Operation::SealAes256Gcm, number, KEY);
+        head.lane = Lane::ALL[below(&mut self.random, 3)];
+        head.time_ms = if self.chance(4) { 1 + below(&mut self.random, 500) as u32 } else { 0 };
         match kind {
             0 => head.operation = 999,
             1 => head.key = KeyHandle::NONE,
@@ -213,6 +249,13 @@ impl World {
         let answer = Pdu::new(request.head().answer(Status::Done), &[], request.payload()).unwrap();
         let link = self.link.expect("an open device has a link");
         self.step(Event::DeviceAnswered { link, answer });
+    }
+
+    /// The oldest transfer is on its way.
+    fn device_takes(&mut self) {
+        let Some(link) = self.link.filter(|_| self.open && self.transfers > 0) else { return };
+        self.transfers -= 1;
+        self.step(Event::DeviceTook { link });
     }
 
     /// The device, or the wire, does what it should not.
@@ -246,7 +289,7 @@ impl World {
             self.step(Event::DeviceLost { link, fault: LinkFault::OpenTimeout });
             return;
         }
-        self.open = true;
+        (self.open, self.transfers) = (true, 0);
         let boot = self.random.next_u64() % 3;
         let info = DeviceInfo {
             payload_bytes_max: 65_564,
@@ -278,7 +321,8 @@ impl World {
             }
             (3..45, Some(connection)) => self.ask(connection),
             (45..70, Some(connection)) => self.writes(connection),
-            (70..88, _) => self.device_answers(),
+            (70..80, _) => self.device_answers(),
+            (80..88, _) => self.device_takes(),
             (88..92, _) => self.device_opens(),
             (92..97, _) => {
                 self.now += Duration::from_millis(below(&mut self.random, 120) as u64);
@@ -312,6 +356,7 @@ impl World {
             self.now += Duration::from_millis(50);
             self.step(Event::Tick);
             self.device_opens();
+            self.device_takes();
             self.device_answers();
             for connection in self.applications.keys().copied().collect::<Vec<_>>() {
                 self.writes(connection);
@@ -363,6 +408,8 @@ fn each_request_has_one_answer_or_a_closed_connection() {
             ("losses", stats.device_losses),
             ("open failures", stats.device_open_failures),
             ("restarts", stats.device_restarts),
+            ("repeated", stats.requests_repeated),
+            ("transfers of many", stats.transfers[3..].iter().sum()),
             ("closed malformed", stats.connections_closed_malformed),
             ("closed unread", stats.connections_closed_unread),
             ("full queues", u64::from(stats.queued_max >= REQUESTS_PER_CONNECTION_MAX)),

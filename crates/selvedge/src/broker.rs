@@ -1,8 +1,6 @@
 //! `selvedge broker`: shares one crypto device between applications, and is a device in software.
 
-use std::sync::Arc;
-
-use broker::device::UnixDevice;
+use broker::device::{Device, UnixDevice};
 use broker::emulate::{NamedKey, Purpose};
 use broker::{Config, Endpoint, Settings, emulate};
 use report::row::{Clock, Experiment};
@@ -42,7 +40,7 @@ async fn serve_applications(place: Place, output: &Output) -> Result<(), Error> 
     let opened = place.open()?;
     let stats = broker::serve(Config {
         endpoint: Endpoint::Path(opened.layout.broker_socket()),
-        device: Arc::new(UnixDevice { path: opened.layout.device_socket() }),
+        device: Device::Stream(Box::new(UnixDevice { path: opened.layout.device_socket() })),
         settings: Settings::default(),
         ready: opened.ready(),
         stop: stop::asked(),

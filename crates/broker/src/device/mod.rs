@@ -1,35 +1,57 @@
-//! The host's side of the link to the device: how it is opened, and the transceiver that owns it.
+//! The host's side of the device: what a device is to the broker, and the transceiver that owns it.
 //!
-//! A device is a stream of bytes in both directions. Today that is a Unix socket ([`UnixDevice`]); another
-//! bus is another file here that implements [`Connect`].
+//! A device is a stream of bytes, or it computes where it is asked. A further bus is another file here that implements
+//! [`Connect`].
 
 mod info;
 mod transceiver;
 mod unix;
 
-use std::future::Future;
 use std::io;
-use std::pin::Pin;
-
-use tokio::io::{AsyncRead, AsyncWrite};
+use std::os::fd::OwnedFd;
 
 pub use info::DeviceInfo;
-pub(crate) use transceiver::transceive;
+pub(crate) use transceiver::Transceiver;
 pub use unix::UnixDevice;
 
-/// What comes from the device.
-pub type FromDevice = Box<dyn AsyncRead + Send + Unpin>;
-/// What goes to the device.
-pub type ToDevice = Box<dyn AsyncWrite + Send + Unpin>;
-/// An attempt to open the device.
-pub type Connecting<'a> = Pin<Box<dyn Future<Output = io::Result<(FromDevice, ToDevice)>> + Send + 'a>>;
+use crate::wire::Pdu;
+
+/// The device that a broker shares.
+pub enum Device {
+    /// Behind a stream of bytes.
+    Stream(Box<dyn Connect>),
+    /// In this process: it answers at once, so that whoever reads a request drives it.
+    Inline(Box<dyn Inline>),
+}
+
+impl Device {
+    /// What to call it in an error.
+    pub fn name(&self) -> String {
+        match self {
+            Device::Stream(device) => device.name(),
+            Device::Inline(device) => device.info().name,
+        }
+    }
+}
 
 /// A way to open a device. It is used again after each loss.
-pub trait Connect: Send + Sync {
-    /// Opens the bytes' way to the device; the PDUs that follow are the transceiver's. Dropping the streams
-    /// closes the device.
-    fn connect(&self) -> Connecting<'_>;
+pub trait Connect: Send {
+    /// Opens the bytes' way to the device, which must not block; the PDUs that follow are the transceiver's. Dropping
+    /// it closes the device.
+    ///
+    /// # Errors
+    /// What the system says. It is tried again later.
+    fn connect(&self) -> io::Result<OwnedFd>;
 
     /// What to call the device in an error: its path, for one.
     fn name(&self) -> String;
+}
+
+/// A device that computes in the broker's own loop, which waits for it.
+pub trait Inline: Send {
+    /// What the device is.
+    fn info(&self) -> DeviceInfo;
+
+    /// Its answer.
+    fn execute(&mut self, request: &Pdu) -> Pdu;
 }

@@ -1,103 +1,152 @@
-//! The transceiver: the one task that has the device open.
+//! The transceiver of a device behind a stream: it owns the open stream, asks the device what it is, and then carries
+//! transfers to it and answers from it as fast as they come.
 //!
-//! It opens the device, asks it what it is, and then carries requests to it and answers from it as fast as
-//! they come. All decisions are the core's; whatever ends the link is one event.
+//! A role of the broker's loop, not a thread: nothing here waits. All decisions are the core's; whatever ends the link
+//! is one event.
 
+use std::collections::VecDeque;
 use std::io;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::Arc;
+use std::time::Duration;
 
-use tokio::sync::mpsc;
-use tokio::time::timeout;
+use rustix::io::{Errno, read};
 
-use super::{Connect, DeviceInfo, FromDevice, ToDevice};
+use super::{Connect, DeviceInfo};
 use crate::error::{Fault, LinkFault};
-use crate::limits::{FLUSH_MAX, OPEN_MAX, PDUS_PER_WRITE};
-use crate::stream::{End, Framing, Incoming, write};
+use crate::limits::OPEN_MAX;
+use crate::outgoing::Outgoing;
+use crate::queue::Piece;
+use crate::stream::{Decoder, Framing};
+use crate::wiped::wipe;
 use crate::wire::{Connection, Head, KeyHandle, Operation, Pdu, Status};
 use crate::{Event, Link};
 
-/// Opens the device and serves it until it is lost or the core closes it.
-pub(crate) async fn transceive(
-    device: Arc<dyn Connect>,
+/// An open stream to a device.
+pub(crate) struct Transceiver {
     link: Link,
-    requests: mpsc::UnboundedReceiver<Pdu>,
-    events: mpsc::Sender<Event>,
-) {
-    let fault = match timeout(OPEN_MAX, open(&*device)).await {
-        Err(_) => LinkFault::OpenTimeout,
-        Ok(Err(fault)) => fault,
-        Ok(Ok((from_device, to_device, info))) => {
-            let opened = events.send(Event::DeviceOpened { link, info }).await;
-            if opened.is_err() {
-                return; // the core has ended
-            }
-            exchange(from_device, to_device, link, requests, &events).await
-        }
-    };
-    // When the core has ended there is nobody to tell.
-    let _ = events.send(Event::DeviceLost { link, fault }).await;
+    stream: OwnedFd,
+    incoming: Decoder,
+    outgoing: Outgoing,
+    /// PDUs of each transfer that is not all written.
+    transfers: VecDeque<usize>,
+    /// Until when the device may take to say what it is; none once it has.
+    opens_until: Option<Duration>,
 }
 
-async fn open(device: &dyn Connect) -> Result<(Incoming<FromDevice>, ToDevice, DeviceInfo), LinkFault> {
-    let (reader, mut to_device) = device.connect().await.map_err(|error| LinkFault::Io(error.kind()))?;
-    let mut from_device = Incoming::new(reader, Framing::Checked);
-    let question = Head::request(Operation::Info, 0, KeyHandle::NONE);
-    let asked = write(&mut to_device, &[Pdu::empty(question)], Framing::Checked).await;
-    asked.map_err(|error| LinkFault::Io(error.kind()))?;
-    let answer = from_device.next().await.map_err(LinkFault::from)?;
-    if answer.head() != question.answer(Status::Done) {
-        return Err(notice(&answer));
+impl Transceiver {
+    /// Opens the stream and asks the device what it is.
+    pub(crate) fn open(device: &dyn Connect, link: Link, now: Duration) -> Result<Transceiver, LinkFault> {
+        let stream = device.connect().map_err(|error| LinkFault::Io(error.kind()))?;
+        let mut outgoing = Outgoing::new(Framing::Checked);
+        outgoing.push(Arc::new(Pdu::empty(QUESTION)));
+        Ok(Transceiver {
+            link,
+            stream,
+            incoming: Decoder::new(Framing::Checked),
+            outgoing,
+            transfers: VecDeque::from([1]),
+            opens_until: Some(now + OPEN_MAX),
+        })
     }
-    let info = DeviceInfo::parse(answer.payload()).map_err(LinkFault::Protocol)?;
-    Ok((from_device, to_device, info))
-}
 
-async fn exchange(
-    from_device: Incoming<FromDevice>,
-    to_device: ToDevice,
-    link: Link,
-    requests: mpsc::UnboundedReceiver<Pdu>,
-    events: &mpsc::Sender<Event>,
-) -> LinkFault {
-    let mut receiving = std::pin::pin!(receive(from_device, link, events));
-    let sending = std::pin::pin!(send(to_device, requests));
-    let send_fault = tokio::select! {
-        fault = &mut receiving => return fault,
-        fault = sending => fault,
-    };
-    // The device may have said why before it hung up: that is behind the answers that are still to be read.
-    timeout(FLUSH_MAX, receiving).await.unwrap_or(send_fault)
-}
+    /// Takes a transfer.
+    pub(crate) fn transmit(&mut self, pieces: Vec<Piece>) {
+        self.transfers.push_back(pieces.len());
+        for piece in pieces {
+            assert!(piece.is_first() && piece.is_last(), "a stream takes whole requests");
+            self.outgoing.push(piece.request);
+        }
+    }
 
-async fn receive(
-    mut from_device: Incoming<FromDevice>,
-    link: Link,
-    events: &mpsc::Sender<Event>,
-) -> LinkFault {
-    loop {
-        let answer = match from_device.next().await {
-            Ok(answer) => answer,
-            Err(end) => return end.into(),
+    /// Writes what the stream takes, and appends what follows from that.
+    pub(crate) fn write(&mut self, events: &mut Vec<Event>) {
+        let mut completed = match self.outgoing.flush(&self.stream) {
+            Ok(completed) => completed,
+            // The device may have said why before it hung up: that is still to be read, and its end comes then.
+            Err(error) if error.kind() == io::ErrorKind::BrokenPipe => return,
+            Err(error) => return self.lose(LinkFault::Io(error.kind()), events),
         };
-        if answer.head().connection == Connection::BROKER {
-            return notice(&answer);
+        while let Some(first) = self.transfers.front_mut() {
+            let now = completed.min(*first);
+            (*first, completed) = (*first - now, completed - now);
+            if *first > 0 {
+                break;
+            }
+            self.transfers.pop_front();
+            if self.opens_until.is_none() {
+                events.push(Event::DeviceTook { link: self.link });
+            }
         }
-        if events.send(Event::DeviceAnswered { link, answer }).await.is_err() {
-            return LinkFault::HungUp; // the core has ended
+    }
+
+    /// Reads what has come, once, and appends what follows from that. `buffer` is wiped.
+    pub(crate) fn read(&mut self, buffer: &mut [u8], events: &mut Vec<Event>) {
+        let read_bytes = match read(&self.stream, &mut *buffer) {
+            Ok(0) => return self.lose(LinkFault::HungUp, events),
+            Ok(read_bytes) => read_bytes,
+            Err(Errno::AGAIN | Errno::INTR) => return,
+            Err(Errno::CONNRESET) => return self.lose(LinkFault::HungUp, events),
+            Err(errno) => return self.lose(LinkFault::Io(io::Error::from(errno).kind()), events),
+        };
+        let mut input = &buffer[..read_bytes];
+        let fault = loop {
+            match self.incoming.next(&mut input) {
+                Ok(Some(answer)) => {
+                    if let Err(fault) = self.take(answer, events) {
+                        break Some(fault);
+                    }
+                }
+                Ok(None) => break None,
+                Err(broken) => break Some(LinkFault::Corrupt(broken.fault)),
+            }
+        };
+        wipe(&mut buffer[..read_bytes]);
+        if let Some(fault) = fault {
+            self.lose(fault, events);
         }
+    }
+
+    /// Appends that the device took too long to say what it is, if it did.
+    pub(crate) fn tick(&mut self, now: Duration, events: &mut Vec<Event>) {
+        if self.opens_until.is_some_and(|until| until <= now) {
+            self.lose(LinkFault::OpenTimeout, events);
+        }
+    }
+
+    /// Whether something waits to be written.
+    pub(crate) fn is_full(&self) -> bool {
+        !self.outgoing.is_empty()
+    }
+
+    fn take(&mut self, answer: Pdu, events: &mut Vec<Event>) -> Result<(), LinkFault> {
+        if self.opens_until.is_some() {
+            if answer.head() != QUESTION.answer(Status::Done) {
+                return Err(notice(&answer));
+            }
+            let info = DeviceInfo::parse(answer.payload()).map_err(LinkFault::Protocol)?;
+            self.opens_until = None;
+            events.push(Event::DeviceOpened { link: self.link, info });
+        } else if answer.head().connection == Connection::BROKER {
+            return Err(notice(&answer));
+        } else {
+            events.push(Event::DeviceAnswered { link: self.link, answer });
+        }
+        Ok(())
+    }
+
+    fn lose(&self, fault: LinkFault, events: &mut Vec<Event>) {
+        events.push(Event::DeviceLost { link: self.link, fault });
     }
 }
 
-async fn send(mut to_device: ToDevice, mut requests: mpsc::UnboundedReceiver<Pdu>) -> LinkFault {
-    let mut batch = Vec::new();
-    while requests.recv_many(&mut batch, PDUS_PER_WRITE).await > 0 {
-        if let Err(error) = write(&mut to_device, &batch, Framing::Checked).await {
-            return LinkFault::Io(error.kind());
-        }
-        batch.clear();
+impl AsFd for Transceiver {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.stream.as_fd()
     }
-    LinkFault::HungUp // the core dropped the link
 }
+
+const QUESTION: Head = Head::request(Operation::Info, 0, KeyHandle::NONE);
 
 /// What an answer means that is for the broker itself, and not the expected one.
 fn notice(answer: &Pdu) -> LinkFault {
@@ -105,16 +154,5 @@ fn notice(answer: &Pdu) -> LinkFault {
         Ok(Status::WireCorrupt) => LinkFault::Corrupt(Fault::Crc),
         Ok(_) => LinkFault::Protocol(Fault::Mismatch { field: "connection" }),
         Err(fault) => LinkFault::Protocol(fault),
-    }
-}
-
-impl From<End> for LinkFault {
-    fn from(end: End) -> LinkFault {
-        match end {
-            End::HungUp => LinkFault::HungUp,
-            End::Io(error) if error.kind() == io::ErrorKind::UnexpectedEof => LinkFault::HungUp,
-            End::Io(error) => LinkFault::Io(error.kind()),
-            End::Broken(broken) => LinkFault::Corrupt(broken.fault),
-        }
     }
 }

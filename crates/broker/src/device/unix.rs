@@ -1,10 +1,12 @@
 //! A device behind a Unix stream socket: the emulator, or a simulated core.
 
+use std::io;
+use std::os::fd::OwnedFd;
 use std::path::PathBuf;
 
-use tokio::net::UnixStream;
+use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, connect, socket_with};
 
-use super::{Connect, Connecting, FromDevice, ToDevice};
+use super::Connect;
 
 /// The device that listens on a Unix stream socket at this path.
 #[derive(Clone, Debug)]
@@ -14,11 +16,11 @@ pub struct UnixDevice {
 }
 
 impl Connect for UnixDevice {
-    fn connect(&self) -> Connecting<'_> {
-        Box::pin(async {
-            let (reader, writer) = UnixStream::connect(&self.path).await?.into_split();
-            Ok((Box::new(reader) as FromDevice, Box::new(writer) as ToDevice))
-        })
+    fn connect(&self) -> io::Result<OwnedFd> {
+        let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
+        let socket = socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None)?;
+        connect(&socket, &SocketAddrUnix::new(&self.path)?)?;
+        Ok(socket)
     }
 
     fn name(&self) -> String {
