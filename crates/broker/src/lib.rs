@@ -31,6 +31,7 @@ pub mod error;
 mod event;
 pub mod limits;
 mod listen;
+pub mod load;
 mod outgoing;
 pub mod queue;
 pub mod quota;

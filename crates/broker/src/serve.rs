@@ -128,7 +128,7 @@ struct Server {
     device_interest: EventFlags,
     open_fault: Option<LinkFault>,
     applications: HashMap<Connection, Application>,
-    /// Those of which something changed in this turn, each once, by their own word.
+    /// Those of which something changed, each once, by their own word.
     touched: VecDeque<Connection>,
     /// Those that are closed and not gone.
     leaving: BTreeSet<Connection>,
@@ -196,8 +196,11 @@ impl Server {
                 Err(errno) => return Err(cannot_wait(errno)),
             }
             for event in &happened {
+                // Each is done with before the next one is looked at, so that whoever waits for this one's answer works
+                // while the next one is read.
                 self.look_at(event.data.u64(), event.flags);
                 self.settle();
+                self.tidy_up();
             }
             self.pass_time();
             self.tidy_up();
@@ -237,7 +240,7 @@ impl Server {
                 let connection = Connection(number);
                 let Some(application) = self.applications.get_mut(&connection) else { return };
                 touch(&mut self.touched, application);
-                // What is to be written is written at the end of the turn.
+                // What is to be written is written when all has been done that follows.
                 if flags.intersects(!EventFlags::OUT) {
                     let has_hung_up = flags.contains(EventFlags::HUP);
                     application.read(&mut self.buffer, has_hung_up, &mut self.events);
@@ -399,7 +402,7 @@ impl Server {
         }
     }
 
-    /// Writes what this turn brought, and tells epoll what is waited for now.
+    /// Writes what there is to write, and tells epoll what is waited for now.
     fn tidy_up(&mut self) {
         // What is written makes room for requests that were read before, whose answers are written in turn.
         while let Some(connection) = self.touched.pop_front() {

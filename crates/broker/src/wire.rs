@@ -122,6 +122,8 @@ operations! {
          "Seals the payload, parameters being the associated data; answers nonce, ciphertext, tag."
     5    OpenAes256Gcm  "open-aes-256-gcm" Keyed    true   (0, PARAMETER_BYTES_MAX),  (NONCE_BYTES + TAG_BYTES, PAYLOAD_BYTES_MAX);
          "Opens nonce, ciphertext, tag, parameters being the associated data; answers the plaintext."
+    6    Echo           "echo"             Keyless  true   (0, 0),                    (0, PAYLOAD_BYTES_MAX);
+         "Answers the payload, as the device of the MECHA paper's benchmark does (section 4)."
 }
 
 #[rustfmt::skip]
@@ -243,6 +245,7 @@ impl Operation {
             Operation::FindKey => 0,
             Operation::Random => random_bytes(request).unwrap_or(0) as usize,
             Operation::SealAes256Gcm => payload_bytes + (NONCE_BYTES + TAG_BYTES) as usize,
+            Operation::Echo => payload_bytes,
             Operation::OpenAes256Gcm => payload_bytes.saturating_sub((NONCE_BYTES + TAG_BYTES) as usize),
         }
     }

@@ -121,6 +121,7 @@ fn numbers_of_the_tables_never_move() {
         3 random
         4 seal-aes-256-gcm
         5 open-aes-256-gcm
+        6 echo
         --
         0 done
         1 malformed

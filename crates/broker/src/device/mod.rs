@@ -4,6 +4,7 @@
 //! [`Connect`].
 
 mod info;
+mod loopback;
 mod transceiver;
 mod unix;
 
@@ -11,6 +12,7 @@ use std::io;
 use std::os::fd::OwnedFd;
 
 pub use info::DeviceInfo;
+pub use loopback::Loopback;
 pub(crate) use transceiver::Transceiver;
 pub use unix::UnixDevice;
 

@@ -1,0 +1,29 @@
+//! A device that gives back what it is given, at once: what is left is the broker's own cost.
+
+use super::{DeviceInfo, Inline};
+use crate::limits::{IN_FLIGHT_MAX, PAYLOAD_BYTES_MAX};
+use crate::wire::{Operation, Pdu, Status};
+
+/// It knows [`Operation::Echo`] and nothing else.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Loopback;
+
+impl Inline for Loopback {
+    fn info(&self) -> DeviceInfo {
+        DeviceInfo {
+            payload_bytes_max: PAYLOAD_BYTES_MAX,
+            in_flight_max: IN_FLIGHT_MAX as u16,
+            boot: 0,
+            name: "loopback".to_owned(),
+        }
+    }
+
+    fn execute(&mut self, request: &Pdu) -> Pdu {
+        let head = request.head();
+        match request.operation() {
+            Ok(Operation::Echo) => Pdu::new(head.answer(Status::Done), &[], request.payload())
+                .expect("what fits a request fits its answer"),
+            _ => Pdu::empty(head.answer(Status::DeviceFault)),
+        }
+    }
+}
