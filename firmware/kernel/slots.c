@@ -1,4 +1,4 @@
-//! The thread controller at work: slots by a timer, frames from a source, an SPI line, and Ascon.
+//! The thread controller at work: slots by a timer, frames from a source, an SPI line, and the node's filters under Ascon.
 //!
 //! Who runs it fills `plan` before main, interrupts by INT0 for each frame that the source is to make and by INT1 for
 //! nothing at all, is master of the line in the slots in which the node receives, and watches `controller_record`,
@@ -10,13 +10,13 @@
 
 #include "chip.h"
 #include "controller.h"
+#include "filter_suites.h"
 #include "frame.h"
 #include "le.h"
 #include "limits.h"
+#include "link.h"
 
-#ifndef WOVEN
-#define WOVEN 1
-#endif
+enum { FRAME_BYTES = FRAME_HEADER_BYTES + TEXT_BYTES + ASCON_AEAD128_TAG_BYTES };
 
 /// What the line does in each slot, SLOT_CYCLES long, and TAKEN when somebody else has it.
 #define TAKEN 0x80
@@ -34,17 +34,21 @@ static const uint8_t iv[FRAME_NONCE_BYTES] = {KEY_BYTES};
 /// From the alarm to the slot's instant, and how long before that nobody may come between any more.
 #define LEAD_CYCLES 6000
 #define QUIET_CYCLES 700
-/// How long a slave waits for a byte.
-#define PATIENCE_ROUNDS 500
+
+/// What comes in ends it.
+static uint8_t room[256] __attribute__((aligned(256)));
+// The sampler's (guest_sampler.h): a match of compare A starts nothing here.
+volatile uint16_t sampler_matches_before, sampler_following, sampler_code;
+volatile uint8_t sampler_start_bits, sampler_fetched;
 
 static AVRX_MUTEX(alarm);
 static volatile uint8_t arrivals;
 static AVRX_MUTEX(arrival);
 
-AVRX_SIGINT(TIMER1_COMPA_vect)
+AVRX_SIGINT(TIMER1_COMPB_vect)
 {
     AvrXEnterKernel();
-    OCR1A += SLOT_CYCLES;
+    OCR1B += SLOT_CYCLES;
     AvrXIntSetSemaphore(&alarm);
     AvrXLeaveKernel();
 }
@@ -78,109 +82,42 @@ static bool wait_until(uint16_t ticks)
 
 bool program_begin_line(const struct slot *slot, struct transfer *transfer)
 {
-    (void)transfer;
     uint16_t begins = (uint16_t)slot->begins_ticks;
 
     if (is_taken) {
         return false;
     }
     if (slot->line == LINE_TRANSMITS) {
-        DDRB |= _BV(CHIP_SS) | _BV(CHIP_SCK) | _BV(CHIP_MOSI);
-        SPCR = _BV(SPE) | _BV(MSTR) | _BV(SPR0);
+        DDRB |= CHIP_BUS_OUTPUTS; // before MSTR is set: see link.c
+        SPSR = _BV(SPI2X);
+        SPCR = _BV(SPE) | _BV(MSTR) | _BV(SPR1); // f/32
     } else {
-        DDRB &= (uint8_t)~(_BV(CHIP_SS) | _BV(CHIP_SCK) | _BV(CHIP_MOSI));
+        transfer->bytes = page_end(room) - slot->count;
         SPCR = _BV(SPE);
     }
-    if (!wait_until(begins - QUIET_CYCLES)) {
-        return false;
+    bool is_in_time = wait_until(begins - QUIET_CYCLES);
+    if (is_in_time) {
+        cli();
+        wait_until(begins);
+        if (slot->line == LINE_TRANSMITS) {
+            PORTB &= (uint8_t)~_BV(CHIP_SS);
+        }
+        sei();
+    } else {
+        link_release();
     }
-    cli();
-    bool is_in_time = wait_until(begins);
-    if (slot->line == LINE_TRANSMITS) {
-        PORTB &= (uint8_t)~_BV(CHIP_SS);
-    }
-    sei();
     return is_in_time;
 }
 
 void program_end_line(const struct slot *slot, const struct frame *frame, struct transfer *transfer)
 {
-    (void)frame;
-    (void)transfer;
-    if (slot->line == LINE_TRANSMITS) {
-        PORTB |= _BV(CHIP_SS);
+    link_release();
+    if (slot->line == LINE_RECEIVES) {
+        memcpy(frame->bytes, transfer->bytes, transfer->count);
     }
-    SPCR = 0;
-}
-
-static void transmit(struct sealing *sealing, struct transfer *transfer)
-{
-    (void)sealing;
-    for (uint8_t at = 0; at < transfer->count; at++) {
-        SPDR = transfer->bytes[at];
-        loop_until_bit_is_set(SPSR, SPIF);
-    }
-    (void)SPDR;
-    transfer->is_over = 1;
-}
-
-static void receive(struct sealing *sealing, struct transfer *transfer)
-{
-    (void)sealing;
-    uint8_t at = 0;
-    // The SPI keeps one byte while the next comes in, which is less than two handlers may take.
-    ATOMIC_BLOCK(ATOMIC_RESTORESTATE)
-    {
-        for (uint16_t rounds = 0; at < transfer->count && rounds < PATIENCE_ROUNDS; rounds++) {
-            if (bit_is_set(SPSR, SPIF)) {
-                transfer->bytes[at++] = SPDR;
-                rounds = 0;
-            }
-        }
-    }
-    transfer->is_over = at == transfer->count;
 }
 
 // --- security ---
-
-static void seal(struct sealing *sealing, struct transfer *transfer)
-{
-    (void)transfer;
-    suite_seal(SUITE_ASCON_AEAD128, sealing->text, sealing->text_bytes, sealing->ad, FRAME_HEADER_BYTES, sealing->nonce,
-               sealing->key);
-}
-
-static void open(struct sealing *sealing, struct transfer *transfer)
-{
-    (void)transfer;
-    sealing->is_authentic = suite_open(SUITE_ASCON_AEAD128, sealing->text, sealing->text_bytes, sealing->ad,
-                                       FRAME_HEADER_BYTES, sealing->nonce, sealing->key);
-}
-
-// What weaving does at once, in turn.
-static void seal_transmit(struct sealing *sealing, struct transfer *transfer)
-{
-    transmit(NULL, transfer);
-    seal(sealing, NULL);
-}
-
-static void seal_receive(struct sealing *sealing, struct transfer *transfer)
-{
-    receive(NULL, transfer);
-    seal(sealing, NULL);
-}
-
-static void open_transmit(struct sealing *sealing, struct transfer *transfer)
-{
-    transmit(NULL, transfer);
-    open(sealing, NULL);
-}
-
-static void open_receive(struct sealing *sealing, struct transfer *transfer)
-{
-    receive(NULL, transfer);
-    open(sealing, NULL);
-}
 
 bool program_sealing(const struct frame *frame, struct sealing *sealing)
 {
@@ -203,13 +140,13 @@ bool program_sealing(const struct frame *frame, struct sealing *sealing)
 
 AVRX_TASKDEF(mac, 40, 1)
 {
-    uint32_t begins_ticks = OCR1A + LEAD_CYCLES;
+    uint32_t begins_ticks = OCR1B + LEAD_CYCLES;
 
     for (uint16_t number = 0; number < PLAN_SLOTS; number++) {
         struct slot slot = {
             .begins_ticks = begins_ticks,
             .line = (enum line)(plan[number] & ~TAKEN),
-            .count = FRAME_HEADER_BYTES + TEXT_BYTES + ASCON_AEAD128_TAG_BYTES,
+            .count = FRAME_BYTES,
             .heard_slots = HEARD_SLOTS,
             .first = number & 1 ? SECURITY_OPENS : SECURITY_SEALS,
             .next = (enum line)(plan[number + 1] & ~TAKEN),
@@ -240,12 +177,13 @@ AVRX_TASKDEF(source, 40, 10)
                 refused = (uint8_t)counter;
                 continue;
             }
+            frame->bytes = page_end(frame->bytes) - FRAME_BYTES;
             frame->bytes[FRAME_VERSION_SUITE_AT] = FRAME_VERSION << 4 | SUITE_ASCON_AEAD128;
             le32_put(frame->bytes + FRAME_NODE_AT, NODE);
             frame->bytes[FRAME_EPOCH_AT] = 1;
             le32_put(frame->bytes + FRAME_COUNTER_AT, counter);
             memset(frame->bytes + FRAME_TEXT_AT, (uint8_t)counter, TEXT_BYTES);
-            frame->count = FRAME_HEADER_BYTES + TEXT_BYTES + ASCON_AEAD128_TAG_BYTES;
+            frame->count = FRAME_BYTES;
             frame->slots = PLAIN_SLOTS;
             ATOMIC_BLOCK(ATOMIC_RESTORESTATE) // no slot begins between the two
             {
@@ -270,26 +208,33 @@ AVRX_TASKDEF(report, 40, 20)
     }
 }
 
+/// A filter of the image's table, under the name that reports have for it.
+#define REGISTER(line, security, name)                        \
+    do {                                                      \
+        filter *const name = filters[FILTER(line, security)]; \
+        controller_register(FILTER(line, security), name);    \
+    } while (0)
+
 int main(void)
 {
     EICRA = 1 << ISC01 | 1 << ISC11; // falling edges
     EIMSK = 1 << INT0 | 1 << INT1;
     PORTB = _BV(CHIP_SS);
-    OCR1A = SLOT_CYCLES - LEAD_CYCLES;
-    CHIP_TIMER1_MASK = 1 << OCIE1A;
+    OCR1B = SLOT_CYCLES - LEAD_CYCLES;
+    CHIP_TIMER1_MASK = 1 << OCIE1B;
     TCCR1B = 1 << CS10;
     AvrXSetKernelStack(0);
     set_sleep_mode(SLEEP_MODE_IDLE);
     sleep_enable();
-    controller_register(FILTER(LINE_IDLE, SECURITY_SEALS), seal);
-    controller_register(FILTER(LINE_IDLE, SECURITY_OPENS), open);
-    controller_register(FILTER(LINE_TRANSMITS, SECURITY_IDLE), transmit);
-    controller_register(FILTER(LINE_RECEIVES, SECURITY_IDLE), receive);
+    REGISTER(LINE_IDLE, SECURITY_SEALS, seal);
+    REGISTER(LINE_IDLE, SECURITY_OPENS, open);
+    REGISTER(LINE_TRANSMITS, SECURITY_IDLE, transmit);
+    REGISTER(LINE_RECEIVES, SECURITY_IDLE, receive);
     if (WOVEN) {
-        controller_register(FILTER(LINE_TRANSMITS, SECURITY_SEALS), seal_transmit);
-        controller_register(FILTER(LINE_TRANSMITS, SECURITY_OPENS), open_transmit);
-        controller_register(FILTER(LINE_RECEIVES, SECURITY_SEALS), seal_receive);
-        controller_register(FILTER(LINE_RECEIVES, SECURITY_OPENS), open_receive);
+        REGISTER(LINE_TRANSMITS, SECURITY_SEALS, seal_transmit);
+        REGISTER(LINE_TRANSMITS, SECURITY_OPENS, open_transmit);
+        REGISTER(LINE_RECEIVES, SECURITY_SEALS, seal_receive);
+        REGISTER(LINE_RECEIVES, SECURITY_OPENS, open_receive);
     }
     controller_start();
     AvrXRunTask(TCB(mac));

@@ -51,6 +51,12 @@ struct transfer {
     uint8_t is_over;    // 1 when all of them went over the line
 };
 
+/// Where the page ends that `bytes` are in, or begin in.
+static inline uint8_t *page_end(const uint8_t *bytes)
+{
+    return (uint8_t *)(((uintptr_t)bytes | 0xFF) + 1);
+}
+
 /// A filter. What it has nothing to do with may be NULL. The line MUST be ready: its SPI on, master or slave, and its slot begun.
 typedef void filter(struct sealing *sealing, struct transfer *transfer);
 

@@ -44,12 +44,6 @@ static uint32_t slot_asks_ticks; // a woven filter asks for its first byte from 
 static bool is_on_line;
 static AVRX_MUTEX(line_over);
 
-/// Where bytes end that a filter has on the line which does more: they lie within a page.
-static uint8_t *page_end(const uint8_t *bytes)
-{
-    return (uint8_t *)(((uintptr_t)bytes | 0xFF) + 1);
-}
-
 // --- filters ---
 
 // Both end before a frame may come in, whose bytes do not wait for the kernel.
