@@ -14,7 +14,8 @@
 /// Sends with interrupts as they are, each byte when the one before it is over.
 filter line_transmit;
 
-/// Receives with interrupts as they are. `is_over` is 0 when a byte did not come within LINE_BYTE_POLLS_MAX.
+/// Receives with interrupts as they are: a byte that waits for handlers for as long as the next one takes is lost.
+/// `is_over` is 0 when one did not come within LINE_BYTE_POLLS_MAX.
 filter line_receive;
 
 /// A chip may have no room for it: the ATmega328P has none for those that open. It is NULL then.
