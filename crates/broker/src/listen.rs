@@ -2,10 +2,10 @@
 //!
 //! Owns the socket file and its lock. Who connects, and what is said, is the daemons'.
 
-use std::fs::{File, OpenOptions};
+use std::fs::{File, OpenOptions, Permissions, set_permissions};
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
-use std::os::unix::fs::{FileTypeExt, OpenOptionsExt};
+use std::os::unix::fs::{FileTypeExt, OpenOptionsExt, PermissionsExt};
 use std::os::unix::net::{UnixListener as StdUnixListener, UnixStream as StdUnixStream};
 use std::path::{Path, PathBuf};
 
@@ -22,6 +22,8 @@ pub enum Endpoint {
     /// On a socket that is made at this path, with mode 0600, and removed at the end. Beside it lies a lock
     /// file of the same name with `.lock` appended, which stays.
     Path(PathBuf),
+    /// The same with mode 0666: whoever reaches the folder is served, and told apart by what the kernel says of it.
+    Shared(PathBuf),
     /// On this socket, which somebody else made and will remove.
     Listener(StdUnixListener),
 }
@@ -53,6 +55,12 @@ impl Bound {
         let (listener, file) = match endpoint {
             Endpoint::Path(path) => {
                 let (listener, file) = make(path)?;
+                (listener, Some(file))
+            }
+            Endpoint::Shared(path) => {
+                let (listener, file) = make(path)?;
+                let opened = set_permissions(&file.path, Permissions::from_mode(0o666));
+                opened.map_err(cannot("open to all", &file.path))?;
                 (listener, Some(file))
             }
             Endpoint::Listener(listener) => (listener, None),
@@ -155,8 +163,6 @@ fn cannot(doing: &'static str, path: &Path) -> impl FnOnce(io::Error) -> Error {
 
 #[cfg(test)]
 mod tests {
-    use std::os::unix::fs::PermissionsExt;
-
     use super::*;
 
     #[tokio::test]

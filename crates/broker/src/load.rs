@@ -42,8 +42,6 @@ pub struct Load {
 pub struct Seen {
     /// Requests answered.
     pub answered: u64,
-    /// The time that it took to count them.
-    pub duration: Duration,
     /// From request to answer, in nanoseconds.
     pub latency_ns: Histogram<u64>,
 }
@@ -53,62 +51,112 @@ pub fn no_latencies() -> Histogram<u64> {
     Histogram::new_with_max(LATENCY_NS_MAX, 3).expect("the bounds are valid")
 }
 
-/// Asks the server at `socket`.
+/// An application that is connected and has not asked.
+pub struct Prepared {
+    stream: UnixStream,
+    load: Load,
+}
+
+/// Connects to the server at `socket`.
 ///
 /// # Errors
 /// The socket's.
 ///
 /// # Panics
 /// When the load is none: a PDU shorter than its header, or nothing outstanding.
-pub fn run(socket: &Path, load: &Load) -> io::Result<Seen> {
+pub fn prepare(socket: &Path, load: &Load) -> io::Result<Prepared> {
     assert!(load.pdu_bytes >= HEADER_BYTES && load.outstanding > 0);
-    let mut stream = UnixStream::connect(socket)?;
-    let payload = vec![0x5E; load.pdu_bytes - HEADER_BYTES];
-    let head = Head::request(Operation::Echo, 0, KeyHandle::NONE);
-    let pdu = Pdu::new(head, &[], &payload).map_err(|_| io::ErrorKind::InvalidInput)?;
-    let mut requests = pdu.bytes().repeat(load.outstanding);
-    let mut sent_at = vec![Instant::now(); load.outstanding];
-    let begins = Instant::now() + load.warm_up;
-    let ends = begins + load.duration;
-    let mut seen = Seen { answered: 0, duration: load.duration, latency_ns: no_latencies() };
-    let mut buffer = vec![0; READ_BYTES.max(load.pdu_bytes)];
-    // Ids are the places in `sent_at`, so that no two unanswered ones are equal.
-    let mut free: Vec<usize> = (0..load.outstanding).collect();
-    let mut kept_bytes = 0;
-    loop {
-        let now = Instant::now();
-        if now >= ends {
-            return Ok(seen);
+    Ok(Prepared { stream: UnixStream::connect(socket)?, load: *load })
+}
+
+impl Prepared {
+    /// Asks.
+    ///
+    /// # Errors
+    /// The socket's.
+    pub fn run(self) -> io::Result<Seen> {
+        let Prepared { mut stream, load } = self;
+        let mut asking = Asking::new(&load)?;
+        while asking.ask(&mut stream)? {
+            asking.listen(&mut stream)?;
+            if !load.pause.is_zero() {
+                std::thread::sleep(load.pause);
+            }
         }
-        let asked = free.len();
-        for (request, place) in requests.chunks_mut(load.pdu_bytes).zip(free.drain(..)) {
+        Ok(asking.seen)
+    }
+}
+
+/// An application in the middle of it.
+struct Asking {
+    pdu_bytes: usize,
+    /// Room for as many as may be unanswered.
+    requests: Vec<u8>,
+    sent_at: Vec<Instant>,
+    /// Places in `sent_at`, which are the ids, so that no two unanswered ones are equal.
+    free: Vec<usize>,
+    begins: Instant,
+    ends: Instant,
+    buffer: Vec<u8>,
+    /// Bytes in it of an answer that is not whole.
+    kept_bytes: usize,
+    seen: Seen,
+}
+
+impl Asking {
+    fn new(load: &Load) -> io::Result<Asking> {
+        let payload = vec![0x5E; load.pdu_bytes - HEADER_BYTES];
+        let head = Head::request(Operation::Echo, 0, KeyHandle::NONE);
+        let pdu = Pdu::new(head, &[], &payload).map_err(|_| io::ErrorKind::InvalidInput)?;
+        let begins = Instant::now() + load.warm_up;
+        Ok(Asking {
+            pdu_bytes: load.pdu_bytes,
+            requests: pdu.bytes().repeat(load.outstanding),
+            sent_at: vec![Instant::now(); load.outstanding],
+            free: (0..load.outstanding).collect(),
+            begins,
+            ends: begins + load.duration,
+            buffer: vec![0; READ_BYTES.max(load.pdu_bytes)],
+            kept_bytes: 0,
+            seen: Seen { answered: 0, latency_ns: no_latencies() },
+        })
+    }
+
+    /// Asks for as much as may be unanswered; `false` when the time is over.
+    fn ask(&mut self, stream: &mut UnixStream) -> io::Result<bool> {
+        let (now, asked) = (Instant::now(), self.free.len());
+        for (request, place) in self.requests.chunks_mut(self.pdu_bytes).zip(self.free.drain(..)) {
             request[REQUEST_AT..REQUEST_AT + 4].copy_from_slice(&(place as u32).to_le_bytes());
-            sent_at[place] = now;
+            self.sent_at[place] = now;
         }
-        stream.write_all(&requests[..asked * load.pdu_bytes])?;
-        while free.is_empty() {
-            let read_bytes = stream.read(&mut buffer[kept_bytes..])?;
+        if now < self.ends {
+            stream.write_all(&self.requests[..asked * self.pdu_bytes])?;
+        }
+        Ok(now < self.ends)
+    }
+
+    /// Takes answers until there is at least one.
+    fn listen(&mut self, stream: &mut UnixStream) -> io::Result<()> {
+        while self.free.is_empty() {
+            let read_bytes = stream.read(&mut self.buffer[self.kept_bytes..])?;
             if read_bytes == 0 {
                 return Err(io::ErrorKind::UnexpectedEof.into());
             }
-            let (now, all) = (Instant::now(), kept_bytes + read_bytes);
-            let answers = buffer[..all].chunks_exact(load.pdu_bytes);
-            for answer in answers {
+            let (now, all_bytes) = (Instant::now(), self.kept_bytes + read_bytes);
+            for answer in self.buffer[..all_bytes].chunks_exact(self.pdu_bytes) {
                 let number = answer[REQUEST_AT..REQUEST_AT + 4].try_into().expect("four bytes");
                 let place = u32::from_le_bytes(number) as usize;
-                free.push(place);
-                if now >= begins {
-                    seen.answered += 1;
-                    let latency = now.duration_since(sent_at[place]);
-                    seen.latency_ns.saturating_record(latency.as_nanos() as u64);
+                self.free.push(place);
+                if (self.begins..self.ends).contains(&now) {
+                    self.seen.answered += 1;
+                    let latency = now.duration_since(self.sent_at[place]);
+                    self.seen.latency_ns.saturating_record(latency.as_nanos() as u64);
                 }
             }
-            kept_bytes = all % load.pdu_bytes;
-            buffer.copy_within(all - kept_bytes..all, 0);
+            self.kept_bytes = all_bytes % self.pdu_bytes;
+            self.buffer.copy_within(all_bytes - self.kept_bytes..all_bytes, 0);
         }
-        if !load.pause.is_zero() {
-            std::thread::sleep(load.pause);
-        }
+        Ok(())
     }
 }
 

@@ -10,6 +10,9 @@ use crate::output::Output;
 use crate::place::Place;
 use crate::stop;
 
+mod bench;
+mod part;
+
 /// Share one crypto device between many applications
 #[derive(clap::Args)]
 pub struct Arguments {
@@ -25,14 +28,29 @@ enum Command {
     /// Be the crypto device, in software, on OUT/run/device.sock, until SIGTERM
     #[command(after_help = "Example: selvedge broker device deployments/ecg.toml --out out/ecg")]
     Device(Place),
+    /// Measure the broker beside others, and say which goals it meets
+    #[command(
+        after_help = "Examples:\n  selvedge broker bench\n  selvedge broker bench echo --rounds 5 --json"
+    )]
+    Bench(bench::Arguments),
+    #[command(hide = true)]
+    Application(part::Application),
+    #[command(hide = true)]
+    Bare(part::Server),
+    #[command(hide = true)]
+    Loopback(part::Server),
 }
 
 /// Does what the subcommand says.
 pub fn run(arguments: Arguments, output: &Output) -> Result<(), Error> {
-    let runtime = tokio::runtime::Runtime::new().map_err(Error::process("broker"))?;
+    let runtime = || tokio::runtime::Runtime::new().map_err(Error::process("broker"));
     match arguments.command {
-        Command::Serve(place) => runtime.block_on(serve_applications(place, output)),
-        Command::Device(place) => runtime.block_on(be_device(place, output)),
+        Command::Serve(place) => runtime()?.block_on(serve_applications(place, output)),
+        Command::Device(place) => runtime()?.block_on(be_device(place, output)),
+        Command::Bench(arguments) => bench::run(&arguments, output),
+        Command::Application(application) => part::ask(&application, output),
+        Command::Bare(server) => part::serve_bare(&server),
+        Command::Loopback(server) => runtime()?.block_on(part::serve_loopback(server)),
     }
 }
 
