@@ -4,7 +4,8 @@
 //! The application sends echo PDUs. Since the bytes of an echo's answer are those of its request but for the broker's
 //! own fields, both servers are asked in the same way and by the same code.
 
-use std::io::{self, Read, Write};
+use std::collections::VecDeque;
+use std::io::{self, IoSlice, Read};
 use std::os::fd::OwnedFd;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::Path;
@@ -12,9 +13,10 @@ use std::time::{Duration, Instant};
 
 use hdrhistogram::Histogram;
 use rustix::event::epoll::{self, EventData, EventFlags};
-use rustix::io::Errno;
+use rustix::event::{PollFd, PollFlags, poll};
+use rustix::io::{Errno, writev};
 
-use crate::limits::{EVENTS_PER_TURN, HEADER_BYTES, READ_BYTES};
+use crate::limits::{EVENTS_PER_TURN, HEADER_BYTES, PDUS_PER_WRITE, READ_BYTES};
 use crate::wire::{Head, KeyHandle, Operation, Pdu};
 
 /// Longest latency that is told apart; a longer one counts as that.
@@ -75,10 +77,13 @@ impl Prepared {
     /// # Errors
     /// The socket's.
     pub fn run(self) -> io::Result<Seen> {
-        let Prepared { mut stream, load } = self;
-        let mut asking = Asking::new(&load)?;
-        while asking.ask(&mut stream)? {
-            asking.listen(&mut stream)?;
+        let Prepared { stream, load } = self;
+        stream.set_nonblocking(true)?;
+        let mut asking = Asking::new(&load, stream)?;
+        while asking.ask()? {
+            while asking.free.is_empty() {
+                asking.wait()?;
+            }
             if !load.pause.is_zero() {
                 std::thread::sleep(load.pause);
             }
@@ -87,14 +92,18 @@ impl Prepared {
     }
 }
 
-/// An application in the middle of it.
+/// An application in the middle of it. It reads while it writes: a server that answers at once must not wait for it.
 struct Asking {
-    pdu_bytes: usize,
-    /// Room for as many as may be unanswered.
+    stream: UnixStream,
+    /// Those that may be unanswered at a time, each with its own id, one behind another.
     requests: Vec<u8>,
+    pdu_bytes: usize,
     sent_at: Vec<Instant>,
-    /// Places in `sent_at`, which are the ids, so that no two unanswered ones are equal.
+    /// Which of them are answered.
     free: Vec<usize>,
+    /// Which are to be written, and what of the first one is.
+    sending: VecDeque<usize>,
+    written_bytes: usize,
     begins: Instant,
     ends: Instant,
     buffer: Vec<u8>,
@@ -104,16 +113,23 @@ struct Asking {
 }
 
 impl Asking {
-    fn new(load: &Load) -> io::Result<Asking> {
+    fn new(load: &Load, stream: UnixStream) -> io::Result<Asking> {
         let payload = vec![0x5E; load.pdu_bytes - HEADER_BYTES];
-        let head = Head::request(Operation::Echo, 0, KeyHandle::NONE);
-        let pdu = Pdu::new(head, &[], &payload).map_err(|_| io::ErrorKind::InvalidInput)?;
+        let mut requests = Vec::new();
+        for number in 0..load.outstanding {
+            let head = Head::request(Operation::Echo, number as u32, KeyHandle::NONE);
+            let pdu = Pdu::new(head, &[], &payload).map_err(|_| io::ErrorKind::InvalidInput)?;
+            requests.extend_from_slice(pdu.bytes());
+        }
         let begins = Instant::now() + load.warm_up;
         Ok(Asking {
+            stream,
+            requests,
             pdu_bytes: load.pdu_bytes,
-            requests: pdu.bytes().repeat(load.outstanding),
             sent_at: vec![Instant::now(); load.outstanding],
             free: (0..load.outstanding).collect(),
+            sending: VecDeque::new(),
+            written_bytes: 0,
             begins,
             ends: begins + load.duration,
             buffer: vec![0; READ_BYTES.max(load.pdu_bytes)],
@@ -123,39 +139,76 @@ impl Asking {
     }
 
     /// Asks for as much as may be unanswered; `false` when the time is over.
-    fn ask(&mut self, stream: &mut UnixStream) -> io::Result<bool> {
-        let (now, asked) = (Instant::now(), self.free.len());
-        for (request, place) in self.requests.chunks_mut(self.pdu_bytes).zip(self.free.drain(..)) {
-            request[REQUEST_AT..REQUEST_AT + 4].copy_from_slice(&(place as u32).to_le_bytes());
+    fn ask(&mut self) -> io::Result<bool> {
+        let now = Instant::now();
+        if now >= self.ends {
+            return Ok(false);
+        }
+        for place in self.free.drain(..) {
             self.sent_at[place] = now;
+            self.sending.push_back(place);
         }
-        if now < self.ends {
-            stream.write_all(&self.requests[..asked * self.pdu_bytes])?;
-        }
-        Ok(now < self.ends)
+        self.write()?;
+        Ok(true)
     }
 
-    /// Takes answers until there is at least one.
-    fn listen(&mut self, stream: &mut UnixStream) -> io::Result<()> {
-        while self.free.is_empty() {
-            let read_bytes = stream.read(&mut self.buffer[self.kept_bytes..])?;
-            if read_bytes == 0 {
-                return Err(io::ErrorKind::UnexpectedEof.into());
-            }
-            let (now, all_bytes) = (Instant::now(), self.kept_bytes + read_bytes);
-            for answer in self.buffer[..all_bytes].chunks_exact(self.pdu_bytes) {
-                let number = answer[REQUEST_AT..REQUEST_AT + 4].try_into().expect("four bytes");
-                let place = u32::from_le_bytes(number) as usize;
-                self.free.push(place);
-                if (self.begins..self.ends).contains(&now) {
-                    self.seen.answered += 1;
-                    let latency = now.duration_since(self.sent_at[place]);
-                    self.seen.latency_ns.saturating_record(latency.as_nanos() as u64);
-                }
-            }
-            self.kept_bytes = all_bytes % self.pdu_bytes;
-            self.buffer.copy_within(all_bytes - self.kept_bytes..all_bytes, 0);
+    /// Waits until something can be read or written, and does that.
+    fn wait(&mut self) -> io::Result<()> {
+        let mut wants = PollFlags::IN;
+        wants.set(PollFlags::OUT, !self.sending.is_empty());
+        let mut watched = [PollFd::new(&self.stream, wants)];
+        match poll(&mut watched, None) {
+            Ok(_) | Err(Errno::INTR) => {}
+            Err(errno) => return Err(errno.into()),
         }
+        let happened = watched[0].revents();
+        if happened.contains(PollFlags::OUT) {
+            self.write()?;
+        }
+        if happened.intersects(!PollFlags::OUT) { self.read() } else { Ok(()) }
+    }
+
+    fn write(&mut self) -> io::Result<()> {
+        while !self.sending.is_empty() {
+            let mut skip = self.written_bytes;
+            let slices = self.sending.iter().take(PDUS_PER_WRITE).map(|place| {
+                let from = place * self.pdu_bytes + std::mem::take(&mut skip);
+                IoSlice::new(&self.requests[from..(place + 1) * self.pdu_bytes])
+            });
+            match writev(&self.stream, &slices.collect::<Vec<_>>()) {
+                Ok(written_bytes) => {
+                    self.written_bytes += written_bytes;
+                    self.sending.drain(..self.written_bytes / self.pdu_bytes);
+                    self.written_bytes %= self.pdu_bytes;
+                }
+                Err(Errno::AGAIN) => break,
+                Err(Errno::INTR) => {}
+                Err(errno) => return Err(errno.into()),
+            }
+        }
+        Ok(())
+    }
+
+    fn read(&mut self) -> io::Result<()> {
+        let read_bytes = match self.stream.read(&mut self.buffer[self.kept_bytes..]) {
+            Ok(0) => return Err(io::ErrorKind::UnexpectedEof.into()),
+            Ok(read_bytes) => read_bytes,
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(()),
+            Err(error) => return Err(error),
+        };
+        let (now, all_bytes) = (Instant::now(), self.kept_bytes + read_bytes);
+        for answer in self.buffer[..all_bytes].chunks_exact(self.pdu_bytes) {
+            let number = answer[REQUEST_AT..REQUEST_AT + 4].try_into().expect("four bytes");
+            let place = u32::from_le_bytes(number) as usize;
+            self.free.push(place);
+            if (self.begins..self.ends).contains(&now) {
+                self.seen.answered += 1;
+                let latency = now.duration_since(self.sent_at[place]);
+                self.seen.latency_ns.saturating_record(latency.as_nanos() as u64);
+            }
+        }
+        self.kept_bytes = all_bytes % self.pdu_bytes;
+        self.buffer.copy_within(all_bytes - self.kept_bytes..all_bytes, 0);
         Ok(())
     }
 }
