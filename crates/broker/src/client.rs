@@ -129,6 +129,16 @@ impl Client {
         Ok(Zeroizing::new(answer.payload().to_vec()))
     }
 
+    /// What the broker has done, in Prometheus' text format. For its operator and root.
+    ///
+    /// # Errors
+    /// As [`info`](Self::info), with [`Status::NotPermitted`].
+    pub async fn status(&self) -> Result<String, Error> {
+        let answer = self.ask(Operation::Status, KeyHandle::NONE, &[], &[]).await?;
+        let text = String::from_utf8(answer.payload().to_vec());
+        text.map_err(|_| Error::Answer(Fault::Mismatch { field: "payload" }))
+    }
+
     /// Seals with AES-256-GCM: nonce, ciphertext, tag. The nonce is the device's.
     ///
     /// # Errors

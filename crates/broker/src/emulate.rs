@@ -105,6 +105,7 @@ fn answer(engine: &mut impl Engine, request: &Pdu) -> Result<Pdu, Status> {
             draft.buffer().resize(start + count as usize, 0);
             engine.random(&mut draft.buffer()[start..])?;
         }
+        Operation::Status => return Err(Status::UnknownOperation), // the broker's own
         Operation::Echo => draft.buffer().extend_from_slice(request.payload()),
         Operation::SealAes256Gcm => {
             engine.seal(head.key, request.parameters(), request.payload(), draft.buffer())?;

@@ -73,6 +73,8 @@ pub struct Settings {
     pub unread_max: Duration,
     /// How long the device is waited for at the start.
     pub start_max: Duration,
+    /// Who may ask what the broker has done, besides root.
+    pub operator: Option<u32>,
 }
 
 impl Default for Settings {
@@ -86,6 +88,7 @@ impl Default for Settings {
             answer_max: limits::ANSWER_MAX,
             unread_max: limits::UNREAD_MAX,
             start_max: limits::START_MAX,
+            operator: None,
         }
     }
 }
@@ -320,6 +323,9 @@ impl Broker {
         if self.stop_at.is_some() {
             return self.refuse(connection, head, Status::Stopping, actions);
         }
+        if operation == Operation::Status {
+            return self.say_status(connection, request, actions);
+        }
         // A device that was just lost is waited for once; one that stays away is not.
         if !matches!(self.device, Device::Open { .. } | Device::Opening { failures: 0 }) {
             return self.refuse(connection, head, Status::DeviceUnavailable, actions);
@@ -336,6 +342,23 @@ impl Broker {
         let expires_at = (head.time_ms > 0).then(|| self.now + Duration::from_millis(head.time_ms.into()));
         request.assign(connection);
         self.queue.push(place, Arc::new(request), charge.bytes, expires_at, self.now);
+    }
+
+    /// Says to the operator what the broker has done.
+    fn say_status(&mut self, connection: Connection, request: Pdu, actions: &mut Vec<Action>) {
+        let peer = self.peers.get_mut(&connection).expect("it has just asked");
+        let head = Head { connection, ..request.head() };
+        if peer.user != 0 && Some(peer.user) != self.settings.operator {
+            return self.refuse(connection, head, Status::NotPermitted, actions);
+        }
+        let charge = Charge { bytes: limits::HEADER_BYTES + limits::STATUS_BYTES_MAX };
+        if !self.quota.charge(peer.user, &mut peer.share, charge) {
+            return self.refuse(connection, head, Status::Busy, actions);
+        }
+        peer.unanswered.insert(head.request, Admitted { at: self.now, charge });
+        let text = self.stats.exposition(&self.gauges());
+        let answer = Pdu::new(head.answer(Status::Done), &[], text.as_bytes());
+        self.answer(connection, answer.expect("it is within its limit"), actions);
     }
 
     /// Sends as much of the queue to the device as may be under way.
@@ -586,7 +609,9 @@ impl Broker {
         // Invariant: who asks for the answer of a closed connection, or twice, is a bug of ours.
         let admitted = admitted.expect("an admitted request of an open connection is unanswered");
         self.again.remove(&(connection, number));
-        self.stay = (7 * self.stay + (self.now - admitted.at)) / 8;
+        let stay = self.now - admitted.at;
+        self.stay = (7 * self.stay + stay) / 8;
+        self.stats.count_stay(stay);
         self.deliver(connection, answer, Some(admitted.charge), actions);
     }
 

@@ -24,6 +24,8 @@ pub const HEADER_BYTES: usize = 40;
 pub const PDU_BYTES_MAX: usize = HEADER_BYTES + PARAMETER_BYTES_MAX as usize + PAYLOAD_BYTES_MAX as usize;
 /// Length of the checksum on the device wire.
 pub const CRC_BYTES: usize = 4;
+/// Longest text that says what the broker has done: a few lines for each status and each of [`USERS_MAX`].
+pub const STATUS_BYTES_MAX: usize = 32 * 1024;
 /// Longest name of a key.
 pub const KEY_NAME_BYTES_MAX: u32 = 64;
 

@@ -1,11 +1,16 @@
 //! What a broker counts. Plain numbers; the roof draws them.
 
 use std::collections::BTreeMap;
+use std::fmt::{self, Write};
+use std::time::Duration;
 
+use crate::Gauges;
 use crate::wire::Status;
 
 /// Sizes of transfers that are told apart; the last is of 1024 pieces and more.
 pub const TRANSFER_CLASSES: usize = 11;
+/// Times that are told apart; the last is of a minute and more.
+pub const STAY_CLASSES: usize = 27;
 
 /// Counters of one run of a broker, all from its start.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -44,6 +49,10 @@ pub struct Stats {
     pub queued_max: usize,
     /// Most requests that were at the device at a time.
     pub in_flight_max: usize,
+    /// Admitted requests by how long they took to be answered: below 1 us, below 2, 4, 8 and so on.
+    pub stays: [u64; STAY_CLASSES],
+    /// How long all of them together took.
+    pub stay: Duration,
     /// What each user did, by uid.
     pub users: BTreeMap<u32, Usage>,
 }
@@ -63,20 +72,179 @@ impl Stats {
         self.transfers[class.min(TRANSFER_CLASSES - 1)] += 1;
     }
 
+    pub(crate) fn count_stay(&mut self, stay: Duration) {
+        let class = (u64::BITS - (stay.as_micros() as u64).leading_zeros()) as usize;
+        self.stays[class.min(STAY_CLASSES - 1)] += 1;
+        self.stay += stay;
+    }
+
     /// How many answers of this status were handed to connections.
     pub fn answers(&self, status: Status) -> u64 {
         self.answers_by_status[usize::from(status.number())]
     }
+
+    /// All of it in Prometheus' text format, version 0.0.4.
+    pub fn exposition(&self, gauges: &Gauges) -> String {
+        let mut text = String::new();
+        self.write(gauges, &mut text).expect("a string takes all");
+        text
+    }
+
+    fn write(&self, gauges: &Gauges, text: &mut String) -> fmt::Result {
+        let now = [
+            ("connections", "Applications that are connected", gauges.connections),
+            ("requests_waiting", "Requests that wait for the device", gauges.queued),
+            ("requests_at_device", "Requests at the device", gauges.in_flight),
+            ("held_bytes", "What the requests of open connections hold", gauges.held.bytes),
+        ];
+        for (name, help, value) in now {
+            writeln!(
+                text,
+                "# HELP {PREFIX}{name} {help}\n# TYPE {PREFIX}{name} gauge\n{PREFIX}{name} {value}"
+            )?;
+        }
+        let counters = [
+            ("connections_admitted", "Connections that were taken", self.connections_admitted),
+            ("connections_refused", "Connections that were refused", self.connections_refused),
+            (
+                "connections_malformed",
+                "Connections closed for what they sent",
+                self.connections_closed_malformed,
+            ),
+            (
+                "connections_unread",
+                "Connections closed for what they did not read",
+                self.connections_closed_unread,
+            ),
+            ("requests_admitted", "Requests that were let into the queue", self.requests_admitted),
+            ("requests_transmitted", "Requests that were sent to the device", self.requests_transmitted),
+            (
+                "requests_repeated",
+                "Requests that were sent again to a device that was lost",
+                self.requests_repeated,
+            ),
+            ("answers_late", "Answers for connections that had closed", self.answers_late),
+            ("answers_stray", "Answers that nobody had asked for", self.answers_stray),
+            ("device_opens", "Times that the device was opened", self.device_opens),
+            ("device_open_failures", "Times that it could not be opened", self.device_open_failures),
+            ("device_losses", "Times that it was lost", self.device_losses),
+            ("device_restarts", "Times that it had started anew", self.device_restarts),
+        ];
+        for (name, help, value) in counters {
+            begin(text, name, help, "counter")?;
+            writeln!(text, "{PREFIX}{name}_total {value}")?;
+        }
+        begin(text, "answers", "Answers handed to connections, by status", "counter")?;
+        for status in Status::ALL.iter().filter(|status| self.answers(**status) > 0) {
+            writeln!(
+                text,
+                "{PREFIX}answers_total{{status=\"{}\"}} {}",
+                status.name(),
+                self.answers(*status)
+            )?;
+        }
+        begin(text, "user_requests", "Requests that were let into the queue, by uid", "counter")?;
+        for (user, usage) in &self.users {
+            writeln!(text, "{PREFIX}user_requests_total{{uid=\"{user}\"}} {}", usage.requests)?;
+        }
+        let name = "transfer_requests";
+        writeln!(text, "# HELP {PREFIX}{name} Requests in a transfer\n# TYPE {PREFIX}{name} histogram")?;
+        let up_to = |class: usize| ((2_u64 << class) - 1).to_string();
+        let all = buckets(text, name, &self.transfers, up_to)?;
+        writeln!(text, "{PREFIX}{name}_sum {}\n{PREFIX}{name}_count {all}", self.requests_transmitted)?;
+        let name = "answer_seconds";
+        writeln!(text, "# HELP {PREFIX}{name} From admission to answer\n# TYPE {PREFIX}{name} histogram")?;
+        let below = |class: usize| format!("{}", (1_u64 << class) as f64 / 1e6);
+        let all = buckets(text, name, &self.stays, below)?;
+        writeln!(text, "{PREFIX}{name}_sum {}\n{PREFIX}{name}_count {all}", self.stay.as_secs_f64())
+    }
+}
+
+const PREFIX: &str = "selvedge_broker_";
+
+fn begin(text: &mut String, name: &str, help: &str, kind: &str) -> fmt::Result {
+    writeln!(text, "# HELP {PREFIX}{name}_total {help}\n# TYPE {PREFIX}{name}_total {kind}")
+}
+
+/// Cumulative, as that format has them; how many there are in all.
+fn buckets(
+    text: &mut String,
+    name: &str,
+    classes: &[u64],
+    bound: impl Fn(usize) -> String,
+) -> Result<u64, fmt::Error> {
+    let mut all = 0;
+    for (class, count) in classes.iter().enumerate() {
+        all += count;
+        if class + 1 < classes.len() {
+            writeln!(text, "{PREFIX}{name}_bucket{{le=\"{}\"}} {all}", bound(class))?;
+        }
+    }
+    writeln!(text, "{PREFIX}{name}_bucket{{le=\"+Inf\"}} {all}")?;
+    Ok(all)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::quota::Share;
 
     #[test]
     fn each_status_has_a_counter() {
         for (index, status) in Status::ALL.iter().enumerate() {
             assert_eq!(usize::from(status.number()), index, "a retired number keeps its line in the table");
         }
+    }
+
+    #[test]
+    fn the_text_is_what_prometheus_reads() {
+        let mut stats = Stats { requests_admitted: 9, requests_transmitted: 9, ..Stats::default() };
+        stats.users.insert(1000, Usage { connections: 2, requests: 9 });
+        for pieces in [1, 2, 3, 3] {
+            stats.count_transfer(pieces);
+        }
+        for micros in [0, 1, 3, 4, 1000, 90_000_000] {
+            stats.count_stay(Duration::from_micros(micros));
+        }
+        let gauges =
+            Gauges { connections: 2, queued: 1, in_flight: 3, in_flight_bytes: 4, held: Share::default() };
+        let text = stats.exposition(&gauges);
+        let line = |name: &str| {
+            let found = text.lines().find_map(|line| line.strip_prefix(&format!("{PREFIX}{name} ")));
+            found.unwrap_or_else(|| panic!("there is a `{name}`:\n{text}")).to_owned()
+        };
+        assert_eq!(line("connections"), "2");
+        assert_eq!(line("user_requests_total{uid=\"1000\"}"), "9");
+        assert_eq!(line("transfer_requests_bucket{le=\"1\"}"), "1");
+        assert_eq!(line("transfer_requests_bucket{le=\"3\"}"), "4");
+        assert_eq!(line("answer_seconds_bucket{le=\"0.000001\"}"), "1");
+        assert_eq!(line("answer_seconds_bucket{le=\"0.000002\"}"), "2");
+        assert_eq!(line("answer_seconds_bucket{le=\"0.000004\"}"), "3");
+        assert_eq!(line("answer_seconds_bucket{le=\"0.000008\"}"), "4");
+        assert_eq!(line("answer_seconds_bucket{le=\"+Inf\"}"), "6");
+        assert_eq!(line("answer_seconds_count"), "6");
+        for line in text.lines().filter(|line| !line.starts_with('#')) {
+            let (name, value) = line.rsplit_once(' ').expect("a name and a value");
+            assert!(name.starts_with(PREFIX) && value.parse::<f64>().is_ok(), "{line}");
+        }
+    }
+
+    #[test]
+    fn the_longest_text_is_within_its_limit() {
+        let mut stats = Stats { answers_by_status: [u64::MAX; Status::ALL.len()], ..Stats::default() };
+        for user in 0..crate::limits::USERS_MAX as u32 {
+            stats.users.insert(u32::MAX - user, Usage { connections: u64::MAX, requests: u64::MAX });
+        }
+        stats.transfers = [u64::MAX / 100; TRANSFER_CLASSES];
+        stats.stays = [u64::MAX / 100; STAY_CLASSES];
+        let gauges = Gauges {
+            connections: usize::MAX,
+            queued: usize::MAX,
+            in_flight: usize::MAX,
+            in_flight_bytes: usize::MAX,
+            held: Share { requests: usize::MAX, bytes: usize::MAX },
+        };
+        let bytes = stats.exposition(&gauges).len();
+        assert!(bytes <= crate::limits::STATUS_BYTES_MAX, "{bytes}");
     }
 }

@@ -124,6 +124,9 @@ operations! {
          "Opens nonce, ciphertext, tag, parameters being the associated data; answers the plaintext."
     6    Echo           "echo"             Keyless  true   (0, 0),                    (0, PAYLOAD_BYTES_MAX);
          "Answers the payload, as the device of the MECHA paper's benchmark does (section 4)."
+  // The broker's own, which no device is sent.
+  256    Status         "status"           Keyless  true   (0, 0),                    (0, 0);
+         "Says what the broker has done, to its operator; answers Prometheus' text format."
 }
 
 #[rustfmt::skip]
@@ -148,6 +151,7 @@ statuses! {
     16   DeviceFault        "device-fault"        Device       false  "the device could not carry the operation out"
     17   WrongPurpose       "wrong-purpose"       Application  false  "the key is not one for this operation"
     18   TooLate            "too-late"            Broker       false  "the request's time was over before its turn came"
+    19   NotPermitted       "not-permitted"       Application  false  "it is the operator's to ask for that"
 }
 
 /// Which requests go before which: a lane goes before those behind it, until one of theirs has waited for
@@ -246,6 +250,7 @@ impl Operation {
             Operation::Random => random_bytes(request).unwrap_or(0) as usize,
             Operation::SealAes256Gcm => payload_bytes + (NONCE_BYTES + TAG_BYTES) as usize,
             Operation::Echo => payload_bytes,
+            Operation::Status => crate::limits::STATUS_BYTES_MAX,
             Operation::OpenAes256Gcm => payload_bytes.saturating_sub((NONCE_BYTES + TAG_BYTES) as usize),
         }
     }

@@ -431,6 +431,21 @@ fn the_connection_after_the_last_is_refused_by_name() {
 }
 
 #[test]
+fn the_operator_alone_is_told_what_the_broker_has_done() {
+    let mut bench = Bench::new(Settings { operator: Some(7), ..Settings::default() });
+    bench.device_opens(65_564, 1);
+    for (user, expected) in [(7, Status::Done), (0, Status::Done), (1000, Status::NotPermitted)] {
+        let [Action::Admit { connection }] = bench.step(Event::Connected { user })[..] else { panic!() };
+        let head = Head::request(Operation::Status, 1, KeyHandle::NONE);
+        let actions = bench.step(Event::Requested { connection, request: Pdu::empty(head) });
+        assert_eq!(answers(&actions), [(connection.0, 1, expected)]);
+        let [Action::Answer { answer, .. }] = &actions[..] else { panic!("{actions:?}") };
+        let text = String::from_utf8(answer.payload().to_vec()).unwrap();
+        assert_eq!(text.contains("selvedge_broker_connections "), expected == Status::Done, "{text}");
+    }
+}
+
+#[test]
 fn stopping_refuses_what_waits_and_waits_for_what_is_at_the_device() {
     let mut bench = Bench::new(Settings { in_flight_max: 1, ..Settings::default() });
     bench.device_opens(65_564, 1);

@@ -422,7 +422,7 @@ fn each_request_has_one_answer_or_a_closed_connection() {
         // The worlds are worth nothing if what they are for does not happen in them. What they never do is
         // listed.
         let broker = ["oversize", "connections-full", "stopping"];
-        let device = ["unknown-key", "wrong-purpose", "rejected", "device-fault"];
+        let device = ["not-permitted", "unknown-key", "wrong-purpose", "rejected", "device-fault"];
         let unseen: Vec<_> = sum.iter().filter(|(_, count)| **count == 0).map(|(name, _)| *name).collect();
         let mut never = [&broker[..], &device[..]].concat();
         never.sort_unstable();

@@ -122,6 +122,7 @@ fn numbers_of_the_tables_never_move() {
         4 seal-aes-256-gcm
         5 open-aes-256-gcm
         6 echo
+        256 status
         --
         0 done
         1 malformed
@@ -142,6 +143,7 @@ fn numbers_of_the_tables_never_move() {
         16 device-fault
         17 wrong-purpose
         18 too-late
+        19 not-permitted
     "#]]
     .assert_eq(&format!("{}\n--\n{}\n", operations.join("\n"), statuses.join("\n")));
 }

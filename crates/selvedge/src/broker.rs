@@ -4,6 +4,7 @@ use broker::device::{Device, UnixDevice};
 use broker::emulate::{NamedKey, Purpose};
 use broker::{Config, Endpoint, Settings, emulate};
 use report::row::{Clock, Experiment};
+use rustix::process::getuid;
 use selvedge::error::Error;
 
 use crate::output::Output;
@@ -12,6 +13,7 @@ use crate::stop;
 
 mod bench;
 mod part;
+mod status;
 
 /// Share one crypto device between many applications
 #[derive(clap::Args)]
@@ -28,6 +30,12 @@ enum Command {
     /// Be the crypto device, in software, on OUT/run/device.sock, until SIGTERM
     #[command(after_help = "Example: selvedge broker device deployments/ecg.toml --out out/ecg")]
     Device(Place),
+    /// Say what a running broker has done and is doing
+    #[command(
+        after_help = "Examples:\n  selvedge broker status deployments/ecg.toml --out out/ecg\n  selvedge broker status \
+                            deployments/ecg.toml --out out/ecg --watch"
+    )]
+    Status(status::Arguments),
     /// Measure the broker beside others, and say which goals it meets
     #[command(
         after_help = "Examples:\n  selvedge broker bench\n  selvedge broker bench echo --rounds 5 --json"
@@ -47,6 +55,7 @@ pub fn run(arguments: Arguments, output: &Output) -> Result<(), Error> {
     match arguments.command {
         Command::Serve(place) => runtime()?.block_on(serve_applications(place, output)),
         Command::Device(place) => runtime()?.block_on(be_device(place, output)),
+        Command::Status(arguments) => runtime()?.block_on(status::show(arguments, output)),
         Command::Bench(arguments) => bench::run(&arguments, output),
         Command::Application(application) => part::ask(&application, output),
         Command::Bare(server) => part::serve_bare(&server),
@@ -59,7 +68,7 @@ async fn serve_applications(place: Place, output: &Output) -> Result<(), Error> 
     let stats = broker::serve(Config {
         endpoint: Endpoint::Path(opened.layout.broker_socket()),
         device: Device::Stream(Box::new(UnixDevice { path: opened.layout.device_socket() })),
-        settings: Settings::default(),
+        settings: Settings { operator: Some(getuid().as_raw()), ..Settings::default() },
         ready: opened.ready(),
         stop: stop::asked(),
     })
