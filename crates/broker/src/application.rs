@@ -54,24 +54,27 @@ impl Application {
         }
     }
 
-    /// Reads what has come, once, and appends what follows from that. `buffer` is wiped. Of one that has hung up, and
-    /// left its answers unread, nothing more is wanted.
-    pub(crate) fn read(&mut self, buffer: &mut [u8], has_hung_up: bool, events: &mut Vec<Event>) {
+    /// Reads what has come, once, appends what follows from that, and says how many bytes it was. `buffer` is wiped. Of
+    /// one that has hung up, and left its answers unread, nothing more is wanted.
+    pub(crate) fn read(&mut self, buffer: &mut [u8], has_hung_up: bool, events: &mut Vec<Event>) -> usize {
         if !self.wants_more() {
             if has_hung_up && !self.is_over {
                 self.end(Event::Disconnected { connection: self.connection }, events);
             }
-            return;
+            return 0;
         }
         let read_bytes = match read(&self.socket, &mut *buffer) {
-            Ok(0) => return self.end(Event::Disconnected { connection: self.connection }, events),
-            Ok(read_bytes) => read_bytes,
-            Err(Errno::AGAIN | Errno::INTR) => return,
-            Err(_) => return self.end(Event::Disconnected { connection: self.connection }, events),
+            Ok(read_bytes @ 1..) => read_bytes,
+            Err(Errno::AGAIN | Errno::INTR) => return 0,
+            Ok(0) | Err(_) => {
+                self.end(Event::Disconnected { connection: self.connection }, events);
+                return 0;
+            }
         };
         let looked_at = self.decode(&buffer[..read_bytes], events);
         self.unread.extend_from_slice(&buffer[looked_at..read_bytes]);
         wipe(&mut buffer[..read_bytes]);
+        read_bytes
     }
 
     /// Goes on with what was read before, when answers have been written since; whether there is more of it.

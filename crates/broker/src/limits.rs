@@ -103,6 +103,8 @@ pub const FLUSH_MAX: Duration = Duration::from_secs(1);
 pub const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 /// Sockets that the loop looks at between two waits.
 pub const EVENTS_PER_TURN: usize = 256;
+/// What it reads from applications before it looks whether there are others to be read from.
+pub const TURN_BYTES: usize = 64 * 1024;
 /// Connections that it takes meanwhile.
 pub const ACCEPTS_PER_TURN: usize = 16;
 /// Requests of one connection that it takes before it looks at another one.

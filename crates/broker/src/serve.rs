@@ -26,8 +26,11 @@ use tokio::sync::oneshot;
 use crate::application::Application;
 use crate::device::{Device, Transceiver};
 use crate::error::{Error, LinkFault};
-use crate::limits::{ACCEPT_PAUSE, ACCEPTS_PER_TURN, EVENTS_PER_TURN, FLUSH_MAX, READ_BYTES, TICK};
+use crate::limits::{
+    ACCEPT_PAUSE, ACCEPTS_PER_TURN, EVENTS_PER_TURN, FLUSH_MAX, HEADER_BYTES, READ_BYTES, TICK, TURN_BYTES,
+};
 use crate::listen::{Bound, Endpoint};
+use crate::rounds::Rounds;
 use crate::stats::Stats;
 use crate::wiped::Wiped;
 use crate::wire::Connection;
@@ -128,6 +131,8 @@ struct Server {
     device_interest: EventFlags,
     open_fault: Option<LinkFault>,
     applications: HashMap<Connection, Application>,
+    /// Those that something can be read from or written to, in the order in which that is done.
+    ready_ones: Rounds<Connection, EventFlags>,
     /// Those of which something changed, each once, by their own word.
     touched: VecDeque<Connection>,
     /// Those that are closed and not gone.
@@ -166,6 +171,7 @@ impl Server {
             device_interest: EventFlags::empty(),
             open_fault: None,
             applications: HashMap::new(),
+            ready_ones: Rounds::default(),
             touched: VecDeque::new(),
             leaving: BTreeSet::new(),
             events: Vec::new(),
@@ -186,7 +192,8 @@ impl Server {
         let mut happened = Vec::with_capacity(EVENTS_PER_TURN);
         while !(self.is_stopped && self.leaving.is_empty()) {
             happened.clear();
-            let timeout = self.timeout().map(|timeout| Timespec {
+            let pause = if self.ready_ones.is_idle() { self.timeout() } else { Some(Duration::ZERO) };
+            let timeout = pause.map(|timeout| Timespec {
                 tv_sec: timeout.as_secs() as i64,
                 tv_nsec: timeout.subsec_nanos().into(),
             });
@@ -196,12 +203,9 @@ impl Server {
                 Err(errno) => return Err(cannot_wait(errno)),
             }
             for event in &happened {
-                // Each is done with before the next one is looked at, so that whoever waits for this one's answer works
-                // while the next one is read.
-                self.look_at(event.data.u64(), event.flags);
-                self.settle();
-                self.tidy_up();
+                self.hear(event.data.u64(), event.flags);
             }
+            self.serve_some();
             self.pass_time();
             self.tidy_up();
             self.report_ready()?;
@@ -220,7 +224,8 @@ impl Server {
         self.broker.needs_ticks() || !self.leaving.is_empty() || self.ready.is_some()
     }
 
-    fn look_at(&mut self, about: u64, flags: EventFlags) {
+    /// Something can be done with one of those that epoll looks at.
+    fn hear(&mut self, about: u64, flags: EventFlags) {
         match about {
             STOP => {
                 let _ = rustix::io::read(&self.wake, &mut [0; 8]);
@@ -236,16 +241,38 @@ impl Server {
                     transceiver.read(&mut self.buffer, &mut self.events);
                 }
             }
-            number => {
-                let connection = Connection(number);
-                let Some(application) = self.applications.get_mut(&connection) else { return };
+            number => *self.ready_ones.enter(Connection(number)) = flags,
+        }
+        self.settle();
+        self.tidy_up();
+    }
+
+    /// Reads from applications in turn, those that send little first, and no longer than until it is worth a look whether
+    /// there are others. Each is done with before the next one is read, so that whoever waits for its answer works
+    /// meanwhile.
+    fn serve_some(&mut self) {
+        let mut cost_bytes = 0;
+        while cost_bytes < TURN_BYTES
+            && let Some(connection) = self.ready_ones.turn()
+        {
+            let flags = self.ready_ones.get(connection).map_or(EventFlags::empty(), |flags| *flags);
+            let mut read_bytes = 0;
+            if let Some(application) = self.applications.get_mut(&connection) {
                 touch(&mut self.touched, application);
                 // What is to be written is written when all has been done that follows.
                 if flags.intersects(!EventFlags::OUT) {
                     let has_hung_up = flags.contains(EventFlags::HUP);
-                    application.read(&mut self.buffer, has_hung_up, &mut self.events);
+                    read_bytes = application.read(&mut self.buffer, has_hung_up, &mut self.events);
                 }
             }
+            if self.applications.contains_key(&connection) {
+                self.ready_ones.served(connection, read_bytes.max(HEADER_BYTES), true);
+            } else {
+                self.ready_ones.remove(connection);
+            }
+            cost_bytes += read_bytes.max(HEADER_BYTES);
+            self.settle();
+            self.tidy_up();
         }
     }
 
@@ -416,6 +443,7 @@ impl Server {
             if self.leaving.contains(&connection) && (written.is_err() || application.is_gone(now)) {
                 self.leaving.remove(&connection);
                 self.applications.remove(&connection);
+                self.ready_ones.remove(connection);
             } else {
                 let wants = application.wants();
                 if wants != application.interest {
