@@ -36,6 +36,7 @@ run() {
 }
 
 measure "the whole link" run
+measure "the broker" cargo run --locked --quiet --release -p selvedge -- broker bench --goals
 measure "ciphers on the chips" cargo bench --locked --quiet -p selvedge --bench variants
 measure "weaving" cargo bench --locked --quiet -p selvedge --bench weaving
 measure "the AVR, by program and observer" cargo bench --locked --quiet -p isa --bench avr

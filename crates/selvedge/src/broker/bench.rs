@@ -36,7 +36,7 @@ pub struct Arguments {
     /// How long each time, in milliseconds
     #[arg(long, default_value_t = 2000, value_parser = clap::value_parser!(u32).range(50..=600_000))]
     duration_ms: u32,
-    /// Lines for `make bench` in place of a table
+    /// Lines for `make bench` in place of a table of goals
     #[arg(long, hide = true)]
     goals: bool,
 }
@@ -119,14 +119,15 @@ pub fn run(arguments: &Arguments, output: &Output) -> Result<(), Error> {
             }
         }
     }
-    if arguments.goals {
-        return output.text(&bench.goals.iter().map(Goal::line).collect::<String>());
-    }
     if output.is_json() {
         return output.rows("broker bench", &bench.all_rows());
     }
     output.rows("Measured", &bench.rows)?;
-    output.text(&bench.table().text(None))
+    if arguments.goals {
+        output.text(&bench.goals.iter().map(Goal::line).collect::<String>())
+    } else {
+        output.text(&bench.table().text(None))
+    }
 }
 
 impl Bench {
