@@ -45,7 +45,7 @@ fn share(pdus: Vec<Pdu>, ways: u8) {
         DeviceInfo { payload_bytes_max: PAYLOAD_BYTES_MAX, in_flight_max: 4, boot: 1, name: String::new() };
     core.step(Event::DeviceOpened { link: core.link, info });
     for user in [0, 1] {
-        core.step(Event::Connected { user });
+        core.step(Event::Connected { user, groups: vec![100] });
     }
     for (number, pdu) in pdus.into_iter().enumerate() {
         let link = core.link;

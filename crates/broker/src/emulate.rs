@@ -105,6 +105,7 @@ fn answer(engine: &mut impl Engine, request: &Pdu) -> Result<Pdu, Status> {
             draft.buffer().resize(start + count as usize, 0);
             engine.random(&mut draft.buffer()[start..])?;
         }
+        Operation::Introduce | Operation::Leave => {}
         Operation::Status => return Err(Status::UnknownOperation), // the broker's own
         Operation::Echo => draft.buffer().extend_from_slice(request.payload()),
         Operation::SealAes256Gcm => {
@@ -286,8 +287,10 @@ async fn serve_link(mut stream: UnixStream, engine: &mut impl Engine, served: &m
         let mut answers = Vec::new();
         let mut next = first.map(Some);
         while let Ok(Some(request)) = &next {
-            answers.push(execute(engine, request));
-            served.requests += 1;
+            if !request.operation().is_ok_and(Operation::is_brokers) {
+                answers.push(execute(engine, request));
+                served.requests += 1;
+            }
             next = if answers.len() < IN_FLIGHT_MAX { requests.buffered() } else { Ok(None) };
         }
         let damaged = next.is_err();

@@ -12,10 +12,12 @@ pub type Link = u64;
 /// Something that happened.
 #[derive(Debug)]
 pub enum Event {
-    /// An application of this user connected.
+    /// An application of this user, who is in these groups, connected.
     Connected {
         /// The uid that the kernel vouches for.
         user: u32,
+        /// And the gids.
+        groups: Vec<u32>,
     },
     /// An application sent a request.
     Requested {

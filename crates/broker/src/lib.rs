@@ -33,6 +33,7 @@ pub mod limits;
 mod listen;
 pub mod load;
 mod outgoing;
+mod peer;
 pub mod queue;
 pub mod quota;
 pub mod rounds;
@@ -51,7 +52,7 @@ pub use stats::{Stats, Usage};
 use device::DeviceInfo;
 use queue::{Piece, Place, Queue, Taken, Verdict};
 use quota::{Charge, Quota, Share};
-use wire::{Connection, Head, Operation, Pdu, Status};
+use wire::{Connection, Head, KeyHandle, Operation, Pdu, Status};
 
 /// Numbers that a deployment or a slow device may lower.
 #[derive(Clone, Copy, Debug)]
@@ -111,6 +112,9 @@ pub struct Gauges {
 /// An application's connection.
 struct Peer {
     user: u32,
+    groups: Vec<u32>,
+    /// The opening of the device that was told whose it is.
+    introduced_on: Option<Link>,
     /// Requests that are not answered, by their ids.
     unanswered: BTreeMap<u32, Admitted>,
     /// Answers that are not written, oldest first; a refused request holds nothing.
@@ -158,6 +162,11 @@ pub struct Broker {
     in_flight_bytes: usize,
     /// Transfers that are not on their way as a whole.
     transfers: usize,
+    /// What the device is to be told of connections before anything else, and how much of the first is sent.
+    notices: VecDeque<Arc<Pdu>>,
+    notice_bytes: usize,
+    /// Closed connections of which the device still has requests.
+    departing: BTreeSet<Connection>,
     /// Requests that were at the device when it was lost, and are sent once more.
     again: BTreeSet<(Connection, u32)>,
     /// How often the device has been lost.
@@ -195,6 +204,9 @@ impl Broker {
             in_flight: BTreeMap::new(),
             in_flight_bytes: 0,
             transfers: 0,
+            notices: VecDeque::new(),
+            notice_bytes: 0,
+            departing: BTreeSet::new(),
             again: BTreeSet::new(),
             epoch: 0,
             stay: Duration::ZERO,
@@ -217,7 +229,7 @@ impl Broker {
         assert!(now >= self.now, "time went back");
         self.now = now;
         match event {
-            Event::Connected { user } => self.connected(user, actions),
+            Event::Connected { user, groups } => self.connected(user, groups, actions),
             Event::Requested { connection, request } => self.requested(connection, request, actions),
             Event::Garbled { connection, broken } => {
                 self.break_off(connection, broken.head, broken.fault.into(), actions);
@@ -275,7 +287,7 @@ impl Broker {
         &self.stats
     }
 
-    fn connected(&mut self, user: u32, actions: &mut Vec<Action>) {
+    fn connected(&mut self, user: u32, groups: Vec<u32>, actions: &mut Vec<Action>) {
         let known = self.stats.users.contains_key(&user);
         let users_full = !known && self.stats.users.len() >= limits::USERS_MAX;
         let refusal = match self.stop_at {
@@ -292,6 +304,8 @@ impl Broker {
         let connection = Connection(self.connection_last);
         let peer = Peer {
             user,
+            groups,
+            introduced_on: None,
             unanswered: BTreeMap::new(),
             unwritten: VecDeque::new(),
             moved_at: self.now,
@@ -314,7 +328,7 @@ impl Broker {
         if peer.unanswered.contains_key(&head.request) {
             return self.break_off(connection, head, Status::DuplicateRequest, actions);
         }
-        let Ok(operation) = request.operation() else {
+        let Some(operation) = request.operation().ok().filter(|operation| !operation.is_brokers()) else {
             return self.refuse(connection, head, Status::UnknownOperation, actions);
         };
         if !operation.takes(&request) {
@@ -341,6 +355,7 @@ impl Broker {
         let place = Place { lane: head.lane, user: peer.user, connection };
         let expires_at = (head.time_ms > 0).then(|| self.now + Duration::from_millis(head.time_ms.into()));
         request.assign(connection);
+        self.introduce(connection);
         self.queue.push(place, Arc::new(request), charge.bytes, expires_at, self.now);
     }
 
@@ -364,13 +379,17 @@ impl Broker {
     /// Sends as much of the queue to the device as may be under way.
     fn transmit(&mut self, actions: &mut Vec<Action>) {
         let Device::Open { in_flight_max, payload_bytes_max, .. } = self.device else { return };
-        while self.transfers < self.settings.transfers_max && !self.queue.is_empty() {
+        while self.transfers < self.settings.transfers_max
+            && !(self.queue.is_empty() && self.notices.is_empty())
+        {
             let pieces = self.gather(in_flight_max, payload_bytes_max, actions);
             if pieces.is_empty() {
                 return;
             }
             self.transfers += 1;
-            self.stats.count_transfer(pieces.len());
+            let of_requests =
+                |piece: &&Piece| piece.request.operation().is_ok_and(|asked| !asked.is_brokers());
+            self.stats.count_transfer(pieces.iter().filter(of_requests).count());
             actions.push(Action::Transmit { pieces });
         }
     }
@@ -384,6 +403,12 @@ impl Broker {
     ) -> Vec<Piece> {
         let mut pieces = Vec::new();
         let mut room_bytes = self.settings.transfer_bytes_max;
+        while room_bytes > 0
+            && let Some(piece) = self.notice(room_bytes)
+        {
+            room_bytes = room_bytes.saturating_sub(piece.to - piece.from);
+            pieces.push(piece);
+        }
         while room_bytes > 0 {
             let (flights, flight_bytes) = (self.in_flight.len(), self.in_flight_bytes);
             let bytes_max = self.settings.in_flight_bytes_max;
@@ -414,6 +439,50 @@ impl Broker {
             }
         }
         pieces
+    }
+
+    /// The next piece of what the device is to be told.
+    fn notice(&mut self, room_bytes: usize) -> Option<Piece> {
+        let request = self.notices.front()?.clone();
+        let (from, all) = (self.notice_bytes, request.bytes().len());
+        let to = if self.settings.is_cut { all.min(from + room_bytes) } else { all };
+        self.notice_bytes = to;
+        if to == all {
+            self.notices.pop_front();
+            self.notice_bytes = 0;
+        }
+        Some(Piece { request, from, to })
+    }
+
+    /// The open device is told whose a connection is, if it was not.
+    fn introduce(&mut self, connection: Connection) {
+        let (Some(peer), Device::Open { .. }) = (self.peers.get_mut(&connection), &self.device) else {
+            return;
+        };
+        if peer.introduced_on == Some(self.link) {
+            return;
+        }
+        peer.introduced_on = Some(self.link);
+        let numbers = [peer.user].into_iter().chain(peer.groups.iter().copied().take(limits::GROUPS_MAX));
+        let payload: Vec<u8> = numbers.flat_map(u32::to_le_bytes).collect();
+        self.tell(Operation::Introduce, connection, &payload);
+    }
+
+    /// The open device is told that a connection was closed, once it has answered all of its requests.
+    fn part(&mut self, connection: Connection) {
+        let numbers = (connection, 0)..=(connection, u32::MAX);
+        if self.in_flight.range(numbers).next().is_some() {
+            self.departing.insert(connection);
+        } else {
+            self.departing.remove(&connection);
+            self.tell(Operation::Leave, connection, &[]);
+        }
+    }
+
+    fn tell(&mut self, operation: Operation, connection: Connection, payload: &[u8]) {
+        let head = Head { connection, ..Head::request(operation, 0, KeyHandle::NONE) };
+        let notice = Pdu::new(head, &[], payload).expect("it is within its limits");
+        self.notices.push_back(Arc::new(notice));
     }
 
     /// A piece of a request goes to the device.
@@ -452,6 +521,11 @@ impl Broker {
         self.stats.device_opens += 1;
         self.stats.device_restarts += u64::from(self.boot.is_some_and(|boot| boot != info.boot));
         self.boot = Some(info.boot);
+        let waits = |peer: &Peer| !peer.unanswered.is_empty();
+        let waiting = self.peers.iter().filter(|(_, peer)| waits(peer)).map(|(connection, _)| *connection);
+        for connection in waiting.collect::<Vec<_>>() {
+            self.introduce(connection);
+        }
     }
 
     fn answered(&mut self, answer: Pdu, actions: &mut Vec<Action>) {
@@ -472,6 +546,9 @@ impl Broker {
             self.answer(head.connection, answer, actions);
         } else {
             self.stats.answers_late += 1;
+            if self.departing.contains(&head.connection) {
+                self.part(head.connection);
+            }
         }
     }
 
@@ -520,6 +597,9 @@ impl Broker {
     /// `may_repeat`, and the rest is answered.
     fn fail_in_flight(&mut self, status: Status, may_repeat: bool, actions: &mut Vec<Action>) {
         self.in_flight_bytes = 0;
+        self.notices.clear();
+        self.notice_bytes = 0;
+        self.departing.clear();
         self.queue.rewind();
         // The last one first, so that they wait in the order in which they were sent.
         let mut flights: Vec<_> = std::mem::take(&mut self.in_flight).into_iter().collect();
@@ -684,6 +764,9 @@ impl Broker {
         self.unwritten -= peer.unwritten.len();
         self.quota.disconnect(peer.user, peer.share);
         self.queue.remove(peer.user, connection);
+        if peer.introduced_on == Some(self.link) && self.is_open() {
+            self.part(connection);
+        }
         self.again.retain(|(other, _)| *other != connection);
     }
 }

@@ -35,6 +35,8 @@ pub const KEY_NAME_BYTES_MAX: u32 = 64;
 pub const CONNECTIONS_MAX: usize = 512;
 /// Those of one user: a half, so that nobody keeps the others out.
 pub const CONNECTIONS_PER_USER_MAX: usize = CONNECTIONS_MAX / 2;
+/// Groups of a user; Linux allows more (`NGROUPS_MAX`), and a broker tells the first.
+pub const GROUPS_MAX: usize = 256;
 /// Users that are told apart in the statistics.
 pub const USERS_MAX: usize = 64;
 /// Requests of one connection that are waiting, at the device, or answered and not yet written.

@@ -20,7 +20,6 @@ use std::time::{Duration, Instant};
 use rustix::event::epoll::{self, EventData, EventFlags};
 use rustix::event::{EventfdFlags, Timespec, eventfd};
 use rustix::io::Errno;
-use rustix::net::sockopt::socket_peercred;
 use tokio::sync::oneshot;
 
 use crate::application::Application;
@@ -30,10 +29,11 @@ use crate::limits::{
     ACCEPT_PAUSE, ACCEPTS_PER_TURN, EVENTS_PER_TURN, FLUSH_MAX, HEADER_BYTES, READ_BYTES, TICK, TURN_BYTES,
 };
 use crate::listen::{Bound, Endpoint};
+use crate::peer::Peer;
 use crate::rounds::Rounds;
 use crate::stats::Stats;
 use crate::wiped::Wiped;
-use crate::wire::Connection;
+use crate::wire::{Connection, Head, Pdu, Status};
 use crate::{Action, Broker, Event, Link, Settings};
 
 /// What a broker is told at its start.
@@ -100,6 +100,11 @@ impl Drop for Bell {
     fn drop(&mut self) {
         self.ring();
     }
+}
+
+fn refuse(mut stream: UnixStream, notice: &Pdu) {
+    // A new socket has room for a header; if not, the application sees it closed.
+    let _ = stream.write_all(notice.bytes());
 }
 
 fn touch(touched: &mut VecDeque<Connection>, application: &mut Application) {
@@ -289,10 +294,14 @@ impl Server {
                     return;
                 }
             };
-            // A peer whose credentials cannot be had has hung up already.
-            if let Ok(credentials) = socket_peercred(&stream) {
-                self.take(Event::Connected { user: credentials.uid.as_raw() }, Some(stream));
-                self.settle();
+            match Peer::of(&stream) {
+                Ok(Some(Peer { user, groups })) => {
+                    self.take(Event::Connected { user, groups }, Some(stream));
+                    self.settle();
+                }
+                Ok(None) => refuse(stream, &Pdu::empty(Head::default().answer(Status::UnknownUser))),
+                // A peer whose credentials cannot be had has hung up already.
+                Err(_) => {}
             }
         }
     }
@@ -326,9 +335,7 @@ impl Server {
                 self.admit(connection, stream);
             }
             Action::Refuse { notice } => {
-                let mut stream = stream.take().expect("only a new connection is refused");
-                // A new socket has room for a header; if not, the application sees it closed.
-                let _ = stream.write_all(notice.bytes());
+                refuse(stream.take().expect("only a new connection is refused"), &notice);
             }
             Action::Answer { connection, answer } => {
                 let application = self.applications.get_mut(&connection);
@@ -355,7 +362,7 @@ impl Server {
                     self.events.push(Event::DeviceTook { link });
                     for piece in pieces {
                         let answer = device.execute(&piece.request);
-                        self.events.push(Event::DeviceAnswered { link, answer });
+                        self.events.extend(answer.map(|answer| Event::DeviceAnswered { link, answer }));
                     }
                 }
                 _ => unreachable!("the core sends to an open device"),

@@ -67,9 +67,11 @@ pub struct Usage {
 }
 
 impl Stats {
-    pub(crate) fn count_transfer(&mut self, pieces: usize) {
-        let class = pieces.max(1).ilog2() as usize;
-        self.transfers[class.min(TRANSFER_CLASSES - 1)] += 1;
+    pub(crate) fn count_transfer(&mut self, requests: usize) {
+        // One in which the device is only told of connections is none.
+        if let Some(class) = requests.checked_ilog2() {
+            self.transfers[(class as usize).min(TRANSFER_CLASSES - 1)] += 1;
+        }
     }
 
     pub(crate) fn count_stay(&mut self, stay: Duration) {

@@ -31,8 +31,8 @@ use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 
 use crate::error::Fault;
 use crate::limits::{
-    CRC_BYTES, HEADER_BYTES, KEY_NAME_BYTES_MAX, NONCE_BYTES, PARAMETER_BYTES_MAX, PAYLOAD_BYTES_MAX,
-    PLAINTEXT_BYTES_MAX, TAG_BYTES,
+    CRC_BYTES, GROUPS_MAX, HEADER_BYTES, KEY_NAME_BYTES_MAX, NONCE_BYTES, PARAMETER_BYTES_MAX,
+    PAYLOAD_BYTES_MAX, PLAINTEXT_BYTES_MAX, TAG_BYTES,
 };
 use crate::wiped::Wiped;
 
@@ -124,6 +124,10 @@ operations! {
          "Opens nonce, ciphertext, tag, parameters being the associated data; answers the plaintext."
     6    Echo           "echo"             Keyless  true   (0, 0),                    (0, PAYLOAD_BYTES_MAX);
          "Answers the payload, as the device of the MECHA paper's benchmark does (section 4)."
+   32    Introduce      "introduce"        Keyless  true   (0, 0),                    (4, 4 + 4 * GROUPS_MAX as u32);
+         "The broker says whose a connection is: the payload is the user's number and those of the groups. Has no answer."
+   33    Leave          "leave"            Keyless  true   (0, 0),                    (0, 0);
+         "The broker says that a connection was closed. Has no answer."
   // The broker's own, which no device is sent.
   256    Status         "status"           Keyless  true   (0, 0),                    (0, 0);
          "Says what the broker has done, to its operator; answers Prometheus' text format."
@@ -151,7 +155,12 @@ statuses! {
     16   DeviceFault        "device-fault"        Device       false  "the device could not carry the operation out"
     17   WrongPurpose       "wrong-purpose"       Application  false  "the key is not one for this operation"
     18   TooLate            "too-late"            Broker       false  "the request's time was over before its turn came"
-    19   NotPermitted       "not-permitted"       Application  false  "it is the operator's to ask for that"
+    19   NameTaken          "name-taken"          Application  false  "the user has another key of this name"
+    20   DeviceFull         "device-full"         Application  false  "the user has as many keys or begun operations as the device holds"
+    21   UnknownContext     "unknown-context"     Application  false  "the connection has begun no such operation"
+    22   WholeOnly          "whole-only"          Application  false  "the operation takes its message as a whole: nothing unauthentic is released"
+    23   NotPermitted       "not-permitted"       Application  false  "it is the operator's to ask for that"
+    24   UnknownUser        "unknown-user"        Application  false  "the kernel has no number for the application's user"
 }
 
 /// Which requests go before which: a lane goes before those behind it, until one of theirs has waited for
@@ -241,12 +250,17 @@ impl Operation {
             && (self != Operation::Random || random_bytes(request) <= Some(PLAINTEXT_BYTES_MAX))
     }
 
+    /// Whether only the broker may ask it. Such a request is not answered.
+    pub const fn is_brokers(self) -> bool {
+        matches!(self, Operation::Introduce | Operation::Leave)
+    }
+
     /// Longest payload of the answer to `request`, which the operation must [take](Self::takes).
     pub fn answer_bytes_max(self, request: &Pdu) -> usize {
         let payload_bytes = request.payload().len();
         match self {
             Operation::Info => crate::device::DeviceInfo::BYTES_MAX,
-            Operation::FindKey => 0,
+            Operation::FindKey | Operation::Introduce | Operation::Leave => 0,
             Operation::Random => random_bytes(request).unwrap_or(0) as usize,
             Operation::SealAes256Gcm => payload_bytes + (NONCE_BYTES + TAG_BYTES) as usize,
             Operation::Echo => payload_bytes,

@@ -62,7 +62,7 @@ impl Bench {
     }
 
     fn connect(&mut self) -> Connection {
-        match self.step(Event::Connected { user: 1000 })[..] {
+        match self.step(Event::Connected { user: 1000, groups: vec![100] })[..] {
             [Action::Admit { connection }] => connection,
             ref other => panic!("not admitted: {other:?}"),
         }
@@ -95,13 +95,27 @@ fn answers(actions: &[Action]) -> Vec<(u64, u32, Status)> {
     actions.iter().filter_map(answer).collect()
 }
 
+/// What the device is told of connections: whether one comes, and which.
+fn told(actions: &[Action]) -> Vec<(bool, u64)> {
+    let sent = |action: &Action| match action {
+        Action::Transmit { pieces } => pieces.clone(),
+        _ => Vec::new(),
+    };
+    let notice = |piece: Piece| {
+        let operation = piece.request.operation().ok().filter(|operation| operation.is_brokers())?;
+        Some((operation == Operation::Introduce, piece.request.head().connection.0))
+    };
+    actions.iter().flat_map(sent).filter_map(notice).collect()
+}
+
 fn transmitted(actions: &[Action]) -> Vec<(u64, u32)> {
     let sent = |action: &Action| match action {
         Action::Transmit { pieces } => pieces.clone(),
         _ => Vec::new(),
     };
+    let is_told = |piece: &Piece| piece.request.operation().is_ok_and(Operation::is_brokers);
     let number = |piece: Piece| (piece.request.head().connection.0, piece.request.head().request);
-    actions.iter().flat_map(sent).map(number).collect()
+    actions.iter().flat_map(sent).filter(|piece| !is_told(piece)).map(number).collect()
 }
 
 #[test]
@@ -125,7 +139,7 @@ fn a_late_answer_of_a_closed_connection_is_dropped_and_counted() {
     bench.step(Event::Disconnected { connection: a });
     let b = bench.connect();
     assert_ne!(a, b, "the number is not used again");
-    assert!(bench.device_answers(a, 1).is_empty());
+    assert!(answers(&bench.device_answers(a, 1)).is_empty());
     assert_eq!((bench.broker.stats().answers_late, bench.broker.stats().answers_stray), (1, 0));
     assert!(bench.device_answers(a, 1).is_empty());
     assert_eq!((bench.broker.stats().answers_late, bench.broker.stats().answers_stray), (1, 1));
@@ -406,7 +420,7 @@ fn unread_answers_close_a_connection_by_number_and_by_time() {
     }
     assert_eq!(answers(&bench.device_answers(other, 1)), [(other.0, 1, Status::Done)]);
     let actions = bench.wait(Settings::default().unread_max);
-    assert!(matches!(actions[..], [Action::Close { connection, flush: false }] if connection == other));
+    assert!(matches!(actions[0], Action::Close { connection, flush: false } if connection == other));
     assert_eq!(bench.broker.stats().connections_closed_unread, 2);
     assert_eq!(bench.broker.gauges().held, Default::default());
 }
@@ -415,9 +429,9 @@ fn unread_answers_close_a_connection_by_number_and_by_time() {
 fn the_connection_after_the_last_is_refused_by_name() {
     let mut bench = Bench::open();
     for user in 0..CONNECTIONS_MAX as u32 {
-        bench.step(Event::Connected { user: user % 4 });
+        bench.step(Event::Connected { user: user % 4, groups: vec![100] });
     }
-    let actions = bench.step(Event::Connected { user: 1 });
+    let actions = bench.step(Event::Connected { user: 1, groups: vec![100] });
     let [Action::Refuse { notice }] = &actions[..] else { panic!("{actions:?}") };
     assert_eq!(notice.status(), Ok(Status::ConnectionsFull));
     bench.step(Event::Disconnected { connection: Connection(5) });
@@ -426,7 +440,7 @@ fn the_connection_after_the_last_is_refused_by_name() {
     for _ in 0..CONNECTIONS_PER_USER_MAX {
         bench.connect();
     }
-    let actions = bench.step(Event::Connected { user: 1000 });
+    let actions = bench.step(Event::Connected { user: 1000, groups: vec![100] });
     assert!(matches!(actions[..], [Action::Refuse { .. }]), "one user may have no more");
 }
 
@@ -435,13 +449,43 @@ fn the_operator_alone_is_told_what_the_broker_has_done() {
     let mut bench = Bench::new(Settings { operator: Some(7), ..Settings::default() });
     bench.device_opens(65_564, 1);
     for (user, expected) in [(7, Status::Done), (0, Status::Done), (1000, Status::NotPermitted)] {
-        let [Action::Admit { connection }] = bench.step(Event::Connected { user })[..] else { panic!() };
+        let [Action::Admit { connection }] = bench.step(Event::Connected { user, groups: vec![100] })[..]
+        else {
+            panic!()
+        };
         let head = Head::request(Operation::Status, 1, KeyHandle::NONE);
         let actions = bench.step(Event::Requested { connection, request: Pdu::empty(head) });
         assert_eq!(answers(&actions), [(connection.0, 1, expected)]);
         let [Action::Answer { answer, .. }] = &actions[..] else { panic!("{actions:?}") };
         let text = String::from_utf8(answer.payload().to_vec()).unwrap();
         assert_eq!(text.contains("selvedge_broker_connections "), expected == Status::Done, "{text}");
+    }
+}
+
+#[test]
+fn the_device_is_told_whose_a_connection_is_before_its_requests_and_when_it_is_over() {
+    let mut bench = Bench::open();
+    let (a, b) = (bench.connect(), bench.connect());
+    assert_eq!(told(&bench.ask(a, 1)), [(true, a.0)]);
+    assert_eq!(told(&bench.ask(a, 2)), []);
+    assert_eq!(told(&bench.step(Event::Disconnected { connection: a })), [], "the device has requests of it");
+    assert_eq!(told(&bench.device_answers(a, 2)), []);
+    assert_eq!(told(&bench.device_answers(a, 1)), [(false, a.0)]);
+    assert_eq!(told(&bench.ask(b, 1)), [(true, b.0)]);
+    bench.lose(LinkFault::HungUp);
+    let opened = bench.device_opens(65_564, 2);
+    assert_eq!((told(&opened), transmitted(&opened)), (vec![(true, b.0)], vec![(b.0, 1)]));
+    bench.device_answers(b, 1);
+    assert_eq!(told(&bench.step(Event::Disconnected { connection: b })), [(false, b.0)]);
+    let never = bench.connect();
+    assert_eq!(told(&bench.step(Event::Disconnected { connection: never })), [], "it asked nothing");
+    for operation in [Operation::Introduce, Operation::Leave] {
+        let c = bench.connect();
+        let head = Head::request(operation, 1, KeyHandle::NONE);
+        let request =
+            Pdu::new(head, &[], &[0; 4][..if operation == Operation::Leave { 0 } else { 4 }]).unwrap();
+        let actions = bench.step(Event::Requested { connection: c, request });
+        assert_eq!(answers(&actions), [(c.0, 1, Status::UnknownOperation)], "an application cannot say that");
     }
 }
 
@@ -458,7 +502,7 @@ fn stopping_refuses_what_waits_and_waits_for_what_is_at_the_device() {
     assert_eq!(answers(&actions), [(a.0, 1, Status::Done)]);
     assert!(matches!(actions.last(), Some(Action::Stopped)));
     assert!(!bench.broker.needs_ticks());
-    let actions = bench.step(Event::Connected { user: 1000 });
+    let actions = bench.step(Event::Connected { user: 1000, groups: vec![100] });
     assert!(matches!(&actions[..], [Action::Refuse { notice }] if notice.status() == Ok(Status::Stopping)));
 }
 

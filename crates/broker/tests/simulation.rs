@@ -49,6 +49,10 @@ struct World {
     in_parts: BTreeMap<(Connection, u32), usize>,
     /// Transfers that are under way.
     transfers: usize,
+    /// Connections that it knows.
+    introduced: BTreeSet<Connection>,
+    /// Requests that it has answered wrongly or twice since it was opened.
+    gave_up: usize,
     link: Option<u64>,
     open: bool,
     stopped: bool,
@@ -82,6 +86,8 @@ impl World {
             at_device: VecDeque::new(),
             in_parts: BTreeMap::new(),
             transfers: 0,
+            introduced: BTreeSet::new(),
+            gave_up: 0,
             link: None,
             open: false,
             stopped: false,
@@ -141,6 +147,8 @@ impl World {
                 self.open = false;
                 self.at_device.clear();
                 self.in_parts.clear();
+                self.introduced.clear();
+                self.gave_up = 0;
             }
             Action::Transmit { pieces } => {
                 assert!(self.open, "a closed device is sent nothing");
@@ -161,11 +169,23 @@ impl World {
     fn put_together(&mut self, piece: Piece) {
         let head = piece.request.head();
         assert_ne!(head.connection, Connection::BROKER);
-        let number = (head.connection, head.request);
+        let operation = piece.request.operation().expect("the broker sends nothing else");
+        let number = (head.connection, if operation.is_brokers() { u32::MAX } else { head.request });
         let got = if piece.is_first() { 0 } else { self.in_parts.remove(&number).expect("it has begun") };
         assert_eq!(piece.from, got, "pieces come in their order");
         assert!(self.settings.is_cut || piece.is_first() && piece.is_last());
-        if piece.is_last() {
+        if piece.is_last() && operation.is_brokers() {
+            let is_known = self.introduced.contains(&head.connection);
+            assert_eq!(is_known, operation == Operation::Leave, "each is introduced once, and leaves once");
+            let held = self.at_device.iter().any(|pdu| pdu.head().connection == head.connection);
+            assert!(!held || !is_known || self.gave_up > 0, "it leaves when all is answered");
+            if is_known {
+                self.introduced.remove(&head.connection);
+            } else {
+                self.introduced.insert(head.connection);
+            }
+        } else if piece.is_last() {
+            assert!(self.introduced.contains(&head.connection), "the device knows whose a request is");
             let copy = Pdu::new(head, piece.request.parameters(), piece.request.payload()).unwrap();
             self.at_device.push_back(copy);
         } else {
@@ -262,6 +282,7 @@ impl World {
     fn device_fails(&mut self) {
         let Some(link) = self.link else { return };
         let kind = below(&mut self.random, 6);
+        self.gave_up += 1;
         let crc = LinkFault::Corrupt(Fault::Crc);
         match kind {
             0 => self.step(Event::DeviceLost { link, fault: LinkFault::HungUp }),
@@ -317,7 +338,7 @@ impl World {
         match (choice, connection) {
             (0..3, _) => {
                 let user = 1000 + below(&mut self.random, 3) as u32;
-                self.step(Event::Connected { user });
+                self.step(Event::Connected { user, groups: vec![100] });
             }
             (3..45, Some(connection)) => self.ask(connection),
             (45..70, Some(connection)) => self.writes(connection),
@@ -421,10 +442,11 @@ fn each_request_has_one_answer_or_a_closed_connection() {
     if std::env::var_os("BROKER_SEED").is_none() {
         // The worlds are worth nothing if what they are for does not happen in them. What they never do is
         // listed.
-        let broker = ["oversize", "connections-full", "stopping"];
-        let device = ["not-permitted", "unknown-key", "wrong-purpose", "rejected", "device-fault"];
+        let broker = ["oversize", "connections-full", "stopping", "not-permitted", "unknown-user"];
+        let keys = ["unknown-key", "wrong-purpose", "name-taken", "device-full"];
+        let device = ["rejected", "device-fault", "unknown-context", "whole-only"];
         let unseen: Vec<_> = sum.iter().filter(|(_, count)| **count == 0).map(|(name, _)| *name).collect();
-        let mut never = [&broker[..], &device[..]].concat();
+        let mut never = [&broker[..], &keys, &device].concat();
         never.sort_unstable();
         assert_eq!(unseen, never, "{sum:#?}");
     }

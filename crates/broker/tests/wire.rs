@@ -122,6 +122,8 @@ fn numbers_of_the_tables_never_move() {
         4 seal-aes-256-gcm
         5 open-aes-256-gcm
         6 echo
+        32 introduce
+        33 leave
         256 status
         --
         0 done
@@ -143,7 +145,12 @@ fn numbers_of_the_tables_never_move() {
         16 device-fault
         17 wrong-purpose
         18 too-late
-        19 not-permitted
+        19 name-taken
+        20 device-full
+        21 unknown-context
+        22 whole-only
+        23 not-permitted
+        24 unknown-user
     "#]]
     .assert_eq(&format!("{}\n--\n{}\n", operations.join("\n"), statuses.join("\n")));
 }

@@ -18,12 +18,15 @@ impl Inline for Loopback {
         }
     }
 
-    fn execute(&mut self, request: &Pdu) -> Pdu {
+    fn execute(&mut self, request: &Pdu) -> Option<Pdu> {
         let head = request.head();
         match request.operation() {
-            Ok(Operation::Echo) => Pdu::new(head.answer(Status::Done), &[], request.payload())
-                .expect("what fits a request fits its answer"),
-            _ => Pdu::empty(head.answer(Status::DeviceFault)),
+            Ok(Operation::Echo) => {
+                let answer = Pdu::new(head.answer(Status::Done), &[], request.payload());
+                Some(answer.expect("what fits a request fits its answer"))
+            }
+            Ok(operation) if operation.is_brokers() => None,
+            _ => Some(Pdu::empty(head.answer(Status::DeviceFault))),
         }
     }
 }

@@ -54,6 +54,6 @@ pub trait Inline: Send {
     /// What the device is.
     fn info(&self) -> DeviceInfo;
 
-    /// Its answer.
-    fn execute(&mut self, request: &Pdu) -> Pdu;
+    /// Its answer; none to what the broker says of its connections.
+    fn execute(&mut self, request: &Pdu) -> Option<Pdu>;
 }
