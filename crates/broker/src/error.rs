@@ -247,7 +247,7 @@ mod tests {
             Error::Answer(Fault::Mismatch { field: "payload" }),
             Error::Answer(Fault::Version { found: 9 }),
             Error::Answer(Fault::NotZero { field: "reserved" }),
-            Error::Answer(Fault::Oversize { field: "payload", found_bytes: 70_000, max_bytes: 65_564 }),
+            Error::Answer(Fault::Oversize { field: "payload", found_bytes: 70_000, max_bytes: 65_600 }),
             Error::Answer(Fault::Length { found_bytes: 31, expected_bytes: 32 }),
             Error::Answer(Fault::Unknown { field: "status", found: 99 }),
         ];
@@ -281,7 +281,7 @@ mod tests {
             the broker's answer is none: the field `payload` does not fit the request
             the broker's answer is none: found version 9, expected 2
             the broker's answer is none: the field `reserved` is not zero
-            the broker's answer is none: found payload of 70000 bytes, expected at most 65564
+            the broker's answer is none: found payload of 70000 bytes, expected at most 65600
             the broker's answer is none: found 31 bytes, expected 32
             the broker's answer is none: the status 99 is in no table
             connection refused

@@ -27,6 +27,7 @@ mod application;
 pub mod client;
 pub mod device;
 pub mod emulate;
+pub mod engine;
 pub mod error;
 mod event;
 pub mod limits;
@@ -788,7 +789,7 @@ impl Flight {
         if answer.payload().len() > payload_bytes_max {
             return Err(Fault::Mismatch { field: "payload" });
         }
-        let key_is_news = Operation::from_number(head.operation) == Some(Operation::FindKey);
+        let key_is_news = Operation::from_number(head.operation).is_some_and(Operation::answers_a_key);
         if !key_is_news && head.key != own.key {
             return Err(Fault::Mismatch { field: "key" });
         }

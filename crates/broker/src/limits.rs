@@ -14,8 +14,12 @@ pub const PLAINTEXT_BYTES_MAX: u32 = 64 * 1024;
 pub const NONCE_BYTES: u32 = 12;
 /// Length of an AES-GCM tag.
 pub const TAG_BYTES: u32 = 16;
-/// Longest payload: a sealed plaintext.
-pub const PAYLOAD_BYTES_MAX: u32 = NONCE_BYTES + PLAINTEXT_BYTES_MAX + TAG_BYTES;
+/// Length of the random bytes that a device's own nonces come with: they make the subkey.
+pub const SALT_BYTES: u32 = 32;
+/// Longest nonce of a seal: Ascon's.
+pub const NONCE_BYTES_MAX: u32 = 16;
+/// Longest payload: a plaintext sealed under a nonce of the device's.
+pub const PAYLOAD_BYTES_MAX: u32 = SALT_BYTES + NONCE_BYTES_MAX + PLAINTEXT_BYTES_MAX + TAG_BYTES;
 /// Longest parameters, which is the longest associated data.
 pub const PARAMETER_BYTES_MAX: u32 = 1024;
 /// Length of the fixed header.
@@ -35,8 +39,6 @@ pub const KEY_NAME_BYTES_MAX: u32 = 64;
 pub const CONNECTIONS_MAX: usize = 512;
 /// Those of one user: a half, so that nobody keeps the others out.
 pub const CONNECTIONS_PER_USER_MAX: usize = CONNECTIONS_MAX / 2;
-/// Groups of a user; Linux allows more (`NGROUPS_MAX`), and a broker tells the first.
-pub const GROUPS_MAX: usize = 256;
 /// Users that are told apart in the statistics.
 pub const USERS_MAX: usize = 64;
 /// Requests of one connection that are waiting, at the device, or answered and not yet written.
@@ -88,8 +90,33 @@ pub const REOPEN_FIRST: Duration = Duration::from_millis(20);
 pub const REOPEN_MAX: Duration = Duration::from_secs(2);
 /// Longest name that a device gives itself.
 pub const DEVICE_NAME_BYTES_MAX: usize = 64;
-/// Keys that the emulated device holds.
+
+// What the device keeps; enforced by `engine`.
+
+/// Keys that the device holds.
 pub const KEYS_MAX: usize = 4096;
+/// Those of one user, so that nobody keeps the others out.
+pub const KEYS_PER_USER_MAX: usize = KEYS_MAX / 4;
+/// Entries of a key's access list.
+pub const ACCESS_MAX: usize = 8;
+/// Longest secret of an HMAC or HKDF key.
+pub const SECRET_BYTES_MAX: usize = 512;
+/// Shortest of one that the device makes. One that is given may be shorter.
+pub const SECRET_BYTES_MIN: usize = 16;
+/// Longest form of a key outside the device: RSA-3072 in PKCS#8, about 1800 bytes.
+pub const KEY_BYTES_MAX: usize = 2048;
+/// Longest public key: RSA-3072 in PKCS#1.
+pub const PUBLIC_BYTES_MAX: usize = 512;
+/// Handles in one answer to `key-list`.
+pub const LISTED_MAX: usize = 512;
+/// Longest challenge of an attestation.
+pub const CHALLENGE_BYTES_MAX: u32 = 64;
+/// Operations of one connection that were begun and not finished.
+pub const CONTEXTS_PER_CONNECTION_MAX: usize = 16;
+/// Groups of a user; Linux allows more (`NGROUPS_MAX`), and a broker tells the first.
+pub const GROUPS_MAX: usize = 256;
+/// Shortest part of a MAC that is compared.
+pub const MAC_BYTES_MIN: usize = 8;
 
 // How the daemons run; enforced by `serve` and `emulate`.
 
@@ -122,6 +149,10 @@ pub const BYTES_PER_WRITE: usize = 64 * 1024;
 const _: () = {
     assert!(PARAMETER_BYTES_MAX <= u16::MAX as u32, "the header's field has 16 bits");
     assert!(KEY_NAME_BYTES_MAX <= PAYLOAD_BYTES_MAX);
+    assert!(KEY_NAME_BYTES_MAX <= u8::MAX as u32 && ACCESS_MAX <= u8::MAX as usize, "a template's fields");
+    assert!(4 + 4 * GROUPS_MAX <= PAYLOAD_BYTES_MAX as usize, "an introduction");
+    assert!(8 * LISTED_MAX <= PAYLOAD_BYTES_MAX as usize, "a list of keys");
+    assert!(CONNECTIONS_PER_USER_MAX <= KEYS_PER_USER_MAX, "each connection can have a key");
     assert!(DEVICE_NAME_BYTES_MAX < PAYLOAD_BYTES_MAX as usize);
     assert!(CONNECTIONS_MAX <= REQUESTS_MAX, "each connection can have one request");
     assert!(REQUESTS_PER_CONNECTION_MAX <= REQUESTS_MAX);

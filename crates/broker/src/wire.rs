@@ -12,7 +12,7 @@
 //! 16  8  key                 handle of a key in the device, 0 = none
 //! 24  2  status              table `Status`; 0 in a request
 //! 26  2  parameter_bytes     at most 1024
-//! 28  4  payload_bytes       at most 65 564
+//! 28  4  payload_bytes       at most 65 600
 //! 32  4  time_ms             a request: it is of no use so long after it came, 0 = it always is;
 //!                            an answer that is `Busy`: when to ask again; else 0
 //! 36  4  epoch               an answer: how often the device has been lost; 0 in a request
@@ -31,13 +31,25 @@ use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 
 use crate::error::Fault;
 use crate::limits::{
-    CRC_BYTES, GROUPS_MAX, HEADER_BYTES, KEY_NAME_BYTES_MAX, NONCE_BYTES, PARAMETER_BYTES_MAX,
-    PAYLOAD_BYTES_MAX, PLAINTEXT_BYTES_MAX, TAG_BYTES,
+    CHALLENGE_BYTES_MAX, CRC_BYTES, GROUPS_MAX, HEADER_BYTES, KEY_BYTES_MAX, KEY_NAME_BYTES_MAX, LISTED_MAX,
+    NONCE_BYTES, NONCE_BYTES_MAX, PARAMETER_BYTES_MAX, PAYLOAD_BYTES_MAX, PLAINTEXT_BYTES_MAX,
+    PUBLIC_BYTES_MAX, SALT_BYTES, TAG_BYTES,
 };
 use crate::wiped::Wiped;
 
 /// The version that is spoken here.
 pub const VERSION: u8 = 2;
+
+/// Length of a block of AES.
+const BLOCK_BYTES: usize = 16;
+/// Longest ciphertext of AES in a mode that pads.
+const CIPHERTEXT_BYTES_MAX: u32 = PLAINTEXT_BYTES_MAX + BLOCK_BYTES as u32;
+/// Longest digest or MAC: SHA-512's.
+const DIGEST_BYTES_MAX: usize = 64;
+/// Longest signature: RSA-3072's.
+const SIGNATURE_BYTES_MAX: usize = 384;
+/// Length of a secret shared by P-256 or X25519.
+const SHARED_BYTES: usize = 32;
 
 macro_rules! operations {
     ($($number:literal $operation:ident $name:literal $keyed:ident $repeat:literal
@@ -100,8 +112,8 @@ macro_rules! statuses {
                 match self { $(Status::$status => Blame::$blame,)* }
             }
 
-            /// Whether the same request may succeed later. Every operation of today can be repeated
-            /// without harm, also one that the device may have carried out.
+            /// Whether the same request may succeed later. The device may have carried it out: whether that does harm
+            /// says the operation's [`Row`].
             pub const fn may_repeat(self) -> bool {
                 match self { $(Status::$status => $repeat,)* }
             }
@@ -124,6 +136,56 @@ operations! {
          "Opens nonce, ciphertext, tag, parameters being the associated data; answers the plaintext."
     6    Echo           "echo"             Keyless  true   (0, 0),                    (0, PAYLOAD_BYTES_MAX);
          "Answers the payload, as the device of the MECHA paper's benchmark does (section 4)."
+    7    Encrypt        "encrypt"          Keyed    true   (4, 20),                   (0, PLAINTEXT_BYTES_MAX);
+         "Encrypts the payload with AES in a mode without authentication; parameters are [`block`](crate::engine::block)'s."
+    8    Decrypt        "decrypt"          Keyed    true   (4, 20),                   (0, CIPHERTEXT_BYTES_MAX);
+         "The reverse of [`Encrypt`](Self::Encrypt)."
+    9    Seal           "seal"             Keyed    true   (4, PARAMETER_BYTES_MAX),  (0, PLAINTEXT_BYTES_MAX);
+         "Seals the payload with any AEAD; parameters and answer are [`aead`](crate::engine::aead)'s."
+   10    Open           "open"             Keyed    true   (4, PARAMETER_BYTES_MAX),  (0, PAYLOAD_BYTES_MAX);
+         "The reverse of [`Seal`](Self::Seal)."
+   11    Hash           "hash"             Keyless  true   (1, 1),                    (0, PAYLOAD_BYTES_MAX);
+         "Answers the digest of the payload; parameters are [`digest`](crate::engine::digest)'s, as for the next three."
+   12    Mac            "mac"              Keyed    true   (1, 1),                    (0, PAYLOAD_BYTES_MAX);
+         "Answers the MAC of the payload."
+   13    MacVerify      "mac-verify"       Keyed    true   (1, 65),                   (0, PAYLOAD_BYTES_MAX);
+         "Compares the MAC of the payload with the parameters'."
+   14    Derive         "derive"           Keyed    false  (16, PARAMETER_BYTES_MAX), (0, PAYLOAD_BYTES_MAX);
+         "Makes a key from a key with HKDF, the payload being the info; the answer's key field is its handle."
+   15    Sign           "sign"             Keyed    true   (4, 4),                    (0, PAYLOAD_BYTES_MAX);
+         "Answers the signature of the payload; parameters are [`signature`](crate::engine::signature)'s."
+   16    Verify         "verify"           Keyed    true   (4, PARAMETER_BYTES_MAX),  (0, PAYLOAD_BYTES_MAX);
+         "Checks the parameters' signature of the payload."
+   17    Agree          "agree"            Keyed    false  (0, PARAMETER_BYTES_MAX),  (32, 65);
+         "Answers the secret shared with the payload, a public key; or makes it a key, if the parameters say what for."
+   18    RsaDecrypt     "rsa-decrypt"      Keyed    true   (4, PARAMETER_BYTES_MAX),  (256, 384);
+         "Decrypts the payload; parameters are [`rsa`](crate::engine::rsa)'s."
+   19    Begin          "begin"            Either   false  (2, 128),                  (0, 0);
+         "Begins an operation in parts; parameters and answer are [`context`](crate::engine::context)'s, as for the next three."
+   20    Update         "update"           Keyless  false  (8, 8),                    (0, PLAINTEXT_BYTES_MAX);
+         "Gives it a part."
+   21    Finish         "finish"           Keyless  false  (8, 8),                    (0, PLAINTEXT_BYTES_MAX);
+         "Gives it its last part."
+   22    Cancel         "cancel"           Keyless  true   (8, 8),                    (0, 0);
+         "Forgets it."
+   23    KeyGenerate    "key-generate"     Keyless  false  (12, 1024),                (0, 0);
+         "Makes a key; parameters are [`keys`](crate::engine::keys)'s, as for all that follow; the answer's key field is its handle."
+   24    KeyImport      "key-import"       Keyless  false  (16, 1024),                (1, KEY_BYTES_MAX as u32);
+         "Takes the payload as a key; the answer's key field is its handle."
+   25    KeyWrap        "key-wrap"         Keyed    true   (8, 8),                    (0, 0);
+         "Answers the key that the parameters name, wrapped under this one (AES-KWP, RFC 5649)."
+   26    KeyUnwrap      "key-unwrap"       Keyed    false  (12, 1024),                (16, KEY_BYTES_MAX as u32);
+         "Takes the payload, a wrapped key, as a key; the answer's key field is its handle."
+   27    KeyDestroy     "key-destroy"      Keyed    false  (0, 0),                    (0, 0);
+         "Forgets a key."
+   28    KeyList        "key-list"         Keyless  true   (8, 8),                    (0, 0);
+         "Answers handles of keys that the user can use, in their order, from the one after the parameters'."
+   29    KeyAttributes  "key-attributes"   Keyed    true   (0, 0),                    (0, 0);
+         "Answers what was fixed when the key was made."
+   30    KeyPublic      "key-public"       Keyed    true   (0, 0),                    (0, 0);
+         "Answers the public half of a key."
+   31    KeyAttest      "key-attest"       Keyed    true   (0, CHALLENGE_BYTES_MAX),  (0, 0);
+         "Answers a signed statement about the key; it is [`attest`](crate::engine::attest)'s."
    32    Introduce      "introduce"        Keyless  true   (0, 0),                    (4, 4 + 4 * GROUPS_MAX as u32);
          "The broker says whose a connection is: the payload is the user's number and those of the groups. Has no answer."
    33    Leave          "leave"            Keyless  true   (0, 0),                    (0, 0);
@@ -212,6 +274,8 @@ pub enum Keyed {
     Keyed,
     /// The key field must be 0.
     Keyless,
+    /// That depends on the parameters.
+    Either,
 }
 
 /// A line of the table of operations: which requests are well-formed.
@@ -243,7 +307,11 @@ impl Operation {
     /// Whether `request` has the key, parameters and payload that the operation takes.
     pub fn takes(self, request: &Pdu) -> bool {
         let row = self.row();
-        let key = (row.keyed == Keyed::Keyed) == (request.head().key != KeyHandle::NONE);
+        let key = match row.keyed {
+            Keyed::Keyed => request.head().key != KeyHandle::NONE,
+            Keyed::Keyless => request.head().key == KeyHandle::NONE,
+            Keyed::Either => true,
+        };
         let within = |bytes: usize, (min, max): (u32, u32)| (min as usize..=max as usize).contains(&bytes);
         key && within(request.parameters().len(), row.parameter_bytes)
             && within(request.payload().len(), row.payload_bytes)
@@ -255,16 +323,51 @@ impl Operation {
         matches!(self, Operation::Introduce | Operation::Leave)
     }
 
+    /// Whether the key field of the answer is another key than the request's: one that was found, or made.
+    pub const fn answers_a_key(self) -> bool {
+        matches!(
+            self,
+            Operation::FindKey
+                | Operation::Derive
+                | Operation::Agree
+                | Operation::KeyGenerate
+                | Operation::KeyImport
+                | Operation::KeyUnwrap
+        )
+    }
+
     /// Longest payload of the answer to `request`, which the operation must [take](Self::takes).
     pub fn answer_bytes_max(self, request: &Pdu) -> usize {
         let payload_bytes = request.payload().len();
         match self {
             Operation::Info => crate::device::DeviceInfo::BYTES_MAX,
-            Operation::FindKey | Operation::Introduce | Operation::Leave => 0,
+            Operation::FindKey => 0,
             Operation::Random => random_bytes(request).unwrap_or(0) as usize,
             Operation::SealAes256Gcm => payload_bytes + (NONCE_BYTES + TAG_BYTES) as usize,
-            Operation::Echo => payload_bytes,
             Operation::Status => crate::limits::STATUS_BYTES_MAX,
+            Operation::Echo | Operation::Open | Operation::Decrypt | Operation::RsaDecrypt => payload_bytes,
+            Operation::Encrypt | Operation::Update => payload_bytes + BLOCK_BYTES,
+            Operation::Seal => payload_bytes + (SALT_BYTES + NONCE_BYTES_MAX + TAG_BYTES) as usize,
+            Operation::Hash | Operation::Mac => DIGEST_BYTES_MAX,
+            Operation::Finish => (payload_bytes + 2 * BLOCK_BYTES).max(DIGEST_BYTES_MAX),
+            Operation::Sign => SIGNATURE_BYTES_MAX,
+            Operation::Agree => SHARED_BYTES,
+            Operation::Begin => size_of::<u64>(),
+            Operation::KeyWrap => KEY_BYTES_MAX,
+            Operation::KeyList => LISTED_MAX * size_of::<u64>(),
+            Operation::KeyAttributes => crate::engine::keys::Attributes::BYTES_MAX,
+            Operation::KeyPublic => PUBLIC_BYTES_MAX,
+            Operation::KeyAttest => crate::engine::attest::BYTES_MAX,
+            Operation::MacVerify
+            | Operation::Verify
+            | Operation::Derive
+            | Operation::Cancel
+            | Operation::KeyGenerate
+            | Operation::KeyImport
+            | Operation::KeyUnwrap
+            | Operation::KeyDestroy
+            | Operation::Introduce
+            | Operation::Leave => 0,
             Operation::OpenAes256Gcm => payload_bytes.saturating_sub((NONCE_BYTES + TAG_BYTES) as usize),
         }
     }
@@ -314,8 +417,9 @@ impl fmt::Display for Connection {
 
 /// A key in the device.
 ///
-/// Invariant: a handle names one key name for ever, in every device, or no key: a handle that was found
-/// before the device restarted cannot name another key afterwards. [`KeyHandle::of`] is how.
+/// Invariant: a handle names one key for ever, or no key: a handle that was found before the device restarted cannot
+/// name another key afterwards. That of a key which a deployment provides follows from its name, see
+/// [`KeyHandle::of`]; that of one which the device makes is drawn at random.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct KeyHandle(pub u64);
 

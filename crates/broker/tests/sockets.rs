@@ -19,7 +19,7 @@ use aes_gcm::aead::{Aead, KeyInit, Payload};
 use aes_gcm::{Aes256Gcm, Nonce};
 use broker::client::Client;
 use broker::device::{Connect, UnixDevice};
-use broker::emulate::{NamedKey, Purpose};
+use broker::engine::{NamedKey, Purpose};
 use broker::stream::{Framing, Incoming};
 use broker::wire::{Head, KeyHandle, Operation, Pdu, Status};
 use broker::{Config, Endpoint, Error, LinkFault, Settings, Stats, emulate, serve};

@@ -1,7 +1,7 @@
 //! `selvedge broker`: shares one crypto device between applications, and is a device in software.
 
 use broker::device::{Device, UnixDevice};
-use broker::emulate::{NamedKey, Purpose};
+use broker::engine::{NamedKey, Purpose};
 use broker::{Config, Endpoint, Settings, emulate};
 use report::row::{Clock, Experiment};
 use rustix::process::getuid;

@@ -1,0 +1,45 @@
+//! The crypto core of a device: every operation, and its keys.
+//!
+//! An [`Engine`] takes a PDU and gives its answer; how the PDU came is not its business. [`SoftwareEngine`] is one that
+//! computes here: `soft` dispatches over the table of operations, `keys` owns the keys and says who may use them,
+//! `material` is what they are made of, and each family of operations is a file of functions over key material that
+//! draws the parameters it takes: `block`, `aead`, `digest`, `signature` (over `curve` and `rsa`), `wrap`, `context` for
+//! what is done in parts, `attest`.
+//!
+//! Whose a request is follows from its connection: the broker introduces each one before its first request, and says when
+//! it leaves. Who was not introduced can use what needs no key, and keys that are everyone's.
+//!
+//! Integers in parameters and answers are least significant byte first, unless a standard says otherwise.
+//!
+//! Invariant: no answer holds a secret of a key, except wrapped under another one that nobody outside knows.
+
+pub mod aead;
+pub mod attest;
+pub mod block;
+pub mod context;
+pub mod curve;
+pub mod digest;
+pub mod keys;
+pub mod material;
+pub mod rsa;
+mod rsa_raw;
+pub mod signature;
+mod soft;
+pub mod wrap;
+
+pub use soft::{NamedKey, Purpose, SoftwareEngine};
+
+use crate::device::DeviceInfo;
+use crate::wire::Pdu;
+
+/// What a device computes with.
+pub trait Engine: Send {
+    /// What the device is.
+    fn info(&self) -> DeviceInfo;
+
+    /// A host opened the device: of the connections that the last one spoke for nothing stays.
+    fn opened(&mut self);
+
+    /// The answer to any PDU; none to what the broker says of its connections.
+    fn execute(&mut self, request: &Pdu) -> Option<Pdu>;
+}

@@ -1,0 +1,7 @@
+//! The engine, through nothing but its PDUs.
+//!
+//! `asking` asks; `vectors` holds the official vectors against every operation, `keys` what an owner and others can do.
+
+mod asking;
+mod keys;
+mod vectors;
