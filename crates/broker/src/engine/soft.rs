@@ -503,3 +503,6 @@ impl Engine for SoftwareEngine {
         }
     }
 }
+
+#[cfg(test)]
+mod secrets;

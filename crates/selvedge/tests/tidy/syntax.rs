@@ -6,7 +6,7 @@ use syn::visit::{self, Visit};
 use crate::Source;
 
 /// Files of the tools that may use sockets, files and processes.
-const IO_FILES: [&str; 6] =
+const IO_FILES: [&str; 7] =
     ["emulate.rs", "serve.rs", "store.rs", "disk.rs", "client.rs", "listen.rs", "peer.rs"];
 const IO_FOLDERS: [&str; 2] = ["/device/", "/sim/"];
 /// First and second part of the paths that reach the outside.
