@@ -96,8 +96,10 @@ pub(super) enum InTime {
     Slot(u64),
     /// A longer superframe, and the first slot that will do in it.
     Superframe { superframe_ps: u64, slot: u64 },
+    /// Longer slots.
+    SlotLength { slot_ps: u64 },
     /// There is none for this node at this rate.
-    Nothing,
+    Nothing { is_ascon: bool },
 }
 
 impl fmt::Display for Kind {
@@ -249,9 +251,10 @@ impl Kind {
             Kind::SlotTooShort { air_ps, guard_ps, .. } => {
                 Some(format!("a slot of {} would hold it", Span(up_to_us(air_ps + 2 * guard_ps))))
             }
-            Kind::SealedTooLate { fix, .. }
-            | Kind::VerifiedTooLate { fix, .. }
-            | Kind::SealedPastDownlink { fix, .. } => Some(in_time(fix)),
+            Kind::SealedTooLate { fix, .. } | Kind::VerifiedTooLate { fix, .. } => Some(in_time(fix)),
+            Kind::SealedPastDownlink { fix, .. } => {
+                Some(format!("{}, or write `filters = \"discrete\"`", in_time(fix)))
+            }
             Kind::GuardTooShort { needs_ps, .. } => {
                 Some(format!("write `guard = \"{}\"`", Span(up_to_us(*needs_ps))))
             }
@@ -322,7 +325,9 @@ fn in_time(fix: &InTime) -> String {
             "a superframe of {} is the shortest that will do at this rate, with slot {slot}",
             Span(*superframe_ps)
         ),
-        InTime::Nothing => "use `ascon-aead128`, a faster clock or a lower rate".into(),
+        InTime::SlotLength { slot_ps } => format!("a slot of {} would do", Span(*slot_ps)),
+        InTime::Nothing { is_ascon: true } => "use a faster clock or a lower rate".into(),
+        InTime::Nothing { is_ascon: false } => "use `ascon-aead128`, a faster clock or a lower rate".into(),
     }
 }
 
@@ -374,6 +379,6 @@ impl fmt::Display for Millivolts {
     }
 }
 
-fn up_to_us(ps: u64) -> u64 {
+pub(super) fn up_to_us(ps: u64) -> u64 {
     ps.div_ceil(crate::limits::PS_PER_US) * crate::limits::PS_PER_US
 }

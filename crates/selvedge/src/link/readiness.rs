@@ -3,8 +3,10 @@
 //! Owns the step from a deployment's text to a node's work and from what is too late to a problem. How long things
 //! take is `sealing`'s, what else a superframe must hold is `schedule`'s.
 
+use cipher::Suite;
+
 use super::draft::{CellDraft, NodeDraft};
-use super::problem::{InTime, Kind, Problem};
+use super::problem::{InTime, Kind, Problem, up_to_us};
 use super::schedule::{
     DEFAULT_SUITE, frame_bytes, gateway_byte_ps, sample_cycles, samples, slots_used, uplink_ps,
 };
@@ -66,7 +68,8 @@ fn work(node: &NodeDraft, cell: &CellDraft) -> Option<Work> {
     })
 }
 
-/// The first slot that gives the node time, or else the shortest superframe in which there is one.
+/// The first slot that gives the node time, or else the shortest superframe in which there is one, or else the shortest
+/// length of all slots.
 fn in_time(work: Work, node: &NodeDraft, cell: &CellDraft) -> InTime {
     let others = || cell.nodes.iter().filter(|other| other.span != node.span);
     let slots = || others().filter_map(|other| other.slot.as_ref()).map(|slot| slot.value.unsigned_abs());
@@ -100,5 +103,12 @@ fn in_time(work: Work, node: &NodeDraft, cell: &CellDraft) -> InTime {
             return InTime::Superframe { superframe_ps, slot };
         }
     }
-    InTime::Nothing
+    // From its slot to the downlink's begin all of those in between, and its own.
+    let busy_ps = work.free_after_ps() - work.slot * work.slot_ps;
+    let slot_ps = up_to_us(busy_ps.div_ceil(work.slots_used + 1 - work.slot));
+    let fits = slot_ps <= limits::SLOT_PS_MAX && (work.slots_used + 2) * slot_ps <= work.superframe_ps;
+    if fits && (Work { slot_ps, ..work }).is_in_time() {
+        return InTime::SlotLength { slot_ps };
+    }
+    InTime::Nothing { is_ascon: work.suite == Suite::AsconAead128 }
 }
