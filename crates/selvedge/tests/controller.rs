@@ -519,12 +519,17 @@ impl Run {
 
     /// No frame waited for more slots than it may, unless for room behind it or for those before it; prints for how many.
     fn check_bounds(&self) {
-        let [due, blocked] =
-            ["due", "blocked"].map(|own| STANDINGS.iter().position(|name| *name == own).expect("it is one"));
+        let [due, blocked, full, waiting] = ["due", "blocked", "full", "waiting"]
+            .map(|own| STANDINGS.iter().position(|name| *name == own).expect("it is one"));
         for decision in &self.decisions {
             let is_left = decision.filter == 0 && decision.standings.contains(&due);
             assert!(!is_left, "what is due is left: {decision:?}");
+            let expected = if decision.waiting[0] == self.plain_places { full } else { waiting };
+            let may_wait = [full, waiting].contains(&decision.standings[0]);
+            assert!(!may_wait || decision.standings[0] == expected, "full is full: {decision:?}");
         }
+        let times = self.decisions.iter().filter(|decision| decision.standings[0] == full).count();
+        println!("{times} times the plain pipe would refuse the next frame and nothing in it was due");
         let heard = self.slots_of(RECEIVES).into_iter().filter(|slot| self.spoken.contains_key(slot));
         let heard: Vec<u16> = heard.map(|slot| slot as u16 + 1).collect();
         let accepted = self.watch.accepted.iter().map(|&(_, slot)| slot).collect();
