@@ -1,4 +1,4 @@
-//! Timer1 as a 32-bit clock with an alarm; clock.h has the terms, vectors.S the overflow.
+//! Timer1 as a 32-bit clock with an alarm; clock.h has the terms, vectors.S the overflow and the turns before the alarm.
 #include "clock.h"
 
 #include <avr/interrupt.h>
@@ -18,12 +18,9 @@ volatile uint16_t clock_matches_before, clock_frame_turns;
 static volatile bool listens;
 static volatile uint16_t until_low, until_matches;
 
-AVRX_SIGINT(TIMER1_COMPB_vect)
+// Behind its beginning in vectors.S, which counts the matches before; avr-gcc wants such a name.
+AVRX_SIGINT(__vector_alarm)
 {
-    if (clock_matches_before != 0) {
-        clock_matches_before--;
-        return;
-    }
     if (listens) {
         listens = false;
         OCR1B = until_low;

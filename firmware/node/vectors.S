@@ -1,5 +1,5 @@
-;! The three interrupts that may stand before a byte of the bus: overflow, compare A, and the SPI itself; and the way
-;! into the sampler's.
+;! The three interrupts that may stand before a byte of the bus: overflow, compare A, and the SPI itself; and the ways
+;! into the sampler's and the alarm's.
 ;!
 ;! In assembly because a byte is lost when their cycles do not add up (link.h), and because the cycles from compare A's
 ;! match to the start of the conversion are a constant of the sampler: neither may change with the compiler.
@@ -61,6 +61,26 @@ TIMER1_COMPA_vect:
 2:  sts  sampler_matches_before+1, r24
     ldi  r24, 0xFF
 1:  sts  sampler_matches_before, r24
+    leave
+
+; if (clock_matches_before-- != 0) return; the alarm's own match goes on in clock.c. Most only count a turn, and a sample
+; that is due just then must not wait for all that a C function saves.
+.global TIMER1_COMPB_vect
+TIMER1_COMPB_vect:
+    enter
+    lds  r24, clock_matches_before
+    subi r24, 1
+    brcc 1f
+    lds  r24, clock_matches_before+1
+    subi r24, 1
+    brcc 2f
+    pop  r24
+    out  _SFR_IO_ADDR(SREG), r24
+    pop  r24
+    jmp  __vector_alarm
+2:  sts  clock_matches_before+1, r24
+    ldi  r24, 0xFF
+1:  sts  clock_matches_before, r24
     leave
 
 ; if (link_bytes_now <= LINK_BYTES_MAX) link_buffer[link_bytes_now++] = SPDR;

@@ -587,6 +587,32 @@ fn a_sample_is_taken_at_its_grid_index_after_the_first_beacon() {
     }
 }
 
+/// The alarm is set to what follows from the last sample of a superframe, a whole number of steps behind the others: with a
+/// superframe of 90 of them and these crystals, 18 turns of the timer before it one of them is started.
+#[test]
+fn a_sample_that_is_due_at_a_match_of_the_alarm_that_counts_a_turn_is_taken_at_its_instant() {
+    let Some(rig) = rig("turns of the alarm", |deployment| {
+        let cell = &mut deployment.cells[0];
+        (cell.superframe_us, cell.slot_us, cell.guard_us) = (250_000, 12_000, 1_000);
+        cell.nodes.truncate(3);
+        for (node, drift_ppb) in cell.nodes.iter_mut().zip([75_000, 80_000, 85_000]) {
+            (node.samples_per_superframe, node.drift_ppb) = (90, drift_ppb);
+        }
+    }) else {
+        return;
+    };
+    let run = run(&rig, Pace::RunAhead, 12);
+    for (plan, samples) in rig.plan().nodes.iter().zip(&run.samples) {
+        let off_ps = (2 * 90_u64..)
+            .zip(samples)
+            .skip(4 * 90)
+            .map(|(index, (at_ps, _))| at_ps.abs_diff(run.origin_ps() + index * PS_PER_S / plan.rate_hz));
+        let worst_ps = off_ps.max().expect("samples are taken");
+        println!("{} ppb: {worst_ps} ps from the grid at most", plan.drift_ppb);
+        assert!(worst_ps <= SETTLED_INSTANT_US_MAX * PS_PER_US);
+    }
+}
+
 #[test]
 fn a_node_whose_power_was_cut_goes_on_in_its_input_where_cell_time_is() {
     let Some(rig) = rig("input after a power cut", |_| {}) else { return };
