@@ -1,9 +1,11 @@
 //! The engine, through nothing but its PDUs.
 //!
 //! `asking` asks; `vectors` holds the official vectors against every operation, `keys` what an owner and others can do,
-//! `rubbish` any requests.
+//! `second` another library where vectors are thin, `parts` that parts make the whole, `rubbish` any requests.
 
 mod asking;
 mod keys;
+mod parts;
 mod rubbish;
+mod second;
 mod vectors;

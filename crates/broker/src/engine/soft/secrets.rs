@@ -82,6 +82,14 @@ struct State {
     secrets: usize,
 }
 
+/// Calls, the state that they lead to, and that before the last of them.
+#[derive(Default)]
+struct Path {
+    before: State,
+    state: State,
+    calls: Vec<(usize, Call)>,
+}
+
 /// What the two users have in the device.
 #[derive(Default)]
 struct World {
@@ -346,10 +354,9 @@ fn no_sequence_of_calls_obtains_a_secret_or_what_is_anothers() {
         engine.introduce(connection, &user.to_le_bytes());
     }
     let mut seen = BTreeSet::from([State::default()]);
-    let mut paths: VecDeque<(State, State, Vec<(usize, Call)>)> = VecDeque::new();
-    paths.push_back(Default::default());
+    let mut paths = VecDeque::from([Path::default()]);
     let (mut visited, mut calls) = (0, 0);
-    while let Some((before, state, path)) = paths.pop_front() {
+    while let Some(Path { before, state, calls: path }) = paths.pop_front() {
         visit(&mut engine, &path);
         visited += 1;
         if path.len() == DEPTH {
@@ -366,7 +373,7 @@ fn no_sequence_of_calls_obtains_a_secret_or_what_is_anothers() {
             if seen.insert(next.clone()) {
                 let mut path = path.clone();
                 path.push((user, call));
-                paths.push_back((state.clone(), next, path));
+                paths.push_back(Path { before: state.clone(), state: next, calls: path });
             }
         }
     }
