@@ -33,8 +33,10 @@ pub const SCALE: [&str; 2] = ["1 nV", "1 V"];
 pub const SUPERFRAME: [&str; 2] = ["1 ms", "10 s"];
 /// Slot and guard: 16-bit fields of the beacon, in microseconds.
 pub const SLOT: [&str; 2] = ["1 us", "65535 us"];
-/// The same, in picoseconds.
+/// The longest slot, in picoseconds.
 pub const SLOT_PS_MAX: u64 = 65_535 * PS_PER_US;
+/// Superframes in which a node that has joined learns what its crystal's second is, and samples further off.
+pub const SETTLED_SUPERFRAMES: u32 = 10;
 /// Bit clock of the gateway.
 pub const GATEWAY_BUS: [&str; 2] = ["1 kHz", "10 MHz"];
 /// Silence after each byte of the gateway.

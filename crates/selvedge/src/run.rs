@@ -229,6 +229,7 @@ impl Outcome<'_> {
                 count("frames with a wrong tag", found.rejected),
                 count("slots missed", found.missed),
                 nanos("sampling instant error, most", found.instant_error_ns_max),
+                nanos("sampling instant error, most once settled", found.settled_error_ns_max),
                 nanos("sampling instant error, rms", found.instant_error_ns_rms),
             ]);
         }

@@ -9,6 +9,7 @@
 
 use super::deployment::Node;
 use super::journal::{Received, Sample};
+use crate::limits::SETTLED_SUPERFRAMES;
 use cell::feed::Feed;
 use cipher::{NodeMaster, TrafficKey};
 use collect::keys::Grid;
@@ -33,7 +34,9 @@ pub struct Found {
     pub mismatched_samples: u64,
     /// Greatest distance of a sampling instant from the grid.
     pub instant_error_ns_max: f64,
-    /// Root of the mean square of those distances.
+    /// The greatest one after [`SETTLED_SUPERFRAMES`](crate::limits::SETTLED_SUPERFRAMES) of the node's own.
+    pub settled_error_ns_max: f64,
+    /// Root of the mean square of all those distances.
     pub instant_error_ns_rms: f64,
     /// The stored samples, counted from the run's first superframe: nominal instant in picoseconds, and code.
     pub waveform: BTreeMap<u32, (u64, u16)>,
@@ -72,6 +75,8 @@ pub fn node(
     let mut counters = BTreeSet::new();
     let mut used = BTreeSet::new();
     let (mut squares, mut compared) = (0.0, 0u64);
+    let begins = records.iter().filter_map(|record| nominal.index(record.first)).min().unwrap_or(0);
+    let settles = begins + SETTLED_SUPERFRAMES * u32::from(nominal.grid.samples_per_superframe.get());
     for record in records {
         found.duplicated += u64::from(!counters.insert((record.epoch, record.counter)));
         let Some(first) = nominal.index(record.first) else {
@@ -93,6 +98,9 @@ pub fn node(
             }
             let error_ns = (sample.instant_ps as f64 - nominal_ps as f64) / 1000.0;
             found.instant_error_ns_max = found.instant_error_ns_max.max(error_ns.abs());
+            if index >= settles {
+                found.settled_error_ns_max = found.settled_error_ns_max.max(error_ns.abs());
+            }
             squares += error_ns * error_ns;
             compared += 1;
         }
