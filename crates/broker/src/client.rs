@@ -27,8 +27,8 @@ use zeroize::Zeroizing;
 use crate::device::DeviceInfo;
 use crate::error::{Error, Fault};
 use crate::limits::{
-    KEY_NAME_BYTES_MAX, PARAMETER_BYTES_MAX, PAYLOAD_BYTES_MAX, PDUS_PER_WRITE, PLAINTEXT_BYTES_MAX,
-    REQUESTS_PER_CONNECTION_MAX,
+    KEY_NAME_BYTES_MAX, PARAMETER_BYTES_MAX, PDUS_PER_WRITE, PLAINTEXT_BYTES_MAX,
+    REQUESTS_PER_CONNECTION_MAX, SEALED_BYTES_MAX,
 };
 use crate::stream::{Framing, Incoming, write, write_group};
 use crate::wire::{Connection, Head, KeyHandle, Operation, Pdu, Status};
@@ -165,7 +165,7 @@ impl Client {
         associated_data: &[u8],
         sealed: &[u8],
     ) -> Result<Zeroizing<Vec<u8>>, Error> {
-        check_bytes("a sealed message", sealed.len(), PAYLOAD_BYTES_MAX)?;
+        check_bytes("a sealed message", sealed.len(), SEALED_BYTES_MAX)?;
         let answer = self.ask(Operation::OpenAes256Gcm, key, associated_data, sealed).await?;
         Ok(Zeroizing::new(answer.payload().to_vec()))
     }

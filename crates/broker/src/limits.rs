@@ -14,6 +14,8 @@ pub const PLAINTEXT_BYTES_MAX: u32 = 64 * 1024;
 pub const NONCE_BYTES: u32 = 12;
 /// Length of an AES-GCM tag.
 pub const TAG_BYTES: u32 = 16;
+/// Longest message that `seal-aes-256-gcm` gives.
+pub const SEALED_BYTES_MAX: u32 = NONCE_BYTES + PLAINTEXT_BYTES_MAX + TAG_BYTES;
 /// Length of the random bytes that a device's own nonces come with: they make the subkey.
 pub const SALT_BYTES: u32 = 32;
 /// Longest nonce of a seal: Ascon's.

@@ -33,7 +33,7 @@ use crate::error::Fault;
 use crate::limits::{
     CHALLENGE_BYTES_MAX, CRC_BYTES, GROUPS_MAX, HEADER_BYTES, KEY_BYTES_MAX, KEY_NAME_BYTES_MAX, LISTED_MAX,
     NONCE_BYTES, NONCE_BYTES_MAX, PARAMETER_BYTES_MAX, PAYLOAD_BYTES_MAX, PLAINTEXT_BYTES_MAX,
-    PUBLIC_BYTES_MAX, SALT_BYTES, TAG_BYTES,
+    PUBLIC_BYTES_MAX, SALT_BYTES, SEALED_BYTES_MAX, TAG_BYTES,
 };
 use crate::wiped::Wiped;
 
@@ -132,7 +132,7 @@ operations! {
          "Answers as many random bytes as the parameter, a u32, says."
     4    SealAes256Gcm  "seal-aes-256-gcm" Keyed    true   (0, PARAMETER_BYTES_MAX),  (0, PLAINTEXT_BYTES_MAX);
          "Seals the payload, parameters being the associated data; answers nonce, ciphertext, tag."
-    5    OpenAes256Gcm  "open-aes-256-gcm" Keyed    true   (0, PARAMETER_BYTES_MAX),  (NONCE_BYTES + TAG_BYTES, PAYLOAD_BYTES_MAX);
+    5    OpenAes256Gcm  "open-aes-256-gcm" Keyed    true   (0, PARAMETER_BYTES_MAX),  (NONCE_BYTES + TAG_BYTES, SEALED_BYTES_MAX);
          "Opens nonce, ciphertext, tag, parameters being the associated data; answers the plaintext."
     6    Echo           "echo"             Keyless  true   (0, 0),                    (0, PAYLOAD_BYTES_MAX);
          "Answers the payload, as the device of the MECHA paper's benchmark does (section 4)."
