@@ -16,7 +16,7 @@
 //! it. Refused are only numbers that everybody can tell: those not below the modulus, and 0, 1 and the modulus less 1,
 //! whose powers are themselves. AWS-LC has everything else in its safe interface; what is missing there for this is `rsa_raw`'s.
 //!
-//! Invariant: no branch and no address in [`unpad`] depends on what was decrypted, except the message's length, which is
+//! Invariant: no branch and no address in `unpad` depends on what was decrypted, except the message's length, which is
 //! the answer.
 
 use aws_lc_rs::digest::Digest;
