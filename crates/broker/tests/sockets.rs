@@ -19,6 +19,7 @@ use aes_gcm::aead::{Aead, KeyInit, Payload};
 use aes_gcm::{Aes256Gcm, Nonce};
 use broker::client::Client;
 use broker::device::{Connect, UnixDevice};
+use broker::engine::keys::{Algorithm, Template, Usages};
 use broker::engine::{NamedKey, Purpose};
 use broker::stream::{Framing, Incoming};
 use broker::wire::{Head, KeyHandle, Operation, Pdu, Status};
@@ -627,6 +628,48 @@ async fn what_the_device_does_not_have_or_take_is_named() {
     );
     let _ = raw.shutdown().await;
     let _ = raw.read(&mut rest).await;
+    running.stop().await;
+    device.stop().await;
+}
+
+/// The answer to one request on a connection of its own making.
+async fn asked(raw: &mut UnixStream, operation: Operation, key: KeyHandle, parameters: &[u8]) -> Pdu {
+    let request = Pdu::new(Head::request(operation, 1, key), parameters, &[]).unwrap();
+    raw.write_all(request.bytes()).await.unwrap();
+    Incoming::new(raw, Framing::Plain).next().await.unwrap()
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_key_is_the_users_that_the_socket_names_or_its_connections_alone() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("device.sock");
+    let device = start_device(&path).await;
+    let running = Running::start(unix(&path), Settings::default()).await;
+    let template =
+        |is_persistent| Template { is_persistent, ..Template::new(Algorithm::Ed25519, Usages::SIGN) };
+    let mut one = running.raw().await;
+    let mut made = Vec::new();
+    for is_persistent in [true, false] {
+        let parameters = template(is_persistent).to_bytes();
+        let answer = asked(&mut one, Operation::KeyGenerate, KeyHandle::NONE, &parameters).await;
+        assert_eq!(answer.status(), Ok(Status::Done));
+        made.push(answer.head().key);
+    }
+    let attributes = asked(&mut one, Operation::KeyAttributes, made[0], &[]).await;
+    let owner = rustix::process::geteuid().as_raw().to_le_bytes();
+    assert_eq!(attributes.payload(), [&[1, 0, 0, 0], &owner[..], &template(true).to_bytes()].concat());
+    let mut two = running.raw().await;
+    let listed = asked(&mut two, Operation::KeyList, KeyHandle::NONE, &[0; 8]).await;
+    let listed: Vec<u64> =
+        listed.payload().as_chunks::<8>().0.iter().map(|bytes| u64::from_le_bytes(*bytes)).collect();
+    assert!(listed.contains(&made[0].0) && !listed.contains(&made[1].0));
+    assert_eq!(listed.len(), 1 + keys().len(), "a deployment's keys are everyone's");
+    let left = asked(&mut two, Operation::Leave, KeyHandle::NONE, &[]).await;
+    assert_eq!(left.status(), Ok(Status::UnknownOperation), "only the broker says who left");
+    assert_eq!(asked(&mut one, Operation::KeyPublic, made[1], &[]).await.status(), Ok(Status::Done));
+    drop(one);
+    let destroyed = asked(&mut two, Operation::KeyDestroy, made[0], &[]).await;
+    assert_eq!(destroyed.status(), Ok(Status::Done));
     running.stop().await;
     device.stop().await;
 }
