@@ -383,13 +383,15 @@ impl Server {
     }
 
     fn open_device(&mut self, link: Link) {
-        let opened = match &self.device {
+        let now = self.now();
+        let opened = match &mut self.device {
             Device::Inline(device) => {
+                device.opened();
                 self.events.push(Event::DeviceOpened { link, info: device.info() });
                 Ok(Opened::Inline(link))
             }
             Device::Stream(device) => {
-                let opened = Transceiver::open(&**device, link, self.now());
+                let opened = Transceiver::open(&**device, link, now);
                 opened.map(|transceiver| Opened::Stream(Box::new(transceiver)))
             }
         };

@@ -1,6 +1,7 @@
 //! A device that gives back what it is given, at once: what is left is the broker's own cost.
 
-use super::{DeviceInfo, Inline};
+use super::DeviceInfo;
+use crate::engine::Engine;
 use crate::limits::{IN_FLIGHT_MAX, PAYLOAD_BYTES_MAX};
 use crate::wire::{Operation, Pdu, Status};
 
@@ -8,7 +9,7 @@ use crate::wire::{Operation, Pdu, Status};
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Loopback;
 
-impl Inline for Loopback {
+impl Engine for Loopback {
     fn info(&self) -> DeviceInfo {
         DeviceInfo {
             payload_bytes_max: PAYLOAD_BYTES_MAX,
@@ -17,6 +18,8 @@ impl Inline for Loopback {
             name: "loopback".to_owned(),
         }
     }
+
+    fn opened(&mut self) {}
 
     fn execute(&mut self, request: &Pdu) -> Option<Pdu> {
         let head = request.head();

@@ -16,14 +16,14 @@ pub use loopback::Loopback;
 pub(crate) use transceiver::Transceiver;
 pub use unix::UnixDevice;
 
-use crate::wire::Pdu;
+use crate::engine::Engine;
 
 /// The device that a broker shares.
 pub enum Device {
     /// Behind a stream of bytes.
     Stream(Box<dyn Connect>),
     /// In this process: it answers at once, so that whoever reads a request drives it.
-    Inline(Box<dyn Inline>),
+    Inline(Box<dyn Engine>),
 }
 
 impl Device {
@@ -47,13 +47,4 @@ pub trait Connect: Send {
 
     /// What to call the device in an error: its path, for one.
     fn name(&self) -> String;
-}
-
-/// A device that computes in the broker's own loop, which waits for it.
-pub trait Inline: Send {
-    /// What the device is.
-    fn info(&self) -> DeviceInfo;
-
-    /// Its answer; none to what the broker says of its connections.
-    fn execute(&mut self, request: &Pdu) -> Option<Pdu>;
 }
