@@ -1,12 +1,14 @@
 //! The bytes: as drawn, for every input, and damaged.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::path::Path;
 
 use broker::Fault;
 use broker::device::DeviceInfo;
 use broker::limits::{PARAMETER_BYTES_MAX, PAYLOAD_BYTES_MAX};
 use broker::stream::{Broken, Decoder, Framing};
-use broker::wire::{Connection, Head, KeyHandle, Lane, Operation, Pdu, Status};
+use broker::wire::{Connection, Head, KeyHandle, Keyed, Lane, Operation, Pdu, Status};
 use proptest::prelude::*;
 
 fn head() -> impl Strategy<Value = Head> {
@@ -290,4 +292,44 @@ proptest! {
         let info = DeviceInfo { payload_bytes_max, in_flight_max, boot, name };
         prop_assert_eq!(DeviceInfo::parse(&info.to_bytes()), Ok(info));
     }
+}
+
+/// The tables of docs/broker.md are those of `wire`; `BLESS=1` writes them.
+#[test]
+fn the_documentation_has_each_operation_and_status() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/broker.md");
+    let found = fs::read_to_string(&path).expect("the documentation is there");
+    let range = |(min, max): (u32, u32)| if min == max { min.to_string() } else { format!("{min}–{max}") };
+    let yes = |is: bool| if is { "yes" } else { "–" };
+    let mut operations =
+        "| | operation | key | parameter bytes | payload bytes | twice |\n|---:|---|---|---|---|---|\n"
+            .to_owned();
+    for operation in Operation::ALL {
+        let row = operation.row();
+        let key = match row.keyed {
+            Keyed::Keyed => "yes",
+            Keyed::Keyless => "–",
+            Keyed::Either => "maybe",
+        };
+        let cells = [range(row.parameter_bytes), range(row.payload_bytes)].join(" | ");
+        let number = operation.number();
+        operations += &format!("| {number} | {} | {key} | {cells} | {} |\n", row.name, yes(row.may_repeat));
+    }
+    let mut statuses = "| | status | whose | again | |\n|---:|---|---|---|---|\n".to_owned();
+    for status in Status::ALL {
+        let whose = format!("{:?}", status.blame()).to_lowercase();
+        let [number, again] = [status.number().to_string(), yes(status.may_repeat()).to_owned()];
+        statuses += &format!("| {number} | {} | {whose} | {again} | {} |\n", status.name(), status.meaning());
+    }
+    let mut expected = found.clone();
+    for (name, table) in [("operations", operations), ("statuses", statuses)] {
+        let begins = format!("<!-- {name} -->\n");
+        let from = expected.find(&begins).expect("the table's place is marked") + begins.len();
+        let to = from + expected[from..].find("<!-- end -->").expect("its end, too");
+        expected.replace_range(from..to, &table);
+    }
+    if std::env::var_os("BLESS").is_some() {
+        fs::write(&path, &expected).expect("it can be written");
+    }
+    assert!(found == expected || std::env::var_os("BLESS").is_some(), "run `make bless`");
 }
