@@ -469,8 +469,17 @@ impl Broker {
         self.tell(Operation::Introduce, connection, &payload);
     }
 
-    /// The open device is told that a connection was closed, once it has answered all of its requests.
+    /// The open device is told that a connection was closed, once it has answered all of its requests; or of neither its
+    /// coming nor its going, if it does not know of it yet. So no more than two notices of each connection that the device
+    /// knows or that is open ever wait, however fast they come and go.
     fn part(&mut self, connection: Connection) {
+        // The first may be on its way in part.
+        let is_sent = usize::from(self.notice_bytes > 0);
+        let of_it = |notice: &Arc<Pdu>| notice.head().connection == connection;
+        if let Some(at) = self.notices.iter().skip(is_sent).position(of_it) {
+            self.notices.remove(is_sent + at);
+            return;
+        }
         let numbers = (connection, 0)..=(connection, u32::MAX);
         if self.in_flight.range(numbers).next().is_some() {
             self.departing.insert(connection);

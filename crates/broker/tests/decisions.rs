@@ -490,6 +490,24 @@ fn the_device_is_told_whose_a_connection_is_before_its_requests_and_when_it_is_o
 }
 
 #[test]
+fn of_connections_that_come_and_go_before_the_device_hears_of_them_it_is_told_nothing() {
+    let mut bench = Bench { is_fast: false, ..Bench::open() };
+    let stays = bench.connect();
+    for number in 1..=2 {
+        bench.ask(stays, number); // both transfers are under way
+    }
+    for _ in 0..10_000 {
+        let comes = bench.connect();
+        bench.ask(comes, 1);
+        bench.step(Event::Disconnected { connection: comes });
+    }
+    let (last, number) = (bench.connect(), 3);
+    bench.ask(last, number);
+    let took = bench.step(Event::DeviceTook { link: bench.link });
+    assert_eq!((told(&took), transmitted(&took)), (vec![(true, last.0)], vec![(last.0, number)]));
+}
+
+#[test]
 fn stopping_refuses_what_waits_and_waits_for_what_is_at_the_device() {
     let mut bench = Bench::new(Settings { in_flight_max: 1, ..Settings::default() });
     bench.device_opens(65_564, 1);
