@@ -1,10 +1,17 @@
 //! The device's side of the link: the process that a host opens, and the engine behind it.
 //!
-//! [`serve`] puts a [`SoftwareEngine`] behind a Unix socket. What it computes is `engine`'s. The keys live in this process
-//! and nowhere else in the broker.
+//! [`serve`] puts a [`SoftwareEngine`] behind a Unix socket, and [`serve_clocked`] behind a wire that the host clocks and
+//! that takes its time. What it computes is `engine`'s. The keys live in this process and nowhere else in the broker.
 
 use std::future::Future;
 use std::pin::Pin;
+
+pub mod clocked;
+pub mod faults;
+pub mod preset;
+mod serve;
+
+pub use serve::{Config as ClockedConfig, serve as serve_clocked};
 
 use tokio::net::UnixStream;
 

@@ -119,6 +119,11 @@ pub enum Fault {
         /// The number.
         found: u16,
     },
+    /// A frame of the link that is not the one which comes next.
+    Frame {
+        /// The field that does not fit.
+        field: &'static str,
+    },
     /// An answer that does not fit the request it names.
     Mismatch {
         /// The field that does not fit.
@@ -205,6 +210,7 @@ impl fmt::Display for Fault {
             }
             Fault::Crc => f.write_str("the checksum does not match"),
             Fault::Unknown { field, found } => write!(f, "the {field} {found} is in no table"),
+            Fault::Frame { field } => write!(f, "the frame's `{field}` is not what comes next"),
             Fault::Mismatch { field } => write!(f, "the field `{field}` does not fit the request"),
         }
     }
@@ -254,6 +260,7 @@ mod tests {
         let faults = [
             LinkFault::Io(io::ErrorKind::ConnectionRefused),
             LinkFault::Corrupt(Fault::Crc),
+            LinkFault::Corrupt(Fault::Frame { field: "sequence" }),
             LinkFault::OpenTimeout,
             LinkFault::AnswerTimeout,
             LinkFault::Protocol(Fault::Mismatch { field: "connection" }),
@@ -286,6 +293,7 @@ mod tests {
             the broker's answer is none: the status 99 is in no table
             connection refused
             bytes were damaged on the wire: the checksum does not match
+            bytes were damaged on the wire: the frame's `sequence` is not what comes next
             opening took too long
             an answer took too long
             its answer is none: the field `connection` does not fit the request"#]].assert_eq(&words.join("\n"));

@@ -3,9 +3,9 @@
 //! The broker of the MECHA paper (Derry, Laksmono, Iqbal, Kim: "Multithreaded and Efficient Cryptographic
 //! Hardware Access"), which shares one serial crypto device without re-opening it for each application. This
 //! file owns the decisions: [`Broker::step`] takes one event and says what to do. It has no socket, no clock
-//! and no randomness, so a test replays it from a seed. `wire` is the bytes, `serve` the sockets and tasks,
-//! `device` the host's side of the link to the device, `emulate` the device's side, `client` what
-//! applications call.
+//! and no randomness, so a test replays it from a seed. `wire` is the bytes, `serve` the sockets,
+//! `device` the host's side of the way to the device, `link` what carries pieces on a bus, `emulate` the device's
+//! side, `client` what applications call.
 //!
 //! A request goes to the device in a *transfer*, in pieces if it is long. Whatever waits goes at once when the device is
 //! idle; while it is busy, what comes gathers for the transfer after the next. So batches become as large as the device
@@ -13,7 +13,7 @@
 //!
 //! The paper's roles, by its names: the *server thread* is the loop in `serve`; a *client thread* is the task
 //! of one connection; the *send queue* is [`queue`]; the *transceiver thread* is the task in `device` that
-//! owns the open device; a *receive queue* is the channel of answers to a client task.
+//! owns the open device, a thread only on a bus; a *receive queue* is the channel of answers to a client task.
 //!
 //! Invariant: each request is answered exactly once, or its connection is closed.
 //! Invariant: an answer goes to the connection that asked, and a connection's number is never used again.
@@ -24,6 +24,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 mod application;
+mod bell;
 pub mod client;
 pub mod device;
 pub mod emulate;
@@ -31,6 +32,7 @@ pub mod engine;
 pub mod error;
 mod event;
 pub mod limits;
+pub mod link;
 mod listen;
 pub mod load;
 mod outgoing;
@@ -412,11 +414,14 @@ impl Broker {
         }
         while room_bytes > 0 {
             let (flights, flight_bytes) = (self.in_flight.len(), self.in_flight_bytes);
-            let bytes_max = self.settings.in_flight_bytes_max;
+            let room_max = self.settings.in_flight_bytes_max;
             let verdict = |request: &Pdu| {
                 let operation = request.operation().expect("it was looked at when it was admitted");
                 let answer_bytes_max = operation.answer_bytes_max(request);
                 let bytes = request.bytes().len().max(limits::HEADER_BYTES + answer_bytes_max);
+                // Large ones leave some room, so that a small one need not wait until one of them is answered.
+                let is_small = bytes <= limits::SPARSE_BYTES as usize;
+                let bytes_max = if is_small { room_max } else { room_max - room_max / limits::SMALL_SHARE };
                 if request.payload().len().max(answer_bytes_max) > payload_bytes_max {
                     Verdict::Refuse(Status::Oversize)
                 } else if flights >= in_flight_max || (flights > 0 && flight_bytes + bytes > bytes_max) {
@@ -682,6 +687,8 @@ impl Broker {
             return;
         }
         self.fail_in_flight(Status::DeviceSilent, false, actions);
+        // A request of which the device had a part.
+        self.fail_queued(Status::Stopping, actions);
         actions.push(Action::CloseDevice);
         while let Some((&connection, _)) = self.peers.first_key_value() {
             self.close(connection, true, actions);

@@ -76,6 +76,8 @@ pub const AGE_MAX: Duration = Duration::from_millis(100);
 pub const IN_FLIGHT_MAX: usize = 64;
 /// Their bytes, counted as in [`REQUEST_BYTES_MAX`]. One PDU is always allowed.
 pub const IN_FLIGHT_BYTES_MAX: usize = 256 * 1024;
+/// What part of these bytes is for requests of at most [`SPARSE_BYTES`]: one in so many.
+pub const SMALL_SHARE: usize = 8;
 /// Transfers that the transceiver has: one on its way, and one that follows without a pause.
 pub const TRANSFERS_MAX: usize = 2;
 /// Longest transfer. A device of which small requests must not wait long is given shorter ones.
@@ -92,6 +94,22 @@ pub const REOPEN_FIRST: Duration = Duration::from_millis(20);
 pub const REOPEN_MAX: Duration = Duration::from_secs(2);
 /// Longest name that a device gives itself.
 pub const DEVICE_NAME_BYTES_MAX: usize = 64;
+/// Header of a frame on the link, its own checksum included.
+pub const FRAME_HEADER_BYTES: usize = 12;
+/// What a frame adds to a piece.
+pub const FRAME_OVERHEAD_BYTES: usize = FRAME_HEADER_BYTES + CRC_BYTES;
+/// Longest payload of a frame. Sixteen bytes of each frame are no PDU's, a part in 256 of the longest.
+pub const FRAME_BYTES_MAX: usize = 4096;
+/// PDUs that are put together at a time in one direction: as many as may be at the device, and what the broker says itself.
+pub const SLOTS_MAX: usize = IN_FLIGHT_MAX + 1;
+/// What is clocked when the device has something and did not say how much: an answer of 64 bytes, framed.
+pub const FETCH_BYTES: usize = 128;
+/// How long nothing moves while answers are owed, until the device is asked to say something.
+pub const PROBE_PAUSE: Duration = Duration::from_millis(250);
+/// Longest transaction of a bus; D2XX's (AN_135) is the longest that we know of.
+pub const TRANSACTION_BYTES_MAX: usize = 64 * 1024;
+/// How long a transaction may take until the bus is taken to have stopped.
+pub const TRANSACTION_MAX: Duration = Duration::from_secs(2);
 
 // What the device keeps; enforced by `engine`.
 
@@ -166,8 +184,13 @@ const _: () = {
         2 * REQUESTS_PER_CONNECTION_MAX <= ANSWERS_PER_CONNECTION_MAX,
         "refusals do not stop the admitted"
     );
-    assert!(PDU_BYTES_MAX <= IN_FLIGHT_BYTES_MAX, "the longest PDU is no special case");
+    assert!(
+        PDU_BYTES_MAX <= IN_FLIGHT_BYTES_MAX - IN_FLIGHT_BYTES_MAX / SMALL_SHARE,
+        "the longest PDU is no special case"
+    );
     assert!(PDU_BYTES_MAX <= TRANSFER_BYTES_MAX, "a request need not be cut");
+    assert!(SLOTS_MAX <= 0x42, "kinds of frames begin behind the slots");
+    assert!(FRAME_BYTES_MAX <= u16::MAX as usize, "the frame's field has 16 bits");
     // There and back at the slowest link, before the watchdog bites.
     assert!(2 * IN_FLIGHT_BYTES_MAX / LINK_BYTES_PER_SECOND_MIN < ANSWER_MAX.as_secs() as usize);
     assert!(TICK.as_millis() * 4 <= UNREAD_MAX.as_millis() && TICK.as_millis() * 4 <= STOP_MAX.as_millis());

@@ -202,23 +202,34 @@ impl Queue {
 
     /// Takes out what has not begun and is of no use any more.
     pub fn expired(&mut self, now: Duration) -> Vec<Arc<Pdu>> {
-        let mut expired = Vec::new();
         if self.timed == 0 {
-            return expired;
+            return Vec::new();
         }
+        self.take_out(|waiting| waiting.expires_at.is_some_and(|expires_at| expires_at <= now))
+    }
+
+    /// Takes out all that has not begun.
+    pub fn drain(&mut self) -> Vec<Arc<Pdu>> {
+        self.take_out(|_| true)
+    }
+
+    fn take_out(&mut self, is_out: impl Fn(&Waiting) -> bool) -> Vec<Arc<Pdu>> {
+        let mut out = Vec::new();
         for lane in &mut self.lanes {
             let mut idle_users = Vec::new();
             for (user, connections) in lane.users.values_mut() {
                 let mut emptied = Vec::new();
                 for (connection, waiting) in connections.values_mut() {
-                    let before = expired.len();
+                    let before = out.len();
                     waiting.retain(|waiting| {
-                        let is_expired = waiting.expires_at.is_some_and(|expires_at| expires_at <= now);
-                        let is_kept = waiting.sent_bytes > 0 || !is_expired;
-                        expired.extend((!is_kept).then(|| waiting.request.clone()));
+                        let is_kept = waiting.sent_bytes > 0 || !is_out(waiting);
+                        if !is_kept {
+                            self.timed -= usize::from(waiting.expires_at.is_some());
+                            out.push(waiting.request.clone());
+                        }
                         is_kept
                     });
-                    if waiting.is_empty() && expired.len() > before {
+                    if waiting.is_empty() && out.len() > before {
                         emptied.push(connection);
                     }
                 }
@@ -233,23 +244,8 @@ impl Queue {
                 lane.users.unlist(user);
             }
         }
-        self.waiting -= expired.len();
-        self.timed -= expired.len();
-        expired
-    }
-
-    /// Takes all out.
-    pub fn drain(&mut self) -> Vec<Arc<Pdu>> {
-        let mut all = Vec::new();
-        for lane in std::mem::take(&mut self.lanes).iter_mut() {
-            for (_, connections) in lane.users.values_mut() {
-                for (_, waiting) in connections.values_mut() {
-                    all.extend(waiting.drain(..).map(|waiting| waiting.request));
-                }
-            }
-        }
-        *self = Queue::default();
-        all
+        self.waiting -= out.len();
+        out
     }
 
     /// How many requests wait, those that have begun included.
@@ -298,7 +294,7 @@ impl Queue {
     fn cut(&mut self, place: Place, room_bytes: usize, now: Duration) -> Piece {
         let head = self.head(place).expect("a request waits there");
         let (from, all) = (head.sent_bytes, head.request.bytes().len());
-        let to = all.min(from + room_bytes);
+        let to = all.min(from.saturating_add(room_bytes));
         let piece = Piece { request: head.request.clone(), from, to };
         head.sent_bytes = to;
         let mut cost_bytes = to - from;
@@ -467,6 +463,24 @@ mod tests {
         assert_eq!(bench.queue.len(), 2);
         assert_eq!(bench.order(4096), [(2, 4)]);
         assert!(bench.queue.is_empty() && bench.queue.closed.is_empty());
+    }
+
+    #[test]
+    fn all_is_taken_out_but_what_has_begun() {
+        let mut bench = Bench::default();
+        for connection in [1, 2] {
+            for number in 0..3 {
+                bench.push(place(Lane::Normal, 1000, connection), number, 10_000);
+            }
+        }
+        bench.push(place(Lane::Bulk, 2000, 3), 3, 64);
+        bench.take(4096);
+        assert_eq!(bench.queue.drain().len(), 6);
+        let piece = bench.take(ALL).expect("one has begun");
+        assert_eq!((piece.from, piece.is_last()), (4096, true));
+        assert!(bench.queue.is_empty() && bench.take(ALL).is_none());
+        bench.push(place(Lane::Normal, 1000, 2), 9, 64);
+        assert_eq!(bench.order(ALL), [(2, 9)]);
     }
 
     #[test]

@@ -17,13 +17,14 @@ use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
 
+use rustix::event::Timespec;
 use rustix::event::epoll::{self, EventData, EventFlags};
-use rustix::event::{EventfdFlags, Timespec, eventfd};
 use rustix::io::Errno;
 use tokio::sync::oneshot;
 
 use crate::application::Application;
-use crate::device::{Device, Transceiver};
+use crate::bell::{Bell, RingsAtEnd};
+use crate::device::{Device, Driver, OpenBus, Transceiver};
 use crate::error::{Error, LinkFault};
 use crate::limits::{
     ACCEPT_PAUSE, ACCEPTS_PER_TURN, EVENTS_PER_TURN, FLUSH_MAX, HEADER_BYTES, READ_BYTES, TICK, TURN_BYTES,
@@ -59,9 +60,9 @@ pub struct Config {
 pub async fn serve(config: Config) -> Result<Stats, Error> {
     let Config { endpoint, device, settings, ready, stop } = config;
     let bound = Bound::open(endpoint)?;
-    let wake = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK).map_err(cannot_wait)?;
-    let bell = Bell(Arc::new(wake));
-    let mut server = Server::new(bound, device, settings, ready, bell.0.clone())?;
+    let bell = Bell::new().map_err(Error::Loop)?;
+    let rings = RingsAtEnd(bell.clone());
+    let mut server = Server::new(bound, device, settings, ready, bell)?;
     let (ended, end) = oneshot::channel();
     let spawned = thread::Builder::new().name("broker".into()).spawn(move || {
         let result = server.run();
@@ -74,7 +75,7 @@ pub async fn serve(config: Config) -> Result<Stats, Error> {
     let result = tokio::select! {
         result = &mut end => result,
         () = stop => {
-            bell.ring();
+            drop(rings);
             end.await
         }
     };
@@ -84,22 +85,6 @@ pub async fn serve(config: Config) -> Result<Stats, Error> {
 
 fn cannot_wait(errno: Errno) -> Error {
     Error::Loop(errno.into())
-}
-
-/// Ends the loop when it is dropped.
-struct Bell(Arc<OwnedFd>);
-
-impl Bell {
-    fn ring(&self) {
-        // A counter that is full rings as well.
-        let _ = rustix::io::write(&self.0, &1u64.to_ne_bytes());
-    }
-}
-
-impl Drop for Bell {
-    fn drop(&mut self) {
-        self.ring();
-    }
 }
 
 fn refuse(mut stream: UnixStream, notice: &Pdu) {
@@ -122,6 +107,7 @@ const STOP: u64 = u64::MAX - 2;
 enum Opened {
     Stream(Box<Transceiver>),
     Inline(Link),
+    Bus,
 }
 
 /// The core and what its actions act on.
@@ -130,8 +116,10 @@ struct Server {
     started: Instant,
     epoll: OwnedFd,
     bound: Bound,
-    wake: Arc<OwnedFd>,
+    bell: Bell,
     device: Device,
+    /// The thread of a device on a bus, from its first opening on.
+    driver: Option<Driver>,
     opened: Option<Opened>,
     device_interest: EventFlags,
     open_fault: Option<LinkFault>,
@@ -148,6 +136,7 @@ struct Server {
     buffer: Wiped,
     ready: Option<Box<dyn FnOnce() + Send>>,
     start_max: Duration,
+    transfer_bytes_max: usize,
     accepts_from: Option<Duration>,
     tick_at: Duration,
     is_stopped: bool,
@@ -159,19 +148,21 @@ impl Server {
         device: Device,
         settings: Settings,
         ready: Box<dyn FnOnce() + Send>,
-        wake: Arc<OwnedFd>,
+        bell: Bell,
     ) -> Result<Server, Error> {
         let epoll = epoll::create(epoll::CreateFlags::CLOEXEC).map_err(cannot_wait)?;
-        epoll::add(&epoll, &wake, EventData::new_u64(STOP), EventFlags::IN).map_err(cannot_wait)?;
+        epoll::add(&epoll, &bell, EventData::new_u64(STOP), EventFlags::IN).map_err(cannot_wait)?;
         epoll::add(&epoll, &bound, EventData::new_u64(LISTENER), EventFlags::IN).map_err(cannot_wait)?;
         Ok(Server {
             start_max: settings.start_max,
+            transfer_bytes_max: settings.transfer_bytes_max,
             broker: Broker::new(settings),
             started: Instant::now(),
             epoll,
             bound,
-            wake,
+            bell,
             device,
+            driver: None,
             opened: None,
             device_interest: EventFlags::empty(),
             open_fault: None,
@@ -233,17 +224,21 @@ impl Server {
     fn hear(&mut self, about: u64, flags: EventFlags) {
         match about {
             STOP => {
-                let _ = rustix::io::read(&self.wake, &mut [0; 8]);
+                self.bell.quiet();
                 self.events.push(Event::Stop);
             }
             LISTENER => self.accept(),
             DEVICE => {
-                let Some(Opened::Stream(transceiver)) = &mut self.opened else { return };
-                if flags.contains(EventFlags::OUT) {
-                    transceiver.write(&mut self.events);
+                if let Some(driver) = &self.driver {
+                    driver.hear(&mut self.events);
                 }
-                if flags.intersects(!EventFlags::OUT) {
-                    transceiver.read(&mut self.buffer, &mut self.events);
+                if let Some(Opened::Stream(transceiver)) = &mut self.opened {
+                    if flags.contains(EventFlags::OUT) {
+                        transceiver.write(&mut self.events);
+                    }
+                    if flags.intersects(!EventFlags::OUT) {
+                        transceiver.read(&mut self.buffer, &mut self.events);
+                    }
                 }
             }
             number => *self.ready_ones.enter(Connection(number)) = flags,
@@ -358,6 +353,9 @@ impl Server {
                     transceiver.transmit(pieces);
                     transceiver.write(&mut self.events);
                 }
+                (Some(Opened::Bus), _) => {
+                    self.driver.as_ref().expect("an open bus has a thread").transmit(pieces);
+                }
                 (&mut Some(Opened::Inline(link)), Device::Inline(device)) => {
                     self.events.push(Event::DeviceTook { link });
                     for piece in pieces {
@@ -390,6 +388,10 @@ impl Server {
                 self.events.push(Event::DeviceOpened { link, info: device.info() });
                 Ok(Opened::Inline(link))
             }
+            Device::Bus(device) => {
+                let device = device.clone();
+                self.drive(device, link).map_err(|error| LinkFault::Io(error.kind()))
+            }
             Device::Stream(device) => {
                 let opened = Transceiver::open(&**device, link, now);
                 opened.map(|transceiver| Opened::Stream(Box::new(transceiver)))
@@ -410,8 +412,26 @@ impl Server {
         }
     }
 
-    /// Its descriptor leaves epoll by itself when it is closed.
+    /// Opens a bus, by its thread.
+    fn drive(&mut self, device: Arc<dyn OpenBus>, link: Link) -> io::Result<Opened> {
+        let driver = match self.driver.take() {
+            Some(driver) => driver,
+            None => {
+                let driver = Driver::start(device, self.transfer_bytes_max)?;
+                epoll::add(&self.epoll, &driver, EventData::new_u64(DEVICE), EventFlags::IN)?;
+                driver
+            }
+        };
+        driver.open(link);
+        self.driver = Some(driver);
+        Ok(Opened::Bus)
+    }
+
+    /// A stream's descriptor leaves epoll by itself when it is closed.
     fn close_device(&mut self) {
+        if let (Some(Opened::Bus), Some(driver)) = (&self.opened, &self.driver) {
+            driver.close();
+        }
         self.opened = None;
     }
 

@@ -395,6 +395,7 @@ impl From<Fault> for Status {
             | Fault::Length { .. }
             | Fault::Crc
             | Fault::Unknown { .. }
+            | Fault::Frame { .. }
             | Fault::Mismatch { .. } => Status::Malformed,
         }
     }

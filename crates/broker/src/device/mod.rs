@@ -1,18 +1,25 @@
 //! The host's side of the device: what a device is to the broker, and the transceiver that owns it.
 //!
-//! A device is a stream of bytes, or it computes where it is asked. A further bus is another file here that implements
-//! [`Connect`].
+//! A device is a stream of bytes, a bus with transactions, or it computes where it is asked. A further one is another file
+//! here that implements [`Connect`] or [`OpenBus`].
 
+mod bus;
+pub(crate) mod greeting;
 mod info;
 mod loopback;
+mod socket_bus;
 mod transceiver;
 mod unix;
 
 use std::io;
 use std::os::fd::OwnedFd;
+use std::sync::Arc;
 
+pub(crate) use bus::Driver;
+pub use bus::{Bus, OpenBus};
 pub use info::DeviceInfo;
 pub use loopback::Loopback;
+pub use socket_bus::SocketBus;
 pub(crate) use transceiver::Transceiver;
 pub use unix::UnixDevice;
 
@@ -22,6 +29,8 @@ use crate::engine::Engine;
 pub enum Device {
     /// Behind a stream of bytes.
     Stream(Box<dyn Connect>),
+    /// On a bus with transactions.
+    Bus(Arc<dyn OpenBus>),
     /// In this process: it answers at once, so that whoever reads a request drives it.
     Inline(Box<dyn Engine>),
 }
@@ -31,6 +40,7 @@ impl Device {
     pub fn name(&self) -> String {
         match self {
             Device::Stream(device) => device.name(),
+            Device::Bus(device) => device.name(),
             Device::Inline(device) => device.info().name,
         }
     }

@@ -12,14 +12,15 @@ use std::time::Duration;
 
 use rustix::io::{Errno, read};
 
-use super::{Connect, DeviceInfo};
-use crate::error::{Fault, LinkFault};
+use super::Connect;
+use super::greeting::{QUESTION, event_of};
+use crate::error::LinkFault;
 use crate::limits::OPEN_MAX;
 use crate::outgoing::Outgoing;
 use crate::queue::Piece;
 use crate::stream::{Decoder, Framing};
 use crate::wiped::wipe;
-use crate::wire::{Connection, Head, KeyHandle, Operation, Pdu, Status};
+use crate::wire::Pdu;
 use crate::{Event, Link};
 
 /// An open stream to a device.
@@ -120,18 +121,8 @@ impl Transceiver {
     }
 
     fn take(&mut self, answer: Pdu, events: &mut Vec<Event>) -> Result<(), LinkFault> {
-        if self.opens_until.is_some() {
-            if answer.head() != QUESTION.answer(Status::Done) {
-                return Err(notice(&answer));
-            }
-            let info = DeviceInfo::parse(answer.payload()).map_err(LinkFault::Protocol)?;
-            self.opens_until = None;
-            events.push(Event::DeviceOpened { link: self.link, info });
-        } else if answer.head().connection == Connection::BROKER {
-            return Err(notice(&answer));
-        } else {
-            events.push(Event::DeviceAnswered { link: self.link, answer });
-        }
+        events.push(event_of(answer, self.link, self.opens_until.is_none())?);
+        self.opens_until = None;
         Ok(())
     }
 
@@ -143,16 +134,5 @@ impl Transceiver {
 impl AsFd for Transceiver {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.stream.as_fd()
-    }
-}
-
-const QUESTION: Head = Head::request(Operation::Info, 0, KeyHandle::NONE);
-
-/// What an answer means that is for the broker itself, and not the expected one.
-fn notice(answer: &Pdu) -> LinkFault {
-    match answer.status() {
-        Ok(Status::WireCorrupt) => LinkFault::Corrupt(Fault::Crc),
-        Ok(_) => LinkFault::Protocol(Fault::Mismatch { field: "connection" }),
-        Err(fault) => LinkFault::Protocol(fault),
     }
 }

@@ -1,0 +1,135 @@
+//! A bus with transactions behind a Unix stream socket: the emulated device, with the time that a wire takes.
+//!
+//! ```text
+//! device to host, once:       4  transaction_bytes_max      4  depth
+//! host to device:             4  bytes, at least 1          n  what the transaction sends
+//! device to host:             4  bytes                      1  1 if the device has more, else 0
+//!                             n  what the transaction received; none when only the signal changed
+//! ```
+
+use std::collections::VecDeque;
+use std::io::{self, Read, Write};
+use std::os::fd::BorrowedFd;
+use std::os::unix::net::UnixStream;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::Errno;
+
+use super::bus::{Bus, OpenBus};
+use crate::limits::{OPEN_MAX, TRANSACTION_BYTES_MAX, TRANSACTION_MAX};
+
+/// The device that listens on a Unix stream socket at this path, and is clocked.
+#[derive(Clone, Debug)]
+pub struct SocketBus {
+    /// The socket.
+    pub path: PathBuf,
+}
+
+impl OpenBus for SocketBus {
+    fn open(&self) -> io::Result<Box<dyn Bus>> {
+        let mut stream = UnixStream::connect(&self.path)?;
+        stream.set_read_timeout(Some(OPEN_MAX))?;
+        stream.set_write_timeout(Some(TRANSACTION_MAX))?;
+        let (transaction_bytes_max, depth) = (read_u32(&mut stream)?, read_u32(&mut stream)?);
+        if !(1..=TRANSACTION_BYTES_MAX).contains(&transaction_bytes_max) || depth == 0 {
+            return Err(io::ErrorKind::InvalidData.into());
+        }
+        stream.set_read_timeout(Some(TRANSACTION_MAX))?;
+        Ok(Box::new(Open {
+            stream,
+            transaction_bytes_max,
+            depth,
+            begun: VecDeque::new(),
+            coming_bytes: 0,
+            is_ready: false,
+        }))
+    }
+
+    fn name(&self) -> String {
+        self.path.display().to_string()
+    }
+}
+
+struct Open {
+    stream: UnixStream,
+    transaction_bytes_max: usize,
+    depth: usize,
+    /// Lengths of the transactions that are not finished.
+    begun: VecDeque<usize>,
+    /// What a transaction received whose end was seen.
+    coming_bytes: usize,
+    is_ready: bool,
+}
+
+fn read_u32(stream: &mut UnixStream) -> io::Result<usize> {
+    let mut bytes = [0; 4];
+    stream.read_exact(&mut bytes)?;
+    Ok(u32::from_le_bytes(bytes) as usize)
+}
+
+impl Open {
+    /// Reads the signal and how many bytes of a transaction follow.
+    fn read_head(&mut self) -> io::Result<usize> {
+        let bytes = read_u32(&mut self.stream)?;
+        let mut signal = [0];
+        self.stream.read_exact(&mut signal)?;
+        self.is_ready = signal[0] != 0;
+        Ok(bytes)
+    }
+}
+
+impl Bus for Open {
+    fn transaction_bytes_max(&self) -> usize {
+        self.transaction_bytes_max
+    }
+
+    fn depth(&self) -> usize {
+        self.depth
+    }
+
+    fn begin(&mut self, outgoing: &[u8]) -> io::Result<()> {
+        let bytes = u32::try_from(outgoing.len()).map_err(|_| io::ErrorKind::InvalidInput)?;
+        self.begun.push_back(outgoing.len());
+        self.stream.write_all(&bytes.to_le_bytes())?;
+        self.stream.write_all(outgoing)
+    }
+
+    fn wait(&mut self, bell: BorrowedFd<'_>, _is_owed: bool, time_max: Option<Duration>) -> io::Result<bool> {
+        if self.is_ready && self.begun.is_empty() {
+            return Ok(false);
+        }
+        let time_max = time_max
+            .map(|time| Timespec { tv_sec: time.as_secs() as i64, tv_nsec: time.subsec_nanos().into() });
+        let mut watched =
+            [PollFd::new(&self.stream, PollFlags::IN), PollFd::from_borrowed_fd(bell, PollFlags::IN)];
+        match poll(&mut watched, time_max.as_ref()) {
+            Ok(_) | Err(Errno::INTR) => {}
+            Err(errno) => return Err(errno.into()),
+        }
+        if watched[0].revents().is_empty() {
+            return Ok(false);
+        }
+        // The head is read here, so that a change of the signal ends no transaction.
+        self.coming_bytes = self.read_head()?;
+        Ok(self.coming_bytes > 0)
+    }
+
+    fn finish(&mut self, incoming: &mut Vec<u8>) -> io::Result<()> {
+        while self.coming_bytes == 0 {
+            self.coming_bytes = self.read_head()?;
+        }
+        let bytes = std::mem::take(&mut self.coming_bytes);
+        if self.begun.pop_front() != Some(bytes) {
+            return Err(io::ErrorKind::InvalidData.into());
+        }
+        let from = incoming.len();
+        incoming.resize(from + bytes, 0);
+        self.stream.read_exact(&mut incoming[from..])
+    }
+
+    fn is_ready(&self) -> bool {
+        self.is_ready
+    }
+}
