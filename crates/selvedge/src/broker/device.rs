@@ -1,0 +1,170 @@
+//! Which device a broker shares, and the emulated one: their flags, and what the latter counted.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use broker::device::{Device, SocketBus, UnixDevice};
+use broker::emulate::clocked::Clocks;
+use broker::emulate::faults::{Faults, Rates};
+use broker::emulate::preset::{PRESETS, Preset};
+use broker::engine::{NamedKey, Purpose};
+use broker::{Endpoint, Settings, emulate};
+use clap::builder::{PossibleValuesParser, TypedValueParser};
+use report::row::{Clock, Experiment};
+use selvedge::error::Error;
+use selvedge::link::layout::Layout;
+
+use crate::output::Output;
+use crate::place::{Opened, Place};
+use crate::stop;
+
+/// What a broker serves.
+#[derive(clap::Args)]
+pub struct Served {
+    #[command(flatten)]
+    pub place: Place,
+    #[command(flatten)]
+    pub device: Chosen,
+}
+
+/// The device of a broker.
+#[derive(clap::Args)]
+pub struct Chosen {
+    /// Socket of the device, instead of OUT/run/device.sock
+    #[arg(long, value_name = "SOCKET")]
+    device: Option<PathBuf>,
+    /// The device is clocked, and was started with this preset
+    #[arg(long, value_name = "NAME", value_parser = presets())]
+    preset: Option<Preset>,
+}
+
+impl Chosen {
+    /// The device, and what suits it.
+    pub fn of(self, layout: &Layout) -> (Device, Settings) {
+        let path = self.device.unwrap_or_else(|| layout.device_socket());
+        match self.preset {
+            Some(preset) => (Device::Bus(Arc::new(SocketBus { path })), preset.settings()),
+            None => (Device::Stream(Box::new(UnixDevice { path })), Settings::default()),
+        }
+    }
+}
+
+/// An emulated device.
+#[derive(clap::Args)]
+pub struct Emulated {
+    #[command(flatten)]
+    place: Place,
+    /// Be clocked, and take the time that this device's wire and computing take
+    #[arg(long, value_name = "NAME", value_parser = presets())]
+    preset: Option<Preset>,
+    /// What opening takes, instead of the preset's time
+    #[arg(long, value_name = "MS", requires = "preset")]
+    open_ms: Option<u64>,
+    /// USB's latency timer, instead of the preset's; 0 is SEND_IMMEDIATE
+    #[arg(long, value_name = "MS", requires = "preset")]
+    timer_ms: Option<u64>,
+    #[command(flatten)]
+    faults: Asked,
+}
+
+/// Faults on demand: how often each happens to a transaction, from 0 to 1.
+#[derive(clap::Args)]
+struct Asked {
+    /// Lose bytes in so many transactions, from 0 to 1
+    #[arg(long, value_name = "RATE", default_value_t = 0.0, value_parser = rate, requires = "preset")]
+    drop: f64,
+    /// Damage a bit
+    #[arg(long, value_name = "RATE", default_value_t = 0.0, value_parser = rate, requires = "preset")]
+    corrupt: f64,
+    /// Stand still for at most 40 ms
+    #[arg(long, value_name = "RATE", default_value_t = 0.0, value_parser = rate, requires = "preset")]
+    stall: f64,
+    /// Forget all but the keys
+    #[arg(long, value_name = "RATE", default_value_t = 0.0, value_parser = rate, requires = "preset")]
+    reset: f64,
+    /// Let bytes come before those that were sent before them
+    #[arg(long, value_name = "RATE", default_value_t = 0.0, value_parser = rate, requires = "preset")]
+    reorder: f64,
+    /// Seed of all faults
+    #[arg(long, value_name = "SEED", default_value_t = 1, requires = "preset")]
+    fault_seed: u64,
+}
+
+fn presets() -> impl TypedValueParser<Value = Preset> {
+    let names = PossibleValuesParser::new(PRESETS.iter().map(|preset| preset.name));
+    names.map(|name| Preset::named(&name).expect("the parser takes names of the table only"))
+}
+
+fn rate(text: &str) -> Result<f64, String> {
+    let rate = text.parse().ok().filter(|rate| (0.0..=1.0).contains(rate));
+    rate.ok_or_else(|| "expected a number from 0 to 1".to_owned())
+}
+
+/// Is a device, in software.
+pub async fn emulate(emulated: Emulated, output: &Output) -> Result<(), Error> {
+    let Emulated { place, preset, open_ms, timer_ms, faults } = emulated;
+    let opened = place.open()?;
+    let mut keys = Vec::new();
+    for cell in &opened.deployment.cells {
+        let master = opened.keys.cell(cell.id)?;
+        let id = cell.id;
+        let (batches, receipts) = (master.batch_key(id), master.receipt_key(id));
+        keys.push(NamedKey { name: format!("batch/{id}"), purpose: Purpose::Seal, key: batches });
+        keys.push(NamedKey { name: format!("receipt/{id}"), purpose: Purpose::Open, key: receipts });
+    }
+    let Some(mut preset) = preset else { return over_a_stream(&opened, keys, output).await };
+    if let Some(ms) = open_ms {
+        preset.open = Duration::from_millis(ms);
+    }
+    if let Some(ms) = timer_ms {
+        preset.latency_timer = Duration::from_millis(ms);
+    }
+    let Asked { drop, corrupt, stall, reset, reorder, fault_seed } = faults;
+    let clocks = emulate::serve_clocked(emulate::ClockedConfig {
+        endpoint: Endpoint::Path(opened.layout.device_socket()),
+        keys,
+        preset,
+        faults: Faults::new(Rates { drop, corrupt, stall, reset, reorder }, fault_seed),
+        ready: opened.ready(),
+        stop: stop::asked(),
+    })
+    .await?;
+    show(&opened, &clocks, output)
+}
+
+async fn over_a_stream(opened: &Opened, keys: Vec<NamedKey>, output: &Output) -> Result<(), Error> {
+    let served = emulate::serve(emulate::Config {
+        endpoint: Endpoint::Path(opened.layout.device_socket()),
+        keys,
+        ready: opened.ready(),
+        stop: stop::asked(),
+    })
+    .await?;
+    let experiment = Experiment::new(&opened.deployment.name, "selvedge broker device");
+    let count = |metric, value: u64| experiment.row("device", metric, value, "", Clock::Wall);
+    output
+        .rows("device", &[count("requests", served.requests), count("damaged requests", served.corruptions)])
+}
+
+fn show(opened: &Opened, clocks: &Clocks, output: &Output) -> Result<(), Error> {
+    let experiment = Experiment::new(&opened.deployment.name, "selvedge broker device");
+    let row = |metric, value: u64, unit| experiment.row("device", metric, value, unit, Clock::Wall);
+    let count = |metric, value| row(metric, value, "");
+    output.rows(
+        "device",
+        &[
+            count("requests", clocks.requests),
+            count("openings", clocks.opens),
+            count("transactions", clocks.transactions),
+            row("clock", clocks.cycles, "cycles"),
+            row("clock, with a request's bytes", clocks.request_cycles, "cycles"),
+            row("clock, with an answer's bytes", clocks.answer_cycles, "cycles"),
+            count("faults: drop", clocks.struck.drops),
+            count("faults: corrupt", clocks.struck.corruptions),
+            count("faults: stall", clocks.struck.stalls),
+            count("faults: reset", clocks.struck.resets),
+            count("faults: reorder", clocks.struck.reorders),
+        ],
+    )
+}
