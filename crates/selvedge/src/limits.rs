@@ -153,7 +153,7 @@ const _: () = {
     assert!(BATCH_HEADER_BYTES + SLOTS_MAX as u64 * (BATCH_ENTRY_BYTES + FRAME_BYTES_MAX) <= BATCH_BYTES_MAX);
     assert!(BATCH_BYTES_MAX <= collect::limits::BATCH_PLAINTEXT_BYTES_MAX as u64);
     assert!(SLOTS_MAX as u64 * WINDOW_SUPERFRAMES <= collect::limits::BATCH_FRAMES_MAX as u64);
-    assert!(collect::limits::RECEIPT_BYTES_MAX <= broker::limits::PAYLOAD_BYTES_MAX as usize);
+    assert!(collect::limits::RECEIPT_BYTES_MAX <= broker::limits::SEALED_BYTES_MAX as usize);
     assert!(collect::batch::HEADER_BYTES <= broker::limits::PARAMETER_BYTES_MAX as usize);
     assert!(SAMPLES_PER_SUPERFRAME_MAX <= u8::MAX as u64 && COUNTER_BLOCK_MAX == u16::MAX as u64);
 };
