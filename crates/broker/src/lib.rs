@@ -31,6 +31,7 @@ pub mod emulate;
 pub mod engine;
 pub mod error;
 mod event;
+mod flight;
 pub mod limits;
 pub mod link;
 mod listen;
@@ -53,6 +54,7 @@ pub use serve::{Config, serve};
 pub use stats::{Stats, Usage};
 
 use device::DeviceInfo;
+use flight::Flight;
 use queue::{Piece, Place, Queue, Taken, Verdict};
 use quota::{Charge, Quota, Share};
 use wire::{Connection, Head, KeyHandle, Operation, Pdu, Status};
@@ -131,19 +133,6 @@ struct Peer {
 struct Admitted {
     at: Duration,
     charge: Charge,
-}
-
-/// A request at the device. It takes the device's time also when its connection is closed.
-struct Flight {
-    place: Place,
-    request: Arc<Pdu>,
-    /// Its number among all that were ever sent.
-    order: u64,
-    sent_at: Duration,
-    answer_bytes_max: usize,
-    bytes: usize,
-    /// Whether its last piece was sent.
-    is_whole: bool,
 }
 
 /// The device, as the core knows it. `failures` counts attempts and openings in a row without any answer.
@@ -785,30 +774,5 @@ impl Broker {
             self.part(connection);
         }
         self.again.retain(|(other, _)| *other != connection);
-    }
-}
-
-impl Flight {
-    /// Whether `answer`, which has this request's number, can be its answer.
-    fn check(&self, answer: &Pdu) -> Result<(), Fault> {
-        let (head, own) = (answer.head(), self.request.head());
-        if !self.is_whole {
-            return Err(Fault::Mismatch { field: "request" });
-        }
-        let payload_bytes_max = if answer.status()? == Status::Done { self.answer_bytes_max } else { 0 };
-        if head.operation != own.operation {
-            return Err(Fault::Mismatch { field: "operation" });
-        }
-        if !answer.parameters().is_empty() {
-            return Err(Fault::Mismatch { field: "parameters" });
-        }
-        if answer.payload().len() > payload_bytes_max {
-            return Err(Fault::Mismatch { field: "payload" });
-        }
-        let key_is_news = Operation::from_number(head.operation).is_some_and(Operation::answers_a_key);
-        if !key_is_news && head.key != own.key {
-            return Err(Fault::Mismatch { field: "key" });
-        }
-        Ok(())
     }
 }
