@@ -1,7 +1,7 @@
 //! What happens to the core, and what it says is to be done.
 
-use crate::device::DeviceInfo;
 use crate::error::LinkFault;
+use crate::info::DeviceInfo;
 use crate::queue::Piece;
 use crate::stream::Broken;
 use crate::wire::{Connection, Pdu};

@@ -23,38 +23,54 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
 
+#[cfg(feature = "service")]
 mod application;
+#[cfg(feature = "service")]
 mod bell;
 pub mod client;
+#[cfg(feature = "service")]
 pub mod device;
+#[cfg(feature = "service")]
 pub mod emulate;
+#[cfg(feature = "service")]
 pub mod engine;
 pub mod error;
 mod event;
 mod flight;
+pub mod info;
 pub mod limits;
+#[cfg(feature = "service")]
 pub mod link;
+#[cfg(feature = "service")]
 mod listen;
+#[cfg(feature = "service")]
 pub mod load;
+#[cfg(feature = "service")]
 mod outgoing;
+pub mod parameters;
+#[cfg(feature = "service")]
 mod peer;
 pub mod queue;
 pub mod quota;
 pub mod rounds;
+#[cfg(feature = "service")]
 mod serve;
 mod stats;
 pub mod stream;
+pub mod template;
 mod wiped;
 pub mod wire;
 
 pub use error::{Error, Fault, LinkFault};
 pub use event::{Action, Event, Link};
+#[cfg(feature = "service")]
 pub use listen::{Endpoint, Listener};
+#[cfg(feature = "service")]
 pub use serve::{Config, serve};
 pub use stats::{Stats, Usage};
 
-use device::DeviceInfo;
 use flight::Flight;
+use info::DeviceInfo;
 use queue::{Piece, Place, Queue, Taken, Verdict};
 use quota::{Charge, Quota, Share};
 use wire::{Connection, Head, KeyHandle, Operation, Pdu, Status};

@@ -138,6 +138,9 @@ pub const GROUPS_MAX: usize = 256;
 /// Shortest part of a MAC that is compared.
 pub const MAC_BYTES_MIN: usize = 8;
 
+/// Pause of a blocking client before it tries again to reach a broker that does not listen.
+pub const RETRY_PAUSE: Duration = Duration::from_millis(10);
+
 // How the daemons run; enforced by `serve` and `emulate`.
 
 /// How long `serve` waits for the device at its start before it gives up.

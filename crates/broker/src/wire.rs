@@ -25,7 +25,6 @@
 
 use std::fmt;
 
-use sha2::{Digest, Sha256};
 use zerocopy::little_endian::{U16, U32, U64};
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 
@@ -50,6 +49,9 @@ const DIGEST_BYTES_MAX: usize = 64;
 const SIGNATURE_BYTES_MAX: usize = 384;
 /// Length of a secret shared by P-256 or X25519.
 const SHARED_BYTES: usize = 32;
+/// Longest statement about a key, see `engine/attest.rs`.
+pub(crate) const STATEMENT_BYTES_MAX: usize =
+    28 + CHALLENGE_BYTES_MAX as usize + crate::template::Attributes::BYTES_MAX + PUBLIC_BYTES_MAX + 32 + 64;
 
 macro_rules! operations {
     ($($number:literal $operation:ident $name:literal $keyed:ident $repeat:literal
@@ -125,7 +127,7 @@ macro_rules! statuses {
 operations! {
   // no  operation      name               key      twice  parameter bytes            payload bytes
     1    Info           "info"             Keyless  true   (0, 0),                    (0, 0);
-         "Says what the device is; answers a [`DeviceInfo`](crate::device::DeviceInfo)."
+         "Says what the device is; answers a [`DeviceInfo`](crate::info::DeviceInfo)."
     2    FindKey        "find-key"         Keyless  true   (0, 0),                    (1, KEY_NAME_BYTES_MAX);
          "Looks the key of a name up; the answer's key field is its handle."
     3    Random         "random"           Keyless  true   (4, 4),                    (0, 0);
@@ -340,7 +342,7 @@ impl Operation {
     pub fn answer_bytes_max(self, request: &Pdu) -> usize {
         let payload_bytes = request.payload().len();
         match self {
-            Operation::Info => crate::device::DeviceInfo::BYTES_MAX,
+            Operation::Info => crate::info::DeviceInfo::BYTES_MAX,
             Operation::FindKey => 0,
             Operation::Random => random_bytes(request).unwrap_or(0) as usize,
             Operation::SealAes256Gcm => payload_bytes + (NONCE_BYTES + TAG_BYTES) as usize,
@@ -355,9 +357,9 @@ impl Operation {
             Operation::Begin => size_of::<u64>(),
             Operation::KeyWrap => KEY_BYTES_MAX,
             Operation::KeyList => LISTED_MAX * size_of::<u64>(),
-            Operation::KeyAttributes => crate::engine::keys::Attributes::BYTES_MAX,
+            Operation::KeyAttributes => crate::template::Attributes::BYTES_MAX,
             Operation::KeyPublic => PUBLIC_BYTES_MAX,
-            Operation::KeyAttest => crate::engine::attest::BYTES_MAX,
+            Operation::KeyAttest => STATEMENT_BYTES_MAX,
             Operation::MacVerify
             | Operation::Verify
             | Operation::Derive
@@ -427,13 +429,6 @@ pub struct KeyHandle(pub u64);
 impl KeyHandle {
     /// No key.
     pub const NONE: KeyHandle = KeyHandle(0);
-
-    /// The handle of the key that a device is given under this name: the first eight bytes of the name's
-    /// SHA-256, which every device can compute.
-    pub fn of(name: &[u8]) -> KeyHandle {
-        let digest = Sha256::digest(name);
-        KeyHandle(u64::from_le_bytes(digest[..8].try_into().expect("a digest is longer than a handle")))
-    }
 }
 
 /// The fixed fields of a PDU that have a meaning; the rest follows from the parts.

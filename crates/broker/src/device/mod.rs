@@ -5,7 +5,6 @@
 
 mod bus;
 pub(crate) mod greeting;
-mod info;
 mod loopback;
 mod socket_bus;
 mod transceiver;
@@ -17,13 +16,13 @@ use std::sync::Arc;
 
 pub(crate) use bus::Driver;
 pub use bus::{Bus, OpenBus};
-pub use info::DeviceInfo;
 pub use loopback::Loopback;
 pub use socket_bus::SocketBus;
 pub(crate) use transceiver::Transceiver;
 pub use unix::UnixDevice;
 
 use crate::engine::Engine;
+pub use crate::info::DeviceInfo;
 
 /// The device that a broker shares.
 pub enum Device {

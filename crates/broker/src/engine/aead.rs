@@ -33,6 +33,7 @@ use super::digest::{Hash, hkdf};
 use super::keys::Algorithm;
 use super::material::Secret;
 use crate::limits::{SALT_BYTES, TAG_BYTES};
+pub use crate::parameters::Suite;
 use crate::wiped::wipe;
 use crate::wire::Status;
 
@@ -40,18 +41,6 @@ const SALT: usize = SALT_BYTES as usize;
 const TAG: usize = TAG_BYTES as usize;
 /// Nonces under one salt: the counter's.
 const NONCES_PER_SALT: u64 = 1 << 32;
-
-/// Which AEAD.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[repr(u8)]
-pub enum Suite {
-    /// AES-GCM.
-    Gcm = 1,
-    /// AES-CCM.
-    Ccm = 2,
-    /// Ascon-AEAD128.
-    Ascon = 3,
-}
 
 impl Suite {
     /// Length of the nonces that the device makes.

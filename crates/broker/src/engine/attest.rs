@@ -20,15 +20,10 @@
 
 use super::curve::Ed25519;
 use super::keys::{Attributes, Key};
-use crate::limits::{CHALLENGE_BYTES_MAX, PUBLIC_BYTES_MAX};
 use crate::wire::{KeyHandle, Status};
 
 /// What kind of device this is, in eight bytes.
 pub const KIND: &[u8; 8] = b"software";
-/// Longest statement.
-pub const BYTES_MAX: usize =
-    28 + CHALLENGE_BYTES_MAX as usize + Attributes::BYTES_MAX + PUBLIC_BYTES_MAX + 32 + 64;
-
 const _: () = assert!(Attributes::BYTES_MAX <= u8::MAX as usize);
 
 /// The device as a witness.

@@ -8,37 +8,10 @@ use subtle::ConstantTimeEq;
 
 use super::keys::Algorithm;
 use crate::limits::MAC_BYTES_MIN;
+pub use crate::parameters::Hash;
 use crate::wire::Status;
 
-/// A hash.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[repr(u8)]
-pub enum Hash {
-    /// SHA-224.
-    Sha224 = 1,
-    /// SHA-256.
-    Sha256 = 2,
-    /// SHA-384.
-    Sha384 = 3,
-    /// SHA-512.
-    Sha512 = 4,
-}
-
 impl Hash {
-    /// The hash of a number.
-    ///
-    /// # Errors
-    /// [`Status::WrongParameters`].
-    pub const fn from_number(number: u8) -> Result<Hash, Status> {
-        match number {
-            1 => Ok(Hash::Sha224),
-            2 => Ok(Hash::Sha256),
-            3 => Ok(Hash::Sha384),
-            4 => Ok(Hash::Sha512),
-            _ => Err(Status::WrongParameters),
-        }
-    }
-
     /// The library's name for it.
     pub fn algorithm(self) -> &'static digest::Algorithm {
         match self {

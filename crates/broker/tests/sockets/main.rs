@@ -3,6 +3,7 @@
 //! What the device sealed is opened with another AES-GCM (RustCrypto's; the device's is AWS-LC's), and the
 //! other way round.
 
+mod blocking;
 mod clocked;
 
 use std::collections::{BTreeMap, HashSet};

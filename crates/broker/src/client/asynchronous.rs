@@ -1,4 +1,4 @@
-//! What an application calls: one connection, any number of requests at a time.
+//! A client for programs within a tokio runtime: one connection, any number of requests at a time.
 //!
 //! Owns request ids and who waits for which. Nobody else is woken by an answer than who asked. A refusal is
 //! an error with its status; asking again is the caller's decision, see [`Status::may_repeat`].
@@ -24,12 +24,11 @@ use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, oneshot};
 use zeroize::Zeroizing;
 
-use crate::device::DeviceInfo;
-use crate::error::{Error, Fault};
-use crate::limits::{
-    KEY_NAME_BYTES_MAX, PARAMETER_BYTES_MAX, PDUS_PER_WRITE, PLAINTEXT_BYTES_MAX,
-    REQUESTS_PER_CONNECTION_MAX, SEALED_BYTES_MAX,
-};
+use super::call::{self, Call, Request};
+use super::check;
+use crate::error::Error;
+use crate::info::DeviceInfo;
+use crate::limits::{PDUS_PER_WRITE, REQUESTS_PER_CONNECTION_MAX};
 use crate::stream::{Framing, Incoming, write, write_group};
 use crate::wire::{Connection, Head, KeyHandle, Operation, Pdu, Status};
 
@@ -61,6 +60,8 @@ impl Drop for Shared {
 struct Waiting {
     request_last: u32,
     by_request: HashMap<u32, Waiter>,
+    /// What the broker calls the connection, once it has answered.
+    number: Option<Connection>,
     /// Set when no answer will come any more.
     ended: bool,
     /// Why, if the broker said it.
@@ -92,13 +93,22 @@ impl Client {
         Ok(Client { shared: Arc::new(Shared { requests, slots, waiting, reader, writer }) })
     }
 
+    /// Asks for something. Dropping the future does not take the request back.
+    ///
+    /// # Errors
+    /// [`Error::TooLong`], [`Error::Refused`] with its status, [`Error::Disconnected`] or [`Error::Answer`].
+    pub async fn call<C: Call>(&self, call: &C) -> Result<C::Answer, Error> {
+        let request = call.request();
+        request.check()?;
+        call.read(&self.ask(&request).await?).map_err(Error::Answer)
+    }
+
     /// What the device is.
     ///
     /// # Errors
     /// [`Error::Refused`], [`Error::Disconnected`] or [`Error::Answer`].
     pub async fn info(&self) -> Result<DeviceInfo, Error> {
-        let answer = self.ask(Operation::Info, KeyHandle::NONE, &[], &[]).await?;
-        DeviceInfo::parse(answer.payload()).map_err(Error::Answer)
+        self.call(&call::Info {}).await
     }
 
     /// The handle of the key of this name. It stays valid when the device restarts.
@@ -107,26 +117,15 @@ impl Client {
     /// As [`info`](Self::info), with [`Status::UnknownKey`] if the device has no such key;
     /// [`Error::TooLong`].
     pub async fn find_key(&self, name: &str) -> Result<KeyHandle, Error> {
-        check_bytes("a key name", name.len(), KEY_NAME_BYTES_MAX)?;
-        let answer = self.ask(Operation::FindKey, KeyHandle::NONE, &[], name.as_bytes()).await?;
-        match answer.head().key {
-            KeyHandle::NONE => Err(Error::Answer(Fault::Mismatch { field: "key" })),
-            key => Ok(key),
-        }
+        self.call(&call::FindKey { name: name.as_bytes() }).await
     }
 
-    /// Random bytes, at most [`PLAINTEXT_BYTES_MAX`] of them.
+    /// Random bytes, at most [`PLAINTEXT_BYTES_MAX`](crate::limits::PLAINTEXT_BYTES_MAX) of them.
     ///
     /// # Errors
-    /// As [`info`](Self::info); [`Error::TooLong`].
+    /// As [`info`](Self::info).
     pub async fn random(&self, count_bytes: u32) -> Result<Zeroizing<Vec<u8>>, Error> {
-        check_bytes("random bytes", count_bytes as usize, PLAINTEXT_BYTES_MAX)?;
-        let parameters = count_bytes.to_le_bytes();
-        let answer = self.ask(Operation::Random, KeyHandle::NONE, &parameters, &[]).await?;
-        if answer.payload().len() != count_bytes as usize {
-            return Err(Error::Answer(Fault::Mismatch { field: "payload" }));
-        }
-        Ok(Zeroizing::new(answer.payload().to_vec()))
+        self.call(&call::Random { count_bytes }).await
     }
 
     /// What the broker has done, in Prometheus' text format. For its operator and root.
@@ -134,9 +133,7 @@ impl Client {
     /// # Errors
     /// As [`info`](Self::info), with [`Status::NotPermitted`].
     pub async fn status(&self) -> Result<String, Error> {
-        let answer = self.ask(Operation::Status, KeyHandle::NONE, &[], &[]).await?;
-        let text = String::from_utf8(answer.payload().to_vec());
-        text.map_err(|_| Error::Answer(Fault::Mismatch { field: "payload" }))
+        self.call(&call::Status {}).await
     }
 
     /// Seals with AES-256-GCM: nonce, ciphertext, tag. The nonce is the device's.
@@ -149,9 +146,7 @@ impl Client {
         associated_data: &[u8],
         plaintext: &[u8],
     ) -> Result<Vec<u8>, Error> {
-        check_bytes("plaintext", plaintext.len(), PLAINTEXT_BYTES_MAX)?;
-        let answer = self.ask(Operation::SealAes256Gcm, key, associated_data, plaintext).await?;
-        Ok(answer.payload().to_vec())
+        self.call(&call::SealAes256Gcm { key, associated_data, plaintext }).await
     }
 
     /// Opens nonce, ciphertext, tag, that were sealed with AES-256-GCM.
@@ -165,37 +160,25 @@ impl Client {
         associated_data: &[u8],
         sealed: &[u8],
     ) -> Result<Zeroizing<Vec<u8>>, Error> {
-        check_bytes("a sealed message", sealed.len(), SEALED_BYTES_MAX)?;
-        let answer = self.ask(Operation::OpenAes256Gcm, key, associated_data, sealed).await?;
-        Ok(Zeroizing::new(answer.payload().to_vec()))
+        self.call(&call::OpenAes256Gcm { key, associated_data, sealed }).await
     }
 
-    async fn ask(
-        &self,
-        operation: Operation,
-        key: KeyHandle,
-        parameters: &[u8],
-        payload: &[u8],
-    ) -> Result<Pdu, Error> {
-        check_bytes("parameters", parameters.len(), PARAMETER_BYTES_MAX)?;
+    async fn ask(&self, request: &Request<'_>) -> Result<Pdu, Error> {
+        let operation = request.operation;
+        if request.only_on.is_some_and(|only| self.shared.waiting().number != Some(only)) {
+            return Err(Error::Refused { operation, status: Status::UnknownContext });
+        }
         let slot = self.shared.slots.clone().acquire_owned().await.expect("the slots are never closed");
         let (sender, answer) = oneshot::channel();
         // On its own line: the lock must be free again before `ended` takes it.
         let enrolled = self.shared.waiting().enrol(Waiter { answer: sender, _slot: slot });
-        let request = enrolled.ok_or_else(|| self.shared.ended(operation))?;
-        let head = Head::request(operation, request, key);
-        let pdu = Pdu::new(head, parameters, payload).expect("the lengths were checked");
+        let id = enrolled.ok_or_else(|| self.shared.ended(operation))?;
+        let head = Head::request(operation, id, request.key);
+        let pdu = Pdu::new(head, &request.parameters, request.payload).expect("the lengths were checked");
         // A writer that ended has met a broken socket, which the reader meets too and reports.
         let _ = self.shared.requests.send(pdu);
         let answer = answer.await.map_err(|_| self.shared.ended(operation))?;
-        match answer.status() {
-            _ if answer.head().operation != operation.number() => {
-                Err(Error::Answer(Fault::Mismatch { field: "operation" }))
-            }
-            Ok(Status::Done) => Ok(answer),
-            Ok(status) => Err(Error::Refused { operation, status }),
-            Err(fault) => Err(Error::Answer(fault)),
-        }
+        check(operation, answer)
     }
 }
 
@@ -240,6 +223,7 @@ async fn read_answers(reader: OwnedReadHalf, waiting: Arc<Mutex<Waiting>>) {
             break;
         }
         let mut waiting = waiting.lock().expect("no holder of this lock panics");
+        waiting.number = Some(answer.head().connection);
         if let Some(waiter) = waiting.by_request.remove(&answer.head().request) {
             // Who dropped the call does not want the answer.
             let _ = waiter.answer.send(answer);
@@ -262,9 +246,4 @@ async fn write_requests(mut writer: OwnedWriteHalf, mut requests: mpsc::Unbounde
             batch.drain(..group);
         }
     }
-}
-
-fn check_bytes(what: &'static str, found_bytes: usize, max_bytes: u32) -> Result<(), Error> {
-    let max_bytes = max_bytes as usize;
-    if found_bytes <= max_bytes { Ok(()) } else { Err(Error::TooLong { what, found_bytes, max_bytes }) }
 }

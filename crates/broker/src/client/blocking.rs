@@ -1,0 +1,401 @@
+//! A client for any program: from any thread, without a runtime, and without a thread of its own.
+//!
+//! Owns one connection at a time, who waits on it, and when there is another. Of the threads that wait for answers one
+//! reads, for all; it wakes exactly those whose answers came, and hands the reading on when it has its own. After the
+//! broker went away the next request connects anew; one that was under way is asked once more if that does no harm
+//! (the table of operations says so) or if the broker cannot have had all of it, and fails otherwise. After `fork` a child
+//! connects for itself, and touches nothing that another thread of its parent may have held.
+//!
+//! ```no_run
+//! # fn example() -> Result<(), broker::Error> {
+//! use broker::client::blocking::Client;
+//! use broker::client::call::{FindKey, Random, SealAes256Gcm};
+//! let client = Client::new(&broker::client::socket_path());
+//! let key = client.call(&FindKey { name: b"batch/7" })?;
+//! let sealed = client.call(&SealAes256Gcm { key, associated_data: b"header", plaintext: b"frames" })?;
+//! # let _ = sealed;
+//! # Ok(())
+//! # }
+//! ```
+
+use std::collections::HashMap;
+use std::io;
+use std::mem::ManuallyDrop;
+use std::os::fd::AsRawFd;
+use std::os::unix::net::UnixStream;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicI32, Ordering};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use rustix::io::{Errno, read};
+use rustix::net::{SendFlags, send};
+
+use super::call::{Call, Request};
+use super::{check, fork};
+use crate::error::Error;
+use crate::limits::{READ_BYTES, REQUESTS_PER_CONNECTION_MAX, RETRY_PAUSE};
+use crate::stream::{Decoder, Framing};
+use crate::wiped::{Wiped, wipe};
+use crate::wire::{Connection, Head, Lane, Pdu, Status};
+
+/// How patient a client is.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Settings {
+    /// How long a request is asked again while the broker is busy, with the pauses that it says.
+    pub busy_max: Duration,
+    /// How long a broker is waited for that does not listen.
+    pub connect_max: Duration,
+    /// In which lane requests wait.
+    pub lane: Lane,
+}
+
+/// A client of the broker at a path. Any number of threads may call at a time.
+pub struct Client {
+    path: PathBuf,
+    settings: Settings,
+    own: ManuallyDrop<Process>,
+}
+
+/// What of a client belongs to one process.
+struct Process {
+    generation: u64,
+    line: Mutex<Option<Arc<Line>>>,
+    /// The line's socket, or -1: a child must not look behind the lock.
+    socket: AtomicI32,
+    /// Of a child.
+    next: OnceLock<Box<Process>>,
+}
+
+/// A connection.
+struct Line {
+    socket: UnixStream,
+    /// One request is written at a time.
+    writing: Mutex<()>,
+    /// Held by the thread that reads for all.
+    reading: Mutex<Reader>,
+    waiting: Mutex<Waiting>,
+    /// Somebody may ask who waited for others to be answered.
+    room: Condvar,
+}
+
+struct Reader {
+    decoder: Decoder,
+    buffer: Wiped,
+}
+
+/// Who waits for which answer.
+#[derive(Default)]
+struct Waiting {
+    request_last: u32,
+    seats: HashMap<u32, Seat>,
+    is_read: bool,
+    /// What the broker calls the connection, once it has answered.
+    number: Option<Connection>,
+    ended: Option<Ended>,
+}
+
+struct Seat {
+    answer: Option<Pdu>,
+    woken: Arc<Condvar>,
+}
+
+/// No answer will come any more; and why, if the broker said it.
+#[derive(Clone, Copy)]
+struct Ended {
+    notice: Option<Status>,
+}
+
+/// Why a request has no answer.
+struct Unanswered {
+    notice: Option<Status>,
+    /// The broker may have had all of it.
+    is_sent: bool,
+}
+
+impl Client {
+    /// A client, which connects when it is first asked for something.
+    pub fn new(path: &Path) -> Client {
+        Client::with(path, Settings::default())
+    }
+
+    /// A client that is so patient.
+    pub fn with(path: &Path, settings: Settings) -> Client {
+        let own = ManuallyDrop::new(Process::new(fork::generation()));
+        Client { path: path.to_owned(), settings, own }
+    }
+
+    /// Asks for something, and waits for the answer.
+    ///
+    /// # Errors
+    /// [`Error::TooLong`], [`Error::Io`] when there is no broker, [`Error::Refused`] with its status,
+    /// [`Error::Disconnected`] or [`Error::Answer`].
+    pub fn call<C: Call>(&self, call: &C) -> Result<C::Answer, Error> {
+        let request = call.request();
+        request.check()?;
+        let until = Instant::now() + self.settings.busy_max;
+        loop {
+            let answer = self.ask(&request)?;
+            let left = until.saturating_duration_since(Instant::now());
+            if answer.status() != Ok(Status::Busy) || left.is_zero() {
+                return call.read(&check(request.operation, answer)?).map_err(Error::Answer);
+            }
+            thread::sleep(Duration::from_millis(answer.head().time_ms.max(1).into()).min(left));
+        }
+    }
+
+    /// Asks once, or once more on another connection.
+    fn ask(&self, request: &Request<'_>) -> Result<Pdu, Error> {
+        let operation = request.operation;
+        let mut is_again = false;
+        loop {
+            let process = self.own.current();
+            let line = self.line(process)?;
+            if request.only_on.is_some_and(|only| line.waiting().number != Some(only)) {
+                return Err(Error::Refused { operation, status: Status::UnknownContext });
+            }
+            let Unanswered { notice, is_sent } = match line.ask(request, self.settings.lane) {
+                Ok(answer) => return Ok(answer),
+                Err(unanswered) => unanswered,
+            };
+            process.forget(&line);
+            if let Some(status) = notice {
+                return Err(Error::Refused { operation, status });
+            }
+            let harms = is_sent && !operation.row().may_repeat;
+            if is_again || harms || request.only_on.is_some() {
+                return Err(Error::Disconnected);
+            }
+            is_again = true;
+        }
+    }
+
+    /// The connection, made if there is none.
+    fn line(&self, process: &Process) -> Result<Arc<Line>, Error> {
+        let mut kept = lock(&process.line);
+        if let Some(line) = kept.as_ref().filter(|line| line.waiting().ended.is_none()) {
+            return Ok(line.clone());
+        }
+        let until = Instant::now() + self.settings.connect_max;
+        let socket = loop {
+            match UnixStream::connect(&self.path) {
+                Ok(socket) => break socket,
+                Err(error) if is_absence(&error) && Instant::now() < until => thread::sleep(RETRY_PAUSE),
+                Err(source) => {
+                    return Err(Error::Io { doing: "connect to", path: self.path.clone(), source });
+                }
+            }
+        };
+        process.socket.store(socket.as_raw_fd(), Ordering::Release);
+        let line = Arc::new(Line::new(socket));
+        *kept = Some(line.clone());
+        Ok(line)
+    }
+}
+
+/// Whether a broker may be there soon.
+fn is_absence(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::ConnectionRefused)
+}
+
+impl Drop for Client {
+    fn drop(&mut self) {
+        let first = &self.own;
+        if first.generation == fork::generation() {
+            let own = std::mem::replace(&mut self.own, ManuallyDrop::new(Process::new(0)));
+            drop(ManuallyDrop::into_inner(own));
+        } else {
+            // Another thread of the parent may have been changing it, so it stays as it is.
+            first.leave();
+        }
+    }
+}
+
+impl Process {
+    fn new(generation: u64) -> Process {
+        let (line, socket) = (Mutex::default(), AtomicI32::new(-1));
+        Process { generation, line, socket, next: OnceLock::new() }
+    }
+
+    /// This process's own: itself, or that of a child.
+    fn current(&self) -> &Process {
+        let generation = fork::generation();
+        let mut process = self;
+        while process.generation != generation {
+            process.leave();
+            process = process.next.get_or_init(|| Box::new(Process::new(generation)));
+        }
+        process
+    }
+
+    /// A child leaves what was its parent's.
+    fn leave(&self) {
+        match self.socket.swap(-1, Ordering::AcqRel) {
+            -1 => {}
+            socket => fork::close_copy(socket),
+        }
+    }
+
+    /// The connection is no more.
+    fn forget(&self, line: &Arc<Line>) {
+        let mut kept = lock(&self.line);
+        if kept.as_ref().is_some_and(|kept| Arc::ptr_eq(kept, line)) {
+            self.socket.store(-1, Ordering::Release);
+            *kept = None;
+        }
+    }
+}
+
+impl Line {
+    fn new(socket: UnixStream) -> Line {
+        let reader =
+            Reader { decoder: Decoder::new(Framing::Plain), buffer: Wiped::new(vec![0; READ_BYTES]) };
+        let (writing, waiting, room) = (Mutex::default(), Mutex::default(), Condvar::new());
+        Line { socket, writing, reading: Mutex::new(reader), waiting, room }
+    }
+
+    fn waiting(&self) -> MutexGuard<'_, Waiting> {
+        lock(&self.waiting)
+    }
+
+    fn ask(&self, request: &Request<'_>, lane: Lane) -> Result<Pdu, Unanswered> {
+        let (id, woken) = self.enrol()?;
+        let head = Head { lane, ..Head::request(request.operation, id, request.key) };
+        let pdu = Pdu::new(head, &request.parameters, request.payload).expect("the lengths were checked");
+        let is_sent = self.send(&pdu).is_ok();
+        drop(pdu);
+        if !is_sent {
+            // Whoever reads finds the end, and perhaps what the broker says of it.
+            let _ = self.socket.shutdown(std::net::Shutdown::Write);
+        }
+        self.wait(id, &woken).map_err(|Ended { notice }| Unanswered { notice, is_sent })
+    }
+
+    /// Takes a seat, once there is one, under an id that no unanswered request has.
+    fn enrol(&self) -> Result<(u32, Arc<Condvar>), Unanswered> {
+        let mut waiting = self.waiting();
+        while waiting.ended.is_none() && waiting.seats.len() >= REQUESTS_PER_CONNECTION_MAX {
+            waiting = self.room.wait(waiting).expect("no holder of this lock panics");
+        }
+        if let Some(Ended { notice }) = waiting.ended {
+            return Err(Unanswered { notice, is_sent: false });
+        }
+        let id = loop {
+            waiting.request_last = waiting.request_last.wrapping_add(1);
+            if !waiting.seats.contains_key(&waiting.request_last) {
+                break waiting.request_last;
+            }
+        };
+        let woken = Arc::new(Condvar::new());
+        waiting.seats.insert(id, Seat { answer: None, woken: woken.clone() });
+        Ok((id, woken))
+    }
+
+    /// Without a signal when the broker is gone: the program may not expect one.
+    fn send(&self, pdu: &Pdu) -> io::Result<()> {
+        let _one_at_a_time = lock(&self.writing);
+        let mut rest = pdu.bytes();
+        while !rest.is_empty() {
+            match send(&self.socket, rest, SendFlags::NOSIGNAL) {
+                Ok(sent_bytes) => rest = &rest[sent_bytes..],
+                Err(Errno::INTR) => {}
+                Err(errno) => return Err(errno.into()),
+            }
+        }
+        Ok(())
+    }
+
+    /// Waits for the answer, reading for all if nobody else does.
+    fn wait(&self, id: u32, woken: &Condvar) -> Result<Pdu, Ended> {
+        let mut waiting = self.waiting();
+        loop {
+            let seat = waiting.seats.get_mut(&id).expect("a seat is kept until it is left");
+            if let Some(answer) = seat.answer.take() {
+                self.leave(&mut waiting, id);
+                return Ok(answer);
+            }
+            if let Some(ended) = waiting.ended {
+                self.leave(&mut waiting, id);
+                return Err(ended);
+            }
+            if waiting.is_read {
+                waiting = woken.wait(waiting).expect("no holder of this lock panics");
+                continue;
+            }
+            waiting.is_read = true;
+            drop(waiting);
+            let came = lock(&self.reading).next(&self.socket);
+            waiting = self.waiting();
+            waiting.is_read = false;
+            match came {
+                Ok(answers) => waiting.deliver(answers),
+                Err(()) => waiting.end(None),
+            }
+            if waiting.ended.is_some() {
+                waiting.seats.values().for_each(|seat| seat.woken.notify_one());
+                self.room.notify_all();
+            }
+        }
+    }
+
+    /// Gives up a seat; somebody else reads now.
+    fn leave(&self, waiting: &mut Waiting, id: u32) {
+        waiting.seats.remove(&id);
+        self.room.notify_one();
+        if !waiting.is_read
+            && let Some(seat) = waiting.seats.values().find(|seat| seat.answer.is_none())
+        {
+            seat.woken.notify_one();
+        }
+    }
+}
+
+impl Waiting {
+    fn deliver(&mut self, answers: Vec<Pdu>) {
+        for answer in answers {
+            let Head { connection, request, .. } = answer.head();
+            if connection == Connection::BROKER {
+                return self.end(answer.status().ok()); // only a connection that is refused has no number
+            }
+            self.number = Some(connection);
+            if let Some(seat) = self.seats.get_mut(&request) {
+                seat.answer = Some(answer);
+                seat.woken.notify_one();
+            }
+        }
+    }
+
+    fn end(&mut self, notice: Option<Status>) {
+        self.ended.get_or_insert(Ended { notice });
+    }
+}
+
+impl Reader {
+    /// The answers that one read completes; an error when there will be no more.
+    fn next(&mut self, socket: &UnixStream) -> Result<Vec<Pdu>, ()> {
+        let read_bytes = loop {
+            match read(socket, &mut self.buffer[..]) {
+                Ok(0) => return Err(()),
+                Ok(read_bytes) => break read_bytes,
+                Err(Errno::INTR) => {}
+                Err(_) => return Err(()),
+            }
+        };
+        let mut answers = Vec::new();
+        let mut input = &self.buffer[..read_bytes];
+        let is_whole = loop {
+            match self.decoder.next(&mut input) {
+                Ok(Some(answer)) => answers.push(answer),
+                Ok(None) => break true,
+                Err(_) => break false,
+            }
+        };
+        wipe(&mut self.buffer[..read_bytes]);
+        if is_whole || !answers.is_empty() { Ok(answers) } else { Err(()) }
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().expect("no holder of this lock panics")
+}
