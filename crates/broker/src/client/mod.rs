@@ -15,6 +15,7 @@ use std::path::PathBuf;
 
 #[cfg(feature = "service")]
 pub use asynchronous::Client;
+pub use fork::generation;
 
 use crate::error::{Error, Fault};
 use crate::wire::{Operation, Pdu, Status};

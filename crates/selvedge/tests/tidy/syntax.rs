@@ -6,8 +6,8 @@ use syn::visit::{self, Visit};
 use crate::Source;
 
 /// Files of the tools that may use sockets, files and processes.
-const IO_FILES: [&str; 6] =
-    ["emulate.rs", "serve.rs", "store.rs", "disk.rs", "listen.rs", "peer.rs"];
+const IO_FILES: [&str; 7] =
+    ["emulate.rs", "serve.rs", "store.rs", "disk.rs", "client.rs", "listen.rs", "peer.rs"];
 const IO_FOLDERS: [&str; 3] = ["/client/", "/device/", "/sim/"];
 /// First and second part of the paths that reach the outside.
 const IO_PATHS: [(&str, &str); 9] = [
