@@ -1,6 +1,8 @@
 //! Opens downlink frames; downlink.h has the layout.
 #include "downlink.h"
 
+#include <string.h>
+
 #include "suite.h"
 #include "le.h"
 
@@ -18,9 +20,10 @@ bool downlink_is_fresh(const struct downlink *downlink, const uint8_t *bytes, ui
            (le32_get(bytes + FRAME_COUNTER_AT) & FRAME_DIRECTION_DOWN) != 0 && number_of(bytes) >= downlink->fresh;
 }
 
-void downlink_take(struct downlink *downlink, const uint8_t *bytes, uint8_t count, const struct provision *provision)
+void downlink_take(struct downlink *downlink, uint8_t *bytes, uint8_t count, const struct provision *provision,
+                   struct epoch_change *change)
 {
-    const uint8_t *text = bytes + FRAME_TEXT_AT;
+    uint8_t *text = bytes + FRAME_TEXT_AT;
     uint8_t text_bytes = count - FRAME_HEADER_BYTES - suite_tag_bytes(provision->suite);
 
     downlink->fresh = number_of(bytes) + 1;
@@ -29,10 +32,19 @@ void downlink_take(struct downlink *downlink, const uint8_t *bytes, uint8_t coun
         if (acknowledged > downlink->acknowledged) {
             downlink->acknowledged = acknowledged;
         }
+    } else if (text[ACKNOWLEDGE_KIND_AT] == CHANGE_KIND && text_bytes == CHANGE_BYTES) {
+        epoch_offer(change, provision, text + CHANGE_EPOCH_AT);
+        memset(text, 0, CHANGE_BYTES);
     }
 }
 
-bool downlink_open(struct downlink *downlink, uint8_t *bytes, uint8_t count, const struct provision *provision)
+void downlink_turn(struct downlink *downlink)
+{
+    downlink->fresh = 0;
+}
+
+bool downlink_open(struct downlink *downlink, uint8_t *bytes, uint8_t count, const struct provision *provision,
+                   struct epoch_change *change)
 {
     uint8_t nonce[FRAME_NONCE_BYTES];
 
@@ -45,6 +57,6 @@ bool downlink_open(struct downlink *downlink, uint8_t *bytes, uint8_t count, con
                     provision->key)) {
         return false;
     }
-    downlink_take(downlink, bytes, count, provision);
+    downlink_take(downlink, bytes, count, provision, change);
     return true;
 }

@@ -1,15 +1,23 @@
-//! Frames from the server to the node: the acknowledgement.
+//! Frames from the server to the node: the acknowledgement, and the change of the epoch.
 //!
-//! Layout, keys and nonce are the node frame's (frame.h) with the direction bit set. Plaintext of an acknowledgement:
-//! 0 1 kind 0x81 | 1 4 counter: every uplink count below it is stored or will never be sent. Settings (0x82) and epoch
-//! changes (0x83) are reserved; a frame of those kinds is authentic, moves the replay mark, and has no other effect.
-//! The node has no room to keep frames for sending again, so it only remembers how far the server has got.
+//! Layout, keys and nonce are the node frame's (frame.h) with the direction bit set. Plaintexts:
+//!
+//!     acknowledgement                                     epoch change
+//!     0 1 kind 0x81                                       0  1 kind 0x83
+//!     1 4 every uplink count below it is stored           1  1 epoch, later than the present one
+//!         or will never be sent                           2 16 its key
+//!                                                        18 16 its iv
+//!
+//! Settings (0x82) are reserved; such a frame is authentic, moves the replay mark, and has no other effect.
+//! The node has no room to keep frames for sending again, so it only remembers how far the server has got. That goes on
+//! over epochs, as its counter does; the replay mark begins again.
 #ifndef NODE_DOWNLINK_H
 #define NODE_DOWNLINK_H
 
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "epoch.h"
 #include "frame.h"
 
 enum {
@@ -17,6 +25,10 @@ enum {
     ACKNOWLEDGE_KIND_AT = 0,
     ACKNOWLEDGE_COUNTER_AT = 1,
     ACKNOWLEDGE_BYTES = 5,
+
+    CHANGE_KIND = 0x83,
+    CHANGE_EPOCH_AT = 1, // epoch, key and iv as a place in the EEPROM has them
+    CHANGE_BYTES = CHANGE_EPOCH_AT + EPOCH_CRC_AT,
 };
 
 /// What came down so far. All zero before the first frame.
@@ -29,13 +41,18 @@ struct downlink {
 bool downlink_is_fresh(const struct downlink *downlink, const uint8_t *bytes, uint8_t count,
                        const struct provision *provision);
 
-/// Takes what an authentic frame says, which is opened.
-void downlink_take(struct downlink *downlink, const uint8_t *bytes, uint8_t count, const struct provision *provision);
+/// Takes what an authentic frame says, which is opened; a key in it is wiped.
+void downlink_take(struct downlink *downlink, uint8_t *bytes, uint8_t count, const struct provision *provision,
+                   struct epoch_change *change);
+
+/// The epoch is another one now: its frames are counted from 0.
+void downlink_turn(struct downlink *downlink);
 
 /// Opens `bytes[0..count]` in place as a frame for this node and takes what it says.
-/// False, `downlink` unchanged and no plaintext left in `bytes`, when it is malformed, another node's, an uplink frame,
+/// False, `downlink` and `change` unchanged and no plaintext left in `bytes`, when it is malformed, another node's, an uplink frame,
 /// a replay, or fails its tag. The replay mark starts at 0 after a reset: an old acknowledgement heard again is still
-/// true, and `acknowledged` only rises.
-bool downlink_open(struct downlink *downlink, uint8_t *bytes, uint8_t count, const struct provision *provision);
+/// true, and `acknowledged` only rises, as epochs do.
+bool downlink_open(struct downlink *downlink, uint8_t *bytes, uint8_t count, const struct provision *provision,
+                   struct epoch_change *change);
 
 #endif

@@ -5,7 +5,9 @@
 
 #include "chip.h"
 
-static bool was_written; // the byte that is being settled
+#define NOWHERE 0xFFFF
+
+static uint16_t written_at = NOWHERE; // the latest byte that was written and not settled yet
 
 static bool is_busy(void)
 {
@@ -39,11 +41,11 @@ bool eeprom_settle(uint16_t address, uint8_t value, uint8_t *held)
         return false;
     }
     *held = eeprom_read(address);
-    if (*held != value && !was_written) {
+    if (*held != value && written_at != address) {
         start_write(address, value);
-        was_written = true;
+        written_at = address;
         return false;
     }
-    was_written = false;
+    written_at = NOWHERE;
     return true;
 }

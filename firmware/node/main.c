@@ -14,7 +14,7 @@
 //! at joining. A node that is not sure of a fresh counter, or of its provisioning, is silent until the next reset.
 //!
 //! Tasks on the kernel: `mac` tells the story, and waits for one thing at a time, which is `clock_signal`; `rest` runs when
-//! nobody else does, sleeps, and lets the counter's reservation go on whenever the core is awake anyway. How frames are
+//! nobody else does, sleeps, and lets the counter's reservation and a change of the epoch go on whenever the core is awake anyway. How frames are
 //! sealed, sent and heard is traffic.h's, which has tasks of its own where the chip has room for them. Two handlers go
 //! through the kernel, the alarm's and the end of a frame's; all others are too short, or must not wait for it.
 //! What a task may do while a frame comes in is link.h's.
@@ -26,6 +26,7 @@
 #include "clock.h"
 #include "counter.h"
 #include "eeprom.h"
+#include "epoch.h"
 #include "frame.h"
 #include "limits.h"
 #include "link.h"
@@ -45,6 +46,7 @@ struct sampled {
 
 static struct provision self;
 static struct counter counter;
+static struct epoch_change change;
 static struct timebase timebase;
 static struct beacon beacon; // the last one believed: the map in force
 static struct sampled sampled[2]; // of even and of odd superframes
@@ -67,23 +69,38 @@ AVRX_TASKDEF(rest, REST_STACK_BYTES, REST_PRIORITY)
             eeprom_settle(PROVISION_COUNTER_SLOTS_AT + offset, value, &held)) {
             counter_stepped(&counter, held);
         }
+        if (epoch_step(&change, &offset, &value) && eeprom_settle(PROVISION_EPOCHS_AT + offset, value, &held)) {
+            epoch_stepped(&change, held);
+        }
     }
 }
 
-/// True when the EEPROM holds who the node is and counts that are surely fresh.
+static void read_image(uint8_t *image, uint8_t at, uint8_t bytes)
+{
+    while (bytes--) {
+        *image++ = eeprom_read(at++);
+    }
+}
+
+/// True when the EEPROM holds who the node is, its key, and counts that are surely fresh.
 /// Not inlined, so that the image's bytes leave the stack again.
 __attribute__((noinline)) static bool boot(void)
 {
-    uint8_t image[PROVISION_COUNTER_SLOTS_AT + COUNTER_SLOTS_BYTES];
+    uint8_t image[EPOCH_PLACES_BYTES]; // the longest of three parts
 
     phase = PHASE_BOOTING;
     power_boot();
     link_boot();
-    for (uint8_t at = 0; at < sizeof image; at++) {
-        image[at] = eeprom_read(at);
+    read_image(image, 0, PROVISION_BYTES);
+    if (!provision_parse(&self, image)) {
+        return false;
     }
-    if (!provision_parse(&self, image) ||
-        !counter_boot(&counter, image + PROVISION_COUNTER_SLOTS_AT, self.epoch, self.counter_block)) {
+    read_image(image, PROVISION_COUNTER_SLOTS_AT, COUNTER_SLOTS_BYTES);
+    if (!counter_boot(&counter, image, self.epoch, self.counter_block)) {
+        return false;
+    }
+    read_image(image, PROVISION_EPOCHS_AT, EPOCH_PLACES_BYTES);
+    if (!epoch_boot(&change, &self, image)) {
         return false;
     }
     clock_boot();
@@ -279,7 +296,7 @@ int main(void)
     if (!boot()) {
         power_silence();
     }
-    traffic_boot(&self, &counter);
+    traffic_boot(&self, &counter, &change);
     AvrXRunTask(TCB(mac));
     AvrXRunTask(TCB(rest));
     AvrXLeaveKernel();

@@ -35,8 +35,6 @@ bool provision_parse(struct provision *provision, const uint8_t *bytes)
     if (!in_range(provision)) {
         return false;
     }
-    memcpy(provision->key, bytes + PROVISION_KEY_AT, sizeof provision->key);
-    memcpy(provision->iv, bytes + PROVISION_IV_AT, sizeof provision->iv);
     memcpy(provision->cell_key, bytes + PROVISION_CELL_KEY_AT, sizeof provision->cell_key);
     return true;
 }

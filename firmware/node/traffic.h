@@ -12,10 +12,11 @@
 #include <stdint.h>
 
 #include "counter.h"
+#include "epoch.h"
 #include "provision.h"
 
-/// Before the first task runs. Both are used from now on.
-void traffic_boot(const struct provision *provision, struct counter *counter);
+/// Before the first task runs. All three are used from now on.
+void traffic_boot(struct provision *provision, struct counter *counter, struct epoch_change *change);
 
 /// Room for the codes of a superframe that will be sampled; NULL when there is none. Two superframes in a row are in hand.
 uint8_t *traffic_codes(uint32_t superframe);
@@ -27,7 +28,8 @@ void traffic_seal(uint32_t superframe);
 /// What was asked for will not be filled.
 void traffic_forget(void);
 
-/// Returns when nothing is being sealed or opened.
+/// Returns when nothing is being sealed or opened. A change of the epoch that the EEPROM holds is in force then: what was
+/// sealed before goes out as it is.
 void traffic_settle(void);
 
 /// Sends a frame whose SS falls at `start_ticks`, if one is sealed. It does not when `last_start_ticks` are past, and when

@@ -17,16 +17,18 @@ struct outgoing {
     uint16_t sealed; // bytes to send; 0: not sealed
 };
 
-static const struct provision *self;
+static struct provision *self;
 static struct counter *counts;
+static struct epoch_change *change;
 static struct downlink downlink;
 static struct outgoing outgoing[2]; // of even and of odd superframes
 static struct outgoing *latest;     // that was sealed
 
-void traffic_boot(const struct provision *provision, struct counter *counter)
+void traffic_boot(struct provision *provision, struct counter *counter, struct epoch_change *epoch_change)
 {
     self = provision;
     counts = counter;
+    change = epoch_change;
     latest = &outgoing[0];
 }
 
@@ -57,6 +59,9 @@ void traffic_forget(void)
 
 void traffic_settle(void)
 {
+    if (epoch_turn(change, self)) {
+        downlink_turn(&downlink);
+    }
 }
 
 void traffic_send(uint32_t start_ticks, uint32_t last_start_ticks, bool hears_surely)
@@ -85,7 +90,7 @@ void traffic_hear(uint32_t start_ticks, uint32_t drift_ticks, uint32_t until_tic
     clock_alarm_listen(opens_ticks, until_ticks, until_ticks - opens_ticks);
     if (link_receive()) {
         phase = PHASE_VERIFYING;
-        downlink_open(&downlink, link_buffer, link_received(), self);
+        downlink_open(&downlink, link_buffer, link_received(), self, change);
         phase = PHASE_WAITING;
     }
 }

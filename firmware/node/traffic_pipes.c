@@ -4,7 +4,9 @@
 //! two at once, woven or by handlers: then a frame waits for the next slot but one at most, and is sealed while the one before
 //! it goes out, or while one comes in; what was heard is opened likewise. The line's filter that receives by itself waits for what
 //! the link's interrupts bring; one that is woven asks for each byte, which needs to be known beforehand: how many come,
-//! and when. What comes down is an acknowledgement, a guard after its slot's begin.
+//! and when. What comes down is taken for an acknowledgement, a guard after its slot's begin. A longer frame is cut short by
+//! that, and so not authentic: whatever was not, frames of any length are heard by the link's interrupts from then on, until
+//! one was.
 #include "chip.h"
 #if CHIP_HAS_PIPES
 #include <stddef.h>
@@ -35,12 +37,14 @@
 #define BESIDE_NAMED(of, does) BESIDE_(of, does)
 #define BESIDE(does) BESIDE_NAMED(BESIDE_OF, does)
 
-static const struct provision *self;
+static struct provision *self;
 static struct counter *counts;
+static struct epoch_change *change;
 static struct downlink downlink;
 static struct frame *filling[2]; // of even and of odd superframes
 static uint32_t slot_last_ticks; // it begins then at the latest, or listens until then
 static uint32_t slot_asks_ticks; // a woven filter asks for its first byte from then on
+static uint8_t unfit_before; // frames that were, until the latest that was authentic
 static bool is_on_line;
 static AVRX_MUTEX(line_over);
 
@@ -158,7 +162,8 @@ AVRX_TASKDEF(answers, ANSWERS_STACK_BYTES, ANSWERS_PRIORITY)
 {
     for (;;) {
         struct frame *frame = controller_take();
-        downlink_take(&downlink, frame->bytes, frame->count, self);
+        downlink_take(&downlink, frame->bytes, frame->count, self, change);
+        unfit_before = (uint8_t)controller_losses.unfit;
         link_wait();
         controller_give(frame);
     }
@@ -166,10 +171,11 @@ AVRX_TASKDEF(answers, ANSWERS_STACK_BYTES, ANSWERS_PRIORITY)
 
 // --- what the MAC asks for ---
 
-void traffic_boot(const struct provision *provision, struct counter *counter)
+void traffic_boot(struct provision *provision, struct counter *counter, struct epoch_change *epoch_change)
 {
     self = provision;
     counts = counter;
+    change = epoch_change;
     controller_register(FILTER(LINE_IDLE, SECURITY_SEALS), seal);
     controller_register(FILTER(LINE_IDLE, SECURITY_OPENS), open);
     controller_register(FILTER(LINE_TRANSMITS, SECURITY_IDLE), transmit);
@@ -228,6 +234,9 @@ void traffic_settle(void)
     // Less urgent than security until that has nothing to do.
     AvrXChangePriority(AvrXSelf(), SECURITY_PRIORITY + 1);
     AvrXChangePriority(AvrXSelf(), MAC_PRIORITY);
+    if (epoch_turn(change, self)) {
+        downlink_turn(&downlink);
+    }
 }
 
 /// A slot, until it is over: the controller waits in the one in which it receives.
@@ -255,7 +264,7 @@ void traffic_send(uint32_t start_ticks, uint32_t last_start_ticks, bool hears_su
 void traffic_hear(uint32_t start_ticks, uint32_t drift_ticks, uint32_t until_ticks, bool is_sure)
 {
     uint32_t asks_cycles = ASK_LEAD_CYCLES + 2 * drift_ticks + FIRST_BYTE_CYCLES_MAX;
-    bool is_known = is_sure && asks_cycles <= ASK_CYCLES_MAX;
+    bool is_known = is_sure && asks_cycles <= ASK_CYCLES_MAX && (uint8_t)controller_losses.unfit == unfit_before;
 
     slot_last_ticks = until_ticks;
     slot_asks_ticks = start_ticks - drift_ticks - ASK_LEAD_CYCLES;

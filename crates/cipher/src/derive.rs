@@ -152,6 +152,11 @@ impl TrafficKey {
         self.aead.suite()
     }
 
+    /// The epoch.
+    pub fn epoch(&self) -> u8 {
+        self.epoch
+    }
+
     /// The cipher's key, for provisioning the node.
     pub fn key(&self) -> &Key<16> {
         &self.key

@@ -1,4 +1,4 @@
-//! The node frame: its bytes, its parser, and the two plaintexts it carries.
+//! The node frame: its bytes, its parser, and the three plaintexts it carries.
 //!
 //! ```text
 //!  0  1  version (high nibble, 1) | suite (low nibble)
@@ -8,15 +8,19 @@
 //! 10  n  ciphertext
 //!  .  t  tag, as long as the suite says
 //!
-//! uplink plaintext                                downlink plaintext
+//! uplink plaintext                                downlink plaintexts
 //!  0  1  kind 0x01, samples                        0  1  kind 0x81, acknowledge
 //!  1  4  grid index of the first sample            1  4  every uplink count below this one is stored
 //!  5  1  number of samples s                             or will never be sent
 //!  6 2s  samples, 16 bits each
+//!                                                  0  1  kind 0x83, change the epoch
+//!                                                  1  1  epoch, later than the one this frame is sealed under
+//!                                                  2 16  its key
+//!                                                 18 16  its iv
 //! ```
 //! Integers are little-endian; a frame is at most 256 bytes; bytes 0 to 9 are the associated data and the
 //! nonce follows from them (OSCORE's rule, RFC 8613 section 5.2), so neither is sent twice.
-//! `firmware/node/frame.h` draws the same bytes for the node. Kinds 0x82 and 0x83 are reserved.
+//! `firmware/node/frame.h` draws the same bytes for the node. Kind 0x82 is reserved.
 //!
 //! Owns no key: [`open`] and [`seal`] take one. Leaves to `shard` which key that is.
 
@@ -24,7 +28,9 @@ use cipher::{Suite, TrafficKey};
 use zeroize::Zeroizing;
 
 use crate::error::Fault;
-use crate::limits::{COUNT_MAX, FRAME_BYTES_MAX, FRAME_HEADER_BYTES, SAMPLES_HEADER_BYTES, SAMPLES_MAX};
+use crate::limits::{
+    CHANGE_BYTES, COUNT_MAX, FRAME_BYTES_MAX, FRAME_HEADER_BYTES, SAMPLES_HEADER_BYTES, SAMPLES_MAX,
+};
 
 /// The version of this layout.
 pub const VERSION: u8 = 1;
@@ -34,6 +40,8 @@ pub const DIRECTION_BIT: u32 = 1 << 31;
 pub const KIND_SAMPLES: u8 = 0x01;
 /// Kind byte of a downlink plaintext that acknowledges.
 pub const KIND_ACKNOWLEDGE: u8 = 0x81;
+/// Kind byte of a downlink plaintext that changes the epoch.
+pub const KIND_CHANGE: u8 = 0x83;
 
 /// The clear header of a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -172,6 +180,15 @@ pub fn acknowledgement(count: u32) -> [u8; 5] {
     [KIND_ACKNOWLEDGE, a, b, c, d]
 }
 
+/// The downlink plaintext that tells a node to go on under `next`. It is wiped when it is dropped.
+pub fn change(next: &TrafficKey) -> Zeroizing<[u8; CHANGE_BYTES]> {
+    let mut plaintext = Zeroizing::new([0; CHANGE_BYTES]);
+    plaintext[..2].copy_from_slice(&[KIND_CHANGE, next.epoch()]);
+    plaintext[2..18].copy_from_slice(next.key().expose());
+    plaintext[18..].copy_from_slice(next.iv().expose());
+    plaintext
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -245,6 +262,10 @@ mod tests {
         let samples = Samples { first: 0x0403_0201, samples: vec![0x0605, 0x0807] };
         assert_eq!(samples.to_bytes()[..], [1, 1, 2, 3, 4, 2, 5, 6, 7, 8]);
         assert_eq!(acknowledgement(0x0403_0201), [0x81, 1, 2, 3, 4]);
+        let next = key(5, 9, Suite::AsconAead128);
+        let change = change(&next);
+        assert_eq!((change[0], change[1], change.len()), (0x83, 9, 34));
+        assert_eq!((&change[2..18], &change[18..]), (&next.key().expose()[..], &next.iv().expose()[..]));
     }
 
     #[test]

@@ -28,11 +28,12 @@ pub const BATCH_PLAINTEXT_BYTES_MAX: usize = 2 + BATCH_FRAMES_MAX * (BATCH_ENTRY
 pub const MESSAGE_BYTES_MAX: usize = 1 + 20 + 12 + BATCH_PLAINTEXT_BYTES_MAX + 16;
 /// Bytes that are read and forgotten when a connection is closed.
 pub const LINGER_BYTES_MAX: u64 = 16 * MESSAGE_BYTES_MAX as u64;
-/// Downlink frame of an acknowledgement in bytes, with the longest tag.
-pub const ACKNOWLEDGEMENT_BYTES_MAX: usize = FRAME_HEADER_BYTES + 5 + TAG_BYTES_MAX;
+/// Plaintext of a change of the epoch in bytes: kind, epoch, key, iv.
+pub const CHANGE_BYTES: usize = 1 + 1 + 16 + 16;
+/// Longest downlink frame in bytes: a change of the epoch, with the longest tag.
+pub const DOWNLINK_BYTES_MAX: usize = FRAME_HEADER_BYTES + CHANGE_BYTES + TAG_BYTES_MAX;
 /// Longest receipt message in bytes: a batch holds at most `BATCH_FRAMES_MAX` nodes.
-pub const RECEIPT_BYTES_MAX: usize =
-    1 + 18 + 12 + 40 + BATCH_FRAMES_MAX * (2 + ACKNOWLEDGEMENT_BYTES_MAX) + 16;
+pub const RECEIPT_BYTES_MAX: usize = 1 + 18 + 12 + 40 + BATCH_FRAMES_MAX * (2 + DOWNLINK_BYTES_MAX) + 16;
 
 /// Longest sealed body of a log record in bytes: the fields of a stored frame and its samples.
 pub const RECORD_BODY_BYTES_MAX: usize = 63 + 2 * SAMPLES_MAX;
@@ -47,7 +48,7 @@ const _: () = assert!(BATCH_FRAMES_MAX <= u16::MAX as usize);
 // Both directions fit the 32-bit length before a message.
 const _: () = assert!(MESSAGE_BYTES_MAX <= u32::MAX as usize);
 const _: () = assert!(RECEIPT_BYTES_MAX <= MESSAGE_BYTES_MAX);
-const _: () = assert!(ACKNOWLEDGEMENT_BYTES_MAX <= FRAME_BYTES_MAX);
+const _: () = assert!(DOWNLINK_BYTES_MAX <= FRAME_BYTES_MAX);
 
 /// What a deployment may choose. [`Limits::default`] is the sourced choice.
 #[derive(Clone, Debug, PartialEq, Eq)]

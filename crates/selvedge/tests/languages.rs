@@ -110,7 +110,8 @@ fn the_node_reads_what_the_host_provisions() {
     let other = Node { suite: Suite::Aes128Ccm, channel: 5, divider: 128, ..cell.nodes[3].clone() };
     for node in cell.nodes.iter().chain([&other]) {
         let image = provision::eeprom(node, cell, 3, &node_master, &cell_master);
-        let Some(found) = firmware("provision", &["provision.c", "counter.c"], image.as_slice()) else {
+        let Some(found) = firmware("provision", &["provision.c", "counter.c", "epoch.c"], image.as_slice())
+        else {
             return;
         };
         let hex = |bytes: &[u8]| bytes.iter().map(|byte| format!("{byte:02x}")).collect::<String>();
@@ -141,14 +142,17 @@ fn the_node_refuses_an_image_that_was_changed() {
     let (node_master, cell_master) = masters();
     let (cell, node) = (&deployment.cells[0], &deployment.cells[0].nodes[0]);
     let sound = provision::eeprom(node, cell, 0, &node_master, &cell_master);
-    let answer = |image: &[u8]| firmware("provision", &["provision.c", "counter.c"], image);
+    let answer = |image: &[u8]| firmware("provision", &["provision.c", "counter.c", "epoch.c"], image);
     let mut changed = sound.clone();
     changed[0x21] ^= 1;
     let Some(found) = answer(changed.as_slice()) else { return };
     assert!(found.contains_key("refused"), "{found:?}");
+    let mut keyless = sound.clone();
+    keyless[0x58] ^= 1;
+    assert!(answer(keyless.as_slice()).expect("gcc was there").contains_key("refused"));
     // Both counter slots damaged: no count is known to be fresh.
     let mut silent = sound.clone();
-    (silent[0x48], silent[0x50]) = (silent[0x48] ^ 1, silent[0x50] ^ 1);
+    (silent[0x28], silent[0x30]) = (silent[0x28] ^ 1, silent[0x30] ^ 1);
     assert!(answer(silent.as_slice()).expect("gcc was there").contains_key("silent"));
 }
 

@@ -3,7 +3,8 @@
 //! The image is the real one, on both chips and under both suites; the witness is the bus: the header of every frame
 //! that the gateway began to receive, torn ones among them. Cuts are aimed at every step of every EEPROM write of a
 //! node's first life, and fall at random cycles of a long chain of lives, each of which begins with the EEPROM that
-//! the cut before it left. `SELVEDGE_SEED=n` repeats a run, `SELVEDGE_SOAK=1` makes the chain ten times as long. That the test sees a reuse when there is one is shown with firmware whose write-ahead is broken,
+//! the cut before it left. Then the same with a server that tells the node to change its epoch all the time: no epoch
+//! comes back, and counts go on over epochs. `SELVEDGE_SEED=n` repeats a run, `SELVEDGE_SOAK=1` makes the chain ten times as long. That the test sees a reuse when there is one is shown with firmware whose write-ahead is broken,
 //! and with an EEPROM that is put back.
 
 mod rig;
@@ -18,10 +19,13 @@ use cell::bus::WIRES;
 use cell::clock::{Clock, PS_PER_S, Picoseconds};
 use cell::log::EepromWrite;
 use cell::{Cell, Pace, Superframe};
+use cipher::NodeMaster;
+use collect::frame;
 use isa::avr::{Chip, Drive};
 use rand_chacha::ChaCha20Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng};
 use rig::Rig;
+use selvedge::link::deployment::Node;
 use selvedge::toolchain::Compiler;
 use soak::is_soak;
 
@@ -30,7 +34,7 @@ const CUTS: usize = 1_000;
 
 /// One node that sends in each superframe and reserves four counters at a time: its EEPROM is written much of the time.
 fn text(case: &Case) -> String {
-    let Case { chip, suite, superframe_ms, .. } = case;
+    let Case { chip, suite, superframe_ms, slot, .. } = case;
     format!(
         r#"
         [deployment]
@@ -55,7 +59,7 @@ fn text(case: &Case) -> String {
 
         [[cell.bench.node]]
         id = 9
-        slot = 1
+        slot = {slot}
         chip = "{chip}"
         suite = "{suite}"
         clock = "8 MHz"
@@ -77,6 +81,8 @@ struct Case {
     suite: &'static str,
     /// As short as the node can seal and verify in one, with room.
     superframe_ms: u64,
+    /// In an early one the node verifies the beacon while the downlink comes, and misses that.
+    slot: u8,
     /// How long the programming of one byte takes, at 8 MHz (datasheet, "EEPROM Data Memory": 8.448 and 3.4 ms).
     write_cycles: u64,
     /// A life that is left alone this long has sent: joining takes two superframes and, where a slot was torn,
@@ -89,6 +95,7 @@ const CASES: [Case; 2] = [
         chip: "atmega128",
         suite: "ascon-aead128",
         superframe_ms: 20,
+        slot: 1,
         write_cycles: 67_584,
         speaks_after_ps: PS_PER_S * 200 / 1000,
     },
@@ -96,6 +103,7 @@ const CASES: [Case; 2] = [
         chip: "atmega328p",
         suite: "aes-128-ccm",
         superframe_ms: 40,
+        slot: 1,
         write_cycles: 27_200,
         speaks_after_ps: PS_PER_S * 300 / 1000,
     },
@@ -131,12 +139,44 @@ struct Lives<'a> {
     sent: Vec<(Nonce, usize)>,
     /// Length of each life, the running one left out.
     lengths_ps: Vec<Picoseconds>,
+    /// The server that tells changes of the epoch, if there is one.
+    server: Option<Server>,
+}
+
+/// Tells a node the epoch after that of its latest frame, in each superframe.
+struct Server {
+    master: NodeMaster,
+    /// Downlink frames so far: the count of the next.
+    told: u32,
+}
+
+impl Server {
+    fn tell(&mut self, node: &Node, epoch: u8) -> Vec<u8> {
+        let key = |epoch| self.master.traffic_key(node.id, epoch, node.suite);
+        let counter = frame::DIRECTION_BIT | self.told;
+        let header = frame::Header { suite: node.suite, node: node.id, epoch, counter };
+        let sealed = frame::seal(&key(epoch), &header, frame::change(&key(epoch + 1)).as_slice());
+        self.told += 1;
+        sealed
+    }
 }
 
 impl<'a> Lives<'a> {
     fn begin(rig: &'a Rig) -> Lives<'a> {
         let cell = rig.cell(Pace::RunAhead);
-        Lives { rig, cell, now_ps: 0, born_ps: 0, life: 0, sent: Vec::new(), lengths_ps: Vec::new() }
+        let (sent, lengths_ps) = (Vec::new(), Vec::new());
+        Lives { rig, cell, now_ps: 0, born_ps: 0, life: 0, sent, lengths_ps, server: None }
+    }
+
+    /// The same with a server that tells changes.
+    fn told(rig: &'a Rig) -> Lives<'a> {
+        let master = rig.keys.node(rig.plan().nodes[0].id).expect("the rig made it");
+        Lives { server: Some(Server { master, told: 0 }), ..Lives::begin(rig) }
+    }
+
+    /// The epoch of the latest frame.
+    fn epoch(&self) -> u8 {
+        self.sent.last().map_or(0, |(nonce, _)| nonce.epoch)
     }
 
     fn chip(&self) -> &Chip {
@@ -152,6 +192,11 @@ impl<'a> Lives<'a> {
         while let Some(superframe) = self.cell.run_until(instant_ps).expect("the program keeps to its chip") {
             assert_eq!(superframe.contentions, [], "two on the bus");
             self.sent.extend(nonces(self.life, &superframe));
+            let epoch = self.epoch();
+            if let Some(server) = self.server.as_mut().filter(|_| epoch < u8::MAX) {
+                let told = server.tell(&self.rig.plan().nodes[0], epoch);
+                self.cell.queue_downlink(told).expect("one goes out each superframe");
+            }
         }
         self.now_ps = instant_ps;
     }
@@ -181,6 +226,13 @@ impl<'a> Lives<'a> {
             .find_map(|&(nonce, life)| users.insert(nonce, life).map(|before| (nonce, before, life)))
     }
 
+    /// Two frames of which the later one has no later count, or an earlier epoch.
+    fn step_back(&self) -> Option<(Nonce, Nonce)> {
+        let pairs = self.sent.windows(2).map(|pair| (pair[0].0, pair[1].0));
+        let mut back = pairs.filter(|(one, next)| next.counter <= one.counter || next.epoch < one.epoch);
+        back.next()
+    }
+
     /// How many frames `life` sent.
     fn sent_by(&self, life: usize) -> usize {
         self.sent.iter().filter(|(_, by)| *by == life).count()
@@ -193,6 +245,11 @@ const FIRST_LIFE_SUPERFRAMES: u64 = 20;
 impl Case {
     fn superframe_ps(&self) -> Picoseconds {
         self.superframe_ms * PS_PER_S / 1000
+    }
+
+    /// With time for the node to hear what comes down.
+    fn that_hears(&self) -> Case {
+        Case { superframe_ms: 60, slot: 6, speaks_after_ps: PS_PER_S * 450 / 1000, ..*self }
     }
 
     /// Time without power that is not a multiple of anything, and longer than a superframe.
@@ -340,6 +397,64 @@ fn an_eeprom_that_is_put_back_is_seen_as_reuse() {
     }
 }
 
+/// Where the places for traffic keys begin (`firmware/node/provision.h`).
+const EPOCHS_AT: u16 = 0x38;
+
+/// Cuts aimed at every write of a change of the epoch, and a chain of cuts at random cycles.
+fn no_epoch_comes_back(case: &Case) {
+    let case = &case.that_hears();
+    let name = format!("power cuts while epochs of an {} change", case.chip);
+    let Some(compiler) = rig::compiler(&name) else { return };
+    let rig = rig(case, &compiler, &rig::root());
+    let mut random = Random::new(rig::seed(&name));
+    let mut first = Lives::told(&rig);
+    while first.epoch() < 2 {
+        first.live_until(first.now_ps + case.superframe_ps());
+        assert!(first.now_ps < 20 * PS_PER_S, "{}: still in epoch {}", case.chip, first.epoch());
+    }
+    let writes = first.cell.nodes_mut()[0].log_mut().take_eeprom_writes();
+    let writes: Vec<_> = writes.into_iter().filter(|write| write.address >= EPOCHS_AT).collect();
+    assert!(writes.len() >= 70, "two changes are {} writes", writes.len());
+    let clock = first.clock();
+    let mut aimed = 0;
+    for (step, write) in writes.iter().enumerate() {
+        // Another of the aims for each write: each write is cut, and each aim comes often.
+        let aims = aims(case, write);
+        let (what, cycle) = aims[(step + random.below(2) as usize) % aims.len()];
+        let mut lives = Lives::told(&rig);
+        lives.live_until(clock.at(cycle));
+        let epoch = lives.epoch();
+        lives.cut(random.next(), case.off_ps(&mut random), None);
+        lives.live_until(lives.born_ps + case.speaks_after_ps);
+        lives.live_until(lives.now_ps + case.superframe_ps());
+        let place = format!("{}: cut {what} of write {step}", case.chip);
+        assert_eq!((lives.reuse(), lives.step_back()), (None, None), "{place}");
+        assert!(lives.sent_by(1) > 0, "{place}: silent");
+        assert!((epoch..=epoch + 1).contains(&lives.epoch()), "{place}: {epoch} to {}", lives.epoch());
+        aimed += 1;
+    }
+    let mut lives = Lives::told(&rig);
+    let cuts = if is_soak() { 10 } else { 1 } * 60;
+    for _ in 0..cuts {
+        let life_ps = random.below(10 * case.speaks_after_ps);
+        lives.live_until(lives.born_ps + life_ps);
+        lives.cut(random.next(), case.off_ps(&mut random), None);
+    }
+    assert_eq!((lives.reuse(), lives.step_back()), (None, None), "{}: {:?}", case.chip, lives.lengths_ps);
+    println!("{}: {aimed} aimed cuts, {cuts} random ones, up to epoch {}", case.chip, lives.epoch());
+    assert!(lives.epoch() >= 8, "{}: only epoch {}", case.chip, lives.epoch());
+}
+
+#[test]
+fn no_epoch_of_an_atmega128_comes_back_whenever_its_power_is_cut() {
+    no_epoch_comes_back(&CASES[0]);
+}
+
+#[test]
+fn no_epoch_of_an_atmega328p_comes_back_whenever_its_power_is_cut() {
+    no_epoch_comes_back(&CASES[1]);
+}
+
 /// The tree's firmware with one line of `counter.c` changed, in a folder of its own.
 fn mutant(from: &str, to: &str) -> tempfile::TempDir {
     let folder = tempfile::tempdir().expect("a folder");
@@ -394,7 +509,7 @@ const DAMAGES: [(&str, Damage); 4] = [
 ];
 
 /// Where the counter's slots are (`firmware/node/provision.h`).
-const SLOTS_AT: [usize; 2] = [0x48, 0x50];
+const SLOTS_AT: [usize; 2] = [0x28, 0x30];
 const SLOT_BYTES: usize = 8;
 
 /// Runs a node whose EEPROM is `eeprom` for 5 s; whether it drove a wire of the bus.

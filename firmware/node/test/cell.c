@@ -10,7 +10,7 @@
 
 void cell_provision_image(uint8_t *image, uint8_t suite)
 {
-    memcpy(image, "SV\x01", 3);
+    memcpy(image, "SV\x02", 3);
     image[0x03] = suite;
     le32_put(image + 0x04, CELL_NODE);
     le16_put(image + 0x08, CELL_ID);
@@ -19,11 +19,21 @@ void cell_provision_image(uint8_t *image, uint8_t suite)
     le16_put(image + 0x0C, 16384);
     image[0x0E] = 2;
     image[0x0F] = 4;
-    for (unsigned i = 0; i < 48; i++) {
+    for (unsigned i = 0; i < 16; i++) {
         image[0x10 + i] = (uint8_t)(i * 37 + 11);
     }
-    le32_put(image + 0x40, 8000000);
-    le16_put(image + 0x44, crc16(image, 0x44));
+    le32_put(image + 0x20, 8000000);
+    le16_put(image + 0x24, crc16(image, 0x24));
+}
+
+void cell_epoch_place(uint8_t *place, uint8_t epoch)
+{
+    place[0] = epoch;
+    for (unsigned i = 1; i < 33; i++) {
+        place[i] = (uint8_t)(i * 41 + 7 + epoch * 113);
+    }
+    le16_put(place + 33, crc16(place, 33));
+    place[35] = 0xA5;
 }
 
 struct provision cell_provision(uint8_t suite)
@@ -32,6 +42,10 @@ struct provision cell_provision(uint8_t suite)
     struct provision provision;
     cell_provision_image(image, suite);
     CHECK(provision_parse(&provision, image), "the good image is refused");
+    struct epoch_change change;
+    uint8_t places[EPOCH_PLACES_BYTES] = {0};
+    cell_epoch_place(places, CELL_EPOCH);
+    CHECK(epoch_boot(&change, &provision, places), "the good key is refused");
     return provision;
 }
 

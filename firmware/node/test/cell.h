@@ -5,13 +5,16 @@
 
 #include <stdint.h>
 
+#include "../epoch.h"
 #include "../provision.h"
 
 enum { CELL_NODE = 0x01020304, CELL_ID = 0x0807, CELL_EPOCH = 9 };
 
 /// A good provisioned image, PROVISION_BYTES long.
 void cell_provision_image(uint8_t *image, uint8_t suite);
-/// The same, parsed.
+/// A whole place for a traffic key, whose bytes follow from the epoch.
+void cell_epoch_place(uint8_t *place, uint8_t epoch);
+/// Both, parsed.
 struct provision cell_provision(uint8_t suite);
 
 /// What a beacon says.

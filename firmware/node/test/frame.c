@@ -53,22 +53,23 @@ static void an_acknowledgement_is_opened_once_of(uint8_t suite)
 {
     struct provision provision = cell_provision(suite);
     struct downlink downlink = {0};
+    struct epoch_change change = {0};
     uint8_t bytes[96], again[96];
 
     uint8_t count = acknowledge(bytes, suite, 0x80000000u | 5, 77);
     memcpy(again, bytes, count);
-    CHECK(downlink_open(&downlink, bytes, count, &provision) && downlink.acknowledged == 77, "refused");
-    CHECK(!downlink_open(&downlink, again, count, &provision), "a replay was opened");
+    CHECK(downlink_open(&downlink, bytes, count, &provision, &change) && downlink.acknowledged == 77, "refused");
+    CHECK(!downlink_open(&downlink, again, count, &provision, &change), "a replay was opened");
     count = acknowledge(bytes, suite, 0x80000000u | 4, 99);
-    CHECK(!downlink_open(&downlink, bytes, count, &provision) && downlink.acknowledged == 77, "an older frame");
+    CHECK(!downlink_open(&downlink, bytes, count, &provision, &change) && downlink.acknowledged == 77, "an older frame");
     count = acknowledge(bytes, suite, 0x80000000u | 6, 70);
-    CHECK(downlink_open(&downlink, bytes, count, &provision) && downlink.acknowledged == 77, "it only rises");
+    CHECK(downlink_open(&downlink, bytes, count, &provision, &change) && downlink.acknowledged == 77, "it only rises");
     count = acknowledge(bytes, suite, 0xFFFFFFFFu, 80);
-    CHECK(downlink_open(&downlink, bytes, count, &provision) && downlink.acknowledged == 80, "the last count");
+    CHECK(downlink_open(&downlink, bytes, count, &provision, &change) && downlink.acknowledged == 80, "the last count");
     // Authentic, but of a kind that is reserved: no effect beyond the replay mark.
     struct downlink before = {0}, other = {0};
     count = cell_downlink_seal(bytes, suite, 0x80000000u, (const uint8_t *)"\x82rest", 5);
-    CHECK(downlink_open(&other, bytes, count, &provision) && other.fresh == 1 &&
+    CHECK(downlink_open(&other, bytes, count, &provision, &change) && other.fresh == 1 &&
               other.acknowledged == before.acknowledged,
           "a reserved kind had an effect");
 }
@@ -86,9 +87,10 @@ static void every_flipped_bit_of_a_downlink_is_refused_of(uint8_t suite)
     uint8_t count = acknowledge(good, suite, 0x80000000u | 5, 77);
     for (unsigned bit = 0; bit < 8u * count; bit++) {
         struct downlink downlink = {0};
+        struct epoch_change change = {0};
         memcpy(bytes, good, sizeof bytes);
         bytes[bit / 8] ^= (uint8_t)(1u << bit % 8);
-        CHECK(!downlink_open(&downlink, bytes, count, &provision), "bit %u of byte %u", bit % 8, bit / 8);
+        CHECK(!downlink_open(&downlink, bytes, count, &provision, &change), "bit %u of byte %u", bit % 8, bit / 8);
         CHECK(downlink.fresh == 0 && downlink.acknowledged == 0, "a refused frame left a trace");
         CHECK(bytes[10] != 0x81, "plaintext of a frame that failed its tag was released");
     }
@@ -104,9 +106,10 @@ static void an_uplink_frame_is_no_downlink_of(uint8_t suite)
 {
     struct provision provision = cell_provision(suite);
     struct downlink downlink = {0};
+    struct epoch_change change = {0};
     uint8_t bytes[96];
     uint8_t count = acknowledge(bytes, suite, 5, 77); // sealed rightly, but without the direction bit
-    CHECK(!downlink_open(&downlink, bytes, count, &provision), "reflected");
+    CHECK(!downlink_open(&downlink, bytes, count, &provision, &change), "reflected");
 }
 
 void an_uplink_frame_is_no_downlink(void)
@@ -119,6 +122,7 @@ static void any_bytes_as_a_downlink_are_refused_without_harm_of(uint8_t suite)
 {
     struct provision provision = cell_provision(suite);
     struct downlink downlink = {0};
+    struct epoch_change change = {0};
     for (unsigned round = 0; round < 200000; round++) {
         unsigned count = test_below(97);
         uint8_t bytes[97];
@@ -132,7 +136,7 @@ static void any_bytes_as_a_downlink_are_refused_without_harm_of(uint8_t suite)
             end[5] = CELL_EPOCH;
             end[9] |= 0x80;
         }
-        CHECK(!downlink_open(&downlink, end, (uint8_t)count, &provision), "random bytes were believed");
+        CHECK(!downlink_open(&downlink, end, (uint8_t)count, &provision, &change), "random bytes were believed");
     }
 }
 

@@ -10,7 +10,7 @@ out=${OUT:-$(mktemp -d)}
 [ -n "${OUT:-}" ] || trap 'rm -rf "$out"' EXIT
 mkdir -p "$out"
 
-pure="beacon.c counter.c downlink.c frame.c policy.c provision.c timebase.c"
+pure="beacon.c counter.c downlink.c epoch.c frame.c policy.c provision.c timebase.c"
 # shellcheck disable=SC2086
 gcc -std=gnu11 -O2 -g -Wall -Wextra -Werror -fno-sanitize-recover=all -fsanitize=address,undefined \
     -o "$out/node_test" test/*.c $pure ../crypto/ascon_aead128_c64.c ../crypto/aes128_c8.c ../crypto/aes128_ccm_c8.c -lm

@@ -51,6 +51,13 @@ uint32_t test_below(uint32_t bound);
     X(every_flipped_bit_of_a_downlink_is_refused)                      \
     X(an_uplink_frame_is_no_downlink)                                  \
     X(any_bytes_as_a_downlink_are_refused_without_harm)                \
+    X(power_cut_at_any_byte_of_a_change_leaves_one_whole_epoch)        \
+    X(random_cuts_never_bring_an_epoch_back)                           \
+    X(a_key_is_overwritten_when_two_epochs_have_passed)                \
+    X(a_flipped_bit_of_a_place_leaves_the_other_one)                   \
+    X(a_worn_cell_ends_changes_and_keeps_the_epoch)                    \
+    X(a_change_is_taken_from_an_authentic_frame_only)                  \
+    X(a_change_that_is_old_replayed_or_after_255_has_no_effect)        \
     X(every_hint_has_a_row_and_every_row_a_hint)                       \
     X(what_is_decided_can_be_done)                                     \
     X(what_is_due_goes_before_all_else)                                \

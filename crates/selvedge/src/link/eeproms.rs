@@ -70,15 +70,17 @@ impl Eeproms {
         };
         let master = keys.node(node.id)?;
         let predecessor = found.as_ref().and_then(|content| Predecessor::of(content, node.id, &master));
-        if let Some(predecessor) = predecessor {
+        if let Some(predecessor) = &predecessor {
             keys.check_epoch(node.id, predecessor.epoch)?;
         }
         let predecessor = predecessor.filter(|predecessor| u16::from(predecessor.epoch) >= from);
-        let epoch =
-            predecessor.map_or_else(|| keys.take_epoch(node.id), |predecessor| Ok(predecessor.epoch))?;
+        let epoch = match &predecessor {
+            Some(predecessor) => predecessor.epoch,
+            None => keys.take_epoch(node.id)?,
+        };
         let mut image = provision::eeprom(node, plan, epoch, &master, cell_master);
-        if let Some(predecessor) = predecessor {
-            predecessor.hand_over(&mut image, node.counter_block);
+        if let Some(predecessor) = &predecessor {
+            predecessor.hand_over(&mut image, node);
         }
         match found.filter(|content| provision::is_same(content, &image)) {
             Some(same) => Ok(same),
@@ -128,6 +130,7 @@ mod tests {
     use super::*;
     use crate::link::deployment::{self, Deployment};
     use std::fs;
+    use std::ops::Range;
     use std::os::unix::fs::{PermissionsExt, symlink};
     use std::path::Path;
 
@@ -137,9 +140,10 @@ mod tests {
         folder: tempfile::TempDir,
     }
 
-    /// Where the epoch and the counter slots are (`firmware/node/provision.h`).
-    const EPOCH_AT: usize = 0x0a;
-    const SLOTS_AT: usize = 0x48;
+    /// Where the counter slots, their epoch and the places for keys are (`firmware/node/provision.h`).
+    const COUNTED_AT: usize = 0x0a;
+    const SLOTS: Range<usize> = 0x28..0x38;
+    const PLACES_AT: usize = 0x38;
 
     impl Place {
         fn new() -> Place {
@@ -167,20 +171,20 @@ mod tests {
             let eeproms = self.open().unwrap_or_else(|error| panic!("{error}"));
             let image = eeproms.of(1);
             assert_eq!(fs::read(self.path()).unwrap(), image);
-            (image[EPOCH_AT], image[SLOTS_AT..provision::EEPROM_BYTES].to_vec())
+            (provision::epoch(image).expect("a key is in force"), image[SLOTS].to_vec())
         }
 
         /// Writes counter slots as a node would, with these limits; `None` is one that was torn.
         fn count(&self, limits: [Option<u32>; 2]) -> Vec<u8> {
             let mut image = fs::read(self.path()).unwrap();
             for (index, limit) in limits.into_iter().enumerate() {
-                let at = SLOTS_AT + 8 * index;
-                let slots = provision::slots(image[EPOCH_AT], limit.unwrap_or(0));
+                let at = SLOTS.start + 8 * index;
+                let slots = provision::slots(image[COUNTED_AT], limit.unwrap_or(0));
                 image[at..at + 8].copy_from_slice(&slots[..8]);
                 image[at + 5] ^= if limit.is_none() { 1 } else { 0 };
             }
             fs::write(self.path(), &image).unwrap();
-            image[SLOTS_AT..provision::EEPROM_BYTES].to_vec()
+            image[SLOTS].to_vec()
         }
     }
 
@@ -194,8 +198,8 @@ mod tests {
         let whole = fs::read(place.path()).unwrap();
         fs::write(place.path(), &whole[..provision::EEPROM_BYTES - 1]).unwrap();
         assert_eq!(place.provisioned().0, 2);
-        // Every byte under the CRC, and the CRC.
-        for (at, epoch) in [0x00, 0x0c, 0x15, 0x44].into_iter().zip(3..) {
+        // Bytes under a CRC, and a CRC.
+        for (at, epoch) in [0x00, 0x0c, 0x24, PLACES_AT + 5].into_iter().zip(3..) {
             let mut damaged = fs::read(place.path()).unwrap();
             damaged[at] ^= 0x20;
             fs::write(place.path(), damaged).unwrap();
@@ -221,6 +225,34 @@ mod tests {
         let slots = place.count([None, Some(40_000)]);
         place.deployment.cells[0].nodes[0].suite = cipher::Suite::Aes128Ccm;
         assert_eq!(place.provisioned(), (0, slots), "one slot is enough for a node");
+    }
+
+    #[test]
+    fn an_epoch_that_a_node_was_told_stays_whatever_else_changes() {
+        let mut place = Place::new();
+        place.provisioned();
+        let keys = Keys::of(&place.deployment, place.folder.path()).unwrap();
+        let slots = place.count([Some(16_384), Some(32_768)]);
+        // As the node writes it, into the other place.
+        let mut image = fs::read(place.path()).unwrap();
+        let later = {
+            let plan = &place.deployment.cells[0];
+            let cell = keys.cell(plan.id).unwrap();
+            provision::eeprom(&plan.nodes[0], plan, 1, &keys.node(1).unwrap(), &cell)
+        };
+        let bytes = (provision::EEPROM_BYTES - PLACES_AT) / 2;
+        image[PLACES_AT + bytes..provision::EEPROM_BYTES]
+            .copy_from_slice(&later[PLACES_AT..PLACES_AT + bytes]);
+        fs::write(place.path(), &image).unwrap();
+        let behind = place.open().err().expect("nobody took epoch 1");
+        assert!(matches!(behind, Error::Key { fault: KeyFault::EpochsBehind { found: 1, next: 1 }, .. }));
+        assert_eq!(keys.take_epoch(1).unwrap(), 1);
+        assert_eq!(place.provisioned(), (1, slots.clone()));
+        assert_eq!(fs::read(place.path()).unwrap(), image, "nothing was touched");
+        place.deployment.cells[0].nodes[0].channel ^= 1;
+        assert_eq!(place.provisioned(), (1, slots.clone()), "both keys stay");
+        place.deployment.cells[0].nodes[0].suite = cipher::Suite::Aes128Ccm;
+        assert_eq!(place.provisioned(), (1, slots), "another key of the same epoch");
     }
 
     #[test]

@@ -3,6 +3,7 @@
 #include <stdio.h>
 
 #include "counter.h"
+#include "epoch.h"
 #include "provision.h"
 
 static void print(const char *name, const uint8_t *bytes, unsigned count)
@@ -16,11 +17,17 @@ static void print(const char *name, const uint8_t *bytes, unsigned count)
 
 int main(void)
 {
-    uint8_t image[PROVISION_COUNTER_SLOTS_AT + COUNTER_SLOTS_BYTES];
+    uint8_t image[PROVISION_EPOCHS_AT + EPOCH_PLACES_BYTES];
     struct provision provision;
     struct counter counter;
+    struct epoch_change change;
 
     if (fread(image, 1, sizeof image, stdin) != sizeof image || !provision_parse(&provision, image)) {
+        printf("refused\n");
+        return 0;
+    }
+    uint8_t counted = provision.epoch;
+    if (!epoch_boot(&change, &provision, image + PROVISION_EPOCHS_AT)) {
         printf("refused\n");
         return 0;
     }
@@ -32,7 +39,7 @@ int main(void)
     print("key", provision.key, sizeof provision.key);
     print("iv", provision.iv, sizeof provision.iv);
     print("cell_key", provision.cell_key, sizeof provision.cell_key);
-    if (!counter_boot(&counter, image + PROVISION_COUNTER_SLOTS_AT, provision.epoch, provision.counter_block)) {
+    if (!counter_boot(&counter, image + PROVISION_COUNTER_SLOTS_AT, counted, provision.counter_block)) {
         printf("silent\n");
         return 0;
     }
