@@ -243,6 +243,8 @@ statuses! {
         7 Old "too-old"
         /// The epoch is older than the store: another store may have taken and answered the frame.
         8 Epoch "epoch"
+        /// The node had gone on to another epoch before it came to this count.
+        9 Over "epoch-over"
     }
 }
 

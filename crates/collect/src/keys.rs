@@ -5,7 +5,8 @@
 
 use std::collections::HashMap;
 use std::fmt;
-use std::num::NonZeroU8;
+use std::io;
+use std::num::{NonZeroU8, NonZeroU16};
 
 use cipher::{Aead, CellMaster, NodeMaster, StoreMaster, Suite};
 
@@ -28,6 +29,8 @@ pub struct Node {
     /// The first epoch of which frames are taken. What another store may have answered is none of this store's: it
     /// could not tell a repeated frame from a new one, and its downlink counters would repeat.
     pub epoch_from: u16,
+    /// After so many stored frames of an epoch it is told to go on to another; `None` = never.
+    pub epoch_frames: Option<NonZeroU16>,
     /// When it samples.
     pub grid: Grid,
 }
@@ -43,7 +46,12 @@ pub struct KeyRing {
     store: StoreMaster,
     nodes: HashMap<u32, Node>,
     cells: HashMap<u16, Cell>,
+    epochs: Box<TakeEpoch>,
 }
+
+/// Takes an epoch of a node's key that was never used, and never will be again by anybody else, before it returns;
+/// `None` when there is none left.
+pub type TakeEpoch = dyn Fn(u32) -> io::Result<Option<u8>> + Send + Sync;
 
 impl Grid {
     /// Nominal instant of the sample with this grid index, in picoseconds of cell time; `u64::MAX` when it is
@@ -60,7 +68,7 @@ impl Grid {
 impl KeyRing {
     /// A ring for the store with this master key, which admits nobody yet.
     pub fn new(store: StoreMaster) -> KeyRing {
-        KeyRing { store, nodes: HashMap::new(), cells: HashMap::new() }
+        KeyRing { store, nodes: HashMap::new(), cells: HashMap::new(), epochs: Box::new(|_| Ok(None)) }
     }
 
     /// Admits a node, or replaces what was known of it.
@@ -77,6 +85,21 @@ impl KeyRing {
         let aead = |key: cipher::Key<32>| Aead::new(Suite::Aes256Gcm, key.expose());
         let cell = Cell { batch: aead(master.batch_key(id)), receipt: aead(master.receipt_key(id)) };
         self.cells.insert(id, cell);
+    }
+
+    /// Says where free epochs come from; without that no node is told a change.
+    pub fn take_epochs_by(&mut self, take: impl Fn(u32) -> io::Result<Option<u8>> + Send + Sync + 'static) {
+        self.epochs = Box::new(take);
+    }
+
+    /// A free epoch of a node's key after `epoch`.
+    pub(crate) fn epoch_after(&self, node: u32, epoch: u8) -> io::Result<Option<u8>> {
+        loop {
+            match (self.epochs)(node)? {
+                Some(taken) if taken <= epoch => {}
+                taken => return Ok(taken),
+            }
+        }
     }
 
     /// The store's master key.

@@ -15,11 +15,14 @@
 //! Invariant: a receipt leaves only after every record that it speaks of was synced, those of earlier batches
 //! included.
 //!
+//! Invariant: a key leaves in a change of the epoch only after the record of the change was synced ([`mod@epochs`]).
+//!
 //! Invariant: a downlink counter is used only below a reservation that was synced, and never twice.
 
 pub mod batch;
 pub mod client;
 pub mod disk;
+mod epochs;
 pub mod error;
 pub mod frame;
 pub mod keys;
@@ -46,11 +49,12 @@ use zeroize::Zeroizing;
 
 use crate::batch::{Answer, BatchId, Receipt};
 use crate::disk::Disk;
+use crate::epochs::Epochs;
 use crate::error::{Corruption, Error, Fault, Refusal};
 use crate::frame::{DIRECTION_BIT, Header};
 use crate::keys::KeyRing;
 use crate::limits::{COUNT_MAX, Limits, RECORD_BYTES_MAX};
-use crate::record::{Body, Record, Reservation};
+use crate::record::{Body, Change, Record, Reservation};
 use crate::replay::{Admission, Replay};
 use crate::shard::{Frames, Now, Opened};
 use crate::stats::{Counter, Stats};
@@ -85,6 +89,9 @@ pub struct Collector<D: Disk, R: Randomness> {
     limits: Limits,
     store: Store<D, R>,
     replay: Replay,
+    epochs: Epochs,
+    /// Epochs that were taken for a node and not told yet; `None` = there are none.
+    spare: HashMap<u32, Option<u8>>,
     downlinks: HashMap<(u32, u8), Downlink>,
     nonces: NonceSource<R>,
     group: Group,
@@ -124,8 +131,20 @@ struct Tally {
     stored: u16,
     duplicate: u16,
     failed: Vec<Fault>,
-    /// For each node with an authentic frame: its latest epoch, and the highest count in it.
-    heard: BTreeMap<u32, (u8, u32)>,
+    heard: BTreeMap<u32, Heard>,
+}
+
+/// What was heard of a node with an authentic frame.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Heard {
+    /// The latest epoch; from the end of the batch on, the one in which it is answered.
+    epoch: u8,
+    /// The highest count in it.
+    count: u32,
+    /// The epoch that it is told.
+    change: Option<u8>,
+    /// It is told one that is still to be taken.
+    is_due: bool,
 }
 
 impl<D: Disk, R: Randomness + Clone> Collector<D, R> {
@@ -136,14 +155,12 @@ impl<D: Disk, R: Randomness + Clone> Collector<D, R> {
     pub fn open(disk: D, keys: Arc<KeyRing>, limits: Limits, randomness: R) -> Result<Self, Error> {
         limits.check()?;
         let mut replay = Replay::new(limits.counter_ranges_max);
+        let mut epochs = Epochs::default();
         let mut downlinks: HashMap<(u32, u8), Downlink> = HashMap::new();
         let visit = |body| match body {
             Body::Frame(Record { node, epoch, counter, .. }) => {
-                if replay.restore(node, epoch, counter) {
-                    Ok(())
-                } else {
-                    Err(Corruption::Repeated)
-                }
+                epochs.store(node, epoch, counter);
+                if replay.restore(node, epoch, counter) { Ok(()) } else { Err(Corruption::Repeated) }
             }
             Body::Reservation(Reservation { node, epoch, limit }) => {
                 let downlink = downlinks.entry((node, epoch)).or_default();
@@ -152,11 +169,16 @@ impl<D: Disk, R: Randomness + Clone> Collector<D, R> {
                 downlink.next = downlink.limit;
                 Ok(())
             }
+            Body::Change(change) => {
+                epochs.begin(change);
+                Ok(())
+            }
         };
         let store = Store::open(disk, keys.store().clone(), &limits, randomness.clone(), visit)?;
+        epochs.commit();
         let nonces = NonceSource::new(randomness).map_err(Error::io("draw randomness for", "receipts"))?;
-        let (group, counter) = (Group::default(), Counter::new());
-        Ok(Collector { keys, limits, store, replay, downlinks, nonces, group, counter })
+        let (spare, group, counter) = (HashMap::new(), Group::default(), Counter::new());
+        Ok(Collector { keys, limits, store, replay, epochs, spare, downlinks, nonces, group, counter })
     }
 
     /// One step. A group that is full is committed before the next batch joins it.
@@ -215,6 +237,10 @@ impl<D: Disk, R: Randomness + Clone> Collector<D, R> {
                 }
             };
             let (node, epoch, counter) = (record.node, record.epoch, record.counter);
+            if self.epochs.is_over(node, epoch, counter) && !self.replay.is_known(node, epoch, counter) {
+                tally.failed.push(Fault::Over);
+                continue;
+            }
             match self.replay.admit(node, epoch, counter) {
                 Admission::Old => {
                     tally.failed.push(Fault::Old);
@@ -223,18 +249,29 @@ impl<D: Disk, R: Randomness + Clone> Collector<D, R> {
                 Admission::Duplicate => tally.duplicate += 1,
                 Admission::New => {
                     tally.stored += 1;
+                    self.epochs.store(node, epoch, counter);
                     self.group.push(&Body::Frame(record));
                 }
             }
-            let heard = tally.heard.entry(node).or_insert((epoch, counter));
-            *heard = (*heard).max((epoch, counter));
+            let now = Heard { epoch, count: counter, change: None, is_due: false };
+            let heard = tally.heard.entry(node).or_insert(now);
+            *heard = (*heard).max(now);
         }
-        self.group.bytes += tally.heard.len() * RECORD_BYTES_MAX; // each may need a reservation
+        for (&node, heard) in &mut tally.heard {
+            let frames_max = self.keys.node(node).and_then(|node| node.epoch_frames);
+            heard.epoch = self.epochs.listens(node, heard.epoch);
+            heard.change = self.epochs.pending(node).filter(|&next| next > heard.epoch);
+            heard.is_due = self.epochs.due(node, frames_max).is_some();
+        }
+        self.group.bytes += tally.heard.len() * RECORD_BYTES_MAX; // each may need a reservation and a change
         tally
     }
 
     /// Makes the group durable and answers its batches, in order.
     fn commit(&mut self, now: Now) -> Result<Vec<Action>, Error> {
+        for change in self.begin_changes()? {
+            self.group.push(&Body::Change(change));
+        }
         let reservations = self.reserve();
         for reservation in &reservations {
             self.group.push(&Body::Reservation(*reservation));
@@ -248,28 +285,56 @@ impl<D: Disk, R: Randomness + Clone> Collector<D, R> {
         match commit {
             Commit::Durable => {
                 self.replay.commit();
+                self.epochs.commit();
                 for Reservation { node, epoch, limit } in reservations {
                     self.downlinks.entry((node, epoch)).or_default().limit = limit;
                 }
                 self.counter.stats.groups += u64::from(!bodies.is_empty());
                 self.counter.stats.records += bodies.len() as u64;
             }
-            Commit::Full => self.replay.abort(),
+            Commit::Full => {
+                self.replay.abort();
+                self.epochs.abort();
+            }
         }
         batches.into_iter().map(|waiting| self.answer(waiting, commit)).collect()
+    }
+
+    /// Begins the changes that are due since a batch of the group, and says in its tallies which they are. The spare epoch
+    /// of a change is kept until its record is durable: a disk that stays full costs one.
+    fn begin_changes(&mut self) -> Result<Vec<Change>, Error> {
+        let mut changes = Vec::new();
+        let tallies = self.group.batches.iter_mut().filter_map(|waiting| waiting.tally.as_mut().ok());
+        for (&node, heard) in tallies.flat_map(|tally| &mut tally.heard).filter(|(_, heard)| heard.is_due) {
+            let frames_max = self.keys.node(node).and_then(|node| node.epoch_frames);
+            if let Some(epoch) = self.epochs.due(node, frames_max) {
+                let spare = self.spare.get(&node).filter(|spare| spare.is_none_or(|spare| spare > epoch));
+                let next = match spare {
+                    Some(&spare) => spare,
+                    None => self.keys.epoch_after(node, epoch).map_err(Error::io("take", "an epoch"))?,
+                };
+                self.spare.insert(node, next);
+                let Some(next) = next else { continue };
+                let change = Change { node, epoch, next };
+                self.epochs.begin(change);
+                changes.push(change);
+            }
+            heard.change = self.epochs.pending(node).filter(|&next| next > heard.epoch);
+        }
+        Ok(changes)
     }
 
     /// The reservations that the group's acknowledgements need.
     fn reserve(&self) -> Vec<Reservation> {
         let mut needed: BTreeMap<(u32, u8), u32> = BTreeMap::new();
         let tallies = self.group.batches.iter().filter_map(|waiting| waiting.tally.as_ref().ok());
-        for (&node, &(epoch, _)) in tallies.flat_map(|tally| &tally.heard) {
-            *needed.entry((node, epoch)).or_default() += 1;
+        for (&node, heard) in tallies.flat_map(|tally| &tally.heard) {
+            *needed.entry((node, heard.epoch)).or_default() += 1;
         }
         let limit_of = |((node, epoch), count): ((u32, u8), u32)| {
             let (next, limit) = self.downlinks.get(&(node, epoch)).map_or((0, 0), |d| (d.next, d.limit));
             let end = next.saturating_add(count);
-            // A used-up counter stays at its end, and `acknowledge` finds nothing left.
+            // A used-up counter stays at its end, and `downlink` finds nothing left.
             let reserved = end.saturating_add(self.limits.downlink_block).min(COUNT_MAX + 1);
             (end > limit && reserved > limit).then_some(Reservation { node, epoch, limit: reserved })
         };
@@ -300,7 +365,7 @@ impl<D: Disk, R: Randomness + Clone> Collector<D, R> {
         self.counter.stats.frames_duplicate += u64::from(tally.duplicate);
         tally.failed.iter().for_each(|&fault| self.counter.fail(fault));
         let heard = tally.heard.into_iter();
-        let downlinks = heard.filter_map(|(node, (epoch, count))| self.acknowledge(node, epoch, count));
+        let downlinks = heard.filter_map(|(node, heard)| self.downlink(node, heard));
         let receipt = Receipt {
             downlinks: downlinks.collect(),
             batch_sha256: tally.batch_sha256,
@@ -316,12 +381,14 @@ impl<D: Disk, R: Randomness + Clone> Collector<D, R> {
         Ok(sealed)
     }
 
-    /// The downlink frame that acknowledges all counts up to `count`; `None` when the counter is used up.
+    /// The downlink frame for a node: its change of the epoch, or else the one that acknowledges all counts up to the
+    /// highest that was heard; `None` when the counter is used up.
     ///
     /// A node sends its counts once and in order, so those below that are not stored were lost on the bus or
     /// lie in the bridge's spool: the node will never send them again. It follows from the batch alone, so a
     /// batch that is sent again is answered with the same words.
-    fn acknowledge(&mut self, node: u32, epoch: u8, count: u32) -> Option<Vec<u8>> {
+    fn downlink(&mut self, node: u32, heard: Heard) -> Option<Vec<u8>> {
+        let Heard { epoch, count, change, .. } = heard;
         let provisioned = self.keys.node(node).expect("an authentic frame has a node");
         let downlink = self.downlinks.get_mut(&(node, epoch)).filter(|downlink| downlink.next <= COUNT_MAX);
         let Some(downlink) = downlink else {
@@ -332,9 +399,15 @@ impl<D: Disk, R: Randomness + Clone> Collector<D, R> {
         let counter = DIRECTION_BIT | downlink.next;
         downlink.next += 1;
         let suite = provisioned.suite;
-        let key = downlink.key.get_or_insert_with(|| provisioned.master.traffic_key(node, epoch, suite));
+        let key_of = |epoch| provisioned.master.traffic_key(node, epoch, suite);
+        let key = downlink.key.get_or_insert_with(|| key_of(epoch));
+        let header = Header { suite, node, epoch, counter };
         self.counter.stats.downlinks += 1;
-        Some(frame::seal(key, &Header { suite, node, epoch, counter }, &frame::acknowledgement(count + 1)))
+        self.counter.stats.changes_told += u64::from(change.is_some());
+        Some(match change {
+            Some(next) => frame::seal(key, &header, frame::change(&key_of(next)).as_slice()),
+            None => frame::seal(key, &header, &frame::acknowledgement(count + 1)),
+        })
     }
 }
 
@@ -352,7 +425,8 @@ mod tests {
     use crate::keys::{Grid, Node};
     use crate::sim::{Dice, Honesty, SimDisk};
     use cipher::{Aead, CellMaster, Key, NodeMaster, StoreMaster, Suite};
-    use std::num::NonZeroU8;
+    use std::num::{NonZeroU8, NonZeroU16};
+    use std::sync::atomic::{AtomicU16, Ordering};
 
     const CELL: u16 = 7;
     const NODE: u32 = 5;
@@ -366,10 +440,23 @@ mod tests {
     }
 
     fn ring() -> Arc<KeyRing> {
+        ring_with(None, |_| Ok(None))
+    }
+
+    /// A ring that tells the node to go on after `epoch_frames`, to the epochs that `take` says.
+    fn ring_with(
+        epoch_frames: Option<u16>,
+        take: impl Fn(u32) -> std::io::Result<Option<u8>> + Send + Sync + 'static,
+    ) -> Arc<KeyRing> {
+        let epoch_frames = epoch_frames.and_then(NonZeroU16::new);
         let mut keys = KeyRing::new(StoreMaster::from(Key::copied_from(&[3; 32])));
         keys.add_cell(CELL, &cell_master());
         let grid = Grid { superframe_ps: 8, samples_per_superframe: NonZeroU8::MIN };
-        keys.add_node(NODE, Node { master: node_master(), suite: Suite::Aes128Ccm, epoch_from: 0, grid });
+        keys.add_node(
+            NODE,
+            Node { master: node_master(), suite: Suite::Aes128Ccm, epoch_from: 0, epoch_frames, grid },
+        );
+        keys.take_epochs_by(take);
         Arc::new(keys)
     }
 
@@ -404,8 +491,11 @@ mod tests {
         Event::Opened(Opened { connection: 3, at: Now::default(), id: batch, frames: Ok(frames) })
     }
 
+    /// More than any count.
+    const TOLD: u32 = 1 << 31 | 1 << 30;
+
     /// What a receipt says: stored, duplicate, failed, and its downlinks as (epoch, downlink count,
-    /// acknowledged).
+    /// acknowledged, or `TOLD` and the next epoch).
     type Said = (u16, u16, u16, Vec<(u8, u32, u32)>);
 
     fn said(action: &Action) -> Said {
@@ -420,7 +510,14 @@ mod tests {
             let frame = frame::parse(bytes).unwrap();
             let key = node_master().traffic_key(NODE, frame.header.epoch, frame.header.suite);
             let plaintext = frame::open(&key, &frame).unwrap();
-            let acknowledged = u32::from_le_bytes(plaintext[1..5].try_into().unwrap());
+            let acknowledged = match plaintext[0] {
+                frame::KIND_CHANGE => {
+                    let next = node_master().traffic_key(NODE, plaintext[1], Suite::Aes128Ccm);
+                    assert_eq!(plaintext[..], frame::change(&next)[..]);
+                    TOLD + u32::from(plaintext[1])
+                }
+                _ => u32::from_le_bytes(plaintext[1..5].try_into().unwrap()),
+            };
             (frame.header.epoch, frame.header.counter & !DIRECTION_BIT, acknowledged)
         };
         let downlinks = receipt.downlinks.iter().map(downlink).collect();
@@ -461,6 +558,81 @@ mod tests {
         let mut collector = collector(&disk(), Limits::default());
         let said = run(&mut collector, vec![opened(0, &[(1, 0), (0, 900)]), Event::Commit]);
         assert_eq!(said, [(2, 0, 0, vec![(1, 0, 1)])]);
+    }
+
+    /// A collector on `disk` that tells another epoch after three frames, and the number of epochs taken so far.
+    fn changing(disk: &SimDisk, taken: &Arc<AtomicU16>) -> Collector<SimDisk, Dice> {
+        let taken = taken.clone();
+        let take = move |_| Ok(u8::try_from(taken.fetch_add(1, Ordering::Relaxed)).ok());
+        Collector::open(disk.clone(), ring_with(Some(3), take), Limits::default(), Dice::new(2)).unwrap()
+    }
+
+    /// Batch `number` with these frames in a group of its own: stored, failed, and what its node is told.
+    fn tell(
+        collector: &mut Collector<SimDisk, Dice>,
+        number: u64,
+        frames: &[(u8, u32)],
+    ) -> (u16, u16, u8, u32) {
+        let said = run(collector, vec![opened(number, frames), Event::Commit]).remove(0);
+        assert_eq!(said.3.len(), 1);
+        (said.0, said.2, said.3[0].0, said.3[0].2)
+    }
+
+    #[test]
+    fn a_change_is_told_over_restarts_until_a_frame_of_the_new_epoch_is_stored() {
+        let (disk, taken) = (disk(), Arc::new(AtomicU16::new(4)));
+        let mut collector = changing(&disk, &taken);
+        assert_eq!(tell(&mut collector, 0, &[(3, 10), (3, 11)]), (2, 0, 3, 12));
+        assert_eq!(tell(&mut collector, 1, &[(3, 12)]), (1, 0, 3, TOLD + 4));
+        for (number, count) in (2..).zip(13..40) {
+            if number % 3 == 0 {
+                collector = changing(&disk, &taken);
+            }
+            assert_eq!(tell(&mut collector, number, &[(3, count)]), (1, 0, 3, TOLD + 4), "lost on the bus");
+        }
+        assert_eq!(taken.load(Ordering::Relaxed), 5, "one epoch was taken");
+        collector = changing(&disk, &taken);
+        // What was sealed before comes late, and beside what was sealed behind.
+        assert_eq!(tell(&mut collector, 30, &[(4, 43), (3, 41)]), (2, 0, 4, 44));
+        assert_eq!(tell(&mut collector, 31, &[(3, 42)]), (1, 0, 4, 43), "it listens in the new one");
+        collector = changing(&disk, &taken);
+        assert_eq!(tell(&mut collector, 32, &[(3, 44), (4, 45)]), (1, 1, 4, 46), "the old epoch is over");
+        assert_eq!(collector.stats().frames_failed["epoch-over"], 1);
+        assert_eq!(tell(&mut collector, 33, &[(3, 41), (4, 46)]), (1, 0, 4, TOLD + 5), "the next one");
+    }
+
+    #[test]
+    fn what_a_node_is_told_does_not_depend_on_how_batches_are_grouped() {
+        let batches: [&[(u8, u32)]; 6] =
+            [&[(0, 0), (0, 1)], &[(0, 2)], &[(0, 3)], &[(1, 4), (0, 5)], &[(1, 6)], &[(1, 7)]];
+        let says = |cuts: u32| {
+            let mut collector = changing(&disk(), &Arc::new(AtomicU16::new(1)));
+            let mut events = Vec::new();
+            for (number, frames) in (0..).zip(batches) {
+                events.push(opened(number, frames));
+                // A node does not hear of a change before the group ends in which it began.
+                if cuts & 1 << number != 0 || number == 2 || number == 5 {
+                    events.push(Event::Commit);
+                }
+            }
+            run(&mut collector, events)
+        };
+        let expected = says(0);
+        let told: Vec<u32> = expected.iter().map(|said| said.3[0].2).collect();
+        assert_eq!(told, [2, TOLD + 1, TOLD + 1, 5, 7, TOLD + 2]);
+        for cuts in 1..64 {
+            assert_eq!(says(cuts), expected, "{cuts:#b}");
+        }
+    }
+
+    #[test]
+    fn a_node_whose_epochs_are_used_up_is_acknowledged_for_ever() {
+        let taken = Arc::new(AtomicU16::new(256));
+        let mut collector = changing(&disk(), &taken);
+        for count in 0..8 {
+            assert_eq!(tell(&mut collector, count.into(), &[(255, count)]), (1, 0, 255, count + 1));
+        }
+        assert_eq!(taken.load(Ordering::Relaxed), 257, "it was asked for once");
     }
 
     #[test]

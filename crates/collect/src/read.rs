@@ -121,6 +121,8 @@ pub struct Verification {
     pub records: u64,
     /// Reservations of downlink counters.
     pub reservations: u64,
+    /// Changes of a node's epoch.
+    pub changes: u64,
     /// Segments that end in bytes that were never acknowledged (a crash, or a server that is writing).
     pub torn: u64,
     /// Bytes of all segment files.
@@ -193,6 +195,7 @@ pub fn verify_disk<D: Disk>(disk: &D, master: &StoreMaster) -> Result<Verificati
                         }
                     }
                     Some(Body::Reservation(_)) => found.reservations += 1,
+                    Some(Body::Change(_)) => found.changes += 1,
                     None => found.corrupt.push((name.clone(), group.at, Corruption::Body)),
                 }
             }

@@ -1,4 +1,4 @@
-//! The plaintext of one record of the log: a stored frame, or a reservation of downlink counters.
+//! The plaintext of one record of the log: a stored frame, a reservation of downlink counters, or a change of the epoch.
 //!
 //! ```text
 //! kind 1, stored frame                                  kind 2, reservation
@@ -8,11 +8,11 @@
 //!  6  4  counter                                         6  4  limit: every downlink count
 //! 10  1  suite (its number in the frame)                       below it may have been used
 //! 11  2  cell          \
-//! 13  4  superframe     | where and when the
-//! 17  1  slot           | gateway received it
-//! 18  8  received, ps of cell time
-//! 26  8  arrival at the server, ns since 1970
-//! 34  8  spool         \  which batch brought it
+//! 13  4  superframe     | where and when the            kind 3, change of the epoch
+//! 17  1  slot           | gateway received it            0  1  kind
+//! 18  8  received, ps of cell time                       1  4  node
+//! 26  8  arrival at the server, ns since 1970            5  1  epoch that the node is in
+//! 34  8  spool         \  which batch brought it         6  1  next: it may have been told to go on to it
 //! 42  8  batch number  /
 //! 50  4  grid index of the first sample
 //! 54  8  its nominal instant, ps of cell time
@@ -29,8 +29,10 @@ use cipher::Suite;
 
 const KIND_FRAME: u8 = 1;
 const KIND_RESERVATION: u8 = 2;
+const KIND_CHANGE: u8 = 3;
 const FRAME_HEAD_BYTES: usize = 63;
 const RESERVATION_BYTES: usize = 10;
+const CHANGE_RECORD_BYTES: usize = 7;
 
 const _: () = assert!(FRAME_HEAD_BYTES + 2 * SAMPLES_MAX == RECORD_BODY_BYTES_MAX);
 
@@ -74,6 +76,17 @@ pub struct Reservation {
     pub limit: u32,
 }
 
+/// A change of the epoch that a node may have been told, whatever happened after the record was written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Change {
+    /// The node.
+    pub node: u32,
+    /// The epoch that it is in.
+    pub epoch: u8,
+    /// The later one that it is told.
+    pub next: u8,
+}
+
 /// What a record of the log holds.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Body {
@@ -81,6 +94,8 @@ pub enum Body {
     Frame(Record),
     /// A reservation of downlink counters.
     Reservation(Reservation),
+    /// A change of a node's epoch.
+    Change(Change),
 }
 
 impl Body {
@@ -95,6 +110,11 @@ impl Body {
                 bytes.push(reservation.epoch);
                 bytes.extend_from_slice(&reservation.limit.to_le_bytes());
             }
+            Body::Change(Change { node, epoch, next }) => {
+                bytes.push(KIND_CHANGE);
+                bytes.extend_from_slice(&node.to_le_bytes());
+                bytes.extend_from_slice(&[*epoch, *next]);
+            }
         }
         bytes
     }
@@ -107,6 +127,10 @@ impl Body {
         if kind == KIND_RESERVATION && bytes.len() == RESERVATION_BYTES {
             let limit = four(6).filter(|&limit| limit <= COUNT_MAX + 1)?;
             return Some(Body::Reservation(Reservation { node, epoch, limit }));
+        }
+        if kind == KIND_CHANGE && bytes.len() == CHANGE_RECORD_BYTES {
+            let next = Some(bytes[6]).filter(|&next| next > epoch)?;
+            return Some(Body::Change(Change { node, epoch, next }));
         }
         if kind != KIND_FRAME || bytes.len() < FRAME_HEAD_BYTES {
             return None;
@@ -182,7 +206,12 @@ mod tests {
             record in any_record(),
             (node, epoch, limit) in (any::<u32>(), any::<u8>(), 0..=COUNT_MAX + 1),
         ) {
-            for body in [Body::Frame(record), Body::Reservation(Reservation { node, epoch, limit })] {
+            let change = Change { node, epoch: epoch / 2, next: epoch / 2 + 1 };
+            for body in [
+                Body::Frame(record),
+                Body::Reservation(Reservation { node, epoch, limit }),
+                Body::Change(change),
+            ] {
                 let bytes = body.to_bytes();
                 prop_assert_eq!(Body::parse(&bytes), Some(body));
                 prop_assert_eq!(Body::parse(&bytes[..bytes.len() - 1]), None);

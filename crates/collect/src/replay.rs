@@ -95,14 +95,18 @@ impl Replay {
         Replay { ranges_max, ..Replay::default() }
     }
 
+    /// True when the counter is stored, or in the open group.
+    pub fn is_known(&self, node: u32, epoch: u8, counter: u32) -> bool {
+        let sets = [&self.stored, &self.open];
+        sets.iter().any(|sets| sets.get(&(node, epoch)).is_some_and(|set| set.contains(counter)))
+    }
+
     /// Decides about a counter of an authentic frame and, when it is new, adds it to the open group.
     pub fn admit(&mut self, node: u32, epoch: u8, counter: u32) -> Admission {
-        let contains = |set: Option<&CounterSet>| set.is_some_and(|set| set.contains(counter));
-        let stored = self.stored.get(&(node, epoch));
-        if contains(stored) || contains(self.open.get(&(node, epoch))) {
+        if self.is_known(node, epoch, counter) {
             return Admission::Duplicate;
         }
-        if stored.is_some_and(|set| counter < set.floor) {
+        if self.stored.get(&(node, epoch)).is_some_and(|set| counter < set.floor) {
             return Admission::Old;
         }
         self.open.entry((node, epoch)).or_default().insert(counter);

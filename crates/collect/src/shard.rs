@@ -361,7 +361,10 @@ mod tests {
         let grid = Grid { superframe_ps: 8, samples_per_superframe: NonZeroU8::new(2).unwrap() };
         for node in 0..20 {
             let suite = if node % 2 == 0 { Suite::AsconAead128 } else { Suite::Aes128Ccm };
-            keys.add_node(node, Node { master: master(node), suite, epoch_from: 2, grid });
+            keys.add_node(
+                node,
+                Node { master: master(node), suite, epoch_from: 2, epoch_frames: None, grid },
+            );
         }
         Arc::new(keys)
     }

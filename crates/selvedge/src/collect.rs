@@ -11,7 +11,7 @@ use collect::serve;
 use collect::stats::Stats;
 use report::row::{Clock, Experiment, Row};
 use report::table::{Column, Entry, Table};
-use selvedge::error::Error;
+use selvedge::error::{Error, KeyFault};
 use selvedge::limits::PS_PER_US;
 
 use crate::output::Output;
@@ -105,9 +105,16 @@ fn key_ring(opened: &Opened) -> Result<KeyRing, Error> {
             };
             let (master, epoch_from) =
                 (opened.keys.node(node.id)?, opened.keys.begin_store(&opened.layout.store(), node.id)?);
-            ring.add_node(node.id, Node { master, suite: node.suite, epoch_from, grid });
+            let (suite, epoch_frames) = (node.suite, node.epoch_frames);
+            ring.add_node(node.id, Node { master, suite, epoch_from, epoch_frames, grid });
         }
     }
+    let keys = opened.keys.clone();
+    ring.take_epochs_by(move |id| match keys.take_epoch(id) {
+        Ok(epoch) => Ok(Some(epoch)),
+        Err(Error::Key { fault: KeyFault::EpochsUsedUp, .. }) => Ok(None),
+        Err(error) => Err(std::io::Error::other(error.to_string())),
+    });
     Ok(ring)
 }
 
@@ -122,6 +129,7 @@ fn rows(experiment: &Experiment, stats: &Stats) -> Vec<Row> {
         count("frames failed", stats.frames_failed_total()),
         experiment.row("server", "syncs", stats.groups, "", Clock::Wall),
         count("downlinks sealed", stats.downlinks),
+        count("epoch changes told", stats.changes_told),
         micros("arrival to durable, median", latency.p50_ns),
         micros("arrival to durable, p99", latency.p99_ns),
         micros("arrival to durable, most", latency.max_ns),
@@ -173,6 +181,7 @@ fn verify(place: Place, output: &Output) -> Result<(), Error> {
             count("groups", found.groups),
             count("records", found.records),
             count("reservations", found.reservations),
+            count("epoch changes", found.changes),
             count("torn segments", found.torn),
             count("damaged places", found.corrupt.len() as u64),
             count(

@@ -67,6 +67,8 @@ pub const EPOCHS: u16 = 256;
 pub const SUPERFRAME_BLOCK: u32 = 1024;
 /// `counter_block` is a 16-bit field of the EEPROM.
 pub const COUNTER_BLOCK_MAX: u64 = 65_535;
+/// Most frames after which `epoch_frames` lets an epoch end.
+pub const EPOCH_FRAMES_MAX: u64 = 65_535;
 
 /// Slots that a beacon can hand out; firmware reserves room for these.
 pub const SLOTS_MAX: u8 = 16;

@@ -1,6 +1,7 @@
 //! Which deployment a verb works on, where, and what every verb of the link does first.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use selvedge::error::Error;
 use selvedge::link::deployment::{self, Cell, Deployment};
@@ -26,7 +27,7 @@ pub struct Opened {
     /// The deployment.
     pub deployment: Deployment,
     /// Its keys.
-    pub keys: Keys,
+    pub keys: Arc<Keys>,
     /// Where everything is.
     pub layout: Layout,
     ready_fd: Option<u32>,
@@ -38,7 +39,7 @@ impl Place {
         launch::die_with_parent(self.ready_fd).map_err(Error::process("selvedge"))?;
         let deployment = deployment::load(&self.deployment)?;
         let layout = Layout::create(&self.out)?;
-        let keys = Keys::of(&deployment, &self.out)?;
+        let keys = Arc::new(Keys::of(&deployment, &self.out)?);
         Ok(Opened { deployment, keys, layout, ready_fd: self.ready_fd })
     }
 }

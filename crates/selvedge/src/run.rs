@@ -222,6 +222,7 @@ impl Outcome<'_> {
             let nanos = |metric, value: f64| experiment.row(&case, metric, value, "ns", Clock::Cell);
             rows.extend([
                 count("frames stored", found.frames_stored),
+                count("epoch changes", found.epoch_changes),
                 count("samples stored", found.waveform.len() as u64),
                 count("lost", found.lost),
                 count("duplicated", found.duplicated),

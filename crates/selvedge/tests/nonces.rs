@@ -20,6 +20,8 @@ struct Scene {
     frames: BTreeSet<(u32, u8, u32)>,
     /// The first superframe number that no run has used.
     superframe: u32,
+    /// In each run.
+    superframes: u32,
 }
 
 fn tree() -> PathBuf {
@@ -36,7 +38,7 @@ fn scene() -> Option<Scene> {
     let text = fs::read_to_string(tree().join("deployments/ecg.toml")).expect("it is there");
     let recording = tree().join("data/ecg/ecg.csv").display().to_string();
     fs::write(&deployment, text.replace("../data/ecg/ecg.csv", &recording)).expect("it can be written");
-    let scene = Scene { folder, deployment, frames: BTreeSet::new(), superframe: 0 };
+    let scene = Scene { folder, deployment, frames: BTreeSet::new(), superframe: 0, superframes: 12 };
     scene.change("\"120 s\"", "\"3 s\"");
     // A key folder begins in a run's own.
     let made = scene.selvedge(&["node", "build", "--root", &tree().display().to_string()]);
@@ -76,10 +78,10 @@ impl Scene {
         assert!(ran.status.success(), "{what}: {}", String::from_utf8_lossy(&ran.stderr));
         let first = read_timeline(&self.out().join("cell-7/timeline.json")).expect("a timeline").superframe;
         assert!(first >= self.superframe, "{what}: superframe {first} was sent before");
-        self.superframe = first + 12;
+        self.superframe = first + self.superframes;
         let received: Vec<Received> = read_lines(&self.out().join("cell-7/received.csv")).expect("frames");
         assert!(received.len() >= 4 * 8, "{what}: {} frames", received.len());
-        assert!(received.iter().all(|frame| (first..first + 12).contains(&frame.superframe)), "{what}");
+        assert!(received.iter().all(|frame| (first..self.superframe).contains(&frame.superframe)), "{what}");
         let mut epochs = BTreeSet::new();
         for frame in received {
             let byte = |at: usize| u8::from_str_radix(&frame.bytes[2 * at..2 * at + 2], 16).expect("hex");
@@ -133,6 +135,37 @@ fn a_link_that_begins_anew_under_old_keys_has_epochs_of_its_own() {
         let waveform = fs::read_to_string(scene.out().join("waveforms/node-1.csv")).expect("it is there");
         let first = waveform.lines().nth(1).expect("a sample").split(',').next().expect("an index");
         assert!(first.parse::<u32>().expect("a number") < 12 * 90, "{first}");
+    }
+}
+
+#[test]
+fn nodes_that_are_told_to_change_their_epochs_count_on_and_no_run_takes_what_another_told() {
+    let Some(mut scene) = scene() else { return };
+    scene.change("\"3 s\"", "\"20 s\"");
+    scene.change("epoch_frames = 100\n", "");
+    scene.change("counter_block = 16384", "counter_block = 16384\nepoch_frames = 4");
+    scene.superframes = 80;
+    for (run, first) in ["first", "second"].into_iter().zip([Some(1), None]) {
+        let before = std::mem::take(&mut scene.frames);
+        let epochs = scene.run(&["run"], run);
+        for node in 1..=4 {
+            let of = |frames: &BTreeSet<(u32, u8, u32)>| -> Vec<(u8, u32)> {
+                frames.iter().filter(|frame| frame.0 == node).map(|frame| (frame.1, frame.2)).collect()
+            };
+            let (earlier, sent) = (of(&before), of(&scene.frames));
+            let epochs: Vec<u8> =
+                epochs.iter().filter(|(of, _)| *of == node).map(|(_, epoch)| *epoch).collect();
+            assert!(epochs.len() >= 3, "{run}: node {node} was in {epochs:?}");
+            assert!(first.is_none_or(|first| first == epochs[0]), "{run}: node {node} was in {epochs:?}");
+            assert!(
+                earlier.last().is_none_or(|last| last.0 < epochs[0]),
+                "{run}: {earlier:?}, then {epochs:?}"
+            );
+            // By epoch and count; over an epoch's end the count goes on.
+            assert!(sent.windows(2).all(|two| two[0].1 < two[1].1), "{run}: node {node} sent {sent:?}");
+        }
+        let verified = scene.selvedge(&["collect", "verify"]);
+        assert!(verified.status.success(), "{}", String::from_utf8_lossy(&verified.stderr));
     }
 }
 

@@ -1,8 +1,8 @@
 //! The cells, their bridges and the judge of a simulated run.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
-use std::num::NonZeroU8;
-use std::sync::Arc;
+use std::num::{NonZeroU8, NonZeroU16};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use cipher::{Aead, CellMaster, Key, NodeMaster, NonceSource, StoreMaster, Suite, TrafficKey};
 use sha2::{Digest, Sha256};
@@ -24,6 +24,8 @@ const NODES_PER_CELL: u32 = 3;
 const WINDOW: usize = 4;
 /// A run that needs more steps than this will never end.
 const STEPS_MAX: u32 = 10_000;
+/// Stored frames of an epoch after which a node is told another.
+const EPOCH_FRAMES: NonZeroU16 = NonZeroU16::new(6).expect("6");
 
 /// Small enough that a short run meets every limit: segments rotate, groups fill, reservations run out.
 fn limits() -> Limits {
@@ -89,13 +91,30 @@ pub struct Report {
     pub segments: u64,
     /// Downlink frames that the server sealed.
     pub downlinks: u64,
+    /// Changes of the epoch that nodes made because they were told to.
+    pub changes: u64,
     /// SHA-256 of every answer, in order.
     pub fingerprint: [u8; 32],
+}
+
+/// The free epochs of each node's key: the next one. They are kept where no power is cut.
+#[derive(Clone, Default)]
+struct Free(Arc<Mutex<BTreeMap<u32, u16>>>);
+
+impl Free {
+    fn take(&self, node: u32) -> Option<u8> {
+        let mut free = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let next = free.entry(node).or_default();
+        let taken = u8::try_from(*next).ok()?;
+        *next += 1;
+        Some(taken)
+    }
 }
 
 /// A node of a cell: the next frame that it will send.
 struct SimNode {
     id: u32,
+    free: Free,
     suite: Suite,
     master: NodeMaster,
     epoch: u8,
@@ -130,6 +149,9 @@ struct Spooled {
 
 /// Node, epoch, count.
 type FrameKey = (u32, u8, u32);
+
+/// A change: the node's place in its cell, the epoch before, the next one.
+type Tells = (usize, u8, u8);
 
 /// Runs one seed to its end.
 ///
@@ -173,6 +195,9 @@ impl<'a> World<'a> {
         let mut keys = KeyRing::new(store.clone());
         let grid =
             Grid { superframe_ps: 250_000_000_000, samples_per_superframe: NonZeroU8::new(4).expect("4") };
+        let free = Free::default();
+        let taker = free.clone();
+        keys.take_epochs_by(move |node| Ok(taker.take(node)));
         let mut cells = Vec::new();
         for id in 0..CELLS {
             let master = CellMaster::from(key(&mut dice));
@@ -182,8 +207,11 @@ impl<'a> World<'a> {
             for node in 0..NODES_PER_CELL {
                 let (id, master) = (u32::from(id) * 1000 + node, NodeMaster::from(key(&mut dice)));
                 let suite = [Suite::AsconAead128, Suite::Aes128Ccm][node as usize % 2];
-                keys.add_node(id, Node { master: master.clone(), suite, epoch_from: 0, grid });
-                nodes.push(SimNode { id, suite, master, epoch: 0, counter: 0, first: 0 });
+                // Every third one stays where it is.
+                let epoch_frames = Some(EPOCH_FRAMES).filter(|_| node > 0);
+                keys.add_node(id, Node { master: master.clone(), suite, epoch_from: 0, epoch_frames, grid });
+                let (free, epoch) = (free.clone(), free.take(id).expect("the first one"));
+                nodes.push(SimNode { id, free, suite, master, epoch, counter: 0, first: 0 });
             }
             cells.push(SimCell {
                 id,
@@ -357,9 +385,13 @@ impl<'a> World<'a> {
 
     fn judge_downlinks(&mut self, index: usize, receipt: &Receipt) -> Result<(), Box<Violation>> {
         for bytes in &receipt.downlinks {
-            let new = self.cells[index].open_downlink(bytes).is_some_and(|key| self.downlinks.insert(key));
-            if !new {
+            let opened = self.cells[index].open_downlink(bytes);
+            let Some((_, next)) = opened.filter(|(key, _)| self.downlinks.insert(*key)) else {
                 return Err(Violation::Downlink(bytes.clone()).into());
+            };
+            // Most are lost on the bus.
+            if let Some((node, from, next)) = next.filter(|_| self.dice.chance(1, 3)) {
+                self.report.changes += u64::from(self.cells[index].nodes[node].hear(from, next));
             }
         }
         Ok(())
@@ -446,13 +478,22 @@ impl SimNode {
         self.master.traffic_key(self.id, self.epoch, self.suite)
     }
 
+    /// Takes a change of the epoch, sealed under `from`; true when it is one.
+    fn hear(&mut self, from: u8, next: u8) -> bool {
+        let is_one = from == self.epoch && next > self.epoch;
+        self.epoch = if is_one { next } else { self.epoch };
+        is_one
+    }
+
     /// The node's next frame.
     fn send(&mut self, dice: &mut Dice) -> (FrameKey, Samples, Vec<u8>) {
         if dice.chance(1, 30) {
             self.counter += dice.below(40); // it restarted and skips what it had reserved
         }
-        if dice.chance(1, 60) {
-            (self.epoch, self.counter) = (self.epoch + 1, 0);
+        if dice.chance(1, 60)
+            && let Some(epoch) = self.free.take(self.id)
+        {
+            (self.epoch, self.counter) = (epoch, 0); // it was provisioned again
         }
         let samples =
             Samples { first: self.first, samples: (0..4).map(|_| dice.below(1024) as u16).collect() };
@@ -521,18 +562,23 @@ impl SimCell {
         Receipt::parse(plaintext).ok()
     }
 
-    fn open_downlink(&self, bytes: &[u8]) -> Option<FrameKey> {
+    /// What a downlink frame is, and the change that it tells.
+    fn open_downlink(&self, bytes: &[u8]) -> Option<(FrameKey, Option<Tells>)> {
         let frame = frame::parse(bytes).ok()?;
         let header = frame.header;
-        let node = self.nodes.iter().find(|node| node.id == header.node)?;
+        let place = self.nodes.iter().position(|node| node.id == header.node)?;
+        let node = &self.nodes[place];
         let key = node.master.traffic_key(node.id, header.epoch, header.suite);
         let plaintext = frame::open(&key, &frame).ok()?;
         let acknowledges = plaintext.len() == 5 && plaintext[0] == frame::KIND_ACKNOWLEDGE;
-        (header.is_downlink() && acknowledges).then_some((
-            header.node,
-            header.epoch,
-            header.counter & !DIRECTION_BIT,
-        ))
+        let next = (plaintext[0] == frame::KIND_CHANGE).then(|| plaintext[1]);
+        let tells = next.filter(|&next| {
+            let key = node.master.traffic_key(node.id, next, node.suite);
+            next > header.epoch && plaintext[..] == frame::change(&key)[..]
+        });
+        let is_sound = header.is_downlink() && (acknowledges || tells.is_some());
+        let key = (header.node, header.epoch, header.counter & !DIRECTION_BIT);
+        is_sound.then_some((key, tells.map(|next| (place, header.epoch, next))))
     }
 }
 
@@ -561,11 +607,13 @@ mod tests {
             total.disk_full += report.disk_full;
             total.repeated += report.repeated;
             total.segments += report.segments;
+            total.changes += report.changes;
         }
         println!("{total:?}");
         // The runs must have been as hard as they were meant to be.
         assert!(total.power_cuts > 1000 && total.restarts > total.power_cuts + 500, "{total:?}");
         assert!(total.disk_full > 100 && total.repeated > 1000 && total.segments > 600, "{total:?}");
+        assert!(total.changes > 500, "{total:?}");
     }
 
     #[test]

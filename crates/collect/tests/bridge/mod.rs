@@ -33,7 +33,10 @@ pub fn key_ring() -> KeyRing {
     keys.add_cell(CELL, &cell_master());
     let grid = Grid { superframe_ps: 250_000_000_000, samples_per_superframe: NonZeroU8::new(90).unwrap() };
     for node in 0..NODES {
-        keys.add_node(node, Node { master: node_master(node), suite: suite(node), epoch_from: 0, grid });
+        keys.add_node(
+            node,
+            Node { master: node_master(node), suite: suite(node), epoch_from: 0, epoch_frames: None, grid },
+        );
     }
     keys
 }

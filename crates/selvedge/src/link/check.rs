@@ -22,6 +22,8 @@ use std::collections::{BTreeMap, BTreeSet};
 pub struct Found {
     /// Frames in the store.
     pub frames_stored: u64,
+    /// Changes to another epoch among them.
+    pub epoch_changes: u64,
     /// Frames that the gateway received with a tag that matches, and that are not in the store.
     pub lost: u64,
     /// Frames or samples that are in the store twice.
@@ -105,6 +107,8 @@ pub fn node(
             compared += 1;
         }
     }
+    let epochs: BTreeSet<u8> = counters.iter().map(|(epoch, _)| *epoch).collect();
+    found.epoch_changes = epochs.len().saturating_sub(1) as u64;
     if compared > 0 {
         found.instant_error_ns_rms = (squares / compared as f64).sqrt();
     }

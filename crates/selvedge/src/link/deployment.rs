@@ -9,6 +9,7 @@
 use std::fs::File;
 use std::io::{self, Read};
 use std::net::{Ipv4Addr, SocketAddr};
+use std::num::NonZeroU16;
 use std::path::{Path, PathBuf};
 
 use cipher::Suite;
@@ -138,6 +139,8 @@ pub struct Node {
     pub filters: Filters,
     /// Counters reserved by one EEPROM write.
     pub counter_block: u16,
+    /// Stored frames of an epoch after which the server tells it to go on to another; `None` = never.
+    pub epoch_frames: Option<NonZeroU16>,
     /// Bytes of its frames.
     pub frame_bytes: u16,
     /// Time of a frame on the bus, by its own clock at its slowest.
@@ -339,6 +342,7 @@ fn node(draft: &NodeDraft, superframe_ps: u64, inputs: &[Input]) -> Option<Node>
         divider: divider.try_into().ok()?,
         filters,
         counter_block: value(&draft.counter_block)?.try_into().ok()?,
+        epoch_frames: value(&draft.epoch_frames).and_then(|frames| NonZeroU16::new(frames.try_into().ok()?)),
         frame_bytes: frame_bytes.try_into().ok()?,
         frame_ps: schedule::uplink_ps(frame_bytes * filters.byte_cycles(divider), clock_hz, drift_ppb),
     })

@@ -79,6 +79,7 @@ pub(super) struct NodeDraft {
     pub divider: Maybe<u64>,
     pub filters: Maybe<Filters>,
     pub counter_block: Maybe<i64>,
+    pub epoch_frames: Maybe<i64>,
 }
 
 impl NodeDraft {
@@ -265,6 +266,7 @@ fn node(mut section: Section<'_>, shared: bool, problems: &mut Vec<Problem>) -> 
         divider: section.text("bus", "\"f/16\"", problems).and_then(|text| divider(text, problems)),
         filters: section.text("filters", "\"woven\"", problems).and_then(|text| filters(text, problems)),
         counter_block: section.integer("counter_block", 1..=limits::COUNTER_BLOCK_MAX as i64, problems),
+        epoch_frames: section.integer("epoch_frames", 1..=limits::EPOCH_FRAMES_MAX as i64, problems),
     };
     section.finish(problems);
     node

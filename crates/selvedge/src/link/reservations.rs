@@ -1,7 +1,8 @@
 //! What is still free under the keys of a folder: epochs of a node's key, superframe numbers of a cell's.
 //!
 //! ```text
-//! KEYS/node-<id>.epoch        next N     no image was ever made with epoch N or a later one; 256: none is left
+//! KEYS/node-<id>.epoch        next N     no image was ever made with epoch N or a later one, and no node was told to
+//!                                        go on to one; 256: none is left
 //!                             stores S   so many stores have taken and answered its frames, one after the other
 //! KEYS/cell-<id>.superframe   next N     no beacon was ever sealed with number N or a later one
 //! STORE/node-<id>.from        from N     the store knows every frame of epoch N and of the later ones

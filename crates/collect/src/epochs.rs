@@ -1,0 +1,172 @@
+//! In which epoch each node is, and when it is told to go on to another.
+//!
+//! A change begins when so many frames of an epoch are stored, and is told to the node until a frame of the new epoch is
+//! stored. A node counts on over a change: what it sealed before, and what comes late, has a count below the first of the
+//! new epoch. A frame of the old epoch with a later count was sealed by somebody else, and is not taken.
+//!
+//! Owns this judgement, for stored frames and for those of the open group. Like the counters (`replay`) it follows from
+//! the log: from the frames, and from one record for each change. Which epochs are free is the key ring's to know.
+//!
+//! Invariant: a change is told only after the record of it was synced, so that a server that starts again tells the same
+//! one.
+
+use std::collections::HashMap;
+use std::num::NonZeroU16;
+
+use crate::record::Change;
+
+/// The epochs of all nodes.
+#[derive(Debug, Default)]
+pub(crate) struct Epochs {
+    nodes: HashMap<u32, Present>,
+    /// What the nodes of the open group were before it.
+    before: HashMap<u32, Option<Present>>,
+}
+
+/// What a node is in.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+struct Present {
+    /// The latest epoch of which a frame is stored.
+    epoch: u8,
+    /// Its stored frames.
+    frames: u32,
+    /// Changes that the node was told, in order.
+    changes: Vec<Told>,
+}
+
+/// A change that a node was told.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Told {
+    from: u8,
+    to: u8,
+    /// The lowest count that is stored of `to`.
+    first: Option<u32>,
+}
+
+impl Present {
+    fn pending(&self) -> Option<u8> {
+        self.changes.last().filter(|told| told.to > self.epoch).map(|told| told.to)
+    }
+}
+
+impl Epochs {
+    /// The entry of a node, which the end of the group can undo.
+    fn entry(&mut self, node: u32) -> &mut Present {
+        self.before.entry(node).or_insert_with(|| self.nodes.get(&node).cloned());
+        self.nodes.entry(node).or_default()
+    }
+
+    /// A frame joins the group, or was read from the log.
+    pub(crate) fn store(&mut self, node: u32, epoch: u8, counter: u32) {
+        let present = self.entry(node);
+        if epoch > present.epoch {
+            (present.epoch, present.frames) = (epoch, 0);
+        }
+        present.frames = present.frames.saturating_add(u32::from(epoch == present.epoch));
+        for told in present.changes.iter_mut().filter(|told| told.to == epoch) {
+            told.first = Some(told.first.map_or(counter, |first| first.min(counter)));
+        }
+    }
+
+    /// A change joins the group, or was read from the log.
+    pub(crate) fn begin(&mut self, change: Change) {
+        self.entry(change.node).changes.push(Told { from: change.epoch, to: change.next, first: None });
+    }
+
+    /// Everything since the last end of a group is durable.
+    pub(crate) fn commit(&mut self) {
+        self.before.clear();
+    }
+
+    /// Nothing since then is.
+    pub(crate) fn abort(&mut self) {
+        for (node, before) in self.before.drain() {
+            match before {
+                Some(before) => self.nodes.insert(node, before),
+                None => self.nodes.remove(&node),
+            };
+        }
+    }
+
+    /// True when `node` had gone on to another epoch before it came to this count.
+    pub(crate) fn is_over(&self, node: u32, epoch: u8, counter: u32) -> bool {
+        let changes = self.nodes.get(&node).map_or(&[][..], |present| &present.changes);
+        changes.iter().any(|told| told.from == epoch && told.first.is_some_and(|first| counter >= first))
+    }
+
+    /// The epoch in which `node` listens now, of which a frame of `epoch` came: a later one, where it was told to change.
+    pub(crate) fn listens(&self, node: u32, epoch: u8) -> u8 {
+        let changes = self.nodes.get(&node).map_or(&[][..], |present| &present.changes);
+        let done = changes.iter().filter(|told| told.first.is_some());
+        done.fold(epoch, |epoch, told| if told.from == epoch { told.to } else { epoch })
+    }
+
+    /// The change that `node` has to be told.
+    pub(crate) fn pending(&self, node: u32) -> Option<u8> {
+        self.nodes.get(&node).and_then(Present::pending)
+    }
+
+    /// The epoch that `node` has to leave after `frames_max` stored frames of it, and is not told to yet.
+    pub(crate) fn due(&self, node: u32, frames_max: Option<NonZeroU16>) -> Option<u8> {
+        let present = self.nodes.get(&node)?;
+        let is_due = present.frames >= u32::from(frames_max?.get()) && present.pending().is_none();
+        is_due.then_some(present.epoch)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const NODE: u32 = 5;
+
+    fn changed() -> Epochs {
+        let mut epochs = Epochs::default();
+        epochs.store(NODE, 3, 10);
+        epochs.begin(Change { node: NODE, epoch: 3, next: 5 });
+        epochs.commit();
+        epochs
+    }
+
+    #[test]
+    fn a_change_is_due_after_so_many_frames_and_pending_until_one_of_the_new_epoch() {
+        let mut epochs = Epochs::default();
+        let two = NonZeroU16::new(2);
+        assert_eq!(epochs.due(NODE, two), None);
+        epochs.store(NODE, 3, 10);
+        assert_eq!(epochs.due(NODE, two), None);
+        epochs.store(NODE, 3, 11);
+        assert_eq!((epochs.due(NODE, two), epochs.due(NODE, None)), (Some(3), None));
+        epochs.begin(Change { node: NODE, epoch: 3, next: 5 });
+        assert_eq!((epochs.due(NODE, two), epochs.pending(NODE)), (None, Some(5)));
+        epochs.store(NODE, 3, 12);
+        assert_eq!((epochs.pending(NODE), epochs.listens(NODE, 3)), (Some(5), 3));
+        epochs.store(NODE, 5, 14);
+        assert_eq!((epochs.pending(NODE), epochs.listens(NODE, 3)), (None, 5));
+        assert_eq!(epochs.due(NODE, two), None, "one frame of the new epoch");
+    }
+
+    #[test]
+    fn what_was_under_way_is_taken_and_what_is_later_is_not() {
+        let mut epochs = changed();
+        assert!(!epochs.is_over(NODE, 3, 99), "it was told, and may not have heard");
+        epochs.store(NODE, 5, 20);
+        assert!(!epochs.is_over(NODE, 3, 19) && epochs.is_over(NODE, 3, 20));
+        epochs.store(NODE, 5, 18);
+        assert!(epochs.is_over(NODE, 3, 18), "an earlier one of the new epoch was there");
+        assert!(!epochs.is_over(NODE, 2, 99), "of an image before: it counted by itself");
+        assert!(!epochs.is_over(NODE, 5, 99) && !epochs.is_over(NODE + 1, 3, 99));
+    }
+
+    #[test]
+    fn a_group_that_is_given_up_leaves_no_trace() {
+        let mut epochs = changed();
+        let before = epochs.nodes.clone();
+        epochs.store(NODE, 5, 20);
+        epochs.begin(Change { node: NODE, epoch: 5, next: 6 });
+        epochs.store(NODE + 1, 0, 0);
+        epochs.abort();
+        assert_eq!(epochs.nodes, before);
+        assert_eq!(epochs.pending(NODE), Some(5));
+    }
+}
