@@ -3,8 +3,14 @@
 
 #include <string.h>
 
-#include "suite.h"
+#ifdef __AVR__
+#include <util/atomic.h>
+#else
+#define ATOMIC_BLOCK(type)
+#endif
+
 #include "le.h"
+#include "suite.h"
 
 static uint32_t number_of(const uint8_t *bytes)
 {
@@ -26,13 +32,23 @@ void downlink_take(struct downlink *downlink, uint8_t *bytes, uint8_t count, con
     uint8_t *text = bytes + FRAME_TEXT_AT;
     uint8_t text_bytes = count - FRAME_HEADER_BYTES - suite_tag_bytes(provision->suite);
 
-    downlink->fresh = number_of(bytes) + 1;
-    if (text[ACKNOWLEDGE_KIND_AT] == ACKNOWLEDGE_KIND && text_bytes == ACKNOWLEDGE_BYTES) {
-        uint32_t acknowledged = le32_get(text + ACKNOWLEDGE_COUNTER_AT);
-        if (acknowledged > downlink->acknowledged) {
-            downlink->acknowledged = acknowledged;
-        }
-    } else if (text[ACKNOWLEDGE_KIND_AT] == CHANGE_KIND && text_bytes == CHANGE_BYTES) {
+    uint8_t kind = text[ACKNOWLEDGE_KIND_AT];
+    uint32_t fresh = number_of(bytes) + 1;
+
+    // Whoever is more urgent may look at a frame meanwhile.
+    ATOMIC_BLOCK(ATOMIC_RESTORESTATE)
+    {
+        downlink->fresh = fresh;
+    }
+    if (!(kind == ACKNOWLEDGE_KIND && text_bytes == ACKNOWLEDGE_BYTES) &&
+        !(kind == CHANGE_KIND && text_bytes == CHANGE_BYTES)) {
+        return;
+    }
+    uint32_t acknowledged = le32_get(text + ACKNOWLEDGE_COUNTER_AT);
+    if (acknowledged > downlink->acknowledged) {
+        downlink->acknowledged = acknowledged;
+    }
+    if (kind == CHANGE_KIND) {
         epoch_offer(change, provision, text + CHANGE_EPOCH_AT);
         memset(text, 0, CHANGE_BYTES);
     }

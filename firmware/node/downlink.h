@@ -1,12 +1,11 @@
-//! Frames from the server to the node: the acknowledgement, and the change of the epoch.
+//! Frames from the server to the node: the acknowledgement, and beside it the change of the epoch.
 //!
-//! Layout, keys and nonce are the node frame's (frame.h) with the direction bit set. Plaintexts:
+//! Layout, keys and nonce are the node frame's (frame.h) with the direction bit set. Plaintext:
 //!
-//!     acknowledgement                                     epoch change
-//!     0 1 kind 0x81                                       0  1 kind 0x83
-//!     1 4 every uplink count below it is stored           1  1 epoch, later than the present one
-//!         or will never be sent                           2 16 its key
-//!                                                        18 16 its iv
+//!     0 1 kind: 0x81, nothing more; 0x83                  of 0x83, an epoch change
+//!     1 4 every uplink count below it is stored           5  1 epoch, later than the present one
+//!         or will never be sent                           6 16 its key
+//!                                                        22 16 its iv
 //!
 //! Settings (0x82) are reserved; such a frame is authentic, moves the replay mark, and has no other effect.
 //! The node has no room to keep frames for sending again, so it only remembers how far the server has got. That goes on
@@ -27,7 +26,7 @@ enum {
     ACKNOWLEDGE_BYTES = 5,
 
     CHANGE_KIND = 0x83,
-    CHANGE_EPOCH_AT = 1, // epoch, key and iv as a place in the EEPROM has them
+    CHANGE_EPOCH_AT = ACKNOWLEDGE_BYTES, // epoch, key and iv as a place in the EEPROM has them
     CHANGE_BYTES = CHANGE_EPOCH_AT + EPOCH_CRC_AT,
 };
 
@@ -49,8 +48,8 @@ void downlink_take(struct downlink *downlink, uint8_t *bytes, uint8_t count, con
 void downlink_turn(struct downlink *downlink);
 
 /// Opens `bytes[0..count]` in place as a frame for this node and takes what it says.
-/// False, `downlink` and `change` unchanged and no plaintext left in `bytes`, when it is malformed, another node's, an uplink frame,
-/// a replay, or fails its tag. The replay mark starts at 0 after a reset: an old acknowledgement heard again is still
+/// False, `downlink` and `change` unchanged and no plaintext left in `bytes`, when it is malformed, another node's, an
+/// uplink frame, a replay, or fails its tag. The replay mark starts at 0 after a reset: an old acknowledgement heard again is still
 /// true, and `acknowledged` only rises, as epochs do.
 bool downlink_open(struct downlink *downlink, uint8_t *bytes, uint8_t count, const struct provision *provision,
                    struct epoch_change *change);

@@ -6,7 +6,7 @@
 //! the link's interrupts bring; one that is woven asks for each byte, which needs to be known beforehand: how many come,
 //! and when. What comes down is taken for an acknowledgement, a guard after its slot's begin. A longer frame is cut short by
 //! that, and so not authentic: whatever was not, frames of any length are heard by the link's interrupts from then on, until
-//! one was.
+//! an acknowledgement was. So what has another length is missed once, and has to be told again.
 #include "chip.h"
 #if CHIP_HAS_PIPES
 #include <stddef.h>
@@ -44,9 +44,15 @@ static struct downlink downlink;
 static struct frame *filling[2]; // of even and of odd superframes
 static uint32_t slot_last_ticks; // it begins then at the latest, or listens until then
 static uint32_t slot_asks_ticks; // a woven filter asks for its first byte from then on
-static uint8_t unfit_before; // frames that were, until the latest that was authentic
+static uint8_t unfit_before; // frames that were, until the latest acknowledgement
 static bool is_on_line;
 static AVRX_MUTEX(line_over);
+
+/// What comes down when nothing is told.
+static uint8_t acknowledgement_bytes(void)
+{
+    return (uint8_t)(FRAME_HEADER_BYTES + ACKNOWLEDGE_BYTES + suite_tag_bytes(self->suite));
+}
 
 // --- filters ---
 
@@ -163,7 +169,9 @@ AVRX_TASKDEF(answers, ANSWERS_STACK_BYTES, ANSWERS_PRIORITY)
     for (;;) {
         struct frame *frame = controller_take();
         downlink_take(&downlink, frame->bytes, frame->count, self, change);
-        unfit_before = (uint8_t)controller_losses.unfit;
+        if (frame->count == acknowledgement_bytes()) {
+            unfit_before = (uint8_t)controller_losses.unfit;
+        }
         link_wait();
         controller_give(frame);
     }
@@ -271,7 +279,7 @@ void traffic_hear(uint32_t start_ticks, uint32_t drift_ticks, uint32_t until_tic
     slot(&(struct slot){
         .begins_ticks = start_ticks - drift_ticks - OPEN_LEAD_CYCLES,
         .line = LINE_RECEIVES,
-        .count = is_known ? FRAME_HEADER_BYTES + ACKNOWLEDGE_BYTES + suite_tag_bytes(self->suite) : 0,
+        .count = is_known ? acknowledgement_bytes() : 0,
         .heard_slots = controller_filters[FILTER(LINE_RECEIVES, SECURITY_OPENS)] ? 2 : 0,
         .first = SECURITY_OPENS,
         .next = LINE_TRANSMITS,

@@ -8,15 +8,14 @@
 //! 10  n  ciphertext
 //!  .  t  tag, as long as the suite says
 //!
-//! uplink plaintext                                downlink plaintexts
-//!  0  1  kind 0x01, samples                        0  1  kind 0x81, acknowledge
+//! uplink plaintext                                downlink plaintext
+//!  0  1  kind 0x01, samples                        0  1  kind 0x81, acknowledge; 0x83, change the epoch as well
 //!  1  4  grid index of the first sample            1  4  every uplink count below this one is stored
 //!  5  1  number of samples s                             or will never be sent
-//!  6 2s  samples, 16 bits each
-//!                                                  0  1  kind 0x83, change the epoch
-//!                                                  1  1  epoch, later than the one this frame is sealed under
-//!                                                  2 16  its key
-//!                                                 18 16  its iv
+//!  6 2s  samples, 16 bits each                    and of kind 0x83
+//!                                                  5  1  epoch, later than the one this frame is sealed under
+//!                                                  6 16  its key
+//!                                                 22 16  its iv
 //! ```
 //! Integers are little-endian; a frame is at most 256 bytes; bytes 0 to 9 are the associated data and the
 //! nonce follows from them (OSCORE's rule, RFC 8613 section 5.2), so neither is sent twice.
@@ -40,7 +39,7 @@ pub const DIRECTION_BIT: u32 = 1 << 31;
 pub const KIND_SAMPLES: u8 = 0x01;
 /// Kind byte of a downlink plaintext that acknowledges.
 pub const KIND_ACKNOWLEDGE: u8 = 0x81;
-/// Kind byte of a downlink plaintext that changes the epoch.
+/// Kind byte of a downlink plaintext that changes the epoch as well.
 pub const KIND_CHANGE: u8 = 0x83;
 
 /// The clear header of a frame.
@@ -180,12 +179,14 @@ pub fn acknowledgement(count: u32) -> [u8; 5] {
     [KIND_ACKNOWLEDGE, a, b, c, d]
 }
 
-/// The downlink plaintext that tells a node to go on under `next`. It is wiped when it is dropped.
-pub fn change(next: &TrafficKey) -> Zeroizing<[u8; CHANGE_BYTES]> {
+/// The downlink plaintext that acknowledges as well, and tells a node to go on under `next`. It is wiped when it is
+/// dropped.
+pub fn change(count: u32, next: &TrafficKey) -> Zeroizing<[u8; CHANGE_BYTES]> {
     let mut plaintext = Zeroizing::new([0; CHANGE_BYTES]);
-    plaintext[..2].copy_from_slice(&[KIND_CHANGE, next.epoch()]);
-    plaintext[2..18].copy_from_slice(next.key().expose());
-    plaintext[18..].copy_from_slice(next.iv().expose());
+    plaintext[..5].copy_from_slice(&acknowledgement(count));
+    (plaintext[0], plaintext[5]) = (KIND_CHANGE, next.epoch());
+    plaintext[6..22].copy_from_slice(next.key().expose());
+    plaintext[22..].copy_from_slice(next.iv().expose());
     plaintext
 }
 
@@ -263,9 +264,9 @@ mod tests {
         assert_eq!(samples.to_bytes()[..], [1, 1, 2, 3, 4, 2, 5, 6, 7, 8]);
         assert_eq!(acknowledgement(0x0403_0201), [0x81, 1, 2, 3, 4]);
         let next = key(5, 9, Suite::AsconAead128);
-        let change = change(&next);
-        assert_eq!((change[0], change[1], change.len()), (0x83, 9, 34));
-        assert_eq!((&change[2..18], &change[18..]), (&next.key().expose()[..], &next.iv().expose()[..]));
+        let change = change(0x0403_0201, &next);
+        assert_eq!((&change[..6], change.len()), (&[0x83, 1, 2, 3, 4, 9][..], 38));
+        assert_eq!((&change[6..22], &change[22..]), (&next.key().expose()[..], &next.iv().expose()[..]));
     }
 
     #[test]

@@ -381,8 +381,8 @@ impl<D: Disk, R: Randomness + Clone> Collector<D, R> {
         Ok(sealed)
     }
 
-    /// The downlink frame for a node: its change of the epoch, or else the one that acknowledges all counts up to the
-    /// highest that was heard; `None` when the counter is used up.
+    /// The downlink frame for a node: it acknowledges all counts up to the highest that was heard, and tells its change of
+    /// the epoch; `None` when the counter is used up.
     ///
     /// A node sends its counts once and in order, so those below that are not stored were lost on the bus or
     /// lie in the bridge's spool: the node will never send them again. It follows from the batch alone, so a
@@ -405,7 +405,7 @@ impl<D: Disk, R: Randomness + Clone> Collector<D, R> {
         self.counter.stats.downlinks += 1;
         self.counter.stats.changes_told += u64::from(change.is_some());
         Some(match change {
-            Some(next) => frame::seal(key, &header, frame::change(&key_of(next)).as_slice()),
+            Some(next) => frame::seal(key, &header, frame::change(count + 1, &key_of(next)).as_slice()),
             None => frame::seal(key, &header, &frame::acknowledgement(count + 1)),
         })
     }
@@ -491,11 +491,11 @@ mod tests {
         Event::Opened(Opened { connection: 3, at: Now::default(), id: batch, frames: Ok(frames) })
     }
 
-    /// More than any count.
-    const TOLD: u32 = 1 << 31 | 1 << 30;
+    /// More than any count here.
+    const TOLD: u32 = 1 << 16;
 
     /// What a receipt says: stored, duplicate, failed, and its downlinks as (epoch, downlink count,
-    /// acknowledged, or `TOLD` and the next epoch).
+    /// acknowledged count, and `TOLD` times the next epoch).
     type Said = (u16, u16, u16, Vec<(u8, u32, u32)>);
 
     fn said(action: &Action) -> Said {
@@ -510,15 +510,16 @@ mod tests {
             let frame = frame::parse(bytes).unwrap();
             let key = node_master().traffic_key(NODE, frame.header.epoch, frame.header.suite);
             let plaintext = frame::open(&key, &frame).unwrap();
-            let acknowledged = match plaintext[0] {
+            let count = u32::from_le_bytes(plaintext[1..5].try_into().unwrap());
+            let told = match plaintext[0] {
                 frame::KIND_CHANGE => {
-                    let next = node_master().traffic_key(NODE, plaintext[1], Suite::Aes128Ccm);
-                    assert_eq!(plaintext[..], frame::change(&next)[..]);
-                    TOLD + u32::from(plaintext[1])
+                    let next = node_master().traffic_key(NODE, plaintext[5], Suite::Aes128Ccm);
+                    assert_eq!(plaintext[..], frame::change(count, &next)[..]);
+                    TOLD * u32::from(plaintext[5])
                 }
-                _ => u32::from_le_bytes(plaintext[1..5].try_into().unwrap()),
+                _ => 0,
             };
-            (frame.header.epoch, frame.header.counter & !DIRECTION_BIT, acknowledged)
+            (frame.header.epoch, frame.header.counter & !DIRECTION_BIT, count + told)
         };
         let downlinks = receipt.downlinks.iter().map(downlink).collect();
         (receipt.stored, receipt.duplicate, receipt.failed, downlinks)
@@ -583,12 +584,13 @@ mod tests {
         let (disk, taken) = (disk(), Arc::new(AtomicU16::new(4)));
         let mut collector = changing(&disk, &taken);
         assert_eq!(tell(&mut collector, 0, &[(3, 10), (3, 11)]), (2, 0, 3, 12));
-        assert_eq!(tell(&mut collector, 1, &[(3, 12)]), (1, 0, 3, TOLD + 4));
+        assert_eq!(tell(&mut collector, 1, &[(3, 12)]), (1, 0, 3, 13 + 4 * TOLD));
         for (number, count) in (2..).zip(13..40) {
             if number % 3 == 0 {
                 collector = changing(&disk, &taken);
             }
-            assert_eq!(tell(&mut collector, number, &[(3, count)]), (1, 0, 3, TOLD + 4), "lost on the bus");
+            let told = (1, 0, 3, count + 1 + 4 * TOLD);
+            assert_eq!(tell(&mut collector, number, &[(3, count)]), told, "lost on the bus");
         }
         assert_eq!(taken.load(Ordering::Relaxed), 5, "one epoch was taken");
         collector = changing(&disk, &taken);
@@ -598,7 +600,7 @@ mod tests {
         collector = changing(&disk, &taken);
         assert_eq!(tell(&mut collector, 32, &[(3, 44), (4, 45)]), (1, 1, 4, 46), "the old epoch is over");
         assert_eq!(collector.stats().frames_failed["epoch-over"], 1);
-        assert_eq!(tell(&mut collector, 33, &[(3, 41), (4, 46)]), (1, 0, 4, TOLD + 5), "the next one");
+        assert_eq!(tell(&mut collector, 33, &[(3, 41), (4, 46)]), (1, 0, 4, 47 + 5 * TOLD), "the next one");
     }
 
     #[test]
@@ -619,7 +621,7 @@ mod tests {
         };
         let expected = says(0);
         let told: Vec<u32> = expected.iter().map(|said| said.3[0].2).collect();
-        assert_eq!(told, [2, TOLD + 1, TOLD + 1, 5, 7, TOLD + 2]);
+        assert_eq!(told, [2, 3 + TOLD, 4 + TOLD, 5, 7, 8 + 2 * TOLD]);
         for cuts in 1..64 {
             assert_eq!(says(cuts), expected, "{cuts:#b}");
         }

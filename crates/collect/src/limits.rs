@@ -28,8 +28,8 @@ pub const BATCH_PLAINTEXT_BYTES_MAX: usize = 2 + BATCH_FRAMES_MAX * (BATCH_ENTRY
 pub const MESSAGE_BYTES_MAX: usize = 1 + 20 + 12 + BATCH_PLAINTEXT_BYTES_MAX + 16;
 /// Bytes that are read and forgotten when a connection is closed.
 pub const LINGER_BYTES_MAX: u64 = 16 * MESSAGE_BYTES_MAX as u64;
-/// Plaintext of a change of the epoch in bytes: kind, epoch, key, iv.
-pub const CHANGE_BYTES: usize = 1 + 1 + 16 + 16;
+/// Plaintext of a change of the epoch in bytes: kind, acknowledged count, epoch, key, iv.
+pub const CHANGE_BYTES: usize = 1 + 4 + 1 + 16 + 16;
 /// Longest downlink frame in bytes: a change of the epoch, with the longest tag.
 pub const DOWNLINK_BYTES_MAX: usize = FRAME_HEADER_BYTES + CHANGE_BYTES + TAG_BYTES_MAX;
 /// Longest receipt message in bytes: a batch holds at most `BATCH_FRAMES_MAX` nodes.

@@ -155,7 +155,7 @@ impl Server {
         let key = |epoch| self.master.traffic_key(node.id, epoch, node.suite);
         let counter = frame::DIRECTION_BIT | self.told;
         let header = frame::Header { suite: node.suite, node: node.id, epoch, counter };
-        let sealed = frame::seal(&key(epoch), &header, frame::change(&key(epoch + 1)).as_slice());
+        let sealed = frame::seal(&key(epoch), &header, frame::change(0, &key(epoch + 1)).as_slice());
         self.told += 1;
         sealed
     }

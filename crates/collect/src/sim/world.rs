@@ -571,10 +571,11 @@ impl SimCell {
         let key = node.master.traffic_key(node.id, header.epoch, header.suite);
         let plaintext = frame::open(&key, &frame).ok()?;
         let acknowledges = plaintext.len() == 5 && plaintext[0] == frame::KIND_ACKNOWLEDGE;
-        let next = (plaintext[0] == frame::KIND_CHANGE).then(|| plaintext[1]);
+        let count = u32::from_le_bytes(plaintext[1..5].try_into().expect("four bytes"));
+        let next = (plaintext[0] == frame::KIND_CHANGE).then(|| plaintext[5]);
         let tells = next.filter(|&next| {
             let key = node.master.traffic_key(node.id, next, node.suite);
-            next > header.epoch && plaintext[..] == frame::change(&key)[..]
+            next > header.epoch && plaintext[..] == frame::change(count, &key)[..]
         });
         let is_sound = header.is_downlink() && (acknowledges || tells.is_some());
         let key = (header.node, header.epoch, header.counter & !DIRECTION_BIT);
