@@ -18,8 +18,9 @@ pub const SAMPLES_MAX: usize = (FRAME_BYTES_MAX - FRAME_HEADER_BYTES - 8 - SAMPL
 /// Counts use the low 31 bits of the counter field.
 pub const COUNT_MAX: u32 = 0x7fff_ffff;
 
-/// Most frames of one batch. A cell has at most 16 slots, so this is 64 superframes in one batch.
-pub const BATCH_FRAMES_MAX: usize = 1024;
+/// Most frames of one batch. A cell has at most 16 slots, so this is 32 superframes in one batch; and its receipt, with the
+/// longest downlink for each of them, is what a crypto device opens at once.
+pub const BATCH_FRAMES_MAX: usize = 512;
 /// Bytes of a batch's plaintext before each frame: superframe, slot, arrival at the bridge, length.
 pub const BATCH_ENTRY_BYTES: usize = 4 + 1 + 8 + 2;
 /// Longest plaintext of a batch in bytes.
