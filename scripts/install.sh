@@ -7,7 +7,7 @@
 set -euo pipefail
 
 run=(gcc libc6-dev make pkg-config gcc-avr avr-libc binutils-avr)
-test=(arduino-core-avr clang libclang-dev libelf-dev libzstd-dev zlib1g-dev fuse3 python3 python3-venv valgrind)
+test=(arduino-core-avr clang libclang-dev libelf-dev libzstd-dev zlib1g-dev fuse3 python3 python3-venv systemd valgrind)
 
 packages=("${run[@]}")
 [ "${1:-test}" = run ] || packages+=("${test[@]}")
@@ -25,12 +25,27 @@ python_packages() {
     fi
 }
 
+# Prometheus' checker alone: its package would start a server.
+promtool() {
+    [ "${1:-test}" != run ] || return 0
+    local tools scratch
+    tools=$(realpath -m "$(dirname "$0")/../target/tools")
+    [ ! -x "$tools/promtool" ] || return 0
+    scratch=$(mktemp -d)
+    mkdir -p "$tools"
+    if ! (cd "$scratch" && apt-get download prometheus >/dev/null 2>&1 && dpkg --fsys-tarfile prometheus_*.deb |
+        tar -x -C "$tools" --strip-components=3 ./usr/bin/promtool); then
+        echo "could not bring promtool" >&2
+    fi
+    rm -rf "$scratch"
+}
+
 missing=()
 for package in "${packages[@]}"; do
     state=$(dpkg-query -W -f '${db:Status-Status}' "$package" 2>/dev/null || true)
     [ "$state" = installed ] || missing+=("$package")
 done
-[ ${#missing[@]} -gt 0 ] || { python_packages "$@"; exit 0; }
+[ ${#missing[@]} -gt 0 ] || { python_packages "$@"; promtool "$@"; exit 0; }
 
 install="apt-get update && apt-get install -y --no-install-recommends ${missing[*]}"
 if [ "$(id -u)" -ne 0 ]; then
@@ -48,3 +63,4 @@ if ! { apt-get update && apt-get install -y --no-install-recommends "${missing[@
     exit 3
 fi
 python_packages "$@"
+promtool "$@"

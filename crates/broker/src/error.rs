@@ -44,6 +44,27 @@ pub enum Error {
     Randomness(io::Error),
     /// The system gave the broker's loop nothing to wait with.
     Loop(io::Error),
+    /// The system lets this process have too few descriptors.
+    Descriptors {
+        /// How many it may have.
+        found: u64,
+        /// How many it needs.
+        needed: u64,
+        /// For so many connections.
+        connections: usize,
+    },
+    /// A folder that only its user may change, and that others can.
+    NotPrivate {
+        /// Which one.
+        path: PathBuf,
+        /// What is wrong with it.
+        fault: PrivateFault,
+    },
+    /// A user's own broker was started, and did not become ready.
+    NotStarted {
+        /// What it said last.
+        said: String,
+    },
     /// Two keys of one name were given to the device.
     KeyTwice {
         /// The name.
@@ -79,6 +100,23 @@ pub enum Error {
     Disconnected,
     /// The broker sent what is no PDU, or no answer to the request.
     Answer(Fault),
+}
+
+/// Why a folder is not private.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PrivateFault {
+    /// It is a link or a file.
+    NotAFolder,
+    /// It is somebody else's.
+    Owner {
+        /// Whose.
+        found: u32,
+    },
+    /// Others may do too much.
+    Mode {
+        /// Its permissions.
+        found: u32,
+    },
 }
 
 /// What is wrong with bytes that should be a PDU.
@@ -168,6 +206,13 @@ impl fmt::Display for Error {
             ),
             Error::Randomness(source) => write!(f, "the system gives no randomness: {source}"),
             Error::Loop(source) => write!(f, "the system gives the broker nothing to wait with: {source}"),
+            Error::Descriptors { found, needed, connections } => write!(
+                f,
+                "found a limit of {found} open files, expected {needed} for {connections} connections\nhelp: raise the hard \
+                 limit (`LimitNOFILE=` of the unit, `ulimit -Hn`), or lower `connections`"
+            ),
+            Error::NotPrivate { path, fault } => write!(f, "`{}` is not private: {fault}", path.display()),
+            Error::NotStarted { said } => write!(f, "the broker did not start; it said: {said}"),
             Error::KeyTwice { name } => write!(f, "found two keys of the name `{name}`, expected one"),
             Error::KeyName { found_bytes } => {
                 write!(f, "found a key name of {found_bytes} bytes, expected 1 to {KEY_NAME_BYTES_MAX}")
@@ -191,6 +236,23 @@ impl std::error::Error for Error {
         match self {
             Error::Io { source, .. } | Error::Loop(source) | Error::Randomness(source) => Some(source),
             _ => None,
+        }
+    }
+}
+
+impl fmt::Display for PrivateFault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            PrivateFault::NotAFolder => f.write_str("found a link or a file, expected a folder"),
+            PrivateFault::Owner { found } => {
+                write!(f, "found the owner {found}, expected this process's user")
+            }
+            PrivateFault::Mode { found } => {
+                write!(
+                    f,
+                    "found permissions {found:04o}, expected 0700\nhelp: `chmod go-w` lets nobody else change it"
+                )
+            }
         }
     }
 }
@@ -297,5 +359,28 @@ mod tests {
             opening took too long
             an answer took too long
             its answer is none: the field `connection` does not fit the request"#]].assert_eq(&words.join("\n"));
+    }
+
+    #[test]
+    fn what_a_daemon_lacks_at_its_start_is_named() {
+        let path = || PathBuf::from("run/selvedge");
+        let private = |fault| Error::NotPrivate { path: path(), fault };
+        let errors = [
+            Error::Descriptors { found: 1024, needed: 11_064, connections: 11_000 },
+            private(PrivateFault::NotAFolder),
+            private(PrivateFault::Owner { found: 33 }),
+            private(PrivateFault::Mode { found: 0o777 }),
+            Error::NotStarted { said: "nothing".to_owned() },
+        ];
+        let words: Vec<String> = errors.iter().map(Error::to_string).collect();
+        expect_test::expect![[r#"
+            found a limit of 1024 open files, expected 11064 for 11000 connections
+            help: raise the hard limit (`LimitNOFILE=` of the unit, `ulimit -Hn`), or lower `connections`
+            `run/selvedge` is not private: found a link or a file, expected a folder
+            `run/selvedge` is not private: found the owner 33, expected this process's user
+            `run/selvedge` is not private: found permissions 0777, expected 0700
+            help: `chmod go-w` lets nobody else change it
+            the broker did not start; it said: nothing"#]]
+        .assert_eq(&words.join("\n"));
     }
 }

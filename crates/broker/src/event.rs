@@ -1,5 +1,6 @@
 //! What happens to the core, and what it says is to be done.
 
+use crate::Settings;
 use crate::error::LinkFault;
 use crate::info::DeviceInfo;
 use crate::queue::Piece;
@@ -70,6 +71,13 @@ pub enum Event {
         link: Link,
         /// How.
         fault: LinkFault,
+    },
+    /// An application connected, and could not even be asked who it is: the system has no descriptor for it.
+    TurnedAway,
+    /// From now on these hold.
+    Set {
+        /// All of them.
+        settings: Settings,
     },
     /// Time passed.
     Tick,

@@ -29,6 +29,8 @@ mod application;
 mod bell;
 pub mod client;
 #[cfg(feature = "service")]
+pub mod descriptors;
+#[cfg(feature = "service")]
 pub mod device;
 #[cfg(feature = "service")]
 pub mod emulate;
@@ -38,6 +40,8 @@ pub mod error;
 mod event;
 mod flight;
 pub mod info;
+#[cfg(feature = "service")]
+pub mod journal;
 pub mod limits;
 #[cfg(feature = "service")]
 pub mod link;
@@ -45,6 +49,8 @@ pub mod link;
 mod listen;
 #[cfg(feature = "service")]
 pub mod load;
+#[cfg(feature = "service")]
+mod orders;
 #[cfg(feature = "service")]
 mod outgoing;
 pub mod parameters;
@@ -55,6 +61,7 @@ pub mod quota;
 pub mod rounds;
 #[cfg(feature = "service")]
 mod serve;
+mod settings;
 mod stats;
 pub mod stream;
 pub mod template;
@@ -66,7 +73,10 @@ pub use event::{Action, Event, Link};
 #[cfg(feature = "service")]
 pub use listen::{Endpoint, Listener};
 #[cfg(feature = "service")]
-pub use serve::{Config, serve};
+pub use orders::{Control, Orders, control};
+#[cfg(feature = "service")]
+pub use serve::{Config, serve, serve_operated};
+pub use settings::Settings;
 pub use stats::{Stats, Usage};
 
 use flight::Flight;
@@ -74,46 +84,6 @@ use info::DeviceInfo;
 use queue::{Piece, Place, Queue, Taken, Verdict};
 use quota::{Charge, Quota, Share};
 use wire::{Connection, Head, KeyHandle, Operation, Pdu, Status};
-
-/// Numbers that a deployment or a slow device may lower.
-#[derive(Clone, Copy, Debug)]
-pub struct Settings {
-    /// Requests at the device at a time. 1 makes a broker that waits for each answer.
-    pub in_flight_max: usize,
-    /// Their bytes; the first request is always let through.
-    pub in_flight_bytes_max: usize,
-    /// Transfers that are not on their way as a whole. 2 keep the device busy; 1 makes a broker that waits.
-    pub transfers_max: usize,
-    /// A transfer takes requests until it has so many bytes.
-    pub transfer_bytes_max: usize,
-    /// Whether requests are cut, so that no transfer is longer and a small request waits for no more than that.
-    /// The device must put the pieces together.
-    pub is_cut: bool,
-    /// How long the device may take for a request.
-    pub answer_max: Duration,
-    /// How long a connection may leave its answers unread.
-    pub unread_max: Duration,
-    /// How long the device is waited for at the start.
-    pub start_max: Duration,
-    /// Who may ask what the broker has done, besides root.
-    pub operator: Option<u32>,
-}
-
-impl Default for Settings {
-    fn default() -> Settings {
-        Settings {
-            in_flight_max: limits::IN_FLIGHT_MAX,
-            in_flight_bytes_max: limits::IN_FLIGHT_BYTES_MAX,
-            transfers_max: limits::TRANSFERS_MAX,
-            transfer_bytes_max: limits::TRANSFER_BYTES_MAX,
-            is_cut: false,
-            answer_max: limits::ANSWER_MAX,
-            unread_max: limits::UNREAD_MAX,
-            start_max: limits::START_MAX,
-            operator: None,
-        }
-    }
-}
 
 /// What is in the broker now.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -166,6 +136,8 @@ pub struct Broker {
     connection_last: u64,
     queue: Queue,
     quota: Quota,
+    /// Since when there is no connection, if there is none.
+    idle_since: Duration,
     in_flight: BTreeMap<(Connection, u32), Flight>,
     in_flight_bytes: usize,
     /// Transfers that are not on their way as a whole.
@@ -196,19 +168,17 @@ impl Broker {
     /// # Panics
     /// When a setting is 0 or over its limit.
     pub fn new(settings: Settings) -> Broker {
-        assert!((1..=limits::IN_FLIGHT_MAX).contains(&settings.in_flight_max));
-        assert!((1..=limits::IN_FLIGHT_BYTES_MAX).contains(&settings.in_flight_bytes_max));
-        assert!((1..=limits::TRANSFERS_MAX).contains(&settings.transfers_max));
-        assert!((1..=limits::TRANSFER_BYTES_MAX).contains(&settings.transfer_bytes_max));
-        assert!(!settings.answer_max.is_zero() && settings.answer_max <= limits::ANSWER_MAX);
-        assert!(!settings.unread_max.is_zero() && settings.unread_max <= limits::UNREAD_MAX);
+        settings.check();
+        let mut queue = Queue::default();
+        queue.age(settings.age_max);
         Broker {
             settings,
             now: Duration::ZERO,
             peers: BTreeMap::new(),
             connection_last: 0,
-            queue: Queue::default(),
-            quota: Quota::default(),
+            queue,
+            quota: Quota::new(settings.bounds),
+            idle_since: Duration::ZERO,
             in_flight: BTreeMap::new(),
             in_flight_bytes: 0,
             transfers: 0,
@@ -254,6 +224,8 @@ impl Broker {
             | Event::DeviceTook { .. }
             | Event::DeviceAnswered { .. }
             | Event::DeviceLost { .. } => {}
+            Event::TurnedAway => self.stats.connections_refused += 1,
+            Event::Set { settings } => self.set(settings),
             Event::Tick => self.tick(actions),
             Event::Stop => self.stop(actions),
         }
@@ -272,6 +244,12 @@ impl Broker {
                 || self.queue.is_timed()
                 || self.unwritten > 0
                 || self.stop_at.is_some())
+    }
+
+    /// When the broker ends if nobody connects until then; a tick must come at that time.
+    pub fn ends_at(&self) -> Option<Duration> {
+        let is_idle = self.peers.is_empty() && self.stop_at.is_none();
+        self.settings.idle_max.filter(|_| is_idle).map(|idle_max| self.idle_since + idle_max)
     }
 
     /// Whether the device is open.
@@ -296,11 +274,11 @@ impl Broker {
     }
 
     fn connected(&mut self, user: u32, groups: Vec<u32>, actions: &mut Vec<Action>) {
-        let known = self.stats.users.contains_key(&user);
-        let users_full = !known && self.stats.users.len() >= limits::USERS_MAX;
+        let is_other = self.settings.only_user.is_some_and(|only| only != user);
         let refusal = match self.stop_at {
             Some(_) => Some(Status::Stopping),
-            None if users_full || !self.quota.connect(user) => Some(Status::ConnectionsFull),
+            None if is_other => Some(Status::NotPermitted),
+            None if !self.quota.connect(user) => Some(Status::ConnectionsFull),
             None => None,
         };
         if let Some(status) = refusal {
@@ -321,7 +299,8 @@ impl Broker {
         };
         self.peers.insert(connection, peer);
         self.stats.connections_admitted += 1;
-        self.stats.users.entry(user).or_default().connections += 1;
+        self.stats.tell_apart(user, |user| self.quota.has(user));
+        self.stats.usage(user).connections += 1;
         actions.push(Action::Admit { connection });
     }
 
@@ -359,7 +338,7 @@ impl Broker {
         }
         peer.unanswered.insert(head.request, Admitted { at: self.now, charge });
         self.stats.requests_admitted += 1;
-        self.stats.users.entry(peer.user).or_default().requests += 1;
+        self.stats.usage(peer.user).requests += 1;
         let place = Place { lane: head.lane, user: peer.user, connection };
         let expires_at = (head.time_ms > 0).then(|| self.now + Duration::from_millis(head.time_ms.into()));
         request.assign(connection);
@@ -371,7 +350,9 @@ impl Broker {
     fn say_status(&mut self, connection: Connection, request: Pdu, actions: &mut Vec<Action>) {
         let peer = self.peers.get_mut(&connection).expect("it has just asked");
         let head = Head { connection, ..request.head() };
-        if peer.user != 0 && Some(peer.user) != self.settings.operator {
+        let Settings { operator, operator_group, .. } = self.settings;
+        let is_member = operator_group.is_some_and(|group| peer.groups.contains(&group));
+        if peer.user != 0 && Some(peer.user) != operator && !is_member {
             return self.refuse(connection, head, Status::NotPermitted, actions);
         }
         let charge = Charge { bytes: limits::HEADER_BYTES + limits::STATUS_BYTES_MAX };
@@ -384,9 +365,17 @@ impl Broker {
         self.answer(connection, answer.expect("it is within its limit"), actions);
     }
 
+    fn set(&mut self, settings: Settings) {
+        settings.check();
+        self.quota.bound(settings.bounds);
+        self.queue.age(settings.age_max);
+        self.settings = settings;
+    }
+
     /// Sends as much of the queue to the device as may be under way.
     fn transmit(&mut self, actions: &mut Vec<Action>) {
         let Device::Open { in_flight_max, payload_bytes_max, .. } = self.device else { return };
+        let in_flight_max = in_flight_max.min(self.settings.in_flight_max);
         while self.transfers < self.settings.transfers_max
             && !(self.queue.is_empty() && self.notices.is_empty())
         {
@@ -533,7 +522,7 @@ impl Broker {
 
     fn opened(&mut self, info: &DeviceInfo) {
         let Device::Opening { failures } = self.device else { return };
-        let in_flight_max = self.settings.in_flight_max.min(usize::from(info.in_flight_max));
+        let in_flight_max = usize::from(info.in_flight_max);
         let payload_bytes_max = info.payload_bytes_max as usize;
         // Until it answers a request, this opening counts as a failed one: no re-opening in a circle.
         self.device = Device::Open { failures: failures + 1, in_flight_max, payload_bytes_max };
@@ -668,6 +657,9 @@ impl Broker {
             }
             Device::Closed { .. } | Device::Opening { .. } => {}
         }
+        if self.ends_at().is_some_and(|ends_at| ends_at <= now) {
+            self.stop(actions);
+        }
         let unread_max = self.settings.unread_max;
         let stalled = |peer: &Peer| !peer.unwritten.is_empty() && peer.moved_at + unread_max <= now;
         let stalled: Vec<Connection> =
@@ -783,6 +775,7 @@ impl Broker {
     /// Drops all of a connection but its requests at the device, whose answers will be dropped.
     fn forget(&mut self, connection: Connection) {
         let Some(peer) = self.peers.remove(&connection) else { return };
+        self.idle_since = self.now;
         self.unwritten -= peer.unwritten.len();
         self.quota.disconnect(peer.user, peer.share);
         self.queue.remove(peer.user, connection);

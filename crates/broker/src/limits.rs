@@ -37,11 +37,16 @@ pub const KEY_NAME_BYTES_MAX: u32 = 64;
 
 // What the applications may ask for; enforced by `quota` and by the core.
 
-/// Connections at a time. Below the usual soft limit of 1024 descriptors, one of which each takes.
-pub const CONNECTIONS_MAX: usize = 512;
+/// Connections at a time, if nothing else is said. Below the usual soft limit of 1024 descriptors, one of which each
+/// takes.
+pub const CONNECTIONS: usize = 512;
 /// Those of one user: a half, so that nobody keeps the others out.
-pub const CONNECTIONS_PER_USER_MAX: usize = CONNECTIONS_MAX / 2;
-/// Users that are told apart in the statistics.
+pub const CONNECTIONS_PER_USER: usize = CONNECTIONS / 2;
+/// Most connections that may be chosen.
+pub const CONNECTIONS_MAX: usize = 65_536;
+/// Descriptors that the daemon has besides its connections: sockets, the device, files, a monitor's connections.
+pub const DESCRIPTORS_BESIDES: usize = 64;
+/// Users that are told apart in the statistics; further ones are counted together.
 pub const USERS_MAX: usize = 64;
 /// Requests of one connection that are waiting, at the device, or answered and not yet written.
 pub const REQUESTS_PER_CONNECTION_MAX: usize = 64;
@@ -68,6 +73,8 @@ pub const QUANTUM_BYTES: i64 = PDU_BYTES_MAX as i64;
 /// What of it may go before all others: a few small requests.
 pub const SPARSE_BYTES: i64 = 4096;
 /// How long a lane may wait for those before it, until one of its requests goes first.
+pub const AGE_MIN: Duration = Duration::from_millis(1);
+/// The longest that may be chosen.
 pub const AGE_MAX: Duration = Duration::from_millis(100);
 
 // What the device is asked for; enforced by the core and by `device`.
@@ -151,6 +158,14 @@ pub const TICK: Duration = Duration::from_millis(50);
 pub const STOP_MAX: Duration = Duration::from_secs(2);
 /// How long a closed connection may take to read its last answers.
 pub const FLUSH_MAX: Duration = Duration::from_secs(1);
+/// How long who starts its own broker waits for it.
+pub const OWN_START_MAX: Duration = Duration::from_secs(30);
+/// The log of an own broker is begun again when it is longer.
+pub const LOG_BYTES_MAX: u64 = 1024 * 1024;
+/// How often the same reason for a refusal is said in the journal.
+pub const SAY_AGAIN: Duration = Duration::from_secs(1);
+/// Longest time without a connection after which a broker may be told to end.
+pub const IDLE_MAX: Duration = Duration::from_secs(24 * 60 * 60);
 /// Pause after `accept` failed, so that a lack of descriptors does not spin.
 pub const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 /// Sockets that the loop looks at between two waits.
@@ -175,9 +190,9 @@ const _: () = {
     assert!(KEY_NAME_BYTES_MAX <= u8::MAX as u32 && ACCESS_MAX <= u8::MAX as usize, "a template's fields");
     assert!(4 + 4 * GROUPS_MAX <= PAYLOAD_BYTES_MAX as usize, "an introduction");
     assert!(8 * LISTED_MAX <= PAYLOAD_BYTES_MAX as usize, "a list of keys");
-    assert!(CONNECTIONS_PER_USER_MAX <= KEYS_PER_USER_MAX, "each connection can have a key");
+    assert!(CONNECTIONS_PER_USER <= KEYS_PER_USER_MAX, "each connection can have a key");
     assert!(DEVICE_NAME_BYTES_MAX < PAYLOAD_BYTES_MAX as usize);
-    assert!(CONNECTIONS_MAX <= REQUESTS_MAX, "each connection can have one request");
+    assert!(CONNECTIONS <= REQUESTS_MAX, "each connection can have one request");
     assert!(REQUESTS_PER_CONNECTION_MAX <= REQUESTS_MAX);
     assert!(
         REQUESTS_PER_CONNECTION_MAX * PDU_BYTES_MAX <= REQUEST_BYTES_PER_USER_MAX,

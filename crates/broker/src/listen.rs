@@ -5,7 +5,7 @@
 use std::fs::{File, OpenOptions, Permissions, set_permissions};
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
-use std::os::unix::fs::{FileTypeExt, OpenOptionsExt, PermissionsExt};
+use std::os::unix::fs::{FileTypeExt, OpenOptionsExt, PermissionsExt, chown};
 use std::os::unix::net::{UnixListener as StdUnixListener, UnixStream as StdUnixStream};
 use std::path::{Path, PathBuf};
 
@@ -24,6 +24,15 @@ pub enum Endpoint {
     Path(PathBuf),
     /// The same with mode 0666: whoever reaches the folder is served, and told apart by what the kernel says of it.
     Shared(PathBuf),
+    /// The same with this mode, and of this group if one is named: for a service that some may use.
+    Opened {
+        /// The socket's path.
+        path: PathBuf,
+        /// Its permissions.
+        mode: u32,
+        /// Its group.
+        group: Option<u32>,
+    },
     /// On this socket, which somebody else made and will remove.
     Listener(StdUnixListener),
 }
@@ -58,9 +67,14 @@ impl Bound {
                 (listener, Some(file))
             }
             Endpoint::Shared(path) => {
+                return Bound::open(Endpoint::Opened { path, mode: 0o666, group: None });
+            }
+            Endpoint::Opened { path, mode, group } => {
                 let (listener, file) = make(path)?;
-                let opened = set_permissions(&file.path, Permissions::from_mode(0o666));
-                opened.map_err(cannot("open to all", &file.path))?;
+                // In this order: nobody of the old group ever has the new permissions.
+                chown(&file.path, None, group).map_err(cannot("give to a group", &file.path))?;
+                let opened = set_permissions(&file.path, Permissions::from_mode(mode));
+                opened.map_err(cannot("open to others", &file.path))?;
                 (listener, Some(file))
             }
             Endpoint::Listener(listener) => (listener, None),
@@ -163,6 +177,8 @@ fn cannot(doing: &'static str, path: &Path) -> impl FnOnce(io::Error) -> Error {
 
 #[cfg(test)]
 mod tests {
+    use std::os::unix::fs::MetadataExt;
+
     use super::*;
 
     #[tokio::test]
@@ -175,6 +191,17 @@ mod tests {
         assert_eq!(metadata.permissions().mode() & 0o777, 0o600);
         drop(listener);
         assert!(!path.exists());
+    }
+
+    #[tokio::test]
+    async fn a_socket_for_some_has_their_group_and_mode() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("broker.sock");
+        let own = rustix::process::getgid().as_raw();
+        let endpoint = Endpoint::Opened { path: path.clone(), mode: 0o660, group: Some(own) };
+        let _listener = Listener::open(endpoint).unwrap();
+        let metadata = std::fs::symlink_metadata(&path).unwrap();
+        assert_eq!((metadata.permissions().mode() & 0o777, metadata.gid()), (0o660, own));
     }
 
     #[tokio::test]

@@ -87,8 +87,9 @@ struct LaneQueue {
 }
 
 /// Requests in the order in which the device gets them.
-#[derive(Default)]
 pub struct Queue {
+    /// How long a lane may wait for those before it.
+    age_max: Duration,
     lanes: [LaneQueue; Lane::ALL.len()],
     /// Where a request is begun and not all sent.
     begun: VecDeque<Place>,
@@ -98,7 +99,25 @@ pub struct Queue {
     timed: usize,
 }
 
+impl Default for Queue {
+    fn default() -> Queue {
+        Queue {
+            age_max: AGE_MAX,
+            lanes: Default::default(),
+            begun: VecDeque::new(),
+            closed: BTreeSet::new(),
+            waiting: 0,
+            timed: 0,
+        }
+    }
+}
+
 impl Queue {
+    /// From now on a lane waits no longer than this for those before it.
+    pub fn age(&mut self, age_max: Duration) {
+        self.age_max = age_max;
+    }
+
     /// Puts a request behind those of its connection. `charged_bytes`: the larger of its length and its answer's.
     pub fn push(
         &mut self,
@@ -269,7 +288,7 @@ impl Queue {
         let since = |lane: &Lane| self.lanes[*lane as usize].waits_since;
         let first = *Lane::ALL.iter().find(waits)?;
         let oldest = *Lane::ALL.iter().filter(waits).min_by_key(|lane| since(lane))?;
-        let lane = if since(&oldest) + AGE_MAX <= now { oldest } else { first };
+        let lane = if since(&oldest) + self.age_max <= now { oldest } else { first };
         let users = &mut self.lanes[lane as usize].users;
         let user = users.turn()?;
         let connection = users.get(user)?.turn()?;

@@ -8,9 +8,55 @@
 use std::collections::BTreeMap;
 
 use crate::limits::{
-    CONNECTIONS_MAX, CONNECTIONS_PER_USER_MAX, REQUEST_BYTES_MAX, REQUEST_BYTES_PER_USER_MAX, REQUESTS_MAX,
-    REQUESTS_PER_CONNECTION_MAX, REQUESTS_PER_USER_MAX,
+    CONNECTIONS, CONNECTIONS_MAX, CONNECTIONS_PER_USER, PDU_BYTES_MAX, REQUEST_BYTES_MAX,
+    REQUEST_BYTES_PER_USER_MAX, REQUESTS_MAX, REQUESTS_PER_CONNECTION_MAX, REQUESTS_PER_USER_MAX,
 };
+
+/// How much there may be at a time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Bounds {
+    /// Connections.
+    pub connections: usize,
+    /// Those of one user.
+    pub connections_per_user: usize,
+    /// Requests that are charged.
+    pub requests: usize,
+    /// Those of one user.
+    pub requests_per_user: usize,
+    /// Those of one connection.
+    pub requests_per_connection: usize,
+    /// Their bytes.
+    pub request_bytes: usize,
+    /// Those of one user.
+    pub request_bytes_per_user: usize,
+}
+
+impl Default for Bounds {
+    fn default() -> Bounds {
+        Bounds {
+            connections: CONNECTIONS,
+            connections_per_user: CONNECTIONS_PER_USER,
+            requests: REQUESTS_MAX,
+            requests_per_user: REQUESTS_PER_USER_MAX,
+            requests_per_connection: REQUESTS_PER_CONNECTION_MAX,
+            request_bytes: REQUEST_BYTES_MAX,
+            request_bytes_per_user: REQUEST_BYTES_PER_USER_MAX,
+        }
+    }
+}
+
+impl Bounds {
+    /// Whether each is within its limit: at least one, and of the bytes the longest PDU.
+    pub(crate) fn are_sound(&self) -> bool {
+        (1..=CONNECTIONS_MAX).contains(&self.connections)
+            && (1..=CONNECTIONS_MAX).contains(&self.connections_per_user)
+            && (1..=REQUESTS_MAX).contains(&self.requests)
+            && (1..=REQUESTS_MAX).contains(&self.requests_per_user)
+            && (1..=REQUESTS_PER_CONNECTION_MAX).contains(&self.requests_per_connection)
+            && (PDU_BYTES_MAX..=REQUEST_BYTES_MAX).contains(&self.request_bytes)
+            && (PDU_BYTES_MAX..=REQUEST_BYTES_MAX).contains(&self.request_bytes_per_user)
+    }
+}
 
 /// What one request holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -38,17 +84,33 @@ struct User {
 /// What all connections hold.
 #[derive(Debug, Default)]
 pub struct Quota {
+    bounds: Bounds,
     connections: usize,
     total: Share,
     users: BTreeMap<u32, User>,
 }
 
 impl Quota {
+    /// Nothing is charged yet.
+    pub fn new(bounds: Bounds) -> Quota {
+        Quota { bounds, ..Quota::default() }
+    }
+
+    /// From now on there may be so much. What there is already stays.
+    pub fn bound(&mut self, bounds: Bounds) {
+        self.bounds = bounds;
+    }
+
+    /// Whether a user has a connection.
+    pub fn has(&self, user: u32) -> bool {
+        self.users.contains_key(&user)
+    }
+
     /// Counts a connection of a user; `false`, and it is not counted, when a limit is reached.
     #[must_use]
     pub fn connect(&mut self, user: u32) -> bool {
         let own = self.users.get(&user).map_or(0, |user| user.connections);
-        let fits = self.connections < CONNECTIONS_MAX && own < CONNECTIONS_PER_USER_MAX;
+        let fits = self.connections < self.bounds.connections && own < self.bounds.connections_per_user;
         if fits {
             self.connections += 1;
             self.users.entry(user).or_default().connections += 1;
@@ -72,11 +134,12 @@ impl Quota {
     #[must_use]
     pub fn charge(&mut self, user: u32, share: &mut Share, charge: Charge) -> bool {
         let own = &mut self.users.get_mut(&user).expect("it is connected").share;
-        let fits = share.requests < REQUESTS_PER_CONNECTION_MAX
-            && own.requests < REQUESTS_PER_USER_MAX
-            && self.total.requests < REQUESTS_MAX
-            && charge.bytes <= REQUEST_BYTES_PER_USER_MAX.saturating_sub(own.bytes)
-            && charge.bytes <= REQUEST_BYTES_MAX - self.total.bytes;
+        let bounds = &self.bounds;
+        let fits = share.requests < bounds.requests_per_connection
+            && own.requests < bounds.requests_per_user
+            && self.total.requests < bounds.requests
+            && charge.bytes <= bounds.request_bytes_per_user.saturating_sub(own.bytes)
+            && charge.bytes <= bounds.request_bytes.saturating_sub(self.total.bytes);
         if fits {
             for share in [share, own, &mut self.total] {
                 share.requests += 1;
@@ -110,8 +173,6 @@ impl Share {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::limits::PDU_BYTES_MAX;
-
     const CHARGE: Charge = Charge { bytes: PDU_BYTES_MAX };
 
     /// Connections of users, two each, that ask for as much as they may; how much each user holds.
@@ -157,8 +218,41 @@ mod tests {
     fn one_user_cannot_have_all_connections() {
         let mut quota = Quota::default();
         let own = (0..).take_while(|_| quota.connect(1)).count();
-        assert_eq!(own, CONNECTIONS_PER_USER_MAX);
+        assert_eq!(own, CONNECTIONS_PER_USER);
         let others: usize = (2..9).map(|user| (0..).take_while(|_| quota.connect(user)).count()).sum();
-        assert_eq!(own + others, CONNECTIONS_MAX);
+        assert_eq!(own + others, CONNECTIONS);
+    }
+
+    #[test]
+    fn lower_bounds_take_nothing_away_and_let_nothing_in() {
+        let (mut quota, mut share) = (Quota::default(), Share::default());
+        assert!(quota.connect(7) && quota.connect(7));
+        while quota.charge(7, &mut share, CHARGE) {}
+        let full = share;
+        let one = Bounds { connections: 1, requests: 1, request_bytes: PDU_BYTES_MAX, ..Bounds::default() };
+        assert!(one.are_sound());
+        quota.bound(one);
+        assert!(!quota.connect(8) && !quota.charge(7, &mut share, CHARGE));
+        assert_eq!(share, full);
+        for _ in 1..full.requests {
+            quota.release(7, &mut share, CHARGE);
+        }
+        assert!(!quota.charge(7, &mut share, CHARGE), "one is still there");
+        quota.release(7, &mut share, CHARGE);
+        assert!(quota.charge(7, &mut share, CHARGE));
+    }
+
+    #[test]
+    fn bounds_over_their_limits_are_not_sound() {
+        let sound = Bounds::default();
+        assert!(sound.are_sound());
+        let wrong = [
+            Bounds { connections: 0, ..sound },
+            Bounds { connections: CONNECTIONS_MAX + 1, ..sound },
+            Bounds { requests_per_connection: REQUESTS_PER_CONNECTION_MAX + 1, ..sound },
+            Bounds { request_bytes_per_user: PDU_BYTES_MAX - 1, ..sound },
+            Bounds { request_bytes: REQUEST_BYTES_MAX + 1, ..sound },
+        ];
+        assert!(wrong.iter().all(|bounds| !bounds.are_sound()));
     }
 }

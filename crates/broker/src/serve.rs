@@ -8,6 +8,7 @@
 //! Invariant: the loop waits for nothing but its sockets and the clock.
 
 use std::collections::{BTreeSet, HashMap, VecDeque};
+use std::fs::File;
 use std::future::Future;
 use std::io::{self, Write};
 use std::os::fd::OwnedFd;
@@ -23,13 +24,14 @@ use rustix::io::Errno;
 use tokio::sync::oneshot;
 
 use crate::application::Application;
-use crate::bell::{Bell, RingsAtEnd};
 use crate::device::{Device, Driver, OpenBus, Transceiver};
 use crate::error::{Error, LinkFault};
+use crate::journal::{Entry, Journal, Reader};
 use crate::limits::{
     ACCEPT_PAUSE, ACCEPTS_PER_TURN, EVENTS_PER_TURN, FLUSH_MAX, HEADER_BYTES, READ_BYTES, TICK, TURN_BYTES,
 };
 use crate::listen::{Bound, Endpoint};
+use crate::orders::{Order, Orders, control};
 use crate::peer::Peer;
 use crate::rounds::Rounds;
 use crate::stats::Stats;
@@ -58,16 +60,24 @@ pub struct Config {
 /// When the endpoint cannot be used, or the device cannot be opened in [`Settings::start_max`] at the start. A device
 /// that is lost later is no error: it is opened again.
 pub async fn serve(config: Config) -> Result<Stats, Error> {
+    let (_, orders) = control()?;
+    serve_operated(config, orders, Box::new(|_| {})).await
+}
+
+/// The same for an operator, who has the other end of `orders`, and reads what happens.
+///
+/// # Errors
+/// As [`serve`].
+pub async fn serve_operated(config: Config, orders: Orders, journal: Reader) -> Result<Stats, Error> {
     let Config { endpoint, device, settings, ready, stop } = config;
     let bound = Bound::open(endpoint)?;
-    let bell = Bell::new().map_err(Error::Loop)?;
-    let rings = RingsAtEnd(bell.clone());
-    let mut server = Server::new(bound, device, settings, ready, bell)?;
+    let stops = orders.stops_at_end();
+    let mut server = Server::new(bound, device, settings, ready, orders, Journal::new(journal))?;
     let (ended, end) = oneshot::channel();
     let spawned = thread::Builder::new().name("broker".into()).spawn(move || {
         let result = server.run();
         drop(server);
-        // Who does not wait any more has dropped the bell.
+        // Who does not wait any more has asked for the end.
         let _ = ended.send(result);
     });
     let loop_thread = spawned.map_err(Error::Loop)?;
@@ -75,7 +85,7 @@ pub async fn serve(config: Config) -> Result<Stats, Error> {
     let result = tokio::select! {
         result = &mut end => result,
         () = stop => {
-            drop(rings);
+            drop(stops);
             end.await
         }
     };
@@ -92,6 +102,16 @@ fn refuse(mut stream: UnixStream, notice: &Pdu) {
     let _ = stream.write_all(notice.bytes());
 }
 
+fn spare_descriptor() -> Option<File> {
+    File::open("/dev/null").ok()
+}
+
+/// Whether descriptors are short, this process's or the system's.
+fn is_short(error: &io::Error) -> bool {
+    let errno = error.raw_os_error().map(Errno::from_raw_os_error);
+    matches!(errno, Some(Errno::MFILE | Errno::NFILE))
+}
+
 fn touch(touched: &mut VecDeque<Connection>, application: &mut Application) {
     if !std::mem::replace(&mut application.is_touched, true) {
         touched.push_back(application.connection);
@@ -101,7 +121,7 @@ fn touch(touched: &mut VecDeque<Connection>, application: &mut Application) {
 // What an event of epoll is about. Connections have their own numbers, which begin at 1 and never come near these.
 const LISTENER: u64 = u64::MAX;
 const DEVICE: u64 = u64::MAX - 1;
-const STOP: u64 = u64::MAX - 2;
+const ORDERS: u64 = u64::MAX - 2;
 
 /// The open device.
 enum Opened {
@@ -116,7 +136,10 @@ struct Server {
     started: Instant,
     epoll: OwnedFd,
     bound: Bound,
-    bell: Bell,
+    orders: Orders,
+    journal: Journal,
+    /// Given up for a moment when descriptors are short, so that who connects is told so.
+    spare: Option<File>,
     device: Device,
     /// The thread of a device on a bus, from its first opening on.
     driver: Option<Driver>,
@@ -148,10 +171,11 @@ impl Server {
         device: Device,
         settings: Settings,
         ready: Box<dyn FnOnce() + Send>,
-        bell: Bell,
+        orders: Orders,
+        journal: Journal,
     ) -> Result<Server, Error> {
         let epoll = epoll::create(epoll::CreateFlags::CLOEXEC).map_err(cannot_wait)?;
-        epoll::add(&epoll, &bell, EventData::new_u64(STOP), EventFlags::IN).map_err(cannot_wait)?;
+        epoll::add(&epoll, orders.bell(), EventData::new_u64(ORDERS), EventFlags::IN).map_err(cannot_wait)?;
         epoll::add(&epoll, &bound, EventData::new_u64(LISTENER), EventFlags::IN).map_err(cannot_wait)?;
         Ok(Server {
             start_max: settings.start_max,
@@ -160,7 +184,9 @@ impl Server {
             started: Instant::now(),
             epoll,
             bound,
-            bell,
+            orders,
+            journal,
+            spare: spare_descriptor(),
             device,
             driver: None,
             opened: None,
@@ -212,7 +238,8 @@ impl Server {
     /// How long the loop may sleep.
     fn timeout(&self) -> Option<Duration> {
         let tick_at = self.needs_ticks().then_some(self.tick_at);
-        let next = tick_at.into_iter().chain(self.accepts_from).min();
+        let times = [self.accepts_from, self.broker.ends_at(), self.journal.says_at()];
+        let next = tick_at.into_iter().chain(times.into_iter().flatten()).min();
         next.map(|at| at.saturating_sub(self.now()))
     }
 
@@ -223,10 +250,7 @@ impl Server {
     /// Something can be done with one of those that epoll looks at.
     fn hear(&mut self, about: u64, flags: EventFlags) {
         match about {
-            STOP => {
-                self.bell.quiet();
-                self.events.push(Event::Stop);
-            }
+            ORDERS => self.obey(),
             LISTENER => self.accept(),
             DEVICE => {
                 if let Some(driver) = &self.driver {
@@ -245,6 +269,23 @@ impl Server {
         }
         self.settle();
         self.tidy_up();
+    }
+
+    fn obey(&mut self) {
+        for order in self.orders.take() {
+            match order {
+                Order::Set(settings) => {
+                    self.events.push(Event::Set { settings: *settings });
+                    self.journal.say(Entry::Set);
+                }
+                // Who asked may be gone.
+                Order::Status(asks) => drop(asks.send(self.broker.stats().exposition(&self.broker.gauges()))),
+                Order::Stop => {
+                    self.events.push(Event::Stop);
+                    self.journal.say(Entry::Draining);
+                }
+            }
+        }
     }
 
     /// Reads from applications in turn, those that send little first, and no longer than until it is worth a look whether
@@ -282,6 +323,7 @@ impl Server {
                 Ok(stream) => stream,
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => return,
                 Err(error) if error.kind() == io::ErrorKind::ConnectionAborted => continue,
+                Err(error) if is_short(&error) && self.turn_away() => continue,
                 // A resource is short: those who wait are taken when there may be some again.
                 Err(_) => {
                     self.accepts_from = Some(self.now() + ACCEPT_PAUSE);
@@ -294,11 +336,37 @@ impl Server {
                     self.take(Event::Connected { user, groups }, Some(stream));
                     self.settle();
                 }
-                Ok(None) => refuse(stream, &Pdu::empty(Head::default().answer(Status::UnknownUser))),
+                Ok(None) => {
+                    self.events.push(Event::TurnedAway);
+                    self.settle();
+                    self.refuse(stream, Status::UnknownUser);
+                }
                 // A peer whose credentials cannot be had has hung up already.
                 Err(_) => {}
             }
         }
+    }
+
+    /// Tells whoever waits first that there is no descriptor for it, with the one that is kept for this.
+    fn turn_away(&mut self) -> bool {
+        if self.spare.take().is_none() {
+            return false;
+        }
+        let accepted = self.bound.accept();
+        let is_told = accepted.is_ok();
+        if let Ok(stream) = accepted {
+            refuse(stream, &Pdu::empty(Head::default().answer(Status::ConnectionsFull)));
+            self.journal.refused(self.now(), "descriptors");
+            self.events.push(Event::TurnedAway);
+            self.settle();
+        }
+        self.spare = spare_descriptor();
+        is_told
+    }
+
+    fn refuse(&mut self, stream: UnixStream, status: Status) {
+        self.journal.refused(self.now(), status.name());
+        refuse(stream, &Pdu::empty(Head::default().answer(status)));
     }
 
     /// Gives the core all that follows from what was done, until nothing does.
@@ -312,8 +380,13 @@ impl Server {
 
     /// Gives one event to the core and does what it says. `stream` is the new connection of a `Connected`.
     fn take(&mut self, event: Event, mut stream: Option<UnixStream>) {
-        if let Event::DeviceLost { fault, .. } = &event {
-            self.open_fault = Some(*fault);
+        match &event {
+            Event::DeviceLost { fault, .. } => {
+                self.open_fault = Some(*fault);
+                self.journal.device_lost(|| self.device.name(), *fault);
+            }
+            Event::DeviceOpened { .. } => self.journal.device_opened(self.device.name()),
+            _ => {}
         }
         let mut actions = std::mem::take(&mut self.actions);
         self.broker.step(self.now(), event, &mut actions);
@@ -330,6 +403,8 @@ impl Server {
                 self.admit(connection, stream);
             }
             Action::Refuse { notice } => {
+                let reason = notice.status().map_or("connection-refused", Status::name);
+                self.journal.refused(self.now(), reason);
                 refuse(stream.take().expect("only a new connection is refused"), &notice);
             }
             Action::Answer { connection, answer } => {
@@ -437,6 +512,7 @@ impl Server {
 
     fn pass_time(&mut self) {
         let now = self.now();
+        self.journal.pass_time(now);
         if self.accepts_from.is_some_and(|from| from <= now) {
             self.accepts_from = None;
             let data = EventData::new_u64(LISTENER);
@@ -444,7 +520,8 @@ impl Server {
                 self.accepts_from = Some(now + ACCEPT_PAUSE);
             }
         }
-        if self.needs_ticks() && self.tick_at <= now {
+        let is_over = self.broker.ends_at().is_some_and(|ends_at| ends_at <= now);
+        if is_over || self.needs_ticks() && self.tick_at <= now {
             self.tick_at = now + TICK;
             if let Some(Opened::Stream(transceiver)) = &mut self.opened {
                 transceiver.tick(now, &mut self.events);

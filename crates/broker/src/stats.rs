@@ -5,6 +5,7 @@ use std::fmt::{self, Write};
 use std::time::Duration;
 
 use crate::Gauges;
+use crate::limits::USERS_MAX;
 use crate::wire::Status;
 
 /// Sizes of transfers that are told apart; the last is of 1024 pieces and more.
@@ -53,8 +54,10 @@ pub struct Stats {
     pub stays: [u64; STAY_CLASSES],
     /// How long all of them together took.
     pub stay: Duration,
-    /// What each user did, by uid.
+    /// What each user did, by uid, of those that are told apart.
     pub users: BTreeMap<u32, Usage>,
+    /// What all others did.
+    pub others: Usage,
 }
 
 /// What one user did.
@@ -67,6 +70,29 @@ pub struct Usage {
 }
 
 impl Stats {
+    /// What a user did, if it is told apart, or all that are not.
+    pub(crate) fn usage(&mut self, user: u32) -> &mut Usage {
+        self.users.get_mut(&user).unwrap_or(&mut self.others)
+    }
+
+    /// Tells a user apart from now on, if there is room: made, if need be, by the one who did least and has no
+    /// connection, and who is one of the others then.
+    pub(crate) fn tell_apart(&mut self, user: u32, is_connected: impl Fn(u32) -> bool) {
+        if self.users.contains_key(&user) {
+            return;
+        }
+        if self.users.len() >= USERS_MAX {
+            let gone = self.users.iter().filter(|(user, _)| !is_connected(**user));
+            let Some(least) = gone.min_by_key(|(_, usage)| usage.requests).map(|(user, _)| *user) else {
+                return;
+            };
+            let usage = self.users.remove(&least).expect("it was found there");
+            self.others.connections += usage.connections;
+            self.others.requests += usage.requests;
+        }
+        self.users.insert(user, Usage::default());
+    }
+
     pub(crate) fn count_transfer(&mut self, requests: usize) {
         // One in which the device is only told of connections is none.
         if let Some(class) = requests.checked_ilog2() {
@@ -149,6 +175,7 @@ impl Stats {
         for (user, usage) in &self.users {
             writeln!(text, "{PREFIX}user_requests_total{{uid=\"{user}\"}} {}", usage.requests)?;
         }
+        writeln!(text, "{PREFIX}user_requests_total{{uid=\"others\"}} {}", self.others.requests)?;
         let name = "transfer_requests";
         writeln!(text, "# HELP {PREFIX}{name} Requests in a transfer\n# TYPE {PREFIX}{name} histogram")?;
         let up_to = |class: usize| ((2_u64 << class) - 1).to_string();
@@ -217,6 +244,7 @@ mod tests {
         };
         assert_eq!(line("connections"), "2");
         assert_eq!(line("user_requests_total{uid=\"1000\"}"), "9");
+        assert_eq!(line("user_requests_total{uid=\"others\"}"), "0");
         assert_eq!(line("transfer_requests_bucket{le=\"1\"}"), "1");
         assert_eq!(line("transfer_requests_bucket{le=\"3\"}"), "4");
         assert_eq!(line("answer_seconds_bucket{le=\"0.000001\"}"), "1");
@@ -232,9 +260,26 @@ mod tests {
     }
 
     #[test]
+    fn a_user_without_connections_makes_room_for_another_and_is_counted_with_the_others() {
+        let mut stats = Stats::default();
+        for user in 0..USERS_MAX as u32 {
+            stats.tell_apart(user, |_| true);
+            *stats.usage(user) = Usage { connections: 2, requests: 100 + u64::from(user) };
+        }
+        stats.tell_apart(1000, |_| true);
+        stats.usage(1000).requests += 1;
+        assert!(!stats.users.contains_key(&1000), "all that are told apart are connected");
+        stats.tell_apart(1000, |user| user != 7 && user != 9);
+        stats.usage(1000).requests += 1;
+        assert!(!stats.users.contains_key(&7) && stats.users.contains_key(&9));
+        assert_eq!(stats.others, Usage { connections: 2, requests: 108 });
+        assert_eq!((stats.users[&1000].requests, stats.users.len()), (1, USERS_MAX));
+    }
+
+    #[test]
     fn the_longest_text_is_within_its_limit() {
         let mut stats = Stats { answers_by_status: [u64::MAX; Status::ALL.len()], ..Stats::default() };
-        for user in 0..crate::limits::USERS_MAX as u32 {
+        for user in 0..USERS_MAX as u32 {
             stats.users.insert(u32::MAX - user, Usage { connections: u64::MAX, requests: u64::MAX });
         }
         stats.transfers = [u64::MAX / 100; TRANSFER_CLASSES];

@@ -3,10 +3,9 @@
 use std::time::Duration;
 
 use broker::device::DeviceInfo;
-use broker::limits::{
-    ANSWERS_PER_CONNECTION_MAX, CONNECTIONS_MAX, CONNECTIONS_PER_USER_MAX, REOPEN_MAX, STOP_MAX,
-};
+use broker::limits::{ANSWERS_PER_CONNECTION_MAX, CONNECTIONS, CONNECTIONS_PER_USER, REOPEN_MAX, STOP_MAX};
 use broker::queue::Piece;
+use broker::quota::Bounds;
 use broker::wire::{Connection, Head, KeyHandle, Operation, Pdu, Status};
 use broker::{Action, Broker, Event, Fault, LinkFault, Settings};
 
@@ -428,16 +427,16 @@ fn unread_answers_close_a_connection_by_number_and_by_time() {
 #[test]
 fn the_connection_after_the_last_is_refused_by_name() {
     let mut bench = Bench::open();
-    for user in 0..CONNECTIONS_MAX as u32 {
+    for user in 0..CONNECTIONS as u32 {
         bench.step(Event::Connected { user: user % 4, groups: vec![100] });
     }
     let actions = bench.step(Event::Connected { user: 1, groups: vec![100] });
     let [Action::Refuse { notice }] = &actions[..] else { panic!("{actions:?}") };
     assert_eq!(notice.status(), Ok(Status::ConnectionsFull));
     bench.step(Event::Disconnected { connection: Connection(5) });
-    assert_eq!(bench.connect(), Connection(CONNECTIONS_MAX as u64 + 1));
+    assert_eq!(bench.connect(), Connection(CONNECTIONS as u64 + 1));
     let mut bench = Bench::open();
-    for _ in 0..CONNECTIONS_PER_USER_MAX {
+    for _ in 0..CONNECTIONS_PER_USER {
         bench.connect();
     }
     let actions = bench.step(Event::Connected { user: 1000, groups: vec![100] });
@@ -545,4 +544,79 @@ fn an_idle_broker_needs_no_clock() {
     bench.device_answers(a, 1);
     bench.step(Event::Written { connection: a, answers: 1 });
     assert!(!bench.broker.needs_ticks());
+}
+
+#[test]
+fn the_65th_user_is_served_and_counted() {
+    let mut bench = Bench::open();
+    for user in 0..200 {
+        let actions = bench.step(Event::Connected { user, groups: vec![100] });
+        let [Action::Admit { connection }] = actions[..] else { panic!("user {user}: {actions:?}") };
+        bench.ask(connection, 1);
+        bench.step(Event::Disconnected { connection });
+    }
+    let stats = bench.broker.stats();
+    assert_eq!((stats.users.len(), stats.others.connections, stats.others.requests), (64, 136, 136));
+    assert!(stats.users.contains_key(&199));
+}
+
+#[test]
+fn a_broker_of_one_user_refuses_all_others() {
+    let mut bench = Bench::new(Settings { only_user: Some(1000), ..Settings::default() });
+    bench.connect();
+    for user in [0, 1001] {
+        let actions = bench.step(Event::Connected { user, groups: vec![100] });
+        let [Action::Refuse { notice }] = &actions[..] else { panic!("{actions:?}") };
+        assert_eq!(notice.status(), Ok(Status::NotPermitted));
+    }
+}
+
+#[test]
+fn a_broker_without_connections_ends_in_time_and_not_before() {
+    let idle_max = Duration::from_secs(5);
+    let mut bench = Bench::new(Settings { idle_max: Some(idle_max), ..Settings::default() });
+    bench.device_opens(65_564, 1);
+    assert_eq!(bench.broker.ends_at(), Some(idle_max));
+    bench.now = Duration::from_secs(4);
+    let connection = bench.connect();
+    assert_eq!(bench.broker.ends_at(), None);
+    assert!(bench.wait(Duration::from_secs(100)).is_empty(), "somebody is there");
+    bench.step(Event::Disconnected { connection });
+    let ends_at = bench.broker.ends_at().expect("nobody is there");
+    assert_eq!(ends_at, bench.now + idle_max);
+    assert!(bench.wait(idle_max - Duration::from_millis(1)).is_empty());
+    let actions = bench.wait(Duration::from_millis(1));
+    assert!(matches!(actions[..], [Action::CloseDevice, Action::Stopped]), "{actions:?}");
+}
+
+#[test]
+fn other_settings_hold_from_the_next_request_on() {
+    let mut bench = Bench::open();
+    let (a, b) = (bench.connect(), bench.connect());
+    bench.ask(a, 1);
+    bench.ask(a, 2);
+    let bounds = Bounds { requests_per_connection: 2, connections: 2, ..Bounds::default() };
+    bench.step(Event::Set { settings: Settings { bounds, in_flight_max: 3, ..Settings::default() } });
+    assert_eq!(answers(&bench.ask(a, 3)), [(a.0, 3, Status::Busy)]);
+    assert_eq!(transmitted(&bench.ask(b, 1)), [(b.0, 1)]);
+    assert_eq!(transmitted(&bench.ask(b, 2)), [], "three are at the device");
+    let actions = bench.step(Event::Connected { user: 1, groups: vec![] });
+    assert!(matches!(actions[..], [Action::Refuse { .. }]));
+    bench.step(Event::Set { settings: Settings::default() });
+    assert!(matches!(
+        bench.step(Event::Connected { user: 1, groups: vec![] })[..],
+        [Action::Admit { .. }, ..]
+    ));
+}
+
+#[test]
+fn the_operators_group_may_ask_what_was_done() {
+    let mut bench = Bench::new(Settings { operator_group: Some(100), ..Settings::default() });
+    for (group, expected) in [(100, Status::Done), (101, Status::NotPermitted)] {
+        let actions = bench.step(Event::Connected { user: 1000, groups: vec![7, group] });
+        let [Action::Admit { connection }] = actions[..] else { panic!("{actions:?}") };
+        let request = Pdu::empty(Head::request(Operation::Status, 1, KeyHandle::NONE));
+        let answered = answers(&bench.step(Event::Requested { connection, request }));
+        assert_eq!(answered, [(connection.0, 1, expected)]);
+    }
 }

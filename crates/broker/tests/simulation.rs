@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use broker::device::DeviceInfo;
 use broker::limits::{
-    ANSWERS_PER_CONNECTION_MAX, CONNECTIONS_MAX, IN_FLIGHT_BYTES_MAX, IN_FLIGHT_MAX, REQUEST_BYTES_MAX,
+    ANSWERS_PER_CONNECTION_MAX, CONNECTIONS, IN_FLIGHT_BYTES_MAX, IN_FLIGHT_MAX, REQUEST_BYTES_MAX,
     REQUESTS_MAX, REQUESTS_PER_CONNECTION_MAX, TRANSFER_BYTES_MAX, TRANSFERS_MAX,
 };
 use broker::queue::Piece;
@@ -214,7 +214,7 @@ impl World {
     fn check_bounds(&self) {
         let gauges = self.broker.gauges();
         assert_eq!(gauges.connections, self.applications.len());
-        assert!(gauges.connections <= CONNECTIONS_MAX);
+        assert!(gauges.connections <= CONNECTIONS);
         assert!(gauges.held.requests <= REQUESTS_MAX && gauges.held.bytes <= REQUEST_BYTES_MAX);
         assert!(gauges.queued <= gauges.held.requests);
         assert!(gauges.in_flight <= self.settings.in_flight_max);

@@ -1,16 +1,16 @@
 //! `selvedge broker`: shares one crypto device between applications, and is a device in software.
 
-use broker::{Config, Endpoint, Settings};
-use report::row::{Clock, Experiment};
-use rustix::process::getuid;
 use selvedge::error::Error;
 
 use crate::output::Output;
-use crate::stop;
 
 mod bench;
 mod device;
+mod hostile;
+mod log;
+mod metrics;
 mod part;
+mod serve;
 mod status;
 
 /// Share one crypto device between many applications
@@ -22,10 +22,12 @@ pub struct Arguments {
 
 #[derive(clap::Subcommand)]
 enum Command {
-    /// Serve applications on OUT/run/broker.sock, until SIGTERM
+    /// Serve applications until SIGTERM: those of a run, of this machine, or of one user
     #[command(after_help = "Examples:\n  selvedge broker serve deployments/ecg.toml --out out/ecg\n  \
-                      selvedge broker serve deployments/ecg.toml --out out/ecg --preset ftdi-30MHz")]
-    Serve(device::Served),
+                      selvedge broker serve deployments/ecg.toml --out out/ecg --preset ftdi-30MHz\n  \
+                      selvedge broker serve --config /etc/selvedge/broker.toml --check\n  \
+                      selvedge broker serve --own")]
+    Serve(serve::Arguments),
     /// Be the crypto device, in software, on OUT/run/device.sock, until SIGTERM
     #[command(after_help = "Examples:\n  selvedge broker device deployments/ecg.toml --out out/ecg\n  \
                       selvedge broker device deployments/ecg.toml --out out/ecg --preset spidev --corrupt 0.001")]
@@ -33,7 +35,8 @@ enum Command {
     /// Say what a running broker has done and is doing
     #[command(
         after_help = "Examples:\n  selvedge broker status deployments/ecg.toml --out out/ecg\n  selvedge broker status \
-                            deployments/ecg.toml --out out/ecg --watch"
+                            deployments/ecg.toml --out out/ecg --watch\n  selvedge broker status --socket \
+                            /run/selvedge/broker.sock --prometheus"
     )]
     Status(status::Arguments),
     /// Measure the broker beside others, and say which goals it meets
@@ -44,6 +47,8 @@ enum Command {
     #[command(hide = true)]
     Application(part::Application),
     #[command(hide = true)]
+    Hostile(hostile::Arguments),
+    #[command(hide = true)]
     Bare(part::Server),
     #[command(hide = true)]
     Loopback(part::Server),
@@ -53,38 +58,13 @@ enum Command {
 pub fn run(arguments: Arguments, output: &Output) -> Result<(), Error> {
     let runtime = || tokio::runtime::Runtime::new().map_err(Error::process("broker"));
     match arguments.command {
-        Command::Serve(served) => runtime()?.block_on(serve_applications(served, output)),
+        Command::Serve(arguments) => runtime()?.block_on(serve::serve(arguments, output)),
         Command::Device(emulated) => runtime()?.block_on(device::emulate(emulated, output)),
         Command::Status(arguments) => runtime()?.block_on(status::show(arguments, output)),
         Command::Bench(arguments) => bench::run(&arguments, output),
         Command::Application(application) => part::ask(&application, output),
+        Command::Hostile(arguments) => hostile::run(&arguments),
         Command::Bare(server) => part::serve_bare(&server),
         Command::Loopback(server) => runtime()?.block_on(part::serve_loopback(server)),
     }
-}
-
-async fn serve_applications(served: device::Served, output: &Output) -> Result<(), Error> {
-    let device::Served { place, device } = served;
-    let opened = place.open()?;
-    let (device, settings) = device.of(&opened.layout);
-    let stats = broker::serve(Config {
-        endpoint: Endpoint::Path(opened.layout.broker_socket()),
-        device,
-        settings: Settings { operator: Some(getuid().as_raw()), ..settings },
-        ready: opened.ready(),
-        stop: stop::asked(),
-    })
-    .await?;
-    let experiment = Experiment::new(&opened.deployment.name, "selvedge broker serve");
-    let count = |metric, value: u64| experiment.row("broker", metric, value, "", Clock::Wall);
-    output.rows(
-        "broker",
-        &[
-            count("requests", stats.requests_admitted),
-            count("connections refused", stats.connections_refused),
-            count("device openings", stats.device_opens),
-            count("device losses", stats.device_losses),
-            count("queued at most", stats.queued_max as u64),
-        ],
-    )
 }

@@ -28,7 +28,7 @@ mod weave;
 /// Why a verb ended without doing its work.
 #[derive(Debug)]
 pub enum Error {
-    /// The deployment is wrong.
+    /// The deployment, or a broker's configuration, is wrong.
     Deployment(Problems),
     /// A file or folder of secrets must not be believed.
     Key {
@@ -80,6 +80,8 @@ pub enum Error {
         /// Those.
         nodes: Vec<u32>,
     },
+    /// Nobody said where a broker is to listen.
+    NoSocket,
     /// The server cannot listen.
     Listen {
         /// Where.
@@ -217,6 +219,7 @@ impl Error {
             | Error::ServerHungUp
             | Error::LinkNotWhole { .. }
             | Error::Place { .. }
+            | Error::NoSocket
             | Error::Listen { .. }
             | Error::Process { .. }
             | Error::NotReady { .. }
@@ -313,6 +316,10 @@ impl fmt::Display for Error {
                     names.join(", ")
                 )
             }
+            Error::NoSocket => f.write_str(
+                "found no socket: neither does the configuration name one, nor does the service manager pass one\n\
+                 help: write `socket = \"/run/selvedge-broker/broker.sock\"` in [broker], or use `--own`",
+            ),
             Error::Listen { address, source } => {
                 write!(f, "failed to listen on {address}: {}\nhelp: port 0 is any free one", words(source))
             }

@@ -10,13 +10,18 @@ use std::thread;
 
 use tokio::signal::unix::{SignalKind, signal};
 
-/// Ready when this process is asked to end. Polled within a tokio runtime.
+/// Ready when this process is asked to end. Polled within a tokio runtime, and listens from then on.
 pub fn asked() -> Pin<Box<dyn Future<Output = ()> + Send>> {
+    Box::pin(async { asked_from_now().await })
+}
+
+/// The same, and listens from this call on, which is within a tokio runtime: who is told that this process is ready may ask
+/// it to end at once.
+pub fn asked_from_now() -> Pin<Box<dyn Future<Output = ()> + Send>> {
+    let signals = (signal(SignalKind::terminate()), signal(SignalKind::interrupt()));
     Box::pin(async {
         // A process that cannot listen for signals is ended by them, which is what they ask for.
-        let (Ok(mut terminate), Ok(mut interrupt)) =
-            (signal(SignalKind::terminate()), signal(SignalKind::interrupt()))
-        else {
+        let (Ok(mut terminate), Ok(mut interrupt)) = signals else {
             return std::future::pending().await;
         };
         tokio::select! {

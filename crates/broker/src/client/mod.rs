@@ -1,7 +1,8 @@
 //! What an application calls: one connection, any number of requests at a time.
 //!
 //! `call` is the operations as types: what each takes and answers. A client carries calls: `blocking` from any thread, without
-//! tokio; `asynchronous` within a tokio runtime. `foreign` says what a status is called by other people's interfaces. No
+//! tokio; `asynchronous` within a tokio runtime. `foreign` says what a status is called by other people's interfaces; `start`
+//! finds a user's own broker, or starts it. No
 //! cipher is here or in what is used here.
 
 #[cfg(feature = "service")]
@@ -10,6 +11,7 @@ pub mod blocking;
 pub mod call;
 pub mod foreign;
 mod fork;
+pub mod start;
 
 use std::path::PathBuf;
 

@@ -17,7 +17,7 @@ use tokio::task::{JoinHandle, JoinSet};
 use super::{BATCH_KEY, Running, keys, message, one_request, open_elsewhere};
 
 /// The device on a wire that is clocked.
-async fn start_clocked(path: &Path, preset: Preset, faults: Faults) -> Clocked {
+pub async fn start_clocked(path: &Path, preset: Preset, faults: Faults) -> Clocked {
     let (stop, stopped) = oneshot::channel();
     let (ready, is_ready) = oneshot::channel();
     let task = tokio::spawn(emulate::serve_clocked(emulate::ClockedConfig {
@@ -32,13 +32,13 @@ async fn start_clocked(path: &Path, preset: Preset, faults: Faults) -> Clocked {
     Clocked { stop, task }
 }
 
-struct Clocked {
+pub struct Clocked {
     stop: oneshot::Sender<()>,
     task: JoinHandle<Result<Clocks, Error>>,
 }
 
 impl Clocked {
-    async fn stop(self) -> Clocks {
+    pub async fn stop(self) -> Clocks {
         let _ = self.stop.send(());
         self.task.await.unwrap().unwrap()
     }

@@ -5,6 +5,7 @@
 
 mod blocking;
 mod clocked;
+mod faults;
 
 use std::collections::{BTreeMap, HashSet};
 use std::io::{self, Read, Write};

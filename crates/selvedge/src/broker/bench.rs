@@ -3,6 +3,7 @@
 //! Owns the list of scenarios, and what all of them have in common: starting processes, asking them all at once, and the
 //! table of goals. Values are ratios in one run, and medians of rounds that alternate between what is compared.
 
+use std::ffi::OsString;
 use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -23,6 +24,9 @@ use crate::stop;
 
 mod echo;
 mod fair;
+mod hostile;
+
+pub use hostile::settings as hostile_settings;
 
 /// What is measured, and how long.
 #[derive(clap::Args)]
@@ -47,6 +51,8 @@ enum Scenario {
     Echo,
     /// Equal applications, and one that asks for little beside those that ask for much
     Fair,
+    /// Thousands of applications that say nothing or never read
+    Hostile,
 }
 
 /// What a value has to be.
@@ -116,6 +122,7 @@ pub fn run(arguments: &Arguments, output: &Output) -> Result<(), Error> {
             match scenario {
                 Scenario::Echo => echo::measure(&mut bench)?,
                 Scenario::Fair => fair::measure(&mut bench)?,
+                Scenario::Hostile => hostile::measure(&mut bench)?,
             }
         }
     }
@@ -133,11 +140,16 @@ pub fn run(arguments: &Arguments, output: &Output) -> Result<(), Error> {
 impl Bench {
     /// Starts a server, `broker VERB SOCKET`.
     fn server(&self, verb: &str) -> Result<(Daemon, PathBuf), Error> {
+        self.server_with(verb, &[])
+    }
+
+    fn server_with(&self, verb: &str, options: &[OsString]) -> Result<(Daemon, PathBuf), Error> {
         let socket = self.folder.path().join(format!("{verb}.sock"));
         // A server that was killed leaves it behind.
         let _ = std::fs::remove_file(&socket);
-        let arguments = ["broker".into(), verb.into(), socket.clone().into_os_string()];
-        Ok((self.launcher.start_daemon(verb, verb, arguments.to_vec())?, socket))
+        let mut arguments = vec!["broker".into(), verb.into(), socket.clone().into_os_string()];
+        arguments.extend_from_slice(options);
+        Ok((self.launcher.start_daemon(verb, verb, arguments)?, socket))
     }
 
     /// Has crowds ask a server at the same time.

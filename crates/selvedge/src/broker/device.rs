@@ -19,15 +19,6 @@ use crate::output::Output;
 use crate::place::{Opened, Place};
 use crate::stop;
 
-/// What a broker serves.
-#[derive(clap::Args)]
-pub struct Served {
-    #[command(flatten)]
-    pub place: Place,
-    #[command(flatten)]
-    pub device: Chosen,
-}
-
 /// The device of a broker.
 #[derive(clap::Args)]
 pub struct Chosen {

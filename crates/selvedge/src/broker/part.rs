@@ -10,12 +10,13 @@ use std::time::Duration;
 
 use broker::device::{Device, Loopback};
 use broker::load::{self, Load};
-use broker::{Config, Endpoint, Settings};
+use broker::{Config, Endpoint, descriptors};
 use rustix::fs::{FlockOperation, flock};
 use selvedge::error::Error;
 use selvedge::link::launch::{die_with_parent, tell_ready};
 use serde::{Deserialize, Serialize};
 
+use super::bench::hostile_settings;
 use crate::output::Output;
 use crate::stop;
 
@@ -48,6 +49,9 @@ pub struct Application {
 #[derive(clap::Args)]
 pub struct Server {
     socket: PathBuf,
+    /// Connections at a time, in place of the usual number
+    #[arg(long)]
+    connections: Option<usize>,
     #[arg(long)]
     ready_fd: Option<u32>,
 }
@@ -100,10 +104,12 @@ pub fn serve_bare(server: &Server) -> Result<(), Error> {
 /// Is the broker, with a device that gives back what it is given.
 pub async fn serve_loopback(server: Server) -> Result<(), Error> {
     die_with_parent(server.ready_fd).map_err(Error::process("loopback"))?;
+    let settings = hostile_settings(server.connections);
+    descriptors::raise(settings.bounds.connections)?;
     broker::serve(Config {
         endpoint: Endpoint::Shared(server.socket),
         device: Device::Inline(Box::new(Loopback)),
-        settings: Settings::default(),
+        settings,
         ready: Box::new(move || {
             // A parent that does not wait any more has ended, and so does this process.
             let _ = tell_ready(server.ready_fd);

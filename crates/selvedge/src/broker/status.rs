@@ -2,6 +2,7 @@
 //!
 //! The broker says it in Prometheus' text format, so that what a person reads here and what a monitor scrapes is the same.
 
+use std::path::PathBuf;
 use std::time::Duration;
 
 use broker::client::Client;
@@ -16,8 +17,15 @@ use crate::stop;
 /// Of which broker, and how.
 #[derive(clap::Args)]
 pub struct Arguments {
-    #[command(flatten)]
-    place: Place,
+    /// The deployment of whose run it is
+    #[arg(required_unless_present = "socket")]
+    deployment: Option<PathBuf>,
+    /// The folder of the run
+    #[arg(long, value_name = "DIR", default_value = "out", conflicts_with = "socket")]
+    out: PathBuf,
+    /// The broker at this socket, in place of a run's
+    #[arg(long, value_name = "SOCKET", conflicts_with = "deployment")]
+    socket: Option<PathBuf>,
     /// Show it again every second, with what changed, until interrupted
     #[arg(long, conflicts_with = "prometheus")]
     watch: bool,
@@ -43,7 +51,14 @@ struct Metric {
 
 /// Shows it.
 pub async fn show(arguments: Arguments, output: &Output) -> Result<(), Error> {
-    let socket = arguments.place.open()?.layout.broker_socket();
+    let socket = match (arguments.socket, arguments.deployment) {
+        (Some(socket), _) => socket,
+        (None, Some(deployment)) => {
+            let place = Place { deployment, out: arguments.out, ready_fd: None };
+            place.open()?.layout.broker_socket()
+        }
+        (None, None) => unreachable!("the command line has one of them"),
+    };
     let client = Client::connect(&socket).await?;
     let mut text = client.status().await?;
     if arguments.prometheus {

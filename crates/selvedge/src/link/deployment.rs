@@ -199,6 +199,14 @@ impl Input {
 /// # Errors
 /// [`Error::Io`] if the file cannot be read, [`Error::Deployment`] with every problem in it.
 pub fn load(path: &Path) -> Result<Deployment, Error> {
+    check(path, text(path)?).map_err(Error::Deployment)
+}
+
+/// The text of the file at `path`.
+///
+/// # Errors
+/// [`Error::Io`] if it cannot be read, is none, or is longer than any of ours.
+pub(super) fn text(path: &Path) -> Result<String, Error> {
     let io = |source| Error::Io { action: "read", path: path.into(), source };
     let mut bytes = Vec::new();
     let file = File::open(path).map_err(io)?;
@@ -207,9 +215,7 @@ pub fn load(path: &Path) -> Result<Deployment, Error> {
         let text = format!("found over {} bytes, which no deployment has", limits::DEPLOYMENT_BYTES_MAX);
         return Err(io(io::Error::new(io::ErrorKind::FileTooLarge, text)));
     }
-    let text =
-        String::from_utf8(bytes).map_err(|error| io(io::Error::new(io::ErrorKind::InvalidData, error)))?;
-    check(path, text).map_err(Error::Deployment)
+    String::from_utf8(bytes).map_err(|error| io(io::Error::new(io::ErrorKind::InvalidData, error)))
 }
 
 /// Checks `text`, the content of the file at `path`; its relative paths start at that file's folder.

@@ -24,6 +24,7 @@ pub mod reservations;
 mod schedule;
 pub mod sealing;
 mod section;
+pub mod service;
 pub mod simulation;
 pub mod waveform;
 

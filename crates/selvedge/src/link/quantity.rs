@@ -44,6 +44,13 @@ pub static VOLTAGE: Dimension = Dimension {
     grain: "nanovolts",
     units: &[("V", 1_000_000_000), ("mV", 1_000_000), ("uV", 1_000), ("nV", 1)],
 };
+/// Memory in bytes.
+pub static SIZE: Dimension = Dimension {
+    what: "a size",
+    example: "64 KiB",
+    grain: "bytes",
+    units: &[("KiB", 1 << 10), ("MiB", 1 << 20), ("GiB", 1 << 30), ("B", 1)],
+};
 /// A clock's relative error in parts per billion.
 pub static DRIFT: Dimension = Dimension {
     what: "a drift",

@@ -241,7 +241,8 @@ impl<'a> Section<'a> {
     /// The tables of `[[key]]`.
     pub fn array(&mut self, key: &'static str, problems: &mut Vec<Problem>) -> Vec<At<&'a DeTable<'a>>> {
         let Some(value) = self.take(key) else { return Vec::new() };
-        let example = format!("[[{}.{key}]]", self.name);
+        let parent = if self.name.is_empty() { String::new() } else { format!("{}.", self.name) };
+        let example = format!("[[{parent}{key}]]");
         let DeValue::Array(array) = value.get_ref() else {
             wrong_type(value.get_ref(), "an array of tables", example, value.span(), problems);
             return Vec::new();

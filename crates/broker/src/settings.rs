@@ -1,0 +1,88 @@
+//! The numbers that a deployment, an operator or a slow device may choose, each within its limit.
+
+use std::time::Duration;
+
+use crate::limits;
+use crate::quota::Bounds;
+
+/// Numbers that a deployment or a slow device may lower.
+#[derive(Clone, Copy, Debug)]
+pub struct Settings {
+    /// Requests at the device at a time. 1 makes a broker that waits for each answer.
+    pub in_flight_max: usize,
+    /// Their bytes; the first request is always let through.
+    pub in_flight_bytes_max: usize,
+    /// Transfers that are not on their way as a whole. 2 keep the device busy; 1 makes a broker that waits.
+    pub transfers_max: usize,
+    /// A transfer takes requests until it has so many bytes.
+    pub transfer_bytes_max: usize,
+    /// Whether requests are cut, so that no transfer is longer and a small request waits for no more than that.
+    /// The device must put the pieces together.
+    pub is_cut: bool,
+    /// How long the device may take for a request.
+    pub answer_max: Duration,
+    /// How long a connection may leave its answers unread.
+    pub unread_max: Duration,
+    /// How long the device is waited for at the start.
+    pub start_max: Duration,
+    /// Who may ask what the broker has done, besides root.
+    pub operator: Option<u32>,
+    /// A group whose members may too.
+    pub operator_group: Option<u32>,
+    /// How much the applications may have waiting.
+    pub bounds: Bounds,
+    /// How long a lane may wait for those before it.
+    pub age_max: Duration,
+    /// Nobody else is served, not even root.
+    pub only_user: Option<u32>,
+    /// The broker ends when it had no connection for so long.
+    pub idle_max: Option<Duration>,
+}
+
+impl Default for Settings {
+    fn default() -> Settings {
+        Settings {
+            in_flight_max: limits::IN_FLIGHT_MAX,
+            in_flight_bytes_max: limits::IN_FLIGHT_BYTES_MAX,
+            transfers_max: limits::TRANSFERS_MAX,
+            transfer_bytes_max: limits::TRANSFER_BYTES_MAX,
+            is_cut: false,
+            answer_max: limits::ANSWER_MAX,
+            unread_max: limits::UNREAD_MAX,
+            start_max: limits::START_MAX,
+            operator: None,
+            operator_group: None,
+            bounds: Bounds::default(),
+            age_max: limits::AGE_MAX,
+            only_user: None,
+            idle_max: None,
+        }
+    }
+}
+
+impl Settings {
+    /// The most that what applications do can make the broker hold, besides what a broker without any takes: what is
+    /// charged to them and, of each connection, a request that is not whole, what was read behind it, and its refusals.
+    pub fn memory_bytes_max(&self) -> usize {
+        let refusals_bytes = limits::ANSWERS_PER_CONNECTION_MAX * (limits::HEADER_BYTES + PDU_BESIDES_BYTES);
+        let connection_bytes = limits::PDU_BYTES_MAX + limits::READ_BYTES + refusals_bytes;
+        // A request and its answer are there at once while the answer is made, and at the device only.
+        self.bounds.request_bytes + limits::IN_FLIGHT_BYTES_MAX + self.bounds.connections * connection_bytes
+    }
+
+    /// # Panics
+    /// When one is 0 or over its limit.
+    pub(crate) fn check(&self) {
+        assert!((1..=limits::IN_FLIGHT_MAX).contains(&self.in_flight_max));
+        assert!((1..=limits::IN_FLIGHT_BYTES_MAX).contains(&self.in_flight_bytes_max));
+        assert!((1..=limits::TRANSFERS_MAX).contains(&self.transfers_max));
+        assert!((1..=limits::TRANSFER_BYTES_MAX).contains(&self.transfer_bytes_max));
+        assert!(!self.answer_max.is_zero() && self.answer_max <= limits::ANSWER_MAX);
+        assert!(!self.unread_max.is_zero() && self.unread_max <= limits::UNREAD_MAX);
+        assert!((limits::AGE_MIN..=limits::AGE_MAX).contains(&self.age_max));
+        assert!(self.bounds.are_sound());
+    }
+}
+
+/// What a PDU takes beside its bytes, where it waits to be written.
+const PDU_BESIDES_BYTES: usize = 64;

@@ -1,0 +1,154 @@
+//! The sections of a configuration, value by value, each problem with its place.
+
+use std::path::Path;
+use std::time::Duration;
+
+use broker::emulate::preset::PRESETS;
+use broker::journal::Level;
+use broker::limits as ceiling;
+use toml::de::DeTable;
+
+use super::super::problem::{Kind, Problem};
+use super::super::quantity::DURATION;
+use super::super::section::{At, Section};
+use super::{DeviceChoice, MetricsAddress, Service, limit};
+
+pub(super) fn read(root: &DeTable<'_>, folder: &Path, problems: &mut Vec<Problem>) -> Service {
+    let mut root = Section::new(String::new(), root, 0..0);
+    let mut service = Service::default();
+    let mut section = below(&mut root, "broker", problems);
+    let socket = section.text("socket", "\"/run/selvedge-broker/broker.sock\"", problems);
+    service.socket = socket.map(|path| folder.join(path.value));
+    if let Some(mode) = section.text("mode", "\"0660\"", problems) {
+        service.mode = octal(mode, problems).unwrap_or(service.mode);
+    }
+    let group = section.text("group", "\"selvedge-broker\"", problems);
+    service.group = group.and_then(|name| account(name, "/etc/group", "a group of this machine", problems));
+    let operator = section.text("operator", "\"monitor\"", problems);
+    service.settings.operator =
+        operator.and_then(|name| account(name, "/etc/passwd", "a user of this machine", problems));
+    let group = section.text("operator_group", "\"adm\"", problems);
+    service.settings.operator_group =
+        group.and_then(|name| account(name, "/etc/group", "a group of this machine", problems));
+    let idle_max = format!("{} s", ceiling::IDLE_MAX.as_secs());
+    let idle = section.quantity("idle", &DURATION, ["10 ms", &idle_max], problems);
+    service.settings.idle_max =
+        idle.and_then(|time| limit::whole_ms(time, problems)).map(Duration::from_millis);
+    section.finish(problems);
+
+    let tables = root.array("device", problems);
+    let devices: Vec<_> = tables.into_iter().filter_map(|table| device(table, folder, problems)).collect();
+    if !devices.is_empty() {
+        service.devices = devices;
+    }
+    let mut section = below(&mut root, "limits", problems);
+    limit::read(&mut section, &mut service.settings, problems);
+    section.finish(problems);
+
+    let mut section = below(&mut root, "log", problems);
+    if let Some(name) = section.text("level", "\"info\"", problems) {
+        service.level = named("level", name, &LEVELS, problems).unwrap_or(service.level);
+    }
+    section.finish(problems);
+
+    let mut section = below(&mut root, "metrics", problems);
+    let listen = section.text("listen", "\"127.0.0.1:9464\"", problems);
+    service.metrics = listen.and_then(|text| metrics(text, folder, problems));
+    section.finish(problems);
+    root.finish(problems);
+    service
+}
+
+const LEVELS: [(&str, Level); 3] =
+    [("error", Level::Error), ("warning", Level::Warning), ("info", Level::Info)];
+
+fn below<'a>(root: &mut Section<'a>, key: &'static str, problems: &mut Vec<Problem>) -> Section<'a> {
+    match root.table(key, problems) {
+        Some(table) => Section::new(key.into(), table.value, table.span),
+        None => Section::absent(key.into(), 0..0),
+    }
+}
+
+fn device(table: At<&DeTable<'_>>, folder: &Path, problems: &mut Vec<Problem>) -> Option<DeviceChoice> {
+    let mut section = Section::new("device".into(), table.value, table.span).element(None);
+    section.require(&[("kind", "\"soft\"")], problems);
+    let kind = section.text("kind", "\"soft\"", problems);
+    const KINDS: [(&str, &str); 3] = [("soft", "soft"), ("socket", "socket"), ("clocked", "clocked")];
+    let kind = kind.and_then(|kind| named("kind of device", kind, &KINDS, problems));
+    let path_example = "\"/run/selvedge-device/device.sock\"";
+    let device = match kind {
+        Some("soft") => Some(DeviceChoice::Soft),
+        Some(kind) => {
+            section.require(&[("path", path_example)], problems);
+            let path = section.text("path", path_example, problems).map(|path| folder.join(path.value));
+            if kind == "socket" {
+                path.map(DeviceChoice::Socket)
+            } else {
+                section.require(&[("preset", "\"ftdi-30MHz\"")], problems);
+                let presets: Vec<_> = PRESETS.iter().map(|preset| (preset.name, preset.name)).collect();
+                let preset = section.text("preset", "\"ftdi-30MHz\"", problems);
+                let preset = preset.and_then(|name| named("preset", name, &presets, problems));
+                path.zip(preset).map(|(path, preset)| DeviceChoice::Clocked(path, preset))
+            }
+        }
+        None => return None,
+    };
+    section.finish(problems);
+    device
+}
+
+fn named<T: Copy>(
+    what: &'static str,
+    name: At<String>,
+    table: &[(&str, T)],
+    problems: &mut Vec<Problem>,
+) -> Option<T> {
+    if let Some((_, value)) = table.iter().find(|(known, _)| *known == name.value) {
+        return Some(*value);
+    }
+    let known = table.iter().map(|(known, _)| known.to_string()).collect();
+    problems.push(Problem { span: name.span, kind: Kind::UnknownName { what, found: name.value, known } });
+    None
+}
+
+fn octal(mode: At<String>, problems: &mut Vec<Problem>) -> Option<u32> {
+    let value = u32::from_str_radix(&mode.value, 8).ok().filter(|value| *value <= 0o777);
+    if value.is_none() {
+        let (expected, example) = ("permissions in octal", "0660");
+        problems.push(Problem {
+            span: mode.span,
+            kind: Kind::NotANumber { found: mode.value, expected, example },
+        });
+    }
+    value
+}
+
+/// The number of a user or group: written as such, or as its name in this file.
+fn account(name: At<String>, file: &str, expected: &'static str, problems: &mut Vec<Problem>) -> Option<u32> {
+    let listed = std::fs::read_to_string(file).unwrap_or_default();
+    let of_line = |line: &str| {
+        let mut fields = line.split(':');
+        (fields.next() == Some(&*name.value)).then(|| fields.nth(1)?.parse().ok())?
+    };
+    let number = name.value.parse().ok().or_else(|| listed.lines().find_map(of_line));
+    if number.is_none() {
+        let kind = Kind::NotANumber { found: name.value, expected, example: "0" };
+        problems.push(Problem { span: name.span, kind });
+    }
+    number
+}
+
+fn metrics(text: At<String>, folder: &Path, problems: &mut Vec<Problem>) -> Option<MetricsAddress> {
+    if text.value.contains('/') {
+        return Some(MetricsAddress::Unix(folder.join(text.value)));
+    }
+    match text.value.parse() {
+        Ok(address) => Some(MetricsAddress::Tcp(address)),
+        Err(_) => {
+            let (expected, example) = ("an address and port, or a path", "127.0.0.1:9464");
+            let kind = Kind::NotANumber { found: text.value, expected, example };
+            problems.push(Problem { span: text.span, kind });
+            None
+        }
+    }
+}
