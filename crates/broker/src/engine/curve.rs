@@ -8,7 +8,7 @@ use aws_lc_rs::digest::{Digest, SHA256};
 use aws_lc_rs::encoding::{AsBigEndian, EcPrivateKeyBin};
 use aws_lc_rs::signature::{
     self, ECDSA_P256_SHA256_FIXED, ECDSA_P256_SHA256_FIXED_SIGNING, ED25519, EcdsaKeyPair, Ed25519KeyPair,
-    KeyPair,
+    KeyPair, ParsedPublicKey,
 };
 use cipher::{OsRandomness, Randomness};
 
@@ -96,6 +96,11 @@ fn leftmost(digest: &[u8]) -> Digest {
     let used = digest.len().min(SCALAR_BYTES);
     bytes[SCALAR_BYTES - used..].copy_from_slice(&digest[..used]);
     Digest::import_less_safe(&bytes, &SHA256).expect("the length is SHA-256's")
+}
+
+/// Whether these bytes are an uncompressed point of P-256 (SP 800-56A section 5.6.2.3.3).
+pub fn is_point(bytes: &[u8]) -> bool {
+    bytes.len() == POINT_BYTES && ParsedPublicKey::new(&ECDSA_P256_SHA256_FIXED, bytes).is_ok()
 }
 
 /// Checks an ECDSA signature of a digest.

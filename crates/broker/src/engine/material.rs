@@ -79,13 +79,13 @@ impl Material {
         })
     }
 
-    /// A public key that comes from outside. Whether it is one is seen when it is used.
+    /// A public key that comes from outside. Of Ed25519's 32 bytes it is seen when they are used whether they are one.
     ///
     /// # Errors
     /// [`Status::WrongParameters`] when the algorithm has none, or not of this length.
     pub fn import_public(algorithm: Algorithm, bytes: &[u8]) -> Result<Material, Status> {
         let is_one = match algorithm {
-            Algorithm::P256 => bytes.len() == super::curve::POINT_BYTES,
+            Algorithm::P256 => super::curve::is_point(bytes),
             Algorithm::Ed25519 => bytes.len() == 32,
             Algorithm::Rsa2048 | Algorithm::Rsa3072 => super::rsa::is_public_key(algorithm, bytes),
             _ => false,

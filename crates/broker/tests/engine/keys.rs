@@ -278,6 +278,25 @@ fn contexts_are_their_connections_and_end_with_their_key() {
 }
 
 #[test]
+fn a_public_key_that_is_no_point_of_the_curve_is_refused_at_once() {
+    let mut asking = Asking::new();
+    let signs = Template::new(Algorithm::P256, Usages::SIGN);
+    let verifies = Template::new(Algorithm::P256, Usages::VERIFY);
+    let key = asking.generate(&signs).unwrap();
+    let point = asking.ask(Operation::KeyPublic, key, &[], &[]).unwrap();
+    assert!(asking.import_public(&verifies, &point).is_ok());
+    for at in [0, 1, 32, 33, 64] {
+        let mut changed = point.clone();
+        changed[at] ^= 1;
+        assert_eq!(asking.import_public(&verifies, &changed), Err(Status::WrongParameters), "byte {at}");
+    }
+    assert_eq!(
+        asking.import_public(&verifies, &[&[4][..], &[0xFF; 64]].concat()),
+        Err(Status::WrongParameters)
+    );
+}
+
+#[test]
 fn no_nonce_of_the_devices_comes_twice() {
     let mut asking = Asking::new();
     let template = |algorithm| Template { is_persistent: true, ..Template::new(algorithm, SEALS) };
