@@ -26,6 +26,7 @@ if [ -d witness ]; then
     step "witness lints" cargo clippy --locked --release --manifest-path witness/Cargo.toml --all-targets --quiet -- -D warnings
     step "witness" cargo test --locked --release --manifest-path witness/Cargo.toml -- --show-output
 fi
+[ "${SELVEDGE_SOAK:-}" != 1 ] || step "official vectors" python3 data/vectors/convert.py --check
 if [ -d fuzz ]; then
     step "fuzz format" cargo fmt --manifest-path fuzz/Cargo.toml --check
     [ "${SELVEDGE_SOAK:-}" != 1 ] || step "fuzz" scripts/fuzz.sh

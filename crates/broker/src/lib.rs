@@ -65,6 +65,8 @@ mod settings;
 mod stats;
 pub mod stream;
 pub mod template;
+#[cfg(feature = "service")]
+pub mod vectors;
 mod wiped;
 pub mod wire;
 

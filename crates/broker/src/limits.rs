@@ -184,6 +184,9 @@ pub const PDUS_PER_WRITE: usize = 256;
 /// See [`PDUS_PER_WRITE`].
 pub const BYTES_PER_WRITE: usize = 64 * 1024;
 
+/// Connections over which official vectors are asked; each asks as many at a time as it may have begun.
+pub const VECTOR_CONNECTIONS: usize = 8;
+
 const _: () = {
     assert!(PARAMETER_BYTES_MAX <= u16::MAX as u32, "the header's field has 16 bits");
     assert!(KEY_NAME_BYTES_MAX <= PAYLOAD_BYTES_MAX);
@@ -214,4 +217,8 @@ const _: () = {
     assert!(TICK.as_millis() * 4 <= UNREAD_MAX.as_millis() && TICK.as_millis() * 4 <= STOP_MAX.as_millis());
     assert!(OPEN_MAX.as_millis() < START_MAX.as_millis());
     assert!(2 * PDUS_PER_WRITE <= 1024, "IOV_MAX");
+    assert!(
+        2 * VECTOR_CONNECTIONS * CONTEXTS_PER_CONNECTION_MAX <= KEYS_PER_USER_MAX,
+        "a vector has two keys at most"
+    );
 };

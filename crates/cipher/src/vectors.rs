@@ -3,8 +3,15 @@
 //! `vectors/README.md` says where each file comes from. The files are blocks of `Field = hex` lines with an
 //! empty line between blocks; `#` begins a comment. `CT` is ciphertext and tag, as NIST's lightweight
 //! cryptography files have it. Other crates test against these constants; nobody keeps vectors of their own.
+//!
+//! Whole collections of NIST's and Wycheproof's are one compressed file of the same form, `data/vectors/`, which
+//! [`official`] unpacks.
 
 use std::collections::BTreeMap;
+use std::io::Read;
+use std::sync::LazyLock;
+
+use flate2::read::GzDecoder;
 
 use crate::suites::Suite;
 
@@ -24,22 +31,22 @@ pub const RC5_32_12: &str = include_str!("../vectors/rc5_32_12.kat");
 pub const AES_128_CTR: &str = include_str!("../vectors/aes_128_ctr.kat");
 /// RFC 8439, ChaCha20.
 pub const CHACHA20: &str = include_str!("../vectors/chacha20.kat");
-/// SP 800-38A, AES in ECB mode with keys of all lengths.
-pub const AES_ECB: &str = include_str!("../vectors/aes_ecb.kat");
-/// SP 800-38A and NIST's validation vectors for AES in CBC mode with keys of all lengths.
-pub const AES_CBC: &str = include_str!("../vectors/aes_cbc.kat");
-/// SP 800-38A, AES in counter mode with keys of 192 and 256 bits.
-pub const AES_CTR: &str = include_str!("../vectors/aes_ctr.kat");
-/// SP 800-38B, CMAC with AES.
-pub const AES_CMAC: &str = include_str!("../vectors/aes_cmac.kat");
-/// NIST's examples of SHA-2.
-pub const SHA2: &str = include_str!("../vectors/sha2.kat");
-/// RFC 8032, Ed25519.
-pub const ED25519: &str = include_str!("../vectors/ed25519.kat");
-/// What OpenSSL makes of RSA ciphertexts with wrong padding.
-pub const RSA_IMPLICIT_REJECTION: &str = include_str!("../vectors/rsa_implicit_rejection.kat");
 /// Check values of sums with polynomial 0x1021.
 pub const CRC16: &str = include_str!("../vectors/crc16.kat");
+
+/// `data/vectors/official.kat.gz`.
+const OFFICIAL: &[u8] = include_bytes!("../../../data/vectors/official.kat.gz");
+
+/// Everything in `data/vectors/official.kat.gz`, for [`blocks`]: groups of vectors, each behind a block of `Kind`,
+/// `Source` and `File`. A block of `Left` and `Why` says how many of a group were left out. Some 13 MB, which are kept.
+pub fn official() -> &'static str {
+    static TEXT: LazyLock<String> = LazyLock::new(|| {
+        let mut text = String::new();
+        GzDecoder::new(OFFICIAL).read_to_string(&mut text).expect("the committed file is sound");
+        text
+    });
+    &TEXT
+}
 
 /// One vector of an authenticated cipher.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -103,49 +110,6 @@ pub struct SumVector {
     pub sum: u16,
 }
 
-/// One vector of a hash, or of a MAC.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct DigestVector {
-    /// Its line in its file.
-    pub line: usize,
-    /// `Bits` of the digest; 0 where the file is about one length.
-    pub bits: usize,
-    /// `Key`; empty for a hash.
-    pub key: Vec<u8>,
-    /// `Data`.
-    pub data: Vec<u8>,
-    /// `Digest` or `Tag`.
-    pub digest: Vec<u8>,
-}
-
-/// One vector of a signature.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct SignatureVector {
-    /// Its line in its file.
-    pub line: usize,
-    /// `Key`.
-    pub key: Vec<u8>,
-    /// `Public`, the key's other half.
-    pub public: Vec<u8>,
-    /// `Data`.
-    pub data: Vec<u8>,
-    /// `Signature`.
-    pub signature: Vec<u8>,
-}
-
-/// One vector of a decryption that fails and does not say so.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct RejectionVector {
-    /// `Bits` of the modulus.
-    pub bits: usize,
-    /// `Count`, Wycheproof's number of the test.
-    pub count: usize,
-    /// `CT`.
-    pub ciphertext: Vec<u8>,
-    /// `PT`.
-    pub plaintext: Vec<u8>,
-}
-
 /// All vectors of `suite`.
 pub fn aead(suite: Suite) -> Vec<AeadVector> {
     let text = match suite {
@@ -176,7 +140,7 @@ pub fn hkdf() -> Vec<HkdfVector> {
     blocks(HKDF_SHA256).into_iter().map(vector).collect()
 }
 
-/// All vectors of [`RC4`], [`RC5_32_12`], [`AES_128_CTR`], [`AES_CTR`], [`AES_ECB`], [`AES_CBC`] or [`CHACHA20`].
+/// All vectors of [`RC4`], [`RC5_32_12`], [`AES_128_CTR`] or [`CHACHA20`].
 pub fn crypt(text: &str) -> Vec<CryptVector> {
     let vector = |block: Block<'_>| CryptVector {
         line: block.line,
@@ -187,41 +151,6 @@ pub fn crypt(text: &str) -> Vec<CryptVector> {
         ciphertext: block.bytes("CT"),
     };
     blocks(text).into_iter().map(vector).collect()
-}
-
-/// All vectors of [`SHA2`] or [`AES_CMAC`].
-pub fn digests(text: &str) -> Vec<DigestVector> {
-    let vector = |block: Block<'_>| DigestVector {
-        line: block.line,
-        bits: block.decimal("Bits"),
-        key: if block.fields.contains_key("Key") { block.bytes("Key") } else { Vec::new() },
-        data: block.bytes("Data"),
-        digest: block.bytes(if block.fields.contains_key("Tag") { "Tag" } else { "Digest" }),
-    };
-    blocks(text).into_iter().map(vector).collect()
-}
-
-/// All vectors of [`ED25519`].
-pub fn signatures() -> Vec<SignatureVector> {
-    let vector = |block: Block<'_>| SignatureVector {
-        line: block.line,
-        key: block.bytes("Key"),
-        public: block.bytes("Public"),
-        data: block.bytes("Data"),
-        signature: block.bytes("Signature"),
-    };
-    blocks(ED25519).into_iter().map(vector).collect()
-}
-
-/// All vectors of [`RSA_IMPLICIT_REJECTION`].
-pub fn rejections() -> Vec<RejectionVector> {
-    let vector = |block: Block<'_>| RejectionVector {
-        bits: block.decimal("Bits"),
-        count: block.decimal("Count"),
-        ciphertext: block.bytes("CT"),
-        plaintext: block.bytes("PT"),
-    };
-    blocks(RSA_IMPLICIT_REJECTION).into_iter().map(vector).collect()
 }
 
 /// All vectors of [`CRC16`].
@@ -236,13 +165,22 @@ pub fn sums() -> Vec<SumVector> {
 }
 
 /// The fields between two empty lines. A fault in these files is a bug of ours, so reading them panics.
-struct Block<'a> {
+pub struct Block<'a> {
     line: usize,
     fields: BTreeMap<&'a str, &'a str>,
 }
 
-impl Block<'_> {
-    fn bytes(&self, field: &str) -> Vec<u8> {
+impl<'a> Block<'a> {
+    /// A field as it is written, if there is one.
+    pub fn text(&self, field: &str) -> Option<&'a str> {
+        self.fields.get(field).copied()
+    }
+
+    /// A field in hex.
+    ///
+    /// # Panics
+    /// When there is none, or it is not hex.
+    pub fn bytes(&self, field: &str) -> Vec<u8> {
         let line = self.line;
         let hex =
             self.fields.get(field).unwrap_or_else(|| panic!("the vector at line {line} has no {field}"));
@@ -256,12 +194,19 @@ impl Block<'_> {
     }
 
     /// A decimal number, 0 when there is none.
-    fn decimal(&self, field: &str) -> usize {
+    ///
+    /// # Panics
+    /// When the field is no number.
+    pub fn decimal(&self, field: &str) -> usize {
         let number = self.fields.get(field).map_or(Ok(0), |text| text.parse());
         number.unwrap_or_else(|_| panic!("{field} of the vector at line {} is no number", self.line))
     }
 
-    fn fails(&self) -> bool {
+    /// Whether it must be refused.
+    ///
+    /// # Panics
+    /// When `Result` is neither absent nor `FAIL`.
+    pub fn fails(&self) -> bool {
         match self.fields.get("Result") {
             None => false,
             Some(&"FAIL") => true,
@@ -270,7 +215,11 @@ impl Block<'_> {
     }
 }
 
-fn blocks(text: &str) -> Vec<Block<'_>> {
+/// All blocks of a text.
+///
+/// # Panics
+/// When a line is not `Field = value`, or a block has a field twice.
+pub fn blocks(text: &str) -> Vec<Block<'_>> {
     let mut blocks = Vec::new();
     let mut open = false;
     for (index, line) in text.lines().enumerate() {

@@ -12,6 +12,7 @@ mod metrics;
 mod part;
 mod serve;
 mod status;
+mod vectors;
 
 /// Share one crypto device between many applications
 #[derive(clap::Args)]
@@ -44,6 +45,11 @@ enum Command {
         after_help = "Examples:\n  selvedge broker bench\n  selvedge broker bench echo --rounds 5 --json"
     )]
     Bench(bench::Arguments),
+    /// Ask official test vectors through the socket, and say which pass
+    #[command(
+        after_help = "Examples:\n  selvedge broker vectors\n  selvedge broker vectors --operation verify --source Wycheproof"
+    )]
+    Vectors(vectors::Arguments),
     #[command(hide = true)]
     Application(part::Application),
     #[command(hide = true)]
@@ -62,6 +68,7 @@ pub fn run(arguments: Arguments, output: &Output) -> Result<(), Error> {
         Command::Device(emulated) => runtime()?.block_on(device::emulate(emulated, output)),
         Command::Status(arguments) => runtime()?.block_on(status::show(arguments, output)),
         Command::Bench(arguments) => bench::run(&arguments, output),
+        Command::Vectors(arguments) => runtime()?.block_on(vectors::ask(arguments, output)),
         Command::Application(application) => part::ask(&application, output),
         Command::Hostile(arguments) => hostile::run(&arguments),
         Command::Bare(server) => part::serve_bare(&server),

