@@ -1,0 +1,303 @@
+//! AES-ECB, AES-CBC and AES-CTR. OpenSSL 3.0 gives a cipher its raw key: it becomes a key of this connection alone, which
+//! is destroyed with the cipher's context. GCM is not here: what OpenSSL wants of it is released before its tag.
+
+use std::ffi::{c_int, c_void};
+use std::sync::Arc;
+
+use broker::client::call::{
+    Begin, Cancel, Context, Decrypt, Encrypt, Finish, KeyDestroy, KeyImport, Secret, Update,
+};
+use broker::parameters::Mode;
+use broker::template::{Algorithm as Kind, Template, Usages};
+use broker::wire::KeyHandle;
+
+use crate::abi::{
+    Algorithm, Dispatch, Done, END, Failed, Param, Provider, bytes, each, free, give, guard, make, out,
+    provider, trust,
+};
+use crate::digest::PART_BYTES;
+
+const BLOCK_BYTES: usize = 16;
+/// `EVP_CIPH_ECB_MODE` and so on.
+const ECB: usize = 1;
+const CBC: usize = 2;
+const CTR: usize = 5;
+
+/// A cipher that is under way.
+pub struct Cipher {
+    provider: Arc<Provider>,
+    mode: usize,
+    key_bytes: usize,
+    key: Option<KeyHandle>,
+    iv: [u8; BLOCK_BYTES],
+    is_padded: bool,
+    encrypts: bool,
+    context: Option<Context>,
+}
+
+impl Cipher {
+    fn start(&mut self, key: Option<&[u8]>, iv: Option<&[u8]>, encrypts: bool) -> Done {
+        self.cancel();
+        self.encrypts = encrypts;
+        if let Some(iv) = iv {
+            self.iv = iv.try_into().map_err(|_| Failed)?;
+        }
+        if let Some(secret) = key {
+            self.forget();
+            let algorithm = match (secret.len() == self.key_bytes, secret.len()) {
+                (true, 16) => Kind::Aes128,
+                (true, 24) => Kind::Aes192,
+                (true, 32) => Kind::Aes256,
+                _ => return Err(Failed),
+            };
+            let template = Template::new(algorithm, Usages::ENCRYPT.and(Usages::DECRYPT));
+            self.key = Some(self.provider.call(&KeyImport { template: &template, secret })?);
+        }
+        Ok(())
+    }
+
+    fn context(&mut self) -> Done<Context> {
+        if let Some(context) = self.context {
+            return Ok(context);
+        }
+        let key = self.key.ok_or(Failed)?;
+        let mode = match (self.mode, self.is_padded) {
+            (ECB, false) => Mode::Ecb,
+            (CBC, false) => Mode::Cbc(self.iv),
+            (CBC, true) => Mode::CbcPadded(self.iv),
+            (CTR, _) => Mode::Ctr(self.iv),
+            _ => return Err(Failed), // the device pads no ECB
+        };
+        let context = match self.encrypts {
+            true => self.provider.call(&Begin(Encrypt { key, mode, plaintext: &[] }))?,
+            false => self.provider.call(&Begin(Decrypt { key, mode, ciphertext: &[] }))?,
+        };
+        Ok(*self.context.insert(context))
+    }
+
+    fn update(&mut self, message: &[u8]) -> Done<Secret> {
+        let context = self.context()?;
+        let mut made = Secret::new(Vec::with_capacity(message.len() + BLOCK_BYTES));
+        for part in message.chunks(PART_BYTES) {
+            made.extend_from_slice(&self.provider.call(&Update { context, part })?);
+        }
+        Ok(made)
+    }
+
+    fn finish(&mut self) -> Done<Secret> {
+        let context = self.context()?;
+        self.context = None;
+        self.provider.call(&Finish { context, part: &[] })
+    }
+
+    fn cancel(&mut self) {
+        if let Some(context) = self.context.take() {
+            // It may be gone with its connection already.
+            let _ = self.provider.call(&Cancel { context });
+        }
+    }
+
+    fn forget(&mut self) {
+        if let Some(key) = self.key.take() {
+            // As above.
+            let _ = self.provider.call(&KeyDestroy { key });
+        }
+    }
+}
+
+impl Drop for Cipher {
+    fn drop(&mut self) {
+        self.cancel();
+        self.forget();
+    }
+}
+
+unsafe extern "C" fn new<const KEY_BYTES: usize, const MODE: usize>(context: *const Provider) -> *mut Cipher {
+    make(|| {
+        Ok(Cipher {
+            provider: trust!(provider(context))?,
+            mode: MODE,
+            key_bytes: KEY_BYTES,
+            key: None,
+            iv: [0; BLOCK_BYTES],
+            is_padded: MODE != CTR,
+            encrypts: true,
+            context: None,
+        })
+    })
+}
+
+unsafe fn start(
+    this: *mut Cipher,
+    (key, key_bytes): (*const u8, usize),
+    (iv, iv_bytes): (*const u8, usize),
+    params: *mut Param,
+    encrypts: bool,
+) -> Done {
+    let given = |start: *const u8, length| -> Done<Option<&[u8]>> {
+        if start.is_null() { Ok(None) } else { trust!(bytes(start, length)).map(Some) }
+    };
+    let iv = if iv_bytes == 0 { None } else { given(iv, iv_bytes)? };
+    trust!(out(this))?.start(given(key, key_bytes)?, iv, encrypts)?;
+    trust!(set(this, params))
+}
+
+unsafe extern "C" fn encrypt(
+    this: *mut Cipher,
+    key: *const u8,
+    key_bytes: usize,
+    iv: *const u8,
+    iv_bytes: usize,
+    params: *mut Param,
+) -> c_int {
+    guard(|| trust!(start(this, (key, key_bytes), (iv, iv_bytes), params, true)))
+}
+
+unsafe extern "C" fn decrypt(
+    this: *mut Cipher,
+    key: *const u8,
+    key_bytes: usize,
+    iv: *const u8,
+    iv_bytes: usize,
+    params: *mut Param,
+) -> c_int {
+    guard(|| trust!(start(this, (key, key_bytes), (iv, iv_bytes), params, false)))
+}
+
+unsafe extern "C" fn update(
+    this: *mut Cipher,
+    start: *mut u8,
+    length: *mut usize,
+    room: usize,
+    message: *const u8,
+    message_bytes: usize,
+) -> c_int {
+    guard(|| {
+        let made = trust!(out(this))?.update(trust!(bytes(message, message_bytes))?)?;
+        trust!(give(&made, start, length, room))
+    })
+}
+
+unsafe extern "C" fn finish(this: *mut Cipher, start: *mut u8, length: *mut usize, room: usize) -> c_int {
+    guard(|| trust!(give(&trust!(out(this))?.finish()?, start, length, room)))
+}
+
+unsafe extern "C" fn delete(this: *mut Cipher) {
+    trust!(free(this));
+}
+
+unsafe extern "C" fn get<const KEY_BYTES: usize, const MODE: usize>(params: *mut Param) -> c_int {
+    guard(|| {
+        trust!(each(params, |key, param| match key {
+            b"mode" => param.set(MODE),
+            b"keylen" => param.set(KEY_BYTES),
+            b"ivlen" => param.set(if MODE == ECB { 0 } else { BLOCK_BYTES }),
+            b"blocksize" => param.set(if MODE == CTR { 1 } else { BLOCK_BYTES }),
+            b"aead" | b"custom-iv" | b"cts" | b"tls-multi" | b"has-randkey" => param.set(0),
+            _ => Ok(()),
+        }))
+    })
+}
+
+unsafe extern "C" fn get_of(this: *mut Cipher, params: *mut Param) -> c_int {
+    guard(|| {
+        let this = trust!(out(this))?;
+        trust!(each(params, |key, param| match key {
+            b"keylen" => param.set(this.key_bytes),
+            b"ivlen" => param.set(if this.mode == ECB { 0 } else { BLOCK_BYTES }),
+            b"padding" => param.set(this.is_padded.into()),
+            b"num" => param.set(0),
+            b"iv" => param.set_octets(&this.iv),
+            _ => Ok(()),
+        }))
+    })
+}
+
+/// # Safety
+/// Both are there, or null.
+unsafe fn set(this: *mut Cipher, params: *mut Param) -> Done {
+    let this = trust!(out(this))?;
+    trust!(each(params, |key, param| match key {
+        b"padding" if this.mode != CTR => {
+            this.is_padded = param.get().ok_or(Failed)? != 0;
+            Ok(())
+        }
+        b"keylen" if param.get() != Some(this.key_bytes as i64) => Err(Failed),
+        _ => Ok(()),
+    }))
+}
+
+unsafe extern "C" fn set_of(this: *mut Cipher, params: *mut Param) -> c_int {
+    guard(|| trust!(set(this, params)))
+}
+
+static GETTABLE: [Param; 5] = [
+    Param::number(c"mode"),
+    Param::number(c"keylen"),
+    Param::number(c"ivlen"),
+    Param::number(c"blocksize"),
+    Param::END,
+];
+static GETTABLE_OF: [Param; 6] = [
+    Param::number(c"keylen"),
+    Param::number(c"ivlen"),
+    Param::number(c"padding"),
+    Param::number(c"num"),
+    Param::octets(c"iv"),
+    Param::END,
+];
+static SETTABLE_OF: [Param; 3] = [Param::number(c"padding"), Param::number(c"keylen"), Param::END];
+
+extern "C" fn gettable(_context: *const Provider) -> *const Param {
+    GETTABLE.as_ptr()
+}
+
+extern "C" fn gettable_of(_this: *const Cipher, _context: *const Provider) -> *const Param {
+    GETTABLE_OF.as_ptr()
+}
+
+extern "C" fn settable_of(_this: *const Cipher, _context: *const Provider) -> *const Param {
+    SETTABLE_OF.as_ptr()
+}
+
+const fn functions<const KEY_BYTES: usize, const MODE: usize>() -> [Dispatch; 13] {
+    [
+        Dispatch(1, new::<KEY_BYTES, MODE> as *const c_void),
+        Dispatch(2, encrypt as *const c_void),
+        Dispatch(3, decrypt as *const c_void),
+        Dispatch(4, update as *const c_void),
+        Dispatch(5, finish as *const c_void),
+        Dispatch(7, delete as *const c_void),
+        Dispatch(9, get::<KEY_BYTES, MODE> as *const c_void),
+        Dispatch(10, get_of as *const c_void),
+        Dispatch(11, set_of as *const c_void),
+        Dispatch(12, gettable as *const c_void),
+        Dispatch(13, gettable_of as *const c_void),
+        Dispatch(14, settable_of as *const c_void),
+        END,
+    ]
+}
+
+static AES_128_ECB: [Dispatch; 13] = functions::<16, ECB>();
+static AES_192_ECB: [Dispatch; 13] = functions::<24, ECB>();
+static AES_256_ECB: [Dispatch; 13] = functions::<32, ECB>();
+static AES_128_CBC: [Dispatch; 13] = functions::<16, CBC>();
+static AES_192_CBC: [Dispatch; 13] = functions::<24, CBC>();
+static AES_256_CBC: [Dispatch; 13] = functions::<32, CBC>();
+static AES_128_CTR: [Dispatch; 13] = functions::<16, CTR>();
+static AES_192_CTR: [Dispatch; 13] = functions::<24, CTR>();
+static AES_256_CTR: [Dispatch; 13] = functions::<32, CTR>();
+
+/// The ciphers, by OpenSSL's names.
+pub static ALGORITHMS: [Algorithm; 10] = [
+    Algorithm::new(c"AES-128-ECB:2.16.840.1.101.3.4.1.1", &AES_128_ECB),
+    Algorithm::new(c"AES-192-ECB:2.16.840.1.101.3.4.1.21", &AES_192_ECB),
+    Algorithm::new(c"AES-256-ECB:2.16.840.1.101.3.4.1.41", &AES_256_ECB),
+    Algorithm::new(c"AES-128-CBC:AES128:2.16.840.1.101.3.4.1.2", &AES_128_CBC),
+    Algorithm::new(c"AES-192-CBC:AES192:2.16.840.1.101.3.4.1.22", &AES_192_CBC),
+    Algorithm::new(c"AES-256-CBC:AES256:2.16.840.1.101.3.4.1.42", &AES_256_CBC),
+    Algorithm::new(c"AES-128-CTR", &AES_128_CTR),
+    Algorithm::new(c"AES-192-CTR", &AES_192_CTR),
+    Algorithm::new(c"AES-256-CTR", &AES_256_CTR),
+    Algorithm::END,
+];

@@ -1,0 +1,232 @@
+//! The provider under `openssl`, before a broker with a software device.
+
+#[path = "../../pkcs11/tests/broker_thread/mod.rs"]
+mod broker_thread;
+
+use std::fs;
+use std::io::Write;
+use std::path::Path;
+use std::process::{Command, Output, Stdio};
+
+use broker::client::blocking::Client;
+use broker::client::call::{KeyGenerate, KeyList};
+use broker::template::{Algorithm, Template, Usages};
+use broker::wire::KeyHandle;
+use broker_thread::{Running, built, has};
+use tempfile::TempDir;
+
+const TOOLS: &str = "scripts/install.sh installs it";
+const LIBRARY: &str = "libselvedge_openssl";
+
+struct Scene {
+    running: Running,
+    folder: TempDir,
+}
+
+impl Scene {
+    fn new() -> Option<Scene> {
+        has("openssl", TOOLS)
+            .then(|| Scene { running: Running::start(), folder: tempfile::tempdir().unwrap() })
+    }
+
+    /// `openssl` with the provider beside its own, which it prefers where `prefers` says so.
+    fn command(&self, verb: &str, prefers: bool) -> Command {
+        let modules = built(&format!("{LIBRARY}.so"));
+        let mut command = Command::new("openssl");
+        command.current_dir(self.folder.path()).env("SELVEDGE_BROKER", &self.running.socket);
+        command.env("OPENSSL_MODULES", modules.parent().unwrap()).stdin(Stdio::null());
+        command.arg(verb).args(["-provider", "default", "-provider", LIBRARY]);
+        if prefers {
+            command.args(["-propquery", "provider=selvedge"]);
+        }
+        command
+    }
+
+    #[track_caller]
+    fn done(&self, output: Output) -> String {
+        let text = String::from_utf8_lossy(&[&output.stdout[..], &output.stderr].concat()).into_owned();
+        assert!(output.status.success(), "{text}");
+        text
+    }
+
+    #[track_caller]
+    fn ours(&self, line: &str) -> String {
+        let (verb, rest) = line.split_once(' ').unwrap();
+        self.done(self.command(verb, true).args(rest.split_whitespace()).output().unwrap())
+    }
+
+    /// With keys of the device, and everything else of OpenSSL's own.
+    #[track_caller]
+    fn keys(&self, line: &str) -> String {
+        let (verb, rest) = line.split_once(' ').unwrap();
+        self.done(self.command(verb, false).args(rest.split_whitespace()).output().unwrap())
+    }
+
+    /// OpenSSL without the provider.
+    #[track_caller]
+    fn plain(&self, line: &str) -> String {
+        let run =
+            Command::new("openssl").current_dir(self.folder.path()).args(line.split_whitespace()).output();
+        self.done(run.unwrap())
+    }
+
+    fn read(&self, name: &str) -> Vec<u8> {
+        fs::read(self.folder.path().join(name)).unwrap()
+    }
+
+    fn generate(&self, name: &str, algorithm: Algorithm) {
+        let template = Template {
+            is_persistent: true,
+            name: name.as_bytes().to_vec(),
+            ..Template::new(algorithm, Usages::SIGN.and(Usages::VERIFY))
+        };
+        Client::new(&self.running.socket).call(&KeyGenerate { template: &template }).unwrap();
+    }
+}
+
+#[test]
+fn enc_and_dgst_give_what_openssls_own_give() {
+    let Some(scene) = Scene::new() else { return };
+    fs::write(scene.folder.path().join("message"), vec![0x5a; 300_001]).unwrap();
+    for hash in ["sha224", "sha256", "sha384", "sha512"] {
+        scene.ours(&format!("dgst -{hash} -binary -out ours message"));
+        scene.plain(&format!("dgst -{hash} -binary -out own message"));
+        assert_eq!(scene.read("ours"), scene.read("own"), "{hash}");
+    }
+    let iv = "-iv 000102030405060708090a0b0c0d0e0f";
+    for (cipher, key) in
+        [("aes-128-cbc", "11".repeat(16)), ("aes-256-cbc", "22".repeat(32)), ("aes-192-ctr", "33".repeat(24))]
+    {
+        scene.ours(&format!("enc -{cipher} -K {key} {iv} -in message -out ours"));
+        scene.plain(&format!("enc -{cipher} -K {key} {iv} -in message -out own"));
+        assert!(scene.read("ours") == scene.read("own"), "{cipher}");
+        scene.ours(&format!("enc -d -{cipher} -K {key} {iv} -in own -out back"));
+        assert!(scene.read("back") == scene.read("message"), "{cipher}");
+    }
+    let client = Client::new(&scene.running.socket);
+    let left = client.call(&KeyList { after: KeyHandle::NONE }).unwrap();
+    assert_eq!(left, [], "a key of a cipher is destroyed with it");
+    let speed =
+        scene.command("speed", false).args(["-seconds", "1", "-bytes", "1024", "-evp", "sha256"]).output();
+    scene.done(speed.unwrap());
+}
+
+#[test]
+fn pkeyutl_and_dgst_sign_with_keys_of_the_device() {
+    let Some(scene) = Scene::new() else { return };
+    fs::write(scene.folder.path().join("message"), b"a message to be signed").unwrap();
+    for (name, algorithm, options) in [
+        ("curve", Algorithm::P256, ""),
+        ("rsa", Algorithm::Rsa2048, ""),
+        ("pss", Algorithm::Rsa3072, "-sigopt rsa_padding_mode:pss -sigopt rsa_pss_saltlen:digest"),
+    ] {
+        scene.generate(name, algorithm);
+        scene.keys(&format!("pkey -in selvedge:{name} -pubout -out public.pem"));
+        scene.keys(&format!("dgst -sha256 -sign selvedge:{name} {options} -out signature message"));
+        scene.plain(&format!("dgst -sha256 -verify public.pem {options} -signature signature message"));
+    }
+    scene.generate("edwards", Algorithm::Ed25519);
+    scene.keys("pkey -in selvedge:edwards -pubout -out public.pem");
+    scene.keys("pkeyutl -sign -rawin -inkey selvedge:edwards -in message -out signature");
+    scene.plain("pkeyutl -verify -rawin -pubin -inkey public.pem -in message -sigfile signature");
+    let private =
+        scene.command("pkey", false).args(["-in", "selvedge:curve", "-out", "private.pem"]).output().unwrap();
+    assert!(!private.status.success(), "a private half was exported");
+    let written = fs::read(scene.folder.path().join("private.pem")).unwrap_or_default();
+    assert!(!String::from_utf8_lossy(&written).contains("PRIVATE"), "a private half was written");
+    let nobody = scene.command("pkey", false).args(["-in", "selvedge:nobody", "-pubout"]).output().unwrap();
+    let said = String::from_utf8_lossy(&nobody.stderr).into_owned();
+    assert!(said.contains("the device has no such key"), "{said}");
+}
+
+#[test]
+fn s_server_serves_tls_with_a_key_of_the_device() {
+    let Some(scene) = Scene::new() else { return };
+    for (name, algorithm, version) in [
+        ("web", Algorithm::P256, "-tls1_3"),
+        ("old", Algorithm::Rsa2048, "-tls1_2"),
+        ("new", Algorithm::Rsa2048, "-tls1_3"),
+    ] {
+        scene.generate(name, algorithm);
+        scene.keys(&format!("req -x509 -key selvedge:{name} -subj /CN=localhost -days 2 -out {name}.pem"));
+        let socket = scene.folder.path().join(format!("{name}.sock"));
+        let mut server = scene.command("s_server", false);
+        server.args(["-unix"]).arg(&socket).args([
+            "-key",
+            &format!("selvedge:{name}"),
+            "-cert",
+            &format!("{name}.pem"),
+        ]);
+        let mut server = server.args(["-naccept", "1", "-quiet"]).stdout(Stdio::piped()).spawn().unwrap();
+        while !socket.exists() {
+            assert!(server.try_wait().unwrap().is_none(), "the server ended");
+            std::thread::yield_now();
+        }
+        let said = talk(&scene, &socket, &format!("{name}.pem"), version);
+        server.kill().unwrap();
+        server.wait().unwrap();
+        assert!(said.contains("Verify return code: 0 (ok)") && said.contains("CONNECTED"), "{said}");
+    }
+}
+
+/// What OpenSSL's own client says of the server.
+fn talk(scene: &Scene, socket: &Path, certificate: &str, version: &str) -> String {
+    let mut client = Command::new("openssl")
+        .current_dir(scene.folder.path())
+        .args(["s_client", "-unix"])
+        .arg(socket)
+        .args(["-CAfile", certificate, version, "-verify_return_error"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    client.stdin.take().unwrap().write_all(b"Q\n").unwrap();
+    scene.done(client.wait_with_output().unwrap())
+}
+
+#[test]
+fn random_bytes_are_the_devices_where_the_configuration_says_so() {
+    let Some(scene) = Scene::new() else { return };
+    let modules = built(&format!("{LIBRARY}.so"));
+    let configuration = format!(
+        "openssl_conf = all\n[all]\nproviders = two\nrandom = source\n[two]\n{LIBRARY} = ours\ndefault = own\n\
+         [ours]\nactivate = 1\n[own]\nactivate = 1\n[source]\nrandom = SELVEDGE-RAND\n"
+    );
+    let path = scene.folder.path().join("openssl.cnf");
+    fs::write(&path, configuration).unwrap();
+    let mut rand = Command::new("openssl");
+    rand.env("OPENSSL_MODULES", modules.parent().unwrap()).env("OPENSSL_CONF", &path);
+    let rand =
+        rand.env("SELVEDGE_BROKER", &scene.running.socket).args(["rand", "-hex", "100000"]).output().unwrap();
+    assert_eq!(scene.done(rand).trim().len(), 200_000);
+    let mut without = Command::new("openssl");
+    without.env("OPENSSL_MODULES", modules.parent().unwrap()).env("OPENSSL_CONF", &path);
+    let without = without.env("SELVEDGE_BROKER", "/nowhere").args(["rand", "-hex", "10"]).output().unwrap();
+    assert!(!without.status.success(), "these bytes were not the device's");
+}
+
+#[test]
+fn the_provider_exports_one_function_and_depends_on_no_cipher() {
+    if has("nm", "scripts/install.sh installs binutils") {
+        let library = built(&format!("{LIBRARY}.so"));
+        let symbols = Command::new("nm").args(["-D", "--defined-only"]).arg(library).output().unwrap();
+        let symbols = String::from_utf8(symbols.stdout).unwrap();
+        let names: Vec<&str> = symbols.lines().filter_map(|line| line.split_whitespace().nth(2)).collect();
+        assert_eq!(names, ["OSSL_provider_init"]);
+    }
+    let cargo = std::env::var("CARGO").expect("cargo runs the tests");
+    let tree = Command::new(cargo)
+        .args(["tree", "--offline", "--locked", "-p", "selvedge-openssl", "-e", "normal", "--prefix", "none"])
+        .output()
+        .unwrap();
+    let tree = String::from_utf8(tree.stdout).unwrap();
+    assert!(tree.contains("rustix"), "{tree}");
+    for word in ["aes", "aws-lc", "ring ", "sha2", "cipher", "rsa", "tokio", "openssl"] {
+        assert_eq!(
+            tree.lines().find(|line| line.starts_with(word)),
+            None,
+            "there is a cipher or a runtime in it"
+        );
+    }
+}
