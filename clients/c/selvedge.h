@@ -43,6 +43,7 @@ enum selvedge_status {
     SELVEDGE_WHOLE_ONLY = 22,
     SELVEDGE_NOT_PERMITTED = 23,
     SELVEDGE_UNKNOWN_USER = 24,
+    SELVEDGE_STORE_FULL = 25,
     /* The library's own. */
     SELVEDGE_E_ARGUMENT = -1,    /* a null pointer, a number that is in no table, text that is too long */
     SELVEDGE_E_ROOM = -2,        /* the answer is longer than its place */

@@ -92,7 +92,7 @@ pub fn meaning(status: c_int) -> &'static CStr {
     sentences! {
         Done Malformed Oversize Version UnknownOperation WrongParameters UnknownKey Rejected DuplicateRequest Busy
         ConnectionsFull Stopping DeviceUnavailable DeviceLost DeviceSilent WireCorrupt DeviceFault WrongPurpose TooLate
-        NameTaken DeviceFull UnknownContext WholeOnly NotPermitted UnknownUser
+        NameTaken DeviceFull UnknownContext WholeOnly NotPermitted UnknownUser StoreFull
     }
 }
 

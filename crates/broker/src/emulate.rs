@@ -15,6 +15,7 @@ pub use serve::{Config as ClockedConfig, serve as serve_clocked};
 
 use tokio::net::UnixStream;
 
+use crate::engine::store::Opened;
 use crate::engine::{Engine, NamedKey, SoftwareEngine};
 use crate::error::Error;
 use crate::limits::IN_FLIGHT_MAX;
@@ -28,6 +29,8 @@ pub struct Config {
     pub endpoint: Endpoint,
     /// The keys.
     pub keys: Vec<NamedKey>,
+    /// Where persistent keys are kept; without one they end with the device.
+    pub store: Option<Opened>,
     /// Called once, when the broker can connect.
     pub ready: Box<dyn FnOnce() + Send>,
     /// The device ends when this does.
@@ -48,10 +51,10 @@ pub struct Served {
 /// Is a device in software until `stop`. One host has it open at a time; another waits.
 ///
 /// # Errors
-/// When the endpoint or the keys cannot be used, or there is no randomness.
+/// When the endpoint, the keys or the store cannot be used, or there is no randomness.
 pub async fn serve(config: Config) -> Result<Served, Error> {
-    let Config { endpoint, keys, ready, stop } = config;
-    let mut engine = SoftwareEngine::new(keys)?;
+    let Config { endpoint, keys, store, ready, stop } = config;
+    let mut engine = SoftwareEngine::with(keys, store)?;
     let listener = Listener::open(endpoint)?;
     ready();
     let mut served = Served::default();

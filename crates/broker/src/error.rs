@@ -80,6 +80,13 @@ pub enum Error {
         /// How many.
         found: usize,
     },
+    /// A device's key store cannot be opened. It stays as it is.
+    Store {
+        /// Its folder.
+        path: PathBuf,
+        /// Why.
+        fault: StoreFault,
+    },
     /// The caller asked for more than a PDU holds.
     TooLong {
         /// `payload` or `parameters`.
@@ -169,6 +176,63 @@ pub enum Fault {
     },
 }
 
+/// Why a key store must not be believed, or cannot be used.
+#[derive(Debug)]
+pub enum StoreFault {
+    /// Another process uses it.
+    InUse,
+    /// Others can enter its folder.
+    Open {
+        /// The folder's permissions.
+        mode: u32,
+        /// Its owner.
+        owner: u32,
+    },
+    /// The file is no key store of ours.
+    Alien,
+    /// It was sealed under another key, or its header is damaged.
+    OtherKey,
+    /// A passphrase was given to a store that a key sealed.
+    NoPassphrase,
+    /// A key was given to a store that a passphrase sealed.
+    Passphrase,
+    /// The keys are not there, and their anchor is.
+    KeysMissing,
+    /// The anchor is not there, and the keys are.
+    AnchorMissing,
+    /// The anchor is none.
+    AnchorDamaged,
+    /// The anchor is that of another store.
+    AnchorOfAnother,
+    /// A record that the anchor counts is damaged.
+    Damaged {
+        /// Where it begins.
+        at: u64,
+    },
+    /// It lacks changes that the anchor counts: an older copy was put back.
+    RolledBack {
+        /// Its generation.
+        found: u64,
+        /// The anchor's.
+        expected: u64,
+    },
+    /// It has other changes than the anchor counts.
+    Forked {
+        /// The anchor's generation.
+        generation: u64,
+    },
+    /// What is in a record is no key, though it was sealed as one.
+    Unreadable,
+    /// The system's.
+    Io(io::Error),
+}
+
+impl From<io::Error> for StoreFault {
+    fn from(cause: io::Error) -> StoreFault {
+        StoreFault::Io(cause)
+    }
+}
+
 /// How the link to the device ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LinkFault {
@@ -218,6 +282,9 @@ impl fmt::Display for Error {
                 write!(f, "found a key name of {found_bytes} bytes, expected 1 to {KEY_NAME_BYTES_MAX}")
             }
             Error::KeyCount { found } => write!(f, "found {found} keys, expected at most {KEYS_MAX}"),
+            Error::Store { path, fault } => {
+                write!(f, "cannot open the key store `{}`: {fault}", path.display())
+            }
             Error::TooLong { what, found_bytes, max_bytes } => {
                 write!(f, "found {what} of {found_bytes} bytes, expected at most {max_bytes}")
             }
@@ -274,6 +341,45 @@ impl fmt::Display for Fault {
             Fault::Unknown { field, found } => write!(f, "the {field} {found} is in no table"),
             Fault::Frame { field } => write!(f, "the frame's `{field}` is not what comes next"),
             Fault::Mismatch { field } => write!(f, "the field `{field}` does not fit the request"),
+        }
+    }
+}
+
+impl fmt::Display for StoreFault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        const BOTH: &str = "help: put both files of one backup back, or begin a new store in another folder";
+        match self {
+            StoreFault::InUse => f.write_str("another process uses it"),
+            StoreFault::Open { mode, owner } => write!(
+                f,
+                "found permissions {mode:03o} of user {owner}, expected 700 of the user who runs this\n\
+                 help: chmod 700, chown"
+            ),
+            StoreFault::Alien => f.write_str("its file `keys` is no key store"),
+            StoreFault::OtherKey => f.write_str(
+                "it was sealed under another key, or its header is damaged\n\
+                 help: name the source of the key that it was made with",
+            ),
+            StoreFault::NoPassphrase => {
+                f.write_str("found a passphrase, expected the key that it was made with")
+            }
+            StoreFault::Passphrase => {
+                f.write_str("found a key, expected the passphrase that it was made with")
+            }
+            StoreFault::KeysMissing => write!(f, "its file `keys` is gone\n{BOTH}"),
+            StoreFault::AnchorMissing => write!(f, "its file `anchor` is gone\n{BOTH}"),
+            StoreFault::AnchorDamaged => write!(f, "its file `anchor` is damaged\n{BOTH}"),
+            StoreFault::AnchorOfAnother => write!(f, "its file `anchor` is another store's\n{BOTH}"),
+            StoreFault::Damaged { at } => write!(f, "its file `keys` is damaged at byte {at}\n{BOTH}"),
+            StoreFault::RolledBack { found, expected } => write!(
+                f,
+                "an older copy was put back: found change {found}, expected change {expected}\n{BOTH}"
+            ),
+            StoreFault::Forked { generation } => {
+                write!(f, "change {generation} is not the one that its anchor counts\n{BOTH}")
+            }
+            StoreFault::Unreadable => f.write_str("what is sealed in it is no key of this version"),
+            StoreFault::Io(cause) => write!(f, "{cause}"),
         }
     }
 }
@@ -382,5 +488,52 @@ mod tests {
             help: `chmod go-w` lets nobody else change it
             the broker did not start; it said: nothing"#]]
         .assert_eq(&words.join("\n"));
+    }
+
+    #[test]
+    fn a_store_that_is_not_believed_says_why() {
+        let faults = [
+            StoreFault::InUse,
+            StoreFault::Open { mode: 0o755, owner: 1000 },
+            StoreFault::Alien,
+            StoreFault::OtherKey,
+            StoreFault::NoPassphrase,
+            StoreFault::Passphrase,
+            StoreFault::KeysMissing,
+            StoreFault::AnchorMissing,
+            StoreFault::AnchorDamaged,
+            StoreFault::AnchorOfAnother,
+            StoreFault::Damaged { at: 512 },
+            StoreFault::RolledBack { found: 3, expected: 7 },
+            StoreFault::Forked { generation: 7 },
+            StoreFault::Unreadable,
+            StoreFault::Io(io::ErrorKind::StorageFull.into()),
+        ];
+        let words = faults.map(|fault| Error::Store { path: PathBuf::from("keys"), fault }.to_string());
+        expect_test::expect![[r#"
+            cannot open the key store `keys`: another process uses it
+            cannot open the key store `keys`: found permissions 755 of user 1000, expected 700 of the user who runs this
+            help: chmod 700, chown
+            cannot open the key store `keys`: its file `keys` is no key store
+            cannot open the key store `keys`: it was sealed under another key, or its header is damaged
+            help: name the source of the key that it was made with
+            cannot open the key store `keys`: found a passphrase, expected the key that it was made with
+            cannot open the key store `keys`: found a key, expected the passphrase that it was made with
+            cannot open the key store `keys`: its file `keys` is gone
+            help: put both files of one backup back, or begin a new store in another folder
+            cannot open the key store `keys`: its file `anchor` is gone
+            help: put both files of one backup back, or begin a new store in another folder
+            cannot open the key store `keys`: its file `anchor` is damaged
+            help: put both files of one backup back, or begin a new store in another folder
+            cannot open the key store `keys`: its file `anchor` is another store's
+            help: put both files of one backup back, or begin a new store in another folder
+            cannot open the key store `keys`: its file `keys` is damaged at byte 512
+            help: put both files of one backup back, or begin a new store in another folder
+            cannot open the key store `keys`: an older copy was put back: found change 3, expected change 7
+            help: put both files of one backup back, or begin a new store in another folder
+            cannot open the key store `keys`: change 7 is not the one that its anchor counts
+            help: put both files of one backup back, or begin a new store in another folder
+            cannot open the key store `keys`: what is sealed in it is no key of this version
+            cannot open the key store `keys`: no storage space"#]].assert_eq(&words.join("\n"));
     }
 }

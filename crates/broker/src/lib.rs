@@ -532,6 +532,7 @@ impl Broker {
         self.stats.device_opens += 1;
         self.stats.device_restarts += u64::from(self.boot.is_some_and(|boot| boot != info.boot));
         self.boot = Some(info.boot);
+        self.stats.device = Some(info.clone());
         let waits = |peer: &Peer| !peer.unanswered.is_empty();
         let waiting = self.peers.iter().filter(|(_, peer)| waits(peer)).map(|(connection, _)| *connection);
         for connection in waiting.collect::<Vec<_>>() {

@@ -142,6 +142,20 @@ pub const CHALLENGE_BYTES_MAX: u32 = 64;
 pub const CONTEXTS_PER_CONNECTION_MAX: usize = 16;
 /// Groups of a user; Linux allows more (`NGROUPS_MAX`), and a broker tells the first.
 pub const GROUPS_MAX: usize = 256;
+/// Longest message of a record of the store: a key with all its attributes. Enforced, as the next ones, by `engine/store`.
+pub const STORE_SEALED_BYTES_MAX: usize = KEY_BYTES_MAX + 512;
+/// Records of a store, until it is written anew with what is left.
+pub const STORE_RECORDS_MAX: usize = 4 * KEYS_MAX;
+/// Longest store: its records and header, each to the end of a sector.
+pub const STORE_BYTES_MAX: u64 = (STORE_RECORDS_MAX as u64 + 1) * (STORE_SEALED_BYTES_MAX as u64 + 1024);
+/// Most memory that a store's Argon2id may ask for, in KiB.
+pub const ARGON2_MEMORY_KIB_MAX: u32 = 1024 * 1024;
+/// Most passes.
+pub const ARGON2_PASSES_MAX: u32 = 64;
+/// Most lanes.
+pub const ARGON2_LANES_MAX: u32 = 64;
+/// Longest word on what a store's key comes from.
+pub const STORE_SOURCE_BYTES_MAX: usize = 128;
 /// Shortest part of a MAC that is compared.
 pub const MAC_BYTES_MIN: usize = 8;
 
@@ -193,6 +207,7 @@ const _: () = {
     assert!(KEY_NAME_BYTES_MAX <= u8::MAX as u32 && ACCESS_MAX <= u8::MAX as usize, "a template's fields");
     assert!(4 + 4 * GROUPS_MAX <= PAYLOAD_BYTES_MAX as usize, "an introduction");
     assert!(8 * LISTED_MAX <= PAYLOAD_BYTES_MAX as usize, "a list of keys");
+    assert!(2 * KEYS_MAX <= STORE_RECORDS_MAX, "a store that is written anew has room again");
     assert!(CONNECTIONS_PER_USER <= KEYS_PER_USER_MAX, "each connection can have a key");
     assert!(DEVICE_NAME_BYTES_MAX < PAYLOAD_BYTES_MAX as usize);
     assert!(CONNECTIONS <= REQUESTS_MAX, "each connection can have one request");

@@ -5,6 +5,7 @@ use std::fmt::{self, Write};
 use std::time::Duration;
 
 use crate::Gauges;
+use crate::info::DeviceInfo;
 use crate::limits::USERS_MAX;
 use crate::wire::Status;
 
@@ -54,6 +55,8 @@ pub struct Stats {
     pub stays: [u64; STAY_CLASSES],
     /// How long all of them together took.
     pub stay: Duration,
+    /// What the device said of itself when it was opened last.
+    pub device: Option<DeviceInfo>,
     /// What each user did, by uid, of those that are told apart.
     pub users: BTreeMap<u32, Usage>,
     /// What all others did.
@@ -114,7 +117,8 @@ impl Stats {
     /// All of it in Prometheus' text format, version 0.0.4.
     pub fn exposition(&self, gauges: &Gauges) -> String {
         let mut text = String::new();
-        self.write(gauges, &mut text).expect("a string takes all");
+        let device = self.device.as_ref().map_or(Ok(()), |device| device_lines(device, &mut text));
+        device.and_then(|()| self.write(gauges, &mut text)).expect("a string takes all");
         text
     }
 
@@ -191,6 +195,20 @@ impl Stats {
 
 const PREFIX: &str = "selvedge_broker_";
 
+fn device_lines(device: &DeviceInfo, text: &mut String) -> fmt::Result {
+    let [name, store] = [&device.name, &device.store].map(|words| {
+        words.replace('\\', "\\\\").replace('"', "\\\"").replace(|other: char| other.is_control(), " ")
+    });
+    writeln!(
+        text,
+        "# HELP {PREFIX}device_info The device, and what the key of its key store comes from\n\
+         # TYPE {PREFIX}device_info gauge\n{PREFIX}device_info{{name=\"{name}\",store=\"{store}\"}} 1\n\
+         # HELP {PREFIX}device_lanes Requests that the device computes at a time\n\
+         # TYPE {PREFIX}device_lanes gauge\n{PREFIX}device_lanes {}",
+        device.lanes
+    )
+}
+
 fn begin(text: &mut String, name: &str, help: &str, kind: &str) -> fmt::Result {
     writeln!(text, "# HELP {PREFIX}{name}_total {help}\n# TYPE {PREFIX}{name}_total {kind}")
 }
@@ -225,10 +243,22 @@ mod tests {
         }
     }
 
+    fn device(store: &str) -> DeviceInfo {
+        DeviceInfo {
+            payload_bytes_max: 1,
+            in_flight_max: 1,
+            lanes: 2,
+            boot: 1,
+            name: "a device".to_owned(),
+            store: store.to_owned(),
+        }
+    }
+
     #[test]
     fn the_text_is_what_prometheus_reads() {
         let mut stats = Stats { requests_admitted: 9, requests_transmitted: 9, ..Stats::default() };
         stats.users.insert(1000, Usage { connections: 2, requests: 9 });
+        stats.device = Some(device("file a \"b\"\n\\"));
         for pieces in [1, 2, 3, 3] {
             stats.count_transfer(pieces);
         }
@@ -243,6 +273,8 @@ mod tests {
             found.unwrap_or_else(|| panic!("there is a `{name}`:\n{text}")).to_owned()
         };
         assert_eq!(line("connections"), "2");
+        assert_eq!(line("device_info{name=\"a device\",store=\"file a \\\"b\\\" \\\\\"}"), "1");
+        assert_eq!(line("device_lanes"), "2");
         assert_eq!(line("user_requests_total{uid=\"1000\"}"), "9");
         assert_eq!(line("user_requests_total{uid=\"others\"}"), "0");
         assert_eq!(line("transfer_requests_bucket{le=\"1\"}"), "1");
@@ -282,6 +314,10 @@ mod tests {
         for user in 0..USERS_MAX as u32 {
             stats.users.insert(u32::MAX - user, Usage { connections: u64::MAX, requests: u64::MAX });
         }
+        stats.device = Some(DeviceInfo {
+            name: "\"".repeat(crate::limits::DEVICE_NAME_BYTES_MAX),
+            ..device(&"\"".repeat(crate::limits::STORE_SOURCE_BYTES_MAX))
+        });
         stats.transfers = [u64::MAX / 100; TRANSFER_CLASSES];
         stats.stays = [u64::MAX / 100; STAY_CLASSES];
         let gauges = Gauges {

@@ -225,6 +225,7 @@ statuses! {
     22   WholeOnly          "whole-only"          Application  false  "the operation takes its message as a whole: nothing unauthentic is released"
     23   NotPermitted       "not-permitted"       Application  false  "it is the operator's to ask for that"
     24   UnknownUser        "unknown-user"        Application  false  "the kernel has no number for the application's user"
+    25   StoreFull          "store-full"          Device       true   "the disk has no room for what the device must keep"
 }
 
 /// Which requests go before which: a lane goes before those behind it, until one of theirs has waited for

@@ -34,7 +34,14 @@ impl Bench {
     }
 
     fn device_opens(&mut self, payload_bytes_max: u32, boot: u64) -> Vec<Action> {
-        let info = DeviceInfo { payload_bytes_max, in_flight_max: 64, boot, name: String::new() };
+        let info = DeviceInfo {
+            payload_bytes_max,
+            in_flight_max: 64,
+            lanes: 1,
+            boot,
+            name: String::new(),
+            store: String::new(),
+        };
         self.step(Event::DeviceOpened { link: self.link, info })
     }
 
@@ -317,7 +324,14 @@ fn events_of_an_earlier_opening_are_stale() {
     bench.device_answers(a, 1);
     bench.lose(LinkFault::HungUp);
     assert_ne!(bench.link, stale);
-    let info = DeviceInfo { payload_bytes_max: 1, in_flight_max: 1, boot: 9, name: String::new() };
+    let info = DeviceInfo {
+        payload_bytes_max: 1,
+        in_flight_max: 1,
+        lanes: 1,
+        boot: 9,
+        name: String::new(),
+        store: String::new(),
+    };
     assert!(bench.step(Event::DeviceOpened { link: stale, info }).is_empty());
     assert!(!bench.broker.is_open());
     bench.device_opens(65_564, 1);

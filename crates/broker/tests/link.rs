@@ -79,8 +79,14 @@ impl Pair {
 
 fn answer_to(request: &Pdu) -> Pdu {
     let head = request.head().answer(Status::Done);
-    let info =
-        DeviceInfo { payload_bytes_max: 65_564, in_flight_max: 64, boot: 9, name: "a pair's".to_owned() };
+    let info = DeviceInfo {
+        payload_bytes_max: 65_564,
+        in_flight_max: 64,
+        lanes: 1,
+        boot: 9,
+        name: "a pair's".to_owned(),
+        store: String::new(),
+    };
     match request.operation() {
         Ok(Operation::Info) => Pdu::new(head, &[], &info.to_bytes()).unwrap(),
         _ => Pdu::new(head, &[], request.payload()).unwrap(),

@@ -315,8 +315,10 @@ impl World {
         let info = DeviceInfo {
             payload_bytes_max: 65_564,
             in_flight_max: 1 + below(&mut self.random, 80) as u16,
+            lanes: 1,
             boot,
             name: String::new(),
+            store: String::new(),
         };
         self.step(Event::DeviceOpened { link, info });
     }
@@ -444,7 +446,7 @@ fn each_request_has_one_answer_or_a_closed_connection() {
         // listed.
         let broker = ["oversize", "connections-full", "stopping", "not-permitted", "unknown-user"];
         let keys = ["unknown-key", "wrong-purpose", "name-taken", "device-full"];
-        let device = ["rejected", "device-fault", "unknown-context", "whole-only"];
+        let device = ["rejected", "device-fault", "unknown-context", "whole-only", "store-full"];
         let unseen: Vec<_> = sum.iter().filter(|(_, count)| **count == 0).map(|(name, _)| *name).collect();
         let mut never = [&broker[..], &keys, &device].concat();
         never.sort_unstable();

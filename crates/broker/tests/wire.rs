@@ -287,9 +287,10 @@ proptest! {
 
     #[test]
     fn a_device_says_what_it_is(
-        payload_bytes_max: u32, in_flight_max in 1u16.., boot: u64, name in "\\PC{0,16}",
+        payload_bytes_max: u32, in_flight_max in 1u16.., lanes in 1u8.., boot: u64, name in "\\PC{0,16}",
+        store in "\\PC{0,32}",
     ) {
-        let info = DeviceInfo { payload_bytes_max, in_flight_max, boot, name };
+        let info = DeviceInfo { payload_bytes_max, in_flight_max, lanes, boot, name, store };
         prop_assert_eq!(DeviceInfo::parse(&info.to_bytes()), Ok(info));
     }
 }

@@ -47,6 +47,7 @@ foreign! {
     WholeOnly          0x054  "CKR_FUNCTION_NOT_SUPPORTED"
     NotPermitted       0x101  "CKR_USER_NOT_LOGGED_IN"
     UnknownUser        0x103  "CKR_USER_TYPE_INVALID"
+    StoreFull          0x031  "CKR_DEVICE_MEMORY"
 }
 
 /// The status as a reason of OpenSSL's error queue, and its text. A provider has reasons of its own, so this is the

@@ -14,8 +14,10 @@ impl Engine for Loopback {
         DeviceInfo {
             payload_bytes_max: PAYLOAD_BYTES_MAX,
             in_flight_max: IN_FLIGHT_MAX as u16,
+            lanes: 1,
             boot: 0,
             name: "loopback".to_owned(),
+            store: String::new(),
         }
     }
 

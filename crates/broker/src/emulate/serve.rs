@@ -17,6 +17,7 @@ use super::clocked::{Clocked, Clocks, Reply};
 use super::faults::Faults;
 use super::preset::Preset;
 use crate::bell::{Bell, RingsAtEnd};
+use crate::engine::store::Opened;
 use crate::engine::{Engine, NamedKey, SoftwareEngine};
 use crate::error::Error;
 use crate::limits::{ACCEPT_PAUSE, READ_BYTES, TRANSACTION_MAX};
@@ -32,6 +33,8 @@ pub struct Config {
     pub endpoint: Endpoint,
     /// The keys.
     pub keys: Vec<NamedKey>,
+    /// Where persistent keys are kept; without one they end with the device.
+    pub store: Option<Opened>,
     /// How long its wire and its computing take.
     pub preset: Preset,
     /// What goes wrong.
@@ -48,8 +51,8 @@ pub struct Config {
 /// # Errors
 /// When the endpoint or the keys cannot be used, there is no randomness, or nothing to wait with.
 pub async fn serve(config: Config) -> Result<Clocks, Error> {
-    let Config { endpoint, keys, preset, faults, ready, stop } = config;
-    let device = Clocked::new(SoftwareEngine::new(keys)?, preset, faults);
+    let Config { endpoint, keys, store, preset, faults, ready, stop } = config;
+    let device = Clocked::new(SoftwareEngine::with(keys, store)?, preset, faults);
     let bound = Bound::open(endpoint)?;
     let bell = Bell::new().map_err(Error::Loop)?;
     let rings = RingsAtEnd(bell.clone());

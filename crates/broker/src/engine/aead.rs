@@ -21,6 +21,8 @@
 //! Invariant: a key that leaves its nonces to the device never meets one of a caller's.
 //! Invariant: nothing is released before its tag was compared.
 
+use std::sync::{Arc, Mutex, OnceLock};
+
 use aes::{Aes128, Aes192, Aes256};
 use ascon_aead::AsconAead128;
 use ascon_aead::aead::{AeadInOut, KeyInit};
@@ -107,7 +109,7 @@ impl<'a> Form<'a> {
 }
 
 /// A keyed AEAD.
-trait Aead: Send {
+trait Aead: Send + Sync {
     /// Encrypts what is behind `from` and appends the tag.
     fn seal(
         &self,
@@ -127,7 +129,7 @@ trait Aead: Send {
     ) -> Result<(), Status>;
 }
 
-impl<A: AeadInOut + Send> Aead for A {
+impl<A: AeadInOut + Send + Sync> Aead for A {
     fn seal(
         &self,
         nonce: &[u8],
@@ -199,8 +201,8 @@ fn leave(is_authentic: bool, plain_end: usize, buffer: &mut Vec<u8>, from: usize
     if is_authentic { Ok(()) } else { Err(Status::Rejected) }
 }
 
-fn keyed(suite: Suite, key: &[u8], nonce_bytes: usize, tag_bytes: usize) -> Result<Box<dyn Aead>, Status> {
-    let aead: Option<Box<dyn Aead>> = match (suite, key.len()) {
+fn keyed(suite: Suite, key: &[u8], nonce_bytes: usize, tag_bytes: usize) -> Result<Arc<dyn Aead>, Status> {
+    let aead: Option<Arc<dyn Aead>> = match (suite, key.len()) {
         (Suite::Gcm, length) => {
             let algorithm = match length {
                 16 => &AES_128_GCM,
@@ -209,37 +211,38 @@ fn keyed(suite: Suite, key: &[u8], nonce_bytes: usize, tag_bytes: usize) -> Resu
             };
             UnboundKey::new(algorithm, key)
                 .ok()
-                .map(|key| Box::new(Gcm(LessSafeKey::new(key))) as Box<dyn Aead>)
+                .map(|key| Arc::new(Gcm(LessSafeKey::new(key))) as Arc<dyn Aead>)
         }
         (Suite::Ccm, 16) => ccm::<Aes128>(key, nonce_bytes, tag_bytes),
         (Suite::Ccm, 24) => ccm::<Aes192>(key, nonce_bytes, tag_bytes),
         (Suite::Ccm, _) => ccm::<Aes256>(key, nonce_bytes, tag_bytes),
         (Suite::Ascon, _) => {
-            AsconAead128::new_from_slice(key).ok().map(|ascon| Box::new(ascon) as Box<dyn Aead>)
+            AsconAead128::new_from_slice(key).ok().map(|ascon| Arc::new(ascon) as Arc<dyn Aead>)
         }
     };
     aead.ok_or(Status::WrongParameters)
 }
 
 /// The library's CCM is a type for each pair of lengths: these are the ones of IEEE 802.15.4, Bluetooth, TLS and CMS.
-fn ccm<C>(key: &[u8], nonce_bytes: usize, tag_bytes: usize) -> Option<Box<dyn Aead>>
+fn ccm<C>(key: &[u8], nonce_bytes: usize, tag_bytes: usize) -> Option<Arc<dyn Aead>>
 where
     C: KeyInit
         + aes::cipher::BlockSizeUser<BlockSize = U16>
         + aes::cipher::BlockCipherEncrypt
         + Send
+        + Sync
         + 'static,
 {
     macro_rules! pick {
         ($($tag_bytes:literal $nonce_bytes:literal $tag:ident $nonce:ident,)*) => {
             match (tag_bytes, nonce_bytes) {
-                $(($tag_bytes, $nonce_bytes) => Box::new(Ccm::<C, $tag, $nonce>::new_from_slice(key).ok()?),)*
+                $(($tag_bytes, $nonce_bytes) => Arc::new(Ccm::<C, $tag, $nonce>::new_from_slice(key).ok()?),)*
                 _ => return None,
             }
         };
     }
     #[rustfmt::skip]
-    let aead: Box<dyn Aead> = pick! {
+    let aead: Arc<dyn Aead> = pick! {
         4 7 U4 U7,  4 12 U4 U12,  4 13 U4 U13,  8 7 U8 U7,  8 12 U8 U12,  8 13 U8 U13,
         12 7 U12 U7,  12 12 U12 U12,  12 13 U12 U13,  16 7 U16 U7,  16 12 U16 U12,  16 13 U16 U13,
     };
@@ -254,10 +257,10 @@ fn subkey(key: &[u8], suite: Suite, salt: &[u8; SALT]) -> Result<Secret, Status>
 }
 
 /// What this start of the device seals with under one key.
-pub struct Sealer {
+struct Sealer {
     suite: Suite,
     salt: [u8; SALT],
-    aead: Box<dyn Aead>,
+    aead: Arc<dyn Aead>,
     used: u64,
 }
 
@@ -279,66 +282,127 @@ impl Sealer {
     }
 }
 
+/// The ciphers of a key, set up when they are first needed and kept while the key is there.
+#[derive(Default)]
+pub struct Ciphers {
+    sealer: Mutex<Option<Sealer>>,
+    /// AES-GCM under the key itself, whose nonces and tags have one length.
+    gcm: OnceLock<Arc<dyn Aead>>,
+    opener: Mutex<Option<Opener>>,
+}
+
+/// The subkey that something was opened with last: whoever opens much opens what one start sealed.
+struct Opener {
+    suite: Suite,
+    salt: [u8; SALT],
+    aead: Arc<dyn Aead>,
+}
+
+const UNPOISONED: &str = "nothing panics while it holds this lock";
+
+impl Ciphers {
+    /// The cipher under the key itself.
+    fn own(&self, key: &[u8], form: &Form<'_>) -> Result<Arc<dyn Aead>, Status> {
+        match self.gcm.get() {
+            Some(gcm) if form.suite == Suite::Gcm => Ok(gcm.clone()),
+            _ => {
+                let aead = keyed(form.suite, key, form.nonce.len(), form.tag_bytes)?;
+                if form.suite == Suite::Gcm {
+                    let _ = self.gcm.set(aead.clone()); // another lane's is as good
+                }
+                Ok(aead)
+            }
+        }
+    }
+
+    /// The cipher under the subkey of a salt.
+    fn opener(&self, key: &[u8], suite: Suite, salt: &[u8; SALT]) -> Result<Arc<dyn Aead>, Status> {
+        let mut opener = self.opener.lock().expect(UNPOISONED);
+        match &*opener {
+            // A salt is no secret.
+            Some(known) if (known.suite, &known.salt) == (suite, salt) => Ok(known.aead.clone()),
+            _ => {
+                let aead = keyed(suite, &subkey(key, suite, salt)?, suite.nonce_bytes(), TAG)?;
+                *opener = Some(Opener { suite, salt: *salt, aead: aead.clone() });
+                Ok(aead)
+            }
+        }
+    }
+}
+
 /// Appends salt, nonce, ciphertext and tag, under a nonce of the device's.
 ///
 /// # Errors
 /// [`Status::DeviceFault`].
 pub fn seal(
     key: &[u8],
-    sealer: &mut Option<Box<Sealer>>,
+    ciphers: &Ciphers,
     form: Form<'_>,
     plaintext: &[u8],
     out: &mut Vec<u8>,
 ) -> Result<(), Status> {
-    let sealer = match sealer {
-        Some(sealer) if sealer.suite == form.suite && sealer.used < NONCES_PER_SALT => sealer,
-        other => other.insert(Box::new(Sealer::new(key, form.suite)?)),
+    let (salt, nonce, aead) = {
+        let mut held = ciphers.sealer.lock().expect(UNPOISONED);
+        let sealer = match &mut *held {
+            Some(sealer) if sealer.suite == form.suite && sealer.used < NONCES_PER_SALT => sealer,
+            other => other.insert(Sealer::new(key, form.suite)?),
+        };
+        (sealer.salt, sealer.draw()?, sealer.aead.clone())
     };
-    let nonce = sealer.draw()?;
     let nonce = &nonce[..form.suite.nonce_bytes()];
-    out.extend_from_slice(&sealer.salt);
+    out.extend_from_slice(&salt);
     out.extend_from_slice(nonce);
     let from = out.len();
     out.extend_from_slice(plaintext);
-    sealer.aead.seal(nonce, form.associated_data, out, from)
+    aead.seal(nonce, form.associated_data, out, from)
 }
 
 /// Appends the plaintext of what [`seal`] gave.
 ///
 /// # Errors
 /// [`Status::Rejected`].
-pub fn open(key: &[u8], form: Form<'_>, sealed: &[u8], out: &mut Vec<u8>) -> Result<(), Status> {
+pub fn open(
+    key: &[u8],
+    ciphers: &Ciphers,
+    form: Form<'_>,
+    sealed: &[u8],
+    out: &mut Vec<u8>,
+) -> Result<(), Status> {
     let (salt, rest) = sealed.split_first_chunk::<SALT>().ok_or(Status::Rejected)?;
     let (nonce, rest) = rest.split_at_checked(form.suite.nonce_bytes()).ok_or(Status::Rejected)?;
-    let aead = keyed(form.suite, &subkey(key, form.suite, salt)?, nonce.len(), TAG)?;
     let from = out.len();
     out.extend_from_slice(rest);
-    aead.open(nonce, form.associated_data, out, from)
+    ciphers.opener(key, form.suite, salt)?.open(nonce, form.associated_data, out, from)
 }
 
 /// Appends ciphertext and tag, under a nonce of the caller's.
 ///
 /// # Errors
-/// [`Status::WrongParameters`] when the message is too long for the nonce's length.
+/// [`Status::WrongParameters`] when the message is too long for the nonce.
 pub fn seal_with_nonce(
     key: &[u8],
+    ciphers: &Ciphers,
     form: Form<'_>,
     plaintext: &[u8],
     out: &mut Vec<u8>,
 ) -> Result<(), Status> {
     let from = out.len();
     out.extend_from_slice(plaintext);
-    let aead = keyed(form.suite, key, form.nonce.len(), form.tag_bytes)?;
-    aead.seal(form.nonce, form.associated_data, out, from)
+    ciphers.own(key, &form)?.seal(form.nonce, form.associated_data, out, from)
 }
 
 /// Appends the plaintext of what [`seal_with_nonce`] gave.
 ///
 /// # Errors
 /// [`Status::Rejected`].
-pub fn open_with_nonce(key: &[u8], form: Form<'_>, sealed: &[u8], out: &mut Vec<u8>) -> Result<(), Status> {
+pub fn open_with_nonce(
+    key: &[u8],
+    ciphers: &Ciphers,
+    form: Form<'_>,
+    sealed: &[u8],
+    out: &mut Vec<u8>,
+) -> Result<(), Status> {
     let from = out.len();
     out.extend_from_slice(sealed);
-    let aead = keyed(form.suite, key, form.nonce.len(), form.tag_bytes)?;
-    aead.open(form.nonce, form.associated_data, out, from)
+    ciphers.own(key, &form)?.open(form.nonce, form.associated_data, out, from)
 }

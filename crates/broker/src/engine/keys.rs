@@ -1,13 +1,14 @@
 //! The keys: what was fixed when each was made, and who may use it for what.
 //!
-//! Owns all keys of a device, in memory; [`Keys`] is the only way to one, so that a store on disk takes its place. What a
-//! key is made of is `material`'s; the template that it is made from is [`template`](crate::template)'s.
+//! Owns all keys of a device, in memory, and is the only way to one; what of them is on disk is `store`'s, what a key is made
+//! of is `material`'s, and the template that it is made from is [`template`](crate::template)'s.
 //!
 //! Invariant: a key that is not the asker's to see answers like one that is not there.
 //! Invariant: attributes never change, and no secret leaves but under a wrapping key that was made here or by a
 //! deployment, and only if it was wrappable from birth.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use cipher::{OsRandomness, Randomness};
 use sha2::{Digest, Sha256};
@@ -146,7 +147,7 @@ impl Key {
 /// All keys of a device.
 #[derive(Default)]
 pub struct Keys {
-    by_handle: BTreeMap<KeyHandle, Key>,
+    by_handle: BTreeMap<KeyHandle, Arc<Key>>,
     by_name: BTreeMap<Vec<u8>, BTreeSet<KeyHandle>>,
     /// How many keys a user has.
     by_owner: BTreeMap<u32, usize>,
@@ -202,24 +203,31 @@ impl Keys {
         Ok(owner)
     }
 
-    /// Keeps a key of the asker's.
+    /// A key that is the asker's, and a handle for it. It is there once it is [put in](Self::insert).
     ///
     /// # Errors
     /// As [`check_birth`](Self::check_birth), and [`Status::DeviceFault`] when there is no randomness.
-    pub fn create(
-        &mut self,
+    pub fn bear(
+        &self,
         asker: &Asker,
         template: Template,
         origin: Origin,
         material: Material,
-    ) -> Result<KeyHandle, Status> {
+    ) -> Result<(KeyHandle, Key), Status> {
         let owner = self.check_birth(asker, &template, origin, material.is_public())?;
-        let handle = self.draw_handle()?;
         let policy = if template.is_caller_nonce { NoncePolicy::Caller } else { NoncePolicy::Device };
         let session = (!template.is_persistent).then_some(asker.connection);
         let attributes = Attributes { origin, policy, owner, template };
-        self.insert(handle, Key { attributes, material, session });
-        Ok(handle)
+        Ok((self.draw_handle()?, Key { attributes, material, session }))
+    }
+
+    /// Takes a persistent key that the device had before; `false` when there is one of this handle.
+    pub fn adopt(&mut self, handle: KeyHandle, attributes: Attributes, material: Material) -> bool {
+        let is_new = !self.by_handle.contains_key(&handle);
+        if is_new {
+            self.insert(handle, Key { attributes, material, session: None });
+        }
+        is_new
     }
 
     /// A handle that nobody has, and nobody guesses.
@@ -234,16 +242,18 @@ impl Keys {
         }
     }
 
-    fn insert(&mut self, handle: KeyHandle, key: Key) {
+    /// Puts a key in that was [born](Self::bear).
+    pub fn insert(&mut self, handle: KeyHandle, key: Key) {
         let name = key.attributes.template.name.clone();
         if !name.is_empty() {
             self.by_name.entry(name).or_default().insert(handle);
         }
         *self.by_owner.entry(key.attributes.owner).or_default() += 1;
-        self.by_handle.insert(handle, key);
+        self.by_handle.insert(handle, Arc::new(key));
     }
 
-    fn remove(&mut self, handle: KeyHandle) {
+    /// Takes one out. Who uses it at this moment goes on.
+    pub fn remove(&mut self, handle: KeyHandle) {
         let Some(key) = self.by_handle.remove(&handle) else { return };
         let name = &key.attributes.template.name;
         if let Some(handles) = self.by_name.get_mut(name) {
@@ -263,39 +273,27 @@ impl Keys {
     ///
     /// # Errors
     /// [`Status::UnknownKey`].
-    pub fn see(&self, asker: &Asker, handle: KeyHandle) -> Result<&Key, Status> {
+    pub fn see(&self, asker: &Asker, handle: KeyHandle) -> Result<Arc<Key>, Status> {
         let key = self.by_handle.get(&handle).ok_or(Status::UnknownKey)?;
-        key.usages_for(asker).map(|_| key).ok_or(Status::UnknownKey)
+        key.usages_for(asker).map(|_| key.clone()).ok_or(Status::UnknownKey)
     }
 
     /// A key that the asker uses for this.
     ///
     /// # Errors
     /// [`Status::UnknownKey`] or [`Status::WrongPurpose`].
-    pub fn get(&self, asker: &Asker, handle: KeyHandle, usage: Usages) -> Result<&Key, Status> {
+    pub fn get(&self, asker: &Asker, handle: KeyHandle, usage: Usages) -> Result<Arc<Key>, Status> {
         let key = self.by_handle.get(&handle).ok_or(Status::UnknownKey)?;
-        key.allows(asker, usage).map(|()| key)
+        key.allows(asker, usage).map(|()| key.clone())
     }
 
-    /// As [`get`](Self::get), for a usage that changes what the device keeps with the key.
-    ///
-    /// # Errors
-    /// As `get`.
-    pub fn get_mut(&mut self, asker: &Asker, handle: KeyHandle, usage: Usages) -> Result<&mut Key, Status> {
-        let key = self.by_handle.get_mut(&handle).ok_or(Status::UnknownKey)?;
-        key.allows(asker, usage).map(|()| key)
-    }
-
-    /// Forgets a key, which its owners can ask for.
+    /// A key that the asker may [take out](Self::remove), being one of its owners.
     ///
     /// # Errors
     /// [`Status::UnknownKey`] or [`Status::WrongPurpose`].
-    pub fn destroy(&mut self, asker: &Asker, handle: KeyHandle) -> Result<(), Status> {
-        if !self.see(asker, handle)?.is_owned_by(asker) {
-            return Err(Status::WrongPurpose);
-        }
-        self.remove(handle);
-        Ok(())
+    pub fn own(&self, asker: &Asker, handle: KeyHandle) -> Result<Arc<Key>, Status> {
+        let key = self.see(asker, handle)?;
+        if key.is_owned_by(asker) { Ok(key) } else { Err(Status::WrongPurpose) }
     }
 
     /// The asker's key of this name; else a deployment's; else one of the asker's groups'. Not one that another user

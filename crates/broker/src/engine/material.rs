@@ -6,7 +6,7 @@
 use cipher::{OsRandomness, Randomness};
 use zeroize::Zeroizing;
 
-use super::aead::Sealer;
+use super::aead::Ciphers;
 use super::curve::{Ed25519, P256, X25519};
 use super::keys::{Algorithm, Template};
 use super::rsa::Rsa;
@@ -17,12 +17,12 @@ pub type Secret = Zeroizing<Vec<u8>>;
 
 /// A key in the form that it is used in.
 pub enum Material {
-    /// AES, Ascon, HMAC, HKDF. What the device needs to seal under its own nonces is made when it is first needed.
+    /// AES, Ascon, HMAC, HKDF.
     Symmetric {
         /// The key.
         secret: Secret,
-        /// The subkey of this start.
-        sealer: Option<Box<Sealer>>,
+        /// What it seals and opens with.
+        ciphers: Box<Ciphers>,
     },
     /// P-256.
     P256(P256),
@@ -69,7 +69,7 @@ impl Material {
             | Algorithm::Aes256
             | Algorithm::Ascon128
             | Algorithm::Hmac
-            | Algorithm::Hkdf => Material::Symmetric { secret, sealer: None },
+            | Algorithm::Hkdf => Material::Symmetric { secret, ciphers: Box::default() },
             Algorithm::P256 => Material::P256(P256::import(secret)?),
             Algorithm::Ed25519 => Material::Ed25519(Ed25519::import(secret)?),
             Algorithm::X25519 => Material::X25519(X25519::import(secret)?),
@@ -110,6 +110,17 @@ impl Material {
             Material::X25519(key) => Ok(key.secret()),
             Material::Rsa(key) => Ok(key.secret()),
             Material::Public(_) => Err(Status::WrongPurpose),
+        }
+    }
+
+    /// The secret of a symmetric key, and its ciphers.
+    ///
+    /// # Errors
+    /// [`Status::WrongPurpose`] for other keys.
+    pub fn ciphers(&self) -> Result<(&[u8], &Ciphers), Status> {
+        match self {
+            Material::Symmetric { secret, ciphers } => Ok((secret, ciphers)),
+            _ => Err(Status::WrongPurpose),
         }
     }
 

@@ -1,7 +1,8 @@
 //! The crypto core of a device: every operation, and its keys.
 //!
 //! An [`Engine`] takes a PDU and gives its answer; how the PDU came is not its business. [`SoftwareEngine`] is one that
-//! computes here: `soft` dispatches over the table of operations, `keys` owns the keys and says who may use them,
+//! computes here: `soft` dispatches over the table of operations, `keys` owns the keys and says who may use them, `store`
+//! keeps those that survive a restart,
 //! `material` is what they are made of, and each family of operations is a file of functions over key material that
 //! draws the parameters it takes: `block`, `aead`, `digest`, `signature` (over `curve` and `rsa`), `wrap`, `context` for
 //! what is done in parts, `attest`.
@@ -25,6 +26,7 @@ pub mod rsa;
 mod rsa_raw;
 pub mod signature;
 mod soft;
+pub mod store;
 pub mod wrap;
 
 pub use soft::{NamedKey, Purpose, SoftwareEngine};

@@ -22,6 +22,9 @@ pub(super) struct RawKey(NonNull<RSA>);
 
 // SAFETY: the `RSA` is owned, and AWS-LC ties no object to a thread.
 unsafe impl Send for RawKey {}
+// SAFETY: AWS-LC's private operations and getters do not change an `RSA`, and may be used concurrently (openssl/rsa.h); nothing
+// here changes it.
+unsafe impl Sync for RawKey {}
 
 impl RawKey {
     /// The key in PKCS#8.

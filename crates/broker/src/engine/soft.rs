@@ -4,18 +4,19 @@
 //! that can have batches sealed cannot read them.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, OnceLock, RwLock, RwLockReadGuard};
 
 use cipher::{Key, NonceSource, OsRandomness, Randomness};
 
 use super::Engine;
-use super::aead::{self, Form};
+use super::aead::{self, Ciphers, Form};
 use super::attest::Attester;
 use super::block::{self, Direction, Run};
 use super::context::{Context, Contexts};
 use super::digest::{self, MacRun, hkdf};
 use super::keys::{Algorithm, Asker, Grant, Grantee, Keys, NOBODY, NoncePolicy, Origin, Template, Usages};
 use super::material::{Material, Secret};
+use super::store::{Opened, Store};
 use super::{signature, wrap};
 use crate::device::DeviceInfo;
 use crate::error::Error;
@@ -41,16 +42,28 @@ pub struct NamedKey {
     pub key: Key<32>,
 }
 
-/// A device in software.
+/// A device in software. A clone is another lane of the same device: it computes at the same time, with the same keys.
+#[derive(Clone)]
 pub struct SoftwareEngine {
-    keys: Keys,
-    askers: BTreeMap<Connection, Arc<Asker>>,
-    contexts: BTreeMap<Connection, Contexts>,
+    held: Arc<Held>,
+}
+
+/// What all lanes have. Each lock is held for as long as something is looked up or put in, and never while it is computed;
+/// `store` alone is held while a key is born or dies, disk included. Who needs several takes them in this order.
+struct Held {
+    store: Mutex<Option<Store>>,
+    askers: RwLock<BTreeMap<Connection, Arc<Asker>>>,
+    contexts: Mutex<BTreeMap<Connection, Arc<Mutex<Contexts>>>>,
+    keys: RwLock<Keys>,
     /// For deployments' keys.
-    nonces: NonceSource,
+    nonces: Mutex<NonceSource>,
     attester: Attester,
     boot: u64,
+    /// What the store's key comes from; empty without a store.
+    source: OnceLock<String>,
 }
+
+const UNPOISONED: &str = "nothing panics while it holds this lock";
 
 impl SoftwareEngine {
     /// A device that holds these keys.
@@ -76,7 +89,8 @@ impl SoftwareEngine {
                 access: vec![Grant { grantee: Grantee::Everyone, usages }],
                 ..Template::new(Algorithm::Aes256, usages)
             };
-            let material = Material::Symmetric { secret: Secret::new(key.expose().to_vec()), sealer: None };
+            let secret = Secret::new(key.expose().to_vec());
+            let material = Material::Symmetric { secret, ciphers: Box::default() };
             if !held.provision(template, NoncePolicy::Prefix, material) {
                 return Err(Error::KeyTwice { name });
             }
@@ -85,14 +99,58 @@ impl SoftwareEngine {
         OsRandomness.fill(&mut boot).map_err(Error::Randomness)?;
         let boot = u64::from_le_bytes(boot);
         let no_randomness = |_| Error::Randomness(std::io::ErrorKind::Other.into());
-        Ok(SoftwareEngine {
-            keys: held,
-            askers: BTreeMap::new(),
-            contexts: BTreeMap::new(),
-            nonces: NonceSource::new(OsRandomness).map_err(Error::Randomness)?,
+        let held = Held {
+            store: Mutex::new(None),
+            askers: RwLock::default(),
+            contexts: Mutex::default(),
+            keys: RwLock::new(held),
+            nonces: Mutex::new(NonceSource::new(OsRandomness).map_err(Error::Randomness)?),
             attester: Attester::new(boot).map_err(no_randomness)?,
             boot,
-        })
+            source: OnceLock::new(),
+        };
+        Ok(SoftwareEngine { held: Arc::new(held) })
+    }
+
+    /// A device that holds these keys, and those of a store.
+    ///
+    /// # Errors
+    /// As [`new`](Self::new) and [`with_store`](Self::with_store).
+    pub fn with(keys: Vec<NamedKey>, store: Option<Opened>) -> Result<SoftwareEngine, Error> {
+        let engine = SoftwareEngine::new(keys)?;
+        match store {
+            Some(opened) => engine.with_store(opened),
+            None => Ok(engine),
+        }
+    }
+
+    /// The same device, with the keys of a store, where it keeps persistent ones from now on. Without one, they end with
+    /// the device.
+    ///
+    /// # Errors
+    /// When there are too many keys, or the store has one that was given already.
+    ///
+    /// # Panics
+    /// When it has a store.
+    pub fn with_store(self, opened: Opened) -> Result<SoftwareEngine, Error> {
+        let mut store = self.held.store.lock().expect(UNPOISONED);
+        let mut keys = self.held.keys.write().expect(UNPOISONED);
+        let found = keys.len() + opened.keys.len();
+        if found > KEYS_MAX {
+            return Err(Error::KeyCount { found });
+        }
+        for (handle, attributes, material) in opened.keys {
+            let name = attributes.template.name.clone();
+            if !keys.adopt(handle, attributes, material) {
+                return Err(Error::KeyTwice { name: String::from_utf8_lossy(&name).into_owned() });
+            }
+        }
+        drop(keys);
+        let source = self.held.source.set(opened.store.source().to_owned());
+        assert!(source.is_ok(), "a device has one store");
+        *store = Some(opened.store);
+        drop(store);
+        Ok(self)
     }
 
     /// Gives the device a key of a deployment's that is for any use, such as one that several devices wrap under. Who may
@@ -109,33 +167,80 @@ impl SoftwareEngine {
         if template.name.is_empty() || !is_length || !template.is_sound(Origin::Provisioned, false) {
             return Err(Status::WrongParameters);
         }
-        if self.keys.len() >= KEYS_MAX {
+        let mut keys = self.held.keys.write().expect(UNPOISONED);
+        if keys.len() >= KEYS_MAX {
             return Err(Status::DeviceFull);
         }
-        if self.keys.provision(template, policy, material) { Ok(handle) } else { Err(Status::NameTaken) }
+        if keys.provision(template, policy, material) { Ok(handle) } else { Err(Status::NameTaken) }
+    }
+
+    fn keys(&self) -> RwLockReadGuard<'_, Keys> {
+        self.held.keys.read().expect(UNPOISONED)
     }
 
     /// The broker says whose a connection is: `user 4 | group 4 ...`.
-    fn introduce(&mut self, connection: Connection, payload: &[u8]) {
+    fn introduce(&self, connection: Connection, payload: &[u8]) {
         self.leave(connection);
         let (numbers, rest) = payload.as_chunks::<4>();
         let mut numbers = numbers.iter().map(|bytes| u32::from_le_bytes(*bytes));
         let Some(user) = numbers.next().filter(|user| *user != NOBODY && rest.is_empty()) else { return };
         if connection != Connection::BROKER {
             let asker = Asker { connection, user: Some(user), groups: numbers.collect() };
-            self.askers.insert(connection, Arc::new(asker));
+            self.held.askers.write().expect(UNPOISONED).insert(connection, Arc::new(asker));
         }
     }
 
     /// The broker says that a connection was closed.
-    fn leave(&mut self, connection: Connection) {
-        if self.askers.remove(&connection).is_some() {
-            self.contexts.remove(&connection);
-            self.keys.forget_sessions(Some(connection));
+    fn leave(&self, connection: Connection) {
+        // Who is not known any more makes nothing that would stay behind.
+        if self.held.askers.write().expect(UNPOISONED).remove(&connection).is_some() {
+            self.held.contexts.lock().expect(UNPOISONED).remove(&connection);
+            self.held.keys.write().expect(UNPOISONED).forget_sessions(Some(connection));
         }
     }
 
-    fn answer(&mut self, request: &Pdu) -> Result<Pdu, Status> {
+    /// Keeps a key of the asker's: first in the store, if it is for that.
+    fn create(
+        &self,
+        turn: &Turn<'_>,
+        template: Template,
+        origin: Origin,
+        material: Material,
+    ) -> Result<KeyHandle, Status> {
+        let mut store = self.held.store.lock().expect(UNPOISONED);
+        let is_persistent = template.is_persistent;
+        let (handle, key) = self.keys().bear(&turn.asker, template, origin, material)?;
+        match &mut *store {
+            Some(store) if is_persistent => store.keep(handle, &key)?,
+            _ => {}
+        }
+        // A key that would die with its connection is not made once that has gone.
+        let askers = self.held.askers.read().expect(UNPOISONED);
+        let is_here = askers.get(&turn.asker.connection).is_some_and(|here| Arc::ptr_eq(here, &turn.asker));
+        if !is_here && !is_persistent {
+            return Err(Status::DeviceFault);
+        }
+        self.held.keys.write().expect(UNPOISONED).insert(handle, key);
+        Ok(handle)
+    }
+
+    /// Forgets a key, and first in the store.
+    fn destroy(&self, turn: &Turn<'_>) -> Result<(), Status> {
+        let mut store = self.held.store.lock().expect(UNPOISONED);
+        let key = self.keys().own(&turn.asker, turn.key)?;
+        match &mut *store {
+            Some(store) if key.attributes.template.is_persistent => store.forget(turn.key)?,
+            _ => {}
+        }
+        self.held.keys.write().expect(UNPOISONED).remove(turn.key);
+        let contexts: Vec<_> = self.held.contexts.lock().expect(UNPOISONED).values().cloned().collect();
+        for contexts in contexts {
+            contexts.lock().expect(UNPOISONED).forget_key(turn.key);
+        }
+        Ok(())
+    }
+
+    fn answer(&self, request: &Pdu) -> Result<Pdu, Status> {
         let head = request.head();
         let operation = request.operation().map_err(|_| Status::UnknownOperation)?;
         if head.status != 0 || !operation.takes(request) {
@@ -143,7 +248,7 @@ impl SoftwareEngine {
         }
         let draft = Draft::new(head.answer(Status::Done), &[], operation.answer_bytes_max(request));
         let mut draft = draft.expect("no parameters are within their limit");
-        let known = self.askers.get(&head.connection).cloned();
+        let known = self.held.askers.read().expect(UNPOISONED).get(&head.connection).cloned();
         let asker = known.unwrap_or_else(|| Arc::new(Asker::stranger(head.connection)));
         let turn =
             Turn { asker, key: head.key, parameters: request.parameters(), payload: request.payload() };
@@ -155,14 +260,14 @@ impl SoftwareEngine {
 
     /// Appends what the operation answers; a key if that is one.
     fn carry_out(
-        &mut self,
+        &self,
         operation: Operation,
         turn: &Turn<'_>,
         out: &mut Vec<u8>,
     ) -> Result<Option<KeyHandle>, Status> {
         match operation {
             Operation::FindKey => {
-                self.keys.find(&turn.asker, turn.payload).ok_or(Status::UnknownKey).map(Some)
+                self.keys().find(&turn.asker, turn.payload).ok_or(Status::UnknownKey).map(Some)
             }
             Operation::Derive => self.derive(turn).map(Some),
             Operation::Agree => self.agree(turn, out),
@@ -190,12 +295,12 @@ impl SoftwareEngine {
                 context.finish(&[], out).map(|()| None)
             }
             Operation::Sign => {
-                let key = self.keys.get(&turn.asker, turn.key, Usages::SIGN)?;
+                let key = self.keys().get(&turn.asker, turn.key, Usages::SIGN)?;
                 signature::sign(&key.material, turn.parameters, turn.payload, out).map(|()| None)
             }
             Operation::Verify => {
-                let key = self.keys.get(&turn.asker, turn.key, Usages::VERIFY)?;
-                signature::verify(key, turn.parameters, turn.payload).map(|()| None)
+                let key = self.keys().get(&turn.asker, turn.key, Usages::VERIFY)?;
+                signature::verify(&key, turn.parameters, turn.payload).map(|()| None)
             }
             Operation::RsaDecrypt => self.rsa_decrypt(turn, out).map(|()| None),
             Operation::Begin | Operation::Update | Operation::Finish | Operation::Cancel => {
@@ -212,51 +317,55 @@ impl SoftwareEngine {
         }
     }
 
-    fn seal_prefixed(&mut self, turn: &Turn<'_>, out: &mut Vec<u8>) -> Result<(), Status> {
-        let key = self.keys.get(&turn.asker, turn.key, Usages::SEAL)?;
-        let secret = of_policy(NoncePolicy::Prefix, key)?;
-        let nonce = self.nonces.draw().map_err(|_| Status::DeviceFault)?;
+    fn seal_prefixed(&self, turn: &Turn<'_>, out: &mut Vec<u8>) -> Result<(), Status> {
+        let key = self.keys().get(&turn.asker, turn.key, Usages::SEAL)?;
+        let (secret, ciphers) = of_policy(NoncePolicy::Prefix, &key)?;
+        let drawn = self.held.nonces.lock().expect(UNPOISONED).draw();
+        let nonce = drawn.map_err(|_| Status::DeviceFault)?;
         out.extend_from_slice(&nonce);
-        aead::seal_with_nonce(secret, Form::gcm(&nonce, turn.parameters), turn.payload, out)
+        aead::seal_with_nonce(secret, ciphers, Form::gcm(&nonce, turn.parameters), turn.payload, out)
     }
 
-    fn open_prefixed(&mut self, turn: &Turn<'_>, out: &mut Vec<u8>) -> Result<(), Status> {
+    fn open_prefixed(&self, turn: &Turn<'_>, out: &mut Vec<u8>) -> Result<(), Status> {
         const NONCE: usize = NONCE_BYTES as usize;
-        let key = self.keys.get(&turn.asker, turn.key, Usages::OPEN)?;
-        let secret = of_policy(NoncePolicy::Prefix, key)?;
+        let key = self.keys().get(&turn.asker, turn.key, Usages::OPEN)?;
+        let (secret, ciphers) = of_policy(NoncePolicy::Prefix, &key)?;
         let (nonce, sealed) = turn.payload.split_first_chunk::<NONCE>().ok_or(Status::Rejected)?;
-        aead::open_with_nonce(secret, Form::gcm(nonce, turn.parameters), sealed, out)
+        aead::open_with_nonce(secret, ciphers, Form::gcm(nonce, turn.parameters), sealed, out)
     }
 
     fn cipher(&self, turn: &Turn<'_>, direction: Direction, out: &mut Vec<u8>) -> Result<(), Status> {
         let usage = if direction == Direction::Encrypt { Usages::ENCRYPT } else { Usages::DECRYPT };
-        let key = self.keys.get(&turn.asker, turn.key, usage)?;
+        let key = self.keys().get(&turn.asker, turn.key, usage)?;
         block::run(key.material.symmetric()?, direction, turn.parameters, turn.payload, out)
     }
 
-    fn seal(&mut self, turn: &Turn<'_>, out: &mut Vec<u8>) -> Result<(), Status> {
-        let key = self.keys.get_mut(&turn.asker, turn.key, Usages::SEAL)?;
+    fn seal(&self, turn: &Turn<'_>, out: &mut Vec<u8>) -> Result<(), Status> {
+        let key = self.keys().get(&turn.asker, turn.key, Usages::SEAL)?;
         let form = Form::parse(turn.parameters, key.attributes.template.algorithm)?;
-        match (key.attributes.policy, &mut key.material) {
-            (NoncePolicy::Device, Material::Symmetric { secret, sealer }) if form.is_device_nonce() => {
-                aead::seal(secret, sealer, form, turn.payload, out)
+        let (secret, ciphers) = key.material.ciphers()?;
+        match key.attributes.policy {
+            NoncePolicy::Device if form.is_device_nonce() => {
+                aead::seal(secret, ciphers, form, turn.payload, out)
             }
-            (NoncePolicy::Caller, Material::Symmetric { secret, .. }) if !form.is_device_nonce() => {
-                aead::seal_with_nonce(secret, form, turn.payload, out)
+            NoncePolicy::Caller if !form.is_device_nonce() => {
+                aead::seal_with_nonce(secret, ciphers, form, turn.payload, out)
             }
-            (NoncePolicy::Prefix, _) => Err(Status::WrongPurpose),
+            NoncePolicy::Prefix => Err(Status::WrongPurpose),
             _ => Err(Status::WrongParameters),
         }
     }
 
-    fn open(&mut self, turn: &Turn<'_>, out: &mut Vec<u8>) -> Result<(), Status> {
-        let key = self.keys.get(&turn.asker, turn.key, Usages::OPEN)?;
+    fn open(&self, turn: &Turn<'_>, out: &mut Vec<u8>) -> Result<(), Status> {
+        let key = self.keys().get(&turn.asker, turn.key, Usages::OPEN)?;
         let form = Form::parse(turn.parameters, key.attributes.template.algorithm)?;
-        let secret = key.material.symmetric()?;
+        let (secret, ciphers) = key.material.ciphers()?;
         match key.attributes.policy {
-            NoncePolicy::Device if form.is_device_nonce() => aead::open(secret, form, turn.payload, out),
+            NoncePolicy::Device if form.is_device_nonce() => {
+                aead::open(secret, ciphers, form, turn.payload, out)
+            }
             NoncePolicy::Caller if !form.is_device_nonce() => {
-                aead::open_with_nonce(secret, form, turn.payload, out)
+                aead::open_with_nonce(secret, ciphers, form, turn.payload, out)
             }
             NoncePolicy::Prefix => Err(Status::WrongPurpose),
             _ => Err(Status::WrongParameters),
@@ -264,30 +373,30 @@ impl SoftwareEngine {
     }
 
     fn rsa_decrypt(&self, turn: &Turn<'_>, out: &mut Vec<u8>) -> Result<(), Status> {
-        match &self.keys.get(&turn.asker, turn.key, Usages::DECRYPT)?.material {
+        match &self.keys().get(&turn.asker, turn.key, Usages::DECRYPT)?.material {
             Material::Rsa(key) => key.decrypt(turn.parameters, turn.payload, out),
             _ => Err(Status::WrongPurpose),
         }
     }
 
-    fn derive(&mut self, turn: &Turn<'_>) -> Result<KeyHandle, Status> {
+    fn derive(&self, turn: &Turn<'_>) -> Result<KeyHandle, Status> {
         const WRONG: Status = Status::WrongParameters;
-        let base = self.keys.get(&turn.asker, turn.key, Usages::DERIVE)?;
+        let base = self.keys().get(&turn.asker, turn.key, Usages::DERIVE)?;
         let secret = base.material.symmetric()?;
         let (&[hash, 0, 0, 0], rest) = turn.parameters.split_first_chunk::<4>().ok_or(WRONG)? else {
             return Err(WRONG);
         };
         let (template, salt) = Template::parse(rest)?;
-        self.keys.check_birth(&turn.asker, &template, Origin::Derived, false)?;
+        self.keys().check_birth(&turn.asker, &template, Origin::Derived, false)?;
         let mut derived = Secret::new(vec![0; template.derived_bytes().ok_or(WRONG)?]);
         hkdf(digest::Hash::from_number(hash)?, salt, secret, &[turn.payload], &mut derived)?;
         let material = Material::import(template.algorithm, derived)?;
-        self.keys.create(&turn.asker, template, Origin::Derived, material)
+        self.create(turn, template, Origin::Derived, material)
     }
 
-    fn agree(&mut self, turn: &Turn<'_>, out: &mut Vec<u8>) -> Result<Option<KeyHandle>, Status> {
+    fn agree(&self, turn: &Turn<'_>, out: &mut Vec<u8>) -> Result<Option<KeyHandle>, Status> {
         let usage = if turn.parameters.is_empty() { Usages::AGREE } else { Usages::DERIVE };
-        let key = self.keys.get(&turn.asker, turn.key, usage)?;
+        let key = self.keys().get(&turn.asker, turn.key, usage)?;
         let mut shared = Secret::default();
         let keep = |secret: &[u8]| {
             shared.extend_from_slice(secret);
@@ -308,17 +417,17 @@ impl SoftwareEngine {
             return Err(Status::WrongParameters);
         }
         let material = Material::import(template.algorithm, shared)?;
-        self.keys.create(&turn.asker, template, Origin::Derived, material).map(Some)
+        self.create(turn, template, Origin::Derived, material).map(Some)
     }
 
-    fn generate(&mut self, turn: &Turn<'_>) -> Result<KeyHandle, Status> {
+    fn generate(&self, turn: &Turn<'_>) -> Result<KeyHandle, Status> {
         let template = whole_template(turn.parameters)?;
-        self.keys.check_birth(&turn.asker, &template, Origin::Generated, false)?;
+        self.keys().check_birth(&turn.asker, &template, Origin::Generated, false)?;
         let material = Material::generate(&template)?;
-        self.keys.create(&turn.asker, template, Origin::Generated, material)
+        self.create(turn, template, Origin::Generated, material)
     }
 
-    fn import(&mut self, turn: &Turn<'_>) -> Result<KeyHandle, Status> {
+    fn import(&self, turn: &Turn<'_>) -> Result<KeyHandle, Status> {
         const WRONG: Status = Status::WrongParameters;
         let (&[form, 0, 0, 0], rest) = turn.parameters.split_first_chunk::<4>().ok_or(WRONG)? else {
             return Err(WRONG);
@@ -328,72 +437,71 @@ impl SoftwareEngine {
             0 => self.keep(turn, template, Secret::new(turn.payload.to_vec())),
             1 => {
                 let material = Material::import_public(template.algorithm, turn.payload)?;
-                self.keys.create(&turn.asker, template, Origin::Imported, material)
+                self.create(turn, template, Origin::Imported, material)
             }
             _ => Err(WRONG),
         }
     }
 
-    fn unwrap_key(&mut self, turn: &Turn<'_>) -> Result<KeyHandle, Status> {
-        let wrapping = self.keys.get(&turn.asker, turn.key, Usages::UNWRAP)?;
+    fn unwrap_key(&self, turn: &Turn<'_>) -> Result<KeyHandle, Status> {
+        let wrapping = self.keys().get(&turn.asker, turn.key, Usages::UNWRAP)?;
         let template = whole_template(turn.parameters)?;
         let secret = wrap::unwrap(wrapping.material.symmetric()?, turn.payload)?;
         self.keep(turn, template, secret)
     }
 
     /// Keeps a secret that came from outside.
-    fn keep(&mut self, turn: &Turn<'_>, template: Template, secret: Secret) -> Result<KeyHandle, Status> {
-        self.keys.check_birth(&turn.asker, &template, Origin::Imported, false)?;
+    fn keep(&self, turn: &Turn<'_>, template: Template, secret: Secret) -> Result<KeyHandle, Status> {
+        self.keys().check_birth(&turn.asker, &template, Origin::Imported, false)?;
         if template.algorithm.is_open_length() && usize::from(template.secret_bytes) != secret.len() {
             return Err(Status::WrongParameters);
         }
         let material = Material::import(template.algorithm, secret)?;
-        self.keys.create(&turn.asker, template, Origin::Imported, material)
+        self.create(turn, template, Origin::Imported, material)
     }
 
-    fn manage(&mut self, operation: Operation, turn: &Turn<'_>, out: &mut Vec<u8>) -> Result<(), Status> {
+    fn manage(&self, operation: Operation, turn: &Turn<'_>, out: &mut Vec<u8>) -> Result<(), Status> {
         match operation {
             Operation::KeyWrap => {
-                let wrapping = self.keys.get(&turn.asker, turn.key, Usages::WRAP)?;
-                let wrapped = self.keys.get(&turn.asker, KeyHandle(turn.number()?), Usages::WRAPPABLE)?;
+                let wrapping = self.keys().get(&turn.asker, turn.key, Usages::WRAP)?;
+                let wrapped = self.keys().get(&turn.asker, KeyHandle(turn.number()?), Usages::WRAPPABLE)?;
                 wrap::wrap(wrapping.material.symmetric()?, wrapped.material.secret()?, out)
             }
-            Operation::KeyDestroy => {
-                self.keys.destroy(&turn.asker, turn.key)?;
-                self.contexts.values_mut().for_each(|contexts| contexts.forget_key(turn.key));
-                Ok(())
-            }
+            Operation::KeyDestroy => self.destroy(turn),
             Operation::KeyList => {
-                for handle in self.keys.list(&turn.asker, KeyHandle(turn.number()?)) {
+                for handle in self.keys().list(&turn.asker, KeyHandle(turn.number()?)) {
                     out.extend_from_slice(&handle.0.to_le_bytes());
                 }
                 Ok(())
             }
             Operation::KeyAttributes => {
-                out.extend(self.keys.see(&turn.asker, turn.key)?.attributes.to_bytes());
+                out.extend(self.keys().see(&turn.asker, turn.key)?.attributes.to_bytes());
                 Ok(())
             }
             Operation::KeyPublic => {
-                out.extend_from_slice(self.keys.see(&turn.asker, turn.key)?.material.public()?);
+                out.extend_from_slice(self.keys().see(&turn.asker, turn.key)?.material.public()?);
                 Ok(())
             }
             Operation::KeyAttest => {
-                let key = self.keys.see(&turn.asker, turn.key)?;
-                self.attester.attest(turn.key, key, turn.parameters, out);
+                let key = self.keys().see(&turn.asker, turn.key)?;
+                self.held.attester.attest(turn.key, &key, turn.parameters, out);
                 Ok(())
             }
             _ => Err(Status::UnknownOperation),
         }
     }
 
-    fn in_parts(&mut self, operation: Operation, turn: &Turn<'_>, out: &mut Vec<u8>) -> Result<(), Status> {
+    fn in_parts(&self, operation: Operation, turn: &Turn<'_>, out: &mut Vec<u8>) -> Result<(), Status> {
         if operation == Operation::Begin {
             let begun = self.begin(turn)?;
             out.extend_from_slice(&begun.to_le_bytes());
             return Ok(());
         }
-        let contexts = self.contexts.get_mut(&turn.asker.connection).ok_or(Status::UnknownContext)?;
+        let of_all = self.held.contexts.lock().expect(UNPOISONED);
+        let contexts = of_all.get(&turn.asker.connection).cloned().ok_or(Status::UnknownContext)?;
+        drop(of_all);
         let number = turn.number()?;
+        let mut contexts = contexts.lock().expect(UNPOISONED);
         match operation {
             Operation::Update => contexts.get(number)?.update(turn.payload, out),
             Operation::Finish => contexts.end(number)?.finish(turn.payload, out),
@@ -401,23 +509,31 @@ impl SoftwareEngine {
         }
     }
 
-    fn begin(&mut self, turn: &Turn<'_>) -> Result<u64, Status> {
+    fn begin(&self, turn: &Turn<'_>) -> Result<u64, Status> {
         let (number, parameters) = turn.parameters.split_first_chunk::<2>().ok_or(Status::WrongParameters)?;
         let operation = Operation::from_number(u16::from_le_bytes(*number)).ok_or(Status::WrongParameters)?;
         // Only a connection that the broker speaks for will be said to have left.
         turn.asker.user.ok_or(Status::DeviceFault)?;
         let context = self.context(operation, turn, parameters)?;
-        self.contexts.entry(turn.asker.connection).or_default().begin(turn.key, context)
+        let askers = self.held.askers.read().expect(UNPOISONED);
+        let is_here = askers.get(&turn.asker.connection).is_some_and(|here| Arc::ptr_eq(here, &turn.asker));
+        let mut of_all = self.held.contexts.lock().expect(UNPOISONED);
+        let contexts = is_here.then(|| of_all.entry(turn.asker.connection).or_default());
+        let contexts = contexts.ok_or(Status::DeviceFault)?;
+        if turn.key != KeyHandle::NONE {
+            self.keys().see(&turn.asker, turn.key)?; // it may have gone meanwhile
+        }
+        contexts.lock().expect(UNPOISONED).begin(turn.key, context)
     }
 
     /// Begins what can be done in parts.
     fn context(&self, operation: Operation, turn: &Turn<'_>, parameters: &[u8]) -> Result<Context, Status> {
         let mac = |usage, number: &u8| {
-            let key = self.keys.get(&turn.asker, turn.key, usage)?;
+            let key = self.keys().get(&turn.asker, turn.key, usage)?;
             MacRun::begin(key.attributes.template.algorithm, key.material.symmetric()?, *number)
         };
         let run = |usage, direction| {
-            let key = self.keys.get(&turn.asker, turn.key, usage)?;
+            let key = self.keys().get(&turn.asker, turn.key, usage)?;
             Run::begin(key.material.symmetric()?, direction, parameters).map(Context::Cipher)
         };
         match (operation, parameters) {
@@ -460,9 +576,9 @@ fn whole_template(bytes: &[u8]) -> Result<Template, Status> {
     if rest.is_empty() { Ok(template) } else { Err(Status::WrongParameters) }
 }
 
-/// The secret of a key whose nonces are made so.
-fn of_policy(policy: NoncePolicy, key: &super::keys::Key) -> Result<&[u8], Status> {
-    if key.attributes.policy == policy { key.material.symmetric() } else { Err(Status::WrongPurpose) }
+/// The secret and the ciphers of a key whose nonces are made so.
+fn of_policy(policy: NoncePolicy, key: &super::keys::Key) -> Result<(&[u8], &Ciphers), Status> {
+    if key.attributes.policy == policy { key.material.ciphers() } else { Err(Status::WrongPurpose) }
 }
 
 fn random(turn: &Turn<'_>, out: &mut Vec<u8>) -> Result<(), Status> {
@@ -477,15 +593,17 @@ impl Engine for SoftwareEngine {
         DeviceInfo {
             payload_bytes_max: PAYLOAD_BYTES_MAX,
             in_flight_max: IN_FLIGHT_MAX as u16,
-            boot: self.boot,
+            lanes: 1,
+            boot: self.held.boot,
             name: "selvedge software device".to_owned(),
+            store: self.held.source.get().cloned().unwrap_or_default(),
         }
     }
 
     fn opened(&mut self) {
-        self.askers.clear();
-        self.contexts.clear();
-        self.keys.forget_sessions(None);
+        self.held.askers.write().expect(UNPOISONED).clear();
+        self.held.contexts.lock().expect(UNPOISONED).clear();
+        self.held.keys.write().expect(UNPOISONED).forget_sessions(None);
     }
 
     fn execute(&mut self, request: &Pdu) -> Option<Pdu> {

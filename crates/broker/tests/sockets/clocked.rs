@@ -23,6 +23,7 @@ pub async fn start_clocked(path: &Path, preset: Preset, faults: Faults) -> Clock
     let task = tokio::spawn(emulate::serve_clocked(emulate::ClockedConfig {
         endpoint: Endpoint::Path(path.to_owned()),
         keys: keys(),
+        store: None,
         preset,
         faults,
         ready: Box::new(move || ready.send(()).expect("the test waits")),

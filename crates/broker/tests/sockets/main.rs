@@ -6,6 +6,7 @@
 mod blocking;
 mod clocked;
 mod faults;
+mod users;
 
 use std::collections::{BTreeMap, HashSet};
 use std::io::{self, Read, Write};
@@ -24,6 +25,7 @@ use aes_gcm::{Aes256Gcm, Nonce};
 use broker::client::Client;
 use broker::device::{Connect, UnixDevice};
 use broker::engine::keys::{Algorithm, Template, Usages};
+use broker::engine::store::{SealingKey, Store};
 use broker::engine::{NamedKey, Purpose};
 use broker::stream::{Framing, Incoming};
 use broker::wire::{Head, KeyHandle, Operation, Pdu, Status};
@@ -60,6 +62,7 @@ async fn start_device(path: &Path) -> Device {
     let task = tokio::spawn(emulate::serve(emulate::Config {
         endpoint: Endpoint::Path(path.to_owned()),
         keys: keys(),
+        store: None,
         ready: Box::new(move || ready.send(()).expect("the test waits")),
         stop: Box::pin(async { drop(stopped.await) }),
     }));
@@ -83,12 +86,20 @@ struct Running {
 
 impl Running {
     async fn start(device: broker::device::Device, settings: Settings) -> Running {
+        Running::start_at(Endpoint::Path, device, settings).await
+    }
+
+    async fn start_at(
+        endpoint: impl FnOnce(PathBuf) -> Endpoint,
+        device: broker::device::Device,
+        settings: Settings,
+    ) -> Running {
         let folder = tempfile::tempdir().unwrap();
         let socket = folder.path().join("broker.sock");
         let (stop, stopped) = oneshot::channel();
         let (ready, is_ready) = oneshot::channel();
         let task = tokio::spawn(serve(Config {
-            endpoint: Endpoint::Path(socket.clone()),
+            endpoint: endpoint(socket.clone()),
             device,
             settings,
             ready: Box::new(move || ready.send(()).expect("the test waits")),
@@ -221,9 +232,14 @@ async fn one_request(
 fn device_process() {
     let path = std::env::var_os("BROKER_TEST_DEVICE").expect("started by another test");
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    let store = std::env::var_os("BROKER_TEST_STORE").map(|store| {
+        let key = SealingKey::new(Key::copied_from(&[9; 32]), "a test".to_owned());
+        Store::in_folder(store.as_ref(), None, &key).unwrap_or_else(|error| panic!("{error}"))
+    });
     let config = emulate::Config {
         endpoint: Endpoint::Path(path.into()),
         keys: keys(),
+        store,
         ready: Box::new(|| {}),
         stop: Box::pin(std::future::pending()),
     };
@@ -234,8 +250,14 @@ struct Process(Child);
 
 impl Process {
     async fn start(path: &Path) -> Process {
+        Process::start_with(path, None).await
+    }
+
+    /// A device that keeps persistent keys in a folder.
+    async fn start_with(path: &Path, store: Option<&Path>) -> Process {
         let mut command = Command::new(std::env::current_exe().unwrap());
         command.args(["--ignored", "--exact", "device_process"]).env("BROKER_TEST_DEVICE", path);
+        command.envs(store.map(|store| ("BROKER_TEST_STORE", store)));
         let process = Process(command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap());
         let connected = async {
             while UnixStream::connect(path).await.is_err() {
@@ -252,10 +274,17 @@ impl Process {
     }
 }
 
+impl Process {
+    /// Ends at once: its socket and lock files stay.
+    fn kill(&mut self) {
+        self.0.kill().unwrap();
+        self.0.wait().unwrap();
+    }
+}
+
 impl Drop for Process {
     fn drop(&mut self) {
-        self.0.kill().unwrap(); // SIGKILL: its socket and lock files stay
-        self.0.wait().unwrap();
+        self.kill();
     }
 }
 

@@ -8,11 +8,13 @@ use broker::device::{Device, SocketBus, UnixDevice};
 use broker::emulate::clocked::Clocks;
 use broker::emulate::faults::{Faults, Rates};
 use broker::emulate::preset::{PRESETS, Preset};
+use broker::engine::store::{self, Store};
 use broker::engine::{NamedKey, Purpose};
 use broker::{Endpoint, Settings, emulate};
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use report::row::{Clock, Experiment};
 use selvedge::error::Error;
+use selvedge::link::keeping::Source;
 use selvedge::link::layout::Layout;
 
 use crate::output::Output;
@@ -57,6 +59,41 @@ pub struct Emulated {
     timer_ms: Option<u64>,
     #[command(flatten)]
     faults: Asked,
+    #[command(flatten)]
+    kept: Kept,
+}
+
+/// Where the device keeps persistent keys.
+#[derive(clap::Args)]
+struct Kept {
+    /// Keep persistent keys in this folder, sealed, over a restart
+    #[arg(long, value_name = "DIR", requires = "store_key")]
+    store: Option<PathBuf>,
+    /// What the store is sealed under: credential:NAME, file:PATH or passphrase-fd:N
+    #[arg(long, value_name = "SOURCE", requires = "store")]
+    store_key: Option<Source>,
+    /// Keep in another folder how far the store has come, so that an older copy of it is seen
+    #[arg(long, value_name = "DIR", requires = "store")]
+    store_anchor: Option<PathBuf>,
+}
+
+impl Kept {
+    /// The store, if there is to be one; what was found odd in it goes to standard error.
+    fn open(&self) -> Result<Option<store::Opened>, Error> {
+        let (Some(path), Some(source)) = (&self.store, &self.store_key) else { return Ok(None) };
+        let credentials = std::env::var_os("CREDENTIALS_DIRECTORY").map(PathBuf::from);
+        let key = source.read(credentials.as_deref())?;
+        let opened = Store::in_folder(path, self.store_anchor.as_deref(), &key)?;
+        if opened.cut_bytes > 0 {
+            let path = path.display();
+            eprintln!("note: `{path}`: cut off {} bytes of a change that was not finished", opened.cut_bytes);
+        }
+        if opened.ahead > 1 {
+            let path = path.display();
+            eprintln!("note: `{path}`: its anchor was {} changes behind it", opened.ahead);
+        }
+        Ok(Some(opened))
+    }
 }
 
 /// Faults on demand: how often each happens to a transaction, from 0 to 1.
@@ -94,7 +131,7 @@ fn rate(text: &str) -> Result<f64, String> {
 
 /// Is a device, in software.
 pub async fn emulate(emulated: Emulated, output: &Output) -> Result<(), Error> {
-    let Emulated { place, preset, open_ms, timer_ms, faults } = emulated;
+    let Emulated { place, preset, open_ms, timer_ms, faults, kept } = emulated;
     let opened = place.open()?;
     let mut keys = Vec::new();
     for cell in &opened.deployment.cells {
@@ -104,7 +141,8 @@ pub async fn emulate(emulated: Emulated, output: &Output) -> Result<(), Error> {
         keys.push(NamedKey { name: format!("batch/{id}"), purpose: Purpose::Seal, key: batches });
         keys.push(NamedKey { name: format!("receipt/{id}"), purpose: Purpose::Open, key: receipts });
     }
-    let Some(mut preset) = preset else { return over_a_stream(&opened, keys, output).await };
+    let store = kept.open()?;
+    let Some(mut preset) = preset else { return over_a_stream(&opened, keys, store, output).await };
     if let Some(ms) = open_ms {
         preset.open = Duration::from_millis(ms);
     }
@@ -115,6 +153,7 @@ pub async fn emulate(emulated: Emulated, output: &Output) -> Result<(), Error> {
     let clocks = emulate::serve_clocked(emulate::ClockedConfig {
         endpoint: Endpoint::Path(opened.layout.device_socket()),
         keys,
+        store,
         preset,
         faults: Faults::new(Rates { drop, corrupt, stall, reset, reorder }, fault_seed),
         ready: opened.ready(),
@@ -124,10 +163,16 @@ pub async fn emulate(emulated: Emulated, output: &Output) -> Result<(), Error> {
     show(&opened, &clocks, output)
 }
 
-async fn over_a_stream(opened: &Opened, keys: Vec<NamedKey>, output: &Output) -> Result<(), Error> {
+async fn over_a_stream(
+    opened: &Opened,
+    keys: Vec<NamedKey>,
+    store: Option<store::Opened>,
+    output: &Output,
+) -> Result<(), Error> {
     let served = emulate::serve(emulate::Config {
         endpoint: Endpoint::Path(opened.layout.device_socket()),
         keys,
+        store,
         ready: opened.ready(),
         stop: stop::asked(),
     })

@@ -67,6 +67,10 @@ pub enum KeyFault {
     },
     /// Somebody else numbers superframes under the same key.
     SuperframesShared,
+    /// Nobody hands credentials to this process.
+    NoCredentials,
+    /// There is no passphrase.
+    NoPassphrase,
 }
 
 const NEW_KEYS: &str = "help: make new keys: name another folder, or none and let a run make its own";
@@ -128,6 +132,12 @@ impl KeyFault {
                     "found {free} superframes left under the key, expected {wanted}\n{NEW_KEYS}, or run for less"
                 )
             }
+            KeyFault::NoCredentials => write!(
+                f,
+                "found no $CREDENTIALS_DIRECTORY, expected the one that systemd sets\n\
+                 help: run it as a unit with `LoadCredential={path}:...`"
+            ),
+            KeyFault::NoPassphrase => write!(f, "found nothing, expected a passphrase"),
             KeyFault::SuperframesShared => {
                 write!(
                     f,

@@ -12,6 +12,7 @@ pub mod eeproms;
 pub mod filters;
 mod folder;
 pub mod journal;
+pub mod keeping;
 pub mod keys;
 pub mod launch;
 pub mod layout;

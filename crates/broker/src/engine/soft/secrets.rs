@@ -3,16 +3,21 @@
 //! Each state that calls lead to is reached once, by the calls that led there, and in it everything is tried that does not
 //! lead to another. Sequences that differ in calls without effect, in the order of calls that do not need each other, or in
 //! which of the two users is which, are thereby covered. A user may name any handle, as if it were guessed, and knows what it imported, so it can unwrap outside what
-//! was wrapped under that.
+//! was wrapped under that. Shorter sequences, and some of the longest, are looked at again after the device has started
+//! anew from its store, whose files anybody may read.
 
-use std::collections::{BTreeSet, HashSet, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, HashSet, VecDeque};
+use std::io;
 
 use super::*;
 use crate::engine::keys::NOBODY;
+use crate::engine::store::{Derivation, Disk, SealingKey};
 use crate::wire::Head;
 
 /// Calls in a sequence.
 const DEPTH: usize = 5;
+/// Of the longest sequences, one in so many is looked at after a restart, too; all of them in a soak.
+const AGAIN: usize = 32;
 const GCM: [u8; 4] = [1, 16, 0, 0];
 const ECB: [u8; 4] = [1, 0, 0, 0];
 
@@ -220,7 +225,8 @@ impl World {
                     let key = answer.head().key;
                     let asker =
                         Asker { user: Some(user as u32), ..Asker::stranger(Connection(user as u64 + 1)) };
-                    let secret = engine.keys.see(&asker, key).unwrap().material.secret().unwrap();
+                    let made = engine.keys().see(&asker, key).unwrap();
+                    let secret = made.material.secret().unwrap();
                     let is_given = state
                         .after(user, call)
                         .is_some_and(|next| next.keys.last().is_some_and(|key| key.is_imported));
@@ -303,8 +309,65 @@ impl World {
     }
 }
 
-/// Leads a fresh world to a state, checks it, and takes its keys away again.
-fn visit(engine: &mut SoftwareEngine, path: &[(usize, Call)]) {
+/// A disk in memory, that anybody can read.
+#[derive(Clone, Default)]
+struct Files(Arc<Mutex<BTreeMap<String, Vec<u8>>>>);
+
+impl Files {
+    fn fresh(name: &str) -> String {
+        format!("{name}.new")
+    }
+}
+
+impl Disk for Files {
+    fn read(&self, name: &str, _bytes_max: u64) -> io::Result<Option<Vec<u8>>> {
+        Ok(self.0.lock().unwrap().get(name).cloned())
+    }
+
+    fn write(&mut self, name: &str, at: u64, bytes: &[u8]) -> io::Result<()> {
+        let mut files = self.0.lock().unwrap();
+        let file = files.get_mut(name).unwrap();
+        file.truncate(at as usize);
+        file.extend_from_slice(bytes);
+        Ok(())
+    }
+
+    fn prepare(&mut self, name: &str, bytes: &[u8]) -> io::Result<()> {
+        self.0.lock().unwrap().insert(Files::fresh(name), bytes.to_vec());
+        Ok(())
+    }
+
+    fn place(&mut self, name: &str) -> io::Result<()> {
+        let mut files = self.0.lock().unwrap();
+        let prepared = files.remove(&Files::fresh(name)).unwrap();
+        files.insert(name.to_owned(), prepared);
+        Ok(())
+    }
+
+    fn discard(&mut self, name: &str) -> io::Result<()> {
+        self.0.lock().unwrap().remove(&Files::fresh(name));
+        Ok(())
+    }
+}
+
+/// A device, with this store if there is one, and its two users.
+fn start(files: Option<&Files>) -> SoftwareEngine {
+    let opened = files.map(|files| {
+        let key = SealingKey::new(cipher::Key::copied_from(&[0x11; 32]), String::new());
+        let opened = Store::open(Box::new(files.clone()), Box::new(files.clone()), &key, Derivation::Given);
+        opened.expect("nothing is damaged")
+    });
+    let engine = SoftwareEngine::with(Vec::new(), opened).unwrap();
+    for user in 0..2u32 {
+        assert_ne!(user, NOBODY);
+        let connection = Connection(u64::from(user) + 1);
+        engine.introduce(connection, &user.to_le_bytes());
+    }
+    engine
+}
+
+/// Leads a fresh world to a state, and checks it.
+fn lead(engine: &mut SoftwareEngine, path: &[(usize, Call)]) -> (World, State) {
     let (mut world, mut state) = (World::default(), State::default());
     for (user, call) in path {
         let next = state.after(*user, *call).expect("only calls that are carried out lead on");
@@ -315,25 +378,48 @@ fn visit(engine: &mut SoftwareEngine, path: &[(usize, Call)]) {
     }
     world.check_reads(engine, &state);
     world.check_refusals(engine, &state);
+    (world, state)
+}
+
+/// Leads there, and takes the keys away again.
+fn visit(engine: &mut SoftwareEngine, path: &[(usize, Call)]) {
+    let (world, state) = lead(engine, path);
     for (key, handle) in state.keys.iter().zip(&world.handles).filter(|(key, _)| key.is_alive) {
         ask(engine, key.owner, Operation::KeyDestroy, *handle, &[], &[]);
     }
-    assert!(engine.keys.is_empty());
+    assert!(engine.keys().is_empty());
+}
+
+/// Leads there with a store, reads its files, starts the device anew, and looks again.
+fn visit_again(path: &[(usize, Call)]) {
+    let files = Files::default();
+    let (world, state) = lead(&mut start(Some(&files)), path);
+    let read = || {
+        for (name, bytes) in &*files.0.lock().unwrap() {
+            let telltale = bytes.windows(8).find(|window| world.telltales.contains(*window));
+            assert_eq!(telltale, None, "the file `{name}` tells a secret");
+        }
+    };
+    read();
+    let engine = &mut start(Some(&files));
+    world.check_reads(engine, &state);
+    read();
 }
 
 #[test]
 fn no_sequence_of_calls_obtains_a_secret_or_what_is_anothers() {
-    let mut engine = SoftwareEngine::new(Vec::new()).unwrap();
-    for user in 0..2u32 {
-        assert_ne!(user, NOBODY);
-        let connection = Connection(u64::from(user) + 1);
-        engine.introduce(connection, &user.to_le_bytes());
-    }
+    let mut engine = start(None);
+    let is_soak = std::env::var_os("SELVEDGE_SOAK").is_some_and(|soak| soak == "1");
     let mut seen = BTreeSet::from([State::default()]);
     let mut paths = VecDeque::from([Path::default()]);
-    let (mut visited, mut calls) = (0, 0);
+    let (mut visited, mut again, mut calls) = (0, 0, 0);
     while let Some(Path { before, state, calls: path }) = paths.pop_front() {
         visit(&mut engine, &path);
+        // The longest sequences write little that shorter ones did not.
+        if path.len() < DEPTH || is_soak || visited % AGAIN == 0 {
+            visit_again(&path);
+            again += 1;
+        }
         visited += 1;
         if path.len() == DEPTH {
             continue;
@@ -353,6 +439,6 @@ fn no_sequence_of_calls_obtains_a_secret_or_what_is_anothers() {
             }
         }
     }
-    println!("{visited} states, {calls} calls between them");
+    println!("{visited} states, {again} of them after a restart too, {calls} calls between them");
     assert!(visited > 10_000, "only {visited} states");
 }
