@@ -81,6 +81,10 @@ pub const AGE_MAX: Duration = Duration::from_millis(100);
 
 /// Requests at the device at a time.
 pub const IN_FLIGHT_MAX: usize = 64;
+/// Those for each thread of a device that has several: enough to keep it busy while the loop does something else.
+pub const IN_FLIGHT_PER_LANE: usize = 8;
+/// Longest payload of what the loop computes itself rather than hand it to a thread and back.
+pub const QUICK_BYTES_MAX: usize = 4096;
 /// Their bytes, counted as in [`REQUEST_BYTES_MAX`]. One PDU is always allowed.
 pub const IN_FLIGHT_BYTES_MAX: usize = 256 * 1024;
 /// What part of these bytes is for requests of at most [`SPARSE_BYTES`]: one in so many.

@@ -24,7 +24,8 @@ use rustix::io::Errno;
 use tokio::sync::oneshot;
 
 use crate::application::Application;
-use crate::device::{Device, Driver, OpenBus, Transceiver};
+use crate::device::{Device, Driver, OpenBus, Pool, Transceiver};
+use crate::engine::Engine;
 use crate::error::{Error, LinkFault};
 use crate::journal::{Entry, Journal, Reader};
 use crate::limits::{
@@ -128,6 +129,7 @@ enum Opened {
     Stream(Box<Transceiver>),
     Inline(Link),
     Bus,
+    Lanes(Link),
 }
 
 /// The core and what its actions act on.
@@ -143,6 +145,8 @@ struct Server {
     device: Device,
     /// The thread of a device on a bus, from its first opening on.
     driver: Option<Driver>,
+    /// Those of a device in this process.
+    pool: Option<Pool>,
     opened: Option<Opened>,
     device_interest: EventFlags,
     open_fault: Option<LinkFault>,
@@ -189,6 +193,7 @@ impl Server {
             spare: spare_descriptor(),
             device,
             driver: None,
+            pool: None,
             opened: None,
             device_interest: EventFlags::empty(),
             open_fault: None,
@@ -255,6 +260,9 @@ impl Server {
             DEVICE => {
                 if let Some(driver) = &self.driver {
                     driver.hear(&mut self.events);
+                }
+                if let Some(pool) = &mut self.pool {
+                    pool.hear(&mut self.events);
                 }
                 if let Some(Opened::Stream(transceiver)) = &mut self.opened {
                     if flags.contains(EventFlags::OUT) {
@@ -438,6 +446,13 @@ impl Server {
                         self.events.extend(answer.map(|answer| Event::DeviceAnswered { link, answer }));
                     }
                 }
+                (&mut Some(Opened::Lanes(link)), _) => {
+                    self.events.push(Event::DeviceTook { link });
+                    let pool = self.pool.as_mut().expect("open lanes have threads");
+                    for piece in pieces {
+                        pool.take(piece.request, &mut self.events);
+                    }
+                }
                 _ => unreachable!("the core sends to an open device"),
             },
             Action::Stopped => self.is_stopped = true,
@@ -462,6 +477,10 @@ impl Server {
                 device.opened();
                 self.events.push(Event::DeviceOpened { link, info: device.info() });
                 Ok(Opened::Inline(link))
+            }
+            Device::Lanes { engines, .. } => {
+                let engines = std::mem::take(engines);
+                self.start_lanes(engines, link).map_err(|error| LinkFault::Io(error.kind()))
             }
             Device::Bus(device) => {
                 let device = device.clone();
@@ -500,6 +519,22 @@ impl Server {
         driver.open(link);
         self.driver = Some(driver);
         Ok(Opened::Bus)
+    }
+
+    /// Opens a device of this process, whose threads are started once, with these engines.
+    fn start_lanes(&mut self, mut engines: Vec<Box<dyn Engine>>, link: Link) -> io::Result<Opened> {
+        let pool = match &mut self.pool {
+            Some(pool) => pool,
+            fresh => {
+                let here = engines.remove(0);
+                let pool = Pool::start(here, engines)?;
+                epoll::add(&self.epoll, &pool, EventData::new_u64(DEVICE), EventFlags::IN)?;
+                fresh.insert(pool)
+            }
+        };
+        let info = pool.open(link);
+        self.events.push(Event::DeviceOpened { link, info });
+        Ok(Opened::Lanes(link))
     }
 
     /// A stream's descriptor leaves epoll by itself when it is closed.

@@ -58,6 +58,8 @@ enum Command {
     Bare(part::Server),
     #[command(hide = true)]
     Loopback(part::Server),
+    #[command(hide = true)]
+    Soft(part::Soft),
 }
 
 /// Does what the subcommand says.
@@ -73,5 +75,6 @@ pub fn run(arguments: Arguments, output: &Output) -> Result<(), Error> {
         Command::Hostile(arguments) => hostile::run(&arguments),
         Command::Bare(server) => part::serve_bare(&server),
         Command::Loopback(server) => runtime()?.block_on(part::serve_loopback(server)),
+        Command::Soft(server) => runtime()?.block_on(part::serve_soft(server)),
     }
 }

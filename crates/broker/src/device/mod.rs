@@ -6,6 +6,7 @@
 mod bus;
 pub(crate) mod greeting;
 mod loopback;
+mod pool;
 mod socket_bus;
 mod transceiver;
 mod unix;
@@ -13,15 +14,17 @@ mod unix;
 use std::io;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
+use std::thread;
 
 pub(crate) use bus::Driver;
 pub use bus::{Bus, OpenBus};
 pub use loopback::Loopback;
+pub(crate) use pool::Pool;
 pub use socket_bus::SocketBus;
 pub(crate) use transceiver::Transceiver;
 pub use unix::UnixDevice;
 
-use crate::engine::Engine;
+use crate::engine::{Engine, SoftwareEngine};
 pub use crate::info::DeviceInfo;
 
 /// The device that a broker shares.
@@ -32,15 +35,32 @@ pub enum Device {
     Bus(Arc<dyn OpenBus>),
     /// In this process: it answers at once, so that whoever reads a request drives it.
     Inline(Box<dyn Engine>),
+    /// In this process, too, on threads.
+    Lanes {
+        /// What to call it in an error.
+        name: String,
+        /// What the loop computes with, and then a lane each. They hold the same keys.
+        engines: Vec<Box<dyn Engine>>,
+    },
 }
 
 impl Device {
+    /// The software device, on so many threads, 1 to 255; as many as there are cores if none is named.
+    pub fn soft(engine: SoftwareEngine, lanes: Option<usize>) -> Device {
+        let lanes = lanes.unwrap_or_else(|| thread::available_parallelism().map_or(1, usize::from));
+        let lanes = lanes.clamp(1, u8::MAX.into());
+        let engine = engine.with_lanes(lanes as u8);
+        let engines = (0..=lanes).map(|_| Box::new(engine.clone()) as Box<dyn Engine>).collect();
+        Device::Lanes { name: engine.info().name, engines }
+    }
+
     /// What to call it in an error.
     pub fn name(&self) -> String {
         match self {
             Device::Stream(device) => device.name(),
             Device::Bus(device) => device.name(),
             Device::Inline(device) => device.info().name,
+            Device::Lanes { name, .. } => name.clone(),
         }
     }
 }

@@ -4,6 +4,7 @@
 //! that can have batches sealed cannot read them.
 
 use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicU8, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, RwLock, RwLockReadGuard};
 
 use cipher::{Key, NonceSource, OsRandomness, Randomness};
@@ -20,7 +21,9 @@ use super::store::{Opened, Store};
 use super::{signature, wrap};
 use crate::device::DeviceInfo;
 use crate::error::Error;
-use crate::limits::{IN_FLIGHT_MAX, KEY_NAME_BYTES_MAX, KEYS_MAX, NONCE_BYTES, PAYLOAD_BYTES_MAX};
+use crate::limits::{
+    IN_FLIGHT_MAX, IN_FLIGHT_PER_LANE, KEY_NAME_BYTES_MAX, KEYS_MAX, NONCE_BYTES, PAYLOAD_BYTES_MAX,
+};
 use crate::wire::{Connection, Draft, KeyHandle, Operation, Pdu, Status};
 
 /// What a deployment's key is for.
@@ -61,6 +64,8 @@ struct Held {
     boot: u64,
     /// What the store's key comes from; empty without a store.
     source: OnceLock<String>,
+    /// How many clones compute.
+    lanes: AtomicU8,
 }
 
 const UNPOISONED: &str = "nothing panics while it holds this lock";
@@ -108,6 +113,7 @@ impl SoftwareEngine {
             attester: Attester::new(boot).map_err(no_randomness)?,
             boot,
             source: OnceLock::new(),
+            lanes: AtomicU8::new(1),
         };
         Ok(SoftwareEngine { held: Arc::new(held) })
     }
@@ -151,6 +157,12 @@ impl SoftwareEngine {
         *store = Some(opened.store);
         drop(store);
         Ok(self)
+    }
+
+    /// The same device, which says that so many of its clones compute.
+    pub fn with_lanes(self, lanes: u8) -> SoftwareEngine {
+        self.held.lanes.store(lanes.max(1), Ordering::Relaxed);
+        self
     }
 
     /// Gives the device a key of a deployment's that is for any use, such as one that several devices wrap under. Who may
@@ -590,10 +602,14 @@ fn random(turn: &Turn<'_>, out: &mut Vec<u8>) -> Result<(), Status> {
 
 impl Engine for SoftwareEngine {
     fn info(&self) -> DeviceInfo {
+        let lanes = self.held.lanes.load(Ordering::Relaxed);
+        // What waits at a lane waits behind others, whosever they are: the broker's queue is the fairer one.
+        let in_flight_max = if lanes == 1 { IN_FLIGHT_MAX } else { usize::from(lanes) * IN_FLIGHT_PER_LANE };
+        let in_flight_max = in_flight_max.min(IN_FLIGHT_MAX) as u16;
         DeviceInfo {
             payload_bytes_max: PAYLOAD_BYTES_MAX,
-            in_flight_max: IN_FLIGHT_MAX as u16,
-            lanes: 1,
+            in_flight_max,
+            lanes,
             boot: self.held.boot,
             name: "selvedge software device".to_owned(),
             store: self.held.source.get().cloned().unwrap_or_default(),

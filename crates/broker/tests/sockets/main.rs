@@ -6,6 +6,7 @@
 mod blocking;
 mod clocked;
 mod faults;
+mod lanes;
 mod users;
 
 use std::collections::{BTreeMap, HashSet};

@@ -25,6 +25,7 @@ use crate::stop;
 mod echo;
 mod fair;
 mod hostile;
+mod lanes;
 
 pub use hostile::settings as hostile_settings;
 
@@ -53,6 +54,8 @@ enum Scenario {
     Fair,
     /// Thousands of applications that say nothing or never read
     Hostile,
+    /// The software device on one thread and on two
+    Lanes,
 }
 
 /// What a value has to be.
@@ -123,6 +126,7 @@ pub fn run(arguments: &Arguments, output: &Output) -> Result<(), Error> {
                 Scenario::Echo => echo::measure(&mut bench)?,
                 Scenario::Fair => fair::measure(&mut bench)?,
                 Scenario::Hostile => hostile::measure(&mut bench)?,
+                Scenario::Lanes => lanes::measure(&mut bench)?,
             }
         }
     }

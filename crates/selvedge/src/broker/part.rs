@@ -9,6 +9,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use broker::device::{Device, Loopback};
+use broker::engine::SoftwareEngine;
 use broker::load::{self, Load};
 use broker::{Config, Endpoint, descriptors};
 use rustix::fs::{FlockOperation, flock};
@@ -54,6 +55,16 @@ pub struct Server {
     connections: Option<usize>,
     #[arg(long)]
     ready_fd: Option<u32>,
+}
+
+/// A server whose device computes.
+#[derive(clap::Args)]
+pub struct Soft {
+    #[command(flatten)]
+    server: Server,
+    /// Threads of the device
+    #[arg(long)]
+    lanes: usize,
 }
 
 /// What an application says at its end.
@@ -110,6 +121,24 @@ pub async fn serve_loopback(server: Server) -> Result<(), Error> {
         endpoint: Endpoint::Shared(server.socket),
         device: Device::Inline(Box::new(Loopback)),
         settings,
+        ready: Box::new(move || {
+            // A parent that does not wait any more has ended, and so does this process.
+            let _ = tell_ready(server.ready_fd);
+        }),
+        stop: stop::asked(),
+    })
+    .await?;
+    Ok(())
+}
+
+/// Is the broker, with the software device.
+pub async fn serve_soft(soft: Soft) -> Result<(), Error> {
+    let Soft { server, lanes } = soft;
+    die_with_parent(server.ready_fd).map_err(Error::process("soft"))?;
+    broker::serve(Config {
+        endpoint: Endpoint::Shared(server.socket),
+        device: Device::soft(SoftwareEngine::new(Vec::new())?, Some(lanes)),
+        settings: Settings::default(),
         ready: Box::new(move || {
             // A parent that does not wait any more has ended, and so does this process.
             let _ = tell_ready(server.ready_fd);

@@ -1,0 +1,288 @@
+//! A device that computes in this process, on as many threads as it has lanes: `soft` on every core.
+//!
+//! Owns what is computed where. What is quick is computed by the broker's loop itself, where it was read: to hand it to
+//! a thread and back takes longer. What looks for primes has all lanes but one, so that it never keeps them all. Answers come in any order, but those of the operations in parts, which a connection's requests build upon
+//! each other: of those a connection has one under way.
+
+use std::collections::{HashMap, VecDeque};
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard};
+use std::thread::{self, JoinHandle};
+
+use crate::bell::{Bell, RingsAtEnd};
+use crate::engine::Engine;
+use crate::engine::keys::Algorithm;
+use crate::info::DeviceInfo;
+use crate::limits::QUICK_BYTES_MAX;
+use crate::wire::{Connection, Operation, Pdu, random_bytes};
+use crate::{Event, Link};
+
+/// How long something takes, in classes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Effort {
+    /// Less than to hand it over.
+    Quick,
+    /// More; it may wait for a disk.
+    Long,
+    /// Nobody knows.
+    Endless,
+}
+
+impl Effort {
+    fn of(operation: Operation, request: &Pdu) -> Effort {
+        let is_short = request.payload().len() <= QUICK_BYTES_MAX;
+        match operation {
+            Operation::KeyGenerate if looks_for_primes(request) => Effort::Endless,
+            Operation::Random if random_bytes(request) > Some(QUICK_BYTES_MAX as u32) => Effort::Long,
+            Operation::Sign
+            | Operation::Verify
+            | Operation::RsaDecrypt
+            | Operation::Agree
+            | Operation::Derive
+            | Operation::KeyGenerate
+            | Operation::KeyImport
+            | Operation::KeyUnwrap
+            | Operation::KeyDestroy
+            | Operation::KeyAttest => Effort::Long,
+            _ if is_short => Effort::Quick,
+            _ => Effort::Long,
+        }
+    }
+}
+
+fn looks_for_primes(request: &Pdu) -> bool {
+    let rsa = [Algorithm::Rsa2048, Algorithm::Rsa3072].map(|algorithm| algorithm as u8);
+    request.parameters().first().is_some_and(|algorithm| rsa.contains(algorithm))
+}
+
+/// Whether what it does depends on what the connection asked before, and did not wait for.
+fn is_in_parts(operation: Operation) -> bool {
+    matches!(operation, Operation::Begin | Operation::Update | Operation::Finish | Operation::Cancel)
+}
+
+struct Job {
+    link: Link,
+    request: Arc<Pdu>,
+}
+
+/// What the lanes have to do.
+#[derive(Default)]
+struct Queue {
+    long: VecDeque<Job>,
+    endless: VecDeque<Job>,
+    /// Lanes that do what is endless.
+    endless_count: usize,
+    endless_max: usize,
+    is_over: bool,
+}
+
+impl Queue {
+    fn take(&mut self) -> Option<(Job, Effort)> {
+        if let Some(job) = self.long.pop_front() {
+            return Some((job, Effort::Long));
+        }
+        if self.endless_count == self.endless_max {
+            return None;
+        }
+        let job = self.endless.pop_front()?;
+        self.endless_count += 1;
+        Some((job, Effort::Endless))
+    }
+}
+
+#[derive(Default)]
+struct Work {
+    queue: Mutex<Queue>,
+    has_more: Condvar,
+    has_panicked: AtomicBool,
+}
+
+impl Work {
+    fn queue(&self) -> MutexGuard<'_, Queue> {
+        self.queue.lock().expect("nothing panics while it holds the queue")
+    }
+}
+
+/// The device, as the loop sees it.
+pub(crate) struct Pool {
+    link: Link,
+    /// The loop's own lane.
+    here: Box<dyn Engine>,
+    work: Arc<Work>,
+    /// Of each connection with something in parts at a lane, what waits for that.
+    waiting: HashMap<Connection, VecDeque<Arc<Pdu>>>,
+    events: Receiver<Event>,
+    heard: Bell,
+    lanes: Vec<JoinHandle<()>>,
+}
+
+impl Pool {
+    /// Starts a thread for each engine; `here` is for the loop itself, and all of them hold the same.
+    pub(crate) fn start(here: Box<dyn Engine>, engines: Vec<Box<dyn Engine>>) -> io::Result<Pool> {
+        let (work, heard) = (Arc::new(Work::default()), Bell::new()?);
+        work.queue().endless_max = engines.len().saturating_sub(1).max(1);
+        let (told, events) = channel();
+        let (waiting, lanes) = (HashMap::new(), Vec::new());
+        let mut pool = Pool { link: 0, here, work, waiting, events, heard, lanes };
+        for engine in engines {
+            let lane =
+                Lane { engine, work: pool.work.clone(), told: told.clone(), heard: pool.heard.clone() };
+            pool.lanes.push(thread::Builder::new().name("lane".into()).spawn(move || lane.run())?);
+        }
+        Ok(pool)
+    }
+
+    /// Forgets what is under way, and says what the device is.
+    pub(crate) fn open(&mut self, link: Link) -> DeviceInfo {
+        self.link = link;
+        let mut queue = self.work.queue();
+        queue.long.clear();
+        queue.endless.clear();
+        drop(queue);
+        self.waiting.clear();
+        self.here.opened();
+        self.here.info()
+    }
+
+    /// Takes a request; what is answered at once is an event at once.
+    pub(crate) fn take(&mut self, request: Arc<Pdu>, events: &mut Vec<Event>) {
+        let operation = request.operation().expect("the core looked at it");
+        if is_in_parts(operation)
+            && let Some(waiting) = self.waiting.get_mut(&request.head().connection)
+        {
+            return waiting.push_back(request);
+        }
+        self.begin(operation, request, events);
+    }
+
+    fn begin(&mut self, operation: Operation, request: Arc<Pdu>, events: &mut Vec<Event>) {
+        let link = self.link;
+        let effort = Effort::of(operation, &request);
+        if effort == Effort::Quick {
+            let answer = self.here.execute(&request);
+            events.extend(answer.map(|answer| Event::DeviceAnswered { link, answer }));
+            return;
+        }
+        if is_in_parts(operation) {
+            self.waiting.entry(request.head().connection).or_default();
+        }
+        let mut queue = self.work.queue();
+        let jobs = if effort == Effort::Endless { &mut queue.endless } else { &mut queue.long };
+        jobs.push_back(Job { link, request });
+        drop(queue);
+        self.work.has_more.notify_one();
+    }
+
+    /// Appends what happened, and begins what waited for it.
+    pub(crate) fn hear(&mut self, events: &mut Vec<Event>) {
+        self.heard.quiet();
+        while let Ok(event) = self.events.try_recv() {
+            let done = match &event {
+                Event::DeviceAnswered { link, answer } if *link == self.link => Some(answer.head()),
+                _ => None,
+            };
+            events.push(event);
+            if let Some(head) = done
+                && Operation::from_number(head.operation).is_some_and(is_in_parts)
+            {
+                self.go_on(head.connection, events);
+            }
+        }
+        if self.work.has_panicked.load(Ordering::Relaxed) {
+            self.end(); // and so does who waits for it
+        }
+    }
+
+    /// Begins what waited, until one of it is at a lane.
+    fn go_on(&mut self, connection: Connection, events: &mut Vec<Event>) {
+        let mut waiting = self.waiting.remove(&connection).unwrap_or_default();
+        while let Some(request) = waiting.pop_front() {
+            let operation = request.operation().expect("the core looked at it");
+            self.begin(operation, request, events);
+            if let Some(under_way) = self.waiting.get_mut(&connection) {
+                *under_way = waiting;
+                return;
+            }
+        }
+    }
+
+    /// Ends the lanes once each has finished what it does.
+    fn end(&mut self) {
+        self.work.queue().is_over = true;
+        self.work.has_more.notify_all();
+        for lane in self.lanes.drain(..) {
+            if let Err(panic) = lane.join()
+                && !thread::panicking()
+            {
+                std::panic::resume_unwind(panic);
+            }
+        }
+    }
+}
+
+impl AsFd for Pool {
+    /// What can be read when something happened.
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.heard.as_fd()
+    }
+}
+
+impl Drop for Pool {
+    fn drop(&mut self) {
+        self.end();
+    }
+}
+
+struct Lane {
+    engine: Box<dyn Engine>,
+    work: Arc<Work>,
+    told: Sender<Event>,
+    heard: Bell,
+}
+
+/// Says that a lane has panicked, and wakes the loop.
+struct TellsPanic {
+    work: Arc<Work>,
+    _rings: RingsAtEnd,
+}
+
+impl Drop for TellsPanic {
+    fn drop(&mut self) {
+        self.work.has_panicked.fetch_or(thread::panicking(), Ordering::Relaxed);
+    }
+}
+
+impl Lane {
+    fn run(mut self) {
+        let _tells = TellsPanic { work: self.work.clone(), _rings: RingsAtEnd(self.heard.clone()) };
+        while let Some((Job { link, request }, effort)) = self.next() {
+            let answer = self.engine.execute(&request);
+            drop(request);
+            if effort == Effort::Endless {
+                self.work.queue().endless_count -= 1;
+                self.work.has_more.notify_one();
+            }
+            if let Some(answer) = answer {
+                // A loop that does not listen any more has ended.
+                let _ = self.told.send(Event::DeviceAnswered { link, answer });
+                self.heard.ring();
+            }
+        }
+    }
+
+    fn next(&self) -> Option<(Job, Effort)> {
+        let mut queue = self.work.queue();
+        loop {
+            if queue.is_over {
+                return None;
+            }
+            if let Some(taken) = queue.take() {
+                return Some(taken);
+            }
+            queue = self.work.has_more.wait(queue).expect("nothing panics while it holds the queue");
+        }
+    }
+}
