@@ -248,9 +248,10 @@ impl Broker {
                 || self.stop_at.is_some())
     }
 
-    /// When the broker ends if nobody connects until then; a tick must come at that time.
+    /// When the broker ends if nobody connects until then; a tick must come at that time. Not before its device was open:
+    /// until then nobody is told that it is there.
     pub fn ends_at(&self) -> Option<Duration> {
-        let is_idle = self.peers.is_empty() && self.stop_at.is_none();
+        let is_idle = self.peers.is_empty() && self.stop_at.is_none() && self.boot.is_some();
         self.settings.idle_max.filter(|_| is_idle).map(|idle_max| self.idle_since + idle_max)
     }
 
@@ -531,7 +532,9 @@ impl Broker {
         self.transfers = 0;
         self.stats.device_opens += 1;
         self.stats.device_restarts += u64::from(self.boot.is_some_and(|boot| boot != info.boot));
-        self.boot = Some(info.boot);
+        if self.boot.replace(info.boot).is_none() {
+            self.idle_since = self.now;
+        }
         self.stats.device = Some(info.clone());
         let waits = |peer: &Peer| !peer.unanswered.is_empty();
         let waiting = self.peers.iter().filter(|(_, peer)| waits(peer)).map(|(connection, _)| *connection);

@@ -589,9 +589,11 @@ fn a_broker_of_one_user_refuses_all_others() {
 fn a_broker_without_connections_ends_in_time_and_not_before() {
     let idle_max = Duration::from_secs(5);
     let mut bench = Bench::new(Settings { idle_max: Some(idle_max), ..Settings::default() });
+    assert_eq!(bench.broker.ends_at(), None, "nobody can have come");
+    bench.now = Duration::from_secs(7);
     bench.device_opens(65_564, 1);
-    assert_eq!(bench.broker.ends_at(), Some(idle_max));
-    bench.now = Duration::from_secs(4);
+    assert_eq!(bench.broker.ends_at(), Some(bench.now + idle_max));
+    bench.now += Duration::from_secs(4);
     let connection = bench.connect();
     assert_eq!(bench.broker.ends_at(), None);
     assert!(bench.wait(Duration::from_secs(100)).is_empty(), "somebody is there");

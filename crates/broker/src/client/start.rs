@@ -53,6 +53,7 @@ impl Starter {
     pub fn find_or_start(&self) -> Result<UnixStream, Error> {
         let folder = folder()?;
         let (path, ends) = (socket(&folder), Instant::now() + OWN_START_MAX);
+        let mut failures = 0;
         loop {
             if let Some(stream) = find(&path)? {
                 return Ok(stream);
@@ -62,18 +63,21 @@ impl Starter {
             if let Some(stream) = find(&path)? {
                 return Ok(stream);
             }
-            if let Some(stream) = self.start(&folder, &path, ends)? {
-                return Ok(stream);
+            match self.start(&folder, &path, ends)? {
+                Started::Found(stream) => return Ok(stream),
+                Started::Ended => {}
+                Started::Failed => failures += 1,
             }
             drop(lock);
-            if Instant::now() > ends {
+            // Once may be bad luck: it was killed, or another one was just ending.
+            if failures > 1 || Instant::now() > ends {
                 return Err(not_started(&folder));
             }
         }
     }
 
-    /// Starts one and waits until it, or another one, is there; none when it has ended meanwhile.
-    fn start(&self, folder: &Path, path: &Path, ends: Instant) -> Result<Option<UnixStream>, Error> {
+    /// Starts one and waits until it, or another one, is there.
+    fn start(&self, folder: &Path, path: &Path, ends: Instant) -> Result<Started, Error> {
         let mut arguments: Vec<OsString> =
             ["broker", "serve", "--own", "--detach"].map(OsString::from).to_vec();
         if let Some(config) = &self.config {
@@ -102,7 +106,7 @@ impl Starter {
             }
             // One that somebody started who was killed meanwhile.
             if let Some(stream) = find(path)? {
-                return Ok(Some(stream));
+                return Ok(Started::Found(stream));
             }
             if Instant::now() > ends {
                 return Err(not_started(folder));
@@ -110,8 +114,20 @@ impl Starter {
         }
         let mut line = String::new();
         let read = BufReader::new(said).take(16).read_line(&mut line);
-        if read.is_ok() && line == "ready\n" { find(path) } else { Err(not_started(folder)) }
+        if read.is_err() || line != "ready\n" {
+            return Ok(Started::Failed);
+        }
+        Ok(find(path)?.map_or(Started::Ended, Started::Found))
     }
+}
+
+/// What became of a broker that was started.
+enum Started {
+    Found(UnixStream),
+    /// It was ready, and has ended since.
+    Ended,
+    /// It has ended before.
+    Failed,
 }
 
 /// The folder of this user's own broker: made if it is not there, and nobody else's.

@@ -202,15 +202,12 @@ pub fn load(path: &Path) -> Result<Deployment, Error> {
     check(path, text(path)?).map_err(Error::Deployment)
 }
 
-/// The text of the file at `path`.
-///
-/// # Errors
-/// [`Error::Io`] if it cannot be read, is none, or is longer than any of ours.
+/// The text of the file at `path`, or [`Error::Io`] if it cannot be read, is none, or is longer than any of ours.
 pub(super) fn text(path: &Path) -> Result<String, Error> {
     let io = |source| Error::Io { action: "read", path: path.into(), source };
     let mut bytes = Vec::new();
-    let file = File::open(path).map_err(io)?;
-    file.take(limits::DEPLOYMENT_BYTES_MAX + 1).read_to_end(&mut bytes).map_err(io)?;
+    let mut file = File::open(path).map_err(io)?.take(limits::DEPLOYMENT_BYTES_MAX + 1);
+    file.read_to_end(&mut bytes).map_err(io)?;
     if bytes.len() as u64 > limits::DEPLOYMENT_BYTES_MAX {
         let text = format!("found over {} bytes, which no deployment has", limits::DEPLOYMENT_BYTES_MAX);
         return Err(io(io::Error::new(io::ErrorKind::FileTooLarge, text)));

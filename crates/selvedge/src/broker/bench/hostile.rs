@@ -2,7 +2,8 @@
 //!
 //! They are another user than the others, for whom this process must be root: what one user holds is that user's own loss.
 
-use std::fs;
+use std::fs::{self, Permissions};
+use std::os::unix::fs::PermissionsExt;
 
 use broker::Settings;
 use broker::quota::Bounds;
@@ -30,6 +31,10 @@ pub fn settings(connections: Option<usize>) -> Settings {
 }
 
 pub(super) fn measure(bench: &mut Bench) -> Result<(), Error> {
+    // Somebody else reaches the socket, and nothing besides.
+    let folder = bench.folder.path();
+    let opened = fs::set_permissions(folder, Permissions::from_mode(0o711));
+    opened.map_err(|cause| Error::io("open to others", folder, cause))?;
     let connections = ["--connections".into(), CONNECTIONS.to_string().into()];
     let (server, socket) = bench.server_with("loopback", &connections)?;
     let mut hostile = vec!["broker".into(), "hostile".into(), socket.clone().into_os_string()];
