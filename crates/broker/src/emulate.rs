@@ -1,19 +1,24 @@
 //! The device's side of the link: the process that a host opens, and the engine behind it.
 //!
-//! [`serve`] puts a [`SoftwareEngine`] behind a Unix socket, and [`serve_clocked`] behind a wire that the host clocks and
-//! that takes its time. What it computes is `engine`'s. The keys live in this process and nowhere else in the broker.
+//! [`serve`] puts a [`SoftwareEngine`] behind a Unix socket, [`serve_clocked`] behind a wire that the host clocks and that
+//! takes its time, [`serve_line`] behind a pseudo-terminal, which is a UART to the host, and [`serve_port`] behind TCP. What it computes is `engine`'s. The keys live in this process and nowhere else in the broker.
 
 use std::future::Future;
 use std::pin::Pin;
 
 pub mod clocked;
 pub mod faults;
+mod line;
+pub mod mpsse;
 pub mod preset;
 mod serve;
+mod tcp;
 
+pub use line::{Config as LineConfig, Terminal, serve as serve_line};
 pub use serve::{Config as ClockedConfig, serve as serve_clocked};
+pub use tcp::{Config as PortConfig, Port, serve as serve_port};
 
-use tokio::net::UnixStream;
+use tokio::io::{AsyncRead, AsyncWrite};
 
 use crate::engine::store::Opened;
 use crate::engine::{Engine, NamedKey, SoftwareEngine};
@@ -70,7 +75,8 @@ async fn serve_links(listener: &Listener, engine: &mut SoftwareEngine, served: &
         match listener.accept().await {
             Ok(stream) => {
                 served.links += 1;
-                serve_link(stream, engine, served).await;
+                let (reader, writer) = stream.into_split();
+                serve_link(reader, writer, engine, served).await;
             }
             Err(_) => tokio::time::sleep(crate::limits::ACCEPT_PAUSE).await,
         }
@@ -78,9 +84,13 @@ async fn serve_links(listener: &Listener, engine: &mut SoftwareEngine, served: &
 }
 
 /// Answers until the host hangs up or what it sends is damaged.
-async fn serve_link(mut stream: UnixStream, engine: &mut impl Engine, served: &mut Served) {
+async fn serve_link(
+    reader: impl AsyncRead + Unpin,
+    mut writer: impl AsyncWrite + Unpin,
+    engine: &mut impl Engine,
+    served: &mut Served,
+) {
     engine.opened();
-    let (reader, mut writer) = stream.split();
     let mut requests = Incoming::new(reader, Framing::Checked);
     loop {
         let first = match requests.next().await {

@@ -93,6 +93,14 @@ pub const SMALL_SHARE: usize = 8;
 pub const TRANSFERS_MAX: usize = 2;
 /// Longest transfer. A device of which small requests must not wait long is given shorter ones.
 pub const TRANSFER_BYTES_MAX: usize = 128 * 1024;
+/// Hosts that tell a device on TCP who they are at a time.
+pub const HANDSHAKES_MAX: usize = 16;
+/// How long nothing comes over TCP until the other end is asked whether it is there, how often, and with which pause.
+pub const KEEPALIVE_IDLE: Duration = Duration::from_secs(10);
+/// See [`KEEPALIVE_IDLE`].
+pub const KEEPALIVE_PAUSE: Duration = Duration::from_secs(5);
+/// See [`KEEPALIVE_IDLE`].
+pub const KEEPALIVE_COUNT: u32 = 3;
 /// How long the device may take for one request that it was sent.
 pub const ANSWER_MAX: Duration = Duration::from_secs(60);
 /// Slowest device link that the numbers here are made for: a UART at 115 200 baud, ten bits a byte.
@@ -119,6 +127,18 @@ pub const FETCH_BYTES: usize = 128;
 pub const PROBE_PAUSE: Duration = Duration::from_millis(250);
 /// Longest transaction of a bus; D2XX's (AN_135) is the longest that we know of.
 pub const TRANSACTION_BYTES_MAX: usize = 64 * 1024;
+/// Longest message of spidev, unless the driver was told otherwise (`bufsiz`).
+pub const SPIDEV_BYTES_MAX: usize = 4096;
+/// Longest message of i2c-dev (`i2cdev_ioctl_rdwr` in drivers/i2c/i2c-dev.c).
+pub const I2C_BYTES_MAX: usize = 8192;
+/// Shortest and longest pause between two looks at a device that has no signal; cryptoauthlib polls every 2 ms.
+pub const POLL_PAUSE_MIN: Duration = Duration::from_micros(100);
+/// See [`POLL_PAUSE_MIN`].
+pub const POLL_PAUSE_MAX: Duration = Duration::from_millis(2);
+/// How long a device may not acknowledge until it is taken to be gone.
+pub const BUSY_MAX: Duration = Duration::from_secs(1);
+/// What a UART's transaction takes: a few of its transfers.
+pub const LINE_BYTES_MAX: usize = 512;
 /// How long a transaction may take until the bus is taken to have stopped.
 pub const TRANSACTION_MAX: Duration = Duration::from_secs(2);
 
@@ -229,6 +249,8 @@ const _: () = {
         "the longest PDU is no special case"
     );
     assert!(PDU_BYTES_MAX <= TRANSFER_BYTES_MAX, "a request need not be cut");
+    assert!(I2C_BYTES_MAX <= TRANSACTION_BYTES_MAX && LINE_BYTES_MAX <= TRANSACTION_BYTES_MAX);
+    assert!(BUSY_MAX.as_millis() < TRANSACTION_MAX.as_millis());
     assert!(SLOTS_MAX <= 0x42, "kinds of frames begin behind the slots");
     assert!(FRAME_BYTES_MAX <= u16::MAX as usize, "the frame's field has 16 bits");
     // There and back at the slowest link, before the watchdog bites.

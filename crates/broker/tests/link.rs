@@ -231,6 +231,59 @@ fn a_loss_that_nothing_follows_shows_when_the_device_is_asked() {
 }
 
 #[test]
+fn a_device_that_is_polled_and_lost_all_shows_when_it_is_asked() {
+    let mut pair = Pair::open();
+    pair.host.transmit(&cut(&echo(1, 1, 300), 4096));
+    while pair.exchange(WIRE_BYTES) {}
+    pair.device.reset();
+    let mut polls = 0;
+    while pair.events.len() < 3 {
+        assert!(polls < 100, "{:?}", pair.events);
+        (polls, pair.now) = (polls + 1, pair.now + PROBE_PAUSE / 10);
+        pair.host.pass_time(pair.now, &mut pair.events);
+        let (mut there, mut back) = (Vec::new(), Vec::new());
+        // There is no signal, so it is looked at as if there were.
+        pair.host.begin(true, 10_000, &mut there);
+        pair.device.fill(there.len(), &mut back);
+        pair.device.take(&there, &mut pair.requests);
+        pair.host.finish(pair.now, &back, &mut pair.events);
+    }
+    assert!(polls > 10, "it was given time");
+    assert!(matches!(pair.events[2], Event::DeviceLost { fault: LinkFault::Corrupt(Fault::Crc), .. }));
+}
+
+#[test]
+fn nothing_is_clocked_for_a_device_that_sends_of_itself() {
+    let mut host = HostEnd::open(1, SESSION, Duration::ZERO, 4096).unclocked();
+    let mut device = DeviceEnd::new(PIECE_BYTES);
+    let (mut wire, mut back, mut events, mut requests) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+    let mut go = |host: &mut HostEnd, events: &mut Vec<Event>| {
+        loop {
+            host.begin(true, WIRE_BYTES, &mut wire);
+            if wire.is_empty() {
+                break;
+            }
+            device.take(&wire, &mut requests);
+            host.finish(Duration::ZERO, &[], events);
+            wire.clear();
+        }
+        let session = device.session().expect("it is open");
+        requests.drain(..).for_each(|request| device.answer(session, answer_to(&request)));
+        device.say(usize::MAX >> 1, &mut back);
+        let said = !back.is_empty();
+        // A byte at a time.
+        back.drain(..).for_each(|byte| host.hear(Duration::ZERO, &[byte], events));
+        said
+    };
+    while go(&mut host, &mut events) {}
+    host.transmit(&cut(&echo(1, 1, 5000), 4096));
+    while go(&mut host, &mut events) {}
+    assert!(!host.is_owed());
+    assert_eq!(answers(&events).len(), 1);
+    assert_eq!(answers(&events)[0].payload().len(), 5000);
+}
+
+#[test]
 fn a_device_that_stays_silent_is_given_up_and_one_that_wakes_is_not() {
     let mut pair = Pair::new();
     let lose = |pair: &mut Pair, times| {

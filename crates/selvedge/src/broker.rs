@@ -4,6 +4,7 @@ use selvedge::error::Error;
 
 use crate::output::Output;
 
+mod address;
 mod bench;
 mod device;
 mod hostile;

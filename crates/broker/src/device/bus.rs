@@ -35,8 +35,8 @@ pub trait Bus: Send {
     /// The system's: the bus is opened anew.
     fn begin(&mut self, outgoing: &[u8]) -> io::Result<()>;
 
-    /// Waits until the oldest transaction is finished, the device signals that it has something while none is begun, `bell`
-    /// can be read, or the time is over; says whether a transaction is finished. A signal that can only be polled need not
+    /// Waits until the oldest transaction is finished, the device signals that it has something while none is begun, there
+    /// is something to [hear](Self::hear), `bell` can be read, or the time is over; says whether a transaction is finished. A signal that can only be polled need not
     /// be when none is begun and `is_owed` is false: nothing will come.
     ///
     /// # Errors
@@ -51,6 +51,22 @@ pub trait Bus: Send {
 
     /// Whether the device signalled that it has something, when the bus last looked.
     fn is_ready(&self) -> bool;
+
+    /// Whether the device can send only while it is sent to. One that sends of itself signals nothing, its transactions
+    /// receive nothing, and what it sends is [heard](Self::hear).
+    fn is_clocked(&self) -> bool {
+        true
+    }
+
+    /// Appends what came without a transaction, without a wait.
+    ///
+    /// # Errors
+    /// The system's: the bus is opened anew.
+    fn hear(&mut self, incoming: &mut Vec<u8>) -> io::Result<()> {
+        // What is clocked comes in transactions.
+        let _ = incoming;
+        Ok(())
+    }
 }
 
 /// A way to open a bus. It is used again after each failure.
@@ -203,6 +219,8 @@ impl Worker {
             Ok(()) => {
                 let now = self.started.elapsed();
                 let end = HostEnd::open(link, u64::from_le_bytes(session), now, self.transfer_bytes_max);
+                let is_clocked = self.bus.as_ref().is_some_and(|bus| bus.is_clocked());
+                let end = if is_clocked { end } else { end.unclocked() };
                 self.opening = Some((link, end));
             }
             Err(error) => self.tell([lost(link, &error)]),
@@ -224,6 +242,7 @@ impl Worker {
 
     fn give_up(&mut self) {
         (self.bus, self.begun) = (None, 0);
+        self.wire.wipe();
     }
 
     fn tell(&self, events: impl IntoIterator<Item = Event>) {
@@ -274,6 +293,11 @@ impl Worker {
         self.bell.quiet();
         if is_busy && self.moved_at.elapsed() > TRANSACTION_MAX {
             return Err(io::ErrorKind::TimedOut.into());
+        }
+        bus.hear(&mut self.wire)?;
+        if !self.wire.is_empty() {
+            end.hear(self.started.elapsed(), &self.wire, events);
+            self.wire.wipe();
         }
         if is_finished {
             self.moved_at = Instant::now();

@@ -4,12 +4,20 @@
 //! here that implements [`Connect`] or [`OpenBus`].
 
 mod bus;
+mod ftdi;
 pub(crate) mod greeting;
+mod i2c;
 mod loopback;
 mod pool;
+mod polled;
 mod socket_bus;
+mod spi;
+pub mod tcp;
 mod transceiver;
+mod uart;
 mod unix;
+#[cfg(feature = "ftdi")]
+mod usb;
 
 use std::io;
 use std::os::fd::OwnedFd;
@@ -18,11 +26,17 @@ use std::thread;
 
 pub(crate) use bus::Driver;
 pub use bus::{Bus, OpenBus};
+pub use ftdi::{CLOCK_HZ_MAX, Ftdi, OpenUsb, PACKET_BYTES, Usb};
+pub use i2c::I2c;
 pub use loopback::Loopback;
 pub(crate) use pool::Pool;
 pub use socket_bus::SocketBus;
+pub use spi::Spi;
 pub(crate) use transceiver::Transceiver;
+pub use uart::Uart;
 pub use unix::UnixDevice;
+#[cfg(feature = "ftdi")]
+pub use usb::UsbChip;
 
 use crate::engine::{Engine, SoftwareEngine};
 pub use crate::info::DeviceInfo;

@@ -34,7 +34,7 @@ pub struct Clocks {
 
 /// What the host gets.
 pub struct Reply {
-    /// As many bytes as the transaction had; none when only the signal changed.
+    /// As many bytes as the transaction had; none when only the signal changed. On a line, what the device said.
     bytes: Wiped,
     /// The device's signal: it has something.
     pub is_ready: bool,
@@ -50,8 +50,18 @@ impl Reply {
 
 struct Transaction {
     bytes: Wiped,
+    /// Bytes that come back; at most so many, and no filler, on a line.
+    back_bytes: usize,
+    is_line: bool,
     from: Duration,
     stall: Duration,
+}
+
+impl Transaction {
+    /// In whichever direction has more.
+    fn longer_bytes(&self) -> usize {
+        self.bytes.len().max(self.back_bytes)
+    }
 }
 
 struct Computed {
@@ -117,10 +127,24 @@ impl<E: Engine> Clocked<E> {
 
     /// The host begins a transaction at `now`.
     pub fn begin(&mut self, now: Duration, bytes: &[u8]) {
+        self.push(now, bytes, bytes.len(), false);
+    }
+
+    /// A line with two directions of their own goes on at `now`: `bytes` come in while at most `back_bytes_max` go out.
+    pub fn go_on(&mut self, now: Duration, bytes: &[u8], back_bytes_max: usize) {
+        self.push(now, bytes, back_bytes_max, true);
+    }
+
+    fn push(&mut self, now: Duration, bytes: &[u8], back_bytes: usize, is_line: bool) {
         let mut wire = Wiped::new(Vec::with_capacity(bytes.len()));
         wire.extend_from_slice(bytes);
-        let stall = self.faults.stall();
-        self.begun.push_back(Transaction { bytes: wire, from: now + self.preset.turnaround / 2, stall });
+        let (from, stall) = (now + self.preset.turnaround / 2, self.faults.stall());
+        self.begun.push_back(Transaction { bytes: wire, back_bytes, is_line, from, stall });
+    }
+
+    /// Transactions that are begun and whose reply was not taken.
+    pub fn under_way(&self) -> usize {
+        self.begun.len() + self.replies.len()
     }
 
     /// When something happens next.
@@ -133,7 +157,7 @@ impl<E: Engine> Clocked<E> {
     /// When the wire begins with a transaction, and when it ends.
     fn span(&self, transaction: &Transaction) -> (Duration, Duration) {
         let from = transaction.from.max(self.wire_free_at) + transaction.stall;
-        (from, from + self.preset.time(self.preset.cycles(transaction.bytes.len())))
+        (from, from + self.preset.time(self.preset.cycles(transaction.longer_bytes())))
     }
 
     /// When the host sees that there is something, of itself.
@@ -160,7 +184,8 @@ impl<E: Engine> Clocked<E> {
     /// A transaction goes over the wire.
     fn clock(&mut self, transaction: Transaction) {
         let (from, end) = self.span(&transaction);
-        let Transaction { bytes: mut there, .. } = transaction;
+        let bytes = transaction.longer_bytes();
+        let Transaction { bytes: mut there, back_bytes, is_line, .. } = transaction;
         self.wire_free_at = end;
         if self.faults.reset() {
             self.link.reset();
@@ -172,8 +197,12 @@ impl<E: Engine> Clocked<E> {
             let Computed { session, answer, .. } = self.computed.pop_front().expect("there is a first one");
             self.link.answer(session, answer);
         }
-        let mut back = Wiped::new(Vec::with_capacity(there.len()));
-        self.link.fill(there.len(), &mut back);
+        let mut back = Wiped::new(Vec::with_capacity(back_bytes));
+        if is_line {
+            self.link.say(back_bytes, &mut back);
+        } else {
+            self.link.fill(back_bytes, &mut back);
+        }
         self.faults.harm(&mut there, &mut back);
         let (mut requests, session) = (Vec::new(), self.link.session());
         self.link.take(&there, &mut requests);
@@ -181,11 +210,11 @@ impl<E: Engine> Clocked<E> {
             self.engine.opened();
         }
         self.compute(end, &requests);
-        let at = end + self.preset.turnaround / 2 + self.preset.tail(there.len());
+        let at = end + self.preset.turnaround / 2 + self.preset.tail(bytes);
         self.is_told =
             self.link.is_ready() || self.computed.front().is_some_and(|computed| computed.at <= at);
         self.clocks.transactions += 1;
-        self.clocks.cycles += self.preset.cycles(there.len());
+        self.clocks.cycles += self.preset.cycles(bytes);
         self.replies.push_back(Reply { bytes: back, is_ready: self.is_told, at });
     }
 

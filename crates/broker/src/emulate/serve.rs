@@ -56,13 +56,21 @@ pub async fn serve(config: Config) -> Result<Clocks, Error> {
     let bound = Bound::open(endpoint)?;
     let bell = Bell::new().map_err(Error::Loop)?;
     let rings = RingsAtEnd(bell.clone());
-    let (ended, end) = oneshot::channel();
     let mut served = Served { device, preset, bound, bell, started: Instant::now() };
-    let thread = thread::Builder::new().name("clocked".into()).spawn(move || {
-        let result = served.run().map(|()| served.device.clocks());
-        drop(served);
+    on_a_thread(ready, stop, rings, move || served.run().map(|()| served.device.clocks())).await
+}
+
+/// Lets a device that keeps time `run` on a thread of its own until `stop`, or until it ends.
+pub(super) async fn on_a_thread(
+    ready: Box<dyn FnOnce() + Send>,
+    stop: Pin<Box<dyn Future<Output = ()> + Send>>,
+    rings: RingsAtEnd,
+    run: impl FnOnce() -> io::Result<Clocks> + Send + 'static,
+) -> Result<Clocks, Error> {
+    let (ended, end) = oneshot::channel();
+    let thread = thread::Builder::new().name("device".into()).spawn(move || {
         // Who does not wait any more has dropped the bell.
-        let _ = ended.send(result);
+        let _ = ended.send(run());
     });
     let thread = thread.map_err(Error::Loop)?;
     ready();
@@ -85,7 +93,7 @@ struct Served<E> {
 
 /// What ended a wait.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Waited {
+pub(super) enum Waited {
     Stopped,
     Readable,
     Over,
@@ -172,7 +180,7 @@ fn write(stream: &mut UnixStream, reply: &Reply) -> io::Result<()> {
 
 /// Waits for the bell, for `other`, and for no longer than `time`. The end of that is met to a few microseconds: the last
 /// of it is not slept through.
-fn wait(bell: &Bell, other: Option<PollFd<'_>>, time: Option<Duration>) -> io::Result<Waited> {
+pub(super) fn wait(bell: &Bell, other: Option<PollFd<'_>>, time: Option<Duration>) -> io::Result<Waited> {
     let until = time.map(|time| Instant::now() + time);
     let mut watched = vec![PollFd::new(bell, PollFlags::IN)];
     watched.extend(other);

@@ -134,13 +134,19 @@ impl DeviceEnd {
     /// Appends exactly `bytes` to `wire`: what there is, and then zeros.
     pub fn fill(&mut self, bytes: usize, wire: &mut Vec<u8>) {
         let end = wire.len() + bytes;
+        self.say(bytes, wire);
+        wire.resize(end, 0);
+    }
+
+    /// Appends what there is to `wire`, at most `bytes_max`.
+    pub fn say(&mut self, bytes_max: usize, wire: &mut Vec<u8>) {
+        let end = wire.len() + bytes_max;
         while wire.len() < end {
             if self.outbox.is_empty() && !self.cut() {
                 break;
             }
             self.pdu_bytes += self.outbox.go(end - wire.len(), wire) as u64;
         }
-        wire.resize(end, 0);
     }
 
     /// Puts the next piece into the outbox; whether there is one.

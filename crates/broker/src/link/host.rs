@@ -1,7 +1,8 @@
 //! The host's end of the link, and what it clocks: a pure function of transfers, of what comes back, and of time.
 //!
 //! A full-duplex bus moves as many bytes in as out. So whoever has nothing to say and is owed an answer clocks zeros: as
-//! many as the device said that it has ready, or a few when all that is known is that it has something.
+//! many as the device said that it has ready, or a few when all that is known is that it has something. On a line with two
+//! directions of their own the device sends when it has something, and nothing is clocked for it.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
@@ -84,6 +85,12 @@ impl HostEnd {
         end
     }
 
+    /// The same for a device that sends of itself: nothing is clocked for what it has.
+    #[must_use]
+    pub fn unclocked(self) -> HostEnd {
+        HostEnd { fetch_bytes_max: 0, ..self }
+    }
+
     fn ask_for_session(&mut self) {
         // The device may still wait for the rest of a frame.
         self.outbox.put(Frame::filler());
@@ -153,7 +160,8 @@ impl HostEnd {
         let begun_bytes: usize = self.begun.iter().map(|begun| begun.bytes).sum();
         let waiting_bytes = self.receiver.waiting_bytes().saturating_sub(begun_bytes);
         let is_news = is_ready && waiting_bytes == 0 && self.begun.is_empty();
-        if is_news { FETCH_BYTES } else { waiting_bytes.min(self.fetch_bytes_max) }
+        let wanted_bytes = if is_news { FETCH_BYTES } else { waiting_bytes };
+        wanted_bytes.min(self.fetch_bytes_max)
     }
 
     /// What is left of the oldest transfer: a transaction is as long as that, so that there is another one to follow it
@@ -173,26 +181,40 @@ impl HostEnd {
     ///
     /// # Panics
     /// When none was begun.
-    pub fn finish(&mut self, now: Duration, mut incoming: &[u8], events: &mut Vec<Event>) {
-        let Begun { gone_total, .. } = self.begun.pop_front().expect("it was begun");
+    pub fn finish(&mut self, now: Duration, incoming: &[u8], events: &mut Vec<Event>) {
+        let Begun { gone_total, is_fetch, .. } = self.begun.pop_front().expect("it was begun");
         if self.phase == Phase::Lost {
             return;
         }
-        self.moved_at = now;
+        if !is_fetch {
+            self.moved_at = now;
+        }
         while self.transfers.front().is_some_and(|end| *end <= gone_total) {
             self.transfers.pop_front();
             if self.phase == Phase::Open {
                 events.push(Event::DeviceTook { link: self.link });
             }
         }
+        self.hear(now, incoming, events);
+    }
+
+    /// Bytes came, in a transaction or without one. Appends what follows.
+    pub fn hear(&mut self, now: Duration, mut incoming: &[u8], events: &mut Vec<Event>) {
+        if self.phase == Phase::Lost {
+            return;
+        }
+        // A device that is polled and has nothing to say is as silent as one that is not.
+        if incoming.iter().any(|byte| *byte != 0) {
+            self.moved_at = now;
+        }
         while let Some(heard) = self.receiver.next(&mut incoming) {
-            if let Err(fault) = self.hear(heard, events) {
+            if let Err(fault) = self.take(heard, events) {
                 return self.lose(fault, events);
             }
         }
     }
 
-    fn hear(&mut self, heard: Heard, events: &mut Vec<Event>) -> Result<(), LinkFault> {
+    fn take(&mut self, heard: Heard, events: &mut Vec<Event>) -> Result<(), LinkFault> {
         match heard {
             Heard::Opened => {
                 self.phase = Phase::Asking;

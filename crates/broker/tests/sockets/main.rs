@@ -4,10 +4,12 @@
 //! other way round.
 
 mod blocking;
+mod chip;
 mod clocked;
 mod faults;
 mod lanes;
 mod users;
+mod lines;
 
 use std::collections::{BTreeMap, HashSet};
 use std::io::{self, Read, Write};

@@ -1,10 +1,9 @@
 //! Which device a broker shares, and the emulated one: their flags, and what the latter counted.
 
 use std::path::PathBuf;
-use std::sync::Arc;
 use std::time::Duration;
 
-use broker::device::{Device, SocketBus, UnixDevice};
+use broker::device::Device;
 use broker::emulate::clocked::Clocks;
 use broker::emulate::faults::{Faults, Rates};
 use broker::emulate::preset::{PRESETS, Preset};
@@ -15,8 +14,8 @@ use clap::builder::{PossibleValuesParser, TypedValueParser};
 use report::row::{Clock, Experiment};
 use selvedge::error::Error;
 use selvedge::link::keeping::Source;
-use selvedge::link::layout::Layout;
 
+use super::address::{Address, Tcp};
 use crate::output::Output;
 use crate::place::{Opened, Place};
 use crate::stop;
@@ -24,22 +23,23 @@ use crate::stop;
 /// The device of a broker.
 #[derive(clap::Args)]
 pub struct Chosen {
-    /// Socket of the device, instead of OUT/run/device.sock
-    #[arg(long, value_name = "SOCKET")]
-    device: Option<PathBuf>,
-    /// The device is clocked, and was started with this preset
+    /// Where the device is, instead of on the socket OUT/run/device.sock: a socket's path, or KIND:PLACE as docs/broker.md
+    /// lists them
+    #[arg(long, value_name = "WHERE")]
+    device: Option<Address>,
+    /// The device is like this one: on a socket it is clocked, and was started with this preset
     #[arg(long, value_name = "NAME", value_parser = presets())]
     preset: Option<Preset>,
 }
 
 impl Chosen {
     /// The device, and what suits it.
-    pub fn of(self, layout: &Layout) -> (Device, Settings) {
-        let path = self.device.unwrap_or_else(|| layout.device_socket());
-        match self.preset {
-            Some(preset) => (Device::Bus(Arc::new(SocketBus { path })), preset.settings()),
-            None => (Device::Stream(Box::new(UnixDevice { path })), Settings::default()),
-        }
+    ///
+    /// # Errors
+    /// When a certificate cannot be used.
+    pub fn of(self, opened: &Opened) -> Result<(Device, Settings), Error> {
+        let address = self.device.unwrap_or_else(|| Address::Socket(opened.layout.device_socket()));
+        address.device(self.preset, opened.keys.certificates())
     }
 }
 
@@ -51,6 +51,12 @@ pub struct Emulated {
     /// Be clocked, and take the time that this device's wire and computing take
     #[arg(long, value_name = "NAME", value_parser = presets())]
     preset: Option<Preset>,
+    /// Be behind a pseudo-terminal, which OUT/run/device.tty is a link to, and keep the preset's rate
+    #[arg(long, requires = "preset")]
+    pty: bool,
+    /// Listen on TCP, to the deployment's broker only, or to whoever is on this machine
+    #[arg(long, value_name = "HOST:PORT[,tls=no]", conflicts_with = "preset")]
+    tcp: Option<Tcp>,
     /// What opening takes, instead of the preset's time
     #[arg(long, value_name = "MS", requires = "preset")]
     open_ms: Option<u64>,
@@ -131,7 +137,7 @@ fn rate(text: &str) -> Result<f64, String> {
 
 /// Is a device, in software.
 pub async fn emulate(emulated: Emulated, output: &Output) -> Result<(), Error> {
-    let Emulated { place, preset, open_ms, timer_ms, faults, kept } = emulated;
+    let Emulated { place, preset, pty, tcp, open_ms, timer_ms, faults, kept } = emulated;
     let opened = place.open()?;
     let mut keys = Vec::new();
     for cell in &opened.deployment.cells {
@@ -142,7 +148,7 @@ pub async fn emulate(emulated: Emulated, output: &Output) -> Result<(), Error> {
         keys.push(NamedKey { name: format!("receipt/{id}"), purpose: Purpose::Open, key: receipts });
     }
     let store = kept.open()?;
-    let Some(mut preset) = preset else { return over_a_stream(&opened, keys, store, output).await };
+    let Some(mut preset) = preset else { return over_a_stream(&opened, tcp, keys, store, output).await };
     if let Some(ms) = open_ms {
         preset.open = Duration::from_millis(ms);
     }
@@ -150,33 +156,42 @@ pub async fn emulate(emulated: Emulated, output: &Output) -> Result<(), Error> {
         preset.latency_timer = Duration::from_millis(ms);
     }
     let Asked { drop, corrupt, stall, reset, reorder, fault_seed } = faults;
-    let clocks = emulate::serve_clocked(emulate::ClockedConfig {
-        endpoint: Endpoint::Path(opened.layout.device_socket()),
-        keys,
-        store,
-        preset,
-        faults: Faults::new(Rates { drop, corrupt, stall, reset, reorder }, fault_seed),
-        ready: opened.ready(),
-        stop: stop::asked(),
-    })
-    .await?;
+    let faults = Faults::new(Rates { drop, corrupt, stall, reset, reorder }, fault_seed);
+    let (ready, stop) = (opened.ready(), stop::asked());
+    let clocks = if pty {
+        let terminal = emulate::Terminal::open(opened.layout.device_terminal())?;
+        let path = terminal.path().display().to_string();
+        output.put(&path, &serde_json::json!({ "device": path }))?;
+        let config = emulate::LineConfig { terminal, keys, store, preset, faults, ready, stop };
+        emulate::serve_line(config).await?
+    } else {
+        let endpoint = Endpoint::Path(opened.layout.device_socket());
+        let config = emulate::ClockedConfig { endpoint, keys, store, preset, faults, ready, stop };
+        emulate::serve_clocked(config).await?
+    };
     show(&opened, &clocks, output)
 }
 
 async fn over_a_stream(
     opened: &Opened,
+    tcp: Option<Tcp>,
     keys: Vec<NamedKey>,
     store: Option<store::Opened>,
     output: &Output,
 ) -> Result<(), Error> {
-    let served = emulate::serve(emulate::Config {
-        endpoint: Endpoint::Path(opened.layout.device_socket()),
-        keys,
-        store,
-        ready: opened.ready(),
-        stop: stop::asked(),
-    })
-    .await?;
+    let (ready, stop) = (opened.ready(), stop::asked());
+    let served = match tcp {
+        Some(tcp) => {
+            let port = tcp.listen(opened.keys.certificates())?;
+            let address = port.address().to_string();
+            output.put(&address, &serde_json::json!({ "device": address }))?;
+            emulate::serve_port(emulate::PortConfig { port, keys, store, ready, stop }).await?
+        }
+        None => {
+            let endpoint = Endpoint::Path(opened.layout.device_socket());
+            emulate::serve(emulate::Config { endpoint, keys, store, ready, stop }).await?
+        }
+    };
     let experiment = Experiment::new(&opened.deployment.name, "selvedge broker device");
     let count = |metric, value: u64| experiment.row("device", metric, value, "", Clock::Wall);
     output

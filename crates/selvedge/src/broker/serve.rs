@@ -102,7 +102,7 @@ pub async fn serve(arguments: Arguments, output: &Output) -> Result<(), Error> {
 /// The broker of a run, whose parent or whose terminal reads what it counted.
 async fn serve_run(place: Place, device: Chosen, output: &Output) -> Result<(), Error> {
     let opened = place.open()?;
-    let (device, settings) = device.of(&opened.layout);
+    let (device, settings) = device.of(&opened)?;
     let stats = broker::serve(Config {
         endpoint: Endpoint::Path(opened.layout.broker_socket()),
         device,

@@ -1,10 +1,11 @@
 //! Who may speak to whom over TLS: a certificate authority of the deployment's own, one certificate for the
-//! server, one for the bridge of each cell.
+//! server, one for the bridge of each cell, and one each for the broker and its device.
 //!
-//! Owns their names, usages and files (`tls/{ca,server,bridge-<cell>}.{pem,key}`). Connections are
-//! `collect`'s and `bridge`'s. The certificates do not expire (RFC 5280 section 4.1.2.5): what ends trust is
+//! Owns their names, usages and files (`tls/{ca,server,bridge-<cell>,broker,device}.{pem,key}`). Connections are
+//! `collect`'s, `bridge`'s and `broker`'s. The certificates do not expire (RFC 5280 section 4.1.2.5): what ends trust is
 //! deleting the folder.
 
+use broker::device::tcp::{BROKER_NAME, DEVICE_NAME};
 use collect::tls::bridge_name;
 use rcgen::{
     BasicConstraints, CertificateParams, DistinguishedName, DnType, ExtendedKeyUsagePurpose, IsCa, Issuer,
@@ -53,8 +54,13 @@ impl Certificates {
             .cells
             .iter()
             .map(|cell| (bridge_stem(cell.id), bridge_name(cell.id), ExtendedKeyUsagePurpose::ClientAuth));
-        let server = ("server".to_string(), SERVER_NAME.to_string(), ExtendedKeyUsagePurpose::ServerAuth);
-        for (stem, name, usage) in bridges.chain([server]) {
+        let others = [
+            ("server", SERVER_NAME, ExtendedKeyUsagePurpose::ServerAuth),
+            ("device", DEVICE_NAME, ExtendedKeyUsagePurpose::ServerAuth),
+            ("broker", BROKER_NAME, ExtendedKeyUsagePurpose::ClientAuth),
+        ];
+        let others = others.map(|(stem, name, usage)| (stem.to_string(), name.to_string(), usage));
+        for (stem, name, usage) in bridges.chain(others) {
             let key = certificates.key(&stem)?;
             certificates.certificate(&stem, || leaf(&name, usage)?.signed_by(&key, &issuer))?;
         }
@@ -67,6 +73,22 @@ impl Certificates {
     /// [`Error::Key`] or [`Error::Io`].
     pub fn server(&self) -> Result<Identity, Error> {
         self.identity("server")
+    }
+
+    /// The identity of the broker to a device on TCP.
+    ///
+    /// # Errors
+    /// [`Error::Key`] or [`Error::Io`].
+    pub fn broker(&self) -> Result<Identity, Error> {
+        self.identity("broker")
+    }
+
+    /// The identity of a device on TCP.
+    ///
+    /// # Errors
+    /// [`Error::Key`] or [`Error::Io`].
+    pub fn device(&self) -> Result<Identity, Error> {
+        self.identity("device")
     }
 
     /// The identity of the bridge of cell `id`.

@@ -101,6 +101,11 @@ impl Layout {
         self.run().join("device.sock")
     }
 
+    /// The link to the pseudo-terminal behind which the device is.
+    pub fn device_terminal(&self) -> PathBuf {
+        self.run().join("device.tty")
+    }
+
     /// The socket on which cell `id` reaches its bridge.
     pub fn bridge_socket(&self, id: u16) -> PathBuf {
         self.run().join(format!("bridge-{id}.sock"))
