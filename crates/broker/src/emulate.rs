@@ -7,6 +7,7 @@ use std::future::Future;
 use std::pin::Pin;
 
 pub mod clocked;
+pub(crate) mod draws;
 pub mod faults;
 mod line;
 pub mod mpsse;

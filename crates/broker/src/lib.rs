@@ -5,7 +5,7 @@
 //! file owns the decisions: [`Broker::step`] takes one event and says what to do. It has no socket, no clock
 //! and no randomness, so a test replays it from a seed. `wire` is the bytes, `serve` the sockets,
 //! `device` the host's side of the way to the device, `link` what carries pieces on a bus, `emulate` the device's
-//! side, `client` what applications call.
+//! side, `client` what applications call, `simulation` all but the sockets in a time of its own.
 //!
 //! A request goes to the device in a *transfer*, in pieces if it is long. Whatever waits goes at once when the device is
 //! idle; while it is busy, what comes gathers for the transfer after the next. So batches become as large as the device
@@ -62,6 +62,7 @@ pub mod rounds;
 #[cfg(feature = "service")]
 mod serve;
 mod settings;
+pub mod simulation;
 mod stats;
 pub mod stream;
 pub mod template;
@@ -409,6 +410,7 @@ impl Broker {
             room_bytes = room_bytes.saturating_sub(piece.to - piece.from);
             pieces.push(piece);
         }
+        let flights_max = in_flight_max.min(self.in_flight.len() + self.settings.transfer_requests_max);
         while room_bytes > 0 {
             let (flights, flight_bytes) = (self.in_flight.len(), self.in_flight_bytes);
             let room_max = self.settings.in_flight_bytes_max;
@@ -421,7 +423,7 @@ impl Broker {
                 let bytes_max = if is_small { room_max } else { room_max - room_max / limits::SMALL_SHARE };
                 if request.payload().len().max(answer_bytes_max) > payload_bytes_max {
                     Verdict::Refuse(Status::Oversize)
-                } else if flights >= in_flight_max || (flights > 0 && flight_bytes + bytes > bytes_max) {
+                } else if flights >= flights_max || (flights > 0 && flight_bytes + bytes > bytes_max) {
                     Verdict::Wait
                 } else {
                     Verdict::Begin

@@ -93,6 +93,9 @@ pub const SMALL_SHARE: usize = 8;
 pub const TRANSFERS_MAX: usize = 2;
 /// Longest transfer. A device of which small requests must not wait long is given shorter ones.
 pub const TRANSFER_BYTES_MAX: usize = 128 * 1024;
+/// Requests that one transfer to a bus begins. While a request travels and its answer comes, one transfer goes before it, its
+/// own, and that in which the answer comes: with a quarter in each, the wire never waits for requests that are not answered.
+pub const TRANSFER_REQUESTS_MAX: usize = IN_FLIGHT_MAX / 4;
 /// Hosts that tell a device on TCP who they are at a time.
 pub const HANDSHAKES_MAX: usize = 16;
 /// How long nothing comes over TCP until the other end is asked whether it is there, how often, and with which pause.

@@ -16,6 +16,9 @@ pub struct Settings {
     pub transfers_max: usize,
     /// A transfer takes requests until it has so many bytes.
     pub transfer_bytes_max: usize,
+    /// And begins so many at most: a part of those that may be at the device, so that others follow while these are
+    /// answered.
+    pub transfer_requests_max: usize,
     /// Whether requests are cut, so that no transfer is longer and a small request waits for no more than that.
     /// The device must put the pieces together.
     pub is_cut: bool,
@@ -46,6 +49,7 @@ impl Default for Settings {
             in_flight_bytes_max: limits::IN_FLIGHT_BYTES_MAX,
             transfers_max: limits::TRANSFERS_MAX,
             transfer_bytes_max: limits::TRANSFER_BYTES_MAX,
+            transfer_requests_max: limits::IN_FLIGHT_MAX,
             is_cut: false,
             answer_max: limits::ANSWER_MAX,
             unread_max: limits::UNREAD_MAX,
@@ -77,6 +81,7 @@ impl Settings {
         assert!((1..=limits::IN_FLIGHT_BYTES_MAX).contains(&self.in_flight_bytes_max));
         assert!((1..=limits::TRANSFERS_MAX).contains(&self.transfers_max));
         assert!((1..=limits::TRANSFER_BYTES_MAX).contains(&self.transfer_bytes_max));
+        assert!((1..=limits::IN_FLIGHT_MAX).contains(&self.transfer_requests_max));
         assert!(!self.answer_max.is_zero() && self.answer_max <= limits::ANSWER_MAX);
         assert!(!self.unread_max.is_zero() && self.unread_max <= limits::UNREAD_MAX);
         assert!((limits::AGE_MIN..=limits::AGE_MAX).contains(&self.age_max));

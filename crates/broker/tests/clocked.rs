@@ -7,255 +7,24 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use broker::emulate::clocked::{Clocked, Clocks};
+use broker::Stats;
+use broker::emulate::clocked::Clocks;
 use broker::emulate::faults::{Faults, Rates};
 use broker::emulate::preset::{PRESETS, Preset};
-use broker::engine::SoftwareEngine;
-use broker::limits::TICK;
-use broker::link::HostEnd;
-use broker::wire::{Connection, Head, KeyHandle, Operation, Pdu, Status};
-use broker::{Action, Broker, Event, LinkFault, Stats};
+use broker::limits::{FRAME_OVERHEAD_BYTES, HEADER_BYTES};
+use broker::simulation::sharing::{Sharing, Work};
+use broker::simulation::{Ask, Simulation};
+use broker::wire::Status;
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng};
-
-/// How an application asks for echoes.
-#[derive(Clone, Copy)]
-struct Ask {
-    user: u32,
-    payload_bytes: usize,
-    outstanding: usize,
-    pause: Duration,
-    total: u32,
-}
-
-struct Application {
-    ask: Ask,
-    connection: Connection,
-    asked: u32,
-    asks_at: Duration,
-    /// What each request without an answer said, and when.
-    unanswered: BTreeMap<u32, (Vec<u8>, Duration)>,
-    latencies: Vec<Duration>,
-    is_gone: bool,
-}
-
-impl Application {
-    fn wants_to_ask(&self) -> bool {
-        !self.is_gone && self.asked < self.ask.total && self.unanswered.len() < self.ask.outstanding
-    }
-}
-
-struct World {
-    random: ChaCha8Rng,
-    now: Duration,
-    tick_at: Duration,
-    broker: Broker,
-    preset: Preset,
-    host: Option<HostEnd>,
-    device: Clocked<SoftwareEngine>,
-    /// Transactions that are not finished.
-    begun: usize,
-    is_ready: bool,
-    applications: Vec<Application>,
-    answers: BTreeMap<Status, u64>,
-    is_stopped: bool,
-}
 
 fn below(random: &mut ChaCha8Rng, bound: usize) -> usize {
     (random.next_u64() % bound as u64) as usize
 }
 
-impl World {
-    fn new(seed: u64, preset: Preset, faults: Faults, asks: &[Ask]) -> World {
-        let mut world = World {
-            random: ChaCha8Rng::seed_from_u64(seed),
-            now: Duration::ZERO,
-            tick_at: TICK,
-            broker: Broker::new(preset.settings()),
-            preset,
-            host: None,
-            device: Clocked::new(SoftwareEngine::new(Vec::new()).unwrap(), preset, faults),
-            begun: 0,
-            is_ready: false,
-            applications: Vec::new(),
-            answers: BTreeMap::new(),
-            is_stopped: false,
-        };
-        world.device.open();
-        world.step(Event::Tick);
-        while !world.broker.is_open() {
-            world.pass();
-        }
-        for ask in asks {
-            world.applications.push(Application {
-                ask: *ask,
-                connection: Connection::BROKER,
-                asked: 0,
-                asks_at: world.now,
-                unanswered: BTreeMap::new(),
-                latencies: Vec::new(),
-                is_gone: false,
-            });
-            world.step(Event::Connected { user: ask.user, groups: Vec::new() });
-        }
-        world
-    }
-
-    fn step(&mut self, event: Event) {
-        let mut actions = Vec::new();
-        if matches!(event, Event::DeviceLost { fault: LinkFault::OpenTimeout, .. }) {
-            self.reopen();
-        }
-        self.broker.step(self.now, event, &mut actions);
-        for action in actions {
-            self.perform(action);
-        }
-    }
-
-    /// The bus is opened anew, and what was under way is lost.
-    fn reopen(&mut self) {
-        self.device.open();
-        (self.begun, self.is_ready) = (0, false);
-    }
-
-    fn perform(&mut self, action: Action) {
-        match action {
-            Action::Admit { connection } => {
-                let last = self.applications.last_mut().expect("it has just connected");
-                last.connection = connection;
-            }
-            Action::Answer { connection, answer } => self.answer(connection, &answer),
-            Action::OpenDevice { link } => {
-                let session = self.random.next_u64();
-                self.host = Some(HostEnd::open(link, session, self.now, self.preset.transfer_bytes_max));
-            }
-            Action::CloseDevice => {
-                self.host = None;
-                if below(&mut self.random, 4) == 0 {
-                    self.reopen();
-                }
-                // What is under way is finished, and nobody listens to it.
-                while self.begun > 0 {
-                    self.now = self.device.next_at().expect("a transaction ends").max(self.now);
-                    self.hear(&mut Vec::new());
-                }
-            }
-            Action::Transmit { pieces } => {
-                self.host.as_mut().expect("an open device has an end").transmit(&pieces);
-            }
-            Action::Close { connection, .. } => {
-                let application = self.applications.iter_mut().find(|one| one.connection == connection);
-                let application = application.expect("only an open connection is closed");
-                assert!(application.is_gone || application.unanswered.is_empty(), "all were answered");
-                application.is_gone = true;
-            }
-            Action::Stopped => self.is_stopped = true,
-            Action::Refuse { .. } => panic!("nobody connects late"),
-        }
-    }
-
-    fn answer(&mut self, connection: Connection, answer: &Pdu) {
-        let application = self.applications.iter_mut().find(|one| one.connection == connection);
-        let application = application.expect("an answer goes to who asked");
-        assert!(!application.is_gone, "only open connections are answered");
-        let unanswered = application.unanswered.remove(&answer.head().request);
-        let (payload, at) = unanswered.expect("each request is answered once");
-        let status = answer.status().unwrap();
-        if status == Status::Done {
-            assert!(answer.payload() == payload, "the answer is another request's");
-            application.latencies.push(self.now - at);
-        } else {
-            assert!(status.may_repeat(), "{status:?}: the request was a good one");
-        }
-        application.asks_at = application.asks_at.max(self.now);
-        *self.answers.entry(status).or_default() += 1;
-        self.step(Event::Written { connection, answers: 1 });
-    }
-
-    /// Everything that happens at this instant; then the next one.
-    fn pass(&mut self) {
-        self.ask();
-        self.clock();
-        if self.tick_at <= self.now {
-            self.tick_at = self.now + TICK;
-            self.step(Event::Tick);
-        }
-        let asks = self.applications.iter().filter(|one| one.wants_to_ask()).map(|one| one.asks_at);
-        let next = asks.chain(self.device.next_at()).chain([self.tick_at]).min();
-        self.now = next.expect("a tick comes").max(self.now);
-    }
-
-    fn ask(&mut self) {
-        for index in 0..self.applications.len() {
-            loop {
-                let application = &mut self.applications[index];
-                if !application.wants_to_ask() || application.asks_at > self.now {
-                    break;
-                }
-                let mut payload = vec![0; application.ask.payload_bytes];
-                self.random.fill_bytes(&mut payload);
-                application.asked += 1;
-                application.asks_at = self.now + application.ask.pause;
-                application.unanswered.insert(application.asked, (payload.clone(), self.now));
-                let head = Head::request(Operation::Echo, application.asked, KeyHandle::NONE);
-                let request = Pdu::new(head, &[], &payload).unwrap();
-                let connection = application.connection;
-                self.step(Event::Requested { connection, request });
-            }
-        }
-    }
-
-    /// What the device's thread does, until there is nothing to do at this instant.
-    fn clock(&mut self) {
-        loop {
-            let (mut events, mut begins) = (Vec::new(), false);
-            if let Some(host) = &mut self.host {
-                host.pass_time(self.now, &mut events);
-                while self.begun < self.preset.depth {
-                    let mut wire = Vec::new();
-                    host.begin(self.is_ready, self.preset.transaction_bytes_max, &mut wire);
-                    if wire.is_empty() {
-                        break;
-                    }
-                    self.device.begin(self.now, &wire);
-                    (self.begun, begins) = (self.begun + 1, true);
-                }
-            }
-            let heard = self.hear(&mut events);
-            if !begins && !heard && events.is_empty() {
-                return;
-            }
-            events.into_iter().for_each(|event| self.step(event));
-        }
-    }
-
-    fn hear(&mut self, events: &mut Vec<Event>) -> bool {
-        let mut heard = false;
-        while let Some(reply) = self.device.advance(self.now) {
-            (self.is_ready, heard) = (reply.is_ready, true);
-            if !reply.bytes().is_empty() {
-                self.begun -= 1;
-                if let Some(host) = self.host.as_mut().filter(|host| host.is_busy()) {
-                    host.finish(self.now, reply.bytes(), events);
-                }
-            }
-        }
-        heard
-    }
-
-    /// Lives until all is asked and answered.
-    fn finish(&mut self) {
-        let until = self.now + Duration::from_secs(3600);
-        let is_done = |one: &Application| one.is_gone || !one.wants_to_ask() && one.unanswered.is_empty();
-        while !self.applications.iter().all(is_done) {
-            assert!(self.now < until, "the broker does not come to rest: {:?}", self.broker.gauges());
-            self.pass();
-        }
-    }
-
-    fn stats(&self) -> &Stats {
-        self.broker.stats()
-    }
+/// A world as it is with this device.
+fn world(seed: u64, preset: Preset, faults: Faults, asks: &[Ask]) -> Simulation {
+    Simulation::new(seed, preset, preset.settings(), preset.filled_bytes(), faults, asks)
 }
 
 fn preset(name: &str) -> Preset {
@@ -266,65 +35,107 @@ fn without_faults() -> Faults {
     Faults::new(Rates::default(), 0)
 }
 
-/// What clocks did between two instants.
-fn since(before: Clocks, after: Clocks) -> [f64; 3] {
-    [
-        after.cycles - before.cycles,
-        after.request_cycles - before.request_cycles,
-        after.answer_cycles - before.answer_cycles,
-    ]
-    .map(|cycles| cycles as f64)
+#[test]
+fn eighty_requests_of_64_kib_fill_the_clock_in_both_directions() {
+    let work = Work { count: 80, requests: 1, pdu_bytes: 65_536, outstanding: 1 };
+    for name in ["ftdi-30MHz", "spidev"] {
+        let took = Sharing::Gathered.simulate(preset(name), work);
+        println!("{name}: {:.4?} of the cycles", took.clocks.shares());
+        assert!(took.clocks.shares().iter().all(|share| *share >= 0.97));
+        assert_eq!((took.clocks.requests, took.clocks.opens), (80, 0));
+    }
+}
+
+/// The goal of a wire that is slow to turn around: 90 % of what is possible when it never waits.
+#[test]
+fn small_requests_leave_the_wire_no_pause() {
+    let preset = preset("ftdi-30MHz");
+    for (pdu_bytes, outstanding) in [(64, 1), (64, 8), (1024, 1), (1024, 8)] {
+        let work = Work { count: 80, requests: 32_768 / pdu_bytes, pdu_bytes, outstanding };
+        let took = Sharing::Gathered.simulate(preset, work);
+        let each = took.time / (work.count * work.requests) as u32;
+        let wire = preset.time(preset.cycles(pdu_bytes + FRAME_OVERHEAD_BYTES));
+        println!("{pdu_bytes} B, {outstanding} outstanding: {each:?} each, {wire:?} on the wire");
+        assert!(wire.as_secs_f64() >= 0.9 * each.as_secs_f64());
+    }
 }
 
 #[test]
-fn eighty_requests_of_64_kib_fill_the_clock_in_both_directions() {
-    let ask = Ask { user: 1000, payload_bytes: 65_536, outstanding: 1, pause: Duration::ZERO, total: 1 };
-    for name in ["ftdi-30MHz", "spidev"] {
-        let mut world = World::new(1, preset(name), without_faults(), &[ask; 80]);
-        let before = world.device.clocks();
-        world.finish();
-        let [cycles, requests, answers] = since(before, world.device.clocks());
-        println!("{name}: requests {:.4}, answers {:.4} of the cycles", requests / cycles, answers / cycles);
-        assert!(requests / cycles >= 0.97 && answers / cycles >= 0.97);
-        assert_eq!(world.answers, BTreeMap::from([(Status::Done, 80)]));
+fn no_other_way_to_share_is_faster() {
+    for name in ["ftdi-30MHz", "ftdi-30MHz-1ms", "ftdi-30MHz-16ms"] {
+        for (count, pdu_bytes) in [(1, 64), (1, 16_384), (5, 64), (5, 65_536), (20, 1024), (80, 4096)] {
+            let work = Work { count, requests: 65_536 / pdu_bytes, pdu_bytes, outstanding: 8 };
+            let took = Sharing::ALL.map(|sharing| sharing.simulate(preset(name), work));
+            let [reopened, locked, one_by_one, ours] = took.map(|took| took.time);
+            println!("{name}, {count} x {pdu_bytes} B: {reopened:?} {locked:?} {one_by_one:?} {ours:?}");
+            assert!(ours < reopened && ours < locked && ours < one_by_one);
+        }
     }
+}
+
+/// Each is counted by hand: a request and its answer are one transaction each, each of which turns around once.
+#[test]
+fn applications_with_a_lock_take_what_their_transactions_take() {
+    let preset = preset("ftdi-30MHz");
+    let work = Work { count: 5, requests: 3, pdu_bytes: 1024, outstanding: 1 };
+    let [reopened, locked] =
+        [Sharing::Reopened, Sharing::Locked].map(|sharing| sharing.simulate(preset, work));
+    let one = preset.time(preset.cycles(1024 + FRAME_OVERHEAD_BYTES)) + preset.turnaround;
+    assert_eq!(locked.time, 2 * 15 * one);
+    assert_eq!((locked.clocks.transactions, locked.clocks.requests, locked.clocks.opens), (30, 15, 0));
+    assert_eq!(reopened.time, locked.time + 5 * preset.open);
+    assert_eq!((reopened.clocks.transactions, reopened.clocks.opens), (30, 5));
+}
+
+#[test]
+fn a_transaction_that_fills_its_packets_waits_for_no_timer() {
+    let ask = Ask { user: 1, pdu_bytes: 300, outstanding: 1, pause: Duration::ZERO, total: 20 };
+    let preset = preset("ftdi-30MHz-16ms");
+    let [unfilled, filled] = [1, preset.filled_bytes()].map(|packet_bytes| {
+        let mut world = Simulation::new(1, preset, preset.settings(), packet_bytes, without_faults(), &[ask]);
+        let from = world.now();
+        world.finish();
+        world.now() - from
+    });
+    // Without that each request waits, the first look for its answer, and the rest of the answer.
+    let waits = 3 * ask.total * preset.latency_timer;
+    assert!(unfilled > waits && filled < waits / 20, "{unfilled:?} and {filled:?}");
 }
 
 #[test]
 fn a_light_application_waits_for_no_more_than_two_transfers_of_8_kib() {
     const LIGHT: Ask =
-        Ask { user: 1000, payload_bytes: 24, outstanding: 1, pause: Duration::from_millis(10), total: 400 };
+        Ask { user: 1000, pdu_bytes: 64, outstanding: 1, pause: Duration::from_millis(10), total: 400 };
     let preset = preset("ftdi-30MHz");
     let transfer = preset.time(preset.cycles(8192));
-    let p99 = |world: &World| {
-        let mut latencies = world.applications[0].latencies.clone();
+    let p99 = |world: &Simulation| {
+        let mut latencies = world.latencies(0).to_vec();
         latencies.sort_unstable();
         latencies[latencies.len() * 99 / 100]
     };
-    let mut alone = World::new(1, preset, without_faults(), &[LIGHT]);
+    let mut alone = world(1, preset, without_faults(), &[LIGHT]);
     alone.finish();
     for users in [1u32, 17] {
         let greedy = |number: u32| Ask {
             user: 1000 + number % users,
-            payload_bytes: 65_536 - 40,
+            pdu_bytes: 65_536,
             outstanding: 8,
             pause: Duration::ZERO,
             total: u32::MAX,
         };
         let asks: Vec<Ask> = [LIGHT].into_iter().chain((1..=16).map(greedy)).collect();
-        let mut world = World::new(1, preset, without_faults(), &asks);
-        let (before, from) = (world.device.clocks(), world.now);
-        while world.applications[0].latencies.len() < 400 {
+        let mut world = world(1, preset, without_faults(), &asks);
+        let (before, from) = (world.clocks(), world.now());
+        while world.latencies(0).len() < 400 {
             world.pass();
         }
-        let [cycles, requests, answers] = since(before, world.device.clocks());
-        let busy = cycles / (preset.clock_khz as f64 * 1000.0 * (world.now - from).as_secs_f64());
+        let clocks = world.clocks().since(&before);
+        let busy = preset.time(clocks.cycles).div_duration_f64(world.now() - from);
         println!(
-            "{users} users: alone {:?}, beside 16 {:?}, link busy {busy:.3}, requests {:.3}, answers {:.3}",
+            "{users} users: alone {:?}, beside 16 {:?}, link busy {busy:.3}, {:.3?} of its cycles",
             p99(&alone),
             p99(&world),
-            requests / cycles,
-            answers / cycles
+            clocks.shares()
         );
         assert!(p99(&world) <= p99(&alone) + 2 * transfer);
         assert!(busy >= 0.9);
@@ -334,16 +145,17 @@ fn a_light_application_waits_for_no_more_than_two_transfers_of_8_kib() {
 #[test]
 fn each_preset_carries_requests() {
     for preset in PRESETS {
-        let ask = Ask { user: 1, payload_bytes: 300, outstanding: 2, pause: Duration::ZERO, total: 5 };
-        let mut world = World::new(1, *preset, without_faults(), &[ask; 2]);
-        let (before, from) = (world.device.clocks(), world.now);
+        let ask = Ask { user: 1, pdu_bytes: 300, outstanding: 2, pause: Duration::ZERO, total: 5 };
+        let mut world = world(1, *preset, without_faults(), &[ask; 2]);
+        let (before, from) = (world.clocks(), world.now());
         world.finish();
-        let clocks = world.device.clocks();
-        assert_eq!(world.answers, BTreeMap::from([(Status::Done, 10)]), "{}", preset.name);
+        let clocks = world.clocks();
+        assert_eq!(*world.answers(), BTreeMap::from([(Status::Done, 10)]), "{}", preset.name);
         assert_eq!(clocks.requests - before.requests, 10);
         // The wire cannot carry them faster than it is.
-        let least = preset.time(10 * 340 * preset.byte_cycles);
-        assert!(world.now - from >= least, "{}: {:?} for {least:?}", preset.name, world.now - from);
+        let least = preset.time(10 * 300 * preset.byte_cycles);
+        let took = world.now() - from;
+        assert!(took >= least, "{}: {took:?} for {least:?}", preset.name);
     }
 }
 
@@ -357,31 +169,24 @@ fn run(seed: u64) -> (Stats, BTreeMap<Status, u64>, Clocks) {
     for user in 0..1 + below(&mut random, 5) as u32 {
         asks.push(Ask {
             user,
-            payload_bytes: [0, 10, 200, 3000, 20_000][below(&mut random, 5)],
+            pdu_bytes: HEADER_BYTES + [0, 10, 200, 3000, 20_000][below(&mut random, 5)],
             outstanding: 1 + below(&mut random, 6),
             pause: Duration::from_millis(below(&mut random, 8) as u64),
             total: 1 + below(&mut random, 30) as u32,
         });
     }
-    let mut world = World::new(seed, preset, Faults::new(rates, seed), &asks);
+    let mut world = world(seed, preset, Faults::new(rates, seed), &asks);
     while below(&mut random, 200) > 0 {
         world.pass();
     }
     if below(&mut random, 2) == 0 {
-        let leaves = &mut world.applications[0];
-        leaves.is_gone = true;
-        let connection = leaves.connection;
-        world.step(Event::Disconnected { connection });
+        world.leave(0);
     }
     if below(&mut random, 4) == 0 {
-        world.step(Event::Stop);
-        while !world.is_stopped {
-            world.pass();
-        }
-        assert!(world.applications.iter().all(|one| one.is_gone));
+        world.stop();
     }
     world.finish();
-    (world.stats().clone(), world.answers.clone(), world.device.clocks())
+    (world.stats().clone(), world.answers().clone(), world.clocks())
 }
 
 #[test]

@@ -29,6 +29,11 @@ pub trait Bus: Send {
     /// Transactions that can be begun before the first is finished, at least 1. With 2, the wire need not rest between them.
     fn depth(&self) -> usize;
 
+    /// What a transaction should be a multiple of, because a bus is slow with what is not.
+    fn packet_bytes(&self) -> usize {
+        1
+    }
+
     /// Begins a transaction. A bus whose system call waits may carry it out here.
     ///
     /// # Errors
@@ -218,7 +223,8 @@ impl Worker {
         match opened {
             Ok(()) => {
                 let now = self.started.elapsed();
-                let end = HostEnd::open(link, u64::from_le_bytes(session), now, self.transfer_bytes_max);
+                let mut end = HostEnd::open(link, u64::from_le_bytes(session), now, self.transfer_bytes_max);
+                end.fill_packets(self.bus.as_ref().map_or(1, |bus| bus.packet_bytes()));
                 let is_clocked = self.bus.as_ref().is_some_and(|bus| bus.is_clocked());
                 let end = if is_clocked { end } else { end.unclocked() };
                 self.opening = Some((link, end));

@@ -5,7 +5,7 @@ use crate::engine::Engine;
 use crate::limits::{IN_FLIGHT_MAX, PAYLOAD_BYTES_MAX};
 use crate::wire::{Operation, Pdu, Status};
 
-/// It knows [`Operation::Echo`] and nothing else.
+/// It says what it is and knows [`Operation::Echo`], and nothing else.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Loopback;
 
@@ -25,11 +25,12 @@ impl Engine for Loopback {
 
     fn execute(&mut self, request: &Pdu) -> Option<Pdu> {
         let head = request.head();
+        let done = |payload: &[u8]| Pdu::new(head.answer(Status::Done), &[], payload);
         match request.operation() {
             Ok(Operation::Echo) => {
-                let answer = Pdu::new(head.answer(Status::Done), &[], request.payload());
-                Some(answer.expect("what fits a request fits its answer"))
+                Some(done(request.payload()).expect("what fits a request fits its answer"))
             }
+            Ok(Operation::Info) => Some(done(&self.info().to_bytes()).expect("it is within its limits")),
             Ok(operation) if operation.is_brokers() => None,
             _ => Some(Pdu::empty(head.answer(Status::DeviceFault))),
         }

@@ -1,7 +1,7 @@
 //! A bus with transactions behind a Unix stream socket: the emulated device, with the time that a wire takes.
 //!
 //! ```text
-//! device to host, once:       4  transaction_bytes_max      4  depth
+//! device to host, once:       4  transaction_bytes_max      4  depth      4  packet_bytes
 //! host to device:             4  bytes, at least 1          n  what the transaction sends
 //! device to host:             4  bytes                      1  1 if the device has more, else 0
 //!                             n  what the transaction received; none when only the signal changed
@@ -33,7 +33,8 @@ impl OpenBus for SocketBus {
         stream.set_read_timeout(Some(OPEN_MAX))?;
         stream.set_write_timeout(Some(TRANSACTION_MAX))?;
         let (transaction_bytes_max, depth) = (read_u32(&mut stream)?, read_u32(&mut stream)?);
-        if !(1..=TRANSACTION_BYTES_MAX).contains(&transaction_bytes_max) || depth == 0 {
+        let packet_bytes = read_u32(&mut stream)?;
+        if !(1..=TRANSACTION_BYTES_MAX).contains(&transaction_bytes_max) || depth == 0 || packet_bytes == 0 {
             return Err(io::ErrorKind::InvalidData.into());
         }
         stream.set_read_timeout(Some(TRANSACTION_MAX))?;
@@ -41,6 +42,7 @@ impl OpenBus for SocketBus {
             stream,
             transaction_bytes_max,
             depth,
+            packet_bytes,
             begun: VecDeque::new(),
             coming_bytes: 0,
             is_ready: false,
@@ -56,6 +58,7 @@ struct Open {
     stream: UnixStream,
     transaction_bytes_max: usize,
     depth: usize,
+    packet_bytes: usize,
     /// Lengths of the transactions that are not finished.
     begun: VecDeque<usize>,
     /// What a transaction received whose end was seen.
@@ -87,6 +90,10 @@ impl Bus for Open {
 
     fn depth(&self) -> usize {
         self.depth
+    }
+
+    fn packet_bytes(&self) -> usize {
+        self.packet_bytes
     }
 
     fn begin(&mut self, outgoing: &[u8]) -> io::Result<()> {

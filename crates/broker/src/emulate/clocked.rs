@@ -32,6 +32,26 @@ pub struct Clocks {
     pub struck: Struck,
 }
 
+impl Clocks {
+    /// What was done between `before` and these.
+    pub fn since(&self, before: &Clocks) -> Clocks {
+        Clocks {
+            opens: self.opens - before.opens,
+            transactions: self.transactions - before.transactions,
+            requests: self.requests - before.requests,
+            cycles: self.cycles - before.cycles,
+            request_cycles: self.request_cycles - before.request_cycles,
+            answer_cycles: self.answer_cycles - before.answer_cycles,
+            struck: self.struck,
+        }
+    }
+
+    /// What part of the cycles had bytes of PDUs, to the device and from it.
+    pub fn shares(&self) -> [f64; 2] {
+        [self.request_cycles, self.answer_cycles].map(|cycles| cycles as f64 / self.cycles as f64)
+    }
+}
+
 /// What the host gets.
 pub struct Reply {
     /// As many bytes as the transaction had; none when only the signal changed. On a line, what the device said.

@@ -3,6 +3,8 @@
 
 use std::time::Duration;
 
+use super::draws::Draws;
+
 /// How often each happens: to a transaction, from 0 to 1.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Rates {
@@ -40,14 +42,14 @@ pub const STALL_MAX: Duration = Duration::from_millis(40);
 #[derive(Clone, Debug)]
 pub struct Faults {
     rates: Rates,
-    state: u64,
+    draws: Draws,
     struck: Struck,
 }
 
 impl Faults {
     /// Faults of this seed.
     pub fn new(rates: Rates, seed: u64) -> Faults {
-        Faults { rates, state: seed, struck: Struck::default() }
+        Faults { rates, draws: Draws::new(seed), struck: Struck::default() }
     }
 
     /// What happened so far.
@@ -55,21 +57,9 @@ impl Faults {
         self.struck
     }
 
-    /// SplitMix64 (Steele, Lea, Flood: "Fast splittable pseudorandom number generators", figure 5).
-    fn draw(&mut self) -> u64 {
-        self.state = self.state.wrapping_add(0x9E37_79B9_7F4A_7C15);
-        let mixed = (self.state ^ (self.state >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-        let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-        mixed ^ (mixed >> 31)
-    }
-
-    fn below(&mut self, bound: usize) -> usize {
-        (self.draw() % bound.max(1) as u64) as usize
-    }
-
     /// Draws in any case, so that a rate does not change when others strike.
     fn strikes(&mut self, rate: f64) -> bool {
-        (self.draw() >> 11) as f64 / ((1u64 << 53) as f64) < rate
+        self.draws.strikes(rate)
     }
 
     /// How long the device stands still before a transaction.
@@ -78,7 +68,7 @@ impl Faults {
             return Duration::ZERO;
         }
         self.struck.stalls += 1;
-        STALL_MAX.mul_f64(self.below(1000) as f64 / 1000.0)
+        STALL_MAX.mul_f64(self.draws.below(1000) as f64 / 1000.0)
     }
 
     /// Whether the device starts anew.
@@ -91,7 +81,7 @@ impl Faults {
     /// What a transaction brings to the device and from it, in the places of what was sent. The lengths stay.
     pub fn harm(&mut self, there: &mut [u8], back: &mut [u8]) {
         for strike in [Faults::drop, Faults::corrupt, Faults::reorder] {
-            let bytes = if self.draw() & 1 == 0 { &mut *there } else { &mut *back };
+            let bytes = if self.draws.draw() & 1 == 0 { &mut *there } else { &mut *back };
             strike(self, bytes);
         }
     }
@@ -99,8 +89,8 @@ impl Faults {
     fn drop(&mut self, bytes: &mut [u8]) {
         if self.strikes(self.rates.drop) && !bytes.is_empty() {
             self.struck.drops += 1;
-            let from = self.below(bytes.len());
-            let count = 1 + self.below((bytes.len() - from).min(200));
+            let from = self.draws.below(bytes.len());
+            let count = 1 + self.draws.below((bytes.len() - from).min(200));
             bytes.copy_within(from + count.., from);
             let end = bytes.len() - count;
             bytes[end..].fill(0);
@@ -110,7 +100,7 @@ impl Faults {
     fn corrupt(&mut self, bytes: &mut [u8]) {
         if self.strikes(self.rates.corrupt) && !bytes.is_empty() {
             self.struck.corruptions += 1;
-            let (at, bit) = (self.below(bytes.len()), self.below(8));
+            let (at, bit) = (self.draws.below(bytes.len()), self.draws.below(8));
             bytes[at] ^= 1 << bit;
         }
     }
@@ -118,7 +108,7 @@ impl Faults {
     fn reorder(&mut self, bytes: &mut [u8]) {
         if self.strikes(self.rates.reorder) && bytes.len() > 1 {
             self.struck.reorders += 1;
-            let at = 1 + self.below(bytes.len() - 1);
+            let at = 1 + self.draws.below(bytes.len() - 1);
             bytes.rotate_left(at);
         }
     }
@@ -146,7 +136,7 @@ mod tests {
             assert!(count.abs_diff(expected) < 250, "{struck:?}");
         }
         assert_eq!((all[0].1, all[0].2, struck), (all[1].1, all[1].2, all[1].0.struck()));
-        assert_eq!(all[0].0.draw(), all[1].0.draw());
+        assert_eq!(all[0].0.draws.draw(), all[1].0.draws.draw());
         let mut none = Faults::new(Rates::default(), 7);
         let (mut there, mut back) = ([1; 64], [2; 64]);
         none.harm(&mut there, &mut back);

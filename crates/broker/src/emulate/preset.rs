@@ -5,7 +5,7 @@
 use std::time::Duration;
 
 use crate::Settings;
-use crate::limits::FRAME_BYTES_MAX;
+use crate::limits::{FRAME_BYTES_MAX, TRANSFER_REQUESTS_MAX};
 use crate::wire::Operation;
 
 /// A device's wire and its computing.
@@ -82,6 +82,7 @@ macro_rules! presets {
 // most 64 KiB; AN232B-04: a short tail waits for the latency timer, 16 ms unless it is set, but not after SEND_IMMEDIATE;
 // of a packet of 512 bytes, two are the chip's status. Its ready line is read by one more transaction. A small request
 // waits for what is left of one transfer, another one, its own and its answer's: four of 3 KiB are less than two of 8 KiB.
+// With a latency timer a transfer and two frames' own bytes fill seven packets.
 //
 // spidev: 4096 bytes a message (`bufsiz`); a clock of 16 MHz is Microchip's TA100's; the system call's cost is the
 // socket's own. UART: ten bits a byte. I2C: nine bits a byte, an address with each direction, 8192 bytes a message in
@@ -96,8 +97,8 @@ presets! {
   // name               open  turn.  timer packet    kHz byte extra  half  signal depth   max transfer compute
     "loopback"             0      0      0      1      0   8      0 false       0     2 65536    8192  NOTHING;
     "ftdi-30MHz"     380_000    250      0    510 30_000   8      0 false     250     2 65536    3072  NOTHING;
-    "ftdi-30MHz-1ms" 380_000    250  1_000    510 30_000   8      0 false     250     2 65536    3072  NOTHING;
-    "ftdi-30MHz-16ms" 380_000   250 16_000    510 30_000   8      0 false     250     2 65536    3072  NOTHING;
+    "ftdi-30MHz-1ms" 380_000    250  1_000    510 30_000   8      0 false     250     2 65536    3538  NOTHING;
+    "ftdi-30MHz-16ms" 380_000   250 16_000    510 30_000   8      0 false     250     2 65536    3538  NOTHING;
     "spidev"               0      0      0      1 16_000   8      0 false       0     1  4096    3840  NOTHING;
     "uart-115200"          0      0      0      1    115  10      0 false       0     2   512     256  NOTHING;
     "i2c-400k"             0      0      0      1    400   9     18 true        0     1  8192     512  NOTHING;
@@ -161,6 +162,11 @@ impl Preset {
         if bytes.is_multiple_of(self.packet_bytes) { Duration::ZERO } else { self.latency_timer }
     }
 
+    /// What a transaction is a multiple of whose end does not wait.
+    pub fn filled_bytes(&self) -> usize {
+        if self.latency_timer.is_zero() { 1 } else { self.packet_bytes }
+    }
+
     /// How long the device computes for an operation whose longer payload has so many bytes.
     pub fn computes(&self, operation: Operation, payload_bytes: usize) -> Duration {
         let row = self.compute.iter().find(|row| row.operation == operation);
@@ -175,7 +181,12 @@ impl Preset {
 
     /// What a broker is told that has such a device.
     pub fn settings(&self) -> Settings {
-        Settings { is_cut: true, transfer_bytes_max: self.transfer_bytes_max, ..Settings::default() }
+        Settings {
+            is_cut: true,
+            transfer_bytes_max: self.transfer_bytes_max,
+            transfer_requests_max: TRANSFER_REQUESTS_MAX,
+            ..Settings::default()
+        }
     }
 }
 

@@ -127,8 +127,9 @@ impl<E: Engine> Served<E> {
         if wait(&self.bell, None, Some(self.preset.open))? == Waited::Stopped {
             return Ok(Waited::Stopped);
         }
-        let greeting = [self.preset.transaction_bytes_max, self.preset.depth].map(|number| number as u32);
-        stream.write_all(&greeting.map(u32::to_le_bytes).concat())?;
+        let Preset { transaction_bytes_max, depth, .. } = self.preset;
+        let greeting = [transaction_bytes_max, depth, self.preset.filled_bytes()];
+        stream.write_all(&greeting.map(|number| (number as u32).to_le_bytes()).concat())?;
         let (mut incoming, mut buffer) = (Wiped::default(), Wiped::new(vec![0; READ_BYTES]));
         loop {
             let now = self.started.elapsed();

@@ -40,6 +40,17 @@ struct Begun {
     is_fetch: bool,
 }
 
+/// What is left of a session between two requests.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Rest {
+    /// Its number.
+    pub session: u64,
+    /// Frames that the host has sent and numbered, and those that it has received.
+    pub sent: u16,
+    /// See [`sent`](Self::sent).
+    pub received: u16,
+}
+
 /// The host's end, for one opening of the device.
 pub struct HostEnd {
     link: Link,
@@ -48,6 +59,10 @@ pub struct HostEnd {
     opens_until: Duration,
     /// Longest transaction that only fetches: as long as a full transfer.
     fetch_bytes_max: usize,
+    /// What is fetched when all that is known is that the device has something.
+    fetch_bytes: usize,
+    /// Transactions are a multiple of this.
+    packet_bytes: usize,
     receiver: Receiver,
     outbox: Outbox,
     sequence: u16,
@@ -72,6 +87,8 @@ impl HostEnd {
             phase: Phase::Opening,
             opens_until: now + OPEN_MAX,
             fetch_bytes_max: transfer_bytes_max + FRAME_OVERHEAD_BYTES,
+            fetch_bytes: FETCH_BYTES,
+            packet_bytes: 1,
             receiver: Receiver::awaiting(session),
             outbox: Outbox::default(),
             sequence: 0,
@@ -89,6 +106,35 @@ impl HostEnd {
     #[must_use]
     pub fn unclocked(self) -> HostEnd {
         HostEnd { fetch_bytes_max: 0, ..self }
+    }
+
+    /// An end that goes on with a session between whose requests somebody else had the bus.
+    pub fn resume(link: Link, rest: Rest, now: Duration, transfer_bytes_max: usize) -> HostEnd {
+        let mut end = HostEnd::open(link, rest.session, now, transfer_bytes_max);
+        (end.phase, end.outbox, end.sequence) = (Phase::Open, Outbox::default(), rest.sent);
+        end.receiver = Receiver::resumed(rest.session, rest.received);
+        end
+    }
+
+    /// What somebody else needs to go on; `None` while anything is under way.
+    pub fn rest(&self) -> Option<Rest> {
+        let is_quiet = self.phase == Phase::Open && self.outbox.is_empty() && self.begun.is_empty();
+        let received = self.receiver.resting().filter(|_| is_quiet && self.owed.is_empty())?;
+        Some(Rest { session: self.session, sent: self.sequence, received })
+    }
+
+    /// Every transaction fills packets of so many bytes: a bus that keeps the end of a packet back has nothing to keep.
+    ///
+    /// # Panics
+    /// When they have none.
+    pub fn fill_packets(&mut self, packet_bytes: usize) {
+        assert!(packet_bytes > 0);
+        self.packet_bytes = packet_bytes;
+    }
+
+    /// The next answers have so many bytes, each frame's own included: they are fetched without a look at how many.
+    pub fn expect_bytes(&mut self, fetch_bytes: usize) {
+        self.fetch_bytes = fetch_bytes;
     }
 
     fn ask_for_session(&mut self) {
@@ -148,6 +194,7 @@ impl HostEnd {
         if bytes == 0 || is_fetch && !self.begun.iter().all(|begun| begun.is_fetch) {
             return;
         }
+        let bytes = self.filled(bytes, bytes_max);
         let end = wire.len() + bytes;
         wire.reserve_exact(bytes);
         self.outbox.go(bytes, wire);
@@ -155,12 +202,19 @@ impl HostEnd {
         self.begun.push_back(Begun { bytes, gone_total: self.outbox.gone_total, is_fetch });
     }
 
+    /// So many bytes, or what makes them fill their packets.
+    fn filled(&self, bytes: usize, bytes_max: usize) -> usize {
+        let (more, most) =
+            (bytes.next_multiple_of(self.packet_bytes), bytes_max - bytes_max % self.packet_bytes);
+        if most == 0 { bytes } else { more.min(most) }
+    }
+
     /// How much is worth fetching, beside what is being fetched.
     fn wanted_bytes(&self, is_ready: bool) -> usize {
         let begun_bytes: usize = self.begun.iter().map(|begun| begun.bytes).sum();
         let waiting_bytes = self.receiver.waiting_bytes().saturating_sub(begun_bytes);
         let is_news = is_ready && waiting_bytes == 0 && self.begun.is_empty();
-        let wanted_bytes = if is_news { FETCH_BYTES } else { waiting_bytes };
+        let wanted_bytes = if is_news { self.fetch_bytes } else { waiting_bytes };
         wanted_bytes.min(self.fetch_bytes_max)
     }
 

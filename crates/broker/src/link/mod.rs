@@ -32,4 +32,4 @@ mod outbox;
 mod receiver;
 
 pub use device::DeviceEnd;
-pub use host::HostEnd;
+pub use host::{HostEnd, Rest};

@@ -53,6 +53,17 @@ impl Receiver {
         Receiver { awaited: Some(session), ..Receiver::default() }
     }
 
+    /// A receiver in the middle of a session.
+    pub(super) fn resumed(session: u64, sequence: u16) -> Receiver {
+        Receiver { session: Some(session), last: Some(session), sequence, ..Receiver::default() }
+    }
+
+    /// The number of the next frame, if none is coming.
+    pub(super) fn resting(&self) -> Option<u16> {
+        let is_quiet = self.session.is_some() && self.bytes.is_empty() && self.again.is_empty();
+        (is_quiet && self.slots.is_empty()).then_some(self.sequence)
+    }
+
     /// The session, while this end is whole.
     pub(super) fn session(&self) -> Option<u64> {
         self.session

@@ -116,7 +116,7 @@ async fn a_wire_that_loses_and_damages_bytes_costs_time_and_nothing_else() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("device.sock");
     let preset = Preset::named("loopback").unwrap();
-    let rates = Rates { drop: 0.005, corrupt: 0.005, stall: 0.01, reset: 0.002, reorder: 0.005 };
+    let rates = Rates { drop: 0.015, corrupt: 0.015, stall: 0.01, reset: 0.002, reorder: 0.005 };
     let device = start_clocked(&path, preset, Faults::new(rates, seed)).await;
     let bus = Device::Bus(Arc::new(SocketBus { path }));
     let running = Running::start(bus, preset.settings()).await;
