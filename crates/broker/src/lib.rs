@@ -62,6 +62,8 @@ pub mod rounds;
 #[cfg(feature = "service")]
 mod serve;
 mod settings;
+#[cfg(feature = "service")]
+pub mod simulation;
 pub mod simulation;
 mod stats;
 pub mod stream;

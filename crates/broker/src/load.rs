@@ -37,6 +37,8 @@ pub struct Load {
     pub warm_up: Duration,
     /// For how long it is counted.
     pub duration: Duration,
+    /// How many requests there are at most.
+    pub total: u64,
 }
 
 /// What it saw.
@@ -84,12 +86,31 @@ impl Prepared {
             while asking.free.is_empty() {
                 asking.wait()?;
             }
+            if asking.left == 0 {
+                // The last answers are waited for.
+                while asking.free.len() < load.outstanding {
+                    asking.wait()?;
+                }
+                break;
+            }
             if !load.pause.is_zero() {
                 std::thread::sleep(load.pause);
             }
         }
         Ok(asking.seen)
     }
+}
+
+/// So many requests for echoes of this length, the header included.
+///
+/// # Errors
+/// That there is no PDU so short, or so long.
+pub fn echoes(pdu_bytes: usize, count: u32) -> io::Result<Vec<Pdu>> {
+    let payload_bytes = pdu_bytes.checked_sub(HEADER_BYTES).ok_or(io::ErrorKind::InvalidInput)?;
+    let payload = vec![0x5E; payload_bytes];
+    let head = |number| Head::request(Operation::Echo, number, KeyHandle::NONE);
+    let pdu = |number| Pdu::new(head(number), &[], &payload).map_err(|_| io::ErrorKind::InvalidInput.into());
+    (0..count).map(pdu).collect()
 }
 
 /// An application in the middle of it. It reads while it writes: a server that answers at once must not wait for it.
@@ -103,6 +124,8 @@ struct Asking {
     free: Vec<usize>,
     /// Which are to be written, and what of the first one is.
     sending: VecDeque<usize>,
+    /// How many are still to be asked.
+    left: u64,
     written_bytes: usize,
     begins: Instant,
     ends: Instant,
@@ -114,11 +137,8 @@ struct Asking {
 
 impl Asking {
     fn new(load: &Load, stream: UnixStream) -> io::Result<Asking> {
-        let payload = vec![0x5E; load.pdu_bytes - HEADER_BYTES];
         let mut requests = Vec::new();
-        for number in 0..load.outstanding {
-            let head = Head::request(Operation::Echo, number as u32, KeyHandle::NONE);
-            let pdu = Pdu::new(head, &[], &payload).map_err(|_| io::ErrorKind::InvalidInput)?;
+        for pdu in echoes(load.pdu_bytes, load.outstanding as u32)? {
             requests.extend_from_slice(pdu.bytes());
         }
         let begins = Instant::now() + load.warm_up;
@@ -129,6 +149,7 @@ impl Asking {
             sent_at: vec![Instant::now(); load.outstanding],
             free: (0..load.outstanding).collect(),
             sending: VecDeque::new(),
+            left: load.total,
             written_bytes: 0,
             begins,
             ends: begins + load.duration,
@@ -144,10 +165,12 @@ impl Asking {
         if now >= self.ends {
             return Ok(false);
         }
-        for place in self.free.drain(..) {
+        let count = self.free.len().min(usize::try_from(self.left).unwrap_or(usize::MAX));
+        for place in self.free.drain(..count) {
             self.sent_at[place] = now;
             self.sending.push_back(place);
         }
+        self.left -= count as u64;
         self.write()?;
         Ok(true)
     }

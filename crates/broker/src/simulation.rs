@@ -3,7 +3,8 @@
 //!
 //! Owns the applications of that world and the order of what happens at one instant. Sockets, processes and computing on
 //! the host take no time in it; what they take is measured on real ones. `direct` has the applications that share a device
-//! without a broker, `sharing` compares.
+//! without a broker, `sharing` compares, `fairness` looks at one that asks for
+//! little.
 //!
 //! Invariant: equal seeds give equal worlds.
 
@@ -11,6 +12,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 pub mod direct;
+pub mod fairness;
 pub mod sharing;
 
 use crate::device::Loopback;

@@ -12,6 +12,7 @@ use broker::emulate::clocked::Clocks;
 use broker::emulate::faults::{Faults, Rates};
 use broker::emulate::preset::{PRESETS, Preset};
 use broker::limits::{FRAME_OVERHEAD_BYTES, HEADER_BYTES};
+use broker::simulation::fairness::{Fairness, fairness};
 use broker::simulation::sharing::{Sharing, Work};
 use broker::simulation::{Ask, Simulation};
 use broker::wire::Status;
@@ -104,40 +105,11 @@ fn a_transaction_that_fills_its_packets_waits_for_no_timer() {
 
 #[test]
 fn a_light_application_waits_for_no_more_than_two_transfers_of_8_kib() {
-    const LIGHT: Ask =
-        Ask { user: 1000, pdu_bytes: 64, outstanding: 1, pause: Duration::from_millis(10), total: 400 };
     let preset = preset("ftdi-30MHz");
-    let transfer = preset.time(preset.cycles(8192));
-    let p99 = |world: &Simulation| {
-        let mut latencies = world.latencies(0).to_vec();
-        latencies.sort_unstable();
-        latencies[latencies.len() * 99 / 100]
-    };
-    let mut alone = world(1, preset, without_faults(), &[LIGHT]);
-    alone.finish();
-    for users in [1u32, 17] {
-        let greedy = |number: u32| Ask {
-            user: 1000 + number % users,
-            pdu_bytes: 65_536,
-            outstanding: 8,
-            pause: Duration::ZERO,
-            total: u32::MAX,
-        };
-        let asks: Vec<Ask> = [LIGHT].into_iter().chain((1..=16).map(greedy)).collect();
-        let mut world = world(1, preset, without_faults(), &asks);
-        let (before, from) = (world.clocks(), world.now());
-        while world.latencies(0).len() < 400 {
-            world.pass();
-        }
-        let clocks = world.clocks().since(&before);
-        let busy = preset.time(clocks.cycles).div_duration_f64(world.now() - from);
-        println!(
-            "{users} users: alone {:?}, beside 16 {:?}, link busy {busy:.3}, {:.3?} of its cycles",
-            p99(&alone),
-            p99(&world),
-            clocks.shares()
-        );
-        assert!(p99(&world) <= p99(&alone) + 2 * transfer);
+    for users in [1, 17] {
+        let Fairness { alone_p99, p99, busy, shares } = fairness(preset, users);
+        println!("{users} users: alone {alone_p99:?}, beside 16 {p99:?}, busy {busy:.3}, {shares:.3?}");
+        assert!(p99 <= alone_p99 + 2 * preset.time(preset.cycles(8192)));
         assert!(busy >= 0.9);
     }
 }

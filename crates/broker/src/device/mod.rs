@@ -3,6 +3,7 @@
 //! A device is a stream of bytes, a bus with transactions, or it computes where it is asked. A further one is another file
 //! here that implements [`Connect`] or [`OpenBus`].
 
+mod alone;
 mod bus;
 mod ftdi;
 pub(crate) mod greeting;
@@ -24,6 +25,7 @@ use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::thread;
 
+pub use alone::Alone;
 pub(crate) use bus::Driver;
 pub use bus::{Bus, OpenBus};
 pub use ftdi::{CLOCK_HZ_MAX, Ftdi, OpenUsb, PACKET_BYTES, Usb};

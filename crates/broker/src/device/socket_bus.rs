@@ -27,8 +27,28 @@ pub struct SocketBus {
     pub path: PathBuf,
 }
 
-impl OpenBus for SocketBus {
-    fn open(&self) -> io::Result<Box<dyn Bus>> {
+/// What the device says at once.
+struct Greeting {
+    transaction_bytes_max: usize,
+    depth: usize,
+    packet_bytes: usize,
+}
+
+impl SocketBus {
+    /// Opens the bus for others, who [adopt](Self::adopt) what this returns.
+    ///
+    /// # Errors
+    /// As [`OpenBus::open`].
+    pub fn open_for_others(&self) -> io::Result<UnixStream> {
+        self.greeted().map(|(stream, _)| stream)
+    }
+
+    /// An open bus, of which the longest transaction and the depth are known.
+    pub fn adopt(stream: UnixStream, transaction_bytes_max: usize, depth: usize) -> Box<dyn Bus> {
+        Open::boxed(stream, Greeting { transaction_bytes_max, depth, packet_bytes: 1 })
+    }
+
+    fn greeted(&self) -> io::Result<(UnixStream, Greeting)> {
         let mut stream = UnixStream::connect(&self.path)?;
         stream.set_read_timeout(Some(OPEN_MAX))?;
         stream.set_write_timeout(Some(TRANSACTION_MAX))?;
@@ -38,15 +58,13 @@ impl OpenBus for SocketBus {
             return Err(io::ErrorKind::InvalidData.into());
         }
         stream.set_read_timeout(Some(TRANSACTION_MAX))?;
-        Ok(Box::new(Open {
-            stream,
-            transaction_bytes_max,
-            depth,
-            packet_bytes,
-            begun: VecDeque::new(),
-            coming_bytes: 0,
-            is_ready: false,
-        }))
+        Ok((stream, Greeting { transaction_bytes_max, depth, packet_bytes }))
+    }
+}
+
+impl OpenBus for SocketBus {
+    fn open(&self) -> io::Result<Box<dyn Bus>> {
+        self.greeted().map(|(stream, greeting)| Open::boxed(stream, greeting))
     }
 
     fn name(&self) -> String {
@@ -56,9 +74,7 @@ impl OpenBus for SocketBus {
 
 struct Open {
     stream: UnixStream,
-    transaction_bytes_max: usize,
-    depth: usize,
-    packet_bytes: usize,
+    greeting: Greeting,
     /// Lengths of the transactions that are not finished.
     begun: VecDeque<usize>,
     /// What a transaction received whose end was seen.
@@ -73,6 +89,10 @@ fn read_u32(stream: &mut UnixStream) -> io::Result<usize> {
 }
 
 impl Open {
+    fn boxed(stream: UnixStream, greeting: Greeting) -> Box<dyn Bus> {
+        Box::new(Open { stream, greeting, begun: VecDeque::new(), coming_bytes: 0, is_ready: false })
+    }
+
     /// Reads the signal and how many bytes of a transaction follow.
     fn read_head(&mut self) -> io::Result<usize> {
         let bytes = read_u32(&mut self.stream)?;
@@ -85,15 +105,15 @@ impl Open {
 
 impl Bus for Open {
     fn transaction_bytes_max(&self) -> usize {
-        self.transaction_bytes_max
+        self.greeting.transaction_bytes_max
     }
 
     fn depth(&self) -> usize {
-        self.depth
+        self.greeting.depth
     }
 
     fn packet_bytes(&self) -> usize {
-        self.packet_bytes
+        self.greeting.packet_bytes
     }
 
     fn begin(&mut self, outgoing: &[u8]) -> io::Result<()> {

@@ -77,6 +77,30 @@ pub struct HostEnd {
     moved_at: Duration,
 }
 
+impl Rest {
+    /// Length of its bytes.
+    pub const BYTES: usize = 12;
+
+    /// As bytes, for a file that all share who go on with the session.
+    pub fn to_bytes(self) -> [u8; Rest::BYTES] {
+        let mut bytes = [0; Rest::BYTES];
+        bytes[..8].copy_from_slice(&self.session.to_le_bytes());
+        bytes[8..10].copy_from_slice(&self.sent.to_le_bytes());
+        bytes[10..].copy_from_slice(&self.received.to_le_bytes());
+        bytes
+    }
+
+    /// What [`to_bytes`](Self::to_bytes) made bytes of.
+    pub fn of_bytes(bytes: [u8; Rest::BYTES]) -> Rest {
+        let [session @ .., a, b, c, d] = bytes;
+        Rest {
+            session: u64::from_le_bytes(session),
+            sent: u16::from_le_bytes([a, b]),
+            received: u16::from_le_bytes([c, d]),
+        }
+    }
+}
+
 impl HostEnd {
     /// An end that opens a session of this number, or one a little above it, which nobody else may know or guess. The device
     /// has [`OPEN_MAX`] to say what it is. `transfer_bytes_max`: the longest transfer.
@@ -224,6 +248,11 @@ impl HostEnd {
         let gone_total = self.outbox.gone_total;
         let end = self.transfers.iter().find(|end| **end > gone_total);
         end.map_or(self.outbox.len(), |end| (end - gone_total) as usize)
+    }
+
+    /// How many transactions are begun and not finished.
+    pub fn begun_count(&self) -> usize {
+        self.begun.len()
     }
 
     /// Whether a transaction is begun and not finished.

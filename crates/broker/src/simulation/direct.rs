@@ -68,7 +68,7 @@ pub fn run(seed: u64, preset: Preset, turns: Turns) -> (Duration, Clocks) {
 }
 
 /// The link knows of one opening only.
-const LINK: Link = 1;
+pub(crate) const LINK: Link = 1;
 
 /// Whoever has the lock is the device's only connection.
 pub(crate) const HOLDER: Connection = Connection(1);
@@ -83,7 +83,7 @@ pub(crate) fn whole(request: &Arc<Pdu>) -> Piece {
     Piece { request: request.clone(), from: 0, to: request.bytes().len() }
 }
 
-pub(crate) fn answer_of(events: Vec<Event>) -> Option<Pdu> {
+fn answer_of(events: Vec<Event>) -> Option<Pdu> {
     events.into_iter().find_map(|event| match event {
         Event::DeviceAnswered { answer, .. } => Some(answer),
         Event::DeviceLost { fault, .. } => panic!("a wire without faults loses nothing: {fault:?}"),

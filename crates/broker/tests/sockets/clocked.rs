@@ -5,10 +5,12 @@ use std::path::Path;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use broker::device::{Device, SocketBus};
+use broker::device::{Alone, Device, OpenBus, SocketBus};
 use broker::emulate::clocked::Clocks;
 use broker::emulate::faults::{Faults, Rates};
 use broker::emulate::preset::Preset;
+use broker::link::Rest;
+use broker::load::echoes;
 use broker::wire::{KeyHandle, Status};
 use broker::{Endpoint, Error, emulate};
 use tokio::sync::oneshot;
@@ -150,4 +152,37 @@ async fn a_wire_that_loses_and_damages_bytes_costs_time_and_nothing_else() {
         stats.device_losses > 0 && clocks.struck.drops > 0 && clocks.struck.corruptions > 0,
         "{clocks:?}"
     );
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn applications_with_a_lock_go_on_with_one_session_on_one_handle_and_on_the_next() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("device.sock");
+    let preset = Preset::named("loopback").unwrap();
+    let device = start_clocked(&path, preset, Faults::new(Rates::default(), 0)).await;
+    let turns = move || {
+        let bus = SocketBus { path };
+        let stream = bus.open_for_others().unwrap();
+        let adopted = || {
+            let stream = stream.try_clone().unwrap();
+            SocketBus::adopt(stream, preset.transaction_bytes_max, preset.depth)
+        };
+        let mut rest = Alone::new(adopted()).unwrap().begin(7).unwrap();
+        let mut turn = |bus| {
+            let rest_before = Rest::of_bytes(rest.to_bytes());
+            let requests = echoes(300, 4).unwrap();
+            let asked = Alone::new(bus).unwrap().ask(rest_before, requests, preset.piece_bytes_max());
+            let (rest_after, latencies) = asked.unwrap();
+            assert_eq!(latencies.len(), 4);
+            rest = rest_after;
+        };
+        turn(adopted());
+        turn(adopted());
+        drop(stream);
+        turn(bus.open().unwrap());
+    };
+    tokio::task::spawn_blocking(turns).await.unwrap();
+    let clocks = device.stop().await;
+    // The first request is the session's own.
+    assert_eq!((clocks.opens, clocks.requests), (2, 1 + 3 * 4));
 }
