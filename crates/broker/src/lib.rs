@@ -64,7 +64,6 @@ mod serve;
 mod settings;
 #[cfg(feature = "service")]
 pub mod simulation;
-pub mod simulation;
 mod stats;
 pub mod stream;
 pub mod template;

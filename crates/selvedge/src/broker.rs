@@ -10,9 +10,11 @@ mod device;
 mod hostile;
 mod log;
 mod metrics;
-mod part;
+pub mod part;
 mod serve;
+pub mod stage;
 mod status;
+pub mod switches;
 mod vectors;
 
 /// Share one crypto device between many applications
@@ -56,6 +58,10 @@ enum Command {
     #[command(hide = true)]
     Hostile(hostile::Arguments),
     #[command(hide = true)]
+    Direct(part::Direct),
+    #[command(hide = true)]
+    Clocked(part::Clocked),
+    #[command(hide = true)]
     Bare(part::Server),
     #[command(hide = true)]
     Loopback(part::Server),
@@ -74,6 +80,8 @@ pub fn run(arguments: Arguments, output: &Output) -> Result<(), Error> {
         Command::Vectors(arguments) => runtime()?.block_on(vectors::ask(arguments, output)),
         Command::Application(application) => part::ask(&application, output),
         Command::Hostile(arguments) => hostile::run(&arguments),
+        Command::Direct(direct) => part::take_turn(&direct, output),
+        Command::Clocked(clocked) => runtime()?.block_on(part::serve_clocked(clocked, output)),
         Command::Bare(server) => part::serve_bare(&server),
         Command::Loopback(server) => runtime()?.block_on(part::serve_loopback(server)),
         Command::Soft(server) => runtime()?.block_on(part::serve_soft(server)),

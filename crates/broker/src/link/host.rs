@@ -238,8 +238,7 @@ impl HostEnd {
         let begun_bytes: usize = self.begun.iter().map(|begun| begun.bytes).sum();
         let waiting_bytes = self.receiver.waiting_bytes().saturating_sub(begun_bytes);
         let is_news = is_ready && waiting_bytes == 0 && self.begun.is_empty();
-        let wanted_bytes = if is_news { self.fetch_bytes } else { waiting_bytes };
-        wanted_bytes.min(self.fetch_bytes_max)
+        if is_news { self.fetch_bytes } else { waiting_bytes.min(self.fetch_bytes_max) }
     }
 
     /// What is left of the oldest transfer: a transaction is as long as that, so that there is another one to follow it

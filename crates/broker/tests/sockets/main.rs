@@ -8,8 +8,8 @@ mod chip;
 mod clocked;
 mod faults;
 mod lanes;
-mod users;
 mod lines;
+mod users;
 
 use std::collections::{BTreeMap, HashSet};
 use std::io::{self, Read, Write};

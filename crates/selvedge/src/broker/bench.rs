@@ -4,23 +4,16 @@
 //! table of goals. Values are ratios in one run, and medians of rounds that alternate between what is compared.
 
 use std::ffi::OsString;
-use std::fs::File;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
 
-use broker::load::no_latencies;
 use clap::ValueEnum;
-use hdrhistogram::Histogram;
 use report::row::{Clock, Experiment, Row};
 use report::table::{Column, Entry, Table};
-use rustix::fs::{FlockOperation, flock};
 use selvedge::error::Error;
-use selvedge::link::launch::{Daemon, Daemons, Launcher};
+use selvedge::link::launch::Daemon;
 
-use super::part::Told;
+use super::stage::{Crowd, Seen, Stage, Until, median, stop};
 use crate::output::Output;
-use crate::stop;
 
 mod echo;
 mod fair;
@@ -77,8 +70,7 @@ struct Goal {
 
 /// Where a scenario says what it measured.
 struct Bench {
-    launcher: Launcher,
-    folder: tempfile::TempDir,
+    stage: Stage,
     rounds: u32,
     duration_ms: u32,
     experiment: Experiment,
@@ -86,34 +78,13 @@ struct Bench {
     goals: Vec<Goal>,
 }
 
-/// Applications that are alike.
-#[derive(Clone, Copy)]
-struct Crowd {
-    count: usize,
-    pdu_bytes: usize,
-    outstanding: usize,
-    pause_us: u64,
-    /// The uid of the first, if not our own; each further one has the next.
-    user: Option<u32>,
-}
-
-/// What a crowd saw.
-struct Seen {
-    /// Requests that were answered, of each.
-    answered: Vec<u64>,
-    latency_ns: Histogram<u64>,
-}
-
 /// Before what is counted.
-const WARM_UP_MS: u32 = 300;
+const WARM_UP_MS: u64 = 300;
 
 /// Measures.
 pub fn run(arguments: &Arguments, output: &Output) -> Result<(), Error> {
-    let folder = tempfile::tempdir().map_err(Error::process("selvedge"))?;
-    let interrupted: Arc<AtomicBool> = stop::flag().map_err(Error::process("selvedge"))?;
     let mut bench = Bench {
-        launcher: Launcher::new(folder.path(), interrupted),
-        folder,
+        stage: Stage::new()?,
         rounds: arguments.rounds,
         duration_ms: arguments.duration_ms,
         experiment: Experiment::new("broker bench", "selvedge broker bench"),
@@ -148,67 +119,21 @@ impl Bench {
     }
 
     fn server_with(&self, verb: &str, options: &[OsString]) -> Result<(Daemon, PathBuf), Error> {
-        let socket = self.folder.path().join(format!("{verb}.sock"));
-        // A server that was killed leaves it behind.
-        let _ = std::fs::remove_file(&socket);
-        let mut arguments = vec!["broker".into(), verb.into(), socket.clone().into_os_string()];
-        arguments.extend_from_slice(options);
-        Ok((self.launcher.start_daemon(verb, verb, arguments)?, socket))
+        self.stage.server(verb, options)
     }
 
     /// Has crowds ask a server at the same time.
     fn ask(&self, socket: &Path, crowds: &[Crowd]) -> Result<Vec<Seen>, Error> {
-        let path = self.folder.path().join("gate");
-        let gate = File::create(&path).map_err(|cause| Error::io("create", &path, cause))?;
-        let locked = |errno: rustix::io::Errno| Error::io("lock", &path, errno.into());
-        flock(&gate, FlockOperation::LockExclusive).map_err(locked)?;
-        let mut crowds_started = Vec::new();
-        for (number, crowd) in crowds.iter().enumerate() {
-            let mut applications = Vec::new();
-            for member in 0..crowd.count {
-                let mut arguments =
-                    vec!["broker".into(), "application".into(), socket.into(), "--gate".into()];
-                arguments.push(path.clone().into_os_string());
-                let options = [
-                    ("--pdu-bytes", crowd.pdu_bytes as u64),
-                    ("--outstanding", crowd.outstanding as u64),
-                    ("--pause-us", crowd.pause_us),
-                    ("--warm-up-ms", WARM_UP_MS.into()),
-                    ("--duration-ms", self.duration_ms.into()),
-                ];
-                for (option, value) in options {
-                    arguments.extend([option.into(), value.to_string().into()]);
-                }
-                if let Some(user) = crowd.user {
-                    arguments.extend(["--user".into(), (user + member as u32).to_string().into()]);
-                }
-                let stem = format!("application-{number}-{member}");
-                applications.push(self.launcher.start("application", &stem, &arguments)?);
-            }
-            crowds_started.push(applications);
-        }
-        flock(&gate, FlockOperation::Unlock).map_err(locked)?;
-        let mut all = Vec::new();
-        for applications in crowds_started {
-            let mut seen = Seen { answered: Vec::new(), latency_ns: no_latencies() };
-            for mut application in applications {
-                let ended = application.wait()?;
-                let told = ended.lines.last().and_then(|line| serde_json::from_str::<Told>(line).ok());
-                let Some(told) = told.filter(|_| ended.status.success()) else {
-                    return Err(ended.error("application"));
-                };
-                seen.answered.push(told.answered);
-                for (latency_ns, count) in told.latency_ns {
-                    seen.latency_ns.saturating_record_n(latency_ns, count);
-                }
-            }
-            all.push(seen);
-        }
-        Ok(all)
+        let duration_ms = self.duration_ms.into();
+        self.stage.ask(socket, crowds, Until { warm_up_ms: WARM_UP_MS, duration_ms, total: u64::MAX })
     }
 
     fn row(&mut self, case: &str, metric: &str, value: f64, unit: &str) {
         self.rows.push(self.experiment.row(case, metric, value, unit, Clock::Wall));
+    }
+
+    fn simulated_row(&mut self, case: &str, metric: &str, value: f64, unit: &str) {
+        self.rows.push(self.experiment.row(case, metric, value, unit, Clock::Cell));
     }
 
     fn goal(&mut self, what: &str, value: f64, peer: &'static str, peer_value: String, wanted: Wanted) {
@@ -273,34 +198,4 @@ impl Goal {
         let Goal { what, value, peer, peer_value, wanted } = self;
         format!("goal\t{what}\t{value:.3}\t{peer}\t{peer_value}\t{}\n", wanted.words())
     }
-}
-
-impl Seen {
-    /// Requests a second of all together.
-    fn rate(&self, duration_ms: u32) -> f64 {
-        self.answered.iter().sum::<u64>() as f64 * 1000.0 / f64::from(duration_ms)
-    }
-
-    fn latency_us(&self, quantile: f64) -> f64 {
-        self.latency_ns.value_at_quantile(quantile) as f64 / 1000.0
-    }
-
-    /// Jain's index of what each got: 1 when all got the same, 1/n when one got all.
-    fn jain(&self) -> f64 {
-        let sum: f64 = self.answered.iter().map(|answered| *answered as f64).sum();
-        let squares: f64 = self.answered.iter().map(|answered| (*answered as f64).powi(2)).sum();
-        sum * sum / (self.answered.len() as f64 * squares)
-    }
-}
-
-/// The middle one, the upper of two.
-fn median(mut values: Vec<f64>) -> f64 {
-    values.sort_by(f64::total_cmp);
-    values[values.len() / 2]
-}
-
-fn stop(server: Daemon) -> Result<(), Error> {
-    let mut servers = Daemons::default();
-    servers.push(server);
-    servers.stop().map(drop)
 }

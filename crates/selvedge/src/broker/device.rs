@@ -125,7 +125,8 @@ struct Asked {
     fault_seed: u64,
 }
 
-fn presets() -> impl TypedValueParser<Value = Preset> {
+/// Takes the name of a preset.
+pub fn presets() -> impl TypedValueParser<Value = Preset> {
     let names = PossibleValuesParser::new(PRESETS.iter().map(|preset| preset.name));
     names.map(|name| Preset::named(&name).expect("the parser takes names of the table only"))
 }

@@ -265,6 +265,7 @@ fn first_of(service: &mut Service) -> Result<Device, Error> {
     if let Some(preset) = choice.preset() {
         let suits = preset.settings();
         service.settings.is_cut = suits.is_cut;
+        service.settings.transfer_requests_max = suits.transfer_requests_max;
         let transfer_bytes_max = &mut service.settings.transfer_bytes_max;
         *transfer_bytes_max = suits.transfer_bytes_max.min(*transfer_bytes_max);
     }

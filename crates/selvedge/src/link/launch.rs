@@ -36,6 +36,7 @@ const LOOK: Duration = Duration::from_millis(5);
 pub struct Launcher {
     run: PathBuf,
     interrupted: Arc<AtomicBool>,
+    input: Option<Arc<OwnedFd>>,
 }
 
 /// A process of ours.
@@ -74,7 +75,12 @@ pub struct Daemons(Vec<Daemon>);
 impl Launcher {
     /// Process numbers are left in the folder `run`; nothing is waited for once `interrupted` is set.
     pub fn new(run: &Path, interrupted: Arc<AtomicBool>) -> Launcher {
-        Launcher { run: run.to_owned(), interrupted }
+        Launcher { run: run.to_owned(), interrupted, input: None }
+    }
+
+    /// The same, whose processes have this on their standard input, and not nothing.
+    pub fn with_input(self, input: OwnedFd) -> Launcher {
+        Launcher { input: Some(Arc::new(input)), ..self }
     }
 
     /// Starts `selvedge ARGUMENTS --ready-fd N`, waits until it is ready, and leaves its number in `RUN/STEM.pid`.
@@ -133,11 +139,15 @@ impl Launcher {
         // Only this child may inherit the descriptor; processes are started one at a time.
         fcntl_setfd(&inherited, FdFlags::empty()).map_err(io::Error::from).map_err(failed())?;
         let executable = std::env::current_exe().map_err(failed())?;
+        let input = match &self.input {
+            Some(input) => input.try_clone().map_err(failed())?.into(),
+            None => Stdio::null(),
+        };
         let mut child = Command::new(executable)
             .args(arguments)
             .arg("--ready-fd")
             .arg(inherited.as_raw_fd().to_string())
-            .stdin(Stdio::null())
+            .stdin(input)
             .stdout(Stdio::piped())
             // A terminal interrupts us alone: we end the others in their order.
             .process_group(0)
@@ -279,6 +289,11 @@ impl Daemon {
         self.process = launcher.start_until_ready(&name, &self.stem, &self.arguments, &mut restarts)?;
         self.restarts = restarts;
         Ok(())
+    }
+
+    /// Its number, as long as it is not started again.
+    pub fn id(&self) -> u32 {
+        self.process.child.id()
     }
 
     /// Asks it to end and waits for that. One that is killed meanwhile has nothing more to do for anybody.

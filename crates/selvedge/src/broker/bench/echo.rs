@@ -60,5 +60,6 @@ pub(super) fn measure(bench: &mut Bench) -> Result<(), Error> {
         }
     }
     stop(loopback)?;
-    stop(bare)
+    stop(bare)?;
+    Ok(())
 }

@@ -2,8 +2,7 @@
 //!
 //! They are another user than the others, for whom this process must be root: what one user holds is that user's own loss.
 
-use std::fs::{self, Permissions};
-use std::os::unix::fs::PermissionsExt;
+use std::fs;
 
 use broker::Settings;
 use broker::quota::Bounds;
@@ -31,10 +30,6 @@ pub fn settings(connections: Option<usize>) -> Settings {
 }
 
 pub(super) fn measure(bench: &mut Bench) -> Result<(), Error> {
-    // Somebody else reaches the socket, and nothing besides.
-    let folder = bench.folder.path();
-    let opened = fs::set_permissions(folder, Permissions::from_mode(0o711));
-    opened.map_err(|cause| Error::io("open to others", folder, cause))?;
     let connections = ["--connections".into(), CONNECTIONS.to_string().into()];
     let (server, socket) = bench.server_with("loopback", &connections)?;
     let mut hostile = vec!["broker".into(), "hostile".into(), socket.clone().into_os_string()];
@@ -48,9 +43,9 @@ pub(super) fn measure(bench: &mut Bench) -> Result<(), Error> {
     let mut memory = Vec::new();
     for _ in 0..bench.rounds {
         tails[0].push(bench.ask(&socket, &[OTHERS])?[0].latency_us(0.99));
-        let crowd = bench.launcher.start_daemon("hostile", "hostile", hostile.clone())?;
+        let crowd = bench.stage.launcher().start_daemon("hostile", "hostile", hostile.clone())?;
         tails[1].push(bench.ask(&socket, &[OTHERS])?[0].latency_us(0.99));
-        memory.push(resident_bytes(&bench.folder.path().join("loopback.pid"))?);
+        memory.push(resident_bytes(&bench.stage.path("loopback.pid"))?);
         stop(crowd)?;
     }
     stop(server)?;

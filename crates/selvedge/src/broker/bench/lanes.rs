@@ -2,7 +2,7 @@
 //!
 //! Applications are threads here, with the blocking client: what they ask is the work, not the way to it.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Barrier;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
@@ -70,11 +70,8 @@ pub(super) fn measure(bench: &mut Bench) -> Result<(), Error> {
     Ok(())
 }
 
-fn start(bench: &Bench, lanes: usize) -> Result<(Daemon, std::path::PathBuf), Error> {
-    let socket = bench.folder.path().join(format!("soft-{lanes}.sock"));
-    let lanes = lanes.to_string().into();
-    let arguments = vec!["broker".into(), "soft".into(), socket.clone().into(), "--lanes".into(), lanes];
-    Ok((bench.launcher.start_daemon("soft", "soft", arguments)?, socket))
+fn start(bench: &Bench, lanes: usize) -> Result<(Daemon, PathBuf), Error> {
+    bench.server_with("soft", &["--lanes".into(), lanes.to_string().into()])
 }
 
 impl Task {
@@ -97,7 +94,7 @@ impl Task {
         thread::scope(|scope| {
             let threads: Vec<_> = (0..applications).map(|_| scope.spawn(application)).collect();
             begin.wait();
-            thread::sleep(Duration::from_millis(WARM_UP_MS.into()));
+            thread::sleep(Duration::from_millis(WARM_UP_MS));
             is_counted.store(true, Ordering::Relaxed);
             let began = Instant::now();
             thread::sleep(duration);
