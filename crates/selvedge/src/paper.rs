@@ -5,7 +5,7 @@
 use selvedge::error::Error;
 
 use crate::output::Output;
-use crate::papers::sti;
+use crate::papers::{mecha, sti};
 
 /// Measure again what a paper measured, and set it beside what the paper prints
 #[derive(clap::Args)]
@@ -18,11 +18,14 @@ pub struct Arguments {
 enum Paper {
     /// Ciphers beside SPI on an AVR: polling, interrupts, woven threads (Ganesan and Dean, RTAS 2004)
     Sti(sti::Arguments),
+    /// One crypto device shared by many applications (Derry, Laksmono, Iqbal and Kim: MECHA)
+    Mecha(mecha::Arguments),
 }
 
 /// Runs the verb.
 pub fn run(arguments: Arguments, output: &Output) -> Result<(), Error> {
     match arguments.paper {
         Paper::Sti(arguments) => sti::run(&arguments, output),
+        Paper::Mecha(arguments) => mecha::run(&arguments, output),
     }
 }

@@ -1,3 +1,5 @@
 //! Papers whose measurements are made again: what they print, beside what we measure. A folder a paper.
 
+pub mod mecha;
+mod spread;
 pub mod sti;

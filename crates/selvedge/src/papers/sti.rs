@@ -7,15 +7,12 @@
 use std::env;
 use std::fs;
 use std::path::PathBuf;
-use std::sync::Mutex;
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::thread;
 
-use indicatif::{ProgressBar, ProgressStyle};
 use report::paper::ndjson;
 use selvedge::error::Error;
 use selvedge::toolchain::{self, Compiler};
 
+use super::spread::{on_all_cores, progress};
 use crate::output::Output;
 use cells::{Build, Case, Cell, Cipher, DIVIDERS, Direction, HOSTS, Scheme, Table};
 use even::Even;
@@ -169,40 +166,4 @@ pub fn run(arguments: &Arguments, output: &Output) -> std::result::Result<(), Er
     let evens = (!evens.is_empty()).then(|| tables::of_evens(&evens));
     let nodes = (!systems.is_empty()).then(|| system::shown::tables(&systems)).into_iter().flatten();
     output.text(&cases.chain(evens).chain(nodes).map(|table| table.text(None) + "\n").collect::<String>())
-}
-
-fn progress(cells: usize) -> ProgressBar {
-    let style = ProgressStyle::with_template("{bar:40} {pos}/{len} cells, {eta} left");
-    ProgressBar::new(cells as u64).with_style(style.expect("the template is ours"))
-}
-
-/// What `work` makes of each item, in order; the first error of any.
-fn on_all_cores<T: Sync, R: Send>(
-    items: &[T],
-    bar: &ProgressBar,
-    work: impl Fn(&T) -> std::result::Result<R, Error> + Sync,
-) -> std::result::Result<Vec<R>, Error> {
-    let next = AtomicUsize::new(0);
-    let done = Mutex::new(Vec::new());
-    let worker = || {
-        while let index = next.fetch_add(1, Ordering::Relaxed)
-            && let Some(item) = items.get(index)
-        {
-            let made = work(item);
-            let is_error = made.is_err();
-            done.lock().expect("a worker that panics ends the process").push((index, made));
-            bar.inc(1);
-            if is_error {
-                next.store(items.len(), Ordering::Relaxed);
-            }
-        }
-    };
-    thread::scope(|scope| {
-        for _ in 0..thread::available_parallelism().map_or(1, usize::from) {
-            scope.spawn(worker);
-        }
-    });
-    let mut done = done.into_inner().expect("a worker that panics ends the process");
-    done.sort_unstable_by_key(|&(index, _)| index);
-    done.into_iter().map(|(_, made)| made).collect()
 }
