@@ -41,17 +41,37 @@ void downlink_take(struct downlink *downlink, uint8_t *bytes, uint8_t count, con
         downlink->fresh = fresh;
     }
     if (!(kind == ACKNOWLEDGE_KIND && text_bytes == ACKNOWLEDGE_BYTES) &&
-        !(kind == CHANGE_KIND && text_bytes == CHANGE_BYTES)) {
+        !(kind == SETTING_KIND && text_bytes == SETTING_BYTES) && !(kind == CHANGE_KIND && text_bytes == CHANGE_BYTES)) {
         return;
     }
     uint32_t acknowledged = le32_get(text + ACKNOWLEDGE_COUNTER_AT);
     if (acknowledged > downlink->acknowledged) {
         downlink->acknowledged = acknowledged;
     }
-    if (kind == CHANGE_KIND) {
+    if (kind == SETTING_KIND && text[SETTING_CHANNEL_AT] <= PROVISION_ADC_CHANNEL_MAX) {
+        uint32_t first = le32_get(text + SETTING_FIRST_AT);
+        uint8_t channel = text[SETTING_CHANNEL_AT];
+        ATOMIC_BLOCK(ATOMIC_RESTORESTATE)
+        {
+            downlink->first = first;
+            downlink->channel = channel;
+            downlink->is_set = true;
+        }
+    } else if (kind == CHANGE_KIND) {
         epoch_offer(change, provision, text + CHANGE_EPOCH_AT);
         memset(text, 0, CHANGE_BYTES);
     }
+}
+
+uint8_t downlink_channel(struct downlink *downlink, uint32_t first, uint8_t channel)
+{
+    if (downlink->is_set && first >= downlink->first) {
+        downlink->is_set = false;
+        if (first == downlink->first) {
+            return downlink->channel;
+        }
+    }
+    return channel;
 }
 
 void downlink_turn(struct downlink *downlink)

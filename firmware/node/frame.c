@@ -22,24 +22,24 @@ void frame_head(uint8_t *frame, const struct provision *provision, uint32_t coun
     le32_put(frame + FRAME_COUNTER_AT, count);
 }
 
-uint16_t frame_describe(uint8_t *frame, const struct provision *provision, uint32_t first, uint8_t samples)
+uint16_t frame_describe(uint8_t *frame, const struct provision *provision, const struct samples *samples)
 {
     uint8_t *text = frame + FRAME_TEXT_AT;
 
-    text[SAMPLES_KIND_AT] = SAMPLES_KIND;
-    le32_put(text + SAMPLES_FIRST_AT, first);
-    text[SAMPLES_COUNT_AT] = samples;
-    return FRAME_CODES_AT + 2 * (uint16_t)samples + suite_tag_bytes(provision->suite);
+    text[SAMPLES_KIND_AT] = (uint8_t)(SAMPLES_KIND | samples->channel << SAMPLES_CHANNEL_SHIFT);
+    le32_put(text + SAMPLES_FIRST_AT, samples->first);
+    text[SAMPLES_COUNT_AT] = samples->count;
+    return FRAME_CODES_AT + 2 * (uint16_t)samples->count + suite_tag_bytes(provision->suite);
 }
 
-uint16_t frame_seal(uint8_t *frame, const struct provision *provision, uint32_t count, uint32_t first, uint8_t samples)
+uint16_t frame_seal(uint8_t *frame, const struct provision *provision, uint32_t count, const struct samples *samples)
 {
     uint8_t nonce[FRAME_NONCE_BYTES];
-    uint16_t bytes = frame_describe(frame, provision, first, samples);
+    uint16_t bytes = frame_describe(frame, provision, samples);
 
     frame_head(frame, provision, count);
     frame_nonce(nonce, provision->iv, frame);
-    suite_seal(provision->suite, frame + FRAME_TEXT_AT, SAMPLES_CODES_AT + 2 * samples, frame, FRAME_HEADER_BYTES, nonce,
+    suite_seal(provision->suite, frame + FRAME_TEXT_AT, SAMPLES_CODES_AT + 2 * samples->count, frame, FRAME_HEADER_BYTES, nonce,
                provision->key);
     return bytes;
 }

@@ -6,7 +6,8 @@
 //!      6  4  counter, bit 31 = direction                    associated data = bytes 0..10
 //!
 //! Nonce = iv XOR (node | epoch | counter | seven zeros): the nine bytes 1..10 of the header as they stand.
-//! Uplink plaintext: 0 1 kind 1 | 1 4 first sample's grid index | 5 1 count | 6 2*count samples, 10-bit codes.
+//! Uplink plaintext: 0 1 kind 1 and, from bit 4 on, the ADC channel of all its samples | 1 4 first sample's grid index |
+//! 5 1 count | 6 2*count samples, 10-bit codes.
 //! The same offsets stand in the server's frame parser; a test compares them and opens there what is sealed here.
 #ifndef NODE_FRAME_H
 #define NODE_FRAME_H
@@ -29,6 +30,7 @@ enum {
 
     SAMPLES_KIND = 1,
     SAMPLES_KIND_AT = 0,
+    SAMPLES_CHANNEL_SHIFT = 4,
     SAMPLES_FIRST_AT = 1,
     SAMPLES_COUNT_AT = 5,
     SAMPLES_CODES_AT = 6,
@@ -50,12 +52,19 @@ void frame_nonce(uint8_t nonce[FRAME_NONCE_BYTES], const uint8_t *iv, const uint
 /// Writes the header of the frame from this node that has this count.
 void frame_head(uint8_t *frame, const struct provision *provision, uint32_t count);
 
-/// Writes what stands before the codes of `samples` samples. Returns the bytes of the frame with its tag.
-uint16_t frame_describe(uint8_t *frame, const struct provision *provision, uint32_t first, uint8_t samples);
+/// The samples of a frame.
+struct samples {
+    uint32_t first; // grid index
+    uint8_t count;
+    uint8_t channel; // that all of them were converted from
+};
 
-/// Seals, in place, a frame whose `samples` codes already lie from FRAME_CODES_AT on.
-/// `count` MUST come from `counter_take` and MUST be used for this one call; `samples` <= FRAME_SAMPLES_MAX.
+/// Writes what stands before the codes. Returns the bytes of the frame with its tag.
+uint16_t frame_describe(uint8_t *frame, const struct provision *provision, const struct samples *samples);
+
+/// Seals, in place, a frame whose codes already lie from FRAME_CODES_AT on.
+/// `count` MUST come from `counter_take` and MUST be used for this one call; `samples->count` <= FRAME_SAMPLES_MAX.
 /// Returns the frame's length in bytes, 1 to FRAME_BYTES_MAX.
-uint16_t frame_seal(uint8_t *frame, const struct provision *provision, uint32_t count, uint32_t first, uint8_t samples);
+uint16_t frame_seal(uint8_t *frame, const struct provision *provision, uint32_t count, const struct samples *samples);
 
 #endif

@@ -109,7 +109,7 @@
 #endif
 /// What was heard is taken before anything is sealed.
 #define ANSWERS_PRIORITY 200
-#define ANSWERS_STACK_BYTES 64
+#define ANSWERS_STACK_BYTES 68
 #define REST_PRIORITY 254
 #define REST_STACK_BYTES 64
 

@@ -42,6 +42,7 @@
 struct sampled {
     const uint8_t *codes;  // NULL: none
     uint32_t filled_ticks; // when they are all taken
+    uint8_t channel;       // what from
 };
 
 static struct provision self;
@@ -104,7 +105,7 @@ __attribute__((noinline)) static bool boot(void)
         return false;
     }
     clock_boot();
-    sampler_boot(self.adc_channel, self.clock_hz);
+    sampler_boot(self.clock_hz);
     return true;
 }
 
@@ -121,13 +122,15 @@ static bool open_beacon(struct beacon *heard)
 /// Hands the sampler the superframe after the present one.
 static void arm_next(void)
 {
-    struct sampled *next = &sampled[(timebase.number + 1) & 1];
+    uint32_t number = timebase.number + 1;
+    struct sampled *next = &sampled[number & 1];
     struct grid grid;
-    uint8_t *codes = traffic_codes(timebase.number + 1);
+    uint8_t *codes = traffic_codes(number);
 
+    next->channel = self.adc_channel = traffic_channel(number * self.samples_per_superframe, self.adc_channel);
     timebase_next_grid(&timebase, self.samples_per_superframe, &grid);
     next->filled_ticks = sampler_filled_ticks(&grid);
-    bool is_armed = codes && grid.step_ticks >= sampler_interval_min_cycles() && sampler_arm(&grid, codes);
+    bool is_armed = codes && grid.step_ticks >= sampler_interval_min_cycles() && sampler_arm(&grid, codes, next->channel);
     next->codes = is_armed ? codes : NULL;
 }
 
@@ -162,7 +165,7 @@ static void seal(void)
         }
     } while (!is_filled);
     last->codes = NULL;
-    traffic_seal(timebase.number - 1);
+    traffic_seal(timebase.number - 1, last->channel);
 }
 
 /// The tick `us` after the present superframe's start.

@@ -11,7 +11,7 @@
 static bool in_range(const struct provision *provision)
 {
     return provision->counter_block != 0 && provision->samples_per_superframe != 0 &&
-           provision->samples_per_superframe <= FRAME_SAMPLES_MAX && provision->adc_channel <= 7 &&
+           provision->samples_per_superframe <= FRAME_SAMPLES_MAX && provision->adc_channel <= PROVISION_ADC_CHANNEL_MAX &&
            provision->spi_divider_log2 >= 1 && provision->spi_divider_log2 <= 7 &&
            provision->clock_hz >= CLOCK_HZ_MIN && provision->clock_hz <= CLOCK_HZ_MAX;
 }

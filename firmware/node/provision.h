@@ -31,6 +31,8 @@ enum {
     PROVISION_BYTES = 0x26,
     PROVISION_COUNTER_SLOTS_AT = 0x28,
     PROVISION_EPOCHS_AT = 0x38,
+
+    PROVISION_ADC_CHANNEL_MAX = 7,
 };
 
 #define PROVISION_LAYOUT 2
@@ -44,7 +46,7 @@ struct provision {
     uint8_t suite;
     uint8_t epoch; // the counter's, until epoch_boot; then that of `key`
     uint8_t samples_per_superframe;
-    uint8_t adc_channel;
+    uint8_t adc_channel; // the first one; then the present one (downlink.h)
     uint8_t spi_divider_log2;
     uint8_t key[16]; // and `iv`: from epoch_boot on
     uint8_t iv[16];

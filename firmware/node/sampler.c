@@ -20,6 +20,7 @@ struct run {
     struct grid grid;
     uint8_t *codes;
     uint8_t *next_code;
+    uint8_t channel;
 };
 
 volatile uint16_t sampler_matches_before; // vectors.S counts it down
@@ -74,6 +75,7 @@ static void take(uint16_t code)
         sampler_filled_now = running.codes;
         running = waiting;
         waiting.grid.left = 0;
+        ADMUX = running.channel; // and the reference at AREF
     }
 }
 
@@ -95,12 +97,8 @@ ISR(__vector_sampler, ISR_NOBLOCK)
     clock_alarm_resume();
 }
 
-void sampler_boot(uint8_t channel, uint32_t clock_hz)
+void sampler_boot(uint32_t clock_hz)
 {
-    ADMUX = channel; // and the reference at AREF
-#if defined(DIDR0)
-    DIDR0 = (uint8_t)_BV(channel); // an analog level would only heat the pin's digital input
-#endif
     adc_clock_log2 = 1;
     while (clock_hz >> adc_clock_log2 > 200000) {
         adc_clock_log2++;
@@ -122,7 +120,7 @@ uint32_t sampler_filled_ticks(const struct grid *grid)
     return grid->next_ticks + steps * grid->step_ticks + parts / grid->parts + (12UL << adc_clock_log2);
 }
 
-bool sampler_arm(const struct grid *grid, uint8_t *codes)
+bool sampler_arm(const struct grid *grid, uint8_t *codes, uint8_t channel)
 {
     bool is_idle;
     uint32_t first = grid->next_ticks - hold_ticks - CLOCK_LEAD_CYCLES_MIN;
@@ -130,8 +128,11 @@ bool sampler_arm(const struct grid *grid, uint8_t *codes)
     if (waiting.grid.left != 0 || clock_is_past(clock_now(), first)) {
         return false;
     }
+#if defined(DIDR0)
+    DIDR0 |= (uint8_t)_BV(channel); // an analog level would only heat the pin's digital input
+#endif
     // Nothing looks at what waits before `left` says that it does, so only that needs interrupts off.
-    struct run run = {.grid = *grid, .codes = codes, .next_code = codes};
+    struct run run = {.grid = *grid, .codes = codes, .next_code = codes, .channel = channel};
     run.grid.left = 0;
     waiting = run;
     ATOMIC_BLOCK(ATOMIC_RESTORESTATE)
@@ -147,6 +148,7 @@ bool sampler_arm(const struct grid *grid, uint8_t *codes)
     if (is_idle) {
         run.grid.left = grid->left;
         running = run;
+        ADMUX = channel;
         aim();
     }
     // The interrupt may look ahead meanwhile.

@@ -5,7 +5,9 @@
 //! a fixed time after the start (13.5 ADC clocks into a first conversion, datasheets "ADC Timing Diagram, First
 //! Conversion"), and every start is that much early. What jitter remains is the delay of the start by other interrupts.
 //!
-//! Two superframes are in hand: the one that is being sampled and the next, armed while the first runs.
+//! Two superframes are in hand: the one that is being sampled and the next, armed while the first runs. Each has its channel,
+//! chosen when the code before its first is taken, the ADC being off. That is never too late: a code is taken before the next
+//! conversion begins, but for those of a woven filter, and none runs at a superframe's begin.
 //!
 //! A woven filter keeps interrupts off for a frame. Its guest starts conversions by itself meanwhile (guest_sampler.h), and
 //! where a frame is longer than a step of the grid, a server takes a code and sets compare A for the instant after that
@@ -20,15 +22,15 @@
 
 #include "timebase.h"
 
-/// Chooses the channel and the ADC clock (at most 200 kHz, above which the tenth bit suffers).
-void sampler_boot(uint8_t channel, uint32_t clock_hz);
+/// Chooses the ADC clock (at most 200 kHz, above which the tenth bit suffers).
+void sampler_boot(uint32_t clock_hz);
 
 /// The shortest distance of two instants, in cycles: one conversion and its interrupt.
 uint16_t sampler_interval_min_cycles(void);
 
-/// Hands over a superframe: codes go to `codes` as 16-bit little-endian integers, one per instant of `grid`.
+/// Hands over a superframe: codes of `channel` go to `codes` as 16-bit little-endian integers, one per instant of `grid`.
 /// False, and nothing happens, when its first instant is past or one superframe is waiting already.
-bool sampler_arm(const struct grid *grid, uint8_t *codes);
+bool sampler_arm(const struct grid *grid, uint8_t *codes, uint8_t channel);
 
 /// When the last code of `grid` is there, unless something else was served meanwhile.
 uint32_t sampler_filled_ticks(const struct grid *grid);

@@ -21,9 +21,12 @@ void traffic_boot(struct provision *provision, struct counter *counter, struct e
 /// Room for the codes of a superframe that will be sampled; NULL when there is none. Two superframes in a row are in hand.
 uint8_t *traffic_codes(uint32_t superframe);
 
-/// The codes of that superframe are there: its frame is sealed now, or as soon as nobody else needs the core. Without a
-/// fresh count they are dropped.
-void traffic_seal(uint32_t superframe);
+/// The ADC channel of the superframe that begins with sample `first`, when `channel` is that of the one before.
+uint8_t traffic_channel(uint32_t first, uint8_t channel);
+
+/// The codes of that superframe are there, taken from `channel`: its frame is sealed now, or as soon as nobody else needs
+/// the core. Without a fresh count they are dropped.
+void traffic_seal(uint32_t superframe, uint8_t channel);
 
 /// What was asked for will not be filled.
 void traffic_forget(void);

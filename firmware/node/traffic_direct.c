@@ -39,15 +39,20 @@ uint8_t *traffic_codes(uint32_t superframe)
     return frame->bytes + FRAME_CODES_AT;
 }
 
-void traffic_seal(uint32_t superframe)
+uint8_t traffic_channel(uint32_t first, uint8_t channel)
 {
+    return downlink_channel(&downlink, first, channel);
+}
+
+void traffic_seal(uint32_t superframe, uint8_t channel)
+{
+    const struct samples samples = {superframe * self->samples_per_superframe, self->samples_per_superframe, channel};
     uint32_t count;
 
     if (counter_take(counts, &count)) {
         phase = PHASE_SEALING;
         latest = &outgoing[superframe & 1];
-        latest->sealed = frame_seal(latest->bytes, self, count, superframe * self->samples_per_superframe,
-                                    self->samples_per_superframe);
+        latest->sealed = frame_seal(latest->bytes, self, count, &samples);
         phase = PHASE_WAITING;
     }
 }

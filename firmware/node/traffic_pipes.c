@@ -214,15 +214,20 @@ uint8_t *traffic_codes(uint32_t superframe)
     return frame->bytes + FRAME_CODES_AT;
 }
 
-void traffic_seal(uint32_t superframe)
+uint8_t traffic_channel(uint32_t first, uint8_t channel)
 {
+    return downlink_channel(&downlink, first, channel);
+}
+
+void traffic_seal(uint32_t superframe, uint8_t channel)
+{
+    const struct samples samples = {superframe * self->samples_per_superframe, self->samples_per_superframe, channel};
     struct frame *frame = filling[superframe & 1];
 
     filling[superframe & 1] = NULL;
     // What can be sealed beside the line waits for that: a superframe has two slots.
     frame->slots = controller_filters[FILTER(LINE_TRANSMITS, SECURITY_SEALS)] ? 2 : 0;
-    frame->count = (uint8_t)frame_describe(frame->bytes, self, superframe * self->samples_per_superframe,
-                                           self->samples_per_superframe);
+    frame->count = (uint8_t)frame_describe(frame->bytes, self, &samples);
     controller_give(frame);
 }
 

@@ -17,10 +17,11 @@ void a_sealed_frame_is_what_the_layout_says(void)
         struct provision provision = cell_provision(suite);
         uint8_t frame[256], codes[224], nonce[16];
         uint32_t count = test_random() >> 1, first = test_random();
+        uint8_t channel = (uint8_t)test_below(8);
         for (unsigned i = 0; i < 2 * samples; i++) {
             codes[i] = frame[16 + i] = (uint8_t)test_random();
         }
-        uint16_t bytes = frame_seal(frame, &provision, count, first, (uint8_t)samples);
+        uint16_t bytes = frame_seal(frame, &provision, count, &(struct samples){first, (uint8_t)samples, channel});
         CHECK(bytes == 10u + 6 + 2 * samples + tag, "%u bytes for %u samples", bytes, samples);
         CHECK(frame[0] == (0x10 | suite) && le32_get(frame + 1) == CELL_NODE && frame[5] == CELL_EPOCH &&
                   le32_get(frame + 6) == count,
@@ -36,7 +37,7 @@ void a_sealed_frame_is_what_the_layout_says(void)
         bool opened = (suite == 1 ? suite_ascon_open : aes128_ccm_c8_open)(text, bytes - 10u - tag, frame, 10, nonce,
                                                                           provision.key, frame + bytes - tag);
         CHECK(opened, "the server cannot open %u samples", samples);
-        CHECK(text[0] == 1 && le32_get(text + 1) == first && text[5] == samples &&
+        CHECK(text[0] == (16 * channel | 1) && le32_get(text + 1) == first && text[5] == samples &&
                   memcmp(text + 6, codes, 2 * samples) == 0,
               "the plaintext is not as drawn");
     }
@@ -68,7 +69,7 @@ static void an_acknowledgement_is_opened_once_of(uint8_t suite)
     CHECK(downlink_open(&downlink, bytes, count, &provision, &change) && downlink.acknowledged == 80, "the last count");
     // Authentic, but of a kind that is reserved: no effect beyond the replay mark.
     struct downlink before = {0}, other = {0};
-    count = cell_downlink_seal(bytes, suite, 0x80000000u, (const uint8_t *)"\x82rest", 5);
+    count = cell_downlink_seal(bytes, suite, 0x80000000u, (const uint8_t *)"\x84rest", 5);
     CHECK(downlink_open(&other, bytes, count, &provision, &change) && other.fresh == 1 &&
               other.acknowledged == before.acknowledged,
           "a reserved kind had an effect");
@@ -78,6 +79,85 @@ void an_acknowledgement_is_opened_once(void)
 {
     an_acknowledgement_is_opened_once_of(1);
     an_acknowledgement_is_opened_once_of(2);
+}
+
+/// A frame that sets the channel from sample `first` on.
+static uint8_t set(uint8_t *bytes, uint8_t suite, uint32_t counter, uint32_t first, uint8_t channel)
+{
+    uint8_t text[10] = {0x82, 77};
+    le32_put(text + 5, first);
+    text[9] = channel;
+    return cell_downlink_seal(bytes, suite, 0x80000000u | counter, text, 10);
+}
+
+void a_setting_holds_from_its_sample_on_or_not_at_all(void)
+{
+    for (uint8_t suite = 1; suite <= 2; suite++) {
+        struct provision provision = cell_provision(suite);
+        struct downlink downlink = {0};
+        struct epoch_change change = {0};
+        uint8_t bytes[96], again[96], channel = 2;
+        uint8_t count = set(bytes, suite, 0, 900, 5);
+        memcpy(again, bytes, count);
+        CHECK(downlink_open(&downlink, bytes, count, &provision, &change), "refused");
+        CHECK(downlink.acknowledged == 77, "it acknowledges as well");
+        for (uint32_t first = 720; first < 1800; first += 90) {
+            channel = downlink_channel(&downlink, first, channel);
+            CHECK(channel == (first < 900 ? 2 : 5), "channel %u from sample %u on", channel, first);
+        }
+        // What was under way for too long, and what sets no first sample of a superframe.
+        count = set(bytes, suite, 1, 1710, 3);
+        CHECK(downlink_open(&downlink, bytes, count, &provision, &change), "refused");
+        CHECK(downlink_channel(&downlink, 1800, 5) == 5 && downlink_channel(&downlink, 1710, 5) == 5, "too late");
+        count = set(bytes, suite, 2, 1900, 3);
+        CHECK(downlink_open(&downlink, bytes, count, &provision, &change), "refused");
+        CHECK(downlink_channel(&downlink, 1890, 5) == 5 && downlink_channel(&downlink, 1980, 5) == 5, "in a superframe");
+        // The latest one holds.
+        count = set(bytes, suite, 3, 2070, 1);
+        CHECK(downlink_open(&downlink, bytes, count, &provision, &change), "refused");
+        count = set(bytes, suite, 4, 2160, 4);
+        CHECK(downlink_open(&downlink, bytes, count, &provision, &change), "refused");
+        CHECK(downlink_channel(&downlink, 2070, 5) == 5 && downlink_channel(&downlink, 2160, 5) == 4, "the one before");
+        // There is no such input.
+        count = set(bytes, suite, 5, 2250, 8);
+        CHECK(downlink_open(&downlink, bytes, count, &provision, &change) && !downlink.is_set, "channel 8");
+        // A node that was reset knows of no replay, but its superframes are later ones.
+        struct downlink reset = {0};
+        memcpy(bytes, again, sizeof bytes);
+        CHECK(downlink_open(&reset, bytes, suite == 1 ? 36 : 28, &provision, &change), "it is authentic");
+        CHECK(downlink_channel(&reset, 2340, 2) == 2 && !reset.is_set, "a replay set the channel");
+        // An epoch begins meanwhile.
+        count = set(bytes, suite, 6, 2430, 6);
+        CHECK(downlink_open(&downlink, bytes, count, &provision, &change), "refused");
+        downlink_turn(&downlink);
+        CHECK(downlink_channel(&downlink, 2430, 4) == 6, "forgotten over an epoch");
+    }
+}
+
+void a_setting_is_taken_from_an_authentic_frame_only(void)
+{
+    for (uint8_t suite = 1; suite <= 2; suite++) {
+        struct provision provision = cell_provision(suite);
+        uint8_t good[96], bytes[96];
+        uint8_t count = set(good, suite, 5, 900, 5);
+        for (unsigned bit = 0; bit < 8u * count; bit++) {
+            struct downlink downlink = {0};
+            struct epoch_change change = {0};
+            memcpy(bytes, good, sizeof bytes);
+            bytes[bit / 8] ^= (uint8_t)(1u << bit % 8);
+            CHECK(!downlink_open(&downlink, bytes, count, &provision, &change), "bit %u", bit);
+            CHECK(!downlink.is_set && downlink.acknowledged == 0, "forged");
+        }
+        // Of other lengths, authentic.
+        for (uint8_t longer = 0; longer < 20; longer++) {
+            struct downlink downlink = {0};
+            struct epoch_change change = {0};
+            uint8_t text[20] = {0x82, 77, 0, 0, 0, 1};
+            count = cell_downlink_seal(bytes, suite, 0x80000000u, text, longer);
+            bool opened = downlink_open(&downlink, bytes, count, &provision, &change);
+            CHECK(opened == (longer > 0) && downlink.is_set == (longer == 10), "%u bytes", longer);
+        }
+    }
 }
 
 static void every_flipped_bit_of_a_downlink_is_refused_of(uint8_t suite)

@@ -51,6 +51,8 @@ uint32_t test_below(uint32_t bound);
     X(every_flipped_bit_of_a_downlink_is_refused)                      \
     X(an_uplink_frame_is_no_downlink)                                  \
     X(any_bytes_as_a_downlink_are_refused_without_harm)                \
+    X(a_setting_holds_from_its_sample_on_or_not_at_all)                \
+    X(a_setting_is_taken_from_an_authentic_frame_only)                 \
     X(power_cut_at_any_byte_of_a_change_leaves_one_whole_epoch)        \
     X(random_cuts_never_bring_an_epoch_back)                           \
     X(a_key_is_overwritten_when_two_epochs_have_passed)                \
