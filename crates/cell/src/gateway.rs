@@ -11,6 +11,7 @@ use crate::limits::{DOWNLINKS_WAITING_MAX, FRAME_BYTES_MAX};
 use cipher::CellKey;
 use isa::avr::peripheral::Drive;
 use std::collections::VecDeque;
+use std::ops::Range;
 
 /// Picoseconds in a microsecond.
 const PS_PER_US: u64 = 1_000_000;
@@ -87,6 +88,9 @@ pub struct Gateway {
     losses: Losses,
 }
 
+/// Where a frame names its node (`firmware/node/frame.h`).
+const NODE: Range<usize> = 1..5;
+
 /// A frame being received.
 #[derive(Clone, Debug)]
 struct Receiving {
@@ -148,12 +152,18 @@ impl Gateway {
         self.superframe
     }
 
-    /// Queues a downlink frame; one goes out each superframe. Returns it when the queue is full.
+    /// Queues a downlink frame; one goes out each superframe. It takes the place of one for the same node that waits: what
+    /// the server says last holds, and a node hears it when every other had its turn. Returns it when the queue is full.
     pub fn queue_downlink(&mut self, frame: Vec<u8>) -> Result<(), Vec<u8>> {
-        if self.downlinks.len() >= DOWNLINKS_WAITING_MAX || frame.len() > FRAME_BYTES_MAX {
+        if frame.len() > FRAME_BYTES_MAX {
             return Err(frame);
         }
-        self.downlinks.push_back(frame);
+        let waiting = self.downlinks.iter().position(|waiting| waiting.get(NODE) == frame.get(NODE));
+        match waiting {
+            Some(place) => self.downlinks[place] = frame,
+            None if self.downlinks.len() < DOWNLINKS_WAITING_MAX => self.downlinks.push_back(frame),
+            None => return Err(frame),
+        }
         Ok(())
     }
 
@@ -360,6 +370,20 @@ mod tests {
         assert_eq!((received[0].slot, received[1].slot), (0, 5));
         assert_eq!(received[1].bytes, frame);
         assert_eq!(listener.losses(), Losses::default());
+    }
+
+    #[test]
+    fn what_a_node_is_told_later_goes_in_place_of_what_waits_for_it() {
+        let (mut sender, mut listener) = (gateway(), gateway());
+        let frame = |node: u8, says: u8| vec![0x11, node, 0, 0, 0, says];
+        for told in [frame(1, 0), frame(2, 1), frame(1, 2), frame(3, 3), frame(2, 4), frame(1, 5)] {
+            sender.queue_downlink(told).unwrap();
+        }
+        (0..4).for_each(|_| play(&mut sender, &mut listener));
+        let received = listener.take_received();
+        let told: Vec<Vec<u8>> =
+            received.into_iter().map(|frame| frame.bytes).filter(|bytes| bytes[0] == 0x11).collect();
+        assert_eq!(told, [frame(1, 5), frame(2, 4), frame(3, 3)]);
     }
 
     #[test]

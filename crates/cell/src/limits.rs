@@ -4,7 +4,7 @@
 pub const FRAME_BYTES_MAX: usize = 256;
 /// The most nodes of one cell: the slot map of a beacon must fit a frame.
 pub const NODES_MAX: usize = 16;
-/// The most downlink frames that wait for a slot; one goes out each superframe.
+/// The most downlink frames that wait for a slot, one for each node; one goes out each superframe.
 pub const DOWNLINKS_WAITING_MAX: usize = 1024;
 
 const _: () =

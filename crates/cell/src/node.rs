@@ -12,7 +12,7 @@ use crate::log::{Log, Marks};
 use crate::trace::{Trace, Watched};
 use isa::Cycles;
 use isa::avr::{Chip, ImageError, Pin, Stop, Watch};
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::io;
 use std::sync::Arc;
 
@@ -60,7 +60,7 @@ pub struct Node {
     /// Its clock.
     pub clock: Clock,
     chip: Chip,
-    feed: Feed,
+    feeds: BTreeMap<u8, Feed>,
     marks: Marks,
     wiring: &'static Wiring,
     watch: Watch,
@@ -87,14 +87,16 @@ pub enum Paused {
 }
 
 impl Node {
-    /// A node whose chip has its program and EEPROM, and whose converter sees `feed`. At `marks` the
-    /// program says what it does.
+    /// A node whose chip has its program and EEPROM, and whose converter sees `feeds`, by channel, and no voltage on
+    /// other ones. At `marks` the program says what it does.
     ///
     /// # Panics
     /// When there is no [`Wiring`] for the chip: the deployment's parser names only chips that have one.
-    pub fn new(id: u32, mut chip: Chip, clock: Clock, feed: Feed, marks: Marks) -> Node {
-        let input = feed.clone();
-        chip.set_analog(Arc::new(move |_, cycle| input.volts(clock.at(cycle))));
+    pub fn new(id: u32, mut chip: Chip, clock: Clock, feeds: BTreeMap<u8, Feed>, marks: Marks) -> Node {
+        let inputs = feeds.clone();
+        chip.set_analog(Arc::new(move |channel, cycle| {
+            inputs.get(&channel).map_or(0.0, |input| input.volts(clock.at(cycle)))
+        }));
         let profile = chip.profile();
         let wiring = WIRINGS.iter().find(|wiring| wiring.chip == profile.name).expect("every chip is wired");
         let address = |name: &str| {
@@ -108,7 +110,7 @@ impl Node {
             id,
             clock,
             chip,
-            feed,
+            feeds,
             marks,
             wiring,
             watch,
@@ -123,7 +125,7 @@ impl Node {
     /// its input has gone on meanwhile. `seed` decides what becomes of a byte of the EEPROM that is being written.
     pub fn cut_power(&self, seed: u64, back_ps: Picoseconds) -> Node {
         let clock = self.clock.starting_at(back_ps);
-        Node::new(self.id, self.chip.cut_power(seed), clock, self.feed.clone(), self.marks)
+        Node::new(self.id, self.chip.cut_power(seed), clock, self.feeds.clone(), self.marks)
     }
 
     /// Programs the EEPROM from its first byte on.

@@ -1,4 +1,4 @@
-//! The node frame: its bytes, its parser, and the three plaintexts it carries.
+//! The node frame: its bytes, its parser, and the four plaintexts it carries.
 //!
 //! ```text
 //!  0  1  version (high nibble, 1) | suite (low nibble)
@@ -9,17 +9,21 @@
 //!  .  t  tag, as long as the suite says
 //!
 //! uplink plaintext                                downlink plaintext
-//!  0  1  kind 0x01, samples                        0  1  kind 0x81, acknowledge; 0x83, change the epoch as well
+//!  0  1  kind 0x01, samples; bits 4 to 6           0  1  kind 0x81, acknowledge; 0x82, set the input as well;
+//!        the ADC channel of all of them                  0x83, change the epoch as well
 //!  1  4  grid index of the first sample            1  4  every uplink count below this one is stored
 //!  5  1  number of samples s                             or will never be sent
-//!  6 2s  samples, 16 bits each                    and of kind 0x83
+//!  6 2s  samples, 16 bits each                    and of kind 0x82
+//!                                                  5  4  grid index of the first sample
+//!                                                  9  1  ADC channel, from that sample on
+//!                                                 and of kind 0x83
 //!                                                  5  1  epoch, later than the one this frame is sealed under
 //!                                                  6 16  its key
 //!                                                 22 16  its iv
 //! ```
 //! Integers are little-endian; a frame is at most 256 bytes; bytes 0 to 9 are the associated data and the
 //! nonce follows from them (OSCORE's rule, RFC 8613 section 5.2), so neither is sent twice.
-//! `firmware/node/frame.h` draws the same bytes for the node. Kind 0x82 is reserved.
+//! `firmware/node/frame.h` and `firmware/node/downlink.h` draw the same bytes for the node.
 //!
 //! Owns no key: [`open`] and [`seal`] take one. Leaves to `shard` which key that is.
 
@@ -28,17 +32,22 @@ use zeroize::Zeroizing;
 
 use crate::error::Fault;
 use crate::limits::{
-    CHANGE_BYTES, COUNT_MAX, FRAME_BYTES_MAX, FRAME_HEADER_BYTES, SAMPLES_HEADER_BYTES, SAMPLES_MAX,
+    CHANGE_BYTES, CHANNEL_MAX, COUNT_MAX, FRAME_BYTES_MAX, FRAME_HEADER_BYTES, SAMPLES_HEADER_BYTES,
+    SAMPLES_MAX, SETTING_BYTES,
 };
 
 /// The version of this layout.
 pub const VERSION: u8 = 1;
 /// Bit 31 of the counter: set in frames from the server to a node.
 pub const DIRECTION_BIT: u32 = 1 << 31;
-/// Kind byte of an uplink plaintext with samples.
+/// The lowest bit of a channel in a kind byte.
+const CHANNEL_SHIFT: u32 = 4;
+/// Kind byte of an uplink plaintext with samples of channel 0; the channel is added from bit 4 on.
 pub const KIND_SAMPLES: u8 = 0x01;
 /// Kind byte of a downlink plaintext that acknowledges.
 pub const KIND_ACKNOWLEDGE: u8 = 0x81;
+/// Kind byte of a downlink plaintext that sets the input as well.
+pub const KIND_SETTING: u8 = 0x82;
 /// Kind byte of a downlink plaintext that changes the epoch as well.
 pub const KIND_CHANGE: u8 = 0x83;
 
@@ -73,8 +82,19 @@ pub struct Frame<'a> {
 pub struct Samples {
     /// Grid index of the first sample.
     pub first: u32,
+    /// The ADC channel that all of them were converted from.
+    pub channel: u8,
     /// The samples, as ADC codes.
     pub samples: Vec<u16>,
+}
+
+/// Which input a node converts from a sample on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Setting {
+    /// Grid index of the sample; it is the first of a frame.
+    pub first: u32,
+    /// ADC channel.
+    pub channel: u8,
 }
 
 impl Header {
@@ -149,22 +169,23 @@ impl Samples {
     /// [`Fault::Content`].
     pub fn parse(plaintext: &[u8]) -> Result<Samples, Fault> {
         let (head, samples) = plaintext.split_at_checked(SAMPLES_HEADER_BYTES).ok_or(Fault::Content)?;
-        if head[0] != KIND_SAMPLES || samples.len() != 2 * usize::from(head[5]) {
+        let (kind, channel) = split_kind(head[0]);
+        if kind != KIND_SAMPLES || samples.len() != 2 * usize::from(head[5]) {
             return Err(Fault::Content);
         }
         let first = u32::from_le_bytes(head[1..5].try_into().expect("four bytes"));
         let samples = samples.chunks_exact(2).map(|two| u16::from_le_bytes([two[0], two[1]])).collect();
-        Ok(Samples { first, samples })
+        Ok(Samples { first, channel, samples })
     }
 
     /// The uplink plaintext, as a node writes it.
     ///
     /// # Panics
-    /// When there are more than `SAMPLES_MAX` samples.
+    /// When there are more than `SAMPLES_MAX` samples, or no such channel.
     pub fn to_bytes(&self) -> Zeroizing<Vec<u8>> {
         assert!(self.samples.len() <= SAMPLES_MAX, "{} samples do not fit a frame", self.samples.len());
         let mut bytes = Zeroizing::new(Vec::with_capacity(SAMPLES_HEADER_BYTES + 2 * self.samples.len()));
-        bytes.push(KIND_SAMPLES);
+        bytes.push(kind_with(KIND_SAMPLES, self.channel));
         bytes.extend_from_slice(&self.first.to_le_bytes());
         bytes.push(self.samples.len() as u8);
         bytes.extend(self.samples.iter().flat_map(|sample| sample.to_le_bytes()));
@@ -172,11 +193,32 @@ impl Samples {
     }
 }
 
+/// A kind byte and the channel in it.
+pub(crate) fn split_kind(byte: u8) -> (u8, u8) {
+    (byte & !(CHANNEL_MAX << CHANNEL_SHIFT), byte >> CHANNEL_SHIFT & CHANNEL_MAX)
+}
+
+/// `kind` with `channel` in it.
+pub(crate) fn kind_with(kind: u8, channel: u8) -> u8 {
+    assert!(channel <= CHANNEL_MAX, "a converter has no input {channel}");
+    kind | channel << CHANNEL_SHIFT
+}
+
 /// The plaintext of an acknowledgement: every uplink count below `count` is stored or will never be sent.
 pub fn acknowledgement(count: u32) -> [u8; 5] {
     assert!(count <= COUNT_MAX + 1, "an acknowledged count has 31 bits");
     let [a, b, c, d] = count.to_le_bytes();
     [KIND_ACKNOWLEDGE, a, b, c, d]
+}
+
+/// The downlink plaintext that acknowledges as well, and tells a node which input it converts from a sample on.
+pub fn setting(count: u32, setting: Setting) -> [u8; SETTING_BYTES] {
+    let mut plaintext = [0; SETTING_BYTES];
+    plaintext[..5].copy_from_slice(&acknowledgement(count));
+    plaintext[0] = KIND_SETTING;
+    plaintext[5..9].copy_from_slice(&setting.first.to_le_bytes());
+    plaintext[9] = setting.channel;
+    plaintext
 }
 
 /// The downlink plaintext that acknowledges as well, and tells a node to go on under `next`. It is wiped when it is
@@ -237,11 +279,12 @@ mod tests {
         fn a_sealed_frame_opens_and_a_changed_one_does_not(
             header in any_header(),
             first in any::<u32>(),
+            channel in 0..=CHANNEL_MAX,
             samples in prop::collection::vec(any::<u16>(), 0..=112),
             flip in any::<prop::sample::Index>(),
         ) {
             let key = key(header.node, header.epoch, header.suite);
-            let sent = Samples { first, samples };
+            let sent = Samples { first, channel, samples };
             let bytes = seal(&key, &header, &sent.to_bytes());
             let frame = parse(&bytes).unwrap();
             prop_assert_eq!(frame.header, header);
@@ -260,9 +303,11 @@ mod tests {
         let header = Header { suite: Suite::AsconAead128, node: 0x0403_0201, epoch: 5, counter: 0x8908_0706 };
         assert_eq!(header.to_bytes(), [0x11, 1, 2, 3, 4, 5, 6, 7, 8, 0x89]);
         assert!(header.is_downlink());
-        let samples = Samples { first: 0x0403_0201, samples: vec![0x0605, 0x0807] };
-        assert_eq!(samples.to_bytes()[..], [1, 1, 2, 3, 4, 2, 5, 6, 7, 8]);
+        let samples = Samples { first: 0x0403_0201, channel: 7, samples: vec![0x0605, 0x0807] };
+        assert_eq!(samples.to_bytes()[..], [0x71, 1, 2, 3, 4, 2, 5, 6, 7, 8]);
         assert_eq!(acknowledgement(0x0403_0201), [0x81, 1, 2, 3, 4]);
+        let set = Setting { first: 0x0807_0605, channel: 3 };
+        assert_eq!(setting(0x0403_0201, set), [0x82, 1, 2, 3, 4, 5, 6, 7, 8, 3]);
         let next = key(5, 9, Suite::AsconAead128);
         let change = change(0x0403_0201, &next);
         assert_eq!((&change[..6], change.len()), (&[0x83, 1, 2, 3, 4, 9][..], 38));
@@ -277,6 +322,8 @@ mod tests {
         assert_eq!(parse(&[0x21; 40]), Err(Fault::Layout), "another version");
         assert_eq!(parse(&[0x1e; 40]), Err(Fault::Suite), "a suite that does not exist");
         assert_eq!(Samples::parse(&[1, 0, 0, 0, 0, 1, 9]), Err(Fault::Content), "half a sample");
-        assert_eq!(Samples::parse(&[2, 0, 0, 0, 0, 0]), Err(Fault::Content), "another kind");
+        for kind in (0..=255).filter(|kind| kind & 0x8f != 1) {
+            assert_eq!(Samples::parse(&[kind, 0, 0, 0, 0, 0]), Err(Fault::Content), "another kind");
+        }
     }
 }

@@ -10,6 +10,8 @@ use std::num::{NonZeroU8, NonZeroU16};
 
 use cipher::{Aead, CellMaster, NodeMaster, StoreMaster, Suite};
 
+use crate::settings::Settings;
+
 /// When a node samples: `samples_per_superframe` times in each superframe, evenly, the first at its start.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Grid {
@@ -31,6 +33,8 @@ pub struct Node {
     pub epoch_from: u16,
     /// After so many stored frames of an epoch it is told to go on to another; `None` = never.
     pub epoch_frames: Option<NonZeroU16>,
+    /// What it samples, beyond what it was provisioned with.
+    pub settings: Settings,
     /// When it samples.
     pub grid: Grid,
 }

@@ -29,6 +29,10 @@ pub const BATCH_PLAINTEXT_BYTES_MAX: usize = 2 + BATCH_FRAMES_MAX * (BATCH_ENTRY
 pub const MESSAGE_BYTES_MAX: usize = 1 + 20 + 12 + BATCH_PLAINTEXT_BYTES_MAX + 16;
 /// Bytes that are read and forgotten when a connection is closed.
 pub const LINGER_BYTES_MAX: u64 = 16 * MESSAGE_BYTES_MAX as u64;
+/// Highest ADC channel that a frame can name: eight inputs.
+pub const CHANNEL_MAX: u8 = 7;
+/// Plaintext of a setting in bytes: kind, acknowledged count, first sample, channel.
+pub const SETTING_BYTES: usize = 1 + 4 + 4 + 1;
 /// Plaintext of a change of the epoch in bytes: kind, acknowledged count, epoch, key, iv.
 pub const CHANGE_BYTES: usize = 1 + 4 + 1 + 16 + 16;
 /// Longest downlink frame in bytes: a change of the epoch, with the longest tag.

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! kind 1, stored frame                                  kind 2, reservation
-//!  0  1  kind                                            0  1  kind
+//!  0  1  kind; bits 4 to 6, ADC channel                  0  1  kind
 //!  1  4  node                                            1  4  node
 //!  5  1  epoch                                           5  1  epoch
 //!  6  4  counter                                         6  4  limit: every downlink count
@@ -24,6 +24,7 @@
 use zeroize::Zeroizing;
 
 use crate::batch::BatchId;
+use crate::frame::{kind_with, split_kind};
 use crate::limits::{COUNT_MAX, RECORD_BODY_BYTES_MAX, SAMPLES_MAX};
 use cipher::Suite;
 
@@ -61,6 +62,8 @@ pub struct Record {
     pub first: u32,
     /// Nominal instant of the first sample, in picoseconds of cell time (`u64::MAX` = beyond that).
     pub sample_ps: u64,
+    /// The ADC channel that they were converted from.
+    pub channel: u8,
     /// The samples, as ADC codes.
     pub samples: Vec<u16>,
 }
@@ -132,6 +135,7 @@ impl Body {
             let next = Some(bytes[6]).filter(|&next| next > epoch)?;
             return Some(Body::Change(Change { node, epoch, next }));
         }
+        let (kind, channel) = split_kind(kind);
         if kind != KIND_FRAME || bytes.len() < FRAME_HEAD_BYTES {
             return None;
         }
@@ -152,6 +156,7 @@ impl Body {
             arrived_ns: eight(26)?,
             first: four(50)?,
             sample_ps: eight(54)?,
+            channel,
             samples: samples.chunks_exact(2).map(|two| u16::from_le_bytes([two[0], two[1]])).collect(),
         }))
     }
@@ -160,7 +165,7 @@ impl Body {
 impl Record {
     fn write(&self, bytes: &mut Vec<u8>) {
         assert!(self.samples.len() <= SAMPLES_MAX, "{} samples do not fit a record", self.samples.len());
-        bytes.push(KIND_FRAME);
+        bytes.push(kind_with(KIND_FRAME, self.channel));
         bytes.extend_from_slice(&self.node.to_le_bytes());
         bytes.push(self.epoch);
         bytes.extend_from_slice(&self.counter.to_le_bytes());
@@ -189,13 +194,13 @@ mod tests {
             suite in prop_oneof![Just(Suite::AsconAead128), Just(Suite::Aes128Ccm)],
             (cell, spool, number) in any::<(u16, u64, u64)>(),
             (superframe, slot, received_ps, arrived_ns) in any::<(u32, u8, u64, u64)>(),
-            (first, sample_ps) in any::<(u32, u64)>(),
+            (first, sample_ps, channel) in (any::<u32>(), any::<u64>(), 0u8..8),
             samples in prop::collection::vec(any::<u16>(), 0..=SAMPLES_MAX),
         ) -> Record {
             let batch = BatchId { cell, spool, number };
             Record {
                 node, epoch, counter, suite, batch, superframe, slot, received_ps, arrived_ns, first, sample_ps,
-                samples,
+                channel, samples,
             }
         }
     }

@@ -153,7 +153,7 @@ impl Shard {
                 plaintext
             }
         };
-        let Samples { first, samples } = Samples::parse(&plaintext)?;
+        let Samples { first, channel, samples } = Samples::parse(&plaintext)?;
         Ok(Record {
             node: header.node,
             epoch: header.epoch,
@@ -166,6 +166,7 @@ impl Shard {
             arrived_ns: batch.arrived.wall_ns,
             first,
             sample_ps: node.grid.instant_ps(first),
+            channel,
             samples,
         })
     }
@@ -342,6 +343,7 @@ mod tests {
     use super::*;
     use crate::frame::Header;
     use crate::keys::{Grid, Node};
+    use crate::settings::Settings;
     use cipher::{CellMaster, Key, NodeMaster, StoreMaster, Suite};
     use std::num::NonZeroU8;
 
@@ -363,7 +365,14 @@ mod tests {
             let suite = if node % 2 == 0 { Suite::AsconAead128 } else { Suite::Aes128Ccm };
             keys.add_node(
                 node,
-                Node { master: master(node), suite, epoch_from: 2, epoch_frames: None, grid },
+                Node {
+                    master: master(node),
+                    suite,
+                    epoch_from: 2,
+                    epoch_frames: None,
+                    settings: Settings::default(),
+                    grid,
+                },
             );
         }
         Arc::new(keys)
@@ -379,7 +388,7 @@ mod tests {
     }
 
     fn samples(first: u32) -> Vec<u8> {
-        Samples { first, samples: vec![1, 2, 3] }.to_bytes().to_vec()
+        Samples { first, channel: 6, samples: vec![1, 2, 3] }.to_bytes().to_vec()
     }
 
     fn batch(number: u64, plaintext: &[u8]) -> SealedBatch {
@@ -434,6 +443,7 @@ mod tests {
             arrived_ns: 70,
             first: 4,
             sample_ps: 16,
+            channel: 6,
             samples: vec![1, 2, 3],
         };
         let expected = [

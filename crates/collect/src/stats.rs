@@ -32,6 +32,8 @@ pub struct Stats {
     pub records: u64,
     /// Downlink frames sealed.
     pub downlinks: u64,
+    /// Those of them that told a setting.
+    pub settings_told: u64,
     /// Those of them that told a change of the epoch.
     pub changes_told: u64,
     /// Downlinks not sent because the counter of their key is used up.

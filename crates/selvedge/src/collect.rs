@@ -8,6 +8,7 @@ use collect::keys::{Grid, KeyRing, Node};
 use collect::limits::Limits;
 use collect::read::{self, Filter};
 use collect::serve;
+use collect::settings::Settings;
 use collect::stats::Stats;
 use report::row::{Clock, Experiment, Row};
 use report::table::{Column, Entry, Table};
@@ -106,7 +107,9 @@ fn key_ring(opened: &Opened) -> Result<KeyRing, Error> {
             let (master, epoch_from) =
                 (opened.keys.node(node.id)?, opened.keys.begin_store(&opened.layout.store(), node.id)?);
             let (suite, epoch_frames) = (node.suite, node.epoch_frames);
-            ring.add_node(node.id, Node { master, suite, epoch_from, epoch_frames, grid });
+            let lead_samples = opened.deployment.answer_superframes(cell) * u32::from(samples.get());
+            let settings = Settings::new(node.wiring.settings.clone(), lead_samples);
+            ring.add_node(node.id, Node { master, suite, epoch_from, epoch_frames, settings, grid });
         }
     }
     let keys = opened.keys.clone();
@@ -129,6 +132,7 @@ fn rows(experiment: &Experiment, stats: &Stats) -> Vec<Row> {
         count("frames failed", stats.frames_failed_total()),
         experiment.row("server", "syncs", stats.groups, "", Clock::Wall),
         count("downlinks sealed", stats.downlinks),
+        count("settings told", stats.settings_told),
         count("epoch changes told", stats.changes_told),
         micros("arrival to durable, median", latency.p50_ns),
         micros("arrival to durable, p99", latency.p99_ns),
@@ -145,7 +149,7 @@ fn list(arguments: Read, output: &Output) -> Result<(), Error> {
     let opened = arguments.place.open()?;
     let filter = Filter { node: arguments.node, ..Filter::default() };
     let records = read::read(&opened.layout.store(), opened.keys.store()?, filter)?;
-    let columns = ["node", "epoch", "counter", "superframe", "slot", "first sample", "samples"];
+    let columns = ["node", "epoch", "counter", "superframe", "slot", "channel", "first sample", "samples"];
     let mut table = Table::new("stored frames", columns.map(Column::new));
     let mut lines = String::new();
     for record in records {
@@ -155,14 +159,14 @@ fn list(arguments: Read, output: &Output) -> Result<(), Error> {
                 "node": record.node, "epoch": record.epoch, "counter": record.counter,
                 "suite": record.suite.to_string(), "superframe": record.superframe, "slot": record.slot,
                 "received_ps": record.received_ps, "arrived_ns": record.arrived_ns,
-                "first": record.first, "sample_ps": record.sample_ps, "samples": record.samples,
+                "channel": record.channel, "first": record.first, "sample_ps": record.sample_ps, "samples": record.samples,
             })
             .to_string();
             lines.push('\n');
         } else {
             let cells =
                 [record.node, record.epoch.into(), record.counter, record.superframe, record.slot.into()];
-            let rest = [record.first, record.samples.len() as u32];
+            let rest = [record.channel.into(), record.first, record.samples.len() as u32];
             table.push(cells.into_iter().chain(rest).map(Entry::from));
         }
     }

@@ -190,8 +190,8 @@ fn check<'a>(deployment: &'a Deployment, keys: &Keys, layout: &Layout) -> Result
                     .expect("the parser says so"),
             };
             let (nominal, master) = (Nominal { grid, superframe, superframes }, keys.node(node.id)?);
-            let feed = simulation::feed(deployment, node);
-            nodes.push((cell, node, check::node(&records, &took, &received, &feed, nominal, node, &master)));
+            let feeds = simulation::feeds(deployment, node);
+            nodes.push((cell, node, check::node(&records, &took, &received, &feeds, nominal, node, &master)));
         }
     }
     Ok(Outcome { nodes })
@@ -223,6 +223,7 @@ impl Outcome<'_> {
             rows.extend([
                 count("frames stored", found.frames_stored),
                 count("epoch changes", found.epoch_changes),
+                count("input changes", found.input_changes),
                 count("samples stored", found.waveform.len() as u64),
                 count("lost", found.lost),
                 count("duplicated", found.duplicated),

@@ -273,7 +273,7 @@ fn owed(rig: &Rig, run: &Run, node: usize, number: u32, count: u32) -> Option<Ve
     let plan = &rig.plan().nodes[node];
     let before = number.checked_sub(1)?;
     let first = before * u32::from(plan.samples_per_superframe);
-    let samples = Samples { first, samples: codes(rig, run, node, before)? };
+    let samples = Samples { first, channel: plan.channel, samples: codes(rig, run, node, before)? };
     let header =
         frame::Header { suite: plan.suite, node: plan.id, epoch: provision::FIRST_EPOCH, counter: count };
     Some(frame::seal(&traffic_key(rig, plan), &header, &samples.to_bytes()))

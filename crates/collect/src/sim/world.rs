@@ -10,11 +10,12 @@ use sha2::{Digest, Sha256};
 use super::{Dice, Plan, SimDisk, Stop};
 use crate::batch::{self, Answer, BatchId, Entry, Receipt, SealedBatch};
 use crate::error::{Error, Refusal};
-use crate::frame::{self, DIRECTION_BIT, Header, Samples};
+use crate::frame::{self, DIRECTION_BIT, Header, Samples, Setting};
 use crate::keys::{Grid, KeyRing, Node};
 use crate::limits::Limits;
 use crate::read::{Filter, Records};
 use crate::record::Record;
+use crate::settings::Settings;
 use crate::shard::{Arrived, Now, Shard, open_here};
 use crate::{Action, Collector, Event};
 
@@ -26,6 +27,9 @@ const WINDOW: usize = 4;
 const STEPS_MAX: u32 = 10_000;
 /// Stored frames of an epoch after which a node is told another.
 const EPOCH_FRAMES: NonZeroU16 = NonZeroU16::new(6).expect("6");
+
+/// What a node is told that never takes it, so that it is told in turn with changes of the epoch.
+const SETTING: Setting = Setting { first: 40, channel: 7 };
 
 /// Small enough that a short run meets every limit: segments rotate, groups fill, reservations run out.
 fn limits() -> Limits {
@@ -209,7 +213,10 @@ impl<'a> World<'a> {
                 let suite = [Suite::AsconAead128, Suite::Aes128Ccm][node as usize % 2];
                 // Every third one stays where it is.
                 let epoch_frames = Some(EPOCH_FRAMES).filter(|_| node > 0);
-                keys.add_node(id, Node { master: master.clone(), suite, epoch_from: 0, epoch_frames, grid });
+                let settings = Settings::new(vec![SETTING], 16);
+                let admitted =
+                    Node { master: master.clone(), suite, epoch_from: 0, epoch_frames, settings, grid };
+                keys.add_node(id, admitted);
                 let (free, epoch) = (free.clone(), free.take(id).expect("the first one"));
                 nodes.push(SimNode { id, free, suite, master, epoch, counter: 0, first: 0 });
             }
@@ -433,10 +440,9 @@ impl<'a> World<'a> {
         for record in records {
             let key = (record.node, record.epoch, record.counter);
             missing.remove(&key);
-            let genuine = self
-                .sent
-                .get(&key)
-                .is_some_and(|samples| samples.first == record.first && samples.samples == record.samples);
+            let genuine = self.sent.get(&key).is_some_and(|sent| {
+                sent.first == record.first && sent.channel == record.channel && sent.samples == record.samples
+            });
             if !genuine || !found.insert(key) {
                 return Err(Violation::Invented(Box::new(record)).into());
             }
@@ -495,8 +501,9 @@ impl SimNode {
         {
             (self.epoch, self.counter) = (epoch, 0); // it was provisioned again
         }
-        let samples =
-            Samples { first: self.first, samples: (0..4).map(|_| dice.below(1024) as u16).collect() };
+        let channel = dice.below(u32::from(SETTING.channel)) as u8;
+        let codes = (0..4).map(|_| dice.below(1024) as u16).collect();
+        let samples = Samples { first: self.first, channel, samples: codes };
         let header = Header { suite: self.suite, node: self.id, epoch: self.epoch, counter: self.counter };
         let frame = frame::seal(&self.key(), &header, &samples.to_bytes());
         let key = (self.id, self.epoch, self.counter);
@@ -577,7 +584,11 @@ impl SimCell {
             let key = node.master.traffic_key(node.id, next, node.suite);
             next > header.epoch && plaintext[..] == frame::change(count, &key)[..]
         });
-        let is_sound = header.is_downlink() && (acknowledges || tells.is_some());
+        let sets = plaintext[0] == frame::KIND_SETTING && {
+            let first = u32::from_le_bytes(plaintext[5..9].try_into().expect("four bytes"));
+            plaintext[..] == frame::setting(count, Setting { first, ..SETTING }) && first >= SETTING.first
+        };
+        let is_sound = header.is_downlink() && (acknowledges || sets || tells.is_some());
         let key = (header.node, header.epoch, header.counter & !DIRECTION_BIT);
         is_sound.then_some((key, tells.map(|next| (place, header.epoch, next))))
     }

@@ -7,6 +7,7 @@ use cipher::{Aead, CellMaster, Key, NodeMaster, NonceSource, OsRandomness, Store
 use collect::batch::{self, BatchId, Entry, Receipt};
 use collect::frame::{self, Header, Samples};
 use collect::keys::{Grid, KeyRing, Node};
+use collect::settings::Settings;
 
 pub const CELL: u16 = 7;
 pub const SPOOL: u64 = 0x5b00_1234;
@@ -33,10 +34,8 @@ pub fn key_ring() -> KeyRing {
     keys.add_cell(CELL, &cell_master());
     let grid = Grid { superframe_ps: 250_000_000_000, samples_per_superframe: NonZeroU8::new(90).unwrap() };
     for node in 0..NODES {
-        keys.add_node(
-            node,
-            Node { master: node_master(node), suite: suite(node), epoch_from: 0, epoch_frames: None, grid },
-        );
+        let (master, suite, settings) = (node_master(node), suite(node), Settings::default());
+        keys.add_node(node, Node { master, suite, epoch_from: 0, epoch_frames: None, settings, grid });
     }
     keys
 }
@@ -44,7 +43,7 @@ pub fn key_ring() -> KeyRing {
 /// The samples of a frame: a function of node and counter, so that a reader can check them.
 pub fn samples(node: u32, counter: u32) -> Samples {
     let sample = |index: u32| ((node * 131 + counter * 17 + index) % 1024) as u16;
-    Samples { first: counter * 90, samples: (0..90).map(sample).collect() }
+    Samples { first: counter * 90, channel: 0, samples: (0..90).map(sample).collect() }
 }
 
 pub fn node_frame(node: u32, counter: u32) -> Vec<u8> {

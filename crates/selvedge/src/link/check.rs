@@ -1,7 +1,8 @@
 //! The check of a run: what is stored against what the converters saw.
 //!
 //! Every stored sample is compared with what an ideal 10-bit converter returns for the input at the very instant
-//! at which the simulator's sample-and-hold closed, and that instant with the nominal grid. Every frame that the
+//! at which the simulator's sample-and-hold closed, on the channel that its frame names, and that instant with the nominal
+//! grid. Every frame that the
 //! gateway received and that opens with the node's key must be stored once.
 //!
 //! Owns the comparison, as pure functions over values. The truth is the simulator's (`journal`), the store is the
@@ -24,6 +25,8 @@ pub struct Found {
     pub frames_stored: u64,
     /// Changes to another epoch among them.
     pub epoch_changes: u64,
+    /// Changes to another input of the converter among them.
+    pub input_changes: u64,
     /// Frames that the gateway received with a tag that matches, and that are not in the store.
     pub lost: u64,
     /// Frames or samples that are in the store twice.
@@ -68,7 +71,7 @@ pub fn node(
     records: &[Record],
     took: &[Sample],
     received: &[Received],
-    feed: &Feed,
+    feeds: &BTreeMap<u8, Feed>,
     nominal: Nominal,
     plan: &Node,
     master: &NodeMaster,
@@ -95,7 +98,9 @@ pub fn node(
                 continue;
             };
             let sample = took[nearest];
-            if *code != feed.ideal_code(sample.instant_ps) || *code != sample.code {
+            // Where nothing hangs there is no voltage.
+            let ideal = feeds.get(&record.channel).map_or(0, |feed| feed.ideal_code(sample.instant_ps));
+            if *code != ideal || *code != sample.code {
                 found.mismatched_samples += 1;
             }
             let error_ns = (sample.instant_ps as f64 - nominal_ps as f64) / 1000.0;
@@ -109,6 +114,9 @@ pub fn node(
     }
     let epochs: BTreeSet<u8> = counters.iter().map(|(epoch, _)| *epoch).collect();
     found.epoch_changes = epochs.len().saturating_sub(1) as u64;
+    let channels: BTreeMap<u32, u8> = records.iter().map(|record| (record.first, record.channel)).collect();
+    let channels: Vec<u8> = channels.into_values().collect();
+    found.input_changes = channels.windows(2).filter(|pair| pair[0] != pair[1]).count() as u64;
     if compared > 0 {
         found.instant_error_ns_rms = (squares / compared as f64).sqrt();
     }
@@ -212,7 +220,8 @@ mod tests {
         let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../deployments/ecg.toml");
         let deployment = deployment::load(&path).expect("the example is sound");
         let plan = &deployment.cells[0].nodes[0];
-        let feed = simulation::feed(&deployment, plan);
+        let feeds = simulation::feeds(&deployment, plan);
+        let feed = &feeds[&plan.channel];
         let sample = |index| {
             let instant_ps = NOMINAL.grid.instant_ps(index);
             Sample { instant_ps, code: feed.ideal_code(instant_ps) }
@@ -225,7 +234,11 @@ mod tests {
             let codes = &ran.took[(first - 90_000) as usize..][..90];
             let samples: Vec<u16> = codes.iter().map(|sample| sample.code).collect();
             let header = Header { suite: plan.suite, node: plan.id, epoch: EPOCH, counter };
-            let bytes = seal(&traffic, &header, &Samples { first, samples: samples.clone() }.to_bytes());
+            let bytes = seal(
+                &traffic,
+                &header,
+                &Samples { first, channel: plan.channel, samples: samples.clone() }.to_bytes(),
+            );
             let bytes = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
             ran.received.push(Received { superframe: *superframe, slot: plan.slot, bytes });
             ran.records.push(Record {
@@ -240,11 +253,12 @@ mod tests {
                 arrived_ns: 0,
                 first,
                 sample_ps: 0,
+                channel: plan.channel,
                 samples,
             });
         }
         found(&mut ran);
-        node(&ran.records, &ran.took, &ran.received, &feed, NOMINAL, plan, &master())
+        node(&ran.records, &ran.took, &ran.received, &feeds, NOMINAL, plan, &master())
     }
 
     #[test]
@@ -274,6 +288,8 @@ mod tests {
         assert_eq!((twice.duplicated, twice.mismatched_samples), (1 + 90, 90));
         let changed = ran(&[1005], |ran| ran.records[0].samples[7] ^= 1);
         assert_eq!(changed.faults(true), [("samples mismatched", 1)]);
+        let mislabelled = ran(&[1005], |ran| ran.records[0].channel ^= 1);
+        assert_eq!(mislabelled.faults(true), [("samples mismatched", 90)]);
         let of_before = ran(&[1005], |ran| ran.records[0].first = 89_999);
         assert_eq!(of_before.faults(true), [("samples mismatched", 90)]);
     }

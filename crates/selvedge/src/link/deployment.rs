@@ -20,6 +20,7 @@ use super::chip::Chip;
 use super::diagnostic::Problems;
 use super::draft::{self, CellDraft, Draft, InputDraft, NodeDraft};
 use super::filters::Filters;
+use super::leads::Wiring;
 use super::problem::{Kind, Problem};
 use super::recording::{self, Recording};
 use super::{schedule, section::At};
@@ -126,6 +127,9 @@ pub struct Node {
     pub reference_nv: u64,
     /// Input of the converter's multiplexer.
     pub channel: u8,
+    /// What hangs on its converter's other inputs, and which of them it is told to convert.
+    #[serde(flatten)]
+    pub wiring: Wiring,
     /// Sampling rate.
     pub rate_hz: u64,
     /// Samples in a superframe, all in one frame.
@@ -339,6 +343,7 @@ fn node(draft: &NodeDraft, superframe_ps: u64, inputs: &[Input]) -> Option<Node>
         offset_nv: value(&draft.offset)?.unsigned_abs(),
         reference_nv: value(&draft.reference)?.unsigned_abs(),
         channel: value(&draft.channel).unwrap_or(0).try_into().ok()?,
+        wiring: Wiring::of(draft)?,
         rate_hz,
         samples_per_superframe: samples.try_into().ok()?,
         suite,

@@ -13,12 +13,13 @@ use toml::de::DeTable;
 
 use super::chip::{CHIPS, Chip};
 use super::filters::Filters;
+use super::leads::{self, LeadDraft, SettingDraft};
 use super::problem::{Kind, Problem};
 use super::quantity::{DRIFT, DURATION, FREQUENCY, PROBABILITY, VOLTAGE};
 use super::section::{At, Section};
 use crate::limits;
 
-type Maybe<T> = Option<At<T>>;
+pub(super) type Maybe<T> = Option<At<T>>;
 
 /// `[deployment]` and everything below the file's root.
 pub(super) struct Draft {
@@ -74,6 +75,8 @@ pub(super) struct NodeDraft {
     pub offset: Maybe<i64>,
     pub reference: Maybe<i64>,
     pub channel: Maybe<i64>,
+    pub leads: Vec<LeadDraft>,
+    pub settings: Vec<SettingDraft>,
     pub rate: Maybe<i64>,
     pub suite: Maybe<Suite>,
     pub divider: Maybe<u64>,
@@ -261,6 +264,8 @@ fn node(mut section: Section<'_>, shared: bool, problems: &mut Vec<Problem>) -> 
         offset: section.quantity("offset", &VOLTAGE, limits::OFFSET, problems),
         reference: section.quantity("reference", &VOLTAGE, limits::REFERENCE, problems),
         channel: section.integer("channel", 0..=limits::CHANNEL_MAX as i64, problems),
+        leads: leads::read(&mut section, problems),
+        settings: leads::read_settings(&mut section, problems),
         rate: section.quantity("rate", &FREQUENCY, limits::RATE, problems),
         suite: section.text("suite", "\"ascon-aead128\"", problems).and_then(|text| suite(text, problems)),
         divider: section.text("bus", "\"f/16\"", problems).and_then(|text| divider(text, problems)),

@@ -16,6 +16,7 @@ pub mod keeping;
 pub mod keys;
 pub mod launch;
 pub mod layout;
+pub mod leads;
 mod problem;
 pub mod provision;
 pub(crate) mod quantity;

@@ -69,6 +69,8 @@ pub(super) enum Kind {
     BatchTooLong { cell: String, superframes: u64, bytes: u64, superframes_fit: u64 },
     /// The sampling grid does not divide the superframe.
     SamplesNotWhole { rate_hz: u64, superframe_ps: u64 },
+    /// A setting from a sample on that is not the first of a frame.
+    NotFirst { found: u64, samples: u64 },
     /// A bit clock that a listener on the bus cannot follow.
     BusTooFast { bit_hz: u64, listener: String, listener_hz: u64, fix: String },
     /// Bytes that follow each other faster than a listening node takes them.
@@ -189,6 +191,9 @@ impl fmt::Display for Kind {
                 Span(*superframe_ps),
                 Hertz(*rate_hz)
             ),
+            Kind::NotFirst { found, samples } => {
+                write!(f, "sample {found} is not the first of a frame, which holds {samples}")
+            }
             Kind::BusTooFast { bit_hz, listener, listener_hz, .. } => write!(
                 f,
                 "bits at {} are too fast for {listener}: a slave at {} follows at most {}",
@@ -265,6 +270,9 @@ impl Kind {
             Kind::FrameTooLong { .. } => Some("lower `rate` or shorten `superframe`".into()),
             Kind::SamplesTooFast { rate_hz_max, .. } => Some(format!("it keeps {rate_hz_max} Hz")),
             Kind::SamplesNotWhole { rate_hz, superframe_ps } => Some(whole_samples(*rate_hz, *superframe_ps)),
+            Kind::NotFirst { found, samples } => {
+                Some(format!("write `first = {}`", found.next_multiple_of(*samples)))
+            }
             Kind::BusTooFast { fix, .. } => Some(format!("write `bus = \"{fix}\"` or slower")),
             Kind::SlotTaken { free, .. } => free.map(|free| format!("slot {free} is free")),
             Kind::BytesTooFast { .. } => Some("lower `bus` or lengthen `byte_gap` of the cell".into()),

@@ -8,6 +8,7 @@ use super::deployment::Input;
 use super::diagnostic::line;
 use super::draft::{CellDraft, Draft, InputDraft, NodeDraft};
 use super::filters;
+use super::leads;
 use super::problem::{Hertz, Kind, Problem};
 use super::readiness;
 use super::sealing::converter_divider;
@@ -41,6 +42,8 @@ pub(super) fn check(draft: &Draft, inputs: &[Option<Input>], text: &str, problem
             filters::check(node, cell, problems);
             readiness::check(node, cell, problems);
             signal(node, draft, inputs, problems);
+            let superframe_ps = cell.superframe.as_ref().map(|time| time.value.unsigned_abs());
+            leads::check(node, draft, inputs, superframe_ps, text, problems);
             if let Some(suite) = &node.suite
                 && let Some(kind) = legacy(suite.value.row(), allow_legacy)
             {
@@ -97,7 +100,7 @@ pub(super) fn gateway_byte_ps(bus_hz: u64, byte_gap_ps: u64) -> u64 {
     8 * PS_PER_SECOND / bus_hz + byte_gap_ps
 }
 
-fn unique<'a>(
+pub(super) fn unique<'a>(
     what: &'static str,
     ids: impl Iterator<Item = &'a At<i64>>,
     text: &str,
@@ -329,16 +332,8 @@ fn signal(node: &NodeDraft, draft: &Draft, inputs: &[Option<Input>], problems: &
         problems.push(Problem { span: name.span.clone(), kind });
         return;
     }
+    lasts(node, node.start.as_ref(), draft, inputs, problems);
     let Some(input) = inputs.iter().flatten().find(|input| input.name == name.value) else { return };
-    if let (Some(duration), false) = (&draft.duration, input.recording.repeat) {
-        let start = node.start.as_ref();
-        let needs_ps = duration.value.unsigned_abs() + start.map_or(0, |start| start.value.unsigned_abs());
-        let recording_ps = input.recording.duration_ps();
-        if needs_ps > recording_ps {
-            let span = start.map_or(name.span.clone(), |start| start.span.clone());
-            problems.push(Problem { span, kind: Kind::RecordingTooShort { recording_ps, needs_ps } });
-        }
-    }
     let (Some(gain), Some(offset), Some(reference)) = (&node.gain, &node.offset, &node.reference) else {
         return;
     };
@@ -353,6 +348,26 @@ fn signal(node: &NodeDraft, draft: &Draft, inputs: &[Option<Input>], problems: &
     if lowest_nv < 0 || highest_nv >= i128::from(reference_nv) {
         let kind = Kind::Clipped { lowest_nv, highest_nv, reference_nv };
         problems.push(Problem { span: gain.span.clone(), kind });
+    }
+}
+
+/// What a node's input plays from `start` on lasts as long as the run.
+pub(super) fn lasts(
+    node: &NodeDraft,
+    start: Option<&At<i64>>,
+    draft: &Draft,
+    inputs: &[Option<Input>],
+    problems: &mut Vec<Problem>,
+) {
+    let Some(name) = &node.input else { return };
+    let Some(input) = inputs.iter().flatten().find(|input| input.name == name.value) else { return };
+    if let (Some(duration), false) = (&draft.duration, input.recording.repeat) {
+        let needs_ps = duration.value.unsigned_abs() + start.map_or(0, |start| start.value.unsigned_abs());
+        let recording_ps = input.recording.duration_ps();
+        if needs_ps > recording_ps {
+            let span = start.map_or(name.span.clone(), |start| start.span.clone());
+            problems.push(Problem { span, kind: Kind::RecordingTooShort { recording_ps, needs_ps } });
+        }
     }
 }
 

@@ -16,6 +16,7 @@ use cell::log::Marks;
 use cell::node::Node;
 use cell::{Cell, Pace};
 use isa::avr::{ATMEGA128, ATMEGA328P, Chip, Image, Profile, Settings};
+use std::collections::BTreeMap;
 use std::path::Path;
 
 /// The simulator's description of a chip that a deployment may name.
@@ -29,7 +30,7 @@ pub fn profile(name: &str) -> &'static Profile {
         .unwrap_or_else(|| panic!("no simulator for {name}"))
 }
 
-/// What the node's converter sees.
+/// What the node's converter sees on the input that it begins with.
 pub fn feed(deployment: &Deployment, node: &NodePlan) -> Feed {
     let recording = &deployment.inputs[node.input].recording;
     let nanovolts = |raw: &i32| (i64::from(*raw) - recording.zero) * recording.scale_nv as i64;
@@ -41,6 +42,14 @@ pub fn feed(deployment: &Deployment, node: &NodePlan) -> Feed {
         offset_nv: node.offset_nv,
         reference_nv: node.reference_nv,
     }
+}
+
+/// What its converter sees on each of its inputs; nothing hangs on those that are missing.
+pub fn feeds(deployment: &Deployment, node: &NodePlan) -> BTreeMap<u8, Feed> {
+    let own = feed(deployment, node);
+    let leads =
+        node.wiring.leads.iter().map(|lead| (lead.channel, Feed { start_ps: lead.start_ps, ..own.clone() }));
+    leads.chain([(node.channel, own.clone())]).collect()
 }
 
 /// The node's clock.
@@ -158,5 +167,5 @@ pub fn node(deployment: &Deployment, plan: &NodePlan, built: &Built, eeprom: &[u
     let mut chip = Chip::with_settings(profile(plan.chip.name), settings);
     chip.load(&image)?;
     chip.set_eeprom(eeprom)?;
-    Ok(Node::new(plan.id, chip, clock(plan), feed(deployment, plan), Marks::of(&image)))
+    Ok(Node::new(plan.id, chip, clock(plan), feeds(deployment, plan), Marks::of(&image)))
 }

@@ -1,0 +1,316 @@
+//! What a collector says to batches: duplicates, acknowledgements, changes of the epoch, settings, limits.
+
+use super::*;
+use crate::keys::{Grid, Node};
+use crate::settings::Settings;
+use crate::sim::{Dice, Honesty, SimDisk};
+use cipher::{Aead, CellMaster, Key, NodeMaster, StoreMaster, Suite};
+use std::num::{NonZeroU8, NonZeroU16};
+use std::sync::atomic::{AtomicU16, Ordering};
+
+const CELL: u16 = 7;
+const NODE: u32 = 5;
+
+fn cell_master() -> CellMaster {
+    CellMaster::from(Key::copied_from(&[1; 32]))
+}
+
+fn node_master() -> NodeMaster {
+    NodeMaster::from(Key::copied_from(&[2; 32]))
+}
+
+fn ring() -> Arc<KeyRing> {
+    ring_with(None, Settings::default(), |_| Ok(None))
+}
+
+/// A ring that tells the node these settings, and to go on after `epoch_frames`, to the epochs that `take` says.
+fn ring_with(
+    epoch_frames: Option<u16>,
+    settings: Settings,
+    take: impl Fn(u32) -> std::io::Result<Option<u8>> + Send + Sync + 'static,
+) -> Arc<KeyRing> {
+    let epoch_frames = epoch_frames.and_then(NonZeroU16::new);
+    let mut keys = KeyRing::new(StoreMaster::from(Key::copied_from(&[3; 32])));
+    keys.add_cell(CELL, &cell_master());
+    let grid = Grid { superframe_ps: 8, samples_per_superframe: NonZeroU8::MIN };
+    let (master, suite) = (node_master(), Suite::Aes128Ccm);
+    keys.add_node(NODE, Node { master, suite, epoch_from: 0, epoch_frames, settings, grid });
+    keys.take_epochs_by(take);
+    Arc::new(keys)
+}
+
+fn disk() -> SimDisk {
+    SimDisk::new(Dice::new(1), Honesty::FULL)
+}
+
+fn collector(disk: &SimDisk, limits: Limits) -> Collector<SimDisk, Dice> {
+    Collector::open(disk.clone(), ring(), limits, Dice::new(2)).unwrap()
+}
+
+/// Batch `number` with authentic frames of these epochs and counters; the first sample of each is its counter.
+fn opened(number: u64, frames: &[(u8, u32)]) -> Event {
+    opened_from(0, number, frames)
+}
+
+/// The same, all samples from `channel`.
+fn opened_from(channel: u8, number: u64, frames: &[(u8, u32)]) -> Event {
+    let batch = BatchId { cell: CELL, spool: 1, number };
+    let outcome = |&(epoch, counter): &(u8, u32)| {
+        Ok(Record {
+            node: NODE,
+            epoch,
+            counter,
+            suite: Suite::Aes128Ccm,
+            batch,
+            superframe: 0,
+            slot: 0,
+            received_ps: 0,
+            arrived_ns: 0,
+            first: counter,
+            sample_ps: 0,
+            channel,
+            samples: vec![1],
+        })
+    };
+    let frames = Frames { batch_sha256: [9; 32], outcomes: frames.iter().map(outcome).collect() };
+    Event::Opened(Opened { connection: 3, at: Now::default(), id: batch, frames: Ok(frames) })
+}
+
+/// More than any count here.
+const TOLD: u32 = 1 << 16;
+/// More than any epoch here.
+const SET: u32 = 1 << 24;
+
+/// What a receipt says: stored, duplicate, failed, and its downlinks as (epoch, downlink count,
+/// acknowledged count, and `TOLD` times the next epoch or `SET` times the channel that it is told).
+type Said = (u16, u16, u16, Vec<(u8, u32, u32)>);
+
+fn said(action: &Action) -> Said {
+    let Action::Send { answer: Answer::Receipt { id, sealed }, connection: 3, .. } = action else {
+        panic!("found {action:?}");
+    };
+    let key = Aead::new(Suite::Aes256Gcm, cell_master().receipt_key(CELL).expose());
+    let mut sealed = sealed.clone();
+    let (nonce, sealed) = sealed.split_at_mut(12);
+    let receipt = Receipt::parse(key.open_tail(nonce, &id.answer_header(), sealed).unwrap()).unwrap();
+    let downlink = |bytes: &Vec<u8>| {
+        let frame = frame::parse(bytes).unwrap();
+        let key = node_master().traffic_key(NODE, frame.header.epoch, frame.header.suite);
+        let plaintext = frame::open(&key, &frame).unwrap();
+        let count = u32::from_le_bytes(plaintext[1..5].try_into().unwrap());
+        let told = match plaintext[0] {
+            frame::KIND_CHANGE => {
+                let next = node_master().traffic_key(NODE, plaintext[5], Suite::Aes128Ccm);
+                assert_eq!(plaintext[..], frame::change(count, &next)[..]);
+                TOLD * u32::from(plaintext[5])
+            }
+            frame::KIND_SETTING => {
+                let first = u32::from_le_bytes(plaintext[5..9].try_into().unwrap());
+                let setting = Setting { first, channel: plaintext[9] };
+                assert_eq!(plaintext[..], frame::setting(count, setting));
+                assert_eq!(first % 10, 0, "no other sample is set here");
+                SET * u32::from(setting.channel)
+            }
+            _ => 0,
+        };
+        (frame.header.epoch, frame.header.counter & !DIRECTION_BIT, count + told)
+    };
+    let downlinks = receipt.downlinks.iter().map(downlink).collect();
+    (receipt.stored, receipt.duplicate, receipt.failed, downlinks)
+}
+
+/// Steps through `events`, which end with a commit, and returns all answers.
+fn run(collector: &mut Collector<SimDisk, Dice>, events: Vec<Event>) -> Vec<Said> {
+    let actions = events.into_iter().flat_map(|event| collector.step(Now::default(), event).unwrap());
+    actions.collect::<Vec<_>>().iter().map(said).collect()
+}
+
+#[test]
+fn a_frame_that_comes_twice_in_one_group_is_stored_once() {
+    let mut collector = collector(&disk(), Limits::default());
+    let events = vec![opened(0, &[(0, 4), (0, 4)]), opened(1, &[(0, 4), (0, 3)]), Event::Commit];
+    let said = run(&mut collector, events);
+    assert_eq!(said, [(1, 1, 0, vec![(0, 0, 5)]), (1, 1, 0, vec![(0, 1, 5)])]);
+    assert_eq!(collector.stored(NODE, 0).unwrap().iter().collect::<Vec<_>>(), [3, 4]);
+    assert_eq!(collector.stats().records, 3, "two frames and a reservation");
+}
+
+#[test]
+fn an_acknowledgement_follows_from_its_batch_alone() {
+    let disk = disk();
+    let mut first = collector(&disk, Limits::default());
+    run(&mut first, vec![opened(0, &[(0, 0)]), opened(1, &[(0, 1)]), Event::Commit]);
+    let mut second = collector(&disk, Limits::default());
+    let said = run(&mut second, vec![opened(0, &[(0, 0)]), Event::Commit]);
+    assert_eq!(said[0].2, 0);
+    let (epoch, count, acknowledged) = said[0].3[0];
+    assert_eq!((epoch, acknowledged), (0, 1), "not 2, though count 1 is stored");
+    assert!(count >= 256, "the restart went on behind what was reserved");
+}
+
+#[test]
+fn a_node_that_changed_its_epoch_is_answered_in_the_new_one() {
+    let mut collector = collector(&disk(), Limits::default());
+    let said = run(&mut collector, vec![opened(0, &[(1, 0), (0, 900)]), Event::Commit]);
+    assert_eq!(said, [(2, 0, 0, vec![(1, 0, 1)])]);
+}
+
+/// A collector on `disk` that tells another epoch after three frames, and the number of epochs taken so far.
+fn changing(disk: &SimDisk, taken: &Arc<AtomicU16>) -> Collector<SimDisk, Dice> {
+    let taken = taken.clone();
+    let take = move |_| Ok(u8::try_from(taken.fetch_add(1, Ordering::Relaxed)).ok());
+    Collector::open(
+        disk.clone(),
+        ring_with(Some(3), Settings::default(), take),
+        Limits::default(),
+        Dice::new(2),
+    )
+    .unwrap()
+}
+
+/// Batch `number` with these frames in a group of its own: stored, failed, and what its node is told.
+fn tell(collector: &mut Collector<SimDisk, Dice>, number: u64, frames: &[(u8, u32)]) -> (u16, u16, u8, u32) {
+    let said = run(collector, vec![opened(number, frames), Event::Commit]).remove(0);
+    assert_eq!(said.3.len(), 1);
+    (said.0, said.2, said.3[0].0, said.3[0].2)
+}
+
+#[test]
+fn a_change_is_told_over_restarts_until_a_frame_of_the_new_epoch_is_stored() {
+    let (disk, taken) = (disk(), Arc::new(AtomicU16::new(4)));
+    let mut collector = changing(&disk, &taken);
+    assert_eq!(tell(&mut collector, 0, &[(3, 10), (3, 11)]), (2, 0, 3, 12));
+    assert_eq!(tell(&mut collector, 1, &[(3, 12)]), (1, 0, 3, 13 + 4 * TOLD));
+    for (number, count) in (2..).zip(13..40) {
+        if number % 3 == 0 {
+            collector = changing(&disk, &taken);
+        }
+        let told = (1, 0, 3, count + 1 + 4 * TOLD);
+        assert_eq!(tell(&mut collector, number, &[(3, count)]), told, "lost on the bus");
+    }
+    assert_eq!(taken.load(Ordering::Relaxed), 5, "one epoch was taken");
+    collector = changing(&disk, &taken);
+    // What was sealed before comes late, and beside what was sealed behind.
+    assert_eq!(tell(&mut collector, 30, &[(4, 43), (3, 41)]), (2, 0, 4, 44));
+    assert_eq!(tell(&mut collector, 31, &[(3, 42)]), (1, 0, 4, 43), "it listens in the new one");
+    collector = changing(&disk, &taken);
+    assert_eq!(tell(&mut collector, 32, &[(3, 44), (4, 45)]), (1, 1, 4, 46), "the old epoch is over");
+    assert_eq!(collector.stats().frames_failed["epoch-over"], 1);
+    assert_eq!(tell(&mut collector, 33, &[(3, 41), (4, 46)]), (1, 0, 4, 47 + 5 * TOLD), "the next one");
+}
+
+#[test]
+fn what_a_node_is_told_does_not_depend_on_how_batches_are_grouped() {
+    let batches: [&[(u8, u32)]; 6] =
+        [&[(0, 0), (0, 1)], &[(0, 2)], &[(0, 3)], &[(1, 4), (0, 5)], &[(1, 6)], &[(1, 7)]];
+    let says = |cuts: u32| {
+        let mut collector = changing(&disk(), &Arc::new(AtomicU16::new(1)));
+        let mut events = Vec::new();
+        for (number, frames) in (0..).zip(batches) {
+            events.push(opened(number, frames));
+            // A node does not hear of a change before the group ends in which it began.
+            if cuts & 1 << number != 0 || number == 2 || number == 5 {
+                events.push(Event::Commit);
+            }
+        }
+        run(&mut collector, events)
+    };
+    let expected = says(0);
+    let told: Vec<u32> = expected.iter().map(|said| said.3[0].2).collect();
+    assert_eq!(told, [2, 3 + TOLD, 4 + TOLD, 5, 7, 8 + 2 * TOLD]);
+    for cuts in 1..64 {
+        assert_eq!(says(cuts), expected, "{cuts:#b}");
+    }
+}
+
+/// A collector on `disk` that sets channel 3 from sample 20 on, told 10 ahead, and tells other epochs, too.
+fn setting(disk: &SimDisk, epoch_frames: Option<u16>) -> Collector<SimDisk, Dice> {
+    let settings = Settings::new(vec![Setting { first: 20, channel: 3 }], 10);
+    let keys = ring_with(epoch_frames, settings, |_| Ok(Some(1)));
+    Collector::open(disk.clone(), keys, Limits::default(), Dice::new(2)).unwrap()
+}
+
+#[test]
+fn a_setting_is_told_beside_acknowledgements_until_a_frame_is_of_its_channel() {
+    let disk = disk();
+    let mut collector = setting(&disk, None);
+    assert_eq!(tell(&mut collector, 0, &[(0, 9)]), (1, 0, 0, 10));
+    for count in 10..40 {
+        if count % 7 == 0 {
+            collector = setting(&disk, None);
+        }
+        assert_eq!(tell(&mut collector, count.into(), &[(0, count)]), (1, 0, 0, count + 1 + 3 * SET), "lost");
+    }
+    let stored = run(&mut collector, vec![opened_from(3, 40, &[(0, 40)]), Event::Commit]);
+    assert_eq!(stored[0].3[0].2, 41, "it took it");
+    assert_eq!(tell(&mut collector, 41, &[(0, 41)]), (1, 0, 0, 42 + 3 * SET), "it was reset");
+    // What is answered follows from the batch, whatever was stored since.
+    assert_eq!(run(&mut collector, vec![opened(9, &[(0, 9)]), Event::Commit])[0].3[0].2, 10);
+    assert_eq!(collector.stats().settings_told, 6, "since the latest restart");
+}
+
+#[test]
+fn a_setting_and_a_change_of_the_epoch_are_told_in_turn() {
+    let mut collector = setting(&disk(), Some(1));
+    let told: Vec<u32> = (20..26).map(|count| tell(&mut collector, count.into(), &[(0, count)]).3).collect();
+    let [set, change] = [3 * SET, TOLD];
+    assert_eq!(told, [21 + set, 22 + change, 23 + set, 24 + change, 25 + set, 26 + change]);
+}
+
+#[test]
+fn a_node_whose_epochs_are_used_up_is_acknowledged_for_ever() {
+    let taken = Arc::new(AtomicU16::new(256));
+    let mut collector = changing(&disk(), &taken);
+    for count in 0..8 {
+        assert_eq!(tell(&mut collector, count.into(), &[(255, count)]), (1, 0, 255, count + 1));
+    }
+    assert_eq!(taken.load(Ordering::Relaxed), 257, "it was asked for once");
+}
+
+#[test]
+fn a_counter_that_is_too_old_to_be_judged_fails_by_name() {
+    let limits = Limits { counter_ranges_max: 2, ..Limits::default() };
+    let mut collector = collector(&disk(), limits);
+    let said = run(&mut collector, vec![opened(0, &[(0, 0), (0, 2), (0, 4), (0, 6)]), Event::Commit]);
+    assert_eq!((said[0].0, said[0].2), (4, 0));
+    let said = run(&mut collector, vec![opened(1, &[(0, 1), (0, 4)]), Event::Commit]);
+    assert_eq!(said[0], (0, 1, 1, vec![(0, 1, 5)]));
+    assert_eq!(collector.stats().frames_failed["too-old"], 1);
+}
+
+#[test]
+fn a_used_up_downlink_counter_is_never_used_again() {
+    let disk = disk();
+    let mut first = collector(&disk, Limits::default());
+    let last = Body::Reservation(Reservation { node: NODE, epoch: 0, limit: COUNT_MAX });
+    assert_eq!(first.store.commit(&[last.to_bytes()], 0).unwrap(), Commit::Durable);
+    for restart in 0..2 {
+        let mut collector = collector(&disk, Limits::default());
+        let events = vec![opened(0, &[(0, 0)]), opened(1, &[(0, 1)]), Event::Commit];
+        let downlinks: Vec<_> = run(&mut collector, events).into_iter().map(|said| said.3).collect();
+        let last = if restart == 0 { vec![(0, COUNT_MAX, 1)] } else { vec![] };
+        assert_eq!(downlinks, [last, vec![]]);
+        assert_eq!(collector.stats().downlinks_exhausted, 1 + restart);
+    }
+}
+
+#[test]
+fn a_full_group_is_committed_without_being_asked() {
+    let limits = Limits { group_batches_max: 2, ..Limits::default() };
+    let mut collector = collector(&disk(), limits);
+    assert!(collector.step(Now::default(), opened(0, &[(0, 0)])).unwrap().is_empty());
+    assert_eq!(collector.step(Now::default(), opened(1, &[(0, 1)])).unwrap().len(), 2);
+    assert!(collector.step(Now::default(), Event::Commit).unwrap().is_empty());
+    assert_eq!(collector.stats().groups, 1);
+}
+
+#[test]
+fn a_store_with_a_counter_twice_is_not_opened() {
+    let disk = disk();
+    let mut first = collector(&disk, Limits::default());
+    let Event::Opened(batch) = opened(0, &[(0, 0)]) else { unreachable!() };
+    let body = Body::Frame(batch.frames.unwrap().outcomes.remove(0).unwrap());
+    assert_eq!(first.store.commit(&[body.to_bytes(), body.to_bytes()], 0).unwrap(), Commit::Durable);
+    let opened = Collector::open(disk, ring(), Limits::default(), Dice::new(2));
+    assert!(matches!(opened.map(drop), Err(Error::Corrupt { what: Corruption::Repeated, .. })));
+}
