@@ -172,7 +172,9 @@ static enum security decide(enum line line)
                           job(line, SECURITY_OPENS)};
     struct decision decision = policy_decide(&hints);
 
-    owed = SECURITY_IDLE;
+    if (decision.security != SECURITY_IDLE) {
+        owed = SECURITY_IDLE;
+    }
     if (decision.security == SECURITY_SEALS && hints.opens.standing == STANDS_DUE) {
         owed = SECURITY_OPENS;
     } else if (decision.security == SECURITY_OPENS && hints.seals.standing == STANDS_DUE) {
