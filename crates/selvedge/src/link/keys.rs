@@ -214,8 +214,12 @@ mod tests {
             "store.key",
             "tls/bridge-7.key",
             "tls/bridge-7.pem",
+            "tls/broker.key",
+            "tls/broker.pem",
             "tls/ca.key",
             "tls/ca.pem",
+            "tls/device.key",
+            "tls/device.pem",
             "tls/server.key",
             "tls/server.pem",
         ];
