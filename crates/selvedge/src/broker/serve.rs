@@ -270,7 +270,7 @@ fn first_of(service: &mut Service) -> Result<Device, Error> {
         *transfer_bytes_max = suits.transfer_bytes_max.min(*transfer_bytes_max);
     }
     Ok(match choice {
-        DeviceChoice::Soft => Device::Inline(Box::new(SoftwareEngine::new(Vec::new())?)),
+        DeviceChoice::Soft => Device::soft(SoftwareEngine::new(Vec::new())?, None),
         DeviceChoice::Socket(path) => Device::Stream(Box::new(UnixDevice { path })),
         DeviceChoice::Clocked(path, _) => {
             let bus: Arc<dyn OpenBus> = Arc::new(SocketBus { path });
