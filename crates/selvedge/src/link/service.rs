@@ -96,6 +96,7 @@ impl Service {
         }
         let old = &self.settings;
         (settings.is_cut, settings.only_user) = (old.is_cut, old.only_user);
+        settings.transfer_requests_max = old.transfer_requests_max;
         if old.only_user.is_some() {
             // A user's own broker is its user's, and ends.
             (settings.operator, settings.idle_max) = (old.operator, settings.idle_max.or(old.idle_max));
