@@ -102,7 +102,8 @@ fn the_document_has_the_tables_of_the_command() {
         let (title, options) = marker.split_once(" | ").expect("a title and options");
         let words: Vec<&str> = ["--simulated", "--markdown"].into_iter().chain(options.split(' ')).collect();
         let printed = said(&words);
-        let (_, table) = printed.split_once(&format!("**{title}**\n\n")).expect("the command prints it");
+        let heading = format!("**{}**\n\n", title.replace('_', "\\_"));
+        let (_, table) = printed.split_once(&heading).expect("the command prints it");
         let lines = table.lines().take_while(|line| line.starts_with('|'));
         let lines: String = lines.map(|line| format!("{line}\n")).collect();
         made += &format!("{before}<!-- table: {marker} -->\n{lines}<!-- end -->");
