@@ -176,6 +176,7 @@ fn numbers_of_the_tables_never_move() {
         22 whole-only
         23 not-permitted
         24 unknown-user
+        25 store-full
     "#]]
     .assert_eq(&format!("{}\n--\n{}\n", operations.join("\n"), statuses.join("\n")));
 }
