@@ -45,9 +45,18 @@ impl Algorithm {
 
     /// One, by its names.
     pub const fn new(names: &'static CStr, functions: &'static [Dispatch]) -> Algorithm {
+        Algorithm::with(names, c"provider=selvedge", functions)
+    }
+
+    /// One with these properties.
+    pub const fn with(
+        names: &'static CStr,
+        properties: &'static CStr,
+        functions: &'static [Dispatch],
+    ) -> Algorithm {
         Algorithm {
             names: names.as_ptr(),
-            properties: c"provider=selvedge".as_ptr(),
+            properties: properties.as_ptr(),
             functions: functions.as_ptr(),
             description: std::ptr::null(),
         }
@@ -191,7 +200,8 @@ impl Param {
         Some(bytes.split(|byte| *byte == 0).next().unwrap_or_default())
     }
 
-    fn bytes(&self) -> Option<&[u8]> {
+    /// The bytes of what was given, of whatever kind.
+    pub fn bytes(&self) -> Option<&[u8]> {
         if self.data.is_null() || self.size > isize::MAX as usize {
             return None;
         }
@@ -307,6 +317,9 @@ pub struct Item {
     pub text: *const c_char,
 }
 
+/// `OSSL_CALLBACK`.
+pub type Take = unsafe extern "C" fn(*const Param, *mut c_void) -> c_int;
+type Read = unsafe extern "C" fn(*mut c_void, *mut u8, usize, *mut usize) -> c_int;
 type NewError = unsafe extern "C" fn(*const c_void);
 type SetError = unsafe extern "C" fn(*const c_void, u32, *const c_char, *mut c_void);
 
@@ -315,6 +328,7 @@ pub struct Provider {
     core: *const c_void,
     new_error: Option<NewError>,
     set_error: Option<SetError>,
+    read: Option<Read>,
     client: Client,
     /// The texts of the errors, which OpenSSL reads whenever it likes.
     pub reasons: Vec<Item>,
@@ -335,7 +349,7 @@ impl Provider {
     /// # Safety
     /// The table ends, and its functions are what their numbers say.
     pub unsafe fn new(core: *const c_void, mut functions: *const Dispatch, client: Client) -> Provider {
-        let (mut new_error, mut set_error) = (None, None);
+        let (mut new_error, mut set_error, mut read) = (None, None, None);
         // SAFETY: the caller's promise.
         let next = |functions: *const Dispatch| unsafe { functions.as_ref() }.filter(|one| one.0 != 0);
         while let Some(Dispatch(number, function)) = next(functions) {
@@ -344,6 +358,8 @@ impl Provider {
                 5 => new_error = Some(unsafe { std::mem::transmute::<*const c_void, NewError>(*function) }),
                 // SAFETY: as above.
                 7 => set_error = Some(unsafe { std::mem::transmute::<*const c_void, SetError>(*function) }),
+                // SAFETY: as above.
+                42 => read = Some(unsafe { std::mem::transmute::<*const c_void, Read>(*function) }),
                 _ => {}
             }
             functions = functions.wrapping_add(1);
@@ -358,7 +374,7 @@ impl Provider {
             Item { number, text }
         });
         let reasons = reasons.chain([Item { number: 0, text: std::ptr::null() }]).collect();
-        Provider { core, new_error, set_error, client, reasons }
+        Provider { core, new_error, set_error, read, client, reasons }
     }
 
     /// Asks the broker. What it refuses is in OpenSSL's queue then.
@@ -367,6 +383,26 @@ impl Provider {
     /// That it was refused.
     pub fn call<C: Call>(&self, call: &C) -> Done<C::Answer> {
         self.client.call(call).map_err(|error| self.raise(&error))
+    }
+
+    /// What is in one of OpenSSL's streams, as far as so many bytes.
+    ///
+    /// # Errors
+    /// That the core does not read.
+    pub fn read(&self, stream: *mut c_void, most_bytes: usize) -> Done<Vec<u8>> {
+        let (read, mut bytes) = (self.read.ok_or(Failed)?, vec![0; most_bytes]);
+        let mut done = 0;
+        while done < most_bytes {
+            let mut part = 0;
+            // SAFETY: the core's own function, and as much room as it is told.
+            let went_on = unsafe { read(stream, bytes[done..].as_mut_ptr(), most_bytes - done, &mut part) };
+            if went_on != 1 || part == 0 {
+                break;
+            }
+            done += part.min(most_bytes - done);
+        }
+        bytes.truncate(done);
+        Ok(bytes)
     }
 
     fn raise(&self, error: &Error) -> Failed {

@@ -9,7 +9,8 @@ use broker::template::{Algorithm as Kind, Usages};
 use broker::wire::KeyHandle;
 
 use crate::abi::{
-    Algorithm, Dispatch, Done, END, Failed, Param, Provider, each, free, guard, out, provider, trust,
+    Algorithm, Dispatch, Done, END, Failed, Param, Provider, Take, each, free, guard, make, out, provider,
+    trust,
 };
 
 /// `OSSL_KEYMGMT_SELECT_PRIVATE_KEY`.
@@ -17,7 +18,7 @@ const PRIVATE: c_int = 1;
 /// What of a key this provider tells: its public half and its domain.
 const TOLD: c_int = 2 | 4 | 0x80;
 /// `OSSL_OBJECT_PKEY`.
-const OBJECT_KEY: c_int = 2;
+pub const OBJECT_KEY: c_int = 2;
 /// `OSSL_OP_SIGNATURE`.
 const SIGNATURE: c_int = 12;
 
@@ -27,20 +28,27 @@ pub struct Key {
     pub handle: KeyHandle,
     /// What it is a key of.
     pub algorithm: Kind,
-    public: Vec<u8>,
+    /// Modulus and exponent of RSA, least significant byte first; else the point, alone.
+    public: Vec<Vec<u8>>,
     signs: bool,
 }
 
 impl Key {
-    fn find(provider: &Provider, name: &[u8]) -> Done<Key> {
+    /// The key of a name.
+    pub fn find(provider: &Provider, name: &[u8]) -> Done<Key> {
         let handle = provider.call(&FindKey { name })?;
         let template = provider.call(&KeyAttributes { key: handle })?.template;
         let public = provider.call(&KeyPublic { key: handle })?;
+        let public = match template.algorithm {
+            Kind::Rsa2048 | Kind::Rsa3072 => numbers(&public)?.to_vec(),
+            _ => vec![public],
+        };
         let signs = Usages::SIGN.within(template.usages);
         Ok(Key { handle, algorithm: template.algorithm, public, signs })
     }
 
-    fn names(&self) -> Done<(&'static CStr, &'static CStr)> {
+    /// Its kind, and how it signs.
+    pub fn names(&self) -> Done<(&'static CStr, &'static CStr)> {
         match self.algorithm {
             Kind::P256 => Ok((c"EC", c"ECDSA")),
             Kind::Ed25519 => Ok((c"ED25519", c"ED25519")),
@@ -59,13 +67,40 @@ impl Key {
         }
     }
 
-    /// Modulus and exponent, least significant byte first. The device gives an `RSAPublicKey` of DER.
-    fn numbers(&self) -> Done<[Vec<u8>; 2]> {
-        let (sequence, _) = element(&self.public)?;
-        let (modulus, rest) = element(sequence)?;
-        let (exponent, _) = element(rest)?;
-        Ok([modulus, exponent].map(|number| number.iter().rev().copied().collect()))
+    /// Takes what is public of somebody's key, to be compared.
+    fn import(&mut self, key: &[u8], param: &Param) -> Done {
+        let place = match (key, self.algorithm) {
+            (b"group", Kind::P256) => {
+                let is_it = matches!(param.get_text(), Some(b"prime256v1" | b"P-256" | b"secp256r1"));
+                return if is_it { Ok(()) } else { Err(Failed) };
+            }
+            (b"pub", Kind::P256 | Kind::Ed25519) | (b"n", Kind::Rsa2048 | Kind::Rsa3072) => 0,
+            (b"e", Kind::Rsa2048 | Kind::Rsa3072) => 1,
+            _ => return Ok(()),
+        };
+        let bytes = param.bytes().ok_or(Failed)?;
+        let used = if key == b"pub" { bytes.len() } else { significant(bytes) };
+        self.public.resize(self.public.len().max(place + 1), Vec::new());
+        self.public[place] = bytes[..used].to_vec();
+        Ok(())
     }
+}
+
+/// Without the zeros above.
+fn significant(number: &[u8]) -> usize {
+    number.iter().rposition(|byte| *byte != 0).map_or(0, |last| last + 1)
+}
+
+/// Modulus and exponent of an `RSAPublicKey`, least significant byte first.
+fn numbers(public: &[u8]) -> Done<[Vec<u8>; 2]> {
+    let (sequence, _) = element(public)?;
+    let (modulus, rest) = element(sequence)?;
+    let (exponent, _) = element(rest)?;
+    Ok([modulus, exponent].map(|number| {
+        let mut number: Vec<u8> = number.iter().rev().copied().collect();
+        number.truncate(significant(&number));
+        number
+    }))
 }
 
 /// What is in the element of DER at the start, and what follows it.
@@ -83,8 +118,21 @@ fn element(bytes: &[u8]) -> Done<(&[u8], &[u8])> {
     rest.split_at_checked(length).ok_or(Failed)
 }
 
-unsafe extern "C" fn nothing(_context: *const Provider) -> *mut Key {
-    std::ptr::null_mut() // keys are in the device, and are not put together here
+/// The public half of somebody's key, which OpenSSL compares with one of the device's. It does nothing.
+unsafe extern "C" fn new<const KIND: usize>(_context: *const Provider) -> *mut Key {
+    let algorithm = [Kind::P256, Kind::Ed25519, Kind::Rsa2048][KIND];
+    make(|| Ok(Key { handle: KeyHandle::NONE, algorithm, public: Vec::new(), signs: false }))
+}
+
+unsafe extern "C" fn import(this: *mut Key, selection: c_int, params: *mut Param) -> c_int {
+    guard(|| {
+        let this = trust!(out(this))?;
+        if selection & PRIVATE != 0 || this.handle != KeyHandle::NONE {
+            return Err(Failed); // keys do not come this way
+        }
+        trust!(each(params, |key, param| this.import(key, param)))?;
+        if this.public.is_empty() { Err(Failed) } else { Ok(()) }
+    })
 }
 
 /// Takes the key that the store told of.
@@ -103,14 +151,15 @@ unsafe extern "C" fn delete(this: *mut Key) {
 unsafe extern "C" fn has(this: *const Key, selection: c_int) -> c_int {
     guard(|| {
         let this = trust!(out(this.cast_mut()))?;
-        if selection & PRIVATE != 0 && !this.signs { Err(Failed) } else { Ok(()) }
+        let lacks = (selection & PRIVATE != 0 && !this.signs) || this.public.is_empty();
+        if lacks { Err(Failed) } else { Ok(()) }
     })
 }
 
 unsafe extern "C" fn same(one: *const Key, other: *const Key, _selection: c_int) -> c_int {
     guard(|| {
         let (one, other) = (trust!(out(one.cast_mut()))?, trust!(out(other.cast_mut()))?);
-        let same = one.algorithm == other.algorithm && one.public == other.public;
+        let same = one.names()?.0 == other.names()?.0 && one.public == other.public;
         if same { Ok(()) } else { Err(Failed) }
     })
 }
@@ -126,9 +175,10 @@ unsafe extern "C" fn get(this: *mut Key, params: *mut Param) -> c_int {
             (b"mandatory-digest", Kind::Ed25519) => param.set_text(c""),
             (b"default-digest", Kind::P256 | Kind::Rsa2048 | Kind::Rsa3072) => param.set_text(c"SHA256"),
             (b"group", Kind::P256) => param.set_text(c"prime256v1"),
-            (b"pub" | b"encoded-pub-key", Kind::P256 | Kind::Ed25519) => param.set_octets(&this.public),
-            (b"n", Kind::Rsa2048 | Kind::Rsa3072) => param.set_number(&this.numbers()?[0]),
-            (b"e", Kind::Rsa2048 | Kind::Rsa3072) => param.set_number(&this.numbers()?[1]),
+            (b"pub" | b"encoded-pub-key", Kind::P256 | Kind::Ed25519) =>
+                param.set_octets(this.public.first().ok_or(Failed)?),
+            (b"n", Kind::Rsa2048 | Kind::Rsa3072) => param.set_number(this.public.first().ok_or(Failed)?),
+            (b"e", Kind::Rsa2048 | Kind::Rsa3072) => param.set_number(this.public.get(1).ok_or(Failed)?),
             _ => Ok(()),
         }))
     })
@@ -152,8 +202,6 @@ extern "C" fn gettable(_context: *const Provider) -> *const Param {
     GETTABLE.as_ptr()
 }
 
-type Take = unsafe extern "C" fn(*const Param, *mut c_void) -> c_int;
-
 unsafe extern "C" fn export(
     this: *mut Key,
     selection: c_int,
@@ -165,22 +213,25 @@ unsafe extern "C" fn export(
         if selection & PRIVATE != 0 {
             return Err(Failed); // it does not leave the device
         }
-        let numbers = if this.names()?.0 == c"RSA" { this.numbers()? } else { Default::default() };
-        let public = Param::of_octets(c"pub", &this.public);
-        let params = match this.algorithm {
-            Kind::P256 => vec![Param::of_text(c"group", c"prime256v1"), public, Param::END],
-            Kind::Ed25519 => vec![public, Param::END],
-            _ => vec![Param::of_number(c"n", &numbers[0]), Param::of_number(c"e", &numbers[1]), Param::END],
+        let params = match (this.algorithm, &this.public[..]) {
+            (Kind::P256, [point]) => {
+                vec![Param::of_text(c"group", c"prime256v1"), Param::of_octets(c"pub", point), Param::END]
+            }
+            (_, [point]) => vec![Param::of_octets(c"pub", point), Param::END],
+            (_, [modulus, exponent]) => {
+                vec![Param::of_number(c"n", modulus), Param::of_number(c"e", exponent), Param::END]
+            }
+            _ => return Err(Failed),
         };
         if trust!(take(params.as_ptr(), argument)) == 1 { Ok(()) } else { Err(Failed) }
     })
 }
 
-static EXPORTED: [Param; 5] =
+static EXCHANGED: [Param; 5] =
     [Param::text(c"group"), Param::octets(c"pub"), Param::number(c"n"), Param::number(c"e"), Param::END];
 
-extern "C" fn export_types(selection: c_int) -> *const Param {
-    if selection & !TOLD == 0 { EXPORTED.as_ptr() } else { std::ptr::null() }
+extern "C" fn exchanged(selection: c_int) -> *const Param {
+    if selection & !TOLD == 0 { EXCHANGED.as_ptr() } else { std::ptr::null() }
 }
 
 extern "C" fn signature_of<const EC: bool>(operation: c_int) -> *const c_char {
@@ -190,9 +241,9 @@ extern "C" fn signature_of<const EC: bool>(operation: c_int) -> *const c_char {
     }
 }
 
-const fn functions<const EC: bool>() -> [Dispatch; 11] {
+const fn functions<const KIND: usize, const EC: bool>() -> [Dispatch; 13] {
     [
-        Dispatch(1, nothing as *const c_void),
+        Dispatch(1, new::<KIND> as *const c_void),
         Dispatch(8, load as *const c_void),
         Dispatch(10, delete as *const c_void),
         Dispatch(11, get as *const c_void),
@@ -200,20 +251,23 @@ const fn functions<const EC: bool>() -> [Dispatch; 11] {
         Dispatch(20, signature_of::<EC> as *const c_void),
         Dispatch(21, has as *const c_void),
         Dispatch(23, same as *const c_void),
+        Dispatch(40, import as *const c_void),
+        Dispatch(41, exchanged as *const c_void),
         Dispatch(42, export as *const c_void),
-        Dispatch(43, export_types as *const c_void),
+        Dispatch(43, exchanged as *const c_void),
         END,
     ]
 }
 
-static CURVE: [Dispatch; 11] = functions::<true>();
-static OTHER: [Dispatch; 11] = functions::<false>();
+static CURVE: [Dispatch; 13] = functions::<0, true>();
+static EDWARDS: [Dispatch; 13] = functions::<1, false>();
+static RSA: [Dispatch; 13] = functions::<2, false>();
 
 /// The kinds of keys, by OpenSSL's names.
 pub static ALGORITHMS: [Algorithm; 4] = [
     Algorithm::new(c"EC:id-ecPublicKey:1.2.840.10045.2.1", &CURVE),
-    Algorithm::new(c"ED25519:1.3.101.112", &OTHER),
-    Algorithm::new(c"RSA:rsaEncryption:1.2.840.113549.1.1.1", &OTHER),
+    Algorithm::new(c"ED25519:1.3.101.112", &EDWARDS),
+    Algorithm::new(c"RSA:rsaEncryption:1.2.840.113549.1.1.1", &RSA),
     Algorithm::END,
 ];
 
@@ -224,7 +278,7 @@ struct Store {
 }
 
 unsafe extern "C" fn open(context: *const Provider, uri: *const c_char) -> *mut Store {
-    crate::abi::make(|| {
+    make(|| {
         if uri.is_null() {
             return Err(Failed);
         }
@@ -256,20 +310,25 @@ unsafe extern "C" fn load_next(
     guard(|| {
         let (this, take) = (trust!(out(this))?, take.ok_or(Failed)?);
         let key = Key::find(&this.provider, &this.name.take().ok_or(Failed)?)?;
-        let (kind, _) = key.names()?;
-        let mut reference = Box::into_raw(Box::new(key));
-        let place = &raw mut reference;
-        let params = [
-            Param::of_int(c"type", &OBJECT_KEY),
-            Param::of_text(c"data-type", kind),
-            Param::of_place(c"reference", place),
-            Param::END,
-        ];
-        let taken = trust!(take(params.as_ptr(), argument));
-        // Who took it left null there.
-        trust!(free(place.read()));
-        if taken == 1 { Ok(()) } else { Err(Failed) }
+        tell(key, take, argument)
     })
+}
+
+/// Tells OpenSSL of a key, which it loads or not.
+pub fn tell(key: Key, take: Take, argument: *mut c_void) -> Done {
+    let (kind, _) = key.names()?;
+    let mut reference = Box::into_raw(Box::new(key));
+    let place = &raw mut reference;
+    let params = [
+        Param::of_int(c"type", &OBJECT_KEY),
+        Param::of_text(c"data-type", kind),
+        Param::of_place(c"reference", place),
+        Param::END,
+    ];
+    let taken = trust!(take(params.as_ptr(), argument));
+    // Who took it left null there.
+    trust!(free(place.read()));
+    if taken == 1 { Ok(()) } else { Err(Failed) }
 }
 
 unsafe extern "C" fn is_over(this: *mut Store) -> c_int {

@@ -1,7 +1,7 @@
 //! An OpenSSL 3 provider whose algorithms and keys are those of the device behind a broker.
 //!
 //! `OSSL_provider_init` is all that is exported; it leads to everything else. `abi` is what OpenSSL and a provider say to
-//! each other, `digest`, `cipher` and `random` what needs no key of the device's, `key` keys and the URIs that they are found by,
+//! each other, `digest`, `cipher` and `random` what needs no key of the device's, `key` keys and the URIs that they are found by, `file` files that name one,
 //! `signature` what is done with them. There is no cipher here, no thread, and no key: what is asked for goes to the broker
 //! at `$SELVEDGE_BROKER`.
 //!
@@ -11,6 +11,7 @@
 mod abi;
 mod cipher;
 mod digest;
+mod file;
 mod key;
 mod random;
 mod signature;
@@ -102,6 +103,7 @@ unsafe extern "C" fn query(
         5 => random::ALGORITHMS.as_ptr(),
         10 => key::ALGORITHMS.as_ptr(),
         12 => signature::ALGORITHMS.as_ptr(),
+        21 => file::ALGORITHMS.as_ptr(),
         22 => key::STORES.as_ptr(),
         _ => std::ptr::null(),
     }

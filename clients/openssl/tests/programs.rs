@@ -169,6 +169,60 @@ fn s_server_serves_tls_with_a_key_of_the_device() {
     }
 }
 
+/// A web server that knows nothing of devices: its key file names the key, its workers are forked from who read it.
+#[test]
+fn nginx_serves_tls_with_a_key_of_the_device() {
+    let Some(scene) = Scene::new() else { return };
+    let nginx = Path::new("/usr/sbin/nginx");
+    if !nginx.exists() {
+        return println!("skip: nginx: no `{}`: {TOOLS}", nginx.display());
+    }
+    scene.generate("web", Algorithm::P256);
+    scene.keys("req -x509 -key selvedge:web -subj /CN=localhost -days 2 -out web.pem");
+    let at = |name: &str| scene.folder.path().join(name);
+    let key = "-----BEGIN SELVEDGE KEY URI-----\nDAxzZWx2ZWRnZTp3ZWI=\n-----END SELVEDGE KEY URI-----\n";
+    fs::write(at("web.key"), key).unwrap();
+    let configuration = format!(
+        "openssl_conf = all\n[all]\nproviders = two\n[two]\ndefault = own\n{LIBRARY} = ours\n[ours]\nactivate = 1\n\
+         [own]\nactivate = 1\n"
+    );
+    fs::write(at("openssl.cnf"), configuration).unwrap();
+    let folder = scene.folder.path().display().to_string();
+    let places = ["client_body", "proxy", "fastcgi", "uwsgi", "scgi"];
+    let places: String = places.iter().map(|name| format!("{name}_temp_path {folder}/{name};\n")).collect();
+    // The key is this user's, so the workers are this user too.
+    let user = String::from_utf8(Command::new("id").arg("-un").output().unwrap().stdout).unwrap();
+    let user = user.trim();
+    let site = format!(
+        "user {user};\ndaemon off;\nworker_processes 2;\npid {folder}/pid;\nerror_log stderr;\nenv SELVEDGE_BROKER;\nevents {{}}\n\
+         http {{\n{places}access_log off;\nserver {{\nlisten unix:{folder}/web.sock ssl;\nssl_protocols TLSv1.3;\n\
+         ssl_certificate {folder}/web.pem;\nssl_certificate_key {folder}/web.key;\n\
+         location / {{ return 200 served; }}\n}}\n}}\n"
+    );
+    fs::write(at("nginx.conf"), site).unwrap();
+    let modules = built(&format!("{LIBRARY}.so"));
+    let mut server = Command::new(nginx);
+    server.args(["-p", &folder, "-c"]).arg(at("nginx.conf")).env("OPENSSL_CONF", at("openssl.cnf"));
+    server.env("OPENSSL_MODULES", modules.parent().unwrap()).env("SELVEDGE_BROKER", &scene.running.socket);
+    let log = fs::File::create(at("log")).unwrap();
+    let mut server = server.stderr(log).spawn().unwrap();
+    while !at("web.sock").exists() {
+        let ended = server.try_wait().unwrap();
+        assert!(ended.is_none(), "{}", String::from_utf8_lossy(&scene.read("log")));
+        std::thread::yield_now();
+    }
+    let said = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+        talk(&scene, &at("web.sock"), "web.pem", "-tls1_3")
+    }));
+    // Its workers end with it only if it is asked.
+    assert!(Command::new("kill").arg(server.id().to_string()).status().unwrap().success());
+    server.wait().unwrap();
+    let said = said.unwrap_or_else(|_| panic!("{}", String::from_utf8_lossy(&scene.read("log"))));
+    assert!(said.contains("Verify return code: 0 (ok)"), "{said}");
+    let log = String::from_utf8(scene.read("log")).unwrap();
+    assert!(!log.contains("error:"), "{log}");
+}
+
 /// What OpenSSL's own client says of the server.
 fn talk(scene: &Scene, socket: &Path, certificate: &str, version: &str) -> String {
     let mut client = Command::new("openssl")
