@@ -56,7 +56,7 @@ fn a_program_in_c_uses_every_function_and_the_library_exports_no_others() {
     if !has("cc", "scripts/install.sh installs gcc") || !has("nm", "scripts/install.sh installs binutils") {
         return;
     }
-    let library = built("libselvedge.so");
+    let library = built("libselvedge_c.so");
     let header = fs::read_to_string(Path::new(FOLDER).join("selvedge.h")).unwrap();
     let program = fs::read_to_string(Path::new(FOLDER).join("tests/program.c")).unwrap();
     let declared: BTreeSet<&str> = header
