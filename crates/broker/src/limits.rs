@@ -72,9 +72,9 @@ pub const UNREAD_MAX: Duration = Duration::from_secs(10);
 pub const QUANTUM_BYTES: i64 = PDU_BYTES_MAX as i64;
 /// What of it may go before all others: a few small requests.
 pub const SPARSE_BYTES: i64 = 4096;
-/// How long a lane may wait for those before it, until one of its requests goes first.
+/// The shortest [`AGE_MAX`] that may be chosen.
 pub const AGE_MIN: Duration = Duration::from_millis(1);
-/// The longest that may be chosen.
+/// How long a lane may wait for those before it, until one of its requests goes first.
 pub const AGE_MAX: Duration = Duration::from_millis(100);
 
 // What the device is asked for; enforced by the core and by `device`.

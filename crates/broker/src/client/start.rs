@@ -90,6 +90,8 @@ impl Starter {
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
             .stderr(log(folder)?)
+            // It is no service of whoever manages this process.
+            .env_remove("NOTIFY_SOCKET")
             .spawn();
         let mut child = command.map_err(failed)?;
         let said = child.stdout.take().expect("it is piped");

@@ -51,11 +51,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Error> {
     let failed = || Error::process("hostile");
     die_with_parent(arguments.ready_fd).map_err(failed())?;
     descriptors::raise(arguments.silent + arguments.deaf)?;
-    if let Some(user) = arguments.user {
-        // This process has one thread.
-        let uid = Uid::from_raw(user);
-        set_thread_res_uid(uid, uid, uid).map_err(|errno| failed()(errno.into()))?;
-    }
+    become_user(arguments.user).map_err(failed())?;
     let silent = (0..arguments.silent).map(|_| UnixStream::connect(&arguments.socket));
     let silent: Vec<UnixStream> = silent.collect::<io::Result<_>>().map_err(failed())?;
     let deaf = (0..arguments.deaf).map(|_| Deaf::connect(&arguments.socket));
@@ -72,12 +68,23 @@ pub fn run(arguments: &Arguments) -> Result<(), Error> {
             }
         }
         if !std::mem::replace(&mut is_told, true) {
+            // The descriptor is this process's first user's.
+            become_user(arguments.user.map(|_| 0)).map_err(failed())?;
             tell_ready(arguments.ready_fd).map_err(failed())?;
+            become_user(arguments.user).map_err(failed())?;
         }
         thread::sleep(LOOK);
     }
     drop(silent);
     Ok(())
+}
+
+/// Connects as this user from now on, where one is named; it stays root besides. One thread does all of it.
+fn become_user(user: Option<u32>) -> io::Result<()> {
+    match user {
+        Some(user) => Ok(set_thread_res_uid(Uid::ROOT, Uid::from_raw(user), Uid::ROOT)?),
+        None => Ok(()),
+    }
 }
 
 impl Deaf {
