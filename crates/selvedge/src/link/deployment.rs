@@ -291,10 +291,7 @@ fn finish(draft: &Draft, inputs: Vec<Option<Input>>, folder: &Path) -> Option<De
         bridge: Bridge { batch_superframes: value(&draft.batch_superframes).unwrap_or(1).try_into().ok()? },
         collect: Collect {
             address: value(&draft.address).unwrap_or(loopback),
-            shards: match value(&draft.shards) {
-                Some(shards) => Some(shards.try_into().ok()?),
-                None => None,
-            },
+            shards: value(&draft.shards).map(TryInto::try_into).transpose().ok()?,
         },
         keys: draft.keys.as_ref().map(|keys| folder.join(&keys.value)),
     })
