@@ -99,13 +99,15 @@ async fn of_a_million_tiny_frames_each_has_one_answer() {
         }
     });
     let bystander = running.client().await;
+    let mut bystanders = 0;
     while !asked.is_finished() {
-        assert!(bystander.info().await.is_err(), "the loopback device does not say what it is");
+        assert!(bystander.info().await.is_ok(), "the loopback device says what it is");
+        bystanders += 1;
         tokio::time::sleep(Duration::from_millis(20)).await;
     }
     asked.await.unwrap();
     let stats = running.stop().await;
-    assert_eq!(stats.answers(Status::Done), u64::from(FRAMES));
+    assert_eq!(stats.answers(Status::Done), u64::from(FRAMES) + bystanders);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -290,14 +292,14 @@ async fn who_asks_a_broker_that_was_killed_is_told_so_and_finds_its_successor() 
     };
     let mut first = start();
     let client = connected().await;
-    assert!(matches!(client.info().await, Err(Error::Refused { status: Status::DeviceFault, .. })));
+    assert_eq!(client.info().await.unwrap().name, "loopback");
     first.kill().unwrap();
     first.wait().unwrap();
     assert!(matches!(client.info().await, Err(Error::Disconnected)));
     assert!(path.exists(), "its socket is still there");
     let mut second = start();
     let client = connected().await;
-    assert!(matches!(client.info().await, Err(Error::Refused { status: Status::DeviceFault, .. })));
+    assert_eq!(client.info().await.unwrap().name, "loopback");
     drop(second.stdin.take());
     assert!(second.wait().unwrap().success());
     assert!(!path.exists());
