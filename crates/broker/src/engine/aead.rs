@@ -102,6 +102,11 @@ impl<'a> Form<'a> {
         Form { suite: Suite::Gcm, tag_bytes: TAG, nonce, associated_data }
     }
 
+    /// The nonce and the associated data, if this is AES-GCM.
+    pub fn as_gcm(&self) -> Option<(&'a [u8], &'a [u8])> {
+        matches!(self.suite, Suite::Gcm).then_some((self.nonce, self.associated_data))
+    }
+
     /// Whether the nonce is the device's.
     pub fn is_device_nonce(&self) -> bool {
         self.nonce.is_empty()

@@ -34,6 +34,8 @@ pub enum Material {
     Rsa(Box<Rsa>),
     /// The public half of any of these, and nothing else.
     Public(Vec<u8>),
+    /// A key that is elsewhere, of which only the public half is here; nothing of a symmetric one.
+    Elsewhere(Vec<u8>),
 }
 
 impl Material {
@@ -109,7 +111,7 @@ impl Material {
             Material::Ed25519(key) => Ok(key.secret()),
             Material::X25519(key) => Ok(key.secret()),
             Material::Rsa(key) => Ok(key.secret()),
-            Material::Public(_) => Err(Status::WrongPurpose),
+            Material::Public(_) | Material::Elsewhere(_) => Err(Status::WrongPurpose),
         }
     }
 
@@ -146,7 +148,8 @@ impl Material {
             Material::Ed25519(key) => Ok(key.public()),
             Material::X25519(key) => Ok(key.public()),
             Material::Rsa(key) => Ok(key.public()),
-            Material::Public(bytes) => Ok(bytes),
+            Material::Elsewhere(bytes) if bytes.is_empty() => Err(Status::WrongPurpose),
+            Material::Public(bytes) | Material::Elsewhere(bytes) => Ok(bytes),
         }
     }
 }

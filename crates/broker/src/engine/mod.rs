@@ -5,7 +5,7 @@
 //! keeps those that survive a restart,
 //! `material` is what they are made of, and each family of operations is a file of functions over key material that
 //! draws the parameters it takes: `block`, `aead`, `digest`, `signature` (over `curve` and `rsa`), `wrap`, `context` for
-//! what is done in parts, `attest`.
+//! what is done in parts, `attest`. [`ModuleEngine`] has all of its keys and work in a PKCS#11 module.
 //!
 //! Whose a request is follows from its connection: the broker introduces each one before its first request, and says when
 //! it leaves. Who was not introduced can use what needs no key, and keys that are everyone's.
@@ -22,6 +22,7 @@ pub mod curve;
 pub mod digest;
 pub mod keys;
 pub mod material;
+mod module;
 pub mod rsa;
 mod rsa_raw;
 pub mod signature;
@@ -29,6 +30,7 @@ mod soft;
 pub mod store;
 pub mod wrap;
 
+pub use module::ModuleEngine;
 pub use soft::{NamedKey, Purpose, SoftwareEngine};
 
 use crate::device::DeviceInfo;

@@ -20,13 +20,13 @@ use super::rsa::{self, Padding};
 use crate::wire::Status;
 
 /// The parameters, taken apart.
-enum Scheme {
+pub(super) enum Scheme {
     Ecdsa(Hash),
     Ed25519,
     Rsa(Padding, Hash),
 }
 
-fn parse(parameters: &[u8]) -> Result<(Scheme, bool, &[u8]), Status> {
+pub(super) fn parse(parameters: &[u8]) -> Result<(Scheme, bool, &[u8]), Status> {
     const WRONG: Status = Status::WrongParameters;
     let (&[scheme, hash, form, 0], signature) = parameters.split_first_chunk::<4>().ok_or(WRONG)? else {
         return Err(WRONG);
@@ -47,7 +47,7 @@ fn parse(parameters: &[u8]) -> Result<(Scheme, bool, &[u8]), Status> {
 }
 
 /// The digest that is signed: the payload's, or the payload.
-fn digest(hash: Hash, is_digest: bool, payload: &[u8]) -> Result<Digest, Status> {
+pub(super) fn digest(hash: Hash, is_digest: bool, payload: &[u8]) -> Result<Digest, Status> {
     let algorithm = hash.algorithm();
     if is_digest {
         Digest::import_less_safe(payload, algorithm).map_err(|_| Status::WrongParameters)

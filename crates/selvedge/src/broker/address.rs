@@ -13,7 +13,7 @@ use broker::Settings;
 use broker::device::tcp::TcpDevice;
 #[cfg(feature = "ftdi")]
 use broker::device::{CLOCK_HZ_MAX, Ftdi, UsbChip};
-use broker::device::{Device, I2c, SocketBus, Spi, Uart, UnixDevice};
+use broker::device::{Device, I2c, ModuleDevice, SocketBus, Spi, Uart, UnixDevice};
 use broker::emulate::Port;
 use broker::emulate::preset::Preset;
 use broker::limits::LINK_BYTES_PER_SECOND_MIN;
@@ -36,15 +36,18 @@ pub enum Address {
     Ftdi(Ftdi),
     /// On TCP.
     Tcp(Tcp),
+    /// A token: the module, its label, and the file of its PIN.
+    Token(PathBuf, String, PathBuf),
 }
 
 /// What each kind is told, and what it may be told.
-const KINDS: [(&str, &str); 5] = [
+const KINDS: [(&str, &str); 6] = [
     ("uart", "uart:PATH[,baud=RATE]"),
     ("spi", "spi:PATH[,hz=CLOCK][,mode=0 to 3]"),
     ("i2c", "i2c:PATH,address=NUMBER"),
     ("ftdi", "ftdi:SERIAL[,hz=CLOCK][,timer_ms=1 to 255]"),
     ("tcp", TCP_FORM),
+    ("pkcs11", "pkcs11:MODULE,token=LABEL,pin_file=PATH"),
 ];
 const TCP_FORM: &str = "tcp:HOST:PORT[,tls=no]";
 /// The clock of an SPI device of which no other was told: slow enough for any.
@@ -72,6 +75,10 @@ impl FromStr for Address {
             "i2c" => Address::I2c(i2c(&mut told)?),
             "ftdi" => ftdi(&mut told)?,
             "tcp" => Address::Tcp(tcp(&mut told)?),
+            "pkcs11" => {
+                let (label, pin_file) = (told.text("token")?, told.text("pin_file")?);
+                Address::Token(told.place.into(), label.to_owned(), pin_file.into())
+            }
             _ => unreachable!("the table has no other"),
         };
         told.end()?;
@@ -111,6 +118,12 @@ impl<'a> Told<'a> {
         let expected =
             || format!("found {name} `{value}`, expected a number from {} to {}", range.start(), range.end());
         number.map(Some).ok_or_else(expected)
+    }
+
+    /// A word that must be told.
+    fn text(&mut self, name: &str) -> Result<&'a str, String> {
+        let told = self.options.remove(name).filter(|text| !text.is_empty());
+        told.ok_or_else(|| format!("found no {name}, expected {}", self.form))
     }
 
     fn end(self) -> Result<(), String> {
@@ -249,6 +262,10 @@ impl Address {
             (Address::Tcp(tcp), _) => {
                 (Device::Stream(Box::new(tcp.device(certificates)?)), Settings::default())
             }
+            (Address::Token(module, label, pin_file), _) => {
+                let device = ModuleDevice::new(module, label, pin_file);
+                (Device::Stream(Box::new(device)), Settings::default())
+            }
         })
     }
 }
@@ -285,6 +302,7 @@ mod tests {
             "tcp:192.0.2.1:7070,tls=no",
             "tcp:localhost:7070,tls=no",
             "tcp:localhost:7070,tls=yes",
+            "pkcs11:/usr/lib/softhsm/libsofthsm2.so,token=t",
         ]
         .map(refusal);
         expect_test::expect![[r#"
@@ -298,7 +316,8 @@ mod tests {
             found address `0x78`, expected a number from 8 to 119
             found tls=no for `192.0.2.1:7070`, expected a loopback address as 127.0.0.1:7070
             found tls=no for `localhost:7070`, expected a loopback address as 127.0.0.1:7070
-            found tls `yes`, expected no, or nothing for mutual TLS"#]]
+            found tls `yes`, expected no, or nothing for mutual TLS
+            found no pin_file, expected pkcs11:MODULE,token=LABEL,pin_file=PATH"#]]
         .assert_eq(&words.join("\n"));
         assert!(
             refusal("lpt:1").starts_with("found a device of the kind `lpt`, expected a socket or uart:PATH")

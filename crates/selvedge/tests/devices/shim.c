@@ -99,10 +99,10 @@ static int transact(uint8_t *there, uint8_t *back, uint32_t count)
 static int open_device(void)
 {
     struct sockaddr_un name = { .sun_family = AF_UNIX };
-    uint32_t greeting[2];
+    uint32_t greeting[3];
     strncpy(name.sun_path, told("BUS_SOCKET", ""), sizeof name.sun_path - 1);
     device = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    if (device >= 0 && connect(device, (struct sockaddr *)&name, sizeof name) == 0 && move(read, greeting, 8)) {
+    if (device >= 0 && connect(device, (struct sockaddr *)&name, sizeof name) == 0 && move(read, greeting, sizeof greeting)) {
         transaction_bytes_max = greeting[0];
         return device;
     }

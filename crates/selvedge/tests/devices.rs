@@ -1,8 +1,11 @@
 //! A broker and its device as processes, with each kind of wire between them that can be had without hardware: a
-//! pseudo-terminal for a UART, TCP, and for SPI and I2C the drivers' ioctls, kept by `buses/shim.c` in the broker's
+//! pseudo-terminal for a UART, TCP, and for SPI and I2C the drivers' ioctls, kept by `devices/shim.c` in the broker's
 //! process.
 //!
 //! Owns the processes and the questions; what each wire must show is its test's.
+
+#[path = "devices/modules.rs"]
+mod modules;
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -136,9 +139,9 @@ impl Asker {
         Asker { stream, decoder: Decoder::new(Framing::Plain), asked: 0 }
     }
 
-    fn send(&mut self, operation: Operation, parameters: &[u8], payload: &[u8]) -> u32 {
+    fn send(&mut self, operation: Operation, key: KeyHandle, parameters: &[u8], payload: &[u8]) -> u32 {
         self.asked += 1;
-        let head = Head::request(operation, self.asked, KeyHandle::NONE);
+        let head = Head::request(operation, self.asked, key);
         self.stream.write_all(Pdu::new(head, parameters, payload).unwrap().bytes()).unwrap();
         self.asked
     }
@@ -160,7 +163,7 @@ impl Asker {
     /// Asks until it is done, however often the device is lost meanwhile.
     fn done(&mut self, operation: Operation, parameters: &[u8], payload: &[u8]) -> Pdu {
         loop {
-            let id = self.send(operation, parameters, payload);
+            let id = self.send(operation, KeyHandle::NONE, parameters, payload);
             let answer = self.answer();
             assert_eq!(answer.head().request, id);
             match answer.status().unwrap() {
@@ -315,7 +318,7 @@ fn shim(test: &str, folder: &Path) -> Option<PathBuf> {
         println!("skip: {test}: found no C compiler");
         return None;
     }
-    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/buses/shim.c");
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/devices/shim.c");
     let library = folder.join("shim.so");
     let mut compile = Command::new(compiler);
     compile.args(["-std=c11", "-O1", "-Wall", "-Wextra", "-Werror", "-shared", "-fPIC", "-o"]).arg(&library);
