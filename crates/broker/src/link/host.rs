@@ -129,7 +129,7 @@ impl HostEnd {
     /// The same for a device that sends of itself: nothing is clocked for what it has.
     #[must_use]
     pub fn unclocked(self) -> HostEnd {
-        HostEnd { fetch_bytes_max: 0, ..self }
+        HostEnd { fetch_bytes_max: 0, fetch_bytes: 0, ..self }
     }
 
     /// An end that goes on with a session between whose requests somebody else had the bus.
