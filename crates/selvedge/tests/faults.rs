@@ -312,7 +312,8 @@ fn a_run_whose_node_is_killed_fails_and_leaves_nobody_behind() {
         .collect();
     assert!(left.is_empty(), "{left:?}");
     // The folder is a run's, and the next one empties it.
-    let short = replaced(&fs::read_to_string(&scene.deployment).expect("it is there"), "\"60 s\"", "\"5 s\"");
+    let long = fs::read_to_string(&scene.deployment).expect("it is there");
+    let short = replaced(&long, "duration = \"60 s\"", "duration = \"5 s\"");
     fs::write(&scene.deployment, short).expect("it can be written");
     scene.run().assert_whole();
 }

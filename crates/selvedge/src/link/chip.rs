@@ -44,7 +44,7 @@ pub static CHIPS: [Chip; 2] = [
         reference_nv_max: 5_500_000_000,
         sram_bytes: 2_048,
         has_pipes: false,
-        collect_cycles: 1_500,
+        collect_cycles: 1_600,
     },
 ];
 
