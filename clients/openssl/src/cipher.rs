@@ -33,6 +33,8 @@ pub struct Cipher {
     is_padded: bool,
     encrypts: bool,
     context: Option<Context>,
+    /// A counter was begun with the IV, which must not be met again: OpenSSL's own goes on counting.
+    is_spent: bool,
 }
 
 impl Cipher {
@@ -41,6 +43,7 @@ impl Cipher {
         self.encrypts = encrypts;
         if let Some(iv) = iv {
             self.iv = iv.try_into().map_err(|_| Failed)?;
+            self.is_spent = false;
         }
         if let Some(secret) = key {
             self.forget();
@@ -60,6 +63,9 @@ impl Cipher {
         if let Some(context) = self.context {
             return Ok(context);
         }
+        if self.is_spent {
+            return Err(Failed);
+        }
         let key = self.key.ok_or(Failed)?;
         let mode = match (self.mode, self.is_padded) {
             (ECB, false) => Mode::Ecb,
@@ -72,6 +78,7 @@ impl Cipher {
             true => self.provider.call(&Begin(Encrypt { key, mode, plaintext: &[] }))?,
             false => self.provider.call(&Begin(Decrypt { key, mode, ciphertext: &[] }))?,
         };
+        self.is_spent = self.mode == CTR;
         Ok(*self.context.insert(context))
     }
 
@@ -123,6 +130,7 @@ unsafe extern "C" fn new<const KEY_BYTES: usize, const MODE: usize>(context: *co
             is_padded: MODE != CTR,
             encrypts: true,
             context: None,
+            is_spent: false,
         })
     })
 }
