@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use broker::Error;
 use broker::client::blocking::Client;
-use broker::client::call::Call;
+use broker::client::call::{Call, Secret};
 use broker::client::foreign::openssl_reason;
 use broker::wire::Status;
 
@@ -389,8 +389,9 @@ impl Provider {
     ///
     /// # Errors
     /// That the core does not read.
-    pub fn read(&self, stream: *mut c_void, most_bytes: usize) -> Done<Vec<u8>> {
-        let (read, mut bytes) = (self.read.ok_or(Failed)?, vec![0; most_bytes]);
+    pub fn read(&self, stream: *mut c_void, most_bytes: usize) -> Done<Secret> {
+        // It may be anybody's file, such as a private key for another provider.
+        let (read, mut bytes) = (self.read.ok_or(Failed)?, Secret::new(vec![0; most_bytes]));
         let mut done = 0;
         while done < most_bytes {
             let mut part = 0;
