@@ -104,7 +104,9 @@ entries! {
         module.session(session)?;
         let wanted = Wanted(trust!(template(start, count))?);
         let object = trust!(out(object))?;
-        *object = module.handle(import(module, &wanted)?)?;
+        let made = import(module, &wanted)?;
+        born(module, session, made.key, &wanted)?;
+        *object = module.handle(made)?;
         Ok(())
     }
 
@@ -137,6 +139,7 @@ entries! {
             _ => open_length(&wanted, length)?,
         };
         let key = module.call(&KeyGenerate { template: &key }).map_err(inconsistent)?;
+        born(module, session, key, &wanted)?;
         *object = module.handle(Object { key, class: CKO_SECRET_KEY })?;
         Ok(())
     }
@@ -155,6 +158,7 @@ entries! {
         let (public_object, object) = (trust!(out(public_object))?, trust!(out(object))?);
         let template = private.template(pair(mechanism, &public)?, Some(&public))?;
         let key = module.call(&KeyGenerate { template: &template }).map_err(inconsistent)?;
+        born(module, session, key, &private)?;
         *public_object = module.handle(Object { key, class: CKO_PUBLIC_KEY })?;
         *object = module.handle(Object { key, class: CKO_PRIVATE_KEY })?;
         Ok(())
@@ -206,9 +210,15 @@ entries! {
             CKR_ENCRYPTED_DATA_INVALID => CKR_WRAPPED_KEY_INVALID,
             rv => inconsistent(rv),
         })?;
+        born(module, session, key, &wanted)?;
         *object = module.handle(Object { key, class })?;
         Ok(())
     }
+}
+
+/// A key that is not the token's dies with the session that made it (PKCS#11 3.0, C_CloseSession).
+fn born(module: &Module, session: CK_SESSION_HANDLE, key: KeyHandle, wanted: &Wanted<'_>) -> Done {
+    if wanted.boolean(CKA_TOKEN)? == Some(true) { Ok(()) } else { module.own(session, key) }
 }
 
 /// A key that somebody destroyed is no object any more.

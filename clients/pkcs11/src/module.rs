@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use broker::Error;
 use broker::client::blocking::{Client, Settings};
-use broker::client::call::{Call, KeyAttributes, KeyList, KeyPublic};
+use broker::client::call::{Call, KeyAttributes, KeyDestroy, KeyList, KeyPublic};
 use broker::client::{foreign, generation, socket_path};
 use broker::template::{Algorithm, Attributes, Usages};
 use broker::wire::{KeyHandle, Status};
@@ -37,8 +37,11 @@ struct State {
     sessions: HashMap<CK_SESSION_HANDLE, Arc<Mutex<Session>>>,
     session_last: CK_SESSION_HANDLE,
     is_logged_in: bool,
-    objects: Vec<Object>,
+    objects: HashMap<CK_OBJECT_HANDLE, Object>,
     by_object: HashMap<Object, CK_OBJECT_HANDLE>,
+    object_last: CK_OBJECT_HANDLE,
+    /// Of each key that is not the token's, the session that it dies with.
+    owned: HashMap<KeyHandle, CK_SESSION_HANDLE>,
     known: HashMap<KeyHandle, Arc<Known>>,
 }
 
@@ -87,8 +90,10 @@ pub fn initialise() -> Done {
         sessions: HashMap::new(),
         session_last: 0,
         is_logged_in: false,
-        objects: Vec::new(),
+        objects: HashMap::new(),
         by_object: HashMap::new(),
+        object_last: 0,
+        owned: HashMap::new(),
         known: HashMap::new(),
     };
     let module = Box::into_raw(Box::new(Module { generation: generation(), state: Mutex::new(Some(state)) }));
@@ -164,12 +169,23 @@ impl Module {
         })
     }
 
-    /// Closes one, or all.
+    /// Notes that a key dies with a session.
+    ///
+    /// # Errors
+    /// `CKR_CRYPTOKI_NOT_INITIALIZED`.
+    pub fn own(&self, session: CK_SESSION_HANDLE, key: KeyHandle) -> Done {
+        self.with(|state| {
+            state.owned.insert(key, session);
+            Ok(())
+        })
+    }
+
+    /// Closes one, or all, and what dies with them.
     ///
     /// # Errors
     /// `CKR_SESSION_HANDLE_INVALID`.
     pub fn close(&self, session: Option<CK_SESSION_HANDLE>) -> Done {
-        let closed = self.with(|state| {
+        let (closed, dead) = self.with(|state| {
             let closed: Vec<_> = match session {
                 Some(session) => {
                     vec![state.sessions.remove(&session).ok_or(CKR_SESSION_HANDLE_INVALID)?]
@@ -177,10 +193,17 @@ impl Module {
                 None => state.sessions.drain().map(|(_, session)| session).collect(),
             };
             state.is_logged_in &= !state.sessions.is_empty();
-            Ok(closed)
+            let dies = |owner: &CK_SESSION_HANDLE| session.is_none_or(|session| session == *owner);
+            let dead = state.owned.iter().filter(|(_, owner)| dies(owner)).map(|(key, _)| *key);
+            Ok((closed, dead.collect::<Vec<_>>()))
         })?;
         // Outside the lock: what is under way is cancelled at the device.
         closed.iter().for_each(|session| lock(session).abandon(self));
+        for key in dead {
+            // It may be gone with its connection already.
+            let _ = self.call(&KeyDestroy { key });
+            self.forget(key)?;
+        }
         Ok(())
     }
 
@@ -220,22 +243,20 @@ impl Module {
     /// # Errors
     /// `CKR_OBJECT_HANDLE_INVALID`.
     pub fn object(&self, handle: CK_OBJECT_HANDLE) -> Done<Object> {
-        let index = usize::try_from(handle).unwrap_or(0).checked_sub(1);
-        self.with(|state| {
-            index.and_then(|index| state.objects.get(index)).copied().ok_or(CKR_OBJECT_HANDLE_INVALID)
-        })
+        self.with(|state| state.objects.get(&handle).copied().ok_or(CKR_OBJECT_HANDLE_INVALID))
     }
 
-    /// The handle of an object, the same as long as the module is initialised.
+    /// The handle of an object, the same as long as the module is initialised and the key is there.
     ///
     /// # Errors
     /// `CKR_CRYPTOKI_NOT_INITIALIZED`.
     pub fn handle(&self, object: Object) -> Done<CK_OBJECT_HANDLE> {
         self.with(|state| {
-            let State { objects, by_object, .. } = state;
+            let State { objects, by_object, object_last, .. } = state;
             Ok(*by_object.entry(object).or_insert_with(|| {
-                objects.push(object);
-                objects.len() as CK_OBJECT_HANDLE
+                *object_last += 1;
+                objects.insert(*object_last, object);
+                *object_last
             }))
         })
     }
@@ -274,6 +295,12 @@ impl Module {
     pub fn forget(&self, key: KeyHandle) -> Done {
         self.with(|state| {
             state.known.remove(&key);
+            state.owned.remove(&key);
+            for class in [CKO_SECRET_KEY, CKO_PRIVATE_KEY, CKO_PUBLIC_KEY] {
+                if let Some(handle) = state.by_object.remove(&Object { key, class }) {
+                    state.objects.remove(&handle);
+                }
+            }
             Ok(())
         })
     }

@@ -107,9 +107,11 @@ pub fn value(object: Object, known: &Known, kind: CK_ATTRIBUTE_TYPE) -> Value {
         CKA_UNWRAP => own(Usages::UNWRAP),
         CKA_DERIVE => own(Usages::DERIVE.and(Usages::AGREE)),
         CKA_SIGN_RECOVER | CKA_VERIFY_RECOVER => boolean(false),
-        CKA_SENSITIVE | CKA_ALWAYS_SENSITIVE if !is_public => boolean(true),
+        CKA_SENSITIVE if !is_public => boolean(true),
+        // Of a key that came from outside both are false (PKCS#11 3.0, C_CreateObject and C_UnwrapKey).
+        CKA_ALWAYS_SENSITIVE if !is_public => boolean(is_local),
         CKA_EXTRACTABLE if !is_public => boolean(is_wrappable),
-        CKA_NEVER_EXTRACTABLE if !is_public => boolean(!is_wrappable),
+        CKA_NEVER_EXTRACTABLE if !is_public => boolean(is_local && !is_wrappable),
         CKA_VALUE if !is_public => Err(CKR_ATTRIBUTE_SENSITIVE),
         CKA_VALUE_LEN if object.class == CKO_SECRET_KEY => {
             number(template.algorithm.secret_bytes().unwrap_or(template.secret_bytes.into()) as CK_ULONG)

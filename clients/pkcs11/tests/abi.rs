@@ -99,6 +99,7 @@ fn the_module_keeps_its_word_to_c() {
     a_buffer_that_is_too_small_loses_nothing();
     gcm_opens_what_it_sealed_and_nothing_else();
     keys_leave_only_wrapped();
+    a_key_that_is_not_the_tokens_dies_with_its_session();
     threads_have_sessions_of_their_own();
     a_child_is_not_initialised_and_can_be();
     assert_eq!(call!(C_CloseAllSessions(0)), CKR_OK);
@@ -228,6 +229,19 @@ fn keys_leave_only_wrapped() {
     assert_eq!(call!(C_DestroyObject(session, key)), CKR_OK);
     assert_eq!(call!(C_DestroyObject(session, key)), CKR_OBJECT_HANDLE_INVALID);
     assert_eq!(call!(C_CloseSession(session)), CKR_OK);
+}
+
+fn a_key_that_is_not_the_tokens_dies_with_its_session() {
+    let (one, other) = (session(), session());
+    let key = generate(one, CKM_GENERIC_SECRET_KEY_GEN, &[CKA_SIGN]);
+    let mut hmac = mechanism::<u8>(CKM_SHA256_HMAC, None);
+    assert_eq!(call!(C_SignInit(other, &mut hmac, key)), CKR_OK, "until then any session has it");
+    assert_eq!(call!(C_CloseSession(one)), CKR_OK);
+    let (mut message, mut mac, mut length) = (*b"message", [0; 32], 32);
+    let signed = call!(C_Sign(other, message.as_mut_ptr(), 7, mac.as_mut_ptr(), &mut length));
+    assert_eq!(signed, CKR_KEY_HANDLE_INVALID);
+    assert_eq!(call!(C_SignInit(other, &mut hmac, key)), CKR_KEY_HANDLE_INVALID);
+    assert_eq!(call!(C_CloseSession(other)), CKR_OK);
 }
 
 fn threads_have_sessions_of_their_own() {
