@@ -9,7 +9,7 @@ use std::os::fd::OwnedFd;
 use std::os::unix::fs::MetadataExt;
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError, TryLockError};
 use std::thread;
 
 use cryptoki::context::{CInitializeArgs, CInitializeFlags, Pkcs11};
@@ -72,7 +72,18 @@ impl Connect for ModuleDevice {
 /// closed last. The error is for the operator.
 fn serve(stream: UnixStream, place: &Place, module: &Mutex<Option<Pkcs11>>) -> Result<(), String> {
     // A call that never returns costs one thread, and not one for each attempt.
-    let mut module = module.try_lock().map_err(|_| "an earlier call has not returned".to_owned())?;
+    let mut module = match module.try_lock() {
+        Ok(module) => module,
+        Err(TryLockError::WouldBlock) => return Err("an earlier call has not returned".to_owned()),
+        Err(TryLockError::Poisoned(poisoned)) => {
+            // A thread that panicked has not finalized it.
+            let module = poisoned.into_inner();
+            if let Some(loaded) = &*module {
+                let _ = loaded.clone().finalize();
+            }
+            module
+        }
+    };
     let loaded = match &mut *module {
         Some(loaded) => loaded.clone(),
         none => none.insert(Pkcs11::new(&place.module).map_err(|error| error.to_string())?).clone(),

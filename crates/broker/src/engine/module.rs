@@ -270,9 +270,11 @@ impl ModuleEngine {
             Operation::KeyImport => return self.import(turn).map(Some),
             Operation::KeyDestroy => {
                 self.keys.own(&turn.asker, turn.key)?;
+                let objects = self.objects.get(&turn.key).ok_or(Status::UnknownKey)?;
+                // A token that refuses has the key still, and so have we.
+                destroy(&self.session, objects)?;
                 self.keys.remove(turn.key);
-                let objects = self.objects.remove(&turn.key).ok_or(Status::UnknownKey)?;
-                destroy(&self.session, &objects)?;
+                self.objects.remove(&turn.key);
             }
             Operation::KeyList => {
                 let after = turn.parameters.try_into().map_err(|_| Status::WrongParameters)?;
@@ -696,10 +698,12 @@ fn secret_attributes(template: &Template) -> Vec<Attribute> {
 }
 
 fn destroy(session: &Session, objects: &Objects) -> Result<(), ModuleError> {
+    session.destroy_object(objects.secret)?;
     if let Some(public) = objects.public {
-        session.destroy_object(public)?;
+        // Without its secret it is no key of ours, and not found again.
+        let _ = session.destroy_object(public);
     }
-    session.destroy_object(objects.secret)
+    Ok(())
 }
 
 /// Something of DER (X.690 section 8.1).
