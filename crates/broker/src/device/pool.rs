@@ -64,6 +64,8 @@ fn is_in_parts(operation: Operation) -> bool {
 }
 
 struct Job {
+    /// One more than that of the job before.
+    order: u64,
     link: Link,
     request: Arc<Pdu>,
 }
@@ -73,6 +75,7 @@ struct Job {
 struct Queue {
     long: VecDeque<Job>,
     endless: VecDeque<Job>,
+    order_last: u64,
     /// Lanes that do what is endless.
     endless_count: usize,
     endless_max: usize,
@@ -80,16 +83,23 @@ struct Queue {
 }
 
 impl Queue {
+    fn push(&mut self, link: Link, request: Arc<Pdu>, effort: Effort) {
+        self.order_last += 1;
+        let jobs = if effort == Effort::Endless { &mut self.endless } else { &mut self.long };
+        jobs.push_back(Job { order: self.order_last, link, request });
+    }
+
+    /// The job that has waited longest. Were others always first, one that looks for primes would wait for ever while
+    /// enough of them come, and the broker would take the device for silent.
     fn take(&mut self) -> Option<(Job, Effort)> {
-        if let Some(job) = self.long.pop_front() {
-            return Some((job, Effort::Long));
+        let may_be_endless = self.endless_count < self.endless_max;
+        let endless = self.endless.front().filter(|_| may_be_endless).map(|job| job.order);
+        let long = self.long.front().map_or(u64::MAX, |job| job.order);
+        if endless.is_some_and(|endless| endless < long) {
+            self.endless_count += 1;
+            return Some((self.endless.pop_front()?, Effort::Endless));
         }
-        if self.endless_count == self.endless_max {
-            return None;
-        }
-        let job = self.endless.pop_front()?;
-        self.endless_count += 1;
-        Some((job, Effort::Endless))
+        self.long.pop_front().map(|job| (job, Effort::Long))
     }
 }
 
@@ -169,10 +179,7 @@ impl Pool {
         if is_in_parts(operation) {
             self.waiting.entry(request.head().connection).or_default();
         }
-        let mut queue = self.work.queue();
-        let jobs = if effort == Effort::Endless { &mut queue.endless } else { &mut queue.long };
-        jobs.push_back(Job { link, request });
-        drop(queue);
+        self.work.queue().push(link, request, effort);
         self.work.has_more.notify_one();
     }
 
@@ -258,7 +265,7 @@ impl Drop for TellsPanic {
 impl Lane {
     fn run(mut self) {
         let _tells = TellsPanic { work: self.work.clone(), _rings: RingsAtEnd(self.heard.clone()) };
-        while let Some((Job { link, request }, effort)) = self.next() {
+        while let Some((Job { link, request, .. }, effort)) = self.next() {
             let answer = self.engine.execute(&request);
             drop(request);
             if effort == Effort::Endless {
@@ -284,5 +291,29 @@ impl Lane {
             }
             queue = self.work.has_more.wait(queue).expect("nothing panics while it holds the queue");
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::wire::Head;
+
+    #[test]
+    fn what_looks_for_primes_has_its_turn_and_never_all_lanes() {
+        let mut queue = Queue { endless_max: 1, ..Queue::default() };
+        let request = || Arc::new(Pdu::empty(Head::default()));
+        for effort in [Effort::Long, Effort::Endless, Effort::Endless, Effort::Long] {
+            queue.push(1, request(), effort);
+        }
+        let take = |queue: &mut Queue| queue.take().map(|(_, effort)| effort);
+        assert_eq!(take(&mut queue), Some(Effort::Long));
+        queue.push(1, request(), Effort::Long);
+        assert_eq!(take(&mut queue), Some(Effort::Endless), "though others wait");
+        assert_eq!(take(&mut queue), Some(Effort::Long), "another lane");
+        assert_eq!(take(&mut queue), Some(Effort::Long));
+        assert_eq!(take(&mut queue), None, "one lane looks for primes already");
+        queue.endless_count -= 1;
+        assert_eq!(take(&mut queue), Some(Effort::Endless));
     }
 }

@@ -385,7 +385,9 @@ impl SoftwareEngine {
     }
 
     fn rsa_decrypt(&self, turn: &Turn<'_>, out: &mut Vec<u8>) -> Result<(), Status> {
-        match &self.keys().get(&turn.asker, turn.key, Usages::DECRYPT)?.material {
+        // Not in the `match`: the lock would be held while it is computed, and the loop waits for it when somebody leaves.
+        let key = self.keys().get(&turn.asker, turn.key, Usages::DECRYPT)?;
+        match &key.material {
             Material::Rsa(key) => key.decrypt(turn.parameters, turn.payload, out),
             _ => Err(Status::WrongPurpose),
         }
