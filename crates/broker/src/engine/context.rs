@@ -10,6 +10,7 @@
 use std::collections::BTreeMap;
 
 use aws_lc_rs::digest as library;
+use cipher::{OsRandomness, Randomness};
 
 use super::block::Run;
 use super::digest::MacRun;
@@ -70,21 +71,31 @@ impl Context {
 #[derive(Default)]
 pub struct Contexts {
     by_number: BTreeMap<u64, (KeyHandle, Context)>,
-    last: u64,
+    /// The number of the last one. The first is drawn at random: after a restart another connection may have this one's
+    /// number, and an application that goes on there with what it began here would meet somebody else's.
+    last: Option<u64>,
 }
 
 impl Contexts {
     /// Keeps one; its number is answered.
     ///
     /// # Errors
-    /// [`Status::DeviceFull`].
+    /// [`Status::DeviceFull`], or [`Status::DeviceFault`] when there is no randomness.
     pub fn begin(&mut self, key: KeyHandle, context: Context) -> Result<u64, Status> {
         if self.by_number.len() >= CONTEXTS_PER_CONNECTION_MAX {
             return Err(Status::DeviceFull);
         }
-        self.last += 1;
-        self.by_number.insert(self.last, (key, context));
-        Ok(self.last)
+        let number = match self.last {
+            Some(last) => last.wrapping_add(1),
+            None => {
+                let mut first = [0; 8];
+                OsRandomness.fill(&mut first).map_err(|_| Status::DeviceFault)?;
+                u64::from_le_bytes(first)
+            }
+        };
+        self.last = Some(number);
+        self.by_number.insert(number, (key, context));
+        Ok(number)
     }
 
     /// The one of a number.

@@ -249,6 +249,43 @@ fn a_statement_about_a_key_is_signed_and_says_software() {
 }
 
 #[test]
+fn what_a_key_was_given_with_makes_no_answer_too_long() {
+    let mut asking = Asking::new();
+    let wrapping = Template::new(Algorithm::Aes256, Usages::WRAP.and(Usages::UNWRAP));
+    let wrapping = asking.generate(&wrapping).unwrap();
+    let template = Template::new(Algorithm::Rsa2048, Usages::SIGN.and(Usages::WRAPPABLE));
+    let bare = crate::asking::rsa("2048");
+    for (length, expected) in [(2040, Ok(2048)), (2041, Err(Status::Oversize)), (2048, Err(Status::Oversize))]
+    {
+        // PKCS#8's attributes, which nobody looks at.
+        let mut secret = bare[4..].to_vec();
+        let beside = length - 8 - secret.len();
+        secret.extend([0xA0, 0x82, (beside >> 8) as u8, beside as u8]);
+        secret.resize(length - 4, 0x5A);
+        let head = [0x30, 0x82, ((length - 4) >> 8) as u8, (length - 4) as u8];
+        let key = asking.import(&template, &[&head, &secret[..]].concat()).unwrap();
+        let wrapped = asking.ask(Operation::KeyWrap, wrapping, &key.0.to_le_bytes(), &[]);
+        assert_eq!(wrapped.map(|wrapped| wrapped.len()), expected, "{length}");
+    }
+}
+
+#[test]
+fn a_context_of_an_earlier_start_is_none_of_a_later_one() {
+    let hash = [&Operation::Hash.number().to_le_bytes()[..], &[2]].concat();
+    let begin = || {
+        let mut asking = Asking::new();
+        let context = asking.ask(Operation::Begin, KeyHandle::NONE, &hash, &[]).unwrap();
+        (asking, context)
+    };
+    let ((_, before), (mut asking, _)) = (begin(), begin());
+    assert_eq!(
+        asking.ask(Operation::Update, KeyHandle::NONE, &before, b"mixed"),
+        Err(Status::UnknownContext),
+        "the same connection of another start"
+    );
+}
+
+#[test]
 fn contexts_are_their_connections_and_end_with_their_key() {
     let mut asking = Asking::new();
     let key = asking.generate(&Template::new(Algorithm::Hmac, Usages::MAC)).unwrap();
