@@ -400,7 +400,7 @@ impl<D: Disk, R: Randomness + Clone> Collector<D, R> {
             return None;
         };
         assert!(downlink.next < downlink.limit, "a downlink counter is used before it is reserved");
-        let counter = DIRECTION_BIT | downlink.next;
+        let (counter, downlink_ones) = (DIRECTION_BIT | downlink.next, downlink.next.count_ones());
         downlink.next += 1;
         let suite = provisioned.suite;
         let key_of = |epoch| provisioned.master.traffic_key(node, epoch, suite);
@@ -408,7 +408,8 @@ impl<D: Disk, R: Randomness + Clone> Collector<D, R> {
         let header = Header { suite, node, epoch, counter };
         let stats = &mut self.counter.stats;
         stats.downlinks += 1;
-        let setting = setting.filter(|_| change.is_none() || counter.is_multiple_of(2));
+        // By the ones of the count: a node that hears every second answer only, or every eighth, hears both as well.
+        let setting = setting.filter(|_| change.is_none() || downlink_ones.is_multiple_of(2));
         Some(match (setting, change) {
             (Some(setting), _) => {
                 stats.settings_told += 1;

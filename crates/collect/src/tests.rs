@@ -254,7 +254,20 @@ fn a_setting_and_a_change_of_the_epoch_are_told_in_turn() {
     let mut collector = setting(&disk(), Some(1));
     let told: Vec<u32> = (20..26).map(|count| tell(&mut collector, count.into(), &[(0, count)]).3).collect();
     let [set, change] = [3 * SET, TOLD];
-    assert_eq!(told, [21 + set, 22 + change, 23 + set, 24 + change, 25 + set, 26 + change]);
+    assert_eq!(told, [21 + set, 22 + change, 23 + change, 24 + set, 25 + change, 26 + set]);
+}
+
+#[test]
+fn a_node_that_hears_one_answer_of_several_hears_both_a_setting_and_a_change() {
+    let mut collector = setting(&disk(), Some(1));
+    let told: Vec<u32> =
+        (20..340).map(|count| tell(&mut collector, count.into(), &[(0, count)]).3 / TOLD).collect();
+    // A gateway with 16 nodes and an answer to each in every superframe sends a node one of 16.
+    for (one_of, from) in (1..=16).flat_map(|one_of| (0..one_of).map(move |from| (one_of, from))) {
+        let heard: Vec<u32> = told.iter().copied().skip(from).step_by(one_of).take(20).collect();
+        let [set, change] = [3 * SET / TOLD, 1];
+        assert!(heard.contains(&set) && heard.contains(&change), "one of {one_of} from {from}: {heard:?}");
+    }
 }
 
 #[test]
