@@ -56,7 +56,14 @@ fn answer(device: &mut DeviceEnd, requests: &[Pdu]) {
     let Some(session) = device.session() else { return };
     for request in requests {
         let head = request.head().answer(Status::Done);
-        let info = DeviceInfo { payload_bytes_max: 65_564, in_flight_max: 64, lanes: 1, boot: 9, name: String::new(), store: String::new() };
+        let info = DeviceInfo {
+            payload_bytes_max: 65_564,
+            in_flight_max: 64,
+            lanes: 1,
+            boot: 9,
+            name: String::new(),
+            store: String::new(),
+        };
         let info = info.to_bytes();
         let is_info = request.operation() == Ok(Operation::Info);
         let payload = if is_info { &info } else { request.payload() };

@@ -41,8 +41,14 @@ fn read(stream: &[u8], framing: Framing, piece_bytes: usize) -> Vec<Pdu> {
 fn share(pdus: Vec<Pdu>, ways: u8) {
     let mut core = Core { broker: Broker::new(Settings::default()), now: Duration::ZERO, link: 0 };
     core.step(Event::Tick);
-    let info =
-        DeviceInfo { payload_bytes_max: PAYLOAD_BYTES_MAX, in_flight_max: 4, lanes: 1, boot: 1, name: String::new(), store: String::new() };
+    let info = DeviceInfo {
+        payload_bytes_max: PAYLOAD_BYTES_MAX,
+        in_flight_max: 4,
+        lanes: 1,
+        boot: 1,
+        name: String::new(),
+        store: String::new(),
+    };
     core.step(Event::DeviceOpened { link: core.link, info });
     for user in [0, 1] {
         core.step(Event::Connected { user, groups: vec![100] });
