@@ -13,9 +13,8 @@ use broker::engine::{Engine, SoftwareEngine};
 use broker::link::DeviceEnd;
 use broker::wire::Status;
 use broker::{Error, Stats};
-use tokio::task::JoinSet;
 
-use super::{Running, keys, message, one_request};
+use super::{Running, ask_all, keys, message, of_any_device};
 
 /// A device on the pins: what it is asked it answers at once.
 struct Peripheral {
@@ -177,23 +176,7 @@ async fn a_chip_carries_what_many_clients_ask() {
     let plug = Plug::new();
     leave_in_disorder(&mut plug.chip.lock().unwrap());
     let running = Running::start(ftdi(&plug), settings()).await;
-    let nonces = Arc::new(Mutex::new(std::collections::HashSet::new()));
-    let mut tasks = JoinSet::new();
-    for number in 0..CLIENTS {
-        let (client, nonces) = (running.client().await, nonces.clone());
-        tasks.spawn(async move {
-            let batches = client.find_key("batch/7").await.unwrap();
-            let keys = [batches, client.find_key("receipt/7").await.unwrap()];
-            let request = |request| one_request(&client, keys, number, request, &nonces);
-            for requests in (0..REQUESTS).collect::<Vec<_>>().chunks(3) {
-                let [a, b, c] = requests else { unreachable!("a multiple of three") };
-                tokio::join!(request(4 * a), request(4 * b + 1), request(4 * c + 2));
-            }
-        });
-    }
-    while let Some(done) = tasks.join_next().await {
-        done.unwrap();
-    }
+    ask_all(&running, CLIENTS, of_any_device(REQUESTS), 3).await;
     let stats = running.stop().await;
     assert_one_opening(&stats);
     let mut chip = plug.chip.lock().unwrap();

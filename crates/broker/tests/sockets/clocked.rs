@@ -1,8 +1,7 @@
 //! The device on a bus with transactions, over a real socket: it serves, ends, and loses and damages bytes.
 
-use std::collections::HashSet;
 use std::path::Path;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::time::Duration;
 
 use broker::device::{Alone, Device, OpenBus, SocketBus};
@@ -16,7 +15,7 @@ use broker::{Endpoint, Error, emulate};
 use tokio::sync::oneshot;
 use tokio::task::{JoinHandle, JoinSet};
 
-use super::{BATCH_KEY, Running, keys, message, one_request, open_elsewhere};
+use super::{BATCH_KEY, Running, ask_all, keys, message, of_any_device, open_elsewhere};
 
 /// The device on a wire that is clocked.
 pub async fn start_clocked(path: &Path, preset: Preset, faults: Faults) -> Clocked {
@@ -57,24 +56,7 @@ async fn a_clocked_device_serves_many_clients_on_one_opening() {
     let device = start_clocked(&path, preset, Faults::new(Rates::default(), 0)).await;
     let bus = Device::Bus(Arc::new(SocketBus { path }));
     let running = Running::start(bus, preset.settings()).await;
-    let nonces = Arc::new(Mutex::new(HashSet::new()));
-    let mut tasks = JoinSet::new();
-    for number in 0..CLIENTS {
-        let (client, nonces) = (running.client().await, nonces.clone());
-        tasks.spawn(async move {
-            let batches = client.find_key("batch/7").await.unwrap();
-            let keys = [batches, client.find_key("receipt/7").await.unwrap()];
-            let request = |request| one_request(&client, keys, number, request, &nonces);
-            for requests in (0..REQUESTS).collect::<Vec<_>>().chunks(3) {
-                let [a, b, c] = requests else { unreachable!("a multiple of three") };
-                // Not that of the device's name, which is another one's.
-                tokio::join!(request(4 * a), request(4 * b + 1), request(4 * c + 2));
-            }
-        });
-    }
-    while let Some(done) = tasks.join_next().await {
-        done.unwrap();
-    }
+    ask_all(&running, CLIENTS, of_any_device(REQUESTS), 3).await;
     let stats = running.stop().await;
     let clocks = device.stop().await;
     assert_eq!((stats.device_opens, stats.device_losses, clocks.opens), (1, 0, 1), "{stats:#?}");

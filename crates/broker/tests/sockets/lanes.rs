@@ -15,24 +15,9 @@ fn soft(lanes: usize) -> Device {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn clients_of_several_lanes_get_each_their_own_answers() {
     let running = Running::start(soft(3), Settings::default()).await;
-    let nonces = Arc::new(Mutex::new(HashSet::new()));
-    let mut clients = JoinSet::new();
-    for number in 0..16 {
-        let (client, nonces) = (running.client().await, nonces.clone());
-        clients.spawn(async move {
-            let keys =
-                [client.find_key("batch/7").await.unwrap(), client.find_key("receipt/7").await.unwrap()];
-            let info = client.info().await.unwrap();
-            assert_eq!((info.lanes, info.store.as_str()), (3, ""));
-            let mut requests = JoinSet::new();
-            for request in 0..40 {
-                let (client, nonces) = (client.clone(), nonces.clone());
-                requests.spawn(async move { one_request(&client, keys, number, request, &nonces).await });
-            }
-            requests.join_all().await;
-        });
-    }
-    clients.join_all().await;
+    let info = running.client().await.info().await.unwrap();
+    assert_eq!((info.lanes, info.store.as_str()), (3, ""));
+    ask_all(&running, 16, (0..40).collect(), 40).await;
     running.stop().await;
 }
 

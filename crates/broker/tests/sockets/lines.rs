@@ -1,8 +1,7 @@
 //! The device behind a serial line, over a real pseudo-terminal.
 
-use std::collections::HashSet;
 use std::path::Path;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use broker::device::{Device, OpenBus, Uart};
@@ -14,7 +13,7 @@ use broker::{Error, emulate};
 use tokio::sync::oneshot;
 use tokio::task::{JoinHandle, JoinSet};
 
-use super::{BATCH_KEY, Running, keys, message, one_request, open_elsewhere};
+use super::{BATCH_KEY, Running, ask_all, keys, message, of_any_device, open_elsewhere};
 
 /// A line of 4 Mbaud, which is the fastest that Linux has a name for.
 const BAUD: u32 = 4_000_000;
@@ -69,23 +68,7 @@ async fn a_uart_serves_many_clients_on_one_opening() {
     let path = folder.path().join("device.tty");
     let device = Line::start(&path, fast(), without_faults()).await;
     let running = Running::start(uart(&path, BAUD), fast().settings()).await;
-    let nonces = Arc::new(Mutex::new(HashSet::new()));
-    let mut tasks = JoinSet::new();
-    for number in 0..CLIENTS {
-        let (client, nonces) = (running.client().await, nonces.clone());
-        tasks.spawn(async move {
-            let batches = client.find_key("batch/7").await.unwrap();
-            let keys = [batches, client.find_key("receipt/7").await.unwrap()];
-            let request = |request| one_request(&client, keys, number, request, &nonces);
-            for requests in (0..REQUESTS).collect::<Vec<_>>().chunks(3) {
-                let [a, b, c] = requests else { unreachable!("a multiple of three") };
-                tokio::join!(request(4 * a), request(4 * b + 1), request(4 * c + 2));
-            }
-        });
-    }
-    while let Some(done) = tasks.join_next().await {
-        done.unwrap();
-    }
+    ask_all(&running, CLIENTS, of_any_device(REQUESTS), 3).await;
     let stats = running.stop().await;
     let clocks = device.stop().await;
     assert_eq!((stats.device_opens, stats.device_losses), (1, 0), "{stats:#?}");

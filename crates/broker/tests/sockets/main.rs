@@ -160,28 +160,7 @@ async fn eighty_clients_get_each_their_own_answers() {
     let path = folder.path().join("device.sock");
     let device = start_device(&path).await;
     let running = Running::start(unix(&path), Settings::default()).await;
-    let nonces = Arc::new(Mutex::new(HashSet::new()));
-    let mut tasks = JoinSet::new();
-    for number in 0..CLIENTS {
-        let client = running.client().await;
-        let nonces = nonces.clone();
-        tasks.spawn(async move {
-            let batches = client.find_key("batch/7").await.unwrap();
-            let receipts = client.find_key("receipt/7").await.unwrap();
-            let mut requests = JoinSet::new();
-            for request in 0..REQUESTS {
-                let (client, nonces) = (client.clone(), nonces.clone());
-                let keys = [batches, receipts];
-                requests.spawn(async move { one_request(&client, keys, number, request, &nonces).await });
-            }
-            while let Some(done) = requests.join_next().await {
-                done.unwrap();
-            }
-        });
-    }
-    while let Some(done) = tasks.join_next().await {
-        done.unwrap();
-    }
+    let nonce_count = ask_all(&running, CLIENTS, (0..REQUESTS).collect(), REQUESTS).await;
     let stats = running.stop().await;
     let expected = (CLIENTS * (2 + REQUESTS + REQUESTS / 4)) as u64; // one of four opens also what must be rejected
     assert_eq!(stats.requests_admitted, expected);
@@ -194,9 +173,38 @@ async fn eighty_clients_get_each_their_own_answers() {
     assert_eq!((usage.connections, usage.requests), (CLIENTS as u64, expected));
     let served = device.stop().await;
     assert_eq!(served, emulate::Served { links: 1, requests: expected + 1, corruptions: 0 });
-    assert_eq!(nonces.lock().unwrap().len(), CLIENTS * REQUESTS / 4, "each nonce is made once");
+    assert_eq!(nonce_count, CLIENTS * REQUESTS / 4, "each nonce is made once");
 }
 
+/// Clients, each of which asks all of these, so many of them at a time. Gives how many seals had each a nonce of its own.
+async fn ask_all(running: &Running, clients: usize, requests: Vec<usize>, at_a_time: usize) -> usize {
+    let (requests, nonces) = (Arc::new(requests), Arc::new(Mutex::new(HashSet::new())));
+    let mut tasks = JoinSet::new();
+    for number in 0..clients {
+        let (client, requests, nonces) = (running.client().await, requests.clone(), nonces.clone());
+        tasks.spawn(async move {
+            let keys =
+                [client.find_key("batch/7").await.unwrap(), client.find_key("receipt/7").await.unwrap()];
+            for together in requests.chunks(at_a_time) {
+                let mut asked = JoinSet::new();
+                for request in together.iter().copied() {
+                    let (client, nonces) = (client.clone(), nonces.clone());
+                    asked.spawn(async move { one_request(&client, keys, number, request, &nonces).await });
+                }
+                asked.join_all().await;
+            }
+        });
+    }
+    tasks.join_all().await;
+    nonces.lock().unwrap().len()
+}
+
+/// So many requests for [`ask_all`], none of which is for the device's name: only one device has that.
+fn of_any_device(count: usize) -> Vec<usize> {
+    (0..count).map(|request| 4 * request + request % 3).collect()
+}
+
+/// A seal, an opening, random bytes or the device's name, by the request's number, and what must come of it.
 async fn one_request(
     client: &Client,
     [batches, receipts]: [KeyHandle; 2],
