@@ -1,7 +1,8 @@
 //! The device's side of the link: the process that a host opens, and the engine behind it.
 //!
 //! [`serve`] puts a [`SoftwareEngine`] behind a Unix socket, [`serve_clocked`] behind a wire that the host clocks and that
-//! takes its time, [`serve_line`] behind a pseudo-terminal, which is a UART to the host, and [`serve_port`] behind TCP. What it computes is `engine`'s. The keys live in this process and nowhere else in the broker.
+//! takes its time, [`serve_line`] behind a pseudo-terminal, which is a UART to the host, and [`serve_port`] behind TCP. What
+//! it computes is `engine`'s. The keys live in this process and nowhere else in the broker.
 
 use std::future::Future;
 use std::pin::Pin;

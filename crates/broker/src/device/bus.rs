@@ -41,8 +41,8 @@ pub trait Bus: Send {
     fn begin(&mut self, outgoing: &[u8]) -> io::Result<()>;
 
     /// Waits until the oldest transaction is finished, the device signals that it has something while none is begun, there
-    /// is something to [hear](Self::hear), `bell` can be read, or the time is over; says whether a transaction is finished. A signal that can only be polled need not
-    /// be when none is begun and `is_owed` is false: nothing will come.
+    /// is something to [hear](Self::hear), `bell` can be read, or the time is over; says whether a transaction is finished.
+    /// A signal that can only be polled need not be when none is begun and `is_owed` is false: nothing will come.
     ///
     /// # Errors
     /// The system's: the bus is opened anew.

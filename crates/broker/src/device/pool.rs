@@ -1,8 +1,9 @@
 //! A device that computes in this process, on as many threads as it has lanes: `soft` on every core.
 //!
 //! Owns what is computed where. What is quick is computed by the broker's loop itself, where it was read: to hand it to
-//! a thread and back takes longer. What looks for primes has all lanes but one, so that it never keeps them all. Answers come in any order, but those of the operations in parts, which a connection's requests build upon
-//! each other: of those a connection has one under way.
+//! a thread and back takes longer. What looks for primes has all lanes but one, so that it never keeps them all. Answers
+//! come in any order, but those of the operations in parts, which a connection's requests build upon each other: of those
+//! a connection has one under way.
 
 use std::collections::{HashMap, VecDeque};
 use std::io;
