@@ -10,7 +10,8 @@
 //!
 //! Invariant: nothing is sealed under an epoch before its place is whole and was read back; and a place that is torn at
 //! any byte is not whole: its mark is spoilt first and set right last. So the power may fail at any time, and a node
-//! that has sealed under an epoch never seals under an earlier one.
+//! that has sealed under an epoch never seals under an earlier one; unless a cell loses what it held. Then it goes on
+//! counting under the earlier epoch, which the server takes nothing of any more, and it has to be provisioned anew.
 #ifndef NODE_EPOCH_H
 #define NODE_EPOCH_H
 
