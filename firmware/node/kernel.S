@@ -69,6 +69,16 @@
     cli
 .endm
 
+; The same, for a call that may switch: that takes too long for what waits for nobody. A program with such an instant
+; names a routine of its own, which is done with it first; r20, r21, r26, r27, r30 and r31 are free for that.
+.macro off_to_switch
+#ifdef AVRX_OFF_TO_SWITCH
+    call AVRX_OFF_TO_SWITCH
+#else
+    off
+#endif
+.endm
+
     .section .bss.avrx,"aw",@nobits
     .global avrx_run_queue, avrx_running, avrx_level, avrx_stack, avrx_timers, avrx_idle
 avrx_run_queue: .skip 2
@@ -85,7 +95,7 @@ avrx_idle:      .skip PROCESS_BYTES
 service AvrXSetObjectSemaphore
     adiw r24, SEMAPHORE
 service AvrXSetSemaphore
-    off
+    off_to_switch
     rcall AvrXIntSetSemaphore
     ; Z is the task that was waiting.
     tst  r31
@@ -301,7 +311,7 @@ ready:
 service AvrXWaitObjectSemaphore
     adiw r24, SEMAPHORE
 service AvrXWaitSemaphore
-    off
+    off_to_switch
     movw r30, r24
     ld   r20, Z
     ldd  r21, Z+1
@@ -356,7 +366,7 @@ service AvrXResetSemaphore
 ; --- messages ---
 
 service AvrXSendMessage
-    off
+    off_to_switch
     rcall AvrXIntSendMessage
     rjmp reschedule
 
@@ -486,7 +496,7 @@ stop_timer:
 1:  ret
 
 service AvrXCancelTimer
-    off
+    off_to_switch
     rcall stop_timer
     tst  r27
     breq 1f
@@ -573,7 +583,7 @@ service AvrXSetKernelStack
 service AvrXRunTask
     rcall AvrXInitTask
 service AvrXResume
-    off
+    off_to_switch
     movw r30, r24
     ldd  r20, Z+FLAGS
     mov  r21, r20
@@ -619,7 +629,7 @@ urgent:
 1:  ret
 
 service AvrXSuspend
-    off
+    off_to_switch
     rcall dequeue_ready
     tst  r27
     movw r30, r24
@@ -633,7 +643,7 @@ service AvrXSuspend
 service AvrXTaskExit
     rcall AvrXSelf
 service AvrXTerminate
-    off
+    off_to_switch
     rcall leave_queue
     movw r30, r24
     ldi  r20, 1 << DEAD_BIT
@@ -659,9 +669,9 @@ leave_queue:
 1:  ret
 
 service AvrXChangePriority
+    off_to_switch
     mov  r20, r22
     rcall urgent
-    off
     movw r30, r24
     ldd  r18, Z+PRIORITY
     std  Z+PRIORITY, r20
@@ -676,7 +686,7 @@ service AvrXChangePriority
     ret
 
 service AvrXYield
-    off
+    off_to_switch
     rcall AvrXIntReschedule
     rjmp reschedule
 

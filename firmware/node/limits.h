@@ -118,12 +118,14 @@
 
 /// Longest stretch with interrupts off: a handler that wakes a task, and the switch to it.
 #define KERNEL_CYCLES_MAX 300
-/// How long before a frame may begin the link is opened: whoever called the kernel just before is done with it, and so is
-/// the controller, if that was woken.
+/// How old a match of compare A may be that is not served yet where interrupts have just been switched off.
+#define MATCH_AGE_CYCLES_MAX 24
+/// How long before a frame may begin the link is opened: a conversion that goes first has begun, whoever called the kernel
+/// just before is done with it, and so is the controller, if that was woken.
 #if defined(__AVR_ATmega128__)
-#define OPEN_LEAD_CYCLES 4000
+#define OPEN_LEAD_CYCLES 4400
 #else
-#define OPEN_LEAD_CYCLES KERNEL_CYCLES_MAX
+#define OPEN_LEAD_CYCLES (400 + KERNEL_CYCLES_MAX)
 #endif
 
 /// How long before a frame may begin the node is awake: waking, as above, and opening the link.

@@ -12,7 +12,7 @@ use super::tasks::root;
 use super::{FRAME_BYTES, KEY, MAY_WAIT_SLOTS, NODE, SLOT_CYCLES, SLOTS, TEXT_BYTES, rig, tree};
 
 /// Besides the filters'.
-const SOURCES: [&str; 5] = ["main.c", "controller.c", "policy.c", "frame.c", "kernel.S"];
+const SOURCES: [&str; 6] = ["main.c", "controller.c", "policy.c", "frame.c", "kernel.S", "stand_clear.S"];
 /// What slots.c's filters are woven for: it sends at f/32, and nothing is sampled.
 pub const LINE: Line = Line {
     sealer: Sealer::Ascon,
