@@ -55,8 +55,10 @@ static void look_ahead(void)
 /// Sets compare A, whose interrupt is off, for the next instant of the running superframe.
 static void aim(void)
 {
-    sampler_matches_before = clock_aim(&OCR1A, _BV(OCF1A), running.grid.next_ticks - hold_ticks);
+    uint32_t start_ticks = running.grid.next_ticks - hold_ticks;
+    sampler_matches_before = clock_aim(&OCR1A, _BV(OCF1A), &start_ticks);
     look_ahead();
+    clock_alarm_give_way(start_ticks);
     ATOMIC_BLOCK(ATOMIC_RESTORESTATE)
     {
         CHIP_TIMER1_MASK |= _BV(OCIE1A);
@@ -171,6 +173,8 @@ void sampler_settle(void)
             look_ahead();
             if (running.grid.left == 0) {
                 CHIP_TIMER1_MASK &= (uint8_t)~_BV(OCIE1A);
+            } else {
+                clock_alarm_give_way(running.grid.next_ticks - hold_ticks);
             }
         }
     }

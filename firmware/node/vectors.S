@@ -9,10 +9,6 @@
 #include "limits.h"
 #include "phase.h"
 #include "sender.h"
-#include "stand_clear.h"
-
-/// From compare A to an alarm that lets it go first: its handler takes half of that.
-#define ALARM_BEHIND_CYCLES 60
 
 .text
 
@@ -68,8 +64,7 @@ TIMER1_COMPA_vect:
     leave
 
 ; if (clock_matches_before-- != 0) return; the alarm's own match goes on in clock.c. Most only count a turn, and a sample
-; that is due just then must not wait for all that a C function saves. Nor for a task that is woken: the alarm comes
-; behind it then.
+; that is due just then must not wait for all that a C function saves.
 .global TIMER1_COMPB_vect
 TIMER1_COMPB_vect:
     enter
@@ -79,22 +74,6 @@ TIMER1_COMPB_vect:
     lds  r24, clock_matches_before+1
     subi r24, 1
     brcc 2f
-    push r25
-    push r30
-    push r31
-    branch_unless_due 3f, r24, r25, r30, r31
-    lds  r24, _SFR_MEM_ADDR(OCR1AL)
-    lds  r25, _SFR_MEM_ADDR(OCR1AH)
-    adiw r24, ALARM_BEHIND_CYCLES
-    sts  _SFR_MEM_ADDR(OCR1BH), r25
-    sts  _SFR_MEM_ADDR(OCR1BL), r24
-    pop  r31
-    pop  r30
-    pop  r25
-    leave
-3:  pop  r31
-    pop  r30
-    pop  r25
     pop  r24
     out  _SFR_IO_ADDR(SREG), r24
     pop  r24

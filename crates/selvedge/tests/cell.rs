@@ -127,6 +127,21 @@ impl Run {
         self.superframes[superframe].transmissions.iter().any(|sent| sent.node == Some(node))
     }
 
+    /// How far from its grid a node took a sample at most, for each node; behind its first superframes.
+    fn settled_instants_ps(&self, rig: &Rig) -> Vec<Picoseconds> {
+        let worst = |(plan, samples): (&Plan, &Vec<(Picoseconds, u16)>)| {
+            // The first sample is that of superframe 2.
+            let first = 2 * u64::from(plan.samples_per_superframe);
+            (first..)
+                .zip(samples)
+                .skip(4 * usize::from(plan.samples_per_superframe))
+                .map(|(index, (at_ps, _))| at_ps.abs_diff(self.origin_ps() + index * PS_PER_S / plan.rate_hz))
+                .max()
+                .expect("samples are taken")
+        };
+        rig.plan().nodes.iter().zip(&self.samples).map(worst).collect()
+    }
+
     fn assert_nobody_contends(&self) {
         for superframe in &self.superframes {
             assert_eq!(superframe.contentions, [], "in superframe {}", superframe.number);
@@ -602,14 +617,31 @@ fn a_sample_that_is_due_at_a_match_of_the_alarm_that_counts_a_turn_is_taken_at_i
         return;
     };
     let run = run(&rig, Pace::RunAhead, 12);
-    for (plan, samples) in rig.plan().nodes.iter().zip(&run.samples) {
-        let off_ps = (2 * 90_u64..)
-            .zip(samples)
-            .skip(4 * 90)
-            .map(|(index, (at_ps, _))| at_ps.abs_diff(run.origin_ps() + index * PS_PER_S / plan.rate_hz));
-        let worst_ps = off_ps.max().expect("samples are taken");
+    for (plan, worst_ps) in rig.plan().nodes.iter().zip(run.settled_instants_ps(&rig)) {
         println!("{} ppb: {worst_ps} ps from the grid at most", plan.drift_ppb);
         assert!(worst_ps <= SETTLED_INSTANT_US_MAX * PS_PER_US);
+    }
+}
+
+/// The instant at which a node wakes before its slot passes over the start of the third conversion of a superframe.
+#[test]
+fn a_sample_that_is_due_while_the_kernel_switches_is_taken_at_its_instant() {
+    // One of each chip.
+    for of in [0, 3] {
+        let Some(mut rig) = rig("switches", |deployment| {
+            let nodes = &mut deployment.cells[0].nodes;
+            nodes[0].chip = nodes[of].chip;
+            nodes.truncate(1);
+        }) else {
+            return;
+        };
+        for guard_us in (1_720..1_830).step_by(3) {
+            rig.deployment.cells[0].guard_us = guard_us;
+            let run = run(&rig, Pace::RunAhead, 8);
+            let worst_ps = run.settled_instants_ps(&rig)[0];
+            println!("{}, guard {guard_us} us: {worst_ps} ps from the grid at most", rig.plan().nodes[0].chip.name);
+            assert!(worst_ps <= SETTLED_INSTANT_US_MAX * PS_PER_US);
+        }
     }
 }
 
