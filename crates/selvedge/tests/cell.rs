@@ -639,7 +639,10 @@ fn a_sample_that_is_due_while_the_kernel_switches_is_taken_at_its_instant() {
             rig.deployment.cells[0].guard_us = guard_us;
             let run = run(&rig, Pace::RunAhead, 8);
             let worst_ps = run.settled_instants_ps(&rig)[0];
-            println!("{}, guard {guard_us} us: {worst_ps} ps from the grid at most", rig.plan().nodes[0].chip.name);
+            println!(
+                "{}, guard {guard_us} us: {worst_ps} ps from the grid at most",
+                rig.plan().nodes[0].chip.name
+            );
             assert!(worst_ps <= SETTLED_INSTANT_US_MAX * PS_PER_US);
         }
     }
