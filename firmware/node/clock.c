@@ -7,6 +7,7 @@
 #include "chip.h"
 #include "limits.h"
 #include "link.h"
+#include "sampler.h"
 
 volatile uint16_t clock_turns;
 
@@ -17,16 +18,13 @@ volatile uint16_t clock_matches_before, clock_frame_turns;
 /// What the alarm is set to when it has opened the link.
 static volatile bool listens;
 static volatile uint16_t until_low, until_matches;
-/// When a conversion is started, what the alarm is set to, and whether it may come a little later than that.
-static volatile uint32_t first_ticks;
-static uint32_t alarm_ticks;
-static volatile bool gives_way;
+volatile bool clock_alarm_gives_way;
 
 // Behind its beginning in vectors.S, which counts the matches before; avr-gcc wants such a name.
 AVRX_SIGINT(__vector_alarm)
 {
     if (listens) {
-        listens = gives_way = false;
+        listens = clock_alarm_gives_way = false;
         OCR1B = until_low;
         clock_matches_before = until_matches;
         link_listen_now();
@@ -62,20 +60,20 @@ uint32_t clock_now(void)
     return clock_extend(low, turns, overflow_waits);
 }
 
-uint16_t clock_aim(volatile uint16_t *compare, uint8_t flag, uint32_t *ticks)
+uint16_t clock_aim(volatile uint16_t *compare, uint8_t flag, uint32_t ticks)
 {
     for (;;) {
         ATOMIC_BLOCK(ATOMIC_RESTORESTATE)
         {
-            *compare = (uint16_t)*ticks;
+            *compare = (uint16_t)ticks;
         }
         CHIP_TIMER1_FLAGS = flag;
         // From here on a match raises the flag, whether or not its interrupt is enabled yet.
         uint32_t now = clock_now();
-        if (!clock_is_past(now, *ticks)) {
-            return (uint16_t)((*ticks - now - 1) >> 16);
+        if (!clock_is_past(now, ticks)) {
+            return (uint16_t)((ticks - now - 1) >> 16);
         }
-        *ticks = now + CLOCK_LEAD_CYCLES_MIN;
+        ticks = now + CLOCK_LEAD_CYCLES_MIN;
     }
 }
 
@@ -90,36 +88,11 @@ static void stop(void)
     AvrXResetSemaphore(&clock_signal);
 }
 
-/// Points compare B at `alarm_ticks`, or right behind the conversion that whom the alarm wakes would keep waiting.
-static void aim(void)
-{
-    uint32_t first;
-    do {
-        ATOMIC_BLOCK(ATOMIC_RESTORESTATE)
-        {
-            first = first_ticks;
-        }
-        if (first - alarm_ticks < ALARM_AHEAD_CYCLES) {
-            alarm_ticks = first + ALARM_BEHIND_CYCLES;
-        }
-        clock_matches_before = clock_aim(&OCR1B, _BV(OCF1B), &alarm_ticks);
-        // That may have moved it, and the sampler's handler may have aimed again, which takes no notice of such an alarm.
-    } while (first - alarm_ticks < ALARM_AHEAD_CYCLES || (uint8_t)first != *(volatile uint8_t *)&first_ticks);
-}
-
-void clock_alarm_give_way(uint32_t ticks)
-{
-    first_ticks = ticks;
-    if (clock_alarm_is_set && gives_way && ticks - alarm_ticks < ALARM_AHEAD_CYCLES) {
-        aim();
-    }
-}
-
 static void start(uint32_t ticks)
 {
-    alarm_ticks = ticks;
-    aim();
-    gives_way = clock_alarm_is_set = true;
+    clock_matches_before = clock_aim(&OCR1B, _BV(OCF1B), ticks);
+    clock_alarm_gives_way = clock_alarm_is_set = true;
+    sampler_goes_first();
     clock_alarm_resume();
 }
 

@@ -47,26 +47,24 @@ static inline uint32_t clock_extend(uint16_t low, uint16_t turns, bool overflow_
     return (uint32_t)turns << 16 | low;
 }
 
-/// Points a compare unit, whose interrupt MUST be disabled, at `*ticks`, and answers how many of its matches (one per
-/// turn of the timer) come before that one. A time that is past is moved CLOCK_LEAD_CYCLES_MIN from now, in `*ticks` too.
+/// Points a compare unit, whose interrupt MUST be disabled, at `ticks`, and answers how many of its matches (one per
+/// turn of the timer) come before that one. A time that is past is moved CLOCK_LEAD_CYCLES_MIN from now.
 /// Enabling the interrupt later loses no match. Keeps interrupts off for one register's access only.
-uint16_t clock_aim(volatile uint16_t *compare, uint8_t flag, uint32_t *ticks);
+uint16_t clock_aim(volatile uint16_t *compare, uint8_t flag, uint32_t ticks);
 
 /// Sets the alarm, replacing the one before, whose signal is forgotten. A time that is past is now; where a conversion is
-/// to be started, an alarm comes up to ALARM_AHEAD_CYCLES + ALARM_BEHIND_CYCLES later.
+/// to be started right behind it, the alarm comes behind that (`sampler_goes_first`).
 void clock_alarm_set(uint32_t ticks);
 
 /// The same, but opens the link at `opens`, without the kernel, and goes off at `until`, unless a frame has begun by then;
 /// or, when that has not ended within `frame_ticks`, soon after that.
 void clock_alarm_listen(uint32_t opens, uint32_t until, uint32_t frame_ticks);
 
-/// Tells when the next conversion is started, so that an alarm that is due right before comes right behind. Interrupts
-/// MUST be off, or the alarm held off by the sampler's handler.
-void clock_alarm_give_way(uint32_t ticks);
-
 /// For link.c, which puts the alarm off when a frame begins, and switches it off when the frame is over.
 extern volatile bool clock_alarm_is_set;
 extern volatile uint16_t clock_matches_before, clock_frame_turns;
+/// For the sampler: whether the alarm may come ALARM_AHEAD_CYCLES + ALARM_BEHIND_CYCLES later.
+extern volatile bool clock_alarm_gives_way;
 
 /// The sampler's handler has held the alarm off: not any more.
 static inline void clock_alarm_resume(void)

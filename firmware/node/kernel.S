@@ -70,10 +70,10 @@
 .endm
 
 ; The same, for a call that may switch: that takes too long for what waits for nobody. A program with such an instant
-; names a routine of its own, which is done with it first; r20, r21, r26, r27, r30 and r31 are free for that.
+; names a routine of its own, near by, which is done with it first; r20, r21, r26, r27, r30 and r31 are free for that.
 .macro off_to_switch
 #ifdef AVRX_OFF_TO_SWITCH
-    call AVRX_OFF_TO_SWITCH
+    rcall AVRX_OFF_TO_SWITCH
 #else
     off
 #endif

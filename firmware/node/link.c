@@ -8,7 +8,6 @@
 #include "limits.h"
 #include "phase.h"
 #include "power.h"
-#include "sampler.h"
 
 volatile uint8_t link_state_now;
 volatile uint8_t link_bytes_now;
@@ -50,11 +49,8 @@ AVRX_SIGINT(TIMER1_CAPT_vect)
     bool is_held = clock_alarm_is_held();
     close_now();
     link_state_now = LINK_RECEIVED;
-    if (is_held || sampler_is_due()) {
+    if (is_held) {
         clock_alarm_soon();
-        if (!is_held) {
-            clock_alarm_resume();
-        }
         return;
     }
     AvrXEnterKernel();

@@ -21,6 +21,7 @@
 #include <avr/interrupt.h>
 #include <util/atomic.h>
 
+#include "../crypto/secret.h"
 #include "avrx.h"
 #include "beacon.h"
 #include "clock.h"
@@ -85,23 +86,30 @@ static void read_image(uint8_t *image, uint8_t at, uint8_t bytes)
 
 /// True when the EEPROM holds who the node is, its key, and counts that are surely fresh.
 /// Not inlined, so that the image's bytes leave the stack again.
-__attribute__((noinline)) static bool boot(void)
+__attribute__((noinline)) static bool know_self(void)
 {
     uint8_t image[EPOCH_PLACES_BYTES]; // the longest of three parts
 
+    read_image(image, 0, PROVISION_BYTES);
+    bool is_known = provision_parse(&self, image);
+    if (is_known) {
+        read_image(image, PROVISION_COUNTER_SLOTS_AT, COUNTER_SLOTS_BYTES);
+        is_known = counter_boot(&counter, image, self.epoch, self.counter_block);
+    }
+    if (is_known) {
+        read_image(image, PROVISION_EPOCHS_AT, EPOCH_PLACES_BYTES);
+        is_known = epoch_boot(&change, &self, image);
+    }
+    secret_wipe(image, sizeof image);
+    return is_known;
+}
+
+static bool boot(void)
+{
     phase = PHASE_BOOTING;
     power_boot();
     link_boot();
-    read_image(image, 0, PROVISION_BYTES);
-    if (!provision_parse(&self, image)) {
-        return false;
-    }
-    read_image(image, PROVISION_COUNTER_SLOTS_AT, COUNTER_SLOTS_BYTES);
-    if (!counter_boot(&counter, image, self.epoch, self.counter_block)) {
-        return false;
-    }
-    read_image(image, PROVISION_EPOCHS_AT, EPOCH_PLACES_BYTES);
-    if (!epoch_boot(&change, &self, image)) {
+    if (!know_self()) {
         return false;
     }
     clock_boot();

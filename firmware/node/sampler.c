@@ -52,13 +52,28 @@ static void look_ahead(void)
     sampler_following = ticks - hold_ticks;
 }
 
+void sampler_goes_first(void)
+{
+    uint16_t match = OCR1A;
+
+    // Turns are counted alike unless the timer is between the two.
+    if (clock_alarm_is_set && clock_alarm_gives_way && (uint16_t)(match - OCR1B) < ALARM_AHEAD_CYCLES &&
+        sampler_matches_before == clock_matches_before) {
+        ATOMIC_BLOCK(ATOMIC_RESTORESTATE)
+        {
+            if ((uint16_t)(OCR1B - TCNT1) > MATCH_AGE_CYCLES_MAX) {
+                OCR1B = match + ALARM_BEHIND_CYCLES;
+            }
+        }
+    }
+}
+
 /// Sets compare A, whose interrupt is off, for the next instant of the running superframe.
 static void aim(void)
 {
-    uint32_t start_ticks = running.grid.next_ticks - hold_ticks;
-    sampler_matches_before = clock_aim(&OCR1A, _BV(OCF1A), &start_ticks);
+    sampler_matches_before = clock_aim(&OCR1A, _BV(OCF1A), running.grid.next_ticks - hold_ticks);
     look_ahead();
-    clock_alarm_give_way(start_ticks);
+    sampler_goes_first();
     ATOMIC_BLOCK(ATOMIC_RESTORESTATE)
     {
         CHIP_TIMER1_MASK |= _BV(OCIE1A);
@@ -174,7 +189,7 @@ void sampler_settle(void)
             if (running.grid.left == 0) {
                 CHIP_TIMER1_MASK &= (uint8_t)~_BV(OCIE1A);
             } else {
-                clock_alarm_give_way(running.grid.next_ticks - hold_ticks);
+                sampler_goes_first();
             }
         }
     }

@@ -3,8 +3,9 @@
 //! Owns the ADC and Timer1's compare A. The ADC is switched on for each conversion and off after it: that saves its
 //! current, and its prescaler, held in reset while it is off, starts in step with the conversion. So the input is held
 //! a fixed time after the start (13.5 ADC clocks into a first conversion, datasheets "ADC Timing Diagram, First
-//! Conversion"), and every start is that much early. Who is about to switch tasks lets a conversion that is due begin first
-//! (`sampler_is_due`). What jitter remains is the delay of the start by interrupts that do not.
+//! Conversion"), and every start is that much early. Whoever is about to switch tasks lets a conversion that is due begin
+//! first (stand_clear.S), and so does the alarm. What jitter remains is the delay of the start by other interrupts: a
+//! frame's beginning and end, and a byte of it.
 //!
 //! Two superframes are in hand: the one that is being sampled and the next, armed while the first runs. Each has its channel,
 //! chosen when the code before its first is taken, the ADC being off. That is never too late: a code is taken before the next
@@ -21,8 +22,6 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "chip.h"
-#include "limits.h"
 #include "timebase.h"
 
 /// Chooses the ADC clock (at most 200 kHz, above which the tenth bit suffers).
@@ -45,12 +44,9 @@ static inline bool sampler_has_filled(const uint8_t *codes)
     return sampler_filled_now == codes;
 }
 
-/// Whether a conversion is to begin before the kernel would be done with a switch. Interrupts MUST be off.
-static inline bool sampler_is_due(void)
-{
-    return (CHIP_TIMER1_MASK & _BV(OCIE1A)) &&
-           (uint16_t)(OCR1A - TCNT1 + MATCH_AGE_CYCLES_MAX) < KERNEL_CYCLES_MAX + MATCH_AGE_CYCLES_MAX;
-}
+/// Puts an alarm that is due right before the next conversion right behind its start: whom it wakes would keep that
+/// waiting. The alarm's interrupt MUST be off, and whoever sets compare A held off, or nothing be sampled.
+void sampler_goes_first(void);
 
 /// Stores what was taken during a woven filter. Behind each of them, and before the link is open again.
 void sampler_settle(void);

@@ -1,4 +1,4 @@
-;! void sampler_stand_clear(void): interrupts off and SREG as it was in r0, when no conversion is due (`sampler_is_due`) for
+;! void sampler_stand_clear(void): interrupts off and SREG as it was in r0, when no conversion is due for
 ;! as long as the kernel then keeps them off. One that is due begins before.
 ;!
 ;! The beginning of each call of the kernel that may switch, which has registers for it (kernel.S). Where interrupts are
@@ -12,10 +12,8 @@
     .type sampler_stand_clear, @function
 sampler_stand_clear:
     in   r0, _SFR_IO_ADDR(SREG)
+    ; Where nothing is sampled this may wait for a match that means nothing.
 1:  cli
-    lds  r20, _SFR_MEM_ADDR(CHIP_TIMER1_MASK)
-    sbrs r20, OCIE1A
-    ret
     lds  r20, _SFR_MEM_ADDR(TCNT1L)         ; the low byte first
     lds  r21, _SFR_MEM_ADDR(TCNT1H)
     lds  r26, _SFR_MEM_ADDR(OCR1AL)
