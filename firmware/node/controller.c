@@ -2,9 +2,9 @@
 #include "controller.h"
 
 #include <avr/interrupt.h>
-#include <util/atomic.h>
 
 #include "limits.h"
+#include "sampler.h"
 
 /// Not a filter's number, but that of the filter that does nothing.
 enum { SENDER_OWNER = FILTER(LINE_IDLE, SECURITY_IDLE) };
@@ -101,23 +101,22 @@ static uint8_t waiting(enum pipe pipe)
     return frames;
 }
 
-/// A frame for a pipe that frames come into from outside, or NULL after counting it.
+/// A frame for a pipe that frames come into from outside, or NULL after counting it. Interrupts MUST be on.
 static struct frame *accept(enum pipe pipe)
 {
     struct frame *frame = NULL;
+    sampler_stand_clear();
     // Whoever is more urgent moves places meanwhile.
-    ATOMIC_BLOCK(ATOMIC_RESTORESTATE)
-    {
-        if (controller_places[pipe] < places_max(pipe)) {
-            frame = (struct frame *)AvrXRecvMessage(&controller_empties[pipe >= PIPE_HEARD]);
-        }
-        if (frame) {
-            frame->pipe = pipe;
-            controller_places[pipe]++;
-        } else {
-            controller_losses.refused[pipe]++;
-        }
+    if (controller_places[pipe] < places_max(pipe)) {
+        frame = (struct frame *)AvrXRecvMessage(&controller_empties[pipe >= PIPE_HEARD]);
     }
+    if (frame) {
+        frame->pipe = pipe;
+        controller_places[pipe]++;
+    } else {
+        controller_losses.refused[pipe]++;
+    }
+    sei();
     return frame;
 }
 

@@ -48,6 +48,9 @@ static inline bool sampler_has_filled(const uint8_t *codes)
 /// waiting. The alarm's interrupt MUST be off, and whoever sets compare A held off, or nothing be sampled.
 void sampler_goes_first(void);
 
+/// Switches interrupts off for longer than a conversion may wait: one that is due begins before.
+void sampler_stand_clear(void);
+
 /// Stores what was taken during a woven filter. Behind each of them, and before the link is open again.
 void sampler_settle(void);
 

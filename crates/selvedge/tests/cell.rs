@@ -6,6 +6,8 @@
 //! `SELVEDGE_SEED=n` repeats a run.
 
 mod rig;
+#[path = "../../cipher/tests/soak/mod.rs"]
+mod soak;
 
 use std::collections::BTreeMap;
 
@@ -20,6 +22,7 @@ use rig::Rig;
 use selvedge::link::deployment::{Deployment, DropOuts, Node as Plan};
 use selvedge::link::journal::Journal;
 use selvedge::link::{provision, simulation};
+use soak::is_soak;
 
 const PS_PER_US: u64 = 1_000_000;
 
@@ -623,7 +626,8 @@ fn a_sample_that_is_due_at_a_match_of_the_alarm_that_counts_a_turn_is_taken_at_i
     }
 }
 
-/// The instant at which a node wakes before its slot passes over the start of the third conversion of a superframe.
+/// The instant at which a node wakes before its slot passes over the start of the third conversion of a superframe; in a
+/// long run all that a node does in its slot passes over it.
 #[test]
 fn a_sample_that_is_due_while_the_kernel_switches_is_taken_at_its_instant() {
     // One of each chip.
@@ -635,7 +639,8 @@ fn a_sample_that_is_due_while_the_kernel_switches_is_taken_at_its_instant() {
         }) else {
             return;
         };
-        for guard_us in (1_720..1_830).step_by(3) {
+        let guards = if is_soak() { (300..2_700).step_by(1) } else { (1_720..1_830).step_by(3) };
+        for guard_us in guards {
             rig.deployment.cells[0].guard_us = guard_us;
             let run = run(&rig, Pace::RunAhead, 8);
             let worst_ps = run.settled_instants_ps(&rig)[0];
