@@ -120,16 +120,16 @@
 #define KERNEL_CYCLES_MAX 300
 /// How old a match of compare A may be that is not served yet where interrupts have just been switched off.
 #define MATCH_AGE_CYCLES_MAX 24
-/// From an alarm to a conversion that it would keep waiting: the alarm waits for who calls the kernel just before it.
-#define ALARM_AHEAD_CYCLES (2 * KERNEL_CYCLES_MAX)
+/// From an alarm to a conversion that it would keep waiting: the alarm itself may wait for a switch that has just begun.
+#define ALARM_AHEAD_CYCLES (KERNEL_CYCLES_MAX + 200)
 /// From the start of a conversion to an alarm that gives way to it: the handler of that.
 #define ALARM_BEHIND_CYCLES 60
 /// How long before a frame may begin the link is opened: a conversion that goes first has begun, whoever called the kernel
 /// just before is done with it, and so is the controller, if that was woken.
 #if defined(__AVR_ATmega128__)
-#define OPEN_LEAD_CYCLES 4700
+#define OPEN_LEAD_CYCLES 4600
 #else
-#define OPEN_LEAD_CYCLES 1000
+#define OPEN_LEAD_CYCLES 900
 #endif
 
 /// How long before a frame may begin the node is awake: waking, as above, and opening the link.

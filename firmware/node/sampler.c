@@ -57,7 +57,7 @@ void sampler_goes_first(void)
     uint16_t match = OCR1A;
 
     // Turns are counted alike unless the timer is between the two.
-    if (clock_alarm_is_set && clock_alarm_gives_way && (uint16_t)(match - OCR1B) < ALARM_AHEAD_CYCLES &&
+    if ((uint16_t)(match - OCR1B) < ALARM_AHEAD_CYCLES && clock_alarm_is_set && clock_alarm_gives_way &&
         sampler_matches_before == clock_matches_before) {
         ATOMIC_BLOCK(ATOMIC_RESTORESTATE)
         {
@@ -73,7 +73,10 @@ static void aim(void)
 {
     sampler_matches_before = clock_aim(&OCR1A, _BV(OCF1A), running.grid.next_ticks - hold_ticks);
     look_ahead();
-    sampler_goes_first();
+    // Mostly the high bytes tell enough.
+    if ((uint8_t)(OCR1AH - OCR1BH) <= (ALARM_AHEAD_CYCLES >> 8) + 1) {
+        sampler_goes_first();
+    }
     ATOMIC_BLOCK(ATOMIC_RESTORESTATE)
     {
         CHIP_TIMER1_MASK |= _BV(OCIE1A);
