@@ -200,6 +200,11 @@ impl Param {
         Some(bytes.split(|byte| *byte == 0).next().unwrap_or_default())
     }
 
+    /// Length of what was given, or of the room for it.
+    pub fn size(&self) -> usize {
+        self.size
+    }
+
     /// The bytes of what was given, of whatever kind.
     pub fn bytes(&self) -> Option<&[u8]> {
         if self.data.is_null() || self.size > isize::MAX as usize {
@@ -414,6 +419,17 @@ impl Provider {
             Error::Disconnected => DISCONNECTED,
             _ => NO_ANSWER,
         };
+        self.say(reason);
+        Failed
+    }
+
+    /// Refuses what need not be asked, with the words that the device has for it.
+    pub fn refuse(&self, status: Status) -> Failed {
+        self.say(openssl_reason(status).0);
+        Failed
+    }
+
+    fn say(&self, reason: u32) {
         if let (Some(new_error), Some(set_error)) = (self.new_error, self.set_error) {
             // Without a format no argument is looked at; a list of none, of any shape, is all zeros.
             let mut none = [0u64; 4];
@@ -423,7 +439,6 @@ impl Provider {
                 set_error(self.core, reason, std::ptr::null(), none.as_mut_ptr().cast());
             }
         }
-        Failed
     }
 }
 

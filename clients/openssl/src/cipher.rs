@@ -1,21 +1,21 @@
-//! AES-ECB, AES-CBC and AES-CTR. OpenSSL 3.0 gives a cipher its raw key: it becomes a key of this connection alone, which
-//! is destroyed with the cipher's context. GCM is not here: what OpenSSL wants of it is released before its tag.
+//! AES-ECB, AES-CBC and AES-CTR, under a key of the device or under bytes that OpenSSL gives. What is under way is at the
+//! device, and cannot be copied; what has not begun can.
 
 use std::ffi::{c_int, c_void};
 use std::sync::Arc;
 
-use broker::client::call::{
-    Begin, Cancel, Context, Decrypt, Encrypt, Finish, KeyDestroy, KeyImport, Secret, Update,
-};
+use broker::client::call::{Begin, Cancel, Context, Decrypt, Encrypt, Finish, Secret, Update};
 use broker::parameters::Mode;
-use broker::template::{Algorithm as Kind, Template, Usages};
-use broker::wire::KeyHandle;
+use broker::template::Usages;
+use broker::wire::Status;
 
 use crate::abi::{
     Algorithm, Dispatch, Done, END, Failed, Param, Provider, bytes, each, free, give, guard, make, out,
     provider, trust,
 };
+use crate::aead::{AES_CCM, AES_GCM};
 use crate::digest::PART_BYTES;
+use crate::secret::{self, Held};
 
 const BLOCK_BYTES: usize = 16;
 /// `EVP_CIPH_ECB_MODE` and so on.
@@ -28,7 +28,7 @@ pub struct Cipher {
     provider: Arc<Provider>,
     mode: usize,
     key_bytes: usize,
-    key: Option<KeyHandle>,
+    key: Option<Arc<Held>>,
     iv: [u8; BLOCK_BYTES],
     is_padded: bool,
     encrypts: bool,
@@ -46,15 +46,11 @@ impl Cipher {
             self.is_spent = false;
         }
         if let Some(secret) = key {
-            self.forget();
-            let algorithm = match (secret.len() == self.key_bytes, secret.len()) {
-                (true, 16) => Kind::Aes128,
-                (true, 24) => Kind::Aes192,
-                (true, 32) => Kind::Aes256,
-                _ => return Err(Failed),
-            };
-            let template = Template::new(algorithm, Usages::ENCRYPT.and(Usages::DECRYPT));
-            self.key = Some(self.provider.call(&KeyImport { template: &template, secret })?);
+            if secret.len() != self.key_bytes {
+                return Err(Failed);
+            }
+            let usages = Usages::ENCRYPT.and(Usages::DECRYPT);
+            self.key = Some(Held::aes(&self.provider, usages, false, secret)?);
         }
         Ok(())
     }
@@ -66,7 +62,7 @@ impl Cipher {
         if self.is_spent {
             return Err(Failed);
         }
-        let key = self.key.ok_or(Failed)?;
+        let key = self.key.as_ref().ok_or(Failed)?.handle;
         let mode = match (self.mode, self.is_padded) {
             (ECB, false) => Mode::Ecb,
             (CBC, false) => Mode::Cbc(self.iv),
@@ -104,18 +100,29 @@ impl Cipher {
         }
     }
 
-    fn forget(&mut self) {
-        if let Some(key) = self.key.take() {
-            // As above.
-            let _ = self.provider.call(&KeyDestroy { key });
+    /// The same once more, if it is not at the device.
+    fn copy(&self) -> Done<Cipher> {
+        if self.context.is_some() {
+            return Err(self.provider.refuse(Status::WholeOnly));
         }
+        let Cipher { provider, mode, key_bytes, key, iv, is_padded, encrypts, context: _, is_spent } = self;
+        Ok(Cipher {
+            provider: provider.clone(),
+            mode: *mode,
+            key_bytes: *key_bytes,
+            key: key.clone(),
+            iv: *iv,
+            is_padded: *is_padded,
+            encrypts: *encrypts,
+            context: None,
+            is_spent: *is_spent,
+        })
     }
 }
 
 impl Drop for Cipher {
     fn drop(&mut self) {
         self.cancel();
-        self.forget();
     }
 }
 
@@ -194,6 +201,10 @@ unsafe extern "C" fn delete(this: *mut Cipher) {
     trust!(free(this));
 }
 
+unsafe extern "C" fn copy(this: *mut Cipher) -> *mut Cipher {
+    make(|| trust!(out(this))?.copy())
+}
+
 unsafe extern "C" fn get<const KEY_BYTES: usize, const MODE: usize>(params: *mut Param) -> c_int {
     guard(|| {
         trust!(each(params, |key, param| match key {
@@ -231,6 +242,13 @@ unsafe fn set(this: *mut Cipher, params: *mut Param) -> Done {
             Ok(())
         }
         b"keylen" if param.get() != Some(this.key_bytes as i64) => Err(Failed),
+        b"selvedge-key" => {
+            let key = Held::named(&this.provider, param)?;
+            let fits = secret::aes(this.key_bytes) == Some(key.algorithm);
+            this.cancel();
+            this.key = Some(key).filter(|_| fits);
+            if fits { Ok(()) } else { Err(this.provider.refuse(Status::WrongPurpose)) }
+        }
         _ => Ok(()),
     }))
 }
@@ -254,7 +272,8 @@ static GETTABLE_OF: [Param; 6] = [
     Param::octets(c"iv"),
     Param::END,
 ];
-static SETTABLE_OF: [Param; 3] = [Param::number(c"padding"), Param::number(c"keylen"), Param::END];
+static SETTABLE_OF: [Param; 4] =
+    [Param::number(c"padding"), Param::number(c"keylen"), Param::text(secret::NAME), Param::END];
 
 extern "C" fn gettable(_context: *const Provider) -> *const Param {
     GETTABLE.as_ptr()
@@ -268,7 +287,7 @@ extern "C" fn settable_of(_this: *const Cipher, _context: *const Provider) -> *c
     SETTABLE_OF.as_ptr()
 }
 
-const fn functions<const KEY_BYTES: usize, const MODE: usize>() -> [Dispatch; 13] {
+const fn functions<const KEY_BYTES: usize, const MODE: usize>() -> [Dispatch; 14] {
     [
         Dispatch(1, new::<KEY_BYTES, MODE> as *const c_void),
         Dispatch(2, encrypt as *const c_void),
@@ -276,6 +295,7 @@ const fn functions<const KEY_BYTES: usize, const MODE: usize>() -> [Dispatch; 13
         Dispatch(4, update as *const c_void),
         Dispatch(5, finish as *const c_void),
         Dispatch(7, delete as *const c_void),
+        Dispatch(8, copy as *const c_void),
         Dispatch(9, get::<KEY_BYTES, MODE> as *const c_void),
         Dispatch(10, get_of as *const c_void),
         Dispatch(11, set_of as *const c_void),
@@ -286,18 +306,18 @@ const fn functions<const KEY_BYTES: usize, const MODE: usize>() -> [Dispatch; 13
     ]
 }
 
-static AES_128_ECB: [Dispatch; 13] = functions::<16, ECB>();
-static AES_192_ECB: [Dispatch; 13] = functions::<24, ECB>();
-static AES_256_ECB: [Dispatch; 13] = functions::<32, ECB>();
-static AES_128_CBC: [Dispatch; 13] = functions::<16, CBC>();
-static AES_192_CBC: [Dispatch; 13] = functions::<24, CBC>();
-static AES_256_CBC: [Dispatch; 13] = functions::<32, CBC>();
-static AES_128_CTR: [Dispatch; 13] = functions::<16, CTR>();
-static AES_192_CTR: [Dispatch; 13] = functions::<24, CTR>();
-static AES_256_CTR: [Dispatch; 13] = functions::<32, CTR>();
+static AES_128_ECB: [Dispatch; 14] = functions::<16, ECB>();
+static AES_192_ECB: [Dispatch; 14] = functions::<24, ECB>();
+static AES_256_ECB: [Dispatch; 14] = functions::<32, ECB>();
+static AES_128_CBC: [Dispatch; 14] = functions::<16, CBC>();
+static AES_192_CBC: [Dispatch; 14] = functions::<24, CBC>();
+static AES_256_CBC: [Dispatch; 14] = functions::<32, CBC>();
+static AES_128_CTR: [Dispatch; 14] = functions::<16, CTR>();
+static AES_192_CTR: [Dispatch; 14] = functions::<24, CTR>();
+static AES_256_CTR: [Dispatch; 14] = functions::<32, CTR>();
 
-/// The ciphers, by OpenSSL's names.
-pub static ALGORITHMS: [Algorithm; 10] = [
+/// The ciphers, those of `aead` too, by OpenSSL's names.
+pub static ALGORITHMS: [Algorithm; 16] = [
     Algorithm::new(c"AES-128-ECB:2.16.840.1.101.3.4.1.1", &AES_128_ECB),
     Algorithm::new(c"AES-192-ECB:2.16.840.1.101.3.4.1.21", &AES_192_ECB),
     Algorithm::new(c"AES-256-ECB:2.16.840.1.101.3.4.1.41", &AES_256_ECB),
@@ -307,5 +327,11 @@ pub static ALGORITHMS: [Algorithm; 10] = [
     Algorithm::new(c"AES-128-CTR", &AES_128_CTR),
     Algorithm::new(c"AES-192-CTR", &AES_192_CTR),
     Algorithm::new(c"AES-256-CTR", &AES_256_CTR),
+    Algorithm::new(c"AES-128-GCM:id-aes128-GCM:2.16.840.1.101.3.4.1.6", &AES_GCM[0]),
+    Algorithm::new(c"AES-192-GCM:id-aes192-GCM:2.16.840.1.101.3.4.1.26", &AES_GCM[1]),
+    Algorithm::new(c"AES-256-GCM:id-aes256-GCM:2.16.840.1.101.3.4.1.46", &AES_GCM[2]),
+    Algorithm::new(c"AES-128-CCM:id-aes128-CCM:2.16.840.1.101.3.4.1.7", &AES_CCM[0]),
+    Algorithm::new(c"AES-192-CCM:id-aes192-CCM:2.16.840.1.101.3.4.1.27", &AES_CCM[1]),
+    Algorithm::new(c"AES-256-CCM:id-aes256-CCM:2.16.840.1.101.3.4.1.47", &AES_CCM[2]),
     Algorithm::END,
 ];

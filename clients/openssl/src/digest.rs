@@ -1,33 +1,60 @@
-//! SHA-2. What fits one request is gathered and hashed at once, and can be copied until then, as TLS wants it; what is
-//! longer is begun at the device, and cannot.
+//! SHA-2, and what a digest and a MAC have in common: what fits one request is gathered and asked for at once, and can be
+//! copied until then, as TLS wants it; what is longer is begun at the device, and cannot.
 
 use std::ffi::{c_int, c_void};
 use std::sync::Arc;
 
-use broker::client::call::{Begin, Cancel, Context, Finish, Hash, Secret, Update};
+use broker::client::call::{Begin, Cancel, Context, Finish, Hash, Mac, Secret, Update};
 use broker::limits::PLAINTEXT_BYTES_MAX;
-use broker::parameters::Hash as Kind;
+use broker::parameters::{Hash as Kind, MacKind};
+use broker::wire::Status;
 
 use crate::abi::{
     Algorithm, Dispatch, Done, END, Failed, Param, Provider, bytes, each, free, give, guard, make, out,
     provider, trust,
 };
+use crate::secret::Held;
 
 /// What one request takes.
 pub const PART_BYTES: usize = PLAINTEXT_BYTES_MAX as usize;
 
-/// A digest that is under way.
+/// What is made of a message.
+#[derive(Clone)]
+pub enum What {
+    /// Its digest.
+    Hash(Kind),
+    /// Its MAC.
+    Mac(Arc<Held>, MacKind),
+}
+
+/// A digest or a MAC that is under way.
 pub struct Digest {
     provider: Arc<Provider>,
-    hash: Kind,
+    what: What,
     gathered: Secret,
     context: Option<Context>,
 }
 
 impl Digest {
     /// One of nothing yet.
-    pub fn new(provider: Arc<Provider>, hash: Kind) -> Digest {
-        Digest { provider, hash, gathered: Secret::default(), context: None }
+    pub fn new(provider: Arc<Provider>, what: What) -> Digest {
+        Digest { provider, what, gathered: Secret::default(), context: None }
+    }
+
+    fn begin(&self) -> Done<Context> {
+        match &self.what {
+            What::Hash(hash) => self.provider.call(&Begin(Hash { hash: *hash, message: &[] })),
+            What::Mac(key, kind) => {
+                self.provider.call(&Begin(Mac { key: key.handle, kind: *kind, message: &[] }))
+            }
+        }
+    }
+
+    fn whole(&self, message: &[u8]) -> Done<Vec<u8>> {
+        match &self.what {
+            What::Hash(hash) => self.provider.call(&Hash { hash: *hash, message }),
+            What::Mac(key, kind) => self.provider.call(&Mac { key: key.handle, kind: *kind, message }),
+        }
     }
 
     /// Takes a part.
@@ -38,7 +65,7 @@ impl Digest {
         }
         let context = match self.context {
             Some(context) => context,
-            None => *self.context.insert(self.provider.call(&Begin(Hash { hash: self.hash, message: &[] }))?),
+            None => *self.context.insert(self.begin()?),
         };
         let gathered = std::mem::take(&mut self.gathered);
         for part in gathered.chunks(PART_BYTES).chain(part.chunks(PART_BYTES)) {
@@ -47,13 +74,13 @@ impl Digest {
         Ok(())
     }
 
-    /// The digest.
+    /// The digest, or the MAC.
     pub fn finish(&mut self) -> Done<Vec<u8>> {
         match self.context.take() {
             Some(context) => Ok(self.provider.call(&Finish { context, part: &[] })?.to_vec()),
             None => {
                 let message = std::mem::take(&mut self.gathered);
-                self.provider.call(&Hash { hash: self.hash, message: &message })
+                self.whole(&message)
             }
         }
     }
@@ -61,10 +88,10 @@ impl Digest {
     /// The same once more, if it is not at the device.
     pub fn copy(&self) -> Done<Digest> {
         if self.context.is_some() {
-            return Err(Failed);
+            return Err(self.provider.refuse(Status::WholeOnly));
         }
-        let gathered = self.gathered.clone();
-        Ok(Digest { provider: self.provider.clone(), hash: self.hash, gathered, context: None })
+        let (provider, what) = (self.provider.clone(), self.what.clone());
+        Ok(Digest { provider, what, gathered: self.gathered.clone(), context: None })
     }
 }
 
@@ -85,13 +112,13 @@ const fn kind(number: u8) -> Kind {
 }
 
 unsafe extern "C" fn new<const HASH: u8>(context: *const Provider) -> *mut Digest {
-    make(|| Ok(Digest::new(trust!(provider(context))?, kind(HASH))))
+    make(|| Ok(Digest::new(trust!(provider(context))?, What::Hash(kind(HASH)))))
 }
 
 unsafe extern "C" fn init(this: *mut Digest, _params: *const Param) -> c_int {
     guard(|| {
         let this = trust!(out(this))?;
-        *this = Digest::new(this.provider.clone(), this.hash);
+        *this = Digest::new(this.provider.clone(), this.what.clone());
         Ok(())
     })
 }
@@ -123,6 +150,19 @@ unsafe extern "C" fn get<const HASH: u8>(params: *mut Param) -> c_int {
             _ => Ok(()),
         }))
     })
+}
+
+/// The hash of one of OpenSSL's names.
+pub fn named(name: &[u8]) -> Done<Kind> {
+    let name = name.to_ascii_uppercase();
+    let is = |names: [&str; 3]| names.iter().any(|one| one.as_bytes() == name);
+    match () {
+        () if is(["SHA2-224", "SHA-224", "SHA224"]) => Ok(Kind::Sha224),
+        () if is(["SHA2-256", "SHA-256", "SHA256"]) => Ok(Kind::Sha256),
+        () if is(["SHA2-384", "SHA-384", "SHA384"]) => Ok(Kind::Sha384),
+        () if is(["SHA2-512", "SHA-512", "SHA512"]) => Ok(Kind::Sha512),
+        () => Err(Failed),
+    }
 }
 
 static GETTABLE: [Param; 5] = [

@@ -1,19 +1,24 @@
 //! An OpenSSL 3 provider whose algorithms and keys are those of the device behind a broker.
 //!
 //! `OSSL_provider_init` is all that is exported; it leads to everything else. `abi` is what OpenSSL and a provider say to
-//! each other, `digest`, `cipher` and `random` what needs no key of the device's, `key` keys and the URIs that they are found by, `file` files that name one,
-//! `signature` what is done with them. There is no cipher here, no thread, and no key: what is asked for goes to the broker
-//! at `$SELVEDGE_BROKER`.
+//! each other, `digest` and `random` what needs no key, `secret` keys that are secret, `cipher`, `aead`, `mac` and `kdf`
+//! what is done under them, `key` pairs and the URIs that they are found by, `file` files that name one, `signature` what
+//! is done with them. There is no cipher here, no thread, and no key: what is asked for goes to the broker at
+//! `$SELVEDGE_BROKER`.
 //!
 //! Invariant: no panic crosses into C, and no pointer is used that is null or whose length is over a limit.
 #![allow(unsafe_code)]
 
 mod abi;
+mod aead;
 mod cipher;
 mod digest;
 mod file;
+mod kdf;
 mod key;
+mod mac;
 mod random;
+mod secret;
 mod signature;
 
 use std::ffi::{c_int, c_void};
@@ -100,6 +105,8 @@ unsafe extern "C" fn query(
     match operation {
         1 => digest::ALGORITHMS.as_ptr(),
         2 => cipher::ALGORITHMS.as_ptr(),
+        3 => mac::ALGORITHMS.as_ptr(),
+        4 => kdf::ALGORITHMS.as_ptr(),
         5 => random::ALGORITHMS.as_ptr(),
         10 => key::ALGORITHMS.as_ptr(),
         12 => signature::ALGORITHMS.as_ptr(),

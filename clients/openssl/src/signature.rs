@@ -12,7 +12,7 @@ use crate::abi::{
     Algorithm, Dispatch, Done, END, Failed, Param, Provider, bytes, each, free, give, guard, make, out,
     provider, trust,
 };
-use crate::digest::Digest;
+use crate::digest::{Digest, What, named};
 use crate::key::Key;
 
 /// `RSA_PKCS1_PADDING` and `RSA_PKCS1_PSS_PADDING`.
@@ -44,7 +44,7 @@ impl Signer {
         if let Some(hash) = hash.filter(|hash| !hash.is_empty()) {
             self.hash = named(hash)?;
         }
-        self.digest = Some(Digest::new(self.provider.clone(), self.hash));
+        self.digest = Some(Digest::new(self.provider.clone(), What::Hash(self.hash)));
         Ok(())
     }
 
@@ -87,19 +87,6 @@ impl Signer {
             _ => {}
         }
         Ok(())
-    }
-}
-
-/// The hash of one of OpenSSL's names.
-fn named(name: &[u8]) -> Done<Hash> {
-    let name = name.to_ascii_uppercase();
-    let is = |names: [&str; 3]| names.iter().any(|one| one.as_bytes() == name);
-    match () {
-        () if is(["SHA2-224", "SHA-224", "SHA224"]) => Ok(Hash::Sha224),
-        () if is(["SHA2-256", "SHA-256", "SHA256"]) => Ok(Hash::Sha256),
-        () if is(["SHA2-384", "SHA-384", "SHA384"]) => Ok(Hash::Sha384),
-        () if is(["SHA2-512", "SHA-512", "SHA512"]) => Ok(Hash::Sha512),
-        () => Err(Failed),
     }
 }
 

@@ -9,7 +9,7 @@ use std::path::Path;
 use std::process::{Command, Output, Stdio};
 
 use broker::client::blocking::Client;
-use broker::client::call::{KeyGenerate, KeyList};
+use broker::client::call::{KeyGenerate, KeyImport, KeyList};
 use broker::template::{Algorithm, Template, Usages};
 use broker::wire::KeyHandle;
 use broker_thread::{Running, built, has};
@@ -84,6 +84,120 @@ impl Scene {
     }
 }
 
+/// A key that OpenSSL knows too, so that what is done under it can be compared.
+const KEY: &[u8; 32] = b"an AES key that the device knows";
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+impl Scene {
+    fn import(&self, name: &str, template: Template) {
+        let template = Template { is_persistent: true, name: name.as_bytes().to_vec(), ..template };
+        Client::new(&self.running.socket).call(&KeyImport { template: &template, secret: KEY }).unwrap();
+    }
+
+    /// The keys that a program in C and the command lines here name.
+    fn import_all(&self) {
+        let ciphers = Usages::ENCRYPT.and(Usages::DECRYPT);
+        self.import("cipher", Template::new(Algorithm::Aes256, ciphers));
+        let aead = Template::new(Algorithm::Aes256, Usages::SEAL.and(Usages::OPEN));
+        self.import("aead", Template { is_caller_nonce: true, ..aead });
+        self.import("mac", Template::new(Algorithm::Hmac, Usages::MAC));
+        self.import("cmac", Template::new(Algorithm::Aes256, Usages::MAC));
+    }
+
+    /// Keys that the device has besides.
+    fn keys_left(&self) -> usize {
+        Client::new(&self.running.socket).call(&KeyList { after: KeyHandle::NONE }).unwrap().len()
+    }
+}
+
+#[test]
+fn mac_and_kdf_give_what_openssls_own_give() {
+    let Some(scene) = Scene::new() else { return };
+    scene.import_all();
+    let key = hex(KEY);
+    // Less and more than one request takes.
+    for message_bytes in [11, 200_000] {
+        fs::write(scene.folder.path().join("message"), vec![0x5a; message_bytes]).unwrap();
+        for (options, name, mac) in [
+            ("-digest SHA256", "mac", "HMAC"),
+            ("-digest SHA512", "mac", "HMAC"),
+            ("-cipher AES-256-CBC", "cmac", "CMAC"),
+        ] {
+            let expected = scene.plain(&format!("mac {options} -macopt hexkey:{key} -in message {mac}"));
+            let named = scene.ours(&format!("mac {options} -macopt selvedge-key:{name} -in message {mac}"));
+            let given = scene.ours(&format!("mac {options} -macopt hexkey:{key} -in message {mac}"));
+            assert_eq!([&named, &given], [&expected; 2], "{options}");
+        }
+    }
+    for rest in ["-keylen 100 -kdfopt digest:SHA256 -kdfopt info:a", "-keylen 48 -kdfopt digest:SHA384"] {
+        for mode in ["EXTRACT_AND_EXPAND -kdfopt salt:white", "EXTRACT_AND_EXPAND", "EXPAND_ONLY"] {
+            let options = format!("{rest} -kdfopt mode:{mode}");
+            let expected = scene.plain(&format!("kdf {options} -kdfopt hexkey:{key} HKDF"));
+            assert_eq!(
+                scene.ours(&format!("kdf {options} -kdfopt hexkey:{key} HKDF")),
+                expected,
+                "{options}"
+            );
+            let named = format!("kdf {options} -kdfopt selvedge-key:mac HKDF");
+            if mode == "EXPAND_ONLY" {
+                assert_eq!(scene.ours(&named), expected, "{options}");
+            } else {
+                let mut refused = scene.command("kdf", true);
+                let refused = refused.args(named.split_whitespace().skip(1)).output().unwrap();
+                let said = String::from_utf8_lossy(&refused.stderr).into_owned();
+                assert!(said.contains("the key is not one for this operation"), "{said}");
+            }
+        }
+    }
+    let extract = "-keylen 32 -kdfopt digest:SHA256 -kdfopt mode:EXTRACT_ONLY -kdfopt hexsalt:00ff";
+    let line = format!("kdf {extract} -kdfopt hexkey:{key} HKDF");
+    assert_eq!(scene.ours(&line), scene.plain(&line));
+    assert_eq!(scene.keys_left(), 4, "a key that was given is destroyed with what used it");
+}
+
+#[test]
+fn a_program_in_c_seals_copies_and_is_refused() {
+    let Some(scene) = Scene::new().filter(|_| has("cc", TOOLS)) else { return };
+    scene.import_all();
+    let source = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/program.c");
+    let mut compiler = Command::new("cc");
+    compiler.args(["-std=c11", "-Wall", "-Wextra", "-Werror", source, "-o", "program", "-lcrypto"]);
+    scene.done(compiler.current_dir(scene.folder.path()).output().unwrap());
+    let modules = built(&format!("{LIBRARY}.so"));
+    let mut program = Command::new(scene.folder.path().join("program"));
+    program.env("OPENSSL_MODULES", modules.parent().unwrap()).env("SELVEDGE_BROKER", &scene.running.socket);
+    assert!(scene.done(program.output().unwrap()).contains("all is well"));
+    assert_eq!(scene.keys_left(), 4);
+}
+
+/// OpenSSL's own S/MIME and record layer, over ciphers and digests of the device.
+#[test]
+fn cms_and_speed_seal_with_the_device() {
+    let Some(scene) = Scene::new() else { return };
+    fs::write(scene.folder.path().join("message"), b"a message to be sealed").unwrap();
+    scene.plain("req -x509 -newkey rsa:2048 -nodes -keyout own.key -subj /CN=reader -days 2 -out own.pem");
+    let prefer = ["-propquery", "?provider=selvedge"];
+    for cipher in ["aes-128-gcm", "aes-256-gcm"] {
+        let mut cms = scene.command("cms", false);
+        cms.args(prefer).args(["-encrypt", "-binary", &format!("-{cipher}"), "-in", "message"]);
+        scene.done(cms.args(["-out", "sealed", "-outform", "DER", "own.pem"]).output().unwrap());
+        scene.plain("cms -decrypt -inform DER -in sealed -inkey own.key -out opened");
+        assert_eq!(scene.read("opened"), scene.read("message"), "{cipher}");
+        let mut cms = scene.command("cms", false);
+        cms.args(prefer).args(["-decrypt", "-inform", "DER", "-in", "sealed", "-inkey", "own.key"]);
+        scene.done(cms.args(["-out", "again"]).output().unwrap());
+        assert_eq!(scene.read("again"), scene.read("message"), "{cipher}");
+        let alone = cms.env("SELVEDGE_BROKER", "/nowhere").output().unwrap();
+        assert!(!alone.status.success(), "it was not the device that opened it");
+    }
+    let speed = ["-seconds", "1", "-bytes", "1024", "-aead", "-evp", "aes-256-gcm"];
+    let said = scene.done(scene.command("speed", true).args(speed).output().unwrap());
+    assert!(said.to_lowercase().contains("aes-256-gcm"), "{said}");
+}
+
 #[test]
 fn enc_and_dgst_give_what_openssls_own_give() {
     let Some(scene) = Scene::new() else { return };
@@ -142,10 +256,12 @@ fn pkeyutl_and_dgst_sign_with_keys_of_the_device() {
 #[test]
 fn s_server_serves_tls_with_a_key_of_the_device() {
     let Some(scene) = Scene::new() else { return };
-    for (name, algorithm, version) in [
-        ("web", Algorithm::P256, "-tls1_3"),
-        ("old", Algorithm::Rsa2048, "-tls1_2"),
-        ("new", Algorithm::Rsa2048, "-tls1_3"),
+    // The last has its digests and its records of the device too.
+    for (name, algorithm, version, query) in [
+        ("web", Algorithm::P256, "-tls1_3", ""),
+        ("old", Algorithm::Rsa2048, "-tls1_2", ""),
+        ("new", Algorithm::Rsa2048, "-tls1_3", ""),
+        ("all", Algorithm::P256, "-tls1_3", "?provider=selvedge"),
     ] {
         scene.generate(name, algorithm);
         scene.keys(&format!("req -x509 -key selvedge:{name} -subj /CN=localhost -days 2 -out {name}.pem"));
@@ -157,6 +273,9 @@ fn s_server_serves_tls_with_a_key_of_the_device() {
             "-cert",
             &format!("{name}.pem"),
         ]);
+        if !query.is_empty() {
+            server.args(["-propquery", query]);
+        }
         let mut server = server.args(["-naccept", "1", "-quiet"]).stdout(Stdio::piped()).spawn().unwrap();
         while !socket.exists() {
             assert!(server.try_wait().unwrap().is_none(), "the server ended");
