@@ -9,6 +9,7 @@ set -euo pipefail
 run=(gcc libc6-dev make pkg-config gcc-avr avr-libc binutils-avr)
 test=(arduino-core-avr clang libclang-dev libelf-dev libzstd-dev zlib1g-dev fuse3 python3 python3-venv systemd valgrind)
 test+=(binutils gnutls-bin libssl-dev nginx-light opensc openssh-client openssh-server openssl p11-kit strace)
+test+=(libmbedtls-dev)
 # Tokens and a TPM, which a broker has as its device.
 test+=(softhsm2 swtpm dbus tpm2-abrmd tpm2-tools libtss2-tcti-tabrmd0 libtpm2-pkcs11-1 libtpm2-pkcs11-tools)
 
@@ -43,12 +44,39 @@ promtool() {
     rm -rf "$scratch"
 }
 
+# OpenSSL 3.5, which Debian's next suite has: its program and libraries in a folder of their own, and `run`, which starts a
+# program with them.
+openssl_next() {
+    [ "${1:-test}" != run ] || return 0
+    local root scratch site package options
+    root=$(realpath -m "$(dirname "$0")/../target/tools/openssl-3.5")
+    [ ! -x "$root/run" ] || return 0
+    site=$(apt-get indextargets --format '$(REPO_URI)' 'Created-By: Packages' | grep -v security | head -n 1)
+    scratch=$(mktemp -d)
+    mkdir -p "$scratch/lists/partial" "$scratch/cache/archives/partial" "$root"
+    echo "deb ${site:-file:/nowhere} trixie main" >"$scratch/sources"
+    options=(-qq -o "Dir::Etc::SourceList=$scratch/sources" -o Dir::Etc::SourceParts=/dev/null)
+    options+=(-o "Dir::State::Lists=$scratch/lists" -o "Dir::Cache=$scratch/cache")
+    if (cd "$scratch" && apt-get "${options[@]}" update && apt-get "${options[@]}" download libc6 libssl-dev \
+        libssl3t64 libzstd1 openssl zlib1g) >"$scratch/log" 2>&1; then
+        for package in "$scratch"/*.deb; do
+            dpkg-deb -x "$package" "$root"
+        done
+        printf '#!/bin/sh\nlibraries=$(echo %s/usr/lib/*-linux-gnu)\n%s\n' "$root" \
+            'exec $libraries/ld-linux-*.so.* --library-path $libraries "$@"' >"$root/run"
+        chmod +x "$root/run"
+    else
+        echo "could not bring OpenSSL 3.5" >&2
+    fi
+    rm -rf "$scratch"
+}
+
 missing=()
 for package in "${packages[@]}"; do
     state=$(dpkg-query -W -f '${db:Status-Status}' "$package" 2>/dev/null || true)
     [ "$state" = installed ] || missing+=("$package")
 done
-[ ${#missing[@]} -gt 0 ] || { python_packages "$@"; promtool "$@"; exit 0; }
+[ ${#missing[@]} -gt 0 ] || { python_packages "$@"; promtool "$@"; openssl_next "$@"; exit 0; }
 
 install="apt-get update && apt-get install -y --no-install-recommends ${missing[*]}"
 if [ "$(id -u)" -ne 0 ]; then
@@ -67,3 +95,4 @@ if ! { apt-get update && apt-get install -y --no-install-recommends "${missing[@
 fi
 python_packages "$@"
 promtool "$@"
+openssl_next "$@"

@@ -16,6 +16,7 @@ use crate::abi::{
     Dispatch, Done, END, Failed, Param, Provider, bytes, each, free, give, guard, make, out, provider, trust,
 };
 use crate::secret::{self, Held};
+use crate::start;
 
 const TAG_BYTES: usize = 16;
 /// `EVP_CIPH_GCM_MODE` and `EVP_CIPH_CCM_MODE`.
@@ -40,26 +41,6 @@ struct Sealer {
 }
 
 impl Sealer {
-    fn start(&mut self, key: Option<&[u8]>, nonce: Option<&[u8]>, encrypts: bool) -> Done {
-        self.encrypts = encrypts;
-        self.associated_data = Secret::default();
-        if encrypts {
-            self.tag = None;
-        }
-        if let Some(nonce) = nonce {
-            self.nonce_bytes = nonce.len();
-            self.nonce = Some(nonce.to_vec());
-            self.is_fresh = true;
-        }
-        if let Some(secret) = key {
-            if secret.len() != self.key_bytes {
-                return Err(Failed);
-            }
-            self.key = Some(Held::aes(&self.provider, Usages::SEAL.and(Usages::OPEN), true, secret)?);
-        }
-        Ok(())
-    }
-
     fn associate(&mut self, data: &[u8]) -> Done {
         if !self.is_fresh {
             return Err(self.provider.refuse(Status::WholeOnly));
@@ -87,6 +68,34 @@ impl Sealer {
         let tag = tag.ok_or_else(|| self.provider.refuse(Status::WholeOnly))?;
         let sealed = [message, &tag].concat();
         self.provider.call(&Open { key, aead, sealed: &sealed })
+    }
+}
+
+impl start::Keyed for Sealer {
+    fn start(&mut self, key: Option<&[u8]>, nonce: Option<&[u8]>, encrypts: bool) -> Done {
+        self.encrypts = encrypts;
+        self.associated_data = Secret::default();
+        if encrypts {
+            self.tag = None;
+        }
+        if let Some(nonce) = nonce {
+            self.nonce_bytes = nonce.len();
+            self.nonce = Some(nonce.to_vec());
+            self.is_fresh = true;
+        }
+        if let Some(secret) = key {
+            if secret.len() != self.key_bytes {
+                return Err(Failed);
+            }
+            self.key = Some(Held::aes(&self.provider, Usages::SEAL.and(Usages::OPEN), true, secret)?);
+        }
+        Ok(())
+    }
+
+    fn hold(&mut self, key: Arc<Held>) -> Done {
+        let fits = secret::aes(self.key_bytes) == Some(key.algorithm);
+        self.key = Some(key).filter(|_| fits);
+        if fits { Ok(()) } else { Err(self.provider.refuse(Status::WrongPurpose)) }
     }
 
     fn set(&mut self, key: &[u8], param: &Param) -> Done {
@@ -126,12 +135,7 @@ impl Sealer {
             (b"tlsaad" | b"tlsivfixed" | b"tlsivgen" | b"tlsivinv", _) => {
                 Err(self.provider.refuse(Status::UnknownOperation))
             }
-            (b"selvedge-key", _) => {
-                let key = Held::named(&self.provider, param)?;
-                let fits = secret::aes(self.key_bytes) == Some(key.algorithm);
-                self.key = Some(key).filter(|_| fits);
-                if fits { Ok(()) } else { Err(self.provider.refuse(Status::WrongPurpose)) }
-            }
+            (b"selvedge-key", _) => self.hold(Held::named(&self.provider, param)?),
             _ => Ok(()),
         }
     }
@@ -166,24 +170,6 @@ unsafe extern "C" fn delete(this: *mut Sealer) {
 
 unsafe extern "C" fn copy(this: *mut Sealer) -> *mut Sealer {
     make(|| Ok(trust!(out(this))?.clone()))
-}
-
-unsafe extern "C" fn start<const ENCRYPTS: bool>(
-    this: *mut Sealer,
-    key: *const u8,
-    key_bytes: usize,
-    nonce: *const u8,
-    nonce_bytes: usize,
-    params: *mut Param,
-) -> c_int {
-    guard(|| {
-        let given = |start: *const u8, length| -> Done<Option<&[u8]>> {
-            if start.is_null() { Ok(None) } else { trust!(bytes(start, length)).map(Some) }
-        };
-        let this = trust!(out(this))?;
-        this.start(given(key, key_bytes)?, given(nonce, nonce_bytes)?, ENCRYPTS)?;
-        trust!(each(params, |key, param| this.set(key, param)))
-    })
 }
 
 unsafe extern "C" fn update(
@@ -256,13 +242,6 @@ unsafe extern "C" fn get_of(this: *mut Sealer, params: *mut Param) -> c_int {
     })
 }
 
-unsafe extern "C" fn set_of(this: *mut Sealer, params: *mut Param) -> c_int {
-    guard(|| {
-        let this = trust!(out(this))?;
-        trust!(each(params, |key, param| this.set(key, param)))
-    })
-}
-
 static GETTABLE: [Param; 5] = [
     Param::number(c"mode"),
     Param::number(c"keylen"),
@@ -299,28 +278,30 @@ extern "C" fn settable_of(_this: *const Sealer, _context: *const Provider) -> *c
     SETTABLE_OF.as_ptr()
 }
 
-const fn functions<const KEY_BYTES: usize, const MODE: usize>() -> [Dispatch; 14] {
+const fn functions<const KEY_BYTES: usize, const MODE: usize>() -> [Dispatch; 16] {
     [
         Dispatch(1, new::<KEY_BYTES, MODE> as *const c_void),
-        Dispatch(2, start::<true> as *const c_void),
-        Dispatch(3, start::<false> as *const c_void),
+        Dispatch(2, start::start::<Sealer, true> as *const c_void),
+        Dispatch(3, start::start::<Sealer, false> as *const c_void),
         Dispatch(4, update as *const c_void),
         Dispatch(5, finish as *const c_void),
         Dispatch(7, delete as *const c_void),
         Dispatch(8, copy as *const c_void),
         Dispatch(9, get::<KEY_BYTES, MODE> as *const c_void),
         Dispatch(10, get_of as *const c_void),
-        Dispatch(11, set_of as *const c_void),
+        Dispatch(11, start::set::<Sealer> as *const c_void),
         Dispatch(12, gettable as *const c_void),
         Dispatch(13, gettable_of as *const c_void),
         Dispatch(14, settable_of as *const c_void),
+        Dispatch(19, start::start_skey::<Sealer, true> as *const c_void),
+        Dispatch(20, start::start_skey::<Sealer, false> as *const c_void),
         END,
     ]
 }
 
 /// AES-GCM of each key length.
-pub static AES_GCM: [[Dispatch; 14]; 3] =
+pub static AES_GCM: [[Dispatch; 16]; 3] =
     [functions::<16, GCM>(), functions::<24, GCM>(), functions::<32, GCM>()];
 /// AES-CCM of each key length.
-pub static AES_CCM: [[Dispatch; 14]; 3] =
+pub static AES_CCM: [[Dispatch; 16]; 3] =
     [functions::<16, CCM>(), functions::<24, CCM>(), functions::<32, CCM>()];

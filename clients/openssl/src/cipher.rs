@@ -16,6 +16,7 @@ use crate::abi::{
 use crate::aead::{AES_CCM, AES_GCM};
 use crate::digest::PART_BYTES;
 use crate::secret::{self, Held};
+use crate::start;
 
 const BLOCK_BYTES: usize = 16;
 /// `EVP_CIPH_ECB_MODE` and so on.
@@ -38,23 +39,6 @@ pub struct Cipher {
 }
 
 impl Cipher {
-    fn start(&mut self, key: Option<&[u8]>, iv: Option<&[u8]>, encrypts: bool) -> Done {
-        self.cancel();
-        self.encrypts = encrypts;
-        if let Some(iv) = iv {
-            self.iv = iv.try_into().map_err(|_| Failed)?;
-            self.is_spent = false;
-        }
-        if let Some(secret) = key {
-            if secret.len() != self.key_bytes {
-                return Err(Failed);
-            }
-            let usages = Usages::ENCRYPT.and(Usages::DECRYPT);
-            self.key = Some(Held::aes(&self.provider, usages, false, secret)?);
-        }
-        Ok(())
-    }
-
     fn context(&mut self) -> Done<Context> {
         if let Some(context) = self.context {
             return Ok(context);
@@ -120,6 +104,42 @@ impl Cipher {
     }
 }
 
+impl start::Keyed for Cipher {
+    fn start(&mut self, key: Option<&[u8]>, iv: Option<&[u8]>, encrypts: bool) -> Done {
+        self.cancel();
+        self.encrypts = encrypts;
+        if let Some(iv) = iv {
+            self.iv = iv.try_into().map_err(|_| Failed)?;
+            self.is_spent = false;
+        }
+        if let Some(secret) = key {
+            if secret.len() != self.key_bytes {
+                return Err(Failed);
+            }
+            let usages = Usages::ENCRYPT.and(Usages::DECRYPT);
+            self.key = Some(Held::aes(&self.provider, usages, false, secret)?);
+        }
+        Ok(())
+    }
+
+    fn hold(&mut self, key: Arc<Held>) -> Done {
+        self.cancel();
+        let fits = secret::aes(self.key_bytes) == Some(key.algorithm);
+        self.key = Some(key).filter(|_| fits);
+        if fits { Ok(()) } else { Err(self.provider.refuse(Status::WrongPurpose)) }
+    }
+
+    fn set(&mut self, key: &[u8], param: &Param) -> Done {
+        match key {
+            b"padding" if self.mode != CTR => self.is_padded = param.get().ok_or(Failed)? != 0,
+            b"keylen" if param.get() != Some(self.key_bytes as i64) => return Err(Failed),
+            b"selvedge-key" => self.hold(Held::named(&self.provider, param)?)?,
+            _ => {}
+        }
+        Ok(())
+    }
+}
+
 impl Drop for Cipher {
     fn drop(&mut self) {
         self.cancel();
@@ -140,43 +160,6 @@ unsafe extern "C" fn new<const KEY_BYTES: usize, const MODE: usize>(context: *co
             is_spent: false,
         })
     })
-}
-
-unsafe fn start(
-    this: *mut Cipher,
-    (key, key_bytes): (*const u8, usize),
-    (iv, iv_bytes): (*const u8, usize),
-    params: *mut Param,
-    encrypts: bool,
-) -> Done {
-    let given = |start: *const u8, length| -> Done<Option<&[u8]>> {
-        if start.is_null() { Ok(None) } else { trust!(bytes(start, length)).map(Some) }
-    };
-    let iv = if iv_bytes == 0 { None } else { given(iv, iv_bytes)? };
-    trust!(out(this))?.start(given(key, key_bytes)?, iv, encrypts)?;
-    trust!(set(this, params))
-}
-
-unsafe extern "C" fn encrypt(
-    this: *mut Cipher,
-    key: *const u8,
-    key_bytes: usize,
-    iv: *const u8,
-    iv_bytes: usize,
-    params: *mut Param,
-) -> c_int {
-    guard(|| trust!(start(this, (key, key_bytes), (iv, iv_bytes), params, true)))
-}
-
-unsafe extern "C" fn decrypt(
-    this: *mut Cipher,
-    key: *const u8,
-    key_bytes: usize,
-    iv: *const u8,
-    iv_bytes: usize,
-    params: *mut Param,
-) -> c_int {
-    guard(|| trust!(start(this, (key, key_bytes), (iv, iv_bytes), params, false)))
 }
 
 unsafe extern "C" fn update(
@@ -232,31 +215,6 @@ unsafe extern "C" fn get_of(this: *mut Cipher, params: *mut Param) -> c_int {
     })
 }
 
-/// # Safety
-/// Both are there, or null.
-unsafe fn set(this: *mut Cipher, params: *mut Param) -> Done {
-    let this = trust!(out(this))?;
-    trust!(each(params, |key, param| match key {
-        b"padding" if this.mode != CTR => {
-            this.is_padded = param.get().ok_or(Failed)? != 0;
-            Ok(())
-        }
-        b"keylen" if param.get() != Some(this.key_bytes as i64) => Err(Failed),
-        b"selvedge-key" => {
-            let key = Held::named(&this.provider, param)?;
-            let fits = secret::aes(this.key_bytes) == Some(key.algorithm);
-            this.cancel();
-            this.key = Some(key).filter(|_| fits);
-            if fits { Ok(()) } else { Err(this.provider.refuse(Status::WrongPurpose)) }
-        }
-        _ => Ok(()),
-    }))
-}
-
-unsafe extern "C" fn set_of(this: *mut Cipher, params: *mut Param) -> c_int {
-    guard(|| trust!(set(this, params)))
-}
-
 static GETTABLE: [Param; 5] = [
     Param::number(c"mode"),
     Param::number(c"keylen"),
@@ -287,34 +245,36 @@ extern "C" fn settable_of(_this: *const Cipher, _context: *const Provider) -> *c
     SETTABLE_OF.as_ptr()
 }
 
-const fn functions<const KEY_BYTES: usize, const MODE: usize>() -> [Dispatch; 14] {
+const fn functions<const KEY_BYTES: usize, const MODE: usize>() -> [Dispatch; 16] {
     [
         Dispatch(1, new::<KEY_BYTES, MODE> as *const c_void),
-        Dispatch(2, encrypt as *const c_void),
-        Dispatch(3, decrypt as *const c_void),
+        Dispatch(2, start::start::<Cipher, true> as *const c_void),
+        Dispatch(3, start::start::<Cipher, false> as *const c_void),
         Dispatch(4, update as *const c_void),
         Dispatch(5, finish as *const c_void),
         Dispatch(7, delete as *const c_void),
         Dispatch(8, copy as *const c_void),
         Dispatch(9, get::<KEY_BYTES, MODE> as *const c_void),
         Dispatch(10, get_of as *const c_void),
-        Dispatch(11, set_of as *const c_void),
+        Dispatch(11, start::set::<Cipher> as *const c_void),
         Dispatch(12, gettable as *const c_void),
         Dispatch(13, gettable_of as *const c_void),
         Dispatch(14, settable_of as *const c_void),
+        Dispatch(19, start::start_skey::<Cipher, true> as *const c_void),
+        Dispatch(20, start::start_skey::<Cipher, false> as *const c_void),
         END,
     ]
 }
 
-static AES_128_ECB: [Dispatch; 14] = functions::<16, ECB>();
-static AES_192_ECB: [Dispatch; 14] = functions::<24, ECB>();
-static AES_256_ECB: [Dispatch; 14] = functions::<32, ECB>();
-static AES_128_CBC: [Dispatch; 14] = functions::<16, CBC>();
-static AES_192_CBC: [Dispatch; 14] = functions::<24, CBC>();
-static AES_256_CBC: [Dispatch; 14] = functions::<32, CBC>();
-static AES_128_CTR: [Dispatch; 14] = functions::<16, CTR>();
-static AES_192_CTR: [Dispatch; 14] = functions::<24, CTR>();
-static AES_256_CTR: [Dispatch; 14] = functions::<32, CTR>();
+static AES_128_ECB: [Dispatch; 16] = functions::<16, ECB>();
+static AES_192_ECB: [Dispatch; 16] = functions::<24, ECB>();
+static AES_256_ECB: [Dispatch; 16] = functions::<32, ECB>();
+static AES_128_CBC: [Dispatch; 16] = functions::<16, CBC>();
+static AES_192_CBC: [Dispatch; 16] = functions::<24, CBC>();
+static AES_256_CBC: [Dispatch; 16] = functions::<32, CBC>();
+static AES_128_CTR: [Dispatch; 16] = functions::<16, CTR>();
+static AES_192_CTR: [Dispatch; 16] = functions::<24, CTR>();
+static AES_256_CTR: [Dispatch; 16] = functions::<32, CTR>();
 
 /// The ciphers, those of `aead` too, by OpenSSL's names.
 pub static ALGORITHMS: [Algorithm; 16] = [

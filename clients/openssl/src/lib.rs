@@ -1,10 +1,10 @@
 //! An OpenSSL 3 provider whose algorithms and keys are those of the device behind a broker.
 //!
 //! `OSSL_provider_init` is all that is exported; it leads to everything else. `abi` is what OpenSSL and a provider say to
-//! each other, `digest` and `random` what needs no key, `secret` keys that are secret, `cipher`, `aead`, `mac` and `kdf`
-//! what is done under them, `key` pairs and the URIs that they are found by, `file` files that name one, `signature` what
-//! is done with them. There is no cipher here, no thread, and no key: what is asked for goes to the broker at
-//! `$SELVEDGE_BROKER`.
+//! each other, `digest` and `random` what needs no key, `secret` and `skey` keys that are secret, `start`, `cipher`,
+//! `aead`, `mac` and `kdf` what is done under them, `key` pairs and the URIs that they are found by, `file` files that
+//! name one, `signature` what is done with them. There is no cipher here, no thread, and no key: what is asked for goes to
+//! the broker at `$SELVEDGE_BROKER`.
 //!
 //! Invariant: no panic crosses into C, and no pointer is used that is null or whose length is over a limit.
 #![allow(unsafe_code)]
@@ -20,6 +20,8 @@ mod mac;
 mod random;
 mod secret;
 mod signature;
+mod skey;
+mod start;
 
 use std::ffi::{c_int, c_void};
 use std::sync::Arc;
@@ -110,6 +112,7 @@ unsafe extern "C" fn query(
         5 => random::ALGORITHMS.as_ptr(),
         10 => key::ALGORITHMS.as_ptr(),
         12 => signature::ALGORITHMS.as_ptr(),
+        15 => skey::ALGORITHMS.as_ptr(),
         21 => file::ALGORITHMS.as_ptr(),
         22 => key::STORES.as_ptr(),
         _ => std::ptr::null(),

@@ -12,6 +12,7 @@ use crate::abi::{
 };
 use crate::digest::{Digest, What, named};
 use crate::secret::{self, Held};
+use crate::skey::{Skey, taken};
 
 struct Maker {
     provider: Arc<Provider>,
@@ -110,6 +111,19 @@ unsafe extern "C" fn init(this: *mut Maker, key: *const u8, key_bytes: usize, pa
     })
 }
 
+/// Since OpenSSL 3.5.
+unsafe extern "C" fn init_skey(this: *mut Maker, key: *mut Skey, params: *mut Param) -> c_int {
+    guard(|| {
+        let this = trust!(out(this))?;
+        trust!(this.set(params))?;
+        match trust!(taken(key))? {
+            Skey::Given(key) => this.take(key)?,
+            Skey::Named(key, _) => this.key = Some(key.clone()),
+        }
+        this.begin()
+    })
+}
+
 unsafe extern "C" fn update(this: *mut Maker, part: *const u8, part_bytes: usize) -> c_int {
     guard(|| trust!(out(this))?.digest.as_mut().ok_or(Failed)?.update(trust!(bytes(part, part_bytes))?))
 }
@@ -153,7 +167,7 @@ extern "C" fn settable(_this: *const Maker, _context: *const Provider) -> *const
     SETTABLE.as_ptr()
 }
 
-const fn functions<const IS_HMAC: bool>() -> [Dispatch; 11] {
+const fn functions<const IS_HMAC: bool>() -> [Dispatch; 12] {
     [
         Dispatch(1, new::<IS_HMAC> as *const c_void),
         Dispatch(2, copy as *const c_void),
@@ -165,12 +179,13 @@ const fn functions<const IS_HMAC: bool>() -> [Dispatch; 11] {
         Dispatch(9, set as *const c_void),
         Dispatch(11, gettable as *const c_void),
         Dispatch(12, settable as *const c_void),
+        Dispatch(13, init_skey as *const c_void),
         END,
     ]
 }
 
-static HMAC: [Dispatch; 11] = functions::<true>();
-static CMAC: [Dispatch; 11] = functions::<false>();
+static HMAC: [Dispatch; 12] = functions::<true>();
+static CMAC: [Dispatch; 12] = functions::<false>();
 
 /// The MACs, by OpenSSL's names.
 pub static ALGORITHMS: [Algorithm; 3] =

@@ -3,6 +3,7 @@
  * what is refused. Prints the first line that was not as expected.
  */
 #include <openssl/core_names.h>
+#include <openssl/crypto.h>
 #include <openssl/err.h>
 #include <openssl/evp.h>
 #include <openssl/provider.h>
@@ -19,7 +20,7 @@
     } while (0)
 
 static const unsigned char key[32] = "an AES key that the device knows";
-static const unsigned char nonce[13] = "thirteen byte";
+static const unsigned char nonce[16] = "a nonce, or an I";
 static const char ours[] = "provider=selvedge", own[] = "provider=default";
 
 /* What a name of the device's key is given with. */
@@ -157,6 +158,49 @@ static int forks(void) {
     return 1;
 }
 
+#if OPENSSL_VERSION_NUMBER >= 0x30500000L
+/* A key that is an object: its name is told, its bytes are not. */
+static int objects(void) {
+    unsigned char blocks[2][32], macs[2][64];
+    const unsigned char *raw;
+    char cipher_name[] = "cipher", mac_name[] = "mac";
+    OSSL_PARAM params[2];
+    int length = 0;
+    size_t size = 0;
+    EVP_CIPHER *cipher = EVP_CIPHER_fetch(NULL, "AES-256-CTR", ours);
+    EVP_CIPHER_CTX *context = EVP_CIPHER_CTX_new();
+    EVP_MAC *hmac = EVP_MAC_fetch(NULL, "HMAC", ours);
+    EVP_MAC_CTX *mac = EVP_MAC_CTX_new(hmac);
+    EVP_SKEY *skey;
+    named(params, cipher_name);
+    for (int is_raw = 0; is_raw < 2; is_raw++) {
+        skey = is_raw ? EVP_SKEY_import_raw_key(NULL, "AES", (unsigned char *)key, 32, ours)
+                      : EVP_SKEY_import(NULL, "AES", ours, OSSL_SKEYMGMT_SELECT_ALL, params);
+        MUST(skey && EVP_CipherInit_SKEY(context, cipher, skey, nonce, 16, 1, NULL));
+        MUST(EVP_CipherUpdate(context, blocks[is_raw], &length, key, 32) && length == 32);
+        MUST(!EVP_SKEY_get0_raw_key(skey, &raw, &size));
+        MUST(is_raw || strcmp(EVP_SKEY_get0_key_id(skey), "cipher") == 0);
+        ERR_clear_error();
+        EVP_SKEY_free(skey);
+    }
+    MUST(memcmp(blocks[0], blocks[1], 32) == 0);
+    named(params, mac_name);
+    skey = EVP_SKEY_import(NULL, "GENERIC-SECRET", ours, OSSL_SKEYMGMT_SELECT_ALL, params);
+    MUST(skey && EVP_MAC_init_SKEY(mac, skey, NULL) && EVP_MAC_update(mac, key, 32));
+    MUST(EVP_MAC_final(mac, macs[0], &size, 64) && size == 32);
+    MUST(EVP_Q_mac(NULL, "HMAC", own, "SHA256", NULL, key, 32, key, 32, macs[1], 64, &size));
+    MUST(memcmp(macs[0], macs[1], 32) == 0);
+    EVP_SKEY_free(skey);
+    EVP_MAC_CTX_free(mac);
+    EVP_MAC_free(hmac);
+    EVP_CIPHER_CTX_free(context);
+    EVP_CIPHER_free(cipher);
+    return 1;
+}
+#else
+static int objects(void) { return 1; } /* There are none yet. */
+#endif
+
 int main(void) {
     OSSL_PROVIDER *of_openssl = OSSL_PROVIDER_load(NULL, "default");
     OSSL_PROVIDER *of_device = OSSL_PROVIDER_load(NULL, "libselvedge_openssl");
@@ -165,10 +209,10 @@ int main(void) {
         return 1;
     }
     if (!aead("AES-256-GCM", 12, 16) || !aead("AES-256-CCM", 12, 16) || !aead("AES-256-CCM", 7, 8) ||
-        !aead("AES-256-CCM", 13, 4) || !copies() || !forks())
+        !aead("AES-256-CCM", 13, 4) || !copies() || !forks() || !objects())
         return 1;
     OSSL_PROVIDER_unload(of_device);
     OSSL_PROVIDER_unload(of_openssl);
-    puts("all is well");
+    printf("%s, built for %s: all is well\n", OpenSSL_version(OPENSSL_VERSION), OPENSSL_VERSION_STR);
     return 0;
 }

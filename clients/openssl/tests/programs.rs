@@ -18,23 +18,73 @@ use tempfile::TempDir;
 const TOOLS: &str = "scripts/install.sh installs it";
 const LIBRARY: &str = "libselvedge_openssl";
 
+/// Which OpenSSL loads the provider.
+#[derive(Clone, Copy, PartialEq)]
+enum Which {
+    /// The distribution's.
+    Installed,
+    /// 3.5, of its next suite.
+    Next,
+}
+
+/// Where `scripts/install.sh` puts that.
+const NEXT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../target/tools/openssl-3.5");
+
 struct Scene {
     running: Running,
     folder: TempDir,
+    which: Which,
 }
 
 impl Scene {
-    fn new() -> Option<Scene> {
-        has("openssl", TOOLS)
-            .then(|| Scene { running: Running::start(), folder: tempfile::tempdir().unwrap() })
+    fn new(which: Which) -> Scene {
+        Scene { running: Running::start(), folder: tempfile::tempdir().unwrap(), which }
+    }
+
+    /// One before each OpenSSL that there is.
+    fn each() -> Vec<Scene> {
+        let mut whiches = Vec::new();
+        if has("openssl", TOOLS) {
+            whiches.push(Which::Installed);
+        }
+        match Path::new(NEXT).join("run").exists() {
+            true => whiches.push(Which::Next),
+            false => println!("skip: OpenSSL 3.5: scripts/install.sh has not brought it"),
+        }
+        whiches.into_iter().map(Scene::new).collect()
+    }
+
+    /// One before the distribution's.
+    fn installed() -> Option<Scene> {
+        has("openssl", TOOLS).then(|| Scene::new(Which::Installed))
+    }
+
+    /// A program with this OpenSSL's libraries, and the provider.
+    fn program(&self, path: &Path) -> Command {
+        let mut command = match self.which {
+            Which::Installed => Command::new(path),
+            Which::Next => Command::new(format!("{NEXT}/run")),
+        };
+        if self.which == Which::Next {
+            command.arg(path);
+        }
+        let modules = built(&format!("{LIBRARY}.so"));
+        command.current_dir(self.folder.path()).env("SELVEDGE_BROKER", &self.running.socket);
+        command.env("OPENSSL_MODULES", modules.parent().unwrap()).stdin(Stdio::null());
+        command
+    }
+
+    /// `openssl` without a word about providers.
+    fn openssl(&self) -> Command {
+        match self.which {
+            Which::Installed => self.program(Path::new("openssl")),
+            Which::Next => self.program(&Path::new(NEXT).join("usr/bin/openssl")),
+        }
     }
 
     /// `openssl` with the provider beside its own, which it prefers where `prefers` says so.
     fn command(&self, verb: &str, prefers: bool) -> Command {
-        let modules = built(&format!("{LIBRARY}.so"));
-        let mut command = Command::new("openssl");
-        command.current_dir(self.folder.path()).env("SELVEDGE_BROKER", &self.running.socket);
-        command.env("OPENSSL_MODULES", modules.parent().unwrap()).stdin(Stdio::null());
+        let mut command = self.openssl();
         command.arg(verb).args(["-provider", "default", "-provider", LIBRARY]);
         if prefers {
             command.args(["-propquery", "provider=selvedge"]);
@@ -65,9 +115,7 @@ impl Scene {
     /// OpenSSL without the provider.
     #[track_caller]
     fn plain(&self, line: &str) -> String {
-        let run =
-            Command::new("openssl").current_dir(self.folder.path()).args(line.split_whitespace()).output();
-        self.done(run.unwrap())
+        self.done(self.openssl().args(line.split_whitespace()).output().unwrap())
     }
 
     fn read(&self, name: &str) -> Vec<u8> {
@@ -115,183 +163,253 @@ impl Scene {
 
 #[test]
 fn mac_and_kdf_give_what_openssls_own_give() {
-    let Some(scene) = Scene::new() else { return };
-    scene.import_all();
-    let key = hex(KEY);
-    // Less and more than one request takes.
-    for message_bytes in [11, 200_000] {
-        fs::write(scene.folder.path().join("message"), vec![0x5a; message_bytes]).unwrap();
-        for (options, name, mac) in [
-            ("-digest SHA256", "mac", "HMAC"),
-            ("-digest SHA512", "mac", "HMAC"),
-            ("-cipher AES-256-CBC", "cmac", "CMAC"),
-        ] {
-            let expected = scene.plain(&format!("mac {options} -macopt hexkey:{key} -in message {mac}"));
-            let named = scene.ours(&format!("mac {options} -macopt selvedge-key:{name} -in message {mac}"));
-            let given = scene.ours(&format!("mac {options} -macopt hexkey:{key} -in message {mac}"));
-            assert_eq!([&named, &given], [&expected; 2], "{options}");
-        }
-    }
-    for rest in ["-keylen 100 -kdfopt digest:SHA256 -kdfopt info:a", "-keylen 48 -kdfopt digest:SHA384"] {
-        for mode in ["EXTRACT_AND_EXPAND -kdfopt salt:white", "EXTRACT_AND_EXPAND", "EXPAND_ONLY"] {
-            let options = format!("{rest} -kdfopt mode:{mode}");
-            let expected = scene.plain(&format!("kdf {options} -kdfopt hexkey:{key} HKDF"));
-            assert_eq!(
-                scene.ours(&format!("kdf {options} -kdfopt hexkey:{key} HKDF")),
-                expected,
-                "{options}"
-            );
-            let named = format!("kdf {options} -kdfopt selvedge-key:mac HKDF");
-            if mode == "EXPAND_ONLY" {
-                assert_eq!(scene.ours(&named), expected, "{options}");
-            } else {
-                let mut refused = scene.command("kdf", true);
-                let refused = refused.args(named.split_whitespace().skip(1)).output().unwrap();
-                let said = String::from_utf8_lossy(&refused.stderr).into_owned();
-                assert!(said.contains("the key is not one for this operation"), "{said}");
+    for scene in Scene::each() {
+        scene.import_all();
+        let key = hex(KEY);
+        // Less and more than one request takes.
+        for message_bytes in [11, 200_000] {
+            fs::write(scene.folder.path().join("message"), vec![0x5a; message_bytes]).unwrap();
+            for (options, name, mac) in [
+                ("-digest SHA256", "mac", "HMAC"),
+                ("-digest SHA512", "mac", "HMAC"),
+                ("-cipher AES-256-CBC", "cmac", "CMAC"),
+            ] {
+                let expected = scene.plain(&format!("mac {options} -macopt hexkey:{key} -in message {mac}"));
+                let named =
+                    scene.ours(&format!("mac {options} -macopt selvedge-key:{name} -in message {mac}"));
+                let given = scene.ours(&format!("mac {options} -macopt hexkey:{key} -in message {mac}"));
+                assert_eq!([&named, &given], [&expected; 2], "{options}");
             }
         }
+        for rest in ["-keylen 100 -kdfopt digest:SHA256 -kdfopt info:a", "-keylen 48 -kdfopt digest:SHA384"] {
+            for mode in ["EXTRACT_AND_EXPAND -kdfopt salt:white", "EXTRACT_AND_EXPAND", "EXPAND_ONLY"] {
+                let options = format!("{rest} -kdfopt mode:{mode}");
+                let expected = scene.plain(&format!("kdf {options} -kdfopt hexkey:{key} HKDF"));
+                assert_eq!(
+                    scene.ours(&format!("kdf {options} -kdfopt hexkey:{key} HKDF")),
+                    expected,
+                    "{options}"
+                );
+                let named = format!("kdf {options} -kdfopt selvedge-key:mac HKDF");
+                if mode == "EXPAND_ONLY" {
+                    assert_eq!(scene.ours(&named), expected, "{options}");
+                } else {
+                    let mut refused = scene.command("kdf", true);
+                    let refused = refused.args(named.split_whitespace().skip(1)).output().unwrap();
+                    let said = String::from_utf8_lossy(&refused.stderr).into_owned();
+                    assert!(said.contains("the key is not one for this operation"), "{said}");
+                }
+            }
+        }
+        let extract = "-keylen 32 -kdfopt digest:SHA256 -kdfopt mode:EXTRACT_ONLY -kdfopt hexsalt:00ff";
+        let line = format!("kdf {extract} -kdfopt hexkey:{key} HKDF");
+        assert_eq!(scene.ours(&line), scene.plain(&line));
+        assert_eq!(scene.keys_left(), 4, "a key that was given is destroyed with what used it");
     }
-    let extract = "-keylen 32 -kdfopt digest:SHA256 -kdfopt mode:EXTRACT_ONLY -kdfopt hexsalt:00ff";
-    let line = format!("kdf {extract} -kdfopt hexkey:{key} HKDF");
-    assert_eq!(scene.ours(&line), scene.plain(&line));
-    assert_eq!(scene.keys_left(), 4, "a key that was given is destroyed with what used it");
 }
 
 #[test]
 fn a_program_in_c_seals_copies_and_is_refused() {
-    let Some(scene) = Scene::new().filter(|_| has("cc", TOOLS)) else { return };
-    scene.import_all();
-    let source = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/program.c");
-    let mut compiler = Command::new("cc");
-    compiler.args(["-std=c11", "-Wall", "-Wextra", "-Werror", source, "-o", "program", "-lcrypto"]);
-    scene.done(compiler.current_dir(scene.folder.path()).output().unwrap());
-    let modules = built(&format!("{LIBRARY}.so"));
-    let mut program = Command::new(scene.folder.path().join("program"));
-    program.env("OPENSSL_MODULES", modules.parent().unwrap()).env("SELVEDGE_BROKER", &scene.running.socket);
-    assert!(scene.done(program.output().unwrap()).contains("all is well"));
-    assert_eq!(scene.keys_left(), 4);
+    if !has("cc", TOOLS) {
+        return;
+    }
+    for scene in Scene::each() {
+        scene.import_all();
+        let source = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/program.c");
+        let mut compiler = Command::new("cc");
+        compiler.args(["-std=c11", "-Wall", "-Wextra", "-Werror", source, "-o", "program"]);
+        if scene.which == Which::Next {
+            let found = fs::read_dir(format!("{NEXT}/usr/lib")).unwrap().map(|entry| entry.unwrap().path());
+            let libraries = found.filter(|path| path.join("libcrypto.so").exists());
+            for libraries in libraries {
+                let headers = Path::new(NEXT).join("usr/include");
+                compiler.arg("-I").arg(&headers).arg("-I").arg(headers.join(libraries.file_name().unwrap()));
+                // It may want a younger libc than the compiler's, which the loader has.
+                compiler.arg("-L").arg(libraries).arg("-Wl,--allow-shlib-undefined");
+            }
+        }
+        scene.done(compiler.arg("-lcrypto").current_dir(scene.folder.path()).output().unwrap());
+        let mut program = scene.program(&scene.folder.path().join("program"));
+        let said = scene.done(program.output().unwrap());
+        assert!(said.contains("all is well"), "{said}");
+        assert_eq!(said.matches(" 3.5.").count(), if scene.which == Which::Next { 2 } else { 0 }, "{said}");
+        assert_eq!(scene.keys_left(), 4);
+    }
+}
+
+/// Since 3.5 a program has keys that it cannot see the bytes of.
+#[test]
+fn enc_encrypts_with_a_secret_key_of_the_device() {
+    for scene in Scene::each().into_iter().filter(|scene| scene.which == Which::Next) {
+        scene.import_all();
+        fs::write(scene.folder.path().join("message"), vec![0x5a; 100_001]).unwrap();
+        let cipher = "-aes-256-cbc -iv 000102030405060708090a0b0c0d0e0f -in message";
+        scene.ours(&format!("enc {cipher} -skeymgmt AES -skeyopt selvedge-key:cipher -out ours"));
+        scene.plain(&format!("enc {cipher} -K {} -out own", hex(KEY)));
+        assert!(scene.read("ours") == scene.read("own"));
+        let mut other = scene.command("enc", true);
+        let other = other.args(cipher.split(' ')).args(["-skeymgmt", "AES", "-skeyopt", "selvedge-key:mac"]);
+        assert!(!other.output().unwrap().status.success(), "a key of HMAC encrypted");
+    }
 }
 
 /// OpenSSL's own S/MIME and record layer, over ciphers and digests of the device.
 #[test]
 fn cms_and_speed_seal_with_the_device() {
-    let Some(scene) = Scene::new() else { return };
-    fs::write(scene.folder.path().join("message"), b"a message to be sealed").unwrap();
-    scene.plain("req -x509 -newkey rsa:2048 -nodes -keyout own.key -subj /CN=reader -days 2 -out own.pem");
-    let prefer = ["-propquery", "?provider=selvedge"];
-    for cipher in ["aes-128-gcm", "aes-256-gcm"] {
-        let mut cms = scene.command("cms", false);
-        cms.args(prefer).args(["-encrypt", "-binary", &format!("-{cipher}"), "-in", "message"]);
-        scene.done(cms.args(["-out", "sealed", "-outform", "DER", "own.pem"]).output().unwrap());
-        scene.plain("cms -decrypt -inform DER -in sealed -inkey own.key -out opened");
-        assert_eq!(scene.read("opened"), scene.read("message"), "{cipher}");
-        let mut cms = scene.command("cms", false);
-        cms.args(prefer).args(["-decrypt", "-inform", "DER", "-in", "sealed", "-inkey", "own.key"]);
-        scene.done(cms.args(["-out", "again"]).output().unwrap());
-        assert_eq!(scene.read("again"), scene.read("message"), "{cipher}");
-        let alone = cms.env("SELVEDGE_BROKER", "/nowhere").output().unwrap();
-        assert!(!alone.status.success(), "it was not the device that opened it");
+    for scene in Scene::each() {
+        fs::write(scene.folder.path().join("message"), b"a message to be sealed").unwrap();
+        scene
+            .plain("req -x509 -newkey rsa:2048 -nodes -keyout own.key -subj /CN=reader -days 2 -out own.pem");
+        let prefer = ["-propquery", "?provider=selvedge"];
+        for cipher in ["aes-128-gcm", "aes-256-gcm"] {
+            let mut cms = scene.command("cms", false);
+            cms.args(prefer).args(["-encrypt", "-binary", &format!("-{cipher}"), "-in", "message"]);
+            scene.done(cms.args(["-out", "sealed", "-outform", "DER", "own.pem"]).output().unwrap());
+            scene.plain("cms -decrypt -inform DER -in sealed -inkey own.key -out opened");
+            assert_eq!(scene.read("opened"), scene.read("message"), "{cipher}");
+            let mut cms = scene.command("cms", false);
+            cms.args(prefer).args(["-decrypt", "-inform", "DER", "-in", "sealed", "-inkey", "own.key"]);
+            scene.done(cms.args(["-out", "again"]).output().unwrap());
+            assert_eq!(scene.read("again"), scene.read("message"), "{cipher}");
+            let alone = cms.env("SELVEDGE_BROKER", "/nowhere").output().unwrap();
+            assert!(!alone.status.success(), "it was not the device that opened it");
+        }
+        let speed = ["-seconds", "1", "-bytes", "1024", "-aead", "-evp", "aes-256-gcm"];
+        let said = scene.done(scene.command("speed", true).args(speed).output().unwrap());
+        assert!(said.to_lowercase().contains("aes-256-gcm"), "{said}");
     }
-    let speed = ["-seconds", "1", "-bytes", "1024", "-aead", "-evp", "aes-256-gcm"];
-    let said = scene.done(scene.command("speed", true).args(speed).output().unwrap());
-    assert!(said.to_lowercase().contains("aes-256-gcm"), "{said}");
 }
 
 #[test]
 fn enc_and_dgst_give_what_openssls_own_give() {
-    let Some(scene) = Scene::new() else { return };
-    fs::write(scene.folder.path().join("message"), vec![0x5a; 300_001]).unwrap();
-    for hash in ["sha224", "sha256", "sha384", "sha512"] {
-        scene.ours(&format!("dgst -{hash} -binary -out ours message"));
-        scene.plain(&format!("dgst -{hash} -binary -out own message"));
-        assert_eq!(scene.read("ours"), scene.read("own"), "{hash}");
+    for scene in Scene::each() {
+        fs::write(scene.folder.path().join("message"), vec![0x5a; 300_001]).unwrap();
+        for hash in ["sha224", "sha256", "sha384", "sha512"] {
+            scene.ours(&format!("dgst -{hash} -binary -out ours message"));
+            scene.plain(&format!("dgst -{hash} -binary -out own message"));
+            assert_eq!(scene.read("ours"), scene.read("own"), "{hash}");
+        }
+        let iv = "-iv 000102030405060708090a0b0c0d0e0f";
+        for (cipher, key) in [
+            ("aes-128-cbc", "11".repeat(16)),
+            ("aes-256-cbc", "22".repeat(32)),
+            ("aes-192-ctr", "33".repeat(24)),
+        ] {
+            scene.ours(&format!("enc -{cipher} -K {key} {iv} -in message -out ours"));
+            scene.plain(&format!("enc -{cipher} -K {key} {iv} -in message -out own"));
+            assert!(scene.read("ours") == scene.read("own"), "{cipher}");
+            scene.ours(&format!("enc -d -{cipher} -K {key} {iv} -in own -out back"));
+            assert!(scene.read("back") == scene.read("message"), "{cipher}");
+        }
+        let client = Client::new(&scene.running.socket);
+        let left = client.call(&KeyList { after: KeyHandle::NONE }).unwrap();
+        assert_eq!(left, [], "a key of a cipher is destroyed with it");
+        let speed = scene
+            .command("speed", false)
+            .args(["-seconds", "1", "-bytes", "1024", "-evp", "sha256"])
+            .output();
+        scene.done(speed.unwrap());
     }
-    let iv = "-iv 000102030405060708090a0b0c0d0e0f";
-    for (cipher, key) in
-        [("aes-128-cbc", "11".repeat(16)), ("aes-256-cbc", "22".repeat(32)), ("aes-192-ctr", "33".repeat(24))]
-    {
-        scene.ours(&format!("enc -{cipher} -K {key} {iv} -in message -out ours"));
-        scene.plain(&format!("enc -{cipher} -K {key} {iv} -in message -out own"));
-        assert!(scene.read("ours") == scene.read("own"), "{cipher}");
-        scene.ours(&format!("enc -d -{cipher} -K {key} {iv} -in own -out back"));
-        assert!(scene.read("back") == scene.read("message"), "{cipher}");
-    }
-    let client = Client::new(&scene.running.socket);
-    let left = client.call(&KeyList { after: KeyHandle::NONE }).unwrap();
-    assert_eq!(left, [], "a key of a cipher is destroyed with it");
-    let speed =
-        scene.command("speed", false).args(["-seconds", "1", "-bytes", "1024", "-evp", "sha256"]).output();
-    scene.done(speed.unwrap());
 }
 
 #[test]
 fn pkeyutl_and_dgst_sign_with_keys_of_the_device() {
-    let Some(scene) = Scene::new() else { return };
-    fs::write(scene.folder.path().join("message"), b"a message to be signed").unwrap();
-    for (name, algorithm, options) in [
-        ("curve", Algorithm::P256, ""),
-        ("rsa", Algorithm::Rsa2048, ""),
-        ("pss", Algorithm::Rsa3072, "-sigopt rsa_padding_mode:pss -sigopt rsa_pss_saltlen:digest"),
-    ] {
-        scene.generate(name, algorithm);
-        scene.keys(&format!("pkey -in selvedge:{name} -pubout -out public.pem"));
-        scene.keys(&format!("dgst -sha256 -sign selvedge:{name} {options} -out signature message"));
-        scene.plain(&format!("dgst -sha256 -verify public.pem {options} -signature signature message"));
+    for scene in Scene::each() {
+        fs::write(scene.folder.path().join("message"), b"a message to be signed").unwrap();
+        for (name, algorithm, options) in [
+            ("curve", Algorithm::P256, ""),
+            ("rsa", Algorithm::Rsa2048, ""),
+            ("pss", Algorithm::Rsa3072, "-sigopt rsa_padding_mode:pss -sigopt rsa_pss_saltlen:digest"),
+        ] {
+            scene.generate(name, algorithm);
+            scene.keys(&format!("pkey -in selvedge:{name} -pubout -out public.pem"));
+            scene.keys(&format!("dgst -sha256 -sign selvedge:{name} {options} -out signature message"));
+            scene.plain(&format!("dgst -sha256 -verify public.pem {options} -signature signature message"));
+        }
+        scene.generate("edwards", Algorithm::Ed25519);
+        scene.keys("pkey -in selvedge:edwards -pubout -out public.pem");
+        scene.keys("pkeyutl -sign -rawin -inkey selvedge:edwards -in message -out signature");
+        scene.plain("pkeyutl -verify -rawin -pubin -inkey public.pem -in message -sigfile signature");
+        let private = scene
+            .command("pkey", false)
+            .args(["-in", "selvedge:curve", "-out", "private.pem"])
+            .output()
+            .unwrap();
+        assert!(!private.status.success(), "a private half was exported");
+        let written = fs::read(scene.folder.path().join("private.pem")).unwrap_or_default();
+        assert!(!String::from_utf8_lossy(&written).contains("PRIVATE"), "a private half was written");
+        let nobody =
+            scene.command("pkey", false).args(["-in", "selvedge:nobody", "-pubout"]).output().unwrap();
+        let said = String::from_utf8_lossy(&nobody.stderr).into_owned();
+        assert!(said.contains("the device has no such key"), "{said}");
     }
-    scene.generate("edwards", Algorithm::Ed25519);
-    scene.keys("pkey -in selvedge:edwards -pubout -out public.pem");
-    scene.keys("pkeyutl -sign -rawin -inkey selvedge:edwards -in message -out signature");
-    scene.plain("pkeyutl -verify -rawin -pubin -inkey public.pem -in message -sigfile signature");
-    let private =
-        scene.command("pkey", false).args(["-in", "selvedge:curve", "-out", "private.pem"]).output().unwrap();
-    assert!(!private.status.success(), "a private half was exported");
-    let written = fs::read(scene.folder.path().join("private.pem")).unwrap_or_default();
-    assert!(!String::from_utf8_lossy(&written).contains("PRIVATE"), "a private half was written");
-    let nobody = scene.command("pkey", false).args(["-in", "selvedge:nobody", "-pubout"]).output().unwrap();
-    let said = String::from_utf8_lossy(&nobody.stderr).into_owned();
-    assert!(said.contains("the device has no such key"), "{said}");
+}
+
+#[test]
+fn a_program_that_signs_reads_no_key_and_has_no_other_thread() {
+    let Some(scene) = Scene::installed().filter(|_| has("strace", TOOLS)) else { return };
+    scene.generate("curve", Algorithm::P256);
+    fs::write(scene.folder.path().join("message"), b"a message to be signed").unwrap();
+    let openssl = scene.command("dgst", false);
+    let mut traced = Command::new("strace");
+    traced.args(["-f", "-e", "trace=openat,open,connect,clone,clone3,fork,vfork", "-o", "trace"]);
+    traced.arg(openssl.get_program()).args(openssl.get_args()).current_dir(scene.folder.path());
+    traced.envs(openssl.get_envs().filter_map(|(name, value)| Some((name, value?))));
+    let signs = ["-sha256", "-sign", "selvedge:curve", "-out", "signature", "message"];
+    scene.done(traced.args(signs).output().unwrap());
+    let trace = String::from_utf8(scene.read("trace")).unwrap();
+    assert!(trace.contains(&format!("{}", scene.running.socket.display())), "it asked the broker");
+    let opened: Vec<&str> =
+        trace.lines().filter(|line| line.contains("open") && !line.contains("ENOENT")).collect();
+    assert!(opened.iter().any(|line| line.contains(LIBRARY)), "{trace}");
+    for line in trace.lines() {
+        let is_key =
+            line.contains("open") && [".pem", ".key", ".der", ".p12"].iter().any(|end| line.contains(end));
+        assert!(!is_key && !line.contains("clone") && !line.contains("fork("), "{line}");
+    }
 }
 
 #[test]
 fn s_server_serves_tls_with_a_key_of_the_device() {
-    let Some(scene) = Scene::new() else { return };
-    // The last has its digests and its records of the device too.
-    for (name, algorithm, version, query) in [
-        ("web", Algorithm::P256, "-tls1_3", ""),
-        ("old", Algorithm::Rsa2048, "-tls1_2", ""),
-        ("new", Algorithm::Rsa2048, "-tls1_3", ""),
-        ("all", Algorithm::P256, "-tls1_3", "?provider=selvedge"),
-    ] {
-        scene.generate(name, algorithm);
-        scene.keys(&format!("req -x509 -key selvedge:{name} -subj /CN=localhost -days 2 -out {name}.pem"));
-        let socket = scene.folder.path().join(format!("{name}.sock"));
-        let mut server = scene.command("s_server", false);
-        server.args(["-unix"]).arg(&socket).args([
-            "-key",
-            &format!("selvedge:{name}"),
-            "-cert",
-            &format!("{name}.pem"),
-        ]);
-        if !query.is_empty() {
-            server.args(["-propquery", query]);
+    for scene in Scene::each() {
+        // The last has its digests and its records of the device too.
+        for (name, algorithm, version, query) in [
+            ("web", Algorithm::P256, "-tls1_3", ""),
+            ("old", Algorithm::Rsa2048, "-tls1_2", ""),
+            ("new", Algorithm::Rsa2048, "-tls1_3", ""),
+            ("all", Algorithm::P256, "-tls1_3", "?provider=selvedge"),
+        ] {
+            scene.generate(name, algorithm);
+            scene
+                .keys(&format!("req -x509 -key selvedge:{name} -subj /CN=localhost -days 2 -out {name}.pem"));
+            let socket = scene.folder.path().join(format!("{name}.sock"));
+            let mut server = scene.command("s_server", false);
+            server.args(["-unix"]).arg(&socket).args([
+                "-key",
+                &format!("selvedge:{name}"),
+                "-cert",
+                &format!("{name}.pem"),
+            ]);
+            if !query.is_empty() {
+                server.args(["-propquery", query]);
+            }
+            let mut server = server.args(["-naccept", "1", "-quiet"]).stdout(Stdio::piped()).spawn().unwrap();
+            while !socket.exists() {
+                assert!(server.try_wait().unwrap().is_none(), "the server ended");
+                std::thread::yield_now();
+            }
+            let said = talk(&scene, &socket, &format!("{name}.pem"), version);
+            server.kill().unwrap();
+            server.wait().unwrap();
+            assert!(said.contains("Verify return code: 0 (ok)") && said.contains("CONNECTED"), "{said}");
         }
-        let mut server = server.args(["-naccept", "1", "-quiet"]).stdout(Stdio::piped()).spawn().unwrap();
-        while !socket.exists() {
-            assert!(server.try_wait().unwrap().is_none(), "the server ended");
-            std::thread::yield_now();
-        }
-        let said = talk(&scene, &socket, &format!("{name}.pem"), version);
-        server.kill().unwrap();
-        server.wait().unwrap();
-        assert!(said.contains("Verify return code: 0 (ok)") && said.contains("CONNECTED"), "{said}");
     }
 }
 
 /// A web server that knows nothing of devices: its key file names the key, its workers are forked from who read it.
 #[test]
 fn nginx_serves_tls_with_a_key_of_the_device() {
-    let Some(scene) = Scene::new() else { return };
+    let Some(scene) = Scene::installed() else { return };
     let nginx = Path::new("/usr/sbin/nginx");
     if !nginx.exists() {
         return println!("skip: nginx: no `{}`: {TOOLS}", nginx.display());
@@ -344,8 +462,8 @@ fn nginx_serves_tls_with_a_key_of_the_device() {
 
 /// What OpenSSL's own client says of the server.
 fn talk(scene: &Scene, socket: &Path, certificate: &str, version: &str) -> String {
-    let mut client = Command::new("openssl")
-        .current_dir(scene.folder.path())
+    let mut client = scene
+        .openssl()
         .args(["s_client", "-unix"])
         .arg(socket)
         .args(["-CAfile", certificate, version, "-verify_return_error"])
@@ -360,23 +478,22 @@ fn talk(scene: &Scene, socket: &Path, certificate: &str, version: &str) -> Strin
 
 #[test]
 fn random_bytes_are_the_devices_where_the_configuration_says_so() {
-    let Some(scene) = Scene::new() else { return };
-    let modules = built(&format!("{LIBRARY}.so"));
-    let configuration = format!(
-        "openssl_conf = all\n[all]\nproviders = two\nrandom = source\n[two]\n{LIBRARY} = ours\ndefault = own\n\
+    for scene in Scene::each() {
+        let configuration = format!(
+            "openssl_conf = all\n[all]\nproviders = two\nrandom = source\n[two]\n{LIBRARY} = ours\ndefault = own\n\
          [ours]\nactivate = 1\n[own]\nactivate = 1\n[source]\nrandom = SELVEDGE-RAND\n"
-    );
-    let path = scene.folder.path().join("openssl.cnf");
-    fs::write(&path, configuration).unwrap();
-    let mut rand = Command::new("openssl");
-    rand.env("OPENSSL_MODULES", modules.parent().unwrap()).env("OPENSSL_CONF", &path);
-    let rand =
-        rand.env("SELVEDGE_BROKER", &scene.running.socket).args(["rand", "-hex", "100000"]).output().unwrap();
-    assert_eq!(scene.done(rand).trim().len(), 200_000);
-    let mut without = Command::new("openssl");
-    without.env("OPENSSL_MODULES", modules.parent().unwrap()).env("OPENSSL_CONF", &path);
-    let without = without.env("SELVEDGE_BROKER", "/nowhere").args(["rand", "-hex", "10"]).output().unwrap();
-    assert!(!without.status.success(), "these bytes were not the device's");
+        );
+        let path = scene.folder.path().join("openssl.cnf");
+        fs::write(&path, configuration).unwrap();
+        let mut rand = scene.openssl();
+        let rand = rand.env("OPENSSL_CONF", &path).args(["rand", "-hex", "100000"]).output().unwrap();
+        assert_eq!(scene.done(rand).trim().len(), 200_000);
+        let mut without = scene.openssl();
+        without.env("OPENSSL_CONF", &path);
+        let without =
+            without.env("SELVEDGE_BROKER", "/nowhere").args(["rand", "-hex", "10"]).output().unwrap();
+        assert!(!without.status.success(), "these bytes were not the device's");
+    }
 }
 
 #[test]
