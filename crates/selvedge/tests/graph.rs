@@ -17,7 +17,7 @@ use tempfile::TempDir;
 const SOURCES: &str = "flag -std=gnu99\nflag -Os\nflag -Wall\nflag -Wextra\nflag -Werror\nflag -ffunction-sections\n\
     flag -fdata-sections\nflag -fshort-enums\nflag -DPLAIN_FRAMES_MAX=2\nflag -DSEALED_FRAMES_MAX=1\n\
     flag -DHEARD_FRAMES_MAX=3\nflag -DOPENED_FRAMES_MAX=1\nflag -DSENT_BYTES_MAX=64\nlink -Wl,--gc-sections\n\
-    link -Wl,-T,weave.ld\nsource main.c\nsource controller.c\nsource policy.c\nsource kernel.S\n";
+    link -Wl,-T,weave.ld\nsource main.c\nsource controller.c\nsource policy.c\nsource stand_clear.S\nsource kernel.S\n";
 
 /// A tree with this program and sources; none after saying that there is no avr-gcc.
 fn tree(main: &str, sources: &str) -> Option<TempDir> {
