@@ -148,6 +148,11 @@ impl Application {
         self.unread.wipe();
     }
 
+    /// Until when it stays, if the core has closed it.
+    pub(crate) fn closes_at(&self) -> Option<Duration> {
+        self.closes_at
+    }
+
     /// Whether the core has closed it, and nothing is to be written any more or the time is over.
     pub(crate) fn is_gone(&self, now: Duration) -> bool {
         self.closes_at.is_some_and(|closes_at| closes_at <= now || self.outgoing.is_empty())

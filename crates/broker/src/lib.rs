@@ -49,6 +49,7 @@ pub mod link;
 mod listen;
 #[cfg(feature = "service")]
 pub mod load;
+mod notices;
 #[cfg(feature = "service")]
 mod orders;
 #[cfg(feature = "service")]
@@ -81,41 +82,29 @@ pub use orders::{Control, Orders, control};
 #[cfg(feature = "service")]
 pub use serve::{Config, serve, serve_operated};
 pub use settings::Settings;
-pub use stats::{Stats, Usage};
+pub use stats::{Gauges, Stats, Usage};
 
 use flight::Flight;
 use info::DeviceInfo;
+use notices::Notices;
 use queue::{Piece, Place, Queue, Taken, Verdict};
 use quota::{Charge, Quota, Share};
-use wire::{Connection, Head, KeyHandle, Operation, Pdu, Status};
-
-/// What is in the broker now.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Gauges {
-    /// Connections.
-    pub connections: usize,
-    /// Requests that wait for the device.
-    pub queued: usize,
-    /// Requests at the device, those of closed connections included.
-    pub in_flight: usize,
-    /// Their bytes, each counted as the larger of itself and its longest answer.
-    pub in_flight_bytes: usize,
-    /// What the requests of open connections hold.
-    pub held: Share,
-}
+use wire::{Connection, Head, Operation, Pdu, Status};
 
 /// An application's connection.
 struct Peer {
     user: u32,
     groups: Vec<u32>,
-    /// The opening of the device that was told whose it is.
-    introduced_on: Option<Link>,
+    /// The opening of the device that was told whose it is, and the number of that notice.
+    introduced: Option<(Link, u64)>,
     /// Requests that are not answered, by their ids.
     unanswered: BTreeMap<u32, Admitted>,
     /// Answers that are not written, oldest first; a refused request holds nothing.
     unwritten: VecDeque<Option<Charge>>,
     /// When the oldest unwritten answer became the oldest.
     moved_at: Duration,
+    /// Its place in [`Broker::unread`].
+    noted_at: Option<Duration>,
     share: Share,
 }
 
@@ -146,9 +135,7 @@ pub struct Broker {
     in_flight_bytes: usize,
     /// Transfers that are not on their way as a whole.
     transfers: usize,
-    /// What the device is to be told of connections before anything else, and how much of the first is sent.
-    notices: VecDeque<Arc<Pdu>>,
-    notice_bytes: usize,
+    notices: Notices,
     /// Closed connections of which the device still has requests.
     departing: BTreeSet<Connection>,
     /// Requests that were at the device when it was lost, and are sent once more.
@@ -158,6 +145,9 @@ pub struct Broker {
     /// How long a request takes these days, from its admission to its answer.
     stay: Duration,
     unwritten: usize,
+    /// Connections that may have left answers unread, each once, by a time before which they did not: so that those of
+    /// whom it may be too long now are found without asking all.
+    unread: BTreeSet<(Duration, Connection)>,
     device: Device,
     link: Link,
     boot: Option<u64>,
@@ -186,13 +176,13 @@ impl Broker {
             in_flight: BTreeMap::new(),
             in_flight_bytes: 0,
             transfers: 0,
-            notices: VecDeque::new(),
-            notice_bytes: 0,
+            notices: Notices::default(),
             departing: BTreeSet::new(),
             again: BTreeSet::new(),
             epoch: 0,
             stay: Duration::ZERO,
             unwritten: 0,
+            unread: BTreeSet::new(),
             device: Device::Closed { retry_at: Duration::ZERO, failures: 0 },
             link: 0,
             boot: None,
@@ -296,10 +286,11 @@ impl Broker {
         let peer = Peer {
             user,
             groups,
-            introduced_on: None,
+            introduced: None,
             unanswered: BTreeMap::new(),
             unwritten: VecDeque::new(),
             moved_at: self.now,
+            noted_at: None,
             share: Share::default(),
         };
         self.peers.insert(connection, peer);
@@ -406,7 +397,7 @@ impl Broker {
         let mut pieces = Vec::new();
         let mut room_bytes = self.settings.transfer_bytes_max;
         while room_bytes > 0
-            && let Some(piece) = self.notice(room_bytes)
+            && let Some(piece) = self.notices.piece(self.piece_bytes_max(room_bytes))
         {
             room_bytes = room_bytes.saturating_sub(piece.to - piece.from);
             pieces.push(piece);
@@ -430,8 +421,7 @@ impl Broker {
                     Verdict::Begin
                 }
             };
-            let piece_bytes_max = if self.settings.is_cut { room_bytes } else { usize::MAX };
-            match self.queue.take(self.now, piece_bytes_max, verdict) {
+            match self.queue.take(self.now, self.piece_bytes_max(room_bytes), verdict) {
                 None => break,
                 Some(Taken::Refused(request, status)) => {
                     let head = request.head();
@@ -447,17 +437,9 @@ impl Broker {
         pieces
     }
 
-    /// The next piece of what the device is to be told.
-    fn notice(&mut self, room_bytes: usize) -> Option<Piece> {
-        let request = self.notices.front()?.clone();
-        let (from, all) = (self.notice_bytes, request.bytes().len());
-        let to = if self.settings.is_cut { all.min(from + room_bytes) } else { all };
-        self.notice_bytes = to;
-        if to == all {
-            self.notices.pop_front();
-            self.notice_bytes = 0;
-        }
-        Some(Piece { request, from, to })
+    /// How much of something goes at once where there is so much room.
+    fn piece_bytes_max(&self, room_bytes: usize) -> usize {
+        if self.settings.is_cut { room_bytes } else { usize::MAX }
     }
 
     /// The open device is told whose a connection is, if it was not.
@@ -465,39 +447,32 @@ impl Broker {
         let (Some(peer), Device::Open { .. }) = (self.peers.get_mut(&connection), &self.device) else {
             return;
         };
-        if peer.introduced_on == Some(self.link) {
+        if peer.introduced.is_some_and(|(link, _)| link == self.link) {
             return;
         }
-        peer.introduced_on = Some(self.link);
         let numbers = [peer.user].into_iter().chain(peer.groups.iter().copied().take(limits::GROUPS_MAX));
         let payload: Vec<u8> = numbers.flat_map(u32::to_le_bytes).collect();
-        self.tell(Operation::Introduce, connection, &payload);
+        peer.introduced = Some((self.link, self.notices.push(Operation::Introduce, connection, &payload)));
     }
 
     /// The open device is told that a connection was closed, once it has answered all of its requests; or of neither its
-    /// coming nor its going, if it does not know of it yet. So no more than two notices of each connection that the device
-    /// knows or that is open ever wait, however fast they come and go.
-    fn part(&mut self, connection: Connection) {
-        // The first may be on its way in part.
-        let is_sent = usize::from(self.notice_bytes > 0);
-        let of_it = |notice: &Arc<Pdu>| notice.head().connection == connection;
-        if let Some(at) = self.notices.iter().skip(is_sent).position(of_it) {
-            self.notices.remove(is_sent + at);
+    /// coming nor its going, if it does not know of it yet, with this notice. So no more than two notices of each connection
+    /// that the device knows or that is open ever wait, however fast they come and go.
+    fn part(&mut self, connection: Connection, introduction: u64) {
+        if self.notices.retract(introduction) {
             return;
         }
-        let numbers = (connection, 0)..=(connection, u32::MAX);
-        if self.in_flight.range(numbers).next().is_some() {
+        if self.is_at_device(connection) {
             self.departing.insert(connection);
         } else {
-            self.departing.remove(&connection);
-            self.tell(Operation::Leave, connection, &[]);
+            self.notices.push(Operation::Leave, connection, &[]);
         }
     }
 
-    fn tell(&mut self, operation: Operation, connection: Connection, payload: &[u8]) {
-        let head = Head { connection, ..Head::request(operation, 0, KeyHandle::NONE) };
-        let notice = Pdu::new(head, &[], payload).expect("it is within its limits");
-        self.notices.push_back(Arc::new(notice));
+    /// Whether the device has a request of a connection.
+    fn is_at_device(&self, connection: Connection) -> bool {
+        let numbers = (connection, 0)..=(connection, u32::MAX);
+        self.in_flight.range(numbers).next().is_some()
     }
 
     /// A piece of a request goes to the device.
@@ -564,8 +539,8 @@ impl Broker {
             self.answer(head.connection, answer, actions);
         } else {
             self.stats.answers_late += 1;
-            if self.departing.contains(&head.connection) {
-                self.part(head.connection);
+            if !self.is_at_device(head.connection) && self.departing.remove(&head.connection) {
+                self.notices.push(Operation::Leave, head.connection, &[]);
             }
         }
     }
@@ -616,7 +591,6 @@ impl Broker {
     fn fail_in_flight(&mut self, status: Status, may_repeat: bool, actions: &mut Vec<Action>) {
         self.in_flight_bytes = 0;
         self.notices.clear();
-        self.notice_bytes = 0;
         self.departing.clear();
         self.queue.rewind();
         // The last one first, so that they wait in the order in which they were sent.
@@ -669,12 +643,30 @@ impl Broker {
         if self.ends_at().is_some_and(|ends_at| ends_at <= now) {
             self.stop(actions);
         }
-        let unread_max = self.settings.unread_max;
-        let stalled = |peer: &Peer| !peer.unwritten.is_empty() && peer.moved_at + unread_max <= now;
-        let stalled: Vec<Connection> =
-            self.peers.iter().filter(|(_, peer)| stalled(peer)).map(|(connection, _)| *connection).collect();
-        for connection in stalled {
-            self.close_unread(connection, actions);
+        self.close_stalled(actions);
+    }
+
+    /// Closes who has left answers unread for too long. Whoever read meanwhile is looked at again when it may be so.
+    fn close_stalled(&mut self, actions: &mut Vec<Action>) {
+        while let Some(&(noted_at, connection)) = self.unread.first()
+            && noted_at + self.settings.unread_max <= self.now
+        {
+            self.unread.pop_first();
+            let peer = self.peers.get_mut(&connection).expect("who is closed is not in the list");
+            peer.noted_at = None;
+            if peer.moved_at + self.settings.unread_max <= self.now && !peer.unwritten.is_empty() {
+                self.close_unread(connection, actions);
+            } else {
+                self.note_unread(connection);
+            }
+        }
+    }
+
+    fn note_unread(&mut self, connection: Connection) {
+        let Some(peer) = self.peers.get_mut(&connection) else { return };
+        if peer.noted_at.is_none() && !peer.unwritten.is_empty() {
+            peer.noted_at = Some(peer.moved_at);
+            self.unread.insert((peer.moved_at, connection));
         }
     }
 
@@ -745,6 +737,7 @@ impl Broker {
         let full = peer.unwritten.len() > limits::ANSWERS_PER_CONNECTION_MAX;
         self.stats.answers_by_status[usize::from(answer.head().status)] += 1;
         actions.push(Action::Answer { connection, answer });
+        self.note_unread(connection);
         if full {
             self.close_unread(connection, actions);
         }
@@ -786,10 +779,16 @@ impl Broker {
         let Some(peer) = self.peers.remove(&connection) else { return };
         self.idle_since = self.now;
         self.unwritten -= peer.unwritten.len();
+        if let Some(noted_at) = peer.noted_at {
+            self.unread.remove(&(noted_at, connection));
+        }
         self.quota.disconnect(peer.user, peer.share);
         self.queue.remove(peer.user, connection);
-        if peer.introduced_on == Some(self.link) && self.is_open() {
-            self.part(connection);
+        if let Some((link, introduction)) = peer.introduced
+            && link == self.link
+            && self.is_open()
+        {
+            self.part(connection, introduction);
         }
         self.again.retain(|(other, _)| *other != connection);
     }

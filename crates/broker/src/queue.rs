@@ -58,7 +58,7 @@ pub enum Taken {
 }
 
 /// Who a request is of, and in which lane.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Place {
     /// The lane.
     pub lane: Lane,
@@ -75,6 +75,15 @@ struct Waiting {
     /// What the answer costs beyond the request's own bytes.
     answer_bytes: usize,
     expires_at: Option<Duration>,
+}
+
+/// When a request is of no use any more, where it waits, and which it is there.
+type Expiry = (Duration, Place, u32);
+
+impl Waiting {
+    fn expiry(&self, place: Place) -> Option<Expiry> {
+        self.expires_at.map(|expires_at| (expires_at, place, self.request.head().request))
+    }
 }
 
 type Connections = Rounds<Connection, VecDeque<Waiting>>;
@@ -96,7 +105,8 @@ pub struct Queue {
     /// Closed connections of which a request is begun.
     closed: BTreeSet<Connection>,
     waiting: usize,
-    timed: usize,
+    /// Those that have not begun and are of use for some time only.
+    timed: BTreeSet<Expiry>,
 }
 
 impl Default for Queue {
@@ -107,7 +117,7 @@ impl Default for Queue {
             begun: VecDeque::new(),
             closed: BTreeSet::new(),
             waiting: 0,
-            timed: 0,
+            timed: BTreeSet::new(),
         }
     }
 }
@@ -128,8 +138,9 @@ impl Queue {
         now: Duration,
     ) {
         let answer_bytes = charged_bytes.saturating_sub(request.bytes().len());
-        self.enter(place, now).push_back(Waiting { request, sent_bytes: 0, answer_bytes, expires_at });
-        self.timed += usize::from(expires_at.is_some());
+        let waiting = Waiting { request, sent_bytes: 0, answer_bytes, expires_at };
+        self.timed.extend(waiting.expiry(place));
+        self.enter(place, now).push_back(waiting);
     }
 
     /// Puts a request that the device lost before those of its connection.
@@ -180,14 +191,15 @@ impl Queue {
 
     /// Drops what waits for a connection that closed, but for a request that has begun.
     pub fn remove(&mut self, user: u32, connection: Connection) {
-        for lane in &mut self.lanes {
+        for (name, lane) in Lane::ALL.into_iter().zip(&mut self.lanes) {
+            let place = Place { lane: name, user, connection };
             let Some(connections) = lane.users.get(user) else { continue };
             let Some(waiting) = connections.get(connection) else { continue };
             // A request that has begun is the first one.
             let kept = usize::from(waiting.front().is_some_and(|first| first.sent_bytes > 0));
             for waiting in waiting.drain(kept..) {
                 self.waiting -= 1;
-                self.timed -= usize::from(waiting.expires_at.is_some());
+                forget_expiry(&mut self.timed, waiting.expiry(place));
             }
             if kept == 0 {
                 connections.remove(connection);
@@ -208,7 +220,10 @@ impl Queue {
                 self.settle(place, 0);
                 self.forget(place);
             } else {
-                self.head(place).expect("it has begun").sent_bytes = 0;
+                let head = self.head(place).expect("it has begun");
+                head.sent_bytes = 0;
+                let expiry = head.expiry(place);
+                self.timed.extend(expiry);
             }
         }
     }
@@ -221,34 +236,34 @@ impl Queue {
 
     /// Takes out what has not begun and is of no use any more.
     pub fn expired(&mut self, now: Duration) -> Vec<Arc<Pdu>> {
-        if self.timed == 0 {
-            return Vec::new();
+        let mut out = Vec::new();
+        while let Some(&(expires_at, place, number)) = self.timed.first()
+            && expires_at <= now
+        {
+            self.timed.pop_first();
+            self.waiting -= 1;
+            let users = &mut self.lanes[place.lane as usize].users;
+            let waiting = users.get(place.user).and_then(|connections| connections.get(place.connection));
+            let waiting = waiting.expect("what is timed waits");
+            let at = waiting.iter().position(|waiting| waiting.request.head().request == number);
+            out.extend(at.and_then(|at| waiting.remove(at)).map(|waiting| waiting.request));
+            self.settle(place, 0);
         }
-        self.take_out(|waiting| waiting.expires_at.is_some_and(|expires_at| expires_at <= now))
+        out
     }
 
     /// Takes out all that has not begun.
     pub fn drain(&mut self) -> Vec<Arc<Pdu>> {
-        self.take_out(|_| true)
-    }
-
-    fn take_out(&mut self, is_out: impl Fn(&Waiting) -> bool) -> Vec<Arc<Pdu>> {
         let mut out = Vec::new();
         for lane in &mut self.lanes {
             let mut idle_users = Vec::new();
             for (user, connections) in lane.users.values_mut() {
                 let mut emptied = Vec::new();
                 for (connection, waiting) in connections.values_mut() {
-                    let before = out.len();
-                    waiting.retain(|waiting| {
-                        let is_kept = waiting.sent_bytes > 0 || !is_out(waiting);
-                        if !is_kept {
-                            self.timed -= usize::from(waiting.expires_at.is_some());
-                            out.push(waiting.request.clone());
-                        }
-                        is_kept
-                    });
-                    if waiting.is_empty() && out.len() > before {
+                    // A request that has begun is the first one.
+                    let kept = usize::from(waiting.front().is_some_and(|first| first.sent_bytes > 0));
+                    out.extend(waiting.drain(kept..).map(|waiting| waiting.request));
+                    if kept == 0 {
                         emptied.push(connection);
                     }
                 }
@@ -264,6 +279,7 @@ impl Queue {
             }
         }
         self.waiting -= out.len();
+        self.timed.clear();
         out
     }
 
@@ -279,7 +295,7 @@ impl Queue {
 
     /// Whether any is of use for some time only.
     pub fn is_timed(&self) -> bool {
-        self.timed > 0
+        !self.timed.is_empty()
     }
 
     /// The first lane that has something, unless one behind it has waited too long.
@@ -305,7 +321,7 @@ impl Queue {
         let waiting = users.get(place.user).and_then(|connections| connections.get(place.connection));
         let waiting = waiting.and_then(VecDeque::pop_front).expect("a request waits there");
         self.waiting -= 1;
-        self.timed -= usize::from(waiting.expires_at.is_some());
+        forget_expiry(&mut self.timed, waiting.expiry(place));
         waiting
     }
 
@@ -316,9 +332,12 @@ impl Queue {
         let to = all.min(from.saturating_add(room_bytes));
         let piece = Piece { request: head.request.clone(), from, to };
         head.sent_bytes = to;
-        let mut cost_bytes = to - from;
+        let (mut cost_bytes, answer_bytes, expiry) = (to - from, head.answer_bytes, head.expiry(place));
+        if piece.is_first() {
+            forget_expiry(&mut self.timed, expiry);
+        }
         if piece.is_last() {
-            cost_bytes += head.answer_bytes;
+            cost_bytes += answer_bytes;
             self.pop(place);
         }
         match (piece.is_first(), piece.is_last()) {
@@ -341,6 +360,12 @@ impl Queue {
         connections.served(place.connection, cost_bytes, is_empty);
         let is_idle = connections.is_idle();
         users.served(place.user, cost_bytes, is_idle);
+    }
+}
+
+fn forget_expiry(timed: &mut BTreeSet<Expiry>, expiry: Option<Expiry>) {
+    if let Some(expiry) = expiry {
+        timed.remove(&expiry);
     }
 }
 

@@ -155,8 +155,8 @@ struct Server {
     ready_ones: Rounds<Connection, EventFlags>,
     /// Those of which something changed, each once, by their own word.
     touched: VecDeque<Connection>,
-    /// Those that are closed and not gone.
-    leaving: BTreeSet<Connection>,
+    /// Those that are closed and not gone, by the time at which they go anyway.
+    leaving: BTreeSet<(Duration, Connection)>,
     /// Events that follow from what was done, before anything else is waited for.
     events: Vec<Event>,
     actions: Vec<Action>,
@@ -427,7 +427,7 @@ impl Server {
                 let application = application.expect("the core closes open connections");
                 application.close(until);
                 touch(&mut self.touched, application);
-                self.leaving.insert(connection);
+                self.leaving.insert((until, connection));
             }
             Action::OpenDevice { link } => self.open_device(link),
             Action::CloseDevice => self.close_device(),
@@ -561,7 +561,7 @@ impl Server {
             if let Some(Opened::Stream(transceiver)) = &mut self.opened {
                 transceiver.tick(now, &mut self.events);
             }
-            for connection in &self.leaving {
+            for (_, connection) in self.leaving.iter().take_while(|(until, _)| *until <= now) {
                 let application = self.applications.get_mut(connection).expect("it is not gone");
                 touch(&mut self.touched, application);
             }
@@ -581,8 +581,10 @@ impl Server {
             if application.resume(&mut self.events) {
                 touch(&mut self.touched, application);
             }
-            if self.leaving.contains(&connection) && (written.is_err() || application.is_gone(now)) {
-                self.leaving.remove(&connection);
+            if let Some(until) = application.closes_at()
+                && (written.is_err() || application.is_gone(now))
+            {
+                self.leaving.remove(&(until, connection));
                 self.applications.remove(&connection);
                 self.ready_ones.remove(connection);
             } else {

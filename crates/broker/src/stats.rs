@@ -4,10 +4,25 @@ use std::collections::BTreeMap;
 use std::fmt::{self, Write};
 use std::time::Duration;
 
-use crate::Gauges;
 use crate::info::DeviceInfo;
 use crate::limits::USERS_MAX;
+use crate::quota::Share;
 use crate::wire::Status;
+
+/// What is in the broker now.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Gauges {
+    /// Connections.
+    pub connections: usize,
+    /// Requests that wait for the device.
+    pub queued: usize,
+    /// Requests at the device, those of closed connections included.
+    pub in_flight: usize,
+    /// Their bytes, each counted as the larger of itself and its longest answer.
+    pub in_flight_bytes: usize,
+    /// What the requests of open connections hold.
+    pub held: Share,
+}
 
 /// Sizes of transfers that are told apart; the last is of 1024 pieces and more.
 pub const TRANSFER_CLASSES: usize = 11;
@@ -234,7 +249,6 @@ fn buckets(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::quota::Share;
 
     #[test]
     fn each_status_has_a_counter() {

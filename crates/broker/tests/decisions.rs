@@ -439,6 +439,30 @@ fn unread_answers_close_a_connection_by_number_and_by_time() {
 }
 
 #[test]
+fn who_reads_has_its_time_anew_and_who_has_read_all_has_no_end() {
+    let mut bench = Bench::open();
+    let (a, b) = (bench.connect(), bench.connect());
+    for connection in [a, b] {
+        for number in 1..=2 {
+            bench.ask(connection, number);
+            bench.device_answers(connection, number);
+        }
+    }
+    let unread_max = Settings::default().unread_max;
+    assert!(bench.wait(unread_max / 2).is_empty());
+    bench.step(Event::Written { connection: a, answers: 1 });
+    bench.step(Event::Written { connection: b, answers: 2 });
+    assert!(bench.wait(unread_max / 2).is_empty(), "half of the time has passed since they read");
+    let actions = bench.wait(unread_max / 2);
+    assert!(matches!(actions[0], Action::Close { connection, .. } if connection == a), "{actions:?}");
+    bench.ask(b, 3);
+    bench.device_answers(b, 3);
+    assert!(bench.wait(unread_max / 2).is_empty(), "it has nothing from before");
+    let actions = bench.wait(unread_max / 2);
+    assert!(matches!(actions[0], Action::Close { connection, .. } if connection == b), "{actions:?}");
+}
+
+#[test]
 fn the_connection_after_the_last_is_refused_by_name() {
     let mut bench = Bench::open();
     for user in 0..CONNECTIONS as u32 {
