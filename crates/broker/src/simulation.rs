@@ -68,7 +68,7 @@ struct Wire {
 
 impl Wire {
     fn new(preset: Preset, faults: Faults) -> Wire {
-        let mut device = Clocked::new(Loopback, preset, faults);
+        let mut device = Clocked::new(Loopback::default(), preset, faults);
         device.open();
         Wire { device, preset, begun: 0, is_ready: false }
     }

@@ -182,6 +182,7 @@ fn each_request_has_one_answer_whatever_goes_wrong_on_the_wire() {
             ("reorders", clocks.struck.reorders),
             ("openings of the bus", clocks.opens),
             ("losses", stats.device_losses),
+            ("restarts that the broker saw", stats.device_restarts),
             ("failed openings", stats.device_open_failures),
             ("repeated", stats.requests_repeated),
             ("late", stats.answers_late),

@@ -64,7 +64,8 @@ async fn every_official_vector_passes_through_the_socket() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_device_that_answers_wrong_is_seen_by_every_vector() {
     let report =
-        ask(Box::new(Loopback), Wanted { source: None, operation: Some(Operation::Hash) }, false).await;
+        ask(Box::new(Loopback::default()), Wanted { source: None, operation: Some(Operation::Hash) }, false)
+            .await;
     let [passed, failed, skipped] = report.totals();
     assert_eq!((passed, skipped), (0, 128));
     assert_eq!(failed, report.failures.len());

@@ -7,7 +7,10 @@ use crate::wire::{Operation, Pdu, Status};
 
 /// It says what it is and knows [`Operation::Echo`], and nothing else.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Loopback;
+pub struct Loopback {
+    /// How often it has started anew.
+    restarts: u64,
+}
 
 impl Engine for Loopback {
     fn info(&self) -> DeviceInfo {
@@ -15,13 +18,17 @@ impl Engine for Loopback {
             payload_bytes_max: PAYLOAD_BYTES_MAX,
             in_flight_max: IN_FLIGHT_MAX as u16,
             lanes: 1,
-            boot: 0,
+            boot: self.restarts,
             name: "loopback".to_owned(),
             store: String::new(),
         }
     }
 
     fn opened(&mut self) {}
+
+    fn restarted(&mut self) {
+        self.restarts += 1;
+    }
 
     fn execute(&mut self, request: &Pdu) -> Option<Pdu> {
         let head = request.head();

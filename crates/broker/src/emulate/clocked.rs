@@ -209,6 +209,7 @@ impl<E: Engine> Clocked<E> {
         self.wire_free_at = end;
         if self.faults.reset() {
             self.link.reset();
+            self.engine.restarted();
             self.computed.clear();
             self.engine_free_at = from;
         }

@@ -18,6 +18,8 @@
 //!
 //! The device's own key says nothing about who made the device: who trusts a statement knows the key from elsewhere.
 
+use cipher::{OsRandomness, Randomness};
+
 use super::curve::Ed25519;
 use super::keys::{Attributes, Key};
 use crate::wire::{KeyHandle, Status};
@@ -33,12 +35,19 @@ pub struct Attester {
 }
 
 impl Attester {
-    /// One with a fresh key.
+    /// One with a fresh key, for a start of the device.
     ///
     /// # Errors
     /// [`Status::DeviceFault`].
-    pub fn new(boot: u64) -> Result<Attester, Status> {
-        Ok(Attester { own: Ed25519::generate()?, boot })
+    pub fn new() -> Result<Attester, Status> {
+        let mut boot = [0; 8];
+        OsRandomness.fill(&mut boot).map_err(|_| Status::DeviceFault)?;
+        Ok(Attester { own: Ed25519::generate()?, boot: u64::from_le_bytes(boot) })
+    }
+
+    /// The random number of this start.
+    pub fn boot(&self) -> u64 {
+        self.boot
     }
 
     /// Appends a statement about a key.

@@ -44,6 +44,12 @@ pub trait Engine: Send {
     /// A host opened the device: of the connections that the last one spoke for nothing stays.
     fn opened(&mut self);
 
+    /// The device lost its power for a moment: it begins anew, with the keys that it keeps, and has another
+    /// [`DeviceInfo::boot`]. One that cannot is as one that was opened.
+    fn restarted(&mut self) {
+        self.opened();
+    }
+
     /// The answer to any PDU; none to what the broker says of its connections.
     fn execute(&mut self, request: &Pdu) -> Option<Pdu>;
 }

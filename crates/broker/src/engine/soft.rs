@@ -60,8 +60,7 @@ struct Held {
     keys: RwLock<Keys>,
     /// For deployments' keys.
     nonces: Mutex<NonceSource>,
-    attester: Attester,
-    boot: u64,
+    attester: RwLock<Attester>,
     /// What the store's key comes from; empty without a store.
     source: OnceLock<String>,
     /// How many clones compute.
@@ -100,9 +99,6 @@ impl SoftwareEngine {
                 return Err(Error::KeyTwice { name });
             }
         }
-        let mut boot = [0; 8];
-        OsRandomness.fill(&mut boot).map_err(Error::Randomness)?;
-        let boot = u64::from_le_bytes(boot);
         let no_randomness = |_| Error::Randomness(std::io::ErrorKind::Other.into());
         let held = Held {
             store: Mutex::new(None),
@@ -110,8 +106,7 @@ impl SoftwareEngine {
             contexts: Mutex::default(),
             keys: RwLock::new(held),
             nonces: Mutex::new(NonceSource::new(OsRandomness).map_err(Error::Randomness)?),
-            attester: Attester::new(boot).map_err(no_randomness)?,
-            boot,
+            attester: RwLock::new(Attester::new().map_err(no_randomness)?),
             source: OnceLock::new(),
             lanes: AtomicU8::new(1),
         };
@@ -498,7 +493,7 @@ impl SoftwareEngine {
             }
             Operation::KeyAttest => {
                 let key = self.keys().see(&turn.asker, turn.key)?;
-                self.held.attester.attest(turn.key, &key, turn.parameters, out);
+                self.held.attester.read().expect(UNPOISONED).attest(turn.key, &key, turn.parameters, out);
                 Ok(())
             }
             _ => Err(Status::UnknownOperation),
@@ -612,7 +607,7 @@ impl Engine for SoftwareEngine {
             payload_bytes_max: PAYLOAD_BYTES_MAX,
             in_flight_max,
             lanes,
-            boot: self.held.boot,
+            boot: self.held.attester.read().expect(UNPOISONED).boot(),
             name: "selvedge software device".to_owned(),
             store: self.held.source.get().cloned().unwrap_or_default(),
         }
@@ -622,6 +617,14 @@ impl Engine for SoftwareEngine {
         self.held.askers.write().expect(UNPOISONED).clear();
         self.held.contexts.lock().expect(UNPOISONED).clear();
         self.held.keys.write().expect(UNPOISONED).forget_sessions(None);
+    }
+
+    fn restarted(&mut self) {
+        self.opened();
+        // Without randomness there is no other: it is still the one that it was.
+        if let Ok(attester) = Attester::new() {
+            *self.held.attester.write().expect(UNPOISONED) = attester;
+        }
     }
 
     fn execute(&mut self, request: &Pdu) -> Option<Pdu> {

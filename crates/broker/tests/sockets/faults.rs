@@ -22,7 +22,7 @@ use super::clocked::start_clocked;
 use super::{BATCH_KEY, PATIENCE, Running, open_elsewhere, start_device, unix};
 
 fn loopback() -> Device {
-    Device::Inline(Box::new(Loopback))
+    Device::Inline(Box::new(Loopback::default()))
 }
 
 fn echo(request: u32, payload: &[u8]) -> Pdu {

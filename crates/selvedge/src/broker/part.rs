@@ -270,7 +270,7 @@ pub async fn serve_loopback(server: Server) -> Result<(), Error> {
     descriptors::raise(settings.bounds.connections)?;
     broker::serve(Config {
         endpoint: Endpoint::Shared(server.socket),
-        device: Device::Inline(Box::new(Loopback)),
+        device: Device::Inline(Box::new(Loopback::default())),
         settings,
         ready: Box::new(move || {
             // A parent that does not wait any more has ended, and so does this process.
