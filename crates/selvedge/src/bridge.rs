@@ -34,6 +34,7 @@ pub fn run(arguments: Arguments, output: &Output) -> Result<(), Error> {
     let runtime = tokio::runtime::Runtime::new().map_err(Error::process(&name))?;
     let mut identity = [0; 8];
     OsRandomness.fill(&mut identity).map_err(Error::process(&name))?;
+    let _within = runtime.enter();
     let stats = runtime.block_on(serve(Config {
         cell: cell.id,
         batch_superframes: opened.deployment.bridge.batch_superframes.into(),

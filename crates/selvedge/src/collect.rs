@@ -89,7 +89,13 @@ fn serve_bridges(place: Place, output: &Output) -> Result<(), Error> {
             tell_ready();
         }
     };
-    let stats = serve::serve(config, ready, stop::asked())?;
+    // The server has a runtime of its own, later: whoever hears of its address may ask it to end at once.
+    let listening = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build();
+    let listening = listening.map_err(Error::process("collect serve"))?;
+    let within = listening.enter();
+    let stop = stop::asked();
+    drop(within);
+    let stats = serve::serve(config, ready, stop)?;
     output.rows("server", &rows(&Experiment::new(&opened.deployment.name, "selvedge collect serve"), &stats))
 }
 

@@ -1,23 +1,17 @@
 //! When a process of ours ends: on SIGTERM or SIGINT.
 
-use std::future::{Future, poll_fn};
+use std::future::Future;
 use std::io;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::task::Poll;
 use std::thread;
 
 use tokio::signal::unix::{SignalKind, signal};
 
-/// Ready when this process is asked to end. Polled within a tokio runtime, and listens from then on.
+/// Ready when this process is asked to end. Listens from this call on, which is within a tokio runtime that goes on: who is
+/// told that this process is ready may ask it to end at once.
 pub fn asked() -> Pin<Box<dyn Future<Output = ()> + Send>> {
-    Box::pin(async { asked_from_now().await })
-}
-
-/// The same, and listens from this call on, which is within a tokio runtime: who is told that this process is ready may ask
-/// it to end at once.
-pub fn asked_from_now() -> Pin<Box<dyn Future<Output = ()> + Send>> {
     let signals = (signal(SignalKind::terminate()), signal(SignalKind::interrupt()));
     Box::pin(async {
         // A process that cannot listen for signals is ended by them, which is what they ask for.
@@ -42,14 +36,10 @@ pub fn flag() -> io::Result<Arc<AtomicBool>> {
     let (listening, listens) = std::sync::mpsc::channel();
     thread::Builder::new().name("stop".into()).spawn(move || {
         runtime.block_on(async {
-            let mut asked = asked();
-            // Looked at once, it listens.
-            let first = poll_fn(|context| Poll::Ready(asked.as_mut().poll(context))).await;
+            let asked = asked();
             // The receiver waits for this.
             let _ = listening.send(());
-            if first.is_pending() {
-                asked.await;
-            }
+            asked.await;
         });
         raised.store(true, Ordering::Relaxed);
     })?;

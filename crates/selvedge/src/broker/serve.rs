@@ -108,7 +108,7 @@ async fn serve_run(place: Place, device: Chosen, output: &Output) -> Result<(), 
         device,
         settings: Settings { operator: Some(getuid().as_raw()), ..settings },
         ready: opened.ready(),
-        stop: stop::asked_from_now(),
+        stop: stop::asked(),
     })
     .await?;
     let experiment = Experiment::new(&opened.deployment.name, "selvedge broker serve");
@@ -221,7 +221,7 @@ async fn run(
 }
 
 fn stop_and_tell() -> std::pin::Pin<Box<dyn Future<Output = ()> + Send>> {
-    let asked = stop::asked_from_now();
+    let asked = stop::asked();
     Box::pin(async {
         asked.await;
         // There need not be a manager.
