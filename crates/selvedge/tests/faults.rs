@@ -4,9 +4,12 @@
 //! Owns real runs of the real binary. A run is disturbed when its store has grown by so much, not after so much time,
 //! and what is drawn is drawn from a seed that is printed (`SELVEDGE_SEED` sets it).
 
+#[path = "faults/relay.rs"]
+mod relay;
 #[path = "../../cipher/tests/soak/mod.rs"]
 mod soak;
 
+use std::collections::BTreeSet;
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Output, Stdio};
@@ -14,7 +17,9 @@ use std::thread::sleep;
 use std::time::{Duration, Instant, SystemTime};
 
 use collect::sim::Dice;
+use relay::Relay;
 use rustix::process::{Pid, Signal, kill_process};
+use selvedge::link::journal::{Received, read_lines};
 use serde_json::Value;
 use soak::is_soak;
 
@@ -212,6 +217,15 @@ fn kill(number: u32) -> bool {
     kill_process(pid, Signal::KILL).is_ok()
 }
 
+/// What is drawn, from a seed that is printed.
+fn dice() -> Dice {
+    let clock =
+        SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).expect("it is after 1970").as_nanos();
+    let seed = std::env::var("SELVEDGE_SEED").map_or(clock as u64, |seed| seed.parse().expect("a number"));
+    println!("seed {seed}");
+    Dice::new(seed)
+}
+
 /// Kills daemons of a run at moments drawn from `dice`; returns which.
 fn kill_some(run: &mut Run<'_>, dice: &mut Dice, wanted: usize) -> Vec<&'static str> {
     let mut kills = Vec::new();
@@ -239,17 +253,13 @@ fn kill_some(run: &mut Run<'_>, dice: &mut Dice, wanted: usize) -> Vec<&'static 
 #[test]
 fn whoever_is_killed_is_started_again_and_nothing_is_lost() {
     let (rounds, wanted, seconds) = if is_soak() { (8, 20, 120) } else { (1, 20, 60) };
-    let clock =
-        SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).expect("it is after 1970").as_nanos();
-    let seed = std::env::var("SELVEDGE_SEED").map_or(clock as u64, |seed| seed.parse().expect("a number"));
-    let mut dice = Dice::new(seed);
-    println!("seed {seed}");
     let Some(scene) = scene(seconds, "") else { return };
+    let mut dice = dice();
     for _ in 0..rounds {
         let mut run = scene.start();
         let killed = kill_some(&mut run, &mut dice, wanted);
         let ended = run.end();
-        assert_eq!(killed.len(), wanted, "seed {seed}: the run was over too early");
+        assert_eq!(killed.len(), wanted, "the run was over too early");
         ended.assert_whole();
         // The cell notices a bridge that is gone, unless it has nothing more to say.
         let reconnections = ended.row("cell ward", "reconnections");
@@ -258,9 +268,175 @@ fn whoever_is_killed_is_started_again_and_nothing_is_lost() {
         let restarts = ended.sum(|metric| metric == "restarts") as u32;
         println!("{kills} kills, {restarts} restarts, {reconnections} reconnections\n{}", ended.stderr);
         // Who is killed while it ends by itself, at the end or for want of a device, need not be started again.
-        assert!(restarts <= kills && 2 * restarts >= kills, "seed {seed}: {restarts} of {kills}");
+        assert!(restarts <= kills && 2 * restarts >= kills, "{restarts} of {kills}");
         assert_eq!(scene.processes(), Vec::<u32>::new());
     }
+}
+
+/// The broker and its device, each of them once, or over and over; at moments that are drawn.
+fn core_kills(dice: &mut Dice, wanted: usize, bytes: u64) -> Vec<(&'static str, u64)> {
+    let first = dice.below(2) as usize;
+    // In the middle: everybody is at work, and has work left.
+    let moment = |_| bytes / 10 + u64::from(dice.below((bytes * 7 / 10) as u32));
+    let mut moments: Vec<u64> = (0..wanted).map(moment).collect();
+    moments.sort_unstable();
+    let stems = ["broker", "device"].into_iter().cycle().skip(first);
+    stems.zip(moments).collect()
+}
+
+#[test]
+fn a_run_whose_broker_and_device_are_killed_stores_what_one_stores_that_is_left_alone() {
+    let (rounds, wanted, seconds) = if is_soak() { (4, 60, 120) } else { (1, 2, 20) };
+    let Some(scene) = scene(seconds, "") else { return };
+    let mut dice = dice();
+    // Which samples there are, and of when. Their codes are compared with what was at the input by the run itself: when
+    // a node hears of another input may depend on when the server could be heard.
+    let samples = || -> Vec<String> {
+        let read = |node| fs::read_to_string(scene.out().join(format!("waveforms/node-{node}.csv")));
+        let texts = (1..=4).map(|node| read(node).expect("it was stored"));
+        let name = |line: &str| line.rsplit_once(',').expect("three columns").0.to_owned();
+        texts.flat_map(|text| text.lines().map(name).collect::<Vec<_>>()).collect()
+    };
+    scene.run().assert_whole();
+    let (alone, bytes) = (samples(), scene.store_bytes());
+    for _ in 0..rounds {
+        let mut run = scene.start();
+        for (stem, bytes) in core_kills(&mut dice, wanted, bytes) {
+            assert!(run.wait_until_stored(bytes), "the run was over before {stem} was killed");
+            let mut killed = None;
+            // A broker may have given up for want of a device, and another one is on its way.
+            assert!(run.wait_until(|scene| {
+                killed = scene.number(stem).filter(|number| kill(*number));
+                killed.is_some()
+            }));
+            println!("kill {stem} at {} bytes stored", scene.store_bytes());
+            assert!(run.wait_until(|scene| scene.number(stem).is_some_and(|other| Some(other) != killed)));
+        }
+        let ended = run.end();
+        ended.assert_whole();
+        // A broker that was killed while it gave up for want of a device was not running.
+        let restarts = ["broker", "device"].map(|name| ended.row(name, "restarts") as usize);
+        println!("{restarts:?} restarts of broker and device");
+        assert!(restarts.iter().sum::<usize>() <= wanted && restarts[1] == wanted / 2);
+        assert!(samples() == alone, "other samples were stored");
+        assert_eq!(scene.processes(), Vec::<u32>::new());
+    }
+}
+
+/// The processes of a run, started one by one, with a relay between the broker and its device.
+struct ByHand<'a> {
+    scene: &'a Scene,
+    relay: PathBuf,
+    processes: Vec<(&'static str, Child)>,
+}
+
+impl ByHand<'_> {
+    /// Starts it, in place of the one that there was, and waits until it can be asked.
+    fn start(&mut self, name: &'static str) {
+        let (root, relay) = (tree(), &self.relay);
+        let (bridge, run) = (self.scene.out().join("run/bridge-7.sock"), self.scene.out().join("run"));
+        let (verb, more, ready): (&[&str], Vec<&Path>, &str) = match name {
+            "device" => (&["broker", "device"], vec![], "device.sock"),
+            "broker" => (&["broker", "serve"], vec![Path::new("--device"), relay], "broker.sock"),
+            "collect" => (&["collect", "serve"], vec![], "collect.address"),
+            "bridge" => (&["bridge"], vec![], "bridge-7.sock"),
+            _ => {
+                (&["node", "run"], vec![Path::new("--to"), &bridge, Path::new("--root"), root.as_path()], ".")
+            }
+        };
+        // What a killed one leaves does not say that this one is there.
+        let ready = run.join(ready);
+        let _ = fs::remove_file(&ready);
+        let mut command = self.scene.command(verb);
+        let child = command.args(more).stdout(Stdio::null()).spawn().expect("it starts");
+        self.processes.push((name, child));
+        let deadline = Instant::now() + HANGS;
+        while !ready.exists() {
+            assert!(Instant::now() < deadline, "{name} hangs");
+            assert_eq!(self.ended(name), None, "{name} has ended");
+            sleep(LOOK);
+        }
+    }
+
+    fn process(&mut self, name: &str) -> &mut Child {
+        &mut self.processes.iter_mut().find(|(other, _)| *other == name).expect("it was started").1
+    }
+
+    fn ended(&mut self, name: &str) -> Option<ExitStatus> {
+        self.process(name).try_wait().expect("it is a child")
+    }
+
+    fn kill(&mut self, name: &str) {
+        let child = self.process(name);
+        child.kill().expect("it is a child");
+        child.wait().expect("it is a child");
+        self.processes.retain(|(other, _)| *other != name);
+    }
+}
+
+impl Drop for ByHand<'_> {
+    fn drop(&mut self) {
+        // A test that fails leaves nobody behind.
+        for (_, child) in &mut self.processes {
+            let _ = child.kill();
+            let _ = child.wait();
+        }
+    }
+}
+
+#[test]
+fn no_nonce_is_used_twice_by_a_device_that_is_killed_and_every_frame_is_stored_once() {
+    let (wanted, seconds) = if is_soak() { (40, 120) } else { (6, 20) };
+    let Some(scene) = scene(seconds, "") else { return };
+    let mut dice = dice();
+    let path = scene.folder.path().join("relay.sock");
+    let relay = Relay::start(&path, scene.out().join("run/device.sock"));
+    let mut by_hand = ByHand { scene: &scene, relay: path, processes: Vec::new() };
+    for name in ["device", "broker", "collect", "bridge", "nodes"] {
+        by_hand.start(name);
+    }
+    let mut killed = 0;
+    // What a cell stores in all is some 4,000 bytes a second, and the log grows in steps as long as that.
+    let growth = u64::from(seconds) * 1_000 / wanted;
+    while killed < wanted && by_hand.ended("nodes").is_none() {
+        let bytes = scene.store_bytes() + u64::from(dice.below(growth as u32));
+        while scene.store_bytes() < bytes && by_hand.ended("nodes").is_none() {
+            sleep(LOOK);
+        }
+        let name = ["broker", "device"][usize::from(dice.chance(1, 2))];
+        println!("kill {name} at {} bytes stored", scene.store_bytes());
+        by_hand.kill(name);
+        by_hand.start(name);
+        killed += 1;
+    }
+    assert!(by_hand.process("nodes").wait().expect("it is a child").success());
+    for name in ["bridge", "collect", "broker", "device"] {
+        let child = by_hand.process(name);
+        kill_process(Pid::from_child(child), Signal::TERM).expect("it runs");
+        assert!(child.wait().expect("it is a child").success(), "{name}");
+    }
+    let read = scene.command(&["collect", "read"]).output().expect("it starts");
+    assert!(read.status.success(), "{}", String::from_utf8_lossy(&read.stderr));
+    let mut stored = BTreeSet::new();
+    for line in String::from_utf8_lossy(&read.stdout).lines() {
+        let frame: Value = serde_json::from_str(line).expect("every line is JSON");
+        let name = ["node", "epoch", "counter"].map(|field| frame[field].as_u64().expect("a number"));
+        assert!(stored.insert(name), "{name:?} is stored twice");
+    }
+    let received: Vec<Received> = read_lines(&scene.out().join("cell-7/received.csv")).expect("frames");
+    let name = |frame: &Received| {
+        let byte = |at: usize| u8::from_str_radix(&frame.bytes[2 * at..2 * at + 2], 16).expect("hex");
+        let four = |at: usize| u64::from(u32::from_le_bytes([0, 1, 2, 3].map(|offset| byte(at + offset))));
+        [four(1), u64::from(byte(5)), four(6)]
+    };
+    let sent: BTreeSet<_> = received.iter().map(name).collect();
+    let sealed = relay.sealed();
+    let (nonces, openings) = (sealed.nonces.len(), sealed.openings);
+    println!("{killed} kills, {openings} openings of the device, {nonces} nonces, {} frames", stored.len());
+    assert_eq!(sent.len(), received.len(), "a frame's nonce was used twice");
+    assert!(stored == sent, "lost: {:?}", sent.difference(&stored).collect::<Vec<_>>());
+    assert!(sealed.repeated.is_empty(), "used twice: {:?}", sealed.repeated);
+    assert!(killed == wanted && openings > wanted as usize / 2 && nonces > 5, "{killed} kills");
 }
 
 #[test]
