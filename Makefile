@@ -20,7 +20,7 @@ soak:
 	@SELVEDGE_SOAK=1 scripts/test.sh
 
 bench:
-	@scripts/install.sh test
+	@scripts/peers.sh --bring
 	@scripts/bench.sh
 
 bless:

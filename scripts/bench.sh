@@ -5,6 +5,8 @@
 # Timed values are of this machine while it does what it does; cycle counts are the same everywhere.
 set -euo pipefail
 cd "$(dirname "$0")/.."
+# Peers that scripts/peers.sh has built.
+export PATH="$PWD/target/tools/bin:$PATH"
 
 log=$(mktemp)
 trap 'rm -f "$log"' EXIT

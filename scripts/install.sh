@@ -4,6 +4,7 @@
 # Without root it prints the one line to run and stops.
 #   scripts/install.sh run     what `make run` needs
 #   scripts/install.sh test    what `make test` needs as well (the default)
+#   scripts/install.sh bench   what the peers of `make bench` are built with, too
 set -euo pipefail
 
 run=(gcc libc6-dev make pkg-config gcc-avr avr-libc binutils-avr)
@@ -12,9 +13,11 @@ test+=(binutils gnutls-bin libssl-dev nginx-light opensc openssh-client openssh-
 test+=(libmbedtls-dev)
 # Tokens and a TPM, which a broker has as its device.
 test+=(softhsm2 swtpm dbus tpm2-abrmd tpm2-tools libtss2-tcti-tabrmd0 libtpm2-pkcs11-1 libtpm2-pkcs11-tools)
+bench=(cmake)
 
 packages=("${run[@]}")
 [ "${1:-test}" = run ] || packages+=("${test[@]}")
+[ "${1:-test}" != bench ] || packages+=("${bench[@]}")
 
 # Tests that need it are skipped where there is no index of Python packages.
 python_packages() {

@@ -11,6 +11,7 @@ mod hostile;
 mod log;
 mod metrics;
 pub mod part;
+mod peer;
 mod serve;
 pub mod stage;
 mod status;
@@ -56,6 +57,8 @@ enum Command {
     #[command(hide = true)]
     Application(part::Application),
     #[command(hide = true)]
+    Peer(peer::Arguments),
+    #[command(hide = true)]
     Hostile(hostile::Arguments),
     #[command(hide = true)]
     Direct(part::Direct),
@@ -79,6 +82,7 @@ pub fn run(arguments: Arguments, output: &Output) -> Result<(), Error> {
         Command::Bench(arguments) => bench::run(&arguments, output),
         Command::Vectors(arguments) => runtime()?.block_on(vectors::ask(arguments, output)),
         Command::Application(application) => part::ask(&application, output),
+        Command::Peer(arguments) => peer::ask(&arguments, output),
         Command::Hostile(arguments) => hostile::run(&arguments),
         Command::Direct(direct) => part::take_turn(&direct, output),
         Command::Clocked(clocked) => runtime()?.block_on(part::serve_clocked(clocked, output)),

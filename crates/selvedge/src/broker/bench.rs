@@ -19,6 +19,7 @@ mod echo;
 mod fair;
 mod hostile;
 mod lanes;
+mod peers;
 
 pub use hostile::settings as hostile_settings;
 
@@ -49,6 +50,8 @@ enum Scenario {
     Hostile,
     /// The software device on one thread and on two
     Lanes,
+    /// The software device behind the broker, beside p11-kit and Parsec, which `scripts/peers.sh` brings
+    Peers,
 }
 
 /// What a value has to be.
@@ -98,6 +101,7 @@ pub fn run(arguments: &Arguments, output: &Output) -> Result<(), Error> {
                 Scenario::Fair => fair::measure(&mut bench)?,
                 Scenario::Hostile => hostile::measure(&mut bench)?,
                 Scenario::Lanes => lanes::measure(&mut bench)?,
+                Scenario::Peers => peers::measure(&mut bench)?,
             }
         }
     }

@@ -166,7 +166,8 @@ pub fn ask(application: &Application, output: &Output) -> Result<(), Error> {
     tell(output, &Told { answered: seen.answered, latency_ns, ended_at, switches })
 }
 
-fn tell(output: &Output, told: &impl Serialize) -> Result<(), Error> {
+/// What the process that started this one reads.
+pub(super) fn tell(output: &Output, told: &impl Serialize) -> Result<(), Error> {
     output.put(&serde_json::to_string(told).expect("our values are JSON"), told)
 }
 

@@ -5,6 +5,7 @@
 
 use std::fs::{self, Permissions};
 use std::os::unix::fs::PermissionsExt;
+use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::thread;
@@ -381,4 +382,42 @@ fn a_tpm_is_shared_and_found_again_when_it_was_killed() {
     check_p256(&mut asker, key);
     let said = scene.stop();
     assert!(count(&said, "device losses") >= 1 && count(&said, "device openings") >= 2, "{said}");
+}
+
+#[test]
+fn an_application_of_the_benchmark_asks_a_token_behind_p11_kit() {
+    if !is_there("a token behind p11-kit", SOFTHSM, &["softhsm2-util", "p11-kit"]) {
+        return;
+    }
+    let mut scene = Scene::new();
+    let (config, _) = softhsm(&scene);
+    let socket = scene.folder.path().join("p11-kit.sock");
+    let server = Command::new("p11-kit")
+        .args(["server", "--foreground", "--provider", SOFTHSM, "--name"])
+        .arg(&socket)
+        .arg(format!("pkcs11:token={}", TOKEN.replace(' ', "%20")))
+        .env("SOFTHSM2_CONF", &config)
+        .stdout(Stdio::null())
+        .spawn()
+        .unwrap();
+    scene.processes.push(server);
+    let until = Instant::now() + HANGS;
+    while UnixStream::connect(&socket).is_err() {
+        assert!(Instant::now() < until, "p11-kit does not start");
+        thread::sleep(Duration::from_millis(2));
+    }
+    for (work, payload_bytes) in
+        [("sha256", "65536"), ("hmac-sha256", "64"), ("aes256-ecb", "1024"), ("ecdsa-p256", "32")]
+    {
+        let asked = Command::new(env!("CARGO_BIN_EXE_selvedge"))
+            .args(["--json", "broker", "peer", "p11-kit", work])
+            .arg(&socket)
+            .args(["--payload-bytes", payload_bytes, "--warm-up-ms", "0", "--duration-ms", "50", "--gate"])
+            .arg(&config)
+            .output()
+            .unwrap();
+        assert!(asked.status.success(), "{work}: {}", String::from_utf8_lossy(&asked.stderr));
+        let told: serde_json::Value = serde_json::from_slice(&asked.stdout).unwrap();
+        assert!(told["answered"].as_u64() > Some(0), "{work}: {told}");
+    }
 }
