@@ -153,11 +153,10 @@ impl Param {
 
     /// Answers a number, least significant byte first.
     pub fn set_number(&mut self, bytes: &[u8]) -> Done {
-        let used = bytes.iter().rposition(|byte| *byte != 0).map_or(1, |last| last + 1);
+        let used = bytes.iter().rposition(|byte| *byte != 0).map_or(0, |last| last + 1);
+        let room = if self.data.is_null() { 0 } else { self.size };
         let mut wide = bytes[..used].to_vec();
-        if !self.data.is_null() && self.size > used {
-            wide.resize(self.size, 0);
-        }
+        wide.resize(used.max(room).max(1), 0);
         self.put(UNSIGNED, &wide, 0)
     }
 
@@ -454,5 +453,23 @@ pub unsafe fn provider(context: *const Provider) -> Done<Arc<Provider>> {
     unsafe {
         Arc::increment_strong_count(context);
         Ok(Arc::from_raw(context))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_number_fills_its_place_and_no_digits_are_zero() {
+        let mut place = [0xa5u8; 8];
+        for (number, expected) in [(&[][..], 0u64), (&[0, 0], 0), (&[1, 2, 0], 0x201)] {
+            let mut param = Param::new(c"n".as_ptr(), UNSIGNED, place.as_mut_ptr().cast(), 8);
+            param.set_number(number).unwrap();
+            assert_eq!((u64::from_le_bytes(place), param.returned), (expected, 8));
+            let mut question = Param::new(c"n".as_ptr(), UNSIGNED, std::ptr::null_mut(), 0);
+            question.set_number(number).unwrap();
+            assert_eq!(question.returned, if expected == 0 { 1 } else { 2 });
+        }
     }
 }

@@ -93,10 +93,12 @@ fn take(tag: u8, bytes: &[u8]) -> Option<(&[u8], &[u8])> {
     if *found == tag { rest.split_at_checked(length) } else { None }
 }
 
-/// What is in an octet string, or the bytes themselves, which some callers give instead.
-pub fn in_octets(bytes: &[u8]) -> &[u8] {
-    match take(OCTETS, bytes) {
-        Some((inside, [])) => inside,
+/// A public key on a curve, which callers give in an octet string or as it is. A point begins with that string's tag, so
+/// the length decides.
+pub fn point(bytes: &[u8]) -> &[u8] {
+    match (bytes.len(), take(OCTETS, bytes)) {
+        (32 | 65, _) => bytes,
+        (_, Some((inside, []))) => inside,
         _ => bytes,
     }
 }
@@ -135,8 +137,12 @@ mod tests {
         for length in 0..public.len() {
             assert_eq!(rsa_numbers(&public[..length]), None);
         }
-        assert_eq!(in_octets(&octets(&[7; 300])), [7; 300]);
-        assert_eq!(in_octets(&[4, 65, 1]), [4, 65, 1]);
+        // As it is, this one is also an octet string of 63 bytes.
+        let bare = [&[4, 63][..], &[7; 63]].concat();
+        assert_eq!(point(&bare), bare);
+        assert_eq!(point(&octets(&bare)), bare);
+        assert_eq!(point(&octets(&[7; 32])), [7; 32]);
+        assert_eq!(point(&[4, 65, 1]), [4, 65, 1]);
         let info = [&digest_prefix(Hash::Sha384)[..], &[9; 48]].concat();
         assert_eq!(digest_info(&info), Some((Hash::Sha384, &[9; 48][..])));
         assert_eq!(digest_info(&info[..66]), None);

@@ -134,10 +134,12 @@ entries! {
         let wanted = Wanted(trust!(template(start, count))?);
         let object = trust!(out(object))?;
         let length = wanted.number(CKA_VALUE_LEN)?.ok_or(CKR_TEMPLATE_INCOMPLETE)?;
-        let key = match mechanism {
-            CKM_AES_KEY_GEN => wanted.template(aes(length)?, None)?,
-            _ => open_length(&wanted, length)?,
+        let kind = match mechanism {
+            CKM_AES_KEY_GEN => CKK_AES,
+            CKM_HKDF_KEY_GEN => CKK_HKDF,
+            _ => CKK_GENERIC_SECRET,
         };
+        let key = secret(&wanted, kind, length)?;
         let key = module.call(&KeyGenerate { template: &key }).map_err(inconsistent)?;
         born(module, session, key, &wanted)?;
         *object = module.handle(Object { key, class: CKO_SECRET_KEY })?;
@@ -200,8 +202,7 @@ entries! {
         let class = wanted.number(CKA_CLASS)?.unwrap_or(CKO_SECRET_KEY);
         let length = wanted.number(CKA_VALUE_LEN)?.unwrap_or(length.saturating_sub(8));
         let template = match (class, wanted.number(CKA_KEY_TYPE)?.ok_or(CKR_TEMPLATE_INCOMPLETE)?) {
-            (CKO_SECRET_KEY, CKK_AES) => wanted.template(aes(length)?, None)?,
-            (CKO_SECRET_KEY, CKK_GENERIC_SECRET) => open_length(&wanted, length)?,
+            (CKO_SECRET_KEY, kind) => secret(&wanted, kind, length)?,
             (CKO_PRIVATE_KEY, CKK_EC) => wanted.template(Algorithm::P256, None)?,
             (CKO_PRIVATE_KEY, CKK_EC_EDWARDS) => wanted.template(Algorithm::Ed25519, None)?,
             _ => return Err(CKR_TEMPLATE_INCONSISTENT),
@@ -217,7 +218,10 @@ entries! {
 }
 
 /// A key that is not the token's dies with the session that made it (PKCS#11 3.0, C_CloseSession).
-fn born(module: &Module, session: CK_SESSION_HANDLE, key: KeyHandle, wanted: &Wanted<'_>) -> Done {
+///
+/// # Errors
+/// What is wrong with the template.
+pub fn born(module: &Module, session: CK_SESSION_HANDLE, key: KeyHandle, wanted: &Wanted<'_>) -> Done {
     if wanted.boolean(CKA_TOKEN)? == Some(true) { Ok(()) } else { module.own(session, key) }
 }
 
@@ -227,7 +231,7 @@ fn gone(rv: CK_RV) -> CK_RV {
 }
 
 /// What is wrong with the parameters of a birth is wrong with the template.
-fn inconsistent(rv: CK_RV) -> CK_RV {
+pub fn inconsistent(rv: CK_RV) -> CK_RV {
     if rv == CKR_ARGUMENTS_BAD { CKR_TEMPLATE_INCONSISTENT } else { rv }
 }
 
@@ -240,9 +244,19 @@ fn aes(length: CK_ULONG) -> Done<Algorithm> {
     }
 }
 
-fn open_length(wanted: &Wanted<'_>, length: CK_ULONG) -> Done<Template> {
+/// The device's template for a secret key of this kind and length.
+///
+/// # Errors
+/// What is wrong with it.
+pub fn secret(wanted: &Wanted<'_>, kind: CK_KEY_TYPE, length: CK_ULONG) -> Done<Template> {
+    let algorithm = match kind {
+        CKK_AES => return wanted.template(aes(length)?, None),
+        CKK_GENERIC_SECRET => Algorithm::Hmac,
+        CKK_HKDF => Algorithm::Hkdf,
+        _ => return Err(CKR_TEMPLATE_INCONSISTENT),
+    };
     let secret_bytes = u16::try_from(length).map_err(|_| CKR_KEY_SIZE_RANGE)?;
-    Ok(Template { secret_bytes, ..wanted.template(Algorithm::Hmac, None)? })
+    Ok(Template { secret_bytes, ..wanted.template(algorithm, None)? })
 }
 
 /// The algorithm of a pair, which the public half's template says.
@@ -284,13 +298,9 @@ fn import(module: &Module, wanted: &Wanted<'_>) -> Done<Object> {
     let kind = wanted.number(CKA_KEY_TYPE)?.ok_or(CKR_TEMPLATE_INCOMPLETE)?;
     let key = match (class, kind) {
         (CKO_PUBLIC_KEY, _) => import_public(module, wanted, kind)?,
-        (CKO_SECRET_KEY, CKK_AES) => {
-            let secret = wanted.needed(CKA_VALUE)?;
-            keep(module, &wanted.template(aes(secret.len() as CK_ULONG)?, None)?, secret)?
-        }
-        (CKO_SECRET_KEY, CKK_GENERIC_SECRET) => {
-            let secret = wanted.needed(CKA_VALUE)?;
-            keep(module, &open_length(wanted, secret.len() as CK_ULONG)?, secret)?
+        (CKO_SECRET_KEY, kind) => {
+            let value = wanted.needed(CKA_VALUE)?;
+            keep(module, &secret(wanted, kind, value.len() as CK_ULONG)?, value)?
         }
         (CKO_PRIVATE_KEY, CKK_EC | CKK_EC_EDWARDS) => {
             let algorithm = curve(kind, wanted.needed(CKA_EC_PARAMS)?)?;
@@ -336,7 +346,7 @@ fn import_public(module: &Module, wanted: &Wanted<'_>, kind: CK_KEY_TYPE) -> Don
         }
         _ => {
             let algorithm = curve(kind, wanted.needed(CKA_EC_PARAMS)?)?;
-            (algorithm, der::in_octets(wanted.needed(CKA_EC_POINT)?).to_vec())
+            (algorithm, der::point(wanted.needed(CKA_EC_POINT)?).to_vec())
         }
     };
     let template = Template { usages: Usages::VERIFY, ..wanted.template(algorithm, None)? };

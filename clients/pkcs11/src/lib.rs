@@ -2,7 +2,7 @@
 //!
 //! `C_GetFunctionList` is all that is exported; it leads to everything else. `abi` is where C calls in, `module` what is
 //! initialised, `general` slots, token and sessions, `session` and `message` the work on messages, `mechanism` the table
-//! of mechanisms, `keys` and `object` the keys, `der` the bytes that PKCS#11 has some of them in. There is no cipher here,
+//! of mechanisms, `keys`, `derive` and `object` the keys, `der` the bytes that PKCS#11 has some of them in. There is no cipher here,
 //! no thread, and no key: what is asked for goes to the broker at `$SELVEDGE_BROKER`.
 //!
 //! Invariant: no panic crosses into C, and no pointer is used that is null or whose length is over a limit.
@@ -10,6 +10,7 @@
 
 mod abi;
 mod der;
+mod derive;
 mod general;
 mod keys;
 mod mechanism;
@@ -105,7 +106,7 @@ static FUNCTIONS: CK_FUNCTION_LIST = CK_FUNCTION_LIST {
     C_GenerateKeyPair: Some(keys::generate_pair),
     C_WrapKey: Some(keys::wrap),
     C_UnwrapKey: Some(keys::unwrap),
-    C_DeriveKey: Some(unsupported::derive),
+    C_DeriveKey: Some(derive::derive),
     C_SeedRandom: Some(message::seed),
     C_GenerateRandom: Some(message::random),
     C_GetFunctionStatus: Some(general::no_longer_parallel),

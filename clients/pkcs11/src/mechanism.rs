@@ -58,6 +58,9 @@ pub const TABLE: &[Row] = &[
     Row(CKM_SHA256_HMAC,                SIGNS, 8, 4096),
     Row(CKM_SHA384_HMAC,                SIGNS, 8, 4096),
     Row(CKM_SHA512_HMAC,                SIGNS, 8, 4096),
+    Row(CKM_HKDF_KEY_GEN,               CKF_GENERATE, 16, 512),
+    Row(CKM_HKDF_DERIVE,                CKF_DERIVE, 16, 512),
+    Row(CKM_ECDH1_DERIVE,               CKF_DERIVE | CURVE, 256, 256),
     Row(CKM_EC_KEY_PAIR_GEN,            CKF_GENERATE_KEY_PAIR | CURVE, 256, 256),
     Row(CKM_ECDSA,                      SIGNS | CURVE, 256, 256),
     Row(CKM_ECDSA_SHA224,               SIGNS | CURVE, 256, 256),
@@ -137,9 +140,12 @@ pub fn row(mechanism: CK_MECHANISM_TYPE, purpose: CK_FLAGS) -> Done<&'static Row
 
 /// A structure of the caller's, which need not be aligned.
 ///
+/// # Errors
+/// `CKR_MECHANISM_PARAM_INVALID` when it is not as long as that.
+///
 /// # Safety
 /// Any bytes are one.
-unsafe fn read<T: Copy>(parameter: &[u8]) -> Done<T> {
+pub unsafe fn read<T: Copy>(parameter: &[u8]) -> Done<T> {
     if parameter.len() != size_of::<T>() {
         return Err(CKR_MECHANISM_PARAM_INVALID);
     }

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use broker::Error;
 use broker::client::blocking::{Client, Settings};
-use broker::client::call::{Call, KeyAttributes, KeyDestroy, KeyList, KeyPublic};
+use broker::client::call::{Call, KeyAttributes, KeyDestroy, KeyList, KeyPublic, Secret};
 use broker::client::{foreign, generation, socket_path};
 use broker::template::{Algorithm, Attributes, Usages};
 use broker::wire::{KeyHandle, Status};
@@ -62,6 +62,8 @@ pub struct Known {
     pub attributes: Attributes,
     /// The public half, of what has one.
     pub public: Option<Vec<u8>>,
+    /// The secret, where ECDH told it to the caller.
+    pub told: Option<Secret>,
 }
 
 impl Known {
@@ -280,12 +282,25 @@ impl Module {
                 | Algorithm::Hkdf
         );
         let public = has_public.then(|| self.call(&KeyPublic { key })).transpose()?;
-        let known = Arc::new(Known { key, attributes, public });
+        let known = Arc::new(Known { key, attributes, public, told: None });
         self.with(|state| {
             state.known.insert(key, known.clone());
             Ok(())
         })?;
         Ok(known)
+    }
+
+    /// Notes the secret of a key that was just made of it.
+    ///
+    /// # Errors
+    /// The status as a `CK_RV`.
+    pub fn tell(&self, key: KeyHandle, secret: Secret) -> Done {
+        let attributes = self.call(&KeyAttributes { key })?;
+        let known = Known { key, attributes, public: None, told: Some(secret) };
+        self.with(|state| {
+            state.known.insert(key, Arc::new(known));
+            Ok(())
+        })
     }
 
     /// A key is no more.

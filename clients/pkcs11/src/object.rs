@@ -62,7 +62,8 @@ fn key_type(algorithm: Algorithm) -> CK_KEY_TYPE {
 fn made_by(algorithm: Algorithm) -> CK_MECHANISM_TYPE {
     match algorithm {
         Algorithm::Aes128 | Algorithm::Aes192 | Algorithm::Aes256 => CKM_AES_KEY_GEN,
-        Algorithm::Hmac | Algorithm::Hkdf => CKM_GENERIC_SECRET_KEY_GEN,
+        Algorithm::Hmac => CKM_GENERIC_SECRET_KEY_GEN,
+        Algorithm::Hkdf => CKM_HKDF_KEY_GEN,
         Algorithm::P256 => CKM_EC_KEY_PAIR_GEN,
         Algorithm::Ed25519 => CKM_EC_EDWARDS_KEY_PAIR_GEN,
         Algorithm::X25519 => CKM_EC_MONTGOMERY_KEY_PAIR_GEN,
@@ -107,12 +108,14 @@ pub fn value(object: Object, known: &Known, kind: CK_ATTRIBUTE_TYPE) -> Value {
         CKA_UNWRAP => own(Usages::UNWRAP),
         CKA_DERIVE => own(Usages::DERIVE.and(Usages::AGREE)),
         CKA_SIGN_RECOVER | CKA_VERIFY_RECOVER => boolean(false),
-        CKA_SENSITIVE if !is_public => boolean(true),
+        CKA_SENSITIVE if !is_public => boolean(known.told.is_none()),
         // Of a key that came from outside both are false (PKCS#11 3.0, C_CreateObject and C_UnwrapKey).
         CKA_ALWAYS_SENSITIVE if !is_public => boolean(is_local),
-        CKA_EXTRACTABLE if !is_public => boolean(is_wrappable),
+        CKA_EXTRACTABLE if !is_public => boolean(is_wrappable || known.told.is_some()),
         CKA_NEVER_EXTRACTABLE if !is_public => boolean(is_local && !is_wrappable),
-        CKA_VALUE if !is_public => Err(CKR_ATTRIBUTE_SENSITIVE),
+        CKA_VALUE if !is_public => {
+            known.told.as_ref().map(|secret| secret.to_vec()).ok_or(CKR_ATTRIBUTE_SENSITIVE)
+        }
         CKA_VALUE_LEN if object.class == CKO_SECRET_KEY => {
             number(template.algorithm.secret_bytes().unwrap_or(template.secret_bytes.into()) as CK_ULONG)
         }

@@ -26,6 +26,5 @@ refused! {
     digest_key(Session, CK_OBJECT_HANDLE)
     recover_init(Session, *mut CK_MECHANISM, CK_OBJECT_HANDLE)
     both(Session, Bytes, CK_ULONG, Bytes, Length)
-    derive(Session, *mut CK_MECHANISM, CK_OBJECT_HANDLE, *mut CK_ATTRIBUTE, CK_ULONG, *mut CK_OBJECT_HANDLE)
     wait_for_slot_event(CK_FLAGS, *mut CK_SLOT_ID, *mut ::std::os::raw::c_void)
 }

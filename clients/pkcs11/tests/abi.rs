@@ -99,6 +99,7 @@ fn the_module_keeps_its_word_to_c() {
     a_buffer_that_is_too_small_loses_nothing();
     gcm_opens_what_it_sealed_and_nothing_else();
     keys_leave_only_wrapped();
+    two_sides_derive_the_same_keys();
     a_key_that_is_not_the_tokens_dies_with_its_session();
     threads_have_sessions_of_their_own();
     a_child_is_not_initialised_and_can_be();
@@ -228,6 +229,90 @@ fn keys_leave_only_wrapped() {
     }
     assert_eq!(call!(C_DestroyObject(session, key)), CKR_OK);
     assert_eq!(call!(C_DestroyObject(session, key)), CKR_OBJECT_HANDLE_INVALID);
+    assert_eq!(call!(C_CloseSession(session)), CKR_OK);
+}
+
+/// A pair's private half, and its point.
+fn pair(session: CK_SESSION_HANDLE) -> (CK_OBJECT_HANDLE, [u8; 67]) {
+    const P256: [u8; 10] = [0x06, 0x08, 0x2a, 0x86, 0x48, 0xce, 0x3d, 0x03, 0x01, 0x07];
+    let (mut public, mut private, mut point) = (0, 0, [0u8; 67]);
+    let (mut curve, mut derives) = ([attribute(CKA_EC_PARAMS, &P256)], [attribute(CKA_DERIVE, &CK_TRUE)]);
+    let mut kind = mechanism::<u8>(CKM_EC_KEY_PAIR_GEN, None);
+    let (curve, derives) = (curve.as_mut_ptr(), derives.as_mut_ptr());
+    let made = call!(C_GenerateKeyPair(session, &mut kind, curve, 1, derives, 1, &mut public, &mut private));
+    assert_eq!(made, CKR_OK);
+    let mut asked = CK_ATTRIBUTE { type_: CKA_EC_POINT, pValue: point.as_mut_ptr().cast(), ulValueLen: 67 };
+    assert_eq!(call!(C_GetAttributeValue(session, public, &mut asked, 1)), CKR_OK);
+    (private, point)
+}
+
+/// A key made with a mechanism from a base key, of this type and length.
+fn derived<T>(
+    session: CK_SESSION_HANDLE,
+    (kind, parameter): (CK_MECHANISM_TYPE, &mut T),
+    base: CK_OBJECT_HANDLE,
+    key_type: CK_KEY_TYPE,
+) -> Result<CK_OBJECT_HANDLE, CK_RV> {
+    let length: CK_ULONG = 32;
+    let mut template = [attribute(CKA_KEY_TYPE, &key_type), attribute(CKA_VALUE_LEN, &length)];
+    let (mut kind, mut key) = (mechanism(kind, Some(parameter)), 0);
+    match call!(C_DeriveKey(session, &mut kind, base, template.as_mut_ptr(), 2, &mut key)) {
+        CKR_OK => Ok(key),
+        rv => Err(rv),
+    }
+}
+
+/// With the other's point, in an octet string or not, and HKDF; nobody sees what they share.
+fn two_sides_derive_the_same_keys() {
+    let session = session();
+    let pairs = [pair(session), pair(session)];
+    let mut macs = Vec::new();
+    for (own, other, bare) in [(0, 1, 0), (1, 0, 2), (0, 0, 0)] {
+        let mut point = pairs[other].1;
+        let mut ecdh = CK_ECDH1_DERIVE_PARAMS {
+            kdf: CKD_NULL,
+            ulSharedDataLen: 0,
+            pSharedData: null_mut(),
+            ulPublicDataLen: (point.len() - bare) as CK_ULONG,
+            pPublicData: point[bare..].as_mut_ptr(),
+        };
+        let private = pairs[own].0;
+        // Without a word about it a secret is not told, and it is no key of a cipher.
+        let told = derived(session, (CKM_ECDH1_DERIVE, &mut ecdh), private, CKK_GENERIC_SECRET);
+        assert_eq!(told, Err(CKR_TEMPLATE_INCONSISTENT));
+        let shared = derived(session, (CKM_ECDH1_DERIVE, &mut ecdh), private, CKK_HKDF).unwrap();
+        let mut asked = CK_ATTRIBUTE { type_: CKA_VALUE, pValue: null_mut(), ulValueLen: 0 };
+        assert_eq!(call!(C_GetAttributeValue(session, shared, &mut asked, 1)), CKR_ATTRIBUTE_SENSITIVE);
+        let (mut salt, mut info) = (*b"salt", *b"info");
+        let mut hkdf = CK_HKDF_PARAMS {
+            bExtract: CK_TRUE,
+            bExpand: CK_TRUE,
+            prfHashMechanism: CKM_SHA256,
+            ulSaltType: CKF_HKDF_SALT_DATA,
+            pSalt: salt.as_mut_ptr(),
+            ulSaltLen: 4,
+            hSaltKey: 0,
+            pInfo: info.as_mut_ptr(),
+            ulInfoLen: 4,
+        };
+        let from_pair = derived(session, (CKM_HKDF_DERIVE, &mut hkdf), private, CKK_GENERIC_SECRET);
+        assert_eq!(from_pair, Err(CKR_KEY_TYPE_INCONSISTENT));
+        let key = derived(session, (CKM_HKDF_DERIVE, &mut hkdf), shared, CKK_GENERIC_SECRET).unwrap();
+        let (mut hmac, mut mac, mut length) = (mechanism::<u8>(CKM_SHA256_HMAC, None), [0u8; 32], 32);
+        assert_eq!(call!(C_SignInit(session, &mut hmac, key)), CKR_OK);
+        assert_eq!(call!(C_Sign(session, info.as_mut_ptr(), 4, mac.as_mut_ptr(), &mut length)), CKR_OK);
+        macs.push(mac);
+        hkdf.bExtract = CK_FALSE;
+        let halved = derived(session, (CKM_HKDF_DERIVE, &mut hkdf), shared, CKK_AES);
+        assert_eq!(halved, Err(CKR_MECHANISM_PARAM_INVALID));
+        hkdf.bExtract = CK_TRUE;
+        derived(session, (CKM_HKDF_DERIVE, &mut hkdf), shared, CKK_AES).unwrap();
+        point[66] ^= 1;
+        ecdh.pPublicData = point[bare..].as_mut_ptr();
+        let nowhere = derived(session, (CKM_ECDH1_DERIVE, &mut ecdh), private, CKK_HKDF);
+        assert_eq!(nowhere, Err(CKR_MECHANISM_PARAM_INVALID), "this point is not on the curve");
+    }
+    assert!(macs[0] == macs[1] && macs[0] != macs[2]);
     assert_eq!(call!(C_CloseSession(session)), CKR_OK);
 }
 

@@ -144,6 +144,69 @@ fn a_secret_key_encrypts_here_what_openssl_decrypts() {
 }
 
 #[test]
+fn opensc_derives_what_openssl_derives() {
+    if !has("pkcs11-tool", TOOLS) || !has("openssl", TOOLS) {
+        return;
+    }
+    let running = Running::start();
+    let folder = tempfile::tempdir().unwrap();
+    let tool = Tool { running: &running, folder: folder.path() };
+    tool.pkcs11("--keypairgen --key-type EC:prime256v1 --usage-derive --id 07 --label agrees");
+    tool.pkcs11("--read-object --type pubkey --id 07 --output-file public.der");
+    tool.run("openssl", "pkey -pubin -inform DER -in public.der -out public.pem");
+    tool.run("openssl", "genpkey -algorithm EC -pkeyopt ec_paramgen_curve:prime256v1 -out other.pem");
+    tool.run("openssl", "pkey -in other.pem -pubout -outform DER -out other.der");
+    tool.pkcs11("--derive --mechanism ECDH1-DERIVE --id 07 --input-file other.der --output-file shared");
+    tool.run("openssl", "pkeyutl -derive -inkey other.pem -peerkey public.pem -out expected");
+    let read = |name: &str| fs::read(folder.path().join(name)).unwrap();
+    assert_eq!((read("shared").len(), read("shared")), (32, read("expected")));
+    let listed = tool.pkcs11("--list-objects");
+    assert!(!listed.contains("Secret Key"), "what was derived died with its session: {listed}");
+}
+
+/// p11-kit finds the module by its configuration, and gives its token to programs that know of p11-kit alone.
+#[test]
+fn p11_kit_loads_the_module_and_hands_it_on() {
+    if !has("p11tool", TOOLS) || !has("p11-kit", TOOLS) || !has("pkcs11-tool", TOOLS) {
+        return;
+    }
+    let running = Running::start();
+    let folder = tempfile::tempdir().unwrap();
+    let tool = Tool { running: &running, folder: folder.path() };
+    let folder_of_modules = Path::new("/usr/share/p11-kit/modules");
+    fs::create_dir(folder.path().join("modules")).unwrap();
+    let line = format!("module: {}\n", module().display());
+    fs::write(folder.path().join("modules/selvedge.module"), line).unwrap();
+    // In a mount namespace of its own, the folder with the machine's modules is this one.
+    let mounts = format!("mount --bind modules {} && exec \"$@\"", folder_of_modules.display());
+    let unshared = |program: &str| {
+        let mut command = tool.command("unshare");
+        command.args(["--mount", "--map-root-user", "sh", "-c", &mounts, "sh", program]);
+        command
+    };
+    if !unshared("true").status().is_ok_and(|status| status.success()) {
+        return println!("skip (machine): p11-kit's configuration: no mount namespaces");
+    }
+    let configured_so = |program: &str, arguments: &str| {
+        let output = unshared(program).args(arguments.split_whitespace()).output().unwrap();
+        assert!(output.status.success(), "{program} {arguments}\n{}", text(&output));
+        text(&output)
+    };
+    let listed = configured_so("p11-kit", "list-modules");
+    assert!(listed.contains("selvedge: ") && listed.contains("token: selvedge"), "{listed}");
+    let uri = "pkcs11:token=selvedge";
+    configured_so("p11tool", &format!("--generate-privkey ecdsa --curve secp256r1 --label web {uri}"));
+    let signed = configured_so("p11tool", &format!("--test-sign {uri};object=web;type=private"));
+    assert!(signed.contains("ok"), "{signed}");
+    let proxy = Path::new("/usr/lib/x86_64-linux-gnu/p11-kit-proxy.so");
+    if !proxy.exists() {
+        return println!("skip (machine): p11-kit's proxy: no `{}`", proxy.display());
+    }
+    let arguments = format!("--module {} --token-label selvedge --list-objects", proxy.display());
+    assert!(configured_so("pkcs11-tool", &arguments).contains("web"));
+}
+
+#[test]
 fn p11_kit_and_gnutls_see_the_token() {
     if !has("p11tool", TOOLS) || !has("p11-kit", TOOLS) {
         return;

@@ -169,7 +169,7 @@ impl<'a> Input<'a> {
             let size = if kind == 6 { 8 } else { value.len() };
             value.resize(size, 0);
             value.extend(GUARD);
-            let data = if self.byte() % 8 == 0 { null_mut() } else { value.as_mut_ptr().cast() };
+            let data = if self.byte().is_multiple_of(8) { null_mut() } else { value.as_mut_ptr().cast() };
             params.list.push(Param { key, kind, data, size, returned: usize::MAX });
             params.values.push(value);
         }
@@ -263,9 +263,9 @@ pub fn run(bytes: &[u8]) {
         let algorithms = unsafe { query(context, operation, &mut 0) };
         let mut tables = Vec::new();
         // SAFETY: the list ends.
-        while let Some(one) =
-            unsafe { algorithms.add(tables.len()).as_ref() }.filter(|one| !one.names.is_null())
-        {
+        let next = |at: usize| unsafe { &*algorithms.add(at) };
+        while !next(tables.len()).names.is_null() {
+            let one = next(tables.len());
             assert!(one.description.is_null() && !one.properties.is_null());
             tables.push(one.functions);
         }
@@ -364,19 +364,19 @@ fn file(input: &mut Input<'_>, table: *const Dispatch, context: *const c_void) {
     }
     file.truncate(usize::from(input.byte()).max(1));
     let this = call!(table, 1, New, context, null()).expect("it makes contexts");
-    let wants = if input.byte() % 2 == 0 { null_mut() } else { this };
+    let wants = if input.byte().is_multiple_of(2) { null_mut() } else { this };
     call!(table, 11, Decode, this, &mut Stream(&file), 0, take, wants, null_mut(), null_mut());
     call!(table, 2, Of, this);
 }
 
 /// A URI, which may be one of a key.
 fn uri(input: &mut Input<'_>, table: *const Dispatch, context: *const c_void) {
-    let scheme: &[u8] = if input.byte() % 4 == 0 { b"" } else { b"selvedge:" };
+    let scheme: &[u8] = if input.byte().is_multiple_of(4) { b"" } else { b"selvedge:" };
     let mut uri = [scheme, &input.bytes()].concat();
     uri.retain(|byte| *byte != 0);
     let uri = CString::new(uri).expect("there is no zero");
     let this = call!(table, 1, New, context, uri.as_ptr()).unwrap_or(null_mut());
-    let wants = if input.byte() % 2 == 0 { null_mut() } else { this };
+    let wants = if input.byte().is_multiple_of(2) { null_mut() } else { this };
     call!(table, 5, Load, this, take, wants, null_mut(), null_mut());
     call!(table, 5, Load, this, take, wants, null_mut(), null_mut());
     call!(table, 6, Of, this);

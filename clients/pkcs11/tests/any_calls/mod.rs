@@ -9,7 +9,8 @@ use cryptoki_sys::*;
 
 /// What lies behind every buffer.
 const GUARD: [u8; 16] = [0xa5; 16];
-const KINDS: [CK_MECHANISM_TYPE; 12] = [
+const KINDS: [CK_MECHANISM_TYPE; 13] = [
+    CKM_HKDF_KEY_GEN,
     CKM_SHA256,
     CKM_AES_KEY_GEN,
     CKM_AES_ECB,
@@ -133,7 +134,7 @@ macro_rules! call {
 
 fn step(input: &mut Input<'_>) {
     let (mut values, mut parameter, mut object, mut other) = (Vec::new(), Vec::new(), 0, 0);
-    let (which, session, key) = (input.byte() % 22, input.handle(), input.handle());
+    let (which, session, key) = (input.byte() % 24, input.handle(), input.handle());
     let mut message = input.bytes();
     let mut place = Place::new(input);
     let (start, bytes) = (message.as_mut_ptr(), message.len() as CK_ULONG);
@@ -171,9 +172,45 @@ fn step(input: &mut Input<'_>) {
         18 => call!(C_SignInit(session, &mut mechanism, key)),
         19 => call!(C_Sign(session, start, bytes, place.start(), &mut place.1)),
         20 => call!(C_WrapKey(session, &mut mechanism, key, key, place.start(), &mut place.1)),
+        21 | 22 => derive(input.byte(), session, key, &mut message, (attributes, count)),
         _ => call!(C_UnwrapKey(session, &mut mechanism, key, start, bytes, attributes, count, &mut object)),
     }
     place.check();
+}
+
+/// A derivation, whose parameter points to what it says.
+fn derive(
+    choice: u8,
+    session: CK_SESSION_HANDLE,
+    base: CK_OBJECT_HANDLE,
+    message: &mut [u8],
+    (attributes, count): (*mut CK_ATTRIBUTE, CK_ULONG),
+) {
+    let (start, bytes) = (message.as_mut_ptr(), message.len() as CK_ULONG);
+    let mut ecdh = CK_ECDH1_DERIVE_PARAMS {
+        kdf: CK_ULONG::from(choice >> 4 & 1) + CKD_NULL,
+        ulSharedDataLen: 0,
+        pSharedData: null_mut(),
+        ulPublicDataLen: bytes,
+        pPublicData: start,
+    };
+    let mut hkdf = CK_HKDF_PARAMS {
+        bExtract: CK_TRUE,
+        bExpand: choice >> 4 & 1,
+        prfHashMechanism: CKM_SHA256,
+        ulSaltType: CK_ULONG::from(choice >> 5),
+        pSalt: start,
+        ulSaltLen: bytes,
+        hSaltKey: base,
+        pInfo: start,
+        ulInfoLen: bytes,
+    };
+    let (mechanism, parameter, bytes) = match choice % 2 {
+        0 => (CKM_ECDH1_DERIVE, (&raw mut ecdh).cast::<c_void>(), size_of_val(&ecdh)),
+        _ => (CKM_HKDF_DERIVE, (&raw mut hkdf).cast(), size_of_val(&hkdf)),
+    };
+    let mut mechanism = CK_MECHANISM { mechanism, pParameter: parameter, ulParameterLen: bytes as CK_ULONG };
+    call!(C_DeriveKey(session, &mut mechanism, base, attributes, count, &mut 0));
 }
 
 /// Everything that the bytes say.
