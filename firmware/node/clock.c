@@ -109,12 +109,12 @@ void clock_alarm_listen(uint32_t opens, uint32_t until, uint32_t frame_ticks)
     if (clock_is_past(now + CLOCK_LEAD_CYCLES_MIN, opens)) {
         opens = now + 2 * CLOCK_LEAD_CYCLES_MIN;
     }
-    // The handler sets the second time some cycles behind the first: no match of it is among those.
-    if (clock_is_past(opens + CLOCK_LEAD_CYCLES_MIN, until)) {
+    // The handler sets the second time some cycles behind the first, which may give way: no match of it is among those.
+    if (clock_is_past(opens + LISTEN_CYCLES_MIN, until)) {
         until = opens;
     }
-    if ((uint16_t)(until - opens) < CLOCK_LEAD_CYCLES_MIN) {
-        until += CLOCK_LEAD_CYCLES_MIN;
+    if ((uint16_t)(until - opens) < LISTEN_CYCLES_MIN) {
+        until += LISTEN_CYCLES_MIN;
     }
     clock_frame_turns = (uint16_t)(frame_ticks >> 16);
     until_low = (uint16_t)until;

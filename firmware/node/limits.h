@@ -124,6 +124,8 @@
 #define ALARM_AHEAD_CYCLES (KERNEL_CYCLES_MAX + 200)
 /// From the start of a conversion to an alarm that gives way to it: the handler of that.
 #define ALARM_BEHIND_CYCLES 60
+/// The shortest time for which the link is opened.
+#define LISTEN_CYCLES_MIN (CLOCK_LEAD_CYCLES_MIN + ALARM_AHEAD_CYCLES + ALARM_BEHIND_CYCLES)
 /// How long before a frame may begin the link is opened: a conversion that goes first has begun, whoever called the kernel
 /// just before is done with it, and so is the controller, if that was woken.
 #if defined(__AVR_ATmega128__)
