@@ -30,6 +30,8 @@ pub(crate) struct Application {
     outstanding: usize,
     /// Nothing more is read: it hung up, or was not understood.
     is_over: bool,
+    /// It was told that it is too much, and when to ask again: nothing is read until then.
+    rests_until: Option<Duration>,
     /// It is closed when its answers are written, or at this time.
     closes_at: Option<Duration>,
     /// What epoll was told to look at.
@@ -48,6 +50,7 @@ impl Application {
             outgoing: Outgoing::new(Framing::Plain),
             outstanding: 0,
             is_over: false,
+            rests_until: None,
             closes_at: None,
             interest: EventFlags::empty(),
             is_touched: false,
@@ -79,7 +82,7 @@ impl Application {
 
     /// Goes on with what was read before, when answers have been written since; whether there is more of it.
     pub(crate) fn resume(&mut self, events: &mut Vec<Event>) -> bool {
-        if self.unread.is_empty() || self.outstanding >= ANSWERS_PER_CONNECTION_MAX {
+        if self.unread.is_empty() || !self.has_room() {
             return false;
         }
         let unread = std::mem::take(&mut self.unread);
@@ -92,7 +95,7 @@ impl Application {
     fn decode(&mut self, bytes: &[u8], events: &mut Vec<Event>) -> usize {
         let (mut input, connection) = (bytes, self.connection);
         for _ in 0..REQUESTS_PER_TURN {
-            if self.is_over || self.outstanding >= ANSWERS_PER_CONNECTION_MAX {
+            if self.is_over || !self.has_room() {
                 break;
             }
             match self.incoming.next(&mut input) {
@@ -115,6 +118,21 @@ impl Application {
     /// Takes an answer.
     pub(crate) fn answer(&mut self, answer: Pdu) {
         self.outgoing.push(Arc::new(answer));
+    }
+
+    /// Whether it is not read from for some time.
+    pub(crate) fn rests(&self) -> bool {
+        self.rests_until.is_some()
+    }
+
+    /// It is not read from for so long; until when that is.
+    pub(crate) fn rest(&mut self, now: Duration, time_ms: u32) -> Duration {
+        *self.rests_until.insert(now + Duration::from_millis(time_ms.into()))
+    }
+
+    /// It may be read from again; until when it would have rested.
+    pub(crate) fn wake(&mut self) -> Option<Duration> {
+        self.rests_until.take()
     }
 
     /// Writes what the socket takes, and appends what follows from that.
@@ -167,7 +185,11 @@ impl Application {
     }
 
     fn wants_more(&self) -> bool {
-        !self.is_over && self.unread.is_empty() && self.outstanding < ANSWERS_PER_CONNECTION_MAX
+        !self.is_over && self.unread.is_empty() && self.has_room()
+    }
+
+    fn has_room(&self) -> bool {
+        self.rests_until.is_none() && self.outstanding < ANSWERS_PER_CONNECTION_MAX
     }
 }
 

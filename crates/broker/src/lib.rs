@@ -19,7 +19,7 @@
 //! Invariant: an answer goes to the connection that asked, and a connection's number is never used again.
 //! Invariant: all that waits is bounded, and a full queue is a status, not a wait.
 
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -55,6 +55,7 @@ mod orders;
 #[cfg(feature = "service")]
 mod outgoing;
 pub mod parameters;
+mod party;
 #[cfg(feature = "service")]
 mod peer;
 pub mod queue;
@@ -87,32 +88,10 @@ pub use stats::{Gauges, Stats, Usage};
 use flight::Flight;
 use info::DeviceInfo;
 use notices::Notices;
+use party::{Admitted, Peer};
 use queue::{Piece, Place, Queue, Taken, Verdict};
-use quota::{Charge, Quota, Share};
+use quota::{Charge, Quota};
 use wire::{Connection, Head, Operation, Pdu, Status};
-
-/// An application's connection.
-struct Peer {
-    user: u32,
-    groups: Vec<u32>,
-    /// The opening of the device that was told whose it is, and the number of that notice.
-    introduced: Option<(Link, u64)>,
-    /// Requests that are not answered, by their ids.
-    unanswered: BTreeMap<u32, Admitted>,
-    /// Answers that are not written, oldest first; a refused request holds nothing.
-    unwritten: VecDeque<Option<Charge>>,
-    /// When the oldest unwritten answer became the oldest.
-    moved_at: Duration,
-    /// Its place in [`Broker::unread`].
-    noted_at: Option<Duration>,
-    share: Share,
-}
-
-/// A request that is not answered.
-struct Admitted {
-    at: Duration,
-    charge: Charge,
-}
 
 /// The device, as the core knows it. `failures` counts attempts and openings in a row without any answer.
 enum Device {
@@ -252,6 +231,11 @@ impl Broker {
         matches!(self.device, Device::Open { .. })
     }
 
+    /// Whether the connection's user has as much waiting as may be, most of it for the user to read.
+    pub fn is_stuck(&self, connection: Connection) -> bool {
+        self.peers.get(&connection).is_some_and(|peer| self.quota.is_stuck(peer.user))
+    }
+
     /// What is in the broker now.
     pub fn gauges(&self) -> Gauges {
         Gauges {
@@ -283,16 +267,7 @@ impl Broker {
         }
         self.connection_last = self.connection_last.checked_add(1).expect("2^64 connections were not made");
         let connection = Connection(self.connection_last);
-        let peer = Peer {
-            user,
-            groups,
-            introduced: None,
-            unanswered: BTreeMap::new(),
-            unwritten: VecDeque::new(),
-            moved_at: self.now,
-            noted_at: None,
-            share: Share::default(),
-        };
+        let peer = Peer::new(user, groups, self.now);
         self.peers.insert(connection, peer);
         self.stats.connections_admitted += 1;
         self.stats.tell_apart(user, |user| self.quota.has(user));
@@ -654,7 +629,7 @@ impl Broker {
             self.unread.pop_first();
             let peer = self.peers.get_mut(&connection).expect("who is closed is not in the list");
             peer.noted_at = None;
-            if peer.moved_at + self.settings.unread_max <= self.now && !peer.unwritten.is_empty() {
+            if peer.has_left_unread(self.settings.unread_max, self.now) {
                 self.close_unread(connection, actions);
             } else {
                 self.note_unread(connection);
@@ -699,10 +674,10 @@ impl Broker {
     /// Answers an admitted request: what it holds goes from the unanswered to the unwritten.
     fn answer(&mut self, connection: Connection, answer: Pdu, actions: &mut Vec<Action>) {
         let number = answer.head().request;
-        let peer = self.peers.get_mut(&connection);
-        let admitted = peer.and_then(|peer| peer.unanswered.remove(&number));
         // Invariant: who asks for the answer of a closed connection, or twice, is a bug of ours.
-        let admitted = admitted.expect("an admitted request of an open connection is unanswered");
+        let peer = self.peers.get_mut(&connection).expect("the connection of an admitted request is open");
+        let admitted = peer.unanswered.remove(&number).expect("an admitted request is answered once");
+        self.quota.answer(peer.user, &mut peer.share);
         self.again.remove(&(connection, number));
         let stay = self.now - admitted.at;
         self.stay = (7 * self.stay + stay) / 8;
@@ -715,7 +690,8 @@ impl Broker {
         let mut head = Head { connection, ..head.answer(status) };
         if status == Status::Busy {
             // There is room when one of those before it is answered, about as soon as requests are these days.
-            head.time_ms = (self.stay.as_millis() as u32).clamp(1, limits::BUSY_MS_MAX);
+            let stay_ms = (self.stay.as_millis() as u32).clamp(1, limits::BUSY_MS_MAX);
+            head.time_ms = if self.is_stuck(connection) { limits::BUSY_MS_MAX } else { stay_ms };
         }
         self.deliver(connection, Pdu::empty(head), None, actions);
     }

@@ -72,6 +72,8 @@ pub struct Share {
     pub requests: usize,
     /// Their bytes.
     pub bytes: usize,
+    /// Those of them that are answered, and whose answers are not written: the others have to read.
+    pub unread: usize,
 }
 
 /// What one user has.
@@ -149,12 +151,30 @@ impl Quota {
         fits
     }
 
-    /// Gives back what one request held.
+    /// One of the requests is answered.
+    pub fn answer(&mut self, user: u32, share: &mut Share) {
+        let own = &mut self.users.get_mut(&user).expect("it is connected").share;
+        for share in [share, own, &mut self.total] {
+            share.unread += 1;
+        }
+    }
+
+    /// Gives back what one request held whose answer was written.
     pub fn release(&mut self, user: u32, share: &mut Share, charge: Charge) {
         let own = &mut self.users.get_mut(&user).expect("it is connected").share;
         for share in [share, own, &mut self.total] {
-            share.take(Share { requests: 1, bytes: charge.bytes });
+            share.take(Share { requests: 1, bytes: charge.bytes, unread: 1 });
         }
+    }
+
+    /// Whether a user holds half of what it may, and most of that is answered: there is room when it reads, and not sooner.
+    pub fn is_stuck(&self, user: u32) -> bool {
+        let bounds = &self.bounds;
+        self.users.get(&user).is_some_and(|User { share, .. }| {
+            let is_half = 2 * share.requests >= bounds.requests_per_user
+                || 2 * share.bytes >= bounds.request_bytes_per_user;
+            is_half && 2 * share.unread > share.requests
+        })
     }
 
     /// What is held in all.
@@ -167,6 +187,7 @@ impl Share {
     fn take(&mut self, other: Share) {
         self.requests -= other.requests;
         self.bytes -= other.bytes;
+        self.unread -= other.unread;
     }
 }
 
@@ -199,6 +220,7 @@ mod tests {
         let full = share;
         assert!(!quota.charge(7, &mut share, CHARGE));
         assert_eq!((share, quota.total()), (full, full), "a refusal charges nothing");
+        quota.answer(7, &mut share);
         quota.release(7, &mut share, CHARGE);
         assert!(quota.charge(7, &mut share, CHARGE));
         quota.disconnect(7, share);
@@ -229,11 +251,17 @@ mod tests {
         assert!(quota.connect(7) && quota.connect(7));
         while quota.charge(7, &mut share, CHARGE) {}
         let full = share;
-        let one = Bounds { connections: 1, requests: 1, request_bytes: PDU_BYTES_MAX, ..Bounds::default() };
+        let (connections, requests, requests_per_user, request_bytes) = (1, 1, 1, PDU_BYTES_MAX);
+        let one = Bounds { connections, requests, requests_per_user, request_bytes, ..Bounds::default() };
         assert!(one.are_sound());
         quota.bound(one);
         assert!(!quota.connect(8) && !quota.charge(7, &mut share, CHARGE));
         assert_eq!(share, full);
+        for _ in 0..full.requests {
+            assert_eq!(quota.is_stuck(7), 2 * share.unread > full.requests);
+            quota.answer(7, &mut share);
+        }
+        assert!(quota.is_stuck(7));
         for _ in 1..full.requests {
             quota.release(7, &mut share, CHARGE);
         }

@@ -29,7 +29,8 @@ use crate::engine::Engine;
 use crate::error::{Error, LinkFault};
 use crate::journal::{Entry, Journal, Reader};
 use crate::limits::{
-    ACCEPT_PAUSE, ACCEPTS_PER_TURN, EVENTS_PER_TURN, FLUSH_MAX, HEADER_BYTES, READ_BYTES, TICK, TURN_BYTES,
+    ACCEPT_PAUSE, ACCEPTS_PER_TURN, BUSY_MS_MAX, EVENTS_PER_TURN, FLUSH_MAX, HEADER_BYTES, READ_BYTES, TICK,
+    TURN_BYTES,
 };
 use crate::listen::{Bound, Endpoint};
 use crate::orders::{Order, Orders, control};
@@ -157,6 +158,8 @@ struct Server {
     touched: VecDeque<Connection>,
     /// Those that are closed and not gone, by the time at which they go anyway.
     leaving: BTreeSet<(Duration, Connection)>,
+    /// Those that are not read from until a time, because they asked for too much.
+    resting: BTreeSet<(Duration, Connection)>,
     /// Events that follow from what was done, before anything else is waited for.
     events: Vec<Event>,
     actions: Vec<Action>,
@@ -201,6 +204,7 @@ impl Server {
             ready_ones: Rounds::default(),
             touched: VecDeque::new(),
             leaving: BTreeSet::new(),
+            resting: BTreeSet::new(),
             events: Vec::new(),
             actions: Vec::new(),
             buffer: Wiped::new(vec![0; READ_BYTES]),
@@ -243,7 +247,8 @@ impl Server {
     /// How long the loop may sleep.
     fn timeout(&self) -> Option<Duration> {
         let tick_at = self.needs_ticks().then_some(self.tick_at);
-        let times = [self.accepts_from, self.broker.ends_at(), self.journal.says_at()];
+        let rests_until = self.resting.first().map(|(until, _)| *until);
+        let times = [rests_until, self.accepts_from, self.broker.ends_at(), self.journal.says_at()];
         let next = tick_at.into_iter().chain(times.into_iter().flatten()).min();
         next.map(|at| at.saturating_sub(self.now()))
     }
@@ -418,6 +423,10 @@ impl Server {
             Action::Answer { connection, answer } => {
                 let application = self.applications.get_mut(&connection);
                 let application = application.expect("the core answers open connections");
+                if answer.status() == Ok(Status::Busy) && !application.rests() {
+                    let until = application.rest(self.started.elapsed(), answer.head().time_ms);
+                    self.resting.insert((until, connection));
+                }
                 application.answer(answer);
                 touch(&mut self.touched, application);
             }
@@ -555,6 +564,19 @@ impl Server {
                 self.accepts_from = Some(now + ACCEPT_PAUSE);
             }
         }
+        while let Some(&(until, connection)) = self.resting.first()
+            && until <= now
+        {
+            self.resting.pop_first();
+            let application = self.applications.get_mut(&connection).expect("it is not gone");
+            if self.broker.is_stuck(connection) {
+                // What it sends would be refused, and reading it takes the others' time.
+                self.resting.insert((application.rest(now, BUSY_MS_MAX), connection));
+            } else {
+                application.wake();
+                touch(&mut self.touched, application);
+            }
+        }
         let is_over = self.broker.ends_at().is_some_and(|ends_at| ends_at <= now);
         if is_over || self.needs_ticks() && self.tick_at <= now {
             self.tick_at = now + TICK;
@@ -585,6 +607,9 @@ impl Server {
                 && (written.is_err() || application.is_gone(now))
             {
                 self.leaving.remove(&(until, connection));
+                if let Some(rests_until) = application.wake() {
+                    self.resting.remove(&(rests_until, connection));
+                }
                 self.applications.remove(&connection);
                 self.ready_ones.remove(connection);
             } else {

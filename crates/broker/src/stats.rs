@@ -339,7 +339,7 @@ mod tests {
             queued: usize::MAX,
             in_flight: usize::MAX,
             in_flight_bytes: usize::MAX,
-            held: Share { requests: usize::MAX, bytes: usize::MAX },
+            held: Share { requests: usize::MAX, bytes: usize::MAX, unread: usize::MAX },
         };
         let bytes = stats.exposition(&gauges).len();
         assert!(bytes <= crate::limits::STATUS_BYTES_MAX, "{bytes}");

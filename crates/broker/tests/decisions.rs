@@ -3,7 +3,9 @@
 use std::time::Duration;
 
 use broker::device::DeviceInfo;
-use broker::limits::{ANSWERS_PER_CONNECTION_MAX, CONNECTIONS, CONNECTIONS_PER_USER, REOPEN_MAX, STOP_MAX};
+use broker::limits::{
+    ANSWERS_PER_CONNECTION_MAX, BUSY_MS_MAX, CONNECTIONS, CONNECTIONS_PER_USER, REOPEN_MAX, STOP_MAX,
+};
 use broker::queue::Piece;
 use broker::quota::Bounds;
 use broker::wire::{Connection, Head, KeyHandle, Operation, Pdu, Status};
@@ -177,6 +179,30 @@ fn the_65th_request_is_busy_and_the_first_64_are_not_harmed() {
     assert!(answers(&bench.ask(a, 66)).is_empty());
     let b = bench.connect();
     assert!(answers(&bench.ask(b, 0)).is_empty(), "one connection's queue is not another's");
+}
+
+#[test]
+fn who_does_not_read_is_told_to_come_much_later_than_who_asks_too_much() {
+    let pause_ms = |actions: &[Action]| match actions {
+        [Action::Answer { answer, .. }] => (answer.status(), answer.head().time_ms),
+        other => panic!("{other:?}"),
+    };
+    let bounds = Bounds { requests_per_user: 8, ..Bounds::default() };
+    let mut bench = Bench::new(Settings { bounds, ..Settings::default() });
+    bench.device_opens(65_564, 1);
+    let (a, b) = (bench.connect(), bench.connect());
+    for number in 0..8 {
+        bench.ask(a, number);
+    }
+    assert_eq!(pause_ms(&bench.ask(b, 1)), (Ok(Status::Busy), 1));
+    for number in 0..5 {
+        assert!(!bench.broker.is_stuck(b));
+        bench.device_answers(a, number);
+    }
+    assert_eq!(pause_ms(&bench.ask(b, 2)), (Ok(Status::Busy), BUSY_MS_MAX));
+    assert!(bench.broker.is_stuck(b), "it is one user's");
+    bench.step(Event::Written { connection: a, answers: 5 });
+    assert!(!bench.broker.is_stuck(b) && answers(&bench.ask(b, 3)).is_empty());
 }
 
 #[test]

@@ -13,6 +13,7 @@ use broker::emulate::faults::{Faults, Rates};
 use broker::emulate::preset::Preset;
 use broker::engine::keys::{Algorithm, Template, Usages};
 use broker::limits::HEADER_BYTES;
+use broker::quota::Bounds;
 use broker::stream::{Decoder, Framing};
 use broker::wire::{Connection, Head, KeyHandle, Operation, Pdu, Status};
 use broker::{Config, Endpoint, Error, Settings, serve};
@@ -108,6 +109,40 @@ async fn of_a_million_tiny_frames_each_has_one_answer() {
     asked.await.unwrap();
     let stats = running.stop().await;
     assert_eq!(stats.answers(Status::Done), u64::from(FRAMES) + bystanders);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn who_asks_for_too_much_rests_and_is_served_again() {
+    const ROOM: usize = 8;
+    let bounds = Bounds { requests_per_connection: ROOM, ..Bounds::default() };
+    let running = Running::start(loopback(), Settings { bounds, ..Settings::default() }).await;
+    let (socket, asked) = (running.socket.clone(), 3 * 100);
+    let asking = tokio::task::spawn_blocking(move || {
+        let mut stream = StdUnixStream::connect(socket).unwrap();
+        stream.set_read_timeout(Some(PATIENCE)).unwrap();
+        let (mut decoder, mut buffer, mut statuses) =
+            (Decoder::new(Framing::Plain), vec![0; 4096], Vec::new());
+        for first in [0, 100, 200] {
+            let batch: Vec<u8> =
+                (first..first + 100).flat_map(|number| echo(number, &[]).bytes().to_vec()).collect();
+            stream.write_all(&batch).unwrap();
+            while statuses.len() < first as usize + 100 {
+                let read_bytes = stream.read(&mut buffer).unwrap();
+                let mut input = &buffer[..read_bytes];
+                while let Some(answer) = decoder.next(&mut input).unwrap() {
+                    statuses.push(answer.status().unwrap());
+                }
+            }
+        }
+        statuses
+    });
+    let statuses = asking.await.unwrap();
+    let done = statuses.iter().filter(|status| **status == Status::Done).count();
+    assert_eq!(statuses.len(), asked);
+    assert!(statuses.iter().all(|status| matches!(status, Status::Done | Status::Busy)), "{statuses:?}");
+    assert!((3 * ROOM..asked).contains(&done), "{done} of {asked} were done, and the others too much");
+    assert!(statuses[200..].contains(&Status::Done), "it is served again");
+    running.stop().await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
