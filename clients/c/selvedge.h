@@ -121,7 +121,8 @@ typedef struct {
     uint8_t zeros[6];
 } selvedge_aead;
 
-/* A client of the broker at a path, or, if that is null, at $SELVEDGE_BROKER or its usual place. */
+/* A client of the broker at a path, or, if that is null, at $SELVEDGE_BROKER or its usual place; "own" there is
+ * this user's own, which is started when it is needed. */
 int selvedge_new(const char *path, selvedge **client);
 void selvedge_free(selvedge *client);
 

@@ -7,10 +7,9 @@
 mod abi;
 
 use std::ffi::{CStr, c_char, c_int};
-use std::path::Path;
 
-use broker::client::blocking::Client;
-use broker::client::{call, socket_path};
+use broker::client::blocking::{Client, Settings};
+use broker::client::{Place, call};
 use broker::limits::PLAINTEXT_BYTES_MAX;
 use broker::parameters::{MacKind, Signed};
 use broker::wire::{KeyHandle, Status};
@@ -24,16 +23,16 @@ type Bytes = *const u8;
 entries! {
     fn selvedge_new(path: *const c_char, place: *mut *mut Selvedge) {
         let place = trust!(out(place))?;
-        let path = match path.is_null() {
-            true => socket_path(),
+        let broker = match path.is_null() {
+            true => broker::client::place(),
             false => {
                 use std::os::unix::ffi::OsStrExt;
                 // SAFETY: not null; the caller promises a text.
                 let path = unsafe { CStr::from_ptr(path) };
-                Path::new(std::ffi::OsStr::from_bytes(path.to_bytes())).to_owned()
+                Place::Socket(std::ffi::OsStr::from_bytes(path.to_bytes()).into())
             }
         };
-        *place = Box::into_raw(Box::new(Client::new(&path)));
+        *place = Box::into_raw(Box::new(Client::at(broker, Settings::default())));
         Ok(())
     }
 

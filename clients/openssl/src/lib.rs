@@ -28,7 +28,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use broker::client::blocking::{Client, Settings};
-use broker::client::socket_path;
+use broker::client::place;
 
 use abi::{Algorithm, Dispatch, END, Failed, Item, Param, Provider, each, guard, out, trust};
 
@@ -49,7 +49,7 @@ pub unsafe extern "C" fn OSSL_provider_init(
     guard(|| {
         let (ours, context) = (trust!(out(ours))?, trust!(out(context))?);
         let settings = Settings { busy_max: BUSY_MAX, ..Settings::default() };
-        let provider = trust!(Provider::new(core, functions, Client::with(&socket_path(), settings)));
+        let provider = trust!(Provider::new(core, functions, Client::at(place(), settings)));
         *context = Arc::into_raw(Arc::new(provider)).cast();
         *ours = FUNCTIONS.as_ptr();
         Ok(())

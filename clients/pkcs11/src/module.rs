@@ -11,7 +11,7 @@ use std::time::Duration;
 use broker::Error;
 use broker::client::blocking::{Client, Settings};
 use broker::client::call::{Call, KeyAttributes, KeyDestroy, KeyList, KeyPublic, Secret};
-use broker::client::{foreign, generation, socket_path};
+use broker::client::{foreign, generation, place};
 use broker::template::{Algorithm, Attributes, Usages};
 use broker::wire::{KeyHandle, Status};
 use cryptoki_sys::*;
@@ -88,7 +88,7 @@ pub fn initialise() -> Done {
     }
     let settings = Settings { busy_max: BUSY_MAX, ..Settings::default() };
     let state = State {
-        client: Arc::new(Client::with(&socket_path(), settings)),
+        client: Arc::new(Client::at(place(), settings)),
         sessions: HashMap::new(),
         session_last: 0,
         is_logged_in: false,

@@ -10,7 +10,7 @@
 //! # fn example() -> Result<(), broker::Error> {
 //! use broker::client::blocking::Client;
 //! use broker::client::call::{FindKey, Random, SealAes256Gcm};
-//! let client = Client::new(&broker::client::socket_path());
+//! let client = Client::at(broker::client::place(), Default::default());
 //! let key = client.call(&FindKey { name: b"batch/7" })?;
 //! let sealed = client.call(&SealAes256Gcm { key, associated_data: b"header", plaintext: b"frames" })?;
 //! # let _ = sealed;
@@ -23,7 +23,7 @@ use std::io;
 use std::mem::ManuallyDrop;
 use std::os::fd::AsRawFd;
 use std::os::unix::net::UnixStream;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::atomic::{AtomicI32, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock};
 use std::thread;
@@ -33,7 +33,7 @@ use rustix::io::{Errno, read};
 use rustix::net::{SendFlags, send};
 
 use super::call::{Call, Request};
-use super::{check, fork};
+use super::{Place, check, fork};
 use crate::error::Error;
 use crate::limits::{READ_BYTES, REQUESTS_PER_CONNECTION_MAX, RETRY_PAUSE};
 use crate::stream::{Decoder, Framing};
@@ -51,9 +51,9 @@ pub struct Settings {
     pub lane: Lane,
 }
 
-/// A client of the broker at a path. Any number of threads may call at a time.
+/// A client of the broker at a place. Any number of threads may call at a time.
 pub struct Client {
-    path: PathBuf,
+    place: Place,
     settings: Settings,
     own: ManuallyDrop<Process>,
 }
@@ -122,8 +122,13 @@ impl Client {
 
     /// A client that is so patient.
     pub fn with(path: &Path, settings: Settings) -> Client {
+        Client::at(Place::Socket(path.to_owned()), settings)
+    }
+
+    /// A client of the broker that is there. A user's own is started when something is asked and it is not there.
+    pub fn at(place: Place, settings: Settings) -> Client {
         let own = ManuallyDrop::new(Process::new(fork::generation()));
-        Client { path: path.to_owned(), settings, own }
+        Client { place, settings, own }
     }
 
     /// Asks for something, and waits for the answer.
@@ -177,20 +182,25 @@ impl Client {
         if let Some(line) = kept.as_ref().filter(|line| line.waiting().ended.is_none()) {
             return Ok(line.clone());
         }
-        let until = Instant::now() + self.settings.connect_max;
-        let socket = loop {
-            match UnixStream::connect(&self.path) {
-                Ok(socket) => break socket,
-                Err(error) if is_absence(&error) && Instant::now() < until => thread::sleep(RETRY_PAUSE),
-                Err(source) => {
-                    return Err(Error::Io { doing: "connect to", path: self.path.clone(), source });
-                }
-            }
+        let socket = match &self.place {
+            Place::Socket(path) => self.connect(path)?,
+            Place::Own(starter) => starter.find_or_start()?,
         };
         process.socket.store(socket.as_raw_fd(), Ordering::Release);
         let line = Arc::new(Line::new(socket));
         *kept = Some(line.clone());
         Ok(line)
+    }
+
+    fn connect(&self, path: &Path) -> Result<UnixStream, Error> {
+        let until = Instant::now() + self.settings.connect_max;
+        loop {
+            match UnixStream::connect(path) {
+                Ok(socket) => return Ok(socket),
+                Err(error) if is_absence(&error) && Instant::now() < until => thread::sleep(RETRY_PAUSE),
+                Err(source) => return Err(Error::Io { doing: "connect to", path: path.to_owned(), source }),
+            }
+        }
     }
 }
 
