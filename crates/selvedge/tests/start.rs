@@ -12,7 +12,9 @@ use std::process::{Child, Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use broker::client::blocking::Client;
 use broker::client::start::{Starter, socket};
+use broker::client::{Place, call};
 use rustix::fs::{FlockOperation, flock};
 use rustix::net::sockopt::socket_peercred;
 use rustix::process::{Pid, Signal, kill_process, test_kill_process};
@@ -32,6 +34,9 @@ fn is_soak() -> bool {
 fn application() {
     let var = |name: &str| std::env::var(name).expect("started by another test");
     let [times, pause_us, seed] = ["TIMES", "PAUSE_US", "SEED"].map(|name| var(name).parse::<u64>().unwrap());
+    // As a program may have it that does not think of those that it starts.
+    let left_open = File::open(var("GATE")).unwrap();
+    rustix::io::fcntl_setfd(&left_open, rustix::io::FdFlags::empty()).unwrap();
     let starter = Starter { executable: SELVEDGE.into(), config: std::env::var_os("CONFIG").map(Into::into) };
     let gate = File::open(var("GATE")).unwrap();
     println!("here");
@@ -170,6 +175,50 @@ fn who_comes_while_the_broker_is_about_to_end_does_not_fail() {
     assert!(found.len() > 1, "it ended in between");
     found.into_iter().for_each(wait_until_gone);
     assert!(!socket(&folder.path().join("selvedge")).exists(), "the last one has tidied up");
+}
+
+#[test]
+fn the_broker_has_no_folder_and_no_descriptor_of_whoever_started_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let gate = gate(folder.path());
+    flock(&gate, FlockOperation::Unlock).unwrap();
+    let mut application = Application::start(folder.path(), None, 1, 0, 1);
+    let broker = application.found()[0];
+    assert_eq!(fs::read_link(format!("/proc/{broker}/cwd")).unwrap(), Path::new("/"));
+    let open = fs::read_dir(format!("/proc/{broker}/fd")).unwrap();
+    let open: Vec<_> = open.filter_map(|entry| fs::read_link(entry.unwrap().path()).ok()).collect();
+    assert!(!open.contains(&folder.path().join("gate")), "{open:?}");
+    assert!(open.contains(&folder.path().join("selvedge/broker.log")), "{open:?}");
+    kill_process(Pid::from_raw(broker).unwrap(), Signal::TERM).unwrap();
+    wait_until_gone(broker);
+}
+
+/// An application with the blocking client, whose broker is killed.
+#[test]
+#[ignore = "is an application of other tests, in a process of its own"]
+fn client() {
+    let folder = std::env::var_os("XDG_RUNTIME_DIR").expect("started by another test");
+    let found =
+        || UnixStream::connect(socket(&Path::new(&folder).join("selvedge"))).map(|stream| pid(&stream));
+    let starter = Starter { executable: SELVEDGE.into(), config: None };
+    let client = Client::at(Place::Own(starter), Default::default());
+    assert!(found().is_err(), "it is started when something is asked");
+    let mut brokers = BTreeSet::new();
+    for _ in 0..2 {
+        assert!(client.call(&call::Random { count_bytes: 8 }).is_ok());
+        let broker = found().unwrap();
+        assert!(brokers.insert(broker), "it is another one");
+        kill_process(Pid::from_raw(broker).unwrap(), Signal::KILL).unwrap();
+        wait_until_gone(broker);
+    }
+}
+
+#[test]
+fn a_blocking_client_starts_its_own_broker_and_another_one_after_that_was_killed() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut command = Command::new(std::env::current_exe().unwrap());
+    command.args(["--ignored", "--exact", "--nocapture", "client"]);
+    assert!(command.env("XDG_RUNTIME_DIR", folder.path()).status().unwrap().success());
 }
 
 #[test]

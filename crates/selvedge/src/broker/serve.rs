@@ -296,9 +296,12 @@ fn go_on_in_background(config: Option<PathBuf>) -> Result<(), Error> {
     let mut command = Command::new(std::env::current_exe().map_err(failed())?);
     command.args(["broker", "serve", "--own", "--ready-fd", "1"]);
     if let Some(path) = config {
-        command.arg("--config").arg(path);
+        command.arg("--config").arg(std::path::absolute(path).map_err(failed())?);
     }
     let log = start::log(&start::folder()?)?;
+    // It outlives who wanted it: it keeps no folder of theirs in use, nor what they left open.
+    descriptors::end_at_exec().map_err(failed())?;
+    command.current_dir("/");
     // Standard output goes to whoever waits.
     // A terminal that interrupts who wanted it does not interrupt it.
     let started = command.stdin(Stdio::null()).stderr(log).process_group(0).spawn();
