@@ -2,10 +2,11 @@
 //! update: the device releases nothing whose tag it has not compared, so a second part is refused by name, and who opens
 //! gives the tag before the message. TLS 1.3 and CMS do so.
 //!
-//! Invariant: no nonce seals twice, unless the caller gives it twice.
+//! Invariant: no nonce seals twice, unless the caller gives it twice; a copy's is that of what it was copied from.
 
 use std::ffi::{c_int, c_void};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use broker::client::call::{Open, Seal, Secret};
 use broker::parameters::{Aead, Suite};
@@ -38,6 +39,8 @@ struct Sealer {
     encrypts: bool,
     /// The nonce was given, and no message came since.
     is_fresh: bool,
+    /// Whether the nonce has sealed, here or in a copy.
+    has_sealed: Arc<AtomicBool>,
 }
 
 impl Sealer {
@@ -60,6 +63,9 @@ impl Sealer {
         let aead = Aead { suite: self.suite, tag_bytes, nonce, associated_data: &self.associated_data };
         self.is_fresh = false;
         if self.encrypts {
+            if self.has_sealed.swap(true, Ordering::Relaxed) {
+                return Err(self.provider.refuse(Status::WrongParameters));
+            }
             let mut sealed = self.provider.call(&Seal { key, aead, plaintext: message })?;
             self.tag = Some(sealed.split_off(sealed.len().checked_sub(self.tag_bytes).ok_or(Failed)?));
             return Ok(Secret::new(sealed));
@@ -82,6 +88,7 @@ impl start::Keyed for Sealer {
             self.nonce_bytes = nonce.len();
             self.nonce = Some(nonce.to_vec());
             self.is_fresh = true;
+            self.has_sealed = Arc::default();
         }
         if let Some(secret) = key {
             if secret.len() != self.key_bytes {
@@ -155,6 +162,7 @@ unsafe extern "C" fn new<const KEY_BYTES: usize, const MODE: usize>(context: *co
             associated_data: Secret::default(),
             encrypts: true,
             is_fresh: false,
+            has_sealed: Arc::default(),
         })
     })
 }

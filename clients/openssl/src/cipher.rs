@@ -3,6 +3,7 @@
 
 use std::ffi::{c_int, c_void};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use broker::client::call::{Begin, Cancel, Context, Decrypt, Encrypt, Finish, Secret, Update};
 use broker::parameters::Mode;
@@ -34,8 +35,8 @@ pub struct Cipher {
     is_padded: bool,
     encrypts: bool,
     context: Option<Context>,
-    /// A counter was begun with the IV, which must not be met again: OpenSSL's own goes on counting.
-    is_spent: bool,
+    /// A counter was begun with the IV, here or in a copy, which must not be met again: OpenSSL's own goes on counting.
+    is_spent: Arc<AtomicBool>,
 }
 
 impl Cipher {
@@ -43,8 +44,8 @@ impl Cipher {
         if let Some(context) = self.context {
             return Ok(context);
         }
-        if self.is_spent {
-            return Err(Failed);
+        if self.mode == CTR && self.is_spent.swap(true, Ordering::Relaxed) {
+            return Err(self.provider.refuse(Status::WrongParameters));
         }
         let key = self.key.as_ref().ok_or(Failed)?.handle;
         let mode = match (self.mode, self.is_padded) {
@@ -58,7 +59,6 @@ impl Cipher {
             true => self.provider.call(&Begin(Encrypt { key, mode, plaintext: &[] }))?,
             false => self.provider.call(&Begin(Decrypt { key, mode, ciphertext: &[] }))?,
         };
-        self.is_spent = self.mode == CTR;
         Ok(*self.context.insert(context))
     }
 
@@ -99,7 +99,7 @@ impl Cipher {
             is_padded: *is_padded,
             encrypts: *encrypts,
             context: None,
-            is_spent: *is_spent,
+            is_spent: is_spent.clone(),
         })
     }
 }
@@ -110,7 +110,7 @@ impl start::Keyed for Cipher {
         self.encrypts = encrypts;
         if let Some(iv) = iv {
             self.iv = iv.try_into().map_err(|_| Failed)?;
-            self.is_spent = false;
+            self.is_spent = Arc::default();
         }
         if let Some(secret) = key {
             if secret.len() != self.key_bytes {
@@ -157,7 +157,7 @@ unsafe extern "C" fn new<const KEY_BYTES: usize, const MODE: usize>(context: *co
             is_padded: MODE != CTR,
             encrypts: true,
             context: None,
-            is_spent: false,
+            is_spent: Arc::default(),
         })
     })
 }

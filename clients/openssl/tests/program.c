@@ -121,6 +121,21 @@ static int copies(void) {
     fetched = EVP_CIPHER_fetch(NULL, "AES-128-CBC", ours);
     MUST(EVP_EncryptInit_ex2(context, fetched, NULL, zeros, params) != 1);
     ERR_clear_error();
+    /* Whoever begins a counter, or seals, has spent the IV for all copies. */
+    for (int is_aead = 0; is_aead < 2; is_aead++) {
+        EVP_CIPHER_CTX_reset(context);
+        EVP_CIPHER_CTX_reset(copy);
+        EVP_CIPHER_free(fetched);
+        fetched = EVP_CIPHER_fetch(NULL, is_aead ? "AES-256-GCM" : "AES-256-CTR", ours);
+        MUST(EVP_EncryptInit_ex2(context, fetched, key, zeros, NULL));
+        MUST(EVP_CIPHER_CTX_copy(copy, context));
+        MUST(EVP_EncryptUpdate(copy, blocks[0], &length, zeros, 16) && length == 16);
+        MUST(EVP_EncryptUpdate(context, blocks[1], &length, key, 16) != 1);
+        ERR_clear_error();
+        MUST(EVP_EncryptInit_ex2(context, NULL, NULL, key, NULL));
+        MUST(EVP_EncryptUpdate(context, blocks[1], &length, zeros, 16) && length == 16);
+        MUST(memcmp(blocks[0], blocks[1], 16) != 0);
+    }
     EVP_CIPHER_free(fetched);
     EVP_CIPHER_CTX_free(context);
     EVP_CIPHER_CTX_free(copy);
