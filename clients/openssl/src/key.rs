@@ -21,6 +21,8 @@ const TOLD: c_int = 2 | 4 | 0x80;
 pub const OBJECT_KEY: c_int = 2;
 /// `OSSL_OP_SIGNATURE`.
 const SIGNATURE: c_int = 12;
+/// What a private half is for here.
+const WORK: Usages = Usages::SIGN.and(Usages::DECRYPT);
 
 /// A key of the device.
 pub struct Key {
@@ -30,7 +32,7 @@ pub struct Key {
     pub algorithm: Kind,
     /// Modulus and exponent of RSA, least significant byte first; else the point, alone.
     public: Vec<Vec<u8>>,
-    signs: bool,
+    works: bool,
 }
 
 impl Key {
@@ -43,8 +45,8 @@ impl Key {
             Kind::Rsa2048 | Kind::Rsa3072 => numbers(&public)?.to_vec(),
             _ => vec![public],
         };
-        let signs = Usages::SIGN.within(template.usages);
-        Ok(Key { handle, algorithm: template.algorithm, public, signs })
+        let works = template.usages.0 & WORK.0 != 0;
+        Ok(Key { handle, algorithm: template.algorithm, public, works })
     }
 
     /// Its kind, and how it signs.
@@ -121,7 +123,7 @@ fn element(bytes: &[u8]) -> Done<(&[u8], &[u8])> {
 /// The public half of somebody's key, which OpenSSL compares with one of the device's. It does nothing.
 unsafe extern "C" fn new<const KIND: usize>(_context: *const Provider) -> *mut Key {
     let algorithm = [Kind::P256, Kind::Ed25519, Kind::Rsa2048][KIND];
-    make(|| Ok(Key { handle: KeyHandle::NONE, algorithm, public: Vec::new(), signs: false }))
+    make(|| Ok(Key { handle: KeyHandle::NONE, algorithm, public: Vec::new(), works: false }))
 }
 
 unsafe extern "C" fn import(this: *mut Key, selection: c_int, params: *mut Param) -> c_int {
@@ -151,7 +153,7 @@ unsafe extern "C" fn delete(this: *mut Key) {
 unsafe extern "C" fn has(this: *const Key, selection: c_int) -> c_int {
     guard(|| {
         let this = trust!(out(this.cast_mut()))?;
-        let lacks = (selection & PRIVATE != 0 && !this.signs) || this.public.is_empty();
+        let lacks = (selection & PRIVATE != 0 && !this.works) || this.public.is_empty();
         if lacks { Err(Failed) } else { Ok(()) }
     })
 }

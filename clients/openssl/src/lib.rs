@@ -3,7 +3,7 @@
 //! `OSSL_provider_init` is all that is exported; it leads to everything else. `abi` is what OpenSSL and a provider say to
 //! each other, `digest` and `random` what needs no key, `secret` and `skey` keys that are secret, `start`, `cipher`,
 //! `aead`, `mac` and `kdf` what is done under them, `key` pairs and the URIs that they are found by, `file` files that
-//! name one, `signature` what is done with them. There is no cipher here, no thread, and no key: what is asked for goes to
+//! name one, `signature` and `decryption` what is done with them. There is no cipher here, no thread, and no key: what is asked for goes to
 //! the broker at `$SELVEDGE_BROKER`.
 //!
 //! Invariant: no panic crosses into C, and no pointer is used that is null or whose length is over a limit.
@@ -12,6 +12,7 @@
 mod abi;
 mod aead;
 mod cipher;
+mod decryption;
 mod digest;
 mod file;
 mod kdf;
@@ -112,6 +113,7 @@ unsafe extern "C" fn query(
         5 => random::ALGORITHMS.as_ptr(),
         10 => key::ALGORITHMS.as_ptr(),
         12 => signature::ALGORITHMS.as_ptr(),
+        13 => decryption::ALGORITHMS.as_ptr(),
         15 => skey::ALGORITHMS.as_ptr(),
         21 => file::ALGORITHMS.as_ptr(),
         22 => key::STORES.as_ptr(),

@@ -123,10 +123,14 @@ impl Scene {
     }
 
     fn generate(&self, name: &str, algorithm: Algorithm) {
+        self.generate_for(name, algorithm, Usages::SIGN.and(Usages::VERIFY));
+    }
+
+    fn generate_for(&self, name: &str, algorithm: Algorithm, usages: Usages) {
         let template = Template {
             is_persistent: true,
             name: name.as_bytes().to_vec(),
-            ..Template::new(algorithm, Usages::SIGN.and(Usages::VERIFY))
+            ..Template::new(algorithm, usages)
         };
         Client::new(&self.running.socket).call(&KeyGenerate { template: &template }).unwrap();
     }
@@ -342,6 +346,31 @@ fn pkeyutl_and_dgst_sign_with_keys_of_the_device() {
             scene.command("pkey", false).args(["-in", "selvedge:nobody", "-pubout"]).output().unwrap();
         let said = String::from_utf8_lossy(&nobody.stderr).into_owned();
         assert!(said.contains("the device has no such key"), "{said}");
+    }
+}
+
+#[test]
+fn pkeyutl_and_cms_decrypt_with_keys_of_the_device() {
+    for scene in Scene::each() {
+        fs::write(scene.folder.path().join("message"), b"a message to be read by one").unwrap();
+        scene.generate_for("reads", Algorithm::Rsa2048, Usages::DECRYPT.and(Usages::SIGN));
+        scene.keys("pkey -in selvedge:reads -pubout -out public.pem");
+        let long = "-pkeyopt rsa_padding_mode:oaep -pkeyopt rsa_oaep_md:sha256 -pkeyopt rsa_mgf1_md:sha256";
+        for options in ["", "-pkeyopt rsa_padding_mode:oaep", long] {
+            scene.plain(&format!(
+                "pkeyutl -encrypt -pubin -inkey public.pem {options} -in message -out sealed"
+            ));
+            scene.keys(&format!("pkeyutl -decrypt -inkey selvedge:reads {options} -in sealed -out opened"));
+            assert_eq!(scene.read("opened"), scene.read("message"), "{options}");
+        }
+        let mut mixed = scene.command("pkeyutl", false);
+        mixed.args(["-decrypt", "-inkey", "selvedge:reads", "-in", "sealed"]).args(long.split(' '));
+        let mixed = mixed.args(["-pkeyopt", "rsa_mgf1_md:sha512"]).output().unwrap();
+        assert!(!mixed.status.success(), "the device has one hash for both");
+        scene.keys("req -x509 -key selvedge:reads -subj /CN=reader -days 2 -out reader.pem");
+        scene.plain("cms -encrypt -binary -aes-256-gcm -in message -outform DER -out sealed reader.pem");
+        scene.keys("cms -decrypt -inform DER -in sealed -inkey selvedge:reads -recip reader.pem -out opened");
+        assert_eq!(scene.read("opened"), scene.read("message"));
     }
 }
 

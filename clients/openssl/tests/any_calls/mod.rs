@@ -225,6 +225,7 @@ type Work = unsafe extern "C" fn(Any, *mut u8, *mut usize, usize, *const u8, usi
 type Finish = unsafe extern "C" fn(Any, *mut u8, *mut usize, usize) -> c_int;
 type Update = unsafe extern "C" fn(Any, *const u8, usize) -> c_int;
 type InitMac = unsafe extern "C" fn(Any, *const u8, usize, *mut Param) -> c_int;
+type Init = unsafe extern "C" fn(Any, Any, *mut Param) -> c_int;
 type Derive = unsafe extern "C" fn(Any, *mut u8, usize, *mut Param) -> c_int;
 type Import = unsafe extern "C" fn(Any, c_int, *mut Param) -> c_int;
 type ImportSkey = unsafe extern "C" fn(*const c_void, c_int, *mut Param) -> Any;
@@ -255,7 +256,7 @@ macro_rules! call {
 pub fn run(bytes: &[u8]) {
     let mut input = Input(bytes);
     while !input.0.is_empty() {
-        let operation = [1, 2, 2, 2, 3, 3, 4, 4, 10, 12, 15, 21, 21, 22][usize::from(input.byte()) % 14];
+        let operation = [1, 2, 2, 2, 3, 3, 4, 4, 10, 12, 13, 15, 21, 21, 22][usize::from(input.byte()) % 15];
         let (context, functions) = provider();
         let query: unsafe extern "C" fn(*const c_void, c_int, *mut c_int) -> *const Algorithm =
             function(functions, 1027).expect("it answers queries");
@@ -280,7 +281,7 @@ pub fn run(bytes: &[u8]) {
     }
 }
 
-/// A context of a digest, a cipher, a MAC, a derivation or a signature.
+/// A context of a digest, a cipher, a MAC, a derivation, a signature or a decryption.
 fn work(input: &mut Input<'_>, operation: c_int, table: *const Dispatch, context: *const c_void) {
     // Numbers of: free, dup, get and set parameters.
     let [free, copy, get, set] = match operation {
@@ -288,6 +289,7 @@ fn work(input: &mut Input<'_>, operation: c_int, table: *const Dispatch, context
         2 => [7, 8, 10, 11],
         3 => [3, 2, 8, 9],
         4 => [3, 2, 10, 11],
+        13 => [6, 7, 8, 10],
         _ => [16, 17, 18, 20],
     };
     let mut this = call!(table, 1, New, context, null()).expect("it makes contexts");
@@ -320,8 +322,10 @@ fn work(input: &mut Input<'_>, operation: c_int, table: *const Dispatch, context
             (3, _) => drop(call!(table, 5, Update, this, from, length)),
             (4, 3) => drop(call!(table, 4, Of, this)),
             (4, _) => drop(call!(table, 5, Derive, this, start, room, list)),
+            (13, 3) => drop(call!(table, 4, Init, this, null_mut(), list)),
+            (13, _) => drop(call!(table, 5, Work, this, start, &mut made, room, from, length)),
             // Without a key of the store's nothing is signed; it must be said so.
-            (_, 3) => drop(call!(table, 2, InitMac, this, null(), 0, list)),
+            (_, 3) => drop(call!(table, 2, Init, this, null_mut(), list)),
             (_, 4) => drop(call!(table, 9, Update, this, from, length)),
             (_, 5) => drop(call!(table, 10, Finish, this, start, &mut made, room)),
             (_, _) => drop(call!(table, 3, Work, this, start, &mut made, room, from, length)),
