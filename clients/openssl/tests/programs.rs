@@ -423,7 +423,7 @@ fn s_server_serves_tls_with_a_key_of_the_device() {
                 server.args(["-propquery", query]);
             }
             let mut server = server.args(["-naccept", "1", "-quiet"]).stdout(Stdio::piped()).spawn().unwrap();
-            while !socket.exists() {
+            while !listens(&socket) {
                 assert!(server.try_wait().unwrap().is_none(), "the server ended");
                 std::thread::yield_now();
             }
@@ -472,7 +472,7 @@ fn nginx_serves_tls_with_a_key_of_the_device() {
     server.env("OPENSSL_MODULES", modules.parent().unwrap()).env("SELVEDGE_BROKER", &scene.running.socket);
     let log = fs::File::create(at("log")).unwrap();
     let mut server = server.stderr(log).spawn().unwrap();
-    while !at("web.sock").exists() {
+    while !listens(&at("web.sock")) {
         let ended = server.try_wait().unwrap();
         assert!(ended.is_none(), "{}", String::from_utf8_lossy(&scene.read("log")));
         std::thread::yield_now();
@@ -487,6 +487,13 @@ fn nginx_serves_tls_with_a_key_of_the_device() {
     assert!(said.contains("Verify return code: 0 (ok)"), "{said}");
     let log = String::from_utf8(scene.read("log")).unwrap();
     assert!(!log.contains("error:"), "{log}");
+}
+
+/// Whether somebody listens there: a socket is bound first, and refuses until then (`__SO_ACCEPTCON` of its flags).
+fn listens(socket: &Path) -> bool {
+    let sockets = fs::read_to_string("/proc/net/unix").unwrap();
+    let path = socket.display().to_string();
+    sockets.lines().any(|line| line.ends_with(&path) && line.split_whitespace().nth(3) == Some("00010000"))
 }
 
 /// What OpenSSL's own client says of the server.
