@@ -77,7 +77,7 @@ pub enum Event {
     /// From now on these hold.
     Set {
         /// All of them.
-        settings: Settings,
+        settings: Box<Settings>,
     },
     /// Time passed.
     Tick,

@@ -82,7 +82,7 @@ pub use listen::{Endpoint, Listener};
 pub use orders::{Control, Orders, control};
 #[cfg(feature = "service")]
 pub use serve::{Config, serve, serve_operated};
-pub use settings::Settings;
+pub use settings::{Settings, Weights};
 pub use stats::{Gauges, Stats, Usage};
 
 use flight::Flight;
@@ -144,6 +144,7 @@ impl Broker {
         settings.check();
         let mut queue = Queue::default();
         queue.age(settings.age_max);
+        queue.weigh(settings.weights);
         Broker {
             settings,
             now: Duration::ZERO,
@@ -198,7 +199,7 @@ impl Broker {
             | Event::DeviceAnswered { .. }
             | Event::DeviceLost { .. } => {}
             Event::TurnedAway => self.stats.connections_refused += 1,
-            Event::Set { settings } => self.set(settings),
+            Event::Set { settings } => self.set(*settings),
             Event::Tick => self.tick(actions),
             Event::Stop => self.stop(actions),
         }
@@ -340,6 +341,7 @@ impl Broker {
         settings.check();
         self.quota.bound(settings.bounds);
         self.queue.age(settings.age_max);
+        self.queue.weigh(settings.weights);
         self.settings = settings;
     }
 

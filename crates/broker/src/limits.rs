@@ -72,6 +72,10 @@ pub const UNREAD_MAX: Duration = Duration::from_secs(10);
 pub const QUANTUM_BYTES: i64 = PDU_BYTES_MAX as i64;
 /// What of it may go before all others: a few small requests.
 pub const SPARSE_BYTES: i64 = 4096;
+/// How many times what others get a user may be given.
+pub const WEIGHT_MAX: u32 = 100;
+/// Users whose weight may be said.
+pub const WEIGHTS_MAX: usize = 16;
 /// The shortest [`AGE_MAX`] that may be chosen.
 pub const AGE_MIN: Duration = Duration::from_millis(1);
 /// How long a lane may wait for those before it, until one of its requests goes first.

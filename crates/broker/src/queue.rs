@@ -12,6 +12,7 @@ use std::time::Duration;
 
 use crate::limits::AGE_MAX;
 use crate::rounds::Rounds;
+use crate::settings::Weights;
 use crate::wire::{Connection, Lane, Pdu, Status};
 
 /// A part of a request, for the device.
@@ -99,6 +100,7 @@ struct LaneQueue {
 pub struct Queue {
     /// How long a lane may wait for those before it.
     age_max: Duration,
+    weights: Weights,
     lanes: [LaneQueue; Lane::ALL.len()],
     /// Where a request is begun and not all sent.
     begun: VecDeque<Place>,
@@ -113,6 +115,7 @@ impl Default for Queue {
     fn default() -> Queue {
         Queue {
             age_max: AGE_MAX,
+            weights: Weights::default(),
             lanes: Default::default(),
             begun: VecDeque::new(),
             closed: BTreeSet::new(),
@@ -123,6 +126,15 @@ impl Default for Queue {
 }
 
 impl Queue {
+    /// From now on these users get more than others.
+    pub fn weigh(&mut self, weights: Weights) {
+        let before = std::mem::replace(&mut self.weights, weights);
+        for lane in &mut self.lanes {
+            before.users().for_each(|user| lane.users.weigh(user, 1));
+            weights.users().for_each(|user| lane.users.weigh(user, weights.of(user)));
+        }
+    }
+
     /// From now on a lane waits no longer than this for those before it.
     pub fn age(&mut self, age_max: Duration) {
         self.age_max = age_max;
@@ -155,6 +167,11 @@ impl Queue {
         let lane = &mut self.lanes[place.lane as usize];
         if lane.users.is_idle() {
             lane.waits_since = now;
+        }
+        let is_new = lane.users.get(place.user).is_none();
+        lane.users.enter(place.user);
+        if is_new {
+            lane.users.weigh(place.user, self.weights.of(place.user));
         }
         lane.users.enter(place.user).enter(place.connection)
     }

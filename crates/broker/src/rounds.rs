@@ -4,8 +4,8 @@
 //! Owns the turns only; what a flow's value is, is the caller's. A *round* is once around all flows that have used
 //! up their first [`SPARSE_BYTES`]; until then a flow is sparse, and goes before them.
 //!
-//! Invariant: in a round, each flow that always has something gets [`QUANTUM_BYTES`], give or take one piece, and no
-//! flow gets more than that and [`SPARSE_BYTES`].
+//! Invariant: in a round, each flow that always has something gets its weight times [`QUANTUM_BYTES`], give or take one
+//! piece, and no flow gets more than that and [`SPARSE_BYTES`].
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -24,6 +24,7 @@ pub struct Rounds<K, V> {
 
 struct Flow<V> {
     value: V,
+    weight: u32,
     /// What it may still be served, in bytes; below 0 after a piece that was longer.
     credit: i64,
     /// The round for which it had its first bytes out of turn.
@@ -43,6 +44,7 @@ impl<K: Copy + Ord, V: Default> Rounds<K, V> {
     pub fn enter(&mut self, key: K) -> &mut V {
         let flow = self.flows.entry(key).or_insert_with(|| Flow {
             value: V::default(),
+            weight: 1,
             credit: 0,
             round: 0,
             is_listed: false,
@@ -57,6 +59,13 @@ impl<K: Copy + Ord, V: Default> Rounds<K, V> {
             list.push_back(key);
         }
         &mut flow.value
+    }
+
+    /// From its next turn on the flow of this key gets so many times what others get.
+    pub fn weigh(&mut self, key: K, weight: u32) {
+        if let Some(flow) = self.flows.get_mut(&key) {
+            flow.weight = weight;
+        }
     }
 
     /// Whose turn it is: it has something, as far as it said so.
@@ -79,7 +88,8 @@ impl<K: Copy + Ord, V: Default> Rounds<K, V> {
                 // Its credit of the last turn is used up: this is the next turn.
                 Some(flow) if flow.round != self.round => {
                     flow.round = self.round;
-                    flow.credit = (flow.credit + QUANTUM_BYTES).min(QUANTUM_BYTES);
+                    let turn_bytes = i64::from(flow.weight) * QUANTUM_BYTES;
+                    flow.credit = (flow.credit + turn_bytes).min(turn_bytes);
                 }
                 Some(flow) if flow.credit > 0 => return Some(key),
                 Some(_) => {
@@ -203,6 +213,18 @@ mod tests {
         }
         let share = own as f64 / f64::from(own + other);
         assert!((0.30..0.37).contains(&share), "a third is its share, it got {share}");
+    }
+
+    #[test]
+    fn a_flow_of_three_times_the_weight_gets_three_times_the_bytes() {
+        let mut rounds = greedy(0..3);
+        rounds.weigh(1, 3);
+        rounds.weigh(9, 3);
+        let got = serve(&mut rounds, 50_000, |key| [100, 1000, 4096][usize::from(key)]);
+        let share = |key| got[&key] as f64 / got.values().sum::<usize>() as f64;
+        for (key, expected) in [(0, 0.2), (1, 0.6), (2, 0.2)] {
+            assert!((share(key) - expected).abs() < 0.01, "{key} of a fifth, three and one: {}", share(key));
+        }
     }
 
     #[test]

@@ -288,7 +288,7 @@ impl Server {
         for order in self.orders.take() {
             match order {
                 Order::Set(settings) => {
-                    self.events.push(Event::Set { settings: *settings });
+                    self.events.push(Event::Set { settings });
                     self.journal.say(Entry::Set);
                 }
                 // Who asked may be gone.

@@ -36,6 +36,8 @@ pub struct Settings {
     pub bounds: Bounds,
     /// How long a lane may wait for those before it.
     pub age_max: Duration,
+    /// Which users get more of the device than others.
+    pub weights: Weights,
     /// Nobody else is served, not even root.
     pub only_user: Option<u32>,
     /// The broker ends when it had no connection for so long.
@@ -58,6 +60,7 @@ impl Default for Settings {
             operator_group: None,
             bounds: Bounds::default(),
             age_max: limits::AGE_MAX,
+            weights: Weights::default(),
             only_user: None,
             idle_max: None,
         }
@@ -86,6 +89,34 @@ impl Settings {
         assert!(!self.unread_max.is_zero() && self.unread_max <= limits::UNREAD_MAX);
         assert!((limits::AGE_MIN..=limits::AGE_MAX).contains(&self.age_max));
         assert!(self.bounds.are_sound());
+        assert!(self.weights.said().all(|(_, weight)| (1..=limits::WEIGHT_MAX).contains(&weight)));
+    }
+}
+
+/// How many times what others get some users get, while there is not enough for all.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Weights([Option<(u32, u32)>; limits::WEIGHTS_MAX]);
+
+impl Weights {
+    /// Says the weight of a user; `false`, and it is not said, when there are as many as there may be.
+    #[must_use]
+    pub fn say(&mut self, user: u32, weight: u32) -> bool {
+        let place = self.0.iter_mut().find(|said| said.is_none_or(|(other, _)| other == user));
+        place.map(|said| *said = Some((user, weight))).is_some()
+    }
+
+    /// A user's.
+    pub fn of(&self, user: u32) -> u32 {
+        self.said().find(|(other, _)| *other == user).map_or(1, |(_, weight)| weight)
+    }
+
+    /// Users whose weight was said.
+    pub fn users(&self) -> impl Iterator<Item = u32> {
+        self.said().map(|(user, _)| user)
+    }
+
+    fn said(&self) -> impl Iterator<Item = (u32, u32)> {
+        self.0.into_iter().flatten()
     }
 }
 

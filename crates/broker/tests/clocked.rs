@@ -115,6 +115,25 @@ fn a_light_application_waits_for_no_more_than_two_transfers_of_8_kib() {
 }
 
 #[test]
+fn a_user_of_three_times_the_weight_gets_three_times_as_much_of_the_device() {
+    let preset = preset("ftdi-30MHz");
+    let mut settings = preset.settings();
+    assert!(settings.weights.say(1, 3));
+    let ask = |user| Ask { user, pdu_bytes: 65_536, outstanding: 16, pause: Duration::ZERO, total: 10_000 };
+    // Of the first user there are two, who share what is that user's.
+    let asks = [0, 0, 1, 2].map(ask);
+    let filled_bytes = preset.filled_bytes();
+    let mut world = Simulation::new(1, preset, settings, filled_bytes, without_faults(), &asks);
+    while world.latencies(2).len() < 600 {
+        world.pass();
+    }
+    let got = [0, 1, 2, 3].map(|application| world.latencies(application).len());
+    for (application, expected) in [(0, 100), (1, 100), (3, 200)] {
+        assert!(got[application].abs_diff(expected) < expected / 10, "{got:?}");
+    }
+}
+
+#[test]
 fn each_preset_carries_requests() {
     for preset in PRESETS {
         let ask = Ask { user: 1, pdu_bytes: 300, outstanding: 2, pause: Duration::ZERO, total: 5 };

@@ -662,13 +662,14 @@ fn other_settings_hold_from_the_next_request_on() {
     bench.ask(a, 1);
     bench.ask(a, 2);
     let bounds = Bounds { requests_per_connection: 2, connections: 2, ..Bounds::default() };
-    bench.step(Event::Set { settings: Settings { bounds, in_flight_max: 3, ..Settings::default() } });
+    let settings = Settings { bounds, in_flight_max: 3, ..Settings::default() };
+    bench.step(Event::Set { settings: Box::new(settings) });
     assert_eq!(answers(&bench.ask(a, 3)), [(a.0, 3, Status::Busy)]);
     assert_eq!(transmitted(&bench.ask(b, 1)), [(b.0, 1)]);
     assert_eq!(transmitted(&bench.ask(b, 2)), [], "three are at the device");
     let actions = bench.step(Event::Connected { user: 1, groups: vec![] });
     assert!(matches!(actions[..], [Action::Refuse { .. }]));
-    bench.step(Event::Set { settings: Settings::default() });
+    bench.step(Event::Set { settings: Box::default() });
     assert!(matches!(
         bench.step(Event::Connected { user: 1, groups: vec![] })[..],
         [Action::Admit { .. }, ..]

@@ -125,7 +125,9 @@ pub fn check(path: &Path, text: String) -> Result<Service, Problems> {
         kind: Kind::Syntax { message: fault.message().into() },
     }));
     if faults.is_empty() {
-        let service = reading::read(root.get_ref(), path.parent().unwrap_or(Path::new("")), &mut problems);
+        let folder = path.parent().unwrap_or(Path::new(""));
+        let line_of = |at: usize| 1 + text[..at].matches('\n').count();
+        let service = reading::read(root.get_ref(), folder, line_of, &mut problems);
         if problems.is_empty() {
             return Ok(service);
         }
@@ -211,6 +213,25 @@ mod tests {
         assert_eq!(service.devices, [clocked, DeviceChoice::Soft]);
         assert_eq!(service.level, Level::Warning);
         assert_eq!(service.metrics, Some(MetricsAddress::Tcp(([127, 0, 0, 1], 9464).into())));
+    }
+
+    #[test]
+    fn a_users_weight_is_said_once_and_within_its_limits() {
+        let user = |name: &str, weight: u32| format!("[[user]]\nname = \"{name}\"\nweight = {weight}\n");
+        let service = read_text(&(user("root", 3) + &user("1000", 100))).unwrap();
+        assert_eq!([0, 1000, 1001].map(|user| service.settings.weights.of(user)), [3, 100, 1]);
+        let many: String = (0..17).map(|number| user(&number.to_string(), 2)).collect();
+        for (text, words) in [
+            (user("root", 0), "weight is 0, expected 1 to 100"),
+            (user("root", 101), "weight is 101, expected 1 to 100"),
+            (user("root", 2) + &user("0", 2), "user 0"),
+            (user("nobody-has-this-name", 2), "is not a user of this machine"),
+            (many, "the number of [[user]] is 17, expected 0 to 16"),
+            ("[[user]]\nname = \"root\"\n".to_owned(), "lacks the key `weight`"),
+        ] {
+            let said = read_text(&text).unwrap_err();
+            assert!(said.contains(words), "{said}");
+        }
     }
 
     #[test]

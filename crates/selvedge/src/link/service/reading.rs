@@ -1,8 +1,10 @@
 //! The sections of a configuration, value by value, each problem with its place.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::Duration;
 
+use broker::Weights;
 use broker::emulate::preset::PRESETS;
 use broker::journal::Level;
 use broker::limits as ceiling;
@@ -13,7 +15,12 @@ use super::super::quantity::DURATION;
 use super::super::section::{At, Section};
 use super::{DeviceChoice, MetricsAddress, Service, limit};
 
-pub(super) fn read(root: &DeTable<'_>, folder: &Path, problems: &mut Vec<Problem>) -> Service {
+pub(super) fn read(
+    root: &DeTable<'_>,
+    folder: &Path,
+    line_of: impl Fn(usize) -> usize,
+    problems: &mut Vec<Problem>,
+) -> Service {
     let mut root = Section::new(String::new(), root, 0..0);
     let mut service = Service::default();
     let mut section = below(&mut root, "broker", problems);
@@ -41,6 +48,8 @@ pub(super) fn read(root: &DeTable<'_>, folder: &Path, problems: &mut Vec<Problem
     if !devices.is_empty() {
         service.devices = devices;
     }
+    service.settings.weights = weights(root.array("user", problems), line_of, problems);
+
     let mut section = below(&mut root, "limits", problems);
     limit::read(&mut section, &mut service.settings, problems);
     section.finish(problems);
@@ -95,6 +104,39 @@ fn device(table: At<&DeTable<'_>>, folder: &Path, problems: &mut Vec<Problem>) -
     };
     section.finish(problems);
     device
+}
+
+/// Which users get more than others.
+fn weights(
+    tables: Vec<At<&DeTable<'_>>>,
+    line_of: impl Fn(usize) -> usize,
+    problems: &mut Vec<Problem>,
+) -> Weights {
+    let (mut weights, mut lines) = (Weights::default(), BTreeMap::new());
+    let (count, span) = (tables.len(), tables.last().map_or(0..0, |table| table.span.clone()));
+    for table in tables {
+        let span = table.span.clone();
+        let mut section = Section::new("user".into(), table.value, table.span).element(None);
+        section.require(&[("name", "\"web\""), ("weight", "4")], problems);
+        let name = section.text("name", "\"web\"", problems);
+        let user = name.and_then(|name| account(name, "/etc/passwd", "a user of this machine", problems));
+        let weight = section.integer("weight", 1..=ceiling::WEIGHT_MAX.into(), problems);
+        section.finish(problems);
+        let (Some(user), Some(weight)) = (user, weight) else { continue };
+        if let Some(first_line) = lines.insert(user, line_of(span.start)) {
+            let kind = Kind::Duplicate { what: "user", found: user.into(), first_line };
+            problems.push(Problem { span, kind });
+        }
+        // That there are too many is told once, below.
+        let _ = weights.say(user, weight.value.unsigned_abs() as u32);
+    }
+    if count > ceiling::WEIGHTS_MAX {
+        let (what, found) = ("the number of [[user]]", count.to_string());
+        let kind =
+            Kind::OutOfRange { what, found, min: "0".to_owned(), max: ceiling::WEIGHTS_MAX.to_string() };
+        problems.push(Problem { span, kind });
+    }
+    weights
 }
 
 fn named<T: Copy>(
