@@ -71,7 +71,12 @@ uint16_t clock_aim(volatile uint16_t *compare, uint8_t flag, uint32_t ticks)
         // From here on a match raises the flag, whether or not its interrupt is enabled yet.
         uint32_t now = clock_now();
         if (!clock_is_past(now, ticks)) {
-            return (uint16_t)((ticks - now - 1) >> 16);
+            uint16_t matches_before = (uint16_t)((ticks - now - 1) >> 16);
+            // One that was a moment ago may have raised it or not.
+            if (matches_before == 0 || (uint16_t)((uint16_t)now - (uint16_t)ticks) > MATCH_DOUBT_CYCLES) {
+                return matches_before;
+            }
+            continue;
         }
         ticks = now + CLOCK_LEAD_CYCLES_MIN;
     }

@@ -54,15 +54,15 @@ static void look_ahead(void)
 
 void sampler_goes_first(void)
 {
-    uint16_t match = OCR1A;
+    uint16_t match = OCR1A, alarm = OCR1B;
 
-    // Turns are counted alike unless the timer is between the two.
-    if ((uint16_t)(match - OCR1B) < ALARM_AHEAD_CYCLES && clock_alarm_is_set && clock_alarm_gives_way &&
+    if (sampler_alarm_is_in_the_way(alarm, match) && clock_alarm_is_set && clock_alarm_gives_way &&
         sampler_matches_before == clock_matches_before) {
         ATOMIC_BLOCK(ATOMIC_RESTORESTATE)
         {
-            if ((uint16_t)(OCR1B - TCNT1) > MATCH_AGE_CYCLES_MAX) {
+            if (sampler_alarm_moves(TCNT1, alarm)) {
                 OCR1B = match + ALARM_BEHIND_CYCLES;
+                clock_alarm_gives_way = false;
             }
         }
     }

@@ -22,6 +22,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "limits.h"
 #include "timebase.h"
 
 /// Chooses the ADC clock (at most 200 kHz, above which the tenth bit suffers).
@@ -42,6 +43,22 @@ static inline bool sampler_has_filled(const uint8_t *codes)
 {
     extern const uint8_t *volatile sampler_filled_now;
     return sampler_filled_now == codes;
+}
+
+/// Whether whom an alarm wakes would keep a conversion waiting, from their matches: unless there is a turn between the two.
+static inline bool sampler_alarm_is_in_the_way(uint16_t alarm, uint16_t match)
+{
+    return (uint16_t)(match - alarm) < ALARM_AHEAD_CYCLES;
+}
+
+/// Whether such an alarm, before whose match and the conversion's as many turns are counted, can be moved behind the
+/// conversion's start: not while the timer is between the two places, which is a turn before the alarm, and not when it is
+/// about to come.
+static inline bool sampler_alarm_moves(uint16_t now, uint16_t alarm)
+{
+    uint16_t ahead_cycles = alarm - now;
+    return ahead_cycles > MATCH_AGE_CYCLES_MAX &&
+           ahead_cycles < (uint16_t)-(ALARM_AHEAD_CYCLES + ALARM_BEHIND_CYCLES);
 }
 
 /// Puts an alarm that is due right before the next conversion right behind its start: whom it wakes would keep that

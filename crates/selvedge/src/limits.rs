@@ -113,7 +113,7 @@ pub const NODE_RECEIVE_BYTES_MAX: u64 = 96;
 /// Between two samples beyond a conversion.
 pub const SAMPLE_GAP_CYCLES_MIN: u64 = 1_500;
 /// How long before its slot a node wants to have nothing else to do.
-pub const SEND_LEAD_CYCLES: u64 = 3_000;
+pub const SEND_LEAD_CYCLES: u64 = 3_600;
 /// With less than this left before its slot a node sends first and verifies the beacon after.
 pub const VERIFY_CYCLES_MAX: u64 = 80_000;
 /// How long a woven filter asks for the first byte of what comes down.

@@ -42,6 +42,7 @@ uint32_t test_below(uint32_t bound);
     X(the_clock_survives_the_wrap_of_its_ticks)                        \
     X(sample_instants_fill_a_superframe_exactly)                       \
     X(nominal_period_is_within_one_sixteenth_tick)                     \
+    X(an_alarm_gives_way_to_a_conversion_within_its_own_turn)          \
     X(a_beacon_of_the_gateway_is_heard)                                \
     X(every_flipped_bit_of_a_beacon_is_refused)                        \
     X(any_bytes_as_a_beacon_are_refused_without_harm)                  \
