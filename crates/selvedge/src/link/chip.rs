@@ -35,7 +35,7 @@ pub static CHIPS: [Chip; 2] = [
         reference_nv_max: 5_500_000_000,
         sram_bytes: 4_096,
         has_pipes: true,
-        collect_cycles: 4_000,
+        collect_cycles: 4_200,
     },
     Chip {
         name: "atmega328p",
