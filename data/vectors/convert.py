@@ -132,11 +132,18 @@ def gcm_left(nonce_bytes: int, tag_bytes: int):
     )
 
 
-def rsa_left(bits: int, hash: str):
+def rsa_left(bits: int, hash: str, *more: str):
     return first(
         (f"a key of {bits} bits", bits not in (2048, 3072)),
-        (f"{hash} in a signature of RSA", hash not in ("SHA-256", "SHA-384", "SHA-512")),
+        (f"{hash} in a signature of RSA", hash not in ("SHA-256", "SHA-384", "SHA-512", *more)),
     )
+
+
+def rsa_message(hash: str, message: str) -> dict:
+    """What is signed: of SHA-1 the device takes digests only."""
+    if hash == "SHA-1":
+        return {"Digest": hashlib.sha1(bytes.fromhex(message)).hexdigest()}
+    return {"Msg": message}
 
 
 # DER, as much as RSA keys need (RFC 8017 appendix A.1, RFC 5208).
@@ -368,24 +375,27 @@ class Nist:
         for vector in self.records("rsa-pkcs1", f"{folder}/SigVer15_186-3.rsp", "shaalg"):
             bits, hash, (n, e) = parts(vector)
             fails = vector["result"].startswith("F")
-            message = {"Msg": vector["msg"], "Sig": vector["s"].rjust(bits // 4, "0")}
+            message = {**rsa_message(hash, vector["msg"]), "Sig": vector["s"].rjust(bits // 4, "0")}
             key = {"Bits": str(bits), "Hash": hash[4:], "Public": rsa_public(n, e)}
-            self.corpus.vector(rsa_left(bits, hash), fails, **key, **message)
+            self.corpus.vector(rsa_left(bits, hash, "SHA-1"), fails, **key, **message)
         for vector in self.records("rsa-pss", f"{folder}/SigVerPSS_186-3.rsp", "shaalg"):
             bits, hash, _ = parts(vector)
             # Its salts have ten bytes.
             self.corpus.vector(rsa_left(bits, hash) or "a salt that is not as long as the digest")
         secrets = {}
-        for kind, path in (("rsa-pkcs1-sign", "SigGen15_186-2.txt"), ("rsa-pss-sign", "SigGenPSS_186-2.txt")):
+        for kind, path, more in (
+            ("rsa-pkcs1-sign", "SigGen15_186-2.txt", ["SHA-1"]),
+            ("rsa-pss-sign", "SigGenPSS_186-2.txt", []),
+        ):
             for vector in self.records(kind, f"{folder}/{path}", "shaalg"):
                 bits, hash, (n, e) = parts(vector)
-                why = rsa_left(bits, hash)
+                why = rsa_left(bits, hash, *more)
                 if not why and n not in secrets:
                     secrets[n] = rsa_private(n, e, int(vector["d"], 16))
                 key = {"Bits": str(bits), "Hash": hash[4:], "Secret": secrets.get(n), "Public": rsa_public(n, e)}
                 # A signature of PSS has randomness of its own.
                 signature = {"Sig": vector["s"] if kind == "rsa-pkcs1-sign" else None}
-                self.corpus.vector(why, **key, Msg=vector["msg"], **signature)
+                self.corpus.vector(why, **key, **rsa_message(hash, vector["msg"]), **signature)
 
     def wraps(self):
         for way in ("AE", "AD"):

@@ -69,8 +69,8 @@ impl CellMaster {
 }
 
 impl StoreMaster {
-    /// The AES-256-GCM key of one segment of the store: `HKDF(master, "selvedge segment v1" | segment 16)`.
-    pub fn segment_key(&self, segment: &[u8; 16]) -> Key<32> {
+    /// The AES-256-GCM key of one segment of the store: `HKDF(master, "selvedge segment v1" | segment 32)`.
+    pub fn segment_key(&self, segment: &[u8; 32]) -> Key<32> {
         hkdf_sha256(&[], self.0.expose(), &[b"selvedge segment v1", segment])
     }
 }

@@ -77,7 +77,7 @@ fn cell_and_store_keys_are_derived_under_their_own_labels() {
     assert_eq!(cell.cell_key(0x0201).key().expose(), &witness(&MASTER, &info("selvedge beacon v1", &[1, 2])));
     assert_eq!(cell.batch_key(0x0201).expose(), &witness(&MASTER, &info("selvedge batch v1", &[1, 2])));
     assert_eq!(cell.receipt_key(0x0201).expose(), &witness(&MASTER, &info("selvedge receipt v1", &[1, 2])));
-    let segment = *b"sixteen bytes id";
+    let segment = *b"an identity of thirty-two bytes.";
     assert_eq!(
         StoreMaster::from(master()).segment_key(&segment).expose(),
         &witness(&MASTER, &info("selvedge segment v1", &segment))

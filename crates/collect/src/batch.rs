@@ -370,6 +370,7 @@ impl Receipt {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::limits::{BATCH_PLAINTEXT_BYTES_MAX, SLOT_FRAME_BYTES_MAX};
     use proptest::collection::vec;
     use proptest::prelude::*;
 
@@ -458,10 +459,12 @@ mod tests {
 
     #[test]
     fn the_longest_batch_fits_a_message() {
-        let frame = [0; FRAME_BYTES_MAX];
-        let entry = Entry { superframe: 0, slot: 0, received_ps: 0, frame: &frame };
-        let plaintext = entries_to_bytes(&vec![entry; BATCH_FRAMES_MAX]);
-        let sealed = [&[0; NONCE_BYTES][..], &plaintext, &[0; TAG_BYTES]].concat();
+        for (frame_bytes, frames) in [(SLOT_FRAME_BYTES_MAX, BATCH_FRAMES_MAX), (4096 + 36, 64)] {
+            let frame = vec![0; frame_bytes];
+            let entry = Entry { superframe: 0, slot: 0, received_ps: 0, frame: &frame };
+            assert!(entries_to_bytes(&vec![entry; frames]).len() <= BATCH_PLAINTEXT_BYTES_MAX);
+        }
+        let sealed = vec![0; NONCE_BYTES + BATCH_PLAINTEXT_BYTES_MAX + TAG_BYTES];
         let message = batch_message(&BatchId { cell: 0, spool: 0, number: 0 }, &sealed);
         assert_eq!(message.len(), 4 + MESSAGE_BYTES_MAX);
     }

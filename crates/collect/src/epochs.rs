@@ -13,7 +13,7 @@
 use std::collections::HashMap;
 use std::num::NonZeroU16;
 
-use crate::record::Change;
+use crate::record::{Change, NodeEpoch, Told};
 
 /// The epochs of all nodes.
 #[derive(Debug, Default)]
@@ -32,15 +32,6 @@ struct Present {
     frames: u32,
     /// Changes that the node was told, in order.
     changes: Vec<Told>,
-}
-
-/// A change that a node was told.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Told {
-    from: u8,
-    to: u8,
-    /// The lowest count that is stored of `to`.
-    first: Option<u32>,
 }
 
 impl Present {
@@ -71,6 +62,29 @@ impl Epochs {
     /// A change joins the group, or was read from the log.
     pub(crate) fn begin(&mut self, change: Change) {
         self.entry(change.node).changes.push(Told { from: change.epoch, to: change.next, first: None });
+    }
+
+    /// What was known of a node before the segment that is read.
+    pub(crate) fn restore(&mut self, of: NodeEpoch) {
+        let NodeEpoch { node, epoch, frames, changes } = of;
+        *self.entry(node) = Present { epoch, frames, changes };
+    }
+
+    /// What is known of every node from what is durable.
+    pub(crate) fn checkpoint(&self) -> Vec<NodeEpoch> {
+        let durable = |(node, present)| match self.before.get(node) {
+            Some(before) => before.as_ref().map(|before| (*node, before)),
+            None => Some((*node, present)),
+        };
+        let mut nodes: Vec<(u32, &Present)> = self.nodes.iter().filter_map(durable).collect();
+        nodes.sort_unstable_by_key(|(node, _)| *node);
+        let state = |(node, Present { epoch, frames, changes }): (u32, &Present)| NodeEpoch {
+            node,
+            epoch: *epoch,
+            frames: *frames,
+            changes: changes.clone(),
+        };
+        nodes.into_iter().map(state).collect()
     }
 
     /// Everything since the last end of a group is durable.
@@ -165,8 +179,13 @@ mod tests {
         epochs.store(NODE, 5, 20);
         epochs.begin(Change { node: NODE, epoch: 5, next: 6 });
         epochs.store(NODE + 1, 0, 0);
+        let state = epochs.checkpoint();
         epochs.abort();
         assert_eq!(epochs.nodes, before);
         assert_eq!(epochs.pending(NODE), Some(5));
+        assert_eq!(epochs.checkpoint(), state, "a checkpoint knows of what is durable alone");
+        let mut restored = Epochs::default();
+        state.into_iter().for_each(|node| restored.restore(node));
+        assert_eq!(restored.nodes, before);
     }
 }

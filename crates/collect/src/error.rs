@@ -69,6 +69,8 @@ pub enum Error {
 pub enum Corruption {
     /// The header is short, or of another format or version.
     Header,
+    /// The header names a key of the store that is not there.
+    Key,
     /// The header's tag does not match: other bytes, or another master key.
     HeaderTag,
     /// The header names another store, another place in it, or another predecessor.
@@ -79,8 +81,10 @@ pub enum Corruption {
     Body,
     /// A second record holds a counter that is stored already.
     Repeated,
-    /// The file is shorter or longer than its successor says.
+    /// The file is shorter than its successor says.
     Length,
+    /// What the segment says of the state before it is not what the segments before it add up to.
+    Checkpoint,
 }
 
 impl Error {
@@ -134,12 +138,16 @@ impl fmt::Display for Corruption {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Corruption::Header => "no segment header of a known version",
+            Corruption::Key => "the segment is under a key of the store that is not there",
             Corruption::HeaderTag => "the header's tag does not match",
             Corruption::Chain => "the segment does not follow the one before it",
             Corruption::Group => "a group that was acknowledged is damaged",
             Corruption::Body => "a record has an unknown body",
             Corruption::Repeated => "a counter is stored twice",
-            Corruption::Length => "the length is not the one that the next segment says",
+            Corruption::Length => "the segment is shorter than the next one says",
+            Corruption::Checkpoint => {
+                "the state at the begin of the segment is not what was stored before it"
+            }
         })
     }
 }
@@ -214,6 +222,8 @@ statuses! {
         12 Certificate "other-certificate"
         /// As many bridges as the limit are connected; the connection is closed. Connect again later.
         13 Connections "connections-full"
+        /// The batch has frames of more bytes than the limit.
+        14 Bytes "too-many-bytes"
     }
 }
 

@@ -1,4 +1,4 @@
-//! The node frame: its bytes, its parser, and the four plaintexts it carries.
+//! The node frame: its bytes, its parser, and the five plaintexts it carries.
 //!
 //! ```text
 //!  0  1  version (high nibble, 1) | suite (low nibble)
@@ -13,16 +13,17 @@
 //!        the ADC channel of all of them                  0x83, change the epoch as well
 //!  1  4  grid index of the first sample            1  4  every uplink count below this one is stored
 //!  5  1  number of samples s                             or will never be sent
-//!  6 2s  samples, 16 bits each                    and of kind 0x82
-//!                                                  5  4  grid index of the first sample
-//!                                                  9  1  ADC channel, from that sample on
-//!                                                 and of kind 0x83
-//!                                                  5  1  epoch, later than the one this frame is sealed under
-//!                                                  6 16  its key
+//!  6 2s  samples, codes of 16 bits                and of kind 0x82
+//! or                                               5  4  grid index of the first sample
+//!  0  1  kind 0x02, waveform; channel as above     9  1  ADC channel, from that sample on
+//!  1  8  grid index of the first sample           and of kind 0x83
+//!  9  1  format (waveform), another than codes     5  1  epoch, later than the one this frame is sealed under
+//! 10  n  samples, to the end                       6 16  its key
 //!                                                 22 16  its iv
 //! ```
-//! Integers are little-endian; a frame is at most 256 bytes; bytes 0 to 9 are the associated data and the
-//! nonce follows from them (OSCORE's rule, RFC 8613 section 5.2), so neither is sent twice.
+//! Integers are little-endian; bytes 0 to 9 are the associated data and the nonce follows from them (OSCORE's rule,
+//! RFC 8613 section 5.2), so neither is sent twice. A node of a bus sends kind 0x01, in frames of at most 256 bytes; a
+//! data acquisition computer sends waveforms, in frames of at most 16 KiB.
 //! `firmware/node/frame.h` and `firmware/node/downlink.h` draw the same bytes for the node.
 //!
 //! Owns no key: [`open`] and [`seal`] take one. Leaves to `shard` which key that is.
@@ -33,8 +34,9 @@ use zeroize::Zeroizing;
 use crate::error::Fault;
 use crate::limits::{
     CHANGE_BYTES, CHANNEL_MAX, COUNT_MAX, FRAME_BYTES_MAX, FRAME_HEADER_BYTES, SAMPLES_HEADER_BYTES,
-    SAMPLES_MAX, SETTING_BYTES,
+    SAMPLES_MAX, SETTING_BYTES, TAG_BYTES_MAX, WAVEFORM_BYTES_MAX, WAVEFORM_HEADER_BYTES,
 };
+use crate::waveform::{Format, Waveform};
 
 /// The version of this layout.
 pub const VERSION: u8 = 1;
@@ -44,6 +46,8 @@ pub const DIRECTION_BIT: u32 = 1 << 31;
 const CHANNEL_SHIFT: u32 = 4;
 /// Kind byte of an uplink plaintext with samples of channel 0; the channel is added from bit 4 on.
 pub const KIND_SAMPLES: u8 = 0x01;
+/// Kind byte of an uplink plaintext with a waveform of channel 0; the channel is added from bit 4 on.
+pub const KIND_WAVEFORM: u8 = 0x02;
 /// Kind byte of a downlink plaintext that acknowledges.
 pub const KIND_ACKNOWLEDGE: u8 = 0x81;
 /// Kind byte of a downlink plaintext that sets the input as well.
@@ -78,14 +82,14 @@ pub struct Frame<'a> {
 }
 
 /// The plaintext of an uplink frame.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Samples {
-    /// Grid index of the first sample.
-    pub first: u32,
-    /// The ADC channel that all of them were converted from.
+    /// Grid index of the first sample; below 2^32 for codes.
+    pub first: u64,
+    /// The channel that all of them were converted from.
     pub channel: u8,
-    /// The samples, as ADC codes.
-    pub samples: Vec<u16>,
+    /// The samples.
+    pub waveform: Waveform,
 }
 
 /// Which input a node converts from a sample on.
@@ -153,7 +157,7 @@ pub fn open(key: &TrafficKey, frame: &Frame<'_>) -> Result<Zeroizing<Vec<u8>>, F
 pub fn seal(key: &TrafficKey, header: &Header, plaintext: &[u8]) -> Vec<u8> {
     assert_eq!(key.suite(), header.suite, "the key seals for another suite");
     let associated_data = header.to_bytes();
-    let mut frame = Vec::with_capacity(FRAME_BYTES_MAX);
+    let mut frame = Vec::with_capacity(FRAME_HEADER_BYTES + plaintext.len() + TAG_BYTES_MAX);
     frame.extend_from_slice(&associated_data);
     frame.extend_from_slice(plaintext);
     let tag = key.seal(header.counter, &associated_data, &mut frame[FRAME_HEADER_BYTES..]);
@@ -168,27 +172,49 @@ impl Samples {
     /// # Errors
     /// [`Fault::Content`].
     pub fn parse(plaintext: &[u8]) -> Result<Samples, Fault> {
-        let (head, samples) = plaintext.split_at_checked(SAMPLES_HEADER_BYTES).ok_or(Fault::Content)?;
-        let (kind, channel) = split_kind(head[0]);
-        if kind != KIND_SAMPLES || samples.len() != 2 * usize::from(head[5]) {
-            return Err(Fault::Content);
-        }
-        let first = u32::from_le_bytes(head[1..5].try_into().expect("four bytes"));
-        let samples = samples.chunks_exact(2).map(|two| u16::from_le_bytes([two[0], two[1]])).collect();
-        Ok(Samples { first, channel, samples })
+        let (kind, channel) = split_kind(*plaintext.first().ok_or(Fault::Content)?);
+        let (first, format, samples) = match kind {
+            KIND_SAMPLES => {
+                let head_and_samples = plaintext.split_first_chunk::<SAMPLES_HEADER_BYTES>();
+                let (&[_, a, b, c, d, count], samples) = head_and_samples.ok_or(Fault::Content)?;
+                if samples.len() != 2 * usize::from(count) {
+                    return Err(Fault::Content);
+                }
+                (u32::from_le_bytes([a, b, c, d]).into(), Format::CODES, samples)
+            }
+            KIND_WAVEFORM => {
+                let head_and_samples = plaintext.split_first_chunk::<WAVEFORM_HEADER_BYTES>();
+                let (&[_, ref first @ .., number], samples) = head_and_samples.ok_or(Fault::Content)?;
+                let format = Format::from_number(number).filter(|&format| format != Format::CODES);
+                (u64::from_le_bytes(*first), format.ok_or(Fault::Content)?, samples)
+            }
+            _ => return Err(Fault::Content),
+        };
+        let waveform = Waveform::new(format, samples.to_vec()).ok_or(Fault::Content)?;
+        Ok(Samples { first, channel, waveform })
     }
 
-    /// The uplink plaintext, as a node writes it.
+    /// The uplink plaintext, as a node writes it: codes as kind 0x01, everything else as kind 0x02.
     ///
     /// # Panics
-    /// When there are more than `SAMPLES_MAX` samples, or no such channel.
+    /// When there are more than `SAMPLES_MAX` codes or `WAVEFORM_BYTES_MAX` bytes of others, when the first code's index
+    /// has more than 32 bits, or when there is no such channel.
     pub fn to_bytes(&self) -> Zeroizing<Vec<u8>> {
-        assert!(self.samples.len() <= SAMPLES_MAX, "{} samples do not fit a frame", self.samples.len());
-        let mut bytes = Zeroizing::new(Vec::with_capacity(SAMPLES_HEADER_BYTES + 2 * self.samples.len()));
-        bytes.push(kind_with(KIND_SAMPLES, self.channel));
-        bytes.extend_from_slice(&self.first.to_le_bytes());
-        bytes.push(self.samples.len() as u8);
-        bytes.extend(self.samples.iter().flat_map(|sample| sample.to_le_bytes()));
+        let samples = self.waveform.bytes();
+        let mut bytes = Zeroizing::new(Vec::with_capacity(WAVEFORM_HEADER_BYTES + samples.len()));
+        if self.waveform.format() == Format::CODES {
+            assert!(self.waveform.len() <= SAMPLES_MAX, "{} codes do not fit a frame", self.waveform.len());
+            bytes.push(kind_with(KIND_SAMPLES, self.channel));
+            let first = u32::try_from(self.first).expect("the index of a code has 32 bits");
+            bytes.extend_from_slice(&first.to_le_bytes());
+            bytes.push(self.waveform.len() as u8);
+        } else {
+            assert!(samples.len() <= WAVEFORM_BYTES_MAX, "{} bytes do not fit a frame", samples.len());
+            bytes.push(kind_with(KIND_WAVEFORM, self.channel));
+            bytes.extend_from_slice(&self.first.to_le_bytes());
+            bytes.push(self.waveform.format().number());
+        }
+        bytes.extend_from_slice(samples);
         bytes
     }
 }
@@ -235,6 +261,7 @@ pub fn change(count: u32, next: &TrafficKey) -> Zeroizing<[u8; CHANGE_BYTES]> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::waveform::Kind;
     use cipher::{Key, NodeMaster};
     use proptest::prelude::*;
 
@@ -280,11 +307,13 @@ mod tests {
             header in any_header(),
             first in any::<u32>(),
             channel in 0..=CHANNEL_MAX,
-            samples in prop::collection::vec(any::<u16>(), 0..=112),
+            bytes in prop::collection::vec(any::<u8>(), 0..=28),
+            format in prop::sample::select(Format::all().collect::<Vec<_>>()),
             flip in any::<prop::sample::Index>(),
         ) {
             let key = key(header.node, header.epoch, header.suite);
-            let sent = Samples { first, channel, samples };
+            let waveform = Waveform::new(format, bytes.repeat(8)).unwrap();
+            let sent = Samples { first: first.into(), channel, waveform };
             let bytes = seal(&key, &header, &sent.to_bytes());
             let frame = parse(&bytes).unwrap();
             prop_assert_eq!(frame.header, header);
@@ -303,8 +332,13 @@ mod tests {
         let header = Header { suite: Suite::AsconAead128, node: 0x0403_0201, epoch: 5, counter: 0x8908_0706 };
         assert_eq!(header.to_bytes(), [0x11, 1, 2, 3, 4, 5, 6, 7, 8, 0x89]);
         assert!(header.is_downlink());
-        let samples = Samples { first: 0x0403_0201, channel: 7, samples: vec![0x0605, 0x0807] };
+        let waveform = Waveform::of_codes(&[0x0605, 0x0807]);
+        let samples = Samples { first: 0x0403_0201, channel: 7, waveform };
         assert_eq!(samples.to_bytes()[..], [0x71, 1, 2, 3, 4, 2, 5, 6, 7, 8]);
+        let format = Format { kind: Kind::I32, is_big_endian: true };
+        let waveform = Waveform::new(format, vec![9, 10, 11, 12]).unwrap();
+        let samples = Samples { first: 0x0807_0605_0403_0201, channel: 1, waveform };
+        assert_eq!(samples.to_bytes()[..], [0x12, 1, 2, 3, 4, 5, 6, 7, 8, 0x82, 9, 10, 11, 12]);
         assert_eq!(acknowledgement(0x0403_0201), [0x81, 1, 2, 3, 4]);
         let set = Setting { first: 0x0807_0605, channel: 3 };
         assert_eq!(setting(0x0403_0201, set), [0x82, 1, 2, 3, 4, 5, 6, 7, 8, 3]);
@@ -318,12 +352,20 @@ mod tests {
     fn a_frame_says_why_it_is_none() {
         assert_eq!(parse(&[0x11; 9]), Err(Fault::Layout), "shorter than a header");
         assert_eq!(parse(&[0x11; 25]), Err(Fault::Layout), "no room for the tag");
-        assert_eq!(parse(&[0x11; 257]), Err(Fault::Layout), "longer than a slot");
+        assert_eq!(parse(&[0x11; FRAME_BYTES_MAX + 1]), Err(Fault::Layout), "longer than the limit");
         assert_eq!(parse(&[0x21; 40]), Err(Fault::Layout), "another version");
         assert_eq!(parse(&[0x1e; 40]), Err(Fault::Suite), "a suite that does not exist");
         assert_eq!(Samples::parse(&[1, 0, 0, 0, 0, 1, 9]), Err(Fault::Content), "half a sample");
         for kind in (0..=255).filter(|kind| kind & 0x8f != 1) {
             assert_eq!(Samples::parse(&[kind, 0, 0, 0, 0, 0]), Err(Fault::Content), "another kind");
         }
+        let waveform = |format, bytes: usize| {
+            let plaintext = [&[KIND_WAVEFORM, 0, 0, 0, 0, 0, 0, 0, 0, format], &vec![0; bytes][..]].concat();
+            Samples::parse(&plaintext).map(|samples| samples.waveform.len())
+        };
+        assert_eq!((waveform(4, 16), waveform(0x84, 0)), (Ok(2), Ok(0)));
+        assert_eq!(waveform(4, 15), Err(Fault::Content), "part of a sample");
+        assert_eq!(waveform(5, 0), Err(Fault::Content), "a format that does not exist");
+        assert_eq!(waveform(0, 2), Err(Fault::Content), "codes have a kind of their own");
     }
 }

@@ -3,22 +3,25 @@
 //! Owns who may speak at all (which nodes, which cells) and how a node was provisioned (its suite, its
 //! sampling grid). Leaves derivation to `cipher`, files and permissions to the caller.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::fmt;
 use std::io;
-use std::num::{NonZeroU8, NonZeroU16};
+use std::num::{NonZeroU16, NonZeroU32};
 
 use cipher::{Aead, CellMaster, NodeMaster, StoreMaster, Suite};
 
 use crate::settings::Settings;
 
-/// When a node samples: `samples_per_superframe` times in each superframe, evenly, the first at its start.
+/// When a node samples: `samples_per_superframe` times in each superframe, evenly, the first at its start. A computer that
+/// hangs on no bus samples in superframes of a second.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Grid {
     /// Length of a superframe in picoseconds of cell time.
     pub superframe_ps: u64,
     /// Samples in each superframe.
-    pub samples_per_superframe: NonZeroU8,
+    pub samples_per_superframe: NonZeroU32,
+    /// How far an instant may be off, in nanoseconds; `u32::MAX` = nobody knows.
+    pub uncertainty_ns: u32,
 }
 
 /// A node as it was provisioned.
@@ -45,9 +48,43 @@ pub(crate) struct Cell {
     pub(crate) receipt: Aead,
 }
 
+/// The master keys of a store by their numbers: the newest one is written under, and each segment says which it is of.
+#[derive(Clone, Debug)]
+pub struct StoreKeys(BTreeMap<u32, StoreMaster>);
+
+impl StoreKeys {
+    /// A store with one key.
+    pub fn new(number: u32, master: StoreMaster) -> StoreKeys {
+        StoreKeys(BTreeMap::from([(number, master)]))
+    }
+
+    /// Adds a key.
+    pub fn add(&mut self, number: u32, master: StoreMaster) {
+        self.0.insert(number, master);
+    }
+
+    /// The key of this number, if it is there.
+    pub(crate) fn get(&self, number: u32) -> Option<&StoreMaster> {
+        self.0.get(&number)
+    }
+
+    /// The key that is written under.
+    pub(crate) fn newest(&self) -> (u32, &StoreMaster) {
+        let (&number, master) = self.0.last_key_value().expect("a store has a key");
+        (number, master)
+    }
+}
+
+/// A store's first key has number 0.
+impl From<StoreMaster> for StoreKeys {
+    fn from(master: StoreMaster) -> StoreKeys {
+        StoreKeys::new(0, master)
+    }
+}
+
 /// All keys of a server.
 pub struct KeyRing {
-    store: StoreMaster,
+    store: StoreKeys,
     nodes: HashMap<u32, Node>,
     cells: HashMap<u16, Cell>,
     epochs: Box<TakeEpoch>,
@@ -60,8 +97,8 @@ pub type TakeEpoch = dyn Fn(u32) -> io::Result<Option<u8>> + Send + Sync;
 impl Grid {
     /// Nominal instant of the sample with this grid index, in picoseconds of cell time; `u64::MAX` when it is
     /// beyond that (213 days).
-    pub fn instant_ps(&self, index: u32) -> u64 {
-        let per_superframe = u32::from(self.samples_per_superframe.get());
+    pub fn instant_ps(&self, index: u64) -> u64 {
+        let per_superframe = u64::from(self.samples_per_superframe.get());
         let (superframe, sample) = (u128::from(index / per_superframe), u128::from(index % per_superframe));
         let length_ps = u128::from(self.superframe_ps);
         let instant_ps = superframe * length_ps + sample * length_ps / u128::from(per_superframe);
@@ -70,9 +107,14 @@ impl Grid {
 }
 
 impl KeyRing {
-    /// A ring for the store with this master key, which admits nobody yet.
-    pub fn new(store: StoreMaster) -> KeyRing {
-        KeyRing { store, nodes: HashMap::new(), cells: HashMap::new(), epochs: Box::new(|_| Ok(None)) }
+    /// A ring for the store with these master keys, which admits nobody yet.
+    pub fn new(store: impl Into<StoreKeys>) -> KeyRing {
+        KeyRing {
+            store: store.into(),
+            nodes: HashMap::new(),
+            cells: HashMap::new(),
+            epochs: Box::new(|_| Ok(None)),
+        }
     }
 
     /// Admits a node, or replaces what was known of it.
@@ -106,8 +148,8 @@ impl KeyRing {
         }
     }
 
-    /// The store's master key.
-    pub(crate) fn store(&self) -> &StoreMaster {
+    /// The store's master keys.
+    pub(crate) fn store(&self) -> &StoreKeys {
         &self.store
     }
 
@@ -132,12 +174,15 @@ mod tests {
 
     #[test]
     fn samples_lie_on_the_grid() {
-        let grid =
-            Grid { superframe_ps: 250_000_000_000, samples_per_superframe: NonZeroU8::new(90).unwrap() };
+        let grid = Grid {
+            superframe_ps: 250_000_000_000,
+            samples_per_superframe: NonZeroU32::new(90).unwrap(),
+            uncertainty_ns: 0,
+        };
         assert_eq!(grid.instant_ps(0), 0);
         assert_eq!(grid.instant_ps(1), 2_777_777_777, "rounded down");
         assert_eq!(grid.instant_ps(90), 250_000_000_000, "no rounding error is carried over");
         assert_eq!(grid.instant_ps(181), 502_777_777_777);
-        assert_eq!(Grid { superframe_ps: u64::MAX, ..grid }.instant_ps(u32::MAX), u64::MAX);
+        assert_eq!(Grid { superframe_ps: u64::MAX, ..grid }.instant_ps(u64::MAX), u64::MAX);
     }
 }

@@ -12,6 +12,9 @@
 //! opens no socket, so that a seed replays a whole run with power cuts ([`sim`]), while `serve` runs the same
 //! code on the real disk. [`batch`] and [`frame`] draw what travels; [`client`] is the bridge's side of it.
 //!
+//! [`mod@ascon`] and [`mod@aes`] are ciphers that take many messages, or many cores, at once; [`convert`] makes bytes of
+//! samples.
+//!
 //! Invariant: a receipt leaves only after every record that it speaks of was synced, those of earlier batches
 //! included.
 //!
@@ -19,12 +22,16 @@
 //!
 //! Invariant: a downlink counter is used only below a reservation that was synced, and never twice.
 
+pub mod aes;
+pub mod ascon;
 pub mod batch;
 pub mod client;
+pub mod convert;
 pub mod disk;
 mod epochs;
 pub mod error;
 pub mod frame;
+mod index;
 pub mod keys;
 pub mod limits;
 pub mod read;
@@ -39,6 +46,7 @@ pub mod sim;
 pub mod stats;
 pub mod store;
 pub mod tls;
+pub mod waveform;
 
 pub use serve::{Config, serve};
 
@@ -54,7 +62,7 @@ use crate::epochs::Epochs;
 use crate::error::{Corruption, Error, Fault, Refusal};
 use crate::frame::{DIRECTION_BIT, Header, Setting};
 use crate::keys::KeyRing;
-use crate::limits::{COUNT_MAX, Limits, RECORD_BYTES_MAX};
+use crate::limits::{COUNT_MAX, Limits, RECORD_OVERHEAD_BYTES, SMALL_RECORD_BYTES_MAX};
 use crate::record::{Body, Change, Record, Reservation};
 use crate::replay::{Admission, Replay};
 use crate::shard::{Frames, Now, Opened};
@@ -176,6 +184,18 @@ impl<D: Disk, R: Randomness + Clone> Collector<D, R> {
                 epochs.begin(change);
                 Ok(())
             }
+            Body::Counters(counters) => {
+                if replay.restore_ranges(&counters) {
+                    Ok(())
+                } else {
+                    Err(Corruption::Repeated)
+                }
+            }
+            Body::Epoch(epoch) => {
+                epochs.restore(epoch);
+                Ok(())
+            }
+            Body::Span(_) => Ok(()),
         };
         let store = Store::open(disk, keys.store().clone(), &limits, randomness.clone(), visit)?;
         epochs.commit();
@@ -223,6 +243,7 @@ impl<D: Disk, R: Randomness + Clone> Collector<D, R> {
         let Opened { connection, at, id, frames } = opened;
         let tally = match frames {
             Ok(frames) if frames.outcomes.len() > self.limits.batch_frames_max => Err(Refusal::Frames),
+            Ok(frames) if frames.bytes > self.limits.batch_bytes_max => Err(Refusal::Bytes),
             frames => frames.map(|frames| self.tally(frames)),
         };
         self.group.batches.push(Waiting { connection, at, id, tally });
@@ -256,7 +277,11 @@ impl<D: Disk, R: Randomness + Clone> Collector<D, R> {
                     self.group.push(&Body::Frame(record));
                 }
             }
-            let setting = self.keys.node(node).and_then(|node| node.settings.due(first, channel));
+            // Only a node of a bus is told an input, and its indexes have 32 bits.
+            let due = |node: &keys::Node| {
+                u32::try_from(first).ok().and_then(|first| node.settings.due(first, channel))
+            };
+            let setting = self.keys.node(node).and_then(due);
             let now = Heard { epoch, count: counter, setting, change: None, is_due: false };
             let heard = tally.heard.entry(node).or_insert(now);
             *heard = (*heard).max(now);
@@ -267,7 +292,8 @@ impl<D: Disk, R: Randomness + Clone> Collector<D, R> {
             heard.change = self.epochs.pending(node).filter(|&next| next > heard.epoch);
             heard.is_due = self.epochs.due(node, frames_max).is_some();
         }
-        self.group.bytes += tally.heard.len() * RECORD_BYTES_MAX; // each may need a reservation and a change
+        // Each may need a reservation and a change.
+        self.group.bytes += tally.heard.len() * 2 * SMALL_RECORD_BYTES_MAX;
         tally
     }
 
@@ -284,7 +310,10 @@ impl<D: Disk, R: Randomness + Clone> Collector<D, R> {
         let commit = match bodies.is_empty() {
             // Refusals, and duplicates of what earlier groups made durable.
             true => Commit::Durable,
-            false => self.store.commit(&bodies, now.wall_ns)?,
+            false => {
+                let known = || checkpoint(&self.replay, &self.epochs, &self.downlinks);
+                self.store.commit(&bodies, now.wall_ns, known)?
+            }
         };
         match commit {
             Commit::Durable => {
@@ -424,10 +453,22 @@ impl<D: Disk, R: Randomness + Clone> Collector<D, R> {
     }
 }
 
+/// What is known from all that is durable, for the next segment to begin with.
+fn checkpoint(replay: &Replay, epochs: &Epochs, downlinks: &HashMap<(u32, u8), Downlink>) -> Vec<Body> {
+    let reserved = downlinks.iter().filter(|(_, downlink)| downlink.limit > 0);
+    let mut reserved: Vec<Reservation> = reserved
+        .map(|(&(node, epoch), &Downlink { limit, .. })| Reservation { node, epoch, limit })
+        .collect();
+    reserved.sort_unstable_by_key(|reservation| (reservation.node, reservation.epoch));
+    let counters = replay.checkpoint().into_iter().map(Body::Counters);
+    let epochs = epochs.checkpoint().into_iter().map(Body::Epoch);
+    counters.chain(epochs).chain(reserved.into_iter().map(Body::Reservation)).collect()
+}
+
 impl Group {
     fn push(&mut self, body: &Body) {
         let bytes = body.to_bytes();
-        self.bytes += 4 + bytes.len() + 16;
+        self.bytes += bytes.len() + RECORD_OVERHEAD_BYTES;
         self.bodies.push(bytes);
     }
 }

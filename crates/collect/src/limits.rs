@@ -5,16 +5,22 @@
 
 use crate::error::Error;
 
-/// Longest node frame in bytes: one TDMA slot carries no more.
-pub const FRAME_BYTES_MAX: usize = 256;
+/// Longest frame of a node of a bus in bytes: one TDMA slot carries no more.
+pub const SLOT_FRAME_BYTES_MAX: usize = 256;
+/// Longest frame in bytes: 2,000 samples of eight bytes with what is around them.
+pub const FRAME_BYTES_MAX: usize = 16 << 10;
 /// Clear header of a node frame in bytes.
 pub const FRAME_HEADER_BYTES: usize = 10;
 /// Longest tag of a node suite in bytes.
 pub const TAG_BYTES_MAX: usize = 16;
-/// Bytes of an uplink plaintext before its samples.
+/// Bytes of an uplink plaintext before its codes of a converter.
 pub const SAMPLES_HEADER_BYTES: usize = 6;
-/// Most samples that fit one frame, with the shortest tag (8 bytes, CCM).
-pub const SAMPLES_MAX: usize = (FRAME_BYTES_MAX - FRAME_HEADER_BYTES - 8 - SAMPLES_HEADER_BYTES) / 2;
+/// Most codes that fit one slot's frame, with the shortest tag (8 bytes, CCM).
+pub const SAMPLES_MAX: usize = (SLOT_FRAME_BYTES_MAX - FRAME_HEADER_BYTES - 8 - SAMPLES_HEADER_BYTES) / 2;
+/// Bytes of an uplink plaintext before its waveform.
+pub const WAVEFORM_HEADER_BYTES: usize = 10;
+/// Most bytes of samples of one frame, with the shortest tag.
+pub const WAVEFORM_BYTES_MAX: usize = FRAME_BYTES_MAX - FRAME_HEADER_BYTES - 8 - WAVEFORM_HEADER_BYTES;
 /// Counts use the low 31 bits of the counter field.
 pub const COUNT_MAX: u32 = 0x7fff_ffff;
 
@@ -23,8 +29,8 @@ pub const COUNT_MAX: u32 = 0x7fff_ffff;
 pub const BATCH_FRAMES_MAX: usize = 512;
 /// Bytes of a batch's plaintext before each frame: superframe, slot, arrival at the bridge, length.
 pub const BATCH_ENTRY_BYTES: usize = 4 + 1 + 8 + 2;
-/// Longest plaintext of a batch in bytes.
-pub const BATCH_PLAINTEXT_BYTES_MAX: usize = 2 + BATCH_FRAMES_MAX * (BATCH_ENTRY_BYTES + FRAME_BYTES_MAX);
+/// Longest plaintext of a batch in bytes: as many frames of a bus as a batch may have, or 64 waveforms of 4 KiB.
+pub const BATCH_PLAINTEXT_BYTES_MAX: usize = 320 << 10;
 /// Longest message on a connection in bytes: kind, header, nonce, sealed plaintext, tag.
 pub const MESSAGE_BYTES_MAX: usize = 1 + 20 + 12 + BATCH_PLAINTEXT_BYTES_MAX + 16;
 /// Bytes that are read and forgotten when a connection is closed.
@@ -40,20 +46,32 @@ pub const DOWNLINK_BYTES_MAX: usize = FRAME_HEADER_BYTES + CHANGE_BYTES + TAG_BY
 /// Longest receipt message in bytes: a batch holds at most `BATCH_FRAMES_MAX` nodes.
 pub const RECEIPT_BYTES_MAX: usize = 1 + 18 + 12 + 40 + BATCH_FRAMES_MAX * (2 + DOWNLINK_BYTES_MAX) + 16;
 
+/// Bytes of a stored frame's record before its samples.
+pub const RECORD_HEAD_BYTES: usize = 72;
 /// Longest sealed body of a log record in bytes: the fields of a stored frame and its samples.
-pub const RECORD_BODY_BYTES_MAX: usize = 63 + 2 * SAMPLES_MAX;
-/// Longest record in the log in bytes: length, body, tag.
-pub const RECORD_BYTES_MAX: usize = 4 + RECORD_BODY_BYTES_MAX + 16;
+pub const RECORD_BODY_BYTES_MAX: usize = RECORD_HEAD_BYTES + WAVEFORM_BYTES_MAX;
+/// Bytes of a record around its body: length, tag.
+pub const RECORD_OVERHEAD_BYTES: usize = 4 + 16;
+/// Longest record in the log in bytes.
+pub const RECORD_BYTES_MAX: usize = RECORD_BODY_BYTES_MAX + RECORD_OVERHEAD_BYTES;
+/// Longest record in bytes of what is no frame: a reservation.
+pub const SMALL_RECORD_BYTES_MAX: usize = 10 + RECORD_OVERHEAD_BYTES;
+
+/// Longest segment file in bytes: half of it for what it begins with.
+pub const SEGMENT_FILE_BYTES_MAX: u64 = 4 << 30;
 
 // The frame layout must hold the largest samples field, and one byte must count it.
 const _: () = assert!(SAMPLES_MAX <= u8::MAX as usize);
+const _: () =
+    assert!(2 + BATCH_FRAMES_MAX * (BATCH_ENTRY_BYTES + SLOT_FRAME_BYTES_MAX) <= BATCH_PLAINTEXT_BYTES_MAX);
+const _: () = assert!(2 + BATCH_ENTRY_BYTES + FRAME_BYTES_MAX <= BATCH_PLAINTEXT_BYTES_MAX);
 // Frame lengths, frame counts and downlink counts travel as 16 bits.
 const _: () = assert!(FRAME_BYTES_MAX <= u16::MAX as usize);
 const _: () = assert!(BATCH_FRAMES_MAX <= u16::MAX as usize);
 // Both directions fit the 32-bit length before a message.
 const _: () = assert!(MESSAGE_BYTES_MAX <= u32::MAX as usize);
 const _: () = assert!(RECEIPT_BYTES_MAX <= MESSAGE_BYTES_MAX);
-const _: () = assert!(DOWNLINK_BYTES_MAX <= FRAME_BYTES_MAX);
+const _: () = assert!(DOWNLINK_BYTES_MAX <= SLOT_FRAME_BYTES_MAX);
 
 /// What a deployment may choose. [`Limits::default`] is the sourced choice.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -70,13 +88,19 @@ pub struct Limits {
     pub queue_batches_max: usize,
     /// Frames of one batch; a larger batch is refused.
     pub batch_frames_max: usize,
+    /// Bytes of one batch's plaintext; a larger batch is refused.
+    pub batch_bytes_max: usize,
     /// Batches that are opened, or committed, together.
     pub group_batches_max: usize,
     /// A group is closed when its records reach this many bytes. 256 KiB: a longer `fdatasync` costs more in
     /// latency than its larger group saves.
     pub group_bytes_max: usize,
-    /// A segment is closed when the next group would pass this many bytes.
+    /// A segment is closed when its groups, without what it begins with, would pass this many bytes.
     pub segment_bytes_max: u64,
+    /// Oldest segments are removed when all of them would have more bytes than this.
+    pub retain_bytes_max: u64,
+    /// Segments are removed so long after their end, in nanoseconds.
+    pub retain_ns_max: u64,
     /// Alignment of groups in bytes: the unit that a device may lose whole when power is cut while it is
     /// written. 4096 covers disks of both kinds (512e and 4Kn).
     pub sector_bytes: usize,
@@ -107,9 +131,12 @@ impl Default for Limits {
             connection_batches_max: 32,
             queue_batches_max: 1024,
             batch_frames_max: BATCH_FRAMES_MAX,
+            batch_bytes_max: BATCH_PLAINTEXT_BYTES_MAX,
             group_batches_max: 256,
             group_bytes_max: 256 << 10,
             segment_bytes_max: 64 << 20,
+            retain_bytes_max: u64::MAX,
+            retain_ns_max: u64::MAX,
             sector_bytes: 4096,
             counter_ranges_max: 65_536,
             downlink_block: 256,
@@ -132,7 +159,9 @@ impl Limits {
     /// Longest group in bytes: the threshold may be passed by one batch (its records, its reservations, the
     /// padding to a sector).
     pub fn group_bytes_hard(&self) -> u64 {
-        let batch = 2 * self.batch_frames_max * RECORD_BYTES_MAX;
+        // What a frame is around its samples is in its record's place; each may need a reservation and a change as well.
+        let around = RECORD_HEAD_BYTES + RECORD_OVERHEAD_BYTES + 2 * SMALL_RECORD_BYTES_MAX;
+        let batch = self.batch_bytes_max + self.batch_frames_max * around;
         (self.group_bytes_max + batch + 2 * self.sector_bytes) as u64
     }
 
@@ -146,8 +175,10 @@ impl Limits {
         refuse("sector_bytes (bits set)", u64::from(self.sector_bytes.count_ones()), 1, 1)?;
         refuse("group_bytes_max", self.group_bytes_max as u64, 1, 64 << 20)?;
         refuse("batch_frames_max", self.batch_frames_max as u64, 1, BATCH_FRAMES_MAX as u64)?;
+        refuse("batch_bytes_max", self.batch_bytes_max as u64, 1, BATCH_PLAINTEXT_BYTES_MAX as u64)?;
         let segment_low = self.group_bytes_hard() + self.sector_bytes as u64;
-        refuse("segment_bytes_max", self.segment_bytes_max, segment_low, u64::from(u32::MAX))?;
+        refuse("segment_bytes_max", self.segment_bytes_max, segment_low, SEGMENT_FILE_BYTES_MAX / 2)?;
+        refuse("retain_bytes_max", self.retain_bytes_max, 2 * self.segment_bytes_max, u64::MAX)?;
         refuse("connections_max", self.connections_max as u64, 1, 65_536)?;
         refuse("handshakes_max", self.handshakes_max as u64, 1, 65_536)?;
         refuse(

@@ -1,4 +1,5 @@
-//! The plaintext of one record of the log: a stored frame, a reservation of downlink counters, or a change of the epoch.
+//! The plaintext of one record of the log: a stored frame, a reservation of downlink counters, a change of the epoch; and
+//! the three that a segment begins with, which say what is known from the segments before it.
 //!
 //! ```text
 //! kind 1, stored frame                                  kind 2, reservation
@@ -14,10 +15,22 @@
 //! 26  8  arrival at the server, ns since 1970            5  1  epoch that the node is in
 //! 34  8  spool         \  which batch brought it         6  1  next: it may have been told to go on to it
 //! 42  8  batch number  /
-//! 50  4  grid index of the first sample
-//! 54  8  its nominal instant, ps of cell time
-//! 62  1  number of samples s
-//! 63 2s  samples, 16 bits each
+//! 50  8  grid index of the first sample
+//! 58  8  its nominal instant, ps of cell time
+//! 66  4  how far the instant may be off, ns
+//! 70  1  format (waveform)
+//! 71  1  zero
+//! 72  n  samples, to the end
+//!
+//! kind 4, stored counters          kind 5, epoch of a node           kind 6, what the segment before holds of a node
+//!  0  1  kind                       0  1  kind                        0  1  kind
+//!  1  4  node                       1  4  node                        1  4  node
+//!  5  1  epoch                      5  1  epoch that it is in         5  1  zero
+//!  6  4  floor: what is below       6  4  stored frames of it         6  4  stored frames
+//!        is forgotten              10 6n  changes that it was told:  10 16  instants of their first samples: the
+//! 10 8n  ranges: first 4, last 4          from 1, to 1, lowest              earliest, the latest; ps of cell time
+//!                                         count stored of `to` 4     26 16  arrivals: the earliest, the latest; ns
+//!                                         (2^32 - 1: none)                  since 1970
 //! ```
 //! Integers are little-endian. `segment` seals these bytes; here is only what they mean.
 
@@ -25,17 +38,25 @@ use zeroize::Zeroizing;
 
 use crate::batch::BatchId;
 use crate::frame::{kind_with, split_kind};
-use crate::limits::{COUNT_MAX, RECORD_BODY_BYTES_MAX, SAMPLES_MAX};
+use crate::limits::{COUNT_MAX, RECORD_BODY_BYTES_MAX, RECORD_HEAD_BYTES};
+use crate::waveform::{Format, Waveform};
 use cipher::Suite;
 
 const KIND_FRAME: u8 = 1;
 const KIND_RESERVATION: u8 = 2;
 const KIND_CHANGE: u8 = 3;
-const FRAME_HEAD_BYTES: usize = 63;
+const KIND_COUNTERS: u8 = 4;
+const KIND_EPOCH: u8 = 5;
+const KIND_SPAN: u8 = 6;
+const STATE_HEAD_BYTES: usize = 10;
+const RANGE_BYTES: usize = 8;
+const TOLD_BYTES: usize = 6;
+const SPAN_BYTES: usize = 42;
+const NO_COUNT: u32 = u32::MAX;
+/// Most ranges of one record: a set with more has several records.
+pub const RANGES_PER_RECORD: usize = (RECORD_BODY_BYTES_MAX - STATE_HEAD_BYTES) / RANGE_BYTES;
 const RESERVATION_BYTES: usize = 10;
 const CHANGE_RECORD_BYTES: usize = 7;
-
-const _: () = assert!(FRAME_HEAD_BYTES + 2 * SAMPLES_MAX == RECORD_BODY_BYTES_MAX);
 
 /// A stored frame: what the node measured, when, and how it got here.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -59,13 +80,15 @@ pub struct Record {
     /// When the server received its batch, in nanoseconds since 1970.
     pub arrived_ns: u64,
     /// Grid index of the first sample.
-    pub first: u32,
+    pub first: u64,
     /// Nominal instant of the first sample, in picoseconds of cell time (`u64::MAX` = beyond that).
     pub sample_ps: u64,
-    /// The ADC channel that they were converted from.
+    /// How far the instant may be off, in nanoseconds (`u32::MAX` = nobody knows).
+    pub uncertainty_ns: u32,
+    /// The channel that they were converted from.
     pub channel: u8,
-    /// The samples, as ADC codes.
-    pub samples: Vec<u16>,
+    /// The samples.
+    pub waveform: Waveform,
 }
 
 /// Downlink counters that may have been used, whatever happened after the record was written.
@@ -90,6 +113,56 @@ pub struct Change {
     pub next: u8,
 }
 
+/// Stored counters of a node and epoch.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Counters {
+    /// The node.
+    pub node: u32,
+    /// The epoch of the node's key.
+    pub epoch: u8,
+    /// What is below was forgotten.
+    pub floor: u32,
+    /// First and last counter of each range, in order; no two touch.
+    pub ranges: Vec<(u32, u32)>,
+}
+
+/// In which epoch a node is, and what it was told.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NodeEpoch {
+    /// The node.
+    pub node: u32,
+    /// The latest epoch of which a frame is stored.
+    pub epoch: u8,
+    /// Its stored frames.
+    pub frames: u32,
+    /// Changes that the node was told, in order.
+    pub changes: Vec<Told>,
+}
+
+/// A change that a node was told.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Told {
+    /// The epoch before.
+    pub from: u8,
+    /// The epoch after.
+    pub to: u8,
+    /// The lowest count that is stored of `to`.
+    pub first: Option<u32>,
+}
+
+/// What a segment holds of a node.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Span {
+    /// The node.
+    pub node: u32,
+    /// Its stored frames.
+    pub frames: u32,
+    /// The earliest and the latest instant of their first samples, in picoseconds of cell time.
+    pub sample_ps: (u64, u64),
+    /// The earliest and the latest arrival, in nanoseconds since 1970.
+    pub arrived_ns: (u64, u64),
+}
+
 /// What a record of the log holds.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Body {
@@ -99,12 +172,24 @@ pub enum Body {
     Reservation(Reservation),
     /// A change of a node's epoch.
     Change(Change),
+    /// Counters that were stored before the segment.
+    Counters(Counters),
+    /// In which epoch a node was before the segment.
+    Epoch(NodeEpoch),
+    /// What the segment before holds of a node.
+    Span(Span),
 }
 
 impl Body {
     /// The bytes to be sealed. They are wiped when they are dropped.
     pub fn to_bytes(&self) -> Zeroizing<Vec<u8>> {
-        let mut bytes = Zeroizing::new(Vec::with_capacity(RECORD_BODY_BYTES_MAX));
+        let bytes_max = match self {
+            Body::Frame(record) => RECORD_HEAD_BYTES + record.waveform.bytes().len(),
+            Body::Counters(counters) => STATE_HEAD_BYTES + RANGE_BYTES * counters.ranges.len(),
+            Body::Epoch(epoch) => STATE_HEAD_BYTES + TOLD_BYTES * epoch.changes.len(),
+            Body::Reservation(_) | Body::Change(_) | Body::Span(_) => SPAN_BYTES,
+        };
+        let mut bytes = Zeroizing::new(Vec::with_capacity(bytes_max));
         match self {
             Body::Frame(record) => record.write(&mut bytes),
             Body::Reservation(reservation) => {
@@ -117,6 +202,27 @@ impl Body {
                 bytes.push(KIND_CHANGE);
                 bytes.extend_from_slice(&node.to_le_bytes());
                 bytes.extend_from_slice(&[*epoch, *next]);
+            }
+            Body::Counters(Counters { node, epoch, floor, ranges }) => {
+                assert!(ranges.len() <= RANGES_PER_RECORD, "{} ranges do not fit a record", ranges.len());
+                state_head(&mut bytes, KIND_COUNTERS, *node, *epoch, *floor);
+                for (first, last) in ranges {
+                    bytes.extend_from_slice(&first.to_le_bytes());
+                    bytes.extend_from_slice(&last.to_le_bytes());
+                }
+            }
+            Body::Epoch(NodeEpoch { node, epoch, frames, changes }) => {
+                state_head(&mut bytes, KIND_EPOCH, *node, *epoch, *frames);
+                for Told { from, to, first } in changes {
+                    bytes.extend_from_slice(&[*from, *to]);
+                    bytes.extend_from_slice(&first.unwrap_or(NO_COUNT).to_le_bytes());
+                }
+            }
+            Body::Span(Span { node, frames, sample_ps, arrived_ns }) => {
+                state_head(&mut bytes, KIND_SPAN, *node, 0, *frames);
+                for field in [sample_ps.0, sample_ps.1, arrived_ns.0, arrived_ns.1] {
+                    bytes.extend_from_slice(&field.to_le_bytes());
+                }
             }
         }
         bytes
@@ -135,12 +241,13 @@ impl Body {
             let next = Some(bytes[6]).filter(|&next| next > epoch)?;
             return Some(Body::Change(Change { node, epoch, next }));
         }
-        let (kind, channel) = split_kind(kind);
-        if kind != KIND_FRAME || bytes.len() < FRAME_HEAD_BYTES {
-            return None;
+        if matches!(kind, KIND_COUNTERS | KIND_EPOCH | KIND_SPAN) {
+            let rest = bytes.get(STATE_HEAD_BYTES..)?;
+            return parse_state(kind, node, epoch, four(6)?, rest);
         }
-        let samples = &bytes[FRAME_HEAD_BYTES..];
-        if samples.len() != 2 * usize::from(bytes[62]) {
+        let (kind, channel) = split_kind(kind);
+        let (head, samples) = bytes.split_at_checked(RECORD_HEAD_BYTES)?;
+        if kind != KIND_FRAME || head[71] != 0 {
             return None;
         }
         let cell = u16::from_le_bytes([bytes[11], bytes[12]]);
@@ -154,17 +261,69 @@ impl Body {
             slot: bytes[17],
             received_ps: eight(18)?,
             arrived_ns: eight(26)?,
-            first: four(50)?,
-            sample_ps: eight(54)?,
+            first: eight(50)?,
+            sample_ps: eight(58)?,
+            uncertainty_ns: four(66)?,
             channel,
-            samples: samples.chunks_exact(2).map(|two| u16::from_le_bytes([two[0], two[1]])).collect(),
+            waveform: Waveform::new(Format::from_number(head[70])?, samples.to_vec())?,
         }))
     }
 }
 
+fn state_head(bytes: &mut Vec<u8>, kind: u8, node: u32, epoch: u8, count: u32) {
+    bytes.push(kind);
+    bytes.extend_from_slice(&node.to_le_bytes());
+    bytes.push(epoch);
+    bytes.extend_from_slice(&count.to_le_bytes());
+}
+
+fn parse_state(kind: u8, node: u32, epoch: u8, count: u32, rest: &[u8]) -> Option<Body> {
+    let four = |bytes: &[u8]| u32::from_le_bytes(bytes.try_into().expect("four bytes"));
+    match kind {
+        KIND_COUNTERS => {
+            let (ranges, rest) = rest.as_chunks::<RANGE_BYTES>();
+            let ranges: Vec<_> = ranges.iter().map(|range| (four(&range[..4]), four(&range[4..]))).collect();
+            let is_sound = |pair: &[(u32, u32)]| u64::from(pair[0].1) + 1 < u64::from(pair[1].0);
+            let are_sound =
+                ranges.iter().all(|&(first, last)| count <= first && first <= last && last <= COUNT_MAX);
+            let is_one = rest.is_empty() && are_sound && ranges.windows(2).all(is_sound);
+            is_one.then_some(Body::Counters(Counters { node, epoch, floor: count, ranges }))
+        }
+        KIND_EPOCH => {
+            let (changes, rest) = rest.as_chunks::<TOLD_BYTES>();
+            let told = |told: &[u8; TOLD_BYTES]| {
+                let first = Some(four(&told[2..])).filter(|&first| first != NO_COUNT);
+                Told { from: told[0], to: told[1], first }
+            };
+            let changes: Vec<_> = changes.iter().map(told).collect();
+            let is_one = rest.is_empty() && changes.iter().all(|told| told.to > told.from);
+            is_one.then_some(Body::Epoch(NodeEpoch { node, epoch, frames: count, changes }))
+        }
+        _ => {
+            let (fields, rest) = rest.as_chunks::<8>();
+            let fields: [[u8; 8]; 4] = fields.try_into().ok().filter(|_| rest.is_empty() && epoch == 0)?;
+            let [a, b, c, d] = fields.map(u64::from_le_bytes);
+            let is_one = a <= b && c <= d;
+            is_one.then_some(Body::Span(Span { node, frames: count, sample_ps: (a, b), arrived_ns: (c, d) }))
+        }
+    }
+}
+
+/// Node, nominal instant and arrival of a stored frame's bytes; `None` when they are another record's.
+pub(crate) fn stamp(bytes: &[u8]) -> Option<(u32, u64, u64)> {
+    let eight = |at: usize| Some(u64::from_le_bytes(bytes.get(at..at + 8)?.try_into().ok()?));
+    let node = u32::from_le_bytes(bytes.get(1..5)?.try_into().ok()?);
+    (split_kind(*bytes.first()?).0 == KIND_FRAME).then_some((node, eight(58)?, eight(26)?))
+}
+
 impl Record {
     fn write(&self, bytes: &mut Vec<u8>) {
-        assert!(self.samples.len() <= SAMPLES_MAX, "{} samples do not fit a record", self.samples.len());
+        let samples = self.waveform.bytes();
+        assert!(
+            RECORD_HEAD_BYTES + samples.len() <= RECORD_BODY_BYTES_MAX,
+            "a record of {} bytes",
+            samples.len()
+        );
         bytes.push(kind_with(KIND_FRAME, self.channel));
         bytes.extend_from_slice(&self.node.to_le_bytes());
         bytes.push(self.epoch);
@@ -173,13 +332,13 @@ impl Record {
         bytes.extend_from_slice(&self.batch.cell.to_le_bytes());
         bytes.extend_from_slice(&self.superframe.to_le_bytes());
         bytes.push(self.slot);
-        for field in [self.received_ps, self.arrived_ns, self.batch.spool, self.batch.number] {
+        let Record { received_ps, arrived_ns, batch, first, sample_ps, .. } = *self;
+        for field in [received_ps, arrived_ns, batch.spool, batch.number, first, sample_ps] {
             bytes.extend_from_slice(&field.to_le_bytes());
         }
-        bytes.extend_from_slice(&self.first.to_le_bytes());
-        bytes.extend_from_slice(&self.sample_ps.to_le_bytes());
-        bytes.push(self.samples.len() as u8);
-        bytes.extend(self.samples.iter().flat_map(|sample| sample.to_le_bytes()));
+        bytes.extend_from_slice(&self.uncertainty_ns.to_le_bytes());
+        bytes.extend_from_slice(&[self.waveform.format().number(), 0]);
+        bytes.extend_from_slice(samples);
     }
 }
 
@@ -194,13 +353,15 @@ mod tests {
             suite in prop_oneof![Just(Suite::AsconAead128), Just(Suite::Aes128Ccm)],
             (cell, spool, number) in any::<(u16, u64, u64)>(),
             (superframe, slot, received_ps, arrived_ns) in any::<(u32, u8, u64, u64)>(),
-            (first, sample_ps, channel) in (any::<u32>(), any::<u64>(), 0u8..8),
-            samples in prop::collection::vec(any::<u16>(), 0..=SAMPLES_MAX),
+            (first, sample_ps, uncertainty_ns, channel) in (any::<u64>(), any::<u64>(), any::<u32>(), 0u8..8),
+            format in prop::sample::select(Format::all().collect::<Vec<_>>()),
+            bytes in prop::collection::vec(any::<u8>(), 1..=40),
         ) -> Record {
             let batch = BatchId { cell, spool, number };
+            let waveform = Waveform::new(format, bytes.repeat(8)).unwrap();
             Record {
                 node, epoch, counter, suite, batch, superframe, slot, received_ps, arrived_ns, first, sample_ps,
-                channel, samples,
+                uncertainty_ns, channel, waveform,
             }
         }
     }
@@ -209,10 +370,20 @@ mod tests {
         #[test]
         fn bodies_survive_their_bytes(
             record in any_record(),
-            (node, epoch, limit) in (any::<u32>(), any::<u8>(), 0..=COUNT_MAX + 1),
+            (node, epoch, limit) in (any::<u32>(), any::<u8>(), 0..=COUNT_MAX - 20),
         ) {
             let change = Change { node, epoch: epoch / 2, next: epoch / 2 + 1 };
+            let ranges = vec![(limit / 2, limit / 2), (limit / 2 + 2, limit / 2 + 9)];
+            let told = |first| Told { from: epoch / 2, to: epoch / 2 + 1, first };
+            let changes = vec![told(None), told(Some(limit))];
+            let (sample_ps, arrived_ns) = ((limit.into(), u64::MAX), (node.into(), u64::from(node) + 1));
+            let stamped = stamp(&Body::Frame(record.clone()).to_bytes());
+            prop_assert_eq!(stamped, Some((record.node, record.sample_ps, record.arrived_ns)));
             for body in [
+                Body::Counters(Counters { node, epoch, floor: limit / 3, ranges }),
+                Body::Counters(Counters { node, epoch, floor: limit, ranges: Vec::new() }),
+                Body::Epoch(NodeEpoch { node, epoch, frames: limit, changes }),
+                Body::Span(Span { node, frames: limit, sample_ps, arrived_ns }),
                 Body::Frame(record),
                 Body::Reservation(Reservation { node, epoch, limit }),
                 Body::Change(change),
@@ -224,7 +395,7 @@ mod tests {
         }
 
         #[test]
-        fn no_bytes_make_the_parser_panic(kind in 0u8..4, bytes in prop::collection::vec(any::<u8>(), 0..200)) {
+        fn no_bytes_make_the_parser_panic(kind in 0u8..8, bytes in prop::collection::vec(any::<u8>(), 0..200)) {
             let _ = Body::parse(&bytes);
             let _ = Body::parse(&[&[kind], &bytes[..]].concat());
         }

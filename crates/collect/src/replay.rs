@@ -2,14 +2,16 @@
 //!
 //! A sliding window (RFC 8613 section 7.4, 32 or 64 entries) would refuse an old frame that a bridge kept in
 //! its spool for a week. Here every stored counter is known, so a stored one is a duplicate and an old one
-//! never stored is stored. The set itself is not written: it follows from the records and is rebuilt from
-//! them when the store is opened.
+//! never stored is stored. A segment of the store begins with the sets as they were before it, so that what is removed
+//! later takes no counter with it; from there on they follow from its records.
 //!
 //! Every frame that is lost on the bus leaves a gap, and gaps are what the set costs. When there are more
 //! than the limit, the oldest ones are forgotten: a counter below them can no longer be judged and is refused
 //! by name, while new counters are always judged exactly.
 
 use std::collections::{BTreeMap, HashMap};
+
+use crate::record::{Counters, RANGES_PER_RECORD};
 
 /// A set of counters, held as disjoint intervals that do not touch.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -39,12 +41,41 @@ impl CounterSet {
         true
     }
 
+    /// Adds all counters from `first` to `last`; false when they are not all new, or touch what is there.
+    fn insert_range(&mut self, first: u32, last: u32) -> bool {
+        let near = (first.saturating_sub(1), last.saturating_add(1));
+        let before = self.intervals.range(..=near.1).next_back();
+        let is_new = first <= last && before.is_none_or(|(_, &end)| end < near.0);
+        if is_new {
+            self.intervals.insert(first, last);
+        }
+        is_new
+    }
+
     /// Forgets the lowest intervals until at most `ranges_max` are left.
     fn forget(&mut self, ranges_max: usize) {
         while self.intervals.len() > ranges_max {
             let (_, last) = self.intervals.pop_first().expect("there are intervals");
             self.floor = last.saturating_add(1);
         }
+    }
+
+    /// First and last counter of each interval, in order.
+    pub fn iter_ranges(&self) -> impl Iterator<Item = (u32, u32)> + '_ {
+        self.intervals.iter().map(|(&first, &last)| (first, last))
+    }
+
+    /// Forgets what is below `floor`.
+    pub(crate) fn forget_below(&mut self, floor: u32) {
+        while let Some((&first, &last)) =
+            self.intervals.first_key_value().filter(|(first, _)| **first < floor)
+        {
+            self.intervals.remove(&first);
+            if last >= floor {
+                self.intervals.insert(floor, last);
+            }
+        }
+        self.floor = self.floor.max(floor);
     }
 
     /// Counters below this one were forgotten: stored or not, nobody knows.
@@ -140,6 +171,35 @@ impl Replay {
         new
     }
 
+    /// Adds counters that were stored before the segment that is read; false when some of them are known already.
+    pub fn restore_ranges(&mut self, of: &Counters) -> bool {
+        let stored = self.stored.entry((of.node, of.epoch)).or_default();
+        stored.floor = stored.floor.max(of.floor);
+        let is_new = of.ranges.iter().all(|&(first, last)| stored.insert_range(first, last));
+        stored.forget(self.ranges_max);
+        is_new
+    }
+
+    /// What is stored of every node and epoch, in order, in as many records as it takes.
+    pub fn checkpoint(&self) -> Vec<Counters> {
+        let mut keys: Vec<&(u32, u8)> = self.stored.keys().collect();
+        keys.sort_unstable();
+        let mut counters = Vec::new();
+        for &(node, epoch) in keys {
+            let (set, floor) = (&self.stored[&(node, epoch)], self.stored[&(node, epoch)].floor);
+            let ranges: Vec<(u32, u32)> = set.iter_ranges().collect();
+            let parts = ranges.chunks(RANGES_PER_RECORD).map(<[_]>::to_vec);
+            let parts = if ranges.is_empty() { vec![Vec::new()] } else { parts.collect() };
+            counters.extend(parts.into_iter().map(|ranges| Counters { node, epoch, floor, ranges }));
+        }
+        counters
+    }
+
+    /// Everything that is stored, in no order.
+    pub(crate) fn sets(&self) -> impl Iterator<Item = ((u32, u8), &CounterSet)> {
+        self.stored.iter().map(|(&key, set)| (key, set))
+    }
+
     /// The stored counters of a node and epoch, if there are any.
     pub fn stored(&self, node: u32, epoch: u8) -> Option<&CounterSet> {
         self.stored.get(&(node, epoch))
@@ -167,6 +227,13 @@ mod tests {
                 prop_assert_eq!(set.count(), witness.len() as u64);
             }
             prop_assert!(set.iter().eq(witness.iter().copied()));
+            let mut again = CounterSet::default();
+            for (first, last) in set.iter_ranges() {
+                prop_assert!(again.insert_range(first, last) && !again.insert_range(last, last));
+            }
+            prop_assert_eq!(&again, &set);
+            again.forget_below(20);
+            prop_assert!(again.iter().eq(witness.iter().copied().filter(|&counter| counter >= 20)));
             for counter in (0..45).chain((u32::MAX - 10)..=u32::MAX) {
                 prop_assert_eq!(set.contains(counter), witness.contains(&counter));
             }

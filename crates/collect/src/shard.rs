@@ -60,6 +60,8 @@ pub struct Opened {
 pub struct Frames {
     /// SHA-256 of the batch as it was received.
     pub batch_sha256: [u8; 32],
+    /// Bytes of the batch's plaintext.
+    pub bytes: usize,
     /// One outcome for each frame, in order.
     pub outcomes: Vec<Result<Record, Fault>>,
 }
@@ -153,7 +155,7 @@ impl Shard {
                 plaintext
             }
         };
-        let Samples { first, channel, samples } = Samples::parse(&plaintext)?;
+        let Samples { first, channel, waveform } = Samples::parse(&plaintext)?;
         Ok(Record {
             node: header.node,
             epoch: header.epoch,
@@ -166,8 +168,9 @@ impl Shard {
             arrived_ns: batch.arrived.wall_ns,
             first,
             sample_ps: node.grid.instant_ps(first),
+            uncertainty_ns: node.grid.uncertainty_ns,
             channel,
-            samples,
+            waveform,
         })
     }
 }
@@ -191,6 +194,7 @@ fn assemble(
             let frames = match (batch, refusal) {
                 (Some(batch), None) => Ok(Frames {
                     batch_sha256: batch.batch_sha256,
+                    bytes: batch.plaintext.len(),
                     outcomes: outcomes.into_iter().map(|outcome| outcome.expect("a shard owns it")).collect(),
                 }),
                 (None, Some(refusal)) => Err(refusal),
@@ -344,8 +348,9 @@ mod tests {
     use crate::frame::Header;
     use crate::keys::{Grid, Node};
     use crate::settings::Settings;
+    use crate::waveform::Waveform;
     use cipher::{CellMaster, Key, NodeMaster, StoreMaster, Suite};
-    use std::num::NonZeroU8;
+    use std::num::NonZeroU32;
 
     const CELL: u16 = 7;
 
@@ -360,7 +365,8 @@ mod tests {
     fn ring() -> Arc<KeyRing> {
         let mut keys = KeyRing::new(StoreMaster::from(Key::copied_from(&[2; 32])));
         keys.add_cell(CELL, &cell_master());
-        let grid = Grid { superframe_ps: 8, samples_per_superframe: NonZeroU8::new(2).unwrap() };
+        let grid =
+            Grid { superframe_ps: 8, samples_per_superframe: NonZeroU32::new(2).unwrap(), uncertainty_ns: 5 };
         for node in 0..20 {
             let suite = if node % 2 == 0 { Suite::AsconAead128 } else { Suite::Aes128Ccm };
             keys.add_node(
@@ -388,7 +394,9 @@ mod tests {
     }
 
     fn samples(first: u32) -> Vec<u8> {
-        Samples { first, channel: 6, samples: vec![1, 2, 3] }.to_bytes().to_vec()
+        Samples { first: first.into(), channel: 6, waveform: Waveform::of_codes(&[1, 2, 3]) }
+            .to_bytes()
+            .to_vec()
     }
 
     fn batch(number: u64, plaintext: &[u8]) -> SealedBatch {
@@ -443,8 +451,9 @@ mod tests {
             arrived_ns: 70,
             first: 4,
             sample_ps: 16,
+            uncertainty_ns: 5,
             channel: 6,
-            samples: vec![1, 2, 3],
+            waveform: Waveform::of_codes(&[1, 2, 3]),
         };
         let expected = [
             Ok(record),

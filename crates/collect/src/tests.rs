@@ -4,8 +4,9 @@ use super::*;
 use crate::keys::{Grid, Node};
 use crate::settings::Settings;
 use crate::sim::{Dice, Honesty, SimDisk};
+use crate::waveform::Waveform;
 use cipher::{Aead, CellMaster, Key, NodeMaster, StoreMaster, Suite};
-use std::num::{NonZeroU8, NonZeroU16};
+use std::num::{NonZeroU16, NonZeroU32};
 use std::sync::atomic::{AtomicU16, Ordering};
 
 const CELL: u16 = 7;
@@ -32,7 +33,7 @@ fn ring_with(
     let epoch_frames = epoch_frames.and_then(NonZeroU16::new);
     let mut keys = KeyRing::new(StoreMaster::from(Key::copied_from(&[3; 32])));
     keys.add_cell(CELL, &cell_master());
-    let grid = Grid { superframe_ps: 8, samples_per_superframe: NonZeroU8::MIN };
+    let grid = Grid { superframe_ps: 8, samples_per_superframe: NonZeroU32::MIN, uncertainty_ns: 0 };
     let (master, suite) = (node_master(), Suite::Aes128Ccm);
     keys.add_node(NODE, Node { master, suite, epoch_from: 0, epoch_frames, settings, grid });
     keys.take_epochs_by(take);
@@ -66,13 +67,14 @@ fn opened_from(channel: u8, number: u64, frames: &[(u8, u32)]) -> Event {
             slot: 0,
             received_ps: 0,
             arrived_ns: 0,
-            first: counter,
+            first: counter.into(),
             sample_ps: 0,
+            uncertainty_ns: 0,
             channel,
-            samples: vec![1],
+            waveform: Waveform::of_codes(&[1]),
         })
     };
-    let frames = Frames { batch_sha256: [9; 32], outcomes: frames.iter().map(outcome).collect() };
+    let frames = Frames { batch_sha256: [9; 32], bytes: 0, outcomes: frames.iter().map(outcome).collect() };
     Event::Opened(Opened { connection: 3, at: Now::default(), id: batch, frames: Ok(frames) })
 }
 
@@ -296,7 +298,7 @@ fn a_used_up_downlink_counter_is_never_used_again() {
     let disk = disk();
     let mut first = collector(&disk, Limits::default());
     let last = Body::Reservation(Reservation { node: NODE, epoch: 0, limit: COUNT_MAX });
-    assert_eq!(first.store.commit(&[last.to_bytes()], 0).unwrap(), Commit::Durable);
+    assert_eq!(first.store.commit(&[last.to_bytes()], 0, Vec::new).unwrap(), Commit::Durable);
     for restart in 0..2 {
         let mut collector = collector(&disk, Limits::default());
         let events = vec![opened(0, &[(0, 0)]), opened(1, &[(0, 1)]), Event::Commit];
@@ -323,7 +325,10 @@ fn a_store_with_a_counter_twice_is_not_opened() {
     let mut first = collector(&disk, Limits::default());
     let Event::Opened(batch) = opened(0, &[(0, 0)]) else { unreachable!() };
     let body = Body::Frame(batch.frames.unwrap().outcomes.remove(0).unwrap());
-    assert_eq!(first.store.commit(&[body.to_bytes(), body.to_bytes()], 0).unwrap(), Commit::Durable);
+    assert_eq!(
+        first.store.commit(&[body.to_bytes(), body.to_bytes()], 0, Vec::new).unwrap(),
+        Commit::Durable
+    );
     let opened = Collector::open(disk, ring(), Limits::default(), Dice::new(2));
     assert!(matches!(opened.map(drop), Err(Error::Corrupt { what: Corruption::Repeated, .. })));
 }

@@ -15,6 +15,7 @@ use collect::disk::RealDisk;
 use collect::limits::Limits;
 use collect::shard::{Arrived, Now, Shard, open_here};
 use collect::{Action, Collector, Event};
+use crc::{CRC_32_ISCSI, Crc};
 use hkdf::Hkdf;
 use sha2::{Digest, Sha256};
 
@@ -80,28 +81,36 @@ fn check_receipt(batch: u64, message: &[u8], received: &[u8]) {
 }
 
 fn check_segment(file: &[u8]) {
-    let header = &file[..104];
-    assert_eq!((&header[..8], number(&header[8..10])), (&b"SELVEDGE"[..], 1));
+    let header = &file[..160];
+    assert_eq!((&header[..8], number(&header[8..10])), (&b"SELVEDGE"[..], 2));
     let sector = 1usize << header[10];
-    assert_eq!(header[11..16], [0; 5]);
-    assert_eq!((number(&header[48..56]), header[56..80].iter().all(|&byte| byte == 0)), (0, true));
-    assert_eq!(number(&header[80..88]), 1_000, "made when the first group was committed");
-    let key = derive([0x11; 32], &[b"selvedge segment v1", &header[16..32]]);
+    assert_eq!((header[11], number(&header[12..16])), (0, 0));
+    assert!(header[64..136].iter().all(|&byte| byte == 0), "the first one, and none before it");
+    assert_eq!(number(&header[136..144]), 1_000, "made when the first group was committed");
+    let key = derive([0x11; 32], &[b"selvedge segment v1", &header[16..48]]);
     let nonce = |index: u64| [&index.to_le_bytes()[..], &[0; 4]].concat();
-    assert!(open(&key, &nonce(u64::MAX), &header[..88], &header[88..]).is_empty());
+    assert!(open(&key, &nonce(u64::MAX), &header[..144], &header[144..]).is_empty());
 
-    let (mut at, mut index, mut frames) = (sector, 0, 0);
+    let (mut at, mut index, mut frames, mut chain) = (sector, 0, 0, &header[144..]);
     while at < file.len() {
-        let head = &file[at..at + 24];
-        assert_eq!((&head[..4], number(&head[8..16]), number(&head[20..24])), (&b"SvGr"[..], index, 0));
+        let head = &file[at..at + 20];
+        assert_eq!((&head[..4], number(&head[8..16])), (&b"SvGr"[..], index));
         let end = at + 24 + number(&head[4..8]) as usize;
+        let crc = Crc::<u32>::new(&CRC_32_ISCSI);
+        let mut digest = crc.digest();
+        for part in [&header[16..48], &head[4..], &file[at + 24..end]] {
+            digest.update(part);
+        }
+        assert_eq!(number(&file[at + 20..at + 24]), u64::from(digest.finalize()));
         at += 24;
+        let behind = chain;
         for _ in 0..number(&head[16..20]) {
             let bytes = number(&file[at..at + 4]) as usize;
             let sealed = &file[at + 4..at + 4 + bytes + 16];
-            let body = open(&key, &nonce(index), &[header, head].concat(), sealed);
+            let body = open(&key, &nonce(index), &[header, head, behind].concat(), sealed);
             frames += check_body(&body);
             at += 4 + bytes + 16;
+            chain = &file[at - 16..at];
             index += 1;
         }
         assert_eq!(at, end);
@@ -124,10 +133,9 @@ fn check_body(body: &[u8]) -> u32 {
     assert_eq!((field(11, 2), field(13, 4), field(17, 1)), (CELL.into(), counter, u64::from(node) + 1));
     assert_eq!((field(18, 8), field(26, 8)), (counter, 1_000 + counter));
     assert_eq!((field(34, 8), field(42, 8)), (SPOOL, counter));
-    assert_eq!((field(50, 4), field(54, 8)), (90 * counter, 250_000_000_000 * counter));
-    let expected = samples(node, counter as u32).samples;
-    assert_eq!(usize::from(body[62]), expected.len());
-    let found: Vec<u16> = body[63..].chunks(2).map(|two| number(two) as u16).collect();
-    assert_eq!(found, expected);
+    assert_eq!((field(50, 8), field(58, 8)), (90 * counter, 250_000_000_000 * counter));
+    assert_eq!((field(66, 4), &body[70..72]), (35_000, &[0, 0][..]));
+    let found: Vec<u16> = body[72..].chunks(2).map(|two| number(two) as u16).collect();
+    assert_eq!(found, samples(node, counter as u32).waveform.codes().unwrap().collect::<Vec<_>>());
     1
 }

@@ -108,7 +108,7 @@ fn batches_are_stored_answered_in_order_and_stored_once() {
         read(&store, store_master(), Filter::default()).unwrap().map(Result::unwrap).collect();
     assert_eq!(records.len() as u64, BATCHES * u64::from(NODES));
     for record in &records {
-        assert_eq!(record.samples, samples(record.node, record.counter).samples);
+        assert_eq!(record.waveform, samples(record.node, record.counter).waveform);
         assert_eq!(record.sample_ps, u64::from(record.counter) * 250_000_000_000);
         assert_eq!(
             (record.batch, u64::from(record.counter)),
@@ -119,7 +119,7 @@ fn batches_are_stored_answered_in_order_and_stored_once() {
     let few: Vec<_> =
         read(&store, store_master(), one).unwrap().map(|record| record.unwrap().counter).collect();
     assert_eq!(few, [0, 1, 2]);
-    let verified = verify(&store, &store_master()).unwrap();
+    let verified = verify(&store, store_master()).unwrap();
     assert_eq!((verified.records, verified.corrupt.len(), verified.torn), (records.len() as u64, 0, 0));
 }
 
@@ -326,6 +326,7 @@ fn a_store_can_be_read_while_it_is_written() {
     let authority = Authority::new();
     let limits = Limits {
         batch_frames_max: 8,
+        batch_bytes_max: 8 << 10,
         group_bytes_max: 4096,
         segment_bytes_max: 64 << 10,
         sector_bytes: 512,
@@ -346,7 +347,7 @@ fn a_store_can_be_read_while_it_is_written() {
             }
             if number % 10 == 0 {
                 // Four batches are on the way while this reads.
-                let verified = verify(&store, &store_master()).unwrap();
+                let verified = verify(&store, store_master()).unwrap();
                 assert_eq!((verified.corrupt, verified.missing), (vec![], vec![]));
                 assert!(verified.records >= acknowledged, "{} of {acknowledged}", verified.records);
                 let records = read(&store, store_master(), Filter::default()).unwrap();
@@ -357,6 +358,6 @@ fn a_store_can_be_read_while_it_is_written() {
         while answers.next().await.unwrap().is_some() {}
     });
     assert_eq!(server.stop().frames_stored, 300 * u64::from(NODES));
-    let verified = verify(&store, &store_master()).unwrap();
+    let verified = verify(&store, store_master()).unwrap();
     assert!(verified.segments > 3 && verified.torn == 0, "{verified:?}");
 }

@@ -2,18 +2,18 @@
 
 use std::fs;
 use std::net::TcpListener;
-use std::num::NonZeroU8;
 
-use collect::keys::{Grid, KeyRing, Node};
+use collect::keys::{KeyRing, Node};
 use collect::limits::Limits;
 use collect::read::{self, Filter};
 use collect::serve;
 use collect::settings::Settings;
 use collect::stats::Stats;
+use collect::waveform::{Kind, Waveform};
 use report::row::{Clock, Experiment, Row};
 use report::table::{Column, Entry, Table};
 use selvedge::error::{Error, KeyFault};
-use selvedge::limits::PS_PER_US;
+use selvedge::link::grid::grid;
 
 use crate::output::Output;
 use crate::place::{Opened, Place};
@@ -104,16 +104,11 @@ fn key_ring(opened: &Opened) -> Result<KeyRing, Error> {
     for cell in &opened.deployment.cells {
         ring.add_cell(cell.id, &opened.keys.cell(cell.id)?);
         for node in &cell.nodes {
-            let samples =
-                NonZeroU8::new(node.samples_per_superframe).expect("the parser lets no node be idle");
-            let grid = Grid {
-                superframe_ps: u64::from(cell.superframe_us) * PS_PER_US,
-                samples_per_superframe: samples,
-            };
+            let grid = grid(cell, node);
             let (master, epoch_from) =
                 (opened.keys.node(node.id)?, opened.keys.begin_store(&opened.layout.store(), node.id)?);
             let (suite, epoch_frames) = (node.suite, node.epoch_frames);
-            let lead_samples = opened.deployment.answer_superframes(cell) * u32::from(samples.get());
+            let lead_samples = opened.deployment.answer_superframes(cell) * grid.samples_per_superframe.get();
             let settings = Settings::new(node.wiring.settings.clone(), lead_samples);
             ring.add_node(node.id, Node { master, suite, epoch_from, epoch_frames, settings, grid });
         }
@@ -165,23 +160,33 @@ fn list(arguments: Read, output: &Output) -> Result<(), Error> {
                 "node": record.node, "epoch": record.epoch, "counter": record.counter,
                 "suite": record.suite.to_string(), "superframe": record.superframe, "slot": record.slot,
                 "received_ps": record.received_ps, "arrived_ns": record.arrived_ns,
-                "channel": record.channel, "first": record.first, "sample_ps": record.sample_ps, "samples": record.samples,
+                "channel": record.channel, "first": record.first, "sample_ps": record.sample_ps,
+                "uncertainty_ns": record.uncertainty_ns, "format": record.waveform.format().name(),
+                "samples": samples(&record.waveform),
             })
             .to_string();
             lines.push('\n');
         } else {
             let cells =
                 [record.node, record.epoch.into(), record.counter, record.superframe, record.slot.into()];
-            let rest = [record.channel.into(), record.first, record.samples.len() as u32];
-            table.push(cells.into_iter().chain(rest).map(Entry::from));
+            let rest = [record.channel.into(), record.first, record.waveform.len() as u64];
+            table.push(cells.map(u64::from).into_iter().chain(rest).map(Entry::from));
         }
     }
     if output.is_json() { output.text(&lines) } else { output.text(&table.text(None)) }
 }
 
+/// As they are: integers without a point.
+fn samples(waveform: &Waveform) -> serde_json::Value {
+    match waveform.format().kind {
+        Kind::Code | Kind::I16 | Kind::I32 => waveform.values().map(|value| value as i64).collect(),
+        Kind::F32 | Kind::F64 => waveform.values().collect(),
+    }
+}
+
 fn verify(place: Place, output: &Output) -> Result<(), Error> {
     let opened = place.open()?;
-    let found = read::verify(&opened.layout.store(), &opened.keys.store()?)?;
+    let found = read::verify(&opened.layout.store(), opened.keys.store()?)?;
     let experiment = Experiment::new(&opened.deployment.name, "selvedge collect verify");
     let count = |metric, value: u64| experiment.row("store", metric, value, "", Clock::None);
     output.rows(

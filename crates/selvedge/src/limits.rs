@@ -52,6 +52,10 @@ pub const DROP_OUT_DURATION: [&str; 2] = ["1 us", "1 h"];
 pub const CLOCK: [&str; 2] = ["1 MHz", "20 MHz"];
 /// Crystals of such boards are sold as +-100 ppm or better, and the node's drift estimator is built for that.
 pub const DRIFT: [&str; 2] = ["-100 ppm", "+100 ppm"];
+/// The same in parts per billion.
+pub const DRIFT_PPB_MAX: u32 = 100_000;
+/// What a node's other interrupts may add to the start of a conversion.
+pub const START_DELAY_CYCLES_MAX: u64 = 300;
 /// Where the signal's 0 V lies at the converter.
 pub const OFFSET: [&str; 2] = ["0 V", "5.5 V"];
 /// Reference of the converter; chips have their own lower end.

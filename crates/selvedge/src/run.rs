@@ -7,17 +7,16 @@ mod page;
 
 use std::ffi::OsString;
 use std::fs;
-use std::num::NonZeroU8;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use collect::keys::Grid;
 use collect::read::{self, Filter};
 use report::row::{Clock, Experiment, Row, ndjson, read_ndjson};
 use selvedge::error::Error;
 use selvedge::limits::PS_PER_US;
 use selvedge::link::check::{self, Found, Nominal};
 use selvedge::link::deployment::{self, Cell, Deployment, Node, Noise};
+use selvedge::link::grid::grid;
 use selvedge::link::journal::{Received, Sample, read_lines, read_timeline};
 use selvedge::link::keys::Keys;
 use selvedge::link::launch::{Daemons, Launcher, Process, Stopped};
@@ -184,12 +183,8 @@ fn check<'a>(deployment: &'a Deployment, keys: &Keys, layout: &Layout) -> Result
             let records =
                 read::read(&layout.store(), keys.store()?, filter)?.collect::<Result<Vec<_>, _>>()?;
             let took: Vec<Sample> = read_lines(&layout.samples(cell.id, node.id))?;
-            let grid = Grid {
-                superframe_ps: u64::from(cell.superframe_us) * PS_PER_US,
-                samples_per_superframe: NonZeroU8::new(node.samples_per_superframe)
-                    .expect("the parser says so"),
-            };
-            let (nominal, master) = (Nominal { grid, superframe, superframes }, keys.node(node.id)?);
+            let nominal = Nominal { grid: grid(cell, node), superframe, superframes };
+            let master = keys.node(node.id)?;
             let feeds = simulation::feeds(deployment, node);
             nodes.push((cell, node, check::node(&records, &took, &received, &feeds, nominal, node, &master)));
         }

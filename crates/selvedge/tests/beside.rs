@@ -15,6 +15,7 @@ use cell::log::Phase;
 use cell::node::Node;
 use cipher::TrafficKey;
 use collect::frame::{self, Samples};
+use collect::waveform::Waveform;
 use isa::avr::Image;
 use report::table::{Column, Entry, Table};
 use rig::Rig;
@@ -236,10 +237,10 @@ fn assert_whole(seen: &Seen, samples: u32, late: u32) {
     assert!(places.windows(2).all(|pair| pair[1] == pair[0] + 1), "no sample is missing");
     for number in 2 + late..SUPERFRAMES {
         let frame = seen.frames.get(&number).unwrap_or_else(|| panic!("a frame in superframe {number}"));
-        assert_eq!(frame.first, (number - late) * samples, "in superframe {number}");
-        let codes: Vec<u16> =
-            (frame.first..).zip(&frame.samples).map(|(at, _)| seen.samples[&at].code).collect();
-        assert!(frame.samples == codes, "in superframe {number}");
+        let first = (number - late) * samples;
+        assert_eq!(frame.first, u64::from(first), "in superframe {number}");
+        let codes: Vec<u16> = (first..).take(frame.waveform.len()).map(|at| seen.samples[&at].code).collect();
+        assert!(frame.waveform == Waveform::of_codes(&codes), "in superframe {number}");
     }
 }
 
@@ -402,7 +403,8 @@ impl Disturbed {
                 let parsed = frame::parse(&received.bytes).expect("a frame");
                 let text = frame::open(&keys[0], &parsed).expect("it is authentic");
                 let first = Samples::parse(&text).expect("samples").first;
-                lags.insert(number, number - first / u32::from(plans[0].samples_per_superframe));
+                let of_superframe = first / u64::from(plans[0].samples_per_superframe);
+                lags.insert(number, number - of_superframe as u32);
             }
             journal.take(&mut cell, &superframe);
         }

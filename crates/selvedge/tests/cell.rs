@@ -18,6 +18,7 @@ use cell::log::{Phase, Sample};
 use cell::{Cell, Pace, Superframe, Transmission};
 use cipher::TrafficKey;
 use collect::frame::{self, Samples};
+use collect::waveform::Waveform;
 use rig::Rig;
 use selvedge::link::deployment::{Deployment, DropOuts, Node as Plan};
 use selvedge::link::journal::Journal;
@@ -308,8 +309,9 @@ fn codes(rig: &Rig, run: &Run, node: usize, number: u32) -> Option<Vec<u16>> {
 fn owed(rig: &Rig, run: &Run, node: usize, number: u32, count: u32) -> Option<Vec<u8>> {
     let plan = &rig.plan().nodes[node];
     let before = number.checked_sub(1)?;
-    let first = before * u32::from(plan.samples_per_superframe);
-    let samples = Samples { first, channel: plan.channel, samples: codes(rig, run, node, before)? };
+    let first = u64::from(before) * u64::from(plan.samples_per_superframe);
+    let waveform = Waveform::of_codes(&codes(rig, run, node, before)?);
+    let samples = Samples { first, channel: plan.channel, waveform };
     let header =
         frame::Header { suite: plan.suite, node: plan.id, epoch: provision::FIRST_EPOCH, counter: count };
     Some(frame::seal(&traffic_key(rig, plan), &header, &samples.to_bytes()))

@@ -7,7 +7,7 @@
 mod rig;
 
 use std::fs;
-use std::num::NonZeroU8;
+use std::num::NonZeroU32;
 use std::process::Command;
 
 use cell::clock::PS_PER_S;
@@ -93,7 +93,7 @@ impl<'a> Scene<'a> {
                 let place = nodes.iter().position(|plan| plan.slot == received.slot).expect("an owner");
                 let parsed = frame::parse(&received.bytes).expect("a frame");
                 let plaintext = frame::open(&self.key(&nodes[place]), &parsed).expect("an authentic frame");
-                let Samples { first, channel, samples } = Samples::parse(&plaintext).expect("samples");
+                let Samples { first, channel, waveform } = Samples::parse(&plaintext).expect("samples");
                 let Header { suite, node, epoch, counter } = parsed.header;
                 let batch = BatchId { cell: self.rig.plan().id, spool: 0, number: 0 };
                 let (superframe, slot) = (received.superframe, received.slot);
@@ -110,8 +110,9 @@ impl<'a> Scene<'a> {
                     arrived_ns,
                     first,
                     sample_ps,
+                    uncertainty_ns: 0,
                     channel,
-                    samples,
+                    waveform,
                 });
             }
             for (node, took) in self.cell.nodes_mut().iter_mut().zip(&mut self.took) {
@@ -126,14 +127,14 @@ impl<'a> Scene<'a> {
 
     /// First sample and channel of each frame of a node.
     fn channels(&self, node: usize) -> Vec<(u32, u8)> {
-        self.records[node].iter().map(|record| (record.first, record.channel)).collect()
+        self.records[node].iter().map(|record| (record.first as u32, record.channel)).collect()
     }
 
     fn check(&self, node: usize, records: &[Record]) -> Found {
         let plan = &self.rig.plan().nodes[node];
         let superframe_ps = u64::from(self.rig.plan().superframe_us) * PS_PER_US;
-        let samples_per_superframe = NonZeroU8::new(SAMPLES as u8).expect("90");
-        let grid = Grid { superframe_ps, samples_per_superframe };
+        let samples_per_superframe = NonZeroU32::new(SAMPLES).expect("90");
+        let grid = Grid { superframe_ps, samples_per_superframe, uncertainty_ns: 0 };
         let nominal = Nominal { grid, superframe: 0, superframes: self.superframe };
         let feeds = simulation::feeds(&self.rig.deployment, plan);
         let master = self.rig.keys.node(plan.id).expect("the rig made it");

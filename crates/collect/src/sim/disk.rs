@@ -60,8 +60,12 @@ struct State {
     room_bytes: usize,
     /// A sync fails once in so many times; 0 = never.
     sync_error_every: u32,
-    sealed: HashMap<([u8; 16], u64), Vec<u8>>,
-    nonce_reused: Option<([u8; 16], u64)>,
+    /// So many syncs more fail, whatever else.
+    syncs_to_fail: u64,
+    /// Whole files that were read.
+    reads: u64,
+    sealed: HashMap<([u8; 32], u64), Vec<u8>>,
+    nonce_reused: Option<([u8; 32], u64)>,
     power_cuts: u64,
 }
 
@@ -72,7 +76,7 @@ struct Inode {
     /// The contents after each change since the last sync; the last one equals `cached` unless a sync failed.
     versions: Vec<Vec<u8>>,
     /// The segment id, once the header is written.
-    segment: Option<[u8; 16]>,
+    segment: Option<[u8; 32]>,
 }
 
 #[derive(Clone, Debug)]
@@ -108,6 +112,8 @@ impl SimDisk {
             stop: None,
             room_bytes: usize::MAX,
             sync_error_every: 0,
+            syncs_to_fail: 0,
+            reads: 0,
             sealed: HashMap::new(),
             nonce_reused: None,
             power_cuts: 0,
@@ -145,13 +151,23 @@ impl SimDisk {
         self.state().sync_error_every = every;
     }
 
+    /// Lets the next `count` syncs fail.
+    pub fn fail_syncs(&self, count: u64) {
+        self.state().syncs_to_fail = count;
+    }
+
+    /// How often a whole file was read.
+    pub fn reads(&self) -> u64 {
+        self.state().reads
+    }
+
     /// The machine loses power: only what is durable remains, and parts of what was being written.
     pub fn cut_power(&self) {
         self.state().cut_power();
     }
 
     /// The segment id and index under which two different records were sealed, if that ever happened.
-    pub fn nonce_reused(&self) -> Option<([u8; 16], u64)> {
+    pub fn nonce_reused(&self) -> Option<([u8; 32], u64)> {
         self.state().nonce_reused
     }
 
@@ -167,6 +183,15 @@ impl SimDisk {
         let inode = &mut state.inodes[inode];
         inode.durable[at] ^= mask;
         inode.cached[at] ^= mask;
+    }
+
+    /// Cuts a file, on the device too.
+    pub fn cut(&self, name: &str, bytes: usize) {
+        let mut state = self.state();
+        let inode = state.cached_names[name];
+        let inode = &mut state.inodes[inode];
+        inode.durable.truncate(bytes);
+        inode.cached.truncate(bytes);
     }
 }
 
@@ -209,7 +234,9 @@ impl State {
             // Stopped in the middle: what the device has got by then is drawn by `cut_power`.
             return Err(stopped());
         }
-        if self.sync_error_every > 0 && self.dice.below(self.sync_error_every) == 0 {
+        let is_to_fail = self.syncs_to_fail > 0;
+        self.syncs_to_fail -= u64::from(is_to_fail);
+        if is_to_fail || self.sync_error_every > 0 && self.dice.below(self.sync_error_every) == 0 {
             let torn = self.inodes[inode].torn(&mut self.dice);
             let inode = &mut self.inodes[inode];
             inode.durable = torn;
@@ -246,13 +273,22 @@ impl State {
     /// Remembers what is sealed in `bytes`, which are appended to `inode`, when that is a segment.
     fn witness(&mut self, inode: usize, bytes: &[u8]) {
         let four = |at: usize| u32::from_le_bytes(bytes[at..at + 4].try_into().expect("four bytes"));
-        if self.inodes[inode].cached.is_empty()
+        if self.inodes[inode].segment.is_none()
+            && self.inodes[inode].cached.is_empty()
             && bytes.len() >= HEADER_BYTES
             && bytes.starts_with(b"SELVEDGE")
         {
-            let id = bytes[16..32].try_into().expect("sixteen bytes");
+            let id = bytes[16..48].try_into().expect("32 bytes");
             self.inodes[inode].segment = Some(id);
             self.remember((id, u64::MAX), &bytes[..HEADER_BYTES]);
+            // What is known from the segments before it.
+            let mut groups = &bytes[1 << bytes[10]..];
+            while !groups.is_empty() {
+                let group_bytes =
+                    GROUP_HEAD_BYTES + u32::from_le_bytes(groups[4..8].try_into().expect("4")) as usize;
+                self.witness(inode, groups);
+                groups = &groups[group_bytes.next_multiple_of(1 << bytes[10])..];
+            }
             return;
         }
         let Some(id) = self.inodes[inode].segment else { return };
@@ -268,7 +304,7 @@ impl State {
         }
     }
 
-    fn remember(&mut self, nonce: ([u8; 16], u64), sealed: &[u8]) {
+    fn remember(&mut self, nonce: ([u8; 32], u64), sealed: &[u8]) {
         let before = self.sealed.entry(nonce).or_insert_with(|| sealed.to_vec());
         if before != sealed {
             self.nonce_reused = Some(nonce);
@@ -420,15 +456,20 @@ impl Disk for SimDisk {
         if !state.tick()? {
             return Err(stopped());
         }
-        let contents = &state.inodes[inode].cached;
-        if contents.len() as u64 > bytes_max {
+        if state.inodes[inode].cached.len() as u64 > bytes_max {
             return Err(io::ErrorKind::FileTooLarge.into());
         }
-        Ok(contents.clone())
+        state.reads += 1;
+        Ok(state.inodes[inode].cached.clone())
     }
 
     fn read_at(&self, name: &str, at: u64, bytes_max: u64) -> io::Result<Vec<u8>> {
-        let contents = self.read(name, u64::MAX)?;
+        let mut state = self.state();
+        let inode = state.inode(name)?;
+        if !state.tick()? {
+            return Err(stopped());
+        }
+        let contents = &state.inodes[inode].cached;
         let from = usize::try_from(at).unwrap_or(usize::MAX).min(contents.len());
         let until = from.saturating_add(usize::try_from(bytes_max).unwrap_or(usize::MAX));
         Ok(contents[from..until.min(contents.len())].to_vec())

@@ -1,7 +1,7 @@
 //! The cells, their bridges and the judge of a simulated run.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
-use std::num::{NonZeroU8, NonZeroU16};
+use std::num::{NonZeroU16, NonZeroU32};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use cipher::{Aead, CellMaster, Key, NodeMaster, NonceSource, StoreMaster, Suite, TrafficKey};
@@ -17,6 +17,7 @@ use crate::read::{Filter, Records};
 use crate::record::Record;
 use crate::settings::Settings;
 use crate::shard::{Arrived, Now, Shard, open_here};
+use crate::waveform::{Format, Waveform};
 use crate::{Action, Collector, Event};
 
 const CELLS: u16 = 2;
@@ -35,6 +36,7 @@ const SETTING: Setting = Setting { first: 40, channel: 7 };
 fn limits() -> Limits {
     Limits {
         batch_frames_max: 8,
+        batch_bytes_max: 2048,
         group_batches_max: 5,
         group_bytes_max: 2048,
         segment_bytes_max: 16 << 10,
@@ -61,7 +63,7 @@ pub enum Violation {
     /// More frames were called stored than the store ever held.
     CalledStoredTwice,
     /// A segment key sealed two records under one index.
-    NonceReused([u8; 16], u64),
+    NonceReused([u8; 32], u64),
     /// A downlink counter was used twice, or did not open.
     Downlink(Vec<u8>),
     /// A receipt did not open, or its numbers were wrong.
@@ -123,7 +125,7 @@ struct SimNode {
     master: NodeMaster,
     epoch: u8,
     counter: u32,
-    first: u32,
+    first: u64,
 }
 
 /// A cell and its bridge.
@@ -197,8 +199,11 @@ impl<'a> World<'a> {
         let key = |dice: &mut Dice| Key::<32>::filled_by(|bytes| dice.fill_bytes(bytes));
         let store = StoreMaster::from(key(&mut dice));
         let mut keys = KeyRing::new(store.clone());
-        let grid =
-            Grid { superframe_ps: 250_000_000_000, samples_per_superframe: NonZeroU8::new(4).expect("4") };
+        let grid = Grid {
+            superframe_ps: 250_000_000_000,
+            samples_per_superframe: NonZeroU32::new(4).expect("4"),
+            uncertainty_ns: 0,
+        };
         let free = Free::default();
         let taker = free.clone();
         keys.take_epochs_by(move |node| Ok(taker.take(node)));
@@ -441,7 +446,9 @@ impl<'a> World<'a> {
             let key = (record.node, record.epoch, record.counter);
             missing.remove(&key);
             let genuine = self.sent.get(&key).is_some_and(|sent| {
-                sent.first == record.first && sent.channel == record.channel && sent.samples == record.samples
+                sent.first == record.first
+                    && sent.channel == record.channel
+                    && sent.waveform == record.waveform
             });
             if !genuine || !found.insert(key) {
                 return Err(Violation::Invented(Box::new(record)).into());
@@ -466,7 +473,7 @@ impl<'a> World<'a> {
         if self.called_stored > stored {
             return Err(Violation::CalledStoredTwice.into());
         }
-        let verified = crate::read::verify_disk(&self.disk, &self.store).map_err(Violation::Failed)?;
+        let verified = crate::read::verify_disk(&self.disk, self.store.clone()).map_err(Violation::Failed)?;
         Ok(Report {
             frames: self.sent.len() as u64,
             stored,
@@ -477,6 +484,15 @@ impl<'a> World<'a> {
             ..self.report
         })
     }
+}
+
+/// Some samples of some format.
+fn waveform(dice: &mut Dice) -> Waveform {
+    let formats: Vec<Format> = Format::all().collect();
+    let format = formats[dice.below(formats.len() as u32) as usize];
+    let mut bytes = vec![0; 4 * format.sample_bytes()];
+    dice.fill_bytes(&mut bytes);
+    Waveform::new(format, bytes).expect("whole samples")
 }
 
 impl SimNode {
@@ -502,8 +518,7 @@ impl SimNode {
             (self.epoch, self.counter) = (epoch, 0); // it was provisioned again
         }
         let channel = dice.below(u32::from(SETTING.channel)) as u8;
-        let codes = (0..4).map(|_| dice.below(1024) as u16).collect();
-        let samples = Samples { first: self.first, channel, samples: codes };
+        let samples = Samples { first: self.first, channel, waveform: waveform(dice) };
         let header = Header { suite: self.suite, node: self.id, epoch: self.epoch, counter: self.counter };
         let frame = frame::seal(&self.key(), &header, &samples.to_bytes());
         let key = (self.id, self.epoch, self.counter);
@@ -623,7 +638,7 @@ mod tests {
         }
         println!("{total:?}");
         // The runs must have been as hard as they were meant to be.
-        assert!(total.power_cuts > 1000 && total.restarts > total.power_cuts + 500, "{total:?}");
+        assert!(total.power_cuts > 800 && total.restarts > total.power_cuts + 500, "{total:?}");
         assert!(total.disk_full > 100 && total.repeated > 1000 && total.segments > 600, "{total:?}");
         assert!(total.changes > 500, "{total:?}");
     }

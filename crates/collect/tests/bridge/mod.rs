@@ -1,13 +1,14 @@
 //! A cell with its nodes and its bridge's keys, as far as the tests of the whole server need one.
 #![allow(dead_code, reason = "each test file uses its part")]
 
-use std::num::NonZeroU8;
+use std::num::NonZeroU32;
 
 use cipher::{Aead, CellMaster, Key, NodeMaster, NonceSource, OsRandomness, StoreMaster, Suite};
 use collect::batch::{self, BatchId, Entry, Receipt};
 use collect::frame::{self, Header, Samples};
 use collect::keys::{Grid, KeyRing, Node};
 use collect::settings::Settings;
+use collect::waveform::Waveform;
 
 pub const CELL: u16 = 7;
 pub const SPOOL: u64 = 0x5b00_1234;
@@ -32,7 +33,8 @@ fn suite(node: u32) -> Suite {
 pub fn key_ring() -> KeyRing {
     let mut keys = KeyRing::new(store_master());
     keys.add_cell(CELL, &cell_master());
-    let grid = Grid { superframe_ps: 250_000_000_000, samples_per_superframe: NonZeroU8::new(90).unwrap() };
+    let samples_per_superframe = NonZeroU32::new(90).unwrap();
+    let grid = Grid { superframe_ps: 250_000_000_000, samples_per_superframe, uncertainty_ns: 35_000 };
     for node in 0..NODES {
         let (master, suite, settings) = (node_master(node), suite(node), Settings::default());
         keys.add_node(node, Node { master, suite, epoch_from: 0, epoch_frames: None, settings, grid });
@@ -43,7 +45,8 @@ pub fn key_ring() -> KeyRing {
 /// The samples of a frame: a function of node and counter, so that a reader can check them.
 pub fn samples(node: u32, counter: u32) -> Samples {
     let sample = |index: u32| ((node * 131 + counter * 17 + index) % 1024) as u16;
-    Samples { first: counter * 90, channel: 0, samples: (0..90).map(sample).collect() }
+    let codes: Vec<u16> = (0..90).map(sample).collect();
+    Samples { first: u64::from(counter) * 90, channel: 0, waveform: Waveform::of_codes(&codes) }
 }
 
 pub fn node_frame(node: u32, counter: u32) -> Vec<u8> {

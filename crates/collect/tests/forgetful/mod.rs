@@ -41,7 +41,8 @@ struct State {
     syncs: u64,
     /// Bytes that all files together may have.
     room_bytes: usize,
-    syncs_fail: bool,
+    /// So many syncs of files more fail.
+    syncs_to_fail: u64,
 }
 
 /// The file system. Clones are the same one.
@@ -81,7 +82,7 @@ impl Forgetful {
 
     pub fn new(honesty: Honesty) -> Forgetful {
         let (inodes, cached_names, durable_names) = (Vec::new(), BTreeMap::new(), BTreeMap::new());
-        let (syncs, room_bytes, syncs_fail) = (0, usize::MAX, false);
+        let (syncs, room_bytes, syncs_to_fail) = (0, usize::MAX, 0);
         Forgetful(Arc::new(Mutex::new(State {
             honesty,
             inodes,
@@ -89,7 +90,7 @@ impl Forgetful {
             durable_names,
             syncs,
             room_bytes,
-            syncs_fail,
+            syncs_to_fail,
         })))
     }
 
@@ -113,9 +114,9 @@ impl Forgetful {
         state.room_bytes = state.used_bytes().saturating_add(bytes);
     }
 
-    /// From now on every sync of a file fails with EIO.
-    pub fn fail_syncs(&self) {
-        self.state().syncs_fail = true;
+    /// The next `count` syncs of files fail with EIO.
+    pub fn fail_syncs(&self, count: u64) {
+        self.state().syncs_to_fail = count;
     }
 
     /// How often contents were synced.
@@ -279,7 +280,8 @@ impl Filesystem for Forgetful {
     fn fsync(&self, _: &Request, inode: INodeNo, _: FileHandle, _: bool, reply: ReplyEmpty) {
         let mut state = self.state();
         let Some(index) = state.index(inode) else { return reply.error(Errno::ENOENT) };
-        if state.syncs_fail {
+        if state.syncs_to_fail > 0 {
+            state.syncs_to_fail -= 1;
             return reply.error(Errno::EIO);
         }
         state.syncs += 1;

@@ -44,7 +44,7 @@ pub struct Found {
     /// Root of the mean square of all those distances.
     pub instant_error_ns_rms: f64,
     /// The stored samples, counted from the run's first superframe: nominal instant in picoseconds, and code.
-    pub waveform: BTreeMap<u32, (u64, u16)>,
+    pub waveform: BTreeMap<u64, (u64, u16)>,
 }
 
 /// When a node was to sample in a run.
@@ -60,8 +60,8 @@ pub struct Nominal {
 
 impl Nominal {
     /// The index of a sample in the run; `None` when it is older.
-    fn index(&self, of_grid: u32) -> Option<u32> {
-        of_grid.checked_sub(self.superframe * u32::from(self.grid.samples_per_superframe.get()))
+    fn index(&self, of_grid: u64) -> Option<u64> {
+        of_grid.checked_sub(u64::from(self.superframe) * u64::from(self.grid.samples_per_superframe.get()))
     }
 }
 
@@ -81,16 +81,16 @@ pub fn node(
     let mut used = BTreeSet::new();
     let (mut squares, mut compared) = (0.0, 0u64);
     let begins = records.iter().filter_map(|record| nominal.index(record.first)).min().unwrap_or(0);
-    let settles = begins + SETTLED_SUPERFRAMES * u32::from(nominal.grid.samples_per_superframe.get());
+    let settles = begins + u64::from(SETTLED_SUPERFRAMES * nominal.grid.samples_per_superframe.get());
     for record in records {
         found.duplicated += u64::from(!counters.insert((record.epoch, record.counter)));
-        let Some(first) = nominal.index(record.first) else {
-            found.mismatched_samples += record.samples.len() as u64;
+        let (Some(first), Some(codes)) = (nominal.index(record.first), record.waveform.codes()) else {
+            found.mismatched_samples += record.waveform.len() as u64;
             continue;
         };
-        for (index, code) in (first..).zip(&record.samples) {
+        for (index, code) in (first..).zip(codes) {
             let nominal_ps = nominal.grid.instant_ps(index);
-            if found.waveform.insert(index, (nominal_ps, *code)).is_some() {
+            if found.waveform.insert(index, (nominal_ps, code)).is_some() {
                 found.duplicated += 1;
             }
             let Some(nearest) = nearest(took, nominal_ps).filter(|nearest| used.insert(*nearest)) else {
@@ -100,7 +100,7 @@ pub fn node(
             let sample = took[nearest];
             // Where nothing hangs there is no voltage.
             let ideal = feeds.get(&record.channel).map_or(0, |feed| feed.ideal_code(sample.instant_ps));
-            if *code != ideal || *code != sample.code {
+            if code != ideal || code != sample.code {
                 found.mismatched_samples += 1;
             }
             let error_ns = (sample.instant_ps as f64 - nominal_ps as f64) / 1000.0;
@@ -114,7 +114,7 @@ pub fn node(
     }
     let epochs: BTreeSet<u8> = counters.iter().map(|(epoch, _)| *epoch).collect();
     found.epoch_changes = epochs.len().saturating_sub(1) as u64;
-    let channels: BTreeMap<u32, u8> = records.iter().map(|record| (record.first, record.channel)).collect();
+    let channels: BTreeMap<u64, u8> = records.iter().map(|record| (record.first, record.channel)).collect();
     let channels: Vec<u8> = channels.into_values().collect();
     found.input_changes = channels.windows(2).filter(|pair| pair[0] != pair[1]).count() as u64;
     if compared > 0 {
@@ -193,12 +193,17 @@ mod tests {
     use cipher::{Key, Suite};
     use collect::batch::BatchId;
     use collect::frame::{Header, Samples, seal};
-    use std::num::NonZeroU8;
+    use collect::waveform::Waveform;
+    use std::num::NonZeroU32;
     use std::path::Path;
 
     /// Superframes that the run of the example has here, the first of which is not 0.
     const NOMINAL: Nominal = Nominal {
-        grid: Grid { superframe_ps: 250_000_000_000, samples_per_superframe: NonZeroU8::new(90).unwrap() },
+        grid: Grid {
+            superframe_ps: 250_000_000_000,
+            samples_per_superframe: NonZeroU32::new(90).unwrap(),
+            uncertainty_ns: 0,
+        },
         superframe: 1000,
         superframes: 6,
     };
@@ -230,14 +235,15 @@ mod tests {
         let mut ran = Ran { took, received: Vec::new(), records: Vec::new() };
         let traffic = master().traffic_key(plan.id, EPOCH, plan.suite);
         for (counter, superframe) in (0..).zip(superframes) {
-            let first = (superframe - 1) * 90;
+            let first = u64::from(superframe - 1) * 90;
             let codes = &ran.took[(first - 90_000) as usize..][..90];
-            let samples: Vec<u16> = codes.iter().map(|sample| sample.code).collect();
+            let codes: Vec<u16> = codes.iter().map(|sample| sample.code).collect();
+            let waveform = Waveform::of_codes(&codes);
             let header = Header { suite: plan.suite, node: plan.id, epoch: EPOCH, counter };
             let bytes = seal(
                 &traffic,
                 &header,
-                &Samples { first, channel: plan.channel, samples: samples.clone() }.to_bytes(),
+                &Samples { first, channel: plan.channel, waveform: waveform.clone() }.to_bytes(),
             );
             let bytes = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
             ran.received.push(Received { superframe: *superframe, slot: plan.slot, bytes });
@@ -253,8 +259,9 @@ mod tests {
                 arrived_ns: 0,
                 first,
                 sample_ps: 0,
+                uncertainty_ns: 0,
                 channel: plan.channel,
-                samples,
+                waveform,
             });
         }
         found(&mut ran);
@@ -286,7 +293,11 @@ mod tests {
         assert_eq!(lost.faults(true), [("frames lost", 1)]);
         let twice = ran(&[1005], |ran| ran.records.push(ran.records[0].clone()));
         assert_eq!((twice.duplicated, twice.mismatched_samples), (1 + 90, 90));
-        let changed = ran(&[1005], |ran| ran.records[0].samples[7] ^= 1);
+        let changed = ran(&[1005], |ran| {
+            let mut codes: Vec<u16> = ran.records[0].waveform.codes().expect("codes").collect();
+            codes[7] ^= 1;
+            ran.records[0].waveform = Waveform::of_codes(&codes);
+        });
         assert_eq!(changed.faults(true), [("samples mismatched", 1)]);
         let mislabelled = ran(&[1005], |ran| ran.records[0].channel ^= 1);
         assert_eq!(mislabelled.faults(true), [("samples mismatched", 90)]);

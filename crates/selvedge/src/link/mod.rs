@@ -11,6 +11,7 @@ mod draft;
 pub mod eeproms;
 pub mod filters;
 mod folder;
+pub mod grid;
 pub mod journal;
 pub mod keeping;
 pub mod keys;

@@ -190,7 +190,7 @@ fn broken(bench: &Bench, plan: &Plan, image: &Image) -> Result<Option<&'static s
         let Some(samples) = text.ok().and_then(|text| Samples::parse(&text).ok()) else {
             return Ok(Some("a frame is not opened"));
         };
-        let expected = first.map(|first| first + u32::from(node.samples_per_superframe));
+        let expected = first.map(|first| first + u64::from(node.samples_per_superframe));
         if expected.is_some_and(|expected| expected != samples.first) {
             return Ok(Some("samples are not sent"));
         }

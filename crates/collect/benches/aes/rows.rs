@@ -1,0 +1,331 @@
+//! The rows: what is measured, on what, and what is wanted.
+//!
+//! All cases of a table work on the same memory, which stays in the L2 cache that way; what they make of it is no
+//! matter.
+
+use std::cell::RefCell;
+use std::num::NonZero;
+
+use aes::cipher::array::Array;
+use aes::cipher::{BlockModeDecrypt, InnerIvInit, KeyInit, KeyIvInit, StreamCipher};
+use collect::aes::cores::Cores;
+use collect::aes::{Backend, Key, block, ccm, multi};
+
+use crate::cycles::{Case, case, per_byte};
+use crate::peers::{Ipsec, OpenSsl};
+
+/// A message of a mode whose blocks do not wait for each other.
+const BUFFER_BYTES: usize = 64 * 1024;
+/// A waveform of 1024 samples of 32 bits.
+const STREAM_BYTES: usize = 4096;
+/// From one stream to the next: not a page, in which all streams would share the sets of the L1 cache.
+const STRIDE_BYTES: usize = STREAM_BYTES + 192;
+const IV: [u8; 16] = [0x42; 16];
+const NONCE: [u8; 13] = [7; 13];
+/// A frame's header.
+const ASSOCIATED: [u8; 13] = [9; 13];
+
+/// Prints everything.
+pub fn print() {
+    let Some(best) = Backend::best() else {
+        println!("skip (machine): bench of AES: this CPU has no instructions for it");
+        return;
+    };
+    let openssl = OpenSsl::load().map_err(|why| println!("skip: OpenSSL as a peer: {why}")).ok();
+    let ipsec = Ipsec::load().map_err(|why| println!("skip: ipsec-mb as a peer: {why}")).ok();
+    println!(
+        "cycles of the core per byte, by additions: no performance counters are used; {best:?} is the best here"
+    );
+    let peers = Peers { openssl: openssl.as_ref(), ipsec: ipsec.as_ref() };
+    decryption(best, &peers);
+    encryption(best, &peers);
+    counter(best, &peers);
+    sealing(best, &peers, 4096, 0.5);
+    sealing(best, &peers, 64, 2.0);
+    mixed(best);
+    both_cores(best);
+}
+
+struct Peers<'a> {
+    openssl: Option<&'a OpenSsl>,
+    ipsec: Option<&'a Ipsec>,
+}
+
+/// A key of so many bits, different for every `index`.
+fn key_bytes(bits: usize, index: usize) -> Vec<u8> {
+    (0..bits / 8).map(|i| (i * 7 + index * 31 + 1) as u8).collect()
+}
+
+/// Prints a table; returns the figures.
+fn table(title: &str, mut cases: Vec<Case<'_>>) -> Vec<f64> {
+    println!("\n{title}");
+    let figures = per_byte(&mut cases);
+    for (case, figure) in cases.iter().zip(&figures) {
+        println!("  {:44} {figure:8.4}", case.name);
+    }
+    figures
+}
+
+/// The line of a goal: the first figure, and the one at `peer`.
+fn goal(what: &str, figures: &[f64], peer: Option<(&str, usize)>, wanted: f64) {
+    let (name, value) = match peer {
+        Some((name, index)) => (name, format!("{:.3}", figures[index])),
+        None => ("-", "-".to_owned()),
+    };
+    println!("goal\t{what}, cycles/B\t{:.3}\t{name}\t{value}\t<= {wanted}", figures[0]);
+}
+
+fn decryption(best: Backend, peers: &Peers<'_>) {
+    for bits in [128, 192, 256] {
+        let bytes = key_bytes(bits, 0);
+        let shared = RefCell::new(vec![1; BUFFER_BYTES]);
+        let data = || shared.borrow_mut();
+        let (key, narrow) = (Key::new(best, &bytes), Backend::all()[0]);
+        let mut cases = vec![
+            case(format!("{best:?}"), BUFFER_BYTES, || block::cbc_decrypt(best, &key, &IV, &mut data())),
+            case(format!("{narrow:?}"), BUFFER_BYTES, || block::cbc_decrypt(narrow, &key, &IV, &mut data())),
+        ];
+        macro_rules! rust_crypto {
+            ($aes:ty) => {{
+                let cipher = <$aes>::new_from_slice(&bytes).expect("the length is the cipher's");
+                cases.push(case("RustCrypto cbc", BUFFER_BYTES, move || {
+                    let mut cbc =
+                        <cbc::Decryptor<$aes> as InnerIvInit>::inner_iv_init(cipher.clone(), &IV.into());
+                    cbc.decrypt_blocks(Array::slice_as_chunks_mut(&mut data()).0);
+                }));
+            }};
+        }
+        match bits {
+            128 => rust_crypto!(aes::Aes128),
+            192 => rust_crypto!(aes::Aes192),
+            _ => rust_crypto!(aes::Aes256),
+        }
+        if let Some(openssl) = peers.openssl {
+            let context = openssl.context(&format!("AES-{bits}-CBC"), &bytes, false);
+            cases.push(case("OpenSSL", BUFFER_BYTES, move || context.crypt(&IV, &mut data())));
+        }
+        let figures = table(&format!("AES-{bits} CBC decryption of 64 KiB"), cases);
+        if bits == 128 {
+            let peer = peers.openssl.map(|_| ("OpenSSL", 3));
+            goal("AES-128 CBC decryption of 64 KiB", &figures, peer, 0.18);
+        }
+    }
+}
+
+/// CBC encryption of all streams in `data`.
+fn encrypt(backend: Backend, keys: &[Key], data: &mut [u8], stride: usize) {
+    let chunks = data.chunks_mut(stride);
+    let mut streams: Vec<multi::Stream<'_>> = keys
+        .iter()
+        .zip(chunks)
+        .map(|(key, data)| multi::Stream { key, iv: IV, data: &mut data[..STREAM_BYTES] })
+        .collect();
+    multi::cbc_encrypt(backend, &mut streams);
+}
+
+fn encryption(best: Backend, peers: &Peers<'_>) {
+    for (bits, count) in [(128, 16), (128, 64), (192, 16), (256, 16)] {
+        let secrets: Vec<Vec<u8>> = (0..count).map(|i| key_bytes(bits, i)).collect();
+        let keys: Vec<Key> = secrets.iter().map(|bytes| Key::new(best, bytes)).collect();
+        let (bytes, narrow) = (count * STREAM_BYTES, Backend::all()[0]);
+        let shared = RefCell::new(vec![1; count * STRIDE_BYTES]);
+        let data = || shared.borrow_mut();
+        // A page from each stream to the next, as the waveforms of the paper would lie.
+        let mut pages = vec![1; (count + 1) * STREAM_BYTES];
+        let first = pages.as_ptr().align_offset(STREAM_BYTES);
+        let pages = &mut pages[first..];
+        let mut cases = vec![
+            case(format!("{best:?}"), bytes, || encrypt(best, &keys, &mut data(), STRIDE_BYTES)),
+            case(format!("{narrow:?}"), bytes, || encrypt(narrow, &keys, &mut data(), STRIDE_BYTES)),
+            case(format!("{best:?}, a page from stream to stream"), bytes, || {
+                encrypt(best, &keys, pages, STREAM_BYTES)
+            }),
+        ];
+        if let Some(ipsec) = peers.ipsec {
+            let streams = ipsec.streams(&secrets.iter().map(Vec::as_slice).collect::<Vec<_>>());
+            cases.push(case("ipsec-mb", bytes, move || {
+                streams.cbc(&IV, &mut data(), STRIDE_BYTES, STREAM_BYTES)
+            }));
+        }
+        if let Some(openssl) = peers.openssl {
+            let context = openssl.context(&format!("AES-{bits}-CBC"), &secrets[0], true);
+            cases.push(case("OpenSSL, one stream", STREAM_BYTES, move || {
+                context.crypt(&IV, &mut data()[..STREAM_BYTES]);
+            }));
+        }
+        let figures = table(&format!("AES-{bits} CBC encryption of {count} streams of 4 KiB"), cases);
+        if (bits, count) == (128, 16) {
+            let peer = peers.ipsec.map(|_| ("ipsec-mb", 3));
+            goal("AES-128 CBC encryption of 16 streams of 4 KiB", &figures, peer, 0.21);
+        }
+    }
+}
+
+fn counter(best: Backend, peers: &Peers<'_>) {
+    for bits in [128, 192, 256] {
+        let bytes = key_bytes(bits, 0);
+        let shared = RefCell::new(vec![1; BUFFER_BYTES]);
+        let data = || shared.borrow_mut();
+        let (key, narrow) = (Key::new(best, &bytes), Backend::all()[0]);
+        let mut cases = vec![
+            case(format!("{best:?}"), BUFFER_BYTES, || block::ctr(best, &key, &IV, &mut data())),
+            case(format!("{narrow:?}"), BUFFER_BYTES, || block::ctr(narrow, &key, &IV, &mut data())),
+        ];
+        macro_rules! rust_crypto {
+            ($aes:ty) => {{
+                let bytes = bytes.clone();
+                cases.push(case("RustCrypto ctr", BUFFER_BYTES, move || {
+                    let mut ctr = ctr::Ctr128BE::<$aes>::new_from_slices(&bytes, &IV).expect("lengths");
+                    ctr.apply_keystream(&mut data());
+                }));
+            }};
+        }
+        match bits {
+            128 => rust_crypto!(aes::Aes128),
+            192 => rust_crypto!(aes::Aes192),
+            _ => rust_crypto!(aes::Aes256),
+        }
+        if let Some(openssl) = peers.openssl {
+            let context = openssl.context(&format!("AES-{bits}-CTR"), &bytes, true);
+            cases.push(case("OpenSSL", BUFFER_BYTES, move || context.crypt(&IV, &mut data())));
+        }
+        let figures = table(&format!("AES-{bits} in counter mode, 64 KiB"), cases);
+        if bits == 128 {
+            let peer = peers.openssl.map(|_| ("OpenSSL", 3));
+            goal("AES-128 CTR of 64 KiB", &figures, peer, 0.20);
+        }
+    }
+}
+
+/// 64 messages of a length, with a frame's nonce, header and tag.
+fn messages<'a>(keys: &'a [Key], data: &'a mut [u8], stride: usize, bytes: usize) -> Vec<ccm::Message<'a>> {
+    let message = |(key, data): (&'a Key, &'a mut [u8])| ccm::Message {
+        key,
+        nonce: &NONCE,
+        associated_data: &ASSOCIATED,
+        data: &mut data[..bytes],
+        tag: [0; 16],
+        tag_bytes: 8,
+    };
+    keys.iter().zip(data.chunks_mut(stride)).map(message).collect()
+}
+
+fn sealing(best: Backend, peers: &Peers<'_>, bytes: usize, wanted: f64) {
+    const COUNT: usize = 64;
+    let secrets: Vec<Vec<u8>> = (0..COUNT).map(|i| key_bytes(128, i)).collect();
+    let keys: Vec<Key> = secrets.iter().map(|bytes| Key::new(best, bytes)).collect();
+    let (stride, all, narrow) = (bytes + 192, COUNT * bytes, Backend::all()[0]);
+    let shared = RefCell::new(vec![1; COUNT * stride]);
+    let data = || shared.borrow_mut();
+    let mut cases = vec![
+        case(format!("{best:?}, seal"), all, || {
+            ccm::seal(best, &mut messages(&keys, &mut data(), stride, bytes))
+        }),
+        case(format!("{best:?}, open"), all, || {
+            // Forgeries cost their erasure as well.
+            std::hint::black_box(ccm::open(best, &mut messages(&keys, &mut data(), stride, bytes)));
+        }),
+        case(format!("{narrow:?}, seal"), all, || {
+            ccm::seal(narrow, &mut messages(&keys, &mut data(), stride, bytes));
+        }),
+    ];
+    let ciphers: Vec<ccm_library::Ccm128> = secrets.iter().map(|key| ccm_library::new(key)).collect();
+    cases.push(case("RustCrypto ccm, seal", all, move || {
+        for (cipher, data) in ciphers.iter().zip(data().chunks_mut(stride)) {
+            ccm_library::seal(cipher, &NONCE, &ASSOCIATED, &mut data[..bytes]);
+        }
+    }));
+    if let Some(openssl) = peers.openssl {
+        let contexts: Vec<_> = secrets.iter().map(|key| openssl.context("AES-128-CCM", key, true)).collect();
+        let secrets = &secrets;
+        cases.push(case("OpenSSL, seal", all, move || {
+            for ((context, key), data) in contexts.iter().zip(secrets).zip(data().chunks_mut(stride)) {
+                context.ccm(key, &NONCE, &ASSOCIATED, &mut data[..bytes], &mut [0; 8]);
+            }
+        }));
+    }
+    let mut peer = None;
+    if let Some(ipsec) = peers.ipsec {
+        let streams = ipsec.streams(&secrets.iter().map(Vec::as_slice).collect::<Vec<_>>());
+        let mut tags = [[0; 8]; COUNT];
+        peer = Some(("ipsec-mb", cases.len()));
+        cases.push(case("ipsec-mb, seal", all, move || {
+            streams.ccm(&NONCE, &ASSOCIATED, &mut data(), stride, bytes, &mut tags);
+        }));
+    }
+    let figures = table(&format!("AES-128-CCM, 64 messages of {bytes} B"), cases);
+    goal(&format!("AES-128-CCM seal, 64 messages of {bytes} B"), &figures, peer, wanted);
+}
+
+/// `ccm` is a name of ours too.
+mod ccm_library {
+    use ::ccm::aead::{AeadInOut, KeyInit};
+    use ::ccm::consts::{U8, U13};
+
+    pub type Ccm128 = ::ccm::Ccm<aes::Aes128, U8, U13>;
+
+    pub fn new(key: &[u8]) -> Ccm128 {
+        Ccm128::new_from_slice(key).expect("the length is the cipher's")
+    }
+
+    pub fn seal(cipher: &Ccm128, nonce: &[u8; 13], associated: &[u8], data: &mut [u8]) {
+        cipher.encrypt_inout_detached(nonce.into(), associated, data.into()).expect("it is short enough");
+    }
+}
+
+/// What lengths that differ cost: lanes end at different times.
+fn mixed(best: Backend) {
+    const COUNT: usize = 256;
+    let keys: Vec<Key> = (0..COUNT).map(|i| Key::new(best, &key_bytes(128, i))).collect();
+    let lengths: Vec<usize> = (0..COUNT).map(|i| i * 2654435761 % 257 * 16).collect();
+    let all = lengths.iter().sum();
+    let mut data = vec![1; COUNT * STRIDE_BYTES];
+    let run = || {
+        let parts = keys.iter().zip(&lengths).zip(data.chunks_mut(STRIDE_BYTES));
+        let mut streams: Vec<multi::Stream<'_>> = parts
+            .map(|((key, &length), data)| multi::Stream { key, iv: IV, data: &mut data[..length] })
+            .collect();
+        multi::cbc_encrypt(best, &mut streams);
+    };
+    table("AES-128 CBC encryption of 256 streams of 0 to 4 KiB", vec![case(format!("{best:?}"), all, run)]);
+}
+
+/// Both cores, in stripes of several lengths, against one.
+fn both_cores(best: Backend) {
+    let cores = NonZero::new(2).expect("two");
+    let mut pool = match Cores::new(cores) {
+        Ok(pool) => pool,
+        Err(error) => return println!("skip (machine): bench of two cores: {error}"),
+    };
+    if let Err(error) = pool.pin_caller() {
+        return println!("skip (machine): bench of two cores: {error}");
+    }
+    let key = Key::new(best, &key_bytes(128, 0));
+    // Not in turns: another core that has nothing to do for a while sleeps.
+    for bytes in [128 * 1024, 512 * 1024, 4 << 20] {
+        let mut data = vec![1; bytes];
+        let title = |who| format!("AES-128 CBC decryption of {} KiB, {who}", bytes >> 10);
+        let one = table(
+            &title("one core"),
+            vec![case("", bytes, || block::cbc_decrypt(best, &key, &IV, &mut data))],
+        );
+        let two = table(
+            &title("two cores"),
+            vec![case("", bytes, || pool.cbc_decrypt(best, &key, &IV, &mut data))],
+        );
+        let times = one[0] / two[0];
+        println!("  times one {times:.2}");
+        if bytes == 4 << 20 {
+            println!("goal\tAES-128 CBC decryption of 4 MiB, two cores, times one\t{times:.2}\t-\t-\t>= 1.9");
+        }
+    }
+    for bytes in [512 * 1024, 4 << 20] {
+        let mut data = vec![1; bytes];
+        println!("\nAES-128 CBC decryption of {} KiB over two cores, by stripes", bytes >> 10);
+        for stripe in [4096, 16 * 1024, 32 * 1024, 64 * 1024, 128 * 1024, 256 * 1024] {
+            pool.set_stripe(stripe);
+            let mut cases = [case("", bytes, || pool.cbc_decrypt(best, &key, &IV, &mut data))];
+            println!("  {:3} KiB {:42.4}", stripe >> 10, per_byte(&mut cases)[0]);
+        }
+    }
+}

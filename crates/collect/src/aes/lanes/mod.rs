@@ -1,0 +1,223 @@
+//! The instructions behind safe functions: AES-NI and VAES. The only files here with `unsafe`, but for the one
+//! lifetime that `cores` vouches for.
+//!
+//! `vector` has the loops, `aesni` and `vaes` the registers. This file picks one by backend and number of rounds,
+//! checks that the CPU has it, and owns [`Lanes`]: chained streams side by side, each under a key of its own.
+#![allow(unsafe_code)]
+
+#[cfg(target_arch = "x86_64")]
+mod aesni;
+#[cfg(target_arch = "x86_64")]
+mod vaes;
+#[cfg(target_arch = "x86_64")]
+mod vector;
+
+use std::arch::asm;
+use std::marker::PhantomData;
+use std::ptr;
+
+use crate::aes::schedule::{ROUND_KEYS_MAX, Schedule};
+use crate::aes::{BLOCK_BYTES, Backend, Block};
+
+/// Most streams side by side.
+pub const LANES_MAX: usize = 16;
+/// Blocks that a lane without a stream has: it works all the same.
+const IDLE_BLOCKS: usize = 64;
+
+/// Calls an entry of the backend with the number of rounds as a constant.
+macro_rules! call {
+    ($backend:expr, $rounds:expr, $entry:ident $(::<$constant:literal>)? ($($argument:expr),*)) => {{
+        $backend.check();
+        match ($backend, $rounds) {
+            #[cfg(target_arch = "x86_64")]
+            (Backend::AesNi, 10) => aesni::$entry::<10 $(, $constant)?>($($argument),*),
+            #[cfg(target_arch = "x86_64")]
+            (Backend::AesNi, 12) => aesni::$entry::<12 $(, $constant)?>($($argument),*),
+            #[cfg(target_arch = "x86_64")]
+            (Backend::AesNi, _) => aesni::$entry::<14 $(, $constant)?>($($argument),*),
+            #[cfg(target_arch = "x86_64")]
+            (Backend::Vaes, 10) => vaes::$entry::<10 $(, $constant)?>($($argument),*),
+            #[cfg(target_arch = "x86_64")]
+            (Backend::Vaes, 12) => vaes::$entry::<12 $(, $constant)?>($($argument),*),
+            #[cfg(target_arch = "x86_64")]
+            (Backend::Vaes, _) => vaes::$entry::<14 $(, $constant)?>($($argument),*),
+        }
+    }};
+}
+
+/// ECB encryption of whole blocks in place, under round keys for encryption.
+pub fn ecb_encrypt(backend: Backend, schedule: &Schedule, blocks: &mut [Block]) {
+    // SAFETY: the CPU was checked, and the schedule has a key more than rounds.
+    unsafe { call!(backend, schedule.rounds(), ecb_encrypt(schedule.address(), blocks.as_flattened_mut())) }
+}
+
+/// ECB decryption of whole blocks in place, under round keys for decryption.
+pub fn ecb_decrypt(backend: Backend, schedule: &Schedule, blocks: &mut [Block]) {
+    // SAFETY: the CPU was checked, and the schedule has a key more than rounds.
+    unsafe { call!(backend, schedule.rounds(), ecb_decrypt(schedule.address(), blocks.as_flattened_mut())) }
+}
+
+/// CBC decryption of whole blocks in place, under round keys for decryption.
+pub fn cbc_decrypt(backend: Backend, schedule: &Schedule, iv: &Block, blocks: &mut [Block]) {
+    // SAFETY: the CPU was checked, and the schedule has a key more than rounds.
+    unsafe {
+        call!(backend, schedule.rounds(), cbc_decrypt(schedule.address(), iv, blocks.as_flattened_mut()))
+    }
+}
+
+/// The key stream of a counter of 128 bits and those that follow it, added to any number of bytes.
+pub fn ctr(backend: Backend, schedule: &Schedule, counter: u128, data: &mut [u8]) {
+    // SAFETY: the CPU was checked, and the schedule has a key more than rounds.
+    unsafe { call!(backend, schedule.rounds(), ctr(schedule.address(), counter, data)) }
+}
+
+/// One block, as a big-endian number.
+pub fn encrypt_number(backend: Backend, schedule: &Schedule, block: u128) -> u128 {
+    // SAFETY: the CPU was checked, and the schedule has a key more than rounds.
+    unsafe { call!(backend, schedule.rounds(), encrypt_number(schedule.address(), block)) }
+}
+
+/// The S-box on each byte of a word.
+pub fn sub_word(backend: Backend, word: u32) -> u32 {
+    backend.check();
+    match backend {
+        // SAFETY: the CPU was checked; one with VAES has AES-NI.
+        #[cfg(target_arch = "x86_64")]
+        Backend::AesNi | Backend::Vaes => unsafe { aesni::sub_word(word) },
+    }
+}
+
+/// The inverse of MixColumns on a round key.
+pub fn inverse_mix_columns(backend: Backend, key: Block) -> Block {
+    backend.check();
+    match backend {
+        // SAFETY: the CPU was checked; one with VAES has AES-NI.
+        #[cfg(target_arch = "x86_64")]
+        Backend::AesNi | Backend::Vaes => unsafe { aesni::inverse_mix_columns(key) },
+    }
+}
+
+/// Whole blocks that a lane takes one after the other; `WRITES` if it leaves ciphertext in their place.
+pub struct Run<'a, const WRITES: bool> {
+    address: *mut u8,
+    blocks: usize,
+    borrow: PhantomData<&'a mut [Block]>,
+}
+
+impl<'a> From<&'a [Block]> for Run<'a, false> {
+    fn from(run: &'a [Block]) -> Self {
+        Run { address: run.as_ptr().cast_mut().cast(), blocks: run.len(), borrow: PhantomData }
+    }
+}
+
+impl<'a> From<&'a mut [Block]> for Run<'a, true> {
+    fn from(run: &'a mut [Block]) -> Self {
+        Run { address: run.as_mut_ptr().cast(), blocks: run.len(), borrow: PhantomData }
+    }
+}
+
+/// Chained streams side by side, each under its own key: CBC encryption if it `WRITES`, else CBC-MAC. Wiped when it is
+/// dropped.
+#[repr(align(64))]
+pub struct Lanes<'a, const WRITES: bool> {
+    /// Round keys, those of a round together, a lane's beside the next one's. As numbers, which are copied faster.
+    keys: [[u128; LANES_MAX]; ROUND_KEYS_MAX],
+    states: [u128; LANES_MAX],
+    /// Where each lane goes on, and how far it may.
+    addresses: [*mut u8; LANES_MAX],
+    left: [usize; LANES_MAX],
+    /// What lanes without a stream work on. Nobody reads it, and they may share it.
+    idle: [Block; IDLE_BLOCKS],
+    backend: Backend,
+    rounds: usize,
+    borrow: PhantomData<&'a mut [Block]>,
+}
+
+impl<'a, const WRITES: bool> Lanes<'a, WRITES> {
+    /// Lanes without a stream, for keys of so many rounds.
+    pub fn new(backend: Backend, rounds: usize) -> Self {
+        Lanes {
+            keys: [[0; _]; _],
+            states: [0; _],
+            addresses: [ptr::null_mut(); _],
+            left: [0; _],
+            idle: [[0; BLOCK_BYTES]; _],
+            backend,
+            rounds,
+            borrow: PhantomData,
+        }
+    }
+
+    /// How many there are.
+    pub fn count(&self) -> usize {
+        match self.backend {
+            #[cfg(target_arch = "x86_64")]
+            Backend::AesNi => LANES_MAX / 2,
+            #[cfg(target_arch = "x86_64")]
+            Backend::Vaes => LANES_MAX,
+        }
+    }
+
+    /// Begins a stream in a lane.
+    ///
+    /// # Panics
+    /// When the schedule has another number of rounds.
+    pub fn begin(&mut self, lane: usize, schedule: &Schedule, iv: &Block) {
+        assert!(schedule.rounds() == self.rounds, "the lanes are for such keys");
+        for (row, key) in self.keys.iter_mut().zip(schedule.keys()) {
+            row[lane] = u128::from_ne_bytes(*key);
+        }
+        self.states[lane] = u128::from_ne_bytes(*iv);
+    }
+
+    /// Gives a lane the next blocks of its stream.
+    pub fn give(&mut self, lane: usize, run: Run<'a, WRITES>) {
+        (self.addresses[lane], self.left[lane]) = (run.address, run.blocks);
+    }
+
+    /// Blocks that a lane still has.
+    pub fn left(&self, lane: usize) -> usize {
+        self.left[lane]
+    }
+
+    /// What a lane's stream has come to.
+    pub fn state(&self, lane: usize) -> Block {
+        self.states[lane].to_ne_bytes()
+    }
+
+    /// Takes all lanes as far as the one goes that has the fewest blocks left. Lanes that have none idle.
+    pub fn go(&mut self) {
+        let count = self.count();
+        let idle: *mut u8 = self.idle.as_mut_ptr().cast();
+        for lane in 0..count {
+            if self.left[lane] == 0 {
+                (self.addresses[lane], self.left[lane]) = (idle, IDLE_BLOCKS);
+            }
+        }
+        let blocks = self.left[..count].iter().fold(usize::MAX, |least, &left| least.min(left));
+        let (keys, states) = (self.keys.as_ptr().cast(), self.states.as_mut_ptr().cast());
+        // SAFETY: the CPU was checked; keys and states are laid out for it; each address has so many blocks, borrowed
+        // as `WRITES` wants it, or of `idle`.
+        unsafe {
+            if WRITES {
+                call!(self.backend, self.rounds, chain::<true>(keys, states, &self.addresses, blocks));
+            } else {
+                call!(self.backend, self.rounds, chain::<false>(keys, states, &self.addresses, blocks));
+            }
+        }
+        for lane in 0..count {
+            self.left[lane] -= blocks;
+            self.addresses[lane] = self.addresses[lane].wrapping_add(blocks * BLOCK_BYTES);
+        }
+    }
+}
+
+impl<const WRITES: bool> Drop for Lanes<'_, WRITES> {
+    fn drop(&mut self) {
+        // By registers: byte after byte it would take as long as a short message.
+        self.keys = [[0; _]; _];
+        self.states = [0; _];
+        // SAFETY: it does nothing; the compiler has to think that it reads what was written.
+        unsafe { asm!("/* {0} */", in(reg) &raw const *self, options(nostack, preserves_flags, readonly)) }
+    }
+}

@@ -1,0 +1,107 @@
+//! AES in bit planes against FIPS 197, NIST's validation vectors and the `aes` crate.
+
+mod published;
+#[path = "../../cipher/tests/seeded/mod.rs"]
+mod seeded;
+#[path = "../../cipher/tests/soak/mod.rs"]
+mod soak;
+
+use aes::Aes128;
+use aes::cipher::{BlockCipherDecrypt, KeyInit};
+use cipher::vectors;
+use collect::aes::Block;
+use collect::aes::bitslice::{Schedule, decrypt_blocks, encrypt_blocks};
+use proptest::prelude::*;
+use published::{PLAINTEXT, by_library, examples};
+use rand_chacha::rand_core::Rng;
+use seeded::{random_bytes, seeded};
+
+fn check(key: &[u8], plaintext: &[Block], ciphertext: &[Block]) {
+    let schedule = Schedule::new(key).expect("a key of AES");
+    let mut blocks = plaintext.to_vec();
+    encrypt_blocks(&schedule, &mut blocks);
+    assert_eq!(blocks, ciphertext, "{} blocks, key of {} bytes", blocks.len(), key.len());
+    decrypt_blocks(&schedule, &mut blocks);
+    assert_eq!(blocks, plaintext, "{} blocks, key of {} bytes", blocks.len(), key.len());
+}
+
+fn blocks_of(bytes: &[u8]) -> Vec<Block> {
+    let (blocks, rest) = bytes.as_chunks();
+    assert!(rest.is_empty(), "whole blocks");
+    blocks.to_vec()
+}
+
+#[test]
+fn the_examples_of_fips_197_hold() {
+    for (key, ciphertext) in examples() {
+        check(&key, &[PLAINTEXT], &[ciphertext]);
+    }
+}
+
+#[test]
+fn the_validation_vectors_of_nist_hold() {
+    let (mut is_ours, mut count) = (false, 0);
+    for block in vectors::blocks(vectors::official()) {
+        if let Some(kind) = block.text("Kind") {
+            is_ours = kind == "ecb";
+        } else if is_ours && block.text("Key").is_some() {
+            check(&block.bytes("Key"), &blocks_of(&block.bytes("PT")), &blocks_of(&block.bytes("CT")));
+            count += 1;
+        }
+    }
+    assert_eq!(count, 2141);
+}
+
+#[test]
+fn random_keys_and_every_number_of_blocks_give_what_the_library_gives() {
+    let mut rng = seeded();
+    let turns = if soak::is_soak() { 1000 } else { 10 };
+    for key_bytes in [16, 24, 32] {
+        for count in (0..=40).cycle().take(41 * turns) {
+            let key = random_bytes(&mut rng, key_bytes);
+            let plaintext = blocks_of(&random_bytes(&mut rng, 16 * count));
+            check(&key, &plaintext, &by_library(&key, &plaintext));
+        }
+    }
+}
+
+#[test]
+fn every_byte_is_substituted_and_back_in_every_place() {
+    let mut rng = seeded();
+    let mut key = [0; 16];
+    rng.fill_bytes(&mut key);
+    let plaintext: Vec<Block> = (0..=255).map(|byte| [byte; 16]).collect();
+    check(&key, &plaintext, &by_library(&key, &plaintext));
+}
+
+#[test]
+fn keys_of_other_lengths_are_refused() {
+    for length in (0..40).filter(|length| ![16, 24, 32].contains(length)) {
+        assert!(Schedule::new(&vec![0; length]).is_none(), "{length}");
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+    #[test]
+    fn decryption_undoes_the_librarys_encryption(
+        key in prop_oneof![
+            prop::collection::vec(any::<u8>(), 16), prop::collection::vec(any::<u8>(), 24),
+            prop::collection::vec(any::<u8>(), 32),
+        ],
+        blocks in prop::collection::vec(any::<[u8; 16]>(), 0..50),
+    ) {
+        let mut decrypted = by_library(&key, &blocks);
+        decrypt_blocks(&Schedule::new(&key).expect("a key of AES"), &mut decrypted);
+        prop_assert_eq!(decrypted, blocks);
+    }
+
+    #[test]
+    fn encryption_is_undone_by_the_library(key in any::<[u8; 16]>(), block in any::<[u8; 16]>()) {
+        let mut blocks = [block];
+        encrypt_blocks(&Schedule::new(&key).expect("a key of AES"), &mut blocks);
+        let mut decrypted = blocks[0].into();
+        Aes128::new(&key.into()).decrypt_block(&mut decrypted);
+        prop_assert_eq!(Block::from(decrypted), block);
+    }
+}
