@@ -113,15 +113,17 @@ static const mbedtls_pk_info_t curve = {
     .ctx_free_func = free,
 };
 
-int selvedge_mbedtls_pk(mbedtls_pk_context *pk, selvedge *client, selvedge_key key, int algorithm) {
-    size_t key_bits = algorithm == SELVEDGE_P_256 ? 256 : algorithm == SELVEDGE_RSA_2048 ? 2048 : 3072;
-    const mbedtls_pk_info_t *kind = algorithm == SELVEDGE_P_256 ? &curve : &rsa;
-    uint8_t public_half[512];
-    size_t bytes = sizeof public_half;
-    int done;
-    if (algorithm != SELVEDGE_P_256 && algorithm != SELVEDGE_RSA_2048 && algorithm != SELVEDGE_RSA_3072)
-        return MBEDTLS_ERR_PK_BAD_INPUT_DATA;
-    if (selvedge_public(client, key, public_half, &bytes) != SELVEDGE_DONE) return MBEDTLS_ERR_PK_HW_ACCEL_FAILED;
+int selvedge_mbedtls_pk(mbedtls_pk_context *pk, selvedge *client, selvedge_key key) {
+    const mbedtls_pk_info_t *kind;
+    size_t key_bits;
+    int algorithm, done;
+    if (selvedge_algorithm(client, key, &algorithm) != SELVEDGE_DONE) return MBEDTLS_ERR_PK_HW_ACCEL_FAILED;
+    switch (algorithm) {
+    case SELVEDGE_P_256: kind = &curve, key_bits = 256; break;
+    case SELVEDGE_RSA_2048: kind = &rsa, key_bits = 2048; break;
+    case SELVEDGE_RSA_3072: kind = &rsa, key_bits = 3072; break;
+    default: return MBEDTLS_ERR_PK_BAD_INPUT_DATA;
+    }
     done = mbedtls_pk_setup(pk, kind);
     if (done == 0) *(held *)pk->pk_ctx = (held){client, key, key_bits};
     return done;

@@ -91,7 +91,8 @@ enum selvedge_mode { SELVEDGE_ECB = 1, SELVEDGE_CBC = 2, SELVEDGE_CBC_PADDED = 3
 
 enum selvedge_suite { SELVEDGE_AES_GCM = 1, SELVEDGE_AES_CCM = 2, SELVEDGE_ASCON = 3 };
 
-/* Ways to sign. ECDSA's signatures are r and s, 32 bytes each. The hash of Ed25519 is 0. */
+/* Ways to sign. ECDSA's signatures are r and s, 32 bytes each. The hash of Ed25519 is 0.
+ * Hash 0 of PKCS1 is SHA-1: of a digest that is given, and of no message. */
 enum selvedge_scheme { SELVEDGE_ECDSA = 1, SELVEDGE_EDDSA = 2, SELVEDGE_RSA_PKCS1 = 3, SELVEDGE_RSA_PSS = 4 };
 
 /* The handle of a key, 0 for none. */
@@ -140,6 +141,8 @@ int selvedge_import(selvedge *client, const selvedge_template *what, const uint8
 int selvedge_import_public(selvedge *client, const selvedge_template *what, const uint8_t *bytes, size_t byte_count,
                            selvedge_key *key);
 int selvedge_public(selvedge *client, selvedge_key key, uint8_t *out, size_t *out_bytes);
+/* What a key is one of: a number of enum selvedge_algorithm. */
+int selvedge_algorithm(selvedge *client, selvedge_key key, int *algorithm);
 int selvedge_destroy(selvedge *client, selvedge_key key);
 int selvedge_wrap(selvedge *client, selvedge_key key, selvedge_key wrapped, uint8_t *out, size_t *out_bytes);
 int selvedge_unwrap(selvedge *client, selvedge_key key, const selvedge_template *what, const uint8_t *wrapped,

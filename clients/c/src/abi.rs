@@ -309,6 +309,7 @@ pub fn scheme(way: c_int, which: c_int) -> Done<Scheme> {
     match way {
         1 => Ok(Scheme::Ecdsa(hash(which)?)),
         2 if which == 0 => Ok(Scheme::Ed25519),
+        3 if which == 0 => Ok(Scheme::RsaPkcs1Sha1),
         3 => Ok(Scheme::RsaPkcs1(hash(which)?)),
         4 => Ok(Scheme::RsaPss(hash(which)?)),
         _ => Err(ARGUMENT),

@@ -93,6 +93,13 @@ entries! {
         room.fill(&ask(trust!(client(this))?, &call::KeyPublic { key: handle(key)? })?)
     }
 
+    fn selvedge_algorithm(this: *mut Selvedge, key: u64, algorithm: *mut c_int) {
+        let algorithm = trust!(out(algorithm))?;
+        let attributes = ask(trust!(client(this))?, &call::KeyAttributes { key: handle(key)? })?;
+        *algorithm = attributes.template.algorithm as c_int;
+        Ok(())
+    }
+
     fn selvedge_destroy(this: *mut Selvedge, key: u64) {
         ask(trust!(client(this))?, &call::KeyDestroy { key: handle(key)? })
     }

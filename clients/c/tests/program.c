@@ -79,10 +79,13 @@ static int pairs(selvedge *client) {
     selvedge_key keys[2], elsewhere;
     uint8_t points[2][65], shared[2][32], signature[64];
     size_t bytes;
+    int algorithm;
     for (int i = 0; i < 2; i++) {
         bytes = sizeof points[i];
         EXPECT(SELVEDGE_DONE, selvedge_generate(client, &what, &keys[i]));
         EXPECT(SELVEDGE_DONE, selvedge_public(client, keys[i], points[i], &bytes));
+        EXPECT(SELVEDGE_DONE, selvedge_algorithm(client, keys[i], &algorithm));
+        if (algorithm != what.algorithm) return 1;
     }
     for (int i = 0; i < 2; i++) {
         bytes = sizeof shared[i];

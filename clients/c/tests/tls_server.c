@@ -1,11 +1,10 @@
-/* Serves TLS to one client of a Unix socket with a key of the device: SOCKET NAME ALGORITHM CERTIFICATE. */
+/* Serves TLS to one client of a Unix socket with a key of the device: SOCKET NAME CERTIFICATE. */
 #include <mbedtls/ctr_drbg.h>
 #include <mbedtls/entropy.h>
 #include <mbedtls/error.h>
 #include <mbedtls/net_sockets.h>
 #include <mbedtls/ssl.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/un.h>
@@ -34,6 +33,7 @@ static int accept_one(const char *path, mbedtls_net_context *connection) {
 }
 
 int main(int count, char **arguments) {
+    static const selvedge_template aes = {.algorithm = SELVEDGE_AES_256, .usages = SELVEDGE_ENCRYPT};
     static const unsigned char words[] = "served with a key of the device\n";
     mbedtls_net_context connection;
     mbedtls_entropy_context entropy;
@@ -44,9 +44,9 @@ int main(int count, char **arguments) {
     mbedtls_pk_context pk;
     selvedge *client;
     selvedge_key key;
-    int algorithm, done;
-    if (count != 5) return 2;
-    algorithm = atoi(arguments[3]);
+    selvedge_key secret;
+    int done;
+    if (count != 4) return 2;
     mbedtls_net_init(&connection);
     mbedtls_entropy_init(&entropy);
     mbedtls_ctr_drbg_init(&random);
@@ -56,11 +56,12 @@ int main(int count, char **arguments) {
     mbedtls_pk_init(&pk);
     MUST(selvedge_new(NULL, &client));
     MUST(selvedge_find(client, arguments[2], &key));
-    MUST(selvedge_mbedtls_pk(&pk, client, key, SELVEDGE_AES_256) != MBEDTLS_ERR_PK_BAD_INPUT_DATA);
-    MUST(selvedge_mbedtls_pk(&pk, client, key + 1000, algorithm) != MBEDTLS_ERR_PK_HW_ACCEL_FAILED);
-    MUST(selvedge_mbedtls_pk(&pk, client, key, algorithm));
-    MUST(selvedge_mbedtls_pk(&pk, client, key, algorithm) != MBEDTLS_ERR_PK_BAD_INPUT_DATA);
-    MUST(mbedtls_x509_crt_parse_file(&certificate, arguments[4]));
+    MUST(selvedge_generate(client, &aes, &secret));
+    MUST(selvedge_mbedtls_pk(&pk, client, secret) != MBEDTLS_ERR_PK_BAD_INPUT_DATA);
+    MUST(selvedge_mbedtls_pk(&pk, client, key + 1000) != MBEDTLS_ERR_PK_HW_ACCEL_FAILED);
+    MUST(selvedge_mbedtls_pk(&pk, client, key));
+    MUST(selvedge_mbedtls_pk(&pk, client, key) != MBEDTLS_ERR_PK_BAD_INPUT_DATA);
+    MUST(mbedtls_x509_crt_parse_file(&certificate, arguments[3]));
     MUST(mbedtls_pk_get_bitlen(&pk) != mbedtls_pk_get_bitlen(&certificate.pk));
     MUST(mbedtls_ctr_drbg_seed(&random, mbedtls_entropy_func, &entropy, NULL, 0));
     MUST(mbedtls_ssl_config_defaults(&config, MBEDTLS_SSL_IS_SERVER, MBEDTLS_SSL_TRANSPORT_STREAM,

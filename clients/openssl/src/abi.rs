@@ -182,15 +182,14 @@ impl Param {
         self.put(OCTETS, bytes, 0)
     }
 
-    /// A number that was given.
+    /// A number that was given, of up to eight bytes: a command line's has as many as it needs.
     pub fn get(&self) -> Option<i64> {
-        let bytes = self.bytes()?;
-        match (self.kind, bytes.len()) {
-            (INTEGER, 4) => Some(i32::from_ne_bytes(bytes.try_into().ok()?).into()),
-            (UNSIGNED, 4) => Some(u32::from_ne_bytes(bytes.try_into().ok()?).into()),
-            (INTEGER | UNSIGNED, 8) => Some(i64::from_ne_bytes(bytes.try_into().ok()?)),
-            _ => None,
-        }
+        let bytes = self.bytes().filter(|_| matches!(self.kind, INTEGER | UNSIGNED))?;
+        let highest = *bytes.last()?;
+        let is_negative = self.kind == INTEGER && highest >= 0x80;
+        let mut wide = [if is_negative { 0xff } else { 0 }; 8];
+        wide.get_mut(..bytes.len())?.copy_from_slice(bytes);
+        Some(i64::from_le_bytes(wide))
     }
 
     /// A text that was given.
@@ -459,6 +458,24 @@ pub unsafe fn provider(context: *const Provider) -> Done<Arc<Provider>> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_number_is_as_long_as_it_needs() {
+        let cases: [(c_uint, &[u8], Option<i64>); 8] = [
+            (UNSIGNED, &[32], Some(32)),
+            (UNSIGNED, &[0xff, 0xff], Some(0xffff)),
+            (INTEGER, &[0xff; 4], Some(-1)),
+            (INTEGER, &[0xfe, 0xff], Some(-2)),
+            (INTEGER, &[1, 0, 0, 0, 0, 0, 0, 0x80], Some(i64::MIN + 1)),
+            (UNSIGNED, &[], None),
+            (UNSIGNED, &[0; 9], None),
+            (OCTETS, &[1], None),
+        ];
+        for (kind, bytes, expected) in cases {
+            let param = Param::new(c"n".as_ptr(), kind, bytes.as_ptr().cast_mut().cast(), bytes.len());
+            assert_eq!(param.get(), expected);
+        }
+    }
 
     #[test]
     fn a_number_fills_its_place_and_no_digits_are_zero() {

@@ -115,7 +115,7 @@ unsafe extern "C" fn from_der<const KIND: u8>(
         let der = this.provider.read(input, FILE_BYTES_MAX)?;
         let Some(name) = name(&der) else { return Ok(()) };
         let key = Key::find(&this.provider, name)?;
-        if key.names()?.0 != NAMES[usize::from(KIND)] {
+        if key.name()? != NAMES[usize::from(KIND)] {
             return Ok(());
         }
         tell(key, take, argument)
@@ -126,7 +126,7 @@ fn taken(answer: c_int) -> Done {
     if answer == 1 { Ok(()) } else { Err(Failed) }
 }
 
-const NAMES: [&std::ffi::CStr; 3] = [c"EC", c"ED25519", c"RSA"];
+const NAMES: [&std::ffi::CStr; 4] = [c"EC", c"ED25519", c"RSA", c"X25519"];
 
 const fn functions(decode: *const c_void) -> [Dispatch; 5] {
     [
@@ -142,16 +142,18 @@ static PEM: [Dispatch; 5] = functions(from_pem as *const c_void);
 static CURVE: [Dispatch; 5] = functions(from_der::<0> as *const c_void);
 static EDWARDS: [Dispatch; 5] = functions(from_der::<1> as *const c_void);
 static RSA: [Dispatch; 5] = functions(from_der::<2> as *const c_void);
+static MONTGOMERY: [Dispatch; 5] = functions(from_der::<3> as *const c_void);
 
 const OF_PEM: &std::ffi::CStr = c"provider=selvedge,input=pem";
 const OF_DER: &std::ffi::CStr = c"provider=selvedge,input=der,structure=selvedge-uri";
 
 /// The decoders, by what they give.
-pub static ALGORITHMS: [Algorithm; 5] = [
+pub static ALGORITHMS: [Algorithm; 6] = [
     Algorithm::with(c"DER", OF_PEM, &PEM),
     Algorithm::with(c"EC:id-ecPublicKey:1.2.840.10045.2.1", OF_DER, &CURVE),
     Algorithm::with(c"ED25519:1.3.101.112", OF_DER, &EDWARDS),
     Algorithm::with(c"RSA:rsaEncryption:1.2.840.113549.1.1.1", OF_DER, &RSA),
+    Algorithm::with(c"X25519:1.3.101.110", OF_DER, &MONTGOMERY),
     Algorithm::END,
 ];
 

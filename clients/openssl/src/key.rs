@@ -19,10 +19,11 @@ const PRIVATE: c_int = 1;
 const TOLD: c_int = 2 | 4 | 0x80;
 /// `OSSL_OBJECT_PKEY`.
 pub const OBJECT_KEY: c_int = 2;
-/// `OSSL_OP_SIGNATURE`.
+/// `OSSL_OP_KEYEXCH` and `OSSL_OP_SIGNATURE`.
+const EXCHANGE: c_int = 11;
 const SIGNATURE: c_int = 12;
-/// What a private half is for here.
-const WORK: Usages = Usages::SIGN.and(Usages::DECRYPT);
+/// What a private half is for. Not all of it is done here; the device says so.
+const WORK: Usages = Usages::SIGN.and(Usages::DECRYPT).and(Usages::AGREE.and(Usages::DERIVE));
 
 /// A key of the device.
 pub struct Key {
@@ -49,22 +50,32 @@ impl Key {
         Ok(Key { handle, algorithm: template.algorithm, public, works })
     }
 
-    /// Its kind, and how it signs.
-    pub fn names(&self) -> Done<(&'static CStr, &'static CStr)> {
+    /// What OpenSSL calls its kind.
+    pub fn name(&self) -> Done<&'static CStr> {
         match self.algorithm {
-            Kind::P256 => Ok((c"EC", c"ECDSA")),
-            Kind::Ed25519 => Ok((c"ED25519", c"ED25519")),
-            Kind::Rsa2048 | Kind::Rsa3072 => Ok((c"RSA", c"RSA")),
+            Kind::P256 => Ok(c"EC"),
+            Kind::Ed25519 => Ok(c"ED25519"),
+            Kind::X25519 => Ok(c"X25519"),
+            Kind::Rsa2048 | Kind::Rsa3072 => Ok(c"RSA"),
             _ => Err(Failed),
         }
     }
 
-    /// Bits, bits of security, longest signature.
+    /// The point that is the public half of a key on a curve.
+    pub fn point(&self) -> Done<&[u8]> {
+        match &self.public[..] {
+            [point] => Ok(point),
+            _ => Err(Failed),
+        }
+    }
+
+    /// Bits, bits of security, longest signature or secret.
     pub fn sizes(&self) -> [usize; 3] {
         match self.algorithm {
             Kind::Rsa2048 => [2048, 112, 256],
             Kind::Rsa3072 => [3072, 128, 384],
             Kind::Ed25519 => [256, 128, 64],
+            Kind::X25519 => [253, 128, 32],
             _ => [256, 128, 72],
         }
     }
@@ -76,8 +87,9 @@ impl Key {
                 let is_it = matches!(param.get_text(), Some(b"prime256v1" | b"P-256" | b"secp256r1"));
                 return if is_it { Ok(()) } else { Err(Failed) };
             }
-            (b"pub", Kind::P256 | Kind::Ed25519) | (b"n", Kind::Rsa2048 | Kind::Rsa3072) => 0,
+            (b"pub", Kind::P256 | Kind::Ed25519 | Kind::X25519) | (b"n", Kind::Rsa2048 | Kind::Rsa3072) => 0,
             (b"e", Kind::Rsa2048 | Kind::Rsa3072) => 1,
+            (b"priv" | b"d", _) => return Err(Failed), // keys do not come this way
             _ => return Ok(()),
         };
         let bytes = param.bytes().ok_or(Failed)?;
@@ -120,17 +132,21 @@ fn element(bytes: &[u8]) -> Done<(&[u8], &[u8])> {
     rest.split_at_checked(length).ok_or(Failed)
 }
 
-/// The public half of somebody's key, which OpenSSL compares with one of the device's. It does nothing.
+/// The public half of somebody's key, which OpenSSL compares with one of the device's, or a key of the device agrees with.
+/// It does nothing.
 unsafe extern "C" fn new<const KIND: usize>(_context: *const Provider) -> *mut Key {
-    let algorithm = [Kind::P256, Kind::Ed25519, Kind::Rsa2048][KIND];
+    let algorithm = [Kind::P256, Kind::Ed25519, Kind::Rsa2048, Kind::X25519][KIND];
     make(|| Ok(Key { handle: KeyHandle::NONE, algorithm, public: Vec::new(), works: false }))
 }
 
+/// OpenSSL asks for all of a key of which there is the public half only. Of the kinds that agree it gets that, since the
+/// other side of an exchange comes so; the others are better used where they are.
 unsafe extern "C" fn import(this: *mut Key, selection: c_int, params: *mut Param) -> c_int {
     guard(|| {
         let this = trust!(out(this))?;
-        if selection & PRIVATE != 0 || this.handle != KeyHandle::NONE {
-            return Err(Failed); // keys do not come this way
+        let agrees = matches!(this.algorithm, Kind::P256 | Kind::X25519);
+        if this.handle != KeyHandle::NONE || (selection & PRIVATE != 0 && !agrees) {
+            return Err(Failed);
         }
         trust!(each(params, |key, param| this.import(key, param)))?;
         if this.public.is_empty() { Err(Failed) } else { Ok(()) }
@@ -161,7 +177,7 @@ unsafe extern "C" fn has(this: *const Key, selection: c_int) -> c_int {
 unsafe extern "C" fn same(one: *const Key, other: *const Key, _selection: c_int) -> c_int {
     guard(|| {
         let (one, other) = (trust!(out(one.cast_mut()))?, trust!(out(other.cast_mut()))?);
-        let same = one.names()?.0 == other.names()?.0 && one.public == other.public;
+        let same = one.name()? == other.name()? && one.public == other.public;
         if same { Ok(()) } else { Err(Failed) }
     })
 }
@@ -177,8 +193,8 @@ unsafe extern "C" fn get(this: *mut Key, params: *mut Param) -> c_int {
             (b"mandatory-digest", Kind::Ed25519) => param.set_text(c""),
             (b"default-digest", Kind::P256 | Kind::Rsa2048 | Kind::Rsa3072) => param.set_text(c"SHA256"),
             (b"group", Kind::P256) => param.set_text(c"prime256v1"),
-            (b"pub" | b"encoded-pub-key", Kind::P256 | Kind::Ed25519) =>
-                param.set_octets(this.public.first().ok_or(Failed)?),
+            (b"pub" | b"encoded-pub-key", Kind::P256 | Kind::Ed25519 | Kind::X25519) =>
+                param.set_octets(this.point()?),
             (b"n", Kind::Rsa2048 | Kind::Rsa3072) => param.set_number(this.public.first().ok_or(Failed)?),
             (b"e", Kind::Rsa2048 | Kind::Rsa3072) => param.set_number(this.public.get(1).ok_or(Failed)?),
             _ => Ok(()),
@@ -236,8 +252,9 @@ extern "C" fn exchanged(selection: c_int) -> *const Param {
     if selection & !TOLD == 0 { EXCHANGED.as_ptr() } else { std::ptr::null() }
 }
 
-extern "C" fn signature_of<const EC: bool>(operation: c_int) -> *const c_char {
+extern "C" fn work_of<const EC: bool>(operation: c_int) -> *const c_char {
     match (operation, EC) {
+        (EXCHANGE, true) => c"ECDH".as_ptr(),
         (SIGNATURE, true) => c"ECDSA".as_ptr(),
         _ => std::ptr::null(), // the key's own name
     }
@@ -250,7 +267,7 @@ const fn functions<const KIND: usize, const EC: bool>() -> [Dispatch; 13] {
         Dispatch(10, delete as *const c_void),
         Dispatch(11, get as *const c_void),
         Dispatch(12, gettable as *const c_void),
-        Dispatch(20, signature_of::<EC> as *const c_void),
+        Dispatch(20, work_of::<EC> as *const c_void),
         Dispatch(21, has as *const c_void),
         Dispatch(23, same as *const c_void),
         Dispatch(40, import as *const c_void),
@@ -264,12 +281,15 @@ const fn functions<const KIND: usize, const EC: bool>() -> [Dispatch; 13] {
 static CURVE: [Dispatch; 13] = functions::<0, true>();
 static EDWARDS: [Dispatch; 13] = functions::<1, false>();
 static RSA: [Dispatch; 13] = functions::<2, false>();
+static MONTGOMERY: [Dispatch; 13] = functions::<3, false>();
 
-/// The kinds of keys, by OpenSSL's names.
-pub static ALGORITHMS: [Algorithm; 4] = [
+/// The kinds of keys, by OpenSSL's names. TLS makes keys of X25519 that live as long as a handshake, which are OpenSSL's own
+/// whatever provider is preferred for the rest: so this one has no property that a query would prefer.
+pub static ALGORITHMS: [Algorithm; 5] = [
     Algorithm::new(c"EC:id-ecPublicKey:1.2.840.10045.2.1", &CURVE),
     Algorithm::new(c"ED25519:1.3.101.112", &EDWARDS),
     Algorithm::new(c"RSA:rsaEncryption:1.2.840.113549.1.1.1", &RSA),
+    Algorithm::with(c"X25519:1.3.101.110", c"", &MONTGOMERY),
     Algorithm::END,
 ];
 
@@ -318,7 +338,7 @@ unsafe extern "C" fn load_next(
 
 /// Tells OpenSSL of a key, which it loads or not.
 pub fn tell(key: Key, take: Take, argument: *mut c_void) -> Done {
-    let (kind, _) = key.names()?;
+    let kind = key.name()?;
     let mut reference = Box::into_raw(Box::new(key));
     let place = &raw mut reference;
     let params = [

@@ -1,19 +1,21 @@
 //! An OpenSSL 3 provider whose algorithms and keys are those of the device behind a broker.
 //!
 //! `OSSL_provider_init` is all that is exported; it leads to everything else. `abi` is what OpenSSL and a provider say to
-//! each other, `digest` and `random` what needs no key, `secret` and `skey` keys that are secret, `start`, `cipher`,
+//! each other, `digest` and `random` what needs no key, `secret` and `skey` keys that are secret, `aes`, `cipher`,
 //! `aead`, `mac` and `kdf` what is done under them, `key` pairs and the URIs that they are found by, `file` files that
-//! name one, `signature` and `decryption` what is done with them. There is no cipher here, no thread, and no key: what is asked for goes to
-//! the broker at `$SELVEDGE_BROKER`.
+//! name one, `signature`, `decryption` and `exchange` what is done with them. There is no cipher here, no thread, and no
+//! key: what is asked for goes to the broker at `$SELVEDGE_BROKER`.
 //!
 //! Invariant: no panic crosses into C, and no pointer is used that is null or whose length is over a limit.
 #![allow(unsafe_code)]
 
 mod abi;
 mod aead;
+mod aes;
 mod cipher;
 mod decryption;
 mod digest;
+mod exchange;
 mod file;
 mod kdf;
 mod key;
@@ -22,7 +24,6 @@ mod random;
 mod secret;
 mod signature;
 mod skey;
-mod start;
 
 use std::ffi::{c_int, c_void};
 use std::sync::Arc;
@@ -107,11 +108,12 @@ unsafe extern "C" fn query(
     });
     match operation {
         1 => digest::ALGORITHMS.as_ptr(),
-        2 => cipher::ALGORITHMS.as_ptr(),
+        2 => aes::ALGORITHMS.as_ptr(),
         3 => mac::ALGORITHMS.as_ptr(),
         4 => kdf::ALGORITHMS.as_ptr(),
         5 => random::ALGORITHMS.as_ptr(),
         10 => key::ALGORITHMS.as_ptr(),
+        11 => exchange::ALGORITHMS.as_ptr(),
         12 => signature::ALGORITHMS.as_ptr(),
         13 => decryption::ALGORITHMS.as_ptr(),
         15 => skey::ALGORITHMS.as_ptr(),

@@ -118,7 +118,7 @@ unsafe extern "C" fn init_skey(this: *mut Maker, key: *mut Skey, params: *mut Pa
         trust!(this.set(params))?;
         match trust!(taken(key))? {
             Skey::Given(key) => this.take(key)?,
-            Skey::Named(key, _) => this.key = Some(key.clone()),
+            Skey::Held(key, _) => this.key = Some(key.clone()),
         }
         this.begin()
     })

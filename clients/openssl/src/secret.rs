@@ -1,9 +1,9 @@
-//! Secret keys that ciphers and MACs work under: of the device, found by their names, or bytes that OpenSSL gives, which
-//! become a key of this connection alone and are forgotten with it.
+//! Keys that ciphers and MACs work under: of the device, found by their names, or bytes that OpenSSL gives, which become a
+//! key of this connection alone and are forgotten with it, as public keys do that check a signature.
 
 use std::sync::Arc;
 
-use broker::client::call::{FindKey, KeyAttributes, KeyDestroy, KeyImport};
+use broker::client::call::{FindKey, KeyAttributes, KeyDestroy, KeyGenerate, KeyImport, KeyImportPublic};
 use broker::template::{Algorithm, Template, Usages};
 use broker::wire::KeyHandle;
 
@@ -41,6 +41,26 @@ impl Held {
         let handle = provider.call(&KeyImport { template, secret })?;
         let (provider, algorithm) = (provider.clone(), template.algorithm);
         Ok(Arc::new(Held { provider, handle, algorithm, is_lent: true }))
+    }
+
+    /// A key that the device makes. One that does not persist lives until the last copy is dropped.
+    ///
+    /// # Errors
+    /// That the device makes none such.
+    pub fn generated(provider: &Arc<Provider>, template: &Template) -> Done<Arc<Held>> {
+        let handle = provider.call(&KeyGenerate { template })?;
+        let (algorithm, is_lent) = (template.algorithm, !template.is_persistent);
+        Ok(Arc::new(Held { provider: provider.clone(), handle, algorithm, is_lent }))
+    }
+
+    /// A public key that checks signatures, until the last copy is dropped.
+    ///
+    /// # Errors
+    /// That it is none.
+    pub fn checking(provider: &Arc<Provider>, algorithm: Algorithm, public: &[u8]) -> Done<Arc<Held>> {
+        let template = Template::new(algorithm, Usages::VERIFY);
+        let handle = provider.call(&KeyImportPublic { template: &template, public })?;
+        Ok(Arc::new(Held { provider: provider.clone(), handle, algorithm, is_lent: true }))
     }
 
     /// A key of AES of these bytes, for these usages.

@@ -1,12 +1,14 @@
-//! Signatures by keys of the device: ECDSA, Ed25519, RSA. Checking one needs no device: OpenSSL does that with what is public.
+//! Signatures by keys of the device: ECDSA, Ed25519, RSA. Checking one needs no device: OpenSSL does that with what is
+//! public. Only ECDSA's over P-256 are checked here too, where a query prefers this provider: its keys come here because
+//! they also agree, and OpenSSL takes no other provider then.
 
 use std::ffi::{CStr, c_char, c_int, c_void};
 use std::sync::Arc;
 
-use broker::client::call::Sign;
+use broker::client::call::{Sign, Verify};
 use broker::parameters::{Hash, Scheme, Signed};
 use broker::template::Algorithm as Kind;
-use broker::wire::KeyHandle;
+use broker::wire::{KeyHandle, Status};
 
 use crate::abi::{
     Algorithm, Dispatch, Done, END, Failed, Param, Provider, bytes, each, free, give, guard, make, out,
@@ -14,6 +16,7 @@ use crate::abi::{
 };
 use crate::digest::{Digest, What, named};
 use crate::key::Key;
+use crate::secret::Held;
 
 /// `RSA_PKCS1_PADDING` and `RSA_PKCS1_PSS_PADDING`.
 const PKCS1: i64 = 1;
@@ -27,6 +30,8 @@ struct Signer {
     hash: Hash,
     is_pss: bool,
     digest: Option<Digest>,
+    /// The public key that a signature is checked with.
+    checking: Option<Arc<Held>>,
 }
 
 impl Signer {
@@ -39,8 +44,28 @@ impl Signer {
         self.key.map(|_| ()).ok_or(Failed)
     }
 
+    fn begin_check(&mut self, key: *mut Key) -> Done {
+        // SAFETY: null, or of this provider's key management.
+        if let Some(key) = unsafe { key.as_ref() } {
+            self.checking = Some(Held::checking(&self.provider, key.algorithm, key.point()?)?);
+        }
+        self.digest = None;
+        self.checking.as_ref().map(|_| ()).ok_or(Failed)
+    }
+
+    fn check(&self, digest: &[u8], signature: &[u8]) -> Done {
+        let key = self.checking.as_ref().ok_or(Failed)?.handle;
+        let scheme = Scheme::Ecdsa(self.hash);
+        let numbers = numbers(signature).ok_or_else(|| self.provider.refuse(Status::Rejected))?;
+        self.provider.call(&Verify { key, scheme, signed: Signed::Digest(digest), signature: &numbers })
+    }
+
     fn begin_digest(&mut self, key: *mut Key, hash: Option<&[u8]>) -> Done {
         self.begin(key)?;
+        self.begin_hash(hash)
+    }
+
+    fn begin_hash(&mut self, hash: Option<&[u8]>) -> Done {
         if let Some(hash) = hash.filter(|hash| !hash.is_empty()) {
             self.hash = named(hash)?;
         }
@@ -104,10 +129,25 @@ fn sequence(signature: &[u8]) -> Vec<u8> {
     [&[0x30, numbers.len() as u8], &numbers[..]].concat()
 }
 
+/// The numbers of such a sequence; it has one form only.
+fn numbers(der: &[u8]) -> Option<[u8; 64]> {
+    let (&[0x30, length], mut rest) = der.split_first_chunk::<2>()? else { return None };
+    let mut numbers = [0; 64];
+    for place in numbers.chunks_mut(32) {
+        let (&[2, number_bytes], behind) = rest.split_first_chunk::<2>()? else { return None };
+        let (number, behind) = behind.split_at_checked(number_bytes.into())?;
+        let number = number.strip_prefix(&[0]).unwrap_or(number);
+        let start = place.len().checked_sub(number.len())?;
+        place[start..].copy_from_slice(number);
+        rest = behind;
+    }
+    (usize::from(length) == der.len() - 2 && sequence(&numbers) == der).then_some(numbers)
+}
+
 unsafe extern "C" fn new(context: *const Provider, _query: *const c_char) -> *mut Signer {
     make(|| {
         let provider = trust!(provider(context))?;
-        Ok(Signer { provider, key: None, hash: Hash::Sha256, is_pss: false, digest: None })
+        Ok(Signer { provider, key: None, hash: Hash::Sha256, is_pss: false, digest: None, checking: None })
     })
 }
 
@@ -119,8 +159,9 @@ unsafe extern "C" fn copy(this: *mut Signer) -> *mut Signer {
     make(|| {
         let this = trust!(out(this))?;
         let digest = this.digest.as_ref().map(Digest::copy).transpose()?;
-        let Signer { provider, key, hash, is_pss, .. } = this;
-        Ok(Signer { provider: provider.clone(), key: *key, hash: *hash, is_pss: *is_pss, digest })
+        let Signer { provider, key, hash, is_pss, checking, .. } = this;
+        let (provider, checking) = (provider.clone(), checking.clone());
+        Ok(Signer { provider, key: *key, hash: *hash, is_pss: *is_pss, digest, checking })
     })
 }
 
@@ -148,11 +189,38 @@ unsafe extern "C" fn begin_digest(
 ) -> c_int {
     guard(|| {
         let this = trust!(out(this))?;
-        // SAFETY: a name is a text.
-        let hash = (!hash.is_null()).then(|| unsafe { CStr::from_ptr(hash) }.to_bytes());
-        this.begin_digest(key, hash)?;
+        this.begin_digest(key, trust!(text(hash)))?;
         trust!(set_all(this, params))
     })
+}
+
+unsafe extern "C" fn begin_check(this: *mut Signer, key: *mut Key, params: *mut Param) -> c_int {
+    guard(|| {
+        let this = trust!(out(this))?;
+        this.begin_check(key)?;
+        trust!(set_all(this, params))
+    })
+}
+
+unsafe extern "C" fn begin_digest_check(
+    this: *mut Signer,
+    hash: *const c_char,
+    key: *mut Key,
+    params: *mut Param,
+) -> c_int {
+    guard(|| {
+        let this = trust!(out(this))?;
+        this.begin_check(key)?;
+        this.begin_hash(trust!(text(hash)))?;
+        trust!(set_all(this, params))
+    })
+}
+
+/// # Safety
+/// It is null or a text.
+unsafe fn text<'a>(name: *const c_char) -> Option<&'a [u8]> {
+    // SAFETY: the caller's promise.
+    (!name.is_null()).then(|| unsafe { CStr::from_ptr(name) }.to_bytes())
 }
 
 /// Says how long a signature is at most, or makes one.
@@ -197,6 +265,27 @@ unsafe extern "C" fn finish(this: *mut Signer, start: *mut u8, length: *mut usiz
             let digest = this.digest.as_mut().ok_or(Failed)?.finish()?;
             this.sign(&digest, true)
         }))
+    })
+}
+
+unsafe extern "C" fn check(
+    this: *mut Signer,
+    signature: *const u8,
+    signature_bytes: usize,
+    digest: *const u8,
+    digest_bytes: usize,
+) -> c_int {
+    guard(|| {
+        let signature = trust!(bytes(signature, signature_bytes))?;
+        trust!(out(this))?.check(trust!(bytes(digest, digest_bytes))?, signature)
+    })
+}
+
+unsafe extern "C" fn finish_check(this: *mut Signer, signature: *const u8, signature_bytes: usize) -> c_int {
+    guard(|| {
+        let (this, signature) = (trust!(out(this))?, trust!(bytes(signature, signature_bytes))?);
+        let digest = this.digest.as_mut().ok_or(Failed)?.finish()?;
+        this.check(&digest, signature)
     })
 }
 
@@ -267,7 +356,27 @@ extern "C" fn gettable(_this: *const Signer, _context: *const Provider) -> *cons
     GETTABLE.as_ptr()
 }
 
-static DIGESTING: [Dispatch; 13] = [
+static CURVE: [Dispatch; 18] = [
+    Dispatch(1, new as *const c_void),
+    Dispatch(2, begin as *const c_void),
+    Dispatch(3, sign as *const c_void),
+    Dispatch(4, begin_check as *const c_void),
+    Dispatch(5, check as *const c_void),
+    Dispatch(8, begin_digest as *const c_void),
+    Dispatch(9, update as *const c_void),
+    Dispatch(10, finish as *const c_void),
+    Dispatch(12, begin_digest_check as *const c_void),
+    Dispatch(13, update as *const c_void),
+    Dispatch(14, finish_check as *const c_void),
+    Dispatch(16, delete as *const c_void),
+    Dispatch(17, copy as *const c_void),
+    Dispatch(18, get as *const c_void),
+    Dispatch(19, gettable as *const c_void),
+    Dispatch(20, set as *const c_void),
+    Dispatch(21, settable as *const c_void),
+    END,
+];
+static RSA: [Dispatch; 13] = [
     Dispatch(1, new as *const c_void),
     Dispatch(2, begin as *const c_void),
     Dispatch(3, sign as *const c_void),
@@ -295,8 +404,38 @@ static WHOLE: [Dispatch; 8] = [
 
 /// The ways to sign, by OpenSSL's names.
 pub static ALGORITHMS: [Algorithm; 4] = [
-    Algorithm::new(c"ECDSA", &DIGESTING),
-    Algorithm::new(c"RSA:rsaEncryption:1.2.840.113549.1.1.1", &DIGESTING),
+    Algorithm::new(c"ECDSA", &CURVE),
+    Algorithm::new(c"RSA:rsaEncryption:1.2.840.113549.1.1.1", &RSA),
     Algorithm::new(c"ED25519:1.3.101.112", &WHOLE),
     Algorithm::END,
 ];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_signature_has_one_form_and_its_numbers_come_back() {
+        let mut forms = vec![[0; 64], [0xff; 64], [0x7f; 64], [1; 64]];
+        for zeros in 0..32 {
+            let mut form = [0x80; 64];
+            form[..zeros].fill(0);
+            form[32..32 + (zeros * 7) % 32].fill(0);
+            forms.push(form);
+        }
+        for form in forms {
+            let der = sequence(&form);
+            assert_eq!(numbers(&der), Some(form));
+            for length in 0..der.len() {
+                assert_eq!(numbers(&der[..length]), None);
+            }
+            assert_eq!(numbers(&[&der[..], &[0]].concat()), None);
+            for (place, byte) in (0..der.len()).flat_map(|place| (0..=255).map(move |byte| (place, byte))) {
+                let mut changed = der.clone();
+                changed[place] = byte;
+                // What is taken is what would be written.
+                assert!(numbers(&changed).is_none_or(|numbers| sequence(&numbers) == changed));
+            }
+        }
+    }
+}

@@ -199,6 +199,25 @@ static int objects(void) {
         EVP_SKEY_free(skey);
     }
     MUST(memcmp(blocks[0], blocks[1], 32) == 0);
+    /* One that the device makes, without a name: it has no bytes to tell, and ends with its object. */
+    for (size_t key_bytes = 32; key_bytes > 0; key_bytes -= 16) {
+        params[0] = OSSL_PARAM_construct_size_t(OSSL_SKEY_PARAM_KEY_LENGTH, &key_bytes);
+        skey = EVP_SKEY_generate(NULL, "AES", ours, params);
+        MUST(skey && !EVP_SKEY_get0_raw_key(skey, &raw, &size) && !EVP_SKEY_get0_key_id(skey));
+        MUST(EVP_CipherInit_SKEY(context, cipher, skey, nonce, 16, 1, NULL) == (key_bytes == 32));
+        ERR_clear_error();
+        if (key_bytes == 32) {
+            MUST(EVP_CipherUpdate(context, blocks[0], &length, key, 32) && length == 32);
+            MUST(memcmp(blocks[0], blocks[1], 32) != 0);
+            MUST(EVP_CipherInit_SKEY(context, cipher, skey, nonce, 16, 0, NULL));
+            MUST(EVP_CipherUpdate(context, blocks[0], &length, blocks[0], 32) && !memcmp(blocks[0], key, 32));
+        }
+        EVP_SKEY_free(skey);
+    }
+    skey = EVP_SKEY_generate(NULL, "GENERIC-SECRET", ours, params + 1);
+    MUST(skey && EVP_MAC_init_SKEY(mac, skey, NULL) && EVP_MAC_update(mac, key, 32));
+    MUST(EVP_MAC_final(mac, macs[0], &size, 64) && size == 32);
+    EVP_SKEY_free(skey);
     named(params, mac_name);
     skey = EVP_SKEY_import(NULL, "GENERIC-SECRET", ours, OSSL_SKEYMGMT_SELECT_ALL, params);
     MUST(skey && EVP_MAC_init_SKEY(mac, skey, NULL) && EVP_MAC_update(mac, key, 32));

@@ -254,6 +254,19 @@ fn enc_encrypts_with_a_secret_key_of_the_device() {
         let mut other = scene.command("enc", true);
         let other = other.args(cipher.split(' ')).args(["-skeymgmt", "AES", "-skeyopt", "selvedge-key:mac"]);
         assert!(!other.output().unwrap().status.success(), "a key of HMAC encrypted");
+        // A key that the device makes stays if it has a name, which is taken then.
+        let made = "-skeymgmt AES -skeyopt selvedge-key:made";
+        let generate = format!("skeyutl -genkey {made} -skeyopt key-length:32");
+        let said = scene.ours(&generate);
+        assert!(said.contains("identified by made"), "{said}");
+        scene.ours(&format!("enc {cipher} {made} -out ours"));
+        let sealed = "-d -aes-256-cbc -iv 000102030405060708090a0b0c0d0e0f -in ours -out opened";
+        scene.ours(&format!("enc {sealed} {made}"));
+        assert!(scene.read("opened") == scene.read("message") && scene.read("ours") != scene.read("own"));
+        let mut again = scene.command("skeyutl", true);
+        let again = again.args(generate.split(' ').skip(1)).output().unwrap();
+        assert!(!again.status.success(), "a name was taken twice");
+        assert_eq!(scene.keys_left(), 5);
     }
 }
 
@@ -371,6 +384,69 @@ fn pkeyutl_and_cms_decrypt_with_keys_of_the_device() {
         scene.plain("cms -encrypt -binary -aes-256-gcm -in message -outform DER -out sealed reader.pem");
         scene.keys("cms -decrypt -inform DER -in sealed -inkey selvedge:reads -recip reader.pem -out opened");
         assert_eq!(scene.read("opened"), scene.read("message"));
+    }
+}
+
+/// A query that prefers the device has it check ECDSA's signatures over P-256, and leaves other curves alone.
+#[test]
+fn dgst_checks_signatures_by_the_device_where_a_query_prefers_it() {
+    for scene in Scene::each() {
+        fs::write(scene.folder.path().join("message"), b"a message that was signed").unwrap();
+        fs::write(scene.folder.path().join("other"), b"a message that was not").unwrap();
+        for (curve, is_devices) in [("prime256v1", true), ("secp384r1", false)] {
+            scene.plain(&format!("genpkey -algorithm EC -pkeyopt ec_paramgen_curve:{curve} -out own.pem"));
+            scene.plain("pkey -in own.pem -pubout -out public.pem");
+            scene.plain("dgst -sha256 -sign own.pem -out signature message");
+            let check = |message: &str, broker: Option<&str>| {
+                let mut dgst = scene.command("dgst", false);
+                dgst.args(["-propquery", "?provider=selvedge", "-sha256", "-verify", "public.pem"]);
+                dgst.args(["-signature", "signature", message]);
+                dgst.envs(broker.map(|broker| ("SELVEDGE_BROKER", broker)));
+                dgst.output().unwrap().status.success()
+            };
+            assert!(check("message", None) && !check("other", None), "{curve}");
+            assert!(!check("message", Some("/nowhere")), "the digest is the device's");
+            let mut pkeyutl = scene.command("pkeyutl", false);
+            scene.plain("dgst -sha256 -binary -out digest message");
+            pkeyutl.args(["-propquery", "?provider=selvedge", "-verify", "-pubin", "-inkey", "public.pem"]);
+            pkeyutl.args(["-sigfile", "signature", "-in", "digest"]);
+            assert!(pkeyutl.output().unwrap().status.success(), "{curve}");
+            let alone = pkeyutl.env("SELVEDGE_BROKER", "/nowhere").output().unwrap();
+            assert_eq!(alone.status.success(), !is_devices, "{curve}");
+        }
+        assert_eq!(scene.keys_left(), 0);
+    }
+}
+
+#[test]
+fn pkeyutl_derives_what_openssl_derives_from_the_other_side() {
+    let agrees = Usages::AGREE.and(Usages::DERIVE);
+    for scene in Scene::each() {
+        for (name, algorithm, other) in [
+            ("curve", Algorithm::P256, "EC -pkeyopt ec_paramgen_curve:prime256v1"),
+            ("montgomery", Algorithm::X25519, "X25519"),
+        ] {
+            scene.generate_for(name, algorithm, agrees);
+            scene.keys(&format!("pkey -in selvedge:{name} -pubout -out public.pem"));
+            scene.plain(&format!("genpkey -algorithm {other} -out other.pem"));
+            scene.plain("pkey -in other.pem -pubout -out other.pub");
+            scene.keys(&format!("pkeyutl -derive -inkey selvedge:{name} -peerkey other.pub -out ours"));
+            scene.plain("pkeyutl -derive -inkey other.pem -peerkey public.pem -out own");
+            assert_eq!((scene.read("ours").len(), scene.read("ours")), (32, scene.read("own")), "{name}");
+            // Nothing is told of a key that does something else, or whose secret stays in the device.
+            let others = [("keeps", Usages::DERIVE), ("signs", Usages::SIGN)];
+            for (other, usages) in others.into_iter().take(if name == "curve" { 2 } else { 1 }) {
+                let other = format!("{name}-{other}");
+                scene.generate_for(&other, algorithm, usages);
+                let mut derive = scene.command("pkeyutl", false);
+                derive.args(["-derive", "-peerkey", "other.pub", "-out", "no"]);
+                let output = derive.args(["-inkey", &format!("selvedge:{other}")]).output().unwrap();
+                let said = String::from_utf8_lossy(&output.stderr).into_owned();
+                assert!(!output.status.success(), "{other} agreed");
+                assert!(said.contains("the key is not one for this operation"), "{said}");
+                assert_eq!(fs::read(scene.folder.path().join("no")).unwrap_or_default(), b"");
+            }
+        }
     }
 }
 

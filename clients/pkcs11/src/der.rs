@@ -1,7 +1,7 @@
 //! The few forms of DER (X.690) that PKCS#11 wants: object identifiers, points, RSA keys, digests.
 
 use broker::client::call::Secret;
-use broker::parameters::Hash;
+use broker::parameters::{Hash, Scheme};
 
 const SEQUENCE: u8 = 0x30;
 const INTEGER: u8 = 0x02;
@@ -46,11 +46,17 @@ const fn digest_prefix(hash: Hash) -> [u8; 19] {
     ]
 }
 
-/// The hash and the digest of a `DigestInfo`.
-pub fn digest_info(bytes: &[u8]) -> Option<(Hash, &[u8])> {
+/// The same before a SHA-1 digest.
+const SHA_1: [u8; 15] = *b"\x30\x21\x30\x09\x06\x05\x2b\x0e\x03\x02\x1a\x05\x00\x04\x14";
+
+/// How a `DigestInfo` is signed, and its digest.
+pub fn digest_info(bytes: &[u8]) -> Option<(Scheme, &[u8])> {
+    if let Some(digest) = bytes.strip_prefix(&SHA_1) {
+        return (digest.len() == 20).then_some((Scheme::RsaPkcs1Sha1, digest));
+    }
     Hash::ALL.into_iter().find_map(|hash| {
         let digest = bytes.strip_prefix(&digest_prefix(hash))?;
-        (digest.len() == hash.digest_bytes()).then_some((hash, digest))
+        (digest.len() == hash.digest_bytes()).then_some((Scheme::RsaPkcs1(hash), digest))
     })
 }
 
@@ -144,7 +150,10 @@ mod tests {
         assert_eq!(point(&octets(&[7; 32])), [7; 32]);
         assert_eq!(point(&[4, 65, 1]), [4, 65, 1]);
         let info = [&digest_prefix(Hash::Sha384)[..], &[9; 48]].concat();
-        assert_eq!(digest_info(&info), Some((Hash::Sha384, &[9; 48][..])));
+        assert_eq!(digest_info(&info), Some((Scheme::RsaPkcs1(Hash::Sha384), &[9; 48][..])));
         assert_eq!(digest_info(&info[..66]), None);
+        let info = [&SHA_1[..], &[9; 20]].concat();
+        assert_eq!(digest_info(&info), Some((Scheme::RsaPkcs1Sha1, &[9; 20][..])));
+        assert_eq!(digest_info(&info[..34]), None);
     }
 }

@@ -324,8 +324,8 @@ impl Begun {
                 Ok((Scheme::Ecdsa(HashKind::Sha256), Signed::Digest(digest)))
             }
             (Work::RsaDigestInfo, Signed::Message(message)) => {
-                let (hash, digest) = der::digest_info(message).ok_or(CKR_DATA_INVALID)?;
-                Ok((Scheme::RsaPkcs1(hash), Signed::Digest(digest)))
+                let (scheme, digest) = der::digest_info(message).ok_or(CKR_DATA_INVALID)?;
+                Ok((scheme, Signed::Digest(digest)))
             }
             (Work::RsaPss(hash), Signed::Message(message)) if message.len() == hash.digest_bytes() => {
                 Ok((Scheme::RsaPss(*hash), Signed::Digest(message)))

@@ -9,18 +9,23 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use rustix::event::epoll::EventFlags;
-use rustix::io::{Errno, read};
+use rustix::io::Errno;
 
 use crate::Event;
-use crate::limits::{ANSWERS_PER_CONNECTION_MAX, REQUESTS_PER_TURN};
+use crate::limits::{
+    ANSWER_BYTES, ANSWERS_PER_CONNECTION_MAX, BUFFERED_BYTES, HEADER_BYTES, REQUESTS_PER_TURN,
+    UNFINISHED_BYTES_PER_READ,
+};
 use crate::outgoing::Outgoing;
 use crate::stream::{Decoder, Framing};
+use crate::unfinished::Unfinished;
 use crate::wiped::{Wiped, wipe};
 use crate::wire::{Connection, Pdu};
 
 /// One connection.
 pub(crate) struct Application {
     pub(crate) connection: Connection,
+    user: u32,
     socket: OwnedFd,
     incoming: Decoder,
     /// What was read and not looked at, because answers are unread.
@@ -28,6 +33,8 @@ pub(crate) struct Application {
     outgoing: Outgoing,
     /// Requests whose answers are not written.
     outstanding: usize,
+    /// What was last told of what it holds.
+    told_bytes: usize,
     /// Nothing more is read: it hung up, or was not understood.
     is_over: bool,
     /// It was told that it is too much, and when to ask again: nothing is read until then.
@@ -41,14 +48,16 @@ pub(crate) struct Application {
 }
 
 impl Application {
-    pub(crate) fn new(connection: Connection, socket: OwnedFd) -> Application {
+    pub(crate) fn new(connection: Connection, user: u32, socket: OwnedFd) -> Application {
         Application {
             connection,
+            user,
             socket,
             incoming: Decoder::new(Framing::Plain),
             unread: Wiped::default(),
             outgoing: Outgoing::new(Framing::Plain),
             outstanding: 0,
+            told_bytes: 0,
             is_over: false,
             rests_until: None,
             closes_at: None,
@@ -57,8 +66,69 @@ impl Application {
         }
     }
 
-    /// Reads what has come, once, appends what follows from that, and says how many bytes it was. `buffer` is wiped. Of
-    /// one that has hung up, and left its answers unread, nothing more is wanted.
+    /// What it holds and no request is charged for, or comes to hold once it goes on with what it has read: so that whoever
+    /// has begun can finish, however little room is left.
+    fn unfinished_bytes(&self) -> usize {
+        if self.closes_at.is_some() {
+            // The core has given back what its answers held.
+            return self.outgoing.bytes();
+        }
+        if !self.unread.is_empty() {
+            return UNFINISHED_BYTES_PER_READ - BUFFERED_BYTES + self.unread.len();
+        }
+        self.outstanding * ANSWER_BYTES + self.begun_bytes().map_or(0, |bytes| bytes + ANSWER_BYTES)
+    }
+
+    /// Length of the request of which more than the header was read.
+    fn begun_bytes(&self) -> Option<usize> {
+        let is_begun = |bytes: &usize| HEADER_BYTES + self.incoming.missing_bytes() < *bytes;
+        self.incoming.announced_bytes().filter(is_begun)
+    }
+
+    /// Says what it holds now.
+    pub(crate) fn tell(&mut self, unfinished: &mut Unfinished) {
+        let bytes = self.unfinished_bytes();
+        if bytes != self.told_bytes {
+            unfinished.change(self.user, self.told_bytes, bytes);
+            self.told_bytes = bytes;
+        }
+    }
+
+    /// It is gone, and holds nothing.
+    pub(crate) fn tell_end(&mut self, unfinished: &mut Unfinished) {
+        unfinished.change(self.user, self.told_bytes, 0);
+        self.told_bytes = 0;
+    }
+
+    /// How much may be read of it at once. Where there is little room left, it is read from request by request: its header,
+    /// and the rest when there is room for all of it.
+    pub(crate) fn read_bytes_max(&self, unfinished: &Unfinished) -> usize {
+        let room_bytes = unfinished.room_bytes(self.user);
+        if room_bytes + self.told_bytes >= UNFINISHED_BYTES_PER_READ {
+            return BUFFERED_BYTES;
+        }
+        let needed_bytes = match self.incoming.announced_bytes() {
+            Some(_) if self.begun_bytes().is_some() => 0,
+            Some(bytes) => bytes + ANSWER_BYTES,
+            // A header may be all of a request.
+            None => ANSWER_BYTES,
+        };
+        if needed_bytes <= room_bytes { self.incoming.missing_bytes().min(BUFFERED_BYTES) } else { 0 }
+    }
+
+    /// Whether its answers may wait to be written once it is closed.
+    pub(crate) fn may_linger(&self, unfinished: &Unfinished) -> bool {
+        self.outgoing.bytes() <= unfinished.room_bytes(self.user) + self.told_bytes
+    }
+
+    /// Whether it waits for room.
+    pub(crate) fn is_crowded(&self, unfinished: &Unfinished) -> bool {
+        !self.is_over && self.unread.is_empty() && self.read_bytes_max(unfinished) == 0
+    }
+
+    /// Reads what has come, once, and once more if that begins a long request; appends what follows from that, and says
+    /// how many bytes it was. `buffer` is wiped. Of one that has hung up, and left its answers unread, nothing more is
+    /// wanted.
     pub(crate) fn read(&mut self, buffer: &mut [u8], has_hung_up: bool, events: &mut Vec<Event>) -> usize {
         if !self.wants_more() {
             if has_hung_up && !self.is_over {
@@ -66,18 +136,24 @@ impl Application {
             }
             return 0;
         }
-        let read_bytes = match read(&self.socket, &mut *buffer) {
-            Ok(read_bytes @ 1..) => read_bytes,
-            Err(Errno::AGAIN | Errno::INTR) => return 0,
-            Ok(0) | Err(_) => {
-                self.end(Event::Disconnected { connection: self.connection }, events);
-                return 0;
+        let mut total_bytes = 0;
+        loop {
+            let (read_bytes, buffered_bytes) = match self.incoming.read(&self.socket, buffer) {
+                Ok((read_bytes @ 1.., buffered_bytes)) => (read_bytes, buffered_bytes),
+                Err(Errno::AGAIN | Errno::INTR) => return total_bytes,
+                Ok((0, _)) | Err(_) => {
+                    self.end(Event::Disconnected { connection: self.connection }, events);
+                    return total_bytes;
+                }
+            };
+            total_bytes += read_bytes;
+            let looked_at = self.decode(&buffer[..buffered_bytes], events);
+            self.unread.extend_from_slice(&buffer[looked_at..buffered_bytes]);
+            wipe(&mut buffer[..buffered_bytes]);
+            if buffered_bytes < buffer.len() || !(self.wants_more() && self.incoming.wants_rest()) {
+                return total_bytes;
             }
-        };
-        let looked_at = self.decode(&buffer[..read_bytes], events);
-        self.unread.extend_from_slice(&buffer[looked_at..read_bytes]);
-        wipe(&mut buffer[..read_bytes]);
-        read_bytes
+        }
     }
 
     /// Goes on with what was read before, when answers have been written since; whether there is more of it.
@@ -184,7 +260,8 @@ impl Application {
         wants
     }
 
-    fn wants_more(&self) -> bool {
+    /// Whether anything may be read, as far as it depends on this connection alone.
+    pub(crate) fn wants_more(&self) -> bool {
         !self.is_over && self.unread.is_empty() && self.has_room()
     }
 
@@ -196,5 +273,141 @@ impl Application {
 impl AsFd for Application {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.socket.as_fd()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write;
+    use std::os::unix::net::UnixStream;
+
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::quota::Bounds;
+    use crate::wire::{Head, KeyHandle, Operation};
+
+    const OTHER: u32 = 8;
+    const BOUND_BYTES: usize = 1024 * 1024;
+
+    fn echo(number: u32, payload_bytes: usize) -> Pdu {
+        let head = Head::request(Operation::Echo, number, KeyHandle::NONE);
+        Pdu::new(head, &[], &vec![number as u8; payload_bytes]).unwrap()
+    }
+
+    /// An application, and what it writes into.
+    fn connected() -> (Application, UnixStream) {
+        let (ours, theirs) = UnixStream::pair().unwrap();
+        for stream in [&ours, &theirs] {
+            stream.set_nonblocking(true).unwrap();
+        }
+        (Application::new(Connection(1), 7, ours.into()), theirs)
+    }
+
+    /// Leaves so many bytes for the user 7.
+    fn leave(unfinished: &mut Unfinished, taken_bytes: &mut usize, room_bytes: usize) {
+        unfinished.change(OTHER, *taken_bytes, 0);
+        *taken_bytes = BOUND_BYTES - 2 * room_bytes;
+        unfinished.change(OTHER, 0, *taken_bytes);
+    }
+
+    #[test]
+    fn with_little_room_a_request_is_begun_when_all_of_it_has_room_and_is_then_read_to_its_end() {
+        let bounds = Bounds { unfinished_bytes: BOUND_BYTES, ..Bounds::default() };
+        let (mut unfinished, mut taken_bytes) = (Unfinished::new(bounds), 0);
+        let (mut application, mut writer) = connected();
+        let (request, mut buffer, mut events) = (echo(1, 5000), vec![0; BUFFERED_BYTES], Vec::new());
+        let whole_bytes = request.bytes().len();
+        let (begin, rest) = request.bytes().split_at(HEADER_BYTES + 1);
+        writer.write_all(begin).unwrap();
+        leave(&mut unfinished, &mut taken_bytes, ANSWER_BYTES);
+        assert_eq!(application.read_bytes_max(&unfinished), HEADER_BYTES);
+        assert_eq!(application.read(&mut buffer[..HEADER_BYTES], false, &mut events), HEADER_BYTES);
+        application.tell(&mut unfinished);
+        assert!(application.is_crowded(&unfinished), "there is no room for the rest");
+        leave(&mut unfinished, &mut taken_bytes, whole_bytes + ANSWER_BYTES);
+        assert_eq!(application.read_bytes_max(&unfinished), whole_bytes - HEADER_BYTES);
+        assert_eq!(application.read(&mut buffer[..1], false, &mut events), 1);
+        application.tell(&mut unfinished);
+        assert_eq!(unfinished.total_bytes(), taken_bytes + whole_bytes + ANSWER_BYTES);
+        leave(&mut unfinished, &mut taken_bytes, 0);
+        writer.write_all(rest).unwrap();
+        let rest_bytes = application.read_bytes_max(&unfinished);
+        assert_eq!(rest_bytes, whole_bytes - HEADER_BYTES - 1, "who has begun finishes");
+        application.read(&mut buffer[..rest_bytes], false, &mut events);
+        application.tell(&mut unfinished);
+        assert!(matches!(events[..], [Event::Requested { .. }]));
+        assert_eq!(unfinished.total_bytes(), taken_bytes + ANSWER_BYTES, "until it has read the answer");
+        application.answer(echo(1, 0));
+        application.write(&mut events).unwrap();
+        application.tell(&mut unfinished);
+        assert_eq!(unfinished.total_bytes(), taken_bytes);
+    }
+
+    #[test]
+    fn of_who_is_closed_as_much_lingers_as_there_is_room_for() {
+        let bounds = Bounds { unfinished_bytes: BOUND_BYTES, ..Bounds::default() };
+        let mut unfinished = Unfinished::new(bounds);
+        let (mut application, _reader) = connected();
+        (0..8).for_each(|number| application.answer(echo(number, 60_000)));
+        assert!(application.may_linger(&unfinished));
+        application.answer(echo(8, 60_000));
+        assert!(!application.may_linger(&unfinished));
+        application.close(Duration::ZERO);
+        application.tell(&mut unfinished);
+        assert_eq!(unfinished.total_bytes(), 9 * (60_000 + HEADER_BYTES));
+        application.tell_end(&mut unfinished);
+        assert_eq!(unfinished.total_bytes(), 0);
+    }
+
+    proptest! {
+        #[test]
+        fn whatever_comes_no_read_takes_more_than_there_was_room_for(
+            lengths in prop::collection::vec(prop_oneof![40 => 0usize..200, 1 => 0usize..65_536], 1..1500),
+            rooms in prop::collection::vec(prop_oneof![0usize..130_000, 130_000usize..500_000], 1..60),
+            answers in prop::collection::vec(0usize..80, 1..60),
+        ) {
+            let bounds = Bounds { unfinished_bytes: BOUND_BYTES, ..Bounds::default() };
+            let (mut unfinished, mut taken_bytes) = (Unfinished::new(bounds), 0);
+            let (mut application, mut writer) = connected();
+            let (mut buffer, mut events) = (vec![0; BUFFERED_BYTES], Vec::new());
+            let stream: Vec<u8> =
+                lengths.iter().zip(0..).flat_map(|(bytes, number)| echo(number, *bytes).bytes().to_vec()).collect();
+            let (mut sent_bytes, mut asked, mut turn) = (0, 0, 0);
+            while asked < lengths.len() {
+                sent_bytes += writer.write(&stream[sent_bytes..]).unwrap_or(0);
+                // Now and then there is room for all, so that it ends.
+                let room_bytes = if turn % 7 == 0 { BOUND_BYTES / 2 } else { rooms[turn % rooms.len()] };
+                leave(&mut unfinished, &mut taken_bytes, room_bytes.saturating_sub(application.told_bytes));
+                let (before, room_bytes) = (application.told_bytes, unfinished.room_bytes(7));
+                let bytes_max = application.read_bytes_max(&unfinished);
+                if bytes_max > 0 || !application.wants_more() {
+                    application.read(&mut buffer[..bytes_max], false, &mut events);
+                }
+                prop_assert!(application.unfinished_bytes() <= before + room_bytes);
+                application.tell(&mut unfinished);
+                asked += events.drain(..).filter(|event| matches!(event, Event::Requested { .. })).count();
+                let held_bytes = application.told_bytes;
+                for _ in 0..answers[turn % answers.len()].min(application.outstanding) {
+                    application.answer(echo(0, 0));
+                }
+                application.write(&mut events).unwrap();
+                let mut drain = [0; 4096];
+                while std::io::Read::read(&mut writer, &mut drain).is_ok_and(|bytes| bytes > 0) {}
+                application.resume(&mut events);
+                prop_assert!(application.unfinished_bytes() <= held_bytes, "what follows was made room for");
+                application.tell(&mut unfinished);
+                asked += events.drain(..).filter(|event| matches!(event, Event::Requested { .. })).count();
+                turn += 1;
+            }
+            while application.outstanding > 0 {
+                application.answer(echo(0, 0));
+                application.write(&mut events).unwrap();
+                let mut drain = [0; 4096];
+                while std::io::Read::read(&mut writer, &mut drain).is_ok_and(|bytes| bytes > 0) {}
+            }
+            application.tell(&mut unfinished);
+            prop_assert_eq!(application.told_bytes, 0);
+        }
     }
 }

@@ -92,6 +92,8 @@ pub enum Action {
     Admit {
         /// The number.
         connection: Connection,
+        /// Whose it is.
+        user: u32,
     },
     /// The connection of this step's event is refused: send it this and close it.
     Refuse {
@@ -112,10 +114,12 @@ pub enum Action {
         /// Whether what was answered before is still written.
         flush: bool,
     },
-    /// Open the device.
+    /// Open a device.
     OpenDevice {
         /// The number for the events of this opening.
         link: Link,
+        /// Which of the devices, from 0.
+        choice: usize,
     },
     /// Close the device, which may be half open.
     CloseDevice,

@@ -77,12 +77,13 @@ pub(crate) struct Journal {
     reader: Reader,
     /// By reason: when it was said last, and how many have come since.
     refusals: BTreeMap<&'static str, (Duration, u64)>,
-    device_fault: Option<LinkFault>,
+    /// Of each device that was lost since one was opened, what was said.
+    device_faults: BTreeMap<usize, LinkFault>,
 }
 
 impl Journal {
     pub(crate) fn new(reader: Reader) -> Journal {
-        Journal { reader, refusals: BTreeMap::new(), device_fault: None }
+        Journal { reader, refusals: BTreeMap::new(), device_faults: BTreeMap::new() }
     }
 
     pub(crate) fn say(&mut self, entry: Entry) {
@@ -90,13 +91,13 @@ impl Journal {
     }
 
     pub(crate) fn device_opened(&mut self, device: String) {
-        self.device_fault = None;
+        self.device_faults.clear();
         self.say(Entry::DeviceOpened { device });
     }
 
-    pub(crate) fn device_lost(&mut self, device: impl FnOnce() -> String, fault: LinkFault) {
-        if self.device_fault.replace(fault) != Some(fault) {
-            self.say(Entry::DeviceLost { device: device(), fault });
+    pub(crate) fn device_lost(&mut self, choice: usize, name: impl FnOnce() -> String, fault: LinkFault) {
+        if self.device_faults.insert(choice, fault) != Some(fault) {
+            self.say(Entry::DeviceLost { device: name(), fault });
         }
     }
 
@@ -151,10 +152,11 @@ mod tests {
         assert_eq!(*said.lock().unwrap(), expected);
         said.lock().unwrap().clear();
         for fault in [LinkFault::HungUp, LinkFault::OpenTimeout, LinkFault::OpenTimeout] {
-            journal.device_lost(|| "it".to_owned(), fault);
+            journal.device_lost(0, || "it".to_owned(), fault);
+            journal.device_lost(1, || "another".to_owned(), LinkFault::HungUp);
         }
         journal.device_opened("it".to_owned());
-        journal.device_lost(|| "it".to_owned(), LinkFault::OpenTimeout);
-        assert_eq!(said.lock().unwrap().len(), 4, "a device that stays away is named once");
+        journal.device_lost(0, || "it".to_owned(), LinkFault::OpenTimeout);
+        assert_eq!(said.lock().unwrap().len(), 5, "each device that stays away is named once");
     }
 }

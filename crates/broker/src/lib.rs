@@ -49,7 +49,10 @@ pub mod link;
 mod listen;
 #[cfg(feature = "service")]
 pub mod load;
+#[cfg(feature = "service")]
+mod memory;
 mod notices;
+mod opening;
 #[cfg(feature = "service")]
 mod orders;
 #[cfg(feature = "service")]
@@ -69,6 +72,7 @@ pub mod simulation;
 mod stats;
 pub mod stream;
 pub mod template;
+pub mod unfinished;
 #[cfg(feature = "service")]
 pub mod vectors;
 mod wiped;
@@ -82,32 +86,32 @@ pub use listen::{Endpoint, Listener};
 pub use orders::{Control, Orders, control};
 #[cfg(feature = "service")]
 pub use serve::{Config, serve, serve_operated};
-pub use settings::{Settings, Weights};
+pub use settings::{Fit, Settings, Weights};
 pub use stats::{Gauges, Stats, Usage};
 
 use flight::Flight;
-use info::DeviceInfo;
 use notices::Notices;
+use opening::Device;
 use party::{Admitted, Peer};
 use queue::{Piece, Place, Queue, Taken, Verdict};
 use quota::{Charge, Quota};
+use unfinished::Unfinished;
 use wire::{Connection, Head, Operation, Pdu, Status};
-
-/// The device, as the core knows it. `failures` counts attempts and openings in a row without any answer.
-enum Device {
-    Closed { retry_at: Duration, failures: u32 },
-    Opening { failures: u32 },
-    Open { failures: u32, in_flight_max: usize, payload_bytes_max: usize },
-}
 
 /// The core: connections, requests and the device as a state machine over events.
 pub struct Broker {
+    /// What holds for the device that was opened last.
     settings: Settings,
+    /// What holds for any.
+    told: Settings,
+    /// What suits each device, in the order in which they are tried.
+    fits: Vec<Fit>,
     now: Duration,
     peers: BTreeMap<Connection, Peer>,
     connection_last: u64,
     queue: Queue,
     quota: Quota,
+    unfinished: Unfinished,
     /// Since when there is no connection, if there is none.
     idle_since: Duration,
     in_flight: BTreeMap<(Connection, u32), Flight>,
@@ -129,7 +133,8 @@ pub struct Broker {
     unread: BTreeSet<(Duration, Connection)>,
     device: Device,
     link: Link,
-    boot: Option<u64>,
+    /// What each device said when it was open last.
+    boots: Vec<Option<u64>>,
     stop_at: Option<Duration>,
     stopped: bool,
     stats: Stats,
@@ -141,17 +146,30 @@ impl Broker {
     /// # Panics
     /// When a setting is 0 or over its limit.
     pub fn new(settings: Settings) -> Broker {
+        Broker::among(settings, vec![Fit::default()])
+    }
+
+    /// The same with a list of devices, of which the first that can be opened is served: what suits each.
+    ///
+    /// # Panics
+    /// When a setting is 0 or over its limit, or there is no device.
+    pub fn among(settings: Settings, fits: Vec<Fit>) -> Broker {
         settings.check();
+        assert!(!fits.is_empty(), "a broker has a device");
         let mut queue = Queue::default();
         queue.age(settings.age_max);
         queue.weigh(settings.weights);
         Broker {
             settings,
+            told: settings,
+            boots: vec![None; fits.len()],
+            fits,
             now: Duration::ZERO,
             peers: BTreeMap::new(),
             connection_last: 0,
             queue,
             quota: Quota::new(settings.bounds),
+            unfinished: Unfinished::new(settings.bounds),
             idle_since: Duration::ZERO,
             in_flight: BTreeMap::new(),
             in_flight_bytes: 0,
@@ -165,7 +183,6 @@ impl Broker {
             unread: BTreeSet::new(),
             device: Device::Closed { retry_at: Duration::ZERO, failures: 0 },
             link: 0,
-            boot: None,
             stop_at: None,
             stopped: false,
             stats: Stats::default(),
@@ -223,7 +240,7 @@ impl Broker {
     /// When the broker ends if nobody connects until then; a tick must come at that time. Not before its device was open:
     /// until then nobody is told that it is there.
     pub fn ends_at(&self) -> Option<Duration> {
-        let is_idle = self.peers.is_empty() && self.stop_at.is_none() && self.boot.is_some();
+        let is_idle = self.peers.is_empty() && self.stop_at.is_none() && self.stats.device_opens > 0;
         self.settings.idle_max.filter(|_| is_idle).map(|idle_max| self.idle_since + idle_max)
     }
 
@@ -237,6 +254,11 @@ impl Broker {
         self.peers.get(&connection).is_some_and(|peer| self.quota.is_stuck(peer.user))
     }
 
+    /// What connections hold that no event has told of.
+    pub fn unfinished(&mut self) -> &mut Unfinished {
+        &mut self.unfinished
+    }
+
     /// What is in the broker now.
     pub fn gauges(&self) -> Gauges {
         Gauges {
@@ -245,6 +267,12 @@ impl Broker {
             in_flight: self.in_flight.len(),
             in_flight_bytes: self.in_flight_bytes,
             held: self.quota.total(),
+            unfinished_bytes: self.unfinished.total_bytes(),
+            epoch: self.epoch,
+            device: match self.device {
+                Device::Open { choice, .. } => choice + 1,
+                Device::Opening { .. } | Device::Closed { .. } => 0,
+            },
         }
     }
 
@@ -273,7 +301,7 @@ impl Broker {
         self.stats.connections_admitted += 1;
         self.stats.tell_apart(user, |user| self.quota.has(user));
         self.stats.usage(user).connections += 1;
-        actions.push(Action::Admit { connection });
+        actions.push(Action::Admit { connection, user });
     }
 
     fn requested(&mut self, connection: Connection, mut request: Pdu, actions: &mut Vec<Action>) {
@@ -300,7 +328,7 @@ impl Broker {
             return self.say_status(connection, request, actions);
         }
         // A device that was just lost is waited for once; one that stays away is not.
-        if !matches!(self.device, Device::Open { .. } | Device::Opening { failures: 0 }) {
+        if !matches!(self.device, Device::Open { .. } | Device::Opening { failures: 0, .. }) {
             return self.refuse(connection, head, Status::DeviceUnavailable, actions);
         }
         let answer_bytes_max = limits::HEADER_BYTES + operation.answer_bytes_max(&request);
@@ -340,9 +368,14 @@ impl Broker {
     fn set(&mut self, settings: Settings) {
         settings.check();
         self.quota.bound(settings.bounds);
+        self.unfinished.bound(settings.bounds);
         self.queue.age(settings.age_max);
         self.queue.weigh(settings.weights);
-        self.settings = settings;
+        self.told = settings;
+        match self.device {
+            Device::Open { choice, .. } => self.settings = settings.fitting(self.fits[choice]),
+            Device::Opening { .. } | Device::Closed { .. } => self.settings = settings,
+        }
     }
 
     /// Sends as much of the queue to the device as may be under way.
@@ -478,26 +511,6 @@ impl Broker {
         }
     }
 
-    fn opened(&mut self, info: &DeviceInfo) {
-        let Device::Opening { failures } = self.device else { return };
-        let in_flight_max = usize::from(info.in_flight_max);
-        let payload_bytes_max = info.payload_bytes_max as usize;
-        // Until it answers a request, this opening counts as a failed one: no re-opening in a circle.
-        self.device = Device::Open { failures: failures + 1, in_flight_max, payload_bytes_max };
-        self.transfers = 0;
-        self.stats.device_opens += 1;
-        self.stats.device_restarts += u64::from(self.boot.is_some_and(|boot| boot != info.boot));
-        if self.boot.replace(info.boot).is_none() {
-            self.idle_since = self.now;
-        }
-        self.stats.device = Some(info.clone());
-        let waits = |peer: &Peer| !peer.unanswered.is_empty();
-        let waiting = self.peers.iter().filter(|(_, peer)| waits(peer)).map(|(connection, _)| *connection);
-        for connection in waiting.collect::<Vec<_>>() {
-            self.introduce(connection);
-        }
-    }
-
     fn answered(&mut self, answer: Pdu, actions: &mut Vec<Action>) {
         let Device::Open { failures, .. } = &mut self.device else { return };
         let head = answer.head();
@@ -520,47 +533,6 @@ impl Broker {
                 self.notices.push(Operation::Leave, head.connection, &[]);
             }
         }
-    }
-
-    fn lost(&mut self, fault: LinkFault, actions: &mut Vec<Action>) {
-        let status = match fault {
-            LinkFault::Corrupt(_) => Status::WireCorrupt,
-            LinkFault::AnswerTimeout => Status::DeviceSilent,
-            LinkFault::Io(_) | LinkFault::HungUp | LinkFault::OpenTimeout | LinkFault::Protocol(_) => {
-                Status::DeviceLost
-            }
-        };
-        let (failures, was_open) = match self.device {
-            Device::Closed { .. } => return,
-            Device::Opening { failures } => {
-                self.stats.device_open_failures += 1;
-                (failures + 1, false)
-            }
-            Device::Open { failures, .. } => {
-                self.stats.device_losses += 1;
-                (failures, true)
-            }
-        };
-        actions.push(Action::CloseDevice);
-        self.epoch = self.epoch.wrapping_add(u32::from(was_open));
-        let goes_on = self.stop_at.is_none();
-        // Who was silent for so long has had its time.
-        let may_repeat = was_open && goes_on && fault != LinkFault::AnswerTimeout;
-        self.fail_in_flight(status, may_repeat, actions);
-        if failures == 0 && goes_on {
-            return self.open(0, actions);
-        }
-        let pause = limits::REOPEN_FIRST * 2u32.pow(failures.saturating_sub(1).min(16));
-        self.device = Device::Closed { retry_at: self.now + pause.min(limits::REOPEN_MAX), failures };
-        if !was_open {
-            self.fail_queued(Status::DeviceUnavailable, actions);
-        }
-    }
-
-    fn open(&mut self, failures: u32, actions: &mut Vec<Action>) {
-        self.link += 1;
-        self.device = Device::Opening { failures };
-        actions.push(Action::OpenDevice { link: self.link });
     }
 
     /// What the device had: requests that were not all sent wait on, what may be done twice is sent once more if
@@ -607,7 +579,7 @@ impl Broker {
         }
         match self.device {
             Device::Closed { retry_at, failures } if retry_at <= now && self.stop_at.is_none() => {
-                self.open(failures, actions);
+                self.open(failures, 0, actions);
             }
             Device::Open { .. } => {
                 let answer_max = self.settings.answer_max;

@@ -58,6 +58,26 @@ pub const REQUESTS_PER_USER_MAX: usize = REQUESTS_MAX / 2;
 pub const REQUEST_BYTES_MAX: usize = 64 * 1024 * 1024;
 /// The same of one user's.
 pub const REQUEST_BYTES_PER_USER_MAX: usize = REQUEST_BYTES_MAX / 2;
+/// Bytes that all connections may hold besides: requests that are not whole or not looked at, and refusals that are not
+/// read. Enforced by `unfinished` and `application`.
+pub const UNFINISHED_BYTES_MAX: usize = 64 * 1024 * 1024;
+/// The same of one user's.
+pub const UNFINISHED_BYTES_PER_USER_MAX: usize = UNFINISHED_BYTES_MAX / 2;
+/// The least that may be chosen for either.
+pub const UNFINISHED_BYTES_MIN: usize = 256 * 1024;
+/// What an answer without a payload takes until it is written: its header, and its places in the lists.
+pub const ANSWER_BYTES: usize = 128;
+/// The most that one connection comes to hold of that by a read, and by what follows from it.
+pub const UNFINISHED_BYTES_PER_READ: usize =
+    BUFFERED_BYTES + PDU_BYTES_MAX + ANSWERS_PER_CONNECTION_MAX * ANSWER_BYTES;
+/// What a request takes besides its bytes, from its admission until its answer is written.
+pub const REQUEST_BESIDES_BYTES: usize = 512;
+/// What a connection takes that holds nothing: its lists, once they were full, and two notices to the device.
+pub const CONNECTION_BYTES: usize = 16 * 1024;
+/// Connections that have rested which it looks at before it looks at its sockets again.
+pub const RESTED_PER_TURN: usize = 16;
+/// How soon a connection for which there was no room is looked at again.
+pub const CROWDED_MS: u32 = 50;
 /// Longest pause that an answer tells who was too much.
 pub const BUSY_MS_MAX: u32 = 1000;
 /// Answers, refusals included, that one connection may leave unread. `serve` stops reading from a
@@ -221,8 +241,12 @@ pub const TURN_BYTES: usize = 64 * 1024;
 pub const ACCEPTS_PER_TURN: usize = 16;
 /// Requests of one connection that it takes before it looks at another one.
 pub const REQUESTS_PER_TURN: usize = 64;
-/// Bytes that one read takes from a socket.
+/// Bytes that one read takes from a stream into a buffer.
 pub const READ_BYTES: usize = 64 * 1024;
+/// The same between applications and the broker, where the rest of a long PDU is read to where it stays.
+pub const BUFFERED_BYTES: usize = 16 * 1024;
+/// The shortest such rest: reading it at once saves more than another read costs.
+pub const REST_BYTES_MIN: usize = 4096;
 /// PDUs, and bytes before the last of them, that one write puts on a socket. Two slices each, and Linux takes
 /// 1024 slices (`IOV_MAX`).
 pub const PDUS_PER_WRITE: usize = 256;
@@ -242,6 +266,10 @@ const _: () = {
     assert!(CONNECTIONS_PER_USER <= KEYS_PER_USER_MAX, "each connection can have a key");
     assert!(DEVICE_NAME_BYTES_MAX < PAYLOAD_BYTES_MAX as usize);
     assert!(CONNECTIONS <= REQUESTS_MAX, "each connection can have one request");
+    assert!(
+        UNFINISHED_BYTES_MIN / 2 >= PDU_BYTES_MAX + ANSWER_BYTES,
+        "who is alone can send the longest request"
+    );
     assert!(REQUESTS_PER_CONNECTION_MAX <= REQUESTS_MAX);
     assert!(
         REQUESTS_PER_CONNECTION_MAX * PDU_BYTES_MAX <= REQUEST_BYTES_PER_USER_MAX,

@@ -18,6 +18,8 @@ use crate::wire::Pdu;
 pub struct Outgoing {
     framing: Framing,
     parts: VecDeque<Part>,
+    /// Of all of them, and their trailers.
+    bytes: usize,
     /// What of the first one is written.
     written_bytes: usize,
 }
@@ -30,13 +32,19 @@ struct Part {
 impl Outgoing {
     /// Nothing yet.
     pub fn new(framing: Framing) -> Outgoing {
-        Outgoing { framing, parts: VecDeque::new(), written_bytes: 0 }
+        Outgoing { framing, parts: VecDeque::new(), bytes: 0, written_bytes: 0 }
     }
 
     /// Puts a PDU behind the others.
     pub fn push(&mut self, pdu: Arc<Pdu>) {
         let trailer = if self.framing == Framing::Checked { pdu.crc() } else { [0; CRC_BYTES] };
+        self.bytes += pdu.bytes().len() + self.framing.trailer_bytes();
         self.parts.push_back(Part { pdu, trailer });
+    }
+
+    /// How much waits, what is written of the first one included.
+    pub fn bytes(&self) -> usize {
+        self.bytes
     }
 
     /// Whether all is written.
@@ -90,6 +98,7 @@ impl Outgoing {
                 break;
             }
             self.written_bytes -= part_bytes;
+            self.bytes -= part_bytes;
             self.parts.pop_front();
             completed += 1;
         }
@@ -130,6 +139,7 @@ mod tests {
                 }
             }
             assert!(numbers.iter().copied().eq(0..600), "{framing:?}");
+            assert_eq!(outgoing.bytes(), 0);
             drop(reader);
             outgoing.push(Arc::new(Pdu::empty(Head::default())));
             assert_eq!(outgoing.flush(&writer).unwrap_err().kind(), io::ErrorKind::BrokenPipe);

@@ -133,6 +133,8 @@ pub enum Scheme {
     Ed25519,
     /// RSA with PKCS#1 v1.5.
     RsaPkcs1(Hash),
+    /// The same of a SHA-1 digest that is given, since the device computes none.
+    RsaPkcs1Sha1,
     /// RSA-PSS, MGF1 with the same hash, a salt as long as the digest.
     RsaPss(Hash),
 }
@@ -152,6 +154,7 @@ impl Scheme {
             Scheme::Ecdsa(hash) => (1, hash as u8),
             Scheme::Ed25519 => (2, 0),
             Scheme::RsaPkcs1(hash) => (3, hash as u8),
+            Scheme::RsaPkcs1Sha1 => (3, 0),
             Scheme::RsaPss(hash) => (4, hash as u8),
         };
         [number, hash, matches!(signed, Signed::Digest(_)).into(), 0]

@@ -10,6 +10,7 @@ use std::collections::BTreeMap;
 use crate::limits::{
     CONNECTIONS, CONNECTIONS_MAX, CONNECTIONS_PER_USER, PDU_BYTES_MAX, REQUEST_BYTES_MAX,
     REQUEST_BYTES_PER_USER_MAX, REQUESTS_MAX, REQUESTS_PER_CONNECTION_MAX, REQUESTS_PER_USER_MAX,
+    UNFINISHED_BYTES_MAX, UNFINISHED_BYTES_MIN, UNFINISHED_BYTES_PER_USER_MAX,
 };
 
 /// How much there may be at a time.
@@ -29,6 +30,10 @@ pub struct Bounds {
     pub request_bytes: usize,
     /// Those of one user.
     pub request_bytes_per_user: usize,
+    /// What connections hold besides: requests that are not whole or not looked at, and refusals that are not read.
+    pub unfinished_bytes: usize,
+    /// Those of one user.
+    pub unfinished_bytes_per_user: usize,
 }
 
 impl Default for Bounds {
@@ -41,6 +46,8 @@ impl Default for Bounds {
             requests_per_connection: REQUESTS_PER_CONNECTION_MAX,
             request_bytes: REQUEST_BYTES_MAX,
             request_bytes_per_user: REQUEST_BYTES_PER_USER_MAX,
+            unfinished_bytes: UNFINISHED_BYTES_MAX,
+            unfinished_bytes_per_user: UNFINISHED_BYTES_PER_USER_MAX,
         }
     }
 }
@@ -55,6 +62,8 @@ impl Bounds {
             && (1..=REQUESTS_PER_CONNECTION_MAX).contains(&self.requests_per_connection)
             && (PDU_BYTES_MAX..=REQUEST_BYTES_MAX).contains(&self.request_bytes)
             && (PDU_BYTES_MAX..=REQUEST_BYTES_MAX).contains(&self.request_bytes_per_user)
+            && (UNFINISHED_BYTES_MIN..=UNFINISHED_BYTES_MAX).contains(&self.unfinished_bytes)
+            && (UNFINISHED_BYTES_MIN..=UNFINISHED_BYTES_MAX).contains(&self.unfinished_bytes_per_user)
     }
 }
 
@@ -280,6 +289,8 @@ mod tests {
             Bounds { requests_per_connection: REQUESTS_PER_CONNECTION_MAX + 1, ..sound },
             Bounds { request_bytes_per_user: PDU_BYTES_MAX - 1, ..sound },
             Bounds { request_bytes: REQUEST_BYTES_MAX + 1, ..sound },
+            Bounds { unfinished_bytes: UNFINISHED_BYTES_MIN - 1, ..sound },
+            Bounds { unfinished_bytes_per_user: UNFINISHED_BYTES_MAX + 1, ..sound },
         ];
         assert!(wrong.iter().all(|bounds| !bounds.are_sound()));
     }

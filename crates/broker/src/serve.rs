@@ -24,17 +24,19 @@ use rustix::io::Errno;
 use tokio::sync::oneshot;
 
 use crate::application::Application;
-use crate::device::{Device, Driver, OpenBus, Pool, Transceiver};
+use crate::device::{Choice, Device, Driver, OpenBus, Pool, Transceiver};
 use crate::engine::Engine;
 use crate::error::{Error, LinkFault};
 use crate::journal::{Entry, Journal, Reader};
 use crate::limits::{
-    ACCEPT_PAUSE, ACCEPTS_PER_TURN, BUSY_MS_MAX, EVENTS_PER_TURN, FLUSH_MAX, HEADER_BYTES, READ_BYTES, TICK,
-    TURN_BYTES,
+    ACCEPT_PAUSE, ACCEPTS_PER_TURN, BUSY_MS_MAX, CROWDED_MS, EVENTS_PER_TURN, FLUSH_MAX, HEADER_BYTES,
+    READ_BYTES, RESTED_PER_TURN, TICK, TURN_BYTES,
 };
 use crate::listen::{Bound, Endpoint};
+use crate::memory;
 use crate::orders::{Order, Orders, control};
 use crate::peer::Peer;
+use crate::queue::Piece;
 use crate::rounds::Rounds;
 use crate::stats::Stats;
 use crate::wiped::Wiped;
@@ -45,8 +47,8 @@ use crate::{Action, Broker, Event, Link, Settings};
 pub struct Config {
     /// Where applications connect.
     pub endpoint: Endpoint,
-    /// The device.
-    pub device: Device,
+    /// The device: of several, the first that can be opened. After a loss they are tried again from the first on.
+    pub devices: Vec<Choice>,
     /// Limits that are chosen.
     pub settings: Settings,
     /// Called once, when applications can connect and the device is open.
@@ -61,6 +63,9 @@ pub struct Config {
 /// # Errors
 /// When the endpoint cannot be used, or the device cannot be opened in [`Settings::start_max`] at the start. A device
 /// that is lost later is no error: it is opened again.
+///
+/// # Panics
+/// When there is no device, or a setting is over its limit.
 pub async fn serve(config: Config) -> Result<Stats, Error> {
     let (_, orders) = control()?;
     serve_operated(config, orders, Box::new(|_| {})).await
@@ -70,11 +75,15 @@ pub async fn serve(config: Config) -> Result<Stats, Error> {
 ///
 /// # Errors
 /// As [`serve`].
+///
+/// # Panics
+/// As [`serve`].
 pub async fn serve_operated(config: Config, orders: Orders, journal: Reader) -> Result<Stats, Error> {
-    let Config { endpoint, device, settings, ready, stop } = config;
+    let Config { endpoint, devices, settings, ready, stop } = config;
     let bound = Bound::open(endpoint)?;
+    memory::keep();
     let stops = orders.stops_at_end();
-    let mut server = Server::new(bound, device, settings, ready, orders, Journal::new(journal))?;
+    let mut server = Server::new(bound, devices, settings, ready, orders, Journal::new(journal))?;
     let (ended, end) = oneshot::channel();
     let spawned = thread::Builder::new().name("broker".into()).spawn(move || {
         let result = server.run();
@@ -125,6 +134,16 @@ const LISTENER: u64 = u64::MAX;
 const DEVICE: u64 = u64::MAX - 1;
 const ORDERS: u64 = u64::MAX - 2;
 
+/// A device of the list, and the threads that it has from its first opening on.
+struct Place {
+    device: Device,
+    transfer_bytes_max: usize,
+    /// Of a device on a bus.
+    driver: Option<Driver>,
+    /// Of a device in this process.
+    pool: Option<Pool>,
+}
+
 /// The open device.
 enum Opened {
     Stream(Box<Transceiver>),
@@ -143,11 +162,9 @@ struct Server {
     journal: Journal,
     /// Given up for a moment when descriptors are short, so that who connects is told so.
     spare: Option<File>,
-    device: Device,
-    /// The thread of a device on a bus, from its first opening on.
-    driver: Option<Driver>,
-    /// Those of a device in this process.
-    pool: Option<Pool>,
+    places: Vec<Place>,
+    /// The one that was opened last.
+    choice: usize,
     opened: Option<Opened>,
     device_interest: EventFlags,
     open_fault: Option<LinkFault>,
@@ -166,7 +183,6 @@ struct Server {
     buffer: Wiped,
     ready: Option<Box<dyn FnOnce() + Send>>,
     start_max: Duration,
-    transfer_bytes_max: usize,
     accepts_from: Option<Duration>,
     tick_at: Duration,
     is_stopped: bool,
@@ -175,7 +191,7 @@ struct Server {
 impl Server {
     fn new(
         bound: Bound,
-        device: Device,
+        devices: Vec<Choice>,
         settings: Settings,
         ready: Box<dyn FnOnce() + Send>,
         orders: Orders,
@@ -184,19 +200,22 @@ impl Server {
         let epoll = epoll::create(epoll::CreateFlags::CLOEXEC).map_err(cannot_wait)?;
         epoll::add(&epoll, orders.bell(), EventData::new_u64(ORDERS), EventFlags::IN).map_err(cannot_wait)?;
         epoll::add(&epoll, &bound, EventData::new_u64(LISTENER), EventFlags::IN).map_err(cannot_wait)?;
+        let fits = devices.iter().map(|choice| choice.fit).collect();
+        let place = |Choice { device, fit }| {
+            let transfer_bytes_max = settings.fitting(fit).transfer_bytes_max;
+            Place { device, transfer_bytes_max, driver: None, pool: None }
+        };
         Ok(Server {
             start_max: settings.start_max,
-            transfer_bytes_max: settings.transfer_bytes_max,
-            broker: Broker::new(settings),
+            broker: Broker::among(settings, fits),
             started: Instant::now(),
             epoll,
             bound,
             orders,
             journal,
             spare: spare_descriptor(),
-            device,
-            driver: None,
-            pool: None,
+            places: devices.into_iter().map(place).collect(),
+            choice: 0,
             opened: None,
             device_interest: EventFlags::empty(),
             open_fault: None,
@@ -223,7 +242,8 @@ impl Server {
         let mut happened = Vec::with_capacity(EVENTS_PER_TURN);
         while !(self.is_stopped && self.leaving.is_empty()) {
             happened.clear();
-            let pause = if self.ready_ones.is_idle() { self.timeout() } else { Some(Duration::ZERO) };
+            let is_idle = self.ready_ones.is_idle() && !self.has_heard();
+            let pause = if is_idle { self.timeout() } else { Some(Duration::ZERO) };
             let timeout = pause.map(|timeout| Timespec {
                 tv_sec: timeout.as_secs() as i64,
                 tv_nsec: timeout.subsec_nanos().into(),
@@ -236,12 +256,28 @@ impl Server {
             for event in &happened {
                 self.hear(event.data.u64(), event.flags);
             }
+            self.hear_lanes();
             self.serve_some();
             self.pass_time();
             self.tidy_up();
             self.report_ready()?;
         }
         Ok(self.broker.stats().clone())
+    }
+
+    /// Whether a lane has said something that was not heard. If not, it wakes the loop when it does.
+    fn has_heard(&mut self) -> bool {
+        let mut pools = self.places.iter_mut().filter_map(|place| place.pool.as_mut());
+        pools.any(|pool| pool.hear_last(&mut self.events))
+    }
+
+    /// What the lanes have said, which wake the loop only when it waits.
+    fn hear_lanes(&mut self) {
+        for pool in self.places.iter_mut().filter_map(|place| place.pool.as_mut()) {
+            pool.hear(&mut self.events);
+        }
+        self.settle();
+        self.tidy_up();
     }
 
     /// How long the loop may sleep.
@@ -263,11 +299,13 @@ impl Server {
             ORDERS => self.obey(),
             LISTENER => self.accept(),
             DEVICE => {
-                if let Some(driver) = &self.driver {
-                    driver.hear(&mut self.events);
-                }
-                if let Some(pool) = &mut self.pool {
-                    pool.hear(&mut self.events);
+                for place in &mut self.places {
+                    if let Some(driver) = &place.driver {
+                        driver.hear(&mut self.events);
+                    }
+                    if let Some(pool) = &place.pool {
+                        pool.wake();
+                    }
                 }
                 if let Some(Opened::Stream(transceiver)) = &mut self.opened {
                     if flags.contains(EventFlags::OUT) {
@@ -316,7 +354,13 @@ impl Server {
                 // What is to be written is written when all has been done that follows.
                 if flags.intersects(!EventFlags::OUT) {
                     let has_hung_up = flags.contains(EventFlags::HUP);
-                    read_bytes = application.read(&mut self.buffer, has_hung_up, &mut self.events);
+                    let bytes_max = application.read_bytes_max(self.broker.unfinished());
+                    if bytes_max == 0 && application.wants_more() {
+                        let until = application.rest(self.started.elapsed(), CROWDED_MS);
+                        self.resting.insert((until, connection));
+                    }
+                    let buffer = &mut self.buffer[..bytes_max];
+                    read_bytes = application.read(buffer, has_hung_up, &mut self.events);
                 }
             }
             if self.applications.contains_key(&connection) {
@@ -396,9 +440,10 @@ impl Server {
         match &event {
             Event::DeviceLost { fault, .. } => {
                 self.open_fault = Some(*fault);
-                self.journal.device_lost(|| self.device.name(), *fault);
+                let name = || self.places[self.choice].device.name();
+                self.journal.device_lost(self.choice, name, *fault);
             }
-            Event::DeviceOpened { .. } => self.journal.device_opened(self.device.name()),
+            Event::DeviceOpened { .. } => self.journal.device_opened(self.places[self.choice].device.name()),
             _ => {}
         }
         let mut actions = std::mem::take(&mut self.actions);
@@ -411,9 +456,9 @@ impl Server {
 
     fn perform(&mut self, action: Action, stream: &mut Option<UnixStream>) {
         match action {
-            Action::Admit { connection } => {
+            Action::Admit { connection, user } => {
                 let stream = stream.take().expect("only a new connection is admitted");
-                self.admit(connection, stream);
+                self.admit(connection, user, stream);
             }
             Action::Refuse { notice } => {
                 let reason = notice.status().map_or("connection-refused", Status::name);
@@ -431,45 +476,53 @@ impl Server {
                 touch(&mut self.touched, application);
             }
             Action::Close { connection, flush } => {
-                let until = if flush { self.now() + FLUSH_MAX } else { Duration::ZERO };
+                let now = self.now();
                 let application = self.applications.get_mut(&connection);
                 let application = application.expect("the core closes open connections");
+                let lingers = flush && application.may_linger(self.broker.unfinished());
+                let until = if lingers { now + FLUSH_MAX } else { Duration::ZERO };
                 application.close(until);
+                application.tell(self.broker.unfinished());
                 touch(&mut self.touched, application);
                 self.leaving.insert((until, connection));
             }
-            Action::OpenDevice { link } => self.open_device(link),
+            Action::OpenDevice { link, choice } => self.open_device(link, choice),
             Action::CloseDevice => self.close_device(),
-            Action::Transmit { pieces } => match (&mut self.opened, &mut self.device) {
-                (Some(Opened::Stream(transceiver)), _) => {
-                    transceiver.transmit(pieces);
-                    transceiver.write(&mut self.events);
-                }
-                (Some(Opened::Bus), _) => {
-                    self.driver.as_ref().expect("an open bus has a thread").transmit(pieces);
-                }
-                (&mut Some(Opened::Inline(link)), Device::Inline(device)) => {
-                    self.events.push(Event::DeviceTook { link });
-                    for piece in pieces {
-                        let answer = device.execute(&piece.request);
-                        self.events.extend(answer.map(|answer| Event::DeviceAnswered { link, answer }));
-                    }
-                }
-                (&mut Some(Opened::Lanes(link)), _) => {
-                    self.events.push(Event::DeviceTook { link });
-                    let pool = self.pool.as_mut().expect("open lanes have threads");
-                    for piece in pieces {
-                        pool.take(piece.request, &mut self.events);
-                    }
-                }
-                _ => unreachable!("the core sends to an open device"),
-            },
+            Action::Transmit { pieces } => self.transmit(pieces),
             Action::Stopped => self.is_stopped = true,
         }
     }
 
-    fn admit(&mut self, connection: Connection, stream: UnixStream) {
-        let mut application = Application::new(connection, stream.into());
+    fn transmit(&mut self, pieces: Vec<Piece>) {
+        let place = &mut self.places[self.choice];
+        match (&mut self.opened, &mut place.device) {
+            (Some(Opened::Stream(transceiver)), _) => {
+                transceiver.transmit(pieces);
+                transceiver.write(&mut self.events);
+            }
+            (Some(Opened::Bus), _) => {
+                place.driver.as_ref().expect("an open bus has a thread").transmit(pieces);
+            }
+            (&mut Some(Opened::Inline(link)), Device::Inline(device)) => {
+                self.events.push(Event::DeviceTook { link });
+                for piece in pieces {
+                    let answer = device.execute(&piece.request);
+                    self.events.extend(answer.map(|answer| Event::DeviceAnswered { link, answer }));
+                }
+            }
+            (&mut Some(Opened::Lanes(link)), _) => {
+                self.events.push(Event::DeviceTook { link });
+                let pool = place.pool.as_mut().expect("open lanes have threads");
+                for piece in pieces {
+                    pool.take(piece.request, &mut self.events);
+                }
+            }
+            _ => unreachable!("the core sends to an open device"),
+        }
+    }
+
+    fn admit(&mut self, connection: Connection, user: u32, stream: UnixStream) {
+        let mut application = Application::new(connection, user, stream.into());
         application.interest = application.wants();
         let data = EventData::new_u64(connection.0);
         if epoll::add(&self.epoll, &application, data, application.interest).is_err() {
@@ -479,9 +532,13 @@ impl Server {
         self.applications.insert(connection, application);
     }
 
-    fn open_device(&mut self, link: Link) {
+    fn open_device(&mut self, link: Link, choice: usize) {
         let now = self.now();
-        let opened = match &mut self.device {
+        let before = std::mem::replace(&mut self.choice, choice);
+        if let Some(driver) = self.places[before].driver.as_ref().filter(|_| before != choice) {
+            driver.give_up();
+        }
+        let opened = match &mut self.places[choice].device {
             Device::Inline(device) => {
                 device.opened();
                 self.events.push(Event::DeviceOpened { link, info: device.info() });
@@ -517,22 +574,22 @@ impl Server {
 
     /// Opens a bus, by its thread.
     fn drive(&mut self, device: Arc<dyn OpenBus>, link: Link) -> io::Result<Opened> {
-        let driver = match self.driver.take() {
+        let place = &mut self.places[self.choice];
+        let driver = match place.driver.take() {
             Some(driver) => driver,
             None => {
-                let driver = Driver::start(device, self.transfer_bytes_max)?;
+                let driver = Driver::start(device, place.transfer_bytes_max)?;
                 epoll::add(&self.epoll, &driver, EventData::new_u64(DEVICE), EventFlags::IN)?;
                 driver
             }
         };
-        driver.open(link);
-        self.driver = Some(driver);
+        place.driver.insert(driver).open(link);
         Ok(Opened::Bus)
     }
 
     /// Opens a device of this process, whose threads are started once, with these engines.
     fn start_lanes(&mut self, mut engines: Vec<Box<dyn Engine>>, link: Link) -> io::Result<Opened> {
-        let pool = match &mut self.pool {
+        let pool = match &mut self.places[self.choice].pool {
             Some(pool) => pool,
             fresh => {
                 let here = engines.remove(0);
@@ -548,7 +605,7 @@ impl Server {
 
     /// A stream's descriptor leaves epoll by itself when it is closed.
     fn close_device(&mut self) {
-        if let (Some(Opened::Bus), Some(driver)) = (&self.opened, &self.driver) {
+        if let (Some(Opened::Bus), Some(driver)) = (&self.opened, &self.places[self.choice].driver) {
             driver.close();
         }
         self.opened = None;
@@ -564,14 +621,19 @@ impl Server {
                 self.accepts_from = Some(now + ACCEPT_PAUSE);
             }
         }
-        while let Some(&(until, connection)) = self.resting.first()
-            && until <= now
-        {
+        // A few at a time: thousands may have rested as long, and others are served in between.
+        for _ in 0..RESTED_PER_TURN {
+            let Some(&(_, connection)) = self.resting.first().filter(|(until, _)| *until <= now) else {
+                break;
+            };
             self.resting.pop_first();
             let application = self.applications.get_mut(&connection).expect("it is not gone");
+            // What it sends would be refused, or has no room; and reading it takes the others' time.
+            let is_crowded = application.is_crowded(self.broker.unfinished());
             if self.broker.is_stuck(connection) {
-                // What it sends would be refused, and reading it takes the others' time.
                 self.resting.insert((application.rest(now, BUSY_MS_MAX), connection));
+            } else if is_crowded {
+                self.resting.insert((application.rest(now, CROWDED_MS), connection));
             } else {
                 application.wake();
                 touch(&mut self.touched, application);
@@ -603,6 +665,7 @@ impl Server {
             if application.resume(&mut self.events) {
                 touch(&mut self.touched, application);
             }
+            application.tell(self.broker.unfinished());
             if let Some(until) = application.closes_at()
                 && (written.is_err() || application.is_gone(now))
             {
@@ -610,6 +673,7 @@ impl Server {
                 if let Some(rests_until) = application.wake() {
                     self.resting.remove(&(rests_until, connection));
                 }
+                application.tell_end(self.broker.unfinished());
                 self.applications.remove(&connection);
                 self.ready_ones.remove(connection);
             } else {
@@ -641,7 +705,7 @@ impl Server {
             }
         } else if self.ready.is_some() && self.now() > self.start_max {
             let fault = self.open_fault.unwrap_or(LinkFault::OpenTimeout);
-            return Err(Error::DeviceClosed { device: self.device.name(), fault });
+            return Err(Error::DeviceClosed { device: self.places[self.choice].device.name(), fault });
         }
         Ok(())
     }

@@ -67,14 +67,49 @@ impl Default for Settings {
     }
 }
 
+/// What suits a device: it may narrow what the [`Settings`] say, and widens nothing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Fit {
+    /// See [`Settings::is_cut`].
+    pub is_cut: bool,
+    /// See [`Settings::transfer_bytes_max`].
+    pub transfer_bytes_max: usize,
+    /// See [`Settings::transfer_requests_max`].
+    pub transfer_requests_max: usize,
+}
+
+impl Default for Fit {
+    /// Whatever the settings say.
+    fn default() -> Fit {
+        Fit {
+            is_cut: false,
+            transfer_bytes_max: limits::TRANSFER_BYTES_MAX,
+            transfer_requests_max: limits::IN_FLIGHT_MAX,
+        }
+    }
+}
+
 impl Settings {
+    /// The same for a device that this suits.
+    #[must_use]
+    pub(crate) fn fitting(self, fit: Fit) -> Settings {
+        Settings {
+            is_cut: self.is_cut || fit.is_cut,
+            transfer_bytes_max: self.transfer_bytes_max.min(fit.transfer_bytes_max),
+            transfer_requests_max: self.transfer_requests_max.min(fit.transfer_requests_max),
+            ..self
+        }
+    }
+
     /// The most that what applications do can make the broker hold, besides what a broker without any takes: what is
-    /// charged to them and, of each connection, a request that is not whole, what was read behind it, and its refusals.
+    /// charged to them, what is not finished, and what each connection takes that holds nothing.
     pub fn memory_bytes_max(&self) -> usize {
-        let refusals_bytes = limits::ANSWERS_PER_CONNECTION_MAX * (limits::HEADER_BYTES + PDU_BESIDES_BYTES);
-        let connection_bytes = limits::PDU_BYTES_MAX + limits::READ_BYTES + refusals_bytes;
+        let bounds = &self.bounds;
         // A request and its answer are there at once while the answer is made, and at the device only.
-        self.bounds.request_bytes + limits::IN_FLIGHT_BYTES_MAX + self.bounds.connections * connection_bytes
+        let charged_bytes = bounds.request_bytes + limits::IN_FLIGHT_BYTES_MAX;
+        let besides_bytes = bounds.requests * limits::REQUEST_BESIDES_BYTES;
+        let connections_bytes = bounds.connections * limits::CONNECTION_BYTES;
+        charged_bytes + besides_bytes + bounds.unfinished_bytes + connections_bytes
     }
 
     /// # Panics
@@ -119,6 +154,3 @@ impl Weights {
         self.0.into_iter().flatten()
     }
 }
-
-/// What a PDU takes beside its bytes, where it waits to be written.
-const PDU_BESIDES_BYTES: usize = 64;

@@ -270,12 +270,12 @@ impl Simulation {
 
     fn perform(&mut self, action: Action) {
         match action {
-            Action::Admit { connection } => {
+            Action::Admit { connection, .. } => {
                 let last = self.applications.last_mut().expect("it has just connected");
                 last.connection = connection;
             }
             Action::Answer { connection, answer } => self.answer(connection, &answer),
-            Action::OpenDevice { link } => {
+            Action::OpenDevice { link, .. } => {
                 let mut host = HostEnd::open(link, self.draws.draw(), self.now, self.fetch_bytes_max);
                 host.fill_packets(self.packet_bytes);
                 self.host = Some(host);

@@ -22,6 +22,31 @@ pub struct Gauges {
     pub in_flight_bytes: usize,
     /// What the requests of open connections hold.
     pub held: Share,
+    /// What connections hold besides: requests that are not whole or not looked at, and refusals that are not read.
+    pub unfinished_bytes: usize,
+    /// How often a device has been lost while open.
+    pub epoch: u32,
+    /// Which of the devices is open: the first of the list is 1, and 0 is none.
+    pub device: usize,
+}
+
+impl Gauges {
+    /// Their names, what they are, and their values.
+    fn lines(&self) -> [(&'static str, &'static str, usize); 7] {
+        [
+            ("connections", "Applications that are connected", self.connections),
+            ("requests_waiting", "Requests that wait for the device", self.queued),
+            ("requests_at_device", "Requests at the device", self.in_flight),
+            ("held_bytes", "What the requests of open connections hold", self.held.bytes),
+            (
+                "unfinished_bytes",
+                "What connections hold besides: requests that are not whole, refusals that are not read",
+                self.unfinished_bytes,
+            ),
+            ("epoch", "What answers say: how often the device has been lost", self.epoch as usize),
+            ("device", "Which device of the list is open, from 1, or 0", self.device),
+        ]
+    }
 }
 
 /// Sizes of transfers that are told apart; the last is of 1024 pieces and more.
@@ -138,13 +163,7 @@ impl Stats {
     }
 
     fn write(&self, gauges: &Gauges, text: &mut String) -> fmt::Result {
-        let now = [
-            ("connections", "Applications that are connected", gauges.connections),
-            ("requests_waiting", "Requests that wait for the device", gauges.queued),
-            ("requests_at_device", "Requests at the device", gauges.in_flight),
-            ("held_bytes", "What the requests of open connections hold", gauges.held.bytes),
-        ];
-        for (name, help, value) in now {
+        for (name, help, value) in gauges.lines() {
             writeln!(
                 text,
                 "# HELP {PREFIX}{name} {help}\n# TYPE {PREFIX}{name} gauge\n{PREFIX}{name} {value}"
@@ -279,14 +298,24 @@ mod tests {
         for micros in [0, 1, 3, 4, 1000, 90_000_000] {
             stats.count_stay(Duration::from_micros(micros));
         }
-        let gauges =
-            Gauges { connections: 2, queued: 1, in_flight: 3, in_flight_bytes: 4, held: Share::default() };
+        let gauges = Gauges {
+            connections: 2,
+            queued: 1,
+            in_flight: 3,
+            in_flight_bytes: 4,
+            held: Share::default(),
+            unfinished_bytes: 5,
+            epoch: 6,
+            device: 2,
+        };
         let text = stats.exposition(&gauges);
         let line = |name: &str| {
             let found = text.lines().find_map(|line| line.strip_prefix(&format!("{PREFIX}{name} ")));
             found.unwrap_or_else(|| panic!("there is a `{name}`:\n{text}")).to_owned()
         };
         assert_eq!(line("connections"), "2");
+        assert_eq!(line("unfinished_bytes"), "5");
+        assert_eq!((line("epoch"), line("device")), ("6".to_owned(), "2".to_owned()));
         assert_eq!(line("device_info{name=\"a device\",store=\"file a \\\"b\\\" \\\\\"}"), "1");
         assert_eq!(line("device_lanes"), "2");
         assert_eq!(line("user_requests_total{uid=\"1000\"}"), "9");
@@ -340,6 +369,9 @@ mod tests {
             in_flight: usize::MAX,
             in_flight_bytes: usize::MAX,
             held: Share { requests: usize::MAX, bytes: usize::MAX, unread: usize::MAX },
+            unfinished_bytes: usize::MAX,
+            epoch: u32::MAX,
+            device: usize::MAX,
         };
         let bytes = stats.exposition(&gauges).len();
         assert!(bytes <= crate::limits::STATUS_BYTES_MAX, "{bytes}");

@@ -4,10 +4,14 @@
 //! many PDUs with few system calls. All four ends use it: client, client task, transceiver, device.
 
 use std::io;
+use std::os::fd::AsFd;
+
+use rustix::buffer::spare_capacity;
+use rustix::io::{Errno, read};
 
 use crate::error::Fault;
-use crate::limits::{BYTES_PER_WRITE, CRC_BYTES, HEADER_BYTES, PDUS_PER_WRITE};
-use crate::wiped::Wiped;
+use crate::limits::{BYTES_PER_WRITE, CRC_BYTES, HEADER_BYTES, PDUS_PER_WRITE, REST_BYTES_MIN};
+use crate::wiped::{Wiped, append};
 use crate::wire::{Head, Pdu, announced_bytes};
 
 #[cfg(feature = "service")]
@@ -77,9 +81,44 @@ impl Decoder {
         decoded
     }
 
+    /// Whether what comes next is the rest of a long PDU.
+    pub fn wants_rest(&self) -> bool {
+        self.pdu_bytes.is_some_and(|pdu_bytes| {
+            let whole_bytes = pdu_bytes + self.framing.trailer_bytes();
+            // One with more room would take what belongs to the next one.
+            whole_bytes - self.bytes.len() >= REST_BYTES_MIN && self.bytes.capacity() == whole_bytes
+        })
+    }
+
+    /// Reads once: the rest of a long PDU to where it stays, anything else into `buffer`. Gives how many bytes came, and
+    /// how many of them are in the buffer, for [`next`](Self::next).
+    ///
+    /// # Errors
+    /// The stream's.
+    pub fn read(&mut self, stream: impl AsFd, buffer: &mut [u8]) -> Result<(usize, usize), Errno> {
+        if self.wants_rest() {
+            return Ok((read(stream, spare_capacity(&mut *self.bytes))?, 0));
+        }
+        let read_bytes = read(stream, buffer)?;
+        Ok((read_bytes, read_bytes))
+    }
+
     /// Whether the stream stopped inside a PDU.
     pub fn is_inside(&self) -> bool {
         !self.bytes.is_empty()
+    }
+
+    /// Length of the PDU whose header was taken.
+    #[cfg(feature = "service")]
+    pub(crate) fn announced_bytes(&self) -> Option<usize> {
+        self.pdu_bytes
+    }
+
+    /// How many bytes are missing of the header or, once it was taken, of what it announces.
+    #[cfg(feature = "service")]
+    pub(crate) fn missing_bytes(&self) -> usize {
+        let whole_bytes = self.pdu_bytes.map_or(HEADER_BYTES, |bytes| bytes + self.framing.trailer_bytes());
+        whole_bytes - self.bytes.len()
     }
 
     fn fill(&mut self, input: &mut &[u8]) -> Result<Option<Pdu>, Broken> {
@@ -91,12 +130,15 @@ impl Decoder {
                 }
                 let (head, pdu_bytes) = announced_bytes(&self.bytes);
                 let pdu_bytes = pdu_bytes.map_err(|fault| Broken { fault, head })?;
-                // Once, to the exact size: a buffer that grows leaves copies behind.
-                self.bytes.reserve_exact(pdu_bytes + self.framing.trailer_bytes() - HEADER_BYTES);
                 self.pdu_bytes = Some(pdu_bytes);
                 pdu_bytes
             }
         };
+        if !input.is_empty() {
+            // Once, to the exact size: a buffer that grows leaves copies behind. What is only announced takes nothing.
+            let missing_bytes = pdu_bytes + self.framing.trailer_bytes() - self.bytes.len();
+            self.bytes.reserve_exact(missing_bytes);
+        }
         if !self.take(input, pdu_bytes + self.framing.trailer_bytes()) {
             return Ok(None);
         }
@@ -117,7 +159,7 @@ impl Decoder {
     /// Moves bytes from `input` until there are `want_bytes`; whether there are.
     fn take(&mut self, input: &mut &[u8], want_bytes: usize) -> bool {
         let (taken, rest) = input.split_at(input.len().min(want_bytes - self.bytes.len()));
-        self.bytes.extend_from_slice(taken);
+        append(&mut self.bytes, taken);
         *input = rest;
         self.bytes.len() == want_bytes
     }

@@ -34,7 +34,7 @@ use crate::limits::{
     NONCE_BYTES, NONCE_BYTES_MAX, PARAMETER_BYTES_MAX, PAYLOAD_BYTES_MAX, PLAINTEXT_BYTES_MAX,
     PUBLIC_BYTES_MAX, SALT_BYTES, SEALED_BYTES_MAX, TAG_BYTES,
 };
-use crate::wiped::Wiped;
+use crate::wiped::{Wiped, append};
 
 /// The version that is spoken here.
 pub const VERSION: u8 = 2;
@@ -556,8 +556,18 @@ impl Pdu {
     pub fn new(head: Head, parameters: &[u8], payload: &[u8]) -> Result<Pdu, Fault> {
         check_bytes("payload", payload.len(), PAYLOAD_BYTES_MAX)?;
         let mut draft = Draft::new(head, parameters, payload.len())?;
-        draft.buffer().extend_from_slice(payload);
+        append(draft.buffer(), payload);
         draft.finish()
+    }
+
+    /// What of a PDU goes before its payload, for who writes the payload from where it lies.
+    ///
+    /// # Errors
+    /// [`Fault::Oversize`].
+    pub(crate) fn front(head: Head, parameters: &[u8], payload_bytes: usize) -> Result<Wiped, Fault> {
+        let Draft { mut bytes, head, payload_start } = Draft::new(head, parameters, 0)?;
+        write_header(&mut bytes, head, payload_start, payload_bytes)?;
+        Ok(bytes)
     }
 
     /// A PDU without parameters or payload, such as a refusal.
@@ -700,21 +710,49 @@ impl Draft {
         let Draft { mut bytes, head, payload_start } = self;
         let payload_bytes =
             bytes.len().checked_sub(payload_start).expect("a draft does not shrink below its header");
-        check_bytes("payload", payload_bytes, PAYLOAD_BYTES_MAX)?;
-        let header = Header {
-            version: VERSION,
-            lane: head.lane as u8,
-            operation: head.operation.into(),
-            request: head.request.into(),
-            connection: head.connection.0.into(),
-            key: head.key.0.into(),
-            status: head.status.into(),
-            parameter_bytes: U16::new((payload_start - HEADER_BYTES) as u16),
-            payload_bytes: U32::new(payload_bytes as u32),
-            time_ms: head.time_ms.into(),
-            epoch: head.epoch.into(),
-        };
-        bytes[..HEADER_BYTES].copy_from_slice(header.as_bytes());
+        write_header(&mut bytes, head, payload_start, payload_bytes)?;
         Ok(Pdu { bytes })
+    }
+}
+
+fn write_header(
+    bytes: &mut [u8],
+    head: Head,
+    payload_start: usize,
+    payload_bytes: usize,
+) -> Result<(), Fault> {
+    check_bytes("payload", payload_bytes, PAYLOAD_BYTES_MAX)?;
+    let header = Header {
+        version: VERSION,
+        lane: head.lane as u8,
+        operation: head.operation.into(),
+        request: head.request.into(),
+        connection: head.connection.0.into(),
+        key: head.key.0.into(),
+        status: head.status.into(),
+        parameter_bytes: U16::new((payload_start - HEADER_BYTES) as u16),
+        payload_bytes: U32::new(payload_bytes as u32),
+        time_ms: head.time_ms.into(),
+        epoch: head.epoch.into(),
+    };
+    bytes[..HEADER_BYTES].copy_from_slice(header.as_bytes());
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_front_and_its_payload_are_the_pdu() {
+        let head = Head::request(Operation::Seal, 7, KeyHandle(9));
+        for payload_bytes in [0, 1, PAYLOAD_BYTES_MAX as usize] {
+            let payload = vec![3; payload_bytes];
+            let front = Pdu::front(head, b"parameters", payload_bytes).unwrap();
+            let whole = Pdu::new(head, b"parameters", &payload).unwrap();
+            assert!([&front, &payload[..]].concat() == whole.bytes());
+        }
+        let long = Pdu::front(head, &[], PAYLOAD_BYTES_MAX as usize + 1).map(drop);
+        assert!(matches!(long, Err(Fault::Oversize { field: "payload", .. })), "{long:?}");
     }
 }

@@ -9,7 +9,7 @@ use broker::limits::{
 use broker::queue::Piece;
 use broker::quota::Bounds;
 use broker::wire::{Connection, Head, KeyHandle, Operation, Pdu, Status};
-use broker::{Action, Broker, Event, Fault, LinkFault, Settings};
+use broker::{Action, Broker, Event, Fault, Fit, LinkFault, Settings};
 
 const KEY: KeyHandle = KeyHandle(7);
 
@@ -23,7 +23,11 @@ struct Bench {
 
 impl Bench {
     fn new(settings: Settings) -> Bench {
-        let mut bench = Bench { broker: Broker::new(settings), now: Duration::ZERO, link: 0, is_fast: true };
+        Bench::of(Broker::new(settings))
+    }
+
+    fn of(broker: Broker) -> Bench {
+        let mut bench = Bench { broker, now: Duration::ZERO, link: 0, is_fast: true };
         bench.step(Event::Tick);
         bench
     }
@@ -54,7 +58,7 @@ impl Bench {
         while let Some(action) = actions.get(done) {
             done += 1;
             match action {
-                Action::OpenDevice { link } => self.link = *link,
+                Action::OpenDevice { link, .. } => self.link = *link,
                 Action::Transmit { .. } if self.is_fast => {
                     self.broker.step(self.now, Event::DeviceTook { link: self.link }, &mut actions);
                 }
@@ -71,7 +75,7 @@ impl Bench {
 
     fn connect(&mut self) -> Connection {
         match self.step(Event::Connected { user: 1000, groups: vec![100] })[..] {
-            [Action::Admit { connection }] => connection,
+            [Action::Admit { connection, .. }] => connection,
             ref other => panic!("not admitted: {other:?}"),
         }
     }
@@ -397,6 +401,59 @@ fn a_device_that_stays_away_is_named_at_once_and_tried_again_ever_more_slowly() 
     assert!(answers(&bench.ask(a, 4)).is_empty());
 }
 
+/// Which device is opened by one of these actions.
+fn opens(actions: &[Action]) -> Option<usize> {
+    actions.iter().find_map(|action| match action {
+        Action::OpenDevice { choice, .. } => Some(*choice),
+        _ => None,
+    })
+}
+
+#[test]
+fn after_a_loss_the_list_of_devices_is_tried_from_its_top_in_turn_with_growing_pauses() {
+    let cut = Fit { is_cut: true, transfer_bytes_max: 1000, ..Fit::default() };
+    let settings = Settings::default();
+    let mut bench = Bench::of(Broker::among(settings, vec![Fit::default(), cut, Fit::default()]));
+    let a = bench.connect();
+    assert_eq!(bench.broker.gauges().device, 0);
+    assert!(answers(&bench.ask(a, 1)).is_empty(), "the first turn of the list is waited for");
+    assert_eq!(opens(&bench.lose(LinkFault::HungUp)), Some(1), "at once");
+    let sent = bench.device_opens(65_564, 1);
+    assert_eq!((transmitted(&sent), bench.broker.gauges().device), (vec![(a.0, 1)], 2));
+    bench.device_answers(a, 1);
+    // The first is there again, and nobody minds until the second is lost.
+    assert_eq!(opens(&bench.wait(REOPEN_MAX)), None);
+    assert_eq!(opens(&bench.lose(LinkFault::HungUp)), Some(0));
+    assert_eq!(opens(&bench.lose(LinkFault::HungUp)), Some(1));
+    assert_eq!(opens(&bench.lose(LinkFault::HungUp)), Some(2));
+    let mut pauses = Vec::new();
+    for _ in 0..10 {
+        assert_eq!(opens(&bench.lose(LinkFault::HungUp)), None, "all were tried");
+        let mut pause = Duration::ZERO;
+        while opens(&bench.wait(Duration::from_millis(1))).inspect(|choice| assert_eq!(*choice, 0)).is_none()
+        {
+            pause += Duration::from_millis(1);
+        }
+        pauses.push(pause);
+        assert_eq!(opens(&bench.lose(LinkFault::HungUp)), Some(1));
+        assert_eq!(opens(&bench.lose(LinkFault::HungUp)), Some(2));
+    }
+    assert!(pauses.is_sorted() && pauses[0] < pauses[9] && pauses[9] <= REOPEN_MAX, "{pauses:?}");
+    bench.device_opens(65_564, 2);
+    assert_eq!((bench.broker.gauges().device, bench.broker.gauges().epoch), (3, 1));
+    assert_eq!(bench.broker.stats().device_restarts, 0, "another device is none that started anew");
+}
+
+#[test]
+fn a_device_that_opens_and_answers_nothing_does_not_keep_the_next_from_its_turn() {
+    let mut bench = Bench::of(Broker::among(Settings::default(), vec![Fit::default(); 2]));
+    bench.device_opens(65_564, 1);
+    assert_eq!(opens(&bench.lose(LinkFault::HungUp)), Some(1));
+    bench.device_opens(65_564, 1);
+    assert_eq!(opens(&bench.lose(LinkFault::HungUp)), None, "and not in a circle");
+    assert_eq!(opens(&bench.wait(REOPEN_MAX)), Some(0));
+}
+
 #[test]
 fn a_device_that_answers_nothing_is_not_opened_in_a_circle() {
     let mut bench = Bench::open();
@@ -512,7 +569,7 @@ fn the_operator_alone_is_told_what_the_broker_has_done() {
     let mut bench = Bench::new(Settings { operator: Some(7), ..Settings::default() });
     bench.device_opens(65_564, 1);
     for (user, expected) in [(7, Status::Done), (0, Status::Done), (1000, Status::NotPermitted)] {
-        let [Action::Admit { connection }] = bench.step(Event::Connected { user, groups: vec![100] })[..]
+        let [Action::Admit { connection, .. }] = bench.step(Event::Connected { user, groups: vec![100] })[..]
         else {
             panic!()
         };
@@ -615,7 +672,7 @@ fn the_65th_user_is_served_and_counted() {
     let mut bench = Bench::open();
     for user in 0..200 {
         let actions = bench.step(Event::Connected { user, groups: vec![100] });
-        let [Action::Admit { connection }] = actions[..] else { panic!("user {user}: {actions:?}") };
+        let [Action::Admit { connection, .. }] = actions[..] else { panic!("user {user}: {actions:?}") };
         bench.ask(connection, 1);
         bench.step(Event::Disconnected { connection });
     }
@@ -681,7 +738,7 @@ fn the_operators_group_may_ask_what_was_done() {
     let mut bench = Bench::new(Settings { operator_group: Some(100), ..Settings::default() });
     for (group, expected) in [(100, Status::Done), (101, Status::NotPermitted)] {
         let actions = bench.step(Event::Connected { user: 1000, groups: vec![7, group] });
-        let [Action::Admit { connection }] = actions[..] else { panic!("{actions:?}") };
+        let [Action::Admit { connection, .. }] = actions[..] else { panic!("{actions:?}") };
         let request = Pdu::empty(Head::request(Operation::Status, 1, KeyHandle::NONE));
         let answered = answers(&bench.step(Event::Requested { connection, request }));
         assert_eq!(answered, [(connection.0, 1, expected)]);

@@ -1,5 +1,6 @@
 //! The core under a seeded world: clients that pipeline, misbehave, read slowly and vanish; a device that is
-//! slow, answers out of order, twice or nonsense, falls silent, is lost and cannot be opened.
+//! slow, answers out of order, twice or nonsense, falls silent, is lost and cannot be opened; in every other world a second
+//! one, with which other numbers hold.
 //!
 //! After each step the world checks what an application or an operator could see. `BROKER_SEED=n` replays one
 //! world.
@@ -15,7 +16,7 @@ use broker::limits::{
 use broker::queue::Piece;
 use broker::stream::Broken;
 use broker::wire::{Connection, Head, KeyHandle, Lane, Operation, Pdu, Status};
-use broker::{Action, Broker, Event, Fault, LinkFault, Settings, Stats};
+use broker::{Action, Broker, Event, Fault, Fit, LinkFault, Settings, Stats};
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng};
 
@@ -35,7 +36,17 @@ struct Application {
 struct World {
     random: ChaCha8Rng,
     broker: Broker,
+    /// What holds, as the device that is served narrows it.
     settings: Settings,
+    told: Settings,
+    fits: Vec<Fit>,
+    /// Of each device, whether it cannot be opened now.
+    away: Vec<bool>,
+    /// Which was opened last, whether it has answered since, and when it was lost.
+    last: Option<(usize, bool)>,
+    lost_at: Duration,
+    /// Times that the second one was opened.
+    seconds: u64,
     now: Duration,
     applications: BTreeMap<Connection, Application>,
     numbers_seen: BTreeSet<Connection>,
@@ -73,10 +84,22 @@ impl World {
             unread_max: Duration::from_secs(1 + below(&mut random, 9) as u64),
             ..Settings::default()
         };
+        let second = Fit {
+            is_cut: below(&mut random, 2) == 0,
+            transfer_bytes_max: 1000 + below(&mut random, TRANSFER_BYTES_MAX - 1000),
+            ..Fit::default()
+        };
+        let fits: Vec<_> = [Fit::default(), second].into_iter().take(1 + seed as usize % 2).collect();
         World {
             random,
-            broker: Broker::new(settings),
+            broker: Broker::among(settings, fits.clone()),
             settings,
+            told: settings,
+            away: vec![false; fits.len()],
+            fits,
+            last: None,
+            lost_at: Duration::ZERO,
+            seconds: 0,
             now: Duration::ZERO,
             applications: BTreeMap::new(),
             numbers_seen: BTreeSet::new(),
@@ -124,7 +147,7 @@ impl World {
 
     fn perform(&mut self, action: Action) {
         match action {
-            Action::Admit { connection } => {
+            Action::Admit { connection, .. } => {
                 assert!(self.numbers_seen.insert(connection), "{connection} was used before");
                 assert_ne!(connection, Connection::BROKER);
                 let application = Application { reads: true, ..Application::default() };
@@ -138,11 +161,24 @@ impl World {
                 let gone = self.applications.remove(&connection).expect("only an open connection is closed");
                 self.orphaned += gone.unanswered.len() as u64;
             }
-            Action::OpenDevice { link } => {
+            Action::OpenDevice { link, choice } => {
                 assert_eq!(self.link, None, "a device is opened once at a time");
                 self.link = Some(link);
+                let (expected, is_at_once) = match self.last {
+                    None => (0, true),
+                    Some((_, true)) => (0, true),
+                    Some((last, false)) if last + 1 < self.fits.len() => (last + 1, true),
+                    Some((_, false)) => (0, false),
+                };
+                assert_eq!(
+                    (choice, self.lost_at == self.now),
+                    (expected, is_at_once),
+                    "the list has its turns"
+                );
+                self.last = Some((choice, false));
             }
             Action::CloseDevice => {
+                self.lost_at = self.now;
                 self.link = None;
                 self.open = false;
                 self.at_device.clear();
@@ -268,7 +304,11 @@ impl World {
         let request = self.at_device.remove(index).expect("the index is within");
         let answer = Pdu::new(request.head().answer(Status::Done), &[], request.payload()).unwrap();
         let link = self.link.expect("an open device has a link");
+        let strays = self.broker.stats().answers_stray;
         self.step(Event::DeviceAnswered { link, answer });
+        if let Some((_, has_answered)) = &mut self.last {
+            *has_answered |= self.broker.stats().answers_stray == strays;
+        }
     }
 
     /// The oldest transfer is on its way.
@@ -306,10 +346,19 @@ impl World {
 
     fn device_opens(&mut self) {
         let Some(link) = self.link.filter(|_| !self.open) else { return };
-        if self.chance(3) {
+        let (choice, _) = self.last.expect("it is being opened");
+        if self.chance(20) {
+            let away = below(&mut self.random, self.away.len());
+            self.away[away] ^= true;
+        }
+        if self.chance(3) || self.away[choice] {
             self.step(Event::DeviceLost { link, fault: LinkFault::OpenTimeout });
             return;
         }
+        let fit = self.fits[choice];
+        self.settings.is_cut = self.told.is_cut || fit.is_cut;
+        self.settings.transfer_bytes_max = self.told.transfer_bytes_max.min(fit.transfer_bytes_max);
+        self.seconds += choice as u64;
         (self.open, self.transfers) = (true, 0);
         let boot = self.random.next_u64() % 3;
         let info = DeviceInfo {
@@ -321,6 +370,7 @@ impl World {
             store: String::new(),
         };
         self.step(Event::DeviceOpened { link, info });
+        assert_eq!(self.broker.gauges().device, choice + 1);
     }
 
     fn writes(&mut self, connection: Connection) {
@@ -394,7 +444,7 @@ fn below(random: &mut ChaCha8Rng, bound: usize) -> usize {
 }
 
 /// Lives `steps` steps of a world, lets it settle, and returns its digest and counters.
-fn run(seed: u64, steps: usize) -> (u64, Stats) {
+fn run(seed: u64, steps: usize) -> (u64, Stats, u64) {
     let mut world = World::new(seed);
     world.step(Event::Tick);
     for _ in 0..steps {
@@ -406,7 +456,7 @@ fn run(seed: u64, steps: usize) -> (u64, Stats) {
     let stats = world.broker.stats().clone();
     world.step(Event::Stop);
     assert!(world.stopped && world.applications.is_empty(), "an idle broker stops at once");
-    (world.digest, stats)
+    (world.digest, stats, world.seconds)
 }
 
 fn seeds() -> Vec<u64> {
@@ -421,7 +471,7 @@ fn each_request_has_one_answer_or_a_closed_connection() {
     let mut sum = BTreeMap::<&str, u64>::new();
     for seed in seeds() {
         println!("BROKER_SEED={seed}"); // shown when the test fails
-        let (_, stats) = run(seed, 6000);
+        let (_, stats, seconds) = run(seed, 6000);
         for status in Status::ALL {
             *sum.entry(status.name()).or_default() += stats.answers(*status);
         }
@@ -431,6 +481,7 @@ fn each_request_has_one_answer_or_a_closed_connection() {
             ("losses", stats.device_losses),
             ("open failures", stats.device_open_failures),
             ("restarts", stats.device_restarts),
+            ("openings of a second device", seconds),
             ("repeated", stats.requests_repeated),
             ("transfers of many", stats.transfers[3..].iter().sum()),
             ("closed malformed", stats.connections_closed_malformed),

@@ -18,7 +18,7 @@ async fn ask(device: Box<dyn Engine>, wanted: Wanted, is_provided: bool) -> Repo
     let (ready, is_ready) = oneshot::channel();
     let task = tokio::spawn(serve(Config {
         endpoint: Endpoint::Path(socket.clone()),
-        device: Device::Inline(device),
+        devices: vec![Device::Inline(device).into()],
         settings: Settings::default(),
         ready: Box::new(move || ready.send(()).expect("the test waits")),
         stop: Box::pin(async { drop(stopped.await) }),

@@ -2,6 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
+use std::io::Write;
+use std::os::unix::net::UnixStream;
 use std::path::Path;
 
 use broker::Fault;
@@ -61,6 +63,41 @@ fn decode(stream: &[u8], framing: Framing, pieces: &[usize]) -> (Vec<Vec<u8>>, O
         }
     }
     (decoded, None)
+}
+
+/// All PDUs of `stream`, which is written to a socket in pieces of these lengths, and read from there by the decoder.
+fn read_from_socket(
+    stream: Vec<u8>,
+    framing: Framing,
+    pieces: Vec<usize>,
+    buffer_bytes: usize,
+) -> Vec<Vec<u8>> {
+    let (mut near, far) = UnixStream::pair().unwrap();
+    let writer = std::thread::spawn(move || {
+        let mut rest = &stream[..];
+        for piece in pieces.iter().cycle() {
+            let (now, later) = rest.split_at(rest.len().min(*piece));
+            near.write_all(now).unwrap();
+            rest = later;
+            if rest.is_empty() {
+                break;
+            }
+        }
+    });
+    let (mut decoder, mut buffer, mut decoded) = (Decoder::new(framing), vec![0; buffer_bytes], Vec::new());
+    loop {
+        let (read_bytes, buffered_bytes) = decoder.read(&far, &mut buffer).unwrap();
+        if read_bytes == 0 {
+            break;
+        }
+        let mut input = &buffer[..buffered_bytes];
+        while let Some(pdu) = decoder.next(&mut input).unwrap() {
+            decoded.push(pdu.bytes().to_vec());
+        }
+    }
+    writer.join().unwrap();
+    assert!(!decoder.is_inside());
+    decoded
 }
 
 /// The same bytes as the drawing in `wire`, written down by hand.
@@ -245,6 +282,20 @@ proptest! {
             let parsed = Pdu::parse(pdu.bytes().to_vec()).unwrap();
             prop_assert_eq!((parsed.head(), parsed.parameters(), parsed.payload()), (*head, &parameters[..], &payload[..]));
         }
+    }
+
+    #[test]
+    fn a_socket_brings_the_same_pdus_however_much_of_them_comes_at_a_time(
+        payloads in prop::collection::vec((any::<u8>(), prop_oneof![0usize..300, 4000usize..4300, 20_000usize..65_600]), 1..6),
+        pieces in prop::collection::vec(1usize..70_000, 1..5), buffer_bytes in 40usize..20_000, checked: bool,
+    ) {
+        let framing = if checked { Framing::Checked } else { Framing::Plain };
+        let new = |(byte, length): &(u8, usize)| Pdu::new(Head::default(), &[*byte], &vec![*byte; *length]).unwrap();
+        let pdus: Vec<Pdu> = payloads.iter().map(new).collect();
+        let written: Vec<Vec<u8>> = pdus.iter().map(|pdu| pdu.bytes().to_vec()).collect();
+        // Of a piece of a byte there are too many.
+        let pieces = pieces.into_iter().map(|piece| piece.max(500)).collect();
+        prop_assert!(read_from_socket(framed(&pdus, framing), framing, pieces, buffer_bytes) == written);
     }
 
     #[test]

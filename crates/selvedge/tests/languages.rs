@@ -54,7 +54,7 @@ fn firmware(driver: &str, sources: &[&str], input: &[u8]) -> Option<BTreeMap<Str
 #[test]
 fn host_and_firmware_count_with_the_same_numbers() {
     let Some(numbers) = firmware("numbers", &[], b"") else { return };
-    let host: [(&str, u64); 25] = [
+    let host: [(&str, u64); 26] = [
         ("ASK_CYCLES_MAX", limits::ASK_CYCLES_MAX.into()),
         ("FIRST_BYTE_CYCLES_MAX", limits::FIRST_BYTE_CYCLES_MAX.into()),
         ("SECURITY_CYCLES_MAX", limits::SECURITY_CYCLES_MAX),
@@ -80,6 +80,7 @@ fn host_and_firmware_count_with_the_same_numbers() {
         ("POLLED_BYTE_OVERHEAD_CYCLES", limits::POLLED_BYTE_OVERHEAD_CYCLES),
         ("SAMPLE_GAP_CYCLES_MIN", limits::SAMPLE_GAP_CYCLES_MIN),
         ("SEND_LEAD_CYCLES", limits::SEND_LEAD_CYCLES),
+        ("START_DELAY_CYCLES_MAX", limits::START_DELAY_CYCLES_MAX),
         ("SUITE_TAG_BYTES_MAX", limits::TAG_BYTES_MAX),
         ("SUPERFRAME_US_MAX", 10_000_000),
         ("VERIFY_CYCLES_MAX", limits::VERIFY_CYCLES_MAX),

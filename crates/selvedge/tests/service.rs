@@ -7,12 +7,14 @@ mod brokered;
 use std::fs;
 use std::io::{Read, Write};
 use std::net::TcpStream;
+use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::{UnixDatagram, UnixStream};
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::{Child, Command, Stdio};
 
-use broker::client::Client;
-use broker::wire::Status;
+use broker::client::{Client, blocking, call};
+use broker::template::{Algorithm, Template, Usages};
+use broker::wire::{KeyHandle, Status};
 use brokered::{Broker, PATIENCE, SELVEDGE, eventually};
 use rustix::process::Signal;
 use selvedge::link::service::{self, LIMITS};
@@ -147,6 +149,95 @@ fn the_first_device_that_can_be_opened_is_served() {
     assert!(broker.field("started", "device").contains("software"));
     broker.signal(Signal::TERM);
     broker.ends_well();
+}
+
+/// A process that is a device, in a folder of its own. It is killed when it is dropped.
+struct Device(Child);
+
+impl Device {
+    fn start(folder: &Path) -> Device {
+        let mut command = Command::new(SELVEDGE);
+        command.args(["broker", "device"]).arg(root().join("deployments/ecg.toml")).arg("--out").arg(folder);
+        Device(command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap())
+    }
+}
+
+impl Drop for Device {
+    fn drop(&mut self) {
+        self.0.kill().unwrap();
+        self.0.wait().unwrap();
+    }
+}
+
+#[test]
+fn a_device_that_is_gone_is_followed_by_the_next_and_the_list_begins_anew_after_each_loss() {
+    let folder = tempfile::tempdir().unwrap();
+    let places = ["one", "two"].map(|name| folder.path().join(name));
+    let socket = |place: &Path| place.join("run/device.sock");
+    let first = Device::start(&places[0]);
+    let second = Device::start(&places[1]);
+    eventually("both listen", || places.iter().all(|place| UnixStream::connect(socket(place)).is_ok()));
+    let configuration = format!(
+        "[broker]\nsocket = \"broker.sock\"\noperator = \"{}\"\n[[device]]\nkind = \"socket\"\npath = \"one/run/device.sock\"\n\
+         [[device]]\nkind = \"socket\"\npath = \"two/run/device.sock\"\n",
+        rustix::process::getuid().as_raw()
+    );
+    let broker = Broker::start(folder.path(), &configuration, |_| {});
+    eventually("it starts", || broker.log().contains("event=started"));
+    let client = blocking::Client::new(&folder.path().join("broker.sock"));
+    let served = || {
+        let text = client.call(&call::Status {}).unwrap();
+        let value = |name: &str| {
+            let line = text.lines().find_map(|line| line.strip_prefix(&format!("selvedge_broker_{name} ")));
+            line.expect("there is a gauge").parse::<u32>().unwrap()
+        };
+        (value("device"), value("epoch"))
+    };
+    // It is answered, perhaps after a loss was noticed.
+    let is_answered = || client.call(&call::Random { count_bytes: 16 }).is_ok();
+    eventually("the first answers", is_answered);
+    assert_eq!(served(), (1, 0));
+    drop(first);
+    eventually("the second is served", || is_answered() && served() == (2, 1));
+    // That the first is there again changes nothing as long as the second is.
+    let _first = Device::start(&places[0]);
+    eventually("the first listens", || UnixStream::connect(socket(&places[0])).is_ok());
+    assert!(is_answered());
+    assert_eq!(served(), (2, 1));
+    drop(second);
+    eventually("the first is served again", || is_answered() && served() == (1, 2));
+    broker.signal(Signal::TERM);
+    let log = broker.ends_well();
+    let order = ["device-opened", "started", "device-lost", "device-opened", "device-lost", "device-opened"];
+    check_order(&log, &order);
+}
+
+#[test]
+fn a_service_in_whose_process_the_device_is_keeps_keys_in_a_sealed_store() {
+    let folder = tempfile::tempdir().unwrap();
+    let key = folder.path().join("store.key");
+    fs::write(&key, format!("{}\n", "5a".repeat(32))).unwrap();
+    fs::set_permissions(&key, fs::Permissions::from_mode(0o600)).unwrap();
+    let configuration = "[broker]\nsocket = \"broker.sock\"\n[[device]]\nkind = \"soft\"\nstore = \"keys\"\n\
+                         store_key = \"file:store.key\"\n";
+    let mut made = None;
+    for _ in 0..2 {
+        let broker = Broker::start(folder.path(), configuration, |_| {});
+        eventually("it starts", || broker.log().contains("event=started"));
+        let client = blocking::Client::new(&folder.path().join("broker.sock"));
+        let keys = client.call(&call::KeyList { after: KeyHandle::NONE }).unwrap();
+        assert_eq!(keys, Vec::from_iter(made));
+        let template = Template { is_persistent: true, ..Template::new(Algorithm::Aes256, Usages::SEAL) };
+        if made.is_none() {
+            made = Some(client.call(&call::KeyGenerate { template: &template }).unwrap());
+        }
+        broker.signal(Signal::TERM);
+        broker.ends_well();
+    }
+    fs::write(&key, format!("{}\n", "5b".repeat(32))).unwrap();
+    let path = folder.path().join("broker.toml");
+    let output = Command::new(SELVEDGE).args(["broker", "serve", "--config"]).arg(&path).output().unwrap();
+    assert!(!output.status.success(), "another key opens no store");
 }
 
 #[test]

@@ -26,8 +26,16 @@ struct Source {
 }
 
 /// What the build makes, what compilers made, and what git keeps.
-const NOT_OURS: [&str; 7] =
-    [".git", "target", "out", "corpus", "fuzz/corpus", "fuzz/target", "witness/target"];
+const NOT_OURS: [&str; 8] = [
+    ".git",
+    "target",
+    "out",
+    "corpus",
+    "fuzz/corpus",
+    "fuzz/target",
+    "witness/target",
+    "witness/kryoptic/target",
+];
 /// What is read as text. Recordings and golden files are data.
 const TEXT: [&str; 13] = ["rs", "toml", "md", "c", "h", "S", "s", "v", "py", "sh", "txt", "kat", "yml"];
 

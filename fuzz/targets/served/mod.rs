@@ -16,7 +16,7 @@ pub fn start() -> PathBuf {
         let engine = SoftwareEngine::new(Vec::new()).expect("there is randomness");
         let served = serve(Config {
             endpoint: Endpoint::Path(path),
-            device: Device::Inline(Box::new(engine)),
+            devices: vec![Device::Inline(Box::new(engine)).into()],
             settings: Settings::default(),
             ready: Box::new(move || ready.send(()).expect("the target waits")),
             stop: Box::pin(std::future::pending()),

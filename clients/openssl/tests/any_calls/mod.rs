@@ -14,7 +14,7 @@ use broker::template::{self, Template, Usages};
 
 /// What lies behind every buffer.
 const GUARD: [u8; 16] = [0xa5; 16];
-const NAMES: [&std::ffi::CStr; 24] = [
+const NAMES: [&std::ffi::CStr; 27] = [
     c"selvedge-key",
     c"key",
     c"digest",
@@ -39,6 +39,9 @@ const NAMES: [&std::ffi::CStr; 24] = [
     c"e",
     c"raw-bytes",
     c"size",
+    c"key-length",
+    c"kdf-type",
+    c"priv",
 ];
 /// Values that get far.
 const VALUES: [&[u8]; 8] =
@@ -226,9 +229,12 @@ type Finish = unsafe extern "C" fn(Any, *mut u8, *mut usize, usize) -> c_int;
 type Update = unsafe extern "C" fn(Any, *const u8, usize) -> c_int;
 type InitMac = unsafe extern "C" fn(Any, *const u8, usize, *mut Param) -> c_int;
 type Init = unsafe extern "C" fn(Any, Any, *mut Param) -> c_int;
+type Both = unsafe extern "C" fn(Any, Any) -> c_int;
+type Check = unsafe extern "C" fn(Any, *const u8, usize, *const u8, usize) -> c_int;
 type Derive = unsafe extern "C" fn(Any, *mut u8, usize, *mut Param) -> c_int;
 type Import = unsafe extern "C" fn(Any, c_int, *mut Param) -> c_int;
 type ImportSkey = unsafe extern "C" fn(*const c_void, c_int, *mut Param) -> Any;
+type Generate = unsafe extern "C" fn(*const c_void, *mut Param) -> Any;
 type Export =
     unsafe extern "C" fn(Any, c_int, unsafe extern "C" fn(*const Param, Any) -> c_int, Any) -> c_int;
 type Compare = unsafe extern "C" fn(Any, Any, c_int) -> c_int;
@@ -256,7 +262,8 @@ macro_rules! call {
 pub fn run(bytes: &[u8]) {
     let mut input = Input(bytes);
     while !input.0.is_empty() {
-        let operation = [1, 2, 2, 2, 3, 3, 4, 4, 10, 12, 13, 15, 21, 21, 22][usize::from(input.byte()) % 15];
+        let operation =
+            [1, 2, 2, 2, 3, 3, 4, 4, 10, 11, 12, 13, 15, 21, 21, 22][usize::from(input.byte()) % 16];
         let (context, functions) = provider();
         let query: unsafe extern "C" fn(*const c_void, c_int, *mut c_int) -> *const Algorithm =
             function(functions, 1027).expect("it answers queries");
@@ -281,7 +288,7 @@ pub fn run(bytes: &[u8]) {
     }
 }
 
-/// A context of a digest, a cipher, a MAC, a derivation, a signature or a decryption.
+/// A context of a digest, a cipher, a MAC, a derivation, an exchange, a signature or a decryption.
 fn work(input: &mut Input<'_>, operation: c_int, table: *const Dispatch, context: *const c_void) {
     // Numbers of: free, dup, get and set parameters.
     let [free, copy, get, set] = match operation {
@@ -289,6 +296,7 @@ fn work(input: &mut Input<'_>, operation: c_int, table: *const Dispatch, context
         2 => [7, 8, 10, 11],
         3 => [3, 2, 8, 9],
         4 => [3, 2, 10, 11],
+        11 => [5, 6, 9, 7],
         13 => [6, 7, 8, 10],
         _ => [16, 17, 18, 20],
     };
@@ -322,8 +330,16 @@ fn work(input: &mut Input<'_>, operation: c_int, table: *const Dispatch, context
             (3, _) => drop(call!(table, 5, Update, this, from, length)),
             (4, 3) => drop(call!(table, 4, Of, this)),
             (4, _) => drop(call!(table, 5, Derive, this, start, room, list)),
+            (11, 3) => drop(call!(table, 2, Init, this, null_mut(), list)),
+            (11, 4) => drop(call!(table, 4, Both, this, null_mut())),
+            (11, _) => drop(call!(table, 3, Finish, this, start, &mut made, room)),
             (13, 3) => drop(call!(table, 4, Init, this, null_mut(), list)),
             (13, _) => drop(call!(table, 5, Work, this, start, &mut made, room, from, length)),
+            (12, 3) if input.byte().is_multiple_of(2) => drop(call!(table, 4, Init, this, null_mut(), list)),
+            (12, 6) if input.byte().is_multiple_of(2) => {
+                call!(table, 5, Check, this, from, length, iv.as_ptr(), iv.len());
+                call!(table, 14, Update, this, from, length);
+            }
             // Without a key of the store's nothing is signed; it must be said so.
             (_, 3) => drop(call!(table, 2, Init, this, null_mut(), list)),
             (_, 4) => drop(call!(table, 9, Update, this, from, length)),
@@ -338,7 +354,13 @@ fn work(input: &mut Input<'_>, operation: c_int, table: *const Dispatch, context
 /// A secret key, and a cipher of AES-256 under it.
 fn object(input: &mut Input<'_>, table: *const Dispatch, context: *const c_void) {
     let mut params = input.params();
-    let key = call!(table, 2, ImportSkey, context, 3, params.start()).unwrap_or(null_mut());
+    // A key with a name would stay.
+    let is_named = params.list.iter().any(|param| param.key == NAMES[0].as_ptr());
+    let key = match input.byte().is_multiple_of(4) && !is_named {
+        true => call!(table, 4, Generate, context, params.start()),
+        false => call!(table, 2, ImportSkey, context, 3, params.start()),
+    };
+    let key = key.unwrap_or(null_mut());
     call!(table, 5, Of, key);
     let query: unsafe extern "C" fn(*const c_void, c_int, *mut c_int) -> *const Algorithm =
         function(provider().1, 1027).expect("it answers queries");

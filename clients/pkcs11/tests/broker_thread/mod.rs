@@ -30,7 +30,7 @@ impl Running {
             let engine = SoftwareEngine::new(Vec::new()).unwrap();
             let served = serve(Config {
                 endpoint: Endpoint::Path(path),
-                device: Device::Inline(Box::new(engine)),
+                devices: vec![Device::Inline(Box::new(engine)).into()],
                 settings: Settings::default(),
                 ready: Box::new(move || ready.send(()).expect("the test waits")),
                 stop: Box::pin(async { drop(stopped.await) }),

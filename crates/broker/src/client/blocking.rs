@@ -19,7 +19,7 @@
 //! ```
 
 use std::collections::HashMap;
-use std::io;
+use std::io::{self, IoSlice};
 use std::mem::ManuallyDrop;
 use std::os::fd::AsRawFd;
 use std::os::unix::net::UnixStream;
@@ -29,13 +29,14 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use rustix::io::{Errno, read};
-use rustix::net::{SendFlags, send};
+use rustix::event::{PollFd, PollFlags, poll};
+use rustix::io::Errno;
+use rustix::net::{SendAncillaryBuffer, SendFlags, sendmsg};
 
 use super::call::{Call, Request};
 use super::{Place, check, fork};
 use crate::error::Error;
-use crate::limits::{READ_BYTES, REQUESTS_PER_CONNECTION_MAX, RETRY_PAUSE};
+use crate::limits::{BUFFERED_BYTES, REQUESTS_PER_CONNECTION_MAX, RETRY_PAUSE};
 use crate::stream::{Decoder, Framing};
 use crate::wiped::{Wiped, wipe};
 use crate::wire::{Connection, Head, Lane, Pdu, Status};
@@ -90,15 +91,25 @@ struct Reader {
 struct Waiting {
     request_last: u32,
     seats: HashMap<u32, Seat>,
+    /// How many wait for a seat.
+    standing: usize,
     is_read: bool,
     /// What the broker calls the connection, once it has answered.
     number: Option<Connection>,
     ended: Option<Ended>,
 }
 
+#[derive(Default)]
 struct Seat {
     answer: Option<Pdu>,
-    woken: Arc<Condvar>,
+    /// Of who has slept here while somebody else read. To wake one who has not is a system call for nothing.
+    woken: Option<Arc<Condvar>>,
+}
+
+impl Seat {
+    fn wake(&self) {
+        self.woken.iter().for_each(|woken| woken.notify_one());
+    }
 }
 
 /// No answer will come any more; and why, if the broker said it.
@@ -260,7 +271,7 @@ impl Process {
 impl Line {
     fn new(socket: UnixStream) -> Line {
         let reader =
-            Reader { decoder: Decoder::new(Framing::Plain), buffer: Wiped::new(vec![0; READ_BYTES]) };
+            Reader { decoder: Decoder::new(Framing::Plain), buffer: Wiped::new(vec![0; BUFFERED_BYTES]) };
         let (writing, waiting, room) = (Mutex::default(), Mutex::default(), Condvar::new());
         Line { socket, writing, reading: Mutex::new(reader), waiting, room }
     }
@@ -270,23 +281,25 @@ impl Line {
     }
 
     fn ask(&self, request: &Request<'_>, lane: Lane) -> Result<Pdu, Unanswered> {
-        let (id, woken) = self.enrol()?;
+        let id = self.enrol()?;
         let head = Head { lane, ..Head::request(request.operation, id, request.key) };
-        let pdu = Pdu::new(head, &request.parameters, request.payload).expect("the lengths were checked");
-        let is_sent = self.send(&pdu).is_ok();
-        drop(pdu);
+        let front = Pdu::front(head, &request.parameters, request.payload.len());
+        let front = front.expect("the lengths were checked");
+        let is_sent = self.send([IoSlice::new(&front), IoSlice::new(request.payload)]).is_ok();
         if !is_sent {
             // Whoever reads finds the end, and perhaps what the broker says of it.
             let _ = self.socket.shutdown(std::net::Shutdown::Write);
         }
-        self.wait(id, &woken).map_err(|Ended { notice }| Unanswered { notice, is_sent })
+        self.wait(id).map_err(|Ended { notice }| Unanswered { notice, is_sent })
     }
 
     /// Takes a seat, once there is one, under an id that no unanswered request has.
-    fn enrol(&self) -> Result<(u32, Arc<Condvar>), Unanswered> {
+    fn enrol(&self) -> Result<u32, Unanswered> {
         let mut waiting = self.waiting();
         while waiting.ended.is_none() && waiting.seats.len() >= REQUESTS_PER_CONNECTION_MAX {
+            waiting.standing += 1;
             waiting = self.room.wait(waiting).expect("no holder of this lock panics");
+            waiting.standing -= 1;
         }
         if let Some(Ended { notice }) = waiting.ended {
             return Err(Unanswered { notice, is_sent: false });
@@ -297,18 +310,17 @@ impl Line {
                 break waiting.request_last;
             }
         };
-        let woken = Arc::new(Condvar::new());
-        waiting.seats.insert(id, Seat { answer: None, woken: woken.clone() });
-        Ok((id, woken))
+        waiting.seats.insert(id, Seat::default());
+        Ok(id)
     }
 
-    /// Without a signal when the broker is gone: the program may not expect one.
-    fn send(&self, pdu: &Pdu) -> io::Result<()> {
+    /// From where they lie, and without a signal when the broker is gone: the program may not expect one.
+    fn send(&self, mut parts: [IoSlice<'_>; 2]) -> io::Result<()> {
         let _one_at_a_time = lock(&self.writing);
-        let mut rest = pdu.bytes();
-        while !rest.is_empty() {
-            match send(&self.socket, rest, SendFlags::NOSIGNAL) {
-                Ok(sent_bytes) => rest = &rest[sent_bytes..],
+        let mut rest = &mut parts[..];
+        while rest.iter().any(|part| !part.is_empty()) {
+            match sendmsg(&self.socket, rest, &mut SendAncillaryBuffer::default(), SendFlags::NOSIGNAL) {
+                Ok(sent_bytes) => IoSlice::advance_slices(&mut rest, sent_bytes),
                 Err(Errno::INTR) => {}
                 Err(errno) => return Err(errno.into()),
             }
@@ -317,19 +329,21 @@ impl Line {
     }
 
     /// Waits for the answer, reading for all if nobody else does.
-    fn wait(&self, id: u32, woken: &Condvar) -> Result<Pdu, Ended> {
+    fn wait(&self, id: u32) -> Result<Pdu, Ended> {
         let mut waiting = self.waiting();
         loop {
-            let seat = waiting.seats.get_mut(&id).expect("a seat is kept until it is left");
+            let Waiting { seats, is_read, ended, .. } = &mut *waiting;
+            let seat = seats.get_mut(&id).expect("a seat is kept until it is left");
             if let Some(answer) = seat.answer.take() {
                 self.leave(&mut waiting, id);
                 return Ok(answer);
             }
-            if let Some(ended) = waiting.ended {
+            if let Some(ended) = *ended {
                 self.leave(&mut waiting, id);
                 return Err(ended);
             }
-            if waiting.is_read {
+            if *is_read {
+                let woken = seat.woken.get_or_insert_default().clone();
                 waiting = woken.wait(waiting).expect("no holder of this lock panics");
                 continue;
             }
@@ -343,7 +357,7 @@ impl Line {
                 Err(()) => waiting.end(None),
             }
             if waiting.ended.is_some() {
-                waiting.seats.values().for_each(|seat| seat.woken.notify_one());
+                waiting.seats.values().for_each(Seat::wake);
                 self.room.notify_all();
             }
         }
@@ -352,11 +366,15 @@ impl Line {
     /// Gives up a seat; somebody else reads now.
     fn leave(&self, waiting: &mut Waiting, id: u32) {
         waiting.seats.remove(&id);
-        self.room.notify_one();
+        if waiting.standing > 0 {
+            self.room.notify_one();
+        }
+        // One who has not slept finds by itself that nobody reads.
+        let sleeps = |seat: &&Seat| seat.answer.is_none() && seat.woken.is_some();
         if !waiting.is_read
-            && let Some(seat) = waiting.seats.values().find(|seat| seat.answer.is_none())
+            && let Some(seat) = waiting.seats.values().find(sleeps)
         {
-            seat.woken.notify_one();
+            seat.wake();
         }
     }
 }
@@ -371,7 +389,7 @@ impl Waiting {
             self.number = Some(connection);
             if let Some(seat) = self.seats.get_mut(&request) {
                 seat.answer = Some(answer);
-                seat.woken.notify_one();
+                seat.wake();
             }
         }
     }
@@ -384,16 +402,16 @@ impl Waiting {
 impl Reader {
     /// The answers that one read completes; an error when there will be no more.
     fn next(&mut self, socket: &UnixStream) -> Result<Vec<Pdu>, ()> {
-        let read_bytes = loop {
-            match read(socket, &mut self.buffer[..]) {
-                Ok(0) => return Err(()),
-                Ok(read_bytes) => break read_bytes,
+        let buffered_bytes = loop {
+            match self.read(socket) {
+                Ok((0, _)) => return Err(()),
+                Ok((_, buffered_bytes)) => break buffered_bytes,
                 Err(Errno::INTR) => {}
                 Err(_) => return Err(()),
             }
         };
         let mut answers = Vec::new();
-        let mut input = &self.buffer[..read_bytes];
+        let mut input = &self.buffer[..buffered_bytes];
         let is_whole = loop {
             match self.decoder.next(&mut input) {
                 Ok(Some(answer)) => answers.push(answer),
@@ -401,8 +419,17 @@ impl Reader {
                 Err(_) => break false,
             }
         };
-        wipe(&mut self.buffer[..read_bytes]);
+        wipe(&mut self.buffer[..buffered_bytes]);
         if is_whole || !answers.is_empty() { Ok(answers) } else { Err(()) }
+    }
+
+    /// Reads once, when something has come. Who waits in `read` is woken by Linux when the broker takes the request, too,
+    /// and goes to sleep again: two switches for nothing.
+    fn read(&mut self, socket: &UnixStream) -> Result<(usize, usize), Errno> {
+        if !self.decoder.wants_rest() {
+            poll(&mut [PollFd::new(socket, PollFlags::IN)], None)?;
+        }
+        self.decoder.read(socket, &mut self.buffer[..])
     }
 }
 

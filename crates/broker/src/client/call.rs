@@ -10,6 +10,7 @@ use crate::info::DeviceInfo;
 use crate::limits::PLAINTEXT_BYTES_MAX;
 use crate::parameters::{Aead, Hash as HashKind, MacKind, Mode, RsaPadding, Scheme, Signed};
 use crate::template::{Attributes, Template};
+use crate::wiped::append;
 use crate::wire::{Connection, KeyHandle, Operation, Pdu};
 
 /// Bytes that are wiped.
@@ -72,11 +73,13 @@ pub(super) fn check_bytes(what: &'static str, found_bytes: usize, max_bytes: u32
 }
 
 fn bytes(answer: &Pdu) -> Result<Vec<u8>, Fault> {
-    Ok(answer.payload().to_vec())
+    let mut bytes = Vec::new();
+    append(&mut bytes, answer.payload());
+    Ok(bytes)
 }
 
 fn secret(answer: &Pdu) -> Result<Secret, Fault> {
-    Ok(Zeroizing::new(answer.payload().to_vec()))
+    bytes(answer).map(Zeroizing::new)
 }
 
 fn nothing(answer: &Pdu) -> Result<(), Fault> {

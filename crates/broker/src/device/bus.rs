@@ -90,6 +90,7 @@ enum Order {
     Open(Link),
     Transmit(Vec<Piece>),
     Close,
+    GiveUp,
 }
 
 /// The device's thread, as the loop sees it.
@@ -145,6 +146,11 @@ impl Driver {
     /// Ends the opening.
     pub(crate) fn close(&self) {
         self.order(Order::Close);
+    }
+
+    /// Closes the bus, too: another device is served.
+    pub(crate) fn give_up(&self) {
+        self.order(Order::GiveUp);
     }
 
     /// Appends what happened.
@@ -208,6 +214,7 @@ impl Worker {
                     }
                 }
                 Ok(Order::Close) => self.close(),
+                Ok(Order::GiveUp) => self.give_up(),
                 Err(TryRecvError::Empty) => self.drive(),
                 Err(TryRecvError::Disconnected) => return,
             }

@@ -42,6 +42,7 @@ pub use unix::UnixDevice;
 #[cfg(feature = "ftdi")]
 pub use usb::UsbChip;
 
+use crate::Fit;
 use crate::engine::{Engine, SoftwareEngine};
 pub use crate::info::DeviceInfo;
 
@@ -80,6 +81,21 @@ impl Device {
             Device::Inline(device) => device.info().name,
             Device::Lanes { name, .. } => name.clone(),
         }
+    }
+}
+
+/// A device of a list, and what suits it.
+pub struct Choice {
+    /// The device.
+    pub device: Device,
+    /// What suits it.
+    pub fit: Fit,
+}
+
+impl From<Device> for Choice {
+    /// Whatever the settings say suits it.
+    fn from(device: Device) -> Choice {
+        Choice { device, fit: Fit::default() }
     }
 }
 

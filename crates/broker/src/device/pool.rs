@@ -4,11 +4,14 @@
 //! a thread and back takes longer. What looks for primes has all lanes but one, so that it never keeps them all. Answers
 //! come in any order, but those of the operations in parts, which a connection's requests build upon each other: of those
 //! a connection has one under way.
+//!
+//! To hand something over costs no system call while the other side is awake: lanes look into the queue before they sleep,
+//! and the loop hears them before it waits.
 
 use std::collections::{HashMap, VecDeque};
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering, fence};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard};
 use std::thread::{self, JoinHandle};
@@ -80,6 +83,8 @@ struct Queue {
     /// Lanes that do what is endless.
     endless_count: usize,
     endless_max: usize,
+    /// Lanes that sleep, or have not yet noticed that they were woken.
+    idle_count: usize,
     is_over: bool,
 }
 
@@ -109,6 +114,8 @@ struct Work {
     queue: Mutex<Queue>,
     has_more: Condvar,
     has_panicked: AtomicBool,
+    /// Whether the loop waits, or is about to, and has to be woken.
+    is_awaited: AtomicBool,
 }
 
 impl Work {
@@ -180,13 +187,42 @@ impl Pool {
         if is_in_parts(operation) {
             self.waiting.entry(request.head().connection).or_default();
         }
-        self.work.queue().push(link, request, effort);
-        self.work.has_more.notify_one();
+        let mut queue = self.work.queue();
+        queue.push(link, request, effort);
+        let is_one_idle = queue.idle_count > 0;
+        drop(queue);
+        if is_one_idle {
+            self.work.has_more.notify_one();
+        }
+    }
+
+    /// Takes note of having been woken.
+    pub(crate) fn wake(&self) {
+        self.heard.quiet();
+    }
+
+    /// Appends what happened, before the loop waits: whether anything did. If nothing did, the loop is woken when
+    /// something does.
+    pub(crate) fn hear_last(&mut self, events: &mut Vec<Event>) -> bool {
+        let before = events.len();
+        self.work.is_awaited.store(true, Ordering::SeqCst);
+        // Either a lane sees that it is awaited, or what it said is seen here.
+        fence(Ordering::SeqCst);
+        self.hear_some(events);
+        let has_heard = events.len() > before;
+        if has_heard {
+            self.work.is_awaited.store(false, Ordering::Relaxed);
+        }
+        has_heard
     }
 
     /// Appends what happened, and begins what waited for it.
     pub(crate) fn hear(&mut self, events: &mut Vec<Event>) {
-        self.heard.quiet();
+        self.work.is_awaited.store(false, Ordering::Relaxed);
+        self.hear_some(events);
+    }
+
+    fn hear_some(&mut self, events: &mut Vec<Event>) {
         while let Ok(event) = self.events.try_recv() {
             let done = match &event {
                 Event::DeviceAnswered { link, answer } if *link == self.link => Some(answer.head()),
@@ -266,9 +302,11 @@ impl Drop for TellsPanic {
 impl Lane {
     fn run(mut self) {
         let _tells = TellsPanic { work: self.work.clone(), _rings: RingsAtEnd(self.heard.clone()) };
-        while let Some((Job { link, request, .. }, effort)) = self.next() {
+        // The last one is kept until the next one is done: by then the loop has let go of it, so that it is wiped here,
+        // where it is in the cache.
+        let mut last = None;
+        while let Some((Job { link, request, .. }, effort)) = self.next(&mut last) {
             let answer = self.engine.execute(&request);
-            drop(request);
             if effort == Effort::Endless {
                 self.work.queue().endless_count -= 1;
                 self.work.has_more.notify_one();
@@ -276,12 +314,17 @@ impl Lane {
             if let Some(answer) = answer {
                 // A loop that does not listen any more has ended.
                 let _ = self.told.send(Event::DeviceAnswered { link, answer });
-                self.heard.ring();
+                fence(Ordering::SeqCst);
+                if self.work.is_awaited.swap(false, Ordering::SeqCst) {
+                    self.heard.ring();
+                }
             }
+            last = Some(request);
         }
     }
 
-    fn next(&self) -> Option<(Job, Effort)> {
+    /// What is to be done next; a lane that sleeps keeps nothing of what it did `last`.
+    fn next(&self, last: &mut Option<Arc<Pdu>>) -> Option<(Job, Effort)> {
         let mut queue = self.work.queue();
         loop {
             if queue.is_over {
@@ -290,15 +333,55 @@ impl Lane {
             if let Some(taken) = queue.take() {
                 return Some(taken);
             }
+            if last.is_some() {
+                drop(queue);
+                *last = None;
+                queue = self.work.queue();
+                continue;
+            }
+            queue.idle_count += 1;
             queue = self.work.has_more.wait(queue).expect("nothing panics while it holds the queue");
+            queue.idle_count -= 1;
         }
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use rustix::event::{PollFd, PollFlags, poll};
+
     use super::*;
-    use crate::wire::Head;
+    use crate::engine::SoftwareEngine;
+    use crate::wire::{Head, KeyHandle};
+
+    #[test]
+    fn a_loop_that_waits_is_woken_by_what_it_has_not_heard() {
+        let engine = SoftwareEngine::new(Vec::new()).unwrap();
+        let engines = (0..2).map(|_| Box::new(engine.clone()) as Box<dyn Engine>).collect();
+        let mut pool = Pool::start(Box::new(engine.clone()), engines).unwrap();
+        pool.open(1);
+        let mut waits = 0;
+        for number in 0..2000 {
+            // Long or longer, so that they are done before the loop waits or after that.
+            let payload = vec![0x5E; QUICK_BYTES_MAX + 1 + 16 * number as usize];
+            let head = Head::request(Operation::Hash, number, KeyHandle::NONE);
+            let request = Pdu::new(head, &[2], &payload).unwrap();
+            let mut events = Vec::new();
+            pool.take(Arc::new(request), &mut events);
+            assert!(events.is_empty(), "it is not computed here");
+            while events.is_empty() {
+                if !pool.hear_last(&mut events) {
+                    waits += 1;
+                    poll(&mut [PollFd::new(&pool, PollFlags::IN)], None).unwrap();
+                    pool.wake();
+                }
+                pool.hear(&mut events);
+            }
+            let [Event::DeviceAnswered { link: 1, answer }] = &events[..] else { panic!("{events:?}") };
+            assert_eq!((answer.head().request, answer.payload().len()), (number, 32));
+        }
+        assert!(waits > 0, "it never had to wait");
+    }
 
     #[test]
     fn what_looks_for_primes_has_its_turn_and_never_all_lanes() {

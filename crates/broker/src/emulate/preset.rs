@@ -4,9 +4,9 @@
 
 use std::time::Duration;
 
-use crate::Settings;
 use crate::limits::{FRAME_BYTES_MAX, TRANSFER_REQUESTS_MAX};
 use crate::wire::Operation;
+use crate::{Fit, Settings};
 
 /// A device's wire and its computing.
 #[derive(Clone, Copy, Debug)]
@@ -179,14 +179,18 @@ impl Preset {
         self.transfer_bytes_max.min(FRAME_BYTES_MAX)
     }
 
-    /// What a broker is told that has such a device.
-    pub fn settings(&self) -> Settings {
-        Settings {
+    /// What suits such a device.
+    pub fn fit(&self) -> Fit {
+        Fit {
             is_cut: true,
             transfer_bytes_max: self.transfer_bytes_max,
             transfer_requests_max: TRANSFER_REQUESTS_MAX,
-            ..Settings::default()
         }
+    }
+
+    /// What a broker is told that has such a device, and nothing else.
+    pub fn settings(&self) -> Settings {
+        Settings::default().fitting(self.fit())
     }
 }
 

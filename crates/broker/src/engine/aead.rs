@@ -36,6 +36,7 @@ use super::keys::Algorithm;
 use super::material::Secret;
 use crate::limits::{SALT_BYTES, TAG_BYTES};
 pub use crate::parameters::Suite;
+use crate::wiped::append;
 use crate::wiped::wipe;
 use crate::wire::Status;
 
@@ -358,7 +359,7 @@ pub fn seal(
     out.extend_from_slice(&salt);
     out.extend_from_slice(nonce);
     let from = out.len();
-    out.extend_from_slice(plaintext);
+    append(out, plaintext);
     aead.seal(nonce, form.associated_data, out, from)
 }
 
@@ -376,7 +377,7 @@ pub fn open(
     let (salt, rest) = sealed.split_first_chunk::<SALT>().ok_or(Status::Rejected)?;
     let (nonce, rest) = rest.split_at_checked(form.suite.nonce_bytes()).ok_or(Status::Rejected)?;
     let from = out.len();
-    out.extend_from_slice(rest);
+    append(out, rest);
     ciphers.opener(key, form.suite, salt)?.open(nonce, form.associated_data, out, from)
 }
 
@@ -392,7 +393,7 @@ pub fn seal_with_nonce(
     out: &mut Vec<u8>,
 ) -> Result<(), Status> {
     let from = out.len();
-    out.extend_from_slice(plaintext);
+    append(out, plaintext);
     ciphers.own(key, &form)?.seal(form.nonce, form.associated_data, out, from)
 }
 
@@ -408,6 +409,6 @@ pub fn open_with_nonce(
     out: &mut Vec<u8>,
 ) -> Result<(), Status> {
     let from = out.len();
-    out.extend_from_slice(sealed);
+    append(out, sealed);
     ciphers.own(key, &form)?.open(form.nonce, form.associated_data, out, from)
 }

@@ -17,7 +17,7 @@ use aes::cipher::{
 use aes::{Aes128, Aes192, Aes256};
 use subtle::{ConditionallySelectable, ConstantTimeEq, ConstantTimeGreater};
 
-use crate::wiped::Wiped;
+use crate::wiped::{Wiped, append};
 use crate::wire::Status;
 
 /// Length of a block.
@@ -119,7 +119,7 @@ impl Run {
     pub fn update(&mut self, part: &[u8], out: &mut Vec<u8>) {
         let from = out.len();
         out.extend_from_slice(&self.held);
-        out.extend_from_slice(part);
+        append(out, part);
         self.held.clear();
         let whole_bytes = match self.end {
             End::Anywhere => out.len() - from,

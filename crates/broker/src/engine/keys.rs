@@ -90,6 +90,15 @@ pub struct Asker {
 }
 
 impl Asker {
+    /// Who the broker says that a connection is: `user 4 | group 4 ...`. None when that is nobody.
+    pub(super) fn introduced(connection: Connection, payload: &[u8]) -> Option<Asker> {
+        let (numbers, rest) = payload.as_chunks::<4>();
+        let mut numbers = numbers.iter().map(|bytes| u32::from_le_bytes(*bytes));
+        let user = numbers.next().filter(|user| *user != NOBODY && rest.is_empty())?;
+        let asker = Asker { connection, user: Some(user), groups: numbers.collect() };
+        (connection != Connection::BROKER).then_some(asker)
+    }
+
     /// Who the broker has said nothing about.
     pub fn stranger(connection: Connection) -> Asker {
         Asker { connection, user: None, groups: Vec::new() }

@@ -34,7 +34,8 @@ pub use module::ModuleEngine;
 pub use soft::{NamedKey, Purpose, SoftwareEngine};
 
 use crate::device::DeviceInfo;
-use crate::wire::Pdu;
+use crate::wire::{Connection, Operation, Pdu};
+use keys::Asker;
 
 /// What a device computes with.
 pub trait Engine: Send {
@@ -52,4 +53,27 @@ pub trait Engine: Send {
 
     /// The answer to any PDU; none to what the broker says of its connections.
     fn execute(&mut self, request: &Pdu) -> Option<Pdu>;
+}
+
+/// Who keeps connections apart.
+trait Host {
+    /// The broker says whose a connection is; none when it is nobody's.
+    fn introduce(&mut self, connection: Connection, asker: Option<Asker>);
+
+    /// The broker says that a connection was closed.
+    fn leave(&mut self, connection: Connection);
+
+    /// Hears what the broker says of a connection; whether it was that, which has no answer.
+    fn hears(&mut self, request: &Pdu) -> bool {
+        let connection = request.head().connection;
+        match request.operation() {
+            Ok(Operation::Introduce) => {
+                self.leave(connection);
+                self.introduce(connection, Asker::introduced(connection, request.payload()));
+            }
+            Ok(Operation::Leave) => self.leave(connection),
+            _ => return false,
+        }
+        true
+    }
 }

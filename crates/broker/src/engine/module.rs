@@ -35,13 +35,13 @@ use cryptoki::session::Session;
 use cryptoki::slot::Slot;
 use subtle::ConstantTimeEq;
 
-use super::Engine;
 use super::aead::Form;
 use super::digest::{self, Hash};
-use super::keys::{Algorithm, Asker, Attributes, Keys, NOBODY, NoncePolicy, Origin, Template, Usages};
+use super::keys::{Algorithm, Asker, Attributes, Keys, NoncePolicy, Origin, Template, Usages};
 use super::material::{Material, Secret};
 use super::rsa::Padding;
 use super::signature::{self, Scheme};
+use super::{Engine, Host};
 use crate::device::DeviceInfo;
 use crate::limits::{DEVICE_NAME_BYTES_MAX, IN_FLIGHT_MAX, MAC_BYTES_MIN, PAYLOAD_BYTES_MAX, TAG_BYTES};
 use crate::wire::{Connection, Draft, KeyHandle, Operation, Pdu, Status};
@@ -190,20 +190,8 @@ impl ModuleEngine {
         if is_listed { Ok(mechanism) } else { Err(Status::UnknownOperation) }
     }
 
-    /// The broker says whose a connection is: `user 4 | group 4 ...`.
-    fn introduce(&mut self, connection: Connection, payload: &[u8]) {
-        self.leave(Some(connection));
-        let (numbers, rest) = payload.as_chunks::<4>();
-        let mut numbers = numbers.iter().map(|bytes| u32::from_le_bytes(*bytes));
-        let Some(user) = numbers.next().filter(|user| *user != NOBODY && rest.is_empty()) else { return };
-        if connection != Connection::BROKER {
-            let asker = Asker { connection, user: Some(user), groups: numbers.collect() };
-            self.askers.insert(connection, Arc::new(asker));
-        }
-    }
-
     /// A connection was closed, or all were.
-    fn leave(&mut self, connection: Option<Connection>) {
+    fn forget(&mut self, connection: Option<Connection>) {
         self.askers.retain(|known, _| connection.is_some_and(|connection| connection != *known));
         self.keys.forget_sessions(connection);
         let dies = |_: &KeyHandle, objects: &mut Objects| {
@@ -425,6 +413,9 @@ impl ModuleEngine {
                         (Mechanism::RsaPkcsPss(parameters), digest.as_ref().to_vec())
                     }
                 }
+            }
+            (Scheme::RsaSha1, Algorithm::Rsa2048 | Algorithm::Rsa3072) if turn.payload.len() == 20 => {
+                (Mechanism::RsaPkcs, [&SHA_1[..], turn.payload].concat())
             }
             _ => return Err(Status::WrongParameters.into()),
         };
@@ -650,6 +641,9 @@ fn hash_mechanism(hash: Hash) -> Mechanism<'static> {
     }
 }
 
+/// What PKCS#1 v1.5 puts before a SHA-1 digest (RFC 8017 section 9.2, note 1).
+const SHA_1: [u8; 15] = *b"\x30\x21\x30\x09\x06\x05\x2b\x0e\x03\x02\x1a\x05\x00\x04\x14";
+
 /// What PSS calls a hash, and what PKCS#1 v1.5 puts before its digest (RFC 8017 section 9.2, note 1).
 fn rsa_hash(hash: Hash) -> Result<(Vec<u8>, MechanismType, PkcsMgfType), Status> {
     let (last, digest_bytes, mechanism, mgf) = match hash {
@@ -742,24 +736,25 @@ impl Engine for ModuleEngine {
     }
 
     fn opened(&mut self) {
-        self.leave(None);
+        self.forget(None);
     }
 
     fn execute(&mut self, request: &Pdu) -> Option<Pdu> {
-        let head = request.head();
-        match request.operation() {
-            Ok(Operation::Introduce) => {
-                self.introduce(head.connection, request.payload());
-                None
-            }
-            Ok(Operation::Leave) => {
-                self.leave(Some(head.connection));
-                None
-            }
-            _ => Some(
-                self.answer(request).unwrap_or_else(|failed| Pdu::empty(head.answer(self.blame(failed)))),
-            ),
+        if self.hears(request) {
+            return None;
         }
+        let answer = self.answer(request);
+        Some(answer.unwrap_or_else(|failed| Pdu::empty(request.head().answer(self.blame(failed)))))
+    }
+}
+
+impl Host for ModuleEngine {
+    fn introduce(&mut self, connection: Connection, asker: Option<Asker>) {
+        self.askers.extend(asker.map(|asker| (connection, Arc::new(asker))));
+    }
+
+    fn leave(&mut self, connection: Connection) {
+        self.forget(Some(connection));
     }
 }
 

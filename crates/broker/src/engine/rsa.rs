@@ -19,7 +19,7 @@
 //! Invariant: no branch and no address in `unpad` depends on what was decrypted, except the message's length, which is
 //! the answer.
 
-use aws_lc_rs::digest::Digest;
+use aws_lc_rs::digest::{Digest, SHA1_FOR_LEGACY_USE_ONLY};
 use aws_lc_rs::encoding::{AsDer, Pkcs8V1Der};
 use aws_lc_rs::hmac;
 use aws_lc_rs::rsa::{
@@ -27,10 +27,10 @@ use aws_lc_rs::rsa::{
     OAEP_SHA512_MGF1SHA512, OaepAlgorithm, OaepPrivateDecryptingKey, PrivateDecryptingKey,
 };
 use aws_lc_rs::signature::{
-    KeyPair as _, RSA_PKCS1_2048_8192_SHA256, RSA_PKCS1_2048_8192_SHA384, RSA_PKCS1_2048_8192_SHA512,
-    RSA_PKCS1_SHA256, RSA_PKCS1_SHA384, RSA_PKCS1_SHA512, RSA_PSS_2048_8192_SHA256, RSA_PSS_2048_8192_SHA384,
-    RSA_PSS_2048_8192_SHA512, RSA_PSS_SHA256, RSA_PSS_SHA384, RSA_PSS_SHA512, RsaEncoding, RsaParameters,
-    UnparsedPublicKey,
+    KeyPair as _, RSA_PKCS1_2048_8192_SHA1_FOR_LEGACY_USE_ONLY, RSA_PKCS1_2048_8192_SHA256,
+    RSA_PKCS1_2048_8192_SHA384, RSA_PKCS1_2048_8192_SHA512, RSA_PKCS1_SHA256, RSA_PKCS1_SHA384,
+    RSA_PKCS1_SHA512, RSA_PSS_2048_8192_SHA256, RSA_PSS_2048_8192_SHA384, RSA_PSS_2048_8192_SHA512,
+    RSA_PSS_SHA256, RSA_PSS_SHA384, RSA_PSS_SHA512, RsaEncoding, RsaParameters, UnparsedPublicKey,
 };
 use subtle::{Choice, ConditionallySelectable, ConstantTimeEq, ConstantTimeGreater, ConstantTimeLess};
 
@@ -126,6 +126,16 @@ impl Rsa {
         let from = out.len();
         out.resize(from + self.signing.public_modulus_len(), 0);
         self.signing.sign_digest(encoding, &digest, &mut out[from..]).map_err(|_| Status::DeviceFault)
+    }
+
+    /// Appends the PKCS#1 v1.5 signature of a SHA-1 digest.
+    ///
+    /// # Errors
+    /// [`Status::WrongParameters`] when it is none.
+    pub fn sign_sha1(&self, digest: &[u8], out: &mut Vec<u8>) -> Result<(), Status> {
+        let digest = digest.try_into().map_err(|_| Status::WrongParameters)?;
+        out.extend(self.raw.sign_sha1(digest).ok_or(Status::DeviceFault)?);
+        Ok(())
     }
 
     /// Appends the plaintext.
@@ -250,6 +260,17 @@ pub fn verify(
     };
     let digest = Digest::import_less_safe(digest, hash.algorithm()).map_err(|_| Status::WrongParameters)?;
     UnparsedPublicKey::new(parameters, public).verify_digest(&digest, signature).map_err(|_| Status::Rejected)
+}
+
+/// Checks a PKCS#1 v1.5 signature of a SHA-1 digest.
+///
+/// # Errors
+/// As of [`verify`].
+pub fn verify_sha1(public: &[u8], digest: &[u8], signature: &[u8]) -> Result<(), Status> {
+    let digest = Digest::import_less_safe(digest, &SHA1_FOR_LEGACY_USE_ONLY);
+    let digest = digest.map_err(|_| Status::WrongParameters)?;
+    let public = UnparsedPublicKey::new(&RSA_PKCS1_2048_8192_SHA1_FOR_LEGACY_USE_ONLY, public);
+    public.verify_digest(&digest, signature).map_err(|_| Status::Rejected)
 }
 
 #[cfg(test)]

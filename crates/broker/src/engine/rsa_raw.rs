@@ -1,8 +1,8 @@
-//! The RSA permutation without any padding, which AWS-LC's safe interface leaves out.
+//! What AWS-LC's safe interface leaves out of RSA: the permutation without any padding, and signatures of SHA-1 digests.
 //!
 //! Implicit rejection needs the encoded message, right or wrong, and the private exponent. AWS-LC's `RSA_decrypt` gives the
-//! one, blinded and checked against faults of the Chinese remainder theorem, so its C interface is called here, and
-//! nowhere else in the broker.
+//! one, blinded and checked against faults of the Chinese remainder theorem, as `RSA_sign` is, so its C interface is
+//! called here, and nowhere else in the broker.
 //!
 //! Invariant: a [`RawKey`] holds the only reference that is used to its `RSA`, which lives as long.
 
@@ -11,8 +11,8 @@
 use std::ptr::NonNull;
 
 use aws_lc_sys::{
-    BN_bn2bin_padded, CBS, CBS_init, CBS_len, EVP_PKEY_free, EVP_PKEY_get1_RSA, EVP_parse_private_key, RSA,
-    RSA_NO_PADDING, RSA_decrypt, RSA_free, RSA_get0_d, RSA_size,
+    BN_bn2bin_padded, CBS, CBS_init, CBS_len, EVP_PKEY_free, EVP_PKEY_get1_RSA, EVP_parse_private_key,
+    NID_sha1, RSA, RSA_NO_PADDING, RSA_decrypt, RSA_free, RSA_get0_d, RSA_sign, RSA_size,
 };
 
 use super::material::Secret;
@@ -62,6 +62,26 @@ impl RawKey {
             )
         };
         (done == 1 && encoded_bytes == modulus_bytes).then_some(encoded)
+    }
+
+    /// The PKCS#1 v1.5 signature of a SHA-1 digest.
+    pub(super) fn sign_sha1(&self, digest: &[u8; 20]) -> Option<Vec<u8>> {
+        // SAFETY: the `RSA` is alive.
+        let mut signature = vec![0; unsafe { RSA_size(self.0.as_ptr()) } as usize];
+        let mut signature_bytes = 0;
+        // SAFETY: the `RSA` is alive, which is not changed by signing; the digest is as long as said, and the signature
+        // has the room that it takes.
+        let done = unsafe {
+            RSA_sign(
+                NID_sha1,
+                digest.as_ptr(),
+                digest.len(),
+                signature.as_mut_ptr(),
+                &mut signature_bytes,
+                self.0.as_ptr(),
+            )
+        };
+        (done == 1 && signature_bytes as usize == signature.len()).then_some(signature)
     }
 
     /// The private exponent in so many bytes, most significant first.

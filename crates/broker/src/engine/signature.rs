@@ -9,6 +9,9 @@
 //! 3  1  zero
 //! 4  n  of `verify`, the signature
 //! ```
+//!
+//! Scheme 3 with hash 0 and form 1 is SHA-1, for protocols that still have it: a digest that is given is signed or
+//! compared with a signature. Nothing here computes SHA-1, and no other operation takes it but OAEP's.
 
 use aws_lc_rs::digest::{self as library, Digest};
 
@@ -24,6 +27,7 @@ pub(super) enum Scheme {
     Ecdsa(Hash),
     Ed25519,
     Rsa(Padding, Hash),
+    RsaSha1,
 }
 
 pub(super) fn parse(parameters: &[u8]) -> Result<(Scheme, bool, &[u8]), Status> {
@@ -39,6 +43,7 @@ pub(super) fn parse(parameters: &[u8]) -> Result<(Scheme, bool, &[u8]), Status> 
     let scheme = match (scheme, hash) {
         (1, hash) => Scheme::Ecdsa(Hash::from_number(hash)?),
         (2, 0) if !is_digest => Scheme::Ed25519,
+        (3, 0) if is_digest => Scheme::RsaSha1,
         (3, hash) => Scheme::Rsa(Padding::Pkcs1, Hash::from_number(hash)?),
         (4, hash) => Scheme::Rsa(Padding::Pss, Hash::from_number(hash)?),
         _ => return Err(WRONG),
@@ -76,6 +81,7 @@ pub fn sign(material: &Material, parameters: &[u8], payload: &[u8], out: &mut Ve
         (Scheme::Rsa(padding, hash), Material::Rsa(key)) => {
             key.sign(padding, hash, digest(hash, is_digest, payload)?.as_ref(), out)
         }
+        (Scheme::RsaSha1, Material::Rsa(key)) => key.sign_sha1(payload, out),
         _ => Err(Status::WrongParameters),
     }
 }
@@ -94,6 +100,9 @@ pub fn verify(key: &Key, parameters: &[u8], payload: &[u8]) -> Result<(), Status
         (Scheme::Ed25519, Algorithm::Ed25519) => verify_ed25519(public, payload, signature),
         (Scheme::Rsa(padding, hash), Algorithm::Rsa2048 | Algorithm::Rsa3072) => {
             rsa::verify(public, padding, hash, digest(hash, is_digest, payload)?.as_ref(), signature)
+        }
+        (Scheme::RsaSha1, Algorithm::Rsa2048 | Algorithm::Rsa3072) => {
+            rsa::verify_sha1(public, payload, signature)
         }
         _ => Err(Status::WrongParameters),
     }

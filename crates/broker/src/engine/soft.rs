@@ -9,16 +9,15 @@ use std::sync::{Arc, Mutex, OnceLock, RwLock, RwLockReadGuard};
 
 use cipher::{Key, NonceSource, OsRandomness, Randomness};
 
-use super::Engine;
 use super::aead::{self, Ciphers, Form};
 use super::attest::Attester;
 use super::block::{self, Direction, Run};
 use super::context::{Context, Contexts};
 use super::digest::{self, MacRun, hkdf};
-use super::keys::{Algorithm, Asker, Grant, Grantee, Keys, NOBODY, NoncePolicy, Origin, Template, Usages};
+use super::keys::{Algorithm, Asker, Grant, Grantee, Keys, NoncePolicy, Origin, Template, Usages};
 use super::material::{Material, Secret};
 use super::store::{Opened, Store};
-use super::{signature, wrap};
+use super::{Engine, Host, signature, wrap};
 use crate::device::DeviceInfo;
 use crate::error::Error;
 use crate::limits::{
@@ -183,27 +182,6 @@ impl SoftwareEngine {
 
     fn keys(&self) -> RwLockReadGuard<'_, Keys> {
         self.held.keys.read().expect(UNPOISONED)
-    }
-
-    /// The broker says whose a connection is: `user 4 | group 4 ...`.
-    fn introduce(&self, connection: Connection, payload: &[u8]) {
-        self.leave(connection);
-        let (numbers, rest) = payload.as_chunks::<4>();
-        let mut numbers = numbers.iter().map(|bytes| u32::from_le_bytes(*bytes));
-        let Some(user) = numbers.next().filter(|user| *user != NOBODY && rest.is_empty()) else { return };
-        if connection != Connection::BROKER {
-            let asker = Asker { connection, user: Some(user), groups: numbers.collect() };
-            self.held.askers.write().expect(UNPOISONED).insert(connection, Arc::new(asker));
-        }
-    }
-
-    /// The broker says that a connection was closed.
-    fn leave(&self, connection: Connection) {
-        // Who is not known any more makes nothing that would stay behind.
-        if self.held.askers.write().expect(UNPOISONED).remove(&connection).is_some() {
-            self.held.contexts.lock().expect(UNPOISONED).remove(&connection);
-            self.held.keys.write().expect(UNPOISONED).forget_sessions(Some(connection));
-        }
     }
 
     /// Keeps a key of the asker's: first in the store, if it is for that.
@@ -628,17 +606,24 @@ impl Engine for SoftwareEngine {
     }
 
     fn execute(&mut self, request: &Pdu) -> Option<Pdu> {
-        let head = request.head();
-        match request.operation() {
-            Ok(Operation::Introduce) => {
-                self.introduce(head.connection, request.payload());
-                None
-            }
-            Ok(Operation::Leave) => {
-                self.leave(head.connection);
-                None
-            }
-            _ => Some(self.answer(request).unwrap_or_else(|status| Pdu::empty(head.answer(status)))),
+        if self.hears(request) {
+            return None;
+        }
+        Some(self.answer(request).unwrap_or_else(|status| Pdu::empty(request.head().answer(status))))
+    }
+}
+
+impl Host for SoftwareEngine {
+    fn introduce(&mut self, connection: Connection, asker: Option<Asker>) {
+        let asker = asker.map(|asker| (connection, Arc::new(asker)));
+        self.held.askers.write().expect(UNPOISONED).extend(asker);
+    }
+
+    fn leave(&mut self, connection: Connection) {
+        // Who is not known any more makes nothing that would stay behind.
+        if self.held.askers.write().expect(UNPOISONED).remove(&connection).is_some() {
+            self.held.contexts.lock().expect(UNPOISONED).remove(&connection);
+            self.held.keys.write().expect(UNPOISONED).forget_sessions(Some(connection));
         }
     }
 }

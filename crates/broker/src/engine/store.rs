@@ -31,7 +31,9 @@
 //! behind the anchor, whole or not; nobody was told of it. When too much is gone the file is written anew beside the old
 //! one and takes its name: its header names the chain that it continues, which the anchor still has.
 //!
-//! Invariant: a change that was answered is durable, and one that was refused leaves nothing.
+//! Invariant: a change that was answered is durable, and one for which there was no room leaves nothing. Of one that was
+//! refused because the disk failed nobody knows what it left: until the file is written anew nothing is changed any more,
+//! and the next opening counts what is there as a whole.
 //! Invariant: what lacks a record that the anchor counts is not opened, and stays as it is.
 
 use std::collections::BTreeMap;

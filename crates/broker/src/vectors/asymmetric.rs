@@ -10,11 +10,12 @@ use crate::error::Error;
 use crate::template::{Algorithm, Template, Usages};
 use crate::wire::Operation;
 
-/// What signs: the key's algorithm, and the scheme and hash as the wire numbers them.
+/// What signs: the key's algorithm, and the scheme, hash and form as the wire numbers them.
 struct Scheme {
     algorithm: Algorithm,
     number: u8,
     hash: u8,
+    is_digest: bool,
 }
 
 impl Scheme {
@@ -26,11 +27,16 @@ impl Scheme {
             _ => (rsa(vector), 4),
         };
         let hash = if algorithm == Algorithm::Ed25519 { 0 } else { hash_number(vector) };
-        Scheme { algorithm, number, hash }
+        Scheme { algorithm, number, hash, is_digest: vector.text("Digest").is_some() }
     }
 
     fn parameters(&self) -> [u8; 4] {
-        [self.number, self.hash, 0, 0]
+        [self.number, self.hash, self.is_digest.into(), 0]
+    }
+
+    /// What is signed.
+    fn signed(&self, vector: &Block<'_>) -> Vec<u8> {
+        vector.bytes(if self.is_digest { "Digest" } else { "Msg" })
     }
 
     /// What another library checks it with.
@@ -61,7 +67,7 @@ impl Asking<'_> {
         match self.import_public(&template, &vector.bytes("Public")).await? {
             Ok(key) => {
                 let parameters = [&scheme.parameters()[..], &vector.bytes("Sig")].concat();
-                let answer = self.ask(Operation::Verify, key, &parameters, &vector.bytes("Msg")).await?;
+                let answer = self.ask(Operation::Verify, key, &parameters, &scheme.signed(vector)).await?;
                 self.compare(Operation::Verify, &answer, published);
                 self.destroy(key).await
             }
@@ -84,7 +90,7 @@ impl Asking<'_> {
                 return Ok(());
             }
         };
-        let (public, message) = (vector.bytes("Public"), vector.bytes("Msg"));
+        let (public, message) = (vector.bytes("Public"), scheme.signed(vector));
         if self.wants(Operation::Sign) {
             let answer = self.ask(Operation::Sign, key, &scheme.parameters(), &message).await?;
             match (vector.text("Sig"), &answer) {

@@ -19,7 +19,7 @@ const NOT_PROVIDED: &str = "only a deployment can give the device such a key, an
 /// The number on the wire of the hash that a vector names by its bits.
 pub fn hash_number(vector: &Block<'_>) -> u8 {
     match vector.decimal("Hash") {
-        1 => 0, // SHA-1, in OAEP
+        1 => 0, // SHA-1, in OAEP and of digests in signatures of RSA
         224 => 1,
         256 => 2,
         384 => 3,

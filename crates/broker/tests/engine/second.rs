@@ -4,7 +4,7 @@
 
 use aes_gcm::aead::{Aead, KeyInit, Payload};
 use broker::engine::keys::{Algorithm, Grant, Grantee, Template, Usages};
-use broker::wire::{KeyHandle, Operation};
+use broker::wire::{KeyHandle, Operation, Status};
 use hmac::Mac;
 use proptest::prelude::*;
 use ring::signature::{self, UnparsedPublicKey};
@@ -185,6 +185,45 @@ fn another_library_makes_the_same_rsa_signature() {
             assert_eq!(asking.ask(Operation::Sign, key, &[3, hash, 0, 0], b"message"), Ok(expected));
         }
     }
+}
+
+/// Of SHA-1 the device signs a digest that it is given, with PKCS#1 v1.5, checks that, and has nothing else.
+#[test]
+fn a_sha_1_digest_is_signed_and_sha_1_is_refused_wherever_else() {
+    let mut asking = Asking::new();
+    let message = b"to be signed";
+    let digest = ring::digest::digest(&ring::digest::SHA1_FOR_LEGACY_USE_ONLY, message);
+    let signs = Usages::SIGN.and(Usages::VERIFY);
+    for algorithm in [Algorithm::Rsa2048, Algorithm::Rsa3072] {
+        let key = asking.generate(&Template::new(algorithm, signs)).unwrap();
+        let public = asking.ask(Operation::KeyPublic, key, &[], &[]).unwrap();
+        let signature = asking.ask(Operation::Sign, key, &[3, 0, 1, 0], digest.as_ref()).unwrap();
+        let theirs = &signature::RSA_PKCS1_2048_8192_SHA1_FOR_LEGACY_USE_ONLY;
+        UnparsedPublicKey::new(theirs, &public).verify(message, &signature).expect("another library agrees");
+        let verify = [&[3, 0, 1, 0], &signature[..]].concat();
+        assert_eq!(asking.ask(Operation::Verify, key, &verify, digest.as_ref()), Ok(vec![]));
+        assert_eq!(asking.ask(Operation::Verify, key, &verify, &[0; 20]), Err(Status::Rejected));
+        let refused = Err(Status::WrongParameters);
+        let of_message = [&[3, 0, 0, 0], &signature[..]].concat();
+        assert_eq!(asking.ask(Operation::Verify, key, &of_message, message), refused);
+        assert_eq!(asking.ask(Operation::Sign, key, &[3, 0, 0, 0], message), refused);
+        assert_eq!(asking.ask(Operation::Sign, key, &[4, 0, 1, 0], digest.as_ref()), refused);
+        for length in [0, 19] {
+            assert_eq!(asking.ask(Operation::Sign, key, &[3, 0, 1, 0], &digest.as_ref()[..length]), refused);
+        }
+        let longer = [digest.as_ref(), &[0]].concat();
+        assert_eq!(asking.ask(Operation::Sign, key, &[3, 0, 1, 0], &longer), refused);
+        assert_eq!(asking.ask(Operation::Hash, KeyHandle::NONE, &[0], message), refused);
+    }
+    let curve = asking.generate(&Template::new(Algorithm::P256, signs)).unwrap();
+    for scheme in [1, 3] {
+        let signed = asking.ask(Operation::Sign, curve, &[scheme, 0, 1, 0], digest.as_ref());
+        assert_eq!(signed, Err(Status::WrongParameters));
+    }
+    let mac = asking
+        .generate(&Template { secret_bytes: 20, ..Template::new(Algorithm::Hmac, Usages::MAC) })
+        .unwrap();
+    assert_eq!(asking.ask(Operation::Mac, mac, &[0], message), Err(Status::WrongParameters));
 }
 
 /// Two keys of the device agree with each other, and with a key of another library.

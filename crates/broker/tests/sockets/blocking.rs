@@ -18,7 +18,7 @@ use broker::template::{Algorithm, Origin, Template, Usages};
 use broker::wire::{Connection, Head, KeyHandle, Operation, Pdu, Status};
 use broker::{Error, Settings};
 
-use super::{Running, keys};
+use super::{PATIENCE, Running, keys};
 
 async fn with_broker(ask: impl FnOnce(&Path) + Send + 'static) {
     let engine = SoftwareEngine::new(keys()).unwrap();
@@ -257,6 +257,48 @@ async fn a_child_of_a_process_full_of_threads_connects_for_itself() {
             is_over.store(true, Ordering::Relaxed);
         });
         client.call(&call::KeyAttributes { key: parents }).unwrap();
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_child_that_asks_lets_go_of_its_parents_connection() {
+    with_broker(|socket| {
+        let watcher = Client::new(socket);
+        let connections = || {
+            let text = watcher.call(&call::Status {}).unwrap();
+            let value = text.lines().find_map(|line| line.strip_prefix("selvedge_broker_connections "));
+            value.expect("there is a gauge").parse::<usize>().unwrap()
+        };
+        let client = Client::new(socket);
+        client.call(&call::Echo { payload: b"parent" }).unwrap();
+        let (mut told, tells) = UnixStream::pair().unwrap();
+        told.set_read_timeout(Some(PATIENCE)).unwrap();
+        // SAFETY: the child calls what the client promises to allow, and system calls.
+        let child = unsafe { libc::fork() };
+        if child == 0 {
+            // The parent's end, so that the child sees when the parent is done.
+            drop(told);
+            let is_right = client.call(&call::Echo { payload: b"child" }).is_ok();
+            let (mut tells, mut end) = (&tells, [0]);
+            let is_told = tells.write_all(&[u8::from(is_right)]).is_ok();
+            let is_over = matches!(tells.read(&mut end), Ok(0));
+            // SAFETY: no destructor of the parent's may run here.
+            unsafe { libc::_exit(if is_told && is_over { 0 } else { 1 }) };
+        }
+        let mut asked = [0];
+        told.read_exact(&mut asked).unwrap();
+        assert_eq!((asked, connections()), ([1], 3), "the watcher's, the parent's, the child's");
+        drop(client);
+        let began = Instant::now();
+        while connections() > 2 {
+            assert!(began.elapsed() < PATIENCE, "the broker sees the parent's end");
+        }
+        drop((told, tells));
+        let mut ended = 0;
+        // SAFETY: `ended` outlives the call.
+        assert_eq!(unsafe { libc::waitpid(child, &mut ended, 0) }, child);
+        assert_eq!(ended, 0);
     })
     .await;
 }

@@ -185,7 +185,7 @@ fn broker_process() {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     let config = Config {
         endpoint: Endpoint::Path(path.into()),
-        device: loopback(),
+        devices: vec![loopback().into()],
         settings: Settings::default(),
         ready: Box::new(|| println!("ready")),
         stop: Box::pin(async {

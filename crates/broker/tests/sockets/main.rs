@@ -103,7 +103,7 @@ impl Running {
         let (ready, is_ready) = oneshot::channel();
         let task = tokio::spawn(serve(Config {
             endpoint: endpoint(socket.clone()),
-            device,
+            devices: vec![device.into()],
             settings,
             ready: Box::new(move || ready.send(()).expect("the test waits")),
             stop: Box::pin(async { drop(stopped.await) }),
@@ -564,7 +564,7 @@ async fn one_device_has_one_server() {
     let running = Running::start(unix(&path), Settings::default()).await;
     let second = serve(Config {
         endpoint: Endpoint::Path(running.socket.clone()),
-        device: unix(&path),
+        devices: vec![unix(&path).into()],
         settings: Settings::default(),
         ready: Box::new(|| panic!("it must not become ready")),
         stop: Box::pin(std::future::pending()),
@@ -596,7 +596,7 @@ async fn a_broker_without_a_device_says_so_after_its_time() {
     let folder = tempfile::tempdir().unwrap();
     let refused = serve(Config {
         endpoint: Endpoint::Path(folder.path().join("broker.sock")),
-        device: unix(&folder.path().join("nothing.sock")),
+        devices: vec![unix(&folder.path().join("nothing.sock")).into()],
         settings: Settings { start_max: Duration::from_millis(200), ..Settings::default() },
         ready: Box::new(|| panic!("it must not become ready")),
         stop: Box::pin(std::future::pending()),

@@ -8,15 +8,17 @@ use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
+use broker::device::{Device, Loopback};
 use broker::engine::keys::{Algorithm, Grant, Grantee, Template, Usages};
 use broker::limits::HEADER_BYTES;
+use broker::quota::Bounds;
 use broker::wire::{Head, KeyHandle, Operation, Pdu, Status};
 use broker::{Endpoint, Settings};
 use rustix::process::Uid;
 
-use super::{Process, Running, unix};
+use super::{PATIENCE, Process, Running, unix};
 
 const GCM: [u8; 4] = [1, 16, 0, 0];
 const ALICE: u32 = 41_001;
@@ -51,6 +53,10 @@ impl Application {
     fn ask_once(&mut self, operation: Operation, key: KeyHandle, parameters: &[u8], payload: &[u8]) -> Pdu {
         let request = Pdu::new(Head::request(operation, 1, key), parameters, payload).unwrap();
         self.0.write_all(request.bytes()).unwrap();
+        self.answer()
+    }
+
+    fn answer(&mut self) -> Pdu {
         let mut bytes = vec![0; HEADER_BYTES];
         self.0.read_exact(&mut bytes).unwrap();
         let payload_bytes = u32::from_le_bytes(bytes[28..32].try_into().unwrap()) as usize;
@@ -95,7 +101,11 @@ fn place_of_all(test: &str) -> Option<tempfile::TempDir> {
 }
 
 async fn shared(device: &Path) -> Running {
-    let running = Running::start_at(Endpoint::Shared, unix(device), Settings::default()).await;
+    shared_with(unix(device), Settings::default()).await
+}
+
+async fn shared_with(device: Device, settings: Settings) -> Running {
+    let running = Running::start_at(Endpoint::Shared, device, settings).await;
     let folder = running.socket.parent().unwrap();
     fs::set_permissions(folder, Permissions::from_mode(0o755)).unwrap();
     running
@@ -185,4 +195,61 @@ async fn keys_whose_handles_were_told_survive_kills_and_no_nonce_comes_twice() {
     println!("{} keys and {} seals over 12 kills", alice.0 + bob.0, all.len());
     running.stop().await;
     drop(device);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn halves_of_one_users_requests_are_held_to_a_bound_and_hold_up_that_user_alone() {
+    const BOUND_BYTES: usize = 1024 * 1024;
+    const CROWD: usize = 60;
+    if place_of_all("halves of requests").is_none() {
+        return;
+    }
+    let bounds = Bounds { unfinished_bytes: BOUND_BYTES, ..Bounds::default() };
+    let settings = Settings { bounds, ..Settings::default() };
+    let running = shared_with(Device::Inline(Box::<Loopback>::default()), settings).await;
+    let socket = running.socket.clone();
+    let played = tokio::task::spawn_blocking(move || {
+        let mut root = Application::of(0, &socket);
+        let mut unfinished_bytes = move || {
+            let status = root.ask_once(Operation::Status, KeyHandle::NONE, &[], &[]);
+            let text = String::from_utf8(status.payload().to_vec()).unwrap();
+            let line = text.lines().find_map(|line| line.strip_prefix("selvedge_broker_unfinished_bytes "));
+            line.expect("there is a gauge").parse::<usize>().unwrap()
+        };
+        let wait_until = |unfinished_bytes: &mut dyn FnMut() -> usize, is_so: &dyn Fn(usize) -> bool| {
+            let began = Instant::now();
+            loop {
+                let bytes = unfinished_bytes();
+                assert!(bytes <= BOUND_BYTES / 2, "{bytes} bytes");
+                if is_so(bytes) {
+                    return;
+                }
+                assert!(began.elapsed() < PATIENCE, "{bytes} bytes");
+            }
+        };
+        let text = vec![7; 60_000];
+        let request = Pdu::new(Head::request(Operation::Echo, 1, KeyHandle::NONE), &[], &text).unwrap();
+        let (half, rest) = request.bytes().split_at(30_000);
+        let mut crowd: Vec<_> = (0..CROWD).map(|_| Application::of(ALICE, &socket)).collect();
+        crowd.iter_mut().for_each(|one| one.0.write_all(half).unwrap());
+        wait_until(&mut unfinished_bytes, &|bytes| bytes > 400_000);
+        let mut other = Application::of(BOB, &socket);
+        for _ in 0..20 {
+            let answer = other.ask_once(Operation::Echo, KeyHandle::NONE, &[], &text);
+            assert_eq!(answer.payload(), text);
+        }
+        wait_until(&mut unfinished_bytes, &|bytes| bytes > 400_000);
+        // Those that have begun make room for the others.
+        crowd.iter_mut().for_each(|one| one.0.write_all(rest).unwrap());
+        crowd.iter_mut().for_each(|one| assert_eq!(one.answer().payload(), text));
+        wait_until(&mut unfinished_bytes, &|bytes| bytes < 1000);
+        // Those that hang up do, too.
+        crowd.iter_mut().for_each(|one| one.0.write_all(half).unwrap());
+        wait_until(&mut unfinished_bytes, &|bytes| bytes > 400_000);
+        drop(crowd);
+        wait_until(&mut unfinished_bytes, &|bytes| bytes < 1000);
+    });
+    played.await.unwrap();
+    let stats = running.stop().await;
+    assert_eq!(stats.requests_admitted, 80);
 }

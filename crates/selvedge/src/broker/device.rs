@@ -3,19 +3,20 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use broker::device::Device;
+use broker::device::Choice;
 use broker::emulate::clocked::Clocks;
 use broker::emulate::faults::{Faults, Rates};
 use broker::emulate::preset::{PRESETS, Preset};
-use broker::engine::store::{self, Store};
+use broker::engine::store;
 use broker::engine::{NamedKey, Purpose};
-use broker::{Endpoint, Settings, emulate};
+use broker::{Endpoint, emulate};
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use report::row::{Clock, Experiment};
 use selvedge::error::Error;
+use selvedge::link::device::{DeviceChoice, Kept, Tcp};
 use selvedge::link::keeping::Source;
 
-use super::address::{Address, Tcp};
+use super::address;
 use crate::output::Output;
 use crate::place::{Opened, Place};
 use crate::stop;
@@ -26,7 +27,7 @@ pub struct Chosen {
     /// Where the device is, instead of on the socket OUT/run/device.sock: a socket's path, or KIND:PLACE as docs/broker.md
     /// lists them
     #[arg(long, value_name = "WHERE")]
-    device: Option<Address>,
+    device: Option<DeviceChoice>,
     /// The device is like this one: on a socket it is clocked, and was started with this preset
     #[arg(long, value_name = "NAME", value_parser = presets())]
     preset: Option<Preset>,
@@ -37,9 +38,9 @@ impl Chosen {
     ///
     /// # Errors
     /// When a certificate cannot be used.
-    pub fn of(self, opened: &Opened) -> Result<(Device, Settings), Error> {
-        let address = self.device.unwrap_or_else(|| Address::Socket(opened.layout.device_socket()));
-        address.device(self.preset, opened.keys.certificates())
+    pub fn of(self, opened: &Opened) -> Result<Choice, Error> {
+        let choice = self.device.unwrap_or_else(|| DeviceChoice::Socket(opened.layout.device_socket()));
+        address::device(&choice, self.preset, Some(opened.keys.certificates()))
     }
 }
 
@@ -66,12 +67,12 @@ pub struct Emulated {
     #[command(flatten)]
     faults: Asked,
     #[command(flatten)]
-    kept: Kept,
+    kept: Keeping,
 }
 
 /// Where the device keeps persistent keys.
 #[derive(clap::Args)]
-struct Kept {
+struct Keeping {
     /// Keep persistent keys in this folder, sealed, over a restart
     #[arg(long, value_name = "DIR", requires = "store_key")]
     store: Option<PathBuf>,
@@ -83,22 +84,11 @@ struct Kept {
     store_anchor: Option<PathBuf>,
 }
 
-impl Kept {
-    /// The store, if there is to be one; what was found odd in it goes to standard error.
-    fn open(&self) -> Result<Option<store::Opened>, Error> {
-        let (Some(path), Some(source)) = (&self.store, &self.store_key) else { return Ok(None) };
-        let credentials = std::env::var_os("CREDENTIALS_DIRECTORY").map(PathBuf::from);
-        let key = source.read(credentials.as_deref())?;
-        let opened = Store::in_folder(path, self.store_anchor.as_deref(), &key)?;
-        if opened.cut_bytes > 0 {
-            let path = path.display();
-            eprintln!("note: `{path}`: cut off {} bytes of a change that was not finished", opened.cut_bytes);
-        }
-        if opened.ahead > 1 {
-            let path = path.display();
-            eprintln!("note: `{path}`: its anchor was {} changes behind it", opened.ahead);
-        }
-        Ok(Some(opened))
+impl Keeping {
+    /// The store, if there is to be one.
+    fn open(self) -> Result<Option<store::Opened>, Error> {
+        let (Some(store), Some(key)) = (self.store, self.store_key) else { return Ok(None) };
+        address::open_store(&Kept { store, key, anchor: self.store_anchor }).map(Some)
     }
 }
 
@@ -183,7 +173,7 @@ async fn over_a_stream(
     let (ready, stop) = (opened.ready(), stop::asked());
     let served = match tcp {
         Some(tcp) => {
-            let port = tcp.listen(opened.keys.certificates())?;
+            let port = address::listen(tcp, opened.keys.certificates())?;
             let address = port.address().to_string();
             output.put(&address, &serde_json::json!({ "device": address }))?;
             emulate::serve_port(emulate::PortConfig { port, keys, store, ready, stop }).await?

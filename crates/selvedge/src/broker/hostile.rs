@@ -1,4 +1,5 @@
-//! Applications that mean harm, for `selvedge broker bench hostile`: some connect and say nothing, some ask and never read.
+//! Applications that mean harm, for `selvedge broker bench hostile`: some connect and say nothing, some ask and never read,
+//! some begin a request and never end it.
 
 use std::io::{self, ErrorKind, Write};
 use std::os::unix::net::UnixStream;
@@ -8,6 +9,7 @@ use std::thread;
 use std::time::Duration;
 
 use broker::descriptors;
+use broker::limits::PLAINTEXT_BYTES_MAX;
 use broker::wire::{Head, KeyHandle, Operation, Pdu};
 use rustix::process::Uid;
 use rustix::thread::set_thread_res_uid;
@@ -27,6 +29,9 @@ pub struct Arguments {
     /// So many ask and never read
     #[arg(long)]
     deaf: usize,
+    /// So many send half of the longest request
+    #[arg(long)]
+    halves: usize,
     /// As somebody else, for whom this process must be root
     #[arg(long)]
     user: Option<u32>,
@@ -50,15 +55,23 @@ struct Deaf {
 pub fn run(arguments: &Arguments) -> Result<(), Error> {
     let failed = || Error::process("hostile");
     die_with_parent(arguments.ready_fd).map_err(failed())?;
-    descriptors::raise(arguments.silent + arguments.deaf)?;
+    descriptors::raise(arguments.silent + arguments.deaf + arguments.halves)?;
     become_user(arguments.user).map_err(failed())?;
     let silent = (0..arguments.silent).map(|_| UnixStream::connect(&arguments.socket));
     let silent: Vec<UnixStream> = silent.collect::<io::Result<_>>().map_err(failed())?;
     let deaf = (0..arguments.deaf).map(|_| Deaf::connect(&arguments.socket));
     let mut deaf: Vec<Deaf> = deaf.collect::<io::Result<_>>().map_err(failed())?;
     let head = Head::request(Operation::Echo, 0, KeyHandle::NONE);
-    let request = Pdu::new(head, &[], &[0; PAYLOAD_BYTES]).expect("it is within its limits");
-    let mut bytes = request.bytes().to_vec();
+    let request = |bytes| Pdu::new(head, &[], &vec![0; bytes]).expect("it is within its limits");
+    let (longest, mut bytes) =
+        (request(PLAINTEXT_BYTES_MAX as usize), request(PAYLOAD_BYTES).bytes().to_vec());
+    let half = |_| {
+        let mut stream = UnixStream::connect(&arguments.socket)?;
+        stream.write_all(&longest.bytes()[..longest.bytes().len() / 2])?;
+        Ok(stream)
+    };
+    let halves: Vec<UnixStream> =
+        (0..arguments.halves).map(half).collect::<io::Result<_>>().map_err(failed())?;
     let stopped = stop::flag().map_err(failed())?;
     let mut is_told = false;
     while !stopped.load(Ordering::Relaxed) {
@@ -75,7 +88,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Error> {
         }
         thread::sleep(LOOK);
     }
-    drop(silent);
+    drop((silent, halves));
     Ok(())
 }
 

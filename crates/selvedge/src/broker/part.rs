@@ -244,7 +244,14 @@ pub async fn serve_clocked(clocked: Clocked, output: &Output) -> Result<(), Erro
     if let Some(path) = clocked.device {
         let settings = sharing.settings(&preset).expect("it has a broker");
         let device = Device::Bus(Arc::new(SocketBus { path }));
-        broker::serve(Config { endpoint, device, settings, ready, stop: stop::asked() }).await?;
+        broker::serve(Config {
+            endpoint,
+            devices: vec![device.into()],
+            settings,
+            ready,
+            stop: stop::asked(),
+        })
+        .await?;
         return Ok(());
     }
     let faults = Faults::new(Rates::default(), 0);
@@ -271,7 +278,7 @@ pub async fn serve_loopback(server: Server) -> Result<(), Error> {
     descriptors::raise(settings.bounds.connections)?;
     broker::serve(Config {
         endpoint: Endpoint::Shared(server.socket),
-        device: Device::Inline(Box::new(Loopback::default())),
+        devices: vec![Device::Inline(Box::new(Loopback::default())).into()],
         settings,
         ready: Box::new(move || {
             // A parent that does not wait any more has ended, and so does this process.
@@ -289,7 +296,7 @@ pub async fn serve_soft(soft: Soft) -> Result<(), Error> {
     die_with_parent(server.ready_fd).map_err(Error::process("soft"))?;
     broker::serve(Config {
         endpoint: Endpoint::Shared(server.socket),
-        device: Device::soft(SoftwareEngine::new(Vec::new())?, Some(lanes)),
+        devices: vec![Device::soft(SoftwareEngine::new(Vec::new())?, Some(lanes)).into()],
         settings: Settings::default(),
         ready: Box::new(move || {
             // A parent that does not wait any more has ended, and so does this process.

@@ -10,8 +10,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use broker::client::start;
-use broker::device::{Connect, Device, OpenBus, SocketBus, UnixDevice};
-use broker::engine::SoftwareEngine;
+use broker::device::Choice;
 use broker::journal::Level;
 use broker::{Config, Control, Endpoint, Settings, Stats, control, descriptors, serve_operated};
 use listenfd::ListenFd;
@@ -20,10 +19,11 @@ use rustix::process::getuid;
 use sd_notify::NotifyState;
 use selvedge::error::Error;
 use selvedge::link::launch::tell_ready;
-use selvedge::link::service::{self, DeviceChoice, LIMITS, Service};
+use selvedge::link::service::{self, LIMITS, Service};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::task::JoinHandle;
 
+use super::address;
 use super::device::Chosen;
 use super::log::Log;
 use super::metrics::Monitors;
@@ -102,11 +102,11 @@ pub async fn serve(arguments: Arguments, output: &Output) -> Result<(), Error> {
 /// The broker of a run, whose parent or whose terminal reads what it counted.
 async fn serve_run(place: Place, device: Chosen, output: &Output) -> Result<(), Error> {
     let opened = place.open()?;
-    let (device, settings) = device.of(&opened)?;
+    let device = device.of(&opened)?;
     let stats = broker::serve(Config {
         endpoint: Endpoint::Path(opened.layout.broker_socket()),
-        device,
-        settings: Settings { operator: Some(getuid().as_raw()), ..settings },
+        devices: vec![device],
+        settings: Settings { operator: Some(getuid().as_raw()), ..Settings::default() },
         ready: opened.ready(),
         stop: stop::asked(),
     })
@@ -168,20 +168,22 @@ async fn serve_own(
 }
 
 async fn run(
-    mut service: Service,
+    service: Service,
     config: &Option<PathBuf>,
     endpoint: Endpoint,
     ready_fd: Option<u32>,
     log: &Arc<Log>,
 ) -> Result<Stats, Error> {
     descriptors::raise(service.settings.bounds.connections)?;
-    let device = first_of(&mut service)?;
+    let devices = service.devices.iter().map(|choice| address::device(choice, None, None));
+    let devices: Vec<Choice> = devices.collect::<Result<_, _>>()?;
     let (control, orders) = control()?;
     let monitors = match &service.metrics {
         Some(address) => Some(Monitors::listen(address, control.clone()).await?),
         None => None,
     };
-    let mut fields = vec![("device", device.name())];
+    let names: Vec<String> = devices.iter().map(|choice| choice.device.name()).collect();
+    let mut fields = vec![("device", names.join(","))];
     match &endpoint {
         Endpoint::Opened { path, .. } | Endpoint::Path(path) => {
             fields.push(("socket", path.display().to_string()));
@@ -203,7 +205,7 @@ async fn run(
     let served = serve_operated(
         Config {
             endpoint,
-            device,
+            devices,
             settings,
             ready: Box::new(move || {
                 starter.line(Level::Info, "started", &fields);
@@ -250,33 +252,6 @@ async fn reload(mut hangup: Signal, path: PathBuf, mut service: Service, control
         }
         control.set(service.settings);
     }
-}
-
-/// The first device that can be opened, and what suits it. The last one is waited for.
-fn first_of(service: &mut Service) -> Result<Device, Error> {
-    let (last, others) = service.devices.split_last().expect("there is one at least");
-    let can_be_opened = |choice: &&DeviceChoice| match choice {
-        DeviceChoice::Soft => true,
-        DeviceChoice::Socket(path) | DeviceChoice::Clocked(path, _) => {
-            UnixDevice { path: path.clone() }.connect().is_ok()
-        }
-    };
-    let choice = others.iter().find(can_be_opened).unwrap_or(last).clone();
-    if let Some(preset) = choice.preset() {
-        let suits = preset.settings();
-        service.settings.is_cut = suits.is_cut;
-        service.settings.transfer_requests_max = suits.transfer_requests_max;
-        let transfer_bytes_max = &mut service.settings.transfer_bytes_max;
-        *transfer_bytes_max = suits.transfer_bytes_max.min(*transfer_bytes_max);
-    }
-    Ok(match choice {
-        DeviceChoice::Soft => Device::soft(SoftwareEngine::new(Vec::new())?, None),
-        DeviceChoice::Socket(path) => Device::Stream(Box::new(UnixDevice { path })),
-        DeviceChoice::Clocked(path, _) => {
-            let bus: Arc<dyn OpenBus> = Arc::new(SocketBus { path });
-            Device::Bus(bus)
-        }
-    })
 }
 
 /// What holds, for `--check`.

@@ -82,7 +82,7 @@ async fn ask_ourselves(wanted: Wanted) -> Result<Report, Error> {
     let (stop, stopped) = oneshot::channel::<()>();
     let serving = tokio::spawn(broker::serve(Config {
         endpoint: Endpoint::Path(socket.clone()),
-        device: Device::Inline(Box::new(vectors::device()?)),
+        devices: vec![Device::Inline(Box::new(vectors::device()?)).into()],
         settings: Settings::default(),
         ready: Box::new(move || {
             // Who does not wait any more was interrupted.

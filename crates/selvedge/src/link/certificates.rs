@@ -5,6 +5,8 @@
 //! `collect`'s, `bridge`'s and `broker`'s. The certificates do not expire (RFC 5280 section 4.1.2.5): what ends trust is
 //! deleting the folder.
 
+use std::path::Path;
+
 use broker::device::tcp::{BROKER_NAME, DEVICE_NAME};
 use collect::tls::bridge_name;
 use rcgen::{
@@ -38,6 +40,14 @@ pub struct Certificates {
 }
 
 impl Certificates {
+    /// Those in the folder at `path`, which only its owner, who runs us, can enter.
+    ///
+    /// # Errors
+    /// [`Error::Key`] or [`Error::Io`].
+    pub fn in_folder(path: &Path) -> Result<Self, Error> {
+        Ok(Certificates { folder: Folder::open(path)? })
+    }
+
     /// Uses what is in `folder`.
     pub(super) fn open(folder: Folder) -> Self {
         Certificates { folder }

@@ -6,6 +6,7 @@ pub mod certificates;
 pub mod check;
 mod chip;
 pub mod deployment;
+pub mod device;
 mod diagnostic;
 mod draft;
 pub mod eeproms;

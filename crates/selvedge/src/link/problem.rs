@@ -37,6 +37,8 @@ pub(super) enum Kind {
     TooFine { found: String, grain: &'static str },
     /// Beyond the limits of what is measured or encoded.
     OutOfRange { what: &'static str, found: String, min: String, max: String },
+    /// A word that cannot be what it was told to be.
+    Unfit { what: &'static str, found: String, expected: String, example: &'static str },
     /// A name that is not in its list.
     UnknownName { what: &'static str, found: String, known: Vec<String> },
     /// Not one of the SPI clock's dividers.
@@ -117,6 +119,9 @@ impl fmt::Display for Kind {
             Kind::TooFine { found, grain } => write!(f, "`{found}` is not a whole number of {grain}"),
             Kind::OutOfRange { what, found, min, max } => {
                 write!(f, "{what} is {found}, expected {min} to {max}")
+            }
+            Kind::Unfit { what, found, expected, .. } => {
+                write!(f, "{what} is `{found}`, expected {expected}")
             }
             Kind::UnknownName { what, found, .. } => write!(f, "unknown {what} `{found}`"),
             Kind::NotADivider { found } => write!(
@@ -247,7 +252,9 @@ impl Kind {
             }
             Kind::MissingKey { key, example, .. } => Some(format!("add `{key} = {example}`")),
             Kind::WrongType { example, .. } => Some(format!("write `{example}`")),
-            Kind::NotANumber { example, .. } => Some(format!("write it like `\"{example}\"`")),
+            Kind::NotANumber { example, .. } | Kind::Unfit { example, .. } => {
+                Some(format!("write it like `\"{example}\"`"))
+            }
             Kind::NoUnit { example, .. } => Some(format!("write it like `{example}`")),
             Kind::UnknownUnit { units, .. } => Some(format!("use {}", list(units))),
             Kind::SuperframeOverfull { slots_fit, .. } => Some(format!(

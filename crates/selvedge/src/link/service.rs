@@ -9,10 +9,10 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
 use broker::Settings;
-use broker::emulate::preset::Preset;
 use broker::journal::Level;
 use toml::de::DeTable;
 
+use super::device::DeviceChoice;
 use super::diagnostic::Problems;
 use super::problem::{Kind, Problem};
 use crate::error::Error;
@@ -41,17 +41,6 @@ pub struct Service {
     pub metrics: Option<MetricsAddress>,
 }
 
-/// A device that may be served.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum DeviceChoice {
-    /// In this process, without keys at its start.
-    Soft,
-    /// A process behind a socket.
-    Socket(PathBuf),
-    /// The same with transactions, and its preset's name.
-    Clocked(PathBuf, &'static str),
-}
-
 /// Where a monitor asks.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum MetricsAddress {
@@ -59,16 +48,6 @@ pub enum MetricsAddress {
     Tcp(SocketAddr),
     /// Over a Unix socket.
     Unix(PathBuf),
-}
-
-impl DeviceChoice {
-    /// The preset of a clocked one.
-    pub fn preset(&self) -> Option<Preset> {
-        match self {
-            DeviceChoice::Clocked(_, name) => Preset::named(name),
-            DeviceChoice::Soft | DeviceChoice::Socket(_) => None,
-        }
-    }
 }
 
 impl Service {
@@ -95,8 +74,7 @@ impl Service {
             limit.copy(&self.settings, &mut settings);
         }
         let old = &self.settings;
-        (settings.is_cut, settings.only_user) = (old.is_cut, old.only_user);
-        settings.transfer_requests_max = old.transfer_requests_max;
+        settings.only_user = old.only_user;
         if old.only_user.is_some() {
             // A user's own broker is its user's, and ends.
             (settings.operator, settings.idle_max) = (old.operator, settings.idle_max.or(old.idle_max));
@@ -143,7 +121,7 @@ impl Default for Service {
             socket: None,
             mode: 0o600,
             group: None,
-            devices: vec![DeviceChoice::Soft],
+            devices: vec![DeviceChoice::Soft(None)],
             settings: Settings::default(),
             level: Level::Info,
             metrics: None,
@@ -157,6 +135,8 @@ mod tests {
 
     use proptest::prelude::*;
 
+    use super::super::device::{Kept, Tcp};
+    use super::super::keeping::Source;
     use super::*;
 
     fn read_text(text: &str) -> Result<Service, String> {
@@ -168,7 +148,7 @@ mod tests {
         let service = read_text("").unwrap();
         let usual = Settings::default();
         assert!(LIMITS.iter().all(|limit| limit.of(&service.settings) == limit.of(&usual)));
-        assert_eq!(service.devices, [DeviceChoice::Soft]);
+        assert_eq!(service.devices, [DeviceChoice::Soft(None)]);
     }
 
     #[test]
@@ -209,10 +189,39 @@ mod tests {
         assert_eq!((idle_max, age_max), (Some(Duration::from_secs(90)), Duration::from_millis(20)));
         assert_eq!((bounds.connections, bounds.connections_per_user), (11_100, 5550));
         assert_eq!((bounds.request_bytes, bounds.request_bytes_per_user), (32 << 20, 16 << 20));
-        let clocked = DeviceChoice::Clocked("/run/d.sock".into(), "spidev");
-        assert_eq!(service.devices, [clocked, DeviceChoice::Soft]);
+        let clocked = DeviceChoice::Clocked("/run/d.sock".into(), "spidev".into());
+        assert_eq!(service.devices, [clocked, DeviceChoice::Soft(None)]);
         assert_eq!(service.level, Level::Warning);
         assert_eq!(service.metrics, Some(MetricsAddress::Tcp(([127, 0, 0, 1], 9464).into())));
+    }
+
+    #[test]
+    fn a_device_of_every_kind_is_what_it_says() {
+        let service = read_text(
+            "[[device]]\nkind = \"soft\"\nstore = \"keys\"\nstore_key = \"file:store.key\"\n\
+             store_anchor = \"/var/anchor\"\n[[device]]\nkind = \"uart\"\npath = \"/dev/ttyUSB0\"\nbaud = 3_000_000\n\
+             [[device]]\nkind = \"spi\"\npath = \"/dev/spidev0.0\"\nmode = 3\n[[device]]\nkind = \"i2c\"\n\
+             path = \"/dev/i2c-1\"\naddress = 0x48\n[[device]]\nkind = \"tcp\"\naddress = \"hsm:7070\"\n\
+             certificates = \"tls\"\n[[device]]\nkind = \"tcp\"\naddress = \"[::1]:7070\"\ntls = \"no\"\n[[device]]\n\
+             kind = \"pkcs11\"\nmodule = \"/usr/lib/p11.so\"\ntoken = \"t\"\npin_file = \"pin\"\n",
+        )
+        .unwrap_or_else(|problems| panic!("{problems}"));
+        let key = Source::File("/etc/store.key".into());
+        let kept = Kept { store: "/etc/keys".into(), key, anchor: Some("/var/anchor".into()) };
+        let expected = [
+            DeviceChoice::Soft(Some(kept)),
+            DeviceChoice::Uart { path: "/dev/ttyUSB0".into(), baud: 3_000_000 },
+            DeviceChoice::Spi { path: "/dev/spidev0.0".into(), hz: 1_000_000, mode: 3 },
+            DeviceChoice::I2c { path: "/dev/i2c-1".into(), address: 0x48 },
+            DeviceChoice::Tcp(Tcp::Secured("hsm:7070".into(), Some("/etc/tls".into()))),
+            DeviceChoice::Tcp(Tcp::Plain("[::1]:7070".parse().unwrap())),
+            DeviceChoice::Token {
+                module: "/usr/lib/p11.so".into(),
+                token: "t".into(),
+                pin_file: "/etc/pin".into(),
+            },
+        ];
+        assert_eq!(service.devices, expected);
     }
 
     #[test]

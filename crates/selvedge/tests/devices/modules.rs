@@ -1,4 +1,4 @@
-//! A PKCS#11 module as the broker's device: SoftHSM, and a TPM that is started anew.
+//! A PKCS#11 module as the broker's device: SoftHSM, Kryoptic, and a TPM that is started anew.
 //!
 //! Each token is made for its test, and what it signs is checked by another library (ring) and by the module's own verify
 //! where it has one.
@@ -19,7 +19,6 @@ use super::{Asker, HANGS, Scene, count};
 
 const PIN: &str = "271828";
 const TOKEN: &str = "selvedge test";
-const SOFTHSM: &str = "/usr/lib/softhsm/libsofthsm2.so";
 const TPM2_PKCS11: &str = "/usr/lib/x86_64-linux-gnu/pkcs11/libtpm2_pkcs11.so";
 
 /// Whether what a test needs is there; says why it is skipped if not.
@@ -33,22 +32,56 @@ fn is_there(test: &str, module: &str, programs: &[&str]) -> bool {
     missing.is_none() && Path::new(module).exists()
 }
 
-/// A token of SoftHSM's: what the environment of who uses it is, and where its PIN is.
-fn softhsm(scene: &Scene) -> (PathBuf, PathBuf) {
-    let folder = scene.folder.path();
-    let (config, pin) = (folder.join("softhsm2.conf"), folder.join("pin"));
-    fs::create_dir(folder.join("tokens")).unwrap();
-    let text = format!("directories.tokendir = {}\nlog.level = ERROR\n", folder.join("tokens").display());
-    fs::write(&config, text).unwrap();
-    fs::write(&pin, format!("{PIN}\n")).unwrap();
-    fs::set_permissions(&pin, Permissions::from_mode(0o600)).unwrap();
-    let made = Command::new("softhsm2-util")
-        .args(["--init-token", "--free", "--label", TOKEN, "--so-pin", "31415926", "--pin", PIN])
-        .env("SOFTHSM2_CONF", &config)
-        .output()
-        .unwrap();
-    assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
-    (config, pin)
+/// A module whose tokens are files.
+struct Module {
+    name: &'static str,
+    library: &'static str,
+    /// What says where its configuration is.
+    variable: &'static str,
+    /// That, for tokens in `FOLDER`.
+    configuration: &'static str,
+}
+
+const SOFTHSM: Module = Module {
+    name: "SoftHSM",
+    library: "/usr/lib/softhsm/libsofthsm2.so",
+    variable: "SOFTHSM2_CONF",
+    configuration: "directories.tokendir = FOLDER\nlog.level = ERROR\n",
+};
+/// As `scripts/install.sh` builds it.
+const KRYOPTIC: Module = Module {
+    name: "Kryoptic",
+    library: concat!(env!("CARGO_MANIFEST_DIR"), "/../../target/tools/libkryoptic.so"),
+    variable: "KRYOPTIC_CONF",
+    configuration: "[[slots]]\nslot = 0\ndbtype = \"sqlite\"\ndbargs = \"FOLDER/token.sql\"\n",
+};
+
+impl Module {
+    /// Whether it and some programs are there; says what is skipped if not.
+    fn is_there(&self, test: &str, programs: &[&str]) -> bool {
+        let programs = [&["pkcs11-tool"], programs].concat();
+        is_there(&format!("{test} of {}", self.name), self.library, &programs)
+    }
+
+    /// Makes a token. Answers where the module's configuration is, and the token's PIN.
+    fn token(&self, scene: &Scene) -> (PathBuf, PathBuf) {
+        let folder = scene.folder.path();
+        let (config, pin) = (folder.join("module.conf"), folder.join("pin"));
+        fs::create_dir(folder.join("tokens")).unwrap();
+        let tokens = folder.join("tokens").display().to_string();
+        fs::write(&config, self.configuration.replace("FOLDER", &tokens)).unwrap();
+        fs::write(&pin, format!("{PIN}\n")).unwrap();
+        fs::set_permissions(&pin, Permissions::from_mode(0o600)).unwrap();
+        let as_officer =
+            ["--login", "--login-type", "so", "--token-label", TOKEN, "--init-pin", "--new-pin", PIN];
+        for arguments in [&["--slot-index", "0", "--init-token", "--label", TOKEN][..], &as_officer] {
+            let mut tool = Command::new("pkcs11-tool");
+            tool.args(["--module", self.library, "--so-pin", "31415926"]).args(arguments);
+            let made = tool.env(self.variable, &config).output().unwrap();
+            assert!(made.status.success(), "{}: {}", self.name, String::from_utf8_lossy(&made.stderr));
+        }
+        (config, pin)
+    }
 }
 
 fn at(module: &str, pin: &Path) -> String {
@@ -105,6 +138,13 @@ fn check_rsa(asker: &mut Asker, key: KeyHandle) {
         let theirs = ring::signature::UnparsedPublicKey::new(algorithm, &public);
         theirs.verify(b"what is signed", &signature).expect("another library agrees");
     }
+    let digest = ring::digest::digest(&ring::digest::SHA1_FOR_LEGACY_USE_ONLY, b"what is signed");
+    let signature = asker.get(Operation::Sign, key, &[3, 0, 1, 0], digest.as_ref());
+    let sha1 = &ring::signature::RSA_PKCS1_2048_8192_SHA1_FOR_LEGACY_USE_ONLY;
+    let theirs = ring::signature::UnparsedPublicKey::new(sha1, &public);
+    theirs.verify(b"what is signed", &signature).expect("another library agrees");
+    let refused = asker.refusal(Operation::Sign, key, &[3, 0, 0, 0], b"what is signed");
+    assert_eq!(refused, Status::WrongParameters);
 }
 
 fn check_aes(asker: &mut Asker, key: KeyHandle) {
@@ -149,14 +189,19 @@ fn check_mac(asker: &mut Asker, key: KeyHandle) {
 }
 
 #[test]
-fn a_token_of_softhsm_is_shared_and_keeps_its_keys() {
-    if !is_there("a token of SoftHSM", SOFTHSM, &["softhsm2-util"]) {
-        return;
+fn a_token_is_shared_and_keeps_its_keys() {
+    for module in [SOFTHSM, KRYOPTIC] {
+        if module.is_there("a token", &[]) {
+            shares_and_keeps(&module);
+        }
     }
+}
+
+fn shares_and_keeps(module: &Module) {
     let mut scene = Scene::new();
-    let (config, pin) = softhsm(&scene);
-    let device = at(SOFTHSM, &pin);
-    let environment: [(&str, &Path); 1] = [("SOFTHSM2_CONF", &config)];
+    let (config, pin) = module.token(&scene);
+    let device = at(module.library, &pin);
+    let environment: [(&str, &Path); 1] = [(module.variable, &config)];
     scene.start("serve", &["--device", &device], &environment, "broker.sock");
     let mut asker = Asker::connect(&scene.run("broker.sock"));
     assert_eq!(asker.get(Operation::Echo, KeyHandle::NONE, &[], b"here"), b"here");
@@ -219,26 +264,34 @@ fn a_token_of_softhsm_is_shared_and_keeps_its_keys() {
 
 #[test]
 fn a_token_that_is_not_there_or_not_to_be_opened_is_named() {
-    if !is_there("a token that is not there", SOFTHSM, &["softhsm2-util"]) {
-        return;
-    }
+    // Each is waited for as long as a broker waits for its device.
+    thread::scope(|scope| {
+        for module in [SOFTHSM, KRYOPTIC] {
+            if module.is_there("a token that is not there", &[]) {
+                scope.spawn(move || names_its_faults(&module));
+            }
+        }
+    });
+}
+
+fn names_its_faults(module: &Module) {
     let scene = Scene::new();
-    let (config, pin) = softhsm(&scene);
+    let (config, pin) = module.token(&scene);
     let said = |device: &str| {
-        let environment: [(&str, &Path); 1] = [("SOFTHSM2_CONF", &config)];
+        let environment: [(&str, &Path); 1] = [(module.variable, &config)];
         let ended = scene.spawn("serve", &["--device", device], &environment).wait_with_output().unwrap();
         assert!(!ended.status.success());
         String::from_utf8(ended.stderr).unwrap()
     };
     let open = fs::canonicalize(&pin).unwrap();
     fs::set_permissions(&open, Permissions::from_mode(0o644)).unwrap();
-    let words = said(&at(SOFTHSM, &pin));
+    let words = said(&at(module.library, &pin));
     assert!(words.contains("with mode 644, expected 600") && !words.contains(PIN), "{words}");
     fs::set_permissions(&open, Permissions::from_mode(0o600)).unwrap();
-    let words = said(&format!("pkcs11:{SOFTHSM},token=another,pin_file={}", pin.display()));
+    let words = said(&format!("pkcs11:{},token=another,pin_file={}", module.library, pin.display()));
     assert!(words.contains("found no token `another`"), "{words}");
     fs::write(&pin, "161803\n").unwrap();
-    let words = said(&at(SOFTHSM, &pin));
+    let words = said(&at(module.library, &pin));
     assert!(words.to_lowercase().contains("pin") && !words.contains("161803"), "{words}");
 }
 
@@ -386,17 +439,17 @@ fn a_tpm_is_shared_and_found_again_when_it_was_killed() {
 
 #[test]
 fn an_application_of_the_benchmark_asks_a_token_behind_p11_kit() {
-    if !is_there("a token behind p11-kit", SOFTHSM, &["softhsm2-util", "p11-kit"]) {
+    if !SOFTHSM.is_there("a token behind p11-kit", &["p11-kit"]) {
         return;
     }
     let mut scene = Scene::new();
-    let (config, _) = softhsm(&scene);
+    let (config, _) = SOFTHSM.token(&scene);
     let socket = scene.folder.path().join("p11-kit.sock");
     let server = Command::new("p11-kit")
-        .args(["server", "--foreground", "--provider", SOFTHSM, "--name"])
+        .args(["server", "--foreground", "--provider", SOFTHSM.library, "--name"])
         .arg(&socket)
         .arg(format!("pkcs11:token={}", TOKEN.replace(' ', "%20")))
-        .env("SOFTHSM2_CONF", &config)
+        .env(SOFTHSM.variable, &config)
         .stdout(Stdio::null())
         .spawn()
         .unwrap();

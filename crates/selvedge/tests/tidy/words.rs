@@ -149,7 +149,7 @@ pub fn errors(sources: &[Source]) -> Vec<String> {
 }
 
 /// Each kind of problem and words that only it says.
-const KINDS: [(&str, &str); 36] = [
+const KINDS: [(&str, &str); 37] = [
     ("SealedTooLate", "holds it if it is sent by"),
     ("VerifiedTooLate", "the node verifies the beacon until"),
     ("SealedPastDownlink", "the node seals the next one until"),
@@ -165,6 +165,7 @@ const KINDS: [(&str, &str); 36] = [
     ("TooFine", "is not a whole number of"),
     ("OutOfRange", "expected 0 to"),
     ("UnknownName", "unknown chip `"),
+    ("Unfit", "tls is `off`, expected no"),
     ("NotADivider", "is not a divider of the SPI clock"),
     ("BadName", "is not a name"),
     ("Duplicate", "is taken already"),
@@ -191,9 +192,10 @@ const KINDS: [(&str, &str); 36] = [
 const UNIT_TESTED: [&str; 1] = ["Legacy"];
 
 fn golden_files() -> String {
-    let folder = crate::root().join("crates/selvedge/tests/cli/run");
-    let entries =
-        std::fs::read_dir(folder).expect("the folder is there").map(|entry| entry.expect("readable").path());
+    // Where a deployment is checked, and where the configuration of a service is.
+    let folders = ["run", "broker"].map(|name| crate::root().join("crates/selvedge/tests/cli").join(name));
+    let entries = folders.iter().flat_map(|folder| std::fs::read_dir(folder).expect("the folder is there"));
+    let entries = entries.map(|entry| entry.expect("readable").path());
     let golden = entries.filter(|path| path.extension().is_some_and(|e| e == "stderr" || e == "stdout"));
     golden.map(|path| std::fs::read_to_string(path).expect("golden files are text")).collect()
 }

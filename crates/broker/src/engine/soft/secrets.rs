@@ -357,11 +357,11 @@ fn start(files: Option<&Files>) -> SoftwareEngine {
         let opened = Store::open(Box::new(files.clone()), Box::new(files.clone()), &key, Derivation::Given);
         opened.expect("nothing is damaged")
     });
-    let engine = SoftwareEngine::with(Vec::new(), opened).unwrap();
+    let mut engine = SoftwareEngine::with(Vec::new(), opened).unwrap();
     for user in 0..2u32 {
         assert_ne!(user, NOBODY);
         let connection = Connection(u64::from(user) + 1);
-        engine.introduce(connection, &user.to_le_bytes());
+        engine.introduce(connection, Asker::introduced(connection, &user.to_le_bytes()));
     }
     engine
 }

@@ -3,13 +3,16 @@
 //! [`Disk`] is narrow so that a test can stand in for it and lose whatever was not synced. Leaves to `store` what the files
 //! mean.
 
-use std::fs::{self, DirBuilder, File, OpenOptions};
+use std::fs::{DirBuilder, File, OpenOptions};
 use std::io::{self, Read};
 use std::os::unix::fs::{DirBuilderExt, FileExt, MetadataExt, OpenOptionsExt};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 
-use rustix::fs::{FlockOperation, fdatasync, flock, fsync};
+use rustix::fs::{
+    AtFlags, FlockOperation, Mode, OFlags, fdatasync, flock, fsync, openat, renameat, unlinkat,
+};
+use rustix::io::Errno;
 use rustix::process::geteuid;
 
 use crate::error::{Error, StoreFault};
@@ -52,7 +55,6 @@ pub trait Disk: Send {
 /// Clones are the same folder, and it is locked while one of them is there.
 #[derive(Clone, Debug)]
 pub struct Folder {
-    path: PathBuf,
     folder: Arc<File>,
 }
 
@@ -81,20 +83,22 @@ impl Folder {
             return Err(fault(StoreFault::Open { mode: metadata.mode() & 0o7777, owner: metadata.uid() }));
         }
         match flock(&folder, FlockOperation::NonBlockingLockExclusive) {
-            Ok(()) => Ok(Folder { path: path.to_owned(), folder: Arc::new(folder) }),
-            Err(rustix::io::Errno::WOULDBLOCK) => Err(fault(StoreFault::InUse)),
+            Ok(()) => Ok(Folder { folder: Arc::new(folder) }),
+            Err(Errno::WOULDBLOCK) => Err(fault(StoreFault::InUse)),
             Err(errno) => Err(failed("lock")(errno.into())),
         }
     }
 
-    fn fresh(&self, name: &str) -> PathBuf {
-        self.path.join(format!("{name}.new"))
+    /// Opens a file of this folder, wherever the folder is by now.
+    fn open(&self, name: &str, flags: OFlags) -> io::Result<File> {
+        let mode = Mode::from_raw_mode(0o600);
+        Ok(openat(&self.folder, name, flags | OFlags::CLOEXEC | OFlags::NOFOLLOW, mode)?.into())
     }
 }
 
 impl Disk for Folder {
     fn read(&self, name: &str, bytes_max: u64) -> io::Result<Option<Vec<u8>>> {
-        let file = match File::open(self.path.join(name)) {
+        let file = match self.open(name, OFlags::RDONLY) {
             Err(cause) if cause.kind() == io::ErrorKind::NotFound => return Ok(None),
             opened => opened?,
         };
@@ -106,7 +110,7 @@ impl Disk for Folder {
     }
 
     fn write(&mut self, name: &str, at: u64, bytes: &[u8]) -> io::Result<()> {
-        let file = OpenOptions::new().write(true).open(self.path.join(name))?;
+        let file = self.open(name, OFlags::WRONLY)?;
         file.write_all_at(bytes, at)?;
         file.set_len(at + bytes.len() as u64)?;
         // It also writes the length: the data could not be read back without it (fdatasync(2)). That there is no room on
@@ -115,28 +119,73 @@ impl Disk for Folder {
     }
 
     fn prepare(&mut self, name: &str, bytes: &[u8]) -> io::Result<()> {
-        let path = self.fresh(name);
+        let fresh = fresh(name);
         let written = (|| {
-            let file = OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&path)?;
+            let file = self.open(&fresh, OFlags::WRONLY | OFlags::CREATE | OFlags::TRUNC)?;
             file.write_all_at(bytes, 0)?;
             Ok(fdatasync(&file)?)
         })();
         if written.is_err() {
             // It is cut when it is written again.
-            let _ = fs::remove_file(&path);
+            let _ = unlinkat(&self.folder, &fresh, AtFlags::empty());
         }
         written
     }
 
     fn place(&mut self, name: &str) -> io::Result<()> {
-        fs::rename(self.fresh(name), self.path.join(name))?;
+        renameat(&self.folder, fresh(name), &self.folder, name)?;
         Ok(fsync(&self.folder)?)
     }
 
     fn discard(&mut self, name: &str) -> io::Result<()> {
-        match fs::remove_file(self.fresh(name)) {
-            Err(cause) if cause.kind() != io::ErrorKind::NotFound => Err(cause),
-            _ => Ok(()),
+        match unlinkat(&self.folder, fresh(name), AtFlags::empty()) {
+            Ok(()) | Err(Errno::NOENT) => Ok(()),
+            Err(errno) => Err(errno.into()),
         }
+    }
+}
+
+/// What a file is called until it gets its name.
+fn fresh(name: &str) -> String {
+    format!("{name}.new")
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+
+    #[test]
+    fn a_folder_that_is_moved_while_it_is_locked_stays_the_one_that_is_used() {
+        let place = tempfile::tempdir().unwrap();
+        let [here, there] = ["here", "there"].map(|name| place.path().join(name));
+        let mut folder = Folder::lock(&here).unwrap();
+        folder.prepare("keys", b"one").unwrap();
+        folder.place("keys").unwrap();
+        fs::rename(&here, &there).unwrap();
+        fs::create_dir(&here).unwrap();
+        fs::write(here.join("keys"), b"another's").unwrap();
+        assert_eq!(folder.read("keys", 100).unwrap().as_deref(), Some(&b"one"[..]));
+        folder.write("keys", 3, b" two").unwrap();
+        folder.prepare("anchor", b"here").unwrap();
+        folder.place("anchor").unwrap();
+        folder.prepare("other", b"").unwrap();
+        folder.discard("other").unwrap();
+        folder.discard("other").unwrap();
+        assert_eq!(fs::read(there.join("keys")).unwrap(), b"one two");
+        assert_eq!(fs::read(here.join("keys")).unwrap(), b"another's");
+        assert_eq!((fs::read_dir(&there).unwrap().count(), fs::read_dir(&here).unwrap().count()), (2, 1));
+    }
+
+    #[test]
+    fn a_link_is_no_file_of_the_folder() {
+        let place = tempfile::tempdir().unwrap();
+        let mut folder = Folder::lock(&place.path().join("keys")).unwrap();
+        let outside = place.path().join("outside");
+        fs::write(&outside, b"outside").unwrap();
+        std::os::unix::fs::symlink(&outside, place.path().join("keys/keys")).unwrap();
+        assert!(folder.read("keys", 100).is_err() && folder.write("keys", 0, b"x").is_err());
+        assert_eq!(fs::read(&outside).unwrap(), b"outside");
     }
 }

@@ -72,6 +72,10 @@ limit_table! {
         "what they hold, each the longer of itself and its longest answer";
     "request_bytes_per_user" Size ceiling::PDU_BYTES_MAX, ceiling::REQUEST_BYTES_MAX, true,
         bounds.request_bytes_per_user, "what those of one user hold";
+    "unfinished_bytes" Size ceiling::UNFINISHED_BYTES_MIN, ceiling::UNFINISHED_BYTES_MAX, true, bounds.unfinished_bytes,
+        "what connections hold besides: requests that are not whole or not looked at, refusals that are not read";
+    "unfinished_bytes_per_user" Size ceiling::UNFINISHED_BYTES_MIN, ceiling::UNFINISHED_BYTES_MAX, true,
+        bounds.unfinished_bytes_per_user, "what those of one user hold besides";
     "age" Time ms(ceiling::AGE_MIN), ms(ceiling::AGE_MAX), true, age_max,
         "how long a lane waits for those before it";
     "in_flight" Count 1, ceiling::IN_FLIGHT_MAX, true, in_flight_max, "requests at the device";
@@ -176,5 +180,9 @@ pub(super) fn read(section: &mut Section<'_>, settings: &mut Settings, problems:
     }
     if !said.contains(&"request_bytes_per_user") {
         bounds.request_bytes_per_user = (bounds.request_bytes / 2).max(ceiling::PDU_BYTES_MAX);
+    }
+    if !said.contains(&"unfinished_bytes_per_user") {
+        let half_bytes = bounds.unfinished_bytes / 2;
+        bounds.unfinished_bytes_per_user = half_bytes.max(ceiling::UNFINISHED_BYTES_MIN);
     }
 }

@@ -10,10 +10,11 @@ use broker::journal::Level;
 use broker::limits as ceiling;
 use toml::de::DeTable;
 
+use super::super::device::{DeviceChoice, KINDS, Told, Unfit, Value};
 use super::super::problem::{Kind, Problem};
 use super::super::quantity::DURATION;
 use super::super::section::{At, Section};
-use super::{DeviceChoice, MetricsAddress, Service, limit};
+use super::{MetricsAddress, Service, limit};
 
 pub(super) fn read(
     root: &DeTable<'_>,
@@ -81,29 +82,55 @@ fn below<'a>(root: &mut Section<'a>, key: &'static str, problems: &mut Vec<Probl
 fn device(table: At<&DeTable<'_>>, folder: &Path, problems: &mut Vec<Problem>) -> Option<DeviceChoice> {
     let mut section = Section::new("device".into(), table.value, table.span).element(None);
     section.require(&[("kind", "\"soft\"")], problems);
-    let kind = section.text("kind", "\"soft\"", problems);
-    const KINDS: [(&str, &str); 3] = [("soft", "soft"), ("socket", "socket"), ("clocked", "clocked")];
-    let kind = kind.and_then(|kind| named("kind of device", kind, &KINDS, problems));
-    let path_example = "\"/run/selvedge-device/device.sock\"";
-    let device = match kind {
-        Some("soft") => Some(DeviceChoice::Soft),
-        Some(kind) => {
-            section.require(&[("path", path_example)], problems);
-            let path = section.text("path", path_example, problems).map(|path| folder.join(path.value));
-            if kind == "socket" {
-                path.map(DeviceChoice::Socket)
-            } else {
-                section.require(&[("preset", "\"ftdi-30MHz\"")], problems);
-                let presets: Vec<_> = PRESETS.iter().map(|preset| (preset.name, preset.name)).collect();
-                let preset = section.text("preset", "\"ftdi-30MHz\"", problems);
-                let preset = preset.and_then(|name| named("preset", name, &presets, problems));
-                path.zip(preset).map(|(path, preset)| DeviceChoice::Clocked(path, preset))
+    let kind = section.text("kind", "\"soft\"", problems)?;
+    let kinds: Vec<_> = KINDS.iter().map(|kind| (kind.name, kind)).collect();
+    let kind = named("kind of device", kind, &kinds, problems)?;
+    let before = problems.len();
+    let (mut told, mut spans) = (Told::new(), BTreeMap::new());
+    for word in kind.words {
+        let example = format!("\"{}\"", word.example);
+        let found = match word.value {
+            Value::Number(min, max) => {
+                let number = section.integer(word.key, min.into()..=max.into(), problems);
+                number.map(|number| At { value: number.value.to_string(), span: number.span })
             }
+            _ => section.text(word.key, &example, problems),
+        };
+        if word.value == Value::Preset {
+            let presets: Vec<_> = PRESETS.iter().map(|preset| (preset.name, ())).collect();
+            found.clone().and_then(|name| named("preset", name, &presets, problems));
         }
-        None => return None,
-    };
+        if let Some(At { value, span }) = found {
+            told.insert(word.key, word.below(folder, value));
+            spans.insert(word.key, span);
+        }
+    }
+    for word in kind.words {
+        let is_told = |key| told.contains_key(key);
+        let is_required = match word.key {
+            "store" => is_told("store_key") || is_told("store_anchor"),
+            "store_key" => is_told("store"),
+            // A service has no deployment whose certificates they could be.
+            "certificates" => !is_told("tls"),
+            _ => word.is_required,
+        };
+        if is_required {
+            let example = match word.value {
+                Value::Number(..) => word.example.to_owned(),
+                _ => format!("\"{}\"", word.example),
+            };
+            section.require(&[(word.key, &example)], problems);
+        }
+    }
     section.finish(problems);
-    device
+    if problems.len() > before {
+        return None;
+    }
+    let unfit = |Unfit { key, found, expected, example }: Unfit| {
+        let kind = Kind::Unfit { what: key, found, expected, example };
+        Problem { span: spans[key].clone(), kind }
+    };
+    kind.choice(told).map_err(|fault| problems.push(unfit(fault))).ok()
 }
 
 /// Which users get more than others.
