@@ -346,7 +346,8 @@ async fn a_socket_that_systemd_passes_is_served() {
     let Some(broker) = Broker::spawn(&mut command) else {
         return println!("skip: systemd-socket-activate: it is not installed");
     };
-    eventually("systemd listens", || socket.exists());
+    // A socket has its name before anybody listens on it.
+    eventually("systemd listens", || broker.log().contains("Listening on"));
     assert!(!broker.log().contains("event=started"), "nobody has come");
     // It waits in the socket until the broker is there.
     let client = Client::connect(&socket).await.unwrap();

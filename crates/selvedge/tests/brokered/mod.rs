@@ -65,8 +65,11 @@ impl Broker {
         self.log.lock().unwrap().clone()
     }
 
-    /// The value of a key in the line of an event, without its quotes.
+    /// The value of a key in the line of an event, without its quotes. It waits for the line, which may still be on its
+    /// way when what it tells of is seen.
+    #[track_caller]
     pub fn field(&self, event: &str, key: &str) -> String {
+        eventually(event, || self.log().contains(&format!("event={event} ")));
         let log = self.log();
         let line =
             log.lines().find(|line| line.contains(&format!("event={event} "))).expect("it is in the log");
