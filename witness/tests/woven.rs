@@ -87,7 +87,7 @@ fn woven_functions_write_at_the_same_cycles_on_both_simulators() {
         let (Guest::SpiTx(period), Expected::Woven) = (pair.guest, pair.expected) else {
             continue;
         };
-        if !is_soak() && !index.is_multiple_of(16) {
+        if !is_soak() && !index.is_multiple_of(32) {
             continue;
         }
         let scratch = std::env::temp_dir().join(format!("witness-woven-{}-{index}", std::process::id()));

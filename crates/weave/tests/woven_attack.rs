@@ -20,7 +20,7 @@ use mutants::random::{Random, seed};
 use soak::is_soak;
 use weave::proof::{Options, prove};
 
-const MUTANTS: usize = 200;
+const MUTANTS: usize = 100;
 const SOAK_MUTANTS: usize = 10_000;
 /// Woven functions that they are made from, one more for so many mutants.
 const MUTANTS_EACH: usize = 100;
