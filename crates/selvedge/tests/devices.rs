@@ -85,7 +85,8 @@ impl Scene {
         kill_process(Pid::from_child(&child), Signal::TERM).unwrap();
         let mut said = String::new();
         child.stdout.take().unwrap().read_to_string(&mut said).unwrap();
-        assert!(child.wait().unwrap().success());
+        let status = child.wait().unwrap();
+        assert!(status.success(), "{status}: {said}");
         said
     }
 
