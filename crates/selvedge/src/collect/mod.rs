@@ -1,0 +1,42 @@
+//! `selvedge collect`: the measurement server, and what can be read from its store. A verb a file.
+
+use selvedge::error::Error;
+
+use crate::output::Output;
+use crate::place::Place;
+
+mod read;
+mod serve;
+mod verify;
+
+/// Store measurements durably, and read them back
+#[derive(clap::Args)]
+pub struct Arguments {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(clap::Subcommand)]
+enum Command {
+    /// Serve bridges over TLS, until SIGTERM
+    #[command(after_help = "Example: selvedge collect serve deployments/ecg.toml --out out/ecg")]
+    Serve(Place),
+    /// List the stored frames
+    #[command(
+        after_help = "Examples:\n  selvedge collect read deployments/ecg.toml --out out/ecg --node 2\n  \
+                            selvedge collect read deployments/ecg.toml --out out/ecg --json"
+    )]
+    Read(read::Arguments),
+    /// Check every segment and record of the store
+    #[command(after_help = "Example: selvedge collect verify deployments/ecg.toml --out out/ecg")]
+    Verify(Place),
+}
+
+/// Does what the subcommand says.
+pub fn run(arguments: Arguments, output: &Output) -> Result<(), Error> {
+    match arguments.command {
+        Command::Serve(place) => serve::run(place, output),
+        Command::Read(arguments) => read::run(arguments, output),
+        Command::Verify(place) => verify::run(place, output),
+    }
+}
