@@ -43,6 +43,28 @@ pub enum Error {
         /// The number of the missing segment.
         number: u64,
     },
+    /// Two logs hold different frames of one node, epoch and counter.
+    Differs {
+        /// The node.
+        node: u32,
+        /// The epoch of its key.
+        epoch: u8,
+        /// The counter.
+        counter: u32,
+        /// The logs, by their places among those that were read, from 0.
+        logs: (usize, usize),
+    },
+    /// A log holds a frame twice.
+    Twice {
+        /// The node.
+        node: u32,
+        /// The epoch of its key.
+        epoch: u8,
+        /// The counter.
+        counter: u32,
+    },
+    /// No stored frame is what was asked for.
+    NothingWanted,
     /// Another process has the store open.
     StoreInUse {
         /// The store.
@@ -118,6 +140,22 @@ impl fmt::Display for Error {
                  help: `selvedge collect verify` lists what can still be read"
             ),
             Error::SegmentMissing { number } => write!(f, "segment {number} of the store is missing"),
+            Error::Differs { node, epoch, counter, logs: (one, other) } if one == other => {
+                write!(f, "a log holds two different frames of node {node}, epoch {epoch}, counter {counter}")
+            }
+            Error::Differs { node, epoch, counter, logs: (one, other) } => write!(
+                f,
+                "logs {} and {} hold different frames of node {node}, epoch {epoch}, counter {counter}\n\
+                 help: read the logs one by one: each is whole, and which of them is right nobody can tell",
+                one + 1,
+                other + 1
+            ),
+            Error::Twice { node, epoch, counter } => write!(
+                f,
+                "the log holds the frame of node {node}, epoch {epoch}, counter {counter} twice\n\
+                 help: `selvedge collect verify` says where"
+            ),
+            Error::NothingWanted => f.write_str("no stored frame is what was asked for"),
             Error::StoreInUse { path } => write!(f, "store `{}` is open in another process", path.display()),
             Error::Io { doing, name, cause } => write!(f, "cannot {doing} `{name}`: {cause}"),
             Error::Protocol { found } => write!(f, "the peer broke the protocol: {found}"),
@@ -274,6 +312,10 @@ mod tests {
             corrupt(Corruption::HeaderTag),
             corrupt(Corruption::Group),
             Error::SegmentMissing { number: 3 },
+            Error::Differs { node: 1, epoch: 0, counter: 5, logs: (0, 0) },
+            Error::Differs { node: 1, epoch: 0, counter: 5, logs: (0, 2) },
+            Error::Twice { node: 1, epoch: 0, counter: 5 },
+            Error::NothingWanted,
             Error::StoreInUse { path: "store".into() },
             Error::Io { doing: "sync", name: file(), cause: cause() },
             Error::Protocol { found: "an answer that is none" },

@@ -30,6 +30,7 @@ pub mod convert;
 pub mod disk;
 mod epochs;
 pub mod error;
+pub mod export;
 pub mod frame;
 mod index;
 pub mod keys;

@@ -60,6 +60,19 @@ pub const SMALL_RECORD_BYTES_MAX: usize = 10 + RECORD_OVERHEAD_BYTES;
 /// Longest segment file in bytes: half of it for what it begins with.
 pub const SEGMENT_FILE_BYTES_MAX: u64 = 4 << 30;
 
+/// Bytes of records that an export sorts in memory; more are put aside in files.
+pub const SORT_BYTES_MAX: usize = 64 << 20;
+/// Files of one level that an export has put aside before they are merged into one: each takes a descriptor and a buffer.
+pub const SORT_FILES_MAX: usize = 32;
+/// Longest entry that is sorted in bytes: a record and its place.
+pub const SORT_ENTRY_BYTES_MAX: usize = RECORD_BODY_BYTES_MAX + 64;
+/// Rows of a Parquet row group.
+pub const EXPORT_ROWS_MAX: usize = 1 << 16;
+/// Bytes of a chunk of an HDF5 dataset.
+pub const EXPORT_CHUNK_BYTES: usize = 64 << 10;
+/// Bytes of values after which a TDMS segment ends.
+pub const EXPORT_SEGMENT_BYTES: usize = 1 << 20;
+
 // The frame layout must hold the largest samples field, and one byte must count it.
 const _: () = assert!(SAMPLES_MAX <= u8::MAX as usize);
 const _: () =

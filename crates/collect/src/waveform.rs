@@ -58,6 +58,13 @@ pub struct Waveform {
     bytes: Vec<u8>,
 }
 
+impl Kind {
+    /// Its name.
+    pub fn name(self) -> &'static str {
+        KINDS[self as usize].name
+    }
+}
+
 impl Format {
     /// Codes of a converter, as the nodes of a bus send them.
     pub const CODES: Format = Format { kind: Kind::Code, is_big_endian: false };
@@ -81,7 +88,7 @@ impl Format {
 
     /// The name of its kind.
     pub fn name(self) -> &'static str {
-        KINDS[self.kind as usize].name
+        self.kind.name()
     }
 
     /// Bytes of one sample.

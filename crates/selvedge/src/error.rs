@@ -10,8 +10,10 @@ use std::path::{Path, PathBuf};
 use std::process::ExitStatus;
 
 pub use class::Class;
+pub use export::ExportFault;
 pub use key::KeyFault;
 pub use place::PlaceFault;
+pub(crate) use printed::words;
 pub use spool::SpoolFault;
 pub use weave::WeaveFault;
 
@@ -19,9 +21,11 @@ use crate::link::Problems;
 use crate::toolchain::Fault;
 
 mod class;
+mod export;
 mod from;
 mod key;
 mod place;
+mod printed;
 mod spool;
 mod weave;
 
@@ -110,6 +114,13 @@ pub enum Error {
         path: PathBuf,
         /// Why.
         fault: PlaceFault,
+    },
+    /// Stored waveforms cannot be exported.
+    Export {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        fault: ExportFault,
     },
     /// An image is none, or does not fit its chip.
     Image(isa::avr::ImageError),
@@ -209,6 +220,7 @@ impl Error {
             | Error::Weave(_)
             | Error::Linked(_)
             | Error::Violation(_)
+            | Error::Export { .. }
             | Error::Image(_) => Class::Input,
             Error::Woven(fault) => fault.class(),
             Error::Toolchain(Fault::NoTree { .. } | Fault::NoCompiler) => Class::Environment,
@@ -266,26 +278,6 @@ impl Error {
     /// Wraps what the system said about a process of ours.
     pub fn process(process: impl Into<String>) -> impl FnOnce(io::Error) -> Error {
         move |source| Error::Process { process: process.into(), source }
-    }
-
-    /// Complete lines for a terminal, the last one without its end.
-    pub fn lines(&self) -> String {
-        match self {
-            Error::Deployment(problems) => problems.to_string(),
-            other => format!("error: {other}"),
-        }
-    }
-
-    /// What `--json` prints: one object, `{"error": {"class", "message" or "problems"}}`.
-    pub fn json(&self) -> serde_json::Value {
-        let class = self.class().name();
-        match self {
-            Error::Deployment(problems) => {
-                serde_json::json!({ "error": { "class": class, "problems": problems.json() } })
-            }
-            Error::Told { said: Some(said), .. } => said.clone(),
-            other => serde_json::json!({ "error": { "class": class, "message": other.to_string() } }),
-        }
     }
 }
 
@@ -347,6 +339,7 @@ impl fmt::Display for Error {
                 if rest.is_empty() { Ok(()) } else { write!(f, "; and {} more", rest.len()) }
             }
             Error::Place { path, fault } => fault.write(path, f),
+            Error::Export { path, fault } => fault.write(path, f),
             Error::Image(error) => write!(f, "{error}"),
             Error::Cell(error) => write!(f, "{error}"),
             Error::Weave(error) => write!(f, "{error}"),
@@ -386,12 +379,4 @@ impl fmt::Display for Error {
             }
         }
     }
-}
-
-/// The system's words as the rest of a sentence: lower case, without its number.
-pub(crate) fn words(source: &io::Error) -> String {
-    let text = source.to_string();
-    let text = text.split(" (os error").next().unwrap_or_default();
-    let mut chars = text.chars();
-    chars.next().map_or_else(String::new, |first| first.to_lowercase().chain(chars).collect())
 }

@@ -49,6 +49,14 @@ impl WholeFile {
         .map_err(|cause| Error::io("write", &self.path, cause))
     }
 
+    /// Where it is written meanwhile, for who must open it itself; `None` = a device or a pipe.
+    pub fn beside(&self) -> Option<&Path> {
+        match &self.kind {
+            Kind::Plain { fresh, .. } => Some(fresh.path()),
+            Kind::Device(_) => None,
+        }
+    }
+
     /// Puts the file in its place.
     ///
     /// # Errors

@@ -5,6 +5,7 @@ use selvedge::error::Error;
 use crate::output::Output;
 use crate::place::Place;
 
+mod export;
 mod read;
 mod serve;
 mod verify;
@@ -21,10 +22,15 @@ enum Command {
     /// Serve bridges over TLS, until SIGTERM
     #[command(after_help = "Example: selvedge collect serve deployments/ecg.toml --out out/ecg")]
     Serve(Place),
-    /// List the stored frames
+    /// List the stored frames, or export their samples for other programs
     #[command(
         after_help = "Examples:\n  selvedge collect read deployments/ecg.toml --out out/ecg --node 2\n  \
-                            selvedge collect read deployments/ecg.toml --out out/ecg --json"
+                            selvedge collect read deployments/ecg.toml --out out/ecg --follow --json\n  \
+                            selvedge collect read deployments/ecg.toml --out out/ecg --export ecg.tdms\n  \
+                            selvedge collect read deployments/ecg.toml --out out/ecg --from '60 s' --to '90 s' \
+                            --export minute.parquet\n  \
+                            selvedge collect read deployments/ecg.toml --out out/ecg --log out/ecg/store \
+                            --log other/store --export both.h5"
     )]
     Read(read::Arguments),
     /// Check every segment and record of the store

@@ -2,6 +2,7 @@
 
 pub mod bridge;
 pub mod carrier;
+pub mod catalogue;
 pub mod certificates;
 pub mod check;
 mod chip;
@@ -21,7 +22,7 @@ pub mod layout;
 pub mod leads;
 mod problem;
 pub mod provision;
-pub(crate) mod quantity;
+pub mod quantity;
 mod readiness;
 mod recording;
 pub mod reservations;
