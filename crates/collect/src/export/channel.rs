@@ -8,6 +8,7 @@
 //! last one, and its instant lies on the run's grid.
 
 use std::collections::BTreeMap;
+use std::io;
 
 use crate::export::Sink;
 use crate::keys::Grid;
@@ -205,6 +206,8 @@ pub struct Gap {
 pub struct Cutter<'a> {
     catalogue: &'a Catalogue,
     state: Option<State>,
+    /// A record at index 0, which is at instant 0 on any grid: the next one says which.
+    held: Option<Record>,
 }
 
 struct State {
@@ -219,23 +222,44 @@ struct State {
 impl<'a> Cutter<'a> {
     /// Cuts what this is known of.
     pub fn new(catalogue: &'a Catalogue) -> Cutter<'a> {
-        Cutter { catalogue, state: None }
+        Cutter { catalogue, state: None, held: None }
     }
 
     /// Tells `sink` what the next record is part of, and the record.
     ///
     /// # Errors
     /// What the sink says.
-    pub fn take(&mut self, record: &Record, sink: &mut dyn Sink) -> std::io::Result<()> {
+    pub fn take(&mut self, record: Record, sink: &mut dyn Sink) -> io::Result<()> {
+        if let Some(held) = self.held.take() {
+            self.tell(&held, Some(&record).filter(|record| Key::of(record) == Key::of(&held)), sink)?;
+        }
+        if (record.first, record.sample_ps) == (0, 0) {
+            self.held = Some(record);
+            Ok(())
+        } else {
+            self.tell(&record, None, sink)
+        }
+    }
+
+    /// Tells `sink` of what was held back.
+    ///
+    /// # Errors
+    /// What the sink says.
+    pub fn finish(mut self, sink: &mut dyn Sink) -> io::Result<()> {
+        self.held.take().map_or(Ok(()), |held| self.tell(&held, None, sink))
+    }
+
+    /// Tells of a record; `next` is the one of its channel that says on which grid it is.
+    fn tell(&mut self, record: &Record, next: Option<&Record>, sink: &mut dyn Sink) -> io::Result<()> {
         let key = Key::of(record);
         if self.state.as_ref().is_none_or(|state| state.channel.key != key) {
             let channel = Channel::new(key, self.catalogue);
             sink.channel(&channel)?;
-            let (run, steps) = begin(&channel, record);
+            let (run, steps) = begin(&channel, record, next);
             sink.run(&run)?;
             self.state = Some(State { channel, run, steps, next: record.first, next_ps: None });
         } else if let Some(state) = &mut self.state {
-            let (run, steps) = begin(&state.channel, record);
+            let (run, steps) = begin(&state.channel, record, next);
             match state.gap(record, &run, steps) {
                 Some(gap) => {
                     sink.gap(&gap)?;
@@ -275,13 +299,14 @@ impl State {
     }
 }
 
-/// The run that begins with a record, and what its instants say of the grid.
-fn begin(channel: &Channel, record: &Record) -> (Run, Option<Steps>) {
-    let steps = Steps::of(record);
-    let pace = match channel.grid.filter(|grid| grid.instant_ps(record.first) == record.sample_ps) {
+/// The run that begins with a record, and what its instants say of the grid; `next` is one that says more of that.
+fn begin(channel: &Channel, record: &Record, next: Option<&Record>) -> (Run, Option<Steps>) {
+    let teller = next.unwrap_or(record);
+    let pace = match channel.grid.filter(|grid| grid.instant_ps(teller.first) == teller.sample_ps) {
         Some(grid) => Pace::Grid(grid),
-        None => steps.and_then(Steps::middle_ps).map_or(Pace::Unknown, Pace::Step),
+        None => Steps::of(teller).and_then(Steps::middle_ps).map_or(Pace::Unknown, Pace::Step),
     };
+    let steps = Steps::of(record);
     (Run { first: record.first, sample_ps: known_ps(record.sample_ps), pace }, steps)
 }
 

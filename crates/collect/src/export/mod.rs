@@ -186,9 +186,11 @@ impl Export {
             let Some(Body::Frame(record)) = Body::parse(&entry[PLACE_BYTES..]) else {
                 unreachable!("a record is read as it was written");
             };
-            cutter.take(&record, &mut counted).map_err(Error::io("write", "export"))?;
+            cutter.take(record, &mut counted).map_err(Error::io("write", "export"))?;
             written(counted.written.records);
         }
+        cutter.finish(&mut counted).map_err(Error::io("write", "export"))?;
+        written(counted.written.records);
         counted.sink.finish().map_err(Error::io("write", "export"))?;
         Ok(counted.written)
     }

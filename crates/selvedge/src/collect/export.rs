@@ -69,8 +69,13 @@ impl File {
         let sink = sink(self.format, target).map_err(failed)?.expect("the format was asked for a stream");
         let written =
             export.finish(&catalogue(&opened.deployment), sink, |records| bar.set_position(records))?;
+        let is_stream = self.whole.beside().is_none();
         self.whole.finish()?;
         bar.finish_and_clear();
+        // A stream may be standard output, where nothing else belongs then.
+        if is_stream {
+            return Ok(());
+        }
         output.rows("export", &rows(&opened.deployment.name, &written))
     }
 }

@@ -66,13 +66,13 @@ fn format(name: &str) -> Result<Format, String> {
 
 /// Lists the stored frames, or exports them.
 pub fn run(arguments: Arguments, output: &Output) -> Result<(), Error> {
+    // Who sees the first lines, or the file that is begun, may ask for the end at once.
+    let stop = arguments.follow.then(stop::flag).transpose().map_err(Error::process("collect read"))?;
     let file = arguments.export.as_deref().map(|path| export::File::begin(path, arguments.format));
     let file = file.transpose()?;
     let any = arguments.from.is_none() && arguments.to.is_none();
     let times = arguments.from.unwrap_or(0)..=arguments.to.unwrap_or(u64::MAX);
     let filter = Filter { node: arguments.node, sample_ps: (!any).then_some(times), ..Filter::default() };
-    // Who sees the first lines may ask for the end at once.
-    let stop = arguments.follow.then(stop::flag).transpose().map_err(Error::process("collect read"))?;
     let opened = arguments.place.open()?;
     let scratch = file.as_ref().map_or(opened.layout.out(), export::File::folder);
     let logs = logs(&opened, arguments.log, &filter, scratch, stop.is_some())?;
