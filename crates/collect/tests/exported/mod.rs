@@ -1,5 +1,6 @@
-//! Records and stores for the tests of what is read out of them. Each test program uses part of it.
-#![allow(dead_code)]
+//! Records and stores for the tests of what is read out of them.
+
+#![allow(dead_code)] // each program that includes it uses some of it
 
 use std::num::NonZeroU32;
 use std::path::Path;

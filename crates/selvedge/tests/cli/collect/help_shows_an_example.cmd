@@ -1,0 +1,1 @@
+# RUN: collect read --help
