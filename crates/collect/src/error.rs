@@ -329,6 +329,12 @@ mod tests {
             store file `0000000000000001.seg` at byte 4096: a group that was acknowledged is damaged
             help: `selvedge collect verify` lists what can still be read
             segment 3 of the store is missing
+            a log holds two different frames of node 1, epoch 0, counter 5
+            logs 1 and 3 hold different frames of node 1, epoch 0, counter 5
+            help: read the logs one by one: each is whole, and which of them is right nobody can tell
+            the log holds the frame of node 1, epoch 0, counter 5 twice
+            help: `selvedge collect verify` says where
+            no stored frame is what was asked for
             store `store` is open in another process
             cannot sync `0000000000000001.seg`: permission denied
             the peer broke the protocol: an answer that is none"#]]
