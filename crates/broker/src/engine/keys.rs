@@ -31,7 +31,8 @@ impl KeyHandle {
 
 impl Template {
     /// Whether a key can be born so. A usage excludes those that would betray what it protects: a key that wraps does
-    /// nothing else, and what is sealed under the device's nonces is touched by no other mode.
+    /// nothing else and is never wrapped, since it could come back as one that decrypts what it wrapped, block by block
+    /// (RFC 5649); and what is sealed under the device's nonces is touched by no other mode.
     pub(super) fn is_sound(&self, origin: Origin, is_public: bool) -> bool {
         use Algorithm::*;
         let [encrypts, seals, macs, wraps] = [
@@ -61,6 +62,7 @@ impl Template {
         work.0 != 0
             && families.iter().any(|family| work.within(*family))
             && !(is_public && self.usages != work)
+            && (self.usages == work || work.0 & wraps.0 == 0)
             && (is_unknown || self.usages.0 & Usages::WRAP.0 == 0)
             && seals_only
             && self.is_length_sound(origin, is_public)

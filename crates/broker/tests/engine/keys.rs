@@ -369,3 +369,17 @@ fn what_only_the_broker_says_has_no_answer_and_may_be_rubbish() {
         }
     }
 }
+
+/// AES-KWP is AES of one block and another (RFC 5649 section 4.2), so whoever has a wrapping key decrypt blocks unwraps
+/// outside what it wrapped. Only the first step keeps that from happening: the others are what the device is for.
+#[test]
+fn a_wrapping_key_is_not_wrapped_since_it_would_come_back_as_one_that_decrypts() {
+    let mut asking = Asking::new();
+    for usages in [Usages::WRAP, Usages::UNWRAP, Usages::WRAP.and(Usages::UNWRAP)] {
+        let template = Template::new(Algorithm::Aes256, usages.and(Usages::WRAPPABLE));
+        assert_eq!(asking.generate(&template), Err(Status::WrongParameters), "{usages:?}");
+        assert_eq!(asking.import(&template, &[1; 32]), Err(Status::WrongParameters), "{usages:?}");
+        let template = Template { name: b"wrapping".to_vec(), ..template };
+        assert_eq!(asking.engine.provide(template, &[1; 32]), Err(Status::WrongParameters), "{usages:?}");
+    }
+}

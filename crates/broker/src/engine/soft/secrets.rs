@@ -24,17 +24,22 @@ const ECB: [u8; 4] = [1, 0, 0, 0];
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Kind {
     Wraps,
+    /// One that could be wrapped itself, which there must not be.
+    WrapsAndIsWrapped,
     Seals,
     Encrypts,
     Derives,
 }
 
 impl Kind {
-    const ALL: [Kind; 4] = [Kind::Wraps, Kind::Seals, Kind::Encrypts, Kind::Derives];
+    const ALL: [Kind; 5] = [Kind::Wraps, Kind::WrapsAndIsWrapped, Kind::Seals, Kind::Encrypts, Kind::Derives];
 
     fn template(self) -> Template {
         let (algorithm, usages) = match self {
             Kind::Wraps => (Algorithm::Aes256, Usages::WRAP.and(Usages::UNWRAP)),
+            Kind::WrapsAndIsWrapped => {
+                (Algorithm::Aes256, Usages::WRAP.and(Usages::UNWRAP).and(Usages::WRAPPABLE))
+            }
             Kind::Seals => (Algorithm::Aes256, Usages::SEAL.and(Usages::OPEN).and(Usages::WRAPPABLE)),
             Kind::Encrypts => {
                 (Algorithm::Aes256, Usages::ENCRYPT.and(Usages::DECRYPT).and(Usages::WRAPPABLE))
@@ -42,6 +47,11 @@ impl Kind {
             Kind::Derives => (Algorithm::Hkdf, Usages::DERIVE.and(Usages::WRAPPABLE)),
         };
         Template { is_persistent: true, ..Template::new(algorithm, usages) }
+    }
+
+    /// Whether a key of this kind may come from elsewhere, or from another key.
+    fn is_given(self) -> bool {
+        !matches!(self, Kind::Wraps | Kind::WrapsAndIsWrapped)
     }
 }
 
@@ -116,8 +126,8 @@ impl State {
             next.keys.push(Known { owner: user, kind, secret, is_imported, is_alive: true });
         };
         match call {
-            Call::Generate(kind) => born(kind, self.secrets, false),
-            Call::Import(kind) if kind != Kind::Wraps => born(kind, self.secrets, true),
+            Call::Generate(kind) if kind != Kind::WrapsAndIsWrapped => born(kind, self.secrets, false),
+            Call::Import(kind) if kind.is_given() => born(kind, self.secrets, true),
             Call::Wrap(wrapping, key) => {
                 let (wrapping, key) = (own(wrapping)?, own(key)?);
                 if wrapping.kind != Kind::Wraps || key.kind == Kind::Wraps {
@@ -125,7 +135,7 @@ impl State {
                 }
                 next.wrapped.push((wrapping.secret, key.secret));
             }
-            Call::Unwrap(wrapping, blob, kind) if kind != Kind::Wraps => {
+            Call::Unwrap(wrapping, blob, kind) if kind.is_given() => {
                 let (under, secret) = self.wrapped[blob];
                 if own(wrapping)?.kind != Kind::Wraps || own(wrapping)?.secret != under {
                     return None;
@@ -133,7 +143,7 @@ impl State {
                 let is_imported = self.keys.iter().any(|key| key.secret == secret && key.is_imported);
                 born(kind, secret, is_imported);
             }
-            Call::Derive(base, kind) if kind != Kind::Wraps => {
+            Call::Derive(base, kind) if kind.is_given() => {
                 if own(base)?.kind != Kind::Derives {
                     return None;
                 }
