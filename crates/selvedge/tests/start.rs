@@ -222,6 +222,16 @@ fn a_blocking_client_starts_its_own_broker_and_another_one_after_that_was_killed
 }
 
 #[test]
+fn a_program_whose_children_nobody_waits_for_starts_its_broker_too() {
+    let folder = tempfile::tempdir().unwrap();
+    // What is ignored stays so in what is executed.
+    let mut command = Command::new("sh");
+    command.args(["-c", "trap '' CHLD; exec \"$@\"", "sh"]).arg(std::env::current_exe().unwrap());
+    command.args(["--ignored", "--exact", "--nocapture", "client"]);
+    assert!(command.env("XDG_RUNTIME_DIR", folder.path()).status().unwrap().success());
+}
+
+#[test]
 fn a_killed_broker_is_replaced() {
     let folder = tempfile::tempdir().unwrap();
     let gate = gate(folder.path());

@@ -2,12 +2,14 @@
 //!
 //! `call` is the operations as types: what each takes and answers. A client carries calls: `blocking` from any thread, without
 //! tokio; `asynchronous` within a tokio runtime. `foreign` says what a status is called by other people's interfaces; `start`
-//! finds a user's own broker, or starts it. No cipher is here or in what is used here.
+//! finds a user's own broker, or starts it; `environment` is what may be believed of the environment. No cipher is here or in
+//! what is used here.
 
 #[cfg(feature = "service")]
 mod asynchronous;
 pub mod blocking;
 pub mod call;
+mod environment;
 pub mod foreign;
 mod fork;
 pub mod start;
@@ -41,9 +43,10 @@ pub enum Place {
 }
 
 /// Where an application that was not told finds the broker: what [`SOCKET_VARIABLE`] says, else [`SOCKET_PATH`]. Its own
-/// is started by the `selvedge` that is found as any program is.
+/// is started by the `selvedge` that is found as any program is. A program with more rights than whoever started it is not
+/// told by its environment.
 pub fn place() -> Place {
-    let said = std::env::var_os(SOCKET_VARIABLE).filter(|said| !said.is_empty());
+    let said = environment::variable(SOCKET_VARIABLE).filter(|said| !said.is_empty());
     said.map_or(Place::Socket(SOCKET_PATH.into()), place_of)
 }
 

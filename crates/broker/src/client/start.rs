@@ -25,6 +25,7 @@ use rustix::fs::{FlockOperation, Mode, OFlags, flock, fstat, mkdirat, open, open
 use rustix::io::Errno;
 use rustix::process::geteuid;
 
+use super::environment::variable;
 use crate::error::{Error, PrivateFault};
 use crate::limits::{HEADER_BYTES, LOG_BYTES_MAX, OWN_START_MAX};
 use crate::stream::{Decoder, Framing};
@@ -95,7 +96,13 @@ impl Starter {
             .spawn();
         let mut child = command.map_err(failed)?;
         let said = child.stdout.take().expect("it is piped");
-        let has_started = child.wait().map_err(failed)?.success();
+        let has_started = match child.wait() {
+            Ok(status) => status.success(),
+            // The program has the system wait for its children (SIGCHLD is ignored), or has waited for all of them itself. What
+            // was started says what came of it.
+            Err(error) if error.raw_os_error() == Some(Errno::CHILD.raw_os_error()) => true,
+            Err(source) => return Err(failed(source)),
+        };
         if !has_started {
             return Err(not_started(folder));
         }
@@ -137,7 +144,7 @@ enum Started {
 /// # Errors
 /// [`Error::NotPrivate`] and the environment's.
 pub fn folder() -> Result<PathBuf, Error> {
-    let named = std::env::var_os("XDG_RUNTIME_DIR").map(PathBuf::from);
+    let named = variable("XDG_RUNTIME_DIR").map(PathBuf::from);
     let parent = named.filter(|path| path.is_absolute());
     let parent = parent.unwrap_or_else(|| format!("/run/user/{}", geteuid().as_raw()).into());
     folder_in(&parent)
