@@ -24,7 +24,7 @@ use std::mem::ManuallyDrop;
 use std::os::fd::AsRawFd;
 use std::os::unix::net::UnixStream;
 use std::path::Path;
-use std::sync::atomic::{AtomicI32, Ordering};
+use std::sync::atomic::{AtomicI32, AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -34,6 +34,7 @@ use rustix::io::Errno;
 use rustix::net::{SendAncillaryBuffer, SendFlags, sendmsg};
 
 use super::call::{Call, Request};
+use super::fork::Identity;
 use super::{Place, check, fork};
 use crate::error::Error;
 use crate::limits::{BUFFERED_BYTES, REQUESTS_PER_CONNECTION_MAX, RETRY_PAUSE};
@@ -63,8 +64,10 @@ pub struct Client {
 struct Process {
     generation: u64,
     line: Mutex<Option<Arc<Line>>>,
-    /// The line's socket, or -1: a child must not look behind the lock.
+    /// The line's socket, or -1, and what tells it from others: a child must not look behind the lock.
     socket: AtomicI32,
+    device: AtomicU64,
+    inode: AtomicU64,
     /// Of a child.
     next: OnceLock<Box<Process>>,
 }
@@ -197,7 +200,7 @@ impl Client {
             Place::Socket(path) => self.connect(path)?,
             Place::Own(starter) => starter.find_or_start()?,
         };
-        process.socket.store(socket.as_raw_fd(), Ordering::Release);
+        process.note(&socket);
         let line = Arc::new(Line::new(socket));
         *kept = Some(line.clone());
         Ok(line)
@@ -235,8 +238,17 @@ impl Drop for Client {
 
 impl Process {
     fn new(generation: u64) -> Process {
-        let (line, socket) = (Mutex::default(), AtomicI32::new(-1));
-        Process { generation, line, socket, next: OnceLock::new() }
+        let (line, socket, next) = (Mutex::default(), AtomicI32::new(-1), OnceLock::new());
+        Process { generation, line, socket, device: AtomicU64::new(0), inode: AtomicU64::new(0), next }
+    }
+
+    /// What a child has to close. A child that is made meanwhile finds none, or this one.
+    fn note(&self, socket: &UnixStream) {
+        self.socket.store(-1, Ordering::Release);
+        let Identity { device, inode } = Identity::of(socket.as_raw_fd()).unwrap_or_default();
+        self.device.store(device, Ordering::Release);
+        self.inode.store(inode, Ordering::Release);
+        self.socket.store(socket.as_raw_fd(), Ordering::Release);
     }
 
     /// This process's own: itself, or that of a child.
@@ -254,7 +266,11 @@ impl Process {
     fn leave(&self) {
         match self.socket.swap(-1, Ordering::AcqRel) {
             -1 => {}
-            socket => fork::close_copy(socket),
+            socket => {
+                let (device, inode) =
+                    (self.device.load(Ordering::Acquire), self.inode.load(Ordering::Acquire));
+                fork::close_copy(socket, Identity { device, inode });
+            }
         }
     }
 

@@ -5,6 +5,7 @@
 //! Where there is none, the process's number says it.
 #![allow(unsafe_code)]
 
+use std::mem::MaybeUninit;
 use std::os::fd::RawFd;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -43,9 +44,34 @@ fn map() -> Option<&'static AtomicU64> {
     Some(unsafe { &*page.cast::<AtomicU64>() })
 }
 
+/// What tells a socket from whatever else may have its number some time: its place in the kernel's own file system.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Identity {
+    /// The file system.
+    pub device: u64,
+    /// The socket in it.
+    pub inode: u64,
+}
+
+impl Identity {
+    /// What has this number now; none if nothing has.
+    pub fn of(descriptor: RawFd) -> Option<Identity> {
+        let mut stat = MaybeUninit::<libc::stat>::uninit();
+        // SAFETY: there is room for what is written, and a number that nothing has is an error.
+        let result = unsafe { libc::fstat(descriptor, stat.as_mut_ptr()) };
+        // SAFETY: it was written.
+        (result == 0)
+            .then(|| unsafe { stat.assume_init() })
+            .map(|stat| Identity { device: stat.st_dev, inode: stat.st_ino })
+    }
+}
+
 /// Closes this process's copy of a socket that its parent goes on using, so that the broker notices when the parent ends.
-/// The value that owned it here must never be dropped.
-pub fn close_copy(socket: RawFd) {
-    // SAFETY: the caller leaks the owner, so nothing here uses the number again.
-    unsafe { libc::close(socket) };
+/// The value that owned it here must never be dropped. A child that has closed whatever it found, as daemons do, may have
+/// given the number to something of its own, which stays.
+pub fn close_copy(socket: RawFd, identity: Identity) {
+    if Identity::of(socket) == Some(identity) {
+        // SAFETY: it is the socket, and the caller leaks its owner, so nothing here uses the number again.
+        unsafe { libc::close(socket) };
+    }
 }

@@ -2,6 +2,7 @@
 #![allow(unsafe_code)]
 
 use std::collections::BTreeSet;
+use std::os::fd::AsRawFd;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -295,6 +296,39 @@ async fn a_child_that_asks_lets_go_of_its_parents_connection() {
             assert!(began.elapsed() < PATIENCE, "the broker sees the parent's end");
         }
         drop((told, tells));
+        let mut ended = 0;
+        // SAFETY: `ended` outlives the call.
+        assert_eq!(unsafe { libc::waitpid(child, &mut ended, 0) }, child);
+        assert_eq!(ended, 0);
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_a_child_gave_the_number_of_its_parents_socket_stays_open() {
+    with_broker(|socket| {
+        let client = Client::new(socket);
+        client.call(&call::Echo { payload: b"parent" }).unwrap();
+        let (told, tells) = UnixStream::pair().unwrap();
+        told.set_read_timeout(Some(PATIENCE)).unwrap();
+        // SAFETY: the child calls what the client promises to allow, and system calls.
+        let child = unsafe { libc::fork() };
+        if child == 0 {
+            // As a daemon begins: it closes whatever it has, and opens what it needs.
+            for number in (3..256).filter(|number| *number != tells.as_raw_fd()) {
+                // SAFETY: a number that is none is an error; `tells` is kept, and what owns the others is never dropped.
+                unsafe { libc::dup2(tells.as_raw_fd(), number) };
+            }
+            let is_right = client.call(&call::Echo { payload: b"child" }).is_ok();
+            // SAFETY: a number that is none is an error.
+            let are_open = (3..256).all(|number| unsafe { libc::fcntl(number, libc::F_GETFD) } != -1);
+            let is_told = (&tells).write_all(&[u8::from(is_right), u8::from(are_open)]).is_ok();
+            // SAFETY: no destructor of the parent's may run here.
+            unsafe { libc::_exit(i32::from(!is_told)) };
+        }
+        let mut said = [0; 2];
+        (&told).read_exact(&mut said).unwrap();
+        assert_eq!(said, [1, 1], "it is answered, and all of its own is open");
         let mut ended = 0;
         // SAFETY: `ended` outlives the call.
         assert_eq!(unsafe { libc::waitpid(child, &mut ended, 0) }, child);
