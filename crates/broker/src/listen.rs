@@ -9,7 +9,7 @@ use std::os::unix::fs::{FileTypeExt, OpenOptionsExt, PermissionsExt, chown};
 use std::os::unix::net::{UnixListener as StdUnixListener, UnixStream as StdUnixStream};
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{FlockOperation, Mode, fchmod, flock};
+use rustix::fs::{FlockOperation, Mode, OFlags, fchmod, flock};
 use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, bind, listen, socket_with};
 use tokio::net::{UnixListener, UnixStream};
 
@@ -137,7 +137,10 @@ fn make(path: PathBuf) -> Result<(StdUnixListener, SocketFile), Error> {
     let mut lock_path = path.clone().into_os_string();
     lock_path.push(".lock");
     let lock_path = PathBuf::from(lock_path);
-    let lock = OpenOptions::new().write(true).create(true).truncate(false).mode(0o600).open(&lock_path);
+    // A link there would be somebody's who can write to the folder, and leads to any file.
+    let mut options = OpenOptions::new();
+    options.write(true).create(true).truncate(false).mode(0o600).custom_flags(OFlags::NOFOLLOW.bits() as i32);
+    let lock = options.open(&lock_path);
     let lock = lock.map_err(cannot("create the lock", &lock_path))?;
     match flock(&lock, FlockOperation::NonBlockingLockExclusive) {
         Ok(()) => {}
@@ -215,6 +218,15 @@ mod tests {
         assert!(path.exists(), "the refused server must not remove the socket");
         drop(first);
         Listener::open(Endpoint::Path(path)).unwrap();
+    }
+
+    #[tokio::test]
+    async fn a_lock_is_not_made_behind_a_link() {
+        let folder = tempfile::tempdir().unwrap();
+        let (path, elsewhere) = (folder.path().join("broker.sock"), folder.path().join("elsewhere"));
+        std::os::unix::fs::symlink(&elsewhere, folder.path().join("broker.sock.lock")).unwrap();
+        assert!(matches!(Listener::open(Endpoint::Path(path)), Err(Error::Io { .. })));
+        assert!(!elsewhere.exists());
     }
 
     #[tokio::test]
