@@ -2,6 +2,7 @@
 //! update: the device releases nothing whose tag it has not compared, so a second part is refused by name, and who opens
 //! gives the tag before the message. TLS 1.3 and CMS do so.
 //!
+//! Invariant: no message is ended well that was not sealed, or whose tag was not right.
 //! Invariant: no nonce seals twice, unless the caller gives it twice; a copy's is that of what it was copied from.
 
 use std::sync::Arc;
@@ -30,6 +31,8 @@ pub struct Sealer {
     associated_data: Secret,
     /// The nonce was given, and no message came since.
     is_fresh: bool,
+    /// A message came, and was sealed or found authentic.
+    is_done: bool,
     /// Whether the nonce has sealed, here or in a copy.
     has_sealed: Arc<AtomicBool>,
 }
@@ -45,6 +48,7 @@ impl Sealer {
 
     /// The whole message; what is left of it to say afterwards is the tag.
     fn whole(&mut self, message: &[u8]) -> Done<Secret> {
+        self.is_done = false;
         if !self.is_fresh {
             return Err(self.setting.provider.refuse(Status::WholeOnly));
         }
@@ -59,12 +63,15 @@ impl Sealer {
             }
             let mut sealed = self.setting.provider.call(&Seal { key, aead, plaintext: message })?;
             self.tag = Some(sealed.split_off(sealed.len().checked_sub(self.tag_bytes).ok_or(Failed)?));
+            self.is_done = true;
             return Ok(Secret::new(sealed));
         }
         let tag = self.tag.take().filter(|tag| tag.len() == self.tag_bytes);
         let tag = tag.ok_or_else(|| self.setting.provider.refuse(Status::WholeOnly))?;
         let sealed = [message, &tag].concat();
-        self.setting.provider.call(&Open { key, aead, sealed: &sealed })
+        let message = self.setting.provider.call(&Open { key, aead, sealed: &sealed })?;
+        self.is_done = true;
+        Ok(message)
     }
 }
 
@@ -99,6 +106,7 @@ impl aes::Context for Sealer {
             tag: None,
             associated_data: Secret::default(),
             is_fresh: false,
+            is_done: false,
             has_sealed: Arc::default(),
             setting,
         }
@@ -114,6 +122,7 @@ impl aes::Context for Sealer {
 
     fn start(&mut self, nonce: Option<&[u8]>) -> Done {
         self.associated_data = Secret::default();
+        self.is_done = false;
         if self.setting.encrypts {
             self.tag = None;
         }
@@ -204,6 +213,7 @@ impl aes::Context for Sealer {
         if self.is_fresh {
             self.whole(&[])?;
         }
-        Ok(())
+        // Programs take this, and not what the update said, for the word on the tag.
+        if self.is_done { Ok(()) } else { Err(Failed) }
     }
 }

@@ -1,5 +1,7 @@
 //! AES-ECB, AES-CBC and AES-CTR, under a key of the device or under bytes that OpenSSL gives. What is under way is at the
 //! device, and cannot be copied; what has not begun can.
+//!
+//! Invariant: what missed a part of its message goes on with no other and has no end.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -22,11 +24,26 @@ pub struct Cipher {
     iv: [u8; BLOCK_BYTES],
     is_padded: bool,
     context: Option<Context>,
+    /// A part was not taken, or its result was not. Many programs do not look at what an update says.
+    is_broken: bool,
     /// A counter was begun with the IV, here or in a copy, which must not be met again: OpenSSL's own goes on counting.
     is_spent: Arc<AtomicBool>,
 }
 
 impl Cipher {
+    /// What is made of a part of the message.
+    fn take(&mut self, part: &[u8]) -> Done<Secret> {
+        if self.is_broken {
+            return Err(Failed);
+        }
+        let context = self.context()?;
+        let mut made = Secret::new(Vec::with_capacity(part.len() + BLOCK_BYTES));
+        for part in part.chunks(PART_BYTES) {
+            made.extend_from_slice(&self.setting.provider.call(&Update { context, part })?);
+        }
+        Ok(made)
+    }
+
     fn context(&mut self) -> Done<Context> {
         if let Some(context) = self.context {
             return Ok(context);
@@ -66,18 +83,18 @@ impl aes::Context for Cipher {
         &[Param::number(c"padding"), Param::number(c"keylen"), Param::text(secret::NAME), Param::END];
 
     fn new(setting: Setting) -> Cipher {
-        let is_padded = setting.line.mode != CTR;
-        Cipher { setting, iv: [0; BLOCK_BYTES], is_padded, context: None, is_spent: Arc::default() }
+        let (is_padded, is_broken, is_spent) = (setting.line.mode != CTR, false, Arc::default());
+        Cipher { setting, iv: [0; BLOCK_BYTES], is_padded, context: None, is_broken, is_spent }
     }
 
     /// If it is not at the device.
     fn copy(&self) -> Done<Cipher> {
-        let Cipher { setting, iv, is_padded, context, is_spent } = self;
+        let Cipher { setting, iv, is_padded, context, is_broken, is_spent } = self;
         if context.is_some() {
             return Err(setting.provider.refuse(Status::WholeOnly));
         }
         let (setting, is_spent) = (setting.clone(), is_spent.clone());
-        Ok(Cipher { setting, iv: *iv, is_padded: *is_padded, context: None, is_spent })
+        Ok(Cipher { setting, iv: *iv, is_padded: *is_padded, context: None, is_broken: *is_broken, is_spent })
     }
 
     fn setting(&mut self) -> &mut Setting {
@@ -86,6 +103,7 @@ impl aes::Context for Cipher {
 
     fn start(&mut self, iv: Option<&[u8]>) -> Done {
         self.cancel();
+        self.is_broken = false;
         if let Some(iv) = iv {
             self.iv = iv.try_into().map_err(|_| Failed)?;
             self.is_spent = Arc::default();
@@ -119,15 +137,19 @@ impl aes::Context for Cipher {
 
     unsafe fn update(&mut self, message: Message) -> Done {
         let part = trust!(bytes(message.from, message.bytes))?;
-        let context = self.context()?;
-        let mut made = Secret::new(Vec::with_capacity(part.len() + BLOCK_BYTES));
-        for part in part.chunks(PART_BYTES) {
-            made.extend_from_slice(&self.setting.provider.call(&Update { context, part })?);
+        let made = self.take(part);
+        let given = made.and_then(|made| trust!(give(&made, message.start, message.length, message.room)));
+        if given.is_err() {
+            self.cancel();
+            self.is_broken = true;
         }
-        trust!(give(&made, message.start, message.length, message.room))
+        given
     }
 
     unsafe fn finish(&mut self, message: Message) -> Done {
+        if self.is_broken {
+            return Err(Failed);
+        }
         let context = self.context()?;
         self.context = None;
         let made = self.setting.provider.call(&Finish { context, part: &[] })?;

@@ -1,5 +1,7 @@
 //! SHA-2, and what a digest and a MAC have in common: what fits one request is gathered and asked for at once, and can be
 //! copied until then, as TLS wants it; what is longer is begun at the device, and cannot.
+//!
+//! Invariant: what missed a part of its message makes no digest and no MAC.
 
 use std::ffi::{c_int, c_void};
 use std::sync::Arc;
@@ -33,12 +35,14 @@ pub struct Digest {
     what: What,
     gathered: Secret,
     context: Option<Context>,
+    /// A part was not taken. Many programs do not look at what an update says.
+    is_broken: bool,
 }
 
 impl Digest {
     /// One of nothing yet.
     pub fn new(provider: Arc<Provider>, what: What) -> Digest {
-        Digest { provider, what, gathered: Secret::default(), context: None }
+        Digest { provider, what, gathered: Secret::default(), context: None, is_broken: false }
     }
 
     fn begin(&self) -> Done<Context> {
@@ -59,8 +63,14 @@ impl Digest {
 
     /// Takes a part.
     pub fn update(&mut self, part: &[u8]) -> Done {
+        let taken = if self.is_broken { Err(Failed) } else { self.take(part) };
+        self.is_broken = taken.is_err();
+        taken
+    }
+
+    fn take(&mut self, part: &[u8]) -> Done {
         if self.context.is_none() && self.gathered.len() + part.len() <= PART_BYTES {
-            self.gathered.extend_from_slice(part);
+            self.gather(part);
             return Ok(());
         }
         let context = match self.context {
@@ -74,8 +84,22 @@ impl Digest {
         Ok(())
     }
 
+    fn gather(&mut self, part: &[u8]) {
+        let bytes = self.gathered.len() + part.len();
+        if bytes > self.gathered.capacity() {
+            // A vector that grows by itself leaves copies behind.
+            let mut grown = Secret::new(Vec::with_capacity(bytes.max(2 * self.gathered.capacity())));
+            grown.extend_from_slice(&self.gathered);
+            self.gathered = grown;
+        }
+        self.gathered.extend_from_slice(part);
+    }
+
     /// The digest, or the MAC.
     pub fn finish(&mut self) -> Done<Vec<u8>> {
+        if self.is_broken {
+            return Err(Failed);
+        }
         match self.context.take() {
             Some(context) => Ok(self.provider.call(&Finish { context, part: &[] })?.to_vec()),
             None => {
@@ -91,7 +115,13 @@ impl Digest {
             return Err(self.provider.refuse(Status::WholeOnly));
         }
         let (provider, what) = (self.provider.clone(), self.what.clone());
-        Ok(Digest { provider, what, gathered: self.gathered.clone(), context: None })
+        Ok(Digest {
+            provider,
+            what,
+            gathered: self.gathered.clone(),
+            context: None,
+            is_broken: self.is_broken,
+        })
     }
 }
 

@@ -67,6 +67,8 @@ static int opens(const char *cipher, int nonce_bytes, int tag_bytes, const unsig
     done = EVP_DecryptUpdate(context, plain, &length, sealed, 50) == 1;
     memset(filled, done ? 0x5a : 0, 50);
     MUST(memcmp(plain, filled, 50) == 0);
+    /* Programs take this for the word on the tag. */
+    MUST((EVP_DecryptFinal_ex(context, plain + 50, &length) == 1) == done);
     EVP_CIPHER_CTX_free(context);
     EVP_CIPHER_free(fetched);
     return done;
@@ -173,6 +175,32 @@ static int forks(void) {
     return 1;
 }
 
+/* What missed a part of its message makes no digest, whether the program looked at that or not. */
+static int misses(void) {
+    enum { BEGUN_MAX = 16 };
+    static unsigned char part[65536];
+    unsigned char digest[32], expected[32];
+    EVP_MD *md = EVP_MD_fetch(NULL, "SHA2-256", ours);
+    EVP_MD_CTX *all[BEGUN_MAX + 1], *other = EVP_MD_CTX_new();
+    MUST(md && EVP_DigestInit_ex(other, EVP_sha256(), NULL) && EVP_DigestUpdate(other, part, sizeof part));
+    MUST(EVP_DigestUpdate(other, "x", 1) && EVP_DigestFinal_ex(other, expected, NULL));
+    for (int number = 0; number <= BEGUN_MAX; number++) {
+        all[number] = EVP_MD_CTX_new();
+        MUST(EVP_DigestInit_ex2(all[number], md, NULL) && EVP_DigestUpdate(all[number], part, sizeof part));
+        /* It is begun at the device now, which has so many for a connection. */
+        MUST((EVP_DigestUpdate(all[number], "x", 1) == 1) == (number < BEGUN_MAX));
+    }
+    for (int number = 0; number <= BEGUN_MAX; number++) {
+        MUST((EVP_DigestFinal_ex(all[number], digest, NULL) == 1) == (number < BEGUN_MAX));
+        MUST(number == BEGUN_MAX || memcmp(digest, expected, 32) == 0);
+        EVP_MD_CTX_free(all[number]);
+    }
+    ERR_clear_error();
+    EVP_MD_CTX_free(other);
+    EVP_MD_free(md);
+    return 1;
+}
+
 #if OPENSSL_VERSION_NUMBER >= 0x30500000L
 /* A key that is an object: its name is told, its bytes are not. */
 static int objects(void) {
@@ -243,7 +271,7 @@ int main(void) {
         return 1;
     }
     if (!aead("AES-256-GCM", 12, 16) || !aead("AES-256-CCM", 12, 16) || !aead("AES-256-CCM", 7, 8) ||
-        !aead("AES-256-CCM", 13, 4) || !copies() || !forks() || !objects())
+        !aead("AES-256-CCM", 13, 4) || !copies() || !forks() || !misses() || !objects())
         return 1;
     OSSL_PROVIDER_unload(of_device);
     OSSL_PROVIDER_unload(of_openssl);
