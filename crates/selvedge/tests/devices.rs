@@ -55,12 +55,14 @@ impl Scene {
         command.spawn().unwrap()
     }
 
-    /// Starts `selvedge broker VERB`, and waits until `file` of the run's folder is there.
+    /// Starts `selvedge broker VERB`, and waits until `file` of the run's folder is there and, if it is a socket, somebody
+    /// listens on it.
     fn start(&mut self, verb: &str, flags: &[&str], environment: &[(&str, &Path)], file: &str) {
         let child = self.spawn(verb, flags, environment);
         self.processes.push(child);
         let (file, until) = (self.run(file), Instant::now() + HANGS);
-        while fs::symlink_metadata(&file).is_err() {
+        let is_socket = file.extension().is_some_and(|extension| extension == "sock");
+        while !(if is_socket { listens(&file) } else { fs::symlink_metadata(&file).is_ok() }) {
             let ended = self.processes.last_mut().unwrap().try_wait().unwrap();
             assert!(ended.is_none() && Instant::now() < until, "`broker {verb}` does not start: {ended:?}");
             thread::sleep(Duration::from_millis(2));
@@ -105,6 +107,13 @@ impl Drop for Scene {
             let _ = child.wait();
         }
     }
+}
+
+/// A socket has its name before anybody listens on it: `__SO_ACCEPTCON` of its flags says it.
+fn listens(socket: &Path) -> bool {
+    let sockets = fs::read_to_string("/proc/net/unix").unwrap();
+    let path = socket.display().to_string();
+    sockets.lines().any(|line| line.ends_with(&path) && line.split_whitespace().nth(3) == Some("00010000"))
 }
 
 fn deployment() -> PathBuf {

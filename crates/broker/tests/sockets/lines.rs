@@ -102,7 +102,7 @@ async fn noise_on_a_line_costs_time_and_nothing_else() {
     println!("seed {seed}");
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("device.tty");
-    let rates = Rates { drop: 2e-5, corrupt: 2e-5, stall: 1e-4, reset: 1e-5, reorder: 2e-5 };
+    let rates = Rates { drop: 5e-5, corrupt: 5e-5, stall: 1e-4, reset: 1e-5, reorder: 2e-5 };
     let device = Line::start(&path, fast(), Faults::new(rates, seed)).await;
     let running = Running::start(uart(&path, BAUD), fast().settings()).await;
     let mut tasks = JoinSet::new();
@@ -131,7 +131,8 @@ async fn noise_on_a_line_costs_time_and_nothing_else() {
     let clocks = device.stop().await;
     println!("{:?}, {} losses", clocks.struck, stats.device_losses);
     assert_eq!(stats.answers(Status::Done), 4 * u64::from(REQUESTS));
-    assert!(stats.device_losses > 0 && clocks.struck.drops > 0 && clocks.struck.corruptions > 0);
+    // Which bytes are struck depends on how they came to lie on the line: of one kind alone there may be none.
+    assert!(stats.device_losses > 0 && clocks.struck.drops + clocks.struck.corruptions > 0);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
