@@ -39,6 +39,10 @@ pub(crate) struct Application {
     is_over: bool,
     /// It was told that it is too much, and when to ask again: nothing is read until then.
     rests_until: Option<Duration>,
+    /// How many requests were taken.
+    taken: u64,
+    /// Of the request whose rest is waited for, as was last told: how many were taken before it.
+    told_begun: Option<u64>,
     /// It is closed when its answers are written, or at this time.
     closes_at: Option<Duration>,
     /// What epoll was told to look at.
@@ -60,6 +64,8 @@ impl Application {
             told_bytes: 0,
             is_over: false,
             rests_until: None,
+            taken: 0,
+            told_begun: None,
             closes_at: None,
             interest: EventFlags::empty(),
             is_touched: false,
@@ -91,6 +97,16 @@ impl Application {
         if bytes != self.told_bytes {
             unfinished.change(self.user, self.told_bytes, bytes);
             self.told_bytes = bytes;
+        }
+    }
+
+    /// Appends whether the rest of a request is waited for, if that is not as it was told last. Of one that is not read from
+    /// the rest may have come.
+    pub(crate) fn tell_begun(&mut self, events: &mut Vec<Event>) {
+        let waits = self.wants_more() && self.incoming.is_inside();
+        let begun = waits.then_some(self.taken);
+        if std::mem::replace(&mut self.told_begun, begun) != begun && self.closes_at.is_none() {
+            events.push(Event::Began { connection: self.connection, waits });
         }
     }
 
@@ -177,6 +193,7 @@ impl Application {
             match self.incoming.next(&mut input) {
                 Ok(Some(request)) => {
                     self.outstanding += 1;
+                    self.taken += 1;
                     events.push(Event::Requested { connection, request });
                 }
                 Ok(None) => break,

@@ -34,6 +34,14 @@ pub enum Event {
         /// What was wrong.
         broken: Broken,
     },
+    /// An application has sent a part of a request, or of another one than before; or nobody waits for the rest of one any
+    /// more, since it has come or the application is not read from.
+    Began {
+        /// Who.
+        connection: Connection,
+        /// Whether the rest is waited for.
+        waits: bool,
+    },
     /// An application hung up, or its socket broke.
     Disconnected {
         /// Who.

@@ -25,6 +25,7 @@ use std::time::Duration;
 
 #[cfg(feature = "service")]
 mod application;
+mod begun;
 #[cfg(feature = "service")]
 mod bell;
 pub mod client;
@@ -89,6 +90,7 @@ pub use serve::{Config, serve, serve_operated};
 pub use settings::{Fit, Settings, Weights};
 pub use stats::{Gauges, Stats, Usage};
 
+use begun::Begun;
 use flight::Flight;
 use notices::Notices;
 use opening::Device;
@@ -131,6 +133,8 @@ pub struct Broker {
     /// Connections that may have left answers unread, each once, by a time before which they did not: so that those of
     /// whom it may be too long now are found without asking all.
     unread: BTreeSet<(Duration, Connection)>,
+    /// Connections the rest of whose request is waited for.
+    begun: Begun,
     device: Device,
     link: Link,
     /// What each device said when it was open last.
@@ -181,6 +185,7 @@ impl Broker {
             stay: Duration::ZERO,
             unwritten: 0,
             unread: BTreeSet::new(),
+            begun: Begun::default(),
             device: Device::Closed { retry_at: Duration::ZERO, failures: 0 },
             link: 0,
             stop_at: None,
@@ -202,6 +207,12 @@ impl Broker {
             Event::Requested { connection, request } => self.requested(connection, request, actions),
             Event::Garbled { connection, broken } => {
                 self.break_off(connection, broken.head, broken.fault.into(), actions);
+            }
+            Event::Began { connection, waits } => {
+                self.begun.set(
+                    connection,
+                    Some(self.now).filter(|_| waits && self.peers.contains_key(&connection)),
+                );
             }
             Event::Disconnected { connection } => self.close(connection, false, actions),
             Event::Written { connection, answers } => self.written(connection, answers),
@@ -234,6 +245,7 @@ impl Broker {
                 || !self.in_flight.is_empty()
                 || self.queue.is_timed()
                 || self.unwritten > 0
+                || !self.begun.is_empty()
                 || self.stop_at.is_some())
     }
 
@@ -593,6 +605,11 @@ impl Broker {
             self.stop(actions);
         }
         self.close_stalled(actions);
+        while let Some(connection) =
+            now.checked_sub(self.settings.request_max).and_then(|at| self.begun.first(at))
+        {
+            self.break_off(connection, Head::default(), Status::Malformed, actions);
+        }
     }
 
     /// Closes who has left answers unread for too long. Whoever read meanwhile is looked at again when it may be so.
@@ -728,6 +745,7 @@ impl Broker {
     fn forget(&mut self, connection: Connection) {
         let Some(peer) = self.peers.remove(&connection) else { return };
         self.idle_since = self.now;
+        self.begun.set(connection, None);
         self.unwritten -= peer.unwritten.len();
         if let Some(noted_at) = peer.noted_at {
             self.unread.remove(&(noted_at, connection));

@@ -85,6 +85,11 @@ pub const BUSY_MS_MAX: u32 = 1000;
 pub const ANSWERS_PER_CONNECTION_MAX: usize = 256;
 /// How long a connection may leave its answers unread, when the socket takes no more of them.
 pub const UNREAD_MAX: Duration = Duration::from_secs(10);
+/// How long a request may take to come, once it has begun. As long as answers may stay unread: nothing but an application
+/// that stands still keeps back what a Unix socket takes in one piece or two.
+pub const REQUEST_TIME: Duration = UNREAD_MAX;
+/// Longest such time that may be chosen.
+pub const REQUEST_TIME_MAX: Duration = Duration::from_secs(60);
 
 // Whose turn it is; enforced by `rounds` and `queue`.
 

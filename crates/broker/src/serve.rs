@@ -666,6 +666,7 @@ impl Server {
                 touch(&mut self.touched, application);
             }
             application.tell(self.broker.unfinished());
+            application.tell_begun(&mut self.events);
             if let Some(until) = application.closes_at()
                 && (written.is_err() || application.is_gone(now))
             {

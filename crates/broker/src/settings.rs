@@ -26,6 +26,8 @@ pub struct Settings {
     pub answer_max: Duration,
     /// How long a connection may leave its answers unread.
     pub unread_max: Duration,
+    /// How long a request may take to come as a whole, once it has begun and as long as the connection is read from.
+    pub request_max: Duration,
     /// How long the device is waited for at the start.
     pub start_max: Duration,
     /// Who may ask what the broker has done, besides root.
@@ -55,6 +57,7 @@ impl Default for Settings {
             is_cut: false,
             answer_max: limits::ANSWER_MAX,
             unread_max: limits::UNREAD_MAX,
+            request_max: limits::REQUEST_TIME,
             start_max: limits::START_MAX,
             operator: None,
             operator_group: None,
@@ -122,6 +125,7 @@ impl Settings {
         assert!((1..=limits::IN_FLIGHT_MAX).contains(&self.transfer_requests_max));
         assert!(!self.answer_max.is_zero() && self.answer_max <= limits::ANSWER_MAX);
         assert!(!self.unread_max.is_zero() && self.unread_max <= limits::UNREAD_MAX);
+        assert!(!self.request_max.is_zero() && self.request_max <= limits::REQUEST_TIME_MAX);
         assert!((limits::AGE_MIN..=limits::AGE_MAX).contains(&self.age_max));
         assert!(self.bounds.are_sound());
         assert!(self.weights.said().all(|(_, weight)| (1..=limits::WEIGHT_MAX).contains(&weight)));

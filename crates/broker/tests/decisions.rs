@@ -546,6 +546,31 @@ fn who_reads_has_its_time_anew_and_who_has_read_all_has_no_end() {
 }
 
 #[test]
+fn who_ends_no_request_is_closed_in_time_and_who_is_not_read_from_is_not() {
+    let mut bench = Bench::open();
+    let [never, slow, unread] = [bench.connect(), bench.connect(), bench.connect()];
+    let began = |bench: &mut Bench, connection, waits| bench.step(Event::Began { connection, waits });
+    for connection in [never, slow, unread] {
+        began(&mut bench, connection, true);
+    }
+    let request_max = Settings::default().request_max;
+    assert!(bench.wait(request_max / 2).is_empty());
+    began(&mut bench, slow, true); // another request
+    began(&mut bench, unread, false);
+    let actions = bench.wait(request_max / 2);
+    assert_eq!(answers(&actions), [(never.0, 0, Status::Malformed)]);
+    assert!(matches!(actions[1], Action::Close { connection, flush: true } if connection == never));
+    assert_eq!(answers(&bench.wait(request_max / 2)), [(slow.0, 0, Status::Malformed)]);
+    assert!(!bench.broker.needs_ticks(), "nobody is waited for");
+    assert!(bench.wait(2 * request_max).is_empty());
+    assert_eq!(bench.broker.stats().connections_closed_malformed, 2);
+    // What the loop saw before it knew of the end is no error.
+    assert!(began(&mut bench, never, true).is_empty() && !bench.broker.needs_ticks());
+    bench.ask(unread, 1);
+    assert_eq!(answers(&bench.device_answers(unread, 1)), [(unread.0, 1, Status::Done)]);
+}
+
+#[test]
 fn the_connection_after_the_last_is_refused_by_name() {
     let mut bench = Bench::open();
     for user in 0..CONNECTIONS as u32 {

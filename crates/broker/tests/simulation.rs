@@ -31,6 +31,8 @@ struct Application {
     unwritten: usize,
     next_request: u32,
     reads: bool,
+    /// Since when a part of a request is there, and the rest is waited for.
+    begun_at: Option<Duration>,
 }
 
 struct World {
@@ -64,6 +66,8 @@ struct World {
     introduced: BTreeSet<Connection>,
     /// Requests that it has answered wrongly or twice since it was opened.
     gave_up: usize,
+    /// Connections that were closed because their request did not come as a whole.
+    stalled: u64,
     link: Option<u64>,
     open: bool,
     stopped: bool,
@@ -82,6 +86,7 @@ impl World {
             is_cut: below(&mut random, 2) == 0,
             answer_max: Duration::from_secs(1 + below(&mut random, 59) as u64),
             unread_max: Duration::from_secs(1 + below(&mut random, 9) as u64),
+            request_max: Duration::from_secs(1 + below(&mut random, 9) as u64),
             ..Settings::default()
         };
         let second = Fit {
@@ -111,6 +116,7 @@ impl World {
             transfers: 0,
             introduced: BTreeSet::new(),
             gave_up: 0,
+            stalled: 0,
             link: None,
             open: false,
             stopped: false,
@@ -235,6 +241,10 @@ impl World {
         assert_eq!(head.connection, connection, "an answer carries its connection's number");
         application.unwritten += 1;
         let status = answer.status().expect("the application knows each status");
+        if let (Status::Malformed, Some(begun_at)) = (status, application.begun_at) {
+            assert!(begun_at + self.settings.request_max <= self.now, "it has its time");
+            self.stalled += 1;
+        }
         if [Status::Malformed, Status::DuplicateRequest, Status::Version].contains(&status) {
             return; // about the connection; a close follows, and the world counts its requests there
         }
@@ -257,6 +267,7 @@ impl World {
         assert_eq!(gauges.in_flight == 0, gauges.in_flight_bytes == 0);
         for application in self.applications.values() {
             assert!(application.unwritten <= ANSWERS_PER_CONNECTION_MAX);
+            assert!(application.begun_at.is_none() || self.broker.needs_ticks());
         }
         // The device may hold requests that it answered wrongly and that the core gave up, never others.
         if self.open {
@@ -273,6 +284,7 @@ impl World {
         let length = if long { 65_000 } else { below(&mut self.random, 64) };
         let application = self.applications.get_mut(&connection).expect("picked among the open");
         application.next_request = application.next_request.wrapping_add(1);
+        let is_rest = application.begun_at.take().is_some();
         let number = match application.unanswered.first_key_value() {
             Some((&pending, _)) if wild => pending, // a duplicate
             _ => application.next_request,
@@ -293,6 +305,26 @@ impl World {
         }
         let request = Pdu::new(head, &[1, 2, 3], &payload).unwrap();
         self.step(Event::Requested { connection, request });
+        if is_rest {
+            // Perhaps of a connection that was closed for what came.
+            self.step(Event::Began { connection, waits: false });
+        }
+    }
+
+    /// A part of a request comes; or there was one, and it is not waited for any more.
+    fn begins(&mut self, connection: Connection) {
+        let now = self.now;
+        let application = self.applications.get_mut(&connection).expect("picked among the open");
+        let waits = application.begun_at.is_none();
+        application.begun_at = Some(now).filter(|_| waits);
+        self.step(Event::Began { connection, waits });
+    }
+
+    fn tick(&mut self) {
+        self.step(Event::Tick);
+        let is_late = |begun_at: Duration| begun_at + self.settings.request_max <= self.now;
+        let late = self.applications.values().filter(|one| one.begun_at.is_some_and(is_late)).count();
+        assert_eq!(late, 0, "nobody keeps half a request for ever");
     }
 
     /// One honest answer, of any request that the device holds.
@@ -397,10 +429,11 @@ impl World {
             (70..80, _) => self.device_answers(),
             (80..88, _) => self.device_takes(),
             (88..92, _) => self.device_opens(),
-            (92..97, _) => {
+            (92..96, _) => {
                 self.now += Duration::from_millis(below(&mut self.random, 120) as u64);
-                self.step(Event::Tick);
+                self.tick();
             }
+            (96, Some(connection)) => self.begins(connection),
             (97, Some(connection)) if self.chance(4) => self.step(Event::Disconnected { connection }),
             (98, Some(connection)) => {
                 if self.chance(8) {
@@ -427,7 +460,7 @@ impl World {
                 return;
             }
             self.now += Duration::from_millis(50);
-            self.step(Event::Tick);
+            self.tick();
             self.device_opens();
             self.device_takes();
             self.device_answers();
@@ -444,7 +477,7 @@ fn below(random: &mut ChaCha8Rng, bound: usize) -> usize {
 }
 
 /// Lives `steps` steps of a world, lets it settle, and returns its digest and counters.
-fn run(seed: u64, steps: usize) -> (u64, Stats, u64) {
+fn run(seed: u64, steps: usize) -> (u64, Stats, [u64; 2]) {
     let mut world = World::new(seed);
     world.step(Event::Tick);
     for _ in 0..steps {
@@ -456,7 +489,7 @@ fn run(seed: u64, steps: usize) -> (u64, Stats, u64) {
     let stats = world.broker.stats().clone();
     world.step(Event::Stop);
     assert!(world.stopped && world.applications.is_empty(), "an idle broker stops at once");
-    (world.digest, stats, world.seconds)
+    (world.digest, stats, [world.seconds, world.stalled])
 }
 
 fn seeds() -> Vec<u64> {
@@ -471,7 +504,7 @@ fn each_request_has_one_answer_or_a_closed_connection() {
     let mut sum = BTreeMap::<&str, u64>::new();
     for seed in seeds() {
         println!("BROKER_SEED={seed}"); // shown when the test fails
-        let (_, stats, seconds) = run(seed, 6000);
+        let (_, stats, [seconds, stalled]) = run(seed, 6000);
         for status in Status::ALL {
             *sum.entry(status.name()).or_default() += stats.answers(*status);
         }
@@ -482,6 +515,7 @@ fn each_request_has_one_answer_or_a_closed_connection() {
             ("open failures", stats.device_open_failures),
             ("restarts", stats.device_restarts),
             ("openings of a second device", seconds),
+            ("closed with half a request", stalled),
             ("repeated", stats.requests_repeated),
             ("transfers of many", stats.transfers[3..].iter().sum()),
             ("closed malformed", stats.connections_closed_malformed),

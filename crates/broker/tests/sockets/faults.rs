@@ -147,7 +147,7 @@ async fn who_asks_for_too_much_rests_and_is_served_again() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn halves_of_frames_hold_nobody_up_and_end_with_their_connections() {
-    let running = Running::start(loopback(), Settings::default()).await;
+    let running = Running::start(loopback(), Settings { request_max: PATIENCE, ..Settings::default() }).await;
     let whole = echo(1, &[3; 50_000]);
     let mut halves = Vec::new();
     for bytes in (0..100).map(|number| 1 + number * 499) {

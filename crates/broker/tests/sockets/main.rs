@@ -30,7 +30,7 @@ use broker::device::{Connect, UnixDevice};
 use broker::engine::keys::{Algorithm, Template, Usages};
 use broker::engine::store::{SealingKey, Store};
 use broker::engine::{NamedKey, Purpose};
-use broker::stream::{Framing, Incoming};
+use broker::stream::{End, Framing, Incoming};
 use broker::wire::{Head, KeyHandle, Operation, Pdu, Status};
 use broker::{Config, Endpoint, Error, LinkFault, Settings, Stats, emulate, serve};
 use cipher::Key;
@@ -304,7 +304,8 @@ async fn a_killed_device_is_named_and_its_successor_serves_the_same_clients() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("device.sock");
     let first = Process::start(&path).await;
-    let running = Running::start(unix(&path), Settings::default()).await;
+    let operator = Some(rustix::process::getuid().as_raw());
+    let running = Running::start(unix(&path), Settings { operator, ..Settings::default() }).await;
     let (phase, watch) = tokio::sync::watch::channel(Phase::First);
     let mut tasks = JoinSet::new();
     for number in 0..8 {
@@ -314,14 +315,18 @@ async fn a_killed_device_is_named_and_its_successor_serves_the_same_clients() {
             tasks.spawn(seal_for_ever(client.clone(), key, message(number, request % 7), watch.clone()));
         }
     }
-    running.client().await.info().await.unwrap();
     // The device stands still with whatever it has got, and everybody asks it for more. Then it dies.
     first.stand_still();
-    tokio::time::sleep(Duration::from_millis(100)).await;
+    let (mut operator, mut looks) = (running.raw().await, 1);
+    while waiting(&mut operator).await == 0 {
+        looks += 1;
+        assert!(looks < 20_000, "nobody asks for more than the device takes");
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
     drop(first);
     let _second = Process::start(&path).await;
     phase.send(Phase::Second).unwrap();
-    let mut done = 8; // the keys that were found, and below the information
+    let mut done = 8 + looks; // the keys that were found, and what the operator asked
     let mut refusals = BTreeMap::<Status, u64>::new();
     while let Some(finished) = tasks.join_next().await {
         let (sealed, refused) = finished.unwrap();
@@ -331,13 +336,21 @@ async fn a_killed_device_is_named_and_its_successor_serves_the_same_clients() {
         }
     }
     let stats = running.stop().await;
-    assert_eq!(stats.answers(Status::Done), done + 1);
+    assert_eq!(stats.answers(Status::Done), done);
     assert_eq!((stats.device_losses, stats.device_opens, stats.device_restarts), (1, 2, 1), "{stats:#?}");
     for (status, count) in &refusals {
         assert!([Status::DeviceLost, Status::DeviceUnavailable].contains(status), "{refusals:?}");
         assert_eq!(stats.answers(*status), *count);
     }
     assert!(stats.requests_repeated > 0, "what was at the device is sent once more: {stats:#?}");
+}
+
+/// How many requests wait for the device, by the broker's own word.
+async fn waiting(operator: &mut UnixStream) -> usize {
+    let answer = asked(operator, Operation::Status, KeyHandle::NONE, &[]).await;
+    let text = String::from_utf8(answer.payload().to_vec()).unwrap();
+    let value = text.lines().find_map(|line| line.strip_prefix("selvedge_broker_requests_waiting "));
+    value.expect("there is a gauge").parse().unwrap()
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -454,6 +467,32 @@ async fn who_does_not_read_is_closed_and_delays_nobody() {
     tokio::time::timeout(PATIENCE, flood).await.unwrap().unwrap();
     let stats = running.stop().await;
     assert_eq!(stats.connections_closed_unread, 1);
+    device.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn who_begins_a_request_and_does_not_end_it_is_told_and_closed_and_who_says_nothing_is_not() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("device.sock");
+    let device = start_device(&path).await;
+    let settings = Settings { request_max: Duration::from_millis(200), ..Settings::default() };
+    let running = Running::start(unix(&path), settings).await;
+    let silent = running.client().await;
+    silent.info().await.unwrap();
+    let good = Pdu::new(Head::request(Operation::Echo, 1, KeyHandle::NONE), &[], &[7; 60_000]).unwrap();
+    // In the header, behind it, and in what is read to where it stays.
+    for bytes in [1, 40, 41, 30_000, 60_039] {
+        let mut half = running.raw().await;
+        half.write_all(&good.bytes()[..bytes]).await.unwrap();
+        let mut answers = Incoming::new(&mut half, Framing::Plain);
+        let told = tokio::time::timeout(PATIENCE, answers.next()).await.expect("it is told");
+        assert_eq!(told.unwrap().status(), Ok(Status::Malformed), "{bytes}");
+        let end = tokio::time::timeout(PATIENCE, answers.next()).await.expect("it is closed");
+        assert!(matches!(end, Err(End::HungUp)), "{end:?}");
+    }
+    silent.info().await.unwrap();
+    let stats = running.stop().await;
+    assert_eq!(stats.connections_closed_malformed, 5);
     device.stop().await;
 }
 

@@ -205,7 +205,8 @@ async fn halves_of_one_users_requests_are_held_to_a_bound_and_hold_up_that_user_
         return;
     }
     let bounds = Bounds { unfinished_bytes: BOUND_BYTES, ..Bounds::default() };
-    let settings = Settings { bounds, ..Settings::default() };
+    // Those that stand still here do so until the test goes on.
+    let settings = Settings { bounds, request_max: PATIENCE, ..Settings::default() };
     let running = shared_with(Device::Inline(Box::<Loopback>::default()), settings).await;
     let socket = running.socket.clone();
     let played = tokio::task::spawn_blocking(move || {

@@ -1,7 +1,7 @@
 //! Applications that mean harm, for `selvedge broker bench hostile`: some connect and say nothing, some ask and never read,
-//! some begin a request and never end it.
+//! some begin a request and never end it, and begin another one when they are closed for that.
 
-use std::io::{self, ErrorKind, Write};
+use std::io::{self, ErrorKind, Read, Write};
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
@@ -44,6 +44,9 @@ const PAYLOAD_BYTES: usize = 4096;
 /// Between two looks at whether the server takes more of it.
 const LOOK: Duration = Duration::from_millis(100);
 
+/// Looks between two at whether the server has closed who does not end a request.
+const LOOKS: u32 = 10;
+
 /// One that never reads.
 struct Deaf {
     stream: UnixStream,
@@ -68,13 +71,20 @@ pub fn run(arguments: &Arguments) -> Result<(), Error> {
     let half = |_| {
         let mut stream = UnixStream::connect(&arguments.socket)?;
         stream.write_all(&longest.bytes()[..longest.bytes().len() / 2])?;
+        stream.set_nonblocking(true)?;
         Ok(stream)
     };
-    let halves: Vec<UnixStream> =
+    let mut halves: Vec<UnixStream> =
         (0..arguments.halves).map(half).collect::<io::Result<_>>().map_err(failed())?;
     let stopped = stop::flag().map_err(failed())?;
-    let mut is_told = false;
+    let (mut is_told, mut looks) = (false, 0);
     while !stopped.load(Ordering::Relaxed) {
+        looks += 1;
+        for one in halves.iter_mut().filter(|_| looks % LOOKS == 0) {
+            if is_told_or_closed(one) {
+                *one = half(0).map_err(failed())?;
+            }
+        }
         for one in &mut deaf {
             if !one.press(&mut bytes) {
                 *one = Deaf::connect(&arguments.socket).map_err(failed())?;
@@ -98,6 +108,11 @@ fn become_user(user: Option<u32>) -> io::Result<()> {
         Some(user) => Ok(set_thread_res_uid(Uid::ROOT, Uid::from_raw(user), Uid::ROOT)?),
         None => Ok(()),
     }
+}
+
+/// Whether the server has said anything, which is that it closes the connection, or has closed it.
+fn is_told_or_closed(mut stream: &UnixStream) -> bool {
+    !stream.read(&mut [0]).is_err_and(|error| error.kind() == ErrorKind::WouldBlock)
 }
 
 impl Deaf {

@@ -85,6 +85,7 @@ limit_table! {
     "transfer_bytes" Size 1, ceiling::TRANSFER_BYTES_MAX, false, transfer_bytes_max, "the longest transfer";
     "answer_time" Time 1, ms(ceiling::ANSWER_MAX), true, answer_max, "how long the device may take";
     "unread_time" Time 1, ms(ceiling::UNREAD_MAX), true, unread_max, "how long answers may stay unread";
+    "request_time" Time 1, ms(ceiling::REQUEST_TIME_MAX), true, request_max, "how long a request may take to come as a whole";
     "start_time" Time 1, ms(ceiling::START_MAX), false, start_max, "how long the device is waited for at the start";
 }
 
