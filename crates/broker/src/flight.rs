@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::error::Fault;
+use crate::limits::{SEARCHES_MAX, SEARCHES_PER_USER_MAX};
 use crate::queue::Place;
 use crate::wire::{Operation, Pdu, Status};
 
@@ -18,6 +19,22 @@ pub(crate) struct Flight {
     pub(crate) bytes: usize,
     /// Whether its last piece was sent.
     pub(crate) is_whole: bool,
+}
+
+/// Whether as many of these look for primes as may at a time, of this user's or of all, at a device that takes so many.
+pub(crate) fn are_full_of_searches<'a>(
+    flights: impl Iterator<Item = &'a Flight>,
+    user: u32,
+    in_flight_max: usize,
+) -> bool {
+    let (mut own, mut all) = (0, 0);
+    for Flight { place, request, .. } in flights {
+        if request.operation().is_ok_and(|operation| operation.looks_for_primes(request)) {
+            (own, all) = (own + usize::from(place.user == user), all + 1);
+        }
+    }
+    let may_be = |limit: usize, share: usize| limit.min(in_flight_max / share).max(1);
+    own >= may_be(SEARCHES_PER_USER_MAX, 4) || all >= may_be(SEARCHES_MAX, 2)
 }
 
 impl Flight {

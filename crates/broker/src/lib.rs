@@ -91,7 +91,7 @@ pub use settings::{Fit, Settings, Weights};
 pub use stats::{Gauges, Stats, Usage};
 
 use begun::Begun;
-use flight::Flight;
+use flight::{Flight, are_full_of_searches};
 use notices::Notices;
 use opening::Device;
 use party::{Admitted, Peer};
@@ -427,7 +427,8 @@ impl Broker {
         let flights_max = in_flight_max.min(self.in_flight.len() + self.settings.transfer_requests_max);
         while room_bytes > 0 {
             let (flights, flight_bytes) = (self.in_flight.len(), self.in_flight_bytes);
-            let room_max = self.settings.in_flight_bytes_max;
+            let (room_max, at_device, peers) =
+                (self.settings.in_flight_bytes_max, &self.in_flight, &self.peers);
             let verdict = |request: &Pdu| {
                 let operation = request.operation().expect("it was looked at when it was admitted");
                 let answer_bytes_max = operation.answer_bytes_max(request);
@@ -439,6 +440,15 @@ impl Broker {
                     Verdict::Refuse(Status::Oversize)
                 } else if flights >= flights_max || (flights > 0 && flight_bytes + bytes > bytes_max) {
                     Verdict::Wait
+                } else if operation.looks_for_primes(request)
+                    && are_full_of_searches(
+                        at_device.values(),
+                        peers[&request.head().connection].user,
+                        in_flight_max,
+                    )
+                {
+                    // It does not wait at the head of the queue, where what is quick would wait behind it.
+                    Verdict::Refuse(Status::Busy)
                 } else {
                     Verdict::Begin
                 }
@@ -447,7 +457,9 @@ impl Broker {
                 None => break,
                 Some(Taken::Refused(request, status)) => {
                     let head = request.head();
-                    self.answer(head.connection, Pdu::empty(head.answer(status)), actions);
+                    let time_ms = if status == Status::Busy { self.stay_ms() } else { 0 };
+                    let answer = Pdu::empty(Head { time_ms, ..head.answer(status) });
+                    self.answer(head.connection, answer, actions);
                 }
                 Some(Taken::Piece(piece)) => {
                     room_bytes = room_bytes.saturating_sub(piece.to - piece.from);
@@ -676,13 +688,16 @@ impl Broker {
         self.deliver(connection, answer, Some(admitted.charge), actions);
     }
 
+    /// There is room when one of those before is answered, about as soon as requests are these days.
+    fn stay_ms(&self) -> u32 {
+        (self.stay.as_millis() as u32).clamp(1, limits::BUSY_MS_MAX)
+    }
+
     /// Answers a request that was not admitted.
     fn refuse(&mut self, connection: Connection, head: Head, status: Status, actions: &mut Vec<Action>) {
         let mut head = Head { connection, ..head.answer(status) };
         if status == Status::Busy {
-            // There is room when one of those before it is answered, about as soon as requests are these days.
-            let stay_ms = (self.stay.as_millis() as u32).clamp(1, limits::BUSY_MS_MAX);
-            head.time_ms = if self.is_stuck(connection) { limits::BUSY_MS_MAX } else { stay_ms };
+            head.time_ms = if self.is_stuck(connection) { limits::BUSY_MS_MAX } else { self.stay_ms() };
         }
         self.deliver(connection, Pdu::empty(head), None, actions);
     }

@@ -112,6 +112,10 @@ pub const AGE_MAX: Duration = Duration::from_millis(100);
 pub const IN_FLIGHT_MAX: usize = 64;
 /// Those for each thread of a device that has several: enough to keep it busy while the loop does something else.
 pub const IN_FLIGHT_PER_LANE: usize = 8;
+/// Requests at the device that look for primes: never more than half of what it takes, so that the others have places.
+pub const SEARCHES_MAX: usize = 8;
+/// Those of one user, and never more than a quarter.
+pub const SEARCHES_PER_USER_MAX: usize = SEARCHES_MAX / 2;
 /// Longest payload of what the loop computes itself rather than hand it to a thread and back.
 pub const QUICK_BYTES_MAX: usize = 4096;
 /// Their bytes, counted as in [`REQUEST_BYTES_MAX`]. One PDU is always allowed.

@@ -34,6 +34,7 @@ use crate::limits::{
     NONCE_BYTES, NONCE_BYTES_MAX, PARAMETER_BYTES_MAX, PAYLOAD_BYTES_MAX, PLAINTEXT_BYTES_MAX,
     PUBLIC_BYTES_MAX, SALT_BYTES, SEALED_BYTES_MAX, TAG_BYTES,
 };
+use crate::template::Algorithm;
 use crate::wiped::{Wiped, append};
 
 /// The version that is spoken here.
@@ -319,6 +320,13 @@ impl Operation {
         key && within(request.parameters().len(), row.parameter_bytes)
             && within(request.payload().len(), row.payload_bytes)
             && (self != Operation::Random || random_bytes(request) <= Some(PLAINTEXT_BYTES_MAX))
+    }
+
+    /// Whether it looks for primes: nobody knows how long that takes, and it is a thousand times as long as anything else.
+    pub fn looks_for_primes(self, request: &Pdu) -> bool {
+        let rsa = [Algorithm::Rsa2048, Algorithm::Rsa3072].map(|algorithm| algorithm as u8);
+        self == Operation::KeyGenerate
+            && request.parameters().first().is_some_and(|algorithm| rsa.contains(algorithm))
     }
 
     /// Whether only the broker may ask it. Such a request is not answered.

@@ -4,10 +4,12 @@ use std::time::Duration;
 
 use broker::device::DeviceInfo;
 use broker::limits::{
-    ANSWERS_PER_CONNECTION_MAX, BUSY_MS_MAX, CONNECTIONS, CONNECTIONS_PER_USER, REOPEN_MAX, STOP_MAX,
+    ANSWERS_PER_CONNECTION_MAX, BUSY_MS_MAX, CONNECTIONS, CONNECTIONS_PER_USER, REOPEN_MAX,
+    SEARCHES_PER_USER_MAX, STOP_MAX,
 };
 use broker::queue::Piece;
 use broker::quota::Bounds;
+use broker::template::{Algorithm, Template, Usages};
 use broker::wire::{Connection, Head, KeyHandle, Operation, Pdu, Status};
 use broker::{Action, Broker, Event, Fault, Fit, LinkFault, Settings};
 
@@ -295,6 +297,31 @@ fn a_lost_device_is_asked_again_once_and_then_fails_what_it_had() {
         let Action::Answer { answer, .. } = &bench.device_answers(a, 4)[0] else { panic!("it is answered") };
         assert_eq!(answer.head().epoch, 2);
     }
+}
+
+#[test]
+fn who_looks_for_many_primes_leaves_places_at_the_device_and_is_told_to_ask_again() {
+    let mut bench = Bench::open();
+    let [hog, again, other] = [bench.connect(), bench.connect(), bench.connect()];
+    let search = |bench: &mut Bench, connection, number| {
+        let head = Head::request(Operation::KeyGenerate, number, KeyHandle::NONE);
+        let rsa = Template::new(Algorithm::Rsa3072, Usages::SIGN).to_bytes();
+        bench.step(Event::Requested { connection, request: Pdu::new(head, &rsa, &[]).unwrap() })
+    };
+    for number in 0..SEARCHES_PER_USER_MAX as u32 {
+        assert_eq!(transmitted(&search(&mut bench, hog, number)), [(hog.0, number)]);
+    }
+    let refused = search(&mut bench, hog, 60);
+    assert_eq!(answers(&refused), [(hog.0, 60, Status::Busy)]);
+    assert!(matches!(&refused[0], Action::Answer { answer, .. } if answer.head().time_ms > 0), "{refused:?}");
+    // Another connection of that user is no way round, nor is it to hang up: the device goes on.
+    bench.step(Event::Disconnected { connection: hog });
+    assert_eq!(answers(&search(&mut bench, again, 1)), [(again.0, 1, Status::Busy)]);
+    assert_eq!(transmitted(&bench.ask(other, 1)), [(other.0, 1)]);
+    let head = Head { connection: hog, ..Head::request(Operation::KeyGenerate, 0, KeyHandle::NONE) };
+    let late = Pdu::empty(Head { key: KEY, ..head.answer(Status::Done) });
+    bench.step(Event::DeviceAnswered { link: bench.link, answer: late });
+    assert_eq!(transmitted(&search(&mut bench, again, 2)), [(again.0, 2)]);
 }
 
 #[test]

@@ -18,7 +18,6 @@ use std::thread::{self, JoinHandle};
 
 use crate::bell::{Bell, RingsAtEnd};
 use crate::engine::Engine;
-use crate::engine::keys::Algorithm;
 use crate::info::DeviceInfo;
 use crate::limits::QUICK_BYTES_MAX;
 use crate::wire::{Connection, Operation, Pdu, random_bytes};
@@ -39,7 +38,7 @@ impl Effort {
     fn of(operation: Operation, request: &Pdu) -> Effort {
         let is_short = request.payload().len() <= QUICK_BYTES_MAX;
         match operation {
-            Operation::KeyGenerate if looks_for_primes(request) => Effort::Endless,
+            _ if operation.looks_for_primes(request) => Effort::Endless,
             Operation::Random if random_bytes(request) > Some(QUICK_BYTES_MAX as u32) => Effort::Long,
             Operation::Sign
             | Operation::Verify
@@ -55,11 +54,6 @@ impl Effort {
             _ => Effort::Long,
         }
     }
-}
-
-fn looks_for_primes(request: &Pdu) -> bool {
-    let rsa = [Algorithm::Rsa2048, Algorithm::Rsa3072].map(|algorithm| algorithm as u8);
-    request.parameters().first().is_some_and(|algorithm| rsa.contains(algorithm))
 }
 
 /// Whether what it does depends on what the connection asked before, and did not wait for.
