@@ -102,7 +102,7 @@ async fn noise_on_a_line_costs_time_and_nothing_else() {
     println!("seed {seed}");
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("device.tty");
-    let rates = Rates { drop: 5e-5, corrupt: 5e-5, stall: 1e-4, reset: 1e-5, reorder: 2e-5 };
+    let rates = Rates { drop: 3e-5, corrupt: 3e-5, stall: 1e-4, reset: 1e-5, reorder: 2e-5 };
     let device = Line::start(&path, fast(), Faults::new(rates, seed)).await;
     let running = Running::start(uart(&path, BAUD), fast().settings()).await;
     let mut tasks = JoinSet::new();
