@@ -1,20 +1,24 @@
 //! The suites: one line each in [`SUITES`], and one keyed object, [`Aead`], that seals and opens in place.
 //!
-//! The ciphers are libraries: `ascon-aead` (SP 800-232), `ccm` over `aes` (SP 800-38C), AWS-LC's AES-GCM
+//! The ciphers are libraries: `ascon-aead` (SP 800-232), `ccm` over `aes` (SP 800-38C), `ring`'s AES-GCM
 //! (SP 800-38D). To add one, add its line and follow the compiler.
+//!
+//! `ring` has BoringSSL's GCM for VAES with AVX2. AWS-LC and OpenSSL have theirs for AVX-512 only and take twice as long on
+//! a processor without it; `cargo bench -p collect --bench aes` compares them.
 //!
 //! Invariant: after a failed open the buffer holds zeros, never unauthenticated plaintext.
 
 use std::fmt;
+use std::mem::{MaybeUninit, needs_drop};
 use std::str::FromStr;
 
 use aes::Aes128;
 use ascon_aead::AsconAead128;
 use ascon_aead::aead::{AeadInOut, KeyInit};
-use aws_lc_rs::aead::{AES_256_GCM, Aad, LessSafeKey, Nonce, UnboundKey};
 use ccm::Ccm;
 use ccm::consts::{U8, U13};
-use zeroize::Zeroize;
+use ring::aead::{AES_256_GCM, Aad, LessSafeKey, Nonce, UnboundKey};
+use zeroize::{Zeroize, zeroize_stack};
 
 use crate::error::{Error, Rejected};
 use crate::limits::TAG_BYTES_MAX;
@@ -133,7 +137,43 @@ impl fmt::Debug for Tag {
 enum Engine {
     Ascon(Box<AsconAead128>),
     Ccm(Box<Ccm<Aes128, U8, U13>>),
-    Gcm(Box<LessSafeKey>),
+    Gcm(GcmKey),
+}
+
+/// A key of `ring`, which wipes none: its memory is overwritten when it is dropped, and the stack where it was set up is as
+/// well. It holds nothing by pointer but constants of the library.
+struct GcmKey(Box<MaybeUninit<LessSafeKey>>);
+
+/// More stack than setting up a key takes: some copies of it, of 700 bytes each.
+const GCM_STACK_BYTES: usize = 8192;
+
+const _: () = assert!(!needs_drop::<LessSafeKey>(), "a key that owns memory is not wiped by overwriting it");
+
+impl GcmKey {
+    fn new(key: &[u8]) -> Option<GcmKey> {
+        let key = GcmKey::set_up(key);
+        zeroize_stack::<GCM_STACK_BYTES>();
+        key
+    }
+
+    /// Never inlined: what it leaves on the stack lies where the caller has nothing.
+    #[inline(never)]
+    fn set_up(key: &[u8]) -> Option<GcmKey> {
+        let key = UnboundKey::new(&AES_256_GCM, key).ok()?;
+        Some(GcmKey(Box::new(MaybeUninit::new(LessSafeKey::new(key)))))
+    }
+
+    #[allow(unsafe_code)]
+    fn get(&self) -> &LessSafeKey {
+        // SAFETY: it is written in `set_up`, and wiped only when nobody can ask any more.
+        unsafe { self.0.assume_init_ref() }
+    }
+}
+
+impl Drop for GcmKey {
+    fn drop(&mut self) {
+        self.0.zeroize();
+    }
 }
 
 /// Seals and opens messages of one suite under one key. The key is wiped when it is dropped.
@@ -152,9 +192,7 @@ impl Aead {
         let engine = match suite {
             Suite::AsconAead128 => Engine::Ascon(Box::new(AsconAead128::new_from_slice(key).expect(LENGTH))),
             Suite::Aes128Ccm => Engine::Ccm(Box::new(Ccm::new_from_slice(key).expect(LENGTH))),
-            Suite::Aes256Gcm => {
-                Engine::Gcm(Box::new(LessSafeKey::new(UnboundKey::new(&AES_256_GCM, key).expect(LENGTH))))
-            }
+            Suite::Aes256Gcm => Engine::Gcm(GcmKey::new(key).expect(LENGTH)),
         };
         Aead { suite, engine }
     }
@@ -187,7 +225,7 @@ impl Aead {
             }
             Engine::Gcm(gcm) => {
                 let nonce = Nonce::try_assume_unique_for_key(nonce).expect(LENGTHS);
-                let tag = gcm.seal_in_place_separate_tag(nonce, Aad::from(associated_data), buffer);
+                let tag = gcm.get().seal_in_place_separate_tag(nonce, Aad::from(associated_data), buffer);
                 Tag::new(tag.expect(LENGTHS).as_ref())
             }
         }
@@ -272,7 +310,8 @@ impl Aead {
             }
             Engine::Gcm(gcm) => {
                 let nonce = Nonce::try_assume_unique_for_key(nonce).expect(LENGTHS);
-                let opened = gcm.open_in_place_separate_tag(nonce, Aad::from(associated_data), tag, buffer);
+                let (associated_data, tag) = (Aad::from(associated_data), tag.try_into().expect(LENGTHS));
+                let opened = gcm.get().open_in_place_separate_tag(nonce, associated_data, tag, buffer, 0..);
                 opened.map(|_| ()).map_err(|_| Rejected)
             }
         }
