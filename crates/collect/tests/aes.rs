@@ -30,15 +30,6 @@ use soak::is_soak;
 const LONGEST_BYTES: usize = 4096;
 const KEY_BYTES: [usize; 3] = [16, 24, 32];
 
-/// Every backend, or a skip that says why there is none.
-fn backends() -> Vec<Backend> {
-    let backends = Backend::all();
-    if backends.is_empty() {
-        println!("skip (machine): AES by instructions: this CPU has none");
-    }
-    backends
-}
-
 /// Lengths to try, in units: all of them in the long form, else the short ones and a sample of the others.
 fn lengths(rng: &mut ChaCha20Rng, longest: usize) -> Vec<usize> {
     if is_soak() {
@@ -158,7 +149,7 @@ fn vectors(kind: &str) -> Vec<(&'static str, Vector<'static>)> {
 
 #[test]
 fn official_vectors_hold_on_every_backend() {
-    for backend in backends() {
+    for backend in Backend::all() {
         for (file, vector) in vectors("ecb") {
             let (key, text) = (Key::new(backend, &vector.bytes("Key")), vector.bytes("PT"));
             let mut data = text.clone();
@@ -196,7 +187,7 @@ fn official_vectors_hold_on_every_backend() {
 
 #[test]
 fn official_vectors_of_ccm_hold_on_every_backend_all_in_one_call() {
-    for backend in backends() {
+    for backend in Backend::all() {
         let vectors = vectors("ccm");
         let keys: Vec<Key> =
             vectors.iter().map(|(_, vector)| Key::new(backend, &vector.bytes("Key"))).collect();
@@ -241,7 +232,7 @@ fn official_vectors_of_ccm_hold_on_every_backend_all_in_one_call() {
 #[test]
 fn every_length_of_every_mode_agrees_with_the_library() {
     let mut rng = seeded();
-    for backend in backends() {
+    for backend in Backend::all() {
         for key_bytes in KEY_BYTES {
             let secret = random_bytes(&mut rng, key_bytes);
             let key = Key::new(backend, &secret);
@@ -284,7 +275,7 @@ fn every_mode_agrees_with_openssl() {
         Err(why) => return println!("skip: AES against OpenSSL: {why}"),
     };
     let mut rng = seeded();
-    for backend in backends() {
+    for backend in Backend::all() {
         for key_bytes in KEY_BYTES {
             let secret = random_bytes(&mut rng, key_bytes);
             let key = Key::new(backend, &secret);
@@ -330,7 +321,7 @@ fn every_mode_agrees_with_openssl() {
 #[test]
 fn counters_carry_into_every_byte_and_wrap_around() {
     let mut rng = seeded();
-    for backend in backends() {
+    for backend in Backend::all() {
         let secret = random_bytes(&mut rng, 16);
         let key = Key::new(backend, &secret);
         for carried_bytes in 1..=BLOCK_BYTES {
@@ -390,7 +381,7 @@ proptest! {
 
     #[test]
     fn any_mix_of_streams_is_encrypted_as_each_alone((seed, mix) in mix(90)) {
-        for backend in backends() {
+        for backend in Backend::all() {
             let mut made = make(seed, &mix);
             made.iter_mut().for_each(|made| made.data = made.data.repeat(BLOCK_BYTES));
             let keys: Vec<Key> = made.iter().map(|made| Key::new(backend, &made.secret)).collect();
@@ -409,7 +400,7 @@ proptest! {
 
     #[test]
     fn any_mix_of_messages_has_the_macs_of_each_alone((seed, mix) in mix(600)) {
-        for backend in backends() {
+        for backend in Backend::all() {
             let made = make(seed, &mix);
             let keys: Vec<Key> = made.iter().map(|made| Key::new(backend, &made.secret)).collect();
             let tag = [0; BLOCK_BYTES];
@@ -432,7 +423,7 @@ proptest! {
 
     #[test]
     fn any_mix_of_messages_is_sealed_as_each_alone_and_only_forgeries_are_refused((seed, mix) in mix(600)) {
-        for backend in backends() {
+        for backend in Backend::all() {
             let mut made = make(seed, &mix);
             let texts: Vec<_> = made.iter().map(|made| made.data.clone()).collect();
             let keys: Vec<Key> = made.iter().map(|made| Key::new(backend, &made.secret)).collect();
@@ -476,7 +467,7 @@ proptest! {
         let made = make(seed, &[(seed as usize % 3, blocks * BLOCK_BYTES)]).remove(0);
         let mut pool = Cores::new(NonZero::new(cores).expect("one or more")).expect("threads can be pinned");
         pool.set_stripe(stripe_blocks * BLOCK_BYTES);
-        for backend in backends() {
+        for backend in Backend::all() {
             let key = Key::new(backend, &made.secret);
             let mut data = made.data.clone();
             pool.cbc_decrypt(backend, &key, &made.iv, &mut data);
@@ -502,7 +493,7 @@ proptest! {
 #[test]
 fn long_associated_data_have_longer_length_fields() {
     let mut rng = seeded();
-    for backend in backends() {
+    for backend in Backend::all() {
         for aad_bytes in [13, 14, 15, 0xfeff, 0xff00, 0x1_0001] {
             let (secret, nonce) = (random_bytes(&mut rng, 16), random_bytes(&mut rng, 13));
             let (aad, mut data) = (random_bytes(&mut rng, aad_bytes), random_bytes(&mut rng, 100));
@@ -525,7 +516,7 @@ fn long_associated_data_have_longer_length_fields() {
 
 #[test]
 fn a_message_too_long_for_its_length_field_is_refused_and_erased() {
-    for backend in backends() {
+    for backend in Backend::all() {
         let key = Key::new(backend, &[1; 16]);
         let mut data = vec![5; 1 << 16];
         let (nonce, tag) = (&[0; 13][..], [0; BLOCK_BYTES]);

@@ -8,110 +8,103 @@
 //! under its names; of the same authors' tower-field inversion between two linear layers. The inverse S-box is the same
 //! circuit between two inverses of its affine map, since S = A(x^-1) gives S^-1 = A^-1 S A^-1.
 
-use zeroize::{Zeroize, ZeroizeOnDrop};
+use zeroize::Zeroize;
 
-use super::Block;
+use super::{BLOCK_BYTES, Block};
 
 /// How many blocks lie in planes of 64 bits.
-const PLANE_BLOCKS: usize = 4;
-const ROUNDS_MAX: usize = 14;
+pub const PLANE_BLOCKS: usize = 4;
 
 /// Bit i of the bytes of four blocks is `[i]`.
-type Planes = [u64; 8];
+pub type Planes = [u64; 8];
 
-/// The round keys of one key, each in planes. Wiped when it is dropped.
-#[derive(Zeroize, ZeroizeOnDrop)]
-pub struct Schedule {
-    keys: [Planes; ROUNDS_MAX + 1],
-    rounds: usize,
-}
-
-impl Schedule {
-    /// Expands a key of 16, 24 or 32 bytes; `None` for any other length.
-    pub fn new(key: &[u8]) -> Option<Schedule> {
-        let rounds = match key.len() {
-            16 => 10,
-            24 => 12,
-            32 => 14,
-            _ => return None,
-        };
-        let key_words = key.len() / 4;
-        let mut words = [0_u32; 4 * (ROUNDS_MAX + 1)];
-        for (word, bytes) in words.iter_mut().zip(key.as_chunks::<4>().0) {
-            *word = u32::from_le_bytes(*bytes);
-        }
-        let mut constant = 1_u8;
-        for i in key_words..4 * (rounds + 1) {
-            let mut word = words[i - 1];
-            if i % key_words == 0 {
-                word = substitute_word(word.rotate_right(8)) ^ u32::from(constant);
-                constant = (constant << 1) ^ ((constant >> 7) * 0x1b);
-            } else if key_words > 6 && i % key_words == 4 {
-                word = substitute_word(word);
-            }
-            words[i] = words[i - key_words] ^ word;
-        }
-        let mut schedule = Schedule { keys: [[0; 8]; ROUNDS_MAX + 1], rounds };
-        for (planes, words) in schedule.keys.iter_mut().zip(words.as_chunks::<4>().0) {
-            let mut block = [0; 16];
-            for (bytes, word) in block.as_chunks_mut::<4>().0.iter_mut().zip(words) {
-                *bytes = word.to_le_bytes();
-            }
-            *planes = slice(&[block; PLANE_BLOCKS]);
-            block.zeroize();
-        }
-        words.zeroize();
-        Some(schedule)
-    }
-}
-
-/// Encrypts blocks where they lie, each on its own.
-pub fn encrypt_blocks(schedule: &Schedule, blocks: &mut [Block]) {
-    crypt(blocks, |planes| encrypt(schedule, planes));
-}
-
-/// Decrypts blocks where they lie, each on its own.
-pub fn decrypt_blocks(schedule: &Schedule, blocks: &mut [Block]) {
-    crypt(blocks, |planes| decrypt(schedule, planes));
-}
-
-/// Brings blocks into planes and back, four at a time.
-fn crypt(blocks: &mut [Block], work: impl Fn(&mut Planes)) {
+/// ECB encryption under round keys for encryption.
+pub fn ecb_encrypt(keys: &[Planes], blocks: &mut [Block]) {
     for blocks in blocks.chunks_mut(PLANE_BLOCKS) {
-        let mut padded = [[0; 16]; PLANE_BLOCKS];
-        padded[..blocks.len()].copy_from_slice(blocks);
-        let mut planes = slice(&padded);
-        work(&mut planes);
-        blocks.copy_from_slice(&unslice(&planes)[..blocks.len()]);
+        let encrypted = padded(blocks, |planes| encrypt(keys, planes));
+        blocks.copy_from_slice(&encrypted[..blocks.len()]);
     }
+}
+
+/// ECB decryption under round keys for decryption.
+pub fn ecb_decrypt(keys: &[Planes], blocks: &mut [Block]) {
+    for blocks in blocks.chunks_mut(PLANE_BLOCKS) {
+        let decrypted = padded(blocks, |planes| decrypt(keys, planes));
+        blocks.copy_from_slice(&decrypted[..blocks.len()]);
+    }
+}
+
+/// CBC decryption under round keys for decryption.
+pub fn cbc_decrypt(keys: &[Planes], iv: &Block, blocks: &mut [Block]) {
+    let mut before = *iv;
+    for blocks in blocks.chunks_mut(PLANE_BLOCKS) {
+        let decrypted = padded(blocks, |planes| decrypt(keys, planes));
+        for (block, decrypted) in blocks.iter_mut().zip(decrypted) {
+            let plaintext = xor(&decrypted, &before);
+            before = std::mem::replace(block, plaintext);
+        }
+    }
+}
+
+/// The key stream of a counter and those that follow it, added to any number of bytes.
+pub fn ctr(keys: &[Planes], mut counter: u128, data: &mut [u8]) {
+    for data in data.chunks_mut(PLANE_BLOCKS * BLOCK_BYTES) {
+        let mut stream = [0, 1, 2, 3].map(|i| counter.wrapping_add(i).to_be_bytes());
+        encrypt_four(keys, &mut stream);
+        data.iter_mut().zip(stream.as_flattened()).for_each(|(byte, mask)| *byte ^= mask);
+        stream.zeroize();
+        counter = counter.wrapping_add(PLANE_BLOCKS as u128);
+    }
+}
+
+/// Encrypts four blocks where they lie.
+pub fn encrypt_four(keys: &[Planes], blocks: &mut [Block; PLANE_BLOCKS]) {
+    let mut planes = slice(blocks);
+    encrypt(keys, &mut planes);
+    *blocks = unslice(&planes);
+}
+
+/// Brings four blocks or fewer into planes and back.
+fn padded(blocks: &[Block], work: impl Fn(&mut Planes)) -> [Block; PLANE_BLOCKS] {
+    let mut padded = [[0; BLOCK_BYTES]; PLANE_BLOCKS];
+    padded[..blocks.len()].copy_from_slice(blocks);
+    let mut planes = slice(&padded);
+    work(&mut planes);
+    unslice(&planes)
+}
+
+fn xor(a: &Block, b: &Block) -> Block {
+    (u128::from_ne_bytes(*a) ^ u128::from_ne_bytes(*b)).to_ne_bytes()
 }
 
 /// FIPS 197 section 5.1.
-fn encrypt(schedule: &Schedule, planes: &mut Planes) {
-    add(planes, &schedule.keys[0]);
-    for round in 1..schedule.rounds {
+fn encrypt(keys: &[Planes], planes: &mut Planes) {
+    let [first, inner @ .., last] = keys else { unreachable!("a cipher has rounds") };
+    add(planes, first);
+    for key in inner {
         substitute(planes);
         shift_rows(planes);
         mix_columns(planes);
-        add(planes, &schedule.keys[round]);
+        add(planes, key);
     }
     substitute(planes);
     shift_rows(planes);
-    add(planes, &schedule.keys[schedule.rounds]);
+    add(planes, last);
 }
 
-/// FIPS 197 section 5.3.
-fn decrypt(schedule: &Schedule, planes: &mut Planes) {
-    add(planes, &schedule.keys[schedule.rounds]);
-    for round in (1..schedule.rounds).rev() {
-        inverse_shift_rows(planes);
+/// The equivalent inverse cipher (FIPS 197 section 5.3.5).
+fn decrypt(keys: &[Planes], planes: &mut Planes) {
+    let [first, inner @ .., last] = keys else { unreachable!("a cipher has rounds") };
+    add(planes, first);
+    for key in inner {
         inverse_substitute(planes);
-        add(planes, &schedule.keys[round]);
+        inverse_shift_rows(planes);
         inverse_mix_columns(planes);
+        add(planes, key);
     }
-    inverse_shift_rows(planes);
     inverse_substitute(planes);
-    add(planes, &schedule.keys[0]);
+    inverse_shift_rows(planes);
+    add(planes, last);
 }
 
 fn add(planes: &mut Planes, other: &Planes) {
@@ -340,22 +333,33 @@ fn inverse_affine(planes: &mut Planes) {
     planes[2] = !planes[2];
 }
 
-/// The S-box on the bytes of one word of a key.
-fn substitute_word(word: u32) -> u32 {
-    let mut block = [0; 16];
+/// The S-box on each byte of a word of a key.
+pub fn sub_word(word: u32) -> u32 {
+    let mut block = [0; BLOCK_BYTES];
     block[..4].copy_from_slice(&word.to_le_bytes());
+    let substituted = of_key(block, substitute);
+    u32::from_le_bytes(*substituted.first_chunk().expect("a block has four bytes"))
+}
+
+/// The inverse of MixColumns on a round key.
+pub fn inverse_mix_key(key: Block) -> Block {
+    of_key(key, inverse_mix_columns)
+}
+
+/// Does something to one block of a key, and wipes what it took.
+fn of_key(mut block: Block, work: impl Fn(&mut Planes)) -> Block {
     let mut planes = slice(&[block; PLANE_BLOCKS]);
-    substitute(&mut planes);
-    let [mut substituted, ..] = unslice(&planes);
-    let word = u32::from_le_bytes(*substituted.first_chunk().expect("a block has four bytes"));
+    work(&mut planes);
+    let mut blocks = unslice(&planes);
+    let done = blocks[0];
     block.zeroize();
     planes.zeroize();
-    substituted.zeroize();
-    word
+    blocks.zeroize();
+    done
 }
 
 /// Four blocks into planes.
-fn slice(blocks: &[Block; PLANE_BLOCKS]) -> Planes {
+pub fn slice(blocks: &[Block; PLANE_BLOCKS]) -> Planes {
     // The byte that belongs at `place` is byte `place / 8` of word `place % 8`; transposing bits does the rest. So a word
     // takes two columns of a block, byte by byte.
     let mut words = [0; 8];

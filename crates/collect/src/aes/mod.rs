@@ -4,13 +4,13 @@
 //! [`block`] has the modes whose blocks do not wait for each other: a core takes 16 of them at a time, and [`cores`]
 //! deals stripes of a message to all cores. CBC encryption and MACs do wait, one block for the other of the same
 //! stream; there [`multi`] and [`ccm`] take 16 streams at a time, each under its own key, which is what a server of
-//! many nodes has. `schedule` expands keys; `lanes` has the instructions. [`bitslice`] does without those, in bit
+//! many nodes has. `schedule` expands keys; `lanes` has the instructions. `bitslice` does without those, in bit
 //! planes, and [`intra`] deals one block to several threads as the paper does (section 3.2).
 //!
 //! The CPU is asked when the program runs. The standard library does it: the libraries' own detection wants AVX-512
 //! before it believes in VAES, and misses it on every CPU that has only AVX2.
 
-pub mod bitslice;
+mod bitslice;
 pub mod block;
 pub mod ccm;
 pub mod cores;
@@ -31,6 +31,8 @@ pub type Block = [u8; BLOCK_BYTES];
 /// What computes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Backend {
+    /// Bit planes of four blocks, on every processor.
+    Bitslice,
     /// Instructions on one block.
     #[cfg(target_arch = "x86_64")]
     AesNi,
@@ -41,22 +43,26 @@ pub enum Backend {
 
 impl Backend {
     /// The fastest that this CPU has.
-    pub fn best() -> Option<Backend> {
-        Backend::all().pop()
+    pub fn best() -> Backend {
+        Backend::all().pop().expect("every processor has one")
     }
 
     /// Those that this CPU has, the fastest last.
     pub fn all() -> Vec<Backend> {
-        #[cfg(target_arch = "x86_64")]
-        let every = [Backend::AesNi, Backend::Vaes];
-        #[cfg(not(target_arch = "x86_64"))]
-        let every = [];
+        let every = [
+            Backend::Bitslice,
+            #[cfg(target_arch = "x86_64")]
+            Backend::AesNi,
+            #[cfg(target_arch = "x86_64")]
+            Backend::Vaes,
+        ];
         every.into_iter().filter(|backend| backend.is_here()).collect()
     }
 
     /// Whether this CPU has it.
     pub fn is_here(self) -> bool {
         match self {
+            Backend::Bitslice => true,
             #[cfg(target_arch = "x86_64")]
             Backend::AesNi => is_x86_feature_detected!("aes"),
             #[cfg(target_arch = "x86_64")]
@@ -74,7 +80,7 @@ impl Backend {
     }
 }
 
-/// A key that is set up, of 128, 192 or 256 bits. Behind boxes, so that moving it leaves no copy; wiped when it is
+/// A key that is set up for a backend, of 128, 192 or 256 bits; one for instructions is good for all of them. Behind boxes, so that moving it leaves no copy; wiped when it is
 /// dropped.
 pub struct Key {
     rounds: usize,

@@ -3,18 +3,26 @@
 
 use zeroize::{Zeroize, ZeroizeOnDrop};
 
-use super::{BLOCK_BYTES, Backend, Block, lanes};
+use super::bitslice::Planes;
+use super::{BLOCK_BYTES, Backend, Block, bitslice, lanes};
 
 /// Round keys of AES-256.
 pub const ROUND_KEYS_MAX: usize = 15;
 const WORD_BYTES: usize = 4;
 
 /// Round keys in the order in which they are added. Wiped when it is dropped.
-#[derive(Zeroize, ZeroizeOnDrop)]
+#[derive(ZeroizeOnDrop)]
 pub struct Schedule {
     keys: [Block; ROUND_KEYS_MAX],
     rounds: usize,
+    /// The same round keys for the backend that wants them in planes.
+    #[zeroize(skip)]
+    planes: Option<Box<RoundPlanes>>,
 }
+
+/// Round keys in planes. Wiped when it is dropped.
+#[derive(Zeroize, ZeroizeOnDrop)]
+pub struct RoundPlanes([Planes; ROUND_KEYS_MAX]);
 
 impl Schedule {
     /// The round keys for encryption.
@@ -24,7 +32,7 @@ impl Schedule {
     pub fn encrypting(backend: Backend, key: &[u8]) -> Schedule {
         assert!(matches!(key.len(), 16 | 24 | 32), "a key of {} bytes, not 16, 24 or 32", key.len());
         let key_words = key.len() / WORD_BYTES;
-        let mut schedule = Schedule { keys: [[0; BLOCK_BYTES]; _], rounds: key_words + 6 };
+        let mut schedule = Schedule { keys: [[0; BLOCK_BYTES]; _], rounds: key_words + 6, planes: None };
         let (words, _) = schedule.keys.as_flattened_mut().as_chunks_mut::<WORD_BYTES>();
         words.as_flattened_mut()[..key.len()].copy_from_slice(key);
         let mut rcon = 1_u8;
@@ -39,7 +47,7 @@ impl Schedule {
             }
             words[i] = (u32::from_le_bytes(words[i - key_words]) ^ word).to_le_bytes();
         }
-        schedule
+        schedule.with_planes(backend)
     }
 
     /// The round keys for decryption, from those for encryption.
@@ -50,7 +58,27 @@ impl Schedule {
             let is_inner = 0 < round && round < rounds;
             keys[rounds - round] = if is_inner { lanes::inverse_mix_columns(backend, *key) } else { *key };
         }
-        Schedule { keys, rounds }
+        Schedule { keys, rounds, planes: None }.with_planes(backend)
+    }
+
+    fn with_planes(mut self, backend: Backend) -> Schedule {
+        if backend == Backend::Bitslice {
+            let mut planes = Box::new(RoundPlanes([[0; _]; _]));
+            for (planes, key) in planes.0.iter_mut().zip(self.keys()) {
+                *planes = bitslice::slice(&[*key; _]);
+            }
+            self.planes = Some(planes);
+        }
+        self
+    }
+
+    /// One more than rounds, in planes.
+    ///
+    /// # Panics
+    /// When the key was set up for another backend.
+    pub fn planes(&self) -> &[Planes] {
+        let planes = self.planes.as_ref().expect("the key was set up for bit planes");
+        &planes.0[..=self.rounds]
     }
 
     /// Rounds: 10, 12 or 14.

@@ -34,7 +34,7 @@ pub struct Message<'a> {
     pub tag: [u8; 16],
 }
 
-/// What computes the permutation.
+/// What computes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Backend {
     /// One message after the other, on every processor.
@@ -44,16 +44,25 @@ pub enum Backend {
 }
 
 impl Backend {
-    /// The backends of this processor, the best one last.
-    pub fn available() -> Vec<Backend> {
-        let mut available = vec![Backend::Scalar];
-        #[cfg(target_arch = "x86_64")]
-        available.extend(avx2::Avx2::detect().map(|_| Backend::Avx2));
-        available
+    /// The fastest that this CPU has.
+    pub fn best() -> Backend {
+        Backend::all().pop().expect("every processor has one")
     }
 
-    fn best() -> Backend {
-        Backend::available().pop().expect("every processor has one")
+    /// Those that this CPU has, the fastest last.
+    pub fn all() -> Vec<Backend> {
+        [Backend::Scalar, Backend::Avx2].into_iter().filter(|backend| backend.is_here()).collect()
+    }
+
+    /// Whether this CPU has it.
+    pub fn is_here(self) -> bool {
+        match self {
+            Backend::Scalar => true,
+            #[cfg(target_arch = "x86_64")]
+            Backend::Avx2 => avx2::Avx2::detect().is_some(),
+            #[cfg(not(target_arch = "x86_64"))]
+            Backend::Avx2 => false,
+        }
     }
 }
 

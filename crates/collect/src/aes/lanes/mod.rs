@@ -1,4 +1,4 @@
-//! The instructions behind safe functions: AES-NI and VAES. The only files here with `unsafe`, but for the one
+//! The backends behind safe functions: AES-NI, VAES and bit planes. The only files here with `unsafe`, but for the one
 //! lifetime that `cores` vouches for.
 //!
 //! `vector` has the loops, `aesni` and `vaes` the registers. This file picks one by backend and number of rounds,
@@ -16,6 +16,9 @@ use std::arch::asm;
 use std::marker::PhantomData;
 use std::ptr;
 
+use zeroize::Zeroizing;
+
+use crate::aes::bitslice::{self, PLANE_BLOCKS};
 use crate::aes::schedule::{ROUND_KEYS_MAX, Schedule};
 use crate::aes::{BLOCK_BYTES, Backend, Block};
 
@@ -24,11 +27,12 @@ pub const LANES_MAX: usize = 16;
 /// Blocks that a lane without a stream has: it works all the same.
 const IDLE_BLOCKS: usize = 64;
 
-/// Calls an entry of the backend with the number of rounds as a constant.
+/// Calls an entry of a backend of instructions with the number of rounds as a constant.
 macro_rules! call {
     ($backend:expr, $rounds:expr, $entry:ident $(::<$constant:literal>)? ($($argument:expr),*)) => {{
         $backend.check();
         match ($backend, $rounds) {
+            (Backend::Bitslice, _) => unreachable!("bit planes are no instructions"),
             #[cfg(target_arch = "x86_64")]
             (Backend::AesNi, 10) => aesni::$entry::<10 $(, $constant)?>($($argument),*),
             #[cfg(target_arch = "x86_64")]
@@ -47,18 +51,27 @@ macro_rules! call {
 
 /// ECB encryption of whole blocks in place, under round keys for encryption.
 pub fn ecb_encrypt(backend: Backend, schedule: &Schedule, blocks: &mut [Block]) {
+    if backend == Backend::Bitslice {
+        return bitslice::ecb_encrypt(schedule.planes(), blocks);
+    }
     // SAFETY: the CPU was checked, and the schedule has a key more than rounds.
     unsafe { call!(backend, schedule.rounds(), ecb_encrypt(schedule.address(), blocks.as_flattened_mut())) }
 }
 
 /// ECB decryption of whole blocks in place, under round keys for decryption.
 pub fn ecb_decrypt(backend: Backend, schedule: &Schedule, blocks: &mut [Block]) {
+    if backend == Backend::Bitslice {
+        return bitslice::ecb_decrypt(schedule.planes(), blocks);
+    }
     // SAFETY: the CPU was checked, and the schedule has a key more than rounds.
     unsafe { call!(backend, schedule.rounds(), ecb_decrypt(schedule.address(), blocks.as_flattened_mut())) }
 }
 
 /// CBC decryption of whole blocks in place, under round keys for decryption.
 pub fn cbc_decrypt(backend: Backend, schedule: &Schedule, iv: &Block, blocks: &mut [Block]) {
+    if backend == Backend::Bitslice {
+        return bitslice::cbc_decrypt(schedule.planes(), iv, blocks);
+    }
     // SAFETY: the CPU was checked, and the schedule has a key more than rounds.
     unsafe {
         call!(backend, schedule.rounds(), cbc_decrypt(schedule.address(), iv, blocks.as_flattened_mut()))
@@ -67,12 +80,20 @@ pub fn cbc_decrypt(backend: Backend, schedule: &Schedule, iv: &Block, blocks: &m
 
 /// The key stream of a counter of 128 bits and those that follow it, added to any number of bytes.
 pub fn ctr(backend: Backend, schedule: &Schedule, counter: u128, data: &mut [u8]) {
+    if backend == Backend::Bitslice {
+        return bitslice::ctr(schedule.planes(), counter, data);
+    }
     // SAFETY: the CPU was checked, and the schedule has a key more than rounds.
     unsafe { call!(backend, schedule.rounds(), ctr(schedule.address(), counter, data)) }
 }
 
 /// One block, as a big-endian number.
 pub fn encrypt_number(backend: Backend, schedule: &Schedule, block: u128) -> u128 {
+    if backend == Backend::Bitslice {
+        let mut blocks = [block.to_be_bytes(); PLANE_BLOCKS];
+        bitslice::encrypt_four(schedule.planes(), &mut blocks);
+        return u128::from_be_bytes(blocks[0]);
+    }
     // SAFETY: the CPU was checked, and the schedule has a key more than rounds.
     unsafe { call!(backend, schedule.rounds(), encrypt_number(schedule.address(), block)) }
 }
@@ -81,6 +102,7 @@ pub fn encrypt_number(backend: Backend, schedule: &Schedule, block: u128) -> u12
 pub fn sub_word(backend: Backend, word: u32) -> u32 {
     backend.check();
     match backend {
+        Backend::Bitslice => bitslice::sub_word(word),
         // SAFETY: the CPU was checked; one with VAES has AES-NI.
         #[cfg(target_arch = "x86_64")]
         Backend::AesNi | Backend::Vaes => unsafe { aesni::sub_word(word) },
@@ -91,6 +113,7 @@ pub fn sub_word(backend: Backend, word: u32) -> u32 {
 pub fn inverse_mix_columns(backend: Backend, key: Block) -> Block {
     backend.check();
     match backend {
+        Backend::Bitslice => bitslice::inverse_mix_key(key),
         // SAFETY: the CPU was checked; one with VAES has AES-NI.
         #[cfg(target_arch = "x86_64")]
         Backend::AesNi | Backend::Vaes => unsafe { aesni::inverse_mix_columns(key) },
@@ -151,6 +174,7 @@ impl<'a, const WRITES: bool> Lanes<'a, WRITES> {
     /// How many there are.
     pub fn count(&self) -> usize {
         match self.backend {
+            Backend::Bitslice => PLANE_BLOCKS,
             #[cfg(target_arch = "x86_64")]
             Backend::AesNi => LANES_MAX / 2,
             #[cfg(target_arch = "x86_64")]
@@ -195,9 +219,27 @@ impl<'a, const WRITES: bool> Lanes<'a, WRITES> {
             }
         }
         let blocks = self.left[..count].iter().fold(usize::MAX, |least, &left| least.min(left));
+        // SAFETY: each address has so many blocks, borrowed as `WRITES` wants it, or of `idle`.
+        unsafe {
+            if self.backend == Backend::Bitslice {
+                self.go_in_planes(blocks)
+            } else {
+                self.go_by_instructions(blocks)
+            }
+        }
+        for lane in 0..count {
+            self.left[lane] -= blocks;
+            self.addresses[lane] = self.addresses[lane].wrapping_add(blocks * BLOCK_BYTES);
+        }
+    }
+}
+
+impl<const WRITES: bool> Lanes<'_, WRITES> {
+    /// # Safety
+    /// Each lane's address has so many blocks, borrowed as `WRITES` wants it, or of `idle`.
+    unsafe fn go_by_instructions(&mut self, blocks: usize) {
         let (keys, states) = (self.keys.as_ptr().cast(), self.states.as_mut_ptr().cast());
-        // SAFETY: the CPU was checked; keys and states are laid out for it; each address has so many blocks, borrowed
-        // as `WRITES` wants it, or of `idle`.
+        // SAFETY: the CPU is checked; keys and states are laid out for it; the addresses are the caller's promise.
         unsafe {
             if WRITES {
                 call!(self.backend, self.rounds, chain::<true>(keys, states, &self.addresses, blocks));
@@ -205,9 +247,31 @@ impl<'a, const WRITES: bool> Lanes<'a, WRITES> {
                 call!(self.backend, self.rounds, chain::<false>(keys, states, &self.addresses, blocks));
             }
         }
-        for lane in 0..count {
-            self.left[lane] -= blocks;
-            self.addresses[lane] = self.addresses[lane].wrapping_add(blocks * BLOCK_BYTES);
+    }
+
+    /// # Safety
+    /// As [`go_by_instructions`](Self::go_by_instructions).
+    unsafe fn go_in_planes(&mut self, blocks: usize) {
+        let mut keys = Zeroizing::new([[0; 8]; ROUND_KEYS_MAX]);
+        for (planes, row) in keys.iter_mut().zip(&self.keys) {
+            *planes = bitslice::slice(&std::array::from_fn(|lane| row[lane].to_ne_bytes()));
+        }
+        for at in 0..blocks {
+            let places: [*mut Block; PLANE_BLOCKS] =
+                std::array::from_fn(|lane| self.addresses[lane].wrapping_add(at * BLOCK_BYTES).cast());
+            let mut texts: [Block; PLANE_BLOCKS] = std::array::from_fn(|lane| {
+                // SAFETY: it is one of the lane's blocks, and a block needs no alignment.
+                let text = unsafe { *places[lane] };
+                (u128::from_ne_bytes(text) ^ self.states[lane]).to_ne_bytes()
+            });
+            bitslice::encrypt_four(&keys[..=self.rounds], &mut texts);
+            for (lane, text) in texts.into_iter().enumerate() {
+                self.states[lane] = u128::from_ne_bytes(text);
+                if WRITES {
+                    // SAFETY: as above, and it is borrowed for writing.
+                    unsafe { *places[lane] = text };
+                }
+            }
         }
     }
 }
