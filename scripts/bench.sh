@@ -23,7 +23,7 @@ echo "== build"
 cargo build --locked --quiet --release -p selvedge
 cargo bench --locked --quiet --no-run -p selvedge --bench variants --bench weaving
 cargo bench --locked --quiet --no-run -p isa --bench avr
-cargo bench --locked --quiet --no-run -p collect --bench aes --bench ascon
+cargo bench --locked --quiet --no-run -p collect --bench aes --bench ascon --bench ingest
 cargo bench --locked --quiet --no-run --manifest-path witness/Cargo.toml --bench speed
 echo
 
@@ -43,6 +43,7 @@ measure "the broker" cargo run --locked --quiet --release -p selvedge -- broker 
 measure "the server's AES" cargo bench --locked --quiet -p collect --bench aes
 measure "ciphers on the chips" cargo bench --locked --quiet -p selvedge --bench variants
 measure "Ascon, many messages at once" cargo bench --locked --quiet -p collect --bench ascon
+measure "frames to a log in memory" cargo bench --locked --quiet -p collect --bench ingest
 measure "weaving" cargo bench --locked --quiet -p selvedge --bench weaving
 measure "the AVR, by program and observer" cargo bench --locked --quiet -p isa --bench avr
 measure "simulators" cargo bench --locked --quiet --manifest-path witness/Cargo.toml --bench speed

@@ -23,6 +23,8 @@
 //! Owns the layout only. The bridge seals batches and opens receipts in its crypto device, so both plaintexts
 //! can be written and read without a key.
 
+use std::ops::Range;
+
 use sha2::{Digest, Sha256};
 
 use crate::error::Refusal;
@@ -305,27 +307,48 @@ pub fn entries_to_bytes(entries: &[Entry<'_>]) -> Vec<u8> {
     bytes
 }
 
+/// Where a frame lies in a batch's plaintext, with what the gateway knows about its arrival.
+pub(crate) struct Place {
+    pub(crate) superframe: u32,
+    pub(crate) slot: u8,
+    pub(crate) received_ps: u64,
+    pub(crate) frame: Range<usize>,
+}
+
 /// Reads a batch's plaintext.
 ///
 /// A frame of any length is an entry: what is wrong with it is counted for that frame alone.
 ///
 /// # Errors
 /// [`Malformed`] when the bytes are no list, or a list of more than `BATCH_FRAMES_MAX` frames.
-pub fn entries_from_bytes(mut bytes: &[u8]) -> Result<Vec<Entry<'_>>, Malformed> {
-    let bytes = &mut bytes;
-    let count = usize::from(take_u16(bytes)?);
+pub fn entries_from_bytes(bytes: &[u8]) -> Result<Vec<Entry<'_>>, Malformed> {
+    let entry = |Place { superframe, slot, received_ps, frame }| Entry {
+        superframe,
+        slot,
+        received_ps,
+        frame: &bytes[frame],
+    };
+    Ok(places_from_bytes(bytes)?.into_iter().map(entry).collect())
+}
+
+/// [`entries_from_bytes`] without their bytes, which the caller may want to change. Frames lie one behind the other.
+pub(crate) fn places_from_bytes(bytes: &[u8]) -> Result<Vec<Place>, Malformed> {
+    let rest = &mut &*bytes;
+    let count = usize::from(take_u16(rest)?);
     if count > BATCH_FRAMES_MAX {
         return Err(Malformed);
     }
-    let mut entries = Vec::with_capacity(count);
+    let mut places = Vec::with_capacity(count);
     for _ in 0..count {
-        let superframe = u32::from_le_bytes(take(bytes)?);
-        let [slot] = take(bytes)?;
-        let received_ps = take_u64(bytes)?;
-        let frame_bytes = usize::from(take_u16(bytes)?);
-        entries.push(Entry { superframe, slot, received_ps, frame: take_slice(bytes, frame_bytes)? });
+        let superframe = u32::from_le_bytes(take(rest)?);
+        let [slot] = take(rest)?;
+        let received_ps = take_u64(rest)?;
+        let frame_bytes = usize::from(take_u16(rest)?);
+        let from = bytes.len() - rest.len();
+        take_slice(rest, frame_bytes)?;
+        places.push(Place { superframe, slot, received_ps, frame: from..from + frame_bytes });
     }
-    if bytes.is_empty() { Ok(entries) } else { Err(Malformed) }
+    if rest.is_empty() { Ok(places) } else { Err(Malformed) }
 }
 
 impl Receipt {

@@ -92,6 +92,15 @@ pub struct Samples {
     pub waveform: Waveform,
 }
 
+/// [`Samples`] where they lie in a plaintext.
+pub(crate) struct Content<'a> {
+    pub(crate) first: u64,
+    pub(crate) channel: u8,
+    pub(crate) format: Format,
+    /// Whole samples.
+    pub(crate) samples: &'a [u8],
+}
+
 /// Which input a node converts from a sample on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Setting {
@@ -139,6 +148,13 @@ pub fn parse(bytes: &[u8]) -> Result<Frame<'_>, Fault> {
     Ok(Frame { header, associated_data, ciphertext, tag })
 }
 
+/// Cuts a frame that [`parse`] took, and whose tag has `TAG` bytes, into associated data, ciphertext and tag.
+pub(crate) fn split_mut<const TAG: usize>(bytes: &mut [u8]) -> (&[u8], &mut [u8], &[u8; TAG]) {
+    let (associated_data, sealed) = bytes.split_at_mut(FRAME_HEADER_BYTES);
+    let (ciphertext, tag) = sealed.split_last_chunk_mut().expect("a frame has a tag");
+    (associated_data, ciphertext, tag)
+}
+
 /// Opens a frame. The plaintext is wiped when it is dropped.
 ///
 /// # Errors
@@ -166,12 +182,12 @@ pub fn seal(key: &TrafficKey, header: &Header, plaintext: &[u8]) -> Vec<u8> {
     frame
 }
 
-impl Samples {
+impl<'a> Content<'a> {
     /// Reads an uplink plaintext.
     ///
     /// # Errors
     /// [`Fault::Content`].
-    pub fn parse(plaintext: &[u8]) -> Result<Samples, Fault> {
+    pub(crate) fn parse(plaintext: &'a [u8]) -> Result<Content<'a>, Fault> {
         let (kind, channel) = split_kind(*plaintext.first().ok_or(Fault::Content)?);
         let (first, format, samples) = match kind {
             KIND_SAMPLES => {
@@ -190,7 +206,19 @@ impl Samples {
             }
             _ => return Err(Fault::Content),
         };
-        let waveform = Waveform::new(format, samples.to_vec()).ok_or(Fault::Content)?;
+        let is_whole = samples.len().is_multiple_of(format.sample_bytes());
+        if is_whole { Ok(Content { first, channel, format, samples }) } else { Err(Fault::Content) }
+    }
+}
+
+impl Samples {
+    /// Reads an uplink plaintext.
+    ///
+    /// # Errors
+    /// [`Fault::Content`].
+    pub fn parse(plaintext: &[u8]) -> Result<Samples, Fault> {
+        let Content { first, channel, format, samples } = Content::parse(plaintext)?;
+        let waveform = Waveform::new(format, samples.to_vec()).expect("whole samples");
         Ok(Samples { first, channel, waveform })
     }
 

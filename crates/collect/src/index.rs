@@ -5,8 +5,6 @@
 
 use std::collections::HashMap;
 
-use zeroize::Zeroizing;
-
 use crate::record::{Body, Span, stamp};
 
 /// The spans of a segment's nodes.
@@ -15,8 +13,8 @@ pub(crate) struct Index(HashMap<u32, Span>);
 
 impl Index {
     /// Notes the stored frames among `bodies`.
-    pub(crate) fn note(&mut self, bodies: &[Zeroizing<Vec<u8>>]) {
-        for (node, sample_ps, arrived_ns) in bodies.iter().filter_map(|body| stamp(body)) {
+    pub(crate) fn note(&mut self, bodies: &[impl AsRef<[u8]>]) {
+        for (node, sample_ps, arrived_ns) in bodies.iter().filter_map(|body| stamp(body.as_ref())) {
             let new = Span {
                 node,
                 frames: 0,

@@ -2,7 +2,7 @@
 //!
 //! The story, from the socket down:
 //! 1. [`mod@serve`] receives batches from bridges over TLS (`session` keeps each connection's rules);
-//! 2. [`shard`] opens batches and their frames on every core, each node on its own shard;
+//! 2. [`shard`] opens batches and their frames on every core, as many frames at once as the ciphers take;
 //! 3. [`Collector::step`], in this file, sorts the frames into new, duplicate and failed ([`replay`]),
 //!    gathers everything that arrived meanwhile into one group, has it made durable, and answers with
 //!    receipts;
@@ -35,6 +35,7 @@ pub mod frame;
 mod index;
 pub mod keys;
 pub mod limits;
+pub mod plaintext;
 pub mod read;
 pub mod record;
 pub mod replay;
@@ -52,10 +53,10 @@ pub mod waveform;
 pub use serve::{Config, serve};
 
 use std::collections::{BTreeMap, HashMap};
+use std::ops::Range;
 use std::sync::Arc;
 
 use cipher::{NonceSource, Randomness, TrafficKey};
-use zeroize::Zeroizing;
 
 use crate::batch::{Answer, BatchId, Receipt};
 use crate::disk::Disk;
@@ -64,9 +65,10 @@ use crate::error::{Corruption, Error, Fault, Refusal};
 use crate::frame::{DIRECTION_BIT, Header, Setting};
 use crate::keys::KeyRing;
 use crate::limits::{COUNT_MAX, Limits, RECORD_OVERHEAD_BYTES, SMALL_RECORD_BYTES_MAX};
+use crate::plaintext::Plaintext;
 use crate::record::{Body, Change, Record, Reservation};
 use crate::replay::{Admission, Replay};
-use crate::shard::{Frames, Now, Opened};
+use crate::shard::{Authentic, Frames, Now, Opened};
 use crate::stats::{Counter, Stats};
 use crate::store::{Commit, Store};
 
@@ -121,7 +123,10 @@ struct Downlink {
 #[derive(Debug, Default)]
 struct Group {
     batches: Vec<Waiting>,
-    bodies: Vec<Zeroizing<Vec<u8>>>,
+    /// Plaintexts of records.
+    plaintexts: Vec<Plaintext>,
+    /// The records that are stored, in order: which plaintext, and where in it.
+    records: Vec<(usize, Range<usize>)>,
     /// Upper bound of what the group will take in the log.
     bytes: usize,
 }
@@ -252,16 +257,17 @@ impl<D: Disk, R: Randomness + Clone> Collector<D, R> {
 
     /// Sorts a batch's frames into new, duplicate and failed; the new ones join the group.
     fn tally(&mut self, frames: Frames) -> Tally {
-        let mut tally = Tally { batch_sha256: frames.batch_sha256, ..Tally::default() };
-        for outcome in frames.outcomes {
-            let record = match outcome {
-                Ok(record) => record,
+        let Frames { batch_sha256, outcomes, records, .. } = frames;
+        self.group.plaintexts.push(records);
+        let mut tally = Tally { batch_sha256, ..Tally::default() };
+        for outcome in outcomes {
+            let Authentic { node, epoch, counter, first, channel, record } = match outcome {
+                Ok(authentic) => authentic,
                 Err(fault) => {
                     tally.failed.push(fault);
                     continue;
                 }
             };
-            let Record { node, epoch, counter, first, channel, .. } = record;
             if self.epochs.is_over(node, epoch, counter) && !self.replay.is_known(node, epoch, counter) {
                 tally.failed.push(Fault::Over);
                 continue;
@@ -275,7 +281,7 @@ impl<D: Disk, R: Randomness + Clone> Collector<D, R> {
                 Admission::New => {
                     tally.stored += 1;
                     self.epochs.store(node, epoch, counter);
-                    self.group.push(&Body::Frame(record));
+                    self.group.push(record);
                 }
             }
             // Only a node of a bus is told an input, and its indexes have 32 bits.
@@ -301,13 +307,15 @@ impl<D: Disk, R: Randomness + Clone> Collector<D, R> {
     /// Makes the group durable and answers its batches, in order.
     fn commit(&mut self, now: Now) -> Result<Vec<Action>, Error> {
         for change in self.begin_changes()? {
-            self.group.push(&Body::Change(change));
+            self.group.push_body(&Body::Change(change));
         }
         let reservations = self.reserve();
         for reservation in &reservations {
-            self.group.push(&Body::Reservation(*reservation));
+            self.group.push_body(&Body::Reservation(*reservation));
         }
-        let Group { batches, bodies, .. } = std::mem::take(&mut self.group);
+        let Group { batches, plaintexts, records, .. } = std::mem::take(&mut self.group);
+        let bodies: Vec<&[u8]> =
+            records.into_iter().map(|(plaintext, record)| &plaintexts[plaintext][record]).collect();
         let commit = match bodies.is_empty() {
             // Refusals, and duplicates of what earlier groups made durable.
             true => Commit::Durable,
@@ -467,10 +475,17 @@ fn checkpoint(replay: &Replay, epochs: &Epochs, downlinks: &HashMap<(u32, u8), D
 }
 
 impl Group {
-    fn push(&mut self, body: &Body) {
-        let bytes = body.to_bytes();
-        self.bytes += bytes.len() + RECORD_OVERHEAD_BYTES;
-        self.bodies.push(bytes);
+    /// Adds a record of the last plaintext.
+    fn push(&mut self, record: Range<usize>) {
+        self.bytes += record.len() + RECORD_OVERHEAD_BYTES;
+        self.records.push((self.plaintexts.len() - 1, record));
+    }
+
+    fn push_body(&mut self, body: &Body) {
+        let bytes = Plaintext::from(body.to_bytes());
+        let record = 0..bytes.len();
+        self.plaintexts.push(bytes);
+        self.push(record);
     }
 }
 

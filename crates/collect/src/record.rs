@@ -191,7 +191,7 @@ impl Body {
         };
         let mut bytes = Zeroizing::new(Vec::with_capacity(bytes_max));
         match self {
-            Body::Frame(record) => record.write(&mut bytes),
+            Body::Frame(record) => record.write(record.waveform.bytes(), &mut bytes),
             Body::Reservation(reservation) => {
                 bytes.push(KIND_RESERVATION);
                 bytes.extend_from_slice(&reservation.node.to_le_bytes());
@@ -317,27 +317,30 @@ pub(crate) fn stamp(bytes: &[u8]) -> Option<(u32, u64, u64)> {
 }
 
 impl Record {
-    fn write(&self, bytes: &mut Vec<u8>) {
-        let samples = self.waveform.bytes();
+    /// Appends the bytes to be sealed, with `samples` for those of the record.
+    pub(crate) fn write(&self, samples: &[u8], bytes: &mut Vec<u8>) {
         assert!(
             RECORD_HEAD_BYTES + samples.len() <= RECORD_BODY_BYTES_MAX,
             "a record of {} bytes",
             samples.len()
         );
-        bytes.push(kind_with(KIND_FRAME, self.channel));
-        bytes.extend_from_slice(&self.node.to_le_bytes());
-        bytes.push(self.epoch);
-        bytes.extend_from_slice(&self.counter.to_le_bytes());
-        bytes.push(self.suite.row().node_number.expect("the suite is one of the node link's"));
-        bytes.extend_from_slice(&self.batch.cell.to_le_bytes());
-        bytes.extend_from_slice(&self.superframe.to_le_bytes());
-        bytes.push(self.slot);
+        let mut head = [0; RECORD_HEAD_BYTES];
         let Record { received_ps, arrived_ns, batch, first, sample_ps, .. } = *self;
-        for field in [received_ps, arrived_ns, batch.spool, batch.number, first, sample_ps] {
-            bytes.extend_from_slice(&field.to_le_bytes());
+        head[0] = kind_with(KIND_FRAME, self.channel);
+        head[1..5].copy_from_slice(&self.node.to_le_bytes());
+        head[5] = self.epoch;
+        head[6..10].copy_from_slice(&self.counter.to_le_bytes());
+        head[10] = self.suite.row().node_number.expect("the suite is one of the node link's");
+        head[11..13].copy_from_slice(&batch.cell.to_le_bytes());
+        head[13..17].copy_from_slice(&self.superframe.to_le_bytes());
+        head[17] = self.slot;
+        let fields = [received_ps, arrived_ns, batch.spool, batch.number, first, sample_ps];
+        for (place, field) in head[18..66].as_chunks_mut::<8>().0.iter_mut().zip(fields) {
+            *place = field.to_le_bytes();
         }
-        bytes.extend_from_slice(&self.uncertainty_ns.to_le_bytes());
-        bytes.extend_from_slice(&[self.waveform.format().number(), 0]);
+        head[66..70].copy_from_slice(&self.uncertainty_ns.to_le_bytes());
+        head[70] = self.waveform.format().number();
+        bytes.extend_from_slice(&head);
         bytes.extend_from_slice(samples);
     }
 }

@@ -134,14 +134,13 @@ impl Replay {
 
     /// Decides about a counter of an authentic frame and, when it is new, adds it to the open group.
     pub fn admit(&mut self, node: u32, epoch: u8, counter: u32) -> Admission {
-        if self.is_known(node, epoch, counter) {
-            return Admission::Duplicate;
+        match self.stored.get(&(node, epoch)) {
+            Some(set) if set.contains(counter) => Admission::Duplicate,
+            // Nor is it in the open group: the floor rises only when that is empty.
+            Some(set) if counter < set.floor => Admission::Old,
+            _ if self.open.entry((node, epoch)).or_default().insert(counter) => Admission::New,
+            _ => Admission::Duplicate,
         }
-        if self.stored.get(&(node, epoch)).is_some_and(|set| counter < set.floor) {
-            return Admission::Old;
-        }
-        self.open.entry((node, epoch)).or_default().insert(counter);
-        Admission::New
     }
 
     /// The open group was synced: its counters are stored now.

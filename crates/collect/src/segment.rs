@@ -118,12 +118,12 @@ pub fn align(at: u64, sector_bytes: usize) -> u64 {
 }
 
 /// Bytes of the group that holds `bodies`, without its padding.
-pub fn group_bytes(bodies: &[Zeroizing<Vec<u8>>]) -> u64 {
+pub fn group_bytes(bodies: &[impl AsRef<[u8]>]) -> u64 {
     (GROUP_HEAD_BYTES + records_bytes(bodies)) as u64
 }
 
-fn records_bytes(bodies: &[Zeroizing<Vec<u8>>]) -> usize {
-    bodies.iter().map(|body| LENGTH_BYTES + body.len() + TAG_BYTES).sum()
+fn records_bytes(bodies: &[impl AsRef<[u8]>]) -> usize {
+    bodies.iter().map(|body| LENGTH_BYTES + body.as_ref().len() + TAG_BYTES).sum()
 }
 
 /// The nonce of the record with this index.
@@ -219,38 +219,42 @@ impl Segment {
         sector
     }
 
-    /// Seals `bodies` into a group whose first record has index `first_index`, behind `chain`. Returns whole sectors, and
-    /// the chain behind them.
+    /// Seals `bodies` into a group whose first record has index `first_index`, behind `chain`. Appends whole sectors to
+    /// `file`, and returns the chain behind them.
     ///
     /// # Panics
     /// When there are no bodies, or one is longer than `RECORD_BODY_BYTES_MAX`.
     pub fn seal_group(
         &self,
         first_index: u64,
-        bodies: &[Zeroizing<Vec<u8>>],
+        bodies: &[impl AsRef<[u8]>],
         chain: &Chain,
-    ) -> (Vec<u8>, Chain) {
+        file: &mut Vec<u8>,
+    ) -> Chain {
         assert!(!bodies.is_empty(), "a group has a record");
         let head = GroupHead { records_bytes: records_bytes(bodies), first_index, count: bodies.len() };
-        let sectors_bytes = align(group_bytes(bodies), self.header.sector_bytes) as usize;
-        let mut group = Vec::with_capacity(sectors_bytes);
-        group.extend_from_slice(&head.to_bytes());
-        group.extend_from_slice(&[0; CRC_BYTES]);
+        let (at, sectors_bytes) = (file.len(), align(group_bytes(bodies), self.header.sector_bytes) as usize);
+        // A record's plaintext is not left behind in memory that was too short.
+        file.reserve(sectors_bytes);
+        file.extend_from_slice(&head.to_bytes());
+        file.extend_from_slice(&[0; CRC_BYTES]);
         let associated_data = self.associated_data(&head, chain);
         for (index, body) in (first_index..HEADER_INDEX).zip(bodies) {
+            let body = body.as_ref();
             assert!(body.len() <= RECORD_BODY_BYTES_MAX, "a body of {} bytes is too long", body.len());
-            group.extend_from_slice(&(body.len() as u32).to_le_bytes());
-            let from = group.len();
-            group.extend_from_slice(body);
-            self.aead.seal_tail(&nonce(index), &associated_data, &mut group, from);
+            file.extend_from_slice(&(body.len() as u32).to_le_bytes());
+            let from = file.len();
+            file.extend_from_slice(body);
+            self.aead.seal_tail(&nonce(index), &associated_data, file, from);
         }
+        let group = &mut file[at..];
         assert_eq!(group.len() as u64, group_bytes(bodies), "the head counts the records' bytes");
         let (head, records) = group.split_at_mut(GROUP_HEAD_BYTES);
         let crc = self.crc(head, records);
         head[CRC_AT..].copy_from_slice(&crc.to_le_bytes());
         let chain = *group.last_chunk().expect("a record ends in a tag");
-        group.resize(sectors_bytes, 0);
-        (group, chain)
+        file.resize(at + sectors_bytes, 0);
+        chain
     }
 
     fn crc(&self, head: &[u8], records: &[u8]) -> u32 {
@@ -440,11 +444,9 @@ mod tests {
         for lengths in groups {
             let bodies: Vec<_> =
                 lengths.iter().map(|&length| Zeroizing::new(vec![length as u8; length])).collect();
-            let (bytes, behind) = segment.seal_group(index, &bodies, &chain);
-            chain = behind;
             places.push(file.len()..file.len() + group_bytes(&bodies) as usize);
+            chain = segment.seal_group(index, &bodies, &chain, &mut file);
             index += bodies.len() as u64;
-            file.extend_from_slice(&bytes);
         }
         (file, places)
     }

@@ -1,26 +1,43 @@
 //! Opens batches and frames on every core.
 //!
-//! A group of batches is opened in two steps: each batch by any shard, then each frame by the shard that owns
-//! its node. A node belongs to one shard, so its traffic keys are derived and kept once, and no lock is
-//! taken. Opening decides nothing but authenticity: it depends on the keys and the bytes alone, so the number
-//! of shards changes no result. Duplicates are found later, in order, by the collector.
+//! A group of batches is cut into bunches, and each shard takes the next bunch as long as there are any. It opens the
+//! batches of a bunch, and then all their frames together, where they lie: one message after the other would leave most
+//! of a core idle, as AES-CCM and Ascon are chains ([`mod@aes`], [`mod@ascon`]). What is authentic is written once more, as
+//! the records of the log. Opening decides nothing but authenticity: it depends on the keys and the bytes alone, so the
+//! number of shards changes no result. Duplicates are found later, in order, by the collector.
 //!
-//! Invariant: a frame that failed its tag leaves nothing but a [`Fault`].
+//! Invariant: a frame that failed its tag leaves nothing but a [`Fault`], and zeros where it lay.
 
 use std::collections::HashMap;
+use std::iter::Enumerate;
+use std::ops::Range;
 use std::panic::resume_unwind;
-use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
+use std::vec;
 
-use cipher::TrafficKey;
-use zeroize::Zeroizing;
+use cipher::nonces::node_nonce;
+use cipher::{Key, Suite};
 
-use crate::batch::{self, BatchId, Entry, HEADER_BYTES, NONCE_BYTES, SealedBatch};
+use crate::aes::{self, BLOCK_BYTES, Backend, Block, ccm};
+use crate::ascon;
+use crate::batch::{BatchId, HEADER_BYTES, NONCE_BYTES, Place, SealedBatch, TAG_BYTES, places_from_bytes};
 use crate::error::{Error, Fault, Refusal};
-use crate::frame::{self, Samples};
-use crate::keys::KeyRing;
+use crate::frame::{self, Content, Header};
+use crate::keys::{KeyRing, Node};
+use crate::limits::{FRAME_HEADER_BYTES, RECORD_HEAD_BYTES};
+use crate::plaintext::Plaintext;
 use crate::record::Record;
+use crate::waveform::Waveform;
+
+/// A bunch ends with the batch that brings it to so many bytes: hundreds of short frames, whose lanes are seldom idle then,
+/// or one batch of waveforms, which has enough of them.
+const BUNCH_BYTES: usize = 32 << 10;
+/// Bytes of a tag of AES-CCM.
+const CCM_TAG_BYTES: usize = Suite::Aes128Ccm.row().tag_bytes;
+/// Where a batch's plaintext begins in its body.
+const PLAINTEXT_AT: usize = HEADER_BYTES + NONCE_BYTES;
 
 /// The two clocks of a moment.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -63,194 +80,296 @@ pub struct Frames {
     /// Bytes of the batch's plaintext.
     pub bytes: usize,
     /// One outcome for each frame, in order.
-    pub outcomes: Vec<Result<Record, Fault>>,
+    pub outcomes: Vec<Result<Authentic, Fault>>,
+    /// The records of the authentic ones, as [`Body`](crate::record::Body) writes them.
+    pub records: Plaintext,
+}
+
+/// A frame whose tag was right.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Authentic {
+    /// The node.
+    pub node: u32,
+    /// The epoch of the node's key.
+    pub epoch: u8,
+    /// The frame's count.
+    pub counter: u32,
+    /// Grid index of the first sample.
+    pub first: u64,
+    /// The channel that its samples were converted from.
+    pub channel: u8,
+    /// Where its record lies.
+    pub record: Range<usize>,
 }
 
 /// A batch whose tag was right.
 struct OpenedBatch {
-    arrived: Now,
-    id: BatchId,
     batch_sha256: [u8; 32],
-    plaintext: Zeroizing<Vec<u8>>,
-    /// Number of frames in `plaintext`, which is a list of them.
-    frames: usize,
+    /// All that was received, its frames opened where they lie.
+    body: Plaintext,
+    /// Frames of `body[PLAINTEXT_AT..]`.
+    places: Vec<Place>,
+}
+
+impl OpenedBatch {
+    /// Bytes of its plaintext.
+    fn bytes(&self) -> usize {
+        self.body.len() - PLAINTEXT_AT - TAG_BYTES
+    }
+
+    fn frame(&self, place: &Place) -> &[u8] {
+        &self.body[PLAINTEXT_AT..][place.frame.clone()]
+    }
+
+    /// Its frames, in order.
+    fn frames_mut(&mut self) -> impl Iterator<Item = &mut [u8]> {
+        let mut rest = &mut self.body.as_mut()[PLAINTEXT_AT..];
+        let mut at = 0;
+        self.places.iter().map(move |place| {
+            let (frame, behind) =
+                std::mem::take(&mut rest)[place.frame.start - at..].split_at_mut(place.frame.len());
+            (rest, at) = (behind, place.frame.end);
+            frame
+        })
+    }
 }
 
 /// Opens a batch itself; its frames stay sealed.
-fn open_batch(keys: &KeyRing, arrived: &Arrived) -> Result<OpenedBatch, Refusal> {
-    let batch = arrived.batch.as_ref().map_err(|&(refusal, _)| refusal)?;
+fn open_batch(
+    keys: &KeyRing,
+    batch: Result<SealedBatch, (Refusal, BatchId)>,
+) -> Result<OpenedBatch, Refusal> {
+    let batch = batch.map_err(|(refusal, _)| refusal)?;
     let cell = keys.cell(batch.id.cell).ok_or(Refusal::Cell)?;
-    let (header, sealed) = batch.body.split_at_checked(HEADER_BYTES).ok_or(Refusal::Malformed)?;
-    let (nonce, sealed) = sealed.split_at_checked(NONCE_BYTES).ok_or(Refusal::Malformed)?;
-    let mut plaintext = Zeroizing::new(sealed.to_vec());
-    let opened = cell.batch.open_tail(nonce, header, &mut plaintext);
-    let plaintext_bytes = opened.map_err(|_| Refusal::Rejected)?.len();
-    plaintext.truncate(plaintext_bytes);
-    let frames = batch::entries_from_bytes(&plaintext).map_err(|_| Refusal::Layout)?.len();
-    Ok(OpenedBatch { arrived: arrived.at, id: batch.id, batch_sha256: batch.sha256(), plaintext, frames })
+    let batch_sha256 = batch.sha256();
+    let mut body = Plaintext::from(batch.body);
+    let (header, sealed) = body.as_mut().split_at_mut_checked(HEADER_BYTES).ok_or(Refusal::Malformed)?;
+    let (nonce, sealed) = sealed.split_at_mut_checked(NONCE_BYTES).ok_or(Refusal::Malformed)?;
+    let plaintext = cell.batch.open_tail(nonce, header, sealed).map_err(|_| Refusal::Rejected)?;
+    let places = places_from_bytes(plaintext).map_err(|_| Refusal::Layout)?;
+    Ok(OpenedBatch { batch_sha256, body, places })
+}
+
+/// A node's key of an epoch, set up for many messages at once.
+#[derive(Debug)]
+struct Traffic {
+    iv: Key<16>,
+    cipher: Cipher,
+}
+
+#[derive(Debug)]
+enum Cipher {
+    Ascon(Key<16>),
+    Ccm(aes::Key),
+}
+
+impl Traffic {
+    fn new(backend: Backend, Claim { header, node }: &Claim<'_>) -> Traffic {
+        let key = node.master.traffic_key(header.node, header.epoch, node.suite);
+        let cipher = match node.suite {
+            Suite::AsconAead128 => Cipher::Ascon(key.key().clone()),
+            Suite::Aes128Ccm => Cipher::Ccm(aes::Key::new(backend, key.key().expose())),
+            Suite::Aes256Gcm => unreachable!("a ring admits nodes of the node link's suites"),
+        };
+        Traffic { iv: key.iv().clone(), cipher }
+    }
+}
+
+/// What a frame says of itself: nothing of it is authentic before its tag is.
+struct Claim<'k> {
+    header: Header,
+    node: &'k Node,
 }
 
 /// The nodes of one thread.
 #[derive(Debug)]
 pub struct Shard {
     keys: Arc<KeyRing>,
-    index: usize,
-    shards: usize,
+    backend: Backend,
     /// Keys that have opened a frame. A forged epoch never enters, so this is no larger than what nodes use.
-    traffic: HashMap<(u32, u8), TrafficKey>,
+    traffic: HashMap<(u32, u8), Traffic>,
 }
 
-/// A frame's place in a group (batch, frame), and its outcome.
-type Placed = (usize, usize, Result<Record, Fault>);
-
 impl Shard {
-    /// Shard `index` of `shards`.
-    pub fn new(keys: Arc<KeyRing>, index: usize, shards: usize) -> Shard {
-        assert!(index < shards, "shard {index} of {shards}");
-        Shard { keys, index, shards, traffic: HashMap::new() }
+    /// A shard that knows no traffic key yet.
+    pub fn new(keys: Arc<KeyRing>) -> Shard {
+        Shard { keys, backend: Backend::best(), traffic: HashMap::new() }
     }
 
-    /// True when this shard opens the frames of `node`. A frame too short to name one counts as node 0's.
-    fn owns(&self, frame: &[u8]) -> bool {
-        let node = frame.get(1..5).map_or(0, |node| u32::from_le_bytes(node.try_into().expect("four bytes")));
-        // Spread by Fibonacci hashing: node ids come in rows and multiples.
-        let spread = (u64::from(node).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32) as usize;
-        spread % self.shards == self.index
+    /// Opens a group of batches; for simulations, and as the witness of [`Shards::open`]. The result is in order.
+    pub fn open(&mut self, arrived: Vec<Arrived>) -> Vec<Opened> {
+        bunches(arrived).into_iter().flat_map(|bunch| self.open_bunch(bunch)).collect()
     }
 
-    /// Opens this shard's frames of a group of batches.
-    fn open_frames(&mut self, group: &[Option<OpenedBatch>]) -> Vec<Placed> {
-        let mut placed = Vec::new();
-        for (place, batch) in group.iter().enumerate() {
-            let Some(batch) = batch else { continue };
-            let entries = batch::entries_from_bytes(&batch.plaintext).expect("it was read before");
-            for (index, entry) in entries.iter().enumerate() {
-                if self.owns(entry.frame) {
-                    placed.push((place, index, self.open_frame(entry, batch)));
+    fn open_bunch(&mut self, bunch: Vec<Arrived>) -> Vec<Opened> {
+        let keys = self.keys.clone();
+        let open = |Arrived { connection, at, batch }| {
+            let id = match &batch {
+                Ok(batch) => batch.id,
+                Err((_, id)) => *id,
+            };
+            (connection, at, id, open_batch(&keys, batch))
+        };
+        let mut batches: Vec<_> = bunch.into_iter().map(open).collect();
+        let opened = batches.iter().filter_map(|(.., batch)| batch.as_ref().ok());
+        let claim = |frame| claim(&keys, frame);
+        let mut claims: Vec<_> =
+            opened.flat_map(|batch| batch.places.iter().map(|place| claim(batch.frame(place)))).collect();
+        let opened = batches.iter_mut().filter_map(|(.., batch)| batch.as_mut().ok());
+        self.open_frames(opened.flat_map(OpenedBatch::frames_mut), &mut claims);
+        let mut claims = claims.into_iter();
+        let finish = |(connection, at, id, batch): (_, _, _, Result<OpenedBatch, _>)| {
+            let frames = batch.map(|batch| write_records(&batch, id, at, &mut claims));
+            Opened { connection, at, id, frames }
+        };
+        batches.into_iter().map(finish).collect()
+    }
+
+    /// Opens frames where they lie; a claim that does not hold becomes a fault.
+    fn open_frames<'a>(
+        &mut self,
+        frames: impl Iterator<Item = &'a mut [u8]>,
+        claims: &mut [Result<Claim<'_>, Fault>],
+    ) {
+        let known = |claim: &Claim<'_>| self.traffic.get(&claim.key());
+        let known: Vec<_> = claims.iter().map(|claim| claim.as_ref().ok().and_then(known)).collect();
+        let mut fresh = HashMap::new();
+        for (claim, _) in claims.iter().zip(&known).filter(|(_, known)| known.is_none()) {
+            let Ok(claim) = claim else { continue };
+            fresh.entry(claim.key()).or_insert_with(|| Traffic::new(self.backend, claim));
+        }
+        let keyed = |(claim, known): (&Result<Claim<'_>, Fault>, Option<_>)| {
+            let claim = claim.as_ref().ok()?;
+            let traffic: &Traffic = known.or_else(|| fresh.get(&claim.key())).expect("it is known or fresh");
+            let Header { node, epoch, counter, .. } = claim.header;
+            Some((traffic, node_nonce(traffic.iv.expose(), node, epoch, counter)))
+        };
+        let keyed: Vec<_> = claims.iter().zip(known).map(keyed).collect();
+        let (mut by_ascon, mut ascon_claims) = (Vec::new(), Vec::new());
+        let (mut by_ccm, mut ccm_claims) = (Vec::new(), Vec::new());
+        for ((frame, claim), keyed) in frames.zip(&mut *claims).zip(&keyed) {
+            let Some((traffic, nonce)) = keyed else { continue };
+            match &traffic.cipher {
+                Cipher::Ascon(key) => {
+                    let (aad, data, tag) = frame::split_mut(frame);
+                    by_ascon.push(ascon::Message { key: key.expose(), nonce: *nonce, aad, data, tag: *tag });
+                    ascon_claims.push(claim);
+                }
+                Cipher::Ccm(key) => {
+                    let (associated_data, data, found) = frame::split_mut::<CCM_TAG_BYTES>(frame);
+                    let mut tag: Block = [0; BLOCK_BYTES];
+                    tag[..CCM_TAG_BYTES].copy_from_slice(found);
+                    let nonce = &nonce[..Suite::Aes128Ccm.row().nonce_bytes];
+                    let tag_bytes = CCM_TAG_BYTES;
+                    by_ccm.push(ccm::Message { key, nonce, associated_data, data, tag, tag_bytes });
+                    ccm_claims.push(claim);
                 }
             }
         }
-        placed
+        let ascon_rights = ascon::open(&mut by_ascon);
+        let ccm_rights = ccm::open(self.backend, &mut by_ccm).into_iter().map(|verdict| verdict.is_ok());
+        let verdicts = ascon_rights.into_iter().zip(ascon_claims).chain(ccm_rights.zip(ccm_claims));
+        for (_, claim) in verdicts.filter(|(is_right, _)| !is_right) {
+            *claim = Err(Fault::Rejected);
+        }
+        drop(keyed);
+        if !fresh.is_empty() {
+            let proved = claims.iter().flatten().map(Claim::key);
+            self.traffic.extend(proved.filter_map(|key| fresh.remove_entry(&key)));
+        }
     }
+}
 
-    fn open_frame(&mut self, entry: &Entry<'_>, batch: &OpenedBatch) -> Result<Record, Fault> {
-        let frame = frame::parse(entry.frame)?;
-        let header = frame.header;
-        if header.is_downlink() {
-            return Err(Fault::Direction);
-        }
-        let node = self.keys.node(header.node).ok_or(Fault::Node)?;
-        if header.suite != node.suite {
-            return Err(Fault::Suite);
-        }
-        if u16::from(header.epoch) < node.epoch_from {
-            return Err(Fault::Epoch);
-        }
-        let plaintext = match self.traffic.get(&(header.node, header.epoch)) {
-            Some(key) => frame::open(key, &frame)?,
-            None => {
-                let key = node.master.traffic_key(header.node, header.epoch, node.suite);
-                let plaintext = frame::open(&key, &frame)?;
-                self.traffic.insert((header.node, header.epoch), key);
-                plaintext
-            }
-        };
-        let Samples { first, channel, waveform } = Samples::parse(&plaintext)?;
-        Ok(Record {
-            node: header.node,
-            epoch: header.epoch,
-            counter: header.counter,
-            suite: header.suite,
-            batch: batch.id,
-            superframe: entry.superframe,
-            slot: entry.slot,
-            received_ps: entry.received_ps,
-            arrived_ns: batch.arrived.wall_ns,
+impl Claim<'_> {
+    /// Which key it names.
+    fn key(&self) -> (u32, u8) {
+        (self.header.node, self.header.epoch)
+    }
+}
+
+/// Reads what a frame says of itself, and whether somebody may say so.
+fn claim<'k>(keys: &'k KeyRing, frame: &[u8]) -> Result<Claim<'k>, Fault> {
+    let header = frame::parse(frame)?.header;
+    if header.is_downlink() {
+        return Err(Fault::Direction);
+    }
+    let node = keys.node(header.node).ok_or(Fault::Node)?;
+    if header.suite != node.suite {
+        return Err(Fault::Suite);
+    }
+    if u16::from(header.epoch) < node.epoch_from {
+        return Err(Fault::Epoch);
+    }
+    Ok(Claim { header, node })
+}
+
+/// Writes the records of a batch whose frames were opened; `claims` begin with its own.
+fn write_records<'k>(
+    batch: &OpenedBatch,
+    id: BatchId,
+    at: Now,
+    claims: &mut impl Iterator<Item = Result<Claim<'k>, Fault>>,
+) -> Frames {
+    // Never too few: plaintext that moved to other memory would be left where it was.
+    let records_bytes_max = batch.bytes() + batch.places.len() * RECORD_HEAD_BYTES;
+    let mut records = Vec::with_capacity(records_bytes_max);
+    let write = |(place, claim): (&Place, Result<Claim<'_>, Fault>)| {
+        let Claim { header: Header { suite, node, epoch, counter }, node: provisioned } = claim?;
+        let frame = batch.frame(place);
+        let plaintext = &frame[FRAME_HEADER_BYTES..frame.len() - suite.row().tag_bytes];
+        let Content { first, channel, format, samples } = Content::parse(plaintext)?;
+        let record = Record {
+            node,
+            epoch,
+            counter,
+            suite,
+            batch: id,
+            superframe: place.superframe,
+            slot: place.slot,
+            received_ps: place.received_ps,
+            arrived_ns: at.wall_ns,
             first,
-            sample_ps: node.grid.instant_ps(first),
-            uncertainty_ns: node.grid.uncertainty_ns,
+            sample_ps: provisioned.grid.instant_ps(first),
+            uncertainty_ns: provisioned.grid.uncertainty_ns,
             channel,
-            waveform,
-        })
-    }
-}
-
-/// Puts the frames of all shards back in their places.
-fn assemble(
-    arrived: Vec<(u64, Now, BatchId)>,
-    group: &[Option<OpenedBatch>],
-    refusals: Vec<Option<Refusal>>,
-    placed: impl IntoIterator<Item = Placed>,
-) -> Vec<Opened> {
-    let slots = |batch: &Option<OpenedBatch>| vec![None; batch.as_ref().map_or(0, |batch| batch.frames)];
-    let mut outcomes: Vec<Vec<Option<Result<Record, Fault>>>> = group.iter().map(slots).collect();
-    for (batch, frame, outcome) in placed {
-        let before = outcomes[batch][frame].replace(outcome);
-        assert!(before.is_none(), "two shards own one node");
-    }
-    let parts = arrived.into_iter().zip(group).zip(refusals).zip(outcomes);
-    parts
-        .map(|((((connection, at, id), batch), refusal), outcomes)| {
-            let frames = match (batch, refusal) {
-                (Some(batch), None) => Ok(Frames {
-                    batch_sha256: batch.batch_sha256,
-                    bytes: batch.plaintext.len(),
-                    outcomes: outcomes.into_iter().map(|outcome| outcome.expect("a shard owns it")).collect(),
-                }),
-                (None, Some(refusal)) => Err(refusal),
-                _ => unreachable!("a batch is opened or refused"),
-            };
-            Opened { connection, at, id, frames }
-        })
-        .collect()
-}
-
-/// Which batch this is, opened or not.
-fn ticket(arrived: &Arrived) -> (u64, Now, BatchId) {
-    let id = match &arrived.batch {
-        Ok(batch) => batch.id,
-        Err((_, id)) => *id,
+            waveform: Waveform::none(format),
+        };
+        let from = records.len();
+        record.write(samples, &mut records);
+        Ok(Authentic { node, epoch, counter, first, channel, record: from..records.len() })
     };
-    (arrived.connection, arrived.at, id)
+    let outcomes = batch.places.iter().zip(claims).map(write).collect();
+    assert!(records.len() <= records_bytes_max, "the records were to fit");
+    Frames { batch_sha256: batch.batch_sha256, bytes: batch.bytes(), outcomes, records: records.into() }
 }
 
-fn split(opened: Vec<Result<OpenedBatch, Refusal>>) -> (Vec<Option<OpenedBatch>>, Vec<Option<Refusal>>) {
-    opened
-        .into_iter()
-        .map(|batch| match batch {
-            Ok(batch) => (Some(batch), None),
-            Err(refusal) => (None, Some(refusal)),
-        })
-        .unzip()
+/// Cuts a group into bunches.
+fn bunches(arrived: Vec<Arrived>) -> Vec<Vec<Arrived>> {
+    let mut bunches = Vec::new();
+    let (mut bunch, mut bytes) = (Vec::new(), 0);
+    for arrived in arrived {
+        bytes += arrived.batch.as_ref().map_or(0, |batch| batch.body.len());
+        bunch.push(arrived);
+        if bytes >= BUNCH_BYTES {
+            bunches.push(std::mem::take(&mut bunch));
+            bytes = 0;
+        }
+    }
+    bunches.extend((!bunch.is_empty()).then_some(bunch));
+    bunches
 }
 
-/// Opens a group on the calling thread; for simulations, and as the witness of [`Shards::open`].
-pub fn open_here(shard: &mut Shard, arrived: Vec<Arrived>) -> Vec<Opened> {
-    assert_eq!(shard.shards, 1, "one shard owns all nodes here");
-    let opened = arrived.iter().map(|arrived| open_batch(&shard.keys, arrived)).collect();
-    let (group, refusals) = split(opened);
-    let placed = shard.open_frames(&group);
-    assemble(arrived.iter().map(ticket).collect(), &group, refusals, placed)
-}
+/// The bunches of a group with their places, from which each shard takes the next one.
+type Queue = Mutex<Enumerate<vec::IntoIter<Vec<Arrived>>>>;
 
-/// What a shard is asked to do.
-enum Job {
-    Batches(Arc<Vec<Arrived>>),
-    Frames(Arc<Vec<Option<OpenedBatch>>>),
-}
-
-/// What a shard answers.
-enum Done {
-    /// Batches by their place in the group.
-    Batches(Vec<(usize, Result<OpenedBatch, Refusal>)>),
-    Frames(Vec<Placed>),
-}
+/// Bunches that a shard opened, with their places.
+type Done = Vec<(usize, Vec<Opened>)>;
 
 /// A shard on each of some threads.
 #[derive(Debug)]
 pub struct Shards {
     /// Each shard has its own channels, so that one that died is seen and not waited for.
-    channels: Vec<(Sender<Job>, Receiver<Done>)>,
+    channels: Vec<(Sender<Arc<Queue>>, Receiver<Done>)>,
     threads: Vec<JoinHandle<()>>,
 }
 
@@ -264,11 +383,11 @@ impl Shards {
         let count = if count == 0 { cores()?.get() } else { count };
         let mut shards = Shards { channels: Vec::new(), threads: Vec::new() };
         for index in 0..count {
-            let ((jobs, asked), (answers, done)) = (channel(), channel());
-            let shard = Shard::new(keys.clone(), index, count);
+            let ((queues, asked), (answers, done)) = (channel(), channel());
+            let shard = Shard::new(keys.clone());
             let thread = thread::Builder::new().name(format!("shard {index}"));
-            let thread = thread.spawn(move || serve_jobs(shard, &asked, &answers));
-            shards.channels.push((jobs, done));
+            let thread = thread.spawn(move || serve_queues(shard, &asked, &answers));
+            shards.channels.push((queues, done));
             shards.threads.push(thread.map_err(Error::io("start", "shard thread"))?);
         }
         Ok(shards)
@@ -284,26 +403,18 @@ impl Shards {
 
     /// `None` when a shard is gone.
     fn try_open(&self, arrived: Vec<Arrived>) -> Option<Vec<Opened>> {
-        let arrived = Arc::new(arrived);
-        let mut opened: Vec<Option<_>> = arrived.iter().map(|_| None).collect();
-        for (jobs, _) in &self.channels {
-            jobs.send(Job::Batches(arrived.clone())).ok()?;
+        let bunches = bunches(arrived);
+        let mut opened: Vec<Vec<Opened>> = bunches.iter().map(|_| Vec::new()).collect();
+        let queue: Arc<Queue> = Arc::new(Mutex::new(bunches.into_iter().enumerate()));
+        for (queues, _) in &self.channels {
+            queues.send(queue.clone()).ok()?;
         }
         for (_, done) in &self.channels {
-            let Ok(Done::Batches(batches)) = done.recv() else { return None };
-            batches.into_iter().for_each(|(place, batch)| opened[place] = Some(batch));
+            for (place, bunch) in done.recv().ok()? {
+                opened[place] = bunch;
+            }
         }
-        let (group, refusals) = split(opened.into_iter().map(|batch| batch.expect("opened")).collect());
-        let group = Arc::new(group);
-        for (jobs, _) in &self.channels {
-            jobs.send(Job::Frames(group.clone())).ok()?;
-        }
-        let mut placed = Vec::new();
-        for (_, done) in &self.channels {
-            let Ok(Done::Frames(frames)) = done.recv() else { return None };
-            placed.extend(frames);
-        }
-        Some(assemble(arrived.iter().map(ticket).collect(), &group, refusals, placed))
+        Some(opened.into_iter().flatten().collect())
     }
 
     fn resume_panic(&mut self) -> ! {
@@ -327,15 +438,13 @@ impl Drop for Shards {
     }
 }
 
-fn serve_jobs(mut shard: Shard, asked: &Receiver<Job>, answers: &Sender<Done>) {
-    while let Ok(job) = asked.recv() {
-        let done = match job {
-            Job::Batches(arrived) => {
-                let own = arrived.iter().enumerate().skip(shard.index).step_by(shard.shards);
-                Done::Batches(own.map(|(place, arrived)| (place, open_batch(&shard.keys, arrived))).collect())
-            }
-            Job::Frames(group) => Done::Frames(shard.open_frames(&group)),
-        };
+fn serve_queues(mut shard: Shard, asked: &Receiver<Arc<Queue>>, answers: &Sender<Done>) {
+    while let Ok(queue) = asked.recv() {
+        let next = || queue.lock().unwrap_or_else(PoisonError::into_inner).next();
+        let mut done = Vec::new();
+        while let Some((place, bunch)) = next() {
+            done.push((place, shard.open_bunch(bunch)));
+        }
         if answers.send(done).is_err() {
             return;
         }
@@ -345,8 +454,10 @@ fn serve_jobs(mut shard: Shard, asked: &Receiver<Job>, answers: &Sender<Done>) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::frame::Header;
-    use crate::keys::{Grid, Node};
+    use crate::batch::{self, Entry};
+    use crate::frame::Samples;
+    use crate::keys::Grid;
+    use crate::record::Body;
     use crate::settings::Settings;
     use crate::waveform::Waveform;
     use cipher::{CellMaster, Key, NodeMaster, StoreMaster, Suite};
@@ -418,7 +529,7 @@ mod tests {
     }
 
     fn open(arrived: Arrived) -> Opened {
-        open_here(&mut Shard::new(ring(), 0, 1), vec![arrived]).remove(0)
+        Shard::new(ring()).open(vec![arrived]).remove(0)
     }
 
     #[test]
@@ -438,7 +549,11 @@ mod tests {
             Vec::new(),
             frame_of_epoch(1, 2, Suite::AsconAead128, 5, &samples(4)),
         ];
-        let opened = open(arrived(batch(1, &plaintext(&frames)))).frames.unwrap().outcomes;
+        let Frames { outcomes, records, .. } = open(arrived(batch(1, &plaintext(&frames)))).frames.unwrap();
+        let opened: Vec<_> = outcomes
+            .into_iter()
+            .map(|outcome| outcome.map(|authentic| Body::parse(&records[authentic.record]).unwrap()))
+            .collect();
         let record = Record {
             node: 2,
             epoch: 3,
@@ -456,7 +571,7 @@ mod tests {
             waveform: Waveform::of_codes(&[1, 2, 3]),
         };
         let expected = [
-            Ok(record),
+            Ok(Body::Frame(record)),
             Err(Fault::Layout),
             Err(Fault::Suite),
             Err(Fault::Suite),
@@ -489,11 +604,11 @@ mod tests {
 
     #[test]
     fn a_forged_epoch_takes_no_memory() {
-        let mut shard = Shard::new(ring(), 0, 1);
+        let mut shard = Shard::new(ring());
         let good = frame(2, Suite::AsconAead128, 5, &samples(4));
         let forged = (0..=255).map(|epoch| [&good[..5], &[epoch], &good[6..]].concat());
         let group = vec![arrived(batch(1, &plaintext(&forged.collect::<Vec<_>>())))];
-        let outcomes = open_here(&mut shard, group).remove(0).frames.unwrap().outcomes;
+        let outcomes = shard.open(group).remove(0).frames.unwrap().outcomes;
         assert_eq!(outcomes.iter().filter(|outcome| outcome.is_ok()).count(), 1, "the true epoch");
         assert_eq!(shard.traffic.len(), 1);
     }
@@ -515,7 +630,7 @@ mod tests {
                 arrived(batch)
             })
             .collect();
-        let witness = open_here(&mut Shard::new(ring(), 0, 1), group.clone());
+        let witness = Shard::new(ring()).open(group.clone());
         assert!(witness.iter().any(|opened| opened.frames.is_err()));
         for count in [1, 2, 3, 7] {
             let mut shards = Shards::start(&ring(), count).unwrap();

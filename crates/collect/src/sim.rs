@@ -1,7 +1,7 @@
 //! A whole run from a seed: nodes, bridges, a network and a server whose power is cut.
 //!
 //! The server is the real one: [`Collector::step`](crate::Collector::step),
-//! [`open_here`](crate::shard::open_here), the store and its format. Simulated are the disk ([`SimDisk`]),
+//! [`Shard::open`](crate::shard::Shard::open), the store and its format. Simulated are the disk ([`SimDisk`]),
 //! time, and everybody else: nodes that skip counters and change epochs, a bus that loses and flips bits,
 //! bridges that keep a batch until its receipt came and send it again after every interruption. The run ends
 //! calm, with every batch answered, and is judged by what the bridges were promised.

@@ -56,6 +56,8 @@ pub struct Store<D: Disk, R> {
     /// The segments that are kept, and those that are still to be removed.
     kept: BTreeMap<u64, Kept>,
     current: Option<Current<D::File>>,
+    /// The last group as it was written: memory for the next one.
+    group: Vec<u8>,
     failed: bool,
 }
 
@@ -146,7 +148,17 @@ impl<D: Disk, R: Randomness> Store<D, R> {
             }
         };
         let limits = limits.clone();
-        Ok(Store { disk, randomness, keys, limits, newest, kept, current: None, failed: false })
+        Ok(Store {
+            disk,
+            randomness,
+            keys,
+            limits,
+            newest,
+            kept,
+            current: None,
+            group: Vec::new(),
+            failed: false,
+        })
     }
 
     /// Makes `bodies` durable as one group. `now_ns` dates a new segment (ns since 1970), which begins with what
@@ -159,7 +171,7 @@ impl<D: Disk, R: Randomness> Store<D, R> {
     /// When the store is dead, when there are no bodies, or too many for any segment.
     pub fn commit(
         &mut self,
-        bodies: &[Zeroizing<Vec<u8>>],
+        bodies: &[impl AsRef<[u8]>],
         now_ns: u64,
         checkpoint: impl Fn() -> Vec<Body>,
     ) -> Result<Commit, Error> {
@@ -173,7 +185,7 @@ impl<D: Disk, R: Randomness> Store<D, R> {
 
     fn try_commit(
         &mut self,
-        bodies: &[Zeroizing<Vec<u8>>],
+        bodies: &[impl AsRef<[u8]>],
         now_ns: u64,
         checkpoint: impl Fn() -> Vec<Body>,
     ) -> Result<Commit, Error> {
@@ -200,13 +212,15 @@ impl<D: Disk, R: Randomness> Store<D, R> {
     }
 
     /// Appends a group to the current segment and syncs it.
-    fn write_group(&mut self, bodies: &[Zeroizing<Vec<u8>>]) -> Result<Result<Commit, Closed>, Error> {
+    fn write_group(&mut self, bodies: &[impl AsRef<[u8]>]) -> Result<Result<Commit, Closed>, Error> {
         let current = self.current.as_mut().expect("a group is written to a segment");
         let newest = self.newest.as_mut().expect("the current segment is the newest");
-        let (group, chain) = current.segment.seal_group(current.next_index, bodies, &newest.before.chain);
+        self.group.clear();
+        let chain =
+            current.segment.seal_group(current.next_index, bodies, &newest.before.chain, &mut self.group);
         // Spent, whatever becomes of the group.
         current.next_index += bodies.len() as u64;
-        match self.disk.append(&mut current.file, &group) {
+        match self.disk.append(&mut current.file, &self.group) {
             Ok(()) => {
                 if self.disk.sync(&mut current.file).is_err() {
                     return Ok(Err(Closed));
@@ -214,7 +228,7 @@ impl<D: Disk, R: Randomness> Store<D, R> {
                 newest.before.end = current.synced + segment::group_bytes(bodies);
                 newest.before.chain = chain;
                 newest.index.note(bodies);
-                current.synced += group.len() as u64;
+                current.synced += self.group.len() as u64;
                 self.kept.entry(newest.number).and_modify(|kept| kept.bytes = current.synced);
                 Ok(Ok(Commit::Durable))
             }
@@ -345,10 +359,8 @@ fn birth(segment: &Segment, known: &[Zeroizing<Vec<u8>>], group_bytes_max: usize
         };
         let count = rest.iter().position(is_over).unwrap_or(rest.len()).max(1);
         let (bodies, behind) = rest.split_at(count);
-        let (group, chain) = segment.seal_group(birth.next_index, bodies, &birth.chain);
         birth.end = birth.bytes.len() as u64 + segment::group_bytes(bodies);
-        birth.bytes.extend_from_slice(&group);
-        birth.chain = chain;
+        birth.chain = segment.seal_group(birth.next_index, bodies, &birth.chain, &mut birth.bytes);
         birth.next_index += count as u64;
         rest = behind;
     }

@@ -56,8 +56,9 @@ fn opened(number: u64, frames: &[(u8, u32)]) -> Event {
 /// The same, all samples from `channel`.
 fn opened_from(channel: u8, number: u64, frames: &[(u8, u32)]) -> Event {
     let batch = BatchId { cell: CELL, spool: 1, number };
+    let mut records = Vec::new();
     let outcome = |&(epoch, counter): &(u8, u32)| {
-        Ok(Record {
+        let record = Record {
             node: NODE,
             epoch,
             counter,
@@ -72,9 +73,13 @@ fn opened_from(channel: u8, number: u64, frames: &[(u8, u32)]) -> Event {
             uncertainty_ns: 0,
             channel,
             waveform: Waveform::of_codes(&[1]),
-        })
+        };
+        let (first, from) = (record.first, records.len());
+        records.extend_from_slice(&Body::Frame(record).to_bytes());
+        Ok(Authentic { node: NODE, epoch, counter, first, channel, record: from..records.len() })
     };
-    let frames = Frames { batch_sha256: [9; 32], bytes: 0, outcomes: frames.iter().map(outcome).collect() };
+    let outcomes = frames.iter().map(outcome).collect();
+    let frames = Frames { batch_sha256: [9; 32], bytes: 0, outcomes, records: records.into() };
     Event::Opened(Opened { connection: 3, at: Now::default(), id: batch, frames: Ok(frames) })
 }
 
@@ -324,11 +329,8 @@ fn a_store_with_a_counter_twice_is_not_opened() {
     let disk = disk();
     let mut first = collector(&disk, Limits::default());
     let Event::Opened(batch) = opened(0, &[(0, 0)]) else { unreachable!() };
-    let body = Body::Frame(batch.frames.unwrap().outcomes.remove(0).unwrap());
-    assert_eq!(
-        first.store.commit(&[body.to_bytes(), body.to_bytes()], 0, Vec::new).unwrap(),
-        Commit::Durable
-    );
+    let record = batch.frames.unwrap().records;
+    assert_eq!(first.store.commit(&[&*record, &*record], 0, Vec::new).unwrap(), Commit::Durable);
     let opened = Collector::open(disk, ring(), Limits::default(), Dice::new(2));
     assert!(matches!(opened.map(drop), Err(Error::Corrupt { what: Corruption::Repeated, .. })));
 }

@@ -121,6 +121,11 @@ impl Waveform {
         bytes.len().is_multiple_of(format.sample_bytes()).then_some(Waveform { format, bytes })
     }
 
+    /// No samples.
+    pub(crate) fn none(format: Format) -> Waveform {
+        Waveform { format, bytes: Vec::new() }
+    }
+
     /// Codes of a converter.
     pub fn of_codes(codes: &[u16]) -> Waveform {
         let bytes = codes.iter().flat_map(|code| code.to_le_bytes()).collect();

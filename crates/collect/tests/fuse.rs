@@ -19,7 +19,7 @@ use collect::batch::{Answer, SealedBatch};
 use collect::disk::RealDisk;
 use collect::error::{Error, Refusal};
 use collect::limits::Limits;
-use collect::shard::{Arrived, Now, Shard, open_here};
+use collect::shard::{Arrived, Now, Shard};
 use collect::store::{Filter, read};
 use collect::{Action, Collector, Event};
 use forgetful::{Forgetful, Honesty, one_at_a_time, skip};
@@ -51,13 +51,13 @@ fn child_commits_until_it_is_killed() {
     let keys = Arc::new(key_ring());
     let disk = RealDisk::lock(Path::new(&store)).unwrap();
     let mut collector = Collector::open(disk, keys.clone(), limits(), OsRandomness).unwrap();
-    let (mut shard, mut bridge) = (Shard::new(keys, 0, 1), Bridge::new());
+    let (mut shard, mut bridge) = (Shard::new(keys), Bridge::new());
     for number in first.. {
         let id = Bridge::id(number);
         let body = [&id.header()[..], &bridge.superframe(number)].concat();
         let arrived = Arrived { connection: 0, at: Now::default(), batch: Ok(SealedBatch { id, body }) };
         let mut actions = Vec::new();
-        for opened in open_here(&mut shard, vec![arrived]) {
+        for opened in shard.open(vec![arrived]) {
             actions.extend(collector.step(Now::default(), Event::Opened(opened)).unwrap());
         }
         actions.extend(collector.step(Now::default(), Event::Commit).unwrap());

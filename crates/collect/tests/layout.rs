@@ -13,7 +13,7 @@ use cipher::OsRandomness;
 use collect::batch::{Answer, SealedBatch};
 use collect::disk::RealDisk;
 use collect::limits::Limits;
-use collect::shard::{Arrived, Now, Shard, open_here};
+use collect::shard::{Arrived, Now, Shard};
 use collect::{Action, Collector, Event};
 use crc::{CRC_32_ISCSI, Crc};
 use hkdf::Hkdf;
@@ -39,7 +39,7 @@ fn a_segment_and_a_receipt_can_be_read_from_their_drawings() {
     let keys = Arc::new(key_ring());
     let disk = RealDisk::lock(folder.path()).unwrap();
     let mut collector = Collector::open(disk, keys.clone(), Limits::default(), OsRandomness).unwrap();
-    let (mut shard, mut bridge) = (Shard::new(keys, 0, 1), Bridge::new());
+    let (mut shard, mut bridge) = (Shard::new(keys), Bridge::new());
     let mut received = Vec::new();
     for batch in 0..3 {
         let id = Bridge::id(batch);
@@ -47,7 +47,7 @@ fn a_segment_and_a_receipt_can_be_read_from_their_drawings() {
         received.push(body.clone());
         let at = Now { wall_ns: 1_000 + batch, monotonic_ns: 0 };
         let arrived = vec![Arrived { connection: 0, at, batch: Ok(SealedBatch { id, body }) }];
-        let event = Event::Opened(open_here(&mut shard, arrived).remove(0));
+        let event = Event::Opened(shard.open(arrived).remove(0));
         assert!(collector.step(at, event).unwrap().is_empty());
         let actions = collector.step(at, Event::Commit).unwrap();
         let [Action::Send { answer: answer @ Answer::Receipt { .. }, .. }] = &actions[..] else { panic!() };

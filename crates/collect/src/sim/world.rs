@@ -16,7 +16,7 @@ use crate::limits::Limits;
 use crate::read::{Filter, Records};
 use crate::record::Record;
 use crate::settings::Settings;
-use crate::shard::{Arrived, Now, Shard, open_here};
+use crate::shard::{Arrived, Now, Shard};
 use crate::waveform::{Format, Waveform};
 use crate::{Action, Collector, Event};
 
@@ -315,7 +315,7 @@ impl<'a> World<'a> {
         let opened = Collector::open(self.disk.clone(), self.keys.clone(), limits(), self.dice.split());
         match opened {
             Ok(collector) => {
-                self.server = Some((Shard::new(self.keys.clone(), 0, 1), collector));
+                self.server = Some((Shard::new(self.keys.clone()), collector));
                 self.judge_store().map(drop)
             }
             Err(error) if error.is_environment() => self.server_died(error),
@@ -362,7 +362,7 @@ impl<'a> World<'a> {
     fn serve(&mut self, arrived: Vec<Arrived>) -> Result<Vec<Action>, Error> {
         let (shard, collector) = self.server.as_mut().expect("the server runs");
         let mut actions = Vec::new();
-        for opened in open_here(shard, arrived) {
+        for opened in shard.open(arrived) {
             actions.extend(collector.step(self.now, Event::Opened(opened))?);
         }
         actions.extend(collector.step(self.now, Event::Commit)?);
