@@ -6,8 +6,13 @@ mod seeded;
 #[path = "../../cipher/tests/soak/mod.rs"]
 mod soak;
 
+use std::collections::HashSet;
+use std::io;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
 use collect::aes::Block;
-use collect::aes::intra::{Direction, Meeting, Split, Threads, Version, with_cipher};
+use collect::aes::intra::{Direction, Meeting, Split, Threads, Version, with_cipher, with_cipher_in};
 use published::{PLAINTEXT, by_library, examples};
 use rand_chacha::rand_core::Rng;
 use rustix::thread::sched_getaffinity;
@@ -116,4 +121,39 @@ fn explicit_assignment_pins_the_caller_as_long_as_it_lasts() {
 fn a_team_without_a_key_encrypts_nothing() {
     let version = Version::Ica(Threads::Two, Meeting::Blocking);
     let _ = with_cipher(version, |cipher| cipher.crypt(Direction::Encrypt, &mut Block::default()));
+}
+
+#[test]
+fn every_thread_enters_before_any_of_them_computes() {
+    for version in VERSIONS {
+        let (entered, threads) = (AtomicUsize::new(0), Mutex::new(HashSet::new()));
+        let enter = || {
+            entered.fetch_add(1, Ordering::Relaxed);
+            threads.lock().unwrap().insert(std::thread::current().id());
+            Ok(())
+        };
+        let seen = with_cipher_in(version, &enter, |_| entered.load(Ordering::Relaxed)).unwrap();
+        let expected = match version {
+            Version::Basic => 1,
+            Version::Ica(Threads::Two, _) | Version::Eca(Threads::Two, _) => 2,
+            Version::Ica(Threads::Four, _) | Version::Eca(Threads::Four, _) => 4,
+        };
+        assert_eq!((seen, threads.lock().unwrap().len()), (expected, expected), "{version:?}");
+    }
+}
+
+#[test]
+fn whoever_may_not_enter_ends_the_cipher_with_the_systems_word() {
+    let caller = std::thread::current().id();
+    for version in VERSIONS {
+        for is_caller in [true, false] {
+            let enter = || match (std::thread::current().id() == caller) == is_caller {
+                true => Err(io::Error::from_raw_os_error(1)),
+                false => Ok(()),
+            };
+            let refused = with_cipher_in(version, &enter, |_| ()).map_err(|error| error.raw_os_error());
+            let has_others = version != Version::Basic;
+            assert_eq!(refused, if is_caller || has_others { Err(Some(1)) } else { Ok(()) }, "{version:?}");
+        }
+    }
 }

@@ -85,8 +85,24 @@ enum Engine<'t> {
 /// # Errors
 /// The system refuses a thread, or refuses to pin one.
 pub fn with_cipher<R>(version: Version, work: impl FnOnce(&mut Cipher<'_>) -> R) -> io::Result<R> {
+    with_cipher_in(version, &|| Ok(()), work)
+}
+
+/// Makes a cipher whose threads, the caller's too, call `enter` once they are placed and before they compute: it may put
+/// each of them into a scheduling class.
+///
+/// # Errors
+/// The system refuses a thread, or refuses to pin one; those of `enter`.
+pub fn with_cipher_in<R>(
+    version: Version,
+    enter: &(dyn Fn() -> io::Result<()> + Sync),
+    work: impl FnOnce(&mut Cipher<'_>) -> R,
+) -> io::Result<R> {
     let (threads, meeting, is_pinned) = match version {
-        Version::Basic => return Ok(work(&mut Cipher(Engine::Basic(None)))),
+        Version::Basic => {
+            enter()?;
+            return Ok(work(&mut Cipher(Engine::Basic(None))));
+        }
         Version::Ica(threads, meeting) => (threads, meeting, false),
         Version::Eca(threads, meeting) => (threads, meeting, true),
     };
@@ -94,7 +110,7 @@ pub fn with_cipher<R>(version: Version, work: impl FnOnce(&mut Cipher<'_>) -> R)
         Threads::Two => 2,
         Threads::Four => 4,
     };
-    team::with_team(threads, meeting, is_pinned, |team| work(&mut Cipher(Engine::Team(team))))
+    team::with_team(threads, meeting, is_pinned, enter, |team| work(&mut Cipher(Engine::Team(team))))
 }
 
 impl Cipher<'_> {

@@ -57,14 +57,16 @@ pub(super) struct Team<'s> {
     _here: PhantomData<*const ()>,
 }
 
-/// Calls `work` with a team, whose other threads live until it returns.
+/// Calls `work` with a team, whose other threads live until it returns. Each thread calls `enter` first, once it is placed;
+/// the first one does so when it has started the others, as there are classes whose threads may start none.
 ///
 /// # Errors
-/// The system refuses a thread, or refuses to pin one.
+/// The system refuses a thread, or refuses to pin one; those of `enter`.
 pub(super) fn with_team<R>(
     threads: usize,
     meeting: Meeting,
     is_pinned: bool,
+    enter: &(dyn Fn() -> io::Result<()> + Sync),
     work: impl FnOnce(Team<'_>) -> R,
 ) -> io::Result<R> {
     let shared = Shared::new(threads, meeting);
@@ -79,10 +81,10 @@ pub(super) fn with_team<R>(
             let (gate, opened) = mpsc::channel::<()>();
             let (report, shared) = (report.clone(), &shared);
             let life = move || {
-                let pinned = pin(number);
-                let is_pinned = pinned.is_ok();
+                let placed = pin(number).and_then(|()| enter());
+                let is_placed = placed.is_ok();
                 // The gate opens when every thread is there; it breaks when one of them failed.
-                if report.send(pinned).is_ok() && is_pinned && opened.recv().is_ok() {
+                if report.send(placed).is_ok() && is_placed && opened.recv().is_ok() {
                     Member { shared, number }.serve();
                 }
             };
@@ -90,6 +92,7 @@ pub(super) fn with_team<R>(
             gates.push(gate);
         }
         reports.iter().take(threads - 1).collect::<io::Result<()>>()?;
+        enter()?;
         gates.iter().for_each(|gate| gate.send(()).expect("the thread waits for it"));
         Ok(work(Team { shared: &shared, _here: PhantomData }))
     })
