@@ -5,7 +5,7 @@
 use selvedge::error::Error;
 
 use crate::output::Output;
-use crate::papers::{mecha, sti};
+use crate::papers::{mecha, multicore, sti};
 
 /// Measure again what a paper measured, and set it beside what the paper prints
 #[derive(clap::Args)]
@@ -20,6 +20,8 @@ enum Paper {
     Sti(sti::Arguments),
     /// One crypto device shared by many applications (Derry, Laksmono, Iqbal and Kim: MECHA)
     Mecha(mecha::Arguments),
+    /// AES over the cores of a measurement server: inside a block, over blocks (Bilski and Winiecki)
+    Multicore(multicore::Arguments),
 }
 
 /// Runs the verb.
@@ -27,5 +29,6 @@ pub fn run(arguments: Arguments, output: &Output) -> Result<(), Error> {
     match arguments.paper {
         Paper::Sti(arguments) => sti::run(&arguments, output),
         Paper::Mecha(arguments) => mecha::run(&arguments, output),
+        Paper::Multicore(arguments) => multicore::run(&arguments, output),
     }
 }

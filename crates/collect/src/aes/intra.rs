@@ -88,8 +88,8 @@ pub fn with_cipher<R>(version: Version, work: impl FnOnce(&mut Cipher<'_>) -> R)
     with_cipher_in(version, &|| Ok(()), work)
 }
 
-/// Makes a cipher whose threads, the caller's too, call `enter` once they are placed and before they compute: it may put
-/// each of them into a scheduling class.
+/// Makes a cipher whose threads, the caller's too, call `enter` once they are placed and before they compute: it may
+/// put each of them into a scheduling class.
 ///
 /// # Errors
 /// The system refuses a thread, or refuses to pin one; those of `enter`.

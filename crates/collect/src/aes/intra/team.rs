@@ -57,8 +57,8 @@ pub(super) struct Team<'s> {
     _here: PhantomData<*const ()>,
 }
 
-/// Calls `work` with a team, whose other threads live until it returns. Each thread calls `enter` first, once it is placed;
-/// the first one does so when it has started the others, as there are classes whose threads may start none.
+/// Calls `work` with a team, whose other threads live until it returns. Each thread calls `enter` first, once it is
+/// placed; the first one does so when it has started the others, as there are classes whose threads may start none.
 ///
 /// # Errors
 /// The system refuses a thread, or refuses to pin one; those of `enter`.

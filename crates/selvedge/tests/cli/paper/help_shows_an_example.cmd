@@ -1,2 +1,3 @@
 # RUN: paper sti --help
 # RUN[papers]: paper --help
+# RUN[multicore]: paper multicore --help
