@@ -68,7 +68,7 @@ fn times(case: &Case, material: &Material, effort: &Effort) -> io::Result<Times>
     let iv = material.ivs()[0];
     let mut cores = Cores::new(case.cores).map_err(io::Error::other)?;
     cores.pin_caller().map_err(io::Error::other)?;
-    let plaintext: Vec<u8> = (0..NODES * STRIDE_BYTES).map(|at| (at * 31 >> 3) as u8).collect();
+    let plaintext: Vec<u8> = (0..NODES * STRIDE_BYTES).map(|at| (at * 31 / 8) as u8).collect();
     let mut data = plaintext.clone();
     let mut crypt = |direction, data: &mut Vec<u8>| {
         let parts = data.chunks_mut(STRIDE_BYTES).zip(&keys);

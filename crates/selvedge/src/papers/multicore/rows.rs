@@ -24,8 +24,11 @@ const PRINTED: [&str; 1] = ["the paper's tables"];
 /// What stands beside a printed time.
 const BOTH: &str = "encryption and decryption";
 
+/// Its name, and how it is taken.
+type Statistic = (&'static str, fn(&Spread) -> f64);
+
 /// The statistics of each time; the paper says neither how often it measured nor which of them it prints.
-pub const STATISTICS: [(&str, fn(&Spread) -> f64); 5] = [
+const STATISTICS: [Statistic; 5] = [
     ("median", |spread| spread.median_ns),
     ("middle half", Spread::middle_half_ns),
     ("minimum", |spread| spread.minimum_ns),
