@@ -7,10 +7,10 @@ use std::time::Duration;
 use collect::aes::cores::Cores;
 use collect::aes::intra::{Direction, Version, with_cipher};
 use collect::aes::multi::Stream;
-use collect::aes::{Block, Key};
+use collect::aes::{Backend, Block, Key};
 
 use super::cells::{KEY_BYTES, SAMPLES, aes};
-use super::measure::{Found, Material, all_cores, alone, pass, today};
+use super::measure::{Found, Material, all_cores, alone, pass};
 use super::watch::{Effort, Times, measure};
 
 /// Nodes, each with a waveform and a key.
@@ -63,7 +63,7 @@ pub fn batch(case: &Case, material: &Material, effort: &Effort) -> Found {
 
 fn times(case: &Case, material: &Material, effort: &Effort) -> io::Result<Times> {
     let secrets: Vec<Vec<u8>> = (0..NODES).map(|node| key_of(node, material.key(case.key_bytes))).collect();
-    let (backend, _) = today(&secrets[0])?;
+    let backend = Backend::best();
     let keys: Vec<Key> = secrets.iter().map(|secret| Key::new(backend, secret)).collect();
     let iv = material.ivs()[0];
     let mut cores = Cores::new(case.cores).map_err(io::Error::other)?;

@@ -157,7 +157,8 @@ pub fn with_crypt<R>(cell: &Cell, material: &Material, work: impl FnOnce(&mut Cr
             }
         }),
         How::Lanes => {
-            let (backend, key) = today(key)?;
+            let backend = Backend::best();
+            let key = Key::new(backend, key);
             cell.class.enter()?;
             Ok(work(&mut |direction, blocks| match cell.input {
                 Input::Block => one(backend, &key, direction, blocks.as_flattened_mut()),
@@ -165,7 +166,8 @@ pub fn with_crypt<R>(cell: &Cell, material: &Material, work: impl FnOnce(&mut Cr
             }))
         }
         How::Cores => {
-            let (backend, key) = today(key)?;
+            let backend = Backend::best();
+            let key = Key::new(backend, key);
             // Its threads are of the class that their maker is of.
             cell.class.enter()?;
             let mut cores = Cores::new(all_cores()).map_err(io::Error::other)?;
@@ -181,16 +183,6 @@ pub fn with_crypt<R>(cell: &Cell, material: &Material, work: impl FnOnce(&mut Cr
 /// As many as this process may use.
 pub fn all_cores() -> NonZero<usize> {
     thread::available_parallelism().unwrap_or(NonZero::<usize>::MIN)
-}
-
-/// The fastest that this CPU has, and a key for it.
-///
-/// # Errors
-/// It has no instructions for AES.
-pub fn today(key: &[u8]) -> io::Result<(Backend, Key)> {
-    let none = || io::Error::new(io::ErrorKind::Unsupported, "this CPU has no instructions for AES");
-    let backend = Backend::best().ok_or_else(none)?;
-    Ok((backend, Key::new(backend, key)))
 }
 
 fn one(backend: Backend, key: &Key, direction: Direction, bytes: &mut [u8]) {
