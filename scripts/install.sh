@@ -125,6 +125,13 @@ kryoptic() {
     rm -rf "$log" "$tools/build"
 }
 
+# Servers of NATS, which several servers of a deployment share their nodes through.
+nats() {
+    [ "${1:-test}" != run ] || return 0
+    # Tests that need it are skipped without, and say so.
+    "$(dirname "$0")/nats.sh" bring || true
+}
+
 missing=()
 for package in "${packages[@]}"; do
     state=$(dpkg-query -W -f '${db:Status-Status}' "$package" 2>/dev/null || true)
@@ -136,6 +143,7 @@ bring() {
     openssl_next "$@"
     mbedtls_server "$@"
     kryoptic "$@"
+    nats "$@"
 }
 [ ${#missing[@]} -gt 0 ] || { bring "$@"; exit 0; }
 

@@ -4,6 +4,8 @@
 //! here. The two halves are independent: send as many batches as you like before the first answer; when the
 //! server has enough of them it stops reading, and [`BatchSender::send`] waits.
 
+pub mod udp;
+
 use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -33,6 +35,8 @@ pub struct BatchSender {
 pub struct AnswerReceiver {
     stream: ReadHalf<TlsStream<TcpStream>>,
     server: String,
+    /// What came of the next answers.
+    received: Vec<u8>,
 }
 
 /// Connects, shows the client certificate of `tls`, and says hello.
@@ -66,7 +70,7 @@ pub async fn connect(
     let stream = connected.map_err(Error::io("connect to", server.clone()))?;
     let (read, write) = tokio::io::split(stream);
     let sender = BatchSender { stream: write, server: server.clone() };
-    Ok((sender, AnswerReceiver { stream: read, server }))
+    Ok((sender, AnswerReceiver { stream: read, server, received: Vec::new() }))
 }
 
 impl BatchSender {
@@ -103,25 +107,30 @@ impl BatchSender {
 }
 
 impl AnswerReceiver {
-    /// The next answer; `None` when the server closed the connection after its last one.
+    /// The next answer; `None` when the server closed the connection after its last one. What was read of an answer
+    /// is kept when the call is given up.
     ///
     /// # Errors
     /// [`Error::Io`], also when the connection ends without TLS's farewell, and [`Error::Protocol`].
     pub async fn next(&mut self) -> Result<Option<Answer>, Error> {
-        let lost = || Error::io("receive from", self.server.clone());
-        let mut length = [0; 4];
-        let read = self.stream.read(&mut length).await.map_err(lost())?;
-        if read == 0 {
-            return Ok(None);
+        loop {
+            if let Some((length, rest)) = self.received.split_first_chunk() {
+                let length = u32::from_le_bytes(*length) as usize;
+                if length > RECEIPT_BYTES_MAX {
+                    return Err(Error::Protocol { found: "an answer longer than any receipt" });
+                }
+                if let Some(message) = rest.get(..length) {
+                    let answer = Answer::parse(message);
+                    self.received.drain(..4 + length);
+                    return answer.map(Some).map_err(|_| Error::Protocol { found: "an answer that is none" });
+                }
+            }
+            let lost = || Error::io("receive from", self.server.clone());
+            let read = self.stream.read_buf(&mut self.received).await.map_err(lost())?;
+            if read == 0 {
+                let is_whole = self.received.is_empty();
+                return if is_whole { Ok(None) } else { Err(lost()(io::ErrorKind::UnexpectedEof.into())) };
+            }
         }
-        self.stream.read_exact(&mut length[read..]).await.map_err(lost())?;
-        let length = u32::from_le_bytes(length) as usize;
-        if length > RECEIPT_BYTES_MAX {
-            return Err(Error::Protocol { found: "an answer longer than any receipt" });
-        }
-        let mut message = vec![0; length];
-        self.stream.read_exact(&mut message).await.map_err(lost())?;
-        let answer = Answer::parse(&message);
-        answer.map(Some).map_err(|_| Error::Protocol { found: "an answer that is none" })
     }
 }

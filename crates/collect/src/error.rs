@@ -79,6 +79,24 @@ pub enum Error {
         /// What the system says.
         cause: io::Error,
     },
+    /// A cluster of NATS could not be used.
+    Nats {
+        /// What was being done, as a verb.
+        doing: &'static str,
+        /// The server, stream, bucket or subject.
+        name: String,
+        /// What the client says.
+        cause: String,
+    },
+    /// The cluster was set up for something else.
+    OtherCluster {
+        /// What it is about.
+        what: &'static str,
+        /// What the cluster says.
+        found: String,
+        /// What this server has.
+        expected: String,
+    },
     /// The peer sent what it must not send (client side).
     Protocol {
         /// What was wrong with it.
@@ -112,7 +130,12 @@ pub enum Corruption {
 impl Error {
     /// True when the environment failed, false when the input was wrong.
     pub fn is_environment(&self) -> bool {
-        matches!(self, Error::Io { .. } | Error::StoreInUse { .. })
+        matches!(self, Error::Io { .. } | Error::StoreInUse { .. } | Error::Nats { .. })
+    }
+
+    /// Wraps what the client of NATS says.
+    pub(crate) fn nats(doing: &'static str, name: impl Into<String>, cause: &dyn fmt::Display) -> Error {
+        Error::Nats { doing, name: name.into(), cause: cause.to_string() }
     }
 
     /// Wraps a system error with what was being done to which file.
@@ -158,6 +181,12 @@ impl fmt::Display for Error {
             Error::NothingWanted => f.write_str("no stored frame is what was asked for"),
             Error::StoreInUse { path } => write!(f, "store `{}` is open in another process", path.display()),
             Error::Io { doing, name, cause } => write!(f, "cannot {doing} `{name}`: {cause}"),
+            Error::Nats { doing, name, cause } => write!(f, "cannot {doing} `{name}`: {cause}"),
+            Error::OtherCluster { what, found, expected } => write!(
+                f,
+                "the cluster's {what} is {found}, expected {expected}\n\
+                 help: a store goes on with the cluster that it was begun with, and begins anew in an empty folder"
+            ),
             Error::Protocol { found } => write!(f, "the peer broke the protocol: {found}"),
         }
     }
@@ -270,6 +299,11 @@ impl Refusal {
     pub const fn may_repeat(self) -> bool {
         matches!(self, Refusal::DiskFull | Refusal::Connections)
     }
+
+    /// Whether nothing but an authentic batch is refused so: it is known then who sent it, once.
+    pub const fn is_of_authentic(self) -> bool {
+        matches!(self, Refusal::Layout | Refusal::DiskFull | Refusal::Frames | Refusal::Bytes)
+    }
 }
 
 statuses! {
@@ -318,6 +352,8 @@ mod tests {
             Error::NothingWanted,
             Error::StoreInUse { path: "store".into() },
             Error::Io { doing: "sync", name: file(), cause: cause() },
+            Error::nats("connect to", "nats://127.0.0.1:1", &"timed out"),
+            Error::OtherCluster { what: "number of partitions", found: "8".into(), expected: "16".into() },
             Error::Protocol { found: "an answer that is none" },
         ]
         .map(|error| error.to_string());
@@ -337,6 +373,9 @@ mod tests {
             no stored frame is what was asked for
             store `store` is open in another process
             cannot sync `0000000000000001.seg`: permission denied
+            cannot connect to `nats://127.0.0.1:1`: timed out
+            the cluster's number of partitions is 8, expected 16
+            help: a store goes on with the cluster that it was begun with, and begins anew in an empty folder
             the peer broke the protocol: an answer that is none"#]]
         .assert_eq(&words.join("\n"));
     }

@@ -1,7 +1,8 @@
 //! The measurement server: opens every frame, stores it durably, and only then says so.
 //!
 //! The story, from the socket down:
-//! 1. [`mod@serve`] receives batches from bridges over TLS (`session` keeps each connection's rules);
+//! 1. [`mod@serve`] is handed batches by a transport: `tcp` with TLS (`session` keeps each connection's rules), `udp`;
+//!    [`nats`] does it for several servers that share the nodes;
 //! 2. [`shard`] opens batches and their frames on every core, as many frames at once as the ciphers take;
 //! 3. [`Collector::step`], in this file, sorts the frames into new, duplicate and failed ([`replay`]),
 //!    gathers everything that arrived meanwhile into one group, has it made durable, and answers with
@@ -20,7 +21,8 @@
 //!
 //! Invariant: a key leaves in a change of the epoch only after the record of the change was synced ([`mod@epochs`]).
 //!
-//! Invariant: a downlink counter is used only below a reservation that was synced, and never twice.
+//! Invariant: a downlink counter is used only below a reservation that was synced, and never twice; where several
+//! servers answer a node, a fence ([`nats`]) gives each counter to one of them.
 
 pub mod aes;
 pub mod ascon;
@@ -35,6 +37,7 @@ pub mod frame;
 mod index;
 pub mod keys;
 pub mod limits;
+pub mod nats;
 pub mod plaintext;
 pub mod read;
 pub mod record;
@@ -47,10 +50,12 @@ pub mod shard;
 pub mod sim;
 pub mod stats;
 pub mod store;
+mod tcp;
 pub mod tls;
+mod udp;
 pub mod waveform;
 
-pub use serve::{Config, serve};
+pub use serve::{Config, Transport, serve};
 
 use std::collections::{BTreeMap, HashMap};
 use std::ops::Range;
@@ -65,8 +70,9 @@ use crate::error::{Corruption, Error, Fault, Refusal};
 use crate::frame::{DIRECTION_BIT, Header, Setting};
 use crate::keys::KeyRing;
 use crate::limits::{COUNT_MAX, Limits, RECORD_OVERHEAD_BYTES, SMALL_RECORD_BYTES_MAX};
+use crate::nats::Fence;
 use crate::plaintext::Plaintext;
-use crate::record::{Body, Change, Record, Reservation};
+use crate::record::{Body, Change, Lease, Record, Reservation};
 use crate::replay::{Admission, Replay};
 use crate::shard::{Authentic, Frames, Now, Opened};
 use crate::stats::{Counter, Stats};
@@ -108,6 +114,9 @@ pub struct Collector<D: Disk, R: Randomness> {
     nonces: NonceSource<R>,
     group: Group,
     counter: Counter,
+    lease: Option<Lease>,
+    /// Where several servers answer a node: who gives out what may be used once.
+    fence: Option<Box<dyn Fence>>,
 }
 
 /// The downlink counter of one node and epoch.
@@ -201,13 +210,33 @@ impl<D: Disk, R: Randomness + Clone> Collector<D, R> {
                 epochs.restore(epoch);
                 Ok(())
             }
-            Body::Span(_) => Ok(()),
+            Body::Span(_) | Body::Lease(_) => Ok(()),
         };
         let store = Store::open(disk, keys.store().clone(), &limits, randomness.clone(), visit)?;
         epochs.commit();
         let nonces = NonceSource::new(randomness).map_err(Error::io("draw randomness for", "receipts"))?;
         let (spare, group, counter) = (HashMap::new(), Group::default(), Counter::new());
-        Ok(Collector { keys, limits, store, replay, epochs, spare, downlinks, nonces, group, counter })
+        let (lease, fence) = (None, None);
+        Ok(Collector {
+            keys,
+            limits,
+            store,
+            replay,
+            epochs,
+            spare,
+            downlinks,
+            nonces,
+            group,
+            counter,
+            lease,
+            fence,
+        })
+    }
+
+    /// The same for a log of several, which is written under `lease`.
+    pub(crate) fn under(mut self, lease: Lease, fence: Box<dyn Fence>) -> Self {
+        (self.lease, self.fence) = (Some(lease), Some(fence));
+        self
     }
 
     /// One step. A group that is full is committed before the next batch joins it.
@@ -238,6 +267,11 @@ impl<D: Disk, R: Randomness + Clone> Collector<D, R> {
     /// What was counted so far.
     pub fn stats(&self) -> Stats {
         self.counter.stats()
+    }
+
+    /// What was counted, when nothing more will be.
+    pub(crate) fn into_counter(self) -> Counter {
+        self.counter
     }
 
     /// What is stored of a node and epoch.
@@ -320,7 +354,11 @@ impl<D: Disk, R: Randomness + Clone> Collector<D, R> {
             // Refusals, and duplicates of what earlier groups made durable.
             true => Commit::Durable,
             false => {
-                let known = || checkpoint(&self.replay, &self.epochs, &self.downlinks);
+                let lease = self.lease.map(Body::Lease);
+                let known = || {
+                    let state = checkpoint(&self.replay, &self.epochs, &self.downlinks);
+                    lease.clone().into_iter().chain(state).collect()
+                };
                 self.store.commit(&bodies, now.wall_ns, known)?
             }
         };
@@ -353,8 +391,17 @@ impl<D: Disk, R: Randomness + Clone> Collector<D, R> {
                 let spare = self.spare.get(&node).filter(|spare| spare.is_none_or(|spare| spare > epoch));
                 let next = match spare {
                     Some(&spare) => spare,
-                    None => self.keys.epoch_after(node, epoch).map_err(Error::io("take", "an epoch"))?,
+                    None => match &mut self.fence {
+                        None => self.keys.epoch_after(node, epoch).map_err(Error::io("take", "an epoch"))?,
+                        // Who cannot be asked now is asked with the next batch.
+                        Some(fence) => fence
+                            .change(node, epoch, &mut || self.keys.epoch_after(node, epoch))
+                            .unwrap_or_default(),
+                    },
                 };
+                if next.is_none() && self.fence.is_some() {
+                    continue;
+                }
                 self.spare.insert(node, next);
                 let Some(next) = next else { continue };
                 let change = Change { node, epoch, next };
@@ -366,18 +413,29 @@ impl<D: Disk, R: Randomness + Clone> Collector<D, R> {
         Ok(changes)
     }
 
-    /// The reservations that the group's acknowledgements need.
-    fn reserve(&self) -> Vec<Reservation> {
+    /// The reservations that the group's acknowledgements need. What a fence gives begins where it says.
+    fn reserve(&mut self) -> Vec<Reservation> {
         let mut needed: BTreeMap<(u32, u8), u32> = BTreeMap::new();
         let tallies = self.group.batches.iter().filter_map(|waiting| waiting.tally.as_ref().ok());
         for (&node, heard) in tallies.flat_map(|tally| &tally.heard) {
             *needed.entry((node, heard.epoch)).or_default() += 1;
         }
+        let (block, downlinks) = (self.limits.downlink_block, &mut self.downlinks);
         let limit_of = |((node, epoch), count): ((u32, u8), u32)| {
-            let (next, limit) = self.downlinks.get(&(node, epoch)).map_or((0, 0), |d| (d.next, d.limit));
+            if let Some(fence) = &mut self.fence {
+                let downlink = downlinks.entry((node, epoch)).or_default();
+                if downlink.limit.saturating_sub(downlink.next) >= count {
+                    return None;
+                }
+                // Who cannot be asked gives nothing: those downlinks are not sent.
+                let given = fence.take_downlinks(node, epoch, count + block).ok()?;
+                (downlink.next, downlink.limit) = (given.start, given.start);
+                return Some(Reservation { node, epoch, limit: given.end });
+            }
+            let (next, limit) = downlinks.get(&(node, epoch)).map_or((0, 0), |d| (d.next, d.limit));
             let end = next.saturating_add(count);
             // A used-up counter stays at its end, and `downlink` finds nothing left.
-            let reserved = end.saturating_add(self.limits.downlink_block).min(COUNT_MAX + 1);
+            let reserved = end.saturating_add(block).min(COUNT_MAX + 1);
             (end > limit && reserved > limit).then_some(Reservation { node, epoch, limit: reserved })
         };
         needed.into_iter().filter_map(limit_of).collect()
@@ -437,6 +495,10 @@ impl<D: Disk, R: Randomness + Clone> Collector<D, R> {
             self.counter.stats.downlinks_exhausted += 1;
             return None;
         };
+        if self.fence.is_some() && downlink.next >= downlink.limit {
+            self.counter.stats.downlinks_unfenced += 1;
+            return None;
+        }
         assert!(downlink.next < downlink.limit, "a downlink counter is used before it is reserved");
         let (counter, downlink_ones) = (DIRECTION_BIT | downlink.next, downlink.next.count_ones());
         downlink.next += 1;

@@ -50,6 +50,32 @@ pub const RECEIPT_BYTES_MAX: usize = 1 + 18 + 12 + 40 + BATCH_FRAMES_MAX * (2 + 
 pub const RECORD_HEAD_BYTES: usize = 72;
 /// Longest sealed body of a log record in bytes: the fields of a stored frame and its samples.
 pub const RECORD_BODY_BYTES_MAX: usize = RECORD_HEAD_BYTES + WAVEFORM_BYTES_MAX;
+/// Longest datagram over IPv4 in bytes.
+pub const DATAGRAM_BYTES_MAX: usize = 65_535 - 20 - 8;
+/// Longest plaintext of a batch that one datagram carries.
+pub const DATAGRAM_PLAINTEXT_BYTES_MAX: usize =
+    DATAGRAM_BYTES_MAX - (MESSAGE_BYTES_MAX - BATCH_PLAINTEXT_BYTES_MAX) - 4;
+/// Milliseconds after which a batch without a receipt is sent again in another datagram: at first, and doubled each
+/// time, at most. Who has not measured a path waits a second (RFC 8085 section 3.1.1).
+pub const RESEND_MS: (u64, u64) = (1_000, 30_000);
+
+/// Milliseconds after which a batch that the cluster of NATS has is published again when no receipt comes: at first, and
+/// doubled each time, at most. A receipt is seldom lost, and a server that is away has it after it comes back.
+pub const RECEIPT_MS: (u64, u64) = (15_000, 300_000);
+/// Milliseconds that a request to the cluster may take.
+pub const NATS_REQUEST_MS_MAX: u64 = 5_000;
+/// Milliseconds for which a server waits at its start for a cluster that is not there yet.
+pub const NATS_START_MS_MAX: u64 = 30_000;
+/// Bytes that the cluster holds of batches; then it refuses more, and they wait in the spools of the bridges.
+pub const NATS_STREAM_BYTES_MAX: u64 = 1 << 30;
+/// Lease times in which a batch that was handed to a server must be acknowledged, or it is handed out again: whoever is
+/// silent for so long has lost the lease. A sync is faster.
+pub const NATS_ACKNOWLEDGE_LEASES: u32 = 2;
+/// Milliseconds after which a batch is handed out again for which a disk was full.
+pub const NATS_DISK_FULL_MS: u64 = 5_000;
+/// Most partitions.
+pub const PARTITIONS_MAX: u16 = 256;
+
 /// Bytes of a record around its body: length, tag.
 pub const RECORD_OVERHEAD_BYTES: usize = 4 + 16;
 /// Longest record in the log in bytes.
@@ -132,6 +158,8 @@ pub struct Limits {
     pub linger_ms_max: u64,
     /// Milliseconds that the batches in flight are given at shutdown.
     pub drain_ms_max: u64,
+    /// Milliseconds after which a partition's lease that nobody renews may be taken by another server.
+    pub lease_ms: u64,
     /// Threads that open frames; 0 = one for each core.
     pub shards: usize,
 }
@@ -158,6 +186,7 @@ impl Default for Limits {
             write_ms_max: 30_000,
             linger_ms_max: 2_000,
             drain_ms_max: 30_000,
+            lease_ms: 6_000,
             shards: 0,
         }
     }
@@ -204,6 +233,7 @@ impl Limits {
         refuse("counter_ranges_max", self.counter_ranges_max as u64, 1, 1 << 24)?;
         refuse("downlink_block", u64::from(self.downlink_block), 1, 1 << 20)?;
         refuse("handshake_ms_max", self.handshake_ms_max, 1, self.idle_ms_max)?;
+        refuse("lease_ms", self.lease_ms, 100, 600_000)?;
         refuse("shards", self.shards as u64, 0, SHARDS_MAX as u64)
     }
 }

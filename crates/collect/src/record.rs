@@ -1,5 +1,5 @@
 //! The plaintext of one record of the log: a stored frame, a reservation of downlink counters, a change of the epoch; and
-//! the three that a segment begins with, which say what is known from the segments before it.
+//! what a segment begins with: what is known from the segments before it, and for which lease the log is.
 //!
 //! ```text
 //! kind 1, stored frame                                  kind 2, reservation
@@ -31,6 +31,12 @@
 //! 10 8n  ranges: first 4, last 4          from 1, to 1, lowest              earliest, the latest; ps of cell time
 //!                                         count stored of `to` 4     26 16  arrivals: the earliest, the latest; ns
 //!                                         (2^32 - 1: none)                  since 1970
+//!
+//! kind 7, lease of a partition
+//!  0  1  kind
+//!  1  4  partition
+//!  5  5  zero
+//! 10  8  fencing number
 //! ```
 //! Integers are little-endian. `segment` seals these bytes; here is only what they mean.
 
@@ -48,6 +54,7 @@ const KIND_CHANGE: u8 = 3;
 const KIND_COUNTERS: u8 = 4;
 const KIND_EPOCH: u8 = 5;
 const KIND_SPAN: u8 = 6;
+const KIND_LEASE: u8 = 7;
 const STATE_HEAD_BYTES: usize = 10;
 const RANGE_BYTES: usize = 8;
 const TOLD_BYTES: usize = 6;
@@ -163,6 +170,15 @@ pub struct Span {
     pub arrived_ns: (u64, u64),
 }
 
+/// For whom a log of several is: only the owner under this lease ever appended to it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Lease {
+    /// The partition.
+    pub partition: u16,
+    /// Rises with every owner of the partition.
+    pub fencing: u64,
+}
+
 /// What a record of the log holds.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Body {
@@ -178,6 +194,8 @@ pub enum Body {
     Epoch(NodeEpoch),
     /// What the segment before holds of a node.
     Span(Span),
+    /// The lease under which the log is written.
+    Lease(Lease),
 }
 
 impl Body {
@@ -187,7 +205,7 @@ impl Body {
             Body::Frame(record) => RECORD_HEAD_BYTES + record.waveform.bytes().len(),
             Body::Counters(counters) => STATE_HEAD_BYTES + RANGE_BYTES * counters.ranges.len(),
             Body::Epoch(epoch) => STATE_HEAD_BYTES + TOLD_BYTES * epoch.changes.len(),
-            Body::Reservation(_) | Body::Change(_) | Body::Span(_) => SPAN_BYTES,
+            Body::Reservation(_) | Body::Change(_) | Body::Span(_) | Body::Lease(_) => SPAN_BYTES,
         };
         let mut bytes = Zeroizing::new(Vec::with_capacity(bytes_max));
         match self {
@@ -224,6 +242,10 @@ impl Body {
                     bytes.extend_from_slice(&field.to_le_bytes());
                 }
             }
+            Body::Lease(Lease { partition, fencing }) => {
+                state_head(&mut bytes, KIND_LEASE, (*partition).into(), 0, 0);
+                bytes.extend_from_slice(&fencing.to_le_bytes());
+            }
         }
         bytes
     }
@@ -241,7 +263,7 @@ impl Body {
             let next = Some(bytes[6]).filter(|&next| next > epoch)?;
             return Some(Body::Change(Change { node, epoch, next }));
         }
-        if matches!(kind, KIND_COUNTERS | KIND_EPOCH | KIND_SPAN) {
+        if matches!(kind, KIND_COUNTERS | KIND_EPOCH | KIND_SPAN | KIND_LEASE) {
             let rest = bytes.get(STATE_HEAD_BYTES..)?;
             return parse_state(kind, node, epoch, four(6)?, rest);
         }
@@ -298,6 +320,11 @@ fn parse_state(kind: u8, node: u32, epoch: u8, count: u32, rest: &[u8]) -> Optio
             let changes: Vec<_> = changes.iter().map(told).collect();
             let is_one = rest.is_empty() && changes.iter().all(|told| told.to > told.from);
             is_one.then_some(Body::Epoch(NodeEpoch { node, epoch, frames: count, changes }))
+        }
+        KIND_LEASE => {
+            let partition = u16::try_from(node).ok().filter(|_| epoch == 0 && count == 0)?;
+            let fencing = u64::from_le_bytes(rest.try_into().ok()?);
+            Some(Body::Lease(Lease { partition, fencing }))
         }
         _ => {
             let (fields, rest) = rest.as_chunks::<8>();
@@ -390,6 +417,7 @@ mod tests {
                 Body::Frame(record),
                 Body::Reservation(Reservation { node, epoch, limit }),
                 Body::Change(change),
+                Body::Lease(Lease { partition: node as u16, fencing: arrived_ns.0 << 20 }),
             ] {
                 let bytes = body.to_bytes();
                 prop_assert_eq!(Body::parse(&bytes), Some(body));
@@ -398,7 +426,7 @@ mod tests {
         }
 
         #[test]
-        fn no_bytes_make_the_parser_panic(kind in 0u8..8, bytes in prop::collection::vec(any::<u8>(), 0..200)) {
+        fn no_bytes_make_the_parser_panic(kind in 0u8..9, bytes in prop::collection::vec(any::<u8>(), 0..200)) {
             let _ = Body::parse(&bytes);
             let _ = Body::parse(&[&[kind], &bytes[..]].concat());
         }

@@ -42,6 +42,19 @@ pub struct Stats {
     pub connections: u64,
     /// Connections that ended before a valid hello, or were one too many.
     pub connections_failed: u64,
+    /// Datagrams that came when there was no room for another batch.
+    pub datagrams_dropped: u64,
+    /// Answers that were not sent: to datagrams that proved nothing, or are shorter than the answer, and of an owner
+    /// whose lease was over.
+    pub answers_withheld: u64,
+    /// Downlinks not sent because nobody could say that their counter is free.
+    pub downlinks_unfenced: u64,
+    /// Leases of partitions that were taken.
+    pub leases_taken: u64,
+    /// Those of them that were taken over from a server that was silent.
+    pub leases_taken_over: u64,
+    /// Leases that somebody else has now.
+    pub leases_lost: u64,
     /// Time from the arrival of a batch's last byte to its group being durable, for batches with a receipt.
     pub durable_latency: Latency,
 }
@@ -74,6 +87,27 @@ impl Counter {
     pub(crate) fn new() -> Counter {
         let durable_ns = Histogram::new_with_max(LATENCY_NS_MAX, 3).expect("the bounds are valid");
         Counter { stats: Stats::default(), durable_ns }
+    }
+
+    /// Adds what was counted for another log.
+    pub(crate) fn add(&mut self, other: &Counter) {
+        let (own, others) = (&mut self.stats, &other.stats);
+        for (all, more) in
+            [(&mut own.refused, &others.refused), (&mut own.frames_failed, &others.frames_failed)]
+        {
+            more.iter().for_each(|(&name, count)| *all.entry(name).or_default() += count);
+        }
+        own.batches += others.batches;
+        own.frames_stored += others.frames_stored;
+        own.frames_duplicate += others.frames_duplicate;
+        own.groups += others.groups;
+        own.records += others.records;
+        own.downlinks += others.downlinks;
+        own.settings_told += others.settings_told;
+        own.changes_told += others.changes_told;
+        own.downlinks_exhausted += others.downlinks_exhausted;
+        own.downlinks_unfenced += others.downlinks_unfenced;
+        self.durable_ns.add(&other.durable_ns).expect("the bounds are the same");
     }
 
     pub(crate) fn refuse(&mut self, refusal: Refusal) {

@@ -7,7 +7,7 @@ use crate::sim::{Dice, Honesty, SimDisk};
 use crate::waveform::Waveform;
 use cipher::{Aead, CellMaster, Key, NodeMaster, StoreMaster, Suite};
 use std::num::{NonZeroU16, NonZeroU32};
-use std::sync::atomic::{AtomicU16, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU16, AtomicU32, Ordering};
 
 const CELL: u16 = 7;
 const NODE: u32 = 5;
@@ -333,4 +333,98 @@ fn a_store_with_a_counter_twice_is_not_opened() {
     assert_eq!(first.store.commit(&[&*record, &*record], 0, Vec::new).unwrap(), Commit::Durable);
     let opened = Collector::open(disk, ring(), Limits::default(), Dice::new(2));
     assert!(matches!(opened.map(drop), Err(Error::Corrupt { what: Corruption::Repeated, .. })));
+}
+
+/// What a cluster gives out, to as many servers as ask.
+#[derive(Clone, Default)]
+struct Shelf {
+    next: Arc<AtomicU32>,
+    told: Arc<AtomicU16>,
+    is_away: Arc<AtomicBool>,
+}
+
+impl Shelf {
+    fn ask(&self) -> std::io::Result<()> {
+        if self.is_away.load(Ordering::Relaxed) { Err(std::io::ErrorKind::TimedOut.into()) } else { Ok(()) }
+    }
+}
+
+impl Fence for Shelf {
+    fn take_downlinks(&mut self, _: u32, epoch: u8, count: u32) -> std::io::Result<std::ops::Range<u32>> {
+        assert_eq!(epoch, 0, "the node has not gone on");
+        self.ask()?;
+        let start = self.next.fetch_add(count, Ordering::Relaxed);
+        Ok(start..start + count)
+    }
+
+    fn change(
+        &mut self,
+        _: u32,
+        _: u8,
+        take: &mut dyn FnMut() -> std::io::Result<Option<u8>>,
+    ) -> std::io::Result<Option<u8>> {
+        self.ask()?;
+        if self.told.load(Ordering::Relaxed) == 0 {
+            let taken = take()?.expect("there are epochs");
+            self.told.store(taken.into(), Ordering::Relaxed);
+        }
+        Ok(u8::try_from(self.told.load(Ordering::Relaxed)).ok())
+    }
+}
+
+/// A collector under a lease, whose key folder gives the epochs from `epoch` on.
+fn owner(disk: &SimDisk, fencing: u64, shelf: &Shelf, epoch: u8) -> Collector<SimDisk, Dice> {
+    let ring = ring_with(Some(3), Settings::default(), move |_| Ok(Some(epoch)));
+    let limits = Limits { downlink_block: 2, ..Limits::default() };
+    let collector = Collector::open(disk.clone(), ring, limits, Dice::new(fencing)).unwrap();
+    collector.under(Lease { partition: 3, fencing }, Box::new(shelf.clone()))
+}
+
+#[test]
+fn two_owners_of_a_node_use_no_downlink_counter_twice_and_tell_it_the_same_epoch() {
+    let shelf = Shelf::default();
+    // Each with a key folder of its own, which knows nothing of the other's.
+    let mut owners = [owner(&disk(), 8, &shelf, 40), owner(&disk(), 9, &shelf, 50)];
+    let mut used = std::collections::BTreeSet::new();
+    for number in 0..20 {
+        let events = vec![opened(number, &[(0, number as u32)]), Event::Commit];
+        for (_, count, _) in run(&mut owners[(number / 3 % 2) as usize], events).remove(0).3 {
+            assert!(used.insert(count), "{count} was used twice");
+        }
+    }
+    assert_eq!(used.len(), 20);
+    let told = owners.each_ref().map(|owner| owner.epochs.pending(NODE));
+    assert_eq!(told, [Some(40), Some(40)]);
+}
+
+#[test]
+fn who_cannot_ask_for_a_counter_stores_and_sends_no_downlink() {
+    let (shelf, disk) = (Shelf::default(), disk());
+    let mut owner = owner(&disk, 8, &shelf, 40);
+    shelf.is_away.store(true, Ordering::Relaxed);
+    let said = run(&mut owner, vec![opened(0, &[(0, 0), (0, 1), (0, 2)]), Event::Commit]);
+    assert_eq!(said[0], (3, 0, 0, vec![]));
+    assert_eq!((owner.stats().downlinks_unfenced, owner.epochs.pending(NODE)), (1, None));
+    shelf.is_away.store(false, Ordering::Relaxed);
+    let said = run(&mut owner, vec![opened(1, &[(0, 3)]), Event::Commit]);
+    assert_eq!(said[0].3.len(), 1);
+    assert_eq!(owner.epochs.pending(NODE), Some(40), "it is told later");
+}
+
+#[test]
+fn every_segment_of_a_log_begins_with_the_lease_under_which_it_is_written() {
+    let (shelf, disk) = (Shelf::default(), disk());
+    for restart in 0..3 {
+        let mut owner = owner(&disk, 8, &shelf, 40);
+        run(&mut owner, vec![opened(restart, &[(0, restart as u32)]), Event::Commit]);
+    }
+    let ring = ring();
+    let numbers = store::numbers(&disk.list().unwrap());
+    assert_eq!(numbers.len(), 3);
+    for number in numbers {
+        let segment = store::head(&disk, number, ring.store()).unwrap();
+        let scan = store::load(&disk, &segment, None).unwrap();
+        let lease = Body::Lease(Lease { partition: 3, fencing: 8 });
+        assert_eq!(Body::parse(&scan.groups[0].bodies[0]), Some(lease));
+    }
 }

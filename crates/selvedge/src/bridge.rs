@@ -8,8 +8,9 @@ use cipher::{OsRandomness, Randomness};
 use report::row::{Clock, Experiment};
 use selvedge::error::Error;
 use selvedge::link::bridge::spool::Capacity;
-use selvedge::link::bridge::{Config, Server, Stats, serve};
+use selvedge::link::bridge::{Address, Config, Server, Stats, serve};
 use selvedge::link::certificates::SERVER_NAME;
+use selvedge::link::transport::Transport;
 
 use crate::output::Output;
 use crate::place::{Opened, Place};
@@ -53,22 +54,28 @@ pub fn run(arguments: Arguments, output: &Output) -> Result<(), Error> {
 
 /// The server, wherever it listens now.
 fn server(opened: &Opened, cell: u16) -> Result<Server, Error> {
-    let identity = opened.keys.certificates().bridge(cell)?;
-    let tls = collect::tls::Identity {
-        certificates_pem: &identity.certificate,
-        private_key_pem: &identity.key,
-        peer_authority_pem: &identity.authority,
-    };
     let told = opened.layout.server_address();
     let configured = opened.deployment.collect.address;
-    let address = move || {
+    let address: Address = Arc::new(move || {
         if configured.port() != 0 {
             return Ok(configured);
         }
         let text = fs::read_to_string(&told)?;
         text.trim().parse().map_err(|_| io::Error::new(io::ErrorKind::InvalidData, "found no address"))
-    };
-    Ok(Server { address: Arc::new(address), name: SERVER_NAME.to_owned(), tls: tls.client()? })
+    });
+    match &opened.deployment.collect.transport {
+        Transport::Tcp => {
+            let identity = opened.keys.certificates().bridge(cell)?;
+            let tls = collect::tls::Identity {
+                certificates_pem: &identity.certificate,
+                private_key_pem: &identity.key,
+                peer_authority_pem: &identity.authority,
+            };
+            Ok(Server::Tcp { address, name: SERVER_NAME.to_owned(), tls: tls.client()? })
+        }
+        Transport::Udp => Ok(Server::Udp { address }),
+        Transport::Nats(cluster) => Ok(Server::Nats(cluster.clone())),
+    }
 }
 
 fn rows(experiment: &Experiment, name: &str, stats: &Stats) -> Vec<report::row::Row> {
@@ -82,6 +89,7 @@ fn rows(experiment: &Experiment, name: &str, stats: &Stats) -> Vec<report::row::
         count("frames known to the server", stats.frames_duplicate),
         timed("batches resent", stats.faults.resent),
         timed("batches refused", stats.faults.refused),
+        timed("strange receipts", stats.faults.strange),
         timed("reconnections", stats.faults.reconnects),
     ]
 }

@@ -147,6 +147,10 @@ pub const BATCH_BYTES_MAX: u64 = broker::limits::PLAINTEXT_BYTES_MAX as u64;
 pub const BATCH_HEADER_BYTES: u64 = 2;
 /// What precedes each frame there.
 pub const BATCH_ENTRY_BYTES: u64 = collect::limits::BATCH_ENTRY_BYTES as u64;
+/// Plaintext of one batch that goes in a datagram.
+pub const DATAGRAM_BATCH_BYTES_MAX: u64 = collect::limits::DATAGRAM_PLAINTEXT_BYTES_MAX as u64;
+/// Partitions among which the servers behind NATS share the nodes.
+pub const PARTITIONS_MAX: u64 = collect::limits::PARTITIONS_MAX as u64;
 /// Threads of the server that open frames.
 pub const SHARDS_MAX: u64 = 1_024;
 
@@ -158,6 +162,7 @@ const _: () = {
     // One superframe always fits a batch, and what the device seals and opens the server takes and sends.
     assert!(BATCH_HEADER_BYTES + SLOTS_MAX as u64 * (BATCH_ENTRY_BYTES + FRAME_BYTES_MAX) <= BATCH_BYTES_MAX);
     assert!(BATCH_BYTES_MAX <= collect::limits::BATCH_PLAINTEXT_BYTES_MAX as u64);
+    assert!(DATAGRAM_BATCH_BYTES_MAX <= BATCH_BYTES_MAX);
     assert!(SLOTS_MAX as u64 * WINDOW_SUPERFRAMES <= collect::limits::BATCH_FRAMES_MAX as u64);
     assert!(collect::limits::RECEIPT_BYTES_MAX <= broker::limits::SEALED_BYTES_MAX as usize);
     assert!(collect::batch::HEADER_BYTES <= broker::limits::PARAMETER_BYTES_MAX as usize);

@@ -10,7 +10,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use collect::read::{self, Filter};
+use collect::read::Filter;
 use report::row::{Clock, Experiment, Row, ndjson, read_ndjson};
 use selvedge::error::Error;
 use selvedge::limits::PS_PER_US;
@@ -21,6 +21,7 @@ use selvedge::link::journal::{Received, Sample, read_lines, read_timeline};
 use selvedge::link::keys::Keys;
 use selvedge::link::launch::{Daemons, Launcher, Process, Stopped};
 use selvedge::link::layout::Layout;
+use selvedge::link::logs;
 use selvedge::link::simulation;
 
 use crate::output::Output;
@@ -180,8 +181,7 @@ fn check<'a>(deployment: &'a Deployment, keys: &Keys, layout: &Layout) -> Result
         let superframe = read_timeline(&layout.timeline(cell.id))?.superframe;
         for node in &cell.nodes {
             let filter = Filter { node: Some(node.id), ..Filter::default() };
-            let records =
-                read::read(&layout.store(), keys.store()?, filter)?.collect::<Result<Vec<_>, _>>()?;
+            let records = logs::read(&layout.store(), keys, &filter)?;
             let took: Vec<Sample> = read_lines(&layout.samples(cell.id, node.id))?;
             let nominal = Nominal { grid: grid(cell, node), superframe, superframes };
             let master = keys.node(node.id)?;

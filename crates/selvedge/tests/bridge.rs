@@ -54,7 +54,11 @@ impl Bridge {
             socket: folder.join("socket"),
             spool: folder.join("spool"),
             broker: folder.join("no broker"),
-            server: Server { address: Arc::new(nowhere), name: "x".into(), tls: tls.client().expect("TLS") },
+            server: Server::Tcp {
+                address: Arc::new(nowhere),
+                name: "x".into(),
+                tls: tls.client().expect("TLS"),
+            },
             capacity,
             identity: 1,
             ready: Box::new(move || tell_ready.send(()).expect("the test waits")),

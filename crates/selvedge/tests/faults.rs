@@ -4,6 +4,8 @@
 //! Owns real runs of the real binary. A run is disturbed when its store has grown by so much, not after so much time,
 //! and what is drawn is drawn from a seed that is printed (`SELVEDGE_SEED` sets it).
 
+#[path = "../../collect/tests/cluster/mod.rs"]
+mod cluster;
 #[path = "faults/relay.rs"]
 mod relay;
 #[path = "../../cipher/tests/soak/mod.rs"]
@@ -117,9 +119,17 @@ impl Scene {
         text.strip_suffix('\n')?.parse().ok()
     }
 
+    /// Of all logs, where there are several.
     fn store_bytes(&self) -> u64 {
-        let Ok(entries) = fs::read_dir(self.out().join("store")) else { return 0 };
-        entries.flatten().filter_map(|entry| entry.metadata().ok()).map(|file| file.len()).sum()
+        fn bytes(folder: &Path) -> u64 {
+            let Ok(entries) = fs::read_dir(folder) else { return 0 };
+            let bytes = |entry: fs::DirEntry| match entry.metadata() {
+                Ok(metadata) if metadata.is_dir() => bytes(&entry.path()),
+                metadata => metadata.map_or(0, |file| file.len()),
+            };
+            entries.flatten().map(bytes).sum()
+        }
+        bytes(&self.out().join("store"))
     }
 
     /// Waits until none of our processes works in this folder.
@@ -271,6 +281,40 @@ fn whoever_is_killed_is_started_again_and_nothing_is_lost() {
         assert!(restarts <= kills && 2 * restarts >= kills, "{restarts} of {kills}");
         assert_eq!(scene.processes(), Vec::<u32>::new());
     }
+}
+
+/// A run over another transport, of which the server is killed on the way.
+fn run_whose_server_is_killed(changes: &str) {
+    let Some(scene) = scene(20, changes) else { return };
+    let mut run = scene.start();
+    if !run.wait_until_stored(40_000) {
+        panic!("the run was over too early: {}", run.end().stderr);
+    }
+    let number = scene.number("collect").expect("it runs");
+    assert!(kill(number));
+    let ended = run.end();
+    ended.assert_whole();
+    assert_eq!(ended.row("collect", "restarts"), 1);
+    assert_eq!(ended.row("bridge ward", "batches pending"), 0);
+    // What can be read is what was stored, each frame once.
+    let stored = ended.rows().pop().expect("a last line")["frames_stored"].as_u64().expect("a count");
+    let listed = scene.command(&["collect", "read"]).output().expect("it starts");
+    assert_eq!(String::from_utf8_lossy(&listed.stdout).lines().count() as u64, stored);
+    assert!(scene.command(&["collect", "verify"]).output().expect("it starts").status.success());
+    assert_eq!(scene.processes(), Vec::<u32>::new());
+}
+
+#[test]
+fn a_run_over_udp_loses_nothing_when_its_server_is_killed() {
+    run_whose_server_is_killed("transport = \"udp\"\n");
+}
+
+#[test]
+fn a_run_through_nats_loses_nothing_when_its_server_is_killed() {
+    let Some(program) = cluster::nats_server("a run through NATS") else { return };
+    let cluster = cluster::Servers::start(&program);
+    let servers = cluster.cluster(4).servers;
+    run_whose_server_is_killed(&format!("transport = \"nats\"\nnats = {servers:?}\npartitions = 4\n"));
 }
 
 /// The broker and its device, each of them once, or over and over; at moments that are drawn.

@@ -221,7 +221,11 @@ fn spans<D: Disk>(disk: &D, segment: &Segment) -> Result<Vec<Span>, Error> {
             match body {
                 Body::Span(span) => spans.push(span),
                 Body::Frame(_) => is_over = true,
-                Body::Counters(_) | Body::Epoch(_) | Body::Reservation(_) | Body::Change(_) => {}
+                Body::Counters(_)
+                | Body::Epoch(_)
+                | Body::Reservation(_)
+                | Body::Change(_)
+                | Body::Lease(_) => {}
             }
         }
         if is_over || is_all {

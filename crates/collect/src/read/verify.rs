@@ -141,7 +141,7 @@ impl Verification {
                     }
                     Some(Body::Reservation(_)) => self.reservations += 1,
                     Some(Body::Change(_)) => self.changes += 1,
-                    Some(Body::Epoch(_) | Body::Span(_)) => {}
+                    Some(Body::Epoch(_) | Body::Span(_) | Body::Lease(_)) => {}
                     None => note(Corruption::Body),
                 }
             }

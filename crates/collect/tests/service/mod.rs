@@ -12,7 +12,7 @@ use collect::error::Error;
 use collect::limits::Limits;
 use collect::stats::Stats;
 use collect::tls::{Identity, bridge_name};
-use collect::{Config, serve};
+use collect::{Config, Transport, serve};
 use rcgen::{BasicConstraints, CertificateParams, DnType, IsCa, Issuer, KeyPair};
 use rustls::ClientConfig;
 use tokio::sync::oneshot;
@@ -78,9 +78,14 @@ pub struct Server {
 impl Server {
     pub fn start(authority: &Authority, store: &Path, limits: Limits) -> Server {
         let (certificate, key) = authority.sign(NAME);
+        let tls = identity(&certificate, &key, &authority.certificate_pem).server().unwrap();
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        Server::start_with(Transport::Tcp { listener, tls }, store, limits)
+    }
+
+    pub fn start_with(transport: Transport, store: &Path, limits: Limits) -> Server {
         let config = Config {
-            listener: TcpListener::bind("127.0.0.1:0").unwrap(),
-            tls: identity(&certificate, &key, &authority.certificate_pem).server().unwrap(),
+            transport,
             keys: key_ring(),
             store: store.to_owned(),
             limits,

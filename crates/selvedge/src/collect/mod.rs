@@ -19,7 +19,10 @@ pub struct Arguments {
 
 #[derive(clap::Subcommand)]
 enum Command {
-    /// Serve bridges over TLS, until SIGTERM
+    /// Serve bridges, until SIGTERM
+    ///
+    /// Batches come by the transport that the deployment names: over TCP with TLS, over UDP, or through the servers of a
+    /// NATS cluster. Several servers may serve one deployment through NATS, and share its nodes.
     #[command(after_help = "Example: selvedge collect serve deployments/ecg.toml --out out/ecg")]
     Serve(Place),
     /// List the stored frames, or export their samples for other programs

@@ -9,16 +9,17 @@ use std::time::Duration;
 
 use collect::disk::RealDisk;
 use collect::export::Format;
+use collect::read::Filter;
 use collect::read::logs::Logs;
-use collect::read::{self, Filter};
 use collect::record::Record;
 use collect::waveform::{Kind, Waveform};
 use selvedge::error::Error;
+use selvedge::link::logs;
 use selvedge::link::quantity::{self, DURATION};
 
 use super::export;
 use crate::output::Output;
-use crate::place::{Opened, Place};
+use crate::place::Place;
 use crate::stop;
 
 /// How often the logs are looked at for what is new.
@@ -75,27 +76,16 @@ pub fn run(arguments: Arguments, output: &Output) -> Result<(), Error> {
     let filter = Filter { node: arguments.node, sample_ps: (!any).then_some(times), ..Filter::default() };
     let opened = arguments.place.open()?;
     let scratch = file.as_ref().map_or(opened.layout.out(), export::File::folder);
-    let logs = logs(&opened, arguments.log, &filter, scratch, stop.is_some())?;
+    let mut folders = arguments.log;
+    if folders.is_empty() {
+        folders = logs::folders(&opened.layout.store())?;
+    }
+    let logs = logs::open(&folders, &opened.keys, &filter, scratch, stop.is_some())?;
     let source = Source { logs, stop };
     match file {
         Some(file) => file.write(source, &opened, output),
         None => list(source, output),
     }
-}
-
-fn logs(
-    opened: &Opened,
-    mut paths: Vec<PathBuf>,
-    filter: &Filter,
-    scratch: &Path,
-    is_live: bool,
-) -> Result<Logs<RealDisk>, Error> {
-    if paths.is_empty() {
-        paths.push(opened.layout.store());
-    }
-    let open = |path: &PathBuf| Ok(read::read(path, opened.keys.store()?, filter.clone())?);
-    let logs: Vec<_> = paths.iter().map(open).collect::<Result<_, Error>>()?;
-    Ok(Logs::new(logs, scratch, is_live))
 }
 
 /// What is read, once or again and again.

@@ -1,16 +1,18 @@
 //! `selvedge collect serve`: the server, with the keys and the settings of a deployment.
 
 use std::fs;
-use std::net::TcpListener;
+use std::net::{TcpListener, UdpSocket};
 
 use collect::keys::{KeyRing, Node};
 use collect::limits::Limits;
+use collect::nats::{self, Cluster};
 use collect::serve;
 use collect::settings::Settings;
 use collect::stats::Stats;
 use report::row::{Clock, Experiment, Row};
 use selvedge::error::{Error, KeyFault};
 use selvedge::link::grid::grid;
+use selvedge::link::transport::Transport;
 
 use crate::output::Output;
 use crate::place::{Opened, Place};
@@ -19,22 +21,34 @@ use crate::stop;
 /// Serves bridges until it is asked to end.
 pub fn run(place: Place, output: &Output) -> Result<(), Error> {
     let opened = place.open()?;
-    let wanted = opened.deployment.collect;
-    let identity = opened.keys.certificates().server()?;
-    let tls = collect::tls::Identity {
-        certificates_pem: &identity.certificate,
-        private_key_pem: &identity.key,
-        peer_authority_pem: &identity.authority,
+    // The server has a runtime of its own, later: whoever hears that it is ready may ask it to end at once.
+    let listening = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build();
+    let listening = listening.map_err(Error::process("collect serve"))?;
+    let within = listening.enter();
+    let stop = stop::asked();
+    drop(within);
+    let wanted = &opened.deployment.collect;
+    let listen = |source| Error::Listen { address: wanted.address, source };
+    let transport = match &wanted.transport {
+        Transport::Tcp => {
+            let identity = opened.keys.certificates().server()?;
+            let tls = collect::tls::Identity {
+                certificates_pem: &identity.certificate,
+                private_key_pem: &identity.key,
+                peer_authority_pem: &identity.authority,
+            };
+            let listener = TcpListener::bind(wanted.address).map_err(listen)?;
+            serve::Transport::Tcp { listener, tls: tls.server()? }
+        }
+        Transport::Udp => serve::Transport::Udp(UdpSocket::bind(wanted.address).map_err(listen)?),
+        Transport::Nats(cluster) => return serve_cluster(&opened, cluster, stop, output),
     };
-    let listener = TcpListener::bind(wanted.address)
-        .map_err(|source| Error::Listen { address: wanted.address, source })?;
     let _alone = opened.keys.lock_store()?;
     let config = serve::Config {
-        listener,
-        tls: tls.server()?,
+        transport,
         keys: key_ring(&opened)?,
         store: opened.layout.store(),
-        limits: Limits { shards: wanted.shards.unwrap_or(0).into(), ..Limits::default() },
+        limits: limits(&opened),
         stats: None,
     };
     let told = opened.layout.server_address();
@@ -46,14 +60,40 @@ pub fn run(place: Place, output: &Output) -> Result<(), Error> {
             tell_ready();
         }
     };
-    // The server has a runtime of its own, later: whoever hears of its address may ask it to end at once.
-    let listening = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build();
-    let listening = listening.map_err(Error::process("collect serve"))?;
-    let within = listening.enter();
-    let stop = stop::asked();
-    drop(within);
     let stats = serve::serve(config, ready, stop)?;
     output.rows("server", &rows(&Experiment::new(&opened.deployment.name, "selvedge collect serve"), &stats))
+}
+
+/// One of the servers that share a deployment. The key folder may be another's, too: what must be used once is given
+/// out by the cluster.
+fn serve_cluster(
+    opened: &Opened,
+    cluster: &Cluster,
+    stop: impl Future<Output = ()> + Send + 'static,
+    output: &Output,
+) -> Result<(), Error> {
+    let config = nats::serve::Config {
+        cluster: cluster.clone(),
+        keys: key_ring(opened)?,
+        store: opened.layout.store(),
+        limits: limits(opened),
+        stats: None,
+    };
+    let stats = nats::serve::serve(config, opened.ready(), stop)?;
+    let experiment = Experiment::new(&opened.deployment.name, "selvedge collect serve");
+    let count = |metric: &str, value: u64| experiment.row("server", metric, value, "", Clock::Wall);
+    let mut rows = rows(&experiment, &stats);
+    rows.extend([
+        count("leases taken", stats.leases_taken),
+        count("leases taken over", stats.leases_taken_over),
+        count("leases lost", stats.leases_lost),
+        count("downlinks unfenced", stats.downlinks_unfenced),
+    ]);
+    output.rows("server", &rows)
+}
+
+fn limits(opened: &Opened) -> Limits {
+    Limits { shards: opened.deployment.collect.shards.unwrap_or(0).into(), ..Limits::default() }
 }
 
 fn key_ring(opened: &Opened) -> Result<KeyRing, Error> {
@@ -96,6 +136,11 @@ fn rows(experiment: &Experiment, stats: &Stats) -> Vec<Row> {
         micros("arrival to durable, p99", latency.p99_ns),
         micros("arrival to durable, most", latency.max_ns),
     ];
+    let by_clock = |metric: &str, value: u64| {
+        (value > 0).then(|| experiment.row("server", metric, value, "", Clock::Wall))
+    };
+    rows.extend(by_clock("datagrams dropped", stats.datagrams_dropped));
+    rows.extend(by_clock("answers withheld", stats.answers_withheld));
     rows.extend(
         stats.frames_failed.iter().map(|(status, value)| count(&format!("failed: {status}"), *value)),
     );

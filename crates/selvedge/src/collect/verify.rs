@@ -1,8 +1,8 @@
 //! `selvedge collect verify`: whether a store is whole.
 
-use collect::read;
 use report::row::{Clock, Experiment};
 use selvedge::error::Error;
+use selvedge::link::logs;
 
 use crate::output::Output;
 use crate::place::Place;
@@ -10,7 +10,7 @@ use crate::place::Place;
 /// Scans the store to its end, and fails when something is damaged or missing.
 pub fn run(place: Place, output: &Output) -> Result<(), Error> {
     let opened = place.open()?;
-    let found = read::verify(&opened.layout.store(), opened.keys.store()?)?;
+    let found = logs::verify(&opened.layout.store(), &opened.keys)?;
     let experiment = Experiment::new(&opened.deployment.name, "selvedge collect verify");
     let count = |metric, value: u64| experiment.row("store", metric, value, "", Clock::None);
     output.rows(

@@ -23,7 +23,7 @@ use super::filters::Filters;
 use super::leads::Wiring;
 use super::problem::{Kind, Problem};
 use super::recording::{self, Recording};
-use super::{schedule, section::At};
+use super::{schedule, section::At, transport::Collect};
 use crate::error::Error;
 use crate::limits;
 
@@ -158,15 +158,6 @@ pub struct Bridge {
     pub batch_superframes: u8,
 }
 
-/// Where and how the server collects.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-pub struct Collect {
-    /// Where it listens; port 0 is any free one.
-    pub address: SocketAddr,
-    /// Threads that open frames; `None` means one for each core.
-    pub shards: Option<u16>,
-}
-
 fn by_name<S: Serializer>(suite: &Suite, serializer: S) -> Result<S::Ok, S::Error> {
     serializer.collect_str(suite)
 }
@@ -290,6 +281,7 @@ fn finish(draft: &Draft, inputs: Vec<Option<Input>>, folder: &Path) -> Option<De
         inputs,
         bridge: Bridge { batch_superframes: value(&draft.batch_superframes).unwrap_or(1).try_into().ok()? },
         collect: Collect {
+            transport: draft.transport.finish()?,
             address: value(&draft.address).unwrap_or(loopback),
             shards: value(&draft.shards).map(TryInto::try_into).transpose().ok()?,
         },

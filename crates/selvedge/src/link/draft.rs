@@ -17,6 +17,7 @@ use super::leads::{self, LeadDraft, SettingDraft};
 use super::problem::{Kind, Problem};
 use super::quantity::{DRIFT, DURATION, FREQUENCY, PROBABILITY, VOLTAGE};
 use super::section::{At, Section};
+use super::transport::{self, TransportDraft};
 use crate::limits;
 
 pub(super) type Maybe<T> = Option<At<T>>;
@@ -32,6 +33,7 @@ pub(super) struct Draft {
     pub batch_superframes: Maybe<i64>,
     pub address: Maybe<SocketAddr>,
     pub shards: Maybe<i64>,
+    pub transport: TransportDraft,
     pub keys: Maybe<PathBuf>,
 }
 
@@ -122,6 +124,7 @@ pub(super) fn read<'a>(root: &'a DeTable<'a>, problems: &mut Vec<Problem>) -> Dr
     let address =
         section.text("address", "\"127.0.0.1:0\"", problems).and_then(|text| socket(text, problems));
     let shards = section.integer("shards", 1..=limits::SHARDS_MAX as i64, problems);
+    let transport = transport::read(&mut section, problems);
     section.finish(problems);
 
     let mut section = below(&mut root, "keys", problems);
@@ -130,7 +133,19 @@ pub(super) fn read<'a>(root: &'a DeTable<'a>, problems: &mut Vec<Problem>) -> Dr
         .map(|text| At { value: text.value.into(), span: text.span });
     section.finish(problems);
     root.finish(problems);
-    Draft { name, seed, duration, allow_legacy, inputs, cells, batch_superframes, address, shards, keys }
+    Draft {
+        name,
+        seed,
+        duration,
+        allow_legacy,
+        inputs,
+        cells,
+        batch_superframes,
+        address,
+        shards,
+        transport,
+        keys,
+    }
 }
 
 fn below<'a>(root: &mut Section<'a>, key: &'static str, problems: &mut Vec<Problem>) -> Section<'a> {

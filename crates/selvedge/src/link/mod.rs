@@ -20,6 +20,7 @@ pub mod keys;
 pub mod launch;
 pub mod layout;
 pub mod leads;
+pub mod logs;
 mod problem;
 pub mod provision;
 pub mod quantity;
@@ -31,6 +32,7 @@ pub mod sealing;
 mod section;
 pub mod service;
 pub mod simulation;
+pub mod transport;
 pub mod waveform;
 
 pub use chip::{CHIPS, Chip};

@@ -68,7 +68,7 @@ pub(super) enum Kind {
     /// A frame over the format's limit.
     FrameTooLong { samples: u64, samples_max: u64 },
     /// A batch of a cell that the crypto device cannot seal.
-    BatchTooLong { cell: String, superframes: u64, bytes: u64, superframes_fit: u64 },
+    BatchTooLong { cell: String, superframes: u64, bytes: u64, most: (u64, &'static str), fit: u64 },
     /// The sampling grid does not divide the superframe.
     SamplesNotWhole { rate_hz: u64, superframe_ps: u64 },
     /// A setting from a sample on that is not the first of a frame.
@@ -185,10 +185,9 @@ impl fmt::Display for Kind {
                     "{samples} samples in a superframe, expected at most {samples_max}, which fill a frame"
                 )
             }
-            Kind::BatchTooLong { cell, superframes, bytes, .. } => write!(
+            Kind::BatchTooLong { cell, superframes, bytes, most: (bytes_max, why), .. } => write!(
                 f,
-                "{superframes} superframes of cell `{cell}` make a batch of {bytes} bytes, expected at most {}, which the crypto device seals at once",
-                crate::limits::BATCH_BYTES_MAX
+                "{superframes} superframes of cell `{cell}` make a batch of {bytes} bytes, expected at most {bytes_max}, which {why}"
             ),
             Kind::SamplesNotWhole { rate_hz, superframe_ps } => write!(
                 f,
@@ -270,10 +269,8 @@ impl Kind {
             Kind::GuardTooShort { needs_ps, .. } => {
                 Some(format!("write `guard = \"{}\"`", Span(up_to_us(*needs_ps))))
             }
-            Kind::BatchTooLong { superframes_fit: 0, .. } => Some("move nodes to another cell".into()),
-            Kind::BatchTooLong { superframes_fit, .. } => {
-                Some(format!("write `batch_superframes = {superframes_fit}` or less"))
-            }
+            Kind::BatchTooLong { fit: 0, .. } => Some("move nodes to another cell".into()),
+            Kind::BatchTooLong { fit, .. } => Some(format!("write `batch_superframes = {fit}` or less")),
             Kind::FrameTooLong { .. } => Some("lower `rate` or shorten `superframe`".into()),
             Kind::SamplesTooFast { rate_hz_max, .. } => Some(format!("it keeps {rate_hz_max} Hz")),
             Kind::SamplesNotWhole { rate_hz, superframe_ps } => Some(whole_samples(*rate_hz, *superframe_ps)),

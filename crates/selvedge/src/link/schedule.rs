@@ -204,7 +204,7 @@ fn fits(cell: &CellDraft, what: String, bytes: u64, air_ps: u64, problems: &mut 
     }
 }
 
-/// The crypto device must be able to seal what all nodes send until a batch ends.
+/// The crypto device must be able to seal what all nodes send until a batch ends, and a datagram to hold it.
 fn batch(cell: &CellDraft, draft: &Draft, problems: &mut Vec<Problem>) {
     let (Some(superframes), Some(superframe)) = (&draft.batch_superframes, &cell.superframe) else { return };
     let entry = |node: &NodeDraft| {
@@ -213,14 +213,14 @@ fn batch(cell: &CellDraft, draft: &Draft, problems: &mut Vec<Problem>) {
         Some(limits::BATCH_ENTRY_BYTES + frame_bytes(samples, suite))
     };
     // What a node cannot send at all is a problem of its own.
-    let superframe_bytes: u64 = cell.nodes.iter().filter_map(entry).sum();
-    let found = superframes.value.unsigned_abs();
+    let superframe_bytes = cell.nodes.iter().filter_map(entry).sum::<u64>();
+    let (found, most) = (superframes.value.unsigned_abs(), draft.transport.batch_bytes_max());
     let bytes = limits::BATCH_HEADER_BYTES + found * superframe_bytes;
-    if bytes > limits::BATCH_BYTES_MAX {
-        let fit = (limits::BATCH_BYTES_MAX - limits::BATCH_HEADER_BYTES) / superframe_bytes;
-        let cell = cell.name.value.clone();
-        let kind = Kind::BatchTooLong { cell, superframes: found, bytes, superframes_fit: fit };
-        problems.push(Problem { span: superframes.span.clone(), kind });
+    if bytes > most.0 {
+        let fit = (most.0 - limits::BATCH_HEADER_BYTES) / superframe_bytes;
+        let (cell, span) = (cell.name.value.clone(), superframes.span.clone());
+        let kind = Kind::BatchTooLong { cell, superframes: found, bytes, most, fit };
+        problems.push(Problem { span, kind });
     }
 }
 

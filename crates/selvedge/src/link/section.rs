@@ -98,6 +98,32 @@ impl<'a> Section<'a> {
         }
     }
 
+    /// A list of texts.
+    pub fn texts(
+        &mut self,
+        key: &'static str,
+        example: &str,
+        problems: &mut Vec<Problem>,
+    ) -> Option<At<Vec<At<String>>>> {
+        let value = self.take(key)?;
+        let mut wrong = |found: &Value<'_>| {
+            let (expected, example) = ("a list of strings", format!("{key} = {example}"));
+            wrong_type(found.get_ref(), expected, example, found.span(), problems);
+        };
+        let DeValue::Array(array) = value.get_ref() else {
+            wrong(value);
+            return None;
+        };
+        let mut texts = Vec::new();
+        for element in array.iter() {
+            match element.get_ref() {
+                DeValue::String(text) => texts.push(At { value: text.to_string(), span: element.span() }),
+                _ => wrong(element),
+            }
+        }
+        (texts.len() == array.len()).then_some(At { value: texts, span: value.span() })
+    }
+
     /// A flag.
     pub fn flag(&mut self, key: &'static str, problems: &mut Vec<Problem>) -> Option<At<bool>> {
         let value = self.take(key)?;

@@ -6,8 +6,17 @@ use syn::visit::{self, Visit};
 use crate::Source;
 
 /// Files of the tools that may use sockets, files and processes.
-const IO_FILES: [&str; 7] =
-    ["emulate.rs", "serve.rs", "store.rs", "disk.rs", "client.rs", "listen.rs", "peer.rs"];
+const IO_FILES: [&str; 9] = [
+    "emulate.rs",
+    "serve.rs",
+    "store.rs",
+    "disk.rs",
+    "client.rs",
+    "listen.rs",
+    "peer.rs",
+    "tcp.rs",
+    "udp.rs",
+];
 const IO_FOLDERS: [&str; 4] = ["/client/", "/device/", "/emulate/", "/sim/"];
 /// First and second part of the paths that reach the outside.
 const IO_PATHS: [(&str, &str); 9] = [

@@ -13,7 +13,9 @@ pub mod record;
 mod serve;
 pub mod spool;
 mod uplink;
+mod way;
 pub mod wire;
 
 pub use serve::{Config, Stats, serve};
-pub use uplink::{Faults, Server};
+pub use uplink::Faults;
+pub use way::{Address, Server};

@@ -4,7 +4,8 @@
 
 use super::contents::Pending;
 use super::spool::{Capacity, Spool};
-use super::uplink::{self, Answered, Faults, Route, Server, Tally};
+use super::uplink::{self, Answered, Faults, Route, Tally};
+use super::way::Server;
 use super::wire::{self, FromCell, ToCell};
 use crate::error::{Error, SpoolFault};
 use crate::limits::{BATCHES_IN_FLIGHT_MAX, LEAVE_MS_MAX};

@@ -1,26 +1,30 @@
 //! The bridge's way up: seals each batch through the broker, sends it, and reports receipts.
 //!
-//! Batches go up in the order of their numbers, several at a time. When the broker or the server is lost, both
-//! connections are made again and everything without a receipt is sealed and sent again; the server recognises
-//! frames that it has.
+//! Batches go up in the order of their numbers, several at a time, each in the parts that the way to the server wants
+//! (`way`). When the broker or the server is lost, both connections are made again and everything without a receipt is
+//! sealed and sent again; the server recognises frames that it has.
+//!
+//! A receipt is believed when the crypto core has opened it and it names the digest of what was sent. Where the way is
+//! private, anything else is the server's fault and ends the connection; where anybody may send, it is counted and passed
+//! over, and so is every refusal, because nothing seals one. Receipts may come in any order; batches are handed back in
+//! the order of their numbers.
 
 use super::contents::{Pending, read};
 use super::record::Frame;
+use super::way::{Server, Way};
 use crate::error::Error;
 use crate::limits::{
-    BATCH_BYTES_MAX, BATCH_ENTRY_BYTES, BATCH_HEADER_BYTES, BATCHES_IN_FLIGHT_MAX, RETRY_MS_MAX, RETRY_MS_MIN,
+    BATCH_ENTRY_BYTES, BATCH_HEADER_BYTES, BATCHES_IN_FLIGHT_MAX, RETRY_MS_MAX, RETRY_MS_MIN,
 };
 use broker::client::Client as Broker;
-use broker::wire::KeyHandle;
+use broker::wire::{KeyHandle, Status};
 use collect::batch::{Answer, BatchId, Entry, Hello, Receipt, entries_to_bytes};
-use collect::client::{self, BatchSender};
 use collect::disk::RealDisk;
 use collect::error::Refusal;
 use collect::limits::BATCH_FRAMES_MAX;
 use sha2::{Digest, Sha256};
 use std::collections::VecDeque;
-use std::net::SocketAddr;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 use tokio::sync::mpsc;
@@ -39,17 +43,6 @@ pub struct Route {
     pub server: Server,
 }
 
-/// A server, and who we are to it.
-#[derive(Clone)]
-pub struct Server {
-    /// Where it listens. A server that is started again may listen elsewhere, so this is asked each time.
-    pub address: Arc<dyn Fn() -> std::io::Result<SocketAddr> + Send + Sync>,
-    /// The name in its certificate.
-    pub name: String,
-    /// Our certificate, and whose certificates we believe.
-    pub tls: Arc<rustls::ClientConfig>,
-}
-
 /// A batch is durable.
 pub struct Answered {
     /// The batch.
@@ -65,8 +58,10 @@ pub struct Faults {
     pub reconnects: u64,
     /// Batches that the server refused.
     pub refused: u64,
-    /// Batches that were sent more than once.
+    /// Batches, or parts of them, that were sent more than once.
     pub resent: u64,
+    /// Receipts that were not for what was sent, from wherever they came.
+    pub strange: u64,
 }
 
 /// Where the uplink counts its faults, for whoever wants to know them.
@@ -87,9 +82,33 @@ impl Tally {
 /// A batch that waits for its receipt.
 struct Waiting {
     batch: Pending,
-    /// Digest of the bytes that were sent on this connection; `None` before they are.
-    sent_sha256: Option<[u8; 32]>,
+    /// What was sent on this connection; none before it is.
+    parts: Vec<Sent>,
     was_sent: bool,
+}
+
+/// A part that was sent.
+struct Sent {
+    sha256: [u8; 32],
+    receipt: Option<Receipt>,
+}
+
+impl Waiting {
+    /// What the server did with all of it, once that is known. Takes the parts' downlinks.
+    fn receipt(&mut self) -> Option<Receipt> {
+        if self.parts.is_empty() || self.parts.iter().any(|part| part.receipt.is_none()) {
+            return None;
+        }
+        let mut receipts = self.parts.drain(..).filter_map(|part| part.receipt);
+        let mut all = receipts.next()?;
+        for receipt in receipts {
+            all.stored += receipt.stored;
+            all.duplicate += receipt.duplicate;
+            all.failed += receipt.failed;
+            all.downlinks.extend(receipt.downlinks);
+        }
+        Some(all)
+    }
 }
 
 /// Sends what comes from `batches` until it is closed and everything is answered, or forever.
@@ -142,13 +161,20 @@ fn may_pass(error: &Error) -> bool {
 }
 
 /// A cell on a noisy bus may hand over more than its nodes send.
-fn check(number: u64, frames: &[Frame]) -> Result<(), Error> {
+fn check(number: u64, frames: &[Frame], bytes_max: usize) -> Result<(), Error> {
     let entry = |frame: &Frame| BATCH_ENTRY_BYTES as usize + frame.bytes.len();
     let bytes = BATCH_HEADER_BYTES as usize + frames.iter().map(entry).sum::<usize>();
-    if frames.len() <= BATCH_FRAMES_MAX && bytes <= BATCH_BYTES_MAX as usize {
+    if frames.len() <= BATCH_FRAMES_MAX && bytes <= bytes_max {
         return Ok(());
     }
-    Err(Error::BatchTooLong { number, frames: frames.len(), bytes })
+    Err(Error::BatchTooLong { number, frames: frames.len(), bytes, bytes_max })
+}
+
+/// What a receipt is opened with.
+struct Core {
+    broker: Broker,
+    batch_key: KeyHandle,
+    receipt_key: KeyHandle,
 }
 
 struct Uplink {
@@ -173,59 +199,56 @@ impl Uplink {
         let broker = Broker::connect(&self.route.broker).await?;
         let batch_key = broker.find_key(&format!("batch/{cell}")).await?;
         let receipt_key = broker.find_key(&format!("receipt/{cell}")).await?;
-        let Server { address, name, tls } = &self.route.server;
-        let address =
-            address().map_err(|cause| Error::io("find", Path::new("the server's address"), cause))?;
-        let hello = Hello { cell, spool: self.route.spool };
-        let (mut sender, mut receiver) = client::connect(address, name, Arc::clone(tls), hello).await?;
-        self.waiting.iter_mut().for_each(|waiting| waiting.sent_sha256 = None);
+        let core = Core { broker, batch_key, receipt_key };
+        let mut way = Way::open(&self.route.server, Hello { cell, spool: self.route.spool }).await?;
+        self.waiting.iter_mut().for_each(|waiting| waiting.parts.clear());
+        let mut resent = 0;
         while self.open || !self.waiting.is_empty() {
-            let in_flight = self.waiting.iter().filter(|waiting| waiting.sent_sha256.is_some()).count();
-            if in_flight < self.waiting.len() {
-                self.send(in_flight, &broker, batch_key, &mut sender).await?;
+            if let Some(index) = self.waiting.iter().position(|waiting| waiting.parts.is_empty()) {
+                self.send(index, &core, &mut way).await?;
                 continue;
             }
             tokio::select! {
                 batch = batches.recv(), if self.open && self.waiting.len() < BATCHES_IN_FLIGHT_MAX => match batch {
-                    Some(batch) => self.waiting.push_back(Waiting { batch, sent_sha256: None, was_sent: false }),
+                    Some(batch) => {
+                        self.waiting.push_back(Waiting { batch, parts: Vec::new(), was_sent: false });
+                    }
                     None => self.open = false,
                 },
-                answer = receiver.next() => match answer? {
-                    Some(answer) => self.answer(answer, &broker, receipt_key, answers).await?,
+                answer = way.next() => match answer? {
+                    Some(answer) => self.answer(answer, &core, &mut way, answers).await?,
                     None => return Err(Error::ServerHungUp),
                 },
             }
+            let again = way.resent() - std::mem::replace(&mut resent, way.resent());
+            self.faults.add(|faults| faults.resent += again);
         }
-        sender.finish().await?;
-        Ok(())
+        way.finish().await
     }
 
-    async fn send(
-        &mut self,
-        index: usize,
-        broker: &Broker,
-        key: KeyHandle,
-        server: &mut BatchSender,
-    ) -> Result<(), Error> {
+    async fn send(&mut self, index: usize, core: &Core, way: &mut Way) -> Result<(), Error> {
         let waiting = &mut self.waiting[index];
         let frames = read(&self.disk, &waiting.batch)
             .map_err(|fault| Error::Spool { path: self.route.folder.clone(), fault })?;
-        check(waiting.batch.number, &frames)?;
-        let entries: Vec<Entry<'_>> = frames
-            .iter()
-            .map(|frame| Entry {
-                superframe: frame.superframe,
-                slot: frame.slot,
-                received_ps: frame.received_ps,
-                frame: &frame.bytes,
-            })
-            .collect();
+        check(waiting.batch.number, &frames, self.route.server.plaintext_bytes_max())?;
         let id = BatchId { cell: self.route.cell, spool: self.route.spool, number: waiting.batch.number };
         let header = id.header();
-        let sealed = broker.seal(key, &header, &entries_to_bytes(&entries)).await?;
-        let digest = Sha256::new().chain_update(header).chain_update(&sealed).finalize();
-        server.send(&id, &sealed).await?;
-        waiting.sent_sha256 = Some(digest.into());
+        for part in way.parts(frames) {
+            let entries: Vec<Entry<'_>> = part
+                .frames
+                .iter()
+                .map(|frame| Entry {
+                    superframe: frame.superframe,
+                    slot: frame.slot,
+                    received_ps: frame.received_ps,
+                    frame: &frame.bytes,
+                })
+                .collect();
+            let sealed = core.broker.seal(core.batch_key, &header, &entries_to_bytes(&entries)).await?;
+            let sha256 = Sha256::new().chain_update(header).chain_update(&sealed).finalize().into();
+            way.send(&id, &sealed, &part).await?;
+            waiting.parts.push(Sent { sha256, receipt: None });
+        }
         let resent = std::mem::replace(&mut waiting.was_sent, true);
         self.faults.add(|faults| faults.resent += u64::from(resent));
         Ok(())
@@ -234,30 +257,50 @@ impl Uplink {
     async fn answer(
         &mut self,
         answer: Answer,
-        broker: &Broker,
-        key: KeyHandle,
+        core: &Core,
+        way: &mut Way,
         answers: &mpsc::UnboundedSender<Answered>,
     ) -> Result<(), Error> {
         let id = answer.id();
-        match answer {
+        let sealed = match answer {
             Answer::Refused { status, .. } => {
                 self.faults.add(|faults| faults.refused += 1);
-                Err(Error::BatchRefused { number: id.number, status })
+                let refused = Error::BatchRefused { number: id.number, status };
+                return if way.is_private() { Err(refused) } else { Ok(()) };
             }
-            Answer::Receipt { sealed, .. } => {
-                let plaintext = broker.open(key, &id.answer_header(), &sealed).await?;
-                let not_ours = || Error::ReceiptMismatch { number: id.number };
-                let receipt = Receipt::parse(&plaintext).map_err(|_| not_ours())?;
-                let is_ours = |waiting: &Waiting| {
-                    waiting.batch.number == id.number && waiting.sent_sha256 == Some(receipt.batch_sha256)
-                };
-                let waiting = self.waiting.front().filter(|waiting| is_ours(waiting)).ok_or_else(not_ours)?;
-                // The receiver is gone only when the bridge itself ends.
-                let _ = answers.send(Answered { batch: waiting.batch, receipt });
-                self.waiting.pop_front();
-                Ok(())
+            Answer::Receipt { sealed, .. } => sealed,
+        };
+        let place = self.waiting.iter().position(|waiting| waiting.batch.number == id.number);
+        let is_ours = place.is_some() && (id.cell, id.spool) == (self.route.cell, self.route.spool);
+        let receipt = if is_ours { open(core, &id, &sealed, way.is_private()).await? } else { None };
+        let part = place.zip(receipt.as_ref()).and_then(|(place, receipt)| {
+            self.waiting[place].parts.iter_mut().find(|part| part.sha256 == receipt.batch_sha256)
+        });
+        let Some(part) = part else {
+            if way.is_private() {
+                return Err(Error::ReceiptMismatch { number: id.number });
             }
+            // A second receipt for what was sent twice, of an earlier connection, or nobody's.
+            self.faults.add(|faults| faults.strange += 1);
+            return Ok(());
+        };
+        way.settle(id.number, &part.sha256);
+        part.receipt = receipt;
+        while let Some(receipt) = self.waiting.front_mut().and_then(Waiting::receipt) {
+            let waiting = self.waiting.pop_front().expect("it has its receipt");
+            // The receiver is gone only when the bridge itself ends.
+            let _ = answers.send(Answered { batch: waiting.batch, receipt });
         }
+        Ok(())
+    }
+}
+
+/// Has a receipt opened. `None` when it is none, where anybody may have sent it.
+async fn open(core: &Core, id: &BatchId, sealed: &[u8], is_private: bool) -> Result<Option<Receipt>, Error> {
+    match core.broker.open(core.receipt_key, &id.answer_header(), sealed).await {
+        Ok(plaintext) => Ok(Receipt::parse(&plaintext).ok()),
+        Err(broker::Error::Refused { status: Status::Rejected, .. }) if !is_private => Ok(None),
+        Err(error) => Err(error.into()),
     }
 }
 

@@ -1,0 +1,270 @@
+//! One lease of a partition: its log, its consumer, and the answers to what it consumes.
+//!
+//! A batch is handed out by the cluster, opened and stored by a pipeline of the lease's own, answered to the bridge, and
+//! only then acknowledged to the cluster. When the lease is over, by the owner's own clock, nothing is answered or
+//! acknowledged any more: the cluster hands those batches to the next owner.
+//!
+//! Owns this order. Who holds which lease is `lease`'s and `serve`'s.
+
+use std::collections::{BTreeMap, HashMap};
+use std::panic::resume_unwind;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard};
+use std::time::Duration;
+
+use async_nats::jetstream::consumer::{AckPolicy, PullConsumer, pull};
+use async_nats::jetstream::kv::Store;
+use async_nats::jetstream::stream::Stream;
+use async_nats::jetstream::{AckKind, Message};
+use cipher::OsRandomness;
+use futures_util::{FutureExt, StreamExt};
+use tokio::runtime::Handle;
+use tokio::sync::{mpsc, oneshot, watch};
+use tokio::task::{JoinHandle, spawn_blocking};
+
+use super::fence::Bucket;
+use super::{batch_subject, receipt_subject};
+use crate::Collector;
+use crate::batch::{Answer, Request};
+use crate::disk::RealDisk;
+use crate::error::{Error, Refusal};
+use crate::keys::KeyRing;
+use crate::limits::{Limits, NATS_ACKNOWLEDGE_LEASES, NATS_DISK_FULL_MS};
+use crate::record::Lease;
+use crate::serve::{Clock, Inlet, Pipeline};
+use crate::shard::{Arrived, Shards};
+use crate::stats::Counter;
+
+/// Pause after the cluster could not hand out anything.
+const PAUSE: Duration = Duration::from_millis(200);
+
+/// What all leases of a server share.
+pub(super) struct Shared {
+    pub client: async_nats::Client,
+    pub stream: Stream,
+    pub counters: Store,
+    pub keys: Arc<KeyRing>,
+    pub store: std::path::PathBuf,
+    pub limits: Limits,
+    pub clock: Clock,
+    pub tally: Tally,
+}
+
+/// What is counted outside of the logs.
+#[derive(Default)]
+pub(super) struct Tally {
+    refused: Mutex<BTreeMap<&'static str, u64>>,
+    pub withheld: AtomicU64,
+}
+
+impl Tally {
+    pub fn refused(&self) -> MutexGuard<'_, BTreeMap<&'static str, u64>> {
+        self.refused.lock().expect("no thread panics while it counts")
+    }
+}
+
+/// Until when the lease is ours.
+struct Tenure {
+    clock: Clock,
+    until_ns: AtomicU64,
+}
+
+impl Tenure {
+    fn is_valid(&self) -> bool {
+        self.clock.now().monotonic_ns < self.until_ns.load(Ordering::Acquire)
+    }
+}
+
+/// Messages that wait for what becomes of their batches.
+type Flight = Mutex<HashMap<u64, Message>>;
+
+/// A lease that is held, and what works under it.
+pub(super) struct Owner {
+    tenure: Arc<Tenure>,
+    pipeline: Pipeline,
+    failure: oneshot::Receiver<()>,
+    stop: watch::Sender<()>,
+    tasks: [JoinHandle<()>; 2],
+}
+
+impl Owner {
+    /// Begins the log of `lease`, and consumes, until the monotonic instant `until_ns` or what [`extend`](Self::extend)
+    /// says.
+    pub async fn begin(shared: &Arc<Shared>, lease: Lease, until_ns: u64) -> Result<Owner, Error> {
+        let Lease { partition, fencing } = lease;
+        let consumer = consumer(shared, partition).await?;
+        let disk = RealDisk::lock(&shared.store.join(format!("{partition}-{fencing}")))?;
+        let fence = Bucket { store: shared.counters.clone(), runtime: Handle::current() };
+        let collector = Collector::open(disk, shared.keys.clone(), shared.limits.clone(), OsRandomness)?;
+        let collector = collector.under(lease, Box::new(fence));
+        // The partitions are on as many threads as there are of them.
+        let shards = Shards::start(&shared.keys, 1)?;
+        let (answers, answered) = mpsc::unbounded_channel();
+        let answer = move |number, answer: &Answer| drop(answers.send((number, answer.clone())));
+        let started = Pipeline::start(collector, shards, &shared.limits, shared.clock, answer)?;
+        let (pipeline, Inlet { queue, failure }) = started;
+        let tenure = Arc::new(Tenure { clock: shared.clock, until_ns: AtomicU64::new(until_ns) });
+        let (stop, stopped) = watch::channel(());
+        let flight = Arc::new(Flight::default());
+        let consuming = Consuming { shared: shared.clone(), tenure: tenure.clone(), flight: flight.clone() };
+        let answering = Consuming { shared: shared.clone(), tenure: tenure.clone(), flight };
+        let tasks = [
+            tokio::spawn(consuming.consume(consumer, queue, stopped)),
+            tokio::spawn(answering.answer(answered)),
+        ];
+        Ok(Owner { tenure, pipeline, failure, stop, tasks })
+    }
+
+    /// The lease is ours until then.
+    pub fn extend(&self, until_ns: u64) {
+        self.tenure.until_ns.fetch_max(until_ns, Ordering::AcqRel);
+    }
+
+    /// Whether it still is.
+    pub fn is_valid(&self) -> bool {
+        self.tenure.is_valid()
+    }
+
+    /// Whether the log cannot be written any more.
+    pub fn has_failed(&mut self) -> bool {
+        !matches!(self.failure.try_recv(), Err(oneshot::error::TryRecvError::Empty))
+    }
+
+    /// Consumes nothing more, answers what was consumed as long as the lease is valid, and closes the log.
+    pub async fn end(self) -> Result<Counter, Error> {
+        let Owner { pipeline, stop, tasks, .. } = self;
+        drop(stop);
+        let [consuming, answering] = tasks;
+        let join = |ended: Result<(), tokio::task::JoinError>| {
+            if let Err(error) = ended
+                && error.is_panic()
+            {
+                resume_unwind(error.into_panic());
+            }
+        };
+        join(consuming.await);
+        let ended = spawn_blocking(|| pipeline.end()).await;
+        let counter = ended.unwrap_or_else(|panic| resume_unwind(panic.into_panic()));
+        join(answering.await);
+        counter
+    }
+}
+
+/// The durable consumer of a partition, which all its owners share one after the other.
+async fn consumer(shared: &Shared, partition: u16) -> Result<PullConsumer, Error> {
+    let name = format!("partition-{partition}");
+    let config = pull::Config {
+        durable_name: Some(name.clone()),
+        filter_subject: batch_subject(partition),
+        ack_policy: AckPolicy::Explicit,
+        ack_wait: Duration::from_millis(shared.limits.lease_ms) * NATS_ACKNOWLEDGE_LEASES,
+        max_ack_pending: shared.limits.group_batches_max as i64,
+        ..pull::Config::default()
+    };
+    let consumer = shared.stream.get_or_create_consumer(&name, config).await;
+    consumer.map_err(|cause| Error::nats("consume from", name, &cause))
+}
+
+/// What consumes and answers under one lease.
+struct Consuming {
+    shared: Arc<Shared>,
+    tenure: Arc<Tenure>,
+    flight: Arc<Flight>,
+}
+
+impl Consuming {
+    fn flight(&self) -> MutexGuard<'_, HashMap<u64, Message>> {
+        self.flight.lock().expect("no thread panics while it holds the map")
+    }
+
+    async fn consume(
+        self,
+        consumer: PullConsumer,
+        queue: mpsc::Sender<Arrived>,
+        mut stopped: watch::Receiver<()>,
+    ) {
+        let mut number = 0;
+        loop {
+            let messages = tokio::select! {
+                messages = consumer.messages() => messages,
+                _ = stopped.changed() => return,
+            };
+            let Ok(mut messages) = messages else {
+                tokio::select! {
+                    () = tokio::time::sleep(PAUSE) => continue,
+                    _ = stopped.changed() => return,
+                }
+            };
+            loop {
+                let next = tokio::select! {
+                    next = messages.next() => next,
+                    _ = stopped.changed() => {
+                        // What was handed out and not taken is for the next owner, now.
+                        while let Some(Some(Ok(message))) = messages.next().now_or_never() {
+                            let _ = message.ack_with(AckKind::Nak(None)).await;
+                        }
+                        return;
+                    }
+                };
+                match next {
+                    Some(Ok(message)) => {
+                        number += 1;
+                        if self.take(number, message, &queue).await.is_none() {
+                            return;
+                        }
+                    }
+                    // The cluster is busy with itself, or away: ask again.
+                    Some(Err(_)) | None => break,
+                }
+            }
+            tokio::time::sleep(PAUSE).await;
+        }
+    }
+
+    /// Hands a message over; `None` when nobody takes any more.
+    async fn take(&self, connection: u64, message: Message, queue: &mpsc::Sender<Arrived>) -> Option<()> {
+        // Without the lease it is left to the next owner.
+        if !self.tenure.is_valid() {
+            return Some(());
+        }
+        let refusal = match Request::parse(&message.payload) {
+            Ok(Request::Batch(batch)) => {
+                self.flight().insert(connection, message);
+                let arrived = Arrived { connection, at: self.shared.clock.now(), batch: Ok(batch) };
+                return queue.send(arrived).await.ok();
+            }
+            Ok(Request::Hello(_)) => Refusal::Hello,
+            Err((refusal, _)) => refusal,
+        };
+        *self.shared.tally.refused().entry(refusal.name()).or_default() += 1;
+        // If that is lost it is handed out, and refused, once more.
+        let _ = message.ack_with(AckKind::Term).await;
+        Some(())
+    }
+
+    async fn answer(self, mut answered: mpsc::UnboundedReceiver<(u64, Answer)>) {
+        while let Some((number, answer)) = answered.recv().await {
+            let message = self.flight().remove(&number).expect("each batch is answered once");
+            if !self.tenure.is_valid() {
+                self.shared.tally.withheld.fetch_add(1, Ordering::Relaxed);
+                continue;
+            }
+            let (kind, is_told) = match &answer {
+                Answer::Receipt { .. } => (AckKind::Ack, true),
+                Answer::Refused { status, .. } => match Refusal::from_number(*status) {
+                    Some(Refusal::DiskFull) => {
+                        (AckKind::Nak(Some(Duration::from_millis(NATS_DISK_FULL_MS))), true)
+                    }
+                    refusal => (AckKind::Term, refusal.is_some_and(Refusal::is_of_authentic)),
+                },
+            };
+            // Receipt before acknowledgement: one that is lost comes again with the batch.
+            if is_told {
+                let id = answer.id();
+                let told = answer.to_message()[4..].to_vec();
+                let _ = self.shared.client.publish(receipt_subject(id.cell, id.spool), told.into()).await;
+            }
+            let _ = message.ack_with(kind).await;
+        }
+    }
+}

@@ -1,0 +1,440 @@
+//! A server behind a cluster of NATS: takes leases of partitions, and stores what comes for them.
+//!
+//! Every third of the lease time it renews what it holds, looks at what others hold, and takes what is free or silent,
+//! as far as its share goes; what it has beyond that it gives back. A lease that cannot be renewed in time, or is
+//! somebody else's, ends with its log.
+//!
+//! ```text
+//! bucket selvedge-leases     lease.<partition>   the owner's name; the revision under which it was taken is the
+//!                                                fencing number
+//!                            owner.<name>        written again and again by a server that is there
+//! bucket selvedge-counters   setup               what the cluster was set up for: partitions, and a random identity
+//! ```
+//! A store remembers the identity: with another bucket of counters, or one that was emptied, they would begin anew under
+//! keys that have used them, so it is refused.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::future::Future;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
+
+use async_nats::jetstream::kv::{self, Operation, Store};
+use async_nats::jetstream::stream::{self, DiscardPolicy, RetentionPolicy, Stream};
+use async_nats::jetstream::{Context, kv::CreateErrorKind, kv::UpdateErrorKind};
+use cipher::{OsRandomness, Randomness};
+use futures_util::TryStreamExt;
+use tokio::time::timeout;
+
+use super::lease::{Entry, Peers, Step, View};
+use super::owner::{Owner, Shared, Tally};
+use super::{COUNTERS, Cluster, LEASES, STREAM};
+use crate::error::Error;
+use crate::keys::KeyRing;
+use crate::limits::{
+    Limits, MESSAGE_BYTES_MAX, NATS_REQUEST_MS_MAX, NATS_START_MS_MAX, NATS_STREAM_BYTES_MAX,
+};
+use crate::record::Lease;
+use crate::serve::{Clock, write_stats};
+use crate::stats::{Counter, Stats};
+
+/// The key of what the cluster was set up for.
+const SETUP: &str = "setup";
+/// The file of a store that says with which cluster it was begun.
+const CLUSTER_FILE: &str = "cluster";
+
+/// What a server needs.
+#[derive(Debug)]
+pub struct Config {
+    /// The cluster.
+    pub cluster: Cluster,
+    /// Its keys.
+    pub keys: KeyRing,
+    /// The folder of its logs; made when it is missing.
+    pub store: PathBuf,
+    /// Its limits.
+    pub limits: Limits,
+    /// Where the counts are written as JSON when it ends cleanly.
+    pub stats: Option<PathBuf>,
+}
+
+/// Serves until `shutdown` is ready, then answers what it has received, gives its leases back and returns the counts.
+///
+/// `ready` is called when it has tried to take its leases for the first time.
+///
+/// # Errors
+/// [`Error::Nats`] when the cluster cannot be used, [`Error::OtherCluster`], and those of a log: it stores nothing more.
+pub fn serve(
+    config: Config,
+    ready: impl FnOnce(),
+    shutdown: impl Future<Output = ()> + Send + 'static,
+) -> Result<Stats, Error> {
+    let Config { cluster, keys, store, limits, stats: path } = config;
+    limits.check()?;
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
+    let runtime = runtime.map_err(Error::io("start", "runtime"))?;
+    let stats = runtime.block_on(async {
+        let mut server = Server::open(cluster, Arc::new(keys), store, limits).await?;
+        let served = server.serve(ready, shutdown).await;
+        let ended = server.end().await;
+        served.and(ended)
+    })?;
+    if let Some(path) = path {
+        write_stats(&path, &stats)?;
+    }
+    Ok(stats)
+}
+
+struct Server {
+    name: String,
+    partitions: u16,
+    lease: Duration,
+    leases: Store,
+    shared: Arc<Shared>,
+    views: Vec<View>,
+    peers: Peers,
+    owners: BTreeMap<u16, Owner>,
+    /// What the logs counted that are closed, and the leases.
+    counter: Counter,
+}
+
+/// A request that could not be made now, or of which nobody knows what became of it: it is made again later.
+struct Later;
+
+impl<E: std::error::Error> From<E> for Later {
+    fn from(_: E) -> Later {
+        Later
+    }
+}
+
+fn drawn() -> Result<u64, Error> {
+    let mut bytes = [0; 8];
+    OsRandomness.fill(&mut bytes).map_err(Error::io("draw randomness for", "a name"))?;
+    Ok(u64::from_le_bytes(bytes))
+}
+
+impl Server {
+    async fn open(
+        cluster: Cluster,
+        keys: Arc<KeyRing>,
+        store: PathBuf,
+        limits: Limits,
+    ) -> Result<Server, Error> {
+        let deadline = Instant::now() + Duration::from_millis(NATS_START_MS_MAX);
+        // A cluster that is just starting has no leader yet.
+        let (context, stream, leases, counters, setup) = loop {
+            match begin(&cluster).await {
+                Err(Error::Nats { .. }) if Instant::now() < deadline => {
+                    tokio::time::sleep(Duration::from_millis(100)).await;
+                }
+                begun => break begun?,
+            }
+        };
+        check_setup(&setup, &cluster, &store)?;
+        let shared = Shared {
+            client: context.client(),
+            stream,
+            counters,
+            keys,
+            store,
+            clock: Clock::start(),
+            tally: Tally::default(),
+            limits,
+        };
+        Ok(Server {
+            name: format!("{}-{:016x}", std::process::id(), drawn()?),
+            partitions: cluster.partitions,
+            lease: Duration::from_millis(shared.limits.lease_ms),
+            leases,
+            views: (0..cluster.partitions).map(|_| View::default()).collect(),
+            shared: Arc::new(shared),
+            peers: Peers::default(),
+            owners: BTreeMap::new(),
+            counter: Counter::new(),
+        })
+    }
+
+    async fn serve(
+        &mut self,
+        ready: impl FnOnce(),
+        shutdown: impl Future<Output = ()> + Send,
+    ) -> Result<(), Error> {
+        tokio::pin!(shutdown);
+        let mut ready = Some(ready);
+        loop {
+            self.round().await?;
+            if let Some(ready) = ready.take() {
+                ready();
+            }
+            tokio::select! {
+                () = &mut shutdown => return Ok(()),
+                () = tokio::time::sleep(self.lease / 3) => {}
+            }
+        }
+    }
+
+    /// Renews, looks, takes and gives back.
+    async fn round(&mut self) -> Result<(), Error> {
+        for partition in 0..self.partitions {
+            let owner = self.owners.get_mut(&partition);
+            let (has_failed, is_over) =
+                owner.map_or((false, false), |owner| (owner.has_failed(), !owner.is_valid()));
+            if has_failed || is_over {
+                // What is over may be ours still, but nobody can count on that.
+                self.counter.stats.leases_lost += u64::from(is_over);
+                self.close(partition).await?;
+            }
+        }
+        // What cannot be asked now is asked in the next round, or the leases run out.
+        let _: Result<(), Later> = match self.share().await {
+            Ok(share) => self.take_leases(share).await?,
+            Err(later) => Err(later),
+        };
+        Ok(())
+    }
+
+    /// How many partitions are ours to have.
+    async fn share(&mut self) -> Result<usize, Later> {
+        let own = format!("owner.{}", self.name);
+        patient(async { Ok(self.leases.put(&own, "".into()).await?) }).await?;
+        let mut entries = Vec::new();
+        let keys: Vec<String> = patient(async { Ok(self.leases.keys().await?.try_collect().await?) }).await?;
+        for key in keys.into_iter().filter(|key| key.starts_with("owner.")) {
+            if let Some(entry) = self.entry(&key).await? {
+                entries.push((key, entry.revision));
+            }
+        }
+        let now = Instant::now();
+        let share = self.peers.share(&entries, &own, now, self.lease, self.partitions);
+        for name in self.peers.gone(now, 10 * self.lease) {
+            patient(async { Ok(self.leases.purge(&name).await?) }).await?;
+        }
+        Ok(share)
+    }
+
+    async fn entry(&self, key: &str) -> Result<Option<Entry>, Later> {
+        let entry = patient(async { Ok(self.leases.entry(key).await?) }).await?;
+        let entry = entry.filter(|entry| entry.operation == Operation::Put);
+        Ok(entry.map(|entry| Entry { revision: entry.revision }))
+    }
+
+    async fn take_leases(&mut self, share: usize) -> Result<Result<(), Later>, Error> {
+        for partition in 0..self.partitions {
+            let wants_more = self.owners.len() < share;
+            let key = format!("lease.{partition}");
+            let entry = match self.entry(&key).await {
+                Ok(entry) => entry,
+                Err(later) => return Ok(Err(later)),
+            };
+            // The lease is counted from before it is asked for.
+            let asked = Instant::now();
+            let until_ns = self.until_ns();
+            let view = &mut self.views[usize::from(partition)];
+            let step = view.look(entry.as_ref(), asked, self.lease, wants_more);
+            let result = match step {
+                Step::Wait => continue,
+                Step::Lost => {
+                    self.counter.stats.leases_lost += 1;
+                    self.close(partition).await?;
+                    continue;
+                }
+                Step::Renew(_) if self.owners.len() > share => {
+                    self.give_back(partition).await?;
+                    continue;
+                }
+                Step::Create => create(&self.leases, &key, &self.name).await,
+                Step::TakeOver(revision) | Step::Renew(revision) => {
+                    update(&self.leases, &key, &self.name, revision).await
+                }
+            };
+            match result {
+                Err(later) => return Ok(Err(later)),
+                Ok(None) if matches!(step, Step::Renew(_)) => {
+                    self.counter.stats.leases_lost += 1;
+                    self.close(partition).await?;
+                }
+                // Somebody else was first.
+                Ok(None) => {}
+                Ok(Some(revision)) => {
+                    self.views[usize::from(partition)].hold(revision);
+                    self.hold(partition, revision, until_ns, step).await?;
+                }
+            }
+        }
+        Ok(Ok(()))
+    }
+
+    fn until_ns(&self) -> u64 {
+        // Others wait for the whole lease from a later moment on.
+        let lease_ns = u64::try_from(self.lease.as_nanos()).unwrap_or(u64::MAX);
+        self.shared.clock.now().monotonic_ns + lease_ns / 4 * 3
+    }
+
+    async fn hold(&mut self, partition: u16, revision: u64, until_ns: u64, step: Step) -> Result<(), Error> {
+        match self.owners.get(&partition) {
+            Some(owner) => owner.extend(until_ns),
+            None => {
+                self.counter.stats.leases_taken += 1;
+                self.counter.stats.leases_taken_over += u64::from(matches!(step, Step::TakeOver(_)));
+                let lease = Lease { partition, fencing: revision };
+                match Owner::begin(&self.shared, lease, until_ns).await {
+                    Ok(owner) => drop(self.owners.insert(partition, owner)),
+                    // The consumer cannot be had now: the lease runs out, or is renewed.
+                    Err(Error::Nats { .. }) => self.views[usize::from(partition)].forget(),
+                    Err(error) => return Err(error),
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Ends what works under a lease.
+    async fn close(&mut self, partition: u16) -> Result<(), Error> {
+        self.views[usize::from(partition)].forget();
+        if let Some(owner) = self.owners.remove(&partition) {
+            self.counter.add(&owner.end().await?);
+        }
+        Ok(())
+    }
+
+    /// Ends it in order, and lets others have it at once.
+    async fn give_back(&mut self, partition: u16) -> Result<(), Error> {
+        let held = self.views[usize::from(partition)].held();
+        self.close(partition).await?;
+        let key = format!("lease.{partition}");
+        // If that fails others wait for the lease time.
+        let _: Result<(), Later> =
+            patient(async { Ok(self.leases.delete_expect_revision(&key, held).await?) }).await;
+        Ok(())
+    }
+
+    /// Gives everything back, and adds up.
+    async fn end(mut self) -> Result<Stats, Error> {
+        let mut ended = Ok(());
+        for partition in 0..self.partitions {
+            if self.owners.contains_key(&partition) {
+                ended = ended.and(self.give_back(partition).await);
+            }
+        }
+        let own = format!("owner.{}", self.name);
+        let _: Result<(), Later> = patient(async { Ok(self.leases.purge(&own).await?) }).await;
+        let _ = self.shared.client.flush().await;
+        ended?;
+        let mut stats = self.counter.stats();
+        for (name, count) in self.shared.tally.refused().iter() {
+            *stats.refused.entry(name).or_default() += count;
+        }
+        stats.answers_withheld = self.shared.tally.withheld.load(Ordering::Relaxed);
+        Ok(stats)
+    }
+}
+
+/// A request that is given up when it takes too long.
+async fn patient<T>(request: impl Future<Output = Result<T, Later>>) -> Result<T, Later> {
+    timeout(Duration::from_millis(NATS_REQUEST_MS_MAX), request).await.unwrap_or(Err(Later))
+}
+
+/// Creates an entry where none is. `None` when there is one.
+async fn create(store: &Store, key: &str, value: &str) -> Result<Option<u64>, Later> {
+    patient(async {
+        match store.create(key, value.to_owned().into()).await {
+            Ok(revision) => Ok(Some(revision)),
+            Err(error) if error.kind() == CreateErrorKind::AlreadyExists => Ok(None),
+            Err(_) => Err(Later),
+        }
+    })
+    .await
+}
+
+/// Writes an entry that is at `revision`. `None` when it is not.
+async fn update(store: &Store, key: &str, value: &str, revision: u64) -> Result<Option<u64>, Later> {
+    patient(async {
+        match store.update(key, value.to_owned().into(), revision).await {
+            Ok(revision) => Ok(Some(revision)),
+            Err(error) if error.kind() == UpdateErrorKind::WrongLastRevision => Ok(None),
+            Err(_) => Err(Later),
+        }
+    })
+    .await
+}
+
+/// Connects, and makes what is not there yet. The last is what the cluster was set up for.
+async fn begin(cluster: &Cluster) -> Result<(Context, Stream, Store, Store, String), Error> {
+    let context = cluster.connect().await?;
+    let config = stream::Config {
+        name: STREAM.to_owned(),
+        subjects: vec!["selvedge.batch.*".to_owned()],
+        retention: RetentionPolicy::WorkQueue,
+        discard: DiscardPolicy::New,
+        max_bytes: NATS_STREAM_BYTES_MAX as i64,
+        max_message_size: MESSAGE_BYTES_MAX as i32,
+        num_replicas: cluster.replicas(),
+        ..stream::Config::default()
+    };
+    let stream = context.get_or_create_stream(config).await;
+    let stream = stream.map_err(|cause| Error::nats("make", STREAM, &cause))?;
+    let leases = bucket(&context, LEASES, cluster).await?;
+    let counters = bucket(&context, COUNTERS, cluster).await?;
+    let fresh = format!("partitions {}\nstore {:016x}{:016x}\n", cluster.partitions, drawn()?, drawn()?);
+    let created = counters.create(SETUP, fresh.into()).await;
+    if let Err(cause) = created.as_ref().map_err(|error| error.kind())
+        && cause != CreateErrorKind::AlreadyExists
+    {
+        return Err(Error::nats("write", SETUP, &cause));
+    }
+    let setup = counters.get(SETUP).await.map_err(|cause| Error::nats("read", SETUP, &cause))?;
+    let setup = setup.ok_or_else(|| Error::nats("read", SETUP, &"it is not there yet"))?;
+    let setup = String::from_utf8_lossy(&setup).into_owned();
+    Ok((context, stream, leases, counters, setup))
+}
+
+async fn bucket(context: &Context, name: &str, cluster: &Cluster) -> Result<Store, Error> {
+    if let Ok(store) = context.get_key_value(name).await {
+        return Ok(store);
+    }
+    let config = kv::Config {
+        bucket: name.to_owned(),
+        history: 1,
+        num_replicas: cluster.replicas(),
+        ..kv::Config::default()
+    };
+    context.create_key_value(config).await.map_err(|cause| Error::nats("make", name, &cause))
+}
+
+/// Compares what the cluster was set up for with what is wanted, and with what the store was begun with.
+fn check_setup(setup: &str, cluster: &Cluster, store: &Path) -> Result<(), Error> {
+    let value = |name| setup.lines().find_map(|line| line.strip_prefix(name)).unwrap_or_default().to_owned();
+    let (partitions, identity) = (value("partitions "), value("store "));
+    let other = |what, found, expected| Err(Error::OtherCluster { what, found, expected });
+    if partitions != cluster.partitions.to_string() {
+        return other("number of partitions", partitions, cluster.partitions.to_string());
+    }
+    let path = store.join(CLUSTER_FILE);
+    let failed = |doing| Error::io(doing, path.display().to_string());
+    fs::create_dir_all(store).map_err(failed("make the folder of"))?;
+    let expected = match fs::read_to_string(&path) {
+        Ok(text) => text,
+        Err(cause) if cause.kind() == io::ErrorKind::NotFound => {
+            let beside = path.with_extension(format!("new-{:016x}", drawn()?));
+            let write = || {
+                let mut file = fs::File::create_new(&beside)?;
+                file.write_all(identity.as_bytes())?;
+                file.sync_all()?;
+                // Of several that begin at once the first one counts.
+                let linked = fs::hard_link(&beside, &path);
+                fs::remove_file(&beside)?;
+                match linked {
+                    Err(cause) if cause.kind() != io::ErrorKind::AlreadyExists => return Err(cause),
+                    _ => fs::File::open(store)?.sync_all()?,
+                }
+                fs::read_to_string(&path)
+            };
+            write().map_err(failed("write"))?
+        }
+        Err(cause) => return Err(failed("read")(cause)),
+    };
+    if expected != identity { other("identity", identity, expected) } else { Ok(()) }
+}

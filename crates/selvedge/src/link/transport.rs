@@ -1,0 +1,137 @@
+//! How the server collects: what `[collect]` says of it, and what that means for a batch.
+//!
+//! Owns the keys `transport`, `nats` and `partitions`, and the checked values of all of `[collect]`. How a batch travels is `bridge`'s and `collect`'s.
+
+use std::net::SocketAddr;
+
+use collect::nats::{Cluster, PARTITIONS};
+use serde::ser::SerializeMap;
+use serde::{Serialize, Serializer};
+
+use super::draft::Maybe;
+use super::problem::{Kind, Problem};
+use super::section::{At, Section};
+use crate::limits;
+
+/// As a deployment writes where its servers of NATS are.
+const NATS_EXAMPLE: &str = "[\"nats://127.0.0.1:4222\"]";
+const TRANSPORTS: [&str; 3] = ["tcp", "udp", "nats"];
+
+/// Where and how the server collects.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Collect {
+    /// How batches reach it.
+    pub transport: Transport,
+    /// Where it listens; port 0 is any free one.
+    pub address: SocketAddr,
+    /// Threads that open frames; `None` means one for each core.
+    pub shards: Option<u16>,
+}
+
+/// How batches reach the server.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Transport {
+    /// Connections with TLS.
+    Tcp,
+    /// Datagrams.
+    Udp,
+    /// Through NATS JetStream.
+    #[serde(serialize_with = "cluster")]
+    Nats(Cluster),
+}
+
+fn cluster<S: Serializer>(cluster: &Cluster, serializer: S) -> Result<S::Ok, S::Error> {
+    let mut map = serializer.serialize_map(Some(2))?;
+    map.serialize_entry("servers", &cluster.servers)?;
+    map.serialize_entry("partitions", &cluster.partitions)?;
+    map.end()
+}
+
+/// What a deployment says of it.
+pub(super) struct TransportDraft {
+    name: Maybe<&'static str>,
+    nats: Maybe<Vec<String>>,
+    partitions: Maybe<i64>,
+}
+
+/// Reads the keys of `[collect]` that are about it.
+pub(super) fn read(section: &mut Section<'_>, problems: &mut Vec<Problem>) -> TransportDraft {
+    let name = section.text("transport", "\"tcp\"", problems).and_then(|text| name(text, problems));
+    let nats = section.texts("nats", NATS_EXAMPLE, problems).and_then(|texts| servers(texts, problems));
+    let partitions = section.integer("partitions", 1..=limits::PARTITIONS_MAX as i64, problems);
+    let draft = TransportDraft { name, nats, partitions };
+    if draft.name() == "nats" {
+        section.require(&[("nats", NATS_EXAMPLE)], problems);
+    }
+    draft
+}
+
+fn name(text: At<String>, problems: &mut Vec<Problem>) -> Maybe<&'static str> {
+    match TRANSPORTS.into_iter().find(|name| *name == text.value) {
+        Some(value) => Some(At { value, span: text.span }),
+        None => {
+            let known = TRANSPORTS.map(str::to_owned).into();
+            let kind = Kind::UnknownName { what: "transport", found: text.value, known };
+            problems.push(Problem { span: text.span, kind });
+            None
+        }
+    }
+}
+
+/// Where the servers of a cluster are. A name and a password would be read by whoever reads the deployment, and are none.
+fn servers(texts: At<Vec<At<String>>>, problems: &mut Vec<Problem>) -> Maybe<Vec<String>> {
+    if texts.value.is_empty() {
+        problems.push(Problem { span: texts.span, kind: Kind::Empty { what: "server in `nats`" } });
+        return None;
+    }
+    let before = problems.len();
+    for text in texts.value.iter().filter(|text| !is_address(&text.value)) {
+        let kind = Kind::Unfit {
+            what: "the address of a server",
+            found: text.value.clone(),
+            expected: "`nats://`, a host, `:` and a port".into(),
+            example: "nats://127.0.0.1:4222",
+        };
+        problems.push(Problem { span: text.span.clone(), kind });
+    }
+    let value = texts.value.into_iter().map(|text| text.value).collect();
+    (problems.len() == before).then_some(At { value, span: texts.span })
+}
+
+fn is_address(text: &str) -> bool {
+    let place = text.strip_prefix("nats://").and_then(|place| place.rsplit_once(':'));
+    place.is_some_and(|(host, port)| {
+        let fits = |b: u8| b.is_ascii_alphanumeric() || b"-.:[]".contains(&b);
+        !host.is_empty() && host.bytes().all(fits) && port.parse::<u16>().is_ok_and(|port| port > 0)
+    })
+}
+
+impl TransportDraft {
+    fn name(&self) -> &'static str {
+        self.name.as_ref().map_or("tcp", |name| name.value)
+    }
+
+    /// The checked value; `None` when there was a problem.
+    pub(super) fn finish(&self) -> Option<Transport> {
+        Some(match self.name() {
+            "tcp" => Transport::Tcp,
+            "udp" => Transport::Udp,
+            _ => Transport::Nats(Cluster {
+                servers: self.nats.as_ref()?.value.clone(),
+                partitions: match &self.partitions {
+                    Some(partitions) => partitions.value.try_into().ok()?,
+                    None => PARTITIONS,
+                },
+            }),
+        })
+    }
+
+    /// Bytes of the longest plaintext of a batch, and what makes it so.
+    pub(super) fn batch_bytes_max(&self) -> (u64, &'static str) {
+        match self.name() {
+            "udp" => (limits::DATAGRAM_BATCH_BYTES_MAX, "a datagram holds"),
+            _ => (limits::BATCH_BYTES_MAX, "the crypto device seals at once"),
+        }
+    }
+}
