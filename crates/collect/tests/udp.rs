@@ -176,7 +176,7 @@ fn nothing_is_lost_or_stored_twice_on_a_path_that_loses_repeats_and_reorders() {
     const BATCHES: u64 = 64;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     let resent = runtime.block_on(async {
-        let mut link = Link::open(path).await.unwrap();
+        let mut link = Link::open(path, (20, 200)).await.unwrap();
         let mut waiting = std::collections::BTreeSet::new();
         for number in 0..BATCHES {
             waiting.insert(number);

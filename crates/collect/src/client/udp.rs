@@ -13,7 +13,7 @@ use tokio::time::Instant;
 
 use crate::batch::{Answer, BatchId, batch_message};
 use crate::error::Error;
-use crate::limits::{DATAGRAM_BYTES_MAX, DOWNLINK_BYTES_MAX, RECEIPT_BYTES_MAX, RESEND_MS};
+use crate::limits::{DATAGRAM_BYTES_MAX, DOWNLINK_BYTES_MAX, RECEIPT_BYTES_MAX};
 
 /// Bytes of a receipt's message, length included, without downlinks.
 const RECEIPT_OVERHEAD_BYTES: usize = 4 + 1 + 18 + 12 + 40 + 16;
@@ -32,16 +32,19 @@ pub struct Link {
     socket: UdpSocket,
     server: SocketAddr,
     waiting: HashMap<u64, Waiting>,
+    /// Before a batch is sent again: at first, and at most.
+    resend_ms: (u64, u64),
     resent: u64,
     buffer: Vec<u8>,
 }
 
 impl Link {
-    /// A socket for the server at `server`. Nothing is sent yet.
+    /// A socket for the server at `server`. Nothing is sent yet. What is not answered is sent again after `resend_ms.0`,
+    /// then after twice that and so on, at last each `resend_ms.1`: [`RESEND_MS`](crate::limits::RESEND_MS).
     ///
     /// # Errors
     /// [`Error::Io`].
-    pub async fn open(server: SocketAddr) -> Result<Link, Error> {
+    pub async fn open(server: SocketAddr, resend_ms: (u64, u64)) -> Result<Link, Error> {
         let opening = async {
             let own: SocketAddr = if server.is_ipv4() { ([0; 4], 0).into() } else { ([0; 16], 0).into() };
             let socket = UdpSocket::bind(own).await?;
@@ -51,7 +54,8 @@ impl Link {
         };
         let socket: io::Result<UdpSocket> = opening.await;
         let socket = socket.map_err(Error::io("open a socket for", server.to_string()))?;
-        Ok(Link { socket, server, waiting: HashMap::new(), resent: 0, buffer: vec![0; DATAGRAM_BYTES_MAX] })
+        let (waiting, buffer) = (HashMap::new(), vec![0; DATAGRAM_BYTES_MAX]);
+        Ok(Link { socket, server, waiting, resend_ms, resent: 0, buffer })
     }
 
     /// Sends a batch of `frames` frames, filled up to what its receipt may have; `sealed` is nonce, ciphertext and tag.
@@ -67,7 +71,7 @@ impl Link {
         let receipt_bytes = RECEIPT_OVERHEAD_BYTES + frames * (2 + DOWNLINK_BYTES_MAX);
         datagram.resize(datagram.len().max(receipt_bytes), 0);
         self.transmit(&datagram).await?;
-        let pause = Duration::from_millis(RESEND_MS.0);
+        let pause = Duration::from_millis(self.resend_ms.0);
         let waiting = Waiting { datagram, again: Instant::now() + pause, pause };
         self.waiting.insert(id.number, waiting);
         Ok(())
@@ -85,7 +89,7 @@ impl Link {
     pub async fn next(&mut self) -> Result<Answer, Error> {
         loop {
             let due = self.waiting.values().map(|waiting| waiting.again).min();
-            let due = due.unwrap_or_else(|| Instant::now() + Duration::from_millis(RESEND_MS.1));
+            let due = due.unwrap_or_else(|| Instant::now() + Duration::from_millis(self.resend_ms.1));
             tokio::select! {
                 received = self.socket.recv(&mut self.buffer) => match received {
                     Ok(bytes) => {
@@ -110,7 +114,7 @@ impl Link {
             .collect();
         for number in due {
             let waiting = self.waiting.get_mut(&number).expect("it was there");
-            waiting.pause = (2 * waiting.pause).min(Duration::from_millis(RESEND_MS.1));
+            waiting.pause = (2 * waiting.pause).min(Duration::from_millis(self.resend_ms.1));
             waiting.again = now + waiting.pause;
             self.resent += 1;
             let datagram = waiting.datagram.clone();

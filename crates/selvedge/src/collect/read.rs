@@ -1,7 +1,7 @@
 //! `selvedge collect read`: what is stored, as lines for a person or a program, or as a file ([`export`]).
 
 use std::io::{self, Write};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;

@@ -8,7 +8,7 @@ use crate::error::Error;
 use collect::batch::{Answer, BatchId, Hello};
 use collect::client::udp::Link as UdpLink;
 use collect::client::{self, AnswerReceiver, BatchSender};
-use collect::limits::{BATCH_FRAMES_MAX, DATAGRAM_PLAINTEXT_BYTES_MAX};
+use collect::limits::{BATCH_FRAMES_MAX, DATAGRAM_PLAINTEXT_BYTES_MAX, RESEND_MS};
 use collect::nats::client::Link as NatsLink;
 use collect::nats::{Cluster, partition_of_frame};
 use std::collections::BTreeMap;
@@ -77,7 +77,7 @@ impl Way {
                     client::connect(asked(address)?, name, Arc::clone(tls), hello).await?;
                 Way::Tcp(sender, receiver)
             }
-            Server::Udp { address } => Way::Udp(UdpLink::open(asked(address)?).await?),
+            Server::Udp { address } => Way::Udp(UdpLink::open(asked(address)?, RESEND_MS).await?),
             Server::Nats(cluster) => {
                 let link = NatsLink::open(cluster, hello.cell, hello.spool).await?;
                 Way::Nats(Box::new(link), cluster.clone())
