@@ -48,13 +48,15 @@ void downlink_take(struct downlink *downlink, uint8_t *bytes, uint8_t count, con
     if (acknowledged > downlink->acknowledged) {
         downlink->acknowledged = acknowledged;
     }
-    if (kind == SETTING_KIND && text[SETTING_CHANNEL_AT] <= PROVISION_ADC_CHANNEL_MAX) {
+    if (kind == SETTING_KIND && text[SETTING_CHANNEL_AT] <= PROVISION_ADC_CHANNEL_MAX &&
+        text[SETTING_STRIDE_AT] != 0 && provision->samples_per_superframe % text[SETTING_STRIDE_AT] == 0) {
         uint32_t first = le32_get(text + SETTING_FIRST_AT);
-        uint8_t channel = text[SETTING_CHANNEL_AT];
+        uint8_t channel = text[SETTING_CHANNEL_AT], stride = text[SETTING_STRIDE_AT];
         ATOMIC_BLOCK(ATOMIC_RESTORESTATE)
         {
             downlink->first = first;
             downlink->channel = channel;
+            downlink->stride = stride;
             downlink->is_set = true;
         }
     } else if (kind == CHANGE_KIND) {
@@ -63,15 +65,15 @@ void downlink_take(struct downlink *downlink, uint8_t *bytes, uint8_t count, con
     }
 }
 
-uint8_t downlink_channel(struct downlink *downlink, uint32_t first, uint8_t channel)
+void downlink_set(struct downlink *downlink, uint32_t first, struct setting *setting)
 {
     if (downlink->is_set && first >= downlink->first) {
         downlink->is_set = false;
         if (first == downlink->first) {
-            return downlink->channel;
+            setting->channel = downlink->channel;
+            setting->stride = downlink->stride;
         }
     }
-    return channel;
 }
 
 void downlink_turn(struct downlink *downlink)

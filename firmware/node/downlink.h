@@ -5,6 +5,7 @@
 //!     0 1 kind: 0x81, nothing more; 0x82; 0x83            of 0x82, a setting
 //!     1 4 every uplink count below it is stored           5  4 first sample's grid index
 //!         or will never be sent                           9  1 ADC channel, from that sample on
+//!                                                        10  1 stride, from that sample on
 //!
 //!                                                         of 0x83, an epoch change
 //!                                                         5  1 epoch, later than the present one
@@ -16,7 +17,11 @@
 //!
 //! A setting holds from the superframe on that begins with its sample, or not at all: what comes when that superframe is
 //! armed already, or missed, is dropped. So nobody who repeats an old one to a node that was reset sets anything. The
-//! latest one is kept, in RAM only. The server learns what holds from the channel that each frame names, and tells again.
+//! latest one is kept, in RAM only. The server learns what holds from the channel that each frame names and from how many
+//! samples it has, and tells again.
+//!
+//! A stride divides the samples of a superframe that the node was provisioned with: of those it takes the first, and every
+//! so manieth from there. A frame is the shorter for it.
 #ifndef NODE_DOWNLINK_H
 #define NODE_DOWNLINK_H
 
@@ -35,7 +40,8 @@ enum {
     SETTING_KIND = 0x82,
     SETTING_FIRST_AT = ACKNOWLEDGE_BYTES,
     SETTING_CHANNEL_AT = SETTING_FIRST_AT + 4,
-    SETTING_BYTES = SETTING_CHANNEL_AT + 1,
+    SETTING_STRIDE_AT = SETTING_CHANNEL_AT + 1,
+    SETTING_BYTES = SETTING_STRIDE_AT + 1,
 
     CHANGE_KIND = 0x83,
     CHANGE_EPOCH_AT = ACKNOWLEDGE_BYTES, // epoch, key and iv as a place in the EEPROM has them
@@ -48,6 +54,7 @@ struct downlink {
     uint32_t acknowledged; // every uplink count below it is stored or was given up
     uint32_t first;        // of the setting
     uint8_t channel;       // of the setting
+    uint8_t stride;        // of the setting
     bool is_set;           // there is one
 };
 
@@ -59,9 +66,9 @@ bool downlink_is_fresh(const struct downlink *downlink, const uint8_t *bytes, ui
 void downlink_take(struct downlink *downlink, uint8_t *bytes, uint8_t count, const struct provision *provision,
                    struct epoch_change *change);
 
-/// The ADC channel of the superframe that begins with sample `first`, when `channel` is that of the one before. A setting
-/// for it or an earlier one is gone then.
-uint8_t downlink_channel(struct downlink *downlink, uint32_t first, uint8_t channel);
+/// Makes of the setting of a superframe that of the next one, which begins with sample `first`. What was set for that or
+/// an earlier one is gone then.
+void downlink_set(struct downlink *downlink, uint32_t first, struct setting *setting);
 
 /// The epoch is another one now: its frames are counted from 0.
 void downlink_turn(struct downlink *downlink);

@@ -22,6 +22,15 @@ void frame_head(uint8_t *frame, const struct provision *provision, uint32_t coun
     le32_put(frame + FRAME_COUNTER_AT, count);
 }
 
+struct samples frame_samples(const struct provision *provision, uint32_t superframe, const struct setting *setting)
+{
+    uint8_t per_superframe = provision->samples_per_superframe;
+    // Mostly it is each: a division takes a while.
+    uint8_t count = setting->stride == 1 ? per_superframe : per_superframe / setting->stride;
+
+    return (struct samples){superframe * per_superframe, count, setting->channel};
+}
+
 uint16_t frame_describe(uint8_t *frame, const struct provision *provision, const struct samples *samples)
 {
     uint8_t *text = frame + FRAME_TEXT_AT;

@@ -52,12 +52,21 @@ void frame_nonce(uint8_t nonce[FRAME_NONCE_BYTES], const uint8_t *iv, const uint
 /// Writes the header of the frame from this node that has this count.
 void frame_head(uint8_t *frame, const struct provision *provision, uint32_t count);
 
+/// What the samples of a superframe are.
+struct setting {
+    uint8_t channel; // that all of them are converted from
+    uint8_t stride;  // every so manieth of the grid, from its first; divides how many that are
+};
+
 /// The samples of a frame.
 struct samples {
     uint32_t first; // grid index
     uint8_t count;
     uint8_t channel; // that all of them were converted from
 };
+
+/// The samples of a superframe.
+struct samples frame_samples(const struct provision *provision, uint32_t superframe, const struct setting *setting);
 
 /// Writes what stands before the codes. Returns the bytes of the frame with its tag.
 uint16_t frame_describe(uint8_t *frame, const struct provision *provision, const struct samples *samples);

@@ -43,11 +43,12 @@
 struct sampled {
     const uint8_t *codes;  // NULL: none
     uint32_t filled_ticks; // when they are all taken
-    uint8_t channel;       // what from
+    struct samples samples;
 };
 
 static struct provision self;
 static struct counter counter;
+static struct setting setting; // of the superframe that was armed last
 static struct epoch_change change;
 static struct timebase timebase;
 static struct beacon beacon; // the last one believed: the map in force
@@ -112,6 +113,7 @@ static bool boot(void)
     if (!know_self()) {
         return false;
     }
+    setting = (struct setting){self.adc_channel, 1};
     clock_boot();
     sampler_boot(self.clock_hz);
     return true;
@@ -133,12 +135,14 @@ static void arm_next(void)
     uint32_t number = timebase.number + 1;
     struct sampled *next = &sampled[number & 1];
     struct grid grid;
-    uint8_t *codes = traffic_codes(number);
 
-    next->channel = self.adc_channel = traffic_channel(number * self.samples_per_superframe, self.adc_channel);
-    timebase_next_grid(&timebase, self.samples_per_superframe, &grid);
+    traffic_set(number * self.samples_per_superframe, &setting);
+    next->samples = frame_samples(&self, number, &setting);
+    uint8_t *codes = traffic_codes(number, next->samples.count);
+    timebase_next_grid(&timebase, next->samples.count, &grid);
     next->filled_ticks = sampler_filled_ticks(&grid);
-    bool is_armed = codes && grid.step_ticks >= sampler_interval_min_cycles() && sampler_arm(&grid, codes, next->channel);
+    bool is_armed =
+        codes && grid.step_ticks >= sampler_interval_min_cycles() && sampler_arm(&grid, codes, setting.channel);
     next->codes = is_armed ? codes : NULL;
 }
 
@@ -173,7 +177,7 @@ static void seal(void)
         }
     } while (!is_filled);
     last->codes = NULL;
-    traffic_seal(timebase.number - 1, last->channel);
+    traffic_seal(timebase.number - 1, &last->samples);
 }
 
 /// The tick `us` after the present superframe's start.

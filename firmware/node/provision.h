@@ -46,7 +46,7 @@ struct provision {
     uint8_t suite;
     uint8_t epoch; // the counter's, until epoch_boot; then that of `key`
     uint8_t samples_per_superframe;
-    uint8_t adc_channel; // the first one; then the present one (downlink.h)
+    uint8_t adc_channel; // until another one is set (downlink.h)
     uint8_t spi_divider_log2;
     uint8_t key[16]; // and `iv`: from epoch_boot on
     uint8_t iv[16];

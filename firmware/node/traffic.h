@@ -13,20 +13,22 @@
 
 #include "counter.h"
 #include "epoch.h"
+#include "frame.h"
 #include "provision.h"
 
 /// Before the first task runs. All three are used from now on.
 void traffic_boot(struct provision *provision, struct counter *counter, struct epoch_change *change);
 
-/// Room for the codes of a superframe that will be sampled; NULL when there is none. Two superframes in a row are in hand.
-uint8_t *traffic_codes(uint32_t superframe);
+/// Makes of the setting of a superframe that of the next one, which begins with sample `first`.
+void traffic_set(uint32_t first, struct setting *setting);
 
-/// The ADC channel of the superframe that begins with sample `first`, when `channel` is that of the one before.
-uint8_t traffic_channel(uint32_t first, uint8_t channel);
+/// Room for so many codes of a superframe that will be sampled; NULL when there is none. Two superframes in a row are in
+/// hand.
+uint8_t *traffic_codes(uint32_t superframe, uint8_t count);
 
-/// The codes of that superframe are there, taken from `channel`: its frame is sealed now, or as soon as nobody else needs
-/// the core. Without a fresh count they are dropped.
-void traffic_seal(uint32_t superframe, uint8_t channel);
+/// The codes of a superframe are there: its frame is sealed now, or as soon as nobody else needs the core. Without a fresh
+/// count they are dropped.
+void traffic_seal(uint32_t superframe, const struct samples *samples);
 
 /// What was asked for will not be filled.
 void traffic_forget(void);

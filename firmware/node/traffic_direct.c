@@ -32,27 +32,27 @@ void traffic_boot(struct provision *provision, struct counter *counter, struct e
     latest = &outgoing[0];
 }
 
-uint8_t *traffic_codes(uint32_t superframe)
+uint8_t *traffic_codes(uint32_t superframe, uint8_t count)
 {
+    (void)count; // there is room for any
     struct outgoing *frame = &outgoing[superframe & 1];
     frame->sealed = 0;
     return frame->bytes + FRAME_CODES_AT;
 }
 
-uint8_t traffic_channel(uint32_t first, uint8_t channel)
+void traffic_set(uint32_t first, struct setting *setting)
 {
-    return downlink_channel(&downlink, first, channel);
+    downlink_set(&downlink, first, setting);
 }
 
-void traffic_seal(uint32_t superframe, uint8_t channel)
+void traffic_seal(uint32_t superframe, const struct samples *samples)
 {
-    const struct samples samples = {superframe * self->samples_per_superframe, self->samples_per_superframe, channel};
     uint32_t count;
 
     if (counter_take(counts, &count)) {
         phase = PHASE_SEALING;
         latest = &outgoing[superframe & 1];
-        latest->sealed = frame_seal(latest->bytes, self, count, &samples);
+        latest->sealed = frame_seal(latest->bytes, self, count, samples);
         phase = PHASE_WAITING;
     }
 }

@@ -198,7 +198,7 @@ void traffic_boot(struct provision *provision, struct counter *counter, struct e
     AvrXRunTask(TCB(answers));
 }
 
-uint8_t *traffic_codes(uint32_t superframe)
+uint8_t *traffic_codes(uint32_t superframe, uint8_t count)
 {
     struct frame **place = &filling[superframe & 1];
     struct frame *frame = *place ? *place : controller_empty(); // what was not filled the last time is empty still
@@ -208,26 +208,26 @@ uint8_t *traffic_codes(uint32_t superframe)
         return NULL;
     }
 #ifdef BESIDE_OF
-    frame->bytes =
-        page_end(frame->bytes) - (FRAME_CODES_AT + 2 * self->samples_per_superframe + suite_tag_bytes(self->suite));
+    frame->bytes = page_end(frame->bytes) - (FRAME_CODES_AT + 2 * count + suite_tag_bytes(self->suite));
+#else
+    (void)count; // there is room for any
 #endif
     return frame->bytes + FRAME_CODES_AT;
 }
 
-uint8_t traffic_channel(uint32_t first, uint8_t channel)
+void traffic_set(uint32_t first, struct setting *setting)
 {
-    return downlink_channel(&downlink, first, channel);
+    downlink_set(&downlink, first, setting);
 }
 
-void traffic_seal(uint32_t superframe, uint8_t channel)
+void traffic_seal(uint32_t superframe, const struct samples *samples)
 {
-    const struct samples samples = {superframe * self->samples_per_superframe, self->samples_per_superframe, channel};
     struct frame *frame = filling[superframe & 1];
 
     filling[superframe & 1] = NULL;
     // What can be sealed beside the line waits for that: a superframe has two slots.
     frame->slots = controller_filters[FILTER(LINE_TRANSMITS, SECURITY_SEALS)] ? 2 : 0;
-    frame->count = (uint8_t)frame_describe(frame->bytes, self, &samples);
+    frame->count = (uint8_t)frame_describe(frame->bytes, self, samples);
     controller_give(frame);
 }
 

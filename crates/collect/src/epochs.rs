@@ -120,6 +120,17 @@ impl Epochs {
         self.nodes.get(&node).and_then(Present::pending)
     }
 
+    /// The latest epoch of which a frame of `node` is stored.
+    pub(crate) fn present(&self, node: u32) -> Option<u8> {
+        self.nodes.get(&node).map(|present| present.epoch)
+    }
+
+    /// The latest change that `node` was told, and whether a frame of its epoch or a later one is stored.
+    pub(crate) fn latest_change(&self, node: u32) -> Option<(u8, bool)> {
+        let present = self.nodes.get(&node)?;
+        present.changes.last().map(|told| (told.to, told.to <= present.epoch))
+    }
+
     /// The epoch that `node` has to leave after `frames_max` stored frames of it, and is not told to yet.
     pub(crate) fn due(&self, node: u32, frames_max: Option<NonZeroU16>) -> Option<u8> {
         let present = self.nodes.get(&node)?;

@@ -65,6 +65,13 @@ pub enum Error {
     },
     /// No stored frame is what was asked for.
     NothingWanted,
+    /// The store is older than it was, or another one.
+    RolledBack {
+        /// The segment that it had come to, at least.
+        segment: u64,
+        /// The byte in it at which its last group ended.
+        end: u64,
+    },
     /// Another process has the store open.
     StoreInUse {
         /// The store.
@@ -179,6 +186,11 @@ impl fmt::Display for Error {
                  help: `selvedge collect verify` says where"
             ),
             Error::NothingWanted => f.write_str("no stored frame is what was asked for"),
+            Error::RolledBack { segment, end } => write!(
+                f,
+                "the store is not as far as it was: nothing that was stored ends at byte {end} of segment {segment}\n\
+                 help: an older copy must not be written to; put the latest one back, or begin a new store in another folder"
+            ),
             Error::StoreInUse { path } => write!(f, "store `{}` is open in another process", path.display()),
             Error::Io { doing, name, cause } => write!(f, "cannot {doing} `{name}`: {cause}"),
             Error::Nats { doing, name, cause } => write!(f, "cannot {doing} `{name}`: {cause}"),
@@ -327,6 +339,10 @@ statuses! {
         8 Epoch "epoch"
         /// The node had gone on to another epoch before it came to this count.
         9 Over "epoch-over"
+        /// The node was revoked.
+        10 Revoked "revoked"
+        /// The epoch was closed.
+        11 Closed "epoch-closed"
     }
 }
 
@@ -350,6 +366,7 @@ mod tests {
             Error::Differs { node: 1, epoch: 0, counter: 5, logs: (0, 2) },
             Error::Twice { node: 1, epoch: 0, counter: 5 },
             Error::NothingWanted,
+            Error::RolledBack { segment: 3, end: 8192 },
             Error::StoreInUse { path: "store".into() },
             Error::Io { doing: "sync", name: file(), cause: cause() },
             Error::nats("connect to", "nats://127.0.0.1:1", &"timed out"),
@@ -371,6 +388,8 @@ mod tests {
             the log holds the frame of node 1, epoch 0, counter 5 twice
             help: `selvedge collect verify` says where
             no stored frame is what was asked for
+            the store is not as far as it was: nothing that was stored ends at byte 8192 of segment 3
+            help: an older copy must not be written to; put the latest one back, or begin a new store in another folder
             store `store` is open in another process
             cannot sync `0000000000000001.seg`: permission denied
             cannot connect to `nats://127.0.0.1:1`: timed out

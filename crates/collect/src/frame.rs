@@ -16,21 +16,26 @@
 //!  6 2s  samples, codes of 16 bits                and of kind 0x82
 //! or                                               5  4  grid index of the first sample
 //!  0  1  kind 0x02, waveform; channel as above     9  1  ADC channel, from that sample on
-//!  1  8  grid index of the first sample           and of kind 0x83
-//!  9  1  format (waveform), another than codes     5  1  epoch, later than the one this frame is sealed under
-//! 10  n  samples, to the end                       6 16  its key
+//!  1  8  grid index of the first sample          10  1  stride, from that sample on: each frame has every
+//!  9  1  format (waveform), another than codes           so manieth sample of its superframe, from the first
+//! 10  n  samples, to the end                      and of kind 0x83
+//!                                                  5  1  epoch, later than the one this frame is sealed under
+//!                                                  6 16  its key
 //!                                                 22 16  its iv
 //! ```
 //! Integers are little-endian; bytes 0 to 9 are the associated data and the nonce follows from them (OSCORE's rule,
-//! RFC 8613 section 5.2), so neither is sent twice. A node of a bus sends kind 0x01, in frames of at most 256 bytes; a
+//! RFC 8613 section 5.2), so neither is sent twice. A node of a bus sends kind 0x01, a superframe's samples in a frame of at
+//! most 256 bytes: how many they are tells the stride, which divides what it was provisioned with. A
 //! data acquisition computer sends waveforms, in frames of at most 16 KiB.
 //! `firmware/node/frame.h` and `firmware/node/downlink.h` draw the same bytes for the node.
 //!
 //! Owns no key: [`open`] and [`seal`] take one. Leaves to `shard` which key that is.
 
+use cipher::nonces::node_nonce;
 use cipher::{Suite, TrafficKey};
 use zeroize::Zeroizing;
 
+use crate::ascon;
 use crate::error::Fault;
 use crate::limits::{
     CHANGE_BYTES, CHANNEL_MAX, COUNT_MAX, FRAME_BYTES_MAX, FRAME_HEADER_BYTES, SAMPLES_HEADER_BYTES,
@@ -101,13 +106,15 @@ pub(crate) struct Content<'a> {
     pub(crate) samples: &'a [u8],
 }
 
-/// Which input a node converts from a sample on.
+/// Which input a node converts from a sample on, and how often.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Setting {
     /// Grid index of the sample; it is the first of a frame.
     pub first: u32,
     /// ADC channel.
     pub channel: u8,
+    /// It takes every so manieth sample of its grid; at least 1.
+    pub stride: u8,
 }
 
 impl Header {
@@ -180,6 +187,45 @@ pub fn seal(key: &TrafficKey, header: &Header, plaintext: &[u8]) -> Vec<u8> {
     frame.extend_from_slice(tag.as_ref());
     assert!(frame.len() <= FRAME_BYTES_MAX, "a frame of {} bytes is too long", frame.len());
     frame
+}
+
+/// A frame that is still to be sealed. Its plaintext is wiped when it is dropped.
+pub(crate) struct Unsealed<'a> {
+    pub(crate) key: &'a TrafficKey,
+    pub(crate) header: Header,
+    pub(crate) plaintext: &'a [u8],
+}
+
+/// Seals frames of any nodes, as [`seal`] does each: those of Ascon as many at once as there are lanes. For CCM a key has
+/// a schedule, which its library keeps.
+pub(crate) fn seal_all(unsealed: &[Unsealed<'_>]) -> Vec<Vec<u8>> {
+    let is_ascon = |unsealed: &Unsealed<'_>| unsealed.header.suite == Suite::AsconAead128;
+    let headers: Vec<_> = unsealed.iter().map(|unsealed| unsealed.header.to_bytes()).collect();
+    let begin = |(unsealed, header): (&Unsealed<'_>, &[u8; FRAME_HEADER_BYTES])| {
+        if !is_ascon(unsealed) {
+            return seal(unsealed.key, &unsealed.header, unsealed.plaintext);
+        }
+        let mut frame = Vec::with_capacity(FRAME_HEADER_BYTES + unsealed.plaintext.len() + TAG_BYTES_MAX);
+        frame.extend_from_slice(header);
+        frame.extend_from_slice(unsealed.plaintext);
+        frame
+    };
+    let mut frames: Vec<Vec<u8>> = unsealed.iter().zip(&headers).map(begin).collect();
+    let open = unsealed.iter().zip(&headers).zip(&mut frames).filter(|((unsealed, _), _)| is_ascon(unsealed));
+    let mut messages: Vec<ascon::Message<'_>> = open
+        .map(|((Unsealed { key, header, .. }, header_bytes), frame)| ascon::Message {
+            key: key.key().expose(),
+            nonce: node_nonce(key.iv().expose(), header.node, header.epoch, header.counter),
+            aad: header_bytes,
+            data: &mut frame[FRAME_HEADER_BYTES..],
+            tag: [0; TAG_BYTES_MAX],
+        })
+        .collect();
+    ascon::seal(&mut messages);
+    let tags: Vec<[u8; TAG_BYTES_MAX]> = messages.into_iter().map(|message| message.tag).collect();
+    let sealed = unsealed.iter().zip(&mut frames).filter(|(unsealed, _)| is_ascon(unsealed));
+    sealed.zip(tags).for_each(|((_, frame), tag)| frame.extend_from_slice(&tag));
+    frames
 }
 
 impl<'a> Content<'a> {
@@ -265,13 +311,14 @@ pub fn acknowledgement(count: u32) -> [u8; 5] {
     [KIND_ACKNOWLEDGE, a, b, c, d]
 }
 
-/// The downlink plaintext that acknowledges as well, and tells a node which input it converts from a sample on.
+/// The downlink plaintext that acknowledges as well, and tells a node what it converts from a sample on.
 pub fn setting(count: u32, setting: Setting) -> [u8; SETTING_BYTES] {
     let mut plaintext = [0; SETTING_BYTES];
     plaintext[..5].copy_from_slice(&acknowledgement(count));
     plaintext[0] = KIND_SETTING;
     plaintext[5..9].copy_from_slice(&setting.first.to_le_bytes());
     plaintext[9] = setting.channel;
+    plaintext[10] = setting.stride;
     plaintext
 }
 
@@ -355,6 +402,23 @@ mod tests {
         }
     }
 
+    proptest! {
+        #[test]
+        fn frames_that_are_sealed_at_once_are_those_that_are_sealed_alone(
+            headers in prop::collection::vec((any_header(), prop::collection::vec(any::<u8>(), 1..40)), 0..40),
+        ) {
+            let keys: Vec<_> =
+                headers.iter().map(|(header, _)| key(header.node, header.epoch, header.suite)).collect();
+            let parts = headers.iter().zip(&keys);
+            let unsealed: Vec<_> = parts
+                .map(|((header, plaintext), key)| Unsealed { key, header: *header, plaintext })
+                .collect();
+            let alone: Vec<_> =
+                unsealed.iter().map(|unsealed| seal(unsealed.key, &unsealed.header, unsealed.plaintext)).collect();
+            prop_assert_eq!(seal_all(&unsealed), alone);
+        }
+    }
+
     #[test]
     fn offsets_are_the_drawn_ones() {
         let header = Header { suite: Suite::AsconAead128, node: 0x0403_0201, epoch: 5, counter: 0x8908_0706 };
@@ -368,8 +432,8 @@ mod tests {
         let samples = Samples { first: 0x0807_0605_0403_0201, channel: 1, waveform };
         assert_eq!(samples.to_bytes()[..], [0x12, 1, 2, 3, 4, 5, 6, 7, 8, 0x82, 9, 10, 11, 12]);
         assert_eq!(acknowledgement(0x0403_0201), [0x81, 1, 2, 3, 4]);
-        let set = Setting { first: 0x0807_0605, channel: 3 };
-        assert_eq!(setting(0x0403_0201, set), [0x82, 1, 2, 3, 4, 5, 6, 7, 8, 3]);
+        let set = Setting { first: 0x0807_0605, channel: 3, stride: 2 };
+        assert_eq!(setting(0x0403_0201, set), [0x82, 1, 2, 3, 4, 5, 6, 7, 8, 3, 2]);
         let next = key(5, 9, Suite::AsconAead128);
         let change = change(0x0403_0201, &next);
         assert_eq!((&change[..6], change.len()), (&[0x83, 1, 2, 3, 4, 9][..], 38));

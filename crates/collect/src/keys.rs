@@ -3,13 +3,14 @@
 //! Owns who may speak at all (which nodes, which cells) and how a node was provisioned (its suite, its
 //! sampling grid). Leaves derivation to `cipher`, files and permissions to the caller.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fmt;
 use std::io;
 use std::num::{NonZeroU16, NonZeroU32};
 
 use cipher::{Aead, CellMaster, NodeMaster, StoreMaster, Suite};
 
+use crate::anchor::Anchor;
 use crate::settings::Settings;
 
 /// When a node samples: `samples_per_superframe` times in each superframe, evenly, the first at its start. A computer that
@@ -42,6 +43,24 @@ pub struct Node {
     pub grid: Grid,
 }
 
+/// What is refused of a node although its key opens it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Standing {
+    /// Nothing of it is taken any more.
+    pub is_revoked: bool,
+    /// Nothing is stored any more of these epochs.
+    pub closed: BTreeSet<u8>,
+}
+
+/// What may change of the keys while the server runs.
+#[derive(Clone, Debug)]
+pub struct Present {
+    /// The store's master keys.
+    pub store: StoreKeys,
+    /// The nodes of which something is refused.
+    pub standings: HashMap<u32, Standing>,
+}
+
 /// The keys of one cell.
 pub(crate) struct Cell {
     pub(crate) batch: Aead,
@@ -68,6 +87,11 @@ impl StoreKeys {
         self.0.get(&number)
     }
 
+    /// The keys' numbers, in order.
+    pub fn numbers(&self) -> impl Iterator<Item = u32> + '_ {
+        self.0.keys().copied()
+    }
+
     /// The key that is written under.
     pub(crate) fn newest(&self) -> (u32, &StoreMaster) {
         let (&number, master) = self.0.last_key_value().expect("a store has a key");
@@ -88,11 +112,20 @@ pub struct KeyRing {
     nodes: HashMap<u32, Node>,
     cells: HashMap<u16, Cell>,
     epochs: Box<TakeEpoch>,
+    present: Option<Box<ReadPresent>>,
+    anchored: Option<Anchor>,
+    keep_anchor: Option<Box<KeepAnchor>>,
 }
 
 /// Takes an epoch of a node's key that was never used, and never will be again by anybody else, before it returns;
 /// `None` when there is none left.
 pub type TakeEpoch = dyn Fn(u32) -> io::Result<Option<u8>> + Send + Sync;
+
+/// Keeps a note of how far the store has come, durably, before it returns.
+pub type KeepAnchor = dyn Fn(&Anchor) -> io::Result<()> + Send + Sync;
+
+/// Reads again what may have changed.
+pub type ReadPresent = dyn Fn() -> io::Result<Present> + Send + Sync;
 
 impl Grid {
     /// Nominal instant of the sample with this grid index, in picoseconds of cell time; `u64::MAX` when it is
@@ -104,6 +137,15 @@ impl Grid {
         let instant_ps = superframe * length_ps + sample * length_ps / u128::from(per_superframe);
         u64::try_from(instant_ps).unwrap_or(u64::MAX)
     }
+
+    /// Of so many samples that begin with `first`, which one of the grid each is: they are a superframe's, every so manieth
+    /// of it. 1 when they are all, or are no superframe's.
+    pub fn stride(&self, first: u64, samples: usize) -> u8 {
+        let per_superframe = u64::from(self.samples_per_superframe.get());
+        let samples = samples.max(1) as u64;
+        let is_whole = first.is_multiple_of(per_superframe) && per_superframe.is_multiple_of(samples);
+        u8::try_from(per_superframe / samples).ok().filter(|_| is_whole).unwrap_or(1)
+    }
 }
 
 impl KeyRing {
@@ -114,6 +156,9 @@ impl KeyRing {
             nodes: HashMap::new(),
             cells: HashMap::new(),
             epochs: Box::new(|_| Ok(None)),
+            present: None,
+            anchored: None,
+            keep_anchor: None,
         }
     }
 
@@ -138,6 +183,44 @@ impl KeyRing {
         self.epochs = Box::new(take);
     }
 
+    /// Says where the present keys of the store and standings of nodes come from; without that they are those that the ring
+    /// was made with.
+    pub fn read_present_by(&mut self, read: impl Fn() -> io::Result<Present> + Send + Sync + 'static) {
+        self.present = Some(Box::new(read));
+    }
+
+    /// Says how far the store has come at least, and who keeps that from now on; without that an older copy of the store is
+    /// not seen to be one ([`anchor`](crate::anchor)).
+    pub fn anchor_by(
+        &mut self,
+        found: Option<Anchor>,
+        keep: impl Fn(&Anchor) -> io::Result<()> + Send + Sync + 'static,
+    ) {
+        self.anchored = found;
+        self.keep_anchor = Some(Box::new(keep));
+    }
+
+    /// How far the store had come, at least, when the ring was made.
+    pub(crate) fn anchored(&self) -> Option<&Anchor> {
+        self.anchored.as_ref()
+    }
+
+    /// Keeps a note of how far the store has come; false when nobody wants it.
+    pub(crate) fn keep_anchor(&self, anchor: &Anchor) -> io::Result<bool> {
+        match &self.keep_anchor {
+            Some(keep) => keep(anchor).map(|()| true),
+            None => Ok(false),
+        }
+    }
+
+    /// The keys of the store and the standings of nodes as they are now.
+    pub(crate) fn present(&self) -> io::Result<Present> {
+        match &self.present {
+            Some(read) => read(),
+            None => Ok(Present { store: self.store.clone(), standings: HashMap::new() }),
+        }
+    }
+
     /// A free epoch of a node's key after `epoch`.
     pub(crate) fn epoch_after(&self, node: u32, epoch: u8) -> io::Result<Option<u8>> {
         loop {
@@ -148,13 +231,15 @@ impl KeyRing {
         }
     }
 
-    /// The store's master keys.
-    pub(crate) fn store(&self) -> &StoreKeys {
-        &self.store
-    }
-
     pub(crate) fn node(&self, id: u32) -> Option<&Node> {
         self.nodes.get(&id)
+    }
+
+    /// All nodes, by number.
+    pub(crate) fn node_ids(&self) -> Vec<u32> {
+        let mut ids: Vec<u32> = self.nodes.keys().copied().collect();
+        ids.sort_unstable();
+        ids
     }
 
     pub(crate) fn cell(&self, id: u16) -> Option<&Cell> {

@@ -13,6 +13,8 @@
 //! opens no socket, so that a seed replays a whole run with power cuts ([`sim`]), while `serve` runs the same
 //! code on the real disk. [`batch`] and [`frame`] draw what travels; [`client`] is the bridge's side of it.
 //!
+//! What a person asks while the server runs is in [`orders`].
+//!
 //! [`mod@ascon`] and [`mod@aes`] are ciphers that take many messages, or many cores, at once; [`convert`] makes bytes of
 //! samples.
 //!
@@ -25,9 +27,11 @@
 //! servers answer a node, a fence ([`nats`]) gives each counter to one of them.
 
 pub mod aes;
+pub mod anchor;
 pub mod ascon;
 pub mod batch;
 pub mod client;
+pub mod control;
 pub mod convert;
 pub mod disk;
 mod epochs;
@@ -38,6 +42,7 @@ mod index;
 pub mod keys;
 pub mod limits;
 pub mod nats;
+pub mod orders;
 pub mod plaintext;
 pub mod read;
 pub mod record;
@@ -62,15 +67,18 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use cipher::{NonceSource, Randomness, TrafficKey};
+use zeroize::Zeroizing;
 
+use crate::anchor::Anchor;
 use crate::batch::{Answer, BatchId, Receipt};
 use crate::disk::Disk;
 use crate::epochs::Epochs;
 use crate::error::{Corruption, Error, Fault, Refusal};
-use crate::frame::{DIRECTION_BIT, Header, Setting};
-use crate::keys::KeyRing;
+use crate::frame::{DIRECTION_BIT, Header, Setting, Unsealed};
+use crate::keys::{KeyRing, Present, Standing};
 use crate::limits::{COUNT_MAX, Limits, RECORD_OVERHEAD_BYTES, SMALL_RECORD_BYTES_MAX};
 use crate::nats::Fence;
+use crate::orders::Orders;
 use crate::plaintext::Plaintext;
 use crate::record::{Body, Change, Lease, Record, Reservation};
 use crate::replay::{Admission, Replay};
@@ -108,10 +116,14 @@ pub struct Collector<D: Disk, R: Randomness> {
     store: Store<D, R>,
     replay: Replay,
     epochs: Epochs,
+    orders: Orders,
+    standings: HashMap<u32, Standing>,
     /// Epochs that were taken for a node and not told yet; `None` = there are none.
     spare: HashMap<u32, Option<u8>>,
     downlinks: HashMap<(u32, u8), Downlink>,
     nonces: NonceSource<R>,
+    /// The note of how far the store has come, and when it was made.
+    anchored: (Option<Anchor>, u64),
     group: Group,
     counter: Counter,
     lease: Option<Lease>,
@@ -136,6 +148,8 @@ struct Group {
     plaintexts: Vec<Plaintext>,
     /// The records that are stored, in order: which plaintext, and where in it.
     records: Vec<(usize, Range<usize>)>,
+    /// Some of them must never be forgotten.
+    is_anchored: bool,
     /// Upper bound of what the group will take in the log.
     bytes: usize,
 }
@@ -181,7 +195,7 @@ impl<D: Disk, R: Randomness + Clone> Collector<D, R> {
     pub fn open(disk: D, keys: Arc<KeyRing>, limits: Limits, randomness: R) -> Result<Self, Error> {
         limits.check()?;
         let mut replay = Replay::new(limits.counter_ranges_max);
-        let mut epochs = Epochs::default();
+        let (mut epochs, mut orders) = (Epochs::default(), Orders::default());
         let mut downlinks: HashMap<(u32, u8), Downlink> = HashMap::new();
         let visit = |body| match body {
             Body::Frame(Record { node, epoch, counter, .. }) => {
@@ -210,26 +224,37 @@ impl<D: Disk, R: Randomness + Clone> Collector<D, R> {
                 epochs.restore(epoch);
                 Ok(())
             }
+            Body::Order(ordered) => {
+                orders.restore(ordered);
+                Ok(())
+            }
             Body::Span(_) | Body::Lease(_) => Ok(()),
         };
-        let store = Store::open(disk, keys.store().clone(), &limits, randomness.clone(), visit)?;
+        let Present { store, standings } = keys.present().map_err(Error::io("read", "keys"))?;
+        let anchored = keys.anchored();
+        // Before anything is touched: what was put back stays as it is.
+        anchored.map(|anchor| anchor::check(&disk, &store, anchor)).transpose()?;
+        let store = Store::open(disk, store, &limits, randomness.clone(), visit)?;
         epochs.commit();
+        orders.commit();
         let nonces = NonceSource::new(randomness).map_err(Error::io("draw randomness for", "receipts"))?;
         let (spare, group, counter) = (HashMap::new(), Group::default(), Counter::new());
-        let (lease, fence) = (None, None);
         Ok(Collector {
             keys,
             limits,
             store,
             replay,
             epochs,
+            orders,
+            standings,
             spare,
             downlinks,
             nonces,
+            anchored: (None, 0),
             group,
             counter,
-            lease,
-            fence,
+            lease: None,
+            fence: None,
         })
     }
 
@@ -269,11 +294,6 @@ impl<D: Disk, R: Randomness + Clone> Collector<D, R> {
         self.counter.stats()
     }
 
-    /// What was counted, when nothing more will be.
-    pub(crate) fn into_counter(self) -> Counter {
-        self.counter
-    }
-
     /// What is stored of a node and epoch.
     pub fn stored(&self, node: u32, epoch: u8) -> Option<&crate::replay::CounterSet> {
         self.replay.stored(node, epoch)
@@ -294,18 +314,22 @@ impl<D: Disk, R: Randomness + Clone> Collector<D, R> {
         let Frames { batch_sha256, outcomes, records, .. } = frames;
         self.group.plaintexts.push(records);
         let mut tally = Tally { batch_sha256, ..Tally::default() };
+        // The batch's plaintext stays the last one until all its frames are in the group.
+        let mut orders = Vec::new();
         for outcome in outcomes {
-            let Authentic { node, epoch, counter, first, channel, record } = match outcome {
+            let Authentic { node, epoch, counter, first, channel, stride, record } = match outcome {
                 Ok(authentic) => authentic,
                 Err(fault) => {
                     tally.failed.push(fault);
                     continue;
                 }
             };
-            if self.epochs.is_over(node, epoch, counter) && !self.replay.is_known(node, epoch, counter) {
-                tally.failed.push(Fault::Over);
+            if let Some(fault) = self.refused(node, epoch, counter) {
+                tally.failed.push(fault);
                 continue;
             }
+            // Only a node of a bus is told what it samples, and its indexes have 32 bits.
+            let sampled = u32::try_from(first).ok().map(|first| Setting { first, channel, stride });
             match self.replay.admit(node, epoch, counter) {
                 Admission::Old => {
                     tally.failed.push(Fault::Old);
@@ -316,17 +340,17 @@ impl<D: Disk, R: Randomness + Clone> Collector<D, R> {
                     tally.stored += 1;
                     self.epochs.store(node, epoch, counter);
                     self.group.push(record);
+                    orders.extend(sampled.and_then(|sampled| self.orders.store(node, sampled)));
                 }
             }
-            // Only a node of a bus is told an input, and its indexes have 32 bits.
-            let due = |node: &keys::Node| {
-                u32::try_from(first).ok().and_then(|first| node.settings.due(first, channel))
-            };
+            let ordered = self.orders.of(node);
+            let due = |node: &keys::Node| node.settings.due(sampled?, ordered);
             let setting = self.keys.node(node).and_then(due);
             let now = Heard { epoch, count: counter, setting, change: None, is_due: false };
             let heard = tally.heard.entry(node).or_insert(now);
             *heard = (*heard).max(now);
         }
+        orders.into_iter().for_each(|ordered| self.group.push_body(&Body::Order(ordered)));
         for (&node, heard) in &mut tally.heard {
             let frames_max = self.keys.node(node).and_then(|node| node.epoch_frames);
             heard.epoch = self.epochs.listens(node, heard.epoch);
@@ -338,6 +362,22 @@ impl<D: Disk, R: Randomness + Clone> Collector<D, R> {
         tally
     }
 
+    /// Why a frame of this node is not taken, authentic as it is.
+    fn refused(&self, node: u32, epoch: u8, counter: u32) -> Option<Fault> {
+        let standing = self.standings.get(&node);
+        if standing.is_some_and(|standing| standing.is_revoked) {
+            return Some(Fault::Revoked);
+        }
+        let is_closed = standing.is_some_and(|standing| standing.closed.contains(&epoch));
+        let fault = match is_closed {
+            true => Fault::Closed,
+            false if self.epochs.is_over(node, epoch, counter) => Fault::Over,
+            false => return None,
+        };
+        // What is stored is, and is acknowledged again.
+        (!self.replay.is_known(node, epoch, counter)).then_some(fault)
+    }
+
     /// Makes the group durable and answers its batches, in order.
     fn commit(&mut self, now: Now) -> Result<Vec<Action>, Error> {
         for change in self.begin_changes()? {
@@ -347,7 +387,14 @@ impl<D: Disk, R: Randomness + Clone> Collector<D, R> {
         for reservation in &reservations {
             self.group.push_body(&Body::Reservation(*reservation));
         }
-        let Group { batches, plaintexts, records, .. } = std::mem::take(&mut self.group);
+        let batches = std::mem::take(&mut self.group.batches);
+        let commit = self.commit_group(now, &reservations)?;
+        batches.into_iter().map(|waiting| self.answer(waiting, commit)).collect()
+    }
+
+    /// Makes the group's records durable, these reservations among them.
+    fn commit_group(&mut self, now: Now, reservations: &[Reservation]) -> Result<Commit, Error> {
+        let Group { plaintexts, records, is_anchored, .. } = std::mem::take(&mut self.group);
         let bodies: Vec<&[u8]> =
             records.into_iter().map(|(plaintext, record)| &plaintexts[plaintext][record]).collect();
         let commit = match bodies.is_empty() {
@@ -356,7 +403,7 @@ impl<D: Disk, R: Randomness + Clone> Collector<D, R> {
             false => {
                 let lease = self.lease.map(Body::Lease);
                 let known = || {
-                    let state = checkpoint(&self.replay, &self.epochs, &self.downlinks);
+                    let state = checkpoint(&self.replay, &self.epochs, &self.orders, &self.downlinks);
                     lease.clone().into_iter().chain(state).collect()
                 };
                 self.store.commit(&bodies, now.wall_ns, known)?
@@ -366,18 +413,44 @@ impl<D: Disk, R: Randomness + Clone> Collector<D, R> {
             Commit::Durable => {
                 self.replay.commit();
                 self.epochs.commit();
-                for Reservation { node, epoch, limit } in reservations {
+                self.orders.commit();
+                for &Reservation { node, epoch, limit } in reservations {
                     self.downlinks.entry((node, epoch)).or_default().limit = limit;
                 }
+                self.move_anchor(now.monotonic_ns, is_anchored)?;
                 self.counter.stats.groups += u64::from(!bodies.is_empty());
                 self.counter.stats.records += bodies.len() as u64;
             }
             Commit::Full => {
                 self.replay.abort();
                 self.epochs.abort();
+                self.orders.abort();
             }
         }
-        batches.into_iter().map(|waiting| self.answer(waiting, commit)).collect()
+        Ok(commit)
+    }
+
+    /// Notes elsewhere how far the store has come, if that must not wait, or has waited long enough.
+    fn move_anchor(&mut self, now_ns: u64, is_due: bool) -> Result<(), Error> {
+        let (noted, noted_ns) = self.anchored;
+        let Some(anchor) = self.store.anchor().filter(|anchor| Some(*anchor) != noted) else { return Ok(()) };
+        let waited_ms = now_ns.saturating_sub(noted_ns) / 1_000_000;
+        let is_new = noted.is_none_or(|noted| noted.segment != anchor.segment);
+        if is_due || is_new || waited_ms >= self.limits.anchor_ms_max {
+            let is_kept = self.keys.keep_anchor(&anchor).map_err(Error::io("keep", "the store's anchor"))?;
+            self.counter.stats.anchors += u64::from(is_kept);
+            self.anchored = (Some(anchor), now_ns);
+        }
+        Ok(())
+    }
+
+    /// Ends it: how far the store has come is noted. Returns what was counted.
+    ///
+    /// # Errors
+    /// [`Error::Io`].
+    pub(crate) fn close(mut self) -> Result<Counter, Error> {
+        self.move_anchor(0, true)?;
+        Ok(self.counter)
     }
 
     /// Begins the changes that are due since a batch of the group, and says in its tallies which they are. The spare epoch
@@ -388,21 +461,8 @@ impl<D: Disk, R: Randomness + Clone> Collector<D, R> {
         for (&node, heard) in tallies.flat_map(|tally| &mut tally.heard).filter(|(_, heard)| heard.is_due) {
             let frames_max = self.keys.node(node).and_then(|node| node.epoch_frames);
             if let Some(epoch) = self.epochs.due(node, frames_max) {
-                let spare = self.spare.get(&node).filter(|spare| spare.is_none_or(|spare| spare > epoch));
-                let next = match spare {
-                    Some(&spare) => spare,
-                    None => match &mut self.fence {
-                        None => self.keys.epoch_after(node, epoch).map_err(Error::io("take", "an epoch"))?,
-                        // Who cannot be asked now is asked with the next batch.
-                        Some(fence) => fence
-                            .change(node, epoch, &mut || self.keys.epoch_after(node, epoch))
-                            .unwrap_or_default(),
-                    },
-                };
-                if next.is_none() && self.fence.is_some() {
-                    continue;
-                }
-                self.spare.insert(node, next);
+                let fence = self.fence.as_deref_mut();
+                let next = spare_epoch(&self.keys, &mut self.spare, fence, node, epoch)?;
                 let Some(next) = next else { continue };
                 let change = Change { node, epoch, next };
                 self.epochs.begin(change);
@@ -465,9 +525,16 @@ impl<D: Disk, R: Randomness + Clone> Collector<D, R> {
         self.counter.stats.frames_duplicate += u64::from(tally.duplicate);
         tally.failed.iter().for_each(|&fault| self.counter.fail(fault));
         let heard = tally.heard.into_iter();
-        let downlinks = heard.filter_map(|(node, heard)| self.downlink(node, heard));
+        let told: Vec<_> = heard.filter_map(|(node, heard)| self.downlink(node, heard)).collect();
+        let unsealed: Vec<Unsealed<'_>> = told
+            .iter()
+            .map(|(header, plaintext)| {
+                let key = self.downlinks[&(header.node, header.epoch)].key.as_ref();
+                Unsealed { key: key.expect("it was derived"), header: *header, plaintext }
+            })
+            .collect();
         let receipt = Receipt {
-            downlinks: downlinks.collect(),
+            downlinks: frame::seal_all(&unsealed),
             batch_sha256: tally.batch_sha256,
             stored: tally.stored,
             duplicate: tally.duplicate,
@@ -481,13 +548,14 @@ impl<D: Disk, R: Randomness + Clone> Collector<D, R> {
         Ok(sealed)
     }
 
-    /// The downlink frame for a node: it acknowledges all counts up to the highest that was heard, and tells its setting or
-    /// its change of the epoch, in turn where there are both; `None` when the counter is used up.
+    /// Header and plaintext of the downlink frame for a node: it acknowledges all counts up to the highest that was heard,
+    /// and tells its setting or its change of the epoch, in turn where there are both; `None` when the counter is used up,
+    /// or a fence gave none.
     ///
     /// A node sends its counts once and in order, so those below that are not stored were lost on the bus or
     /// lie in the bridge's spool: the node will never send them again. It follows from the batch alone, so a
     /// batch that is sent again is answered with the same words.
-    fn downlink(&mut self, node: u32, heard: Heard) -> Option<Vec<u8>> {
+    fn downlink(&mut self, node: u32, heard: Heard) -> Option<(Header, Zeroizing<Vec<u8>>)> {
         let Heard { epoch, count, setting, change, .. } = heard;
         let provisioned = self.keys.node(node).expect("an authentic frame has a node");
         let downlink = self.downlinks.get_mut(&(node, epoch)).filter(|downlink| downlink.next <= COUNT_MAX);
@@ -504,28 +572,59 @@ impl<D: Disk, R: Randomness + Clone> Collector<D, R> {
         downlink.next += 1;
         let suite = provisioned.suite;
         let key_of = |epoch| provisioned.master.traffic_key(node, epoch, suite);
-        let key = downlink.key.get_or_insert_with(|| key_of(epoch));
+        downlink.key.get_or_insert_with(|| key_of(epoch));
         let header = Header { suite, node, epoch, counter };
         let stats = &mut self.counter.stats;
         stats.downlinks += 1;
         // By the ones of the count: a node that hears every second answer only, or every eighth, hears both as well.
         let setting = setting.filter(|_| change.is_none() || downlink_ones.is_multiple_of(2));
-        Some(match (setting, change) {
+        let plaintext = match (setting, change) {
             (Some(setting), _) => {
                 stats.settings_told += 1;
-                frame::seal(key, &header, &frame::setting(count + 1, setting))
+                frame::setting(count + 1, setting).to_vec()
             }
             (None, Some(next)) => {
                 stats.changes_told += 1;
-                frame::seal(key, &header, frame::change(count + 1, &key_of(next)).as_slice())
+                frame::change(count + 1, &key_of(next)).to_vec()
             }
-            (None, None) => frame::seal(key, &header, &frame::acknowledgement(count + 1)),
-        })
+            (None, None) => frame::acknowledgement(count + 1).to_vec(),
+        };
+        Some((header, Zeroizing::new(plaintext)))
     }
 }
 
+/// An epoch after `epoch` for a change of the node's, which is kept until the change is durable; `None` when there is none,
+/// or nobody can be asked now who gives it out.
+fn spare_epoch(
+    keys: &KeyRing,
+    spare: &mut HashMap<u32, Option<u8>>,
+    fence: Option<&mut (dyn Fence + 'static)>,
+    node: u32,
+    epoch: u8,
+) -> Result<Option<u8>, Error> {
+    if let Some(&kept) = spare.get(&node).filter(|spare| spare.is_none_or(|spare| spare > epoch)) {
+        return Ok(kept);
+    }
+    let mut take = || keys.epoch_after(node, epoch);
+    let next = match fence {
+        None => take().map_err(Error::io("take", "an epoch"))?,
+        Some(fence) => match fence.change(node, epoch, &mut take) {
+            Ok(Some(next)) => Some(next),
+            // Who cannot be asked now is asked with the next batch.
+            Ok(None) | Err(_) => return Ok(None),
+        },
+    };
+    spare.insert(node, next);
+    Ok(next)
+}
+
 /// What is known from all that is durable, for the next segment to begin with.
-fn checkpoint(replay: &Replay, epochs: &Epochs, downlinks: &HashMap<(u32, u8), Downlink>) -> Vec<Body> {
+fn checkpoint(
+    replay: &Replay,
+    epochs: &Epochs,
+    orders: &Orders,
+    downlinks: &HashMap<(u32, u8), Downlink>,
+) -> Vec<Body> {
     let reserved = downlinks.iter().filter(|(_, downlink)| downlink.limit > 0);
     let mut reserved: Vec<Reservation> = reserved
         .map(|(&(node, epoch), &Downlink { limit, .. })| Reservation { node, epoch, limit })
@@ -533,7 +632,8 @@ fn checkpoint(replay: &Replay, epochs: &Epochs, downlinks: &HashMap<(u32, u8), D
     reserved.sort_unstable_by_key(|reservation| (reservation.node, reservation.epoch));
     let counters = replay.checkpoint().into_iter().map(Body::Counters);
     let epochs = epochs.checkpoint().into_iter().map(Body::Epoch);
-    counters.chain(epochs).chain(reserved.into_iter().map(Body::Reservation)).collect()
+    let orders = orders.checkpoint().into_iter().map(Body::Order);
+    counters.chain(epochs).chain(orders).chain(reserved.into_iter().map(Body::Reservation)).collect()
 }
 
 impl Group {
@@ -543,10 +643,12 @@ impl Group {
         self.records.push((self.plaintexts.len() - 1, record));
     }
 
+    /// Adds what is no frame, behind the frames of the last plaintext.
     fn push_body(&mut self, body: &Body) {
         let bytes = Plaintext::from(body.to_bytes());
         let record = 0..bytes.len();
         self.plaintexts.push(bytes);
+        self.is_anchored = true;
         self.push(record);
     }
 }

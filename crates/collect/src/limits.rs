@@ -33,12 +33,14 @@ pub const BATCH_ENTRY_BYTES: usize = 4 + 1 + 8 + 2;
 pub const BATCH_PLAINTEXT_BYTES_MAX: usize = 320 << 10;
 /// Longest message on a connection in bytes: kind, header, nonce, sealed plaintext, tag.
 pub const MESSAGE_BYTES_MAX: usize = 1 + 20 + 12 + BATCH_PLAINTEXT_BYTES_MAX + 16;
+/// Longest request or reply on the control socket in bytes: each of 10,000 nodes with what it is told.
+pub const CONTROL_BYTES_MAX: u64 = 4 << 20;
 /// Bytes that are read and forgotten when a connection is closed.
 pub const LINGER_BYTES_MAX: u64 = 16 * MESSAGE_BYTES_MAX as u64;
 /// Highest ADC channel that a frame can name: eight inputs.
 pub const CHANNEL_MAX: u8 = 7;
-/// Plaintext of a setting in bytes: kind, acknowledged count, first sample, channel.
-pub const SETTING_BYTES: usize = 1 + 4 + 4 + 1;
+/// Plaintext of a setting in bytes: kind, acknowledged count, first sample, channel, stride.
+pub const SETTING_BYTES: usize = 1 + 4 + 4 + 1 + 1;
 /// Plaintext of a change of the epoch in bytes: kind, acknowledged count, epoch, key, iv.
 pub const CHANGE_BYTES: usize = 1 + 4 + 1 + 16 + 16;
 /// Longest downlink frame in bytes: a change of the epoch, with the longest tag.
@@ -80,8 +82,8 @@ pub const PARTITIONS_MAX: u16 = 256;
 pub const RECORD_OVERHEAD_BYTES: usize = 4 + 16;
 /// Longest record in the log in bytes.
 pub const RECORD_BYTES_MAX: usize = RECORD_BODY_BYTES_MAX + RECORD_OVERHEAD_BYTES;
-/// Longest record in bytes of what is no frame: a reservation.
-pub const SMALL_RECORD_BYTES_MAX: usize = 10 + RECORD_OVERHEAD_BYTES;
+/// Longest record in bytes of what joins a group beside its frames: an order.
+pub const SMALL_RECORD_BYTES_MAX: usize = 12 + RECORD_OVERHEAD_BYTES;
 
 /// Longest segment file in bytes: half of it for what it begins with.
 pub const SEGMENT_FILE_BYTES_MAX: u64 = 4 << 30;
@@ -148,6 +150,10 @@ pub struct Limits {
     pub counter_ranges_max: usize,
     /// Downlink counters reserved by one record of the log.
     pub downlink_block: u32,
+    /// Milliseconds after which a group moves the note of how far the store has come ([`anchor`](crate::anchor)). A note
+    /// takes two syncs, of a new file and of its folder: with one for each group a disk makes half as many groups or less,
+    /// and one a second is about a thousandth of its time.
+    pub anchor_ms_max: u64,
     /// Milliseconds for a TLS handshake and for the hello that follows.
     pub handshake_ms_max: u64,
     /// Milliseconds without any message after which a connection is closed.
@@ -181,6 +187,7 @@ impl Default for Limits {
             sector_bytes: 4096,
             counter_ranges_max: 65_536,
             downlink_block: 256,
+            anchor_ms_max: 1_000,
             handshake_ms_max: 10_000,
             idle_ms_max: 300_000,
             write_ms_max: 30_000,
@@ -201,8 +208,8 @@ impl Limits {
     /// Longest group in bytes: the threshold may be passed by one batch (its records, its reservations, the
     /// padding to a sector).
     pub fn group_bytes_hard(&self) -> u64 {
-        // What a frame is around its samples is in its record's place; each may need a reservation and a change as well.
-        let around = RECORD_HEAD_BYTES + RECORD_OVERHEAD_BYTES + 2 * SMALL_RECORD_BYTES_MAX;
+        // What a frame is around its samples is in its record's place; each may need a reservation, a change and an order.
+        let around = RECORD_HEAD_BYTES + RECORD_OVERHEAD_BYTES + 3 * SMALL_RECORD_BYTES_MAX;
         let batch = self.batch_bytes_max + self.batch_frames_max * around;
         (self.group_bytes_max + batch + 2 * self.sector_bytes) as u64
     }

@@ -1,5 +1,5 @@
-//! The plaintext of one record of the log: a stored frame, a reservation of downlink counters, a change of the epoch; and
-//! what a segment begins with: what is known from the segments before it, and for which lease the log is.
+//! The plaintext of one record of the log: a stored frame, a reservation of downlink counters, a change of the epoch, an
+//! order; and what a segment begins with: what is known from the segments before it, and for which lease the log is.
 //!
 //! ```text
 //! kind 1, stored frame                                  kind 2, reservation
@@ -19,7 +19,8 @@
 //! 58  8  its nominal instant, ps of cell time
 //! 66  4  how far the instant may be off, ns
 //! 70  1  format (waveform)
-//! 71  1  zero
+//! 71  1  stride less 1: the samples are every so
+//!        manieth of the grid
 //! 72  n  samples, to the end
 //!
 //! kind 4, stored counters          kind 5, epoch of a node           kind 6, what the segment before holds of a node
@@ -32,11 +33,14 @@
 //!                                         count stored of `to` 4     26 16  arrivals: the earliest, the latest; ns
 //!                                         (2^32 - 1: none)                  since 1970
 //!
-//! kind 7, lease of a partition
-//!  0  1  kind
-//!  1  4  partition
-//!  5  5  zero
-//! 10  8  fencing number
+//! kind 7, lease of a partition     kind 8, order
+//!  0  1  kind                       0  1  kind
+//!  1  4  partition                  1  4  node
+//!  5  5  zero                       5  1  1: a frame showed that the node does it
+//! 10  8  fencing number             6  4  first sample of the first frame that was stored behind
+//!                                         the order (2^32 - 1: none yet)
+//!                                  10  1  input that it is to convert (255: not said)
+//!                                  11  1  stride that it is to have (0: not said)
 //! ```
 //! Integers are little-endian. `segment` seals these bytes; here is only what they mean.
 
@@ -44,7 +48,7 @@ use zeroize::Zeroizing;
 
 use crate::batch::BatchId;
 use crate::frame::{kind_with, split_kind};
-use crate::limits::{COUNT_MAX, RECORD_BODY_BYTES_MAX, RECORD_HEAD_BYTES};
+use crate::limits::{CHANNEL_MAX, COUNT_MAX, RECORD_BODY_BYTES_MAX, RECORD_HEAD_BYTES};
 use crate::waveform::{Format, Waveform};
 use cipher::Suite;
 
@@ -55,6 +59,9 @@ const KIND_COUNTERS: u8 = 4;
 const KIND_EPOCH: u8 = 5;
 const KIND_SPAN: u8 = 6;
 const KIND_LEASE: u8 = 7;
+const KIND_ORDER: u8 = 8;
+const ORDER_BYTES: usize = 12;
+const NO_CHANNEL: u8 = u8::MAX;
 const STATE_HEAD_BYTES: usize = 10;
 const RANGE_BYTES: usize = 8;
 const TOLD_BYTES: usize = 6;
@@ -94,6 +101,8 @@ pub struct Record {
     pub uncertainty_ns: u32,
     /// The channel that they were converted from.
     pub channel: u8,
+    /// They are every so manieth of the grid; at least 1.
+    pub stride: u8,
     /// The samples.
     pub waveform: Waveform,
 }
@@ -118,6 +127,21 @@ pub struct Change {
     pub epoch: u8,
     /// The later one that it is told.
     pub next: u8,
+}
+
+/// What a node was ordered to do, and how far that is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Ordered {
+    /// The node.
+    pub node: u32,
+    /// The input that it is to convert.
+    pub channel: Option<u8>,
+    /// The stride that it is to have.
+    pub stride: Option<u8>,
+    /// First sample of the first frame that was stored behind the order.
+    pub since: Option<u32>,
+    /// A frame showed that the node does it.
+    pub is_done: bool,
 }
 
 /// Stored counters of a node and epoch.
@@ -196,6 +220,8 @@ pub enum Body {
     Span(Span),
     /// The lease under which the log is written.
     Lease(Lease),
+    /// What a node was ordered.
+    Order(Ordered),
 }
 
 impl Body {
@@ -205,7 +231,9 @@ impl Body {
             Body::Frame(record) => RECORD_HEAD_BYTES + record.waveform.bytes().len(),
             Body::Counters(counters) => STATE_HEAD_BYTES + RANGE_BYTES * counters.ranges.len(),
             Body::Epoch(epoch) => STATE_HEAD_BYTES + TOLD_BYTES * epoch.changes.len(),
-            Body::Reservation(_) | Body::Change(_) | Body::Span(_) | Body::Lease(_) => SPAN_BYTES,
+            Body::Reservation(_) | Body::Change(_) | Body::Span(_) | Body::Lease(_) | Body::Order(_) => {
+                SPAN_BYTES
+            }
         };
         let mut bytes = Zeroizing::new(Vec::with_capacity(bytes_max));
         match self {
@@ -246,6 +274,10 @@ impl Body {
                 state_head(&mut bytes, KIND_LEASE, (*partition).into(), 0, 0);
                 bytes.extend_from_slice(&fencing.to_le_bytes());
             }
+            Body::Order(Ordered { node, channel, stride, since, is_done }) => {
+                state_head(&mut bytes, KIND_ORDER, *node, u8::from(*is_done), since.unwrap_or(NO_COUNT));
+                bytes.extend_from_slice(&[channel.unwrap_or(NO_CHANNEL), stride.unwrap_or(0)]);
+            }
         }
         bytes
     }
@@ -263,13 +295,16 @@ impl Body {
             let next = Some(bytes[6]).filter(|&next| next > epoch)?;
             return Some(Body::Change(Change { node, epoch, next }));
         }
+        if kind == KIND_ORDER && bytes.len() == ORDER_BYTES {
+            return parse_order(node, epoch, four(6)?, bytes[10], bytes[11]).map(Body::Order);
+        }
         if matches!(kind, KIND_COUNTERS | KIND_EPOCH | KIND_SPAN | KIND_LEASE) {
             let rest = bytes.get(STATE_HEAD_BYTES..)?;
             return parse_state(kind, node, epoch, four(6)?, rest);
         }
         let (kind, channel) = split_kind(kind);
         let (head, samples) = bytes.split_at_checked(RECORD_HEAD_BYTES)?;
-        if kind != KIND_FRAME || head[71] != 0 {
+        if kind != KIND_FRAME {
             return None;
         }
         let cell = u16::from_le_bytes([bytes[11], bytes[12]]);
@@ -287,6 +322,7 @@ impl Body {
             sample_ps: eight(58)?,
             uncertainty_ns: four(66)?,
             channel,
+            stride: head[71].checked_add(1)?,
             waveform: Waveform::new(Format::from_number(head[70])?, samples.to_vec())?,
         }))
     }
@@ -297,6 +333,17 @@ fn state_head(bytes: &mut Vec<u8>, kind: u8, node: u32, epoch: u8, count: u32) {
     bytes.extend_from_slice(&node.to_le_bytes());
     bytes.push(epoch);
     bytes.extend_from_slice(&count.to_le_bytes());
+}
+
+fn parse_order(node: u32, is_done: u8, since: u32, channel: u8, stride: u8) -> Option<Ordered> {
+    let is_one = is_done <= 1 && (channel <= CHANNEL_MAX || channel == NO_CHANNEL);
+    is_one.then_some(Ordered {
+        node,
+        channel: Some(channel).filter(|&channel| channel != NO_CHANNEL),
+        stride: Some(stride).filter(|&stride| stride != 0),
+        since: Some(since).filter(|&since| since != NO_COUNT),
+        is_done: is_done == 1,
+    })
 }
 
 fn parse_state(kind: u8, node: u32, epoch: u8, count: u32, rest: &[u8]) -> Option<Body> {
@@ -344,6 +391,11 @@ pub(crate) fn stamp(bytes: &[u8]) -> Option<(u32, u64, u64)> {
 }
 
 impl Record {
+    /// Grid index of sample `offset`, or of the one that would follow; `u64::MAX` when it is beyond that.
+    pub fn index(&self, offset: u64) -> u64 {
+        self.first.saturating_add(offset.saturating_mul(self.stride.into()))
+    }
+
     /// Appends the bytes to be sealed, with `samples` for those of the record.
     pub(crate) fn write(&self, samples: &[u8], bytes: &mut Vec<u8>) {
         assert!(
@@ -367,6 +419,7 @@ impl Record {
         }
         head[66..70].copy_from_slice(&self.uncertainty_ns.to_le_bytes());
         head[70] = self.waveform.format().number();
+        head[71] = self.stride.checked_sub(1).expect("a stride is at least 1");
         bytes.extend_from_slice(&head);
         bytes.extend_from_slice(samples);
     }
@@ -384,6 +437,7 @@ mod tests {
             (cell, spool, number) in any::<(u16, u64, u64)>(),
             (superframe, slot, received_ps, arrived_ns) in any::<(u32, u8, u64, u64)>(),
             (first, sample_ps, uncertainty_ns, channel) in (any::<u64>(), any::<u64>(), any::<u32>(), 0u8..8),
+            stride in 1u8..,
             format in prop::sample::select(Format::all().collect::<Vec<_>>()),
             bytes in prop::collection::vec(any::<u8>(), 1..=40),
         ) -> Record {
@@ -391,7 +445,7 @@ mod tests {
             let waveform = Waveform::new(format, bytes.repeat(8)).unwrap();
             Record {
                 node, epoch, counter, suite, batch, superframe, slot, received_ps, arrived_ns, first, sample_ps,
-                uncertainty_ns, channel, waveform,
+                uncertainty_ns, channel, stride, waveform,
             }
         }
     }
@@ -418,6 +472,8 @@ mod tests {
                 Body::Reservation(Reservation { node, epoch, limit }),
                 Body::Change(change),
                 Body::Lease(Lease { partition: node as u16, fencing: arrived_ns.0 << 20 }),
+                Body::Order(Ordered { node, channel: Some(epoch % 8), stride: None, since: None, is_done: false }),
+                Body::Order(Ordered { node, channel: None, stride: Some(9), since: Some(limit), is_done: true }),
             ] {
                 let bytes = body.to_bytes();
                 prop_assert_eq!(Body::parse(&bytes), Some(body));
@@ -426,7 +482,7 @@ mod tests {
         }
 
         #[test]
-        fn no_bytes_make_the_parser_panic(kind in 0u8..9, bytes in prop::collection::vec(any::<u8>(), 0..200)) {
+        fn no_bytes_make_the_parser_panic(kind in 0u8..10, bytes in prop::collection::vec(any::<u8>(), 0..200)) {
             let _ = Body::parse(&bytes);
             let _ = Body::parse(&[&[kind], &bytes[..]].concat());
         }

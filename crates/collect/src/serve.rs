@@ -17,6 +17,7 @@
 use std::fs;
 use std::future::Future;
 use std::net::{SocketAddr, TcpListener, UdpSocket};
+use std::os::unix::net::UnixListener;
 use std::panic::resume_unwind;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -29,6 +30,7 @@ use rustls::ServerConfig;
 use tokio::sync::{mpsc, oneshot};
 
 use crate::batch::Answer;
+use crate::control::{self, Asked};
 use crate::disk::RealDisk;
 use crate::error::Error;
 use crate::keys::KeyRing;
@@ -64,6 +66,8 @@ pub struct Config {
     pub store: PathBuf,
     /// Its limits.
     pub limits: Limits,
+    /// Where its people ask it something, see [`control::ask`](crate::control::ask).
+    pub control: Option<UnixListener>,
     /// Where the counts are written as JSON when it ends cleanly.
     pub stats: Option<PathBuf>,
 }
@@ -122,18 +126,19 @@ pub fn serve(
     ready: impl FnOnce(SocketAddr),
     shutdown: impl Future<Output = ()> + Send + 'static,
 ) -> Result<Stats, Error> {
-    let Config { transport, keys, store, limits, stats } = config;
+    let Config { transport, keys, store, limits, control, stats } = config;
     limits.check()?;
     let listen = || Error::io("listen on", "socket");
-    let log = Log { keys: Arc::new(keys), store, limits: limits.clone(), clock: Clock::start() };
+    let clock = Clock::start();
+    let log = Log { keys: Arc::new(keys), store, limits: limits.clone(), clock, control };
     let counts = match transport {
         Transport::Tcp { listener, tls } => {
             let address = listener.local_addr().map_err(listen())?;
-            log.serve(Tcp::new(listener, tls, limits, log.clock)?, || ready(address), shutdown)?
+            log.serve(Tcp::new(listener, tls, limits, clock)?, || ready(address), shutdown)?
         }
         Transport::Udp(socket) => {
             let address = socket.local_addr().map_err(listen())?;
-            log.serve(Udp::new(socket, limits, log.clock)?, || ready(address), shutdown)?
+            log.serve(Udp::new(socket, limits, clock)?, || ready(address), shutdown)?
         }
     };
     if let Some(path) = stats {
@@ -154,11 +159,12 @@ struct Log {
     store: PathBuf,
     limits: Limits,
     clock: Clock,
+    control: Option<UnixListener>,
 }
 
 impl Log {
     fn serve<S: Service>(
-        &self,
+        self,
         service: S,
         ready: impl FnOnce(),
         shutdown: impl Future<Output = ()> + Send,
@@ -174,9 +180,13 @@ impl Log {
             move |connection, answer: &Answer| service.answer(connection, answer)
         };
         let (pipeline, inlet) = Pipeline::start(collector, shards, &self.limits, self.clock, answer)?;
+        if let Some(control) = self.control {
+            let asked = pipeline.work.clone();
+            runtime.spawn(control::listen(control, asked, Work::Asked));
+        }
         ready();
         let served = runtime.block_on(service.clone().serve(inlet, shutdown));
-        // What the transport still runs holds the queue: it must be gone before the threads can end.
+        // What the runtime still runs holds the queue, or asks: it must be gone before the threads can end.
         drop(runtime);
         let mut stats = pipeline.end()?.stats();
         served?;
@@ -187,6 +197,7 @@ impl Log {
 
 /// The threads that open and store what arrives for one log.
 pub(crate) struct Pipeline {
+    work: SyncSender<Work>,
     open: thread::JoinHandle<()>,
     commit: thread::JoinHandle<Result<Counter, Error>>,
 }
@@ -202,17 +213,17 @@ impl Pipeline {
         answer: impl Fn(u64, &Answer) + Send + 'static,
     ) -> Result<(Pipeline, Inlet), Error> {
         let (queue, arrived) = mpsc::channel(limits.queue_batches_max);
-        let (opened, groups) = sync_channel(2);
+        let (work, to_do) = sync_channel(2);
         let (failed, failure) = oneshot::channel();
-        let group_batches_max = limits.group_batches_max;
+        let (opened, group_batches_max) = (work.clone(), limits.group_batches_max);
         let open = spawn("open", move || open_groups(shards, arrived, &opened, group_batches_max))?;
         let commit = spawn("commit", move || {
-            let result = commit_groups(collector, &groups, clock, &answer);
+            let result = commit_groups(collector, &to_do, clock, &answer);
             // The other end is gone when the service ends by itself.
             let _ = failed.send(());
             result
         })?;
-        Ok((Pipeline { open, commit }, Inlet { queue, failure }))
+        Ok((Pipeline { work, open, commit }, Inlet { queue, failure }))
     }
 
     /// Waits for the threads.
@@ -220,9 +231,11 @@ impl Pipeline {
     /// # Errors
     /// What ended the commit thread.
     pub(crate) fn end(self) -> Result<Counter, Error> {
+        let Pipeline { work, open, commit } = self;
+        drop(work);
         // A panic of a thread is ours, and stays one.
-        self.open.join().unwrap_or_else(|panic| resume_unwind(panic));
-        self.commit.join().unwrap_or_else(|panic| resume_unwind(panic))
+        open.join().unwrap_or_else(|panic| resume_unwind(panic));
+        commit.join().unwrap_or_else(|panic| resume_unwind(panic))
     }
 }
 
@@ -237,26 +250,34 @@ fn spawn<T: Send + 'static>(
 fn open_groups(
     mut shards: Shards,
     mut arrived: mpsc::Receiver<Arrived>,
-    opened: &SyncSender<Vec<Opened>>,
+    opened: &SyncSender<Work>,
     group_batches_max: usize,
 ) {
     let mut group = Vec::new();
     while arrived.blocking_recv_many(&mut group, group_batches_max) > 0 {
-        if opened.send(shards.open(std::mem::take(&mut group))).is_err() {
+        if opened.send(Work::Opened(shards.open(std::mem::take(&mut group)))).is_err() {
             // The disk failed: the commit thread has the error.
             return;
         }
     }
 }
 
-/// Commits whatever was opened, as long as something may be.
+/// What the thread that commits is given.
+pub(crate) enum Work {
+    /// Batches that were opened.
+    Opened(Vec<Opened>),
+    /// What somebody asks.
+    Asked(Asked),
+}
+
+/// Commits whatever was opened, and does what is asked between two groups, as long as something may come.
 fn commit_groups(
     mut collector: Collector<RealDisk, OsRandomness>,
-    groups: &Receiver<Vec<Opened>>,
+    work: &Receiver<Work>,
     clock: Clock,
     answer: &impl Fn(u64, &Answer),
 ) -> Result<Counter, Error> {
-    let mut step = |event| {
+    let step = |collector: &mut Collector<RealDisk, OsRandomness>, event| {
         let actions = collector.step(clock.now(), event)?;
         collector.measure(clock.now(), &actions);
         for Action::Send { connection, answer: sent, .. } in actions {
@@ -264,15 +285,24 @@ fn commit_groups(
         }
         Ok::<_, Error>(())
     };
-    while let Ok(group) = groups.recv() {
-        let mut next = Some(group);
-        while let Some(group) = next {
-            for opened in group {
-                step(Event::Opened(opened))?;
+    while let Ok(first) = work.recv() {
+        let (mut next, mut asked) = (Some(first), None);
+        while let Some(present) = next {
+            match present {
+                Work::Opened(group) => {
+                    for opened in group {
+                        step(&mut collector, Event::Opened(opened))?;
+                    }
+                    next = work.try_recv().ok();
+                }
+                Work::Asked(asking) => (asked, next) = (Some(asking), None),
             }
-            next = groups.try_recv().ok();
         }
-        step(Event::Commit)?;
+        step(&mut collector, Event::Commit)?;
+        if let Some(Asked { request, reply }) = asked {
+            // Whoever has asked may be gone; what was asked is done all the same.
+            let _ = reply.send(collector.ask(clock.now(), &request)?);
+        }
     }
-    Ok(collector.into_counter())
+    collector.close()
 }

@@ -1,13 +1,15 @@
-//! Which input a node converts when, and when it is told.
+//! Which input a node converts when, how often, and when it is told.
 //!
 //! A setting holds from its sample on or not at all (`firmware/node/downlink.h`), and each frame names the channel that
-//! it is from. So nothing is remembered here: what a node is told follows from its latest frame. The next setting is told
+//! it is from, and shows its stride. So nothing is remembered here: what a node is told follows from its latest frame, and
+//! from what a person ordered (`orders`). The next setting is told
 //! ahead of its sample; a node that has not taken one, or was reset, is told to take it from a later sample on, the same
 //! one for many frames, because only one setting waits in a node.
 
 use crate::frame::Setting;
+use crate::record::Ordered;
 
-/// The settings of a node, in the order of their samples.
+/// The settings of a node, in the order of their samples; each sets an input. Its stride is the ordered one.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Settings {
     settings: Vec<Setting>,
@@ -25,15 +27,31 @@ impl Settings {
         Settings { settings, lead_samples }
     }
 
-    /// What a node has to be told, of which the latest frame began with sample `first` of `channel`.
-    pub(crate) fn due(&self, first: u32, channel: u8) -> Option<Setting> {
-        let behind = self.settings.partition_point(|setting| setting.first <= first);
-        let next = self.settings.get(behind).filter(|next| next.first - first <= self.lead_samples);
-        next.copied().or_else(|| {
-            let present = self.settings[..behind].last().filter(|present| present.channel != channel)?;
-            let again = (first / self.lead_samples + 1).checked_mul(self.lead_samples)?;
-            Some(Setting { first: again, ..*present })
-        })
+    /// True when the node can be told anything.
+    pub(crate) fn can_be_told(&self) -> bool {
+        self.lead_samples > 0
+    }
+
+    /// What a node has to be told whose latest frame is `frame`, and which was `ordered` what the last person who asked
+    /// for something wanted.
+    pub(crate) fn due(&self, frame: Setting, ordered: Option<&Ordered>) -> Option<Setting> {
+        let stride = ordered.and_then(|ordered| ordered.stride).unwrap_or(1);
+        let behind = self.settings.partition_point(|setting| setting.first <= frame.first);
+        let next = self.settings.get(behind).filter(|next| next.first - frame.first <= self.lead_samples);
+        if let Some(&next) = next {
+            return Some(Setting { stride, ..next });
+        }
+        let set = self.settings[..behind].last();
+        // An order that no frame was stored behind yet is later than whatever was set before.
+        let is_later =
+            |ordered: &&Ordered| set.is_none_or(|set| ordered.since.is_none_or(|since| since >= set.first));
+        let channel = ordered.filter(is_later).and_then(|ordered| ordered.channel);
+        let channel = channel.or(set.map(|set| set.channel)).unwrap_or(frame.channel);
+        if (channel, stride) == (frame.channel, frame.stride) || !self.can_be_told() {
+            return None;
+        }
+        let again = (frame.first / self.lead_samples + 1).checked_mul(self.lead_samples)?;
+        Some(Setting { first: again, channel, stride })
     }
 }
 
@@ -43,25 +61,51 @@ mod tests {
     use proptest::prelude::*;
 
     fn setting(first: u32, channel: u8) -> Setting {
-        Setting { first, channel }
+        Setting { first, channel, stride: 1 }
     }
 
     #[test]
     fn a_setting_is_told_ahead_and_again_until_a_frame_is_of_its_channel() {
         let settings = Settings::new(vec![setting(1000, 0), setting(500, 3)], 100);
-        assert_eq!(settings.due(399, 0), None);
-        assert_eq!(settings.due(400, 0), Some(setting(500, 3)));
-        assert_eq!(settings.due(499, 0), Some(setting(500, 3)));
-        assert_eq!(settings.due(500, 3), None);
+        assert_eq!(settings.due(setting(399, 0), None), None);
+        assert_eq!(settings.due(setting(400, 0), None), Some(setting(500, 3)));
+        assert_eq!(settings.due(setting(499, 0), None), Some(setting(500, 3)));
+        assert_eq!(settings.due(setting(500, 3), None), None);
         // It was lost, or the node was reset.
-        assert_eq!(settings.due(500, 0), Some(setting(600, 3)));
-        assert_eq!(settings.due(599, 0), Some(setting(600, 3)));
-        assert_eq!(settings.due(600, 0), Some(setting(700, 3)));
-        assert_eq!(settings.due(900, 0), Some(setting(1000, 0)), "the next one goes before");
-        assert_eq!(settings.due(1000, 3), Some(setting(1100, 0)));
-        assert_eq!((settings.due(1100, 0), settings.due(u32::MAX, 0)), (None, None));
-        assert_eq!(settings.due(u32::MAX, 3), None, "there is no later sample");
-        assert_eq!(Settings::default().due(7, 7), None);
+        assert_eq!(settings.due(setting(500, 0), None), Some(setting(600, 3)));
+        assert_eq!(settings.due(setting(599, 0), None), Some(setting(600, 3)));
+        assert_eq!(settings.due(setting(600, 0), None), Some(setting(700, 3)));
+        assert_eq!(settings.due(setting(900, 0), None), Some(setting(1000, 0)), "the next one goes before");
+        assert_eq!(settings.due(setting(1000, 3), None), Some(setting(1100, 0)));
+        assert_eq!(
+            (settings.due(setting(1100, 0), None), settings.due(setting(u32::MAX, 0), None)),
+            (None, None)
+        );
+        assert_eq!(settings.due(setting(u32::MAX, 3), None), None, "there is no later sample");
+        assert_eq!(Settings::default().due(setting(7, 7), None), None);
+    }
+
+    #[test]
+    fn what_a_person_ordered_holds_over_what_was_set_before_it_and_until_the_next_setting() {
+        let settings = Settings::new(vec![setting(500, 3), setting(1000, 2)], 100);
+        let frame = |first, channel, stride| Setting { first, channel, stride };
+        let ordered = |channel, stride, since| Ordered { node: 1, channel, stride, since, is_done: false };
+        let input = ordered(Some(6), None, Some(600));
+        let due =
+            |first, channel, stride, ordered| settings.due(frame(first, channel, stride), Some(ordered));
+        assert_eq!(due(600, 3, 1, &input), Some(frame(700, 6, 1)));
+        assert_eq!(due(700, 6, 1, &input), None);
+        assert_eq!(due(920, 6, 1, &input), Some(frame(1000, 2, 1)), "a setting that is due goes before");
+        assert_eq!(due(1000, 2, 1, &input), None, "and behind the order");
+        let fresh = ordered(Some(6), None, None);
+        assert_eq!(due(1000, 2, 1, &fresh), Some(frame(1100, 6, 1)), "nothing was stored since");
+        let stride = ordered(None, Some(2), Some(0));
+        assert_eq!(due(100, 0, 1, &stride), Some(frame(200, 0, 2)), "its input stays");
+        assert_eq!(due(200, 0, 2, &stride), None);
+        assert_eq!(due(450, 0, 2, &stride), Some(frame(500, 3, 2)), "and its stride does over a setting");
+        assert_eq!(due(500, 3, 1, &stride), Some(frame(600, 3, 2)), "it was reset");
+        let each = ordered(None, Some(1), Some(0));
+        assert_eq!(due(500, 3, 2, &each), Some(frame(600, 3, 1)));
     }
 
     proptest! {
@@ -87,7 +131,7 @@ mod tests {
                     channel = if due.first == first { due.channel } else { channel };
                     waits = None;
                 }
-                answers.push_back(settings.due(first, channel));
+                answers.push_back(settings.due(setting(first, channel), None));
                 let heard = answers.pop_front().flatten();
                 waits = heard.filter(|_| !lost.get(frame as usize).unwrap_or(&false)).or(waits);
             }

@@ -29,7 +29,7 @@ use crate::keys::{KeyRing, Node};
 use crate::limits::{FRAME_HEADER_BYTES, RECORD_HEAD_BYTES};
 use crate::plaintext::Plaintext;
 use crate::record::Record;
-use crate::waveform::Waveform;
+use crate::waveform::{Format, Waveform};
 
 /// A bunch ends with the batch that brings it to so many bytes: hundreds of short frames, whose lanes are seldom idle then,
 /// or one batch of waveforms, which has enough of them.
@@ -98,6 +98,8 @@ pub struct Authentic {
     pub first: u64,
     /// The channel that its samples were converted from.
     pub channel: u8,
+    /// They are every so manieth of the grid; at least 1.
+    pub stride: u8,
     /// Where its record lies.
     pub record: Range<usize>,
 }
@@ -318,6 +320,11 @@ fn write_records<'k>(
         let frame = batch.frame(place);
         let plaintext = &frame[FRAME_HEADER_BYTES..frame.len() - suite.row().tag_bytes];
         let Content { first, channel, format, samples } = Content::parse(plaintext)?;
+        // Only a node of a bus, whose samples are codes, has a stride.
+        let stride = match format {
+            Format::CODES => provisioned.grid.stride(first, samples.len() / format.sample_bytes()),
+            _ => 1,
+        };
         let record = Record {
             node,
             epoch,
@@ -332,11 +339,12 @@ fn write_records<'k>(
             sample_ps: provisioned.grid.instant_ps(first),
             uncertainty_ns: provisioned.grid.uncertainty_ns,
             channel,
+            stride,
             waveform: Waveform::none(format),
         };
         let from = records.len();
         record.write(samples, &mut records);
-        Ok(Authentic { node, epoch, counter, first, channel, record: from..records.len() })
+        Ok(Authentic { node, epoch, counter, first, channel, stride, record: from..records.len() })
     };
     let outcomes = batch.places.iter().zip(claims).map(write).collect();
     assert!(records.len() <= records_bytes_max, "the records were to fit");
@@ -568,6 +576,7 @@ mod tests {
             sample_ps: 16,
             uncertainty_ns: 5,
             channel: 6,
+            stride: 1,
             waveform: Waveform::of_codes(&[1, 2, 3]),
         };
         let expected = [

@@ -28,6 +28,8 @@ pub struct Stats {
     pub frames_failed: BTreeMap<&'static str, u64>,
     /// Groups made durable, each by one sync.
     pub groups: u64,
+    /// Times that it was noted elsewhere how far the store has come.
+    pub anchors: u64,
     /// Records in them, reservations included.
     pub records: u64,
     /// Downlink frames sealed.

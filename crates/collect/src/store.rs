@@ -23,6 +23,7 @@ use std::io;
 use cipher::Randomness;
 use zeroize::Zeroizing;
 
+use crate::anchor::Anchor;
 use crate::disk::{Disk, is_full};
 use crate::error::{Corruption, Error};
 use crate::index::Index;
@@ -159,6 +160,21 @@ impl<D: Disk, R: Randomness> Store<D, R> {
             group: Vec::new(),
             failed: false,
         })
+    }
+
+    /// The end of the last group that is durable; `None` when there is none.
+    pub fn anchor(&self) -> Option<Anchor> {
+        let Newest { number, store, before, .. } = self.newest.as_ref()?;
+        Some(Anchor { store: *store, segment: *number, end: before.end, chain: before.chain })
+    }
+
+    /// What is written from now on is sealed under the newest of these keys, in a new segment if that is another one.
+    pub fn seal_under(&mut self, keys: StoreKeys) {
+        if self.current.as_ref().is_some_and(|current| current.segment.header().key != keys.newest().0) {
+            // What is in the segment is synced: it ends here.
+            self.current = None;
+        }
+        self.keys = keys;
     }
 
     /// Makes `bodies` durable as one group. `now_ns` dates a new segment (ns since 1970), which begins with what
@@ -470,6 +486,7 @@ mod tests {
             sample_ps: u64::from(counter) * 7,
             uncertainty_ns: 0,
             channel: 0,
+            stride: 1,
             waveform: Waveform::of_codes(&[1, 2, 3]),
         })
     }
@@ -779,22 +796,5 @@ mod tests {
         assert_eq!(read(Filter { node: Some(1), ..Filter::default() }), ((8..16).collect(), 2));
         assert_eq!(read(Filter { sample_ps: Some(0..=20), ..Filter::default() }), (vec![0, 1, 2], 2));
         assert_eq!(read(Filter { arrived_ns: Some(31_000..=40_000), ..Filter::default() }), (vec![31], 1));
-    }
-
-    #[test]
-    fn a_new_key_seals_what_is_new_and_the_old_one_opens_what_is_old() {
-        let disk = disk(1);
-        let _ = Rig::open(&disk, 1).unwrap().commit(0, 0, 0).unwrap();
-        let newer = || StoreMaster::from(Key::copied_from(&[10; 32]));
-        let mut keys = StoreKeys::from(master());
-        keys.add(1, newer());
-        let _ = Rig::open_with(&disk, keys.clone(), &LIMITS(), 2).unwrap().commit(0, 1, 0).unwrap();
-        let read = |keys: StoreKeys| -> Result<Vec<u32>, Error> {
-            Records::new(disk.clone(), keys, Filter::default())?.map(|record| Ok(record?.counter)).collect()
-        };
-        assert_eq!(read(keys).unwrap(), [0, 1]);
-        for keys in [StoreKeys::from(master()), StoreKeys::new(1, newer())] {
-            assert!(matches!(read(keys), Err(Error::Corrupt { what: Corruption::Key, .. })));
-        }
     }
 }

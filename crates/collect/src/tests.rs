@@ -1,12 +1,15 @@
 //! What a collector says to batches: duplicates, acknowledgements, changes of the epoch, settings, limits.
 
 use super::*;
-use crate::keys::{Grid, Node};
+use crate::keys::{Grid, Node, StoreKeys};
+use crate::orders::{Order, Reason, Reply, Request, Told};
 use crate::settings::Settings;
 use crate::sim::{Dice, Honesty, SimDisk};
+use crate::store::{Filter, Records};
 use crate::waveform::Waveform;
 use cipher::{Aead, CellMaster, Key, NodeMaster, StoreMaster, Suite};
 use std::num::{NonZeroU16, NonZeroU32};
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU16, AtomicU32, Ordering};
 
 const CELL: u16 = 7;
@@ -72,11 +75,12 @@ fn opened_from(channel: u8, number: u64, frames: &[(u8, u32)]) -> Event {
             sample_ps: 0,
             uncertainty_ns: 0,
             channel,
+            stride: 1,
             waveform: Waveform::of_codes(&[1]),
         };
-        let (first, from) = (record.first, records.len());
+        let (first, stride, from) = (record.first, record.stride, records.len());
         records.extend_from_slice(&Body::Frame(record).to_bytes());
-        Ok(Authentic { node: NODE, epoch, counter, first, channel, record: from..records.len() })
+        Ok(Authentic { node: NODE, epoch, counter, first, channel, stride, record: from..records.len() })
     };
     let outcomes = frames.iter().map(outcome).collect();
     let frames = Frames { batch_sha256: [9; 32], bytes: 0, outcomes, records: records.into() };
@@ -113,7 +117,7 @@ fn said(action: &Action) -> Said {
             }
             frame::KIND_SETTING => {
                 let first = u32::from_le_bytes(plaintext[5..9].try_into().unwrap());
-                let setting = Setting { first, channel: plaintext[9] };
+                let setting = Setting { first, channel: plaintext[9], stride: plaintext[10] };
                 assert_eq!(plaintext[..], frame::setting(count, setting));
                 assert_eq!(first % 10, 0, "no other sample is set here");
                 SET * u32::from(setting.channel)
@@ -232,7 +236,7 @@ fn what_a_node_is_told_does_not_depend_on_how_batches_are_grouped() {
 
 /// A collector on `disk` that sets channel 3 from sample 20 on, told 10 ahead, and tells other epochs, too.
 fn setting(disk: &SimDisk, epoch_frames: Option<u16>) -> Collector<SimDisk, Dice> {
-    let settings = Settings::new(vec![Setting { first: 20, channel: 3 }], 10);
+    let settings = Settings::new(vec![Setting { first: 20, channel: 3, stride: 1 }], 10);
     let keys = ring_with(epoch_frames, settings, |_| Ok(Some(1)));
     Collector::open(disk.clone(), keys, Limits::default(), Dice::new(2)).unwrap()
 }
@@ -418,13 +422,247 @@ fn every_segment_of_a_log_begins_with_the_lease_under_which_it_is_written() {
         let mut owner = owner(&disk, 8, &shelf, 40);
         run(&mut owner, vec![opened(restart, &[(0, restart as u32)]), Event::Commit]);
     }
-    let ring = ring();
+    let keys = ring().present().unwrap().store;
     let numbers = store::numbers(&disk.list().unwrap());
     assert_eq!(numbers.len(), 3);
     for number in numbers {
-        let segment = store::head(&disk, number, ring.store()).unwrap();
+        let segment = store::head(&disk, number, &keys).unwrap();
         let scan = store::load(&disk, &segment, None).unwrap();
         let lease = Body::Lease(Lease { partition: 3, fencing: 8 });
         assert_eq!(Body::parse(&scan.groups[0].bodies[0]), Some(lease));
     }
+}
+
+/// A collector on `disk` of keys that may change, and what they are now.
+fn changeable(disk: &SimDisk, present: &Arc<Mutex<Present>>) -> Collector<SimDisk, Dice> {
+    let settings = Settings::new(Vec::new(), 10);
+    let mut keys = Arc::into_inner(ring_with(None, settings, |_| Ok(Some(4)))).unwrap();
+    let present = present.clone();
+    keys.read_present_by(move || Ok(present.lock().unwrap().clone()));
+    Collector::open(disk.clone(), Arc::new(keys), Limits::default(), Dice::new(2)).unwrap()
+}
+
+fn store_key(number: u8) -> StoreMaster {
+    StoreMaster::from(Key::copied_from(&[3 + number; 32]))
+}
+
+fn present() -> Arc<Mutex<Present>> {
+    Arc::new(Mutex::new(Present { store: store_key(0).into(), standings: HashMap::new() }))
+}
+
+fn ask(collector: &mut Collector<SimDisk, Dice>, request: Request) -> Reply {
+    collector.ask(Now::default(), &request).unwrap()
+}
+
+fn set(channel: Option<u8>, stride: Option<u8>) -> Request {
+    Request::Tell { orders: vec![(NODE, Order::Set { channel, stride })], leaves_out: false }
+}
+
+#[test]
+fn a_closed_epoch_takes_nothing_new_and_a_revoked_node_nothing() {
+    let (disk, present) = (disk(), present());
+    let mut collector = changeable(&disk, &present);
+    assert_eq!(tell(&mut collector, 0, &[(0, 0), (1, 1)]), (2, 0, 1, 2));
+    present.lock().unwrap().standings.entry(NODE).or_default().closed.insert(0);
+    assert_eq!(tell(&mut collector, 1, &[(0, 2), (1, 3)]), (2, 0, 1, 4), "nobody has said so");
+    for _ in 0..2 {
+        assert_eq!(ask(&mut collector, Request::ReadKeys), Reply::Done(vec![]));
+        let said = run(&mut collector, vec![opened(2, &[(0, 0), (0, 7), (1, 3)]), Event::Commit]).remove(0);
+        assert_eq!((said.0, said.1, said.2), (0, 2, 1), "what is stored is acknowledged again");
+        assert_eq!(collector.stats().frames_failed["epoch-closed"], 1);
+        // A server that starts again reads the same.
+        collector = changeable(&disk, &present);
+    }
+    present.lock().unwrap().standings.entry(NODE).or_default().is_revoked = true;
+    assert_eq!(ask(&mut collector, Request::ReadKeys), Reply::Done(vec![]));
+    let said = run(&mut collector, vec![opened(3, &[(1, 3), (1, 4)]), Event::Commit]).remove(0);
+    assert_eq!(said, (0, 0, 2, vec![]), "it is told nothing");
+    assert_eq!(collector.stats().frames_failed["revoked"], 2);
+    assert_eq!(ask(&mut collector, set(Some(1), None)), Reply::Refused(Reason::Revoked(NODE)));
+    let all = Request::Tell { orders: vec![(NODE, Order::ChangeEpoch)], leaves_out: true };
+    assert_eq!(ask(&mut collector, all), Reply::Done(vec![]));
+}
+
+#[test]
+fn an_order_is_told_over_restarts_until_a_frame_does_it() {
+    let (disk, present) = (disk(), present());
+    let mut collector = changeable(&disk, &present);
+    let told = |channel, is_acknowledged| {
+        let what = Order::Set { channel, stride: None };
+        Reply::Done(vec![Told { node: NODE, what, epoch: None, is_acknowledged }])
+    };
+    assert_eq!(ask(&mut collector, Request::Status), Reply::Done(vec![]));
+    assert_eq!(ask(&mut collector, set(Some(3), None)), told(Some(3), false), "before it was ever heard");
+    for count in 0..30 {
+        if count % 7 == 0 {
+            disk.cut_power();
+            collector = changeable(&disk, &present);
+        }
+        assert_eq!(tell(&mut collector, count.into(), &[(0, count)]), (1, 0, 0, count + 1 + 3 * SET), "lost");
+        assert_eq!(ask(&mut collector, Request::Status), told(Some(3), false));
+    }
+    let stored = run(&mut collector, vec![opened_from(3, 30, &[(0, 30)]), Event::Commit]);
+    assert_eq!(stored[0].3[0].2, 31, "it does it");
+    collector = changeable(&disk, &present);
+    assert_eq!(ask(&mut collector, Request::Status), told(Some(3), true));
+    assert_eq!(tell(&mut collector, 31, &[(0, 31)]), (1, 0, 0, 32 + 3 * SET), "it was reset");
+}
+
+#[test]
+fn an_order_that_a_batch_changes_is_stored_behind_all_frames_of_the_batch() {
+    let (disk, present) = (disk(), present());
+    let mut collector = changeable(&disk, &present);
+    ask(&mut collector, set(Some(3), None));
+    let said = run(&mut collector, vec![opened_from(3, 0, &[(0, 0), (0, 1), (0, 2)]), Event::Commit]);
+    assert_eq!(said[0].0, 3);
+    let records = Records::new(disk.clone(), store_key(0), Filter::default()).unwrap();
+    let counters: Vec<u32> = records.map(|record| record.unwrap().counter).collect();
+    assert_eq!(counters, [0, 1, 2]);
+    let Reply::Done(told) = ask(&mut changeable(&disk, &present), Request::Status) else { panic!("refused") };
+    assert!(told[0].is_acknowledged);
+}
+
+#[test]
+fn an_epoch_that_is_asked_for_is_told_and_asked_for_once() {
+    let (disk, present) = (disk(), present());
+    let mut collector = changeable(&disk, &present);
+    let change = || Request::Tell { orders: vec![(NODE, Order::ChangeEpoch)], leaves_out: false };
+    assert_eq!(ask(&mut collector, change()), Reply::Refused(Reason::NeverHeard(NODE)));
+    assert_eq!(tell(&mut collector, 0, &[(3, 0)]), (1, 0, 3, 1));
+    let told = |is_acknowledged| {
+        Reply::Done(vec![Told { node: NODE, what: Order::ChangeEpoch, epoch: Some(4), is_acknowledged }])
+    };
+    assert_eq!(ask(&mut collector, change()), told(false));
+    disk.cut_power();
+    collector = changeable(&disk, &present);
+    assert_eq!(ask(&mut collector, change()), told(false));
+    assert_eq!(tell(&mut collector, 1, &[(3, 1)]), (1, 0, 3, 2 + 4 * TOLD));
+    assert_eq!(tell(&mut collector, 2, &[(4, 2)]), (1, 0, 4, 3));
+    assert_eq!(ask(&mut collector, Request::Status), told(true));
+}
+
+#[test]
+fn what_no_node_can_do_is_refused_by_name() {
+    let mut collector = changeable(&disk(), &present());
+    let input = Order::Set { channel: Some(1), stride: None };
+    let unknown = Request::Tell { orders: vec![(NODE, input), (77, input)], leaves_out: true };
+    assert_eq!(ask(&mut collector, unknown), Reply::Refused(Reason::UnknownNode(77)));
+    // The grid here has one sample in a superframe.
+    for wrong in [set(Some(8), None), set(None, Some(0)), set(None, Some(2)), set(None, None)] {
+        assert_eq!(ask(&mut collector, wrong), Reply::Refused(Reason::Setting(NODE)));
+    }
+    assert_eq!(ask(&mut collector, Request::Status), Reply::Done(vec![]), "nothing of it was begun");
+}
+
+#[test]
+fn another_key_of_the_store_seals_what_is_new_from_when_it_is_read() {
+    let (disk, present) = (disk(), present());
+    let mut collector = changeable(&disk, &present);
+    tell(&mut collector, 0, &[(0, 0)]);
+    present.lock().unwrap().store.add(1, store_key(1));
+    tell(&mut collector, 1, &[(0, 1)]);
+    assert_eq!(disk.list().unwrap().len(), 1);
+    for number in 2..4 {
+        assert_eq!(ask(&mut collector, Request::ReadKeys), Reply::Done(vec![]));
+        tell(&mut collector, number, &[(0, number as u32)]);
+        assert_eq!(disk.list().unwrap().len(), 2, "an own segment, and one only");
+    }
+    let read = |keys: StoreKeys| {
+        Records::new(disk.clone(), keys, Filter::default())
+            .and_then(|mut records| records.try_fold(0, |n, record| record.map(|_| n + 1)))
+    };
+    assert_eq!(read(present.lock().unwrap().store.clone()).unwrap(), 4);
+    for keys in [StoreKeys::from(store_key(0)), StoreKeys::new(1, store_key(1))] {
+        assert!(matches!(read(keys), Err(Error::Corrupt { what: Corruption::Key, .. })));
+    }
+}
+
+/// A collector on `disk` whose anchor is kept in `note`, and which was found there.
+fn anchored(
+    disk: &SimDisk,
+    note: &Arc<Mutex<Option<Anchor>>>,
+    limits: Limits,
+) -> Result<Collector<SimDisk, Dice>, Error> {
+    let settings = Settings::new(Vec::new(), 10);
+    let mut keys = Arc::into_inner(ring_with(None, settings, |_| Ok(Some(4)))).unwrap();
+    let (found, kept) = (*note.lock().unwrap(), note.clone());
+    keys.anchor_by(found, move |anchor| {
+        *kept.lock().unwrap() = Some(*anchor);
+        Ok(())
+    });
+    Collector::open(disk.clone(), Arc::new(keys), limits, Dice::new(2))
+}
+
+/// What a disk holds, to be put back.
+fn copy(disk: &SimDisk) -> Vec<(String, Vec<u8>)> {
+    let names = disk.list().unwrap().into_iter();
+    names.map(|name| (name.clone(), disk.read(&name, u64::MAX).unwrap())).collect()
+}
+
+fn put_back(disk: &mut SimDisk, files: &[(String, Vec<u8>)]) {
+    for name in disk.list().unwrap() {
+        disk.remove(&name).unwrap();
+    }
+    for (name, bytes) in files {
+        let mut file = disk.create(name).unwrap();
+        disk.append(&mut file, bytes).unwrap();
+        disk.sync(&mut file).unwrap();
+    }
+    disk.sync_dir().unwrap();
+}
+
+#[test]
+fn an_older_copy_of_the_store_is_not_opened_and_stays_as_it_is() {
+    let note = Arc::new(Mutex::new(None));
+    let mut disk = disk();
+    // Every group is noted, each restart makes a segment.
+    let limits = || Limits { anchor_ms_max: 0, ..Limits::default() };
+    let mut copies = vec![copy(&disk)];
+    for number in 0..12 {
+        let mut collector = anchored(&disk, &note, limits()).unwrap();
+        for count in 0..3 {
+            tell(&mut collector, number, &[(0, 3 * number as u32 + count)]);
+            copies.push(copy(&disk));
+        }
+    }
+    let latest = copies.pop().unwrap();
+    for (index, old) in copies.iter().enumerate() {
+        put_back(&mut disk, old);
+        let opened = anchored(&disk, &note, limits()).map(drop);
+        assert!(matches!(opened, Err(Error::RolledBack { segment: 11, .. })), "copy {index}: {opened:?}");
+        assert_eq!(&copy(&disk), old, "it was touched");
+    }
+    put_back(&mut disk, &latest);
+    anchored(&disk, &note, limits()).unwrap();
+}
+
+#[test]
+fn what_may_not_be_forgotten_is_noted_before_it_leaves_and_the_rest_after_a_while() {
+    let (disk, note) = (disk(), Arc::new(Mutex::new(None)));
+    let mut collector = anchored(&disk, &note, Limits::default()).unwrap();
+    let at = |collector: &Collector<SimDisk, Dice>| collector.store.anchor();
+    let commit = |collector: &mut Collector<SimDisk, Dice>, count: u32, monotonic_ns: u64| {
+        collector.step(Now::default(), opened(count.into(), &[(0, count)])).unwrap();
+        collector.step(Now { wall_ns: 0, monotonic_ns }, Event::Commit).unwrap();
+        *note.lock().unwrap() == at(collector)
+    };
+    assert!(commit(&mut collector, 0, 0), "the first, with a reservation");
+    assert!(!commit(&mut collector, 1, 999_999_999), "a frame alone");
+    assert!(commit(&mut collector, 2, 1_000_000_000), "a second later");
+    assert!(!commit(&mut collector, 3, 1_000_000_001));
+    collector.ask(Now::default(), &set(Some(3), None)).unwrap();
+    assert_eq!(*note.lock().unwrap(), at(&collector), "an order");
+    for count in 4..300 {
+        let reserved = collector.downlinks[&(NODE, 0)].limit;
+        collector.step(Now::default(), opened(count.into(), &[(0, count)])).unwrap();
+        collector.step(Now { wall_ns: 0, monotonic_ns: 0 }, Event::Commit).unwrap();
+        let is_reserved = collector.downlinks[&(NODE, 0)].limit > reserved;
+        // The first one shows that the order has begun.
+        assert_eq!(*note.lock().unwrap() == at(&collector), is_reserved || count == 4, "count {count}");
+    }
+    let last = at(&collector);
+    assert_ne!(*note.lock().unwrap(), last);
+    let anchors = collector.stats().anchors;
+    assert_eq!(collector.close().unwrap().stats().anchors, anchors + 1);
+    assert_eq!(*note.lock().unwrap(), last, "it ended");
 }

@@ -46,14 +46,16 @@ struct Stretch {
     frames: u64,
     /// Epoch and counter of the first frame.
     from: (u8, u32),
+    /// Every so manieth sample of the grid.
+    stride: u8,
 }
 
 impl Stretch {
     fn records(&self) -> impl Iterator<Item = Record> + '_ {
         (0..self.frames).map(|frame| {
             let first = self.first + frame * FRAME;
-            let values: Vec<f64> =
-                (first..first + FRAME).map(|index| sample(self.node, self.format.kind, index)).collect();
+            let indexes = (first..first + FRAME).step_by(self.stride.into());
+            let values: Vec<f64> = indexes.map(|index| sample(self.node, self.format.kind, index)).collect();
             let counter = self.from.1 + frame as u32;
             Record {
                 node: self.node,
@@ -69,6 +71,7 @@ impl Stretch {
                 sample_ps: self.grid.instant_ps(first),
                 uncertainty_ns: if self.node == 3 { u32::MAX } else { 40 + self.node },
                 channel: self.input,
+                stride: self.stride,
                 waveform: waveform(self.format, &values),
             }
         })
@@ -76,7 +79,9 @@ impl Stretch {
 
     /// What is expected of it as a run that goes on over `more`.
     fn run(&self, more: u64, catalogue: &Catalogue) -> Value {
-        let indexes = self.first..self.first + (self.frames + more) * FRAME;
+        let indexes = (self.first..self.first + (self.frames + more) * FRAME).step_by(self.stride.into());
+        let grid_hz =
+            f64::from(self.grid.samples_per_superframe.get()) * 1e12 / self.grid.superframe_ps as f64;
         let raw: Vec<f64> = indexes.clone().map(|index| sample(self.node, self.format.kind, index)).collect();
         let is_code = self.format.kind == Kind::Code;
         let meaning = catalogue.meanings.get(&(self.node, self.input)).filter(|_| is_code);
@@ -84,7 +89,7 @@ impl Stretch {
         let values = raw.iter().map(|&value| if meaning.is_some() { scale * value + offset } else { value });
         json!({
             "channel": self.channel, "first": self.first, "sample_ps": self.grid.instant_ps(self.first),
-            "rate": f64::from(self.grid.samples_per_superframe.get()) * 1e12 / self.grid.superframe_ps as f64,
+            "rate": grid_hz / f64::from(self.stride),
             "unit": meaning.map_or("", |meaning| &meaning.unit), "scale": bits(scale), "offset": bits(offset),
             "values": values.map(bits).collect::<Vec<_>>(),
             "raw": raw.into_iter().map(bits).collect::<Vec<_>>(),
@@ -118,7 +123,9 @@ fn stretches() -> Vec<Stretch> {
         first: 0,
         frames: 5,
         from: (0, 100),
+        stride: 1,
     };
+    let seven = Stretch { channel: "ward/7/0", node: 7, frames: 2, ..one };
     let two = Stretch { channel: "ward/2/0/f32", node: 2, format: of(Kind::F32, true), from: (0, 0), ..one };
     let three =
         Stretch { channel: "9/3/2/f64", cell: 9, node: 3, input: 2, format: of(Kind::F64, false), ..two };
@@ -138,6 +145,10 @@ fn stretches() -> Vec<Stretch> {
         Stretch { grid: slow, first: 30_000, frames: 3, from: (0, 90), ..five },
         Stretch { channel: "ward/6/0", node: 6, frames: 1, ..one },
         Stretch { channel: "ward/6/0", node: 6, frames: 1, first: 45, from: (0, 200), ..one },
+        // It is told to take every other sample.
+        seven,
+        Stretch { first: 2 * FRAME, frames: 3, from: (0, 102), stride: 2, ..seven },
+        Stretch { first: 6 * FRAME, frames: 1, from: (0, 106), stride: 2, ..seven },
     ]
 }
 
@@ -147,7 +158,7 @@ fn catalogue() -> Catalogue {
     Catalogue {
         cells: BTreeMap::from([(7, "ward".to_owned())]),
         // Nobody knows node 3; node 5 is at its last rate today.
-        grids: [1, 2, 4, 6]
+        grids: [1, 2, 4, 6, 7]
             .map(|node| (node, bus))
             .into_iter()
             .chain([(5, grid(1_000_000_000_000, 1000))])
@@ -159,8 +170,8 @@ fn catalogue() -> Catalogue {
 fn expected() -> Value {
     let (stretches, catalogue) = (stretches(), catalogue());
     // The second and the third stretch, four frames of another epoch, are one run.
-    let places =
-        [(6, 0), (7, 0), (0, 0), (1, 4), (3, 0), (4, 0), (5, 0), (8, 0), (9, 0), (10, 0), (11, 0), (12, 0)];
+    let places: [(usize, u64); 15] = [6, 7, 0, 1, 3, 4, 5, 8, 9, 10, 11, 12, 13, 14, 15]
+        .map(|place| (place, if place == 1 { 4 } else { 0 }));
     let bus = |index: u64| index * SUPERFRAME_PS / FRAME;
     let gap = |channel: &str, why: &str, first: u64, count: u64, from_ps: u64, to_ps: u64| json!({ "channel": channel, "why": why, "first": first, "count": count, "from_ps": from_ps, "to_ps": to_ps });
     json!({
@@ -171,6 +182,8 @@ fn expected() -> Value {
             gap("ward/1/0", "missing", 1080, 180, bus(1080), bus(1260)),
             gap("ward/5/0/i32", "grid", 450, 0, 150_000_000_000, 30_000_000_000_000),
             gap("ward/6/0", "overlap", 45, 45, bus(90), bus(45)),
+            gap("ward/7/0", "grid", 180, 0, bus(180), bus(180)),
+            gap("ward/7/0", "missing", 450, 45, bus(450), bus(540)),
         ],
         "frames": frames(&stretches),
     })
@@ -187,7 +200,7 @@ fn frames(stretches: &[Stretch]) -> Vec<Value> {
                 record.epoch,
                 record.counter,
                 record.first,
-                FRAME,
+                record.waveform.len(),
                 uncertainty,
                 record.arrived_ns
             ]));
@@ -296,7 +309,7 @@ fn every_export_holds_what_was_stored() {
         logs.finish().unwrap();
         let path = folder.path().join("export").with_extension(format.name());
         let written = export_to(&path, format, export, &catalogue()).unwrap();
-        assert_eq!((written.channels, written.runs, written.gaps), (7, 12, 5));
+        assert_eq!((written.channels, written.runs, written.gaps), (8, 15, 7));
         compare(format, read_by_python(&python, format, &path), expected());
     }
 }
@@ -348,6 +361,7 @@ prop_compose! {
             any::<(u64, u64)>(),
         ],
         (uncertainty_ns, channel, arrived_ns) in (any::<u32>(), 0_u8..3, any::<u64>()),
+        stride in 1_u8..4,
         format in prop::sample::select(Samples::all().collect::<Vec<_>>()),
         bytes in prop::collection::vec(any::<u8>(), 1..=6),
     ) -> Record {
@@ -355,7 +369,7 @@ prop_compose! {
         let waveform = Waveform::new(format, bytes.repeat(8)).unwrap();
         Record {
             node, epoch, counter, suite: Suite::Aes128Ccm, batch, superframe: 0, slot: 0, received_ps: 0, arrived_ns,
-            first, sample_ps, uncertainty_ns, channel, waveform,
+            first, sample_ps, uncertainty_ns, channel, stride, waveform,
         }
     }
 }
@@ -378,7 +392,7 @@ fn samples_of(records: &[Record]) -> Vec<Sample> {
     let samples = records.into_iter().flat_map(|record| {
         let uncertainty_ns = Some(record.uncertainty_ns).filter(|&ns| ns != u32::MAX).map(u64::from);
         (0..).zip(record.waveform.values()).map(move |(offset, value)| {
-            let index = record.first.saturating_add(offset);
+            let index = record.first.saturating_add(u64::from(record.stride) * offset);
             let value = printed(value);
             (record.epoch.into(), record.counter.into(), index, uncertainty_ns, record.arrived_ns, value)
         })

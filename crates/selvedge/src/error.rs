@@ -12,6 +12,7 @@ use std::process::ExitStatus;
 pub use class::Class;
 pub use export::ExportFault;
 pub use key::KeyFault;
+pub use order::OrderFault;
 pub use place::PlaceFault;
 pub(crate) use printed::words;
 pub use spool::SpoolFault;
@@ -24,6 +25,7 @@ mod class;
 mod export;
 mod from;
 mod key;
+mod order;
 mod place;
 mod printed;
 mod spool;
@@ -68,6 +70,8 @@ pub enum Error {
     Broker(broker::error::Error),
     /// The server said no, or the store could not be used.
     Collect(collect::error::Error),
+    /// Nodes were not told something.
+    Order(OrderFault),
     /// It is not clear which cell is meant.
     WhichCell {
         /// What was asked for.
@@ -225,6 +229,7 @@ impl Error {
             | Error::Export { .. }
             | Error::Image(_) => Class::Input,
             Error::Woven(fault) => fault.class(),
+            Error::Order(fault) => fault.class(),
             Error::Toolchain(Fault::NoTree { .. } | Fault::NoCompiler) => Class::Environment,
             Error::Toolchain(_) => Class::Input,
             Error::Collect(error) if !error.is_environment() => Class::Input,
@@ -297,6 +302,7 @@ impl fmt::Display for Error {
             Error::Output(source) => write!(f, "failed to write to standard output: {}", words(source)),
             Error::Broker(error) => write!(f, "{error}"),
             Error::Collect(error) => write!(f, "{error}"),
+            Error::Order(fault) => write!(f, "{fault}"),
             Error::WhichCell { found: Some(found), cells } => {
                 write!(f, "found no cell `{found}`, expected one of: {}", cells.join(", "))
             }

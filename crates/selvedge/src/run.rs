@@ -219,6 +219,7 @@ impl Outcome<'_> {
                 count("frames stored", found.frames_stored),
                 count("epoch changes", found.epoch_changes),
                 count("input changes", found.input_changes),
+                count("rate changes", found.rate_changes),
                 count("samples stored", found.waveform.len() as u64),
                 count("lost", found.lost),
                 count("duplicated", found.duplicated),

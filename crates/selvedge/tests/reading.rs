@@ -62,7 +62,7 @@ impl Rig {
 fn log(out: &Path, name: &str) -> Store<RealDisk, OsRandomness> {
     let keys = Keys::of(&deployment::load(&ecg()).unwrap(), out).unwrap();
     let disk = RealDisk::lock(&out.join(name)).unwrap();
-    Store::open(disk, keys.store().unwrap().into(), &Limits::default(), OsRandomness, |_| Ok(())).unwrap()
+    Store::open(disk, keys.store().unwrap(), &Limits::default(), OsRandomness, |_| Ok(())).unwrap()
 }
 
 /// A frame of node 2, all of whose codes are its number.
@@ -82,6 +82,7 @@ fn frame(number: u32) -> Record {
         sample_ps: u64::from(number) * 250_000_000_000,
         uncertainty_ns: 62_500,
         channel: 0,
+        stride: 1,
         waveform: Waveform::of_codes(&[number as u16; FRAME as usize]),
     }
 }

@@ -112,6 +112,7 @@ impl<'a> Scene<'a> {
                     sample_ps,
                     uncertainty_ns: 0,
                     channel,
+                    stride: SAMPLES as u8 / waveform.len() as u8,
                     waveform,
                 });
             }
@@ -155,7 +156,7 @@ impl<'a> Scene<'a> {
 }
 
 fn setting(superframe: u32, channel: u8) -> Setting {
-    Setting { first: superframe * SAMPLES, channel }
+    Setting { first: superframe * SAMPLES, channel, stride: 1 }
 }
 
 #[test]
@@ -168,7 +169,7 @@ fn a_node_converts_what_it_was_told_from_its_sample_on_and_every_frame_says_so()
     scene.run(6, None);
     // Past when it is heard, and in the middle of a superframe.
     scene.run(8, Some(setting(22, 0)));
-    scene.run(8, Some(Setting { first: 38 * SAMPLES + 1, channel: 0 }));
+    scene.run(8, Some(Setting { first: 38 * SAMPLES + 1, channel: 0, stride: 1 }));
     scene.run(4, None);
     scene.check_all();
     for node in 0..4 {
@@ -176,6 +177,37 @@ fn a_node_converts_what_it_was_told_from_its_sample_on_and_every_frame_says_so()
         assert!(channels.len() >= 36, "node {node}: {} frames", channels.len());
         for (first, channel) in channels {
             assert_eq!(channel, if first < 20 * SAMPLES { 0 } else { 3 }, "node {node}: sample {first}");
+        }
+    }
+}
+
+#[test]
+fn a_node_samples_every_so_manieth_of_its_grid_from_the_sample_on_that_it_was_told() {
+    let Some(rig) = rig() else { return };
+    let mut scene = Scene::begin(&rig);
+    scene.run(4, None);
+    let strided = |superframe, stride| Setting { stride, ..setting(superframe, 0) };
+    scene.run(14, Some(strided(20, 2)));
+    scene.run(6, None);
+    // 90 samples have no fourth part; then a third of them, and each again.
+    scene.run(8, Some(strided(32, 4)));
+    scene.run(14, Some(strided(48, 3)));
+    scene.run(6, None);
+    scene.run(14, Some(strided(68, 1)));
+    scene.run(8, None);
+    scene.check_all();
+    for node in 0..4 {
+        let frames = &scene.records[node];
+        assert!(frames.len() >= 70, "node {node}: {} frames", frames.len());
+        for record in frames {
+            let superframe = record.first as u32 / SAMPLES;
+            let stride =
+                [(68, 1), (48, 3), (20, 2), (0, 1)].into_iter().find(|(from, _)| superframe >= *from);
+            assert_eq!(
+                Some(record.stride),
+                stride.map(|(_, stride)| stride),
+                "node {node}: superframe {superframe}"
+            );
         }
     }
 }

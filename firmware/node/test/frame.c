@@ -81,13 +81,29 @@ void an_acknowledgement_is_opened_once(void)
     an_acknowledgement_is_opened_once_of(2);
 }
 
+/// A frame that sets channel and stride from sample `first` on.
+static uint8_t set_both(uint8_t *bytes, uint8_t suite, uint32_t counter, uint32_t first, struct setting setting)
+{
+    uint8_t text[11] = {0x82, 77};
+    le32_put(text + 5, first);
+    text[9] = setting.channel;
+    text[10] = setting.stride;
+    return cell_downlink_seal(bytes, suite, 0x80000000u | counter, text, 11);
+}
+
 /// A frame that sets the channel from sample `first` on.
 static uint8_t set(uint8_t *bytes, uint8_t suite, uint32_t counter, uint32_t first, uint8_t channel)
 {
-    uint8_t text[10] = {0x82, 77};
-    le32_put(text + 5, first);
-    text[9] = channel;
-    return cell_downlink_seal(bytes, suite, 0x80000000u | counter, text, 10);
+    return set_both(bytes, suite, counter, first, (struct setting){channel, 1});
+}
+
+/// The channel of the superframe that begins with sample `first`, when that of the one before is `channel`.
+static uint8_t downlink_channel(struct downlink *downlink, uint32_t first, uint8_t channel)
+{
+    struct setting setting = {channel, 1};
+    downlink_set(downlink, first, &setting);
+    CHECK(setting.stride == 1, "stride %u", setting.stride);
+    return setting.channel;
 }
 
 void a_setting_holds_from_its_sample_on_or_not_at_all(void)
@@ -124,13 +140,33 @@ void a_setting_holds_from_its_sample_on_or_not_at_all(void)
         // A node that was reset knows of no replay, but its superframes are later ones.
         struct downlink reset = {0};
         memcpy(bytes, again, sizeof bytes);
-        CHECK(downlink_open(&reset, bytes, suite == 1 ? 36 : 28, &provision, &change), "it is authentic");
+        CHECK(downlink_open(&reset, bytes, suite == 1 ? 37 : 29, &provision, &change), "it is authentic");
         CHECK(downlink_channel(&reset, 2340, 2) == 2 && !reset.is_set, "a replay set the channel");
         // An epoch begins meanwhile.
         count = set(bytes, suite, 6, 2430, 6);
         CHECK(downlink_open(&downlink, bytes, count, &provision, &change), "refused");
         downlink_turn(&downlink);
         CHECK(downlink_channel(&downlink, 2430, 4) == 6, "forgotten over an epoch");
+    }
+}
+
+void a_stride_divides_what_was_provisioned_and_shortens_the_frame(void)
+{
+    for (unsigned stride = 0; stride < 256; stride++) {
+        struct provision provision = cell_provision(1);
+        struct downlink downlink = {0};
+        struct epoch_change change = {0};
+        struct setting setting = {2, 1};
+        uint8_t bytes[96], frame[256];
+        uint8_t count = set_both(bytes, 1, 0, 900, (struct setting){5, (uint8_t)stride});
+        CHECK(downlink_open(&downlink, bytes, count, &provision, &change), "refused");
+        downlink_set(&downlink, 900, &setting);
+        bool divides = stride != 0 && 90 % stride == 0;
+        CHECK(setting.stride == (divides ? stride : 1) && setting.channel == (divides ? 5 : 2), "stride %u", stride);
+        struct samples samples = frame_samples(&provision, 10, &setting);
+        CHECK(samples.first == 900 && samples.count == 90 / setting.stride && samples.channel == setting.channel,
+              "%u samples of stride %u", samples.count, stride);
+        CHECK(frame_describe(frame, &provision, &samples) == 10 + 6 + 2 * samples.count + 16, "of another length");
     }
 }
 
@@ -152,10 +188,10 @@ void a_setting_is_taken_from_an_authentic_frame_only(void)
         for (uint8_t longer = 0; longer < 20; longer++) {
             struct downlink downlink = {0};
             struct epoch_change change = {0};
-            uint8_t text[20] = {0x82, 77, 0, 0, 0, 1};
+            uint8_t text[20] = {0x82, 77, 0, 0, 0, 1, 0, 0, 0, 0, 1};
             count = cell_downlink_seal(bytes, suite, 0x80000000u, text, longer);
             bool opened = downlink_open(&downlink, bytes, count, &provision, &change);
-            CHECK(opened == (longer > 0) && downlink.is_set == (longer == 10), "%u bytes", longer);
+            CHECK(opened == (longer > 0) && downlink.is_set == (longer == 11), "%u bytes", longer);
         }
     }
 }

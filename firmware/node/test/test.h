@@ -53,6 +53,7 @@ uint32_t test_below(uint32_t bound);
     X(an_uplink_frame_is_no_downlink)                                  \
     X(any_bytes_as_a_downlink_are_refused_without_harm)                \
     X(a_setting_holds_from_its_sample_on_or_not_at_all)                \
+    X(a_stride_divides_what_was_provisioned_and_shortens_the_frame)    \
     X(a_setting_is_taken_from_an_authentic_frame_only)                 \
     X(power_cut_at_any_byte_of_a_change_leaves_one_whole_epoch)        \
     X(random_cuts_never_bring_an_epoch_back)                           \

@@ -4,8 +4,8 @@
 //! grid they make a run, and between two runs there is a gap, which says what is missing. Owns that decision alone, without
 //! files: what a format makes of it is the format's.
 //!
-//! Invariant: no two runs are joined. A record is part of a run only when its first sample has the index after the run's
-//! last one, and its instant lies on the run's grid.
+//! Invariant: no two runs are joined. A record is part of a run only when its first sample has the index that the run's
+//! next one would have, its instant lies on the run's grid, and it takes as many of that as the run.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -98,7 +98,7 @@ impl Channel {
         self.meaning.as_ref().map_or(0.0, |meaning| meaning.offset)
     }
 
-    /// Samples a second on the grid that the node has today, if that is known.
+    /// Samples a second on the grid that the node has today, if that is known. A run may have taken fewer of them.
     pub fn rate_hz(&self) -> Option<f64> {
         self.grid.and_then(|grid| Pace::Grid(grid).rate_hz())
     }
@@ -116,7 +116,9 @@ pub struct Run {
     pub first: u64,
     /// The instant of that, in picoseconds of cell time; `None` = beyond what is counted.
     pub sample_ps: Option<u64>,
-    /// When its samples were taken.
+    /// Its samples are every so manieth of the grid; at least 1.
+    pub stride: u8,
+    /// When the samples of its grid were taken.
     pub pace: Pace,
 }
 
@@ -125,7 +127,7 @@ pub struct Run {
 pub enum Pace {
     /// On the grid that the node has today.
     Grid(Grid),
-    /// On another one, known from the instants of its records: picoseconds from sample to sample.
+    /// On another one, known from the instants of its records: picoseconds from index to index.
     Step(f64),
     /// Nobody knows.
     Unknown,
@@ -146,7 +148,7 @@ impl Pace {
 impl Run {
     /// Samples a second, if that is known.
     pub fn rate_hz(&self) -> Option<f64> {
-        self.pace.rate_hz()
+        self.pace.rate_hz().map(|grid_hz| grid_hz / f64::from(self.stride))
     }
 
     /// The instant of a record's sample `offset`, in picoseconds of cell time, if that is known.
@@ -154,8 +156,11 @@ impl Run {
         let first_ps = known_ps(record.sample_ps);
         match self.pace {
             _ if offset == 0 => first_ps,
-            Pace::Grid(grid) => known_ps(grid.instant_ps(record.first.saturating_add(offset))),
-            Pace::Step(step_ps) => Some(first_ps?.saturating_add((offset as f64 * step_ps) as u64)),
+            Pace::Grid(grid) => known_ps(grid.instant_ps(record.index(offset))),
+            Pace::Step(step_ps) => {
+                let indexes = record.index(offset) - record.first;
+                Some(first_ps?.saturating_add((indexes as f64 * step_ps) as u64))
+            }
             Pace::Unknown => None,
         }
     }
@@ -172,7 +177,7 @@ pub enum Why {
     Missing,
     /// The next run repeats indexes of the one before.
     Overlap,
-    /// The node sampled on another grid.
+    /// The node sampled on another grid, or took more or fewer of its samples.
     Grid,
 }
 
@@ -214,7 +219,7 @@ struct State {
     channel: Channel,
     run: Run,
     steps: Option<Steps>,
-    /// The grid index after the run's last sample, and its instant.
+    /// The grid index that the run's next sample would have, and its instant.
     next: u64,
     next_ps: Option<u64>,
 }
@@ -272,7 +277,7 @@ impl<'a> Cutter<'a> {
         sink.frame(record)?;
         let state = self.state.as_mut().expect("there is a channel by now");
         let count = record.waveform.len() as u64;
-        state.next = record.first.saturating_add(count);
+        state.next = record.index(count);
         state.next_ps = state.run.instant_ps(record, count);
         Ok(())
     }
@@ -282,6 +287,7 @@ impl State {
     /// What is between the run and `record`, which would begin `run`; `None` when it goes on.
     fn gap(&self, record: &Record, run: &Run, steps: Option<Steps>) -> Option<Gap> {
         let is_same_grid = match (self.run.pace, run.pace) {
+            _ if self.run.stride != run.stride => false,
             (Pace::Grid(_), Pace::Grid(_)) => true,
             (Pace::Grid(_), _) | (_, Pace::Grid(_)) => false,
             _ => meet(self.steps, steps).is_some(),
@@ -295,7 +301,8 @@ impl State {
             std::cmp::Ordering::Greater => (Why::Missing, self.next),
             std::cmp::Ordering::Less => (Why::Overlap, record.first),
         };
-        Some(Gap { why, first, count: record.first.abs_diff(self.next), from_ps, to_ps })
+        let count = record.first.abs_diff(self.next).div_ceil(run.stride.into());
+        Some(Gap { why, first, count, from_ps, to_ps })
     }
 }
 
@@ -307,7 +314,8 @@ fn begin(channel: &Channel, record: &Record, next: Option<&Record>) -> (Run, Opt
         None => Steps::of(teller).and_then(Steps::middle_ps).map_or(Pace::Unknown, Pace::Step),
     };
     let steps = Steps::of(record);
-    (Run { first: record.first, sample_ps: known_ps(record.sample_ps), pace }, steps)
+    let Record { first, sample_ps, stride, .. } = *record;
+    (Run { first, sample_ps: known_ps(sample_ps), stride, pace }, steps)
 }
 
 /// What a grid's step can be, as far as records tell: at least the first fraction of a picosecond and below the second.

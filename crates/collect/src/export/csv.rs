@@ -106,7 +106,7 @@ impl Sink for Csv {
         let uncertainty_ns = text(Some(record.uncertainty_ns).filter(|&ns| ns != u32::MAX));
         for (offset, sample) in (0..).zip(record.waveform.values()) {
             let cells = [
-                ("index", record.first.saturating_add(offset).to_string()),
+                ("index", record.index(offset).to_string()),
                 ("sample_ps", text(run.instant_ps(record, offset))),
                 ("uncertainty_ns", uncertainty_ns.clone()),
                 ("code", text(is_code.then_some(sample))),

@@ -4,7 +4,8 @@
 //! /ward/2/0            attributes name, cell, node, input, format, unit, scale, offset;
 //!                      sample_rate_hz where the node's grid is known
 //!   samples            all runs one behind the other, as they were stored; unit, scale and offset here, too
-//!   runs               row, first, count, sample_ps, sample_rate_hz: which rows of samples are side by side
+//!   runs               row, first, stride, count, sample_ps, sample_rate_hz: which rows of samples are side by side,
+//!                      as every so manieth of the grid
 //!   gaps               row, first, count, from_ps, to_ps, why: what is missing before a row of samples
 //!   frames             row, first, count, sample_ps, uncertainty_ns, epoch, counter, arrived_ns: as they were stored
 //! ```
@@ -96,7 +97,7 @@ fn sample_type(kind: Kind) -> Datatype {
 }
 
 fn runs_type() -> CompoundTypeBuilder {
-    let counted = ["row", "first", "count", "sample_ps"];
+    let counted = ["row", "first", "stride", "count", "sample_ps"];
     let table = counted.into_iter().fold(CompoundTypeBuilder::new(), |table, name| table.u64_field(name));
     table.f64_field("sample_rate_hz")
 }
@@ -207,7 +208,8 @@ impl Open {
         let Some(run) = self.run.take() else { return Ok(()) };
         let count = self.rows - self.run_row;
         let mut row = Vec::new();
-        for field in [self.run_row, run.first, count, run.sample_ps.unwrap_or(u64::MAX)] {
+        let sample_ps = run.sample_ps.unwrap_or(u64::MAX);
+        for field in [self.run_row, run.first, run.stride.into(), count, sample_ps] {
             row.extend_from_slice(&field.to_le_bytes());
         }
         row.extend_from_slice(&run.rate_hz().unwrap_or(f64::NAN).to_le_bytes());

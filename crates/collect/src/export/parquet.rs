@@ -184,7 +184,7 @@ impl Sink for Parquet {
         let rate_hz = run.rate_hz();
         for (offset, sample) in (0..).zip(record.waveform.values()) {
             let row = Row {
-                index: Some(record.first.saturating_add(offset).cast_signed()),
+                index: Some(record.index(offset).cast_signed()),
                 sample_ps: run.instant_ps(record, offset).map(u64::cast_signed),
                 uncertainty_ns: Some(record.uncertainty_ns)
                     .filter(|&ns| ns != u32::MAX)

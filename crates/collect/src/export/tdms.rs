@@ -276,6 +276,7 @@ fn waveform(channel: &Channel, run: &Run) -> Vec<(&'static str, Property)> {
     let mut told = vec![
         ("unit_string", Property::Text(channel.unit().to_owned())),
         ("first_index", Property::U64(run.first)),
+        ("stride", Property::U32(run.stride.into())),
         ("sample_ps", Property::U64(run.sample_ps.unwrap_or(u64::MAX))),
         ("wf_xname", Property::Text("Time".to_owned())),
         ("wf_xunit_string", Property::Text("s".to_owned())),

@@ -12,7 +12,7 @@ use std::io;
 use std::ops::RangeInclusive;
 use std::path::Path;
 
-pub use self::verify::{Verification, verify, verify_disk};
+pub use self::verify::{Verification, check_anchor, keys_in_use, verify, verify_disk};
 
 use crate::disk::{Disk, RealDisk};
 use crate::error::{Corruption, Error};
@@ -225,7 +225,8 @@ fn spans<D: Disk>(disk: &D, segment: &Segment) -> Result<Vec<Span>, Error> {
                 | Body::Epoch(_)
                 | Body::Reservation(_)
                 | Body::Change(_)
-                | Body::Lease(_) => {}
+                | Body::Lease(_)
+                | Body::Order(_) => {}
             }
         }
         if is_over || is_all {

@@ -1,9 +1,10 @@
 //! Whether a store is whole: every segment, group and record, and what a segment says of those before it.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::RangeInclusive;
 use std::path::Path;
 
+use crate::anchor::Anchor;
 use crate::disk::{Disk, RealDisk};
 use crate::error::{Corruption, Error};
 use crate::keys::StoreKeys;
@@ -12,6 +13,24 @@ use crate::record::{Body, Counters};
 use crate::replay::{CounterSet, Replay};
 use crate::segment::{self, Before, Scan, Segment, Tail};
 use crate::store::{fault, head, numbers};
+
+/// The numbers of the keys under which the segments of the store in folder `path` are, and of stores in folders below it.
+///
+/// # Errors
+/// [`Error::Io`], [`Error::Corrupt`].
+pub fn keys_in_use(path: &Path, keys: &StoreKeys) -> Result<BTreeSet<u32>, Error> {
+    let name = || path.display().to_string();
+    let disk = RealDisk::open(path).map_err(Error::io("open folder", name()))?;
+    let names = disk.list().map_err(Error::io("list", name()))?;
+    let mut in_use = BTreeSet::new();
+    for number in numbers(&names) {
+        in_use.insert(head(&disk, number, keys)?.header().key);
+    }
+    for below in names.iter().map(|name| path.join(name)).filter(|below| below.is_dir()) {
+        in_use.extend(keys_in_use(&below, keys)?);
+    }
+    Ok(in_use)
+}
 
 /// What [`verify`] found.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -26,6 +45,8 @@ pub struct Verification {
     pub reservations: u64,
     /// Changes of a node's epoch.
     pub changes: u64,
+    /// Orders, each as often as it changed.
+    pub orders: u64,
     /// Segments that end in bytes that were never acknowledged (a crash, or a server that is writing).
     pub torn: u64,
     /// Bytes of all segment files.
@@ -34,6 +55,15 @@ pub struct Verification {
     pub corrupt: Vec<(String, u64, Corruption)>,
     /// Numbers of segments that are missing before others.
     pub missing: Vec<RangeInclusive<u64>>,
+}
+
+/// Whether the store in folder `path` has come as far as `anchor`.
+///
+/// # Errors
+/// [`Error::RolledBack`], and those of reading.
+pub fn check_anchor(path: &Path, keys: &StoreKeys, anchor: &Anchor) -> Result<(), Error> {
+    let disk = RealDisk::open(path).map_err(Error::io("open folder", path.display().to_string()))?;
+    crate::anchor::check(&disk, keys, anchor)
 }
 
 /// Scans the store in folder `path` to its end, whatever it meets on the way.
@@ -141,6 +171,7 @@ impl Verification {
                     }
                     Some(Body::Reservation(_)) => self.reservations += 1,
                     Some(Body::Change(_)) => self.changes += 1,
+                    Some(Body::Order(_)) => self.orders += 1,
                     Some(Body::Epoch(_) | Body::Span(_) | Body::Lease(_)) => {}
                     None => note(Corruption::Body),
                 }

@@ -30,7 +30,7 @@ const STEPS_MAX: u32 = 10_000;
 const EPOCH_FRAMES: NonZeroU16 = NonZeroU16::new(6).expect("6");
 
 /// What a node is told that never takes it, so that it is told in turn with changes of the epoch.
-const SETTING: Setting = Setting { first: 40, channel: 7 };
+const SETTING: Setting = Setting { first: 40, channel: 7, stride: 1 };
 
 /// Small enough that a short run meets every limit: segments rotate, groups fill, reservations run out.
 fn limits() -> Limits {

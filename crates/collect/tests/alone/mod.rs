@@ -9,6 +9,7 @@ use collect::frame::{self, Samples};
 use collect::keys::Node;
 use collect::record::{Body, Record};
 use collect::shard::{Arrived, Authentic, Frames, Opened};
+use collect::waveform::Format;
 
 pub struct Alone {
     nodes: HashMap<u32, Node>,
@@ -46,10 +47,10 @@ impl Alone {
         let entries = entries_from_bytes(plaintext).map_err(|_| Refusal::Layout)?;
         let open = |entry: &Entry<'_>| {
             let record = self.open_frame(entry, batch, arrived_ns)?;
-            let Record { node, epoch, counter, first, channel, .. } = record;
+            let Record { node, epoch, counter, first, channel, stride, .. } = record;
             let from = records.len();
             records.extend_from_slice(&Body::Frame(record).to_bytes());
-            Ok(Authentic { node, epoch, counter, first, channel, record: from..records.len() })
+            Ok(Authentic { node, epoch, counter, first, channel, stride, record: from..records.len() })
         };
         let outcomes = entries.iter().map(open).collect();
         let (batch_sha256, bytes) = (batch.sha256(), plaintext.len());
@@ -85,6 +86,10 @@ impl Alone {
             }
         };
         let Samples { first, channel, waveform } = Samples::parse(&plaintext)?;
+        let stride = match waveform.format() {
+            Format::CODES => node.grid.stride(first, waveform.len()),
+            _ => 1,
+        };
         Ok(Record {
             node: header.node,
             epoch: header.epoch,
@@ -99,6 +104,7 @@ impl Alone {
             sample_ps: node.grid.instant_ps(first),
             uncertainty_ns: node.grid.uncertainty_ns,
             channel,
+            stride,
             waveform,
         })
     }

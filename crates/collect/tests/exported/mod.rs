@@ -42,6 +42,7 @@ pub fn small(counter: u32, codes: &[u16]) -> Record {
         sample_ps: first * 1_000_000_000,
         uncertainty_ns: 40,
         channel: 0,
+        stride: 1,
         waveform: Waveform::of_codes(codes),
     }
 }

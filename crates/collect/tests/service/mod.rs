@@ -89,6 +89,7 @@ impl Server {
             keys: key_ring(),
             store: store.to_owned(),
             limits,
+            control: None,
             stats: Some(store.with_extension("json")),
         };
         let (ready, is_ready) = std::sync::mpsc::channel();

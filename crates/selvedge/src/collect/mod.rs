@@ -5,8 +5,11 @@ use selvedge::error::Error;
 use crate::output::Output;
 use crate::place::Place;
 
+mod asking;
 mod export;
+mod keys;
 mod read;
+mod send;
 mod serve;
 mod verify;
 
@@ -36,6 +39,10 @@ enum Command {
                             --log other/store --export both.h5"
     )]
     Read(read::Arguments),
+    /// Say whose frames are taken, and under which key the store is sealed
+    Keys(keys::Arguments),
+    /// Tell nodes what to sample, or to go on to another epoch
+    Send(send::Arguments),
     /// Check every segment and record of the store
     #[command(after_help = "Example: selvedge collect verify deployments/ecg.toml --out out/ecg")]
     Verify(Place),
@@ -46,6 +53,8 @@ pub fn run(arguments: Arguments, output: &Output) -> Result<(), Error> {
     match arguments.command {
         Command::Serve(place) => serve::run(place, output),
         Command::Read(arguments) => read::run(arguments, output),
+        Command::Keys(arguments) => keys::run(arguments, output),
+        Command::Send(arguments) => send::run(arguments, output),
         Command::Verify(place) => verify::run(place, output),
     }
 }

@@ -161,8 +161,9 @@ fn json(record: &Record) -> String {
         "node": record.node, "epoch": record.epoch, "counter": record.counter,
         "suite": record.suite.to_string(), "superframe": record.superframe, "slot": record.slot,
         "received_ps": record.received_ps, "arrived_ns": record.arrived_ns,
-        "channel": record.channel, "first": record.first, "sample_ps": record.sample_ps,
-        "uncertainty_ns": record.uncertainty_ns, "format": record.waveform.format().name(),
+        "channel": record.channel, "first": record.first, "stride": record.stride,
+        "sample_ps": record.sample_ps, "uncertainty_ns": record.uncertainty_ns,
+        "format": record.waveform.format().name(),
         "samples": samples(&record.waveform),
     });
     format!("{line}\n")

@@ -1,6 +1,7 @@
 //! `selvedge collect serve`: the server, with the keys and the settings of a deployment.
 
 use std::fs;
+use std::io;
 use std::net::{TcpListener, UdpSocket};
 
 use collect::keys::{KeyRing, Node};
@@ -14,6 +15,7 @@ use selvedge::error::{Error, KeyFault};
 use selvedge::link::grid::grid;
 use selvedge::link::transport::Transport;
 
+use super::asking;
 use crate::output::Output;
 use crate::place::{Opened, Place};
 use crate::stop;
@@ -43,12 +45,15 @@ pub fn run(place: Place, output: &Output) -> Result<(), Error> {
         Transport::Udp => serve::Transport::Udp(UdpSocket::bind(wanted.address).map_err(listen)?),
         Transport::Nats(cluster) => return serve_cluster(&opened, cluster, stop, output),
     };
-    let _alone = opened.keys.lock_store()?;
+    let _alone = asking::lock(&opened)?;
+    // Before the keys are read: whoever changes them finds nobody who could have read the old ones, or is heard.
+    let control = asking::listen(&opened)?;
     let config = serve::Config {
         transport,
         keys: key_ring(&opened)?,
         store: opened.layout.store(),
         limits: limits(&opened),
+        control: Some(control),
         stats: None,
     };
     let told = opened.layout.server_address();
@@ -96,8 +101,16 @@ fn limits(opened: &Opened) -> Limits {
     Limits { shards: opened.deployment.collect.shards.unwrap_or(0).into(), ..Limits::default() }
 }
 
-fn key_ring(opened: &Opened) -> Result<KeyRing, Error> {
+/// What the server knows of keys, and asks of the key folder while it runs.
+pub fn key_ring(opened: &Opened) -> Result<KeyRing, Error> {
     let mut ring = KeyRing::new(opened.keys.store()?);
+    let other = |error: Error| io::Error::other(error.to_string());
+    // Logs of several servers are many, and the key folder notes one: what must be used once is the cluster's there.
+    if !opened.deployment.collect.is_shared() {
+        // Before the store is begun for any node: one that is not the last is not touched.
+        let (noted, keys) = (opened.keys.begin_anchor(&opened.layout.store())?, opened.keys.clone());
+        ring.anchor_by(noted.anchor, move |anchor| keys.keep_anchor(&noted, anchor).map_err(other));
+    }
     for cell in &opened.deployment.cells {
         ring.add_cell(cell.id, &opened.keys.cell(cell.id)?);
         for node in &cell.nodes {
@@ -110,11 +123,13 @@ fn key_ring(opened: &Opened) -> Result<KeyRing, Error> {
             ring.add_node(node.id, Node { master, suite, epoch_from, epoch_frames, settings, grid });
         }
     }
+    let (keys, deployment) = (opened.keys.clone(), opened.deployment.clone());
+    ring.read_present_by(move || keys.present(&deployment).map_err(other));
     let keys = opened.keys.clone();
     ring.take_epochs_by(move |id| match keys.take_epoch(id) {
         Ok(epoch) => Ok(Some(epoch)),
         Err(Error::Key { fault: KeyFault::EpochsUsedUp, .. }) => Ok(None),
-        Err(error) => Err(std::io::Error::other(error.to_string())),
+        Err(error) => Err(other(error)),
     });
     Ok(ring)
 }

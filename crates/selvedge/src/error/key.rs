@@ -67,6 +67,28 @@ pub enum KeyFault {
     },
     /// Somebody else numbers superframes under the same key.
     SuperframesShared,
+    /// The file that says who is revoked, and what is closed, says something else.
+    Standing,
+    /// The node is not revoked.
+    NotRevoked,
+    /// The epoch was never used.
+    EpochUnused {
+        /// The epoch.
+        found: u8,
+        /// The first that was not, either.
+        next: u16,
+    },
+    /// The store has no key of this number.
+    NoStoreKey {
+        /// Those that it has.
+        numbers: Vec<u32>,
+    },
+    /// What is stored, or will be, is sealed under the key.
+    StoreKeyNeeded,
+    /// The note of how far a store has come, or of its name, says something else.
+    Anchor,
+    /// Another store was written to under these keys since.
+    OtherStore,
     /// Nobody hands credentials to this process.
     NoCredentials,
     /// There is no passphrase.
@@ -132,6 +154,39 @@ impl KeyFault {
                     "found {free} superframes left under the key, expected {wanted}\n{NEW_KEYS}, or run for less"
                 )
             }
+            KeyFault::Standing => write!(
+                f,
+                "found other words than those that say who is revoked and what is closed\n\
+                 help: `selvedge collect keys revoke` writes them anew, once the file is removed"
+            ),
+            KeyFault::NotRevoked => write!(
+                f,
+                "the node is not revoked, expected one that is\n\
+                 help: a node that a deployment names has a key; only one that was revoked gets another"
+            ),
+            KeyFault::EpochUnused { found, next } => {
+                write!(f, "found epoch {found}, expected one that was used: the first that was not is {next}")
+            }
+            KeyFault::NoStoreKey { numbers } => {
+                let numbers: Vec<String> = numbers.iter().map(u32::to_string).collect();
+                write!(f, "not found, expected one of the keys {}", numbers.join(", "))
+            }
+            KeyFault::StoreKeyNeeded => write!(
+                f,
+                "the key seals what is stored, or will be\n\
+                 help: `selvedge collect keys list` says which keys are needed; `rotate-store` first makes another one"
+            ),
+            KeyFault::Anchor => {
+                write!(
+                    f,
+                    "found other words than those that say which store these keys have, and how far it has come"
+                )
+            }
+            KeyFault::OtherStore => write!(
+                f,
+                "this is not the store that was last written to under these keys\n\
+                 help: go on with that one, or begin a new one in an empty folder"
+            ),
             KeyFault::NoCredentials => write!(
                 f,
                 "found no $CREDENTIALS_DIRECTORY, expected the one that systemd sets\n\

@@ -27,6 +27,8 @@ pub struct Found {
     pub epoch_changes: u64,
     /// Changes to another input of the converter among them.
     pub input_changes: u64,
+    /// Changes to another rate among them.
+    pub rate_changes: u64,
     /// Frames that the gateway received with a tag that matches, and that are not in the store.
     pub lost: u64,
     /// Frames or samples that are in the store twice.
@@ -88,7 +90,7 @@ pub fn node(
             found.mismatched_samples += record.waveform.len() as u64;
             continue;
         };
-        for (index, code) in (first..).zip(codes) {
+        for (index, code) in (first..).step_by(record.stride.into()).zip(codes) {
             let nominal_ps = nominal.grid.instant_ps(index);
             if found.waveform.insert(index, (nominal_ps, code)).is_some() {
                 found.duplicated += 1;
@@ -114,9 +116,14 @@ pub fn node(
     }
     let epochs: BTreeSet<u8> = counters.iter().map(|(epoch, _)| *epoch).collect();
     found.epoch_changes = epochs.len().saturating_sub(1) as u64;
-    let channels: BTreeMap<u64, u8> = records.iter().map(|record| (record.first, record.channel)).collect();
-    let channels: Vec<u8> = channels.into_values().collect();
-    found.input_changes = channels.windows(2).filter(|pair| pair[0] != pair[1]).count() as u64;
+    let settings: BTreeMap<u64, (u8, u8)> =
+        records.iter().map(|record| (record.first, (record.channel, record.stride))).collect();
+    let settings: Vec<(u8, u8)> = settings.into_values().collect();
+    let changes = |of: fn(&(u8, u8)) -> u8| {
+        settings.windows(2).filter(|pair| of(&pair[0]) != of(&pair[1])).count() as u64
+    };
+    found.input_changes = changes(|&(channel, _)| channel);
+    found.rate_changes = changes(|&(_, stride)| stride);
     if compared > 0 {
         found.instant_error_ns_rms = (squares / compared as f64).sqrt();
     }
@@ -261,6 +268,7 @@ mod tests {
                 sample_ps: 0,
                 uncertainty_ns: 0,
                 channel: plan.channel,
+                stride: 1,
                 waveform,
             });
         }

@@ -36,8 +36,6 @@ pub struct Deployment {
     pub seed: u64,
     /// Cell time to run.
     pub duration_ps: u64,
-    /// Whether legacy suites are allowed; the report says so.
-    pub allow_legacy: bool,
     /// Recorded signals.
     pub inputs: Vec<Input>,
     /// Cells, in the order of their names.
@@ -276,7 +274,6 @@ fn finish(draft: &Draft, inputs: Vec<Option<Input>>, folder: &Path) -> Option<De
         name: draft.name.as_ref()?.value.clone(),
         seed: value(&draft.seed)?.unsigned_abs(),
         duration_ps: value(&draft.duration)?.unsigned_abs(),
-        allow_legacy: value(&draft.allow_legacy).unwrap_or(false),
         cells,
         inputs,
         bridge: Bridge { batch_superframes: value(&draft.batch_superframes).unwrap_or(1).try_into().ok()? },

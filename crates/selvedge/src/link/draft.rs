@@ -27,7 +27,6 @@ pub(super) struct Draft {
     pub name: Maybe<String>,
     pub seed: Maybe<i64>,
     pub duration: Maybe<i64>,
-    pub allow_legacy: Maybe<bool>,
     pub inputs: Vec<InputDraft>,
     pub cells: Vec<CellDraft>,
     pub batch_superframes: Maybe<i64>,
@@ -105,7 +104,6 @@ pub(super) fn read<'a>(root: &'a DeTable<'a>, problems: &mut Vec<Problem>) -> Dr
     let name = section.text("name", "\"ward\"", problems);
     let seed = section.integer("seed", 0..=i64::MAX, problems);
     let duration = section.quantity("duration", &DURATION, limits::DURATION, problems);
-    let allow_legacy = section.flag("allow_legacy", problems);
     section.finish(problems);
 
     let inputs =
@@ -133,19 +131,7 @@ pub(super) fn read<'a>(root: &'a DeTable<'a>, problems: &mut Vec<Problem>) -> Dr
         .map(|text| At { value: text.value.into(), span: text.span });
     section.finish(problems);
     root.finish(problems);
-    Draft {
-        name,
-        seed,
-        duration,
-        allow_legacy,
-        inputs,
-        cells,
-        batch_superframes,
-        address,
-        shards,
-        transport,
-        keys,
-    }
+    Draft { name, seed, duration, inputs, cells, batch_superframes, address, shards, transport, keys }
 }
 
 fn below<'a>(root: &mut Section<'a>, key: &'static str, problems: &mut Vec<Problem>) -> Section<'a> {

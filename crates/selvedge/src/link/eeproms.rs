@@ -52,8 +52,8 @@ impl Eeproms {
         Ok(eeproms)
     }
 
-    /// The EEPROM of `node` as it must be. An image of an epoch before `from` would speak to a server that does not
-    /// listen.
+    /// The EEPROM of `node` as it must be. An image of an epoch before `from`, or of a closed one, would speak to a
+    /// server that does not listen.
     fn provisioned(
         &self,
         node: &Node,
@@ -73,7 +73,10 @@ impl Eeproms {
         if let Some(predecessor) = &predecessor {
             keys.check_epoch(node.id, predecessor.epoch)?;
         }
-        let predecessor = predecessor.filter(|predecessor| u16::from(predecessor.epoch) >= from);
+        let closed = keys.standing(node.id)?.closed;
+        let predecessor = predecessor.filter(|predecessor| {
+            u16::from(predecessor.epoch) >= from && !closed.contains(&predecessor.epoch)
+        });
         let epoch = match &predecessor {
             Some(predecessor) => predecessor.epoch,
             None => keys.take_epoch(node.id)?,

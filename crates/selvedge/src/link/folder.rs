@@ -134,6 +134,25 @@ impl Folder {
         self.write(name, content, RenameFlags::empty())
     }
 
+    /// The names of what is in the folder, in any order; of those that are text.
+    pub fn names(&self) -> Result<Vec<String>, Error> {
+        let failed = |errno| failed("list", &self.path, errno);
+        let entries = fs::Dir::read_from(&self.descriptor).map_err(failed)?;
+        let name = |entry: Result<fs::DirEntry, Errno>| match entry {
+            Ok(entry) => entry.file_name().to_str().ok().map(|name| Ok(name.to_owned())),
+            Err(errno) => Some(Err(failed(errno))),
+        };
+        entries.filter_map(name).collect()
+    }
+
+    /// Removes the file `name`.
+    pub fn remove(&self, name: &str) -> Result<(), Error> {
+        let removed = fs::unlinkat(&self.descriptor, name, AtFlags::empty());
+        removed
+            .and_then(|()| fs::fsync(&self.descriptor))
+            .map_err(|errno| failed("remove", &self.path(name), errno))
+    }
+
     /// Waits until nobody else has the folder locked, and locks it until the descriptor is dropped.
     pub fn lock(&self) -> Result<OwnedFd, Error> {
         let locked = self.locked(".", FlockOperation::LockExclusive);

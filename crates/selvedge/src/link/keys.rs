@@ -1,19 +1,20 @@
-//! The keys of a deployment: `node-<id>.key`, `cell-<id>.key`, `store.key` and `tls/`, in one folder.
+//! The keys of a deployment: `node-<id>.key`, `cell-<id>.key`, those of the store and `tls/`, in one folder.
 //!
 //! Owns which keys there are, and that fresh ones come from the operating system's randomness. A folder of
 //! our own is filled with what the deployment needs; a folder that the deployment names must be complete, so
-//! that a wrong name is an error and not a new set of keys. What was used of a key is `reservations'`, files and
+//! that a wrong name is an error and not a new set of keys. What was used of a key is `reservations'`, what a person says of one is
+//! `standing`'s, files and
 //! their checks are `folder`'s, TLS is `certificates'`, derivations are `cipher::derive`'s.
 
 use std::path::Path;
 
-use cipher::{CellMaster, Error as CipherError, NodeMaster, OsRandomness, StoreMaster};
+use cipher::{CellMaster, Error as CipherError, NodeMaster, OsRandomness};
 use zeroize::Zeroizing;
 
 use super::certificates::Certificates;
 use super::deployment::Deployment;
 use super::folder::Folder;
-use super::reservations;
+use super::{reservations, standing};
 use crate::error::{Error, KeyFault};
 
 /// The key folder of a deployment, checked. Secrets are read when they are asked for.
@@ -58,7 +59,10 @@ impl Keys {
             }
             fresh(&name)?;
         }
-        fresh(STORE_NAME)?;
+        // Where there is a later one, the first was retired.
+        if !folder.names()?.iter().any(|name| standing::store_number(name).is_some()) {
+            fresh(STORE_NAME)?;
+        }
         let certificates = Certificates::create(folder.create_below("tls")?, deployment)?;
         let keys = Keys { folder, certificates };
         keys.check(deployment)?;
@@ -107,14 +111,6 @@ impl Keys {
         self.read(&cell_name(id), CellMaster::from_key_file)
     }
 
-    /// Master key of the server's store.
-    ///
-    /// # Errors
-    /// [`Error::Key`] or [`Error::Io`].
-    pub fn store(&self) -> Result<StoreMaster, Error> {
-        self.read(STORE_NAME, StoreMaster::from_key_file)
-    }
-
     /// Who may speak to whom over TLS.
     pub fn certificates(&self) -> &Certificates {
         &self.certificates
@@ -125,7 +121,11 @@ impl Keys {
         &self.folder
     }
 
-    fn read<K>(&self, name: &str, parse: impl FnOnce(&[u8]) -> Result<K, CipherError>) -> Result<K, Error> {
+    pub(super) fn read<K>(
+        &self,
+        name: &str,
+        parse: impl FnOnce(&[u8]) -> Result<K, CipherError>,
+    ) -> Result<K, Error> {
         let content: Zeroizing<Vec<u8>> = self.folder.read(name)?;
         let fault = |fault| Error::Key { path: self.folder.path(name), fault: KeyFault::Content(fault) };
         parse(&content).map_err(fault)
@@ -135,7 +135,7 @@ impl Keys {
 /// The file of the store's master key.
 pub(super) const STORE_NAME: &str = "store.key";
 
-fn node_name(id: u32) -> String {
+pub(super) fn node_name(id: u32) -> String {
     format!("node-{id}.key")
 }
 
@@ -188,7 +188,7 @@ mod tests {
         let again = Keys::of(&deployment, out.path()).expect("keys are found");
         let node = deployment.cells[0].nodes[0].id;
         assert!(first.node(node).unwrap().key() == again.node(node).unwrap().key());
-        assert!(first.store().unwrap().key() != first.cell(7).unwrap().key());
+        assert!(first.node(node).unwrap().key() != first.cell(7).unwrap().key());
         let folder = out.path().join("keys");
         assert_eq!((mode(&folder), mode(&folder.join("tls"))), (0o700, 0o700));
         let mut files = Vec::new();

@@ -116,6 +116,11 @@ impl Layout {
         self.run().join("collect.address")
     }
 
+    /// The socket on which people ask the server something while it runs.
+    pub fn server_control(&self) -> PathBuf {
+        self.run().join("collect.sock")
+    }
+
     /// The server's log.
     pub fn store(&self) -> PathBuf {
         self.out.join("store")

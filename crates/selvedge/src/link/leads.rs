@@ -141,5 +141,5 @@ fn lead(draft: &LeadDraft) -> Option<Lead> {
 
 fn setting(draft: &SettingDraft) -> Option<Setting> {
     let (first, channel) = (draft.first.as_ref()?.value, draft.channel.as_ref()?.value);
-    Some(Setting { first: first.try_into().ok()?, channel: channel.try_into().ok()? })
+    Some(Setting { first: first.try_into().ok()?, channel: channel.try_into().ok()?, stride: 1 })
 }

@@ -77,6 +77,7 @@ pub fn verify(store: &Path, keys: &Keys) -> Result<Verification, Error> {
         all.records += found.records;
         all.reservations += found.reservations;
         all.changes += found.changes;
+        all.orders += found.orders;
         all.torn += found.torn;
         all.bytes += found.bytes;
         all.missing.extend(found.missing);

@@ -1,5 +1,6 @@
 //! The link from a node to the store: what a deployment says, and the keys that it needs.
 
+pub mod anchoring;
 pub mod bridge;
 pub mod carrier;
 pub mod catalogue;
@@ -30,8 +31,10 @@ pub mod reservations;
 mod schedule;
 pub mod sealing;
 mod section;
+pub mod sending;
 pub mod service;
 pub mod simulation;
+pub mod standing;
 pub mod transport;
 pub mod waveform;
 

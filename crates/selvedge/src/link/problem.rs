@@ -81,8 +81,6 @@ pub(super) enum Kind {
     NoRoomForFilters { chip: &'static str, filters: &'static str, sram_bytes: u64, static_bytes: u64 },
     /// A woven frame that keeps interrupts off for longer than sampling and clock can make up for.
     WovenTooLong { bytes: u64, divider: u64, cycles: u64, cycles_max: u64 },
-    /// A legacy suite without permission.
-    Legacy { suite: &'static str },
     /// A recording that cannot be read.
     Recording { path: PathBuf, fault: String },
     /// A recording that ends before the run does.
@@ -219,7 +217,6 @@ impl fmt::Display for Kind {
                 f,
                 "a woven frame of {bytes} bytes at f/{divider} takes {cycles} cycles, and at this rate of samples {cycles_max} are the most"
             ),
-            Kind::Legacy { suite } => write!(f, "suite `{suite}` is legacy, kept to reproduce the papers"),
             Kind::Recording { path, fault } => write!(f, "recording `{}`: {fault}", path.display()),
             Kind::RecordingTooShort { recording_ps, needs_ps } => write!(
                 f,
@@ -283,9 +280,6 @@ impl Kind {
             Kind::NoRoomForFilters { .. } => Some("write `filters = \"discrete\"`".into()),
             Kind::WovenTooLong { .. } => {
                 Some("use a faster `bus` or a lower `rate`, or write `filters = \"discrete\"`".into())
-            }
-            Kind::Legacy { .. } => {
-                Some("write `allow_legacy = true` in [deployment], or use `ascon-aead128`".into())
             }
             Kind::RecordingTooShort { .. } => {
                 Some("shorten `duration`, begin earlier, or write `repeat = true` in the input".into())

@@ -26,9 +26,12 @@ use zeroize::Zeroizing;
 
 use super::deployment::Deployment;
 use super::folder::Folder;
-use super::keys::{Keys, STORE_NAME};
+use super::keys::Keys;
 use crate::error::{Error, KeyFault};
 use crate::limits::EPOCHS;
+
+/// Locked by who answers under the keys.
+const LOCK_NAME: &str = "store.lock";
 
 /// The epochs of a node's key.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -160,13 +163,15 @@ impl Keys {
         Err(Error::Key { path: self.folder().path(&epoch_name(id)), fault })
     }
 
-    /// Locks the store's key until the descriptor is dropped: one server at a time answers under the keys of a folder.
+    /// Locks the store's keys until the descriptor is dropped: one server at a time answers under the keys of a folder.
     ///
     /// # Errors
-    /// [`Error::Key`] when another process has locked it, or [`Error::Io`].
+    /// [`Error::Key`] when another process has locked them, or [`Error::Io`].
     pub fn lock_store(&self) -> Result<OwnedFd, Error> {
-        let locked = self.folder().try_lock_file(STORE_NAME)?;
-        locked.ok_or_else(|| Error::Key { path: self.folder().path(STORE_NAME), fault: KeyFault::InUse })
+        // A file of its own: keys come and go.
+        self.folder().read_or_write(LOCK_NAME, || Ok(Zeroizing::new(Vec::new())))?;
+        let locked = self.folder().try_lock_file(LOCK_NAME)?;
+        locked.ok_or_else(|| Error::Key { path: self.folder().path(LOCK_NAME), fault: KeyFault::InUse })
     }
 
     /// The first epoch of node `id` of which the store at `store` takes frames. A store that is new knows no frame that
@@ -221,17 +226,20 @@ impl Keys {
 }
 
 #[cfg(test)]
+pub(super) use tests::{ecg, fault};
+
+#[cfg(test)]
 mod tests {
     use super::*;
     use crate::link::deployment;
     use proptest::prelude::*;
 
-    pub(super) fn ecg() -> Deployment {
+    pub(in crate::link) fn ecg() -> Deployment {
         let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../deployments/ecg.toml");
         deployment::load(&path).expect("the example is sound")
     }
 
-    pub(super) fn fault<T>(result: Result<T, Error>) -> KeyFault {
+    pub(in crate::link) fn fault<T>(result: Result<T, Error>) -> KeyFault {
         match result {
             Err(Error::Key { fault, .. }) => fault,
             Err(other) => panic!("expected a key fault, found {other}"),

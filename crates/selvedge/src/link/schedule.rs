@@ -14,7 +14,6 @@ use super::readiness;
 use super::sealing::converter_divider;
 use super::section::At;
 use cipher::Suite;
-use cipher::suites::Row;
 
 use crate::limits::{self, PS_PER_SECOND};
 
@@ -28,7 +27,6 @@ pub(super) fn check(draft: &Draft, inputs: &[Option<Input>], text: &str, problem
     unique("cell id", cells, text, problems);
     let nodes = draft.cells.iter().flat_map(|cell| &cell.nodes).filter_map(|node| node.id.as_ref());
     unique("node id", nodes, text, problems);
-    let allow_legacy = draft.allow_legacy.as_ref().is_some_and(|flag| flag.value);
     for cell in &draft.cells {
         slots(cell, text, problems);
         superframe(cell, problems);
@@ -44,22 +42,12 @@ pub(super) fn check(draft: &Draft, inputs: &[Option<Input>], text: &str, problem
             signal(node, draft, inputs, problems);
             let superframe_ps = cell.superframe.as_ref().map(|time| time.value.unsigned_abs());
             leads::check(node, draft, inputs, superframe_ps, text, problems);
-            if let Some(suite) = &node.suite
-                && let Some(kind) = legacy(suite.value.row(), allow_legacy)
-            {
-                problems.push(Problem { span: suite.span.clone(), kind });
-            }
         }
     }
 }
 
 /// What a node seals with when its deployment does not say.
 pub(super) const DEFAULT_SUITE: Suite = Suite::AsconAead128;
-
-/// A legacy suite needs permission.
-fn legacy(row: &Row, allow_legacy: bool) -> Option<Kind> {
-    (row.legacy && !allow_legacy).then_some(Kind::Legacy { suite: row.name })
-}
 
 /// Highest slot that a node of the cell owns.
 pub(super) fn slots_used(cell: &CellDraft) -> u64 {
@@ -374,14 +362,6 @@ pub(super) fn lasts(
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_legacy_suite_needs_permission() {
-        let sound = *Suite::AsconAead128.row();
-        let old = Row { legacy: true, name: "rc4-mac", ..sound };
-        assert_eq!(legacy(&old, false), Some(Kind::Legacy { suite: "rc4-mac" }));
-        assert_eq!((legacy(&old, true), legacy(&sound, false)), (None, None));
-    }
 
     #[test]
     fn a_byte_takes_8_n_plus_24_cycles() {

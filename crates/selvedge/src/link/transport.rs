@@ -28,6 +28,13 @@ pub struct Collect {
     pub shards: Option<u16>,
 }
 
+impl Collect {
+    /// True when several servers may share the deployment, each with logs of its own.
+    pub fn is_shared(&self) -> bool {
+        matches!(self.transport, Transport::Nats(_))
+    }
+}
+
 /// How batches reach the server.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]

@@ -6,13 +6,14 @@ use syn::visit::{self, Visit};
 use crate::Source;
 
 /// Files of the tools that may use sockets, files and processes.
-const IO_FILES: [&str; 9] = [
+const IO_FILES: [&str; 10] = [
     "emulate.rs",
     "serve.rs",
     "store.rs",
     "disk.rs",
     "client.rs",
     "listen.rs",
+    "control.rs",
     "peer.rs",
     "tcp.rs",
     "udp.rs",
