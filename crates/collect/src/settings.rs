@@ -6,13 +6,26 @@
 //! ahead of its sample; a node that has not taken one, or was reset, is told to take it from a later sample on, the same
 //! one for many frames, because only one setting waits in a node.
 
+use serde::Serialize;
+
 use crate::frame::Setting;
 use crate::record::Ordered;
 
-/// The settings of a node, in the order of their samples; each sets an input. Its stride is the ordered one.
+/// What a node is to do from a sample of its grid on; what is not named stays as it was set or ordered before.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+pub struct Planned {
+    /// The sample, the first of a frame.
+    pub first: u32,
+    /// The input that it converts.
+    pub channel: Option<u8>,
+    /// It takes every so manieth sample.
+    pub stride: Option<u8>,
+}
+
+/// The settings of a node, in the order of their samples.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Settings {
-    settings: Vec<Setting>,
+    planned: Vec<Planned>,
     lead_samples: u32,
 }
 
@@ -21,10 +34,10 @@ impl Settings {
     ///
     /// # Panics
     /// When there is no time for an answer.
-    pub fn new(mut settings: Vec<Setting>, lead_samples: u32) -> Settings {
+    pub fn new(mut planned: Vec<Planned>, lead_samples: u32) -> Settings {
         assert!(lead_samples > 0, "an answer takes time");
-        settings.sort_unstable();
-        Settings { settings, lead_samples }
+        planned.sort_unstable();
+        Settings { planned, lead_samples }
     }
 
     /// True when the node can be told anything.
@@ -35,18 +48,22 @@ impl Settings {
     /// What a node has to be told whose latest frame is `frame`, and which was `ordered` what the last person who asked
     /// for something wanted.
     pub(crate) fn due(&self, frame: Setting, ordered: Option<&Ordered>) -> Option<Setting> {
-        let stride = ordered.and_then(|ordered| ordered.stride).unwrap_or(1);
-        let behind = self.settings.partition_point(|setting| setting.first <= frame.first);
-        let next = self.settings.get(behind).filter(|next| next.first - frame.first <= self.lead_samples);
-        if let Some(&next) = next {
-            return Some(Setting { stride, ..next });
+        let (past, coming) =
+            self.planned.split_at(self.planned.partition_point(|planned| planned.first <= frame.first));
+        let holds = |planned_to: fn(&Planned) -> Option<u8>, ordered_to: fn(&Ordered) -> Option<u8>| {
+            let set = past.iter().rev().find_map(|planned| Some((planned.first, planned_to(planned)?)));
+            // An order that no frame was stored behind yet is later than whatever was set before.
+            let is_later = |ordered: &&Ordered| {
+                set.is_none_or(|(first, _)| ordered.since.is_none_or(|since| since >= first))
+            };
+            ordered.filter(is_later).and_then(ordered_to).or(set.map(|(_, to)| to))
+        };
+        let channel = holds(|planned| planned.channel, |ordered| ordered.channel).unwrap_or(frame.channel);
+        let stride = holds(|planned| planned.stride, |ordered| ordered.stride).unwrap_or(1);
+        if let Some(next) = coming.first().filter(|next| next.first - frame.first <= self.lead_samples) {
+            let (channel, stride) = (next.channel.unwrap_or(channel), next.stride.unwrap_or(stride));
+            return Some(Setting { first: next.first, channel, stride });
         }
-        let set = self.settings[..behind].last();
-        // An order that no frame was stored behind yet is later than whatever was set before.
-        let is_later =
-            |ordered: &&Ordered| set.is_none_or(|set| ordered.since.is_none_or(|since| since >= set.first));
-        let channel = ordered.filter(is_later).and_then(|ordered| ordered.channel);
-        let channel = channel.or(set.map(|set| set.channel)).unwrap_or(frame.channel);
         if (channel, stride) == (frame.channel, frame.stride) || !self.can_be_told() {
             return None;
         }
@@ -64,9 +81,13 @@ mod tests {
         Setting { first, channel, stride: 1 }
     }
 
+    fn input(first: u32, channel: u8) -> Planned {
+        Planned { first, channel: Some(channel), stride: None }
+    }
+
     #[test]
     fn a_setting_is_told_ahead_and_again_until_a_frame_is_of_its_channel() {
-        let settings = Settings::new(vec![setting(1000, 0), setting(500, 3)], 100);
+        let settings = Settings::new(vec![input(1000, 0), input(500, 3)], 100);
         assert_eq!(settings.due(setting(399, 0), None), None);
         assert_eq!(settings.due(setting(400, 0), None), Some(setting(500, 3)));
         assert_eq!(settings.due(setting(499, 0), None), Some(setting(500, 3)));
@@ -87,16 +108,16 @@ mod tests {
 
     #[test]
     fn what_a_person_ordered_holds_over_what_was_set_before_it_and_until_the_next_setting() {
-        let settings = Settings::new(vec![setting(500, 3), setting(1000, 2)], 100);
+        let settings = Settings::new(vec![input(500, 3), input(1000, 2)], 100);
         let frame = |first, channel, stride| Setting { first, channel, stride };
         let ordered = |channel, stride, since| Ordered { node: 1, channel, stride, since, is_done: false };
-        let input = ordered(Some(6), None, Some(600));
+        let other = ordered(Some(6), None, Some(600));
         let due =
             |first, channel, stride, ordered| settings.due(frame(first, channel, stride), Some(ordered));
-        assert_eq!(due(600, 3, 1, &input), Some(frame(700, 6, 1)));
-        assert_eq!(due(700, 6, 1, &input), None);
-        assert_eq!(due(920, 6, 1, &input), Some(frame(1000, 2, 1)), "a setting that is due goes before");
-        assert_eq!(due(1000, 2, 1, &input), None, "and behind the order");
+        assert_eq!(due(600, 3, 1, &other), Some(frame(700, 6, 1)));
+        assert_eq!(due(700, 6, 1, &other), None);
+        assert_eq!(due(920, 6, 1, &other), Some(frame(1000, 2, 1)), "a setting that is due goes before");
+        assert_eq!(due(1000, 2, 1, &other), None, "and behind the order");
         let fresh = ordered(Some(6), None, None);
         assert_eq!(due(1000, 2, 1, &fresh), Some(frame(1100, 6, 1)), "nothing was stored since");
         let stride = ordered(None, Some(2), Some(0));
@@ -108,6 +129,25 @@ mod tests {
         assert_eq!(due(500, 3, 2, &each), Some(frame(600, 3, 1)));
     }
 
+    #[test]
+    fn a_rate_holds_over_settings_that_name_only_an_input_until_one_names_a_rate_or_a_person_orders_one() {
+        let planned = |first, channel, stride| Planned { first, channel, stride };
+        let list = [(500, None, Some(2)), (1000, Some(3), None), (2000, None, Some(1))];
+        let list = list.map(|(first, channel, stride)| planned(first, channel, stride));
+        let settings = Settings::new(list.to_vec(), 100);
+        let frame = |first, channel, stride| Setting { first, channel, stride };
+        let due = |first, channel, stride| settings.due(frame(first, channel, stride), None);
+        assert_eq!(due(450, 7, 1), Some(frame(500, 7, 2)), "its input stays");
+        assert_eq!(due(500, 7, 2), None);
+        assert_eq!(due(950, 7, 2), Some(frame(1000, 3, 2)), "its rate does");
+        assert_eq!(due(1000, 7, 1), Some(frame(1100, 3, 2)), "it was reset");
+        assert_eq!(due(1950, 3, 2), Some(frame(2000, 3, 1)));
+        let faster = Ordered { node: 1, channel: None, stride: Some(3), since: Some(600), is_done: false };
+        let due = |first, channel, stride| settings.due(frame(first, channel, stride), Some(&faster));
+        assert_eq!(due(1000, 3, 2), Some(frame(1100, 3, 3)), "who orders a rate orders no input");
+        assert_eq!(due(2000, 3, 1), None, "a later setting goes before");
+    }
+
     proptest! {
         /// A node that hears `lag` frames late, if at all, and is reset now and then, converts in the end what it should.
         #[test]
@@ -117,8 +157,8 @@ mod tests {
             lost in prop::collection::vec(any::<bool>(), 80),
             resets in prop::collection::vec(0usize..60, 0..3),
         ) {
-            let list: Vec<_> = firsts.iter().map(|(&frame, &channel)| setting(frame * 10, channel)).collect();
-            let last = list.last().expect("one at least").channel;
+            let list: Vec<_> = firsts.iter().map(|(&frame, &channel)| input(frame * 10, channel)).collect();
+            let last = list.last().and_then(|planned| planned.channel).expect("one at least");
             let settings = Settings::new(list, 80);
             let (mut channel, mut waits) = (0, None::<Setting>);
             let mut answers = std::collections::VecDeque::from(vec![None; lag]);

@@ -3,7 +3,7 @@
 use super::*;
 use crate::keys::{Grid, Node, StoreKeys};
 use crate::orders::{Order, Reason, Reply, Request, Told};
-use crate::settings::Settings;
+use crate::settings::{Planned, Settings};
 use crate::sim::{Dice, Honesty, SimDisk};
 use crate::store::{Filter, Records};
 use crate::waveform::Waveform;
@@ -236,7 +236,7 @@ fn what_a_node_is_told_does_not_depend_on_how_batches_are_grouped() {
 
 /// A collector on `disk` that sets channel 3 from sample 20 on, told 10 ahead, and tells other epochs, too.
 fn setting(disk: &SimDisk, epoch_frames: Option<u16>) -> Collector<SimDisk, Dice> {
-    let settings = Settings::new(vec![Setting { first: 20, channel: 3, stride: 1 }], 10);
+    let settings = Settings::new(vec![Planned { first: 20, channel: Some(3), stride: None }], 10);
     let keys = ring_with(epoch_frames, settings, |_| Ok(Some(1)));
     Collector::open(disk.clone(), keys, Limits::default(), Dice::new(2)).unwrap()
 }

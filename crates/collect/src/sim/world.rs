@@ -15,7 +15,7 @@ use crate::keys::{Grid, KeyRing, Node};
 use crate::limits::Limits;
 use crate::read::{Filter, Records};
 use crate::record::Record;
-use crate::settings::Settings;
+use crate::settings::{Planned, Settings};
 use crate::shard::{Arrived, Now, Shard};
 use crate::waveform::{Format, Waveform};
 use crate::{Action, Collector, Event};
@@ -218,7 +218,10 @@ impl<'a> World<'a> {
                 let suite = [Suite::AsconAead128, Suite::Aes128Ccm][node as usize % 2];
                 // Every third one stays where it is.
                 let epoch_frames = Some(EPOCH_FRAMES).filter(|_| node > 0);
-                let settings = Settings::new(vec![SETTING], 16);
+                let settings = Settings::new(
+                    vec![Planned { first: SETTING.first, channel: Some(SETTING.channel), stride: None }],
+                    16,
+                );
                 let admitted =
                     Node { master: master.clone(), suite, epoch_from: 0, epoch_frames, settings, grid };
                 keys.add_node(id, admitted);

@@ -1,14 +1,15 @@
-//! What hangs on the other inputs of a node's converter, and which of them the server tells it to convert from when on.
+//! What hangs on the other inputs of a node's converter, and which of them the server tells it to convert, and how often,
+//! from when on.
 //!
 //! Owns the two arrays `lead` and `setting` of a node: reading them and what they must be to each other and to the grid.
 
-use collect::frame::Setting;
-use serde::{Serialize, Serializer};
+use collect::settings::Planned;
+use serde::Serialize;
 
 use super::deployment::{Cell, Deployment, Input};
 use super::draft::{Draft, Maybe, NodeDraft};
 use super::problem::{Kind, Problem};
-use super::quantity::DURATION;
+use super::quantity::{DURATION, FREQUENCY};
 use super::schedule::{self, unique};
 use super::section::{At, Section};
 use crate::limits;
@@ -18,9 +19,8 @@ use crate::limits;
 pub struct Wiring {
     /// What hangs on other inputs.
     pub leads: Vec<Lead>,
-    /// Which input the server tells it to convert from when on; before the first it is its own.
-    #[serde(serialize_with = "as_pairs")]
-    pub settings: Vec<Setting>,
+    /// What the server tells it from when on; before the first it converts its own input, and each sample.
+    pub settings: Vec<Planned>,
 }
 
 /// The recording that a node plays, on another input of its converter, too.
@@ -32,17 +32,12 @@ pub struct Lead {
     pub start_ps: u64,
 }
 
-/// First sample and channel of each.
-fn as_pairs<S: Serializer>(settings: &[Setting], serializer: S) -> Result<S::Ok, S::Error> {
-    serializer.collect_seq(settings.iter().map(|setting| (setting.first, setting.channel)))
-}
-
 impl Wiring {
     /// What a draft without problems says.
     pub(super) fn of(draft: &NodeDraft) -> Option<Wiring> {
         Some(Wiring {
             leads: draft.leads.iter().map(lead).collect::<Option<_>>()?,
-            settings: draft.settings.iter().map(setting).collect::<Option<_>>()?,
+            settings: draft.settings.iter().map(|set| planned(set, draft)).collect::<Option<_>>()?,
         })
     }
 }
@@ -66,6 +61,7 @@ pub(super) struct LeadDraft {
 pub(super) struct SettingDraft {
     pub first: Maybe<i64>,
     pub channel: Maybe<i64>,
+    pub rate: Maybe<i64>,
 }
 
 fn channel(section: &mut Section<'_>, problems: &mut Vec<Problem>) -> Maybe<i64> {
@@ -91,9 +87,13 @@ pub(super) fn read_settings(node: &mut Section<'_>, problems: &mut Vec<Problem>)
     let tables = node.array("setting", problems).into_iter();
     let setting = |table: At<_>| {
         let mut section = Section::new("setting".into(), table.value, table.span).element(None);
-        section.require(&[("first", "9000"), ("channel", "1")], problems);
+        section.require(&[("first", "9000")], problems);
         let first = section.integer("first", 1..=u32::MAX.into(), problems);
-        let setting = SettingDraft { first, channel: channel(&mut section, problems) };
+        let rate = section.quantity("rate", &FREQUENCY, limits::RATE, problems);
+        let setting = SettingDraft { first, channel: channel(&mut section, problems), rate };
+        if setting.channel.is_none() && setting.rate.is_none() {
+            section.require(&[("channel", "1")], problems);
+        }
         section.finish(problems);
         setting
     };
@@ -129,6 +129,13 @@ pub(super) fn check(
             problems.push(Problem { span: first.span.clone(), kind: Kind::NotFirst { found, samples } });
         }
     }
+    for rate in node.settings.iter().filter_map(|setting| setting.rate.as_ref()) {
+        let Some((own_hz, samples)) = rate_hz.zip(samples) else { continue };
+        if let Err(rates_hz) = schedule::stride(own_hz, samples, rate.value.unsigned_abs()) {
+            let kind = Kind::NoSuchRate { found_hz: rate.value.unsigned_abs(), rates_hz };
+            problems.push(Problem { span: rate.span.clone(), kind });
+        }
+    }
     for start in node.leads.iter().filter_map(|lead| lead.start.as_ref()) {
         schedule::lasts(node, Some(start), draft, inputs, problems);
     }
@@ -139,7 +146,10 @@ fn lead(draft: &LeadDraft) -> Option<Lead> {
     Some(Lead { channel, start_ps: draft.start.as_ref()?.value.unsigned_abs() })
 }
 
-fn setting(draft: &SettingDraft) -> Option<Setting> {
-    let (first, channel) = (draft.first.as_ref()?.value, draft.channel.as_ref()?.value);
-    Some(Setting { first: first.try_into().ok()?, channel: channel.try_into().ok()?, stride: 1 })
+fn planned(setting: &SettingDraft, node: &NodeDraft) -> Option<Planned> {
+    let channel = setting.channel.as_ref().and_then(|channel| channel.value.try_into().ok());
+    let own_hz = node.rate.as_ref()?.value;
+    // Checked: the rate divides the node's.
+    let stride = setting.rate.as_ref().and_then(|rate| (own_hz / rate.value).try_into().ok());
+    Some(Planned { first: setting.first.as_ref()?.value.try_into().ok()?, channel, stride })
 }

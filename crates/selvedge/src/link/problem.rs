@@ -73,6 +73,8 @@ pub(super) enum Kind {
     SamplesNotWhole { rate_hz: u64, superframe_ps: u64 },
     /// A setting from a sample on that is not the first of a frame.
     NotFirst { found: u64, samples: u64 },
+    /// A rate of a setting that is no whole part of the node's, or of its frame.
+    NoSuchRate { found_hz: u64, rates_hz: Vec<u64> },
     /// A bit clock that a listener on the bus cannot follow.
     BusTooFast { bit_hz: u64, listener: String, listener_hz: u64, fix: String },
     /// Bytes that follow each other faster than a listening node takes them.
@@ -196,6 +198,15 @@ impl fmt::Display for Kind {
             Kind::NotFirst { found, samples } => {
                 write!(f, "sample {found} is not the first of a frame, which holds {samples}")
             }
+            Kind::NoSuchRate { found_hz, rates_hz } => {
+                let rates: Vec<String> = rates_hz.iter().map(|&rate_hz| Hertz(rate_hz).to_string()).collect();
+                write!(
+                    f,
+                    "the node cannot be set to {}, expected one of: {}",
+                    Hertz(*found_hz),
+                    rates.join(", ")
+                )
+            }
             Kind::BusTooFast { bit_hz, listener, listener_hz, .. } => write!(
                 f,
                 "bits at {} are too fast for {listener}: a slave at {} follows at most {}",
@@ -289,6 +300,7 @@ impl Kind {
             | Kind::TooFine { .. }
             | Kind::OutOfRange { .. }
             | Kind::NotADivider { .. }
+            | Kind::NoSuchRate { .. }
             | Kind::BadName { .. }
             | Kind::Duplicate { .. }
             | Kind::Empty { .. }

@@ -74,6 +74,17 @@ pub(super) fn samples(rate_hz: u64, superframe_ps: u64) -> Option<u64> {
     (product > 0 && product.is_multiple_of(second)).then(|| (product / second) as u64)
 }
 
+/// Which samples of its grid a node takes at a rate: every so manieth, in a frame a whole number of them.
+///
+/// # Errors
+/// The rates that it has.
+pub(super) fn stride(own_hz: u64, samples: u64, rate_hz: u64) -> Result<u8, Vec<u64>> {
+    let is_whole = |stride: &u64| samples.is_multiple_of(*stride) && own_hz.is_multiple_of(*stride);
+    let strides = || (1..=samples.min(u8::MAX.into())).filter(is_whole);
+    let found = strides().find(|stride| own_hz == rate_hz * stride).and_then(|stride| stride.try_into().ok());
+    found.ok_or_else(|| strides().map(|stride| own_hz / stride).collect())
+}
+
 /// Time of `cycles` cycles that a node sends, its crystal slow by |`drift_ppb`|.
 pub(super) fn uplink_ps(cycles: u64, clock_hz: u64, drift_ppb: i64) -> u64 {
     let cycles = u128::from(cycles);

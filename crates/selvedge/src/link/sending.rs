@@ -7,6 +7,7 @@ use collect::orders::Order;
 
 use super::deployment::{Deployment, Node};
 use super::quantity::{self, FREQUENCY};
+use super::schedule;
 use crate::error::{Error, OrderFault};
 
 /// Which nodes are meant.
@@ -108,16 +109,8 @@ pub fn orders(deployment: &Deployment, whom: Whom, words: &[Word]) -> Result<Vec
 
 /// Which samples of its grid a node takes at this rate: every so manieth.
 fn stride_of(node: &Node, rate_hz: u64) -> Result<u8, Error> {
-    let samples = node.samples_per_superframe;
-    let stride = u8::try_from(node.rate_hz / rate_hz).ok().filter(|&stride| stride > 0);
-    let is_whole =
-        |&stride: &u8| node.rate_hz == rate_hz * u64::from(stride) && samples.is_multiple_of(stride);
-    stride.filter(is_whole).ok_or_else(|| {
-        let strides = (1..=samples)
-            .filter(|&stride| samples.is_multiple_of(stride) && node.rate_hz.is_multiple_of(stride.into()));
-        let rates_hz = strides.map(|stride| node.rate_hz / u64::from(stride)).collect();
-        Error::Order(OrderFault::Rate { node: node.id, found_hz: rate_hz, rates_hz })
-    })
+    schedule::stride(node.rate_hz, node.samples_per_superframe.into(), rate_hz)
+        .map_err(|rates_hz| Error::Order(OrderFault::Rate { node: node.id, found_hz: rate_hz, rates_hz }))
 }
 
 #[cfg(test)]

@@ -149,7 +149,7 @@ pub fn errors(sources: &[Source]) -> Vec<String> {
 }
 
 /// Each kind of problem and words that only it says.
-const KINDS: [(&str, &str); 37] = [
+const KINDS: [(&str, &str); 38] = [
     ("SealedTooLate", "holds it if it is sent by"),
     ("VerifiedTooLate", "the node verifies the beacon until"),
     ("SealedPastDownlink", "the node seals the next one until"),
@@ -179,6 +179,7 @@ const KINDS: [(&str, &str); 37] = [
     ("BatchTooLong", "which the crypto device seals at once"),
     ("SamplesNotWhole", "does not hold a whole number of samples"),
     ("NotFirst", "is not the first of a frame"),
+    ("NoSuchRate", "the node cannot be set to"),
     ("BusTooFast", "a slave at"),
     ("BytesTooFast", "a byte every"),
     ("Recording", "recording `"),
