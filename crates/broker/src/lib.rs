@@ -256,6 +256,11 @@ impl Broker {
         self.settings.idle_max.filter(|_| is_idle).map(|idle_max| self.idle_since + idle_max)
     }
 
+    /// How long the loop looks out before it sleeps.
+    pub(crate) fn attention(&self) -> Duration {
+        self.settings.attention
+    }
+
     /// Whether the device is open.
     pub fn is_open(&self) -> bool {
         matches!(self.device, Device::Open { .. })

@@ -240,6 +240,13 @@ pub const LOG_BYTES_MAX: u64 = 1024 * 1024;
 pub const SAY_AGAIN: Duration = Duration::from_secs(1);
 /// Longest time without a connection after which a broker may be told to end.
 pub const IDLE_MAX: Duration = Duration::from_secs(24 * 60 * 60);
+/// How long the loop, and a client that waits for an answer, look out before they sleep. To wake a processor that sleeps
+/// takes a virtual machine longer than most requests take; `broker bench attention` sweeps it.
+pub const ATTENTION: Duration = Duration::from_micros(50);
+/// The longest [`ATTENTION`] that may be chosen.
+pub const ATTENTION_MAX: Duration = Duration::from_millis(1);
+/// Answers before which a client does not look out, at most, after it has done so in vain.
+pub const INATTENTIVE_MAX: u32 = 64;
 /// Pause after `accept` failed, so that a lack of descriptors does not spin.
 pub const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 /// Sockets that the loop looks at between two waits.

@@ -186,6 +186,9 @@ struct Server {
     accepts_from: Option<Duration>,
     tick_at: Duration,
     is_stopped: bool,
+    /// Who was read from last, and until when it is worth looking out for more before the loop sleeps.
+    attended: Option<Connection>,
+    attentive_until: Duration,
 }
 
 impl Server {
@@ -231,6 +234,8 @@ impl Server {
             accepts_from: None,
             tick_at: Duration::ZERO,
             is_stopped: false,
+            attended: None,
+            attentive_until: Duration::ZERO,
         })
     }
 
@@ -242,7 +247,7 @@ impl Server {
         let mut happened = Vec::with_capacity(EVENTS_PER_TURN);
         while !(self.is_stopped && self.leaving.is_empty()) {
             happened.clear();
-            let is_idle = self.ready_ones.is_idle() && !self.has_heard();
+            let is_idle = self.ready_ones.is_idle() && !self.is_attentive() && !self.has_heard();
             let pause = if is_idle { self.timeout() } else { Some(Duration::ZERO) };
             let timeout = pause.map(|timeout| Timespec {
                 tv_sec: timeout.as_secs() as i64,
@@ -263,6 +268,22 @@ impl Server {
             self.report_ready()?;
         }
         Ok(self.broker.stats().clone())
+    }
+
+    /// Whether the loop looks out instead of sleeping, and lets others have the processor meanwhile.
+    fn is_attentive(&self) -> bool {
+        let is_attentive = self.attentive_until > self.now();
+        if is_attentive {
+            thread::yield_now();
+        }
+        is_attentive
+    }
+
+    /// Somebody was read from. Who asks twice and nobody else between is likely to ask again soon; several keep the loop
+    /// awake by themselves.
+    fn attend(&mut self, connection: Connection) {
+        let is_alone = self.attended.replace(connection) == Some(connection);
+        self.attentive_until = if is_alone { self.now() + self.broker.attention() } else { Duration::ZERO };
     }
 
     /// Whether a lane has said something that was not heard. If not, it wakes the loop when it does.
@@ -371,6 +392,7 @@ impl Server {
             cost_bytes += read_bytes.max(HEADER_BYTES);
             self.settle();
             self.tidy_up();
+            self.attend(connection);
         }
     }
 

@@ -38,6 +38,8 @@ pub struct Settings {
     pub bounds: Bounds,
     /// How long a lane may wait for those before it.
     pub age_max: Duration,
+    /// How long the loop looks out for more of an application that has just asked, and was alone, before it sleeps.
+    pub attention: Duration,
     /// Which users get more of the device than others.
     pub weights: Weights,
     /// Nobody else is served, not even root.
@@ -63,6 +65,7 @@ impl Default for Settings {
             operator_group: None,
             bounds: Bounds::default(),
             age_max: limits::AGE_MAX,
+            attention: limits::ATTENTION,
             weights: Weights::default(),
             only_user: None,
             idle_max: None,
@@ -127,6 +130,7 @@ impl Settings {
         assert!(!self.unread_max.is_zero() && self.unread_max <= limits::UNREAD_MAX);
         assert!(!self.request_max.is_zero() && self.request_max <= limits::REQUEST_TIME_MAX);
         assert!((limits::AGE_MIN..=limits::AGE_MAX).contains(&self.age_max));
+        assert!(self.attention <= limits::ATTENTION_MAX);
         assert!(self.bounds.are_sound());
         assert!(self.weights.said().all(|(_, weight)| (1..=limits::WEIGHT_MAX).contains(&weight)));
     }

@@ -29,7 +29,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use rustix::event::{PollFd, PollFlags, poll};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use rustix::net::{SendAncillaryBuffer, SendFlags, sendmsg};
 
@@ -37,13 +37,13 @@ use super::call::{Call, Request};
 use super::fork::Identity;
 use super::{Place, check, fork};
 use crate::error::Error;
-use crate::limits::{BUFFERED_BYTES, REQUESTS_PER_CONNECTION_MAX, RETRY_PAUSE};
+use crate::limits::{ATTENTION, BUFFERED_BYTES, INATTENTIVE_MAX, REQUESTS_PER_CONNECTION_MAX, RETRY_PAUSE};
 use crate::stream::{Decoder, Framing};
 use crate::wiped::{Wiped, wipe};
 use crate::wire::{Connection, Head, Lane, Pdu, Status};
 
 /// How patient a client is.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug)]
 pub struct Settings {
     /// How long a request is asked again while the broker is busy, with the pauses that it says.
     pub busy_max: Duration,
@@ -51,6 +51,15 @@ pub struct Settings {
     pub connect_max: Duration,
     /// In which lane requests wait.
     pub lane: Lane,
+    /// How long an answer is looked out for before the thread sleeps. Where answers take longer this is seldom tried.
+    pub attention: Duration,
+}
+
+impl Default for Settings {
+    fn default() -> Settings {
+        let (busy_max, connect_max) = (Duration::ZERO, Duration::ZERO);
+        Settings { busy_max, connect_max, lane: Lane::default(), attention: ATTENTION }
+    }
 }
 
 /// A client of the broker at a place. Any number of threads may call at a time.
@@ -87,6 +96,16 @@ struct Line {
 struct Reader {
     decoder: Decoder,
     buffer: Wiped,
+    attention: Attention,
+}
+
+/// Whether it is worth looking out before sleeping: as long as it helps.
+struct Attention {
+    length: Duration,
+    /// Times in a row that it was in vain.
+    vain_count: u32,
+    /// Times to come that it is left out.
+    left_out: u32,
 }
 
 /// Who waits for which answer.
@@ -201,7 +220,7 @@ impl Client {
             Place::Own(starter) => starter.find_or_start()?,
         };
         process.note(&socket);
-        let line = Arc::new(Line::new(socket));
+        let line = Arc::new(Line::new(socket, self.settings.attention));
         *kept = Some(line.clone());
         Ok(line)
     }
@@ -285,9 +304,9 @@ impl Process {
 }
 
 impl Line {
-    fn new(socket: UnixStream) -> Line {
-        let reader =
-            Reader { decoder: Decoder::new(Framing::Plain), buffer: Wiped::new(vec![0; BUFFERED_BYTES]) };
+    fn new(socket: UnixStream, attention: Duration) -> Line {
+        let (decoder, buffer) = (Decoder::new(Framing::Plain), Wiped::new(vec![0; BUFFERED_BYTES]));
+        let reader = Reader { decoder, buffer, attention: Attention::new(attention) };
         let (writing, waiting, room) = (Mutex::default(), Mutex::default(), Condvar::new());
         Line { socket, writing, reading: Mutex::new(reader), waiting, room }
     }
@@ -442,13 +461,73 @@ impl Reader {
     /// Reads once, when something has come. Who waits in `read` is woken by Linux when the broker takes the request, too,
     /// and goes to sleep again: two switches for nothing.
     fn read(&mut self, socket: &UnixStream) -> Result<(usize, usize), Errno> {
-        if !self.decoder.wants_rest() {
+        if !self.decoder.wants_rest() && !self.attention.look_out(socket)? {
             poll(&mut [PollFd::new(socket, PollFlags::IN)], None)?;
         }
         self.decoder.read(socket, &mut self.buffer[..])
     }
 }
 
+impl Attention {
+    fn new(length: Duration) -> Attention {
+        Attention { length, vain_count: 0, left_out: 0 }
+    }
+
+    /// Whether something came while it looked out. Others have the processor meanwhile, if there are any.
+    fn look_out(&mut self, socket: &UnixStream) -> Result<bool, Errno> {
+        if self.left_out > 0 || self.length.is_zero() {
+            self.left_out = self.left_out.saturating_sub(1);
+            return Ok(false);
+        }
+        let began = Instant::now();
+        loop {
+            if poll(&mut [PollFd::new(socket, PollFlags::IN)], Some(&Timespec::default()))? > 0 {
+                self.vain_count = 0;
+                return Ok(true);
+            }
+            if began.elapsed() >= self.length {
+                break;
+            }
+            thread::yield_now();
+        }
+        self.vain_count = (self.vain_count + 1).min(INATTENTIVE_MAX.ilog2());
+        self.left_out = (1 << self.vain_count) - 1;
+        Ok(false)
+    }
+}
+
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().expect("no holder of this lock panics")
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write;
+
+    use super::*;
+
+    #[test]
+    fn who_looks_out_in_vain_leaves_it_out_for_longer_each_time_until_it_helps() {
+        let (socket, mut broker) = UnixStream::pair().expect("a pair");
+        let mut attention = Attention::new(Duration::from_micros(1));
+        let mut vain_after = |times: u32| {
+            (0..times).for_each(|_| assert_eq!(attention.look_out(&socket), Ok(false)));
+            (attention.vain_count, attention.left_out)
+        };
+        assert_eq!(vain_after(1), (1, 1));
+        assert_eq!(vain_after(1), (1, 0), "not tried");
+        assert_eq!(vain_after(1), (2, 3));
+        assert_eq!(vain_after(4), (3, 7));
+        assert_eq!(
+            vain_after(8 + 16 + 32 + 64),
+            (INATTENTIVE_MAX.ilog2(), INATTENTIVE_MAX - 1),
+            "and no longer"
+        );
+        broker.write_all(&[0]).expect("there is room");
+        (0..INATTENTIVE_MAX - 1).for_each(|_| assert_eq!(attention.look_out(&socket), Ok(false)));
+        assert_eq!(attention.look_out(&socket), Ok(true));
+        assert_eq!((attention.vain_count, attention.left_out), (0, 0));
+        let mut never = Attention::new(Duration::ZERO);
+        assert_eq!(never.look_out(&socket), Ok(false), "who is told to sleep sleeps");
+    }
 }

@@ -15,11 +15,13 @@ use selvedge::link::launch::Daemon;
 use super::stage::{Crowd, Seen, Stage, Until, median, stop};
 use crate::output::Output;
 
+mod attention;
 mod echo;
 mod fair;
 mod hostile;
 mod lanes;
 mod peers;
+mod threads;
 
 pub use hostile::settings as hostile_settings;
 
@@ -42,6 +44,8 @@ pub struct Arguments {
 
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Scenario {
+    /// How long the broker and its clients look out before they sleep
+    Attention,
     /// The broker beside a bare Unix socket
     Echo,
     /// Equal applications, and one that asks for little beside those that ask for much
@@ -97,6 +101,7 @@ pub fn run(arguments: &Arguments, output: &Output) -> Result<(), Error> {
     for scenario in Scenario::value_variants() {
         if arguments.scenarios.is_empty() || arguments.scenarios.contains(scenario) {
             match scenario {
+                Scenario::Attention => attention::measure(&mut bench)?,
                 Scenario::Echo => echo::measure(&mut bench)?,
                 Scenario::Fair => fair::measure(&mut bench)?,
                 Scenario::Hostile => hostile::measure(&mut bench)?,

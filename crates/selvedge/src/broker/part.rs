@@ -118,6 +118,9 @@ pub struct Soft {
     /// Threads of the device
     #[arg(long)]
     lanes: usize,
+    /// How long it looks out before it sleeps, in place of the usual time
+    #[arg(long)]
+    attention_us: Option<u64>,
 }
 
 /// What an application says at its end.
@@ -292,12 +295,14 @@ pub async fn serve_loopback(server: Server) -> Result<(), Error> {
 
 /// Is the broker, with the software device.
 pub async fn serve_soft(soft: Soft) -> Result<(), Error> {
-    let Soft { server, lanes } = soft;
+    let Soft { server, lanes, attention_us } = soft;
+    let mut settings = Settings::default();
+    settings.attention = attention_us.map_or(settings.attention, Duration::from_micros);
     die_with_parent(server.ready_fd).map_err(Error::process("soft"))?;
     broker::serve(Config {
         endpoint: Endpoint::Shared(server.socket),
         devices: vec![Device::soft(SoftwareEngine::new(Vec::new())?, Some(lanes)).into()],
-        settings: Settings::default(),
+        settings,
         ready: Box::new(move || {
             // A parent that does not wait any more has ended, and so does this process.
             let _ = tell_ready(server.ready_fd);

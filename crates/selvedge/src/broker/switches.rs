@@ -1,4 +1,4 @@
-//! How often a process went to sleep, and how often it was put aside, by the kernel's own count.
+//! How often a process went to sleep, how often it was put aside, and how long it ran, by the kernel's own count.
 
 use std::fs;
 use std::io;
@@ -39,6 +39,20 @@ impl Switches {
     pub fn total(self) -> u64 {
         self.voluntary + self.involuntary
     }
+}
+
+/// Processor time that the threads of a process have had, in seconds. Those that have ended are not in it.
+///
+/// # Errors
+/// The system's: that there is no such process any more, for one.
+pub fn processor_s(process: u32) -> io::Result<f64> {
+    let mut sum_ns = 0;
+    for thread in fs::read_dir(format!("/proc/{process}/task"))? {
+        let Ok(text) = fs::read_to_string(thread?.path().join("schedstat")) else { continue };
+        let first = text.split_whitespace().next().and_then(|word| word.parse::<u64>().ok());
+        sum_ns += first.ok_or(io::ErrorKind::InvalidData)?;
+    }
+    Ok(sum_ns as f64 / 1e9)
 }
 
 impl Add for Switches {

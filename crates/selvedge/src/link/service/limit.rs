@@ -19,7 +19,7 @@ pub enum Unit {
     Count,
     /// Bytes.
     Size,
-    /// Milliseconds.
+    /// Microseconds.
     Time,
 }
 
@@ -41,9 +41,12 @@ pub struct Limit {
     set: fn(&mut Settings, u64),
 }
 
-const fn ms(time: Duration) -> u64 {
-    time.as_millis() as u64
+const fn us(time: Duration) -> u64 {
+    time.as_micros() as u64
 }
+
+/// The least of most times.
+const MS: u64 = us(Duration::from_millis(1));
 
 macro_rules! limit_table {
     ($($key:literal $unit:ident $min:expr, $max:expr, $reloads:literal, $field:ident $(. $inner:ident)?, $meaning:literal;)*) => {
@@ -76,17 +79,19 @@ limit_table! {
         "what connections hold besides: requests that are not whole or not looked at, refusals that are not read";
     "unfinished_bytes_per_user" Size ceiling::UNFINISHED_BYTES_MIN, ceiling::UNFINISHED_BYTES_MAX, true,
         bounds.unfinished_bytes_per_user, "what those of one user hold besides";
-    "age" Time ms(ceiling::AGE_MIN), ms(ceiling::AGE_MAX), true, age_max,
+    "age" Time us(ceiling::AGE_MIN), us(ceiling::AGE_MAX), true, age_max,
         "how long a lane waits for those before it";
+    "attention" Time 0, us(ceiling::ATTENTION_MAX), true, attention,
+        "how long the broker looks out for more of who asks alone, before it sleeps";
     "in_flight" Count 1, ceiling::IN_FLIGHT_MAX, true, in_flight_max, "requests at the device";
     "in_flight_bytes" Size 1, ceiling::IN_FLIGHT_BYTES_MAX, true, in_flight_bytes_max,
         "what they hold; one is always allowed";
     "transfers" Count 1, ceiling::TRANSFERS_MAX, true, transfers_max, "transfers that are not on their way as a whole";
     "transfer_bytes" Size 1, ceiling::TRANSFER_BYTES_MAX, false, transfer_bytes_max, "the longest transfer";
-    "answer_time" Time 1, ms(ceiling::ANSWER_MAX), true, answer_max, "how long the device may take";
-    "unread_time" Time 1, ms(ceiling::UNREAD_MAX), true, unread_max, "how long answers may stay unread";
-    "request_time" Time 1, ms(ceiling::REQUEST_TIME_MAX), true, request_max, "how long a request may take to come as a whole";
-    "start_time" Time 1, ms(ceiling::START_MAX), false, start_max, "how long the device is waited for at the start";
+    "answer_time" Time MS, us(ceiling::ANSWER_MAX), true, answer_max, "how long the device may take";
+    "unread_time" Time MS, us(ceiling::UNREAD_MAX), true, unread_max, "how long answers may stay unread";
+    "request_time" Time MS, us(ceiling::REQUEST_TIME_MAX), true, request_max, "how long a request may take to come as a whole";
+    "start_time" Time MS, us(ceiling::START_MAX), false, start_max, "how long the device is waited for at the start";
 }
 
 /// A value of the settings as a number.
@@ -107,11 +112,11 @@ impl Value for usize {
 
 impl Value for Duration {
     fn of(value: u64) -> Duration {
-        Duration::from_millis(value)
+        Duration::from_micros(value)
     }
 
     fn into(self) -> u64 {
-        ms(self)
+        us(self)
     }
 }
 
@@ -130,8 +135,9 @@ impl Limit {
     pub fn text(&self, value: u64) -> String {
         match self.unit {
             Unit::Count => value.to_string(),
-            Unit::Time if value.is_multiple_of(1000) => format!("{} s", value / 1000),
-            Unit::Time => format!("{value} ms"),
+            Unit::Time if value.is_multiple_of(1_000_000) => format!("{} s", value / 1_000_000),
+            Unit::Time if value.is_multiple_of(1000) => format!("{} ms", value / 1000),
+            Unit::Time => format!("{value} us"),
             Unit::Size if value.is_multiple_of(1024 * 1024) => format!("{} MiB", value / 1024 / 1024),
             Unit::Size if value.is_multiple_of(1024) => format!("{} KiB", value / 1024),
             Unit::Size => format!("{value} B"),
@@ -147,19 +153,20 @@ impl Limit {
         };
         let value = value?;
         match self.unit {
-            Unit::Time => whole_ms(value, problems),
+            Unit::Time => whole_us(value, problems),
             Unit::Count | Unit::Size => Some(value.value.unsigned_abs()),
         }
     }
 }
 
-pub(super) fn whole_ms(time: At<i64>, problems: &mut Vec<Problem>) -> Option<u64> {
-    let ps_per_ms = 1000 * limits::PS_PER_US as i64;
-    if time.value % ps_per_ms == 0 {
-        return Some((time.value / ps_per_ms).unsigned_abs());
+/// A time in microseconds, if it is that many.
+pub(super) fn whole_us(time: At<i64>, problems: &mut Vec<Problem>) -> Option<u64> {
+    let ps_per_us = limits::PS_PER_US as i64;
+    if time.value % ps_per_us == 0 {
+        return Some((time.value / ps_per_us).unsigned_abs());
     }
-    let found = format!("{} us", time.value / limits::PS_PER_US as i64);
-    problems.push(Problem { span: time.span, kind: Kind::TooFine { found, grain: "milliseconds" } });
+    let found = format!("{} ps", time.value);
+    problems.push(Problem { span: time.span, kind: Kind::TooFine { found, grain: "microseconds" } });
     None
 }
 

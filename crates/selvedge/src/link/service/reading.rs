@@ -41,7 +41,7 @@ pub(super) fn read(
     let idle_max = format!("{} s", ceiling::IDLE_MAX.as_secs());
     let idle = section.quantity("idle", &DURATION, ["10 ms", &idle_max], problems);
     service.settings.idle_max =
-        idle.and_then(|time| limit::whole_ms(time, problems)).map(Duration::from_millis);
+        idle.and_then(|time| limit::whole_us(time, problems)).map(Duration::from_micros);
     section.finish(problems);
 
     let tables = root.array("device", problems);
