@@ -82,8 +82,8 @@ use crate::orders::Orders;
 use crate::plaintext::Plaintext;
 use crate::record::{Body, Change, Lease, Record, Reservation};
 use crate::replay::{Admission, Replay};
-use crate::shard::{Authentic, Frames, Now, Opened};
-use crate::stats::{Counter, Stats};
+use crate::shard::{Authentic, Frames, Now, Opened, Opening};
+use crate::stats::{Counter, Passage, Stats};
 use crate::store::{Commit, Store};
 
 /// Something that happened.
@@ -104,6 +104,8 @@ pub enum Action {
         connection: u64,
         /// When the batch arrived that is answered.
         arrived: Now,
+        /// When it was opened.
+        opening: Opening,
         /// The answer.
         answer: Answer,
     },
@@ -159,6 +161,7 @@ struct Group {
 struct Waiting {
     connection: u64,
     at: Now,
+    opening: Opening,
     id: BatchId,
     tally: Result<Tally, Refusal>,
 }
@@ -238,7 +241,7 @@ impl<D: Disk, R: Randomness + Clone> Collector<D, R> {
         epochs.commit();
         orders.commit();
         let nonces = NonceSource::new(randomness).map_err(Error::io("draw randomness for", "receipts"))?;
-        let (spare, group, counter) = (HashMap::new(), Group::default(), Counter::new());
+        let (spare, group, counter) = (HashMap::new(), Group::default(), Counter::new(limits.deadline_ns));
         Ok(Collector {
             keys,
             limits,
@@ -280,11 +283,15 @@ impl<D: Disk, R: Randomness + Clone> Collector<D, R> {
         }
     }
 
-    /// Counts how long the receipts among `actions` took; `now` is when [`step`](Self::step) returned them.
-    pub fn measure(&mut self, now: Now, actions: &[Action]) {
-        for Action::Send { arrived, answer, .. } in actions {
+    /// Counts how long the receipts among `actions` took, which [`step`](Self::step) returned; `commit_ns` is when it was
+    /// called, `durable_ns` when it returned.
+    pub fn measure(&mut self, commit_ns: u64, durable_ns: u64, actions: &[Action]) {
+        for Action::Send { arrived, opening, answer, .. } in actions {
             if matches!(answer, Answer::Receipt { .. }) {
-                self.counter.durable(now.monotonic_ns.saturating_sub(arrived.monotonic_ns));
+                let (arrived_ns, opening_ns) = (arrived.monotonic_ns, opening.begin_ns);
+                let opened_ns = opening.end_ns;
+                let passage = Passage { arrived_ns, opening_ns, opened_ns, commit_ns, durable_ns };
+                self.counter.durable(&passage);
             }
         }
     }
@@ -300,13 +307,13 @@ impl<D: Disk, R: Randomness + Clone> Collector<D, R> {
     }
 
     fn take(&mut self, opened: Opened) {
-        let Opened { connection, at, id, frames } = opened;
+        let Opened { connection, at, opening, id, frames } = opened;
         let tally = match frames {
             Ok(frames) if frames.outcomes.len() > self.limits.batch_frames_max => Err(Refusal::Frames),
             Ok(frames) if frames.bytes > self.limits.batch_bytes_max => Err(Refusal::Bytes),
             frames => frames.map(|frames| self.tally(frames)),
         };
-        self.group.batches.push(Waiting { connection, at, id, tally });
+        self.group.batches.push(Waiting { connection, at, opening, id, tally });
     }
 
     /// Sorts a batch's frames into new, duplicate and failed; the new ones join the group.
@@ -502,7 +509,7 @@ impl<D: Disk, R: Randomness + Clone> Collector<D, R> {
     }
 
     fn answer(&mut self, waiting: Waiting, commit: Commit) -> Result<Action, Error> {
-        let Waiting { connection, at: arrived, id, tally } = waiting;
+        let Waiting { connection, at: arrived, opening, id, tally } = waiting;
         let tally = match (tally, commit) {
             (Ok(tally), Commit::Durable) => Ok(tally),
             (Ok(_), Commit::Full) => Err(Refusal::DiskFull),
@@ -515,7 +522,7 @@ impl<D: Disk, R: Randomness + Clone> Collector<D, R> {
                 Answer::Refused { id, status: refusal.number() }
             }
         };
-        Ok(Action::Send { connection, arrived, answer })
+        Ok(Action::Send { connection, arrived, opening, answer })
     }
 
     /// The sealed part of the receipt for a batch that is durable: nonce, ciphertext, tag.

@@ -168,6 +168,9 @@ pub struct Limits {
     pub lease_ms: u64,
     /// Threads that open frames; 0 = one for each core.
     pub shards: usize,
+    /// Nanoseconds from the arrival of a batch until it should be durable: who is later is counted, and answered all the
+    /// same. `None` = it is not counted.
+    pub deadline_ns: Option<u64>,
 }
 
 impl Default for Limits {
@@ -195,12 +198,15 @@ impl Default for Limits {
             drain_ms_max: 30_000,
             lease_ms: 6_000,
             shards: 0,
+            deadline_ns: None,
         }
     }
 }
 
 /// Sectors are a power of two between these.
 pub const SECTOR_BYTES: std::ops::RangeInclusive<usize> = 512..=65_536;
+/// Longest deadline in nanoseconds: a minute.
+pub const DEADLINE_NS_MAX: u64 = 60_000_000_000;
 /// More threads than this are a mistake in the deployment.
 pub const SHARDS_MAX: usize = 1024;
 
@@ -241,6 +247,7 @@ impl Limits {
         refuse("downlink_block", u64::from(self.downlink_block), 1, 1 << 20)?;
         refuse("handshake_ms_max", self.handshake_ms_max, 1, self.idle_ms_max)?;
         refuse("lease_ms", self.lease_ms, 100, 600_000)?;
+        refuse("deadline_ns", self.deadline_ns.unwrap_or(1), 1, DEADLINE_NS_MAX)?;
         refuse("shards", self.shards as u64, 0, SHARDS_MAX as u64)
     }
 }

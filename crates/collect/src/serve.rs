@@ -35,7 +35,7 @@ use crate::disk::RealDisk;
 use crate::error::Error;
 use crate::keys::KeyRing;
 use crate::limits::Limits;
-use crate::shard::{Arrived, Now, Opened, Shards};
+use crate::shard::{Arrived, Now, Opened, Opening, Shards};
 use crate::stats::{Counter, Stats};
 use crate::tcp::Tcp;
 use crate::udp::Udp;
@@ -74,8 +74,8 @@ pub struct Config {
 
 /// A transport of a server with one log.
 pub(crate) trait Service: Send + Sync + Sized + 'static {
-    /// Hands an answer to where its batch came from, if that is still there.
-    fn answer(&self, connection: u64, answer: &Answer);
+    /// Hands an answer to where its batch came from, if that is still there; its batch was durable at `durable_ns`.
+    fn answer(&self, connection: u64, answer: &Answer, durable_ns: u64);
 
     /// Hands over what arrives until `shutdown`, or the end of `inlet`, and waits for the answers to it.
     fn serve(
@@ -111,7 +111,11 @@ impl Clock {
         let wall = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
         let nanoseconds = |duration: Duration| u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX);
         // A clock before 1970 is not set at all.
-        Now { wall_ns: wall.map_or(0, nanoseconds), monotonic_ns: nanoseconds(self.started.elapsed()) }
+        Now { wall_ns: wall.map_or(0, nanoseconds), monotonic_ns: self.monotonic_ns() }
+    }
+
+    pub(crate) fn monotonic_ns(&self) -> u64 {
+        u64::try_from(self.started.elapsed().as_nanos()).unwrap_or(u64::MAX)
     }
 }
 
@@ -177,7 +181,7 @@ impl Log {
         let service = Arc::new(service);
         let answer = {
             let service = service.clone();
-            move |connection, answer: &Answer| service.answer(connection, answer)
+            move |connection, answer: &Answer, durable_ns| service.answer(connection, answer, durable_ns)
         };
         let (pipeline, inlet) = Pipeline::start(collector, shards, &self.limits, self.clock, answer)?;
         if let Some(control) = self.control {
@@ -204,19 +208,19 @@ pub(crate) struct Pipeline {
 
 impl Pipeline {
     /// Starts the threads; they end when the queue of the inlet has no sender any more. `answer` is called with the
-    /// number under which a batch arrived.
+    /// number under which a batch arrived, its answer, and when it was durable.
     pub(crate) fn start(
         collector: Collector<RealDisk, OsRandomness>,
         shards: Shards,
         limits: &Limits,
         clock: Clock,
-        answer: impl Fn(u64, &Answer) + Send + 'static,
+        answer: impl Fn(u64, &Answer, u64) + Send + 'static,
     ) -> Result<(Pipeline, Inlet), Error> {
         let (queue, arrived) = mpsc::channel(limits.queue_batches_max);
         let (work, to_do) = sync_channel(2);
         let (failed, failure) = oneshot::channel();
         let (opened, group_batches_max) = (work.clone(), limits.group_batches_max);
-        let open = spawn("open", move || open_groups(shards, arrived, &opened, group_batches_max))?;
+        let open = spawn("open", move || open_groups(shards, arrived, &opened, clock, group_batches_max))?;
         let commit = spawn("commit", move || {
             let result = commit_groups(collector, &to_do, clock, &answer);
             // The other end is gone when the service ends by itself.
@@ -250,12 +254,17 @@ fn spawn<T: Send + 'static>(
 fn open_groups(
     mut shards: Shards,
     mut arrived: mpsc::Receiver<Arrived>,
-    opened: &SyncSender<Work>,
+    done: &SyncSender<Work>,
+    clock: Clock,
     group_batches_max: usize,
 ) {
     let mut group = Vec::new();
     while arrived.blocking_recv_many(&mut group, group_batches_max) > 0 {
-        if opened.send(Work::Opened(shards.open(std::mem::take(&mut group)))).is_err() {
+        let begin_ns = clock.monotonic_ns();
+        let mut opened = shards.open(std::mem::take(&mut group));
+        let opening = Opening { begin_ns, end_ns: clock.monotonic_ns() };
+        opened.iter_mut().for_each(|opened| opened.opening = opening);
+        if done.send(Work::Opened(opened)).is_err() {
             // The disk failed: the commit thread has the error.
             return;
         }
@@ -275,13 +284,15 @@ fn commit_groups(
     mut collector: Collector<RealDisk, OsRandomness>,
     work: &Receiver<Work>,
     clock: Clock,
-    answer: &impl Fn(u64, &Answer),
+    answer: &impl Fn(u64, &Answer, u64),
 ) -> Result<Counter, Error> {
     let step = |collector: &mut Collector<RealDisk, OsRandomness>, event| {
-        let actions = collector.step(clock.now(), event)?;
-        collector.measure(clock.now(), &actions);
+        let now = clock.now();
+        let actions = collector.step(now, event)?;
+        let durable_ns = clock.monotonic_ns();
+        collector.measure(now.monotonic_ns, durable_ns, &actions);
         for Action::Send { connection, answer: sent, .. } in actions {
-            answer(connection, &sent);
+            answer(connection, &sent, durable_ns);
         }
         Ok::<_, Error>(())
     };

@@ -59,6 +59,15 @@ pub struct Arrived {
     pub batch: Result<SealedBatch, (Refusal, BatchId)>,
 }
 
+/// When a group of batches was opened, in nanoseconds of the monotonic clock. Shards read no clock, and leave zeroes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Opening {
+    /// The begin.
+    pub begin_ns: u64,
+    /// The end.
+    pub end_ns: u64,
+}
+
 /// A batch after opening.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Opened {
@@ -66,6 +75,8 @@ pub struct Opened {
     pub connection: u64,
     /// When it arrived.
     pub at: Now,
+    /// When it was opened.
+    pub opening: Opening,
     /// Which batch.
     pub id: BatchId,
     /// Its frames, or why none was looked at.
@@ -222,7 +233,7 @@ impl Shard {
         let mut claims = claims.into_iter();
         let finish = |(connection, at, id, batch): (_, _, _, Result<OpenedBatch, _>)| {
             let frames = batch.map(|batch| write_records(&batch, id, at, &mut claims));
-            Opened { connection, at, id, frames }
+            Opened { connection, at, opening: Opening::default(), id, frames }
         };
         batches.into_iter().map(finish).collect()
     }

@@ -1,12 +1,20 @@
-//! What the collector counted: frames and batches by status, groups, and the time from arrival to durable.
+//! What the collector counted: frames and batches by status, groups, the time of each stage, and deadlines.
 //!
 //! Counts and percentiles only; the roof turns them into rows. Percentiles come from an HDR histogram with
-//! three significant digits, so they need no raw samples and cost the same for a second and for a year.
+//! three significant digits, so they need no raw samples and cost the same for a second and for a year. To record one
+//! time allocates nothing.
+//!
+//! ```text
+//! arrived ─ queued ─► opening begins ─ opening ─► opened ─ waiting ─► commit begins ─ storing ─► durable ─ answering ─►
+//!    └────────────────────────── durable_latency, the deadline ──────────────────────────────────┘
+//! ```
+//! The commit thread records all of that up to durable, a transport's threads the answering.
 
 use std::collections::BTreeMap;
+use std::sync::{Mutex, PoisonError};
 
 use hdrhistogram::Histogram;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::error::{Fault, Refusal};
 
@@ -59,10 +67,55 @@ pub struct Stats {
     pub leases_lost: u64,
     /// Time from the arrival of a batch's last byte to its group being durable, for batches with a receipt.
     pub durable_latency: Latency,
+    /// The same by stage, and what comes behind it.
+    pub stages: Stages,
+    /// How often that was in time, where the deployment has a deadline.
+    pub deadline: Option<Deadline>,
+}
+
+/// Where the time of batches with a receipt goes. What is opened, or committed, together has the times of the group.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Stages {
+    /// From the arrival until the opening of its group begins.
+    pub queued: Latency,
+    /// Until its group is opened.
+    pub opening: Latency,
+    /// Until the commit of its group begins.
+    pub waiting: Latency,
+    /// Until it is durable.
+    pub storing: Latency,
+    /// Until the answer is with the system's socket, or given to the client of the cluster.
+    pub answering: Latency,
+}
+
+impl Stages {
+    /// Each with its name, in their order.
+    pub fn named(&self) -> [(&'static str, &Latency); 5] {
+        [
+            ("queued", &self.queued),
+            ("opening", &self.opening),
+            ("waiting", &self.waiting),
+            ("storing", &self.storing),
+            ("answering", &self.answering),
+        ]
+    }
+}
+
+/// How often a batch with a receipt was durable in time.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Deadline {
+    /// From arrival to durable, in nanoseconds.
+    pub deadline_ns: u64,
+    /// Batches that took no longer.
+    pub met: u64,
+    /// Batches that took longer.
+    pub missed: u64,
+    /// Most of these one behind the other.
+    pub longest_run: u64,
 }
 
 /// A distribution of times.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Latency {
     /// Number of samples.
     pub count: u64,
@@ -74,21 +127,92 @@ pub struct Latency {
     pub p99_ns: u64,
     /// 99.9th percentile, in nanoseconds.
     pub p999_ns: u64,
+    /// 99.99th percentile, in nanoseconds.
+    pub p9999_ns: u64,
     /// Most, in nanoseconds.
     pub max_ns: u64,
+}
+
+/// Times of one kind.
+#[derive(Debug)]
+pub(crate) struct Times(Histogram<u64>);
+
+impl Times {
+    pub(crate) fn new() -> Times {
+        Times(Histogram::new_with_max(LATENCY_NS_MAX, 3).expect("the bounds are valid"))
+    }
+
+    fn record(&mut self, from_ns: u64, to_ns: u64) {
+        self.0.saturating_record(to_ns.saturating_sub(from_ns));
+    }
+
+    fn add(&mut self, other: &Times) {
+        self.0.add(&other.0).expect("the bounds are the same");
+    }
+
+    fn latency(&self) -> Latency {
+        let at = |quantile| self.0.value_at_quantile(quantile);
+        Latency {
+            count: self.0.len(),
+            min_ns: self.0.min(),
+            p50_ns: at(0.5),
+            p99_ns: at(0.99),
+            p999_ns: at(0.999),
+            p9999_ns: at(0.9999),
+            max_ns: self.0.max(),
+        }
+    }
+}
+
+/// Times of one kind that several threads record.
+#[derive(Debug)]
+pub(crate) struct SharedTimes(Mutex<Times>);
+
+impl SharedTimes {
+    pub(crate) fn new() -> SharedTimes {
+        SharedTimes(Mutex::new(Times::new()))
+    }
+
+    /// Records the time between two monotonic instants.
+    pub(crate) fn record(&self, from_ns: u64, to_ns: u64) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).record(from_ns, to_ns);
+    }
+
+    pub(crate) fn latency(&self) -> Latency {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).latency()
+    }
+}
+
+/// When a batch was where, in nanoseconds of the monotonic clock.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Passage {
+    pub(crate) arrived_ns: u64,
+    pub(crate) opening_ns: u64,
+    pub(crate) opened_ns: u64,
+    pub(crate) commit_ns: u64,
+    pub(crate) durable_ns: u64,
 }
 
 /// Counts while the server runs.
 #[derive(Debug)]
 pub(crate) struct Counter {
     pub(crate) stats: Stats,
-    durable_ns: Histogram<u64>,
+    durable: Times,
+    queued: Times,
+    opening: Times,
+    waiting: Times,
+    storing: Times,
+    /// Batches that missed the deadline since the last that met it.
+    run: u64,
 }
 
 impl Counter {
-    pub(crate) fn new() -> Counter {
-        let durable_ns = Histogram::new_with_max(LATENCY_NS_MAX, 3).expect("the bounds are valid");
-        Counter { stats: Stats::default(), durable_ns }
+    /// Counts of nothing, for batches that should be durable so long after their arrival.
+    pub(crate) fn new(deadline_ns: Option<u64>) -> Counter {
+        let deadline = deadline_ns.map(|deadline_ns| Deadline { deadline_ns, ..Deadline::default() });
+        let [durable, queued, opening, waiting, storing] = std::array::from_fn(|_| Times::new());
+        let stats = Stats { deadline, ..Stats::default() };
+        Counter { stats, durable, queued, opening, waiting, storing, run: 0 }
     }
 
     /// Adds what was counted for another log.
@@ -109,7 +233,20 @@ impl Counter {
         own.changes_told += others.changes_told;
         own.downlinks_exhausted += others.downlinks_exhausted;
         own.downlinks_unfenced += others.downlinks_unfenced;
-        self.durable_ns.add(&other.durable_ns).expect("the bounds are the same");
+        for (all, more) in [
+            (&mut self.durable, &other.durable),
+            (&mut self.queued, &other.queued),
+            (&mut self.opening, &other.opening),
+            (&mut self.waiting, &other.waiting),
+            (&mut self.storing, &other.storing),
+        ] {
+            all.add(more);
+        }
+        if let (Some(own), Some(others)) = (&mut own.deadline, &others.deadline) {
+            own.met += others.met;
+            own.missed += others.missed;
+            own.longest_run = own.longest_run.max(others.longest_run);
+        }
     }
 
     pub(crate) fn refuse(&mut self, refusal: Refusal) {
@@ -120,22 +257,36 @@ impl Counter {
         *self.stats.frames_failed.entry(fault.name()).or_default() += 1;
     }
 
-    /// A batch is durable, `latency_ns` after it arrived.
-    pub(crate) fn durable(&mut self, latency_ns: u64) {
-        self.durable_ns.saturating_record(latency_ns);
+    /// A batch with a receipt is durable.
+    pub(crate) fn durable(&mut self, passage: &Passage) {
+        let &Passage { arrived_ns, opening_ns, opened_ns, commit_ns, durable_ns } = passage;
+        self.queued.record(arrived_ns, opening_ns);
+        self.opening.record(opening_ns, opened_ns);
+        self.waiting.record(opened_ns, commit_ns);
+        self.storing.record(commit_ns, durable_ns);
+        self.durable.record(arrived_ns, durable_ns);
+        if let Some(deadline) = &mut self.stats.deadline {
+            if durable_ns.saturating_sub(arrived_ns) > deadline.deadline_ns {
+                self.run += 1;
+                deadline.missed += 1;
+                deadline.longest_run = deadline.longest_run.max(self.run);
+            } else {
+                self.run = 0;
+                deadline.met += 1;
+            }
+        }
     }
 
+    /// What was counted so far; a transport adds what it counts.
     pub(crate) fn stats(&self) -> Stats {
-        let at = |quantile| self.durable_ns.value_at_quantile(quantile);
-        let durable_latency = Latency {
-            count: self.durable_ns.len(),
-            min_ns: self.durable_ns.min(),
-            p50_ns: at(0.5),
-            p99_ns: at(0.99),
-            p999_ns: at(0.999),
-            max_ns: self.durable_ns.max(),
+        let stages = Stages {
+            queued: self.queued.latency(),
+            opening: self.opening.latency(),
+            waiting: self.waiting.latency(),
+            storing: self.storing.latency(),
+            answering: Latency::default(),
         };
-        Stats { durable_latency, ..self.stats.clone() }
+        Stats { durable_latency: self.durable.latency(), stages, ..self.stats.clone() }
     }
 }
 
@@ -143,5 +294,48 @@ impl Stats {
     /// Frames that will never be stored.
     pub fn frames_failed_total(&self) -> u64 {
         self.frames_failed.values().sum()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A batch that arrives at `arrived_ns` and spends so long in each stage.
+    fn passage(arrived_ns: u64, [queued, opening, waiting, storing]: [u64; 4]) -> Passage {
+        let opening_ns = arrived_ns + queued;
+        let opened_ns = opening_ns + opening;
+        let commit_ns = opened_ns + waiting;
+        Passage { arrived_ns, opening_ns, opened_ns, commit_ns, durable_ns: commit_ns + storing }
+    }
+
+    #[test]
+    fn a_deadline_is_met_up_to_its_last_nanosecond_and_the_longest_run_of_misses_is_kept() {
+        let mut counter = Counter::new(Some(100));
+        for latency_ns in [100, 101, 150, 0, 101, 101, 101, 99, 500] {
+            counter.durable(&passage(7, [0, 0, 0, latency_ns]));
+        }
+        let expected = Deadline { deadline_ns: 100, met: 3, missed: 6, longest_run: 3 };
+        assert_eq!(counter.stats().deadline, Some(expected));
+        let mut all = Counter::new(Some(100));
+        all.add(&counter);
+        all.add(&counter);
+        let expected = Deadline { deadline_ns: 100, met: 6, missed: 12, longest_run: 3 };
+        assert_eq!(all.stats().deadline, Some(expected));
+        assert_eq!(all.stats().durable_latency.count, 18);
+    }
+
+    #[test]
+    fn the_stages_of_a_batch_add_up_to_its_time_from_arrival_to_durable() {
+        let mut counter = Counter::new(None);
+        counter.durable(&passage(1_000, [10, 200, 3_000, 40_000]));
+        let Stats { stages, durable_latency, deadline, .. } = counter.stats();
+        // Three significant digits.
+        let close = |found: u64, expected: u64| found.abs_diff(expected) <= expected / 500;
+        let found =
+            [stages.queued, stages.opening, stages.waiting, stages.storing].map(|stage| stage.p9999_ns);
+        assert!(found.iter().zip([10, 200, 3_000, 40_000]).all(|(&found, expected)| close(found, expected)));
+        assert!(close(durable_latency.max_ns, 43_210), "{durable_latency:?}");
+        assert_eq!((durable_latency.count, stages.answering.count, deadline), (1, 0, None));
     }
 }

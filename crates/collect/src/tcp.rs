@@ -28,7 +28,7 @@ use crate::limits::{LINGER_BYTES_MAX, Limits, MESSAGE_BYTES_MAX};
 use crate::serve::{Clock, Inlet, Service};
 use crate::session::{Session, Verdict};
 use crate::shard::Arrived;
-use crate::stats::Stats;
+use crate::stats::{SharedTimes, Stats};
 use crate::tls;
 
 /// What all connections share.
@@ -40,11 +40,19 @@ pub(crate) struct Tcp {
     clock: Clock,
     /// Where the answers of each connection go. The number of answers that wait is bounded by the permits
     /// that their batches hold.
-    answers: Mutex<HashMap<u64, mpsc::UnboundedSender<Vec<u8>>>>,
+    answers: Mutex<HashMap<u64, mpsc::UnboundedSender<Outgoing>>>,
     /// Bridges that may still be welcomed.
     connections: Arc<Semaphore>,
     welcomed: AtomicU64,
     failed: AtomicU64,
+    answering: SharedTimes,
+}
+
+/// An answer on its way to a connection.
+struct Outgoing {
+    message: Vec<u8>,
+    /// When its batch was durable; `None` for a refusal.
+    durable_ns: Option<u64>,
 }
 
 impl Tcp {
@@ -67,20 +75,24 @@ impl Tcp {
             connections: Arc::new(Semaphore::new(limits.connections_max)),
             welcomed: AtomicU64::new(0),
             failed: AtomicU64::new(0),
+            answering: SharedTimes::new(),
             limits,
         })
     }
 
-    fn answers(&self) -> MutexGuard<'_, HashMap<u64, mpsc::UnboundedSender<Vec<u8>>>> {
+    fn answers(&self) -> MutexGuard<'_, HashMap<u64, mpsc::UnboundedSender<Outgoing>>> {
         self.answers.lock().expect("no thread panics while it holds the map")
     }
 }
 
 impl Service for Tcp {
-    fn answer(&self, connection: u64, answer: &Answer) {
+    fn answer(&self, connection: u64, answer: &Answer, durable_ns: u64) {
         if let Some(writer) = self.answers().get(&connection) {
+            let is_receipt = matches!(answer, Answer::Receipt { .. });
+            let outgoing =
+                Outgoing { message: answer.to_message(), durable_ns: is_receipt.then_some(durable_ns) };
             // A connection that ended meanwhile gets nothing; its bridge sends the batch again.
-            let _ = writer.send(answer.to_message());
+            let _ = writer.send(outgoing);
         }
     }
 
@@ -132,6 +144,7 @@ impl Service for Tcp {
     fn count(&self, stats: &mut Stats) {
         stats.connections = self.welcomed.load(Ordering::Relaxed);
         stats.connections_failed = self.failed.load(Ordering::Relaxed);
+        stats.stages.answering = self.answering.latency();
     }
 }
 
@@ -204,8 +217,7 @@ impl Peer {
         self.hub.answers().insert(self.number, answers);
         let window = self.hub.limits.connection_batches_max;
         let permits = Arc::new(Semaphore::new(window));
-        let write_patience = Duration::from_millis(self.hub.limits.write_ms_max);
-        let writing = tokio::spawn(write_answers(writer, written, permits.clone(), write_patience));
+        let writing = tokio::spawn(write_answers(self.hub.clone(), writer, written, permits.clone()));
         let connection = self.read_batches(&mut reader, session, &permits, handshake).await;
         // What was taken is answered before the connection ends. A writer that gave up closes the permits.
         let all = u32::try_from(window).expect("limited");
@@ -312,19 +324,23 @@ async fn read_message(reader: &mut ReadHalf<TlsStream<TcpStream>>) -> Received {
 
 /// Writes answers as they come; gives each batch's permit back.
 async fn write_answers(
+    hub: Arc<Tcp>,
     mut writer: WriteHalf<TlsStream<TcpStream>>,
-    mut answers: mpsc::UnboundedReceiver<Vec<u8>>,
+    mut answers: mpsc::UnboundedReceiver<Outgoing>,
     permits: Arc<Semaphore>,
-    patience: Duration,
 ) {
-    while let Some(answer) = answers.recv().await {
+    let patience = Duration::from_millis(hub.limits.write_ms_max);
+    while let Some(Outgoing { message, durable_ns }) = answers.recv().await {
         let writing = async {
-            writer.write_all(&answer).await?;
+            writer.write_all(&message).await?;
             writer.flush().await
         };
         if !matches!(timeout(patience, writing).await, Ok(Ok(()))) {
             permits.close();
             return;
+        }
+        if let Some(durable_ns) = durable_ns {
+            hub.answering.record(durable_ns, hub.clock.monotonic_ns());
         }
         permits.add_permits(1);
     }

@@ -84,7 +84,8 @@ fn opened_from(channel: u8, number: u64, frames: &[(u8, u32)]) -> Event {
     };
     let outcomes = frames.iter().map(outcome).collect();
     let frames = Frames { batch_sha256: [9; 32], bytes: 0, outcomes, records: records.into() };
-    Event::Opened(Opened { connection: 3, at: Now::default(), id: batch, frames: Ok(frames) })
+    let (at, opening) = (Now::default(), Opening::default());
+    Event::Opened(Opened { connection: 3, at, opening, id: batch, frames: Ok(frames) })
 }
 
 /// More than any count here.

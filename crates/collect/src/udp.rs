@@ -26,7 +26,7 @@ use crate::error::{Error, Refusal};
 use crate::limits::{DATAGRAM_BYTES_MAX, Limits};
 use crate::serve::{Clock, Inlet, Service};
 use crate::shard::Arrived;
-use crate::stats::Stats;
+use crate::stats::{SharedTimes, Stats};
 
 /// What came in one datagram, and is not answered yet.
 #[derive(Clone, Copy)]
@@ -35,17 +35,25 @@ struct Origin {
     bytes: usize,
 }
 
+/// An answer on its way out.
+struct Outgoing {
+    number: u64,
+    answer: Answer,
+    durable_ns: u64,
+}
+
 /// The transport.
 pub(crate) struct Udp {
     socket: UdpSocket,
     limits: Limits,
     clock: Clock,
-    answers: mpsc::UnboundedSender<(u64, Answer)>,
+    answers: mpsc::UnboundedSender<Outgoing>,
     /// Taken by `serve`. As many wait as batches are in flight.
-    answered: Mutex<Option<mpsc::UnboundedReceiver<(u64, Answer)>>>,
+    answered: Mutex<Option<mpsc::UnboundedReceiver<Outgoing>>>,
     refused: Mutex<BTreeMap<&'static str, u64>>,
     dropped: AtomicU64,
     withheld: AtomicU64,
+    answering: SharedTimes,
 }
 
 impl Udp {
@@ -65,6 +73,7 @@ impl Udp {
             refused: Mutex::default(),
             dropped: AtomicU64::new(0),
             withheld: AtomicU64::new(0),
+            answering: SharedTimes::new(),
         })
     }
 
@@ -110,9 +119,9 @@ struct Flight {
 }
 
 impl Service for Udp {
-    fn answer(&self, connection: u64, answer: &Answer) {
+    fn answer(&self, connection: u64, answer: &Answer, durable_ns: u64) {
         // The receiver ends with the service.
-        let _ = self.answers.send((connection, answer.clone()));
+        let _ = self.answers.send(Outgoing { number: connection, answer: answer.clone(), durable_ns });
     }
 
     async fn serve(
@@ -139,14 +148,14 @@ impl Service for Udp {
                     // must not make this spin.
                     Err(_) => tokio::time::sleep(Duration::from_millis(1)).await,
                 },
-                Some((number, answer)) = answered.recv() => self.send(&socket, &mut flight, number, &answer).await,
+                Some(outgoing) = answered.recv() => self.send(&socket, &mut flight, &outgoing).await,
             }
         }
         drop(queue);
         let drained = async {
             while !flight.origins.is_empty() {
-                let Some((number, answer)) = answered.recv().await else { break };
-                self.send(&socket, &mut flight, number, &answer).await;
+                let Some(outgoing) = answered.recv().await else { break };
+                self.send(&socket, &mut flight, &outgoing).await;
             }
         };
         let patience = Duration::from_millis(self.limits.drain_ms_max);
@@ -163,6 +172,7 @@ impl Service for Udp {
         }
         stats.datagrams_dropped = self.dropped.load(Ordering::Relaxed);
         stats.answers_withheld = self.withheld.load(Ordering::Relaxed);
+        stats.stages.answering = self.answering.latency();
     }
 }
 
@@ -183,11 +193,15 @@ impl Udp {
         flight.origins.insert(connection, origin);
     }
 
-    async fn send(&self, socket: &tokio::net::UdpSocket, flight: &mut Flight, number: u64, answer: &Answer) {
-        let origin = flight.origins.remove(&number).expect("each batch is answered once");
+    async fn send(&self, socket: &tokio::net::UdpSocket, flight: &mut Flight, outgoing: &Outgoing) {
+        let Outgoing { number, answer, durable_ns } = outgoing;
+        let origin = flight.origins.remove(number).expect("each batch is answered once");
         if let Some(message) = self.message(origin, answer) {
             // One that is lost is asked for again.
             let _ = socket.send_to(&message, origin.address).await;
+            if matches!(answer, Answer::Receipt { .. }) {
+                self.answering.record(*durable_ns, self.clock.monotonic_ns());
+            }
         }
     }
 }

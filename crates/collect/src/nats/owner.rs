@@ -33,7 +33,7 @@ use crate::limits::{Limits, NATS_ACKNOWLEDGE_LEASES, NATS_DISK_FULL_MS};
 use crate::record::Lease;
 use crate::serve::{Clock, Inlet, Pipeline};
 use crate::shard::{Arrived, Shards};
-use crate::stats::Counter;
+use crate::stats::{Counter, SharedTimes};
 
 /// Pause after the cluster could not hand out anything.
 const PAUSE: Duration = Duration::from_millis(200);
@@ -51,13 +51,18 @@ pub(super) struct Shared {
 }
 
 /// What is counted outside of the logs.
-#[derive(Default)]
 pub(super) struct Tally {
     refused: Mutex<BTreeMap<&'static str, u64>>,
     pub withheld: AtomicU64,
+    pub answering: SharedTimes,
 }
 
 impl Tally {
+    pub fn new() -> Tally {
+        let (refused, withheld) = (Mutex::default(), AtomicU64::new(0));
+        Tally { refused, withheld, answering: SharedTimes::new() }
+    }
+
     pub fn refused(&self) -> MutexGuard<'_, BTreeMap<&'static str, u64>> {
         self.refused.lock().expect("no thread panics while it counts")
     }
@@ -73,6 +78,13 @@ impl Tenure {
     fn is_valid(&self) -> bool {
         self.clock.now().monotonic_ns < self.until_ns.load(Ordering::Acquire)
     }
+}
+
+/// An answer on its way out.
+struct Outgoing {
+    number: u64,
+    answer: Answer,
+    durable_ns: u64,
 }
 
 /// Messages that wait for what becomes of their batches.
@@ -100,7 +112,9 @@ impl Owner {
         // The partitions are on as many threads as there are of them.
         let shards = Shards::start(&shared.keys, 1)?;
         let (answers, answered) = mpsc::unbounded_channel();
-        let answer = move |number, answer: &Answer| drop(answers.send((number, answer.clone())));
+        let answer = move |number, answer: &Answer, durable_ns| {
+            drop(answers.send(Outgoing { number, answer: answer.clone(), durable_ns }));
+        };
         let started = Pipeline::start(collector, shards, &shared.limits, shared.clock, answer)?;
         let (pipeline, Inlet { queue, failure }) = started;
         let tenure = Arc::new(Tenure { clock: shared.clock, until_ns: AtomicU64::new(until_ns) });
@@ -242,8 +256,8 @@ impl Consuming {
         Some(())
     }
 
-    async fn answer(self, mut answered: mpsc::UnboundedReceiver<(u64, Answer)>) {
-        while let Some((number, answer)) = answered.recv().await {
+    async fn answer(self, mut answered: mpsc::UnboundedReceiver<Outgoing>) {
+        while let Some(Outgoing { number, answer, durable_ns }) = answered.recv().await {
             let message = self.flight().remove(&number).expect("each batch is answered once");
             if !self.tenure.is_valid() {
                 self.shared.tally.withheld.fetch_add(1, Ordering::Relaxed);
@@ -265,6 +279,9 @@ impl Consuming {
                 let _ = self.shared.client.publish(receipt_subject(id.cell, id.spool), told.into()).await;
             }
             let _ = message.ack_with(kind).await;
+            if matches!(answer, Answer::Receipt { .. }) {
+                self.shared.tally.answering.record(durable_ns, self.shared.clock.monotonic_ns());
+            }
         }
     }
 }

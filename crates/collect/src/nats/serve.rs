@@ -141,9 +141,10 @@ impl Server {
             keys,
             store,
             clock: Clock::start(),
-            tally: Tally::default(),
+            tally: Tally::new(),
             limits,
         };
+        let counter = Counter::new(shared.limits.deadline_ns);
         Ok(Server {
             name: format!("{}-{:016x}", std::process::id(), drawn()?),
             partitions: cluster.partitions,
@@ -153,7 +154,7 @@ impl Server {
             shared: Arc::new(shared),
             peers: Peers::default(),
             owners: BTreeMap::new(),
-            counter: Counter::new(),
+            counter,
         })
     }
 
@@ -328,6 +329,7 @@ impl Server {
             *stats.refused.entry(name).or_default() += count;
         }
         stats.answers_withheld = self.shared.tally.withheld.load(Ordering::Relaxed);
+        stats.stages.answering = self.shared.tally.answering.latency();
         Ok(stats)
     }
 }

@@ -8,7 +8,7 @@ use collect::error::{Fault, Refusal};
 use collect::frame::{self, Samples};
 use collect::keys::Node;
 use collect::record::{Body, Record};
-use collect::shard::{Arrived, Authentic, Frames, Opened};
+use collect::shard::{Arrived, Authentic, Frames, Opened, Opening};
 use collect::waveform::Format;
 
 pub struct Alone {
@@ -28,10 +28,11 @@ impl Alone {
 
     pub fn open(&mut self, arrived: Arrived) -> Opened {
         let Arrived { connection, at, batch } = arrived;
-        match batch {
-            Err((refusal, id)) => Opened { connection, at, id, frames: Err(refusal) },
-            Ok(batch) => Opened { connection, at, id: batch.id, frames: self.open_batch(&batch, at.wall_ns) },
-        }
+        let (id, frames) = match batch {
+            Err((refusal, id)) => (id, Err(refusal)),
+            Ok(batch) => (batch.id, self.open_batch(&batch, at.wall_ns)),
+        };
+        Opened { connection, at, opening: Opening::default(), id, frames }
     }
 
     fn open_batch(&mut self, batch: &SealedBatch, arrived_ns: u64) -> Result<Frames, Refusal> {
