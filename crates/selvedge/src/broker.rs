@@ -9,7 +9,6 @@ mod bench;
 mod device;
 mod hostile;
 mod log;
-mod metrics;
 pub mod part;
 mod peer;
 mod serve;

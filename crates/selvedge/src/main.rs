@@ -17,6 +17,7 @@ mod bug;
 mod collect;
 mod completions;
 mod man;
+mod monitor;
 mod node;
 mod output;
 mod paper;

@@ -26,7 +26,7 @@ use tokio::task::JoinHandle;
 use super::address;
 use super::device::Chosen;
 use super::log::Log;
-use super::metrics::Monitors;
+use crate::monitor::{Answers, Monitors, Reply, Wanted};
 use crate::output::Output;
 use crate::place::Place;
 use crate::stop;
@@ -64,6 +64,8 @@ const IDLE: Duration = Duration::from_secs(60);
 /// How long it waits for the one before it, which is ending.
 const PREDECESSOR_MAX: Duration = Duration::from_secs(5);
 const LOOK: Duration = Duration::from_millis(10);
+/// Permissions of a socket on which metrics are asked for.
+const METRICS_MODE: u32 = 0o660;
 
 /// Serves.
 pub async fn serve(arguments: Arguments, output: &Output) -> Result<(), Error> {
@@ -179,7 +181,7 @@ async fn run(
     let devices: Vec<Choice> = devices.collect::<Result<_, _>>()?;
     let (control, orders) = control()?;
     let monitors = match &service.metrics {
-        Some(address) => Some(Monitors::listen(address, control.clone()).await?),
+        Some(address) => Some(Monitors::listen(address, METRICS_MODE, Status(control.clone())).await?),
         None => None,
     };
     let names: Vec<String> = devices.iter().map(|choice| choice.device.name()).collect();
@@ -220,6 +222,19 @@ async fn run(
     .await;
     beside.into_iter().flatten().for_each(|task: JoinHandle<()>| task.abort());
     Ok(served?)
+}
+
+/// What `broker status --prometheus` prints. The broker's loop is asked between two of its turns.
+#[derive(Clone)]
+struct Status(Control);
+
+impl Answers for Status {
+    async fn answer(&self, wanted: &Wanted) -> Reply {
+        match &*wanted.path {
+            "/metrics" => Reply::metrics(self.0.status().await),
+            _ => Reply::nowhere(),
+        }
+    }
 }
 
 fn stop_and_tell() -> std::pin::Pin<Box<dyn Future<Output = ()> + Send>> {

@@ -22,6 +22,7 @@ pub mod launch;
 pub mod layout;
 pub mod leads;
 pub mod logs;
+pub mod monitoring;
 mod problem;
 pub mod provision;
 pub mod quantity;

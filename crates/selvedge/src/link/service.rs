@@ -5,7 +5,6 @@
 //!
 //! Invariant: what a [`Service`] says is within the limits of `broker::limits`.
 
-use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
 use broker::Settings;
@@ -14,6 +13,7 @@ use toml::de::DeTable;
 
 use super::device::DeviceChoice;
 use super::diagnostic::Problems;
+use super::monitoring::MonitorAddress;
 use super::problem::{Kind, Problem};
 use crate::error::Error;
 
@@ -38,16 +38,7 @@ pub struct Service {
     /// What is worth a line in the log.
     pub level: Level,
     /// Where a monitor asks.
-    pub metrics: Option<MetricsAddress>,
-}
-
-/// Where a monitor asks.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum MetricsAddress {
-    /// Over TCP.
-    Tcp(SocketAddr),
-    /// Over a Unix socket.
-    Unix(PathBuf),
+    pub metrics: Option<MonitorAddress>,
 }
 
 impl Service {
@@ -192,7 +183,7 @@ mod tests {
         let clocked = DeviceChoice::Clocked("/run/d.sock".into(), "spidev".into());
         assert_eq!(service.devices, [clocked, DeviceChoice::Soft(None)]);
         assert_eq!(service.level, Level::Warning);
-        assert_eq!(service.metrics, Some(MetricsAddress::Tcp(([127, 0, 0, 1], 9464).into())));
+        assert_eq!(service.metrics, Some(MonitorAddress::Tcp(([127, 0, 0, 1], 9464).into())));
     }
 
     #[test]

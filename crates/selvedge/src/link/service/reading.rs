@@ -11,10 +11,11 @@ use broker::limits as ceiling;
 use toml::de::DeTable;
 
 use super::super::device::{DeviceChoice, KINDS, Told, Unfit, Value};
+use super::super::monitoring;
 use super::super::problem::{Kind, Problem};
 use super::super::quantity::DURATION;
 use super::super::section::{At, Section};
-use super::{MetricsAddress, Service, limit};
+use super::{Service, limit};
 
 pub(super) fn read(
     root: &DeTable<'_>,
@@ -63,7 +64,8 @@ pub(super) fn read(
 
     let mut section = below(&mut root, "metrics", problems);
     let listen = section.text("listen", "\"127.0.0.1:9464\"", problems);
-    service.metrics = listen.and_then(|text| metrics(text, folder, problems));
+    let address = listen.and_then(|text| monitoring::address(text, problems));
+    service.metrics = address.map(|address| address.value.below(folder));
     section.finish(problems);
     root.finish(problems);
     service
@@ -205,19 +207,4 @@ fn account(name: At<String>, file: &str, expected: &'static str, problems: &mut 
         problems.push(Problem { span: name.span, kind });
     }
     number
-}
-
-fn metrics(text: At<String>, folder: &Path, problems: &mut Vec<Problem>) -> Option<MetricsAddress> {
-    if text.value.contains('/') {
-        return Some(MetricsAddress::Unix(folder.join(text.value)));
-    }
-    match text.value.parse() {
-        Ok(address) => Some(MetricsAddress::Tcp(address)),
-        Err(_) => {
-            let (expected, example) = ("an address and port, or a path", "127.0.0.1:9464");
-            let kind = Kind::NotANumber { found: text.value, expected, example };
-            problems.push(Problem { span: text.span, kind });
-            None
-        }
-    }
 }
