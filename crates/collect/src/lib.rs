@@ -13,7 +13,7 @@
 //! opens no socket, so that a seed replays a whole run with power cuts ([`sim`]), while `serve` runs the same
 //! code on the real disk. [`batch`] and [`frame`] draw what travels; [`client`] is the bridge's side of it.
 //!
-//! What a person asks while the server runs is in [`orders`].
+//! What a person asks while the server runs is in [`orders`], what people see of it in [`live`].
 //!
 //! [`mod@ascon`] and [`mod@aes`] are ciphers that take many messages, or many cores, at once; [`convert`] makes bytes of
 //! samples.
@@ -41,6 +41,7 @@ pub mod frame;
 mod index;
 pub mod keys;
 pub mod limits;
+pub mod live;
 pub mod nats;
 pub mod orders;
 pub mod plaintext;
@@ -77,6 +78,7 @@ use crate::error::{Corruption, Error, Fault, Refusal};
 use crate::frame::{DIRECTION_BIT, Header, Setting, Unsealed};
 use crate::keys::{KeyRing, Present, Standing};
 use crate::limits::{COUNT_MAX, Limits, RECORD_OVERHEAD_BYTES, SMALL_RECORD_BYTES_MAX};
+use crate::live::{Brought, Live};
 use crate::nats::Fence;
 use crate::orders::Orders;
 use crate::plaintext::Plaintext;
@@ -128,6 +130,7 @@ pub struct Collector<D: Disk, R: Randomness> {
     anchored: (Option<Anchor>, u64),
     group: Group,
     counter: Counter,
+    live: Live,
     lease: Option<Lease>,
     /// Where several servers answer a node: who gives out what may be used once.
     fence: Option<Box<dyn Fence>>,
@@ -188,6 +191,8 @@ struct Heard {
     change: Option<u8>,
     /// It is told one that is still to be taken.
     is_due: bool,
+    /// What was new.
+    brought: Brought,
 }
 
 impl<D: Disk, R: Randomness + Clone> Collector<D, R> {
@@ -256,6 +261,7 @@ impl<D: Disk, R: Randomness + Clone> Collector<D, R> {
             anchored: (None, 0),
             group,
             counter,
+            live: Live::default(),
             lease: None,
             fence: None,
         })
@@ -337,6 +343,7 @@ impl<D: Disk, R: Randomness + Clone> Collector<D, R> {
             }
             // Only a node of a bus is told what it samples, and its indexes have 32 bits.
             let sampled = u32::try_from(first).ok().map(|first| Setting { first, channel, stride });
+            let mut new = None;
             match self.replay.admit(node, epoch, counter) {
                 Admission::Old => {
                     tally.failed.push(Fault::Old);
@@ -346,6 +353,7 @@ impl<D: Disk, R: Randomness + Clone> Collector<D, R> {
                 Admission::New => {
                     tally.stored += 1;
                     self.epochs.store(node, epoch, counter);
+                    new = Some(self.group.samples(&record));
                     self.group.push(record);
                     orders.extend(sampled.and_then(|sampled| self.orders.store(node, sampled)));
                 }
@@ -353,9 +361,12 @@ impl<D: Disk, R: Randomness + Clone> Collector<D, R> {
             let ordered = self.orders.of(node);
             let due = |node: &keys::Node| node.settings.due(sampled?, ordered);
             let setting = self.keys.node(node).and_then(due);
-            let now = Heard { epoch, count: counter, setting, change: None, is_due: false };
+            let brought = Brought::default();
+            let now = Heard { epoch, count: counter, setting, change: None, is_due: false, brought };
             let heard = tally.heard.entry(node).or_insert(now);
-            *heard = (*heard).max(now);
+            let mut brought = heard.brought;
+            new.into_iter().for_each(|samples| brought.add(first, stride, samples));
+            *heard = Heard { brought, ..(*heard).max(now) };
         }
         orders.into_iter().for_each(|ordered| self.group.push_body(&Body::Order(ordered)));
         for (&node, heard) in &mut tally.heard {
@@ -396,7 +407,9 @@ impl<D: Disk, R: Randomness + Clone> Collector<D, R> {
         }
         let batches = std::mem::take(&mut self.group.batches);
         let commit = self.commit_group(now, &reservations)?;
-        batches.into_iter().map(|waiting| self.answer(waiting, commit)).collect()
+        let actions = batches.into_iter().map(|waiting| self.answer(waiting, commit)).collect();
+        self.live.tick(now, &self.counter.stats);
+        actions
     }
 
     /// Makes the group's records durable, these reservations among them.
@@ -427,6 +440,7 @@ impl<D: Disk, R: Randomness + Clone> Collector<D, R> {
                 self.move_anchor(now.monotonic_ns, is_anchored)?;
                 self.counter.stats.groups += u64::from(!bodies.is_empty());
                 self.counter.stats.records += bodies.len() as u64;
+                self.live.draw(&bodies);
             }
             Commit::Full => {
                 self.replay.abort();
@@ -516,7 +530,10 @@ impl<D: Disk, R: Randomness + Clone> Collector<D, R> {
             (Err(refusal), _) => Err(refusal),
         };
         let answer = match tally {
-            Ok(tally) => Answer::Receipt { id, sealed: self.receipt(&id, tally)? },
+            Ok(tally) => {
+                self.live.hear(id.cell, arrived, &tally.heard);
+                Answer::Receipt { id, sealed: self.receipt(&id, tally)? }
+            }
             Err(refusal) => {
                 self.counter.refuse(refusal);
                 Answer::Refused { id, status: refusal.number() }
@@ -644,6 +661,13 @@ fn checkpoint(
 }
 
 impl Group {
+    /// How many samples a record of the last plaintext has.
+    fn samples(&self, record: &Range<usize>) -> usize {
+        let plaintext = self.plaintexts.last().expect("it was put there");
+        record::look(&plaintext[record.clone()])
+            .map_or(0, |seen| seen.samples.len() / seen.format.sample_bytes())
+    }
+
     /// Adds a record of the last plaintext.
     fn push(&mut self, record: Range<usize>) {
         self.bytes += record.len() + RECORD_OVERHEAD_BYTES;

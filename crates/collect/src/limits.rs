@@ -88,6 +88,27 @@ pub const SMALL_RECORD_BYTES_MAX: usize = 12 + RECORD_OVERHEAD_BYTES;
 /// Longest segment file in bytes: half of it for what it begins with.
 pub const SEGMENT_FILE_BYTES_MAX: u64 = 4 << 30;
 
+/// Samples that are kept of a node that somebody looks at.
+pub const LIVE_SAMPLES_MAX: usize = 2048;
+/// Columns that they are drawn in.
+pub const LIVE_COLUMNS_MAX: usize = 480;
+/// Nodes whose samples are kept at once: more than a screen has room for.
+pub const LIVE_NODES_MAX: usize = 64;
+/// People who wait to look, and metrics.
+pub const LIVE_LOOKS_MAX: usize = 16;
+/// Milliseconds between two snapshots, at least.
+pub const LIVE_MS_MIN: u64 = 250;
+/// Milliseconds for which somebody who has looked at a node is taken to look at it still.
+pub const LIVE_WANTED_MS: u64 = 4_000;
+/// Milliseconds between two totals that are kept.
+pub const LIVE_TICK_MS: u64 = 1_000;
+/// Totals that are kept: those of ten minutes.
+pub const LIVE_PAST_MAX: usize = 600;
+/// A node is silent after so many superframes, twice those of the longest batch, or after so many milliseconds.
+pub const SILENT_SUPERFRAMES: u64 = 32;
+/// See [`SILENT_SUPERFRAMES`].
+pub const SILENT_MS_MIN: u64 = 10_000;
+
 /// Bytes of records that an export sorts in memory; more are put aside in files.
 pub const SORT_BYTES_MAX: usize = 64 << 20;
 /// Files of one level that an export has put aside before they are merged into one: each takes a descriptor and a buffer.

@@ -224,6 +224,36 @@ pub enum Body {
     Order(Ordered),
 }
 
+/// What is drawn of a stored frame, where it lies.
+#[derive(Clone, Copy)]
+pub(crate) struct Seen<'a> {
+    pub(crate) node: u32,
+    pub(crate) epoch: u8,
+    pub(crate) counter: u32,
+    pub(crate) first: u64,
+    pub(crate) channel: u8,
+    pub(crate) stride: u8,
+    pub(crate) format: Format,
+    pub(crate) samples: &'a [u8],
+}
+
+/// Looks at a record that this process wrote, and copies nothing; `None` when it is no frame.
+pub(crate) fn look(bytes: &[u8]) -> Option<Seen<'_>> {
+    let (kind, channel) = split_kind(*bytes.first()?);
+    let (head, samples) = bytes.split_at_checked(RECORD_HEAD_BYTES).filter(|_| kind == KIND_FRAME)?;
+    let four = |at: usize| head[at..at + 4].try_into().map(u32::from_le_bytes).ok();
+    Some(Seen {
+        node: four(1)?,
+        epoch: head[5],
+        counter: four(6)?,
+        first: u64::from_le_bytes(head[50..58].try_into().ok()?),
+        channel,
+        stride: head[71].checked_add(1)?,
+        format: Format::from_number(head[70])?,
+        samples,
+    })
+}
+
 impl Body {
     /// The bytes to be sealed. They are wiped when they are dropped.
     pub fn to_bytes(&self) -> Zeroizing<Vec<u8>> {

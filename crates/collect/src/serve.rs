@@ -35,6 +35,7 @@ use crate::disk::RealDisk;
 use crate::error::Error;
 use crate::keys::KeyRing;
 use crate::limits::Limits;
+use crate::live;
 use crate::shard::{Arrived, Now, Opened, Opening, Shards};
 use crate::stats::{Counter, Stats};
 use crate::tcp::Tcp;
@@ -68,6 +69,8 @@ pub struct Config {
     pub limits: Limits,
     /// Where its people ask it something, see [`control::ask`](crate::control::ask).
     pub control: Option<UnixListener>,
+    /// Whoever looks at it, see [`live::glass`](crate::live::glass).
+    pub looks: Option<live::Looks>,
     /// Where the counts are written as JSON when it ends cleanly.
     pub stats: Option<PathBuf>,
 }
@@ -130,11 +133,11 @@ pub fn serve(
     ready: impl FnOnce(SocketAddr),
     shutdown: impl Future<Output = ()> + Send + 'static,
 ) -> Result<Stats, Error> {
-    let Config { transport, keys, store, limits, control, stats } = config;
+    let Config { transport, keys, store, limits, control, looks, stats } = config;
     limits.check()?;
     let listen = || Error::io("listen on", "socket");
     let clock = Clock::start();
-    let log = Log { keys: Arc::new(keys), store, limits: limits.clone(), clock, control };
+    let log = Log { keys: Arc::new(keys), store, limits: limits.clone(), clock, control, looks };
     let counts = match transport {
         Transport::Tcp { listener, tls } => {
             let address = listener.local_addr().map_err(listen())?;
@@ -164,6 +167,7 @@ struct Log {
     limits: Limits,
     clock: Clock,
     control: Option<UnixListener>,
+    looks: Option<live::Looks>,
 }
 
 impl Log {
@@ -187,6 +191,10 @@ impl Log {
         if let Some(control) = self.control {
             let asked = pipeline.work.clone();
             runtime.spawn(control::listen(control, asked, Work::Asked));
+        }
+        if let Some(looks) = self.looks {
+            let (asked, counted) = (pipeline.work.clone(), service.clone());
+            runtime.spawn(live::show(looks, asked, Work::Looked, move |stats| counted.count(stats)));
         }
         ready();
         let served = runtime.block_on(service.clone().serve(inlet, shutdown));
@@ -277,6 +285,8 @@ pub(crate) enum Work {
     Opened(Vec<Opened>),
     /// What somebody asks.
     Asked(Asked),
+    /// Somebody looks.
+    Looked(live::Asked),
 }
 
 /// Commits whatever was opened, and does what is asked between two groups, as long as something may come.
@@ -306,13 +316,19 @@ fn commit_groups(
                     }
                     next = work.try_recv().ok();
                 }
-                Work::Asked(asking) => (asked, next) = (Some(asking), None),
+                other => (asked, next) = (Some(other), None),
             }
         }
         step(&mut collector, Event::Commit)?;
-        if let Some(Asked { request, reply }) = asked {
-            // Whoever has asked may be gone; what was asked is done all the same.
-            let _ = reply.send(collector.ask(clock.now(), &request)?);
+        // Whoever has asked may be gone; what was asked is done all the same.
+        match asked {
+            Some(Work::Asked(Asked { request, reply })) => {
+                let _ = reply.send(collector.ask(clock.now(), &request)?);
+            }
+            Some(Work::Looked(live::Asked { watched, reply })) => {
+                let _ = reply.send(collector.snapshot(clock.now(), &watched));
+            }
+            _ => {}
         }
     }
     collector.close()

@@ -667,3 +667,29 @@ fn what_may_not_be_forgotten_is_noted_before_it_leaves_and_the_rest_after_a_whil
     assert_eq!(collector.close().unwrap().stats().anchors, anchors + 1);
     assert_eq!(*note.lock().unwrap(), last, "it ended");
 }
+
+#[test]
+fn people_see_what_is_durable_and_samples_only_while_they_look() {
+    let mut collector = collector(&disk(), Limits::default());
+    let see = |collector: &mut Collector<SimDisk, Dice>, watched: &[u32]| {
+        let snapshot = collector.snapshot(Now::default(), &watched.iter().copied().collect());
+        let node = snapshot.nodes.into_iter().next().expect("one is provisioned");
+        assert_eq!(
+            (node.node, snapshot.stats.frames_stored, snapshot.samples),
+            (NODE, node.frames, node.samples)
+        );
+        let columns = node.drawn.map(|drawn| drawn.columns.iter().map(|column| column[0]).collect());
+        (node.frames, node.missing, columns.unwrap_or_default())
+    };
+    assert_eq!(see(&mut collector, &[]), (0, 0, vec![]));
+    run(&mut collector, vec![opened(0, &[(0, 0), (0, 1)]), Event::Commit]);
+    assert_eq!(see(&mut collector, &[NODE]), (2, 0, vec![]), "nobody looked when they came");
+    let open = collector.step(Now::default(), opened(1, &[(0, 2), (0, 4), (0, 1)])).unwrap();
+    assert_eq!((open, see(&mut collector, &[NODE])), (vec![], (2, 0, vec![])), "they are not durable");
+    run(&mut collector, vec![Event::Commit]);
+    let (frames, missing, columns) = see(&mut collector, &[NODE]);
+    assert_eq!((frames, missing, &columns[..1], columns.len()), (4, 1, &[1.0][..], 3));
+    assert!(columns[1].is_nan() && columns[2] == 1.0);
+    assert!(see(&mut collector, &[]).2.is_empty());
+    assert!(see(&mut collector, &[NODE]).2.is_empty(), "nothing was kept");
+}

@@ -97,7 +97,7 @@ impl Format {
     }
 
     /// The value of one sample, which has as many bytes as it takes; exact for every kind.
-    fn value(self, sample: &[u8]) -> f64 {
+    pub(crate) fn value(self, sample: &[u8]) -> f64 {
         let mut bytes = [0; 8];
         let sample_bytes = sample.len();
         bytes[..sample_bytes].copy_from_slice(sample);

@@ -90,6 +90,7 @@ impl Server {
             store: store.to_owned(),
             limits,
             control: None,
+            looks: None,
             stats: Some(store.with_extension("json")),
         };
         let (ready, is_ready) = std::sync::mpsc::channel();

@@ -1,0 +1,529 @@
+//! What people see of a server while it runs: which nodes it heard, what came of their frames, and the last samples of those
+//! that somebody looks at.
+//!
+//! A few numbers of each node are counted with every batch, and totals are kept once a second, so that somebody who comes
+//! sees what was. Samples are kept only of nodes that somebody looks at, and only as long as somebody does: [`show`] asks the
+//! thread that commits for a [`Snapshot`] between two groups, a few times a second however many look, and shows all of them
+//! the same. What is drawn of a node is `trace`'s.
+//!
+//! Owns what a snapshot is, and when there is cause for alarm. How it is shown, and to whom, is the caller's.
+//!
+//! Invariant: nothing is in a snapshot that is not durable.
+
+mod trace;
+
+use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
+use std::sync::Arc;
+use std::sync::mpsc::SyncSender;
+use std::time::{Duration, Instant};
+
+use cipher::Randomness;
+use serde::Serialize;
+use tokio::sync::{mpsc, oneshot};
+use tokio::task::spawn_blocking;
+use tokio::time::{sleep, timeout};
+
+use crate::disk::Disk;
+use crate::keys::Grid;
+use crate::limits::{
+    LIVE_LOOKS_MAX, LIVE_MS_MIN, LIVE_NODES_MAX, LIVE_PAST_MAX, LIVE_TICK_MS, LIVE_WANTED_MS, SILENT_MS_MIN,
+    SILENT_SUPERFRAMES,
+};
+use crate::record;
+use crate::shard::Now;
+use crate::stats::Stats;
+use crate::{Collector, Heard};
+
+pub use trace::Drawn;
+use trace::Trace;
+
+const NS_PER_MS: u64 = 1_000_000;
+const PS_PER_MS: u64 = 1_000_000_000;
+/// For so long what went wrong is cause for alarm.
+const ALARM_MS: u64 = 60_000;
+
+/// What a batch brought of a node that was not stored before.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Brought {
+    frames: u32,
+    samples: u32,
+    /// What they cover of the node's grid.
+    steps: u32,
+    /// The first of them, and what follows the last.
+    first: u64,
+    end: u64,
+}
+
+impl Brought {
+    /// Adds a frame of so many samples, every `stride`th of the grid from `first` on.
+    pub(crate) fn add(&mut self, first: u64, stride: u8, samples: usize) {
+        let samples = u32::try_from(samples).unwrap_or(u32::MAX);
+        let steps = samples.saturating_mul(stride.into());
+        let end = first.saturating_add(steps.into());
+        self.first = if self.frames == 0 { first } else { self.first.min(first) };
+        self.end = self.end.max(end);
+        self.frames += 1;
+        self.samples = self.samples.saturating_add(samples);
+        self.steps = self.steps.saturating_add(steps);
+    }
+}
+
+/// What is known of a node since the server started.
+#[derive(Clone, Debug)]
+struct Known {
+    cell: u16,
+    heard_ms: u64,
+    epoch: u8,
+    frames: u64,
+    samples: u64,
+    steps: u64,
+    first: u64,
+    end: u64,
+}
+
+/// Totals since the server started, at some moment.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Tick {
+    /// Milliseconds since the server started.
+    pub at_ms: u64,
+    /// Frames stored.
+    pub frames: u64,
+    /// Samples in them.
+    pub samples: u64,
+    /// Frames that will never be stored.
+    pub failed: u64,
+    /// Batches that were refused.
+    pub refused: u64,
+    /// Batches that were not durable by their deadline.
+    pub missed: u64,
+}
+
+/// What there is cause for alarm of.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Alarms {
+    /// Nodes that were not heard for too long.
+    pub silent_nodes: usize,
+    /// Frames that will never be stored, in the last minute.
+    pub failed_frames: u64,
+    /// Batches that were refused, in the last minute.
+    pub refused_batches: u64,
+    /// Batches that were not durable by their deadline, in the last minute; `None` = there is none.
+    pub missed_deadlines: Option<u64>,
+}
+
+/// A node, as far as the server knows it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct NodeView {
+    /// The node.
+    pub node: u32,
+    /// The cell that brought its latest frame; `None` = nothing was heard of it since the server started, and all that
+    /// follows is nothing.
+    pub cell: Option<u16>,
+    /// Since when nothing was heard of it, in milliseconds; before it was heard, since the server started.
+    pub silence_ms: u64,
+    /// Whether that is too long.
+    pub is_silent: bool,
+    /// Whether nothing of it is taken any more.
+    pub is_revoked: bool,
+    /// The epoch in which it is answered.
+    pub epoch: u8,
+    /// Stored frames.
+    pub frames: u64,
+    /// Samples in them.
+    pub samples: u64,
+    /// Instants of its grid from the first stored sample to the last.
+    pub steps: u64,
+    /// Those of them for which no sample is stored: lost, not sent, or still on their way.
+    pub missing: u64,
+    /// Its last samples, when somebody looks at it.
+    pub drawn: Option<Drawn>,
+}
+
+/// What people see, at one moment.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Snapshot {
+    /// The moment.
+    pub at: Now,
+    /// What was counted.
+    pub stats: Stats,
+    /// Samples stored.
+    pub samples: u64,
+    /// Totals once a second, the oldest first.
+    pub past: Vec<Tick>,
+    /// Every node that is provisioned, in order.
+    pub nodes: Vec<NodeView>,
+}
+
+impl Snapshot {
+    /// What there is cause for alarm of.
+    pub fn alarms(&self) -> Alarms {
+        let now_ms = self.at.monotonic_ns / NS_PER_MS;
+        let is_before = |tick: &&Tick| tick.at_ms + ALARM_MS <= now_ms;
+        let before = self.past.iter().rev().find(is_before).copied().unwrap_or_default();
+        Alarms {
+            silent_nodes: self.nodes.iter().filter(|node| node.is_silent).count(),
+            failed_frames: self.stats.frames_failed_total() - before.failed,
+            refused_batches: self.stats.refused.values().sum::<u64>() - before.refused,
+            missed_deadlines: self.stats.deadline.map(|deadline| deadline.missed - before.missed),
+        }
+    }
+}
+
+/// What is counted for people, and the samples of nodes that somebody looks at.
+#[derive(Debug, Default)]
+pub(crate) struct Live {
+    nodes: HashMap<u32, Known>,
+    samples: u64,
+    past: VecDeque<Tick>,
+    traces: HashMap<u32, Trace>,
+}
+
+impl Live {
+    /// A batch of `cell` that arrived then is durable.
+    pub(crate) fn hear(&mut self, cell: u16, arrived: Now, heard: &BTreeMap<u32, Heard>) {
+        let heard_ms = arrived.monotonic_ns / NS_PER_MS;
+        for (&node, &Heard { epoch, brought, .. }) in heard {
+            let Brought { frames, samples, steps, first, end } = brought;
+            let known = self.nodes.entry(node).or_insert(Known {
+                cell,
+                heard_ms,
+                epoch,
+                frames: 0,
+                samples: 0,
+                steps: 0,
+                first,
+                end,
+            });
+            (known.cell, known.epoch) = (cell, epoch);
+            known.heard_ms = known.heard_ms.max(heard_ms);
+            if frames > 0 {
+                (known.first, known.end) = match known.frames {
+                    0 => (first, end),
+                    _ => (known.first.min(first), known.end.max(end)),
+                };
+            }
+            known.frames += u64::from(frames);
+            known.samples += u64::from(samples);
+            known.steps += u64::from(steps);
+            self.samples += u64::from(samples);
+        }
+    }
+
+    /// These records are durable.
+    pub(crate) fn draw(&mut self, records: &[&[u8]]) {
+        if self.traces.is_empty() {
+            return;
+        }
+        for seen in records.iter().filter_map(|record| record::look(record)) {
+            if let Some(trace) = self.traces.get_mut(&seen.node) {
+                trace.draw(&seen);
+            }
+        }
+    }
+
+    /// Keeps the totals, if it is time.
+    pub(crate) fn tick(&mut self, now: Now, stats: &Stats) {
+        let at_ms = now.monotonic_ns / NS_PER_MS;
+        if self.past.back().is_some_and(|latest| at_ms < latest.at_ms + LIVE_TICK_MS) {
+            return;
+        }
+        if self.past.len() == LIVE_PAST_MAX {
+            self.past.pop_front();
+        }
+        self.past.push_back(Tick {
+            at_ms,
+            frames: stats.frames_stored,
+            samples: self.samples,
+            failed: stats.frames_failed_total(),
+            refused: stats.refused.values().sum(),
+            missed: stats.deadline.map_or(0, |deadline| deadline.missed),
+        });
+    }
+
+    /// Somebody looks at these nodes, and at no others.
+    fn watch(&mut self, nodes: &BTreeSet<u32>) {
+        self.traces.retain(|node, _| nodes.contains(node));
+        for &node in nodes {
+            self.traces.entry(node).or_default();
+        }
+    }
+
+    fn view(&self, node: u32, grid: Grid, is_revoked: bool, now_ms: u64) -> NodeView {
+        let known = self.nodes.get(&node);
+        let silence_ms = now_ms.saturating_sub(known.map_or(0, |known| known.heard_ms));
+        let of = |value: fn(&Known) -> u64| known.map_or(0, value);
+        let steps = of(|known| known.end - known.first);
+        NodeView {
+            node,
+            cell: known.map(|known| known.cell),
+            silence_ms,
+            is_silent: silence_ms > silent_ms(grid) && !is_revoked,
+            is_revoked,
+            epoch: known.map_or(0, |known| known.epoch),
+            frames: of(|known| known.frames),
+            samples: of(|known| known.samples),
+            steps,
+            missing: steps.saturating_sub(of(|known| known.steps)),
+            drawn: self.traces.get(&node).and_then(|trace| trace.columns(grid)),
+        }
+    }
+}
+
+/// After so long without a frame a node is silent: twice what the longest batch takes to fill.
+fn silent_ms(grid: Grid) -> u64 {
+    (SILENT_SUPERFRAMES * grid.superframe_ps / PS_PER_MS).max(SILENT_MS_MIN)
+}
+
+impl<D: Disk, R: Randomness + Clone> Collector<D, R> {
+    /// What people see; somebody looks at these nodes from now on, and at no others.
+    pub fn snapshot(&mut self, now: Now, watched: &BTreeSet<u32>) -> Snapshot {
+        self.live.watch(watched);
+        self.live.tick(now, &self.counter.stats);
+        let now_ms = now.monotonic_ns / NS_PER_MS;
+        let view = |id| {
+            let is_revoked = self.standings.get(&id).is_some_and(|standing| standing.is_revoked);
+            self.live.view(id, self.keys.node(id).expect("it is provisioned").grid, is_revoked, now_ms)
+        };
+        let mut ids = self.keys.node_ids();
+        ids.sort_unstable();
+        Snapshot {
+            at: now,
+            stats: self.counter.stats(),
+            samples: self.live.samples,
+            past: self.live.past.iter().copied().collect(),
+            nodes: ids.into_iter().map(view).collect(),
+        }
+    }
+}
+
+/// Somebody looks, at these nodes.
+struct Look {
+    nodes: Vec<u32>,
+    reply: oneshot::Sender<Arc<Snapshot>>,
+}
+
+/// Through which people look at a server.
+#[derive(Clone, Debug)]
+pub struct Glass(mpsc::Sender<Look>);
+
+/// The server's side of it, for [`Config`](crate::Config).
+#[derive(Debug)]
+pub struct Looks(mpsc::Receiver<Look>);
+
+/// A glass to look through.
+pub fn glass() -> (Glass, Looks) {
+    let (sender, receiver) = mpsc::channel(LIVE_LOOKS_MAX);
+    (Glass(sender), Looks(receiver))
+}
+
+impl Glass {
+    /// What there is to be seen, with the last samples of these nodes as far as they came while somebody looked; `None` when
+    /// the server has ended.
+    pub async fn look(&self, nodes: Vec<u32>) -> Option<Arc<Snapshot>> {
+        let (reply, replied) = oneshot::channel();
+        self.0.send(Look { nodes, reply }).await.ok()?;
+        replied.await.ok()
+    }
+}
+
+/// What the thread that commits is asked.
+#[derive(Debug)]
+pub(crate) struct Asked {
+    pub(crate) watched: BTreeSet<u32>,
+    pub(crate) reply: oneshot::Sender<Snapshot>,
+}
+
+/// Shows it to whoever looks, until the server ends: `asked` takes what is asked of the thread that commits, and `count` adds
+/// what that does not count.
+pub(crate) async fn show<T: Send + 'static>(
+    looks: Looks,
+    asked: SyncSender<T>,
+    wrap: fn(Asked) -> T,
+    count: impl Fn(&mut Stats),
+) {
+    let Looks(mut looks) = looks;
+    let pause = Duration::from_millis(LIVE_MS_MIN);
+    let patience = Duration::from_millis(LIVE_WANTED_MS);
+    let mut watched: BTreeMap<u32, Instant> = BTreeMap::new();
+    let mut shown: Option<Instant> = None;
+    loop {
+        let look = match timeout(patience, looks.recv()).await {
+            Ok(Some(look)) => look,
+            Ok(None) => return,
+            // Nobody looks any more: what was kept for them is wiped.
+            Err(_) if !watched.is_empty() => {
+                watched.clear();
+                let _ = ask(&asked, wrap, BTreeSet::new()).await;
+                continue;
+            }
+            Err(_) => continue,
+        };
+        if let Some(shown) = shown {
+            sleep(pause.saturating_sub(shown.elapsed())).await;
+        }
+        let mut all = vec![look];
+        while let Ok(look) = looks.try_recv() {
+            all.push(look);
+        }
+        let now = Instant::now();
+        watched.retain(|_, until| *until > now);
+        for &node in all.iter().flat_map(|look| &look.nodes) {
+            if watched.len() < LIVE_NODES_MAX || watched.contains_key(&node) {
+                watched.insert(node, now + patience);
+            }
+        }
+        let Some(mut snapshot) = ask(&asked, wrap, watched.keys().copied().collect()).await else { return };
+        count(&mut snapshot.stats);
+        let snapshot = Arc::new(snapshot);
+        for look in all {
+            // Whoever looked may be gone.
+            let _ = look.reply.send(snapshot.clone());
+        }
+        shown = Some(Instant::now());
+    }
+}
+
+async fn ask<T: Send + 'static>(
+    asked: &SyncSender<T>,
+    wrap: fn(Asked) -> T,
+    watched: BTreeSet<u32>,
+) -> Option<Snapshot> {
+    let (reply, replied) = oneshot::channel();
+    let (asked, asking) = (asked.clone(), wrap(Asked { watched, reply }));
+    // The thread that commits may be busy with groups before it.
+    spawn_blocking(move || asked.send(asking).is_ok()).await.ok().filter(|&sent| sent)?;
+    replied.await.ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::num::NonZeroU32;
+    use std::sync::mpsc::{Receiver, channel, sync_channel};
+    use std::thread;
+
+    use super::*;
+    use crate::stats::Deadline;
+
+    const GRID: Grid = Grid {
+        superframe_ps: 250_000_000_000,
+        samples_per_superframe: NonZeroU32::new(90).unwrap(),
+        uncertainty_ns: 0,
+    };
+
+    fn heard(node: u32, epoch: u8, frames: &[(u64, u8, usize)]) -> BTreeMap<u32, Heard> {
+        let mut brought = Brought::default();
+        frames.iter().for_each(|&(first, stride, samples)| brought.add(first, stride, samples));
+        BTreeMap::from([(
+            node,
+            Heard { epoch, count: 0, setting: None, change: None, is_due: false, brought },
+        )])
+    }
+
+    fn at(ms: u64) -> Now {
+        Now { wall_ns: 0, monotonic_ns: ms * NS_PER_MS }
+    }
+
+    #[test]
+    fn what_is_missing_of_a_grid_is_what_no_stored_sample_covers() {
+        let mut live = Live::default();
+        live.hear(7, at(100), &heard(1, 0, &[(900, 1, 90), (990, 1, 90)]));
+        // Every second sample, one frame too late; then the one between them comes.
+        live.hear(7, at(200), &heard(1, 1, &[(1170, 2, 45)]));
+        let view = live.view(1, GRID, false, 250);
+        assert_eq!((view.cell, view.epoch, view.frames, view.samples), (Some(7), 1, 3, 225));
+        assert_eq!((view.steps, view.missing, view.silence_ms), (360, 90, 50));
+        live.hear(7, at(300), &heard(1, 1, &[(1080, 1, 90)]));
+        assert_eq!(live.view(1, GRID, false, 300).missing, 0);
+        // What is known already brings nothing, and shows that the node is there.
+        live.hear(8, at(400), &heard(1, 1, &[]));
+        let view = live.view(1, GRID, false, 400);
+        assert_eq!((view.cell, view.frames, view.steps, view.silence_ms), (Some(8), 4, 360, 0));
+        assert_eq!(live.view(2, GRID, false, 400).cell, None);
+    }
+
+    #[test]
+    fn a_node_is_silent_after_two_of_the_longest_batches_and_a_revoked_one_never() {
+        let mut live = Live::default();
+        live.hear(7, at(1000), &heard(1, 0, &[(0, 1, 90)]));
+        let is_silent = |now_ms, grid| live.view(1, grid, false, now_ms).is_silent;
+        assert!(!is_silent(1000 + SILENT_MS_MIN, GRID) && is_silent(1001 + SILENT_MS_MIN, GRID));
+        let slow = Grid { superframe_ps: 10 * GRID.superframe_ps, ..GRID };
+        let slow_ms = SILENT_SUPERFRAMES * 2500;
+        assert!(!is_silent(1000 + slow_ms, slow) && is_silent(1001 + slow_ms, slow));
+        assert!(!live.view(1, GRID, true, u64::MAX).is_silent);
+        assert!(live.view(2, GRID, false, SILENT_MS_MIN + 1).is_silent, "it was never heard");
+    }
+
+    #[test]
+    fn what_went_wrong_is_cause_for_alarm_for_a_minute() {
+        let (mut live, mut stats) = (Live::default(), Stats::default());
+        let alarms = |live: &Live, stats: &Stats, now_ms| {
+            let past = live.past.iter().copied().collect();
+            Snapshot { at: at(now_ms), stats: stats.clone(), samples: 0, past, nodes: vec![] }.alarms()
+        };
+        stats.frames_failed.insert("rejected", 3);
+        live.tick(at(5000), &stats);
+        assert_eq!(alarms(&live, &stats, 5000).failed_frames, 3);
+        assert_eq!(alarms(&live, &stats, 5000).missed_deadlines, None);
+        stats.refused.insert("rejected", 2);
+        stats.deadline = Some(Deadline { missed: 4, ..Deadline::default() });
+        live.tick(at(6000), &stats);
+        let now = alarms(&live, &stats, 65_000);
+        assert_eq!((now.failed_frames, now.refused_batches, now.missed_deadlines), (0, 2, Some(4)));
+        assert_eq!(alarms(&live, &stats, 66_000), Alarms { missed_deadlines: Some(0), ..Alarms::default() });
+    }
+
+    #[test]
+    fn totals_are_kept_once_a_second_and_the_oldest_go() {
+        let mut live = Live::default();
+        let count = LIVE_PAST_MAX as u64 + 5;
+        for ms in (0..count * LIVE_TICK_MS).step_by(LIVE_TICK_MS as usize / 4) {
+            live.tick(at(ms), &Stats::default());
+        }
+        assert_eq!(live.past.len(), LIVE_PAST_MAX);
+        assert_eq!(live.past.front().unwrap().at_ms, 5 * LIVE_TICK_MS);
+    }
+
+    /// A thread in place of the one that commits: it says what it was asked to watch.
+    fn committing(asked: Receiver<Asked>) -> Receiver<Vec<u32>> {
+        let (said, says) = channel();
+        thread::spawn(move || {
+            let mut samples = 0;
+            while let Ok(Asked { watched, reply }) = asked.recv() {
+                samples += 1;
+                let empty =
+                    Snapshot { at: at(0), stats: Stats::default(), samples, past: vec![], nodes: vec![] };
+                let _ = (said.send(watched.into_iter().collect()), reply.send(empty));
+            }
+        });
+        says
+    }
+
+    #[tokio::test]
+    async fn all_who_look_at_once_see_the_same_and_nothing_is_kept_when_nobody_does() {
+        let (asked, asks) = sync_channel(2);
+        let watched = committing(asks);
+        // On a slow machine somebody who has looked may be taken not to look any more, meanwhile.
+        let next = |is_empty: bool| {
+            let mut all = watched.iter();
+            all.find(|watched: &Vec<u32>| watched.is_empty() == is_empty).expect("it is asked")
+        };
+        let (glass, looks) = glass();
+        let shown = tokio::spawn(show(looks, asked, |asked| asked, |stats| stats.connections = 9));
+        let first = glass.look(vec![4]).await.unwrap();
+        assert_eq!((first.samples, first.stats.connections, next(false)), (1, 9, vec![4]));
+        // Both ask before the next is made.
+        let (one, other) = tokio::join!(glass.look(vec![1, 2]), glass.look(vec![2, 3]));
+        assert!(Arc::ptr_eq(&one.unwrap(), &other.unwrap()));
+        let both = next(false);
+        assert!([1, 2, 3].iter().all(|node| both.contains(node)), "{both:?}");
+        // More than are watched at once.
+        glass.look((10..10 + 2 * LIVE_NODES_MAX as u32).collect()).await.unwrap();
+        assert_eq!(next(false).len(), LIVE_NODES_MAX);
+        // Here the runtime must go on while it is waited for.
+        let nothing = spawn_blocking(move || watched.iter().any(|watched| watched.is_empty()));
+        assert!(timeout(Duration::from_secs(60), nothing).await.expect("it is asked").unwrap());
+        drop(glass);
+        shown.await.unwrap();
+    }
+}
