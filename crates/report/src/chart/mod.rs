@@ -32,7 +32,7 @@ use svg::Svg;
 pub(crate) use svg::legal;
 
 /// The style of everything drawn: colours as CSS variables for light, dark and print.
-pub(crate) const STYLE: &str = include_str!("chart.css");
+pub const STYLE: &str = include_str!("chart.css");
 
 /// Any chart.
 #[derive(Clone, Debug, PartialEq)]

@@ -8,6 +8,8 @@ use crate::place::Place;
 mod asking;
 mod export;
 mod keys;
+mod live;
+mod metrics;
 mod read;
 mod send;
 mod serve;

@@ -1,11 +1,13 @@
 //! `selvedge collect serve`: the server, with the keys and the settings of a deployment.
 
 use std::fs;
-use std::io;
-use std::net::{TcpListener, UdpSocket};
+use std::io::{self, Write};
+use std::net::{SocketAddr, TcpListener, UdpSocket};
+use std::path::Path;
 
 use collect::keys::{KeyRing, Node};
 use collect::limits::Limits;
+use collect::live::{self, Glass};
 use collect::nats::{self, Cluster};
 use collect::serve;
 use collect::settings::Settings;
@@ -13,12 +15,18 @@ use collect::stats::Stats;
 use report::row::{Clock, Experiment, Row};
 use selvedge::error::{Error, KeyFault};
 use selvedge::link::grid::grid;
+use selvedge::link::monitoring::MonitorAddress;
 use selvedge::link::transport::Transport;
 
 use super::asking;
+use super::live::Window;
+use crate::monitor::Monitors;
 use crate::output::Output;
 use crate::place::{Opened, Place};
 use crate::stop;
+
+/// Permissions of a socket on which what nodes measure is asked for.
+const MONITOR_MODE: u32 = 0o600;
 
 /// Serves bridges until it is asked to end.
 pub fn run(place: Place, output: &Output) -> Result<(), Error> {
@@ -48,25 +56,71 @@ pub fn run(place: Place, output: &Output) -> Result<(), Error> {
     let _alone = asking::lock(&opened)?;
     // Before the keys are read: whoever changes them finds nobody who could have read the old ones, or is heard.
     let control = asking::listen(&opened)?;
+    let (glass, looks) = live::glass();
+    let monitors = listening.block_on(listen_to_monitors(&opened, glass))?;
     let config = serve::Config {
         transport,
         keys: key_ring(&opened)?,
         store: opened.layout.store(),
         limits: limits(&opened),
         control: Some(control),
+        looks: monitors.is_some().then_some(looks),
         stats: None,
     };
-    let told = opened.layout.server_address();
     let tell_ready = opened.ready();
-    let ready = |address: std::net::SocketAddr| {
-        // Beside, then in one step: a bridge never reads half of it.
-        let beside = told.with_extension("new");
-        if fs::write(&beside, format!("{address}\n")).and_then(|()| fs::rename(&beside, &told)).is_ok() {
+    let ready = |address: SocketAddr| {
+        if let Some(monitors) = monitors {
+            tell_people(&opened, &monitors);
+            listening.spawn(monitors.answer());
+        }
+        if tell(&opened.layout.server_address(), &address.to_string()).is_ok() {
             tell_ready();
         }
     };
     let stats = serve::serve(config, ready, stop)?;
     output.rows("server", &rows(&Experiment::new(&opened.deployment.name, "selvedge collect serve"), &stats))
+}
+
+/// Where people look at the server through this glass, if the deployment says where.
+async fn listen_to_monitors(opened: &Opened, glass: Glass) -> Result<Option<Monitors<Window>>, Error> {
+    let Some(address) = &opened.deployment.collect.metrics else { return Ok(None) };
+    let window = Window::new(opened, address, glass);
+    if let Some(before) = before(address, &opened.layout.server_monitor())
+        && let Ok(monitors) = Monitors::listen(&before, MONITOR_MODE, window.clone()).await
+    {
+        return Ok(Some(monitors));
+    }
+    Monitors::listen(address, MONITOR_MODE, window).await.map(Some)
+}
+
+/// Where it was before it was started again, if any port will do: a page that is open finds it there.
+fn before(address: &MonitorAddress, told: &Path) -> Option<MonitorAddress> {
+    let MonitorAddress::Tcp(wanted) = address else { return None };
+    let before: SocketAddr = fs::read_to_string(told).ok()?.trim_end().parse().ok()?;
+    (wanted.port() == 0 && wanted.ip() == before.ip()).then_some(MonitorAddress::Tcp(before))
+}
+
+/// Says where the live page is: in the folder of the run, and to whoever started this.
+fn tell_people(opened: &Opened, monitors: &Monitors<Window>) {
+    let collect = &opened.deployment.collect;
+    let (place, page) = match &collect.metrics {
+        Some(MonitorAddress::Unix(path)) => {
+            (path.display().to_string(), format!("on socket {}", path.display()))
+        }
+        _ => (monitors.address(), format!("http://{}/", monitors.address())),
+    };
+    // Who looks for it there looks again; and standard error may be gone.
+    let _ = tell(&opened.layout.server_monitor(), &place);
+    if collect.is_live {
+        let _ = writeln!(io::stderr(), "live page: {page}");
+    }
+}
+
+/// Leaves a line in a file: beside, then in one step, so that nobody reads half of it.
+fn tell(path: &Path, line: &str) -> io::Result<()> {
+    let beside = path.with_extension("new");
+    fs::write(&beside, format!("{line}\n"))?;
+    fs::rename(&beside, path)
 }
 
 /// One of the servers that share a deployment. The key folder may be another's, too: what must be used once is given

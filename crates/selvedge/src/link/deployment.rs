@@ -270,6 +270,7 @@ fn finish(draft: &Draft, inputs: Vec<Option<Input>>, folder: &Path) -> Option<De
     let inputs: Vec<Input> = inputs.into_iter().collect::<Option<_>>()?;
     let cells = draft.cells.iter().map(|draft| cell(draft, &inputs)).collect::<Option<_>>()?;
     let loopback = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
+    let (metrics, is_live) = draft.transport.monitoring(folder);
     Some(Deployment {
         name: draft.name.as_ref()?.value.clone(),
         seed: value(&draft.seed)?.unsigned_abs(),
@@ -281,6 +282,8 @@ fn finish(draft: &Draft, inputs: Vec<Option<Input>>, folder: &Path) -> Option<De
             transport: draft.transport.finish()?,
             address: value(&draft.address).unwrap_or(loopback),
             shards: value(&draft.shards).map(TryInto::try_into).transpose().ok()?,
+            metrics,
+            is_live,
         },
         keys: draft.keys.as_ref().map(|keys| folder.join(&keys.value)),
     })

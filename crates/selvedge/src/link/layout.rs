@@ -116,6 +116,11 @@ impl Layout {
         self.run().join("collect.address")
     }
 
+    /// The file in which the server says where monitors and browsers ask it.
+    pub fn server_monitor(&self) -> PathBuf {
+        self.run().join("collect.metrics")
+    }
+
     /// The socket on which people ask the server something while it runs.
     pub fn server_control(&self) -> PathBuf {
         self.run().join("collect.sock")

@@ -1,14 +1,16 @@
 //! How the server collects: what `[collect]` says of it, and what that means for a batch.
 //!
-//! Owns the keys `transport`, `nats` and `partitions`, and the checked values of all of `[collect]`. How a batch travels is `bridge`'s and `collect`'s.
+//! Owns the keys `transport`, `nats`, `partitions`, `metrics` and `live`, and the checked values of all of `[collect]`. How a batch travels is `bridge`'s and `collect`'s.
 
 use std::net::SocketAddr;
+use std::path::Path;
 
 use collect::nats::{Cluster, PARTITIONS};
 use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
 
 use super::draft::Maybe;
+use super::monitoring::{self, MonitorAddress};
 use super::problem::{Kind, Problem};
 use super::section::{At, Section};
 use crate::limits;
@@ -26,6 +28,10 @@ pub struct Collect {
     pub address: SocketAddr,
     /// Threads that open frames; `None` means one for each core.
     pub shards: Option<u16>,
+    /// Where monitors ask it, and browsers.
+    pub metrics: Option<MonitorAddress>,
+    /// Whether what nodes measure is shown there, too.
+    pub is_live: bool,
 }
 
 impl Collect {
@@ -60,6 +66,8 @@ pub(super) struct TransportDraft {
     name: Maybe<&'static str>,
     nats: Maybe<Vec<String>>,
     partitions: Maybe<i64>,
+    metrics: Maybe<MonitorAddress>,
+    live: Maybe<bool>,
 }
 
 /// Reads the keys of `[collect]` that are about it.
@@ -67,9 +75,23 @@ pub(super) fn read(section: &mut Section<'_>, problems: &mut Vec<Problem>) -> Tr
     let name = section.text("transport", "\"tcp\"", problems).and_then(|text| name(text, problems));
     let nats = section.texts("nats", NATS_EXAMPLE, problems).and_then(|texts| servers(texts, problems));
     let partitions = section.integer("partitions", 1..=limits::PARTITIONS_MAX as i64, problems);
-    let draft = TransportDraft { name, nats, partitions };
+    let metrics = section.text("metrics", "\"127.0.0.1:0\"", problems);
+    let metrics = metrics.and_then(|text| monitoring::address(text, problems));
+    let live = section.flag("live", problems);
+    let draft = TransportDraft { name, nats, partitions, metrics, live };
     if draft.name() == "nats" {
         section.require(&[("nats", NATS_EXAMPLE)], problems);
+        // Each of several servers knows its own partitions, for a while.
+        if let (Some(_), Some(name)) = (&draft.metrics, &draft.name) {
+            let kind = Kind::Unfit {
+                what: "transport",
+                found: name.value.to_owned(),
+                expected: "`tcp` or `udp` beside `metrics`, which servers that share their nodes do not have"
+                    .into(),
+                example: "tcp",
+            };
+            problems.push(Problem { span: name.span.clone(), kind });
+        }
     }
     draft
 }
@@ -132,6 +154,13 @@ impl TransportDraft {
                 },
             }),
         })
+    }
+
+    /// Where monitors ask, below `folder`, and whether they see what nodes measure: usually where nobody else comes by.
+    pub(super) fn monitoring(&self, folder: &Path) -> (Option<MonitorAddress>, bool) {
+        let address = self.metrics.as_ref().map(|metrics| metrics.value.clone().below(folder));
+        let is_local = address.as_ref().is_some_and(MonitorAddress::is_local);
+        (address, self.live.as_ref().map_or(is_local, |live| live.value))
     }
 
     /// Bytes of the longest plaintext of a batch, and what makes it so.
