@@ -12,6 +12,8 @@ run=(gcc libc6-dev make pkg-config gcc-avr avr-libc binutils-avr)
 test=(arduino-core-avr clang libclang-dev libelf-dev libzstd-dev zlib1g-dev fuse3 python3 python3-venv systemd valgrind)
 test+=(binutils gnutls-bin libssl-dev nginx-light opensc openssh-client openssh-server openssl p11-kit strace)
 test+=(libmbedtls-dev libsqlite3-dev)
+# A browser, which looks at the live page.
+test+=(chromium)
 # Tokens and a TPM, which a broker has as its device.
 test+=(softhsm2 swtpm dbus tpm2-abrmd tpm2-tools libtss2-tcti-tabrmd0 libtpm2-pkcs11-1 libtpm2-pkcs11-tools)
 bench=(cmake libipsec-mb-dev)
