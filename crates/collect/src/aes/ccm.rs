@@ -1,8 +1,8 @@
 //! CCM (SP 800-38C, RFC 3610) of many messages at once, each under its own key, with any length of nonce, tag and
 //! associated data.
 //!
-//! It is a CBC-MAC over plaintext and counter mode over it and the MAC. The MACs of a batch stand side by side in
-//! `multi`'s lanes; in counter mode a message fills the lanes by itself.
+//! It is a CBC-MAC over plaintext and counter mode over it and the MAC. The messages of a call stand side by side in
+//! `lanes`, which take a block of both in a step: those whose lengths are nearest to each other together.
 //!
 //! Invariant: after a failed open the buffer holds zeros, never unauthenticated plaintext.
 
@@ -10,15 +10,15 @@ use std::ops::RangeInclusive;
 
 use cipher::Rejected;
 use subtle::ConstantTimeEq;
-use zeroize::Zeroize;
 
+use super::lanes::{Front, LANES_MAX, Lane, Pairs};
 use super::multi::{Absorption, run};
-use super::{BLOCK_BYTES, Backend, Block, Key, lanes};
+use super::{BLOCK_BYTES, Backend, Block, Key};
 
-/// Messages of a batch: 64 of a waveform's 4 KiB stay in a core's L2 cache between the two passes.
-const BATCH: usize = 64;
 /// Lengths of a nonce: what is left of a block by a flag and a length field of 8 to 2 bytes.
 const NONCE_BYTES: RangeInclusive<usize> = 7..=13;
+/// Associated data that have room in one block, behind their length.
+const ASSOCIATED_BYTES_SHORT: usize = BLOCK_BYTES - 2;
 
 /// A message to be sealed or opened.
 #[derive(Debug)]
@@ -43,18 +43,15 @@ pub struct Message<'a> {
 /// When a nonce or tag has a length that CCM has not, a message is too long for its nonce, or the CPU lacks the
 /// backend.
 pub fn seal(backend: Backend, messages: &mut [Message<'_>]) {
-    for batch in messages.chunks_mut(BATCH) {
-        for message in &*batch {
-            message.check();
-            assert!(message.fits(), "{} bytes are too many for the length field", message.data.len());
-        }
-        let frames: Vec<Frame> = batch.iter().map(Frame::new).collect();
-        let macs = authenticate(backend, batch, &frames);
-        for ((message, frame), mac) in batch.iter_mut().zip(&frames).zip(&*macs) {
-            let tag = frame.tag(backend, message.key, mac);
-            message.tag[..message.tag_bytes].copy_from_slice(&tag[..message.tag_bytes]);
-            frame.encrypt(backend, message);
-        }
+    for message in &*messages {
+        assert!(message.fits(), "{} bytes are too many for the length field", message.data.len());
+    }
+    let tags = compute::<false>(backend, messages);
+    for (message, tag) in messages.iter_mut().zip(tags) {
+        // As a number: not a copy of a length that nobody foresees.
+        let behind = u128::MAX.checked_shr(8 * message.tag_bytes as u32).unwrap_or(0);
+        let tag = u128::from_be(tag) & !behind | u128::from_be_bytes(message.tag) & behind;
+        message.tag = tag.to_be_bytes();
     }
 }
 
@@ -64,40 +61,82 @@ pub fn seal(backend: Backend, messages: &mut [Message<'_>]) {
 /// When a nonce or tag has a length that CCM has not, or the CPU lacks the backend.
 #[must_use = "a message may be a forgery"]
 pub fn open(backend: Backend, messages: &mut [Message<'_>]) -> Vec<Result<(), Rejected>> {
-    let mut verdicts = Vec::with_capacity(messages.len());
-    for batch in messages.chunks_mut(BATCH) {
-        batch.iter().for_each(Message::check);
-        let frames: Vec<Frame> = batch.iter().map(Frame::new).collect();
-        for (message, frame) in batch.iter_mut().zip(&frames) {
-            frame.encrypt(backend, message);
+    let tags = compute::<true>(backend, messages);
+    let verdict = |(message, tag): (&mut Message<'_>, u128)| {
+        let difference = u128::from_be_bytes(message.tag) ^ u128::from_be(tag);
+        let is_equal = (difference >> (8 * (BLOCK_BYTES - message.tag_bytes))).ct_eq(&0);
+        if bool::from(is_equal) && message.fits() {
+            return Ok(());
         }
-        let macs = authenticate(backend, batch, &frames);
-        for ((message, frame), mac) in batch.iter_mut().zip(&frames).zip(&*macs) {
-            let expected = frame.tag(backend, message.key, mac);
-            let is_equal = expected[..message.tag_bytes].ct_eq(&message.tag[..message.tag_bytes]);
-            verdicts.push(if bool::from(is_equal) && message.fits() {
-                Ok(())
-            } else {
-                message.data.fill(0);
-                Err(Rejected)
-            });
-        }
-    }
-    verdicts
+        message.data.fill(0);
+        Err(Rejected)
+    };
+    messages.iter_mut().zip(tags).map(verdict).collect()
 }
 
-/// CBC-MACs of a batch, of plaintext.
-fn authenticate(backend: Backend, batch: &[Message<'_>], frames: &[Frame]) -> Vec<Block> {
-    let mut macs = vec![[0; BLOCK_BYTES]; batch.len()];
-    let mut tails: Vec<Block> = batch.iter().map(|message| tail(message.data)).collect();
+/// A message, and where its tag goes.
+struct Work<'w, 'm> {
+    message: &'w mut Message<'m>,
+    tag: &'w mut u128,
+}
+
+impl Work<'_, '_> {
+    /// By what messages stand side by side.
+    fn kind(&self) -> (usize, usize) {
+        (self.message.key.rounds(), self.message.data.len() / BLOCK_BYTES)
+    }
+}
+
+/// Takes all messages through the lanes. Returns their tags, all bytes of them, as numbers of the bytes in memory.
+fn compute<const OPENS: bool>(backend: Backend, messages: &mut [Message<'_>]) -> Vec<u128> {
+    let mut tags = vec![0; messages.len()];
+    let mut works: Vec<Work<'_, '_>> = Vec::with_capacity(messages.len());
+    works.extend(messages.iter_mut().zip(&mut tags).map(|(message, tag)| Work { message, tag }));
+    if !works.is_sorted_by_key(Work::kind) {
+        works.sort_unstable_by_key(Work::kind);
+    }
+    let mut long = absorb_long(backend, &works).into_iter();
+    let mut pairs = Pairs::new(backend);
+    let mut lanes = Vec::with_capacity(pairs.count());
+    for works in works.chunk_by_mut(|a, b| a.message.key.rounds() == b.message.key.rounds()) {
+        for works in works.chunks_mut(pairs.count()) {
+            lanes.clear();
+            let mut tags: [Option<&mut u128>; LANES_MAX] = [const { None }; _];
+            for (Work { message, tag }, place) in works.iter_mut().zip(&mut tags) {
+                message.check();
+                let long = if message.is_long() { long.next() } else { None };
+                let (front, rest) = (message.front(long), front(message.data.as_chunks::<BLOCK_BYTES>().1));
+                let schedule = message.key.encrypting();
+                lanes.push(Lane::new(schedule, &front, message.data, rest.to_be(), OPENS));
+                *place = Some(tag);
+            }
+            pairs.run::<OPENS>(&mut lanes);
+            for (lane, place) in lanes.iter_mut().zip(tags.into_iter().flatten()) {
+                *place = lane.end();
+            }
+        }
+    }
+    tags
+}
+
+/// Of each message that has more associated data than a block has room for, in order: what its MAC takes next to last and
+/// last before the data.
+fn absorb_long(backend: Backend, works: &[Work<'_, '_>]) -> Vec<[u128; 2]> {
+    let long = works.iter().map(|work| &*work.message).filter(|message| message.is_long());
+    let headers: Vec<(&Key, Vec<Block>)> = long.map(|message| (message.key, message.header())).collect();
+    if headers.is_empty() {
+        return Vec::new();
+    }
+    let mut macs = vec![[0; BLOCK_BYTES]; headers.len()];
+    let works = headers.iter().zip(&mut macs);
     let works =
-        batch.iter().zip(frames).zip(&tails).zip(&mut macs).map(|(((message, frame), tail), mac)| {
-            Absorption::new(message.key, frame.runs(message, tail), mac)
-        });
+        works.map(|((key, header), mac)| Absorption::new(key, [&header[..header.len() - 2], &[]], mac));
     run(backend, &mut works.collect::<Vec<_>>());
-    let partial = tails.iter_mut().zip(batch).filter(|(_, message)| message.data.len() % BLOCK_BYTES != 0);
-    partial.for_each(|(tail, _)| tail.zeroize());
-    macs
+    let last = |((_, header), mac): (&(_, Vec<Block>), Block)| {
+        let [.., first, second] = header[..] else { unreachable!("it is longer than that") };
+        [u128::from_ne_bytes(mac) ^ u128::from_ne_bytes(first), u128::from_ne_bytes(second)]
+    };
+    headers.iter().zip(macs).map(last).collect()
 }
 
 impl Message<'_> {
@@ -113,95 +152,54 @@ impl Message<'_> {
         let length_bytes = BLOCK_BYTES - 1 - self.nonce.len();
         length_bytes >= size_of::<usize>() || self.data.len() >> (8 * length_bytes) == 0
     }
-}
 
-/// The blocks of a message that are not its own bytes.
-struct Frame {
-    /// Counter 0: flags and nonce. As a number, like what follows from it.
-    counter: u128,
-    /// B0, and the length of the associated data with what follows of them in that block.
-    first: [Block; 2],
-    /// Bytes of associated data in `first`.
-    associated_first: usize,
-    /// The last bytes of the associated data, padded.
-    associated_tail: Block,
-}
+    /// Whether the MAC takes more than two blocks before the data.
+    fn is_long(&self) -> bool {
+        self.associated_data.len() > ASSOCIATED_BYTES_SHORT
+    }
 
-impl Frame {
-    /// Formats a message (SP 800-38C appendix A.2).
-    fn new(message: &Message<'_>) -> Frame {
-        let Message { nonce, associated_data, data, tag_bytes, .. } = message;
-        let length_bytes = BLOCK_BYTES - 1 - nonce.len();
-        let counter = ((length_bytes as u128 - 1) << 120) | (front(nonce) >> 8);
-        let flags = (u8::from(!associated_data.is_empty()) << 6) | ((tag_bytes / 2 - 1) << 3) as u8;
-        let b0 = counter | (u128::from(flags) << 120) | data.len() as u128;
-        let (b1, associated_first) = second(associated_data);
-        let rest = &associated_data[associated_first..];
-        Frame {
-            counter,
-            first: [b0.to_be_bytes(), b1.to_be_bytes()],
-            associated_first,
-            associated_tail: tail(rest),
+    /// What is known before the data.
+    #[inline(always)]
+    fn front(&self, long: Option<[u128; 2]>) -> Front {
+        let (counter, b0) = self.first();
+        let associated_data = self.associated_data;
+        if let Some([first, second]) = long {
+            return Front { first, second: Some(second), counter };
         }
+        let second = || (associated_data.len() as u128) << 112 | front(associated_data) >> 16;
+        let second = (!associated_data.is_empty()).then(|| second().to_be());
+        Front { first: b0.to_be(), second, counter }
     }
 
-    /// What the MAC is taken over, in order. The last bytes of the data are `padded` apart.
-    fn runs<'a>(&'a self, message: &'a Message<'_>, padded: &'a Block) -> [&'a [Block]; 5] {
-        let (associated, associated_rest) = message.associated_data[self.associated_first..].as_chunks();
-        let (data, rest) = message.data.as_chunks();
-        let some = |block: &'a Block, is_some: bool| &std::slice::from_ref(block)[..usize::from(is_some)];
-        [
-            &self.first[..1 + usize::from(self.associated_first > 0)],
-            associated,
-            some(&self.associated_tail, !associated_rest.is_empty()),
-            data,
-            some(padded, !rest.is_empty()),
-        ]
+    /// Counter 0, and B0 (SP 800-38C appendix A.2 and A.3), as numbers.
+    fn first(&self) -> (u128, u128) {
+        let length_bytes = BLOCK_BYTES - 1 - self.nonce.len();
+        let counter = ((length_bytes as u128 - 1) << 120) | (front(self.nonce) >> 8);
+        let flags = (u8::from(!self.associated_data.is_empty()) << 6) | ((self.tag_bytes / 2 - 1) << 3) as u8;
+        (counter, counter | (u128::from(flags) << 120) | self.data.len() as u128)
     }
 
-    /// The key stream, on the data.
-    fn encrypt(&self, backend: Backend, message: &mut Message<'_>) {
-        lanes::ctr(backend, message.key.encrypting(), self.counter + 1, message.data);
-    }
-
-    /// The tag that a MAC makes.
-    fn tag(&self, backend: Backend, key: &Key, mac: &Block) -> Block {
-        let mask = lanes::encrypt_number(backend, key.encrypting(), self.counter);
-        (mask ^ u128::from_be_bytes(*mac)).to_be_bytes()
-    }
-}
-
-/// The length of associated data and as many of them as follow it in its block, and how many these are.
-fn second(associated_data: &[u8]) -> (u128, usize) {
-    let length = associated_data.len() as u128;
-    let first = |room: usize| {
-        let count = associated_data.len().min(room);
-        (front(&associated_data[..count]), count)
-    };
-    match length {
-        0 => (0, 0),
-        1..0xff00 => {
-            let (bytes, count) = first(14);
-            ((length << 112) | (bytes >> 16), count)
+    /// B0 and the associated data behind their length.
+    fn header(&self) -> Vec<Block> {
+        let length = self.associated_data.len() as u64;
+        let mut bytes = self.first().1.to_be_bytes().to_vec();
+        match length {
+            0..0xff00 => bytes.extend_from_slice(&length.to_be_bytes()[6..]),
+            0xff00..0x1_0000_0000 => bytes.extend([&[0xff, 0xfe], &length.to_be_bytes()[4..]].concat()),
+            _ => bytes.extend([&[0xff, 0xff], &length.to_be_bytes()[..]].concat()),
         }
-        0xff00..0x1_0000_0000 => {
-            let (bytes, count) = first(10);
-            ((0xfffe << 112) | (length << 80) | (bytes >> 48), count)
-        }
-        _ => {
-            let (bytes, count) = first(6);
-            ((0xffff << 112) | (length << 48) | (bytes >> 80), count)
-        }
+        bytes.extend_from_slice(self.associated_data);
+        bytes.resize(bytes.len().next_multiple_of(BLOCK_BYTES), 0);
+        bytes.as_chunks().0.to_vec()
     }
-}
-
-/// What is left after whole blocks, padded.
-fn tail(data: &[u8]) -> Block {
-    front(data.as_chunks::<BLOCK_BYTES>().1).to_be_bytes()
 }
 
 /// Up to 16 bytes at the top of a block of zeros: without a copy of a length that nobody foresees.
+#[inline(always)]
 fn front(bytes: &[u8]) -> u128 {
+    if bytes.is_empty() {
+        return 0;
+    }
     let bits = 8 * bytes.len() as u32;
     if let (Some(first), Some(last)) = (bytes.first_chunk(), bytes.last_chunk()) {
         let last = u64::from_be_bytes(*last).checked_shl(128 - bits).unwrap_or(0);

@@ -39,6 +39,9 @@ pub enum Backend {
     /// Instructions on two blocks.
     #[cfg(target_arch = "x86_64")]
     Vaes,
+    /// Instructions on four blocks.
+    #[cfg(target_arch = "x86_64")]
+    Vaes512,
 }
 
 impl Backend {
@@ -55,6 +58,8 @@ impl Backend {
             Backend::AesNi,
             #[cfg(target_arch = "x86_64")]
             Backend::Vaes,
+            #[cfg(target_arch = "x86_64")]
+            Backend::Vaes512,
         ];
         every.into_iter().filter(|backend| backend.is_here()).collect()
     }
@@ -67,9 +72,16 @@ impl Backend {
             Backend::AesNi => is_x86_feature_detected!("aes"),
             #[cfg(target_arch = "x86_64")]
             Backend::Vaes => {
-                is_x86_feature_detected!("aes")
+                Backend::AesNi.is_here()
                     && is_x86_feature_detected!("avx2")
                     && is_x86_feature_detected!("vaes")
+            }
+            #[cfg(target_arch = "x86_64")]
+            Backend::Vaes512 => {
+                Backend::Vaes.is_here()
+                    && is_x86_feature_detected!("avx512f")
+                    && is_x86_feature_detected!("avx512bw")
+                    && is_x86_feature_detected!("avx512vl")
             }
         }
     }

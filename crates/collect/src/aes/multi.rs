@@ -50,7 +50,7 @@ pub fn cbc_mac(backend: Backend, messages: &mut [Mac<'_>]) {
     let works = messages.iter_mut().map(|Mac { key, data, tag }| {
         let (blocks, rest) = data.as_chunks();
         assert!(rest.is_empty(), "{} bytes are not a whole number of blocks", data.len());
-        Absorption::new(key, [blocks, &[], &[], &[], &[]], tag)
+        Absorption::new(key, [blocks, &[]], tag)
     });
     run(backend, &mut works.collect::<Vec<_>>());
 }
@@ -63,7 +63,7 @@ pub fn cmac(backend: Backend, messages: &mut [Mac<'_>]) {
     let lasts: Vec<[Block; 1]> = messages.iter().map(|message| [last(backend, message)]).collect();
     let works = messages.iter_mut().zip(&lasts).map(|(Mac { key, data, tag }, last)| {
         let whole = &data[..rest_at(data)];
-        Absorption::new(key, [whole.as_chunks().0, last, &[], &[], &[]], tag)
+        Absorption::new(key, [whole.as_chunks().0, last], tag)
     });
     run(backend, &mut works.collect::<Vec<_>>());
 }
@@ -170,17 +170,17 @@ impl<'a> Work<'a, true> for Encryption<'a> {
     }
 }
 
-/// CBC-MAC of up to five runs of blocks, from a block of zeros.
+/// CBC-MAC of up to two runs of blocks, from a block of zeros.
 pub(super) struct Absorption<'a> {
     key: &'a Key,
-    runs: [&'a [Block]; 5],
+    runs: [&'a [Block]; 2],
     /// The next run.
     at: usize,
     tag: &'a mut Block,
 }
 
 impl<'a> Absorption<'a> {
-    pub(super) fn new(key: &'a Key, runs: [&'a [Block]; 5], tag: &'a mut Block) -> Absorption<'a> {
+    pub(super) fn new(key: &'a Key, runs: [&'a [Block]; 2], tag: &'a mut Block) -> Absorption<'a> {
         Absorption { key, runs, at: 0, tag }
     }
 }

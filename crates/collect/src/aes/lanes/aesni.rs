@@ -4,10 +4,11 @@
 use std::arch::asm;
 use std::arch::x86_64::*;
 
+use super::pairs::{Places, Steps};
 use super::vector::{self, Vector};
 use crate::aes::Block;
 
-vector::entries!("aes,sse2", __m128i, 8);
+vector::entries!("aes,sse2", __m128i, lanes 8, chained 8, held 7, paired 4);
 
 /// The S-box on each byte of a word.
 ///
@@ -99,6 +100,16 @@ impl Vector for __m128i {
     #[inline(always)]
     unsafe fn xor(self, other: Self) -> Self {
         _mm_xor_si128(self, other)
+    }
+
+    #[inline(always)]
+    unsafe fn and(self, other: Self) -> Self {
+        _mm_and_si128(self, other)
+    }
+
+    #[inline(always)]
+    unsafe fn number(number: u64) -> Self {
+        counter(number.into())
     }
 
     #[inline(always)]

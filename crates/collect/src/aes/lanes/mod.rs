@@ -1,14 +1,18 @@
 //! The backends behind safe functions: AES-NI, VAES and bit planes. The only files here with `unsafe`, but for the one
 //! lifetime that `cores` vouches for.
 //!
-//! `vector` has the loops, `aesni` and `vaes` the registers. This file picks one by backend and number of rounds,
-//! checks that the CPU has it, and owns [`Lanes`]: chained streams side by side, each under a key of its own.
+//! `vector` has the loops, `aesni`, `vaes` and `vaes512` the registers. This file picks one by backend and number of
+//! rounds, checks that the CPU has it, and owns [`Lanes`]: chained streams side by side, each under a key of its own.
+//! [`Pairs`] does the same for CCM.
 #![allow(unsafe_code)]
 
 #[cfg(target_arch = "x86_64")]
 mod aesni;
+mod pairs;
 #[cfg(target_arch = "x86_64")]
 mod vaes;
+#[cfg(target_arch = "x86_64")]
+mod vaes512;
 #[cfg(target_arch = "x86_64")]
 mod vector;
 
@@ -24,6 +28,8 @@ use crate::aes::{BLOCK_BYTES, Backend, Block};
 
 /// Most streams side by side.
 pub const LANES_MAX: usize = 16;
+/// The round keys of a lane without a stream.
+static NO_KEYS: [Block; ROUND_KEYS_MAX] = [[0; BLOCK_BYTES]; _];
 /// Blocks that a lane without a stream has: it works all the same.
 const IDLE_BLOCKS: usize = 64;
 
@@ -45,9 +51,18 @@ macro_rules! call {
             (Backend::Vaes, 12) => vaes::$entry::<12 $(, $constant)?>($($argument),*),
             #[cfg(target_arch = "x86_64")]
             (Backend::Vaes, _) => vaes::$entry::<14 $(, $constant)?>($($argument),*),
+            #[cfg(target_arch = "x86_64")]
+            (Backend::Vaes512, 10) => vaes512::$entry::<10 $(, $constant)?>($($argument),*),
+            #[cfg(target_arch = "x86_64")]
+            (Backend::Vaes512, 12) => vaes512::$entry::<12 $(, $constant)?>($($argument),*),
+            #[cfg(target_arch = "x86_64")]
+            (Backend::Vaes512, _) => vaes512::$entry::<14 $(, $constant)?>($($argument),*),
         }
     }};
 }
+use call;
+
+pub use self::pairs::{Front, Lane, Pairs};
 
 /// ECB encryption of whole blocks in place, under round keys for encryption.
 pub fn ecb_encrypt(backend: Backend, schedule: &Schedule, blocks: &mut [Block]) {
@@ -105,7 +120,7 @@ pub fn sub_word(backend: Backend, word: u32) -> u32 {
         Backend::Bitslice => bitslice::sub_word(word),
         // SAFETY: the CPU was checked; one with VAES has AES-NI.
         #[cfg(target_arch = "x86_64")]
-        Backend::AesNi | Backend::Vaes => unsafe { aesni::sub_word(word) },
+        Backend::AesNi | Backend::Vaes | Backend::Vaes512 => unsafe { aesni::sub_word(word) },
     }
 }
 
@@ -116,7 +131,7 @@ pub fn inverse_mix_columns(backend: Backend, key: Block) -> Block {
         Backend::Bitslice => bitslice::inverse_mix_key(key),
         // SAFETY: the CPU was checked; one with VAES has AES-NI.
         #[cfg(target_arch = "x86_64")]
-        Backend::AesNi | Backend::Vaes => unsafe { aesni::inverse_mix_columns(key) },
+        Backend::AesNi | Backend::Vaes | Backend::Vaes512 => unsafe { aesni::inverse_mix_columns(key) },
     }
 }
 
@@ -149,11 +164,14 @@ pub struct Lanes<'a, const WRITES: bool> {
     /// Where each lane goes on, and how far it may.
     addresses: [*mut u8; LANES_MAX],
     left: [usize; LANES_MAX],
+    /// Where the round keys are taken from before the next step, if they have changed.
+    schedules: [*mut u8; LANES_MAX],
+    is_stale: bool,
     /// What lanes without a stream work on. Nobody reads it, and they may share it.
     idle: [Block; IDLE_BLOCKS],
     backend: Backend,
     rounds: usize,
-    borrow: PhantomData<&'a mut [Block]>,
+    borrow: PhantomData<(&'a mut [Block], &'a Schedule)>,
 }
 
 impl<'a, const WRITES: bool> Lanes<'a, WRITES> {
@@ -164,6 +182,8 @@ impl<'a, const WRITES: bool> Lanes<'a, WRITES> {
             states: [0; _],
             addresses: [ptr::null_mut(); _],
             left: [0; _],
+            schedules: [NO_KEYS.as_ptr().cast_mut().cast(); _],
+            is_stale: false,
             idle: [[0; BLOCK_BYTES]; _],
             backend,
             rounds,
@@ -178,7 +198,7 @@ impl<'a, const WRITES: bool> Lanes<'a, WRITES> {
             #[cfg(target_arch = "x86_64")]
             Backend::AesNi => LANES_MAX / 2,
             #[cfg(target_arch = "x86_64")]
-            Backend::Vaes => LANES_MAX,
+            Backend::Vaes | Backend::Vaes512 => LANES_MAX,
         }
     }
 
@@ -186,11 +206,10 @@ impl<'a, const WRITES: bool> Lanes<'a, WRITES> {
     ///
     /// # Panics
     /// When the schedule has another number of rounds.
-    pub fn begin(&mut self, lane: usize, schedule: &Schedule, iv: &Block) {
+    pub fn begin(&mut self, lane: usize, schedule: &'a Schedule, iv: &Block) {
         assert!(schedule.rounds() == self.rounds, "the lanes are for such keys");
-        for (row, key) in self.keys.iter_mut().zip(schedule.keys()) {
-            row[lane] = u128::from_ne_bytes(*key);
-        }
+        self.schedules[lane] = schedule.address().cast_mut();
+        self.is_stale = true;
         self.states[lane] = u128::from_ne_bytes(*iv);
     }
 
@@ -219,8 +238,12 @@ impl<'a, const WRITES: bool> Lanes<'a, WRITES> {
             }
         }
         let blocks = self.left[..count].iter().fold(usize::MAX, |least, &left| least.min(left));
-        // SAFETY: each address has so many blocks, borrowed as `WRITES` wants it, or of `idle`.
+        // SAFETY: each schedule is borrowed, or `NO_KEYS`; each address has so many blocks, borrowed as `WRITES` wants it,
+        // or of `idle`.
         unsafe {
+            if std::mem::take(&mut self.is_stale) {
+                self.take_keys();
+            }
             if self.backend == Backend::Bitslice {
                 self.go_in_planes(blocks)
             } else {
@@ -235,6 +258,23 @@ impl<'a, const WRITES: bool> Lanes<'a, WRITES> {
 }
 
 impl<const WRITES: bool> Lanes<'_, WRITES> {
+    /// # Safety
+    /// Each lane's schedule has the round keys.
+    unsafe fn take_keys(&mut self) {
+        if self.backend != Backend::Bitslice {
+            let keys = self.keys.as_mut_ptr().cast();
+            // SAFETY: the CPU is checked; the keys are laid out for it; the schedules are the caller's promise.
+            return unsafe { call!(self.backend, self.rounds, side_by_side(&self.schedules, keys)) };
+        }
+        for lane in 0..PLANE_BLOCKS {
+            for round in 0..=self.rounds {
+                // SAFETY: as above, and a block needs no alignment.
+                let key: Block = unsafe { *self.schedules[lane].add(round * BLOCK_BYTES).cast() };
+                self.keys[round][lane] = u128::from_ne_bytes(key);
+            }
+        }
+    }
+
     /// # Safety
     /// Each lane's address has so many blocks, borrowed as `WRITES` wants it, or of `idle`.
     unsafe fn go_by_instructions(&mut self, blocks: usize) {

@@ -4,10 +4,11 @@ use std::arch::asm;
 use std::arch::x86_64::*;
 
 use super::aesni;
+use super::pairs::{Places, Steps};
 use super::vector::{self, Vector};
 use crate::aes::Block;
 
-vector::entries!("aes,avx2,vaes", __m256i, 16);
+vector::entries!("aes,avx2,vaes", __m256i, lanes 16, chained 8, held 7, paired 8);
 
 // SAFETY: of all methods as the trait says; loads and stores are the unaligned ones.
 #[allow(unsafe_op_in_unsafe_fn)]
@@ -71,6 +72,16 @@ impl Vector for __m256i {
     #[inline(always)]
     unsafe fn xor(self, other: Self) -> Self {
         _mm256_xor_si256(self, other)
+    }
+
+    #[inline(always)]
+    unsafe fn and(self, other: Self) -> Self {
+        _mm256_and_si256(self, other)
+    }
+
+    #[inline(always)]
+    unsafe fn number(number: u64) -> Self {
+        _mm256_broadcastsi128_si256(aesni::counter(number.into()))
     }
 
     #[inline(always)]

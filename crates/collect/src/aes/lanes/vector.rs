@@ -10,20 +10,20 @@
 
 use std::arch::asm;
 use std::arch::x86_64::__m128i;
+use std::mem::offset_of;
 
 use zeroize::Zeroizing;
 
+use super::pairs::{JOINT, Lane, Places, Steps};
 use super::{LANES_MAX, aesni};
 use crate::aes::{BLOCK_BYTES, Block};
 
 /// Bytes of the widest register.
-const VECTOR_BYTES_MAX: usize = 32;
+const VECTOR_BYTES_MAX: usize = 64;
 /// Registers of state in flight.
 pub const WIDE: usize = 8;
-/// First round keys of chained streams that stay in registers: what is left but for one to work with.
-const HELD: usize = 7;
 
-/// A register of one block or two.
+/// A register of one block, two or four.
 ///
 /// # Safety
 /// Of every method, and of every function below: the CPU has the instructions of the implementation, and each pointer
@@ -51,6 +51,10 @@ pub trait Vector: Copy {
     unsafe fn pin(self) -> Self;
     /// Exclusive or.
     unsafe fn xor(self, other: Self) -> Self;
+    /// And.
+    unsafe fn and(self, other: Self) -> Self;
+    /// A big-endian number in every place.
+    unsafe fn number(number: u64) -> Self;
     /// A round of encryption.
     unsafe fn aesenc(self, key: Self) -> Self;
     /// The last round of encryption.
@@ -266,56 +270,276 @@ pub unsafe fn ctr<V: Vector, const ROUNDS: usize>(keys: *const u8, counter: u128
     sweep!(V, data, step);
 }
 
-/// Enciphers `states ^ block` for `blocks` blocks of each of `LANES` streams under keys of their own. With `STORE`
-/// each result takes the block's place, which is CBC; without, it is a MAC.
+/// Enciphers `states ^ block` for `blocks` blocks, one or more, of each of `LANES` streams under keys of their own. With
+/// `STORE` each result takes the block's place, which is CBC; without, it is a MAC. `N` registers hold a block of all lanes.
 ///
-/// Round keys and states have a block of each lane beside that of the next.
+/// Round keys and states have a block of each lane beside that of the next. The first `HELD` registers of round keys stay
+/// in registers: loads are what is scarce, of which a core begins two in a cycle.
 #[inline(always)]
-pub unsafe fn chain<V: Vector, const LANES: usize, const ROUNDS: usize, const STORE: bool>(
+pub unsafe fn chain<
+    V: Vector,
+    const LANES: usize,
+    const N: usize,
+    const HELD: usize,
+    const ROUNDS: usize,
+    const STORE: bool,
+>(
     mut keys: *const u8,
     states: *mut u8,
     streams: &[*mut u8],
     blocks: usize,
 ) {
-    let row_bytes = LANES_MAX * BLOCK_BYTES;
     // A copy, so that writing to a stream is not taken for changing an address.
     let streams: [*mut u8; LANES] = std::array::from_fn(|lane| streams[lane]);
-    let mut state: [V; WIDE] = load(states);
-    let mut held: [V; HELD] = load(keys);
+    let mut state: [V; N] = load(states);
+    let mut held: [V; HELD] =
+        std::array::from_fn(|i| V::load(keys.add(i / N * LANES_MAX * BLOCK_BYTES + i % N * V::BYTES)));
+    macro_rules! key {
+        ($round:expr, $i:expr) => {
+            if $round * N + $i < HELD {
+                held[$round * N + $i]
+            } else {
+                V::load(keys.add($round * LANES_MAX * BLOCK_BYTES + $i * V::BYTES))
+            }
+        };
+    }
+    // What has to be known for the next block is taken as soon as the last one's result is there, lane by lane.
+    macro_rules! begin {
+        ($i:expr, $at:expr) => {
+            state[$i].xor(V::gather(&streams[$i * V::BLOCKS..], $at).xor(key!(0, $i))).pin()
+        };
+    }
+    for i in 0..N {
+        state[i] = begin!(i, 0);
+    }
+    let end = blocks * BLOCK_BYTES;
     let mut at = 0;
-    while at < blocks * BLOCK_BYTES {
+    loop {
         keys = hidden(keys);
         for i in 0..HELD {
             held[i] = held[i].pin();
         }
-        for i in 0..WIDE {
-            let key = if i < HELD { held[i] } else { V::load(keys.add(i * V::BYTES)) };
-            let block = V::gather(&streams[i * V::BLOCKS..], at);
-            state[i] = state[i].xor(block.xor(key)).pin();
-        }
         for round in 1..ROUNDS {
-            for i in 0..WIDE {
-                state[i] = state[i].aesenc(V::load(keys.add(round * row_bytes + i * V::BYTES)));
+            for i in 0..N {
+                state[i] = state[i].aesenc(key!(round, i));
             }
         }
-        for i in 0..WIDE {
-            state[i] = state[i].aesenclast(V::load(keys.add(ROUNDS * row_bytes + i * V::BYTES)));
+        let next = at + BLOCK_BYTES;
+        if next == end {
+            break;
+        }
+        for i in 0..N {
+            state[i] = state[i].aesenclast(key!(ROUNDS, i));
             if STORE {
                 state[i].scatter(&streams[i * V::BLOCKS..], at);
             }
+            state[i] = begin!(i, next);
         }
-        at += BLOCK_BYTES;
+        at = next;
+    }
+    for i in 0..N {
+        state[i] = state[i].aesenclast(key!(ROUNDS, i));
+        if STORE {
+            state[i].scatter(&streams[i * V::BLOCKS..], at);
+        }
     }
     store(state, states);
+}
+
+/// Copies the round keys of `LANES` schedules to where [`chain`] wants them, a register at a time: it would else wait for
+/// all that was written in parts.
+#[inline(always)]
+pub unsafe fn side_by_side<V: Vector, const LANES: usize, const ROUNDS: usize>(
+    schedules: &[*mut u8],
+    keys: *mut u8,
+) {
+    for i in 0..LANES / V::BLOCKS {
+        for round in 0..=ROUNDS {
+            let key = V::gather(&schedules[i * V::BLOCKS..], round * BLOCK_BYTES);
+            key.store(keys.add(round * LANES_MAX * BLOCK_BYTES + i * V::BYTES));
+        }
+    }
+}
+
+/// Registers of MACs in [`pair`], and of key streams.
+const HALF: usize = WIDE / 2;
+
+/// All rounds but the last for MACs and key streams of the same lanes, to which the first key was added, with what the last
+/// argument says as the key of a round and register. No closure: it would not be inlined, nor would be what it calls.
+macro_rules! encrypt_pair {
+    ($rounds:expr, $states:ident, $streams:ident, |$round:ident, $i:ident| $key:expr) => {
+        for $round in 1..$rounds {
+            for $i in 0..HALF {
+                let key = $key;
+                $states[$i] = $states[$i].aesenc(key);
+                $streams[$i] = $streams[$i].aesenc(key);
+            }
+        }
+    };
+}
+
+#[inline(always)]
+unsafe fn gather<V: Vector, const N: usize>(places: &[*mut u8], offset: usize) -> [V; N] {
+    let mut states = [V::gather(places, offset); N];
+    for i in 1..N {
+        states[i] = V::gather(&places[i * V::BLOCKS..], offset);
+    }
+    states
+}
+
+#[inline(always)]
+unsafe fn scatter<V: Vector, const N: usize>(states: [V; N], places: &[*mut u8], offset: usize) {
+    for i in 0..N {
+        states[i].scatter(&places[i * V::BLOCKS..], offset);
+    }
+}
+
+/// Bytes from a row of round keys to the next one.
+const ROW_BYTES: usize = LANES_MAX * BLOCK_BYTES;
+
+/// The registers of [`pair`]: MACs, to which the first key was added, and so are counters 0.
+struct Halves<V> {
+    state: [V; HALF],
+    base: [V; HALF],
+}
+
+impl<V: Vector> Halves<V> {
+    /// The first step, which takes the keys from their schedules and notes what the others want.
+    #[inline(always)]
+    unsafe fn begin<const ROUNDS: usize>(&mut self, keys: *mut u8, places: &Places) {
+        let Halves { state, base } = self;
+        macro_rules! key {
+            ($round:expr, $i:expr) => {{
+                let key = V::gather(&places.schedules[$i * V::BLOCKS..], $round * BLOCK_BYTES);
+                key.store(keys.add($round * ROW_BYTES + $i * V::BYTES));
+                key
+            }};
+        }
+        for i in 0..HALF {
+            let key = key!(0, i);
+            state[i] = state[i].xor(key);
+            base[i] = base[i].xor(key);
+        }
+        let mut stream = *base;
+        encrypt_pair!(ROUNDS, state, stream, |round, i| key!(round, i));
+        let keep: [V; HALF] = gather(&places.lanes, offset_of!(Lane<'_>, keep));
+        let second: [V; HALF] = gather(&places.lanes, offset_of!(Lane<'_>, second));
+        for i in 0..HALF {
+            let (first, last) = (V::load(keys.add(i * V::BYTES)), key!(ROUNDS, i));
+            first.xor(last).store(keys.add(JOINT * ROW_BYTES + i * V::BYTES));
+            state[i] = state[i].aesenclast(last).and(keep[i]).xor(second[i].xor(first));
+            stream[i] = stream[i].aesenclast(last);
+        }
+        scatter(stream, &places.lanes, offset_of!(Lane<'_>, tag));
+    }
+
+    /// What is no whole block.
+    #[inline(always)]
+    unsafe fn take_rest<const ROUNDS: usize>(&mut self, keys: *const u8, lanes: &[*mut u8]) {
+        let Halves { state, base } = self;
+        let (keys, before) = (hidden(keys), *state);
+        let mut stream: [V; HALF] = gather(lanes, offset_of!(Lane<'_>, rest_count));
+        for i in 0..HALF {
+            stream[i] = stream[i].xor(base[i]);
+        }
+        encrypt_pair!(ROUNDS, state, stream, |round, i| V::load(keys.add(round * ROW_BYTES + i * V::BYTES)));
+        let rest: [V; HALF] = gather(lanes, offset_of!(Lane<'_>, rest));
+        let mask: [V; HALF] = gather(lanes, offset_of!(Lane<'_>, rest_mask));
+        let is: [V; HALF] = gather(lanes, offset_of!(Lane<'_>, rest_is));
+        for i in 0..HALF {
+            let joint = V::load(keys.add(JOINT * ROW_BYTES + i * V::BYTES));
+            stream[i] = stream[i].aesenclast(V::load(keys.add(ROUNDS * ROW_BYTES + i * V::BYTES)));
+            let after = state[i].aesenclast(joint).xor(rest[i]).xor(stream[i].and(mask[i]));
+            // Who has no rest goes on from before.
+            state[i] = before[i].xor(before[i].xor(after).and(is[i]));
+            stream[i] = stream[i].xor(rest[i]);
+        }
+        scatter(stream, lanes, offset_of!(Lane<'_>, rest));
+    }
+
+    /// The MACs' last step, and the tags.
+    #[inline(always)]
+    unsafe fn end<const ROUNDS: usize>(&mut self, keys: *const u8, lanes: &[*mut u8]) {
+        let (state, keys) = (&mut self.state, hidden(keys));
+        for round in 1..ROUNDS {
+            for i in 0..HALF {
+                state[i] = state[i].aesenc(V::load(keys.add(round * ROW_BYTES + i * V::BYTES)));
+            }
+        }
+        let tag: [V; HALF] = gather(lanes, offset_of!(Lane<'_>, tag));
+        for i in 0..HALF {
+            let key = V::load(keys.add(ROUNDS * ROW_BYTES + i * V::BYTES));
+            state[i] = state[i].aesenclast(key.xor(tag[i]));
+        }
+        scatter(*state, lanes, offset_of!(Lane<'_>, tag));
+    }
+}
+
+/// Steps of [`Pairs`](super::Pairs) in `LANES` lanes: half of the registers in flight are MACs, and half the key streams of
+/// the same lanes, so that a round key is read for both. `OPENS` if the MAC takes what the blocks become.
+///
+/// What is scarce are the two ports that begin a round, which everything else takes its share of. So the first key is
+/// added to a MAC together with the last one of the block before, and to counters once: those of all lanes differ from
+/// the first ones by the same number.
+#[inline(always)]
+pub unsafe fn pair<V: Vector, const LANES: usize, const ROUNDS: usize, const OPENS: bool>(
+    keys: *mut u8,
+    places: &Places,
+    steps: Steps,
+) {
+    let lanes = &places.lanes;
+    let mut halves = Halves::<V> {
+        state: gather(lanes, offset_of!(Lane<'_>, state)),
+        base: gather(lanes, offset_of!(Lane<'_>, base)),
+    };
+    if steps.has_begin {
+        halves.begin::<ROUNDS>(keys, places);
+    }
+    // A copy, so that writing a block is not taken for changing an address.
+    let blocks: [*mut u8; LANES] = std::array::from_fn(|lane| places.blocks[lane]);
+    let (mut state, base, mut stream) = (halves.state, halves.base, halves.base);
+    let (mut at, mut count) = (0, steps.count);
+    while at < steps.blocks * BLOCK_BYTES {
+        let keys = hidden(keys);
+        let number = V::number(count);
+        for i in 0..HALF {
+            stream[i] = base[i].xor(number);
+        }
+        encrypt_pair!(ROUNDS, state, stream, |round, i| V::load(keys.add(round * ROW_BYTES + i * V::BYTES)));
+        for i in 0..HALF {
+            let joint = V::load(keys.add(JOINT * ROW_BYTES + i * V::BYTES));
+            let block = V::gather(&blocks[i * V::BLOCKS..], at).pin();
+            let last = V::load(keys.add(ROUNDS * ROW_BYTES + i * V::BYTES));
+            let made = stream[i].aesenclast(last).xor(block).pin();
+            state[i] = if OPENS {
+                state[i].aesenclast(joint).xor(made)
+            } else {
+                state[i].aesenclast(joint.xor(block))
+            };
+            made.scatter(&blocks[i * V::BLOCKS..], at);
+        }
+        (at, count) = (at + BLOCK_BYTES, count + 1);
+    }
+    halves.state = state;
+    if steps.has_rest {
+        halves.take_rest::<ROUNDS>(keys, lanes);
+    }
+    if steps.has_end {
+        halves.end::<ROUNDS>(keys, lanes);
+    } else {
+        scatter(halves.state, lanes, offset_of!(Lane<'_>, state));
+        scatter(halves.base, lanes, offset_of!(Lane<'_>, base));
+    }
 }
 
 /// The entries of a backend: the loops above with its registers, in functions that enable its instructions.
 ///
 /// # Safety
-/// Of each of them: the CPU has the instructions, there are `ROUNDS + 1` round keys, and what `chain` is given is as
-/// [`super::Lanes`] lays it out, with `blocks` blocks behind each address of `streams`.
+/// Of each of them: the CPU has the instructions, there are `ROUNDS + 1` round keys, and what `chain` and `pair` are given
+/// is as [`super::Lanes`] and [`super::Pairs`] lay it out, with `blocks` blocks, one or more, behind each address of
+/// `streams`.
 macro_rules! entries {
-    ($features:literal, $vector:ty, $lanes:literal) => {
+    ($features:literal, $vector:ty, lanes $lanes:literal, chained $chained:literal, held $held:literal, paired $paired:literal) => {
         #[target_feature(enable = $features)]
         pub unsafe fn ecb_encrypt<const ROUNDS: usize>(keys: *const u8, data: &mut [u8]) {
             // SAFETY: the caller's.
@@ -354,7 +578,27 @@ macro_rules! entries {
             blocks: usize,
         ) {
             // SAFETY: the caller's.
-            unsafe { vector::chain::<$vector, $lanes, ROUNDS, STORE>(keys, states, streams, blocks) }
+            unsafe {
+                vector::chain::<$vector, $lanes, $chained, $held, ROUNDS, STORE>(
+                    keys, states, streams, blocks,
+                )
+            }
+        }
+
+        #[target_feature(enable = $features)]
+        pub unsafe fn side_by_side<const ROUNDS: usize>(schedules: &[*mut u8], keys: *mut u8) {
+            // SAFETY: the caller's.
+            unsafe { vector::side_by_side::<$vector, $lanes, ROUNDS>(schedules, keys) }
+        }
+
+        #[target_feature(enable = $features)]
+        pub unsafe fn pair<const ROUNDS: usize, const OPENS: bool>(
+            keys: *mut u8,
+            places: &Places,
+            steps: Steps,
+        ) {
+            // SAFETY: the caller's.
+            unsafe { vector::pair::<$vector, $paired, ROUNDS, OPENS>(keys, places, steps) }
         }
     };
 }

@@ -1,0 +1,119 @@
+//! VAES on registers of 512 bits: four blocks in a register. It needs AVX-512, with which come twice as many registers.
+
+use std::arch::asm;
+use std::arch::x86_64::*;
+
+use super::aesni;
+use super::pairs::{Places, Steps};
+use super::vector::{self, Vector};
+use crate::aes::Block;
+
+vector::entries!("aes,avx2,vaes,avx512f,avx512bw,avx512vl", __m512i, lanes 16, chained 4, held 22, paired 16);
+
+// SAFETY: of all methods as the trait says; loads and stores are the unaligned ones.
+#[allow(unsafe_op_in_unsafe_fn)]
+impl Vector for __m512i {
+    const BLOCKS: usize = 4;
+
+    #[inline(always)]
+    unsafe fn load(from: *const u8) -> Self {
+        _mm512_loadu_si512(from.cast())
+    }
+
+    #[inline(always)]
+    unsafe fn store(self, to: *mut u8) {
+        _mm512_storeu_si512(to.cast(), self);
+    }
+
+    #[inline(always)]
+    unsafe fn splat(from: *const u8) -> Self {
+        _mm512_broadcast_i32x4(_mm_loadu_si128(from.cast()))
+    }
+
+    #[inline(always)]
+    unsafe fn counters<const N: usize>(counter: u128) -> [Self; N] {
+        let block = |i: usize| aesni::counter(counter.wrapping_add(i as u128));
+        if usize::from(counter as u8) + 4 * N <= 256 {
+            // Only the last byte changes.
+            let first = _mm512_broadcast_i32x4(block(0));
+            let add = |i: usize| (i as i64) << 56;
+            std::array::from_fn(|i| {
+                let [a, b, c, d] = [4 * i, 4 * i + 1, 4 * i + 2, 4 * i + 3].map(add);
+                _mm512_add_epi8(first, _mm512_set_epi64(d, 0, c, 0, b, 0, a, 0))
+            })
+        } else {
+            std::array::from_fn(|i| four([4 * i, 4 * i + 1, 4 * i + 2, 4 * i + 3].map(block)))
+        }
+    }
+
+    #[inline(always)]
+    unsafe fn behind(self, before: Self) -> Self {
+        _mm512_alignr_epi64::<6>(self, before)
+    }
+
+    #[inline(always)]
+    unsafe fn gather(streams: &[*mut u8], offset: usize) -> Self {
+        four([0, 1, 2, 3].map(|i: usize| _mm_loadu_si128(streams[i].add(offset).cast())))
+    }
+
+    #[inline(always)]
+    unsafe fn scatter(self, streams: &[*mut u8], offset: usize) {
+        _mm_storeu_si128(streams[0].add(offset).cast(), _mm512_castsi512_si128(self));
+        _mm_storeu_si128(streams[1].add(offset).cast(), _mm512_extracti32x4_epi32::<1>(self));
+        _mm_storeu_si128(streams[2].add(offset).cast(), _mm512_extracti32x4_epi32::<2>(self));
+        _mm_storeu_si128(streams[3].add(offset).cast(), _mm512_extracti32x4_epi32::<3>(self));
+    }
+
+    #[inline]
+    #[target_feature(enable = "avx512f")]
+    unsafe fn pin(mut self) -> Self {
+        asm!("/* {0} */", inout(zmm_reg) self, options(pure, nomem, nostack, preserves_flags));
+        self
+    }
+
+    #[inline(always)]
+    unsafe fn xor(self, other: Self) -> Self {
+        _mm512_xor_si512(self, other)
+    }
+
+    #[inline(always)]
+    unsafe fn and(self, other: Self) -> Self {
+        _mm512_and_si512(self, other)
+    }
+
+    #[inline(always)]
+    unsafe fn number(number: u64) -> Self {
+        _mm512_broadcast_i32x4(aesni::counter(number.into()))
+    }
+
+    #[inline(always)]
+    unsafe fn aesenc(self, key: Self) -> Self {
+        _mm512_aesenc_epi128(self, key)
+    }
+
+    #[inline(always)]
+    unsafe fn aesenclast(self, key: Self) -> Self {
+        _mm512_aesenclast_epi128(self, key)
+    }
+
+    #[inline(always)]
+    unsafe fn aesdec(self, key: Self) -> Self {
+        _mm512_aesdec_epi128(self, key)
+    }
+
+    #[inline(always)]
+    unsafe fn aesdeclast(self, key: Self) -> Self {
+        _mm512_aesdeclast_epi128(self, key)
+    }
+}
+
+/// Blocks in one register.
+///
+/// # Safety
+/// The CPU has AVX-512.
+#[inline(always)]
+#[allow(unsafe_op_in_unsafe_fn)]
+unsafe fn four([a, b, c, d]: [__m128i; 4]) -> __m512i {
+    let (low, high) = (_mm256_set_m128i(b, a), _mm256_set_m128i(d, c));
+    _mm512_inserti64x4::<1>(_mm512_castsi256_si512(low), high)
+}
