@@ -10,17 +10,15 @@
 //! Invariant: a change is told only after the record of it was synced, so that a server that starts again tells the same
 //! one.
 
-use std::collections::HashMap;
 use std::num::NonZeroU16;
 
+use crate::group::PerNode;
 use crate::record::{Change, NodeEpoch, Told};
 
 /// The epochs of all nodes.
 #[derive(Debug, Default)]
 pub(crate) struct Epochs {
-    nodes: HashMap<u32, Present>,
-    /// What the nodes of the open group were before it.
-    before: HashMap<u32, Option<Present>>,
+    nodes: PerNode<Present>,
 }
 
 /// What a node is in.
@@ -41,15 +39,9 @@ impl Present {
 }
 
 impl Epochs {
-    /// The entry of a node, which the end of the group can undo.
-    fn entry(&mut self, node: u32) -> &mut Present {
-        self.before.entry(node).or_insert_with(|| self.nodes.get(&node).cloned());
-        self.nodes.entry(node).or_default()
-    }
-
     /// A frame joins the group, or was read from the log.
     pub(crate) fn store(&mut self, node: u32, epoch: u8, counter: u32) {
-        let present = self.entry(node);
+        let present = self.nodes.entry(node);
         if epoch > present.epoch {
             (present.epoch, present.frames) = (epoch, 0);
         }
@@ -61,79 +53,68 @@ impl Epochs {
 
     /// A change joins the group, or was read from the log.
     pub(crate) fn begin(&mut self, change: Change) {
-        self.entry(change.node).changes.push(Told { from: change.epoch, to: change.next, first: None });
+        self.nodes.entry(change.node).changes.push(Told { from: change.epoch, to: change.next, first: None });
     }
 
     /// What was known of a node before the segment that is read.
     pub(crate) fn restore(&mut self, of: NodeEpoch) {
         let NodeEpoch { node, epoch, frames, changes } = of;
-        *self.entry(node) = Present { epoch, frames, changes };
+        self.nodes.put(node, Present { epoch, frames, changes });
     }
 
     /// What is known of every node from what is durable.
     pub(crate) fn checkpoint(&self) -> Vec<NodeEpoch> {
-        let durable = |(node, present)| match self.before.get(node) {
-            Some(before) => before.as_ref().map(|before| (*node, before)),
-            None => Some((*node, present)),
-        };
-        let mut nodes: Vec<(u32, &Present)> = self.nodes.iter().filter_map(durable).collect();
-        nodes.sort_unstable_by_key(|(node, _)| *node);
         let state = |(node, Present { epoch, frames, changes }): (u32, &Present)| NodeEpoch {
             node,
             epoch: *epoch,
             frames: *frames,
             changes: changes.clone(),
         };
-        nodes.into_iter().map(state).collect()
+        self.nodes.durable().into_iter().map(state).collect()
     }
 
     /// Everything since the last end of a group is durable.
     pub(crate) fn commit(&mut self) {
-        self.before.clear();
+        self.nodes.commit();
     }
 
     /// Nothing since then is.
     pub(crate) fn abort(&mut self) {
-        for (node, before) in self.before.drain() {
-            match before {
-                Some(before) => self.nodes.insert(node, before),
-                None => self.nodes.remove(&node),
-            };
-        }
+        self.nodes.abort();
     }
 
     /// True when `node` had gone on to another epoch before it came to this count.
     pub(crate) fn is_over(&self, node: u32, epoch: u8, counter: u32) -> bool {
-        let changes = self.nodes.get(&node).map_or(&[][..], |present| &present.changes);
+        let changes = self.nodes.get(node).map_or(&[][..], |present| &present.changes);
         changes.iter().any(|told| told.from == epoch && told.first.is_some_and(|first| counter >= first))
     }
 
     /// The epoch in which `node` listens now, of which a frame of `epoch` came: a later one, where it was told to change.
     pub(crate) fn listens(&self, node: u32, epoch: u8) -> u8 {
-        let changes = self.nodes.get(&node).map_or(&[][..], |present| &present.changes);
+        let changes = self.nodes.get(node).map_or(&[][..], |present| &present.changes);
         let done = changes.iter().filter(|told| told.first.is_some());
         done.fold(epoch, |epoch, told| if told.from == epoch { told.to } else { epoch })
     }
 
     /// The change that `node` has to be told.
     pub(crate) fn pending(&self, node: u32) -> Option<u8> {
-        self.nodes.get(&node).and_then(Present::pending)
+        self.nodes.get(node).and_then(Present::pending)
     }
 
     /// The latest epoch of which a frame of `node` is stored.
     pub(crate) fn present(&self, node: u32) -> Option<u8> {
-        self.nodes.get(&node).map(|present| present.epoch)
+        self.nodes.get(node).map(|present| present.epoch)
     }
 
     /// The latest change that `node` was told, and whether a frame of its epoch or a later one is stored.
     pub(crate) fn latest_change(&self, node: u32) -> Option<(u8, bool)> {
-        let present = self.nodes.get(&node)?;
+        let present = self.nodes.get(node)?;
         present.changes.last().map(|told| (told.to, told.to <= present.epoch))
     }
 
     /// The epoch that `node` has to leave after `frames_max` stored frames of it, and is not told to yet.
     pub(crate) fn due(&self, node: u32, frames_max: Option<NonZeroU16>) -> Option<u8> {
-        let present = self.nodes.get(&node)?;
+        let present = self.nodes.get(node)?;
         let is_due = present.frames >= u32::from(frames_max?.get()) && present.pending().is_none();
         is_due.then_some(present.epoch)
     }
@@ -186,17 +167,18 @@ mod tests {
     #[test]
     fn a_group_that_is_given_up_leaves_no_trace() {
         let mut epochs = changed();
-        let before = epochs.nodes.clone();
+        let before = epochs.checkpoint();
         epochs.store(NODE, 5, 20);
         epochs.begin(Change { node: NODE, epoch: 5, next: 6 });
         epochs.store(NODE + 1, 0, 0);
         let state = epochs.checkpoint();
         epochs.abort();
-        assert_eq!(epochs.nodes, before);
+        assert_eq!(epochs.checkpoint(), before);
         assert_eq!(epochs.pending(NODE), Some(5));
         assert_eq!(epochs.checkpoint(), state, "a checkpoint knows of what is durable alone");
         let mut restored = Epochs::default();
         state.into_iter().for_each(|node| restored.restore(node));
-        assert_eq!(restored.nodes, before);
+        restored.commit();
+        assert_eq!(restored.checkpoint(), before);
     }
 }

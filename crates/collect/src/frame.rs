@@ -31,11 +31,9 @@
 //!
 //! Owns no key: [`open`] and [`seal`] take one. Leaves to `shard` which key that is.
 
-use cipher::nonces::node_nonce;
 use cipher::{Suite, TrafficKey};
 use zeroize::Zeroizing;
 
-use crate::ascon;
 use crate::error::Fault;
 use crate::limits::{
     CHANGE_BYTES, CHANNEL_MAX, COUNT_MAX, FRAME_BYTES_MAX, FRAME_HEADER_BYTES, SAMPLES_HEADER_BYTES,
@@ -155,10 +153,10 @@ pub fn parse(bytes: &[u8]) -> Result<Frame<'_>, Fault> {
     Ok(Frame { header, associated_data, ciphertext, tag })
 }
 
-/// Cuts a frame that [`parse`] took, and whose tag has `TAG` bytes, into associated data, ciphertext and tag.
-pub(crate) fn split_mut<const TAG: usize>(bytes: &mut [u8]) -> (&[u8], &mut [u8], &[u8; TAG]) {
+/// Cuts a frame that [`parse`] took, and whose tag has so many bytes, into associated data, ciphertext and tag.
+pub(crate) fn split_mut(bytes: &mut [u8], tag_bytes: usize) -> (&[u8], &mut [u8], &[u8]) {
     let (associated_data, sealed) = bytes.split_at_mut(FRAME_HEADER_BYTES);
-    let (ciphertext, tag) = sealed.split_last_chunk_mut().expect("a frame has a tag");
+    let (ciphertext, tag) = sealed.split_at_mut(sealed.len() - tag_bytes);
     (associated_data, ciphertext, tag)
 }
 
@@ -187,45 +185,6 @@ pub fn seal(key: &TrafficKey, header: &Header, plaintext: &[u8]) -> Vec<u8> {
     frame.extend_from_slice(tag.as_ref());
     assert!(frame.len() <= FRAME_BYTES_MAX, "a frame of {} bytes is too long", frame.len());
     frame
-}
-
-/// A frame that is still to be sealed. Its plaintext is wiped when it is dropped.
-pub(crate) struct Unsealed<'a> {
-    pub(crate) key: &'a TrafficKey,
-    pub(crate) header: Header,
-    pub(crate) plaintext: &'a [u8],
-}
-
-/// Seals frames of any nodes, as [`seal`] does each: those of Ascon as many at once as there are lanes. For CCM a key has
-/// a schedule, which its library keeps.
-pub(crate) fn seal_all(unsealed: &[Unsealed<'_>]) -> Vec<Vec<u8>> {
-    let is_ascon = |unsealed: &Unsealed<'_>| unsealed.header.suite == Suite::AsconAead128;
-    let headers: Vec<_> = unsealed.iter().map(|unsealed| unsealed.header.to_bytes()).collect();
-    let begin = |(unsealed, header): (&Unsealed<'_>, &[u8; FRAME_HEADER_BYTES])| {
-        if !is_ascon(unsealed) {
-            return seal(unsealed.key, &unsealed.header, unsealed.plaintext);
-        }
-        let mut frame = Vec::with_capacity(FRAME_HEADER_BYTES + unsealed.plaintext.len() + TAG_BYTES_MAX);
-        frame.extend_from_slice(header);
-        frame.extend_from_slice(unsealed.plaintext);
-        frame
-    };
-    let mut frames: Vec<Vec<u8>> = unsealed.iter().zip(&headers).map(begin).collect();
-    let open = unsealed.iter().zip(&headers).zip(&mut frames).filter(|((unsealed, _), _)| is_ascon(unsealed));
-    let mut messages: Vec<ascon::Message<'_>> = open
-        .map(|((Unsealed { key, header, .. }, header_bytes), frame)| ascon::Message {
-            key: key.key().expose(),
-            nonce: node_nonce(key.iv().expose(), header.node, header.epoch, header.counter),
-            aad: header_bytes,
-            data: &mut frame[FRAME_HEADER_BYTES..],
-            tag: [0; TAG_BYTES_MAX],
-        })
-        .collect();
-    ascon::seal(&mut messages);
-    let tags: Vec<[u8; TAG_BYTES_MAX]> = messages.into_iter().map(|message| message.tag).collect();
-    let sealed = unsealed.iter().zip(&mut frames).filter(|(unsealed, _)| is_ascon(unsealed));
-    sealed.zip(tags).for_each(|((_, frame), tag)| frame.extend_from_slice(&tag));
-    frames
 }
 
 impl<'a> Content<'a> {
@@ -334,17 +293,17 @@ pub fn change(count: u32, next: &TrafficKey) -> Zeroizing<[u8; CHANGE_BYTES]> {
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use super::*;
     use crate::waveform::Kind;
     use cipher::{Key, NodeMaster};
     use proptest::prelude::*;
 
-    fn key(node: u32, epoch: u8, suite: Suite) -> TrafficKey {
+    pub(crate) fn key(node: u32, epoch: u8, suite: Suite) -> TrafficKey {
         NodeMaster::from(Key::copied_from(&[7; 32])).traffic_key(node, epoch, suite)
     }
 
-    fn any_header() -> impl Strategy<Value = Header> {
+    pub(crate) fn any_header() -> impl Strategy<Value = Header> {
         let suite = prop_oneof![Just(Suite::AsconAead128), Just(Suite::Aes128Ccm)];
         (suite, any::<u32>(), any::<u8>(), any::<u32>()).prop_map(|(suite, node, epoch, counter)| Header {
             suite,
@@ -399,23 +358,6 @@ mod tests {
             changed[bit / 8] ^= 1 << (bit % 8);
             let frame = parse(&changed).unwrap();
             prop_assert_eq!(open(&key, &frame).unwrap_err(), Fault::Rejected);
-        }
-    }
-
-    proptest! {
-        #[test]
-        fn frames_that_are_sealed_at_once_are_those_that_are_sealed_alone(
-            headers in prop::collection::vec((any_header(), prop::collection::vec(any::<u8>(), 1..40)), 0..40),
-        ) {
-            let keys: Vec<_> =
-                headers.iter().map(|(header, _)| key(header.node, header.epoch, header.suite)).collect();
-            let parts = headers.iter().zip(&keys);
-            let unsealed: Vec<_> = parts
-                .map(|((header, plaintext), key)| Unsealed { key, header: *header, plaintext })
-                .collect();
-            let alone: Vec<_> =
-                unsealed.iter().map(|unsealed| seal(unsealed.key, &unsealed.header, unsealed.plaintext)).collect();
-            prop_assert_eq!(seal_all(&unsealed), alone);
         }
     }
 

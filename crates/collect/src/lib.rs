@@ -38,6 +38,7 @@ mod epochs;
 pub mod error;
 pub mod export;
 pub mod frame;
+mod group;
 mod index;
 pub mod keys;
 pub mod limits;
@@ -58,7 +59,8 @@ pub mod stats;
 pub mod store;
 mod tcp;
 pub mod tls;
-mod udp;
+mod traffic;
+pub mod udp;
 pub mod waveform;
 
 pub use serve::{Config, Transport, serve};
@@ -67,15 +69,16 @@ use std::collections::{BTreeMap, HashMap};
 use std::ops::Range;
 use std::sync::Arc;
 
-use cipher::{NonceSource, Randomness, TrafficKey};
+use cipher::{NonceSource, Randomness};
 use zeroize::Zeroizing;
 
+use crate::aes::Backend;
 use crate::anchor::Anchor;
 use crate::batch::{Answer, BatchId, Receipt};
 use crate::disk::Disk;
 use crate::epochs::Epochs;
 use crate::error::{Corruption, Error, Fault, Refusal};
-use crate::frame::{DIRECTION_BIT, Header, Setting, Unsealed};
+use crate::frame::{DIRECTION_BIT, Header, Setting};
 use crate::keys::{KeyRing, Present, Standing};
 use crate::limits::{COUNT_MAX, Limits, RECORD_OVERHEAD_BYTES, SMALL_RECORD_BYTES_MAX};
 use crate::live::{Brought, Live};
@@ -87,6 +90,7 @@ use crate::replay::{Admission, Replay};
 use crate::shard::{Authentic, Frames, Now, Opened, Opening};
 use crate::stats::{Counter, Passage, Stats};
 use crate::store::{Commit, Store};
+use crate::traffic::{Traffic, Unsealed};
 
 /// Something that happened.
 #[derive(Debug)]
@@ -116,6 +120,7 @@ pub enum Action {
 /// The state of the server: its store, what is stored in it, and the group that is being gathered.
 pub struct Collector<D: Disk, R: Randomness> {
     keys: Arc<KeyRing>,
+    backend: Backend,
     limits: Limits,
     store: Store<D, R>,
     replay: Replay,
@@ -142,7 +147,7 @@ struct Downlink {
     next: u32,
     /// Counters below it are reserved in the log.
     limit: u32,
-    key: Option<TrafficKey>,
+    traffic: Option<Traffic>,
 }
 
 /// What arrived since the last commit.
@@ -249,6 +254,7 @@ impl<D: Disk, R: Randomness + Clone> Collector<D, R> {
         let (spare, group, counter) = (HashMap::new(), Group::default(), Counter::new(limits.deadline_ns));
         Ok(Collector {
             keys,
+            backend: Backend::best(),
             limits,
             store,
             replay,
@@ -407,9 +413,31 @@ impl<D: Disk, R: Randomness + Clone> Collector<D, R> {
         }
         let batches = std::mem::take(&mut self.group.batches);
         let commit = self.commit_group(now, &reservations)?;
-        let actions = batches.into_iter().map(|waiting| self.answer(waiting, commit)).collect();
+        let mut sealed = self.seal_downlinks(&batches, commit).into_iter();
+        let answer = |waiting| self.answer(waiting, commit, &mut sealed);
+        let actions = batches.into_iter().map(answer).collect();
         self.live.tick(now, &self.counter.stats);
         actions
+    }
+
+    /// The downlink frames for all nodes that the batches of a group heard, each batch's after the other's: sealed
+    /// together.
+    fn seal_downlinks(&mut self, batches: &[Waiting], commit: Commit) -> Vec<Vec<Vec<u8>>> {
+        if commit == Commit::Full {
+            return Vec::new();
+        }
+        let tallies = batches.iter().filter_map(|waiting| waiting.tally.as_ref().ok());
+        let heard = tallies.map(|tally| tally.heard.iter());
+        let told: Vec<Vec<(Header, Zeroizing<Vec<u8>>)>> = heard
+            .map(|heard| heard.filter_map(|(&node, &heard)| self.downlink(node, heard)).collect())
+            .collect();
+        let unsealed = told.iter().flatten().map(|(header, plaintext)| {
+            let traffic = self.downlinks[&(header.node, header.epoch)].traffic.as_ref();
+            Unsealed { traffic: traffic.expect("it was set up"), header: *header, plaintext }
+        });
+        let sealed = traffic::seal_all(self.backend, &unsealed.collect::<Vec<_>>());
+        let mut sealed = sealed.into_iter();
+        told.iter().map(|told| sealed.by_ref().take(told.len()).collect()).collect()
     }
 
     /// Makes the group's records durable, these reservations among them.
@@ -522,7 +550,13 @@ impl<D: Disk, R: Randomness + Clone> Collector<D, R> {
         needed.into_iter().filter_map(limit_of).collect()
     }
 
-    fn answer(&mut self, waiting: Waiting, commit: Commit) -> Result<Action, Error> {
+    /// The answer to a batch; `sealed` begins with its downlink frames, if it gets a receipt.
+    fn answer(
+        &mut self,
+        waiting: Waiting,
+        commit: Commit,
+        sealed: &mut impl Iterator<Item = Vec<Vec<u8>>>,
+    ) -> Result<Action, Error> {
         let Waiting { connection, at: arrived, opening, id, tally } = waiting;
         let tally = match (tally, commit) {
             (Ok(tally), Commit::Durable) => Ok(tally),
@@ -532,7 +566,8 @@ impl<D: Disk, R: Randomness + Clone> Collector<D, R> {
         let answer = match tally {
             Ok(tally) => {
                 self.live.hear(id.cell, arrived, &tally.heard);
-                Answer::Receipt { id, sealed: self.receipt(&id, tally)? }
+                let downlinks = sealed.next().expect("the downlinks of each tally were sealed");
+                Answer::Receipt { id, sealed: self.receipt(&id, tally, downlinks)? }
             }
             Err(refusal) => {
                 self.counter.refuse(refusal);
@@ -543,22 +578,13 @@ impl<D: Disk, R: Randomness + Clone> Collector<D, R> {
     }
 
     /// The sealed part of the receipt for a batch that is durable: nonce, ciphertext, tag.
-    fn receipt(&mut self, id: &BatchId, tally: Tally) -> Result<Vec<u8>, Error> {
+    fn receipt(&mut self, id: &BatchId, tally: Tally, downlinks: Vec<Vec<u8>>) -> Result<Vec<u8>, Error> {
         self.counter.stats.batches += 1;
         self.counter.stats.frames_stored += u64::from(tally.stored);
         self.counter.stats.frames_duplicate += u64::from(tally.duplicate);
         tally.failed.iter().for_each(|&fault| self.counter.fail(fault));
-        let heard = tally.heard.into_iter();
-        let told: Vec<_> = heard.filter_map(|(node, heard)| self.downlink(node, heard)).collect();
-        let unsealed: Vec<Unsealed<'_>> = told
-            .iter()
-            .map(|(header, plaintext)| {
-                let key = self.downlinks[&(header.node, header.epoch)].key.as_ref();
-                Unsealed { key: key.expect("it was derived"), header: *header, plaintext }
-            })
-            .collect();
         let receipt = Receipt {
-            downlinks: frame::seal_all(&unsealed),
+            downlinks,
             batch_sha256: tally.batch_sha256,
             stored: tally.stored,
             duplicate: tally.duplicate,
@@ -596,7 +622,7 @@ impl<D: Disk, R: Randomness + Clone> Collector<D, R> {
         downlink.next += 1;
         let suite = provisioned.suite;
         let key_of = |epoch| provisioned.master.traffic_key(node, epoch, suite);
-        downlink.key.get_or_insert_with(|| key_of(epoch));
+        downlink.traffic.get_or_insert_with(|| Traffic::new(self.backend, &key_of(epoch)));
         let header = Header { suite, node, epoch, counter };
         let stats = &mut self.counter.stats;
         stats.downlinks += 1;

@@ -8,14 +8,13 @@
 //! Owns the orders of all nodes, and those of the open group. Like the epochs (`epochs`) they follow from the log: each
 //! change of an order is a record. A change of the epoch is no order here: it is `epochs`', whoever asked for it.
 
-use std::collections::HashMap;
-
 use cipher::Randomness;
 use serde::{Deserialize, Serialize};
 
 use crate::disk::Disk;
 use crate::error::Error;
 use crate::frame::Setting;
+use crate::group::PerNode;
 use crate::limits::CHANNEL_MAX;
 use crate::record::{Body, Change, Ordered};
 use crate::shard::Now;
@@ -105,22 +104,18 @@ pub struct Told {
 /// The orders of all nodes.
 #[derive(Debug, Default)]
 pub(crate) struct Orders {
-    nodes: HashMap<u32, Ordered>,
-    /// What there was before the open group.
-    before: HashMap<u32, Option<Ordered>>,
+    nodes: PerNode<Ordered>,
 }
 
 impl Orders {
     fn put(&mut self, ordered: Ordered) -> Ordered {
-        let node = ordered.node;
-        self.before.entry(node).or_insert_with(|| self.nodes.get(&node).copied());
-        self.nodes.insert(node, ordered);
+        self.nodes.put(ordered.node, ordered);
         ordered
     }
 
     /// An order joins the group: what it does not name stays. Returns its record.
     pub(crate) fn give(&mut self, node: u32, channel: Option<u8>, stride: Option<u8>) -> Ordered {
-        let before = self.nodes.get(&node).copied();
+        let before = self.nodes.get(node).copied();
         let channel = channel.or(before.and_then(|before| before.channel));
         let stride = stride.or(before.and_then(|before| before.stride));
         self.put(Ordered { node, channel, stride, since: None, is_done: false })
@@ -133,7 +128,7 @@ impl Orders {
 
     /// A frame of a node joins the group, of samples as this setting has them. Returns the order's record when it changed.
     pub(crate) fn store(&mut self, node: u32, sampled: Setting) -> Option<Ordered> {
-        let before = self.nodes.get(&node).copied()?;
+        let before = self.nodes.get(node).copied()?;
         let does = before.channel.is_none_or(|wanted| wanted == sampled.channel)
             && before.stride.is_none_or(|wanted| wanted == sampled.stride);
         let since = Some(before.since.unwrap_or(sampled.first));
@@ -143,33 +138,22 @@ impl Orders {
 
     /// What was ordered of a node.
     pub(crate) fn of(&self, node: u32) -> Option<&Ordered> {
-        self.nodes.get(&node)
+        self.nodes.get(node)
     }
 
     /// What is known of every node from what is durable.
     pub(crate) fn checkpoint(&self) -> Vec<Ordered> {
-        let durable = |(node, ordered): (&u32, &Ordered)| match self.before.get(node) {
-            Some(before) => *before,
-            None => Some(*ordered),
-        };
-        let mut nodes: Vec<Ordered> = self.nodes.iter().filter_map(durable).collect();
-        nodes.sort_unstable_by_key(|ordered| ordered.node);
-        nodes
+        self.nodes.durable().into_iter().map(|(_, ordered)| *ordered).collect()
     }
 
     /// Everything since the last end of a group is durable.
     pub(crate) fn commit(&mut self) {
-        self.before.clear();
+        self.nodes.commit();
     }
 
     /// Nothing since then is.
     pub(crate) fn abort(&mut self) {
-        for (node, before) in self.before.drain() {
-            match before {
-                Some(before) => self.nodes.insert(node, before),
-                None => self.nodes.remove(&node),
-            };
-        }
+        self.nodes.abort();
     }
 }
 
@@ -205,18 +189,31 @@ impl<D: Disk, R: Randomness + Clone> Collector<D, R> {
                 Some(reason) => return Ok(Reply::Refused(reason)),
             }
         }
+        for &(node, what) in &free {
+            if what == Order::ChangeEpoch
+                && self.epochs.pending(node).is_none()
+                && self.spare_of(node)?.is_none()
+            {
+                return Ok(Reply::Refused(Reason::EpochsUsedUp(node)));
+            }
+        }
         for orders in free.chunks(TOLD_TOGETHER) {
-            if let Some(reason) = self.tell_together(now, orders)? {
-                return Ok(Reply::Refused(reason));
+            if self.tell_together(now, orders)? == Commit::Full {
+                return Ok(Reply::Refused(Reason::DiskFull));
             }
         }
         let nodes: Vec<u32> = free.into_iter().map(|(node, _)| node).collect();
         Ok(Reply::Done(self.told(&nodes)))
     }
 
-    /// Tells nodes whom nothing hinders, in one group.
-    fn tell_together(&mut self, now: Now, orders: &[(u32, Order)]) -> Result<Option<Reason>, Error> {
-        let mut changes = Vec::new();
+    /// An epoch for a node that was heard to go on to, which is kept until it does.
+    fn spare_of(&mut self, node: u32) -> Result<Option<u8>, Error> {
+        let epoch = self.epochs.present(node).expect("it was heard");
+        spare_epoch(&self.keys, &mut self.spare, self.fence.as_deref_mut(), node, epoch)
+    }
+
+    /// Tells nodes whom nothing hinders, and for whose changes there are epochs, in one group.
+    fn tell_together(&mut self, now: Now, orders: &[(u32, Order)]) -> Result<Commit, Error> {
         for &(node, what) in orders {
             match what {
                 Order::Set { channel, stride } => {
@@ -226,20 +223,14 @@ impl<D: Disk, R: Randomness + Clone> Collector<D, R> {
                 Order::ChangeEpoch if self.epochs.pending(node).is_some() => {}
                 Order::ChangeEpoch => {
                     let epoch = self.epochs.present(node).expect("it was heard");
-                    let fence = self.fence.as_deref_mut();
-                    match spare_epoch(&self.keys, &mut self.spare, fence, node, epoch)? {
-                        Some(next) => changes.push(Change { node, epoch, next }),
-                        None => return Ok(Some(Reason::EpochsUsedUp(node))),
-                    }
+                    let next = self.spare_of(node)?.expect("it is kept");
+                    let change = Change { node, epoch, next };
+                    self.epochs.begin(change);
+                    self.group.push_body(&Body::Change(change));
                 }
             }
         }
-        for change in changes {
-            self.epochs.begin(change);
-            self.group.push_body(&Body::Change(change));
-        }
-        let commit = self.commit_group(now, &[])?;
-        Ok((commit == Commit::Full).then_some(Reason::DiskFull))
+        self.commit_group(now, &[])
     }
 
     /// Why a node cannot be told that.

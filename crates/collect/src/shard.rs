@@ -1,9 +1,8 @@
 //! Opens batches and frames on every core.
 //!
 //! A group of batches is cut into bunches, and each shard takes the next bunch as long as there are any. It opens the
-//! batches of a bunch, and then all their frames together, where they lie: one message after the other would leave most
-//! of a core idle, as AES-CCM and Ascon are chains ([`mod@aes`], [`mod@ascon`]). What is authentic is written once more, as
-//! the records of the log. Opening decides nothing but authenticity: it depends on the keys and the bytes alone, so the
+//! batches of a bunch, and then all their frames together, where they lie (`traffic`). What is authentic is written once
+//! more, as the records of the log. Opening decides nothing but authenticity: it depends on the keys and the bytes alone, so the
 //! number of shards changes no result. Duplicates are found later, in order, by the collector.
 //!
 //! Invariant: a frame that failed its tag leaves nothing but a [`Fault`], and zeros where it lay.
@@ -17,11 +16,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::vec;
 
-use cipher::nonces::node_nonce;
-use cipher::{Key, Suite};
+use cipher::TrafficKey;
 
-use crate::aes::{self, BLOCK_BYTES, Backend, Block, ccm};
-use crate::ascon;
+use crate::aes::Backend;
 use crate::batch::{BatchId, HEADER_BYTES, NONCE_BYTES, Place, SealedBatch, TAG_BYTES, places_from_bytes};
 use crate::error::{Error, Fault, Refusal};
 use crate::frame::{self, Content, Header};
@@ -29,13 +26,12 @@ use crate::keys::{KeyRing, Node};
 use crate::limits::{FRAME_HEADER_BYTES, RECORD_HEAD_BYTES};
 use crate::plaintext::Plaintext;
 use crate::record::Record;
+use crate::traffic::{self, Traffic};
 use crate::waveform::{Format, Waveform};
 
 /// A bunch ends with the batch that brings it to so many bytes: hundreds of short frames, whose lanes are seldom idle then,
 /// or one batch of waveforms, which has enough of them.
 const BUNCH_BYTES: usize = 32 << 10;
-/// Bytes of a tag of AES-CCM.
-const CCM_TAG_BYTES: usize = Suite::Aes128Ccm.row().tag_bytes;
 /// Where a batch's plaintext begins in its body.
 const PLAINTEXT_AT: usize = HEADER_BYTES + NONCE_BYTES;
 
@@ -163,31 +159,6 @@ fn open_batch(
     Ok(OpenedBatch { batch_sha256, body, places })
 }
 
-/// A node's key of an epoch, set up for many messages at once.
-#[derive(Debug)]
-struct Traffic {
-    iv: Key<16>,
-    cipher: Cipher,
-}
-
-#[derive(Debug)]
-enum Cipher {
-    Ascon(Key<16>),
-    Ccm(aes::Key),
-}
-
-impl Traffic {
-    fn new(backend: Backend, Claim { header, node }: &Claim<'_>) -> Traffic {
-        let key = node.master.traffic_key(header.node, header.epoch, node.suite);
-        let cipher = match node.suite {
-            Suite::AsconAead128 => Cipher::Ascon(key.key().clone()),
-            Suite::Aes128Ccm => Cipher::Ccm(aes::Key::new(backend, key.key().expose())),
-            Suite::Aes256Gcm => unreachable!("a ring admits nodes of the node link's suites"),
-        };
-        Traffic { iv: key.iv().clone(), cipher }
-    }
-}
-
 /// What a frame says of itself: nothing of it is authentic before its tag is.
 struct Claim<'k> {
     header: Header,
@@ -249,41 +220,16 @@ impl Shard {
         let mut fresh = HashMap::new();
         for (claim, _) in claims.iter().zip(&known).filter(|(_, known)| known.is_none()) {
             let Ok(claim) = claim else { continue };
-            fresh.entry(claim.key()).or_insert_with(|| Traffic::new(self.backend, claim));
+            fresh.entry(claim.key()).or_insert_with(|| Traffic::new(self.backend, &claim.traffic_key()));
         }
         let keyed = |(claim, known): (&Result<Claim<'_>, Fault>, Option<_>)| {
             let claim = claim.as_ref().ok()?;
             let traffic: &Traffic = known.or_else(|| fresh.get(&claim.key())).expect("it is known or fresh");
-            let Header { node, epoch, counter, .. } = claim.header;
-            Some((traffic, node_nonce(traffic.iv.expose(), node, epoch, counter)))
+            Some((traffic, claim.header))
         };
         let keyed: Vec<_> = claims.iter().zip(known).map(keyed).collect();
-        let (mut by_ascon, mut ascon_claims) = (Vec::new(), Vec::new());
-        let (mut by_ccm, mut ccm_claims) = (Vec::new(), Vec::new());
-        for ((frame, claim), keyed) in frames.zip(&mut *claims).zip(&keyed) {
-            let Some((traffic, nonce)) = keyed else { continue };
-            match &traffic.cipher {
-                Cipher::Ascon(key) => {
-                    let (aad, data, tag) = frame::split_mut(frame);
-                    by_ascon.push(ascon::Message { key: key.expose(), nonce: *nonce, aad, data, tag: *tag });
-                    ascon_claims.push(claim);
-                }
-                Cipher::Ccm(key) => {
-                    let (associated_data, data, found) = frame::split_mut::<CCM_TAG_BYTES>(frame);
-                    let mut tag: Block = [0; BLOCK_BYTES];
-                    tag[..CCM_TAG_BYTES].copy_from_slice(found);
-                    let nonce = &nonce[..Suite::Aes128Ccm.row().nonce_bytes];
-                    let tag_bytes = CCM_TAG_BYTES;
-                    by_ccm.push(ccm::Message { key, nonce, associated_data, data, tag, tag_bytes });
-                    ccm_claims.push(claim);
-                }
-            }
-        }
-        let ascon_rights = ascon::open(&mut by_ascon);
-        let ccm_rights = ccm::open(self.backend, &mut by_ccm).into_iter().map(|verdict| verdict.is_ok());
-        let verdicts = ascon_rights.into_iter().zip(ascon_claims).chain(ccm_rights.zip(ccm_claims));
-        for (_, claim) in verdicts.filter(|(is_right, _)| !is_right) {
-            *claim = Err(Fault::Rejected);
+        for wrong in traffic::open_all(self.backend, frames, &keyed) {
+            claims[wrong] = Err(Fault::Rejected);
         }
         drop(keyed);
         if !fresh.is_empty() {
@@ -297,6 +243,10 @@ impl Claim<'_> {
     /// Which key it names.
     fn key(&self) -> (u32, u8) {
         (self.header.node, self.header.epoch)
+    }
+
+    fn traffic_key(&self) -> TrafficKey {
+        self.node.master.traffic_key(self.header.node, self.header.epoch, self.node.suite)
     }
 }
 

@@ -556,6 +556,18 @@ fn what_no_node_can_do_is_refused_by_name() {
 }
 
 #[test]
+fn of_a_request_that_is_refused_nothing_is_done_with_the_next_group_either() {
+    let ring = ring_with(None, Settings::new(Vec::new(), 10), |_| Ok(None));
+    let mut collector = Collector::open(disk(), ring, Limits::default(), Dice::new(2)).unwrap();
+    assert_eq!(tell(&mut collector, 0, &[(3, 0)]), (1, 0, 3, 1));
+    let input = Order::Set { channel: Some(3), stride: None };
+    let both = Request::Tell { orders: vec![(NODE, input), (NODE, Order::ChangeEpoch)], leaves_out: false };
+    assert_eq!(ask(&mut collector, both), Reply::Refused(Reason::EpochsUsedUp(NODE)));
+    assert_eq!(tell(&mut collector, 1, &[(3, 1)]), (1, 0, 3, 2), "it is told no input");
+    assert_eq!(ask(&mut collector, Request::Status), Reply::Done(vec![]));
+}
+
+#[test]
 fn another_key_of_the_store_seals_what_is_new_from_when_it_is_read() {
     let (disk, present) = (disk(), present());
     let mut collector = changeable(&disk, &present);

@@ -101,7 +101,10 @@ impl Udp {
 }
 
 /// The batch in a datagram.
-fn parse(datagram: &[u8]) -> Result<SealedBatch, Refusal> {
+///
+/// # Errors
+/// Why there is none.
+pub fn parse(datagram: &[u8]) -> Result<SealedBatch, Refusal> {
     let (length, rest) = datagram.split_first_chunk().ok_or(Refusal::Malformed)?;
     let message = rest.get(..u32::from_le_bytes(*length) as usize).ok_or(Refusal::Malformed)?;
     match Request::parse(message) {

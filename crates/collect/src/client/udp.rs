@@ -134,7 +134,8 @@ impl Link {
     }
 }
 
-fn parse(datagram: &[u8]) -> Option<Answer> {
+/// The answer in a datagram; `None` when there is none.
+pub fn parse(datagram: &[u8]) -> Option<Answer> {
     let (length, message) = datagram.split_first_chunk()?;
     let is_whole =
         message.len() == u32::from_le_bytes(*length) as usize && message.len() <= RECEIPT_BYTES_MAX;
