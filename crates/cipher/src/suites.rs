@@ -53,19 +53,16 @@ pub struct Row {
     pub tag_bytes: usize,
     /// Longest plaintext.
     pub message_bytes_max: u64,
-    /// Only for reproducing the papers: a deployment must allow it by name.
-    pub legacy: bool,
 }
 
 /// Every suite, in the order of [`Suite`]. Node numbers 14 and 15 are kept for RC5 and RC4 with a MAC.
 #[rustfmt::skip]
 pub const SUITES: [Row; 3] = [
-    row(Suite::AsconAead128, Some(1), "ascon-aead128", 16, 16, 16, u64::MAX,       false),
-    row(Suite::Aes128Ccm,    Some(2), "aes-128-ccm",   16, 13,  8, (1 << 16) - 1,  false),
-    row(Suite::Aes256Gcm,    None,    "aes-256-gcm",   32, 12, 16, (1 << 36) - 32, false),
+    row(Suite::AsconAead128, Some(1), "ascon-aead128", 16, 16, 16, u64::MAX),
+    row(Suite::Aes128Ccm,    Some(2), "aes-128-ccm",   16, 13,  8, (1 << 16) - 1),
+    row(Suite::Aes256Gcm,    None,    "aes-256-gcm",   32, 12, 16, (1 << 36) - 32),
 ];
 
-#[allow(clippy::too_many_arguments)] // they are the columns of the table
 const fn row(
     suite: Suite,
     node_number: Option<u8>,
@@ -74,9 +71,8 @@ const fn row(
     nonce_bytes: usize,
     tag_bytes: usize,
     message_bytes_max: u64,
-    legacy: bool,
 ) -> Row {
-    Row { suite, node_number, name, key_bytes, nonce_bytes, tag_bytes, message_bytes_max, legacy }
+    Row { suite, node_number, name, key_bytes, nonce_bytes, tag_bytes, message_bytes_max }
 }
 
 impl Suite {

@@ -140,7 +140,7 @@ pub fn errors(sources: &[Source]) -> Vec<String> {
         sources.iter().find(|source| source.path.ends_with("src/link/problem.rs")).expect("it is there");
     let listed = |name: &str| KINDS.iter().any(|(kind, _)| *kind == name);
     for name in variants(&problem.text, "Kind") {
-        if !listed(&name) && !UNIT_TESTED.contains(&name.as_str()) {
+        if !listed(&name) {
             faults
                 .push(format!("tests/tidy/words.rs: give `{name}` a line in KINDS and a file in tests/cli"));
         }
@@ -189,8 +189,6 @@ const KINDS: [(&str, &str); 38] = [
     ("a missing deployment", "failed to read `nowhere.toml`"),
     ("the JSON of an error", "{\"error\":{\"class\":\"input\""),
 ];
-/// No legacy suite exists yet that a deployment could name; `schedule` tests the rule on a row of its own.
-const UNIT_TESTED: [&str; 1] = ["Legacy"];
 
 fn golden_files() -> String {
     // Where a deployment is checked, and where the configuration of a service is.
