@@ -53,14 +53,14 @@ fuzz_target!(|script: &[u8]| {
             collector.step(Now::default(), Event::Opened(opened)).expect("the disk works");
         }
         let actions = collector.step(Now::default(), Event::Commit).expect("the disk works");
-        let is_receipt =
-            |Action::Send { answer, .. }: &Action| matches!(answer, Answer::Receipt { .. });
+        let is_receipt = |Action::Send { answer, .. }: &Action| matches!(answer, Answer::Receipt { .. });
         receipts += actions.iter().filter(|action| is_receipt(action)).count();
     }
     assert_eq!(receipts, batches.len(), "every authentic batch has a receipt");
     let stored = collector.stats().frames_stored;
     drop(collector);
-    let records = Records::new(disk.clone(), plant::store_master(), Filter::default()).expect("a sound store");
+    let records =
+        Records::new(disk.clone(), plant::store_master(), Filter::default()).expect("a sound store");
     let mut names = BTreeSet::new();
     for record in records {
         let record = record.expect("a sound record");

@@ -31,7 +31,8 @@ fuzz_target!(|lines: &[u8]| {
     let mut collector = plant::collector(&disk, &ring).expect("an empty disk is a store");
     // All nodes but the first were heard.
     let samples = Samples { first: 0, channel: 0, waveform: Waveform::of_codes(&[7; 8]) };
-    let frames: Vec<_> = (1..plant::NODES).map(|node| plant::frame(node, 1, 5, &samples.to_bytes())).collect();
+    let frames: Vec<_> =
+        (1..plant::NODES).map(|node| plant::frame(node, 1, 5, &samples.to_bytes())).collect();
     let entry = |frame| Entry { superframe: 1, slot: 2, received_ps: 3, frame };
     let entries: Vec<_> = frames.iter().map(|frame| entry(frame.as_slice())).collect();
     for opened in Shard::new(ring.clone()).open(vec![plant::arrived(0, &entries_to_bytes(&entries))]) {

@@ -63,7 +63,10 @@ pub fn ring() -> Arc<KeyRing> {
 }
 
 /// A server on `disk`.
-pub fn collector(disk: &SimDisk, ring: &Arc<KeyRing>) -> Result<Collector<SimDisk, Dice>, collect::error::Error> {
+pub fn collector(
+    disk: &SimDisk,
+    ring: &Arc<KeyRing>,
+) -> Result<Collector<SimDisk, Dice>, collect::error::Error> {
     Collector::open(disk.clone(), ring.clone(), Limits::default(), Dice::new(3))
 }
 
