@@ -5,6 +5,7 @@
 //! It leaves buses between chips to `cell`, and what a program means to the tools above.
 
 pub mod avr;
+pub mod sparc;
 
 /// A count of processor clock cycles since reset.
 pub type Cycles = u64;

@@ -1,0 +1,102 @@
+//! What a core is attached to: where instructions come from, and where data is.
+//!
+//! Owns: the seam between the core and everything that is not the core ([`Bus`]), and nothing behind it. Plain memory
+//! is `memory`'s. The machine is compiled anew for each bus, so that a plain one costs nothing.
+//!
+//! # Places of instructions
+//! A word of memory may hold several instructions. A program counter is therefore a word's address with a *slot* in
+//! bits 1:0, on a bus that has [`Bus::SLOTS`]; on others those bits are zero. The core knows nothing of how many slots
+//! a word has. It asks for the instruction at a place, and is told with it where the one behind it is
+//! ([`Fetched::next`]): the next slot, or slot 0 of the next word. From that follows all else:
+//!
+//! - The delay instruction of a branch in the last slot of a word is in slot 0 of the next word.
+//! - Branches and calls go to slot 0 of a word. JMPL and RETT go to whatever place their address names: a trap saves PC
+//!   and nPC with their slots, and the handler's `jmp %l1; rett %l2` returns to them as it does everywhere.
+//! - nPC is known at the latest when its predecessor has been fetched. So an interrupt is taken with the instruction
+//!   at PC fetched and not executed, which is fetched again after the handler, as the pipeline does it.
+//!
+//! # A chain
+//! A packed and sealed image runs behind one bus that hands a fetch down a chain: the decompressor asks the instruction
+//! cache for the word and cuts a slot out of it; the cache, on a miss, has a line deciphered; the cipher has memory
+//! bring it. Each adds what it takes to the cycles that the core waits. Caches hold the bytes that were fetched, so
+//! that a wrong fill breaks the program. A word that fails its check is a refusal before anything of it is executed.
+//! Window handlers are code like any other: fetched through the same chain and counted.
+
+use super::bits::Instruction;
+use super::error::FaultKind;
+use super::trap::Trap;
+
+/// An instruction, and what is behind it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Fetched {
+    /// The instruction.
+    pub instruction: Instruction,
+    /// The place of the one behind it.
+    pub next: u32,
+}
+
+/// How much is accessed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Width {
+    /// 1 byte.
+    Byte,
+    /// 2 bytes.
+    Half,
+    /// 4 bytes.
+    Word,
+    /// 8 bytes.
+    Double,
+}
+
+impl Width {
+    /// In bytes.
+    #[inline(always)]
+    pub const fn bytes(self) -> u32 {
+        match self {
+            Width::Byte => 1,
+            Width::Half => 2,
+            Width::Word => 4,
+            Width::Double => 8,
+        }
+    }
+}
+
+/// Why an access is not done.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Refusal {
+    /// The program is told.
+    Trap(Trap),
+    /// The run ends.
+    Fault(FaultKind),
+}
+
+impl From<Trap> for Refusal {
+    fn from(trap: Trap) -> Refusal {
+        Refusal::Trap(trap)
+    }
+}
+
+/// What a core is attached to. Each access adds the cycles that the core waits for it to `wait`.
+pub trait Bus {
+    /// Whether bits 1:0 of a program counter are a slot. Elsewhere a jump to an address with such bits traps.
+    const SLOTS: bool;
+
+    /// The instruction at `pc`.
+    ///
+    /// # Errors
+    /// `INSTRUCTION_ACCESS_EXCEPTION` where there is nothing, `ILLEGAL_INSTRUCTION` where there is no such slot or the
+    /// word is no instruction, `INSTRUCTION_ACCESS_ERROR` where what is there is not sound.
+    fn fetch(&mut self, pc: u32, wait: &mut u32) -> Result<Fetched, Refusal>;
+
+    /// What is at `address`, a multiple of the width, most significant byte first.
+    ///
+    /// # Errors
+    /// `DATA_ACCESS_EXCEPTION` where there is nothing.
+    fn load(&mut self, address: u32, width: Width, wait: &mut u32) -> Result<u64, Refusal>;
+
+    /// Puts the lowest bits of `value` at `address`, a multiple of the width.
+    ///
+    /// # Errors
+    /// `DATA_ACCESS_EXCEPTION` where nothing can be stored.
+    fn store(&mut self, address: u32, width: Width, value: u64, wait: &mut u32) -> Result<(), Refusal>;
+}

@@ -1,0 +1,124 @@
+//! Plain memory: a bus that answers at once.
+//!
+//! Owns: regions of bytes and the program decoded once. The memory is big-endian. Code does not change: a store to it
+//! ends the run with a name. Loading a file is `image`'s; caches and ciphers are for buses of other crates.
+
+use super::bits::Instruction;
+use super::bus::{Bus, Fetched, Refusal, Width};
+use super::error::FaultKind;
+use super::trap::Trap;
+
+/// A piece of the address space.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Region {
+    /// Its first address.
+    pub first: u32,
+    /// What is in it.
+    pub bytes: Vec<u8>,
+    /// Whether a program may store to it.
+    pub writable: bool,
+}
+
+impl Region {
+    #[inline(always)]
+    fn place(&self, address: u32, width: Width) -> Option<std::ops::Range<usize>> {
+        let at = address.wrapping_sub(self.first) as usize;
+        let end = at + width.bytes() as usize;
+        (end <= self.bytes.len()).then_some(at..end)
+    }
+}
+
+/// Memory with a program in it.
+#[derive(Clone, Debug)]
+pub struct Memory {
+    /// Looked through in this order: what is accessed most comes first.
+    regions: Vec<Region>,
+    code_first: u32,
+    /// The words of the program from `code_first` on; `None` is a word that is no instruction.
+    code: Vec<Option<Instruction>>,
+}
+
+impl Memory {
+    /// Memory of these regions, with whole words of code in `code_bytes` bytes from `code_first` on.
+    ///
+    /// # Panics
+    /// If the code is not in one of the regions.
+    pub fn new(regions: Vec<Region>, code_first: u32, code_bytes: u32) -> Memory {
+        let mut memory = Memory { regions, code_first, code: Vec::new() };
+        let words = code_first..code_first + code_bytes;
+        memory.code = words.step_by(4).map(|address| Instruction::decode(memory.word(address))).collect();
+        memory
+    }
+
+    fn word(&self, address: u32) -> u32 {
+        self.get(address, Width::Word).expect("code is in a region") as u32
+    }
+
+    #[inline(always)]
+    fn get(&self, address: u32, width: Width) -> Option<u64> {
+        self.regions.iter().find_map(|region| {
+            let bytes = &region.bytes[region.place(address, width)?];
+            Some(match width {
+                Width::Byte => bytes[0].into(),
+                Width::Half => u16::from_be_bytes([bytes[0], bytes[1]]).into(),
+                Width::Word => u32::from_be_bytes(bytes.try_into().expect("four bytes")).into(),
+                Width::Double => u64::from_be_bytes(bytes.try_into().expect("eight bytes")),
+            })
+        })
+    }
+
+    /// The regions, in the order in which they are looked through.
+    pub fn regions(&self) -> &[Region] {
+        &self.regions
+    }
+
+    /// Adds a region, which is looked at when no other has the address.
+    pub fn add(&mut self, region: Region) {
+        self.regions.push(region);
+    }
+
+    /// Where the program's instructions are: first address and length in bytes.
+    pub fn code(&self) -> (u32, u32) {
+        (self.code_first, self.code.len() as u32 * 4)
+    }
+
+    /// Copies bytes out; `None` where not all of them are in one region.
+    pub fn read(&self, address: u32, bytes: u32) -> Option<&[u8]> {
+        self.regions.iter().find_map(|region| {
+            let at = address.wrapping_sub(region.first) as usize;
+            region.bytes.get(at..at.checked_add(bytes as usize)?)
+        })
+    }
+}
+
+impl Bus for Memory {
+    const SLOTS: bool = false;
+
+    #[inline(always)]
+    fn fetch(&mut self, pc: u32, _wait: &mut u32) -> Result<Fetched, Refusal> {
+        match self.code.get((pc.wrapping_sub(self.code_first) >> 2) as usize) {
+            Some(&Some(instruction)) => Ok(Fetched { instruction, next: pc.wrapping_add(4) }),
+            Some(None) => Err(Trap::ILLEGAL_INSTRUCTION.into()),
+            None => Err(Trap::INSTRUCTION_ACCESS_EXCEPTION.into()),
+        }
+    }
+
+    #[inline(always)]
+    fn load(&mut self, address: u32, width: Width, _wait: &mut u32) -> Result<u64, Refusal> {
+        self.get(address, width).ok_or(Trap::DATA_ACCESS_EXCEPTION.into())
+    }
+
+    #[inline(always)]
+    fn store(&mut self, address: u32, width: Width, value: u64, _wait: &mut u32) -> Result<(), Refusal> {
+        if (address.wrapping_sub(self.code_first) >> 2) < self.code.len() as u32 {
+            return Err(Refusal::Fault(FaultKind::StoredToCode { address }));
+        }
+        let found = self.regions.iter_mut().find_map(|region| {
+            let place = region.place(address, width)?;
+            region.writable.then(|| &mut region.bytes[place])
+        });
+        let bytes = found.ok_or(Trap::DATA_ACCESS_EXCEPTION)?;
+        bytes.copy_from_slice(&value.to_be_bytes()[8 - bytes.len()..]);
+        Ok(())
+    }
+}

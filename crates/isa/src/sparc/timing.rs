@@ -1,0 +1,187 @@
+//! What takes how many cycles on which LEON, from data files.
+//!
+//! Owns: the classes that the table sorts instructions into, the form of the files, and the files of LEON2 and LEON3.
+//! When a cycle is spent is `machine`'s. A line is `name,cycles,source`; every name stands once and has a source. No
+//! program here has LEON's cycles to compare with: what is concluded from them has to hold on both.
+
+use super::error::TimingError;
+use super::table::{Opcode, ROWS};
+
+macro_rules! classes {
+    ($($(#[$doc:meta])* $name:ident $word:literal)*) => {
+        /// What instructions of the table cost the same.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+        #[repr(u8)]
+        pub enum Class { $($(#[$doc])* $name,)* }
+
+        const CLASS_NAMES: &[&str] = &[$($word),*];
+    };
+}
+
+classes! {
+    /// Everything that has no class of its own.
+    Single "single"
+    /// Bicc.
+    Branch "branch"
+    /// CALL.
+    Call "call"
+    /// JMPL and RETT.
+    Jump "jump"
+    /// Loads of at most a word.
+    Load "load"
+    /// LDD.
+    LoadTwo "load_two"
+    /// Stores of at most a word.
+    Store "store"
+    /// STD.
+    StoreTwo "store_two"
+    /// LDSTUB and SWAP.
+    Swap "swap"
+    /// UMUL.
+    UnsignedMul "unsigned_mul"
+    /// SMUL.
+    SignedMul "signed_mul"
+    /// UDIV and SDIV.
+    Divide "divide"
+    /// What traps, because the unit it is for is not there.
+    Unit "unit"
+}
+
+/// What costs cycles beside the instructions.
+const OTHER_NAMES: [&str; 4] = ["trap", "annulled", "load_use", "icc_branch"];
+
+/// The cycles of one core. Caches and memory are not in it: they are the bus'.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Timing {
+    /// By class.
+    class_cycles: [u8; CLASS_NAMES.len()],
+    /// From the trapped instruction to the first of its handler.
+    pub trap_cycles: u8,
+    /// An instruction that a branch annulled.
+    pub annulled_cycles: u8,
+    /// What an instruction waits that uses what the one before it loaded.
+    pub load_use_cycles: u8,
+    /// What a conditional branch or trap waits for condition codes that the instruction before it set.
+    pub icc_branch_cycles: u8,
+}
+
+impl Timing {
+    /// LEON2 as in the AT697E.
+    pub fn leon2() -> Timing {
+        Timing::parse(include_str!("leon2.csv")).expect("the file is ours, and tested")
+    }
+
+    /// LEON3.
+    pub fn leon3() -> Timing {
+        Timing::parse(include_str!("leon3.csv")).expect("the file is ours, and tested")
+    }
+
+    /// One cycle for everything and no interlocks: cycles are instructions.
+    pub fn ideal() -> Timing {
+        Timing {
+            class_cycles: [1; CLASS_NAMES.len()],
+            trap_cycles: 1,
+            annulled_cycles: 1,
+            load_use_cycles: 0,
+            icc_branch_cycles: 0,
+        }
+    }
+
+    /// Reads a file.
+    ///
+    /// # Errors
+    /// The first line that is wrong, or what no line tells.
+    pub fn parse(text: &str) -> Result<Timing, TimingError> {
+        let mut lines = text.lines();
+        let header = lines.next().unwrap_or_default();
+        if header != "name,cycles,source" {
+            return Err(TimingError::Header { found: header.to_owned() });
+        }
+        let names: Vec<&'static str> = CLASS_NAMES.iter().chain(&OTHER_NAMES).copied().collect();
+        let mut told: Vec<Option<u8>> = vec![None; names.len()];
+        for (index, text) in lines.enumerate() {
+            let line = index + 2;
+            let (name, cycles) = cells(text, line)?;
+            let at = names.iter().position(|&known| known == name);
+            let at = at.ok_or_else(|| TimingError::Name { line, found: name.to_owned() })?;
+            if told[at].replace(cycles).is_some() {
+                return Err(TimingError::Twice { line, found: name.to_owned() });
+            }
+        }
+        let missing = |index: usize| TimingError::Missing { name: names[index] };
+        let cycles = |index: usize| told[index].ok_or(missing(index));
+        let mut class_cycles = [0; CLASS_NAMES.len()];
+        for (index, of_class) in class_cycles.iter_mut().enumerate() {
+            *of_class = cycles(index)?;
+        }
+        Ok(Timing {
+            class_cycles,
+            trap_cycles: cycles(CLASS_NAMES.len())?,
+            annulled_cycles: cycles(CLASS_NAMES.len() + 1)?,
+            load_use_cycles: cycles(CLASS_NAMES.len() + 2)?,
+            icc_branch_cycles: cycles(CLASS_NAMES.len() + 3)?,
+        })
+    }
+
+    /// The cycles of an instruction that waits for nothing.
+    pub fn cycles(&self, opcode: Opcode) -> u8 {
+        self.class_cycles[opcode.row().class as usize]
+    }
+
+    /// The same for the machine's loop, by opcode.
+    pub(super) fn by_opcode(&self) -> [u8; ROWS.len()] {
+        std::array::from_fn(|index| self.cycles(ROWS[index].opcode))
+    }
+}
+
+/// Name and cycles of a line.
+fn cells(text: &str, line: usize) -> Result<(&str, u8), TimingError> {
+    let cells: Vec<&str> = text.splitn(3, ',').map(str::trim).collect();
+    let &[name, cycles, source] = cells.as_slice() else {
+        return Err(TimingError::Cells { line, found: cells.len() });
+    };
+    if source.is_empty() {
+        return Err(TimingError::Source { line });
+    }
+    let cycles = cycles.parse().map_err(|_| TimingError::Cycles { line, found: cycles.to_owned() })?;
+    Ok((name, cycles))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn text(change: impl Fn(&str) -> Option<String>) -> String {
+        let lines = include_str!("leon2.csv").lines();
+        lines.filter_map(change).map(|line| line + "\n").collect()
+    }
+
+    #[test]
+    fn both_cores_have_files_and_differ() {
+        let (leon2, leon3) = (Timing::leon2(), Timing::leon3());
+        assert_eq!((leon2.cycles(Opcode::Jmpl), leon3.cycles(Opcode::Jmpl)), (2, 3));
+        assert_eq!((leon2.cycles(Opcode::Sdivcc), leon3.cycles(Opcode::Udiv)), (35, 35));
+        assert_eq!((leon2.trap_cycles, leon3.trap_cycles), (4, 5));
+        assert_eq!(leon2.cycles(Opcode::Add), 1);
+    }
+
+    #[test]
+    fn a_wrong_line_is_named() {
+        let parse = |text: String| Timing::parse(&text).expect_err("it is wrong").to_string();
+        let replace = |from: &'static str, to: &'static str| text(move |line| Some(line.replace(from, to)));
+        assert!(
+            parse(replace("name,cycles", "name,clocks")).starts_with("timing line 1: found `name,clocks")
+        );
+        assert_eq!(
+            parse(replace("branch,1", "brunch,1")),
+            "timing line 3: nothing called `brunch` takes time"
+        );
+        assert_eq!(parse(replace("branch,1", "single,1")), "timing line 3: `single` is told twice");
+        let cycles = parse(replace("single,1", "single,300"));
+        assert_eq!(cycles, "timing line 2: found `300`, expected 0 to 255 cycles");
+        let lines = |kept: usize| include_str!("leon2.csv").lines().take(kept).collect::<Vec<_>>().join("\n");
+        assert_eq!(parse(lines(2)), "timing lacks a line for `branch`");
+        assert_eq!(parse(lines(1) + "\nsingle,1"), "timing line 2: found 2 cells, expected 3");
+        assert_eq!(parse(lines(1) + "\nsingle,1,"), "timing line 2: the number has no source");
+    }
+}

@@ -1,0 +1,368 @@
+//! A program under Linux, as far as a C library without threads asks for it.
+//!
+//! Owns: the stack that a program finds, the calls that it makes by `ta 0x10` (number in %g1, arguments from %o0 on,
+//! the answer in %o0, carry for an error), and who spills and fills windows. What calls do with files is `files`'.
+//! Time stands still, so that every run is the same. The kernel's work takes no cycles.
+
+use super::bus::{Bus, Width};
+use super::error::{FaultKind, ImageError};
+use super::files::{EBADF, EFAULT, EINVAL, Errno, Files};
+use super::image::Image;
+use super::machine::{self, Machine};
+use super::memory::{Memory, Region};
+use super::observer::Observer;
+use super::trap::Trap;
+use crate::Cycles;
+
+/// Who answers window overflow and underflow.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Windows {
+    /// The environment, at no cost, like qemu-sparc: one window at a time.
+    Environment,
+    /// The image: its table of traps is at this address, and its handlers are executed and counted.
+    Image {
+        /// The table's address.
+        table: u32,
+    },
+}
+
+/// What a program runs in.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// The core.
+    pub machine: machine::Settings,
+    /// Who answers window traps.
+    pub windows: Windows,
+    /// First address behind the stack.
+    pub stack_end: u32,
+    /// How far the stack can grow.
+    pub stack_bytes: u32,
+    /// How far the heap can grow that `brk` gives.
+    pub heap_bytes: u32,
+    /// The time that stands still, in seconds since 1970.
+    pub time_s: u32,
+}
+
+impl Default for Settings {
+    fn default() -> Settings {
+        Settings {
+            machine: machine::Settings::default(),
+            windows: Windows::Environment,
+            stack_end: 0x5000_0000,
+            stack_bytes: 8 << 20,
+            heap_bytes: 16 << 20,
+            time_s: 1,
+        }
+    }
+}
+
+/// Why a run came back.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Stop {
+    /// The cycle that was asked for is reached.
+    Reached,
+    /// The program ended, with this status.
+    Exit(u8),
+    /// The program did what ends its run.
+    Fault(super::error::Fault),
+}
+
+/// The trap of `ta 0x10`.
+const SYSTEM_CALL: Trap = Trap::software(0x10);
+/// The trap of `ta 3`: every window but the current one goes to its stack.
+const FLUSH_WINDOWS: Trap = Trap::software(3);
+const STACK_POINTER: u8 = 14;
+/// Where answers and first arguments are.
+const O0: u8 = 8;
+/// Room for a window above every stack pointer.
+const WINDOW_BYTES: u32 = 64;
+const PAGE_BYTES: u32 = 4096;
+/// The most that arguments may take of the stack.
+const ARGUMENT_BYTES_MAX: u64 = 128 << 10;
+const NAME_BYTES_MAX: u32 = 4096;
+const PROCESS: u32 = 1;
+
+/// Linux's calls by their number on SPARC (`asm/unistd.h`).
+mod call {
+    pub const EXIT: u32 = 1;
+    pub const READ: u32 = 3;
+    pub const WRITE: u32 = 4;
+    pub const OPEN: u32 = 5;
+    pub const CLOSE: u32 = 6;
+    pub const UNLINK: u32 = 10;
+    pub const BRK: u32 = 17;
+    pub const LSEEK: u32 = 19;
+    pub const GETPID: u32 = 20;
+    pub const IOCTL: u32 = 54;
+    pub const FSTAT: u32 = 62;
+    pub const GETTIMEOFDAY: u32 = 116;
+    pub const EXIT_GROUP: u32 = 188;
+    pub const TIME: u32 = 231;
+}
+
+/// What a program finds when it begins.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Start {
+    /// Its first instruction.
+    pub entry: u32,
+    /// Its stack pointer, with arguments above the room for a window.
+    pub stack_pointer: u32,
+    /// The end of its variables, from which the heap grows.
+    pub break_first: u32,
+    /// How far.
+    pub break_limit: u32,
+}
+
+/// Memory with a program, its stack and its arguments, and where it begins.
+///
+/// # Errors
+/// What does not fit.
+pub fn load(image: &Image, arguments: &[&str], settings: &Settings) -> Result<(Memory, Start), ImageError> {
+    let mut regions = image.regions();
+    let data = regions.iter_mut().filter(|region| region.writable).max_by_key(|region| region.first);
+    let (mut break_first, mut break_limit) = (0, 0);
+    if let Some(data) = data {
+        let end = u64::from(data.first) + data.bytes.len() as u64;
+        break_first = end.next_multiple_of(PAGE_BYTES.into()) as u32;
+        break_limit = break_first.saturating_add(settings.heap_bytes);
+        data.bytes.resize((break_limit - data.first) as usize, 0);
+    }
+    let (stack, stack_pointer) = stack(arguments, settings)?;
+    let ends =
+        regions.iter().map(|region| (region.first, u64::from(region.first) + region.bytes.len() as u64));
+    for (first, end) in ends {
+        if first < settings.stack_end && end > u64::from(stack.first) {
+            return Err(ImageError::Overlap { address: stack.first.max(first) });
+        }
+    }
+    regions.insert(regions.iter().filter(|region| region.writable).count(), stack);
+    let memory = Memory::new(regions, image.code_first, image.code_bytes);
+    Ok((memory, Start { entry: image.entry, stack_pointer, break_first, break_limit }))
+}
+
+/// The stack as Linux leaves it: room for a window, argc, argv, no environment, no auxiliary vector, the strings.
+fn stack(arguments: &[&str], settings: &Settings) -> Result<(Region, u32), ImageError> {
+    let strings_bytes: u64 = arguments.iter().map(|argument| argument.len() as u64 + 1).sum();
+    let words = arguments.len() as u64 + 5;
+    let found_bytes = (strings_bytes + words * 4 + u64::from(WINDOW_BYTES)).next_multiple_of(8);
+    let limit_bytes = ARGUMENT_BYTES_MAX.min(settings.stack_bytes.into());
+    if found_bytes > limit_bytes {
+        return Err(ImageError::Arguments { found_bytes, limit_bytes });
+    }
+    let pointer = settings.stack_end - found_bytes as u32;
+    let mut at = settings.stack_end - strings_bytes as u32;
+    let mut found = vec![0; WINDOW_BYTES as usize];
+    found.extend((arguments.len() as u32).to_be_bytes());
+    for argument in arguments {
+        found.extend(at.to_be_bytes());
+        at += argument.len() as u32 + 1;
+    }
+    found.resize(found_bytes as usize - strings_bytes as usize, 0);
+    for argument in arguments {
+        found.extend(argument.bytes());
+        found.push(0);
+    }
+    let mut bytes = vec![0; settings.stack_bytes as usize];
+    let place = bytes.len() - found.len();
+    bytes[place..].copy_from_slice(&found);
+    let first = settings.stack_end - settings.stack_bytes;
+    Ok((Region { first, bytes, writable: true }, pointer))
+}
+
+/// A program that runs.
+#[derive(Clone, Debug)]
+pub struct User<B> {
+    /// The core and its bus.
+    pub machine: Machine<B>,
+    /// The program's files.
+    pub files: Files,
+    break_now: u32,
+    start: Start,
+    time_s: u32,
+    exit: Option<u8>,
+}
+
+impl User<Memory> {
+    /// A program in plain memory.
+    ///
+    /// # Errors
+    /// What does not fit.
+    pub fn new(
+        image: &Image,
+        arguments: &[&str],
+        files: Files,
+        settings: Settings,
+    ) -> Result<Self, ImageError> {
+        let (memory, start) = load(image, arguments, &settings)?;
+        Ok(User::with_bus(memory, start, files, settings))
+    }
+}
+
+impl<B: Bus> User<B> {
+    /// A program behind a bus, in which [`load`] or its like has put what a program finds.
+    pub fn with_bus(bus: B, start: Start, files: Files, settings: Settings) -> User<B> {
+        let mut machine = Machine::new(bus, settings.machine, start.entry);
+        machine.answer(SYSTEM_CALL);
+        machine.answer(FLUSH_WINDOWS);
+        match settings.windows {
+            Windows::Environment => {
+                machine.answer(Trap::WINDOW_OVERFLOW);
+                machine.answer(Trap::WINDOW_UNDERFLOW);
+                // As qemu-sparc begins: nobody returns from the first window, so it needs no frame.
+                machine.set_wim(1);
+            }
+            Windows::Image { table } => {
+                machine.set_tbr(table);
+                machine.set_wim(2);
+            }
+        }
+        machine.supervisor = false;
+        machine.enable_traps = true;
+        machine.set_register(STACK_POINTER, start.stack_pointer);
+        User { machine, files, break_now: start.break_first, start, time_s: settings.time_s, exit: None }
+    }
+
+    /// Runs until a cycle is reached, or the program ends before.
+    pub fn run<O: Observer>(&mut self, until: Cycles, o: &mut O) -> Stop {
+        loop {
+            if let Some(status) = self.exit {
+                return Stop::Exit(status);
+            }
+            let trap = match self.machine.run(until, o) {
+                machine::Stop::Reached => return Stop::Reached,
+                machine::Stop::Fault(fault) => return Stop::Fault(fault),
+                machine::Stop::Trap(trap) => trap,
+            };
+            if let Err(kind) = self.answer(trap) {
+                let machine::Stop::Fault(fault) = self.machine.fail(kind) else { continue };
+                return Stop::Fault(fault);
+            }
+        }
+    }
+
+    /// Does what the kernel does.
+    fn answer(&mut self, trap: Trap) -> Result<(), FaultKind> {
+        let machine = &mut self.machine;
+        let windows = machine.windows();
+        let (wim, mask) = (machine.wim(), machine.window_mask());
+        match trap {
+            Trap::WINDOW_OVERFLOW => {
+                // The window inside is invalid; the one inside it is the oldest that is not on its stack.
+                let oldest = (machine.cwp + windows - 2) % windows;
+                machine.spill(oldest)?;
+                machine.set_wim(wim >> 1 | wim << (windows - 1) & mask);
+            }
+            Trap::WINDOW_UNDERFLOW => {
+                machine.fill((machine.cwp + 1) % windows)?;
+                machine.set_wim((wim << 1 | wim >> (windows - 1)) & mask);
+            }
+            FLUSH_WINDOWS => {
+                let outside = (1..windows).map(|distance| (machine.cwp + distance) % windows);
+                for window in outside.take_while(|&window| wim >> window & 1 == 0).collect::<Vec<_>>() {
+                    machine.spill(window)?;
+                }
+                machine.set_wim(1 << ((machine.cwp + 1) % windows));
+                machine.skip();
+            }
+            _ => self.system_call()?,
+        }
+        Ok(())
+    }
+
+    fn system_call(&mut self) -> Result<(), FaultKind> {
+        let number = self.machine.register(1);
+        let arguments = [0, 1, 2].map(|index| self.machine.register(O0 + index));
+        if let call::EXIT | call::EXIT_GROUP = number {
+            self.exit = Some(arguments[0] as u8);
+            return Ok(());
+        }
+        let answer = match number {
+            call::READ => self.read(arguments),
+            call::WRITE => self.write(arguments),
+            call::OPEN => self.name(arguments[0]).and_then(|name| self.files.open(&name, arguments[1])),
+            call::CLOSE => self.files.close(arguments[0]).map(|()| 0),
+            call::UNLINK => self.name(arguments[0]).and_then(|name| self.files.unlink(&name)).map(|()| 0),
+            call::BRK => Ok(self.set_break(arguments[0])),
+            call::LSEEK => self.files.seek(arguments[0], arguments[1] as i32, arguments[2]),
+            call::GETPID => Ok(PROCESS),
+            // What a C library asks a terminal; there is none.
+            call::IOCTL => Err(EINVAL),
+            call::FSTAT => self.status(arguments[0], arguments[1]),
+            call::GETTIMEOFDAY => self.put_words(arguments[0], &[self.time_s, 0]),
+            call::TIME if arguments[0] == 0 => Ok(self.time_s),
+            call::TIME => self.put_words(arguments[0], &[self.time_s]).map(|_| self.time_s),
+            _ => return Err(FaultKind::SystemCall { number }),
+        };
+        self.machine.set_carry(answer.is_err());
+        self.machine.set_register(O0, answer.unwrap_or_else(|error| error));
+        self.machine.skip();
+        Ok(())
+    }
+
+    fn byte(&mut self, address: u32) -> Result<u8, Errno> {
+        self.machine.bus.load(address, Width::Byte, &mut 0).map(|value| value as u8).map_err(|_| EFAULT)
+    }
+
+    fn put(&mut self, address: u32, width: Width, value: u64) -> Result<(), Errno> {
+        self.machine.bus.store(address, width, value, &mut 0).map_err(|_| EFAULT)
+    }
+
+    fn put_words(&mut self, address: u32, words: &[u32]) -> Result<u32, Errno> {
+        if !address.is_multiple_of(4) {
+            return Err(EFAULT);
+        }
+        for (index, &word) in words.iter().enumerate() {
+            self.put(address.wrapping_add(4 * index as u32), Width::Word, word.into())?;
+        }
+        Ok(0)
+    }
+
+    fn name(&mut self, address: u32) -> Result<String, Errno> {
+        let mut bytes = Vec::new();
+        for offset in 0..NAME_BYTES_MAX {
+            match self.byte(address.wrapping_add(offset))? {
+                0 => return String::from_utf8(bytes).map_err(|_| EINVAL),
+                byte => bytes.push(byte),
+            }
+        }
+        Err(EINVAL)
+    }
+
+    fn read(&mut self, [file, address, count]: [u32; 3]) -> Result<u32, Errno> {
+        let bytes = self.files.read(file, count as usize)?;
+        for (offset, &byte) in bytes.iter().enumerate() {
+            self.put(address.wrapping_add(offset as u32), Width::Byte, byte.into())?;
+        }
+        Ok(bytes.len() as u32)
+    }
+
+    fn write(&mut self, [file, address, count]: [u32; 3]) -> Result<u32, Errno> {
+        let bytes: Result<Vec<u8>, Errno> =
+            (0..count).map(|offset| self.byte(address.wrapping_add(offset))).collect();
+        self.files.write(file, &bytes?)?;
+        Ok(count)
+    }
+
+    /// Moves the end of the heap, if it can be there; and says where it is.
+    fn set_break(&mut self, to: u32) -> u32 {
+        if (self.start.break_first..=self.start.break_limit).contains(&to) {
+            self.break_now = to;
+        }
+        self.break_now
+    }
+
+    /// Linux's `struct stat` on SPARC (`asm/stat.h`), of which a C library reads mode, size and block size.
+    fn status(&mut self, file: u32, address: u32) -> Result<u32, Errno> {
+        const WORDS: usize = 16;
+        const CHARACTERS: u32 = 0o020_666;
+        const REGULAR: u32 = 0o100_666;
+        const BLOCK_BYTES: u32 = 1024;
+        let size = self.files.status(file).map_err(|_| EBADF)?;
+        let mut words = [0; WORDS];
+        // Mode and number of links share a word.
+        words[2] = if size.is_some() { REGULAR } else { CHARACTERS } << 16 | 1;
+        words[5] = size.unwrap_or(0) as u32;
+        words[12] = BLOCK_BYTES;
+        self.put_words(address, &words)
+    }
+}
