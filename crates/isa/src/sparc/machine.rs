@@ -315,6 +315,11 @@ impl<B: Bus> Machine<B> {
         (!self.sequential).then_some(self.npc)
     }
 
+    /// Whether the instruction at PC is annulled: it will be fetched and passed.
+    pub fn is_annulled(&self) -> bool {
+        self.annul
+    }
+
     /// Goes elsewhere: next to `pc`, then to `npc`, or to what is behind `pc`.
     pub fn jump(&mut self, pc: u32, npc: Option<u32>) {
         self.pc = pc;

@@ -1,0 +1,170 @@
+//! QEMU as a witness for SPARC: starts it so that it says every register before every instruction, and reads that.
+#![allow(dead_code)] // each test file uses some of it
+
+use std::io::{BufRead, BufReader};
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStderr, Command, Stdio};
+
+/// Whether that emulator is here. Under CI a missing tool is a failure, elsewhere a printed skip.
+pub fn present(tool: &str, what: &str) -> bool {
+    let present = Command::new(tool).arg("--version").output().is_ok();
+    if !present {
+        assert!(std::env::var_os("CI").is_none(), "{tool} is missing, and under CI it must not be");
+        eprintln!("skip: {what}: {tool} is not installed");
+    }
+    present
+}
+
+/// The state before an instruction.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Record {
+    pub pc: u32,
+    pub npc: u32,
+    pub registers: [u32; 32],
+    pub psr: u32,
+    pub wim: u32,
+    pub y: u32,
+}
+
+/// Reads records from a running emulator, which ends with it.
+pub struct Records {
+    child: Child,
+    lines: std::io::Lines<BufReader<ChildStderr>>,
+    last: Option<(u32, u32)>,
+}
+
+impl Records {
+    /// Starts it; the command says what is run.
+    pub fn start(mut command: Command) -> Records {
+        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped()).env_clear();
+        if let Some(path) = std::env::var_os("PATH") {
+            command.env("PATH", path);
+        }
+        let mut child = command.spawn().expect("the emulator starts");
+        let lines = BufReader::new(child.stderr.take().expect("it is piped")).lines();
+        Records { child, lines, last: None }
+    }
+
+    fn line(&mut self) -> Option<String> {
+        self.lines.next()?.ok()
+    }
+
+    fn record(&mut self) -> Option<Record> {
+        let head = loop {
+            let line = self.line()?;
+            if line.starts_with("pc: ") {
+                break line;
+            }
+        };
+        let mut words = head.split_whitespace();
+        let (pc, npc) = (words.nth(1).and_then(hex)?, words.nth(1).and_then(hex)?);
+        let mut registers = [0; 32];
+        for group in 0..4 {
+            let line = self.line()?;
+            let values: Vec<u32> = line.split_whitespace().skip(1).filter_map(hex).collect();
+            registers[group * 8..][..8].copy_from_slice(values.get(..8)?);
+        }
+        let line = self.line()?;
+        let mut words = line.split_whitespace();
+        let psr = words.nth(1).and_then(hex)?;
+        let wim = line.rsplit(' ').next().and_then(hex)?;
+        let line = self.line()?;
+        let y = line.rsplit(' ').next().and_then(hex)?;
+        Some(Record { pc, npc, registers, psr, wim, y })
+    }
+}
+
+impl Iterator for Records {
+    type Item = Record;
+
+    /// The next one. What is tried again after the emulator's kernel has answered its trap is told once.
+    fn next(&mut self) -> Option<Record> {
+        loop {
+            let record = self.record()?;
+            if self.last.replace((record.pc, record.npc)) != Some((record.pc, record.npc)) {
+                return Some(record);
+            }
+        }
+    }
+}
+
+impl Drop for Records {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+fn hex(word: &str) -> Option<u32> {
+    u32::from_str_radix(word, 16).ok()
+}
+
+/// The first address of code and of data in [`elf`].
+pub const CODE: u32 = 0x4000_0000;
+pub const DATA: u32 = 0x4100_0000;
+pub const DATA_BYTES: u32 = 0x2_0000;
+
+/// A linked program of these words, which begins at one of them, with data that can be written.
+pub fn elf(words: &[u32], entry: u32) -> Vec<u8> {
+    const HEADERS: u32 = 0x1000;
+    let code_bytes = words.len() as u32 * 4;
+    let data_at = (HEADERS + code_bytes).next_multiple_of(0x1000);
+    let mut file = b"\x7fELF\x01\x02\x01".to_vec();
+    file.resize(16, 0);
+    let halves =
+        |file: &mut Vec<u8>, halves: &[u16]| file.extend(halves.iter().flat_map(|h| h.to_be_bytes()));
+    let put = |file: &mut Vec<u8>, words: &[u32]| file.extend(words.iter().flat_map(|w| w.to_be_bytes()));
+    halves(&mut file, &[2, 2]);
+    put(&mut file, &[1, entry, 52, 0, 0]);
+    halves(&mut file, &[52, 32, 2, 40, 0, 0]);
+    put(&mut file, &[1, HEADERS, CODE, CODE, code_bytes, code_bytes, 5, 0x1000]);
+    put(&mut file, &[1, data_at, DATA, DATA, DATA_BYTES, DATA_BYTES, 6, 0x1000]);
+    file.resize(HEADERS as usize, 0);
+    put(&mut file, words);
+    file.resize((data_at + DATA_BYTES) as usize, 0);
+    file
+}
+
+/// Writes a program where the emulator can execute it.
+pub fn write_program(name: &str, bytes: &[u8]) -> PathBuf {
+    use std::os::unix::fs::PermissionsExt;
+    let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
+    std::fs::write(&path, bytes).expect("write the program");
+    std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).expect("make it executable");
+    path
+}
+
+/// `qemu-sparc` as a teller of registers.
+pub fn user(program: &Path) -> Command {
+    let mut command = Command::new("qemu-sparc");
+    command.args(["-singlestep", "-d", "cpu,nochain"]).arg(program);
+    command
+}
+
+/// A LEON3 board of QEMU as a teller of registers.
+pub fn board(program: &Path) -> Command {
+    let mut command = Command::new("qemu-system-sparc");
+    command.args(["-M", "leon3_generic", "-display", "none", "-serial", "none", "-monitor", "none"]);
+    command.args(["-no-reboot", "-singlestep", "-d", "cpu,nochain", "-kernel"]).arg(program);
+    command
+}
+
+/// Random numbers from a seed (SplitMix64).
+pub struct Random(pub u64);
+
+impl Random {
+    pub fn next(&mut self) -> u32 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mixed = (self.0 ^ self.0 >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        let mixed = (mixed ^ mixed >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
+        (mixed ^ mixed >> 31) as u32
+    }
+
+    pub fn below(&mut self, limit: u32) -> u32 {
+        self.next() % limit
+    }
+
+    pub fn of<T: Copy>(&mut self, from: &[T]) -> T {
+        from[self.below(from.len() as u32) as usize]
+    }
+}
