@@ -3,9 +3,9 @@
 
 mod emulator;
 
-use emulator::{CODE, DATA, Random, Record, Records};
+use emulator::{CODE, DATA, Random, Records, record};
 use isa::sparc::bits::CONSTANT;
-use isa::sparc::{Board, Bus, Files, Image, Instruction, Machine, Opcode, Settings, Stop, User, text, user};
+use isa::sparc::{Board, Files, Image, Instruction, Machine, Opcode, Settings, Stop, User, text, user};
 
 /// Long runs of the same.
 fn soak() -> bool {
@@ -204,17 +204,6 @@ impl Writer {
     fn set(&mut self, value: u32, register: &str) {
         self.line(&format!("sethi %hi({value}), {register}"));
         self.line(&format!("or {register}, {}, {register}", value & 0x3ff));
-    }
-}
-
-fn record<B: Bus>(machine: &Machine<B>) -> Record {
-    Record {
-        pc: machine.pc(),
-        npc: machine.npc().unwrap_or(machine.pc().wrapping_add(4)),
-        registers: std::array::from_fn(|number| machine.register(number as u8)),
-        psr: machine.psr(),
-        wim: machine.wim(),
-        y: machine.y(),
     }
 }
 

@@ -262,12 +262,15 @@ pub enum FaultKind {
         /// The stack pointer.
         pointer: u32,
     },
-    /// Something that the hardware has and this simulator does not: better stopped than wrong.
-    Unmodelled {
-        /// What it is.
-        what: &'static str,
-        /// The register, address space or value.
-        value: u32,
+    /// An ancillary state register that the hardware may have and this simulator has not: better stopped than wrong.
+    AncillaryRegister {
+        /// Its number.
+        number: u8,
+    },
+    /// An address space beyond ordinary memory.
+    AddressSpace {
+        /// Its number.
+        number: u8,
     },
     /// A system call that is not among those that programs here need.
     SystemCall {
@@ -295,7 +298,8 @@ impl fmt::Display for Fault {
             FaultKind::Stack { pointer } => {
                 write!(f, "a window does not fit the stack: found stack pointer {pointer:#010x}")
             }
-            FaultKind::Unmodelled { what, value } => write!(f, "{what} {value:#x} is not modelled"),
+            FaultKind::AncillaryRegister { number } => write!(f, "%asr{number} is not modelled"),
+            FaultKind::AddressSpace { number } => write!(f, "address space {number:#04x} is not modelled"),
             FaultKind::SystemCall { number } => write!(f, "system call {number} is not known"),
             FaultKind::StoredToCode { address } => {
                 write!(

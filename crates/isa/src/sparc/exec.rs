@@ -320,7 +320,7 @@ impl<B: Bus> Machine<B> {
             return Err(Trap::PRIVILEGED_INSTRUCTION.into());
         }
         if !ORDINARY_SPACES.contains(&i.k) {
-            return Err(Refusal::Fault(FaultKind::Unmodelled { what: "address space", value: i.k as u32 }));
+            return Err(Refusal::Fault(FaultKind::AddressSpace { number: i.k as u8 }));
         }
         Ok(self.get(i.rs1).wrapping_add(self.get(i.rs2)))
     }
@@ -409,8 +409,7 @@ impl<B: Bus> Machine<B> {
 
     fn read_ancillary(&mut self, i: Instruction) -> Result<Flow, Refusal> {
         if i.rs1 != ASR_CONFIGURATION {
-            let value = i.rs1.into();
-            return Err(Refusal::Fault(FaultKind::Unmodelled { what: "ancillary state register", value }));
+            return Err(Refusal::Fault(FaultKind::AncillaryRegister { number: i.rs1 }));
         }
         self.set(i.rd, ASR_V8 | (self.windows() - 1));
         Ok(Flow::On)
@@ -563,10 +562,7 @@ impl<B: Bus> Machine<B> {
             Rdy => set!(self.y),
             Wry => self.y = a ^ b,
             Rdasr => return self.read_ancillary(i),
-            Wrasr => {
-                let (what, value) = ("ancillary state register", i.rd.into());
-                return Err(Refusal::Fault(FaultKind::Unmodelled { what, value }));
-            }
+            Wrasr => return Err(Refusal::Fault(FaultKind::AncillaryRegister { number: i.rd })),
             Rdpsr | Rdwim | Rdtbr => {
                 self.privileged()?;
                 set!(match i.opcode {

@@ -70,6 +70,11 @@ impl Default for Files {
 }
 
 impl Files {
+    /// These files by their names, and this as standard input.
+    pub fn new(named: BTreeMap<String, Vec<u8>>, input: Vec<u8>) -> Files {
+        Files { named, input, ..Files::default() }
+    }
+
     fn opened(&mut self, number: u32) -> Result<&mut Open, Errno> {
         self.open.get_mut(number as usize).and_then(Option::as_mut).ok_or(EBADF)
     }

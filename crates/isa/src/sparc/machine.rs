@@ -9,7 +9,7 @@
 use super::bus::{Bus, Refusal};
 use super::error::{Fault, FaultKind};
 use super::observer::Observer;
-use super::table::ROWS;
+use super::table::{Opcode, ROWS};
 use super::timing::Timing;
 use super::trap::Trap;
 use crate::Cycles;
@@ -216,8 +216,9 @@ impl<B: Bus> Machine<B> {
 
     /// Makes another window the current one.
     pub(super) fn enter_window(&mut self, window: u32) {
-        let (old, old_behind) = (self.cwp as usize, ((self.cwp + 1) % self.windows) as usize);
-        let (new, new_behind) = (window as usize, ((window + 1) % self.windows) as usize);
+        let behind = |window: u32| if window + 1 == self.windows { 0 } else { window as usize + 1 };
+        let (old, old_behind) = (self.cwp as usize, behind(self.cwp));
+        let (new, new_behind) = (window as usize, behind(window));
         self.file[old].copy_from_slice(&self.registers[8..24]);
         self.file[old_behind][..8].copy_from_slice(&self.registers[24..]);
         self.registers[8..24].copy_from_slice(&self.file[new]);
@@ -326,9 +327,11 @@ impl<B: Bus> Machine<B> {
         (self.npc, self.sequential, self.annul) = (npc.unwrap_or(0), npc.is_none(), false);
     }
 
-    /// Goes on behind an instruction whose trap the environment has answered.
+    /// Goes on behind an instruction whose trap the environment has answered, as if it had been executed.
     pub fn skip(&mut self) {
         assert!(!self.sequential, "a trapped instruction was fetched");
+        self.cycle += Cycles::from(self.timing.cycles(Opcode::Ta));
+        self.spent.instructions += 1;
         self.jump(self.npc, None);
     }
 

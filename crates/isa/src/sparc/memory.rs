@@ -28,6 +28,27 @@ impl Region {
     }
 }
 
+/// The number in these bytes, as many as the width says.
+#[inline(always)]
+fn value_of(bytes: &[u8], width: Width) -> u64 {
+    match width {
+        Width::Byte => bytes[0].into(),
+        Width::Half => u16::from_be_bytes([bytes[0], bytes[1]]).into(),
+        Width::Word => u32::from_be_bytes(bytes.try_into().expect("four bytes")).into(),
+        Width::Double => u64::from_be_bytes(bytes.try_into().expect("eight bytes")),
+    }
+}
+
+#[inline(always)]
+fn put(bytes: &mut [u8], width: Width, value: u64) {
+    match width {
+        Width::Byte => bytes[0] = value as u8,
+        Width::Half => bytes.copy_from_slice(&(value as u16).to_be_bytes()),
+        Width::Word => bytes.copy_from_slice(&(value as u32).to_be_bytes()),
+        Width::Double => bytes.copy_from_slice(&value.to_be_bytes()),
+    }
+}
+
 /// Memory with a program in it.
 #[derive(Clone, Debug)]
 pub struct Memory {
@@ -56,15 +77,17 @@ impl Memory {
 
     #[inline(always)]
     fn get(&self, address: u32, width: Width) -> Option<u64> {
-        self.regions.iter().find_map(|region| {
-            let bytes = &region.bytes[region.place(address, width)?];
-            Some(match width {
-                Width::Byte => bytes[0].into(),
-                Width::Half => u16::from_be_bytes([bytes[0], bytes[1]]).into(),
-                Width::Word => u32::from_be_bytes(bytes.try_into().expect("four bytes")).into(),
-                Width::Double => u64::from_be_bytes(bytes.try_into().expect("eight bytes")),
-            })
-        })
+        // Nearly every access is to the first region.
+        let first = self.regions.first()?;
+        match first.place(address, width) {
+            Some(place) => Some(value_of(&first.bytes[place], width)),
+            None => self.get_elsewhere(address, width),
+        }
+    }
+
+    fn get_elsewhere(&self, address: u32, width: Width) -> Option<u64> {
+        let place = |region: &Region| Some(value_of(&region.bytes[region.place(address, width)?], width));
+        self.regions[1..].iter().find_map(place)
     }
 
     /// The regions, in the order in which they are looked through.
@@ -113,12 +136,23 @@ impl Bus for Memory {
         if (address.wrapping_sub(self.code_first) >> 2) < self.code.len() as u32 {
             return Err(Refusal::Fault(FaultKind::StoredToCode { address }));
         }
+        if let Some(first) = self.regions.first_mut().filter(|first| first.writable)
+            && let Some(place) = first.place(address, width)
+        {
+            put(&mut first.bytes[place], width, value);
+            return Ok(());
+        }
+        self.store_elsewhere(address, width, value)
+    }
+}
+
+impl Memory {
+    fn store_elsewhere(&mut self, address: u32, width: Width, value: u64) -> Result<(), Refusal> {
         let found = self.regions.iter_mut().find_map(|region| {
             let place = region.place(address, width)?;
             region.writable.then(|| &mut region.bytes[place])
         });
-        let bytes = found.ok_or(Trap::DATA_ACCESS_EXCEPTION)?;
-        bytes.copy_from_slice(&value.to_be_bytes()[8 - bytes.len()..]);
+        put(found.ok_or(Trap::DATA_ACCESS_EXCEPTION)?, width, value);
         Ok(())
     }
 }

@@ -140,33 +140,31 @@ pub fn load(image: &Image, arguments: &[&str], settings: &Settings) -> Result<(M
     Ok((memory, Start { entry: image.entry, stack_pointer, break_first, break_limit }))
 }
 
-/// The stack as Linux leaves it: room for a window, argc, argv, no environment, no auxiliary vector, the strings.
+/// The stack as Linux leaves it: room for a window, argc, argv, no environment, no auxiliary vector, the strings. Behind
+/// those stand the program's name once more and eight bytes, so that every string is aligned as under qemu-sparc.
 fn stack(arguments: &[&str], settings: &Settings) -> Result<(Region, u32), ImageError> {
-    let strings_bytes: u64 = arguments.iter().map(|argument| argument.len() as u64 + 1).sum();
-    let words = arguments.len() as u64 + 5;
-    let found_bytes = (strings_bytes + words * 4 + u64::from(WINDOW_BYTES)).next_multiple_of(8);
+    let name = arguments.first().copied().unwrap_or_default();
+    let strings: Vec<u8> =
+        arguments.iter().chain([&name]).flat_map(|string| string.bytes().chain([0])).chain([0; 8]).collect();
+    let words = arguments.len() + 5;
+    let found_bytes = (strings.len() + words * 4 + WINDOW_BYTES as usize).next_multiple_of(8);
     let limit_bytes = ARGUMENT_BYTES_MAX.min(settings.stack_bytes.into());
-    if found_bytes > limit_bytes {
-        return Err(ImageError::Arguments { found_bytes, limit_bytes });
+    if found_bytes as u64 > limit_bytes {
+        return Err(ImageError::Arguments { found_bytes: found_bytes as u64, limit_bytes });
     }
-    let pointer = settings.stack_end - found_bytes as u32;
-    let mut at = settings.stack_end - strings_bytes as u32;
     let mut found = vec![0; WINDOW_BYTES as usize];
     found.extend((arguments.len() as u32).to_be_bytes());
+    let mut at = settings.stack_end - strings.len() as u32;
     for argument in arguments {
         found.extend(at.to_be_bytes());
         at += argument.len() as u32 + 1;
     }
-    found.resize(found_bytes as usize - strings_bytes as usize, 0);
-    for argument in arguments {
-        found.extend(argument.bytes());
-        found.push(0);
-    }
-    let mut bytes = vec![0; settings.stack_bytes as usize];
-    let place = bytes.len() - found.len();
-    bytes[place..].copy_from_slice(&found);
+    found.resize(found_bytes - strings.len(), 0);
+    found.extend(strings);
+    let mut bytes = vec![0; settings.stack_bytes as usize - found_bytes];
+    bytes.extend(found);
     let first = settings.stack_end - settings.stack_bytes;
-    Ok((Region { first, bytes, writable: true }, pointer))
+    Ok((Region { first, bytes, writable: true }, settings.stack_end - found_bytes as u32))
 }
 
 /// A program that runs.

@@ -5,6 +5,8 @@ use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStderr, Command, Stdio};
 
+use isa::sparc::{Bus, Machine};
+
 /// Whether that emulator is here. Under CI a missing tool is a failure, elsewhere a printed skip.
 pub fn present(tool: &str, what: &str) -> bool {
     let present = Command::new(tool).arg("--version").output().is_ok();
@@ -99,6 +101,18 @@ fn hex(word: &str) -> Option<u32> {
     u32::from_str_radix(word, 16).ok()
 }
 
+/// Ours, as a record.
+pub fn record<B: Bus>(machine: &Machine<B>) -> Record {
+    Record {
+        pc: machine.pc(),
+        npc: machine.npc().unwrap_or(machine.pc().wrapping_add(4)),
+        registers: std::array::from_fn(|number| machine.register(number as u8)),
+        psr: machine.psr(),
+        wim: machine.wim(),
+        y: machine.y(),
+    }
+}
+
 /// The first address of code and of data in [`elf`].
 pub const CODE: u32 = 0x4000_0000;
 pub const DATA: u32 = 0x4100_0000;
@@ -134,11 +148,72 @@ pub fn write_program(name: &str, bytes: &[u8]) -> PathBuf {
     path
 }
 
+/// A folder of the repository.
+pub fn root(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(name)
+}
+
+/// A run of a program of the corpus.
+pub struct Run {
+    pub program: String,
+    /// The name of its input.
+    pub name: String,
+    pub arguments: Vec<String>,
+    /// What is standard input, if anything.
+    pub input: Option<String>,
+}
+
+/// The runs that data/workload lists; none, and said, where the corpus is not.
+pub fn runs(what: &str) -> Vec<Run> {
+    let Ok(text) = std::fs::read_to_string(root("data/workload/runs.txt")) else {
+        assert!(std::env::var_os("CI").is_none(), "data/workload is missing, and under CI it must not be");
+        eprintln!("skip: {what}: there is no corpus");
+        return Vec::new();
+    };
+    let run = |line: &str| {
+        let (words, input) =
+            line.split_once(" < ").map_or((line, None), |(words, input)| (words, Some(input)));
+        let mut words = words.split_whitespace().map(str::to_owned);
+        let (program, name) = (words.next()?, words.next()?);
+        Some(Run {
+            program,
+            name,
+            arguments: words.collect(),
+            input: input.map(|name| name.trim().to_owned()),
+        })
+    };
+    text.lines().filter(|line| !line.starts_with('#')).filter_map(run).collect()
+}
+
 /// `qemu-sparc` as a teller of registers.
 pub fn user(program: &Path) -> Command {
     let mut command = Command::new("qemu-sparc");
     command.args(["-singlestep", "-d", "cpu,nochain"]).arg(program);
     command
+}
+
+/// The places of the instructions that `qemu-sparc` executes, each told once however often it is tried again.
+pub fn places(
+    program: &Path,
+    arguments: &[String],
+    folder: &Path,
+    input: Stdio,
+) -> (Child, impl Iterator<Item = u32>) {
+    let mut command = Command::new("qemu-sparc");
+    command.args(["-singlestep", "-d", "exec,nochain"]).arg(program).args(arguments).current_dir(folder);
+    command.stdin(input).stdout(Stdio::null()).stderr(Stdio::piped()).env_clear();
+    if let Some(path) = std::env::var_os("PATH") {
+        command.env("PATH", path);
+    }
+    let mut child = command.spawn().expect("the emulator starts");
+    let lines = BufReader::new(child.stderr.take().expect("it is piped")).lines();
+    let mut last = (0, 0);
+    let places = lines.map_while(Result::ok).filter_map(move |line| {
+        let mut words = line.strip_prefix("Trace ")?.split_once('[')?.1.split('/');
+        let (npc, pc) = (words.next().and_then(hex)?, words.next().and_then(hex)?);
+        (std::mem::replace(&mut last, (pc, npc)) != (pc, npc)).then_some(pc)
+    });
+    (child, places)
 }
 
 /// A LEON3 board of QEMU as a teller of registers.

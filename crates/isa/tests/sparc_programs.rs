@@ -1,0 +1,207 @@
+//! Whole programs on SPARC: those of corpus/ end with the output that a native build has; under Linux they execute what
+//! they execute under qemu-sparc; on a board, with their own handlers of traps, every register is as on QEMU's LEON3.
+
+mod emulator;
+
+use std::collections::BTreeMap;
+use std::process::Stdio;
+
+use emulator::{Records, Run, root};
+use isa::Cycles;
+use isa::sparc::user::{self, Windows};
+use isa::sparc::{Board, Files, Image, Settings, Stop, User};
+use sha2::{Digest, Sha256};
+
+/// Long runs of the same.
+fn soak() -> bool {
+    std::env::var("SELVEDGE_SOAK").is_ok_and(|value| value == "1")
+}
+
+/// All runs in a long run; elsewhere the first of each program.
+fn sample(what: &str) -> Vec<Run> {
+    let mut seen = BTreeMap::new();
+    let mut runs = emulator::runs(what);
+    runs.retain(|run| seen.insert(run.program.clone(), ()).is_none() || soak());
+    runs
+}
+
+fn elf(run: &Run) -> Vec<u8> {
+    std::fs::read(root("corpus/sparc").join(&run.program).with_extension("elf")).expect("the corpus has it")
+}
+
+/// What the program is told, and the files that it names.
+fn prepare(run: &Run, program: &str) -> (Vec<String>, Files) {
+    let read = |name: &String| std::fs::read(root("data/workload").join(name));
+    let named = run.arguments.iter().filter_map(|name| Some((name.clone(), read(name).ok()?))).collect();
+    let input = run.input.as_ref().map_or(Vec::new(), |name| read(name).expect("its input is there"));
+    let mut arguments = vec![program.to_owned()];
+    arguments.extend(run.arguments.iter().cloned());
+    (arguments, Files::new(named, input))
+}
+
+fn start(run: &Run, settings: user::Settings) -> User<isa::sparc::Memory> {
+    let image = Image::parse(&elf(run)).expect("it is an image");
+    let program = root("corpus/sparc").join(&run.program).with_extension("elf");
+    let (arguments, files) = prepare(run, program.to_str().expect("a name is text"));
+    let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    User::new(&image, &arguments, files, settings).expect("it fits")
+}
+
+/// The table of traps that an image brings.
+fn table(run: &Run) -> u32 {
+    Image::parse(&elf(run)).expect("it is an image").symbol("reset").expect("it has a table of traps").address
+}
+
+/// What a native build of the program prints: its SHA-256 in corpus/outputs.csv.
+fn expected(run: &Run) -> String {
+    let text = std::fs::read_to_string(root("corpus/outputs.csv")).expect("the corpus has it");
+    let begin = format!("{},{},", run.program, run.name);
+    let line = text.lines().find(|line| line.starts_with(&begin)).expect("every run has a line");
+    line.rsplit(',').next().expect("a line has cells").to_owned()
+}
+
+fn digest(bytes: &[u8]) -> String {
+    Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+#[test]
+fn programs_print_what_they_print_natively_whoever_spills_their_windows() {
+    for run in sample("SPARC programs") {
+        let mut counts = Vec::new();
+        for windows in [Windows::Environment, Windows::Image { table: table(&run) }] {
+            let mut program = start(&run, user::Settings { windows, ..user::Settings::default() });
+            let stop = program.run(Cycles::MAX, &mut ());
+            assert_eq!(stop, user::Stop::Exit(0), "{} {}", run.program, run.name);
+            assert_eq!(digest(&program.files.output), expected(&run), "{} {}", run.program, run.name);
+            let spent = program.machine.spent();
+            counts.push((spent.instructions, program.machine.cycle()));
+        }
+        println!("{} {}: instructions and cycles {counts:?}", run.program, run.name);
+        assert!(counts[0].0 <= counts[1].0, "handlers are counted");
+    }
+}
+
+#[test]
+fn programs_execute_what_they_execute_under_qemu() {
+    if !emulator::present("qemu-sparc", "places of SPARC programs against qemu-sparc") {
+        return;
+    }
+    const COUNT: usize = 200_000;
+    for run in sample("places of SPARC programs") {
+        let file =
+            |name: &String| Stdio::from(std::fs::File::open(root("data/workload").join(name)).expect(name));
+        let input = run.input.as_ref().map_or(Stdio::null(), file);
+        let program = root("corpus/sparc").join(&run.program).with_extension("elf");
+        let folder = root("data/workload");
+        let (mut child, places) = emulator::places(&program, &run.arguments, &folder, input);
+        let mut ours = start(&run, user::Settings::default());
+        let (mut executed, mut before) = (0, 0);
+        for their in places {
+            assert_eq!(
+                ours.machine.pc(),
+                their,
+                "{} {}: instruction {executed}, after {before:#x}",
+                run.program,
+                run.name
+            );
+            before = their;
+            let done = ours.machine.spent().instructions;
+            while ours.machine.spent().instructions == done || ours.machine.is_annulled() {
+                let stop = ours.run(ours.machine.cycle() + 1, &mut ());
+                if stop != user::Stop::Reached {
+                    assert_eq!(stop, user::Stop::Exit(0), "{} {}", run.program, run.name);
+                    break;
+                }
+            }
+            executed += 1;
+            if executed == COUNT && !soak() {
+                break;
+            }
+        }
+        let _ = child.kill();
+        let _ = child.wait();
+        println!("{} {}: {executed} instructions", run.program, run.name);
+        assert!(executed > 10_000, "{} {}: {executed} instructions", run.program, run.name);
+    }
+}
+
+/// An archive as the corpus' start file for boards reads it (cpio, `newc`): arguments, standard input, files.
+fn archive(arguments: &[String], files: &Files) -> Vec<u8> {
+    let told: Vec<u8> = arguments.iter().flat_map(|argument| argument.bytes().chain([0])).collect();
+    let streams = [("arguments", &told), ("stdin", &files.input)];
+    let named = files.named.iter().map(|(name, bytes)| (name.as_str(), bytes));
+    let mut found = Vec::new();
+    for (name, bytes) in streams.into_iter().chain(named).chain([("TRAILER!!!", &Vec::new())]) {
+        let fields = [0, 0o100_644, 0, 0, 1, 0, bytes.len(), 0, 0, 0, 0, name.len() + 1, 0];
+        found.extend(b"070701");
+        fields.iter().for_each(|field| found.extend(format!("{field:08x}").bytes()));
+        found.extend(name.bytes().chain([0]));
+        found.resize(found.len().next_multiple_of(4), 0);
+        found.extend(bytes);
+        found.resize(found.len().next_multiple_of(4), 0);
+    }
+    found
+}
+
+#[test]
+fn programs_on_a_board_leave_every_register_as_qemus_leon3_does() {
+    const DISK: u32 = 0x4200_0000;
+    if !emulator::present("qemu-system-sparc", "registers of SPARC programs against QEMU's LEON3") {
+        return;
+    }
+    let count = if soak() { 100_000 } else { 10_000 };
+    for run in sample("registers of SPARC programs") {
+        let (arguments, files) = prepare(&run, &run.program);
+        let disk = archive(&arguments, &files);
+        let reset = table(&run);
+        // On a board it begins at its table of traps, not where Linux begins it.
+        let mut bytes = elf(&run);
+        bytes[24..28].copy_from_slice(&reset.to_be_bytes());
+        let program = emulator::write_program(&format!("board-{}-{}.elf", run.program, run.name), &bytes);
+        let disk_path = emulator::write_program(&format!("board-{}-{}.cpio", run.program, run.name), &disk);
+        let mut command = emulator::board(&program);
+        command
+            .arg("-device")
+            .arg(format!("loader,file={},addr={DISK:#x},force-raw=on", disk_path.display()));
+        let mut theirs = Records::start(command);
+        let first = theirs.find(|record| record.pc == reset).expect("it comes to the program");
+        let image = Image::parse(&bytes).expect("it is an image");
+        let board = Board::new(&image, 64 << 20, &[(DISK, &disk)]).expect("it fits");
+        let mut ours = board.start(Settings::default(), reset);
+        ours.set_psr(first.psr).expect("a window that there is");
+        ours.set_wim(first.wim);
+        (0..32).for_each(|number| ours.set_register(number, first.registers[usize::from(number)]));
+        let mut before = reset;
+        for their in theirs.take(count) {
+            let done = ours.spent().instructions + ours.spent().traps;
+            while ours.spent().instructions + ours.spent().traps == done || ours.is_annulled() {
+                assert_eq!(
+                    ours.run(ours.cycle() + 1, &mut ()),
+                    Stop::Reached,
+                    "{} {}",
+                    run.program,
+                    run.name
+                );
+            }
+            let our = emulator::record(&ours);
+            assert_eq!(our, their, "{} {}: after {before:#x}", run.program, run.name);
+            before = their.pc;
+        }
+        println!(
+            "{} {}: {} instructions, {} traps",
+            run.program,
+            run.name,
+            ours.spent().instructions,
+            ours.spent().traps
+        );
+        let stop = ours.run(Cycles::MAX, &mut ());
+        assert!(matches!(stop, Stop::Fault(_)), "{stop:?}");
+        assert_eq!(
+            digest(&ours.bus.sent),
+            expected(&run),
+            "{} {}: over the serial line",
+            run.program,
+            run.name
+        );
+    }
+}
