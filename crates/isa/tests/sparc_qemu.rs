@@ -234,7 +234,7 @@ fn random_code_leaves_every_register_as_qemu_does() {
         let mut theirs = Records::start(emulator::user(&program));
         let first = theirs.next().expect("it executes something");
         let image = Image::parse(&bytes).expect("an image");
-        let settings = user::Settings { stack_end: 0x4000_0000, ..user::Settings::default() };
+        let settings = user::Settings::default();
         let mut ours = User::new(&image, &[], Files::default(), settings).expect("it fits");
         (0..32).for_each(|number| ours.machine.set_register(number, first.registers[usize::from(number)]));
         let (mut executed, mut before) = (0, CODE);

@@ -44,11 +44,12 @@ pub struct Settings {
 }
 
 impl Default for Settings {
+    /// The stack is below the program, where qemu-sparc has it.
     fn default() -> Settings {
         Settings {
             machine: machine::Settings::default(),
             windows: Windows::Environment,
-            stack_end: 0x5000_0000,
+            stack_end: 0x4000_0000,
             stack_bytes: 8 << 20,
             heap_bytes: 16 << 20,
             time_s: 1,
