@@ -22,7 +22,7 @@ measure() {
 echo "== build"
 cargo build --locked --quiet --release -p selvedge
 cargo bench --locked --quiet --no-run -p selvedge --bench variants --bench weaving
-cargo bench --locked --quiet --no-run -p isa --bench avr
+cargo bench --locked --quiet --no-run -p isa --bench avr --bench sparc
 cargo bench --locked --quiet --no-run -p collect --bench aes --bench ascon --bench ingest
 cargo bench --locked --quiet --no-run --manifest-path witness/Cargo.toml --bench speed
 echo
@@ -46,6 +46,7 @@ measure "Ascon, many messages at once" cargo bench --locked --quiet -p collect -
 measure "frames to a log in memory" cargo bench --locked --quiet -p collect --bench ingest
 measure "weaving" cargo bench --locked --quiet -p selvedge --bench weaving
 measure "the AVR, by program and observer" cargo bench --locked --quiet -p isa --bench avr
+measure "SPARC, by program" cargo bench --locked --quiet -p isa --bench sparc
 measure "simulators" cargo bench --locked --quiet --manifest-path witness/Cargo.toml --bench speed
 
 echo "== goals"

@@ -70,6 +70,11 @@ impl Trap {
         Trap(0x80 | number & 0x7f)
     }
 
+    /// The level of an interrupt.
+    pub const fn interrupt_level(self) -> Option<u8> {
+        if self.0 >= 0x11 && self.0 <= 0x1f { Some(self.0 - 0x10) } else { None }
+    }
+
     /// The number of a Ticc instruction's trap.
     pub const fn software_number(self) -> Option<u8> {
         if self.0 >= 0x80 { Some(self.0 & 0x7f) } else { None }

@@ -123,10 +123,17 @@ pub fn load(image: &Image, arguments: &[&str], settings: &Settings) -> Result<(M
     let data = regions.iter_mut().filter(|region| region.writable).max_by_key(|region| region.first);
     let (mut break_first, mut break_limit) = (0, 0);
     if let Some(data) = data {
-        let end = u64::from(data.first) + data.bytes.len() as u64;
-        break_first = end.next_multiple_of(PAGE_BYTES.into()) as u32;
-        break_limit = break_first.saturating_add(settings.heap_bytes);
-        data.bytes.resize((break_limit - data.first) as usize, 0);
+        let end = (u64::from(data.first) + data.bytes.len() as u64).next_multiple_of(PAGE_BYTES.into());
+        let (first, limit) = (data.first, (1 << 32) - u64::from(PAGE_BYTES) - u64::from(settings.heap_bytes));
+        if end > limit {
+            return Err(ImageError::Outside { first, bytes: end - u64::from(first), limit });
+        }
+        break_first = end as u32;
+        break_limit = break_first + settings.heap_bytes;
+        // Memory that nobody touches is never made.
+        let mut grown = vec![0; (break_limit - data.first) as usize];
+        grown[..data.bytes.len()].copy_from_slice(&data.bytes);
+        data.bytes = grown;
     }
     let (stack, stack_pointer) = stack(arguments, settings)?;
     let ends =
@@ -162,8 +169,9 @@ fn stack(arguments: &[&str], settings: &Settings) -> Result<(Region, u32), Image
     }
     found.resize(found_bytes - strings.len(), 0);
     found.extend(strings);
-    let mut bytes = vec![0; settings.stack_bytes as usize - found_bytes];
-    bytes.extend(found);
+    let mut bytes = vec![0; settings.stack_bytes as usize];
+    let place = bytes.len() - found_bytes;
+    bytes[place..].copy_from_slice(&found);
     let first = settings.stack_end - settings.stack_bytes;
     Ok((Region { first, bytes, writable: true }, settings.stack_end - found_bytes as u32))
 }
@@ -201,15 +209,15 @@ impl<B: Bus> User<B> {
     /// A program behind a bus, in which [`load`] or its like has put what a program finds.
     pub fn with_bus(bus: B, start: Start, files: Files, settings: Settings) -> User<B> {
         let mut machine = Machine::new(bus, settings.machine, start.entry);
-        machine.answer(SYSTEM_CALL);
-        machine.answer(FLUSH_WINDOWS);
+        let by_image = |trap: Trap| {
+            let is_window = matches!(trap, Trap::WINDOW_OVERFLOW | Trap::WINDOW_UNDERFLOW);
+            matches!(settings.windows, Windows::Image { .. })
+                && (is_window || trap.interrupt_level().is_some())
+        };
+        (0..=u8::MAX).map(Trap).filter(|&trap| !by_image(trap)).for_each(|trap| machine.answer(trap));
         match settings.windows {
-            Windows::Environment => {
-                machine.answer(Trap::WINDOW_OVERFLOW);
-                machine.answer(Trap::WINDOW_UNDERFLOW);
-                // As qemu-sparc begins: nobody returns from the first window, so it needs no frame.
-                machine.set_wim(1);
-            }
+            // As qemu-sparc begins: nobody returns from the first window, so it needs no frame.
+            Windows::Environment => machine.set_wim(1),
             Windows::Image { table } => {
                 machine.set_tbr(table);
                 machine.set_wim(2);
@@ -263,7 +271,8 @@ impl<B: Bus> User<B> {
                 machine.set_wim(1 << ((machine.cwp + 1) % windows));
                 machine.skip();
             }
-            _ => self.system_call()?,
+            SYSTEM_CALL => self.system_call()?,
+            trap => return Err(FaultKind::Unanswered { trap }),
         }
         Ok(())
     }
