@@ -5,8 +5,10 @@
 # Without root it prints the one line to run and stops.
 #   scripts/install.sh run     what `make run` needs
 #   scripts/install.sh test    what `make test` needs as well (the default)
+#   scripts/install.sh corpus  what `make corpus` needs, and nothing else
 #   scripts/install.sh bench   what the peers of `make bench` are built with, too
 set -euo pipefail
+. "$(dirname "$0")/apart.sh"
 
 run=(gcc libc6-dev make pkg-config gcc-avr avr-libc binutils-avr)
 test=(arduino-core-avr clang libclang-dev libelf-dev libzstd-dev zlib1g-dev fuse3 python3 python3-venv systemd valgrind)
@@ -14,14 +16,18 @@ test+=(binutils gnutls-bin libssl-dev nginx-light opensc openssh-client openssh-
 test+=(libmbedtls-dev libsqlite3-dev)
 # A browser, which looks at the live page.
 test+=(chromium)
-# Witnesses of isa::sparc.
+# Witnesses of isa::sparc, and what runs the programs of corpus/.
 test+=(binutils-sparc64-linux-gnu qemu-user qemu-system-sparc)
 # Tokens and a TPM, which a broker has as its device.
 test+=(softhsm2 swtpm dbus tpm2-abrmd tpm2-tools libtss2-tcti-tabrmd0 libtpm2-pkcs11-1 libtpm2-pkcs11-tools)
 bench=(cmake libipsec-mb-dev)
+# Compilers for the processors of corpus/, and what their C libraries are built from.
+corpus=(gcc libc6-dev make dpkg-dev python3 qemu-user gcc-12-sparc64-linux-gnu gcc-12-multilib-sparc64-linux-gnu newlib-source)
+corpus+=(gcc-12-source gcc-riscv64-unknown-elf picolibc-riscv64-unknown-elf)
 
 packages=("${run[@]}")
 [ "${1:-test}" = run ] || packages+=("${test[@]}")
+[ "${1:-test}" != corpus ] || packages=("${corpus[@]}")
 [ "${1:-test}" != bench ] || packages+=("${bench[@]}")
 
 # Tests that need it are skipped where there is no index of Python packages.
@@ -53,15 +59,6 @@ promtool() {
     rm -rf "$scratch"
 }
 
-# apt-get with lists of its own in a folder, whose file `sources` says where from: apt_apart FOLDER ARGUMENT...
-apt_apart() {
-    local folder=$1
-    shift
-    mkdir -p "$folder/lists/partial" "$folder/cache/archives/partial"
-    apt-get -qq -o "Dir::Etc::SourceList=$folder/sources" -o Dir::Etc::SourceParts=/dev/null \
-        -o "Dir::State::Lists=$folder/lists" -o "Dir::Cache=$folder/cache" "$@"
-}
-
 # OpenSSL 3.5, which Debian's next suite has: its program and libraries in a folder of their own, and `run`, which starts a
 # program with them.
 openssl_next() {
@@ -90,14 +87,12 @@ openssl_next() {
 # The TLS server of Mbed TLS's own tests: from the sources of this suite's package, with its library.
 mbedtls_server() {
     [ "${1:-test}" != run ] || return 0
-    local tools scratch index
+    local tools scratch
     tools=$(realpath -m "$(dirname "$0")/../target/tools")
     [ ! -x "$tools/ssl_server2" ] || return 0
     scratch=$(mktemp -d)
     mkdir -p "$tools"
-    index='deb-src $(REPO_URI) $(RELEASE) $(COMPONENT)'
-    apt-get indextargets --format "$index" 'Created-By: Packages' 'Origin: Debian' >"$scratch/sources"
-    if ! (cd "$scratch" && apt_apart "$scratch" update && apt_apart "$scratch" source --download-only mbedtls &&
+    if ! (cd "$scratch" && sources_apart "$scratch" && apt_apart "$scratch" source --download-only mbedtls &&
         tar -xf mbedtls_*.orig.tar.* --strip-components=1 && cd programs && cc -O1 -w -I ../library -I ../tests/include \
         ssl/ssl_server2.c ssl/ssl_test_lib.c test/query_config.c ../tests/src/helpers.c \
         ../tests/src/psa_crypto_helpers.c -lmbedtls -lmbedx509 -lmbedcrypto -o "$scratch/ssl_server2" &&
@@ -142,6 +137,7 @@ for package in "${packages[@]}"; do
     [ "$state" = installed ] || missing+=("$package")
 done
 bring() {
+    [ "${1:-test}" != corpus ] || return 0
     python_packages "$@"
     promtool "$@"
     openssl_next "$@"

@@ -1,0 +1,252 @@
+#!/usr/bin/env bash
+# Builds the programs that pack is measured with, for SPARC V8 and RV32IM, with inputs and outputs. What is committed in
+# corpus/ and data/workload is the result; no test needs the compilers.
+#   scripts/corpus.sh          makes corpus/ and data/workload again
+#   scripts/corpus.sh check    builds all again, in another folder, and compares with what is committed
+#   scripts/corpus.sh count    runs each program with each input and writes how many instructions that took
+# Compilers and sources come from packages, once, into target/tools; versions are in corpus/*/*.txt.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+. scripts/apart.sh
+
+here=$PWD
+sources=$here/target/tools/sources
+programs=(cjpeg djpeg dijkstra search susan pegwit bzip2 minigzip lua)
+
+# The upstream part of four packages of the distribution: name, and `version` behind them.
+fetch() {
+    local name scratch wanted=(libjpeg-turbo bzip2 zlib lua5.4)
+    [ ! -e "$sources/version" ] || return 0
+    rm -rf "$sources"
+    mkdir -p "$sources"
+    scratch=$(mktemp -d)
+    (cd "$scratch" && sources_apart "$scratch" && apt_apart "$scratch" source --download-only "${wanted[@]}") >&2
+    for name in "${wanted[@]}"; do
+        mkdir "$sources/$name"
+        tar -xf "$scratch/${name}"_*.orig.tar.* -C "$sources/$name" --strip-components=1
+    done
+    sha256sum "$scratch"/*.orig.tar.* | sed "s,$scratch/,," >"$sources/versions"
+    rm -rf "$scratch"
+    settings
+    mv "$sources/versions" "$sources/version"
+}
+
+# What libjpeg-turbo's own build asks a compiler, answered: nothing beyond C, no vector instructions, no arithmetic coding.
+settings() {
+    local version
+    cd "$sources/libjpeg-turbo"
+    version=$(sed -n 's/^set(VERSION \(.*\))/\1/p' CMakeLists.txt)
+    printf '#define %s\n' 'JPEG_LIB_VERSION 62' "LIBJPEG_TURBO_VERSION $version" 'LIBJPEG_TURBO_VERSION_NUMBER 2001005' \
+        'BITS_IN_JSAMPLE 8' 'MEM_SRCDST_SUPPORTED' >jconfig.h
+    # picolibc has a FALLTHROUGH of its own, which lacks the semicolon.
+    printf '#include <sys/cdefs.h>\n#undef FALLTHROUGH\n' >jconfigint.h
+    printf '#define %s\n' 'BUILD "corpus"' 'INLINE __inline__' 'THREAD_LOCAL' 'PACKAGE_NAME "libjpeg-turbo"' \
+        "VERSION \"$version\"" 'SIZEOF_SIZE_T __SIZEOF_SIZE_T__' 'FALLTHROUGH' >>jconfigint.h
+    sed 's/@COPYRIGHT_YEAR@/2023/' jversion.h.in >jversion.h
+    cd "$here"
+}
+
+# Sets `files`, `flags` and `origin` of a program; paths are from the folder that has sources and firmware in it.
+describe() {
+    local jpeg=sources/libjpeg-turbo list
+    flags= origin="our own C, firmware/workload (MIT OR Apache-2.0)"
+    case $1 in
+        cjpeg | djpeg)
+            origin="libjpeg-turbo (IJG AND BSD-3-Clause AND Zlib)"
+            flags="-I$jpeg -DBMP_SUPPORTED -DGIF_SUPPORTED -DPPM_SUPPORTED -DTARGA_SUPPORTED"
+            list="jcapimin jcapistd jccoefct jccolor jcdctmgr jchuff jcicc jcinit jcmainct jcmarker jcmaster jcomapi jcparam"
+            list+=" jcphuff jcprepct jcsample jctrans jdapimin jdapistd jdatadst jdatasrc jdcoefct jdcolor jddctmgr jdhuff"
+            list+=" jdicc jdinput jdmainct jdmarker jdmaster jdmerge jdphuff jdpostct jdsample jdtrans jerror jfdctflt"
+            list+=" jfdctfst jfdctint jidctflt jidctfst jidctint jidctred jquant1 jquant2 jutils jmemmgr jmemnobs jsimd_none"
+            [ "$1" = cjpeg ] && list="cjpeg rdbmp rdgif rdppm rdtarga $list" ||
+                list="djpeg rdcolmap wrbmp wrgif wrppm wrtarga $list"
+            files=$(printf " $jpeg/%s.c" cdjpeg rdswitch $list)
+            ;;
+        bzip2)
+            origin="bzip2 (bzip2-1.0.6)"
+            files=$(printf ' sources/bzip2/%s.c' bzip2 blocksort huffman crctable randtable compress decompress bzlib)
+            ;;
+        minigzip)
+            origin="zlib (Zlib)"
+            flags="-Isources/zlib -DHAVE_UNISTD_H"
+            files=$(printf ' sources/zlib/%s.c' test/minigzip adler32 crc32 deflate inffast inflate inftrees trees zutil \
+                gzclose gzlib gzread gzwrite)
+            ;;
+        lua)
+            origin="Lua (MIT)"
+            # The order of a table is the same in every run.
+            flags="-Dluai_makeseed(L)=20061023u"
+            files=$(cd "$here/target/tools" && ls sources/lua5.4/src/*.c | grep -v luac.c | tr '\n' ' ')
+            ;;
+        pegwit)
+            files="firmware/workload/pegwit.c firmware/workload/gf2m.c firmware/workload/sha256.c"
+            files+=" firmware/crypto/aes128_c8.c firmware/crypto/aes128_ctr_c8.c"
+            ;;
+        *) files="firmware/workload/$1.c" ;;
+    esac
+}
+
+# Compiles a program: build COMPILER PROGRAM OUT [LIBRARY], from the current folder
+build() {
+    describe "$2"
+    nice $1 -w $flags $files -o "$3" ${4:-}
+}
+
+# The three builds of all programs, below a new folder: build_all FOLDER
+build_all() {
+    local program target out folder=$1
+    mkdir -p "$folder"/{native,sparc,rv32}
+    ln -sfn "$sources" "$folder/sources"
+    ln -sfn "$here/firmware" "$folder/firmware"
+    cd "$folder"
+    for program in "${programs[@]}"; do
+        build "cc -O2 -ffp-contract=off" "$program" "native/$program" -lm
+        for target in sparc rv32; do
+            out=$target/$program.elf
+            build "$here/target/tools/${names[$target]}/cc" "$program" "$out"
+            "${strips[$target]}" --strip-debug "$out"
+            sidecar "$target" "$program" >"$out.txt"
+        done
+    done
+    cd "$here"
+}
+
+declare -A names=([sparc]=sparc-v8 [rv32]=rv32im)
+declare -A strips=([sparc]=sparc64-linux-gnu-strip [rv32]=riscv64-unknown-elf-strip)
+
+# What a committed image comes from: sidecar TARGET PROGRAM
+sidecar() {
+    describe "$2"
+    cat <<END
+program: $2, from $origin
+sha256: $(sha256sum <"$1/$2.elf" | cut -d' ' -f1)
+command: scripts/corpus.sh, which runs
+X
+cc: target/tools/${names[$1]}/cc, which scripts/${1}.sh makes and which runs
+    $(sed -n '/^exec/,$p' "$here/target/tools/${names[$1]}/cc" | tr -d '\\\n' | tr -s ' ' |
+        sed "s,$here/,,g; s,/usr/lib/,,g")
+packages:
+$(sed 's/^/    /' "$here/target/tools/${names[$1]}/version")
+sources:
+$(sed 's/^/    /' "$here/target/tools/sources/version")
+END
+}
+
+# One run: run_one LOADER FOLDER PROGRAM ARGUMENT... ; `<` before standard input. Prints what the program does.
+run_one() {
+    local loader=$1 program=$2/$3 words=() input=/dev/null
+    shift 3
+    while [ $# -gt 0 ]; do
+        if [ "$1" = '<' ]; then
+            input=$2
+            shift
+        else
+            words+=("$1")
+        fi
+        shift
+    done
+    $loader "$program" "${words[@]}" <"$input"
+}
+
+# What the native build prints in each run, and that the others print it too: outputs FOLDER INPUTS
+outputs() {
+    local folder=$1 program name words expected found
+    cd "$2"
+    echo "program,input,output_bytes,output_sha256"
+    while read -r program name words; do
+        expected=$(run_one "" "$folder/native" "$program" $words | sha256sum | cut -d' ' -f1)
+        for found in "qemu-sparc $folder/sparc" "qemu-riscv32 $folder/rv32"; do
+            found=$(run_one ${found% *} "${found#* }" "$program.elf" $words | sha256sum | cut -d' ' -f1)
+            if [ "$found" != "$expected" ]; then
+                echo "error: $program with $name: a target's output has the SHA-256 $found, expected $expected" >&2
+                exit 1
+            fi
+        done
+        echo "$program,$name,$(run_one "" "$folder/native" "$program" $words | wc -c),$expected"
+    done < <(grep -v '^#' "$here/data/workload/runs.txt")
+    cd "$here"
+}
+
+# The inputs, below a folder: inputs FOLDER OUT. Images are encoded, and public keys computed, by the native programs.
+inputs() {
+    local name quality index
+    python3 data/workload/make.py "$sources" target/tools/wheels "$2"
+    cp "$sources/libjpeg-turbo/testimages/testorig.jpg" "$2/images"
+    while read -r name quality; do
+        "$1/native/cjpeg" -quality "$quality" "$2/images/$name.ppm" >"$2/images/$name.jpg"
+    done <<<$'raccoon 60\neyes 90\nleaves 75\nchart 85'
+    for index in 0 1 2 3 4; do
+        "$1/native/pegwit" i "$2/keys/$index.secret" >"$2/keys/$index.public"
+    done
+    cp -r data/workload/lua "$2"
+}
+
+# Everything, below a new folder: corpus/ and data/workload as they are committed.
+make_all() {
+    build_all "$1/build"
+    inputs "$1/build" "$1/workload"
+    mkdir -p "$1/corpus"
+    cp -r "$1/build"/{sparc,rv32} "$1/corpus"
+    outputs "$1/build" "$1/workload" >"$1/corpus/outputs.csv"
+    mnemonics "$1/corpus"
+}
+
+# That no image has an instruction of SPARC V9 or of a unit for floating point, or one beyond RV32IM.
+mnemonics() {
+    local program
+    for program in "${programs[@]}"; do
+        if riscv64-unknown-elf-objdump -d --no-show-raw-insn "$1/rv32/$program.elf" | grep -P '\tc\.|\tf[a-z]+\.|\tunknown' ||
+            sparc64-linux-gnu-objdump -d "$1/sparc/$program.elf" | grep -P '\tunknown'; then
+            echo "error: $program has an instruction that its processor lacks" >&2
+            exit 1
+        fi
+    done
+}
+
+tools() {
+    fetch
+    scripts/sparc.sh >/dev/null
+    scripts/rv32.sh >/dev/null
+}
+
+# How many instructions each run takes, by the blocks of instructions that qemu runs: count
+count() {
+    local program name words target loader
+    cd data/workload
+    echo "program,input,sparc_instructions,rv32_instructions"
+    while read -r program name words; do
+        printf '%s,%s' "$program" "$name"
+        for target in sparc:qemu-sparc rv32:qemu-riscv32; do
+            loader="$here/scripts/instructions.py ${target#*:}"
+            printf ',%s' "$(run_one "$loader" "$here/corpus/${target%:*}" "$program.elf" $words)"
+        done
+        echo
+    done < <(grep -v '^#' runs.txt)
+    cd "$here"
+}
+
+case "${1:-}" in
+    '')
+        tools
+        folder=$(mktemp -d)
+        trap 'rm -rf "$folder"' EXIT
+        make_all "$folder"
+        mkdir -p corpus
+        cp -r "$folder/corpus/." corpus
+        cp -r "$folder/workload/." data/workload
+        ;;
+    check)
+        tools
+        folder=$(mktemp -d)
+        trap 'rm -rf "$folder"' EXIT
+        make_all "$folder"
+        diff -r --exclude=README.md --exclude=instructions.csv "$folder/corpus" corpus
+        diff -r --exclude=README.md --exclude=make.py --exclude=runs.txt "$folder/workload" data/workload
+        echo "corpus/ and data/workload are what is built here, byte for byte"
+        ;;
+    count) count >corpus/instructions.csv ;;
+    *)
+        sed -n 4,6p "$0" >&2
+        exit 2
+        ;;
+esac
