@@ -4,7 +4,8 @@
 #   make soak    the long forms of the tests
 #   make bench   each goal as value, peer, goal, met
 #   make bless   rewrites every golden file
-.PHONY: run test soak bench bless
+#   make corpus  builds the programs that pack is measured with again, for SPARC and RV32
+.PHONY: run test soak bench bless corpus
 .DEFAULT_GOAL := run
 
 run:
@@ -26,3 +27,6 @@ bench:
 bless:
 	@scripts/install.sh test
 	BLESS=1 UPDATE_EXPECT=1 cargo test --locked --workspace
+
+corpus:
+	@scripts/corpus.sh

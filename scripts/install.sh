@@ -16,8 +16,8 @@ test+=(binutils gnutls-bin libssl-dev nginx-light opensc openssh-client openssh-
 test+=(libmbedtls-dev libsqlite3-dev)
 # A browser, which looks at the live page.
 test+=(chromium)
-# Witnesses of isa::sparc, and what runs the programs of corpus/.
-test+=(binutils-sparc64-linux-gnu qemu-user qemu-system-sparc)
+# Witnesses of isa::sparc; what runs the programs of corpus/, and reads them.
+test+=(binutils-sparc64-linux-gnu binutils-riscv64-unknown-elf qemu-user qemu-system-sparc)
 # Tokens and a TPM, which a broker has as its device.
 test+=(softhsm2 swtpm dbus tpm2-abrmd tpm2-tools libtss2-tcti-tabrmd0 libtpm2-pkcs11-1 libtpm2-pkcs11-tools)
 bench=(cmake libipsec-mb-dev)

@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
-# A compiler wrapper for RV32IM in target/tools/rv32im: Debian's gcc for RISC-V and its picolibc, with our start files.
+# A compiler wrapper for RV32IM in target/tools/rv32im: Debian's gcc for RISC-V and its picolibc, with our start
+# files.
 #   scripts/rv32.sh            makes it unless it is there in these versions, and prints where `cc` is
-# The wrapper is `cc`: it compiles, and without -c it links a static image for Linux, relocations kept. `version` says what
-# it was made from.
+# The wrapper is `cc`: it compiles, and without -c it links a static image for Linux, relocations kept. `version` says
+# what it was made from.
 set -euo pipefail
 here=$(realpath "$(dirname "$0")/..")
 tools=$here/target/tools/rv32im

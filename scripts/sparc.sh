@@ -1,15 +1,17 @@
 #!/usr/bin/env bash
-# A C library and a compiler wrapper for SPARC V8 without a floating-point unit, in target/tools/sparc-v8: Debian's gcc for
-# SPARC, newlib and libgcc's C files, all from packages. Debian's own libgcc for 32-bit SPARC is for V9 and never linked.
+# A C library and a compiler wrapper for SPARC V8 without a floating-point unit, in target/tools/sparc-v8: Debian's gcc
+# for SPARC, newlib and libgcc's C files, all from packages. Debian's own libgcc for 32-bit SPARC is for V9, and never
+# linked.
 #   scripts/sparc.sh           builds them unless they are there in these versions, and prints where `cc` is
-# The wrapper is `cc`: it compiles, and without -c it links a static image with start files for Linux and for a processor
-# without a system (firmware/workload/start), relocations kept. `version` says what it was built from.
+# The wrapper is `cc`: it compiles, and without -c it links a static image with start files for Linux and for a
+# processor without a system (firmware/workload/start), relocations kept. `version` says what it was built from.
 set -Eeuo pipefail
 here=$(realpath "$(dirname "$0")/..")
 tools=$here/target/tools/sparc-v8
 start=$here/firmware/workload/start
 target=sparc64-linux-gnu
-packages=(gcc-12-sparc64-linux-gnu gcc-12-multilib-sparc64-linux-gnu binutils-sparc64-linux-gnu newlib-source gcc-12-source)
+packages=(gcc-12-sparc64-linux-gnu gcc-12-multilib-sparc64-linux-gnu binutils-sparc64-linux-gnu)
+packages+=(newlib-source gcc-12-source)
 
 "$here/scripts/install.sh" corpus
 version=$(dpkg-query -W -f '${Package} ${Version}\n' "${packages[@]}")
@@ -80,8 +82,8 @@ libgcc() {
     gcc+=" -Istub -Igcc/libgcc -Igcc/include -nostdinc -isystem $($target-gcc-12 -print-file-name=include)"
     gcc+=" -isystem $tools/include"
     for name in muldi3 negdi2 lshrdi3 ashldi3 ashrdi3 cmpdi2 ucmpdi2 clz clzsi2 clzdi2 ctzsi2 ctzdi2 ffssi2 ffsdi2 \
-        popcount_tab popcountsi2 popcountdi2 paritysi2 paritydi2 bswapsi2 bswapdi2 fixunssfsi fixunsdfsi fixdfdi fixsfdi \
-        fixunssfdi fixunsdfdi floatdidf floatdisf floatundidf floatundisf powidf2 powisf2 muldc3 divdc3 divdi3 moddi3 \
+        popcount_tab popcountsi2 popcountdi2 paritysi2 paritydi2 bswapsi2 bswapdi2 fixunssfsi fixunsdfsi fixdfdi \
+        fixsfdi fixunssfdi fixunsdfdi floatdidf floatdisf floatundidf floatundisf powidf2 powisf2 muldc3 divdc3 divdi3 moddi3 \
         divmoddi4 udivdi3 umoddi3 udivmoddi4 udiv_w_sdiv; do
         $gcc -DL_$name -c gcc/libgcc/libgcc2.c -o objects/$name.o
     done

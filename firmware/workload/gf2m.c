@@ -1,10 +1,10 @@
 /*
  * GF(2^233) and sect233k1 in 32-bit words, see gf2m.h.
  *
- * Multiplication by a comb of four bits: J. Lopez and R. Dahab, High-speed software multiplication in F_2^m, INDOCRYPT
- * 2000. Inversion by a chain of squarings: T. Itoh and S. Tsujii, Information and Computation 78 (1988) 171-177. Points by
- * x coordinates alone: J. Lopez and R. Dahab, Fast multiplication on elliptic curves over GF(2^m) without precomputation,
- * CHES 1999, after P. Montgomery.
+ * Multiplication by a comb of four bits: J. Lopez and R. Dahab, High-speed software multiplication in F_2^m,
+ * INDOCRYPT 2000. Inversion by a chain of squarings: T. Itoh and S. Tsujii, Information and Computation 78 (1988)
+ * 171-177. Points by x coordinates alone: J. Lopez and R. Dahab, Fast multiplication on elliptic curves over GF(2^m)
+ * without precomputation, CHES 1999, after P. Montgomery.
  */
 #include "gf2m.h"
 

@@ -25,8 +25,9 @@ void gf2m_store(const gf2m *value, uint8_t bytes[GF2M_BYTES]);
 gf2m gf2m_base(void);
 
 /*
- * The x coordinate of `scalar` times a point whose x coordinate is `x`, which is not 0. The scalar's bits are those of
- * GF2M_BYTES bytes, the highest first, as gf2m_load reads them. Returns 0 and leaves `result` for the point at infinity.
+ * The x coordinate of `scalar` times a point whose x coordinate is `x`, which is not 0. The scalar's bits are those
+ * of GF2M_BYTES bytes, the highest first, as gf2m_load reads them. Returns 0 and leaves `result` for the point at
+ * infinity.
  */
 int gf2m_multiply_point(gf2m *result, const gf2m *scalar, const gf2m *x);
 

@@ -1,16 +1,16 @@
 /*
  * Encrypts a file for the owner of a key on an elliptic curve over GF(2^m), and opens what was encrypted.
  *
- * Stands for MediaBench's Pegwit, of which it has no code: a curve over GF(2^m), a hash and a block cipher. Here they are
- * those of a published scheme, ECIES (SEC 1 version 2, section 5.1) over sect233k1 with SHA-256 (ANSI X9.63's derivation
- * and HMAC) and AES-128 in counter mode from firmware/crypto. A point is its x coordinate alone.
+ * Stands for MediaBench's Pegwit, of which it has no code: a curve over GF(2^m), a hash and a block cipher. Here they
+ * are those of a published scheme, ECIES (SEC 1 version 2, section 5.1) over sect233k1 with SHA-256 (ANSI X9.63's
+ * derivation and HMAC) and AES-128 in counter mode from firmware/crypto. A point is its x coordinate alone.
  *
  *   pegwit i SECRET              prints the public key of a secret one
  *   pegwit e PUBLIC RANDOM FILE  encrypts FILE to standard output, and opens it again as a check
  *   pegwit d SECRET FILE         decrypts FILE to standard output
  *
- * Keys are files of 60 hexadecimal digits. What would be random is hashed from the file RANDOM, so that each run is the
- * same: this measures, it protects nothing.
+ * Keys are files of 60 hexadecimal digits. What would be random is hashed from the file RANDOM, so that each run is
+ * the same: this measures, it protects nothing.
  *
  * What is written: 30 bytes of the sender's point, what is encrypted, 32 bytes of HMAC.
  */

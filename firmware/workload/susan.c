@@ -8,8 +8,8 @@
  *
  *   susan [-t THRESHOLD] WHAT IMAGE
  *
- * WHAT has letters: `s` smooths, `e` draws the edges, `c` the corners; each writes an image to standard output. IMAGE is
- * a binary PGM of 8 bits. THRESHOLD is the difference in brightness that matters [default: 20].
+ * WHAT has letters: `s` smooths, `e` draws the edges, `c` the corners; each writes an image to standard output. IMAGE
+ * is a binary PGM of 8 bits. THRESHOLD is the difference in brightness that matters [default: 20].
  */
 #include <stdint.h>
 #include <string.h>
@@ -271,8 +271,8 @@ static int16_t *responses(const struct image *image, int most)
 }
 
 /*
- * The step across the edge at `centre`, in a line `width` wide (section 4): towards the centre of gravity where the area
- * lies beside the pixel, else across the longer extent of the area.
+ * The step across the edge at `centre`, in a line `width` wide (section 4): towards the centre of gravity where the
+ * area lies beside the pixel, else across the longer extent of the area.
  */
 static int across(const uint8_t *centre, int width, int found)
 {
@@ -323,8 +323,8 @@ static void edges(const struct image *image)
 }
 
 /*
- * Whether the area of a corner at `centre` is one piece (section 3): its centre of gravity is away from the pixel, and
- * what lies between and beyond, up to the mask's end, is like the pixel.
+ * Whether the area of a corner at `centre` is one piece (section 3): its centre of gravity is away from the pixel,
+ * and what lies between and beyond, up to the mask's end, is like the pixel.
  */
 static int is_one_piece(const uint8_t *centre, int width, int found)
 {

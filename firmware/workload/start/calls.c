@@ -1,6 +1,7 @@
 /*
  * The system calls that a C library asks of whoever has no system, for newlib and picolibc: files and the end of the
- * program are Linux's, by the number of each call; memory is an array; time stands still, so that every run is the same.
+ * program are Linux's, by the number of each call; memory is an array; time stands still, so that every run is the
+ * same.
  *
  * Owns what is the same on every processor. How a call is made is call_sparc.h's and call_rv32.h's.
  */

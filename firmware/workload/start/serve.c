@@ -1,10 +1,11 @@
 /*
- * What a system call does on a LEON without a system: files are read from an archive that the loader left in memory, and
- * standard output and errors go to the serial line.
+ * What a system call does on a LEON without a system: files are read from an archive that the loader left in memory,
+ * and standard output and errors go to the serial line.
  *
- * The archive has the form of Linux's initramfs (cpio, `newc`) and stands at DISK. Its entry `arguments` has argv[0] and
- * what follows, each ended by a zero; `stdin` is standard input; every other one is a file by its name. There is nothing
- * to write to but the serial line. Numbers are those of Linux on SPARC, so that an image does the same with it and with us.
+ * The archive has the form of Linux's initramfs (cpio, `newc`) and stands at DISK. Its entry `arguments` has argv[0]
+ * and what follows, each ended by a zero; `stdin` is standard input; every other one is a file by its name. There is
+ * nothing to write to but the serial line. Numbers are those of Linux on SPARC, so that an image does the same with
+ * it and with us.
  */
 #include <stddef.h>
 #include <stdint.h>

@@ -1,9 +1,9 @@
 /*
- * Where a SPARC image begins on a LEON without a system: the table of traps, and the handlers that spill and fill register
- * windows (The SPARC Architecture Manual, version 8, sections 4.2, 7.3 and 7.5).
+ * Where a SPARC image begins on a LEON without a system: the table of traps, and the handlers that spill and fill
+ * register windows (The SPARC Architecture Manual, version 8, sections 4.2, 7.3 and 7.5).
  *
- * Owns reset, both handlers, and that a system call becomes a call of `serve`. Leaves what a call does to serve.c. The
- * table is the first thing in the image, in a section of its own; its first entry is where the processor begins.
+ * Owns reset, both handlers, and that a system call becomes a call of `serve`. Leaves what a call does to serve.c.
+ * The table is the first thing in the image, in a section of its own; its first entry is where the processor begins.
  *
  * Invariant: one window is invalid, and it is free: the first instructions of a trap may use it.
  */

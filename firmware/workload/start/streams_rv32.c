@@ -1,5 +1,6 @@
 /*
- * Standard input, output and errors for picolibc, which leaves them to whoever has a system: files 0, 1 and 2, buffered.
+ * Standard input, output and errors for picolibc, which leaves them to whoever has a system: files 0, 1 and 2,
+ * buffered.
  *
  * Owns that exit() writes what is still buffered. Leaves every call to calls.c.
  */
