@@ -159,9 +159,12 @@ long answer(long a, long b, long c, long call)
     if (call != READ && call != CLOSE && call != LSEEK) {
         return -NO_CALL;
     }
+    if (a >= 0 && a < FILE_FIRST && (call == CLOSE || !is_entry(a))) {
+        /* The line stays open whoever closes it; standard input that the archive lacks is empty. */
+        return call == CLOSE || (call == READ && a == 0) ? 0 : -BAD_FILE;
+    }
     if (!is_entry(a)) {
-        /* Standard input that the archive lacks is empty. */
-        return a == 0 && call == READ ? 0 : -BAD_FILE;
+        return -BAD_FILE;
     }
     if (call == READ) {
         return read_entry(&files[a], (char *)b, c);

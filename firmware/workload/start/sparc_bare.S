@@ -48,7 +48,9 @@ reset:
 	unexpected 0x01, 0x04
 	enter	spill			! 0x05 window_overflow
 	enter	fill			! 0x06 window_underflow
-	unexpected 0x07, 0x8f
+	unexpected 0x07, 0x82
+	enter	flush			! 0x83, `ta 3`: what longjmp() asks for
+	unexpected 0x84, 0x8f
 	/* 0x90, `ta 0x10`: as if it were a call of `serve`, which returns to 8 behind %o7. */
 	sub	%l2, 8, %i7
 	sethi	%hi(serve), %l3
@@ -138,6 +140,60 @@ fill:
 	jmp	%l1
 	 rett	%l2
 	.size	fill, . - fill
+
+	/*
+	 * Empties every window but the program's own, which is the one above that of the trap: the one above that is
+	 * invalid afterwards. A bit for a window is in %g3 while it is looked at; %g1 has that of the invalid one. All is
+	 * left as it was, the condition codes too.
+	 */
+	.type	flush, @function
+flush:
+	mov	%g1, %l4
+	mov	%g2, %l5
+	mov	%g3, %l6
+	mov	%g4, %l7
+	rd	%psr, %g4
+	rd	%wim, %g1
+	add	%g4, 2, %l3
+	and	%l3, WINDOWS - 1, %l3
+	mov	1, %g2
+	sll	%g2, %l3, %g2
+	mov	%g2, %g3
+	wr	%g0, 0, %wim
+	nop
+	nop
+	nop
+	restore
+	restore
+1:	cmp	%g3, %g1
+	be	2f
+	 nop
+	std	%l0, [%sp + 0]
+	std	%l2, [%sp + 8]
+	std	%l4, [%sp + 16]
+	std	%l6, [%sp + 24]
+	std	%i0, [%sp + 32]
+	std	%i2, [%sp + 40]
+	std	%i4, [%sp + 48]
+	std	%i6, [%sp + 56]
+	restore
+	cmp	%g3, 1 << (WINDOWS - 1)
+	bne	1b
+	 sll	%g3, 1, %g3
+	b	1b
+	 mov	1, %g3
+2:	wr	%g4, 0, %psr		! back to the window of the trap
+	nop
+	nop
+	nop
+	wr	%g2, 0, %wim
+	mov	%l4, %g1
+	mov	%l5, %g2
+	mov	%l6, %g3
+	mov	%l7, %g4
+	jmp	%l2
+	 rett	%l2 + 4
+	.size	flush, . - flush
 
 	/*
 	 * A system call, as a function: number in %g1, arguments in %o0 to %o2. Like Linux, answers with carry set and the
