@@ -6,7 +6,7 @@ apt_apart() {
     local folder=$1
     shift
     mkdir -p "$folder/lists/partial" "$folder/cache/archives/partial"
-    apt-get -qq -o "Dir::Etc::SourceList=$folder/sources" -o Dir::Etc::SourceParts=/dev/null \
+    apt-get -qq -o APT::Sandbox::User=root -o "Dir::Etc::SourceList=$folder/sources" -o Dir::Etc::SourceParts=/dev/null \
         -o "Dir::State::Lists=$folder/lists" -o "Dir::Cache=$folder/cache" "$@"
 }
 

@@ -199,20 +199,24 @@ tools() {
     scripts/rv32.sh >/dev/null
 }
 
-# How many instructions each run takes, by the blocks of instructions that qemu runs: count
+# How many instructions each run takes: count
 count() {
-    local program name words target loader
+    local program name words target loader scratch
+    scratch=$(mktemp -d)
+    cc -O2 -shared -fPIC scripts/instructions.c -o "$scratch/plugin.so"
     cd data/workload
     echo "program,input,sparc_instructions,rv32_instructions"
     while read -r program name words; do
         printf '%s,%s' "$program" "$name"
         for target in sparc:qemu-sparc rv32:qemu-riscv32; do
-            loader="$here/scripts/instructions.py ${target#*:}"
-            printf ',%s' "$(run_one "$loader" "$here/corpus/${target%:*}" "$program.elf" $words)"
+            loader="${target#*:} -plugin $scratch/plugin.so,to=$scratch/count"
+            run_one "$loader" "$here/corpus/${target%:*}" "$program.elf" $words >"$scratch/output"
+            printf ',%s' "$(cat "$scratch/count")"
         done
         echo
     done < <(grep -v '^#' runs.txt)
     cd "$here"
+    rm -rf "$scratch"
 }
 
 # Bytes of code and constants, of the whole file, and instructions of the shortest and longest run, by program: table

@@ -22,8 +22,9 @@ test+=(binutils-sparc64-linux-gnu binutils-riscv64-unknown-elf qemu-user qemu-sy
 test+=(softhsm2 swtpm dbus tpm2-abrmd tpm2-tools libtss2-tcti-tabrmd0 libtpm2-pkcs11-1 libtpm2-pkcs11-tools)
 bench=(cmake libipsec-mb-dev)
 # Compilers for the processors of corpus/, and what their C libraries are built from.
-corpus=(gcc libc6-dev make dpkg-dev python3 qemu-user gcc-12-sparc64-linux-gnu gcc-12-multilib-sparc64-linux-gnu newlib-source)
-corpus+=(gcc-12-source gcc-riscv64-unknown-elf picolibc-riscv64-unknown-elf)
+corpus=(bzip2 gcc libc6-dev make python3 python3-pip qemu-user xz-utils gcc-12-source newlib-source)
+corpus+=(gcc-12-sparc64-linux-gnu gcc-12-multilib-sparc64-linux-gnu)
+corpus+=(gcc-riscv64-unknown-elf picolibc-riscv64-unknown-elf)
 
 packages=("${run[@]}")
 [ "${1:-test}" = run ] || packages+=("${test[@]}")

@@ -48,7 +48,8 @@ const TARGETS: [Target; 2] = [
         // objdump knows what V8 has of an ELF file for V8: the rest is `unknown`.
         is_beyond: |mnemonic, operands| {
             let is_float = mnemonic.starts_with('f') && mnemonic != "flush";
-            mnemonic == "unknown" || is_float || operands.contains("%f") && !operands.contains("%fp")
+            let is_moved = operands.split("%f").skip(1).any(|rest| !rest.starts_with('p'));
+            mnemonic == "unknown" || is_float || is_moved
         },
     },
     Target {

@@ -1,4 +1,4 @@
--- Reads numbers, keeps objects with methods, and prints their statistics: metatables, closures, floating point.
+-- Reads the first 2400 numbers of a file, keeps objects with methods, and prints their statistics: metatables, closures, floating point.
 local Series = {}
 Series.__index = Series
 
@@ -41,6 +41,9 @@ for value, difference in differences(function()
 end) do
   raw:add(value)
   steps:add(difference)
+  if raw.count == 2400 then
+    break
+  end
 end
 print(raw)
 print(steps)
