@@ -10,6 +10,8 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 . scripts/apart.sh
 
+# The order of files is one of bytes, wherever this runs.
+export LC_ALL=C
 here=$PWD
 sources=$here/target/tools/sources
 programs=(cjpeg djpeg dijkstra search susan pegwit bzip2 minigzip lua)
@@ -124,7 +126,7 @@ sidecar() {
 program: $2, from $origin
 sha256: $(sha256sum <"$1/$2.elf" | cut -d' ' -f1)
 command: scripts/corpus.sh, which runs
-X
+    $(printf '%q ' cc -w $flags $files -o "$2.elf")&& ${strips[$1]} --strip-debug $2.elf
 cc: target/tools/${names[$1]}/cc, which scripts/${1}.sh makes and which runs
     $(sed -n '/^exec/,$p' "$here/target/tools/${names[$1]}/cc" | tr -d '\\\n' | tr -s ' ' |
         sed "s,$here/,,g; s,/usr/lib/,,g")

@@ -147,6 +147,7 @@ fn every_program_has_five_inputs_and_stays_what_its_sidecar_says() {
             let elf = fs::read(&path).unwrap_or_else(|error| panic!("`{}`: {error}", path.display()));
             let sidecar = fs::read_to_string(path.with_extension("elf.txt")).expect("a sidecar");
             assert!(sidecar.contains(&format!("sha256: {}\n", sha256(&elf))), "{}", path.display());
+            assert!(sidecar.contains(&format!(" -o {program}.elf ")), "no command: {}", path.display());
             let half = |at: usize| {
                 let bytes = [elf[at], elf[at + 1]];
                 if target.is_big_endian { u16::from_be_bytes(bytes) } else { u16::from_le_bytes(bytes) }
