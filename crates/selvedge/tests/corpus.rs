@@ -307,3 +307,30 @@ fn pegwits_public_keys_are_those_that_openssl_computes() {
         assert_eq!(public_by_openssl(&std::array::from_fn(byte)), key("public").trim());
     }
 }
+
+#[test]
+fn what_pegwit_encrypts_is_opened_by_its_key_alone() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let sealed = folder.path().join("sealed");
+    for target in &TARGETS {
+        if !is_there(target.emulator, "programs of corpus/") {
+            continue;
+        }
+        let pegwit = |words: &[&str]| {
+            let mut command = Command::new(target.emulator);
+            command.arg(image(target, "pegwit")).args(words).current_dir(workload());
+            command.output().expect("the emulator starts")
+        };
+        let message = "images/testorig.jpg";
+        let encrypted = pegwit(&["e", "keys/0.public", "keys/1.secret", message]);
+        assert!(encrypted.status.success());
+        fs::write(&sealed, &encrypted.stdout).expect("it can be written");
+        let path = sealed.to_str().expect("a name in UTF-8");
+        let opened = pegwit(&["d", "keys/0.secret", path]);
+        assert_eq!(opened.stdout, fs::read(workload().join(message)).expect("an input"));
+        let refused = pegwit(&["d", "keys/1.secret", path]);
+        let says = String::from_utf8_lossy(&refused.stderr).into_owned();
+        assert_eq!((refused.status.code(), refused.stdout.len()), (Some(1), 0));
+        assert!(says.ends_with(": was not encrypted for this key\n"), "{says}");
+    }
+}
