@@ -9,8 +9,6 @@
 
 #[path = "../tests/alone/mod.rs"]
 mod alone;
-#[path = "ingest/load.rs"]
-mod load;
 #[path = "ingest/stages.rs"]
 mod stages;
 
@@ -23,16 +21,18 @@ use std::time::{Duration, Instant};
 use cipher::{OsRandomness, Suite};
 use collect::disk::RealDisk;
 use collect::limits::Limits;
+use collect::load::{self, CELL, Load, NODES, Plant};
 use collect::shard::{Arrived, Now, Opened, Shards};
 use collect::{Action, Collector, Event, batch::Answer};
 
 use self::alone::Alone;
-use self::load::{Load, Plant};
 
 /// Rounds of each way.
 const ROUNDS: usize = 5;
 /// A folder in memory; the log grows by what a round stores.
 const FOLDER: &str = "/dev/shm";
+/// Of the nodes' keys.
+const SEED: u64 = 1;
 /// Older segments go, so that memory suffices.
 const RETAIN_BYTES: u64 = 1 << 30;
 
@@ -41,50 +41,49 @@ fn main() {
         return println!("skip (machine): bench of ingest: {FOLDER} cannot be written");
     };
     let folder = folder.path();
-    let load = |suite, frame_bytes, batches, nodes_per_batch| Load {
+    let load = |suite, frame_bytes, nodes_per_batch| Load {
         suite,
         frame_bytes,
-        batches,
         frames_per_batch: 64,
         nodes_per_batch,
     };
     // Waveforms come from as many computers as there are frames in a batch; a bus has sixteen nodes.
-    let long = |suite| load(suite, 4096, 1024, 64);
-    let short = |suite| load(suite, 32, 8192, 16);
-    for (load, wanted) in [
+    let long = |suite| (load(suite, 4096, 64), 1024);
+    let short = |suite| (load(suite, 32, 16), 8192);
+    for ((load, batches), wanted) in [
         (long(Suite::Aes128Ccm), 150_000.0),
         (long(Suite::AsconAead128), 100_000.0),
         (short(Suite::Aes128Ccm), 1e6),
         (short(Suite::AsconAead128), 1e6),
     ] {
-        stages::print(&load, folder);
-        measure(&load, folder, wanted);
+        stages::print(load, folder);
+        measure(load, batches, folder, wanted);
     }
 }
 
-/// Frames in a second.
-fn measure(load: &Load, folder: &Path, wanted: f64) {
-    let Load { suite, frame_bytes, frames_per_batch, .. } = *load;
+/// Frames in a second, so many batches in a round.
+fn measure(load: Load, batches: usize, folder: &Path, wanted: f64) {
+    let Load { suite, frame_bytes, frames_per_batch, .. } = load;
     println!(
         "{suite}, {frame_bytes} B, {frames_per_batch} to a batch: frames/s and CPU time of a frame, by round"
     );
-    let mut plant = Plant::new(suite);
+    let mut plant = Plant::new(load, 0..NODES, SEED);
     let mut shards = Shards::start(&plant.ring(), 0).expect("threads can be started");
     let cores = thread::available_parallelism().expect("cores can be counted").get();
-    let mut alone: Vec<Alone> = (0..cores).map(|_| plant.alone()).collect();
+    let mut alone: Vec<Alone> = (0..cores).map(|_| alone(suite)).collect();
     let mut ways = [
         ("together", Rig::new(&plant, folder, "together"), Vec::new()),
         ("one at a time", Rig::new(&plant, folder, "alone"), Vec::new()),
     ];
     for _ in 0..ROUNDS {
         for (name, rig, rates) in &mut ways {
-            let arrived = plant.seal(load);
+            let arrived = plant.seal(batches);
             let open: &mut (dyn FnMut(Vec<Arrived>) -> Vec<Opened> + Send) = if *name == "together" {
                 &mut |group| shards.open(group)
             } else {
                 &mut |group| open_alone(&mut alone, group)
             };
-            let (rate, cpu) = rig.round(arrived, load.frames_per_batch, open);
+            let (rate, cpu) = rig.round(arrived, frames_per_batch, open);
             println!("  {name:14} {rate:10.0}/s {:7.2} us", cpu.as_secs_f64() * 1e6);
             rates.push(rate);
         }
@@ -95,6 +94,11 @@ fn measure(load: &Load, folder: &Path, wanted: f64) {
         best(&ways[0].2),
         best(&ways[1].2)
     );
+}
+
+/// The way of one frame at a time.
+fn alone(suite: Suite) -> Alone {
+    Alone::new(load::nodes(suite, SEED).collect(), CELL, &load::cell_master())
 }
 
 /// Each frame by itself, on as many threads as there are of them.

@@ -77,6 +77,18 @@ pub enum Error {
         /// The store.
         path: PathBuf,
     },
+    /// The system lets no thread into a scheduling class.
+    Scheduling {
+        /// The class, in words.
+        class: String,
+        /// What the system says.
+        cause: io::Error,
+    },
+    /// The system does not let this process keep its memory.
+    LockMemory {
+        /// What it says.
+        cause: io::Error,
+    },
     /// A call to the operating system failed.
     Io {
         /// What was being done, as a verb.
@@ -137,7 +149,14 @@ pub enum Corruption {
 impl Error {
     /// True when the environment failed, false when the input was wrong.
     pub fn is_environment(&self) -> bool {
-        matches!(self, Error::Io { .. } | Error::StoreInUse { .. } | Error::Nats { .. })
+        matches!(
+            self,
+            Error::Io { .. }
+                | Error::StoreInUse { .. }
+                | Error::Nats { .. }
+                | Error::Scheduling { .. }
+                | Error::LockMemory { .. }
+        )
     }
 
     /// Wraps what the client of NATS says.
@@ -192,6 +211,16 @@ impl fmt::Display for Error {
                  help: an older copy must not be written to; put the latest one back, or begin a new store in another folder"
             ),
             Error::StoreInUse { path } => write!(f, "store `{}` is open in another process", path.display()),
+            Error::Scheduling { class, cause } => write!(
+                f,
+                "cannot put a thread into {class}: {cause}\n\
+                 help: it takes CAP_SYS_NICE, or a limit that lets it (`LimitRTPRIO=` of the unit, `ulimit -r`)"
+            ),
+            Error::LockMemory { cause } => write!(
+                f,
+                "cannot lock the memory of this process: {cause}\n\
+                 help: it takes CAP_IPC_LOCK, or no limit of it (`LimitMEMLOCK=infinity` of the unit, `ulimit -l`)"
+            ),
             Error::Io { doing, name, cause } => write!(f, "cannot {doing} `{name}`: {cause}"),
             Error::Nats { doing, name, cause } => write!(f, "cannot {doing} `{name}`: {cause}"),
             Error::OtherCluster { what, found, expected } => write!(
@@ -207,7 +236,9 @@ impl fmt::Display for Error {
 impl std::error::Error for Error {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
         match self {
-            Error::Io { cause, .. } => Some(cause),
+            Error::Io { cause, .. } | Error::Scheduling { cause, .. } | Error::LockMemory { cause } => {
+                Some(cause)
+            }
             _ => None,
         }
     }
@@ -368,6 +399,8 @@ mod tests {
             Error::NothingWanted,
             Error::RolledBack { segment: 3, end: 8192 },
             Error::StoreInUse { path: "store".into() },
+            Error::Scheduling { class: "SCHED_FIFO with priority 10".to_owned(), cause: cause() },
+            Error::LockMemory { cause: cause() },
             Error::Io { doing: "sync", name: file(), cause: cause() },
             Error::nats("connect to", "nats://127.0.0.1:1", &"timed out"),
             Error::OtherCluster { what: "number of partitions", found: "8".into(), expected: "16".into() },
@@ -391,6 +424,10 @@ mod tests {
             the store is not as far as it was: nothing that was stored ends at byte 8192 of segment 3
             help: an older copy must not be written to; put the latest one back, or begin a new store in another folder
             store `store` is open in another process
+            cannot put a thread into SCHED_FIFO with priority 10: permission denied
+            help: it takes CAP_SYS_NICE, or a limit that lets it (`LimitRTPRIO=` of the unit, `ulimit -r`)
+            cannot lock the memory of this process: permission denied
+            help: it takes CAP_IPC_LOCK, or no limit of it (`LimitMEMLOCK=infinity` of the unit, `ulimit -l`)
             cannot sync `0000000000000001.seg`: permission denied
             cannot connect to `nats://127.0.0.1:1`: timed out
             the cluster's number of partitions is 8, expected 16

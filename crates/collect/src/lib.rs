@@ -13,7 +13,8 @@
 //! opens no socket, so that a seed replays a whole run with power cuts ([`sim`]), while `serve` runs the same
 //! code on the real disk. [`batch`] and [`frame`] draw what travels; [`client`] is the bridge's side of it.
 //!
-//! What a person asks while the server runs is in [`orders`], what people see of it in [`live`].
+//! What a person asks while the server runs is in [`orders`], what people see of it in [`live`]. What its threads are given is
+//! in [`realtime`], what was counted in [`stats`]; [`mod@load`] is what a benchmark sends.
 //!
 //! [`mod@ascon`] and [`mod@aes`] are ciphers that take many messages, or many cores, at once; [`convert`] makes bytes of
 //! samples.
@@ -43,10 +44,12 @@ mod index;
 pub mod keys;
 pub mod limits;
 pub mod live;
+pub mod load;
 pub mod nats;
 pub mod orders;
 pub mod plaintext;
 pub mod read;
+pub mod realtime;
 pub mod record;
 pub mod replay;
 pub mod segment;

@@ -224,6 +224,11 @@ impl Default for Limits {
     }
 }
 
+/// Bytes that a thread's heap is filled with before it begins, where memory is locked: the batches that it has at a time.
+pub const HEAP_FILLED_BYTES: usize = 16 << 20;
+/// In pieces of so many bytes, each short enough for the heap.
+pub const HEAP_CHUNK_BYTES: usize = 64 << 10;
+
 /// Sectors are a power of two between these.
 pub const SECTOR_BYTES: std::ops::RangeInclusive<usize> = 512..=65_536;
 /// Longest deadline in nanoseconds: a minute.

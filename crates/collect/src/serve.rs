@@ -22,7 +22,6 @@ use std::panic::resume_unwind;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
-use std::thread;
 use std::time::{Duration, Instant, SystemTime};
 
 use cipher::OsRandomness;
@@ -36,6 +35,7 @@ use crate::error::Error;
 use crate::keys::KeyRing;
 use crate::limits::Limits;
 use crate::live;
+use crate::realtime::{Realtime, THREADS_BESIDES, Thread};
 use crate::shard::{Arrived, Now, Opened, Opening, Shards};
 use crate::stats::{Counter, Stats};
 use crate::tcp::Tcp;
@@ -73,6 +73,8 @@ pub struct Config {
     pub looks: Option<live::Looks>,
     /// Where the counts are written as JSON when it ends cleanly.
     pub stats: Option<PathBuf>,
+    /// What its threads are given.
+    pub realtime: Realtime,
 }
 
 /// A transport of a server with one log.
@@ -127,17 +129,19 @@ impl Clock {
 /// `ready` is called with the listening address when the store is open and batches are taken.
 ///
 /// # Errors
-/// Those of [`Collector::open`] and [`Collector::step`], [`Error::Io`] for sockets and the counts' file.
+/// Those of [`Collector::open`] and [`Collector::step`], [`Error::Io`] for sockets and the counts' file,
+/// [`Error::LockMemory`] and [`Error::Scheduling`].
 pub fn serve(
     config: Config,
     ready: impl FnOnce(SocketAddr),
     shutdown: impl Future<Output = ()> + Send + 'static,
 ) -> Result<Stats, Error> {
-    let Config { transport, keys, store, limits, control, looks, stats } = config;
+    let Config { transport, keys, store, limits, control, looks, stats, realtime } = config;
     limits.check()?;
+    realtime.prepare()?;
     let listen = || Error::io("listen on", "socket");
     let clock = Clock::start();
-    let log = Log { keys: Arc::new(keys), store, limits: limits.clone(), clock, control, looks };
+    let log = Log { keys: Arc::new(keys), store, limits: limits.clone(), clock, control, looks, realtime };
     let counts = match transport {
         Transport::Tcp { listener, tls } => {
             let address = listener.local_addr().map_err(listen())?;
@@ -168,6 +172,7 @@ struct Log {
     clock: Clock,
     control: Option<UnixListener>,
     looks: Option<live::Looks>,
+    realtime: Realtime,
 }
 
 impl Log {
@@ -179,15 +184,18 @@ impl Log {
     ) -> Result<Stats, Error> {
         let disk = RealDisk::lock(&self.store)?;
         let collector = Collector::open(disk, self.keys.clone(), self.limits.clone(), OsRandomness)?;
-        let shards = Shards::start(&self.keys, self.limits.shards)?;
-        let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
+        let shards = Shards::start_in(&self.keys, self.limits.shards, &self.realtime)?;
+        let realtime = self.realtime;
+        let mut runtime = tokio::runtime::Builder::new_multi_thread();
+        let runtime = runtime.enable_all().on_thread_start(move || realtime.fill_heap()).build();
         let runtime = runtime.map_err(Error::io("start", "runtime"))?;
         let service = Arc::new(service);
         let answer = {
             let service = service.clone();
             move |connection, answer: &Answer, durable_ns| service.answer(connection, answer, durable_ns)
         };
-        let (pipeline, inlet) = Pipeline::start(collector, shards, &self.limits, self.clock, answer)?;
+        let started = Pipeline::start(collector, shards, &self.limits, &self.realtime, self.clock, answer);
+        let (pipeline, inlet) = started?;
         if let Some(control) = self.control {
             let asked = pipeline.work.clone();
             runtime.spawn(control::listen(control, asked, Work::Asked));
@@ -210,8 +218,8 @@ impl Log {
 /// The threads that open and store what arrives for one log.
 pub(crate) struct Pipeline {
     work: SyncSender<Work>,
-    open: thread::JoinHandle<()>,
-    commit: thread::JoinHandle<Result<Counter, Error>>,
+    open: Thread<()>,
+    commit: Thread<Result<Counter, Error>>,
 }
 
 impl Pipeline {
@@ -221,6 +229,7 @@ impl Pipeline {
         collector: Collector<RealDisk, OsRandomness>,
         shards: Shards,
         limits: &Limits,
+        realtime: &Realtime,
         clock: Clock,
         answer: impl Fn(u64, &Answer, u64) + Send + 'static,
     ) -> Result<(Pipeline, Inlet), Error> {
@@ -228,13 +237,16 @@ impl Pipeline {
         let (work, to_do) = sync_channel(2);
         let (failed, failure) = oneshot::channel();
         let (opened, group_batches_max) = (work.clone(), limits.group_batches_max);
-        let open = spawn("open", move || open_groups(shards, arrived, &opened, clock, group_batches_max))?;
-        let commit = spawn("commit", move || {
+        let threads = shards.count() + THREADS_BESIDES;
+        let opening = move || open_groups(shards, arrived, &opened, clock, group_batches_max);
+        let open = realtime.start("open".to_owned(), None, threads, opening)?;
+        let committing = move || {
             let result = commit_groups(collector, &to_do, clock, &answer);
             // The other end is gone when the service ends by itself.
             let _ = failed.send(());
             result
-        })?;
+        };
+        let commit = realtime.start("commit".to_owned(), None, threads, committing)?;
         Ok((Pipeline { work, open, commit }, Inlet { queue, failure }))
     }
 
@@ -249,13 +261,6 @@ impl Pipeline {
         open.join().unwrap_or_else(|panic| resume_unwind(panic));
         commit.join().unwrap_or_else(|panic| resume_unwind(panic))
     }
-}
-
-fn spawn<T: Send + 'static>(
-    name: &'static str,
-    run: impl FnOnce() -> T + Send + 'static,
-) -> Result<thread::JoinHandle<T>, Error> {
-    thread::Builder::new().name(name.to_owned()).spawn(run).map_err(Error::io("start", name))
 }
 
 /// Opens whatever has arrived, as long as something may arrive.

@@ -13,7 +13,7 @@ use std::ops::Range;
 use std::panic::resume_unwind;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::thread::{self, JoinHandle};
+use std::thread;
 use std::vec;
 
 use cipher::TrafficKey;
@@ -25,6 +25,7 @@ use crate::frame::{self, Content, Header};
 use crate::keys::{KeyRing, Node};
 use crate::limits::{FRAME_HEADER_BYTES, RECORD_HEAD_BYTES};
 use crate::plaintext::Plaintext;
+use crate::realtime::{Realtime, THREADS_BESIDES, Thread};
 use crate::record::Record;
 use crate::traffic::{self, Traffic};
 use crate::waveform::{Format, Waveform};
@@ -339,7 +340,7 @@ type Done = Vec<(usize, Vec<Opened>)>;
 pub struct Shards {
     /// Each shard has its own channels, so that one that died is seen and not waited for.
     channels: Vec<(Sender<Arc<Queue>>, Receiver<Done>)>,
-    threads: Vec<JoinHandle<()>>,
+    threads: Vec<Thread<()>>,
 }
 
 impl Shards {
@@ -348,18 +349,32 @@ impl Shards {
     /// # Errors
     /// [`Error::Io`].
     pub fn start(keys: &Arc<KeyRing>, count: usize) -> Result<Shards, Error> {
+        Shards::start_in(keys, count, &Realtime::default())
+    }
+
+    /// The same, with what `realtime` gives them.
+    ///
+    /// # Errors
+    /// [`Error::Io`], [`Error::Scheduling`].
+    pub(crate) fn start_in(keys: &Arc<KeyRing>, count: usize, realtime: &Realtime) -> Result<Shards, Error> {
         let cores = || thread::available_parallelism().map_err(Error::io("count", "cores"));
         let count = if count == 0 { cores()?.get() } else { count };
         let mut shards = Shards { channels: Vec::new(), threads: Vec::new() };
         for index in 0..count {
             let ((queues, asked), (answers, done)) = (channel(), channel());
             let shard = Shard::new(keys.clone());
-            let thread = thread::Builder::new().name(format!("shard {index}"));
-            let thread = thread.spawn(move || serve_queues(shard, &asked, &answers));
+            let serve = move || serve_queues(shard, &asked, &answers);
+            let threads = count + THREADS_BESIDES;
+            let thread = realtime.start(format!("shard {index}"), Some(index), threads, serve)?;
             shards.channels.push((queues, done));
-            shards.threads.push(thread.map_err(Error::io("start", "shard thread"))?);
+            shards.threads.push(thread);
         }
         Ok(shards)
+    }
+
+    /// How many threads there are.
+    pub(crate) fn count(&self) -> usize {
+        self.threads.len()
     }
 
     /// Opens a group of batches on all shards. The result is in order.

@@ -21,6 +21,7 @@ use collect::batch::{Answer, BatchId, batch_message};
 use collect::limits::Limits;
 use collect::nats::client::Link;
 use collect::nats::{self, Cluster, batch_subject, partition_of};
+use collect::realtime::Realtime;
 use collect::store::{Filter, read, verify};
 use libtest_mimic::{Arguments, Trial};
 use rand_chacha::ChaCha8Rng;
@@ -77,6 +78,7 @@ fn serve(store: PathBuf) -> ExitCode {
         stats: Some(store.with_extension("json")),
         store,
         limits: Limits { lease_ms, downlink_block: 4, ..Limits::default() },
+        realtime: Realtime::default(),
     };
     let runtime = Runtime::new().unwrap();
     let _within = runtime.enter();
@@ -272,6 +274,7 @@ fn is_stored_once(program: &Path) {
         store: store.to_owned(),
         limits: Limits::default(),
         stats: None,
+        realtime: Realtime::default(),
     };
     let refused =
         |config| nats::serve::serve(config, || panic!("it is not ready"), async {}).unwrap_err().to_string();

@@ -153,6 +153,10 @@ pub const DATAGRAM_BATCH_BYTES_MAX: u64 = collect::limits::DATAGRAM_PLAINTEXT_BY
 pub const PARTITIONS_MAX: u64 = collect::limits::PARTITIONS_MAX as u64;
 /// Threads of the server that open frames.
 pub const SHARDS_MAX: u64 = 1_024;
+/// Highest priority of a thread under SCHED_FIFO.
+pub const PRIORITY_MAX: i64 = 99;
+/// Longest deadline from arrival to durable, in microseconds.
+pub const DEADLINE_US_MAX: i64 = (collect::limits::DEADLINE_NS_MAX / 1_000) as i64;
 
 const _: () = {
     assert!(BEACON_FIXED_BYTES + BEACON_ENTRY_BYTES * SLOTS_MAX as u64 <= NODE_RECEIVE_BYTES_MAX);

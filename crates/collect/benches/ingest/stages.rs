@@ -14,11 +14,12 @@ use collect::batch::{HEADER_BYTES, NONCE_BYTES, entries_from_bytes};
 use collect::disk::{Disk, RealDisk};
 use collect::keys::StoreKeys;
 use collect::limits::{FRAME_HEADER_BYTES, Limits};
+use collect::load::{Load, NODES, Plant};
 use collect::segment::{Before, Header, Segment};
 use collect::shard::{Arrived, Frames, Now, Shard};
 use collect::{Collector, Event};
 
-use crate::load::{Load, Plant};
+use crate::SEED;
 
 /// Windows, of which the best of each stage counts.
 const WINDOWS: usize = 60;
@@ -29,11 +30,10 @@ const WINDOW_BYTES: usize = 32 << 10;
 type Stage = (&'static str, f64);
 
 /// Prints nanoseconds of a frame by stage.
-pub fn print(load: &Load, folder: &Path) {
-    let mut plant = Plant::new(load.suite);
+pub fn print(load: Load, folder: &Path) {
+    let mut plant = Plant::new(load, 0..NODES, SEED);
     let batches = WINDOW_BYTES.div_ceil(load.frame_bytes * load.frames_per_batch);
     let frames = (batches * load.frames_per_batch) as f64;
-    let window = Load { batches, ..*load };
     let mut shard = Shard::new(plant.ring());
     let disk = RealDisk::lock(&folder.join("collector")).expect("memory can be written");
     let collector = Collector::open(disk, plant.ring(), Limits::default(), OsRandomness);
@@ -41,7 +41,7 @@ pub fn print(load: &Load, folder: &Path) {
     let mut log = Log::new(&folder.join("log"));
     let mut best: Vec<Stage> = Vec::new();
     for _ in 0..WINDOWS {
-        let arrived = plant.seal(&window);
+        let arrived = plant.seal(batches);
         let mut stages = opening(&plant, &arrived);
         let (opened, open) = timed(|| shard.open(arrived));
         let authentic = opened.iter().map(|opened| opened.frames.as_ref().expect("authentic"));
@@ -98,14 +98,14 @@ fn time_frames(plant: &Plant, frames: &mut [Vec<u8>]) -> f64 {
     let nonces: Vec<[u8; 16]> = frames.iter().zip(&keys).map(nonce).collect();
     let backend = Backend::best();
     let ccm_keys: Vec<_> = keys.iter().map(|key| aes::Key::new(backend, key.key().expose())).collect();
-    let row = plant.suite().row();
+    let row = plant.load().suite.row();
     let (mut by_ascon, mut by_ccm) = (Vec::new(), Vec::new());
     for (index, frame) in frames.iter_mut().enumerate() {
         let (header, sealed) = frame.split_at_mut(FRAME_HEADER_BYTES);
         let (data, found) = sealed.split_at_mut(sealed.len() - row.tag_bytes);
         let mut tag = [0; 16];
         tag[..row.tag_bytes].copy_from_slice(found);
-        if plant.suite() == Suite::AsconAead128 {
+        if plant.load().suite == Suite::AsconAead128 {
             let key = keys[index].key().expose();
             by_ascon.push(ascon::Message { key, nonce: nonces[index], aad: header, data, tag });
         } else {

@@ -20,8 +20,9 @@
 //! terminated and counted.
 //!
 //! Owns names and the division into partitions; `lease` judges who owns what, [`serve`] does what follows from it,
-//! [`client`] is the bridge's side.
+//! [`client`] is the bridge's side, and [`bare`] what a server is compared with.
 
+pub mod bare;
 pub mod client;
 mod fence;
 mod lease;

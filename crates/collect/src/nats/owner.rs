@@ -30,6 +30,7 @@ use crate::disk::RealDisk;
 use crate::error::{Error, Refusal};
 use crate::keys::KeyRing;
 use crate::limits::{Limits, NATS_ACKNOWLEDGE_LEASES, NATS_DISK_FULL_MS};
+use crate::realtime::Realtime;
 use crate::record::Lease;
 use crate::serve::{Clock, Inlet, Pipeline};
 use crate::shard::{Arrived, Shards};
@@ -46,6 +47,7 @@ pub(super) struct Shared {
     pub keys: Arc<KeyRing>,
     pub store: std::path::PathBuf,
     pub limits: Limits,
+    pub realtime: Realtime,
     pub clock: Clock,
     pub tally: Tally,
 }
@@ -104,18 +106,19 @@ impl Owner {
     /// says.
     pub async fn begin(shared: &Arc<Shared>, lease: Lease, until_ns: u64) -> Result<Owner, Error> {
         let Lease { partition, fencing } = lease;
-        let consumer = consumer(shared, partition).await?;
+        let consumer = consumer(&shared.stream, &shared.limits, partition).await?;
         let disk = RealDisk::lock(&shared.store.join(format!("{partition}-{fencing}")))?;
         let fence = Bucket { store: shared.counters.clone(), runtime: Handle::current() };
         let collector = Collector::open(disk, shared.keys.clone(), shared.limits.clone(), OsRandomness)?;
         let collector = collector.under(lease, Box::new(fence));
         // The partitions are on as many threads as there are of them.
-        let shards = Shards::start(&shared.keys, 1)?;
+        let shards = Shards::start_in(&shared.keys, 1, &shared.realtime)?;
         let (answers, answered) = mpsc::unbounded_channel();
         let answer = move |number, answer: &Answer, durable_ns| {
             drop(answers.send(Outgoing { number, answer: answer.clone(), durable_ns }));
         };
-        let started = Pipeline::start(collector, shards, &shared.limits, shared.clock, answer)?;
+        let (limits, realtime) = (&shared.limits, &shared.realtime);
+        let started = Pipeline::start(collector, shards, limits, realtime, shared.clock, answer)?;
         let (pipeline, Inlet { queue, failure }) = started;
         let tenure = Arc::new(Tenure { clock: shared.clock, until_ns: AtomicU64::new(until_ns) });
         let (stop, stopped) = watch::channel(());
@@ -165,17 +168,21 @@ impl Owner {
 }
 
 /// The durable consumer of a partition, which all its owners share one after the other.
-async fn consumer(shared: &Shared, partition: u16) -> Result<PullConsumer, Error> {
+pub(super) async fn consumer(
+    stream: &Stream,
+    limits: &Limits,
+    partition: u16,
+) -> Result<PullConsumer, Error> {
     let name = format!("partition-{partition}");
     let config = pull::Config {
         durable_name: Some(name.clone()),
         filter_subject: batch_subject(partition),
         ack_policy: AckPolicy::Explicit,
-        ack_wait: Duration::from_millis(shared.limits.lease_ms) * NATS_ACKNOWLEDGE_LEASES,
-        max_ack_pending: shared.limits.group_batches_max as i64,
+        ack_wait: Duration::from_millis(limits.lease_ms) * NATS_ACKNOWLEDGE_LEASES,
+        max_ack_pending: limits.group_batches_max as i64,
         ..pull::Config::default()
     };
-    let consumer = shared.stream.get_or_create_consumer(&name, config).await;
+    let consumer = stream.get_or_create_consumer(&name, config).await;
     consumer.map_err(|cause| Error::nats("consume from", name, &cause))
 }
 

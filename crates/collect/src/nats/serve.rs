@@ -37,6 +37,7 @@ use crate::keys::KeyRing;
 use crate::limits::{
     Limits, MESSAGE_BYTES_MAX, NATS_REQUEST_MS_MAX, NATS_START_MS_MAX, NATS_STREAM_BYTES_MAX,
 };
+use crate::realtime::Realtime;
 use crate::record::Lease;
 use crate::serve::{Clock, write_stats};
 use crate::stats::{Counter, Stats};
@@ -59,6 +60,8 @@ pub struct Config {
     pub limits: Limits,
     /// Where the counts are written as JSON when it ends cleanly.
     pub stats: Option<PathBuf>,
+    /// What its threads are given.
+    pub realtime: Realtime,
 }
 
 /// Serves until `shutdown` is ready, then answers what it has received, gives its leases back and returns the counts.
@@ -66,18 +69,21 @@ pub struct Config {
 /// `ready` is called when it has tried to take its leases for the first time.
 ///
 /// # Errors
-/// [`Error::Nats`] when the cluster cannot be used, [`Error::OtherCluster`], and those of a log: it stores nothing more.
+/// [`Error::Nats`] when the cluster cannot be used, [`Error::OtherCluster`], [`Error::LockMemory`],
+/// [`Error::Scheduling`], and those of a log: it stores nothing more.
 pub fn serve(
     config: Config,
     ready: impl FnOnce(),
     shutdown: impl Future<Output = ()> + Send + 'static,
 ) -> Result<Stats, Error> {
-    let Config { cluster, keys, store, limits, stats: path } = config;
+    let Config { cluster, keys, store, limits, stats: path, realtime } = config;
     limits.check()?;
-    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
+    realtime.prepare()?;
+    let mut runtime = tokio::runtime::Builder::new_multi_thread();
+    let runtime = runtime.enable_all().on_thread_start(move || realtime.fill_heap()).build();
     let runtime = runtime.map_err(Error::io("start", "runtime"))?;
     let stats = runtime.block_on(async {
-        let mut server = Server::open(cluster, Arc::new(keys), store, limits).await?;
+        let mut server = Server::open(cluster, Arc::new(keys), store, limits, realtime).await?;
         let served = server.serve(ready, shutdown).await;
         let ended = server.end().await;
         served.and(ended)
@@ -122,17 +128,9 @@ impl Server {
         keys: Arc<KeyRing>,
         store: PathBuf,
         limits: Limits,
+        realtime: Realtime,
     ) -> Result<Server, Error> {
-        let deadline = Instant::now() + Duration::from_millis(NATS_START_MS_MAX);
-        // A cluster that is just starting has no leader yet.
-        let (context, stream, leases, counters, setup) = loop {
-            match begin(&cluster).await {
-                Err(Error::Nats { .. }) if Instant::now() < deadline => {
-                    tokio::time::sleep(Duration::from_millis(100)).await;
-                }
-                begun => break begun?,
-            }
-        };
+        let Begun { context, stream, leases, counters, setup } = begin_patiently(&cluster).await?;
         check_setup(&setup, &cluster, &store)?;
         let shared = Shared {
             client: context.client(),
@@ -143,6 +141,7 @@ impl Server {
             clock: Clock::start(),
             tally: Tally::new(),
             limits,
+            realtime,
         };
         let counter = Counter::new(shared.limits.deadline_ns);
         Ok(Server {
@@ -363,8 +362,31 @@ async fn update(store: &Store, key: &str, value: &str, revision: u64) -> Result<
     .await
 }
 
-/// Connects, and makes what is not there yet. The last is what the cluster was set up for.
-async fn begin(cluster: &Cluster) -> Result<(Context, Stream, Store, Store, String), Error> {
+/// What is there in a cluster.
+pub(super) struct Begun {
+    pub context: Context,
+    pub stream: Stream,
+    leases: Store,
+    counters: Store,
+    /// What the cluster was set up for.
+    setup: String,
+}
+
+/// Begins again as long as a cluster that is just starting has no leader.
+pub(super) async fn begin_patiently(cluster: &Cluster) -> Result<Begun, Error> {
+    let deadline = Instant::now() + Duration::from_millis(NATS_START_MS_MAX);
+    loop {
+        match begin(cluster).await {
+            Err(Error::Nats { .. }) if Instant::now() < deadline => {
+                tokio::time::sleep(Duration::from_millis(100)).await;
+            }
+            begun => return begun,
+        }
+    }
+}
+
+/// Connects, and makes what is not there yet.
+async fn begin(cluster: &Cluster) -> Result<Begun, Error> {
     let context = cluster.connect().await?;
     let config = stream::Config {
         name: STREAM.to_owned(),
@@ -390,7 +412,7 @@ async fn begin(cluster: &Cluster) -> Result<(Context, Stream, Store, Store, Stri
     let setup = counters.get(SETUP).await.map_err(|cause| Error::nats("read", SETUP, &cause))?;
     let setup = setup.ok_or_else(|| Error::nats("read", SETUP, &"it is not there yet"))?;
     let setup = String::from_utf8_lossy(&setup).into_owned();
-    Ok((context, stream, leases, counters, setup))
+    Ok(Begun { context, stream, leases, counters, setup })
 }
 
 async fn bucket(context: &Context, name: &str, cluster: &Cluster) -> Result<Store, Error> {

@@ -10,6 +10,7 @@ use collect::batch::Hello;
 use collect::client::{AnswerReceiver, BatchSender, connect};
 use collect::error::Error;
 use collect::limits::Limits;
+use collect::realtime::Realtime;
 use collect::stats::Stats;
 use collect::tls::{Identity, bridge_name};
 use collect::{Config, Transport, serve};
@@ -92,6 +93,7 @@ impl Server {
             control: None,
             looks: None,
             stats: Some(store.with_extension("json")),
+            realtime: Realtime::default(),
         };
         let (ready, is_ready) = std::sync::mpsc::channel();
         let (stop, stopped) = oneshot::channel();

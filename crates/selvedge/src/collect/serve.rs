@@ -9,6 +9,7 @@ use collect::keys::{KeyRing, Node};
 use collect::limits::Limits;
 use collect::live::{self, Glass};
 use collect::nats::{self, Cluster};
+use collect::realtime::Realtime;
 use collect::serve;
 use collect::settings::Settings;
 use collect::stats::Stats;
@@ -21,6 +22,7 @@ use selvedge::link::transport::Transport;
 use super::asking;
 use super::live::Window;
 use crate::monitor::Monitors;
+use crate::machine::Began;
 use crate::output::Output;
 use crate::place::{Opened, Place};
 use crate::stop;
@@ -66,6 +68,7 @@ pub fn run(place: Place, output: &Output) -> Result<(), Error> {
         control: Some(control),
         looks: monitors.is_some().then_some(looks),
         stats: None,
+        realtime: realtime(&opened),
     };
     let tell_ready = opened.ready();
     let ready = |address: SocketAddr| {
@@ -77,8 +80,12 @@ pub fn run(place: Place, output: &Output) -> Result<(), Error> {
             tell_ready();
         }
     };
+    let began = Began::now();
     let stats = serve::serve(config, ready, stop)?;
-    output.rows("server", &rows(&Experiment::new(&opened.deployment.name, "selvedge collect serve"), &stats))
+    let experiment = Experiment::new(&opened.deployment.name, "selvedge collect serve");
+    let mut rows = rows(&experiment, &stats);
+    rows.extend(realtime_rows(&opened, &experiment, &stats, &began));
+    output.rows("server", &rows)
 }
 
 /// Where people look at the server through this glass, if the deployment says where.
@@ -137,7 +144,9 @@ fn serve_cluster(
         store: opened.layout.store(),
         limits: limits(opened),
         stats: None,
+        realtime: realtime(opened),
     };
+    let began = Began::now();
     let stats = nats::serve::serve(config, opened.ready(), stop)?;
     let experiment = Experiment::new(&opened.deployment.name, "selvedge collect serve");
     let count = |metric: &str, value: u64| experiment.row("server", metric, value, "", Clock::Wall);
@@ -148,11 +157,22 @@ fn serve_cluster(
         count("leases lost", stats.leases_lost),
         count("downlinks unfenced", stats.downlinks_unfenced),
     ]);
+    rows.extend(realtime_rows(opened, &experiment, &stats, &began));
     output.rows("server", &rows)
 }
 
 fn limits(opened: &Opened) -> Limits {
-    Limits { shards: opened.deployment.collect.shards.unwrap_or(0).into(), ..Limits::default() }
+    let wanted = &opened.deployment.collect;
+    Limits {
+        shards: wanted.shards.unwrap_or(0).into(),
+        deadline_ns: wanted.realtime.and_then(|realtime| realtime.deadline_ns()),
+        ..Limits::default()
+    }
+}
+
+/// What the server's threads are given.
+fn realtime(opened: &Opened) -> Realtime {
+    opened.deployment.collect.realtime.map(|realtime| realtime.realtime()).unwrap_or_default()
 }
 
 /// What the server knows of keys, and asks of the key folder while it runs.
@@ -191,7 +211,8 @@ pub fn key_ring(opened: &Opened) -> Result<KeyRing, Error> {
 fn rows(experiment: &Experiment, stats: &Stats) -> Vec<Row> {
     let count = |metric: &str, value: u64| experiment.row("server", metric, value, "", Clock::None);
     let latency = &stats.durable_latency;
-    let micros = |metric, ns: u64| experiment.row("server", metric, ns as f64 / 1000.0, "us", Clock::Wall);
+    let micros =
+        |metric: &str, ns: u64| experiment.row("server", metric, ns as f64 / 1000.0, "us", Clock::Wall);
     let mut rows = vec![
         count("batches", stats.batches),
         count("frames stored", stats.frames_stored),
@@ -203,8 +224,17 @@ fn rows(experiment: &Experiment, stats: &Stats) -> Vec<Row> {
         count("epoch changes told", stats.changes_told),
         micros("arrival to durable, median", latency.p50_ns),
         micros("arrival to durable, p99", latency.p99_ns),
-        micros("arrival to durable, most", latency.max_ns),
+        micros("arrival to durable, p99.9", latency.p999_ns),
+        micros("arrival to durable, p99.99", latency.p9999_ns),
+        micros("arrival to durable, most seen", latency.max_ns),
     ];
+    for (name, stage) in stats.stages.named() {
+        rows.extend([
+            micros(&format!("{name}, median"), stage.p50_ns),
+            micros(&format!("{name}, p99"), stage.p99_ns),
+            micros(&format!("{name}, most seen"), stage.max_ns),
+        ]);
+    }
     let by_clock = |metric: &str, value: u64| {
         (value > 0).then(|| experiment.row("server", metric, value, "", Clock::Wall))
     };
@@ -214,5 +244,26 @@ fn rows(experiment: &Experiment, stats: &Stats) -> Vec<Row> {
         stats.frames_failed.iter().map(|(status, value)| count(&format!("failed: {status}"), *value)),
     );
     rows.extend(stats.refused.iter().map(|(status, value)| count(&format!("refused: {status}"), *value)));
+    rows
+}
+
+/// What belongs to times that matter: the deadline, what the threads were given, and the machine meanwhile.
+fn realtime_rows(opened: &Opened, experiment: &Experiment, stats: &Stats, began: &Began) -> Vec<Row> {
+    let Some(realtime) = opened.deployment.collect.realtime else { return Vec::new() };
+    let mut rows = vec![experiment.row("server", "threads", realtime.words(), "", Clock::None)];
+    if let Some(deadline) = stats.deadline {
+        let count = |metric: &str, value: u64| experiment.row("server", metric, value, "", Clock::Wall);
+        let deadline_us = deadline.deadline_ns as f64 / 1e3;
+        rows.extend([
+            experiment.row("server", "deadline", deadline_us, "us", Clock::Wall),
+            count("deadline met", deadline.met),
+            count("deadline missed", deadline.missed),
+            count("longest run of misses", deadline.longest_run),
+        ]);
+    }
+    rows.extend(began.ended().facts().into_iter().map(|(what, unit, value)| {
+        let clock = if unit.is_empty() { Clock::None } else { Clock::Wall };
+        experiment.row("machine", what, value, unit, clock)
+    }));
     rows
 }

@@ -15,7 +15,6 @@ use rcgen::{
 };
 use zeroize::Zeroizing;
 
-use super::deployment::Deployment;
 use super::folder::Folder;
 use crate::error::{Error, KeyFault};
 
@@ -48,22 +47,28 @@ impl Certificates {
         Ok(Certificates { folder: Folder::open(path)? })
     }
 
+    /// Makes those of some cells in a folder at `path`, which is made when it is missing.
+    ///
+    /// # Errors
+    /// [`Error::Key`] or [`Error::Io`].
+    pub fn make(path: &Path, cells: impl IntoIterator<Item = u16>) -> Result<Self, Error> {
+        Certificates::create(Folder::create(path)?, cells)
+    }
+
     /// Uses what is in `folder`.
     pub(super) fn open(folder: Folder) -> Self {
         Certificates { folder }
     }
 
-    /// Makes what `deployment` needs and `folder` lacks.
-    pub(super) fn create(folder: Folder, deployment: &Deployment) -> Result<Self, Error> {
+    /// Makes what these cells need and `folder` lacks.
+    pub(super) fn create(folder: Folder, cells: impl IntoIterator<Item = u16>) -> Result<Self, Error> {
         let certificates = Certificates { folder };
         let ca_key = certificates.key("ca")?;
         let ca = authority();
         certificates.certificate("ca", || ca.self_signed(&ca_key))?;
         let issuer = Issuer::from_params(&ca, &ca_key);
-        let bridges = deployment
-            .cells
-            .iter()
-            .map(|cell| (bridge_stem(cell.id), bridge_name(cell.id), ExtendedKeyUsagePurpose::ClientAuth));
+        let bridge = |id| (bridge_stem(id), bridge_name(id), ExtendedKeyUsagePurpose::ClientAuth);
+        let bridges = cells.into_iter().map(bridge);
         let others = [
             ("server", SERVER_NAME, ExtendedKeyUsagePurpose::ServerAuth),
             ("device", DEVICE_NAME, ExtendedKeyUsagePurpose::ServerAuth),

@@ -284,6 +284,10 @@ fn finish(draft: &Draft, inputs: Vec<Option<Input>>, folder: &Path) -> Option<De
             shards: value(&draft.shards).map(TryInto::try_into).transpose().ok()?,
             metrics,
             is_live,
+            realtime: match &draft.realtime {
+                Some(draft) => Some(draft.finish()?),
+                None => None,
+            },
         },
         keys: draft.keys.as_ref().map(|keys| folder.join(&keys.value)),
     })

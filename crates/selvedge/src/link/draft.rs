@@ -16,6 +16,7 @@ use super::filters::Filters;
 use super::leads::{self, LeadDraft, SettingDraft};
 use super::problem::{Kind, Problem};
 use super::quantity::{DRIFT, DURATION, FREQUENCY, PROBABILITY, VOLTAGE};
+use super::realtime::{self, RealtimeDraft};
 use super::section::{At, Section};
 use super::transport::{self, TransportDraft};
 use crate::limits;
@@ -33,6 +34,7 @@ pub(super) struct Draft {
     pub address: Maybe<SocketAddr>,
     pub shards: Maybe<i64>,
     pub transport: TransportDraft,
+    pub realtime: Option<RealtimeDraft>,
     pub keys: Maybe<PathBuf>,
 }
 
@@ -123,6 +125,7 @@ pub(super) fn read<'a>(root: &'a DeTable<'a>, problems: &mut Vec<Problem>) -> Dr
         section.text("address", "\"127.0.0.1:0\"", problems).and_then(|text| socket(text, problems));
     let shards = section.integer("shards", 1..=limits::SHARDS_MAX as i64, problems);
     let transport = transport::read(&mut section, problems);
+    let realtime = realtime::read(&mut section, problems);
     section.finish(problems);
 
     let mut section = below(&mut root, "keys", problems);
@@ -131,7 +134,19 @@ pub(super) fn read<'a>(root: &'a DeTable<'a>, problems: &mut Vec<Problem>) -> Dr
         .map(|text| At { value: text.value.into(), span: text.span });
     section.finish(problems);
     root.finish(problems);
-    Draft { name, seed, duration, inputs, cells, batch_superframes, address, shards, transport, keys }
+    Draft {
+        name,
+        seed,
+        duration,
+        inputs,
+        cells,
+        batch_superframes,
+        address,
+        shards,
+        transport,
+        realtime,
+        keys,
+    }
 }
 
 fn below<'a>(root: &mut Section<'a>, key: &'static str, problems: &mut Vec<Problem>) -> Section<'a> {

@@ -63,7 +63,8 @@ impl Keys {
         if !folder.names()?.iter().any(|name| standing::store_number(name).is_some()) {
             fresh(STORE_NAME)?;
         }
-        let certificates = Certificates::create(folder.create_below("tls")?, deployment)?;
+        let certificates =
+            Certificates::create(folder.create_below("tls")?, deployment.cells.iter().map(|cell| cell.id))?;
         let keys = Keys { folder, certificates };
         keys.check(deployment)?;
         Ok(keys)

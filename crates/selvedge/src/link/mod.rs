@@ -27,6 +27,7 @@ mod problem;
 pub mod provision;
 pub mod quantity;
 mod readiness;
+pub mod realtime;
 mod recording;
 pub mod reservations;
 mod schedule;

@@ -89,6 +89,8 @@ pub(super) enum Kind {
     RecordingTooShort { recording_ps: u64, needs_ps: u64 },
     /// A signal that leaves the converter's range.
     Clipped { lowest_nv: i128, highest_nv: i128, reference_nv: u64 },
+    /// Threads that would have both a core and deadlines.
+    PinnedWithDeadlines,
     /// One of two keys that only make sense together.
     Alone { key: &'static str, other: &'static str },
 }
@@ -242,6 +244,9 @@ impl fmt::Display for Kind {
                 Millivolts(*highest_nv),
                 Millivolts(i128::from(*reference_nv))
             ),
+            Kind::PinnedWithDeadlines => f.write_str(
+                "found `pin = true` with `policy = \"deadline\"`: Linux pins no thread that has deadlines",
+            ),
             Kind::Alone { key, other } => {
                 write!(f, "found `{key}` without `{other}`, expected both or neither")
             }
@@ -295,6 +300,7 @@ impl Kind {
             Kind::RecordingTooShort { .. } => {
                 Some("shorten `duration`, begin earlier, or write `repeat = true` in the input".into())
             }
+            Kind::PinnedWithDeadlines => Some("leave `pin` out, or write `policy = \"fifo\"`".into()),
             Kind::Clipped { .. } => Some("lower `gain` or move `offset`".into()),
             Kind::Syntax { .. }
             | Kind::TooFine { .. }

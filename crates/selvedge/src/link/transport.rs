@@ -1,6 +1,7 @@
 //! How the server collects: what `[collect]` says of it, and what that means for a batch.
 //!
-//! Owns the keys `transport`, `nats`, `partitions`, `metrics` and `live`, and the checked values of all of `[collect]`. How a batch travels is `bridge`'s and `collect`'s.
+//! Owns the keys `transport`, `nats`, `partitions`, `metrics` and `live`, and the checked values of all of `[collect]`;
+//! `[collect.realtime]` is `realtime`'s. How a batch travels is `bridge`'s and `collect`'s.
 
 use std::net::SocketAddr;
 use std::path::Path;
@@ -12,6 +13,7 @@ use serde::{Serialize, Serializer};
 use super::draft::Maybe;
 use super::monitoring::{self, MonitorAddress};
 use super::problem::{Kind, Problem};
+use super::realtime::RealtimeAsked;
 use super::section::{At, Section};
 use crate::limits;
 
@@ -32,6 +34,9 @@ pub struct Collect {
     pub metrics: Option<MonitorAddress>,
     /// Whether what nodes measure is shown there, too.
     pub is_live: bool,
+    /// What its threads are given, and its deadline.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub realtime: Option<RealtimeAsked>,
 }
 
 impl Collect {

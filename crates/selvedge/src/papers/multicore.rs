@@ -14,11 +14,11 @@ use selvedge::error::Error;
 use selvedge::whole;
 
 use super::spread::progress;
+use crate::machine::{Began, Machine};
 use crate::output::Output;
 use cells::{Cell, Part};
 use class::Class;
 use compared::{Line, Measured};
-use machine::{Began, Machine};
 use measure::{Material, Result};
 use watch::Effort;
 
@@ -26,7 +26,6 @@ mod batch;
 mod cells;
 mod class;
 mod compared;
-mod machine;
 mod measure;
 mod page;
 mod path;

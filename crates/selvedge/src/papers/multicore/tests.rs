@@ -9,11 +9,11 @@ use report::printed::read_csv;
 
 use super::cells::Cell;
 use super::compared::Measured;
-use super::machine::{Began, Machine};
 use super::measure::{Found, Result};
 use super::statistics::Spread;
 use super::watch::Times;
 use super::{Shown, batch, page, path, rows, tables};
+use crate::machine::{Began, Machine};
 
 fn spread(of_ns: f64) -> Spread {
     Spread::of(vec![of_ns, 2.0 * of_ns, 4.0 * of_ns])

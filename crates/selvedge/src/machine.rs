@@ -1,11 +1,10 @@
 //! The machine that was measured on, as Linux describes it. What it does not say is `unknown`, and never guessed.
 
 use std::fs;
+use std::thread;
 use std::time::{Duration, Instant};
 
 use report::row::Value;
-
-use super::measure::all_cores;
 
 /// What USER_HZ is on every architecture that Linux still supports: ticks of `/proc/stat` in a second.
 const TICKS_PER_SECOND: u64 = 100;
@@ -48,7 +47,7 @@ impl Began {
         Machine {
             kernel: kernel(&text("/proc/version")),
             cpu: field(&cpuinfo, "model name").unwrap_or("unknown").to_owned(),
-            cores: all_cores().get(),
+            cores: thread::available_parallelism().map_or(1, usize::from),
             is_virtual: field(&cpuinfo, "flags")
                 .map(|flags| flags.split(' ').any(|flag| flag == "hypervisor")),
             clock: first_word(&text("/sys/devices/system/clocksource/clocksource0/current_clocksource")),
