@@ -44,6 +44,18 @@ measure "the server's AES" cargo bench --locked --quiet -p collect --bench aes
 measure "ciphers on the chips" cargo bench --locked --quiet -p selvedge --bench variants
 measure "Ascon, many messages at once" cargo bench --locked --quiet -p collect --bench ascon
 measure "frames to a log in memory" cargo bench --locked --quiet -p collect --bench ingest
+# A cluster of NATS for it, where its servers can be brought.
+bench_collect() {
+    local cluster options=()
+    cluster=$(mktemp -d)
+    if scripts/nats.sh start "$cluster" 4622 >&2; then
+        options=(--cluster "$cluster")
+    fi
+    cargo run --locked --quiet --release -p selvedge -- collect bench --goals "${options[@]}"
+    scripts/nats.sh stop "$cluster"
+    rm -rf "$cluster"
+}
+measure "the server over TLS to disk" bench_collect
 measure "weaving" cargo bench --locked --quiet -p selvedge --bench weaving
 measure "the AVR, by program and observer" cargo bench --locked --quiet -p isa --bench avr
 measure "SPARC, by program" cargo bench --locked --quiet -p isa --bench sparc

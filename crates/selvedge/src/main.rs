@@ -16,6 +16,7 @@ mod broker;
 mod bug;
 mod collect;
 mod completions;
+mod goals;
 mod machine;
 mod man;
 mod monitor;

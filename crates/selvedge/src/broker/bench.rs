@@ -1,18 +1,18 @@
 //! `selvedge broker bench`: what the broker costs and how it shares, each goal beside what it is compared with.
 //!
-//! Owns the list of scenarios, and what all of them have in common: starting processes, asking them all at once, and the
-//! table of goals. Values are ratios in one run, and medians of rounds that alternate between what is compared.
+//! Owns the list of scenarios, and what all of them have in common: starting processes, and asking them all at once. Values
+//! are ratios in one run, and medians of rounds that alternate between what is compared.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 use clap::ValueEnum;
-use report::row::{Clock, Experiment, Row};
-use report::table::{Column, Entry, Table};
+use report::row::Clock;
 use selvedge::error::Error;
 use selvedge::link::launch::Daemon;
 
 use super::stage::{Crowd, Seen, Stage, Until, median, stop};
+use crate::goals::{Goals, Wanted};
 use crate::output::Output;
 
 mod attention;
@@ -58,31 +58,12 @@ enum Scenario {
     Peers,
 }
 
-/// What a value has to be.
-#[derive(Clone, Copy)]
-enum Wanted {
-    AtLeast(f64),
-    AtMost(f64),
-}
-
-/// A goal, and what was measured.
-struct Goal {
-    what: String,
-    value: f64,
-    peer: &'static str,
-    /// The other's value, with its unit.
-    peer_value: String,
-    wanted: Wanted,
-}
-
 /// Where a scenario says what it measured.
 struct Bench {
     stage: Stage,
     rounds: u32,
     duration_ms: u32,
-    experiment: Experiment,
-    rows: Vec<Row>,
-    goals: Vec<Goal>,
+    goals: Goals,
 }
 
 /// Before what is counted.
@@ -94,9 +75,7 @@ pub fn run(arguments: &Arguments, output: &Output) -> Result<(), Error> {
         stage: Stage::new()?,
         rounds: arguments.rounds,
         duration_ms: arguments.duration_ms,
-        experiment: Experiment::new("broker bench", "selvedge broker bench"),
-        rows: Vec::new(),
-        goals: Vec::new(),
+        goals: Goals::new("broker bench", "selvedge broker bench"),
     };
     for scenario in Scenario::value_variants() {
         if arguments.scenarios.is_empty() || arguments.scenarios.contains(scenario) {
@@ -110,15 +89,7 @@ pub fn run(arguments: &Arguments, output: &Output) -> Result<(), Error> {
             }
         }
     }
-    if output.is_json() {
-        return output.rows("broker bench", &bench.all_rows());
-    }
-    output.rows("Measured", &bench.rows)?;
-    if arguments.goals {
-        output.text(&bench.goals.iter().map(Goal::line).collect::<String>())
-    } else {
-        output.text(&bench.table().text(None))
-    }
+    bench.goals.show(output, arguments.goals)
 }
 
 impl Bench {
@@ -138,73 +109,14 @@ impl Bench {
     }
 
     fn row(&mut self, case: &str, metric: &str, value: f64, unit: &str) {
-        self.rows.push(self.experiment.row(case, metric, value, unit, Clock::Wall));
+        self.goals.row(case, metric, value, unit, Clock::Wall);
     }
 
     fn simulated_row(&mut self, case: &str, metric: &str, value: f64, unit: &str) {
-        self.rows.push(self.experiment.row(case, metric, value, unit, Clock::Cell));
+        self.goals.row(case, metric, value, unit, Clock::Cell);
     }
 
     fn goal(&mut self, what: &str, value: f64, peer: &'static str, peer_value: String, wanted: Wanted) {
-        self.goals.push(Goal { what: what.to_owned(), value, peer, peer_value, wanted });
-    }
-
-    /// What was measured, and of each goal what was wanted.
-    fn all_rows(&self) -> Vec<Row> {
-        let mut rows = self.rows.clone();
-        for goal in &self.goals {
-            let (Wanted::AtLeast(bound) | Wanted::AtMost(bound)) = goal.wanted;
-            let value = |metric, value: f64| self.experiment.row(&goal.what, metric, value, "", Clock::Wall);
-            rows.extend([value("value", goal.value), value(goal.wanted.word(), bound)]);
-            rows.push(self.experiment.row(&goal.what, "met", goal.is_met().to_string(), "", Clock::None));
-        }
-        rows
-    }
-
-    fn table(&self) -> Table {
-        let columns = ["goal", "value", "peer", "peer's", "wanted", "met"].map(Column::new);
-        let mut table = Table::new("Goals", columns);
-        for goal in &self.goals {
-            table.push([
-                Entry::from(goal.what.as_str()),
-                format!("{:.3}", goal.value).into(),
-                goal.peer.into(),
-                goal.peer_value.as_str().into(),
-                goal.wanted.words().into(),
-                if goal.is_met() { "yes" } else { "NO" }.into(),
-            ]);
-        }
-        table
-    }
-}
-
-impl Wanted {
-    fn word(self) -> &'static str {
-        match self {
-            Wanted::AtLeast(_) => "wanted, at least",
-            Wanted::AtMost(_) => "wanted, at most",
-        }
-    }
-
-    fn words(self) -> String {
-        match self {
-            Wanted::AtLeast(bound) => format!(">= {bound}"),
-            Wanted::AtMost(bound) => format!("<= {bound}"),
-        }
-    }
-}
-
-impl Goal {
-    fn is_met(&self) -> bool {
-        match self.wanted {
-            Wanted::AtLeast(bound) => self.value >= bound,
-            Wanted::AtMost(bound) => self.value <= bound,
-        }
-    }
-
-    /// For `scripts/bench.sh`.
-    fn line(&self) -> String {
-        let Goal { what, value, peer, peer_value, wanted } = self;
-        format!("goal\t{what}\t{value:.3}\t{peer}\t{peer_value}\t{}\n", wanted.words())
+        self.goals.goal(what, value, peer, peer_value, wanted);
     }
 }

@@ -6,6 +6,7 @@ use crate::output::Output;
 use crate::place::Place;
 
 mod asking;
+mod bench;
 mod export;
 mod keys;
 mod live;
@@ -48,6 +49,15 @@ enum Command {
     /// Check every segment and record of the store
     #[command(after_help = "Example: selvedge collect verify deployments/ecg.toml --out out/ecg")]
     Verify(Place),
+    /// Measure the server over TLS to disk, and say which goals it meets
+    #[command(after_help = "Examples:\n  selvedge collect bench\n  \
+                      selvedge collect bench rate latency --disk /srv --page bench.html\n  \
+                      selvedge collect bench soak --for '1 h' --policy fifo --pin --lock-memory\n\n\
+                      All times are of this machine while it does what it does, and gateways are on the same cores. \
+                      The greatest time that was seen bounds nothing.")]
+    Bench(bench::Arguments),
+    #[command(hide = true)]
+    BenchServer(bench::server::Arguments),
 }
 
 /// Does what the subcommand says.
@@ -58,5 +68,7 @@ pub fn run(arguments: Arguments, output: &Output) -> Result<(), Error> {
         Command::Keys(arguments) => keys::run(arguments, output),
         Command::Send(arguments) => send::run(arguments, output),
         Command::Verify(place) => verify::run(place, output),
+        Command::Bench(arguments) => bench::run(&arguments, output),
+        Command::BenchServer(arguments) => bench::server::run(&arguments),
     }
 }

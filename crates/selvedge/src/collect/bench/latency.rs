@@ -1,0 +1,299 @@
+//! An open loop at half of the rate that goes through: what is due is sent when it is due, however busy the server is, and
+//! each time is counted from then. Latency, and a soak that looks at the memory of the server meanwhile.
+
+use std::thread;
+use std::time::{Duration, Instant};
+
+use collect::stats::Latency;
+use hdrhistogram::Histogram;
+use report::chart::{Axis, Lines, Panels};
+use report::page::Section;
+use report::row::Clock;
+use report::table::{Column, Entry, Table};
+use selvedge::error::Error;
+use tokio::sync::mpsc;
+use tokio::task::JoinSet;
+
+use super::cores::{Watch, Watched, resident_bytes};
+use super::gateway::{Gateway, Message, Received, Sealer, no_latencies, seal_all};
+use super::server::{Counted, Server};
+use super::{Bench, GATEWAYS, LOAD, pace, rate};
+use crate::goals::Wanted;
+
+/// What p99 from arrival to durable should be, in milliseconds, and the deadline of which misses are counted.
+const P99_MS: f64 = 3.0;
+/// Before the first batch is due.
+const LEAD: Duration = Duration::from_millis(200);
+/// Sealed batches of a gateway that wait in a soak.
+const SEALED_MAX: usize = 64;
+/// Growth of memory after the first minute that a soak may show, in percent.
+const GROWTH_PERCENT: f64 = 1.0;
+/// Between two looks at the memory.
+const LOOK: Duration = Duration::from_secs(1);
+
+/// What an open loop showed.
+struct Shown {
+    counted: Counted,
+    /// From when a batch was due to its receipt.
+    receipt: Histogram<u64>,
+    cores: Watched,
+    faults: u64,
+    cpu_s: f64,
+    took: Duration,
+    /// Seconds, and bytes of the server.
+    resident: Vec<(f64, f64)>,
+}
+
+/// Where batches come from.
+enum Source {
+    /// Sealed before.
+    Before,
+    /// Sealed meanwhile.
+    Meanwhile,
+}
+
+/// Measures latency.
+///
+/// # Errors
+/// The environment's.
+pub fn measure(bench: &mut Bench) -> Result<(), Error> {
+    let shown = open_loop(bench, "latency", bench.effort.latency, Source::Before)?;
+    let rate = half(bench)?;
+    let latency = shown.counted.durable_latency;
+    bench.goals.row("latency", "frames due", rate, "frames/s", Clock::Wall);
+    bench.goals.row("latency", "batches", shown.counted.batches, "", Clock::None);
+    rows(bench, "arrival to durable", &latency);
+    for (name, stage) in shown.counted.stages.named() {
+        rows(bench, name, stage);
+    }
+    rows(bench, "due to receipt", &of(&shown.receipt));
+    deadline_rows(bench, &shown.counted);
+    let cores = shown.cpu_s / shown.took.as_secs_f64();
+    bench.goals.row("latency", "cores that the server used", cores, "s/s", Clock::Wall);
+    bench.goals.row("latency", "page faults of the server meanwhile", shown.faults, "", Clock::Wall);
+    let p99_ms = latency.p99_ns as f64 / 1e6;
+    let most = format!("most seen {:.3} ms", latency.max_ns as f64 / 1e6);
+    bench.goals.goal(
+        "arrival to durable at half the rate, p99, ms",
+        p99_ms,
+        "-",
+        most,
+        Wanted::AtMost(P99_MS),
+    );
+    let section = Section::new("Latency at half the rate")
+        .text(
+            "Batches are sent when they are due, however busy the server is, and due to receipt is counted from then. \
+             Stages are of the server's own clock: what is opened, or committed, together has the times of the group.",
+        )
+        .table(table(&shown), "Greatest times are what was seen here, and bound nothing.")
+        .chart(shown.cores.chart("Cores meanwhile"), "Server and gateways are on the same cores.");
+    bench.sections.push(section);
+    Ok(())
+}
+
+/// Half of the rate that goes through, in frames a second.
+fn half(bench: &mut Bench) -> Result<f64, Error> {
+    if bench.rate.is_none() {
+        bench.rate = Some(rate::estimate(bench)?);
+    }
+    Ok(bench.rate.expect("it was estimated") / 2.0)
+}
+
+/// Measures memory.
+///
+/// # Errors
+/// The environment's.
+pub fn soak(bench: &mut Bench) -> Result<(), Error> {
+    let shown = open_loop(bench, "soak", bench.effort.soak, Source::Meanwhile)?;
+    let total_s = shown.resident.last().map_or(0.0, |(at_s, _)| *at_s);
+    // The mean of a sixth of a minute: one look may fall on a buffer that is given back at once.
+    let mean = |from_s: f64| {
+        let within = shown.resident.iter().filter(|(at_s, _)| (from_s..from_s + 10.0).contains(at_s));
+        let bytes: Vec<f64> = within.map(|(_, bytes)| *bytes).collect();
+        bytes.iter().sum::<f64>() / bytes.len().max(1) as f64
+    };
+    let (early, late) = (mean((total_s / 2.0).min(60.0)), mean(total_s - 10.0));
+    bench.goals.row("soak", "took", total_s, "s", Clock::Wall);
+    bench.goals.row("soak", "batches", shown.counted.batches, "", Clock::None);
+    bench.goals.row("soak", "resident after a minute, or half of it", early, "B", Clock::None);
+    bench.goals.row("soak", "resident at its end", late, "B", Clock::None);
+    deadline_rows(bench, &shown.counted);
+    let growth = 100.0 * (late / early - 1.0);
+    let peer = format!("{:.1} MiB", early / f64::from(1 << 20));
+    bench.goals.goal("memory of a soak, growth, %", growth, "early", peer, Wanted::AtMost(GROWTH_PERCENT));
+    let (x, y) = (Axis::linear("wall time", "s"), Axis::linear("resident", "MiB"));
+    let points = shown.resident.iter().map(|(at_s, bytes)| (*at_s, bytes / f64::from(1 << 20))).collect();
+    let lines = Lines::new("Memory of the server", x, y, Panels::Together).series("resident", points);
+    bench.sections.push(Section::new("Soak").chart(lines, "Half the rate, and 8 GiB of segments are kept."));
+    Ok(())
+}
+
+fn open_loop(bench: &mut Bench, name: &'static str, time: Duration, source: Source) -> Result<Shown, Error> {
+    let rate = half(bench)?;
+    let batch_interval = Duration::from_secs_f64(LOAD.frames_per_batch as f64 / rate);
+    let count = (time.as_secs_f64() / batch_interval.as_secs_f64()).ceil().max(1.0) as u64;
+    // As many for each gateway.
+    let each = count.div_ceil(GATEWAYS as u64);
+    let mut sealers = Sealer::all(LOAD, bench.seed, GATEWAYS);
+    let spools: Vec<u64> = sealers.iter().map(Sealer::spool).collect();
+    let feeds = match source {
+        Source::Before => sealed_before(&mut sealers, each as usize),
+        Source::Meanwhile => sealed_meanwhile(sealers, each),
+    };
+    let server = bench.server(name, GATEWAYS)?;
+    let gateways = bench.connect(&server, spools.into_iter())?;
+    let begin = bench.usage(server.id())?;
+    let watch = Watch::begin().map_err(Error::process("collect bench"))?;
+    let begun = Instant::now();
+    let sent = send(bench, &server, gateways, feeds, batch_interval, each)?;
+    let (took, cores, end) = (begun.elapsed(), watch.end(), bench.usage(server.id())?);
+    let counted = server.stop()?;
+    bench.conserve(each * GATEWAYS as u64, sent.received, &counted);
+    let (faults, cpu_s) = (end.faults - begin.faults, end.cpu_s - begin.cpu_s);
+    Ok(Shown { counted, receipt: sent.receipt, cores, faults, cpu_s, took, resident: sent.resident })
+}
+
+fn sealed_before(sealers: &mut [Sealer], each: usize) -> Vec<mpsc::Receiver<Message>> {
+    let feed = |messages: std::sync::Arc<Vec<Message>>| {
+        let messages = std::sync::Arc::into_inner(messages).expect("nobody else has it yet");
+        let (sender, receiver) = mpsc::channel(each);
+        messages.into_iter().for_each(|message| sender.try_send(message).expect("there is room for all"));
+        receiver
+    };
+    seal_all(sealers, each).into_iter().map(feed).collect()
+}
+
+fn sealed_meanwhile(sealers: Vec<Sealer>, each: u64) -> Vec<mpsc::Receiver<Message>> {
+    let feed = |mut sealer: Sealer| {
+        let (sender, receiver) = mpsc::channel(SEALED_MAX);
+        // It ends when nobody takes any more.
+        thread::spawn(move || (0..each).all(|_| sender.blocking_send(sealer.seal()).is_ok()));
+        receiver
+    };
+    sealers.into_iter().map(feed).collect()
+}
+
+struct Sent {
+    received: Received,
+    receipt: Histogram<u64>,
+    resident: Vec<(f64, f64)>,
+}
+
+/// Keeps the schedule on a thread of its own, while the gateways send and this thread looks at the server's memory.
+fn send(
+    bench: &Bench,
+    server: &Server,
+    gateways: Vec<Gateway>,
+    feeds: Vec<mpsc::Receiver<Message>>,
+    interval: Duration,
+    each: u64,
+) -> Result<Sent, Error> {
+    let (mut sending, mut dues) = (JoinSet::new(), Vec::new());
+    for (mut gateway, feed) in gateways.into_iter().zip(feeds) {
+        let (due, when_due) = mpsc::unbounded_channel();
+        dues.push(due);
+        let task = async move {
+            let mut latency = no_latencies();
+            let received = gateway.send_when_due(feed, when_due, each, &mut latency).await?;
+            Ok::<_, Error>((received, latency))
+        };
+        sending.spawn_on(task, bench.runtime.handle());
+    }
+    let count = each * dues.len() as u64;
+    let first_ns = pace::now_ns() + LEAD.as_nanos() as u64;
+    let schedule = thread::Builder::new().name("schedule".to_owned()).spawn(move || {
+        let mut next = 0;
+        pace::keep(first_ns, interval, count, |due_ns| {
+            // A gateway that has failed takes none, and says so itself.
+            let _ = dues[next % dues.len()].send(due_ns);
+            next += 1;
+        });
+    });
+    let schedule = schedule.map_err(Error::process("collect bench"))?;
+    let bar = bench.progress("seconds", (interval * count as u32).as_secs());
+    let (mut all, begun) = (
+        Sent { received: Received::default(), receipt: no_latencies(), resident: Vec::new() },
+        Instant::now(),
+    );
+    bench.runtime.block_on(async {
+        let mut look = tokio::time::interval(LOOK);
+        loop {
+            tokio::select! {
+                joined = sending.join_next() => match joined {
+                    None => return Ok::<_, Error>(()),
+                    Some(joined) => {
+                        let (received, latency) = joined.expect("sending does not panic")?;
+                        all.received = all.received.and(received);
+                        all.receipt.add(&latency).expect("the bounds are the same");
+                    }
+                },
+                _ = look.tick() => {
+                    let bytes = resident_bytes(server.id()).map_err(Error::process("collect bench"))?;
+                    all.resident.push((begun.elapsed().as_secs_f64(), bytes as f64));
+                    bar.inc(1);
+                    bench.launcher.check_interrupted()?;
+                }
+            }
+        }
+    })?;
+    let bytes = resident_bytes(server.id()).map_err(Error::process("collect bench"))?;
+    all.resident.push((begun.elapsed().as_secs_f64(), bytes as f64));
+    bar.finish_and_clear();
+    schedule.join().expect("it only waits");
+    Ok(all)
+}
+
+fn of(times: &Histogram<u64>) -> Latency {
+    let at = |quantile| times.value_at_quantile(quantile);
+    Latency {
+        count: times.len(),
+        min_ns: times.min(),
+        p50_ns: at(0.5),
+        p99_ns: at(0.99),
+        p999_ns: at(0.999),
+        p9999_ns: at(0.9999),
+        max_ns: times.max(),
+    }
+}
+
+/// What is shown of a distribution, in nanoseconds.
+fn quantiles(latency: &Latency) -> [(&'static str, u64); 5] {
+    [
+        ("p50", latency.p50_ns),
+        ("p99", latency.p99_ns),
+        ("p99.9", latency.p999_ns),
+        ("p99.99", latency.p9999_ns),
+        ("most seen", latency.max_ns),
+    ]
+}
+
+fn rows(bench: &mut Bench, what: &str, latency: &Latency) {
+    for (name, time_ns) in quantiles(latency) {
+        bench.goals.row("latency", &format!("{what}, {name}"), time_ns as f64 / 1e3, "us", Clock::Wall);
+    }
+}
+
+fn deadline_rows(bench: &mut Bench, counted: &Counted) {
+    if let Some(deadline) = counted.deadline {
+        let words = format!("misses of {} ms", deadline.deadline_ns as f64 / 1e6);
+        bench.goals.row("deadline", &words, deadline.missed, "", Clock::Wall);
+        bench.goals.row("deadline", "longest run of misses", deadline.longest_run, "", Clock::Wall);
+    }
+}
+
+fn table(shown: &Shown) -> Table {
+    let mut columns = vec![Column::new("stage"), Column::new("batches")];
+    let names = quantiles(&Latency::default()).map(|(name, _)| Column::new(name).unit("us").decimals(0));
+    columns.extend(names);
+    let mut table = Table::new("Wall time by stage", columns);
+    let receipt = of(&shown.receipt);
+    let mut push = |name: &str, latency: &Latency| {
+        let mut line = vec![Entry::from(name), Entry::from(latency.count)];
+        line.extend(quantiles(latency).map(|(_, time_ns)| Entry::from(time_ns as f64 / 1e3)));
+        table.push(line);
+    };
+    shown.counted.stages.named().into_iter().for_each(|(name, stage)| push(name, stage));
+    push("arrival to durable", &shown.counted.durable_latency);
+    push("due to receipt", &receipt);
+    table
+}

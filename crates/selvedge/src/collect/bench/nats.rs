@@ -1,0 +1,205 @@
+//! Batches through a cluster of three servers of NATS: what the server stores of them, beside a consumer that acknowledges
+//! without storing. Both take turns on one cluster, and the processor time of each kind of process is told apart.
+
+use std::fs;
+use std::path::Path;
+use std::time::Instant;
+
+use collect::batch::{Answer, BatchId, HEADER_BYTES, SealedBatch};
+use collect::load::{CELL, NODES, Plant};
+use collect::nats::bare::ACKNOWLEDGED;
+use collect::nats::client::Link;
+use collect::nats::{Cluster, partition_of};
+use report::row::Clock;
+use selvedge::error::Error;
+use tokio::task::JoinSet;
+
+use super::gateway::{Opener, Received};
+use super::server::Way;
+use super::{Bench, LOAD};
+use crate::broker::stage::median;
+use crate::goals::Wanted;
+
+/// Partitions, each with a log and a gateway.
+const PARTITIONS: u16 = 4;
+/// Batches of a gateway that wait for their answers.
+const IN_FLIGHT: usize = 8;
+/// Batches of a window, of each gateway.
+const WINDOW_BATCHES: usize = 400;
+/// Windows of each way.
+const WINDOWS: usize = 5;
+
+/// What seals for one partition, and its connection.
+struct Sender {
+    partition: u16,
+    spool: u64,
+    next: u64,
+    plant: Plant,
+    link: Link,
+}
+
+/// A cluster as `scripts/nats.sh` starts it: where it listens, and its processes.
+struct Started {
+    cluster: Cluster,
+    processes: Vec<u32>,
+}
+
+impl Started {
+    fn read(folder: &Path) -> Result<Started, Error> {
+        let mut started = Started {
+            cluster: Cluster { servers: Vec::new(), partitions: PARTITIONS },
+            processes: Vec::new(),
+        };
+        for index in 0..3 {
+            let [conf, pid] = ["conf", "pid"].map(|ending| folder.join(format!("{index}.{ending}")));
+            let text = |path: &Path| fs::read_to_string(path).map_err(|cause| Error::io("read", path, cause));
+            let none = |path: &Path, what| Error::io("read", path, std::io::Error::other(what));
+            let (conf_text, pid_text) = (text(&conf)?, text(&pid)?);
+            let listen = conf_text.lines().find_map(|line| line.strip_prefix("listen: "));
+            let listen = listen.ok_or_else(|| none(&conf, "found no line that begins with `listen: `"))?;
+            started.cluster.servers.push(format!("nats://{listen}"));
+            let id = pid_text.trim().parse();
+            started.processes.push(id.map_err(|_| none(&pid, "found no number of a process"))?);
+        }
+        Ok(started)
+    }
+}
+
+/// One window.
+struct Window {
+    rate: f64,
+    received: Received,
+    /// Processor seconds of the cluster, the gateways, and who consumes.
+    cpu_s: [f64; 3],
+}
+
+/// Measures, with the cluster that `scripts/nats.sh start` left in `folder`.
+///
+/// # Errors
+/// The environment's.
+pub fn measure(bench: &mut Bench, folder: &Path) -> Result<(), Error> {
+    let started = Started::read(folder)?;
+    let mut senders = senders(bench, &started.cluster)?;
+    let (windows, batches) = if bench.is_quick { (1, 2) } else { (WINDOWS, WINDOW_BATCHES) };
+    let bar = bench.progress("nats: windows", 2 * windows as u64);
+    let ways = [Way::Nats(started.cluster.clone()), Way::Acknowledge(started.cluster.clone())];
+    let mut rates = [Vec::new(), Vec::new()];
+    let mut cpu_us = [[0.0; 3]; 2];
+    let mut stored = 0;
+    for window in 0..windows {
+        // Each goes first as often as the other, or nearly so.
+        for index in [window % 2, 1 - window % 2] {
+            let sealed = seal(&mut senders, batches);
+            let seen = one(bench, &started, &ways[index], &mut senders, sealed)?;
+            stored += seen.received.stored;
+            rates[index].push(seen.rate);
+            let frames = (batches * senders.len() * LOAD.frames_per_batch * windows) as f64;
+            cpu_us[index].iter_mut().zip(seen.cpu_s).for_each(|(all, cpu_s)| *all += 1e6 * cpu_s / frames);
+            bar.inc(1);
+        }
+    }
+    bar.finish_and_clear();
+    let frames = (windows * batches * senders.len() * LOAD.frames_per_batch) as u64;
+    assert_eq!(stored, frames, "each frame that was sent to the server is stored once");
+    let [served, alone] = rates.map(median);
+    bench.goals.row("nats", "windows of each", windows, "", Clock::None);
+    bench.goals.row("nats", "batches of a window", batches * senders.len(), "", Clock::None);
+    for (way, rate, cpu_us) in [("stored", served, cpu_us[0]), ("acknowledged only", alone, cpu_us[1])] {
+        bench.goals.row("nats", &format!("{way}, median"), rate, "frames/s", Clock::Wall);
+        for (who, cpu_us) in ["the cluster", "gateways", "who consumes"].into_iter().zip(cpu_us) {
+            let metric = format!("{way}: processor time of {who}");
+            bench.goals.row("nats", &metric, cpu_us, "us/frame", Clock::Wall);
+        }
+    }
+    let peer = format!("{alone:.0} frames/s");
+    let what = "through JetStream, of a consumer that does not store";
+    bench.goals.goal(what, served / alone, "acknowledged only", peer, Wanted::AtLeast(0.8));
+    Ok(())
+}
+
+fn senders(bench: &Bench, cluster: &Cluster) -> Result<Vec<Sender>, Error> {
+    bench.runtime.block_on(async {
+        let mut senders = Vec::new();
+        for partition in 0..PARTITIONS {
+            let nodes = (0..NODES).filter(|&node| partition_of(node, PARTITIONS) == partition);
+            let (plant, spool) = (Plant::new(LOAD, nodes, bench.seed), 100 + u64::from(partition));
+            let link = Link::open(cluster, CELL, spool).await?;
+            senders.push(Sender { partition, spool, next: 0, plant, link });
+        }
+        Ok(senders)
+    })
+}
+
+fn seal(senders: &mut [Sender], batches: usize) -> Vec<Vec<SealedBatch>> {
+    let seal = |sender: &mut Sender| {
+        let first = sender.next;
+        sender.next += batches as u64;
+        (first..sender.next).map(|number| sender.plant.batch(sender.spool, number)).collect()
+    };
+    senders.iter_mut().map(seal).collect()
+}
+
+fn one(
+    bench: &Bench,
+    started: &Started,
+    way: &Way,
+    senders: &mut Vec<Sender>,
+    sealed: Vec<Vec<SealedBatch>>,
+) -> Result<Window, Error> {
+    let server = bench.server_by("nats", way.clone(), 1)?;
+    let usage = || -> Result<[f64; 3], Error> {
+        let cluster = started.processes.iter().map(|&id| Ok(bench.usage(id)?.cpu_s));
+        let cluster: Vec<f64> = cluster.collect::<Result<_, Error>>()?;
+        let own = bench.usage(std::process::id())?.cpu_s;
+        Ok([cluster.iter().sum(), own, bench.usage(server.id())?.cpu_s])
+    };
+    let frames = sealed.iter().map(Vec::len).sum::<usize>() * LOAD.frames_per_batch;
+    let (before, begin) = (usage()?, Instant::now());
+    let mut received = Received::default();
+    let taken = std::mem::take(senders);
+    bench.runtime.block_on(async {
+        let mut sending = JoinSet::new();
+        for (mut sender, batches) in taken.into_iter().zip(sealed) {
+            sending.spawn(async move {
+                let received = send(&mut sender, batches).await?;
+                Ok::<_, Error>((sender, received))
+            });
+        }
+        while let Some(joined) = sending.join_next().await {
+            let (sender, of_one) = joined.expect("sending does not panic")?;
+            senders.push(sender);
+            received = received.and(of_one);
+        }
+        Ok::<_, Error>(())
+    })?;
+    let (took_s, after) = (begin.elapsed().as_secs_f64(), usage()?);
+    senders.sort_by_key(|sender| sender.partition);
+    server.end()?;
+    let cpu_s = std::array::from_fn(|index| after[index] - before[index]);
+    Ok(Window { rate: frames as f64 / took_s, received, cpu_s })
+}
+
+/// Sends as fast as it is answered, by a receipt or by who only acknowledges.
+async fn send(sender: &mut Sender, batches: Vec<SealedBatch>) -> Result<Received, Error> {
+    let (opener, mut all) = (Opener::new(), Received::default());
+    let mut digests = std::collections::HashMap::new();
+    let mut rest = batches.into_iter().peekable();
+    while rest.peek().is_some() || !digests.is_empty() {
+        if digests.len() < IN_FLIGHT
+            && let Some(batch) = rest.next()
+        {
+            digests.insert(batch.id.number, batch.sha256());
+            sender.link.send(&batch.id, &batch.body[HEADER_BYTES..], sender.partition).await?;
+            continue;
+        }
+        let answer = sender.link.next().await?;
+        let BatchId { number, .. } = answer.id();
+        // What came twice is answered twice.
+        let Some(digest) = digests.remove(&number) else { continue };
+        sender.link.settle(&digest);
+        if !matches!(answer, Answer::Refused { status: ACKNOWLEDGED, .. }) {
+            all = all.and(opener.open(answer)?);
+        }
+    }
+    Ok(all)
+}

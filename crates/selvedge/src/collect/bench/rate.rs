@@ -1,0 +1,179 @@
+//! The most that goes over TLS to disk, beside a bare log of the same bytes on the same disk: windows of both take turns.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use report::chart::{Axis, Lines, Panels};
+use report::page::Section;
+use report::row::Clock;
+use selvedge::error::Error;
+use tokio::task::JoinSet;
+
+use super::bare::Bare;
+use super::cores::Watch;
+use super::gateway::{Gateway, Message, Received, Sealer, seal_all};
+use super::server::Server;
+use super::{Bench, GATEWAYS, LOAD};
+use crate::broker::stage::median;
+use crate::goals::Wanted;
+
+/// Batches of a connection that wait for their receipts: as many as the commit and both cores are busy with, and some.
+const IN_FLIGHT: usize = 8;
+/// Batches of the window that says how many the others have.
+const FIRST_BATCHES: usize = 100;
+/// Of the memory that is free, this part may hold sealed batches.
+const MEMORY_PART: u64 = 3;
+
+/// What was found, in frames a second.
+#[derive(Clone, Debug, Default)]
+pub struct Rates {
+    /// Of each window, over TLS to disk.
+    pub served: Vec<f64>,
+    /// Of each window, the bare log.
+    pub bare: Vec<f64>,
+}
+
+/// The server with its gateways.
+struct Rig {
+    server: Server,
+    gateways: Vec<Gateway>,
+    sealers: Vec<Sealer>,
+    received: Received,
+    sent: u64,
+}
+
+impl Rig {
+    fn start(bench: &Bench) -> Result<Rig, Error> {
+        let server = bench.server("rate", GATEWAYS)?;
+        let sealers = Sealer::all(LOAD, bench.seed, GATEWAYS);
+        let gateways = bench.connect(&server, sealers.iter().map(Sealer::spool))?;
+        Ok(Rig { server, gateways, sealers, received: Received::default(), sent: 0 })
+    }
+
+    /// Frames a second, all gateways together.
+    fn window(&mut self, bench: &Bench, messages: &[Arc<Vec<Message>>]) -> Result<f64, Error> {
+        let gateways = std::mem::take(&mut self.gateways);
+        let begin = Instant::now();
+        let sent = bench.runtime.block_on(async {
+            let mut sending = JoinSet::new();
+            for (mut gateway, messages) in gateways.into_iter().zip(messages.iter().cloned()) {
+                sending.spawn(async move {
+                    let received = gateway.send_all(&messages, IN_FLIGHT).await?;
+                    Ok::<_, Error>((gateway, received))
+                });
+            }
+            let mut ended = Vec::new();
+            while let Some(joined) = sending.join_next().await {
+                ended.push(joined.expect("sending does not panic")?);
+            }
+            Ok::<_, Error>(ended)
+        })?;
+        let took = begin.elapsed();
+        let mut received = Received::default();
+        for (gateway, of_one) in sent {
+            self.gateways.push(gateway);
+            received = received.and(of_one);
+        }
+        // A gateway goes on with its own spool.
+        self.gateways.sort_by_key(Gateway::spool);
+        self.received = self.received.and(received);
+        let batches: usize = messages.iter().map(|messages| messages.len()).sum();
+        self.sent += batches as u64;
+        Ok((batches * LOAD.frames_per_batch) as f64 / took.as_secs_f64())
+    }
+}
+
+/// Frames a second that go over TLS to disk, by one short window: for who needs no more.
+///
+/// # Errors
+/// The environment's.
+pub fn estimate(bench: &Bench) -> Result<f64, Error> {
+    let mut rig = Rig::start(bench)?;
+    let rate = first(bench, &mut rig)?;
+    rig.server.stop()?;
+    Ok(rate)
+}
+
+/// The first windows: one that fills what is filled once, and one that counts.
+fn first(bench: &Bench, rig: &mut Rig) -> Result<f64, Error> {
+    let batches = if bench.is_quick { 4 } else { FIRST_BATCHES };
+    let mut rate = 0.0;
+    for batches in [batches, 4 * batches] {
+        let messages = seal_all(&mut rig.sealers, batches);
+        rate = rig.window(bench, &messages)?;
+    }
+    Ok(rate)
+}
+
+/// Batches of a window, of each gateway.
+fn window_batches(bench: &Bench, rate: f64) -> usize {
+    let effort = &bench.effort;
+    let wanted = rate * effort.window.as_secs_f64() / LOAD.frames_per_batch as f64;
+    let batch_bytes = (LOAD.frames_per_batch * LOAD.frame_bytes) as u64;
+    let fit = super::available_bytes() / MEMORY_PART / batch_bytes;
+    (wanted.min(fit as f64) / GATEWAYS as f64).ceil().max(1.0) as usize
+}
+
+/// Measures.
+///
+/// # Errors
+/// The environment's.
+pub fn measure(bench: &mut Bench) -> Result<(), Error> {
+    let mut rig = Rig::start(bench)?;
+    let first_rate = first(bench, &mut rig)?;
+    let batches = window_batches(bench, first_rate);
+    let mut bare = Bare::create(&bench.folder.path().join("bare"))?;
+    let (mut rates, mut cpu_s, mut served_s) = (Rates::default(), 0.0, 0.0);
+    let watch = Watch::begin().map_err(Error::process("collect bench"))?;
+    let bar = bench.progress("rate: windows", 2 * bench.effort.windows as u64);
+    for window in 0..bench.effort.windows {
+        let messages = seal_all(&mut rig.sealers, batches);
+        // Each goes first as often as the other.
+        for is_served in [window % 2 == 0, window % 2 != 0] {
+            if is_served {
+                let before = bench.usage(rig.server.id())?;
+                let begin = Instant::now();
+                rates.served.push(rig.window(bench, &messages)?);
+                served_s += begin.elapsed().as_secs_f64();
+                cpu_s += bench.usage(rig.server.id())?.cpu_s - before.cpu_s;
+            } else {
+                let took = bare.write(messages.iter().flat_map(|messages| messages.iter()))?;
+                rates.bare.push((batches * GATEWAYS * LOAD.frames_per_batch) as f64 / took.as_secs_f64());
+            }
+            bar.inc(1);
+        }
+    }
+    bar.finish_and_clear();
+    let watched = watch.end();
+    let counted = rig.server.stop()?;
+    bench.conserve(rig.sent, rig.received, &counted);
+    let (served, alone) = (median(rates.served.clone()), median(rates.bare.clone()));
+    bench.rate = Some(served);
+    bench.goals.row("rate", "windows of each", bench.effort.windows, "", Clock::None);
+    bench.goals.row("rate", "batches of a window", batches * GATEWAYS, "", Clock::None);
+    bench.goals.row("rate", "over TLS to disk, median", served, "frames/s", Clock::Wall);
+    bench.goals.row("rate", "bare log, median", alone, "frames/s", Clock::Wall);
+    bench.goals.row("rate", "cores that the server used", cpu_s / served_s, "s/s", Clock::Wall);
+    bench.goals.row("rate", "syncs", counted.groups, "", Clock::Wall);
+    let peer = format!("{alone:.0} frames/s");
+    bench.goals.goal(
+        "over TLS to disk, of a bare log",
+        served / alone,
+        "bare log",
+        peer,
+        Wanted::AtLeast(0.8),
+    );
+    let section = section(&rates).chart(watched.chart("Cores while it was measured"), "Both ways in turn.");
+    bench.sections.push(section);
+    Ok(())
+}
+
+fn section(rates: &Rates) -> Section {
+    let points =
+        |rates: &[f64]| rates.iter().enumerate().map(|(at, &rate)| ((at + 1) as f64, rate)).collect();
+    let (x, y) = (Axis::linear("window", ""), Axis::linear("frames a second, wall time", "1/s"));
+    let lines = Lines::new("Frames a second", x, y, Panels::Together)
+        .series("over TLS to disk", points(&rates.served))
+        .series("bare log", points(&rates.bare));
+    Section::new("Rate").chart(lines, "Windows of both take turns on one disk, with the same bytes.")
+}

@@ -1,0 +1,132 @@
+//! `selvedge collect bench`: its quick forms send, store and count everything, and what they say of it is consistent. No
+//! time is judged here.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::process::{Command, Output};
+
+use report::row::{Row, Value, read_ndjson};
+
+const BENCH: [&str; 4] = ["collect", "bench", "--quick", "--json"];
+/// What says how a time is spread, from the least to the greatest.
+const SPREAD: [&str; 5] = ["p50", "p99", "p99.9", "p99.99", "most seen"];
+
+fn bench(program: &mut Command, words: &[&str], disk: &Path) -> Output {
+    program.args(BENCH).args(words).arg("--disk").arg(disk).output().expect("selvedge runs")
+}
+
+fn rows(words: &[&str], disk: &Path) -> Vec<Row> {
+    let output = bench(&mut Command::new(env!("CARGO_BIN_EXE_selvedge")), words, disk);
+    assert!(output.status.success(), "{words:?}: {}", String::from_utf8_lossy(&output.stderr));
+    let (rows, errors) = read_ndjson(&String::from_utf8(output.stdout).expect("it is text"));
+    assert_eq!(errors, []);
+    rows
+}
+
+/// Numbers by case and metric.
+fn numbers(rows: &[Row]) -> BTreeMap<(&str, &str), f64> {
+    rows.iter().filter_map(|row| Some(((row.case(), row.metric()), row.value().number()?))).collect()
+}
+
+fn text<'a>(rows: &'a [Row], case: &str, metric: &str) -> &'a str {
+    let row = rows.iter().find(|row| row.case() == case && row.metric() == metric);
+    match row.unwrap_or_else(|| panic!("there is no {case}, {metric}")).value() {
+        Value::Text(text) => text,
+        other => panic!("{case}, {metric}: {other:?}"),
+    }
+}
+
+#[test]
+fn rate_latency_and_soak_tell_their_goals_stages_and_page_and_leave_nothing() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let (disk, page) = (folder.path().join("disk"), folder.path().join("bench.html"));
+    std::fs::create_dir(&disk).expect("a folder");
+    let words = ["rate", "latency", "soak", "--seed", "7", "--page", page.to_str().expect("it is text")];
+    let rows = rows(&words, &disk);
+    assert_eq!(std::fs::read_dir(&disk).expect("it is there").count(), 0, "what was written is removed");
+    let numbers = numbers(&rows);
+    assert_eq!(numbers[&("all", "seed")], 7.0);
+    for goal in [
+        "over TLS to disk, of a bare log",
+        "arrival to durable at half the rate, p99, ms",
+        "memory of a soak, growth, %",
+    ] {
+        assert!(numbers[&(goal, "value")].is_finite(), "{goal}");
+        assert!(["true", "false"].contains(&text(&rows, goal, "met")), "{goal}");
+    }
+    for metric in ["over TLS to disk, median", "bare log, median"] {
+        assert!(numbers[&("rate", metric)] > 0.0, "{metric}");
+    }
+    let names =
+        ["queued", "opening", "waiting", "storing", "answering", "arrival to durable", "due to receipt"];
+    for name in names {
+        let spread = SPREAD.map(|quantile| numbers[&("latency", format!("{name}, {quantile}").as_str())]);
+        assert!(spread.is_sorted() && spread[0] > 0.0, "{name}: {spread:?}");
+    }
+    let median = |name: &str| numbers[&("latency", format!("{name}, p50").as_str())];
+    assert!(median("due to receipt") > median("storing"), "a receipt is after its sync");
+    assert!(numbers[&("latency", "batches")] >= 4.0 && numbers[&("soak", "batches")] >= 4.0);
+    assert!(numbers[&("deadline", "longest run of misses")] <= numbers[&("deadline", "misses of 3 ms")]);
+    assert!(
+        !text(&rows, "machine", "kernel").is_empty() && !text(&rows, "machine", "clock source").is_empty()
+    );
+    let no_bound = rows.iter().all(|row| !row.metric().ends_with("max") && !row.metric().contains("worst"));
+    assert!(no_bound, "what was seen is not called a bound");
+    let page = std::fs::read_to_string(page).expect("the page was asked for");
+    for words in ["Frames a second", "Wall time by stage", "Cores meanwhile", "Memory of the server"] {
+        assert!(page.contains(words), "{words}");
+    }
+}
+
+#[test]
+fn all_connections_are_answered_beside_a_slow_reader_and_those_beyond_are_refused_by_name() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let rows = rows(&["connections"], folder.path());
+    let numbers = numbers(&rows);
+    let of = |metric: &str| numbers[&("connections", metric)];
+    assert_eq!((of("at once"), of("answered beside a slow reader")), (40.0, 39.0));
+    assert_eq!(
+        (of("refused: connections-full"), of("connections that ended before a hello, or were one too many")),
+        (10.0, 10.0)
+    );
+    let taken = of("batches of the slow reader that were taken until it was not read any more");
+    let answered = of("of these with a receipt that it read at last");
+    assert!(taken > 32.0 && answered <= taken, "{answered} of {taken}");
+    assert_eq!(text(&rows, "connections at once, answered beside a slow reader", "met"), "true");
+}
+
+#[test]
+fn a_class_or_memory_that_the_system_refuses_ends_it_with_the_environments_code() {
+    let folder = tempfile::tempdir().expect("a folder");
+    // Who is root may do everything, until that is taken away.
+    let is_root = rustix::process::geteuid().is_root();
+    let program = env!("CARGO_BIN_EXE_selvedge");
+    let limited = || {
+        let mut limited = Command::new("prlimit");
+        limited.args(["--rtprio=0", "--memlock=65536"]);
+        if is_root {
+            let taken = "-sys_nice,-ipc_lock,-sys_resource";
+            limited.args(["setpriv", "--bounding-set", taken, "--inh-caps", taken]);
+        }
+        limited.arg(program);
+        limited
+    };
+    for tool in ["prlimit", "setpriv"] {
+        if Command::new(tool).arg("--version").output().is_err() {
+            return println!("skip (program): classes that are refused: there is no {tool}");
+        }
+    }
+    for (words, expected) in [
+        (
+            &["rate", "--policy", "fifo", "--priority", "7"][..],
+            "cannot put a thread into SCHED_FIFO with priority 7: ",
+        ),
+        (&["rate", "--policy", "deadline"], "cannot put a thread into SCHED_DEADLINE with "),
+        (&["rate", "--lock-memory"], "cannot lock the memory of this process: "),
+    ] {
+        let output = bench(&mut limited(), words, folder.path());
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(3), "{words:?}: {said}");
+        assert!(said.contains(expected) && said.contains("help: it takes CAP_"), "{words:?}: {said}");
+    }
+}
