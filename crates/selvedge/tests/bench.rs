@@ -113,7 +113,7 @@ fn a_class_or_memory_that_the_system_refuses_ends_it_with_the_environments_code(
     };
     for tool in ["prlimit", "setpriv"] {
         if Command::new(tool).arg("--version").output().is_err() {
-            return println!("skip (program): classes that are refused: there is no {tool}");
+            return println!("skip (machine): classes that are refused: there is no {tool}");
         }
     }
     for (words, expected) in [

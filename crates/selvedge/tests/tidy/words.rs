@@ -186,6 +186,7 @@ const KINDS: [(&str, &str); 38] = [
     ("RecordingTooShort", "the recording lasts"),
     ("Clipped", "the converter sees"),
     ("Alone", "expected both or neither"),
+    ("PinnedWithDeadlines", "Linux pins no thread that has deadlines"),
     ("a missing deployment", "failed to read `nowhere.toml`"),
     ("the JSON of an error", "{\"error\":{\"class\":\"input\""),
 ];
