@@ -184,16 +184,15 @@ impl<B: Bus> Machine<B> {
     /// Executes until a cycle is reached; comes back earlier with what an instruction is refused, PC at it.
     pub(super) fn execute<O: Observer>(&mut self, until: Cycles, o: &mut O) -> Result<(), Refusal> {
         while self.cycle < until {
+            if self.annul {
+                self.step_over(o);
+                continue;
+            }
             let (begin, pc) = (self.cycle, self.pc);
             let mut wait = 0;
             let fetched = self.bus.fetch(pc, &mut wait);
             if wait != 0 {
-                self.cycle += Cycles::from(wait);
-                self.spent.fetch_cycles += Cycles::from(wait);
-            }
-            if self.annul {
-                self.step_over(fetched.map_or((pc & !3).wrapping_add(4), |fetched| fetched.next), begin, o);
-                continue;
+                self.waited_for_fetch(wait);
             }
             let fetched = fetched?;
             if self.sequential {
@@ -221,9 +220,18 @@ impl<B: Bus> Machine<B> {
         Ok(())
     }
 
-    /// Passes an annulled instruction, behind which is `next`.
-    fn step_over<O: Observer>(&mut self, next: u32, begin: Cycles, o: &mut O) {
-        o.annulled(begin, self.pc);
+    fn waited_for_fetch(&mut self, wait: u32) {
+        self.cycle += Cycles::from(wait);
+        self.spent.fetch_cycles += Cycles::from(wait);
+    }
+
+    /// Fetches an annulled instruction and passes it, even where it cannot be fetched.
+    fn step_over<O: Observer>(&mut self, o: &mut O) {
+        o.annulled(self.cycle, self.pc);
+        let mut wait = 0;
+        let fetched = self.bus.fetch(self.pc, &mut wait);
+        self.waited_for_fetch(wait);
+        let next = fetched.map_or((self.pc & !3).wrapping_add(4), |fetched| fetched.next);
         self.pc = if self.sequential { next } else { self.npc };
         (self.sequential, self.annul) = (true, false);
         (self.loaded, self.icc_set) = (0, false);
