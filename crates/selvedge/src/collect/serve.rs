@@ -21,8 +21,8 @@ use selvedge::link::transport::Transport;
 
 use super::asking;
 use super::live::Window;
-use crate::monitor::Monitors;
 use crate::machine::Began;
+use crate::monitor::Monitors;
 use crate::output::Output;
 use crate::place::{Opened, Place};
 use crate::stop;

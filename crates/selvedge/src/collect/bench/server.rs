@@ -290,6 +290,7 @@ fn serve_connections(
         store: arguments.store.clone(),
         limits: limits(arguments),
         control: None,
+        looks: None,
         stats: None,
         realtime: arguments.realtime.asked().realtime(),
     };
