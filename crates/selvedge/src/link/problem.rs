@@ -7,6 +7,8 @@ use std::fmt;
 use std::ops::Range;
 use std::path::PathBuf;
 
+use super::quantity::{Hertz, Millivolts, Span, up_to_us};
+
 /// One fault of a deployment and the bytes of the text that it lies in.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Problem {
@@ -366,43 +368,4 @@ fn whole_samples(rate_hz: u64, superframe_ps: u64) -> String {
         (None, Some(only)) | (Some(only), None) => format!("{only} Hz does"),
         (None, None) => "choose a superframe that is a multiple of the sampling period".into(),
     }
-}
-
-/// A duration in the largest unit in which it is short and exact.
-pub(super) struct Span(pub u64);
-
-impl fmt::Display for Span {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let units = [("s", 1_000_000_000_000), ("ms", 1_000_000_000), ("us", 1_000_000), ("ns", 1_000)];
-        let (unit, ps) = units.into_iter().find(|(_, ps)| self.0 >= *ps).unwrap_or(("ps", 1));
-        let (whole, thousandths) = (self.0 / ps, (self.0 % ps) * 1_000 / ps.max(1));
-        match thousandths {
-            0 => write!(f, "{whole} {unit}"),
-            _ => write!(f, "{} {unit}", format!("{whole}.{thousandths:03}").trim_end_matches('0')),
-        }
-    }
-}
-
-/// A frequency in the largest unit in which it is whole.
-pub(super) struct Hertz(pub u64);
-
-impl fmt::Display for Hertz {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let units = [("MHz", 1_000_000), ("kHz", 1_000)];
-        let whole = |hz: &u64| self.0 >= *hz && self.0.is_multiple_of(*hz);
-        let (unit, hz) = units.into_iter().find(|(_, hz)| whole(hz)).unwrap_or(("Hz", 1));
-        write!(f, "{} {unit}", self.0 / hz)
-    }
-}
-
-struct Millivolts(i128);
-
-impl fmt::Display for Millivolts {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} mV", self.0 / 1_000_000)
-    }
-}
-
-pub(super) fn up_to_us(ps: u64) -> u64 {
-    ps.div_ceil(crate::limits::PS_PER_US) * crate::limits::PS_PER_US
 }

@@ -1,7 +1,11 @@
-//! Numbers with their units, as a deployment writes them, to integers.
+//! Numbers with their units, as a deployment writes them, to integers; and back, as messages say them.
 //!
 //! Owns the units. A value is decimal, exact, and becomes a whole number of its dimension's grain: `2.5 us`
 //! is 2,500,000 ps, and `0.3 ps` is refused rather than rounded. Ranges are the caller's.
+
+use std::fmt;
+
+use crate::limits;
 
 /// What a number measures: how its unit may be written and how many grains one unit is.
 pub struct Dimension {
@@ -135,6 +139,47 @@ fn decimal(text: &str) -> Result<Decimal, Fault> {
 fn whole((digits, places): Decimal, grains: i128) -> Result<i128, Fault> {
     let (scaled, scale) = (digits * grains, 10_i128.pow(places));
     if scaled % scale == 0 { Ok(scaled / scale) } else { Err(Fault::TooFine) }
+}
+
+/// A duration in the largest unit in which it is short and exact.
+pub(super) struct Span(pub u64);
+
+impl fmt::Display for Span {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let units = [("s", 1_000_000_000_000), ("ms", 1_000_000_000), ("us", 1_000_000), ("ns", 1_000)];
+        let (unit, ps) = units.into_iter().find(|(_, ps)| self.0 >= *ps).unwrap_or(("ps", 1));
+        let (whole, thousandths) = (self.0 / ps, (self.0 % ps) * 1_000 / ps.max(1));
+        match thousandths {
+            0 => write!(f, "{whole} {unit}"),
+            _ => write!(f, "{} {unit}", format!("{whole}.{thousandths:03}").trim_end_matches('0')),
+        }
+    }
+}
+
+/// A frequency in the largest unit in which it is whole.
+pub(super) struct Hertz(pub u64);
+
+impl fmt::Display for Hertz {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let units = [("MHz", 1_000_000), ("kHz", 1_000)];
+        let whole = |hz: &u64| self.0 >= *hz && self.0.is_multiple_of(*hz);
+        let (unit, hz) = units.into_iter().find(|(_, hz)| whole(hz)).unwrap_or(("Hz", 1));
+        write!(f, "{} {unit}", self.0 / hz)
+    }
+}
+
+/// A voltage in whole millivolts, of nanovolts.
+pub(super) struct Millivolts(pub i128);
+
+impl fmt::Display for Millivolts {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} mV", self.0 / 1_000_000)
+    }
+}
+
+/// A time of so many picoseconds, rounded up to a whole microsecond.
+pub(super) fn up_to_us(ps: u64) -> u64 {
+    ps.div_ceil(limits::PS_PER_US) * limits::PS_PER_US
 }
 
 #[cfg(test)]

@@ -6,7 +6,8 @@
 use cipher::Suite;
 
 use super::draft::{CellDraft, NodeDraft};
-use super::problem::{InTime, Kind, Problem, up_to_us};
+use super::problem::{InTime, Kind, Problem};
+use super::quantity::up_to_us;
 use super::schedule::{
     DEFAULT_SUITE, frame_bytes, gateway_byte_ps, sample_cycles, samples, slots_used, uplink_ps,
 };
