@@ -11,12 +11,14 @@
 //!
 //! batch plaintext     0 2 frames, then each: 4 superframe | 1 slot | 8 arrival at the bridge, ps of cell
 //!                                                 time | 2 bytes | frame
-//! receipt plaintext   0 32 SHA-256 of the batch's body as it was received
-//!                     32 2 stored | 34 2 duplicate | 36 2 failed
-//!                     38 2 downlinks, then each: 2 bytes | frame
+//! receipt plaintext   0 12 the batch's nonce | 12 16 its tag
+//!                     28 2 stored | 30 2 duplicate | 32 2 failed
+//!                     34 2 downlinks, then each: 2 bytes | frame
 //! ```
 //! Both are sealed with AES-256-GCM. A batch's associated data is its first 20 bytes and its key the cell's
-//! batch key; a receipt's associated data is its first 18 bytes and its key the cell's receipt key. Numbers
+//! batch key; a receipt's associated data is its first 18 bytes and its key the cell's receipt key. A receipt names a batch by
+//! its nonce and tag as well: one that was sealed anew under the same number is another, and nobody without the key makes a
+//! second with both, so that no hash of its bytes is needed. Numbers
 //! of one spool rise by one; a batch may be sent again. Stored, duplicate and failed add up to the batch's
 //! frames.
 //!
@@ -25,13 +27,11 @@
 
 use std::ops::Range;
 
-use sha2::{Digest, Sha256};
-
 use crate::error::Refusal;
 use crate::limits::{BATCH_ENTRY_BYTES, BATCH_FRAMES_MAX, FRAME_BYTES_MAX, MESSAGE_BYTES_MAX};
 
 /// The version of hello and batch.
-pub const VERSION: u8 = 1;
+pub const VERSION: u8 = 2;
 /// Bytes of a batch's header, which is its associated data.
 pub const HEADER_BYTES: usize = 20;
 /// Bytes of a receipt's header, which is its associated data.
@@ -41,7 +41,9 @@ pub const NONCE_BYTES: usize = 12;
 /// Bytes of the AES-GCM tag behind a ciphertext.
 pub const TAG_BYTES: usize = 16;
 /// Bytes of a receipt's plaintext before its downlinks.
-const RECEIPT_HEAD_BYTES: usize = 40;
+const RECEIPT_HEAD_BYTES: usize = SEAL_BYTES + 8;
+/// Bytes of a [`Seal`].
+pub const SEAL_BYTES: usize = NONCE_BYTES + TAG_BYTES;
 
 const KIND_HELLO: u8 = 0x01;
 const KIND_BATCH: u8 = 0x02;
@@ -57,6 +59,27 @@ pub struct BatchId {
     pub spool: u64,
     /// The number within the spool.
     pub number: u64,
+}
+
+/// What tells a sealed batch from any other: its nonce, then its tag.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Seal(pub [u8; SEAL_BYTES]);
+
+impl Seal {
+    /// Of nonce, ciphertext and tag; `None` when they are too short.
+    pub fn of(sealed: &[u8]) -> Option<Seal> {
+        let (nonce, rest) = sealed.split_at_checked(NONCE_BYTES)?;
+        let tag = rest.last_chunk::<TAG_BYTES>()?;
+        let mut seal = [0; SEAL_BYTES];
+        seal[..NONCE_BYTES].copy_from_slice(nonce);
+        seal[NONCE_BYTES..].copy_from_slice(tag);
+        Some(Seal(seal))
+    }
+
+    /// The nonce.
+    pub fn nonce(&self) -> &[u8] {
+        &self.0[..NONCE_BYTES]
+    }
 }
 
 /// The first message of a bridge.
@@ -121,8 +144,8 @@ pub struct Entry<'a> {
 /// The plaintext of a receipt.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Receipt {
-    /// SHA-256 of the batch's body as the server received it.
-    pub batch_sha256: [u8; 32],
+    /// What tells the batch from others of its name.
+    pub batch: Seal,
     /// Frames of the batch that are stored for the first time.
     pub stored: u16,
     /// Frames of the batch that had been stored before.
@@ -244,8 +267,8 @@ impl Request {
 
 impl SealedBatch {
     /// What a receipt says about the batch that it is for.
-    pub fn sha256(&self) -> [u8; 32] {
-        Sha256::digest(&self.body).into()
+    pub fn seal(&self) -> Option<Seal> {
+        Seal::of(self.body.get(HEADER_BYTES..)?)
     }
 }
 
@@ -360,7 +383,7 @@ impl Receipt {
         assert!(self.downlinks.len() <= BATCH_FRAMES_MAX, "{} downlinks", self.downlinks.len());
         let downlinks_bytes: usize = self.downlinks.iter().map(|frame| 2 + frame.len()).sum();
         let mut bytes = Vec::with_capacity(RECEIPT_HEAD_BYTES + downlinks_bytes + TAG_BYTES);
-        bytes.extend_from_slice(&self.batch_sha256);
+        bytes.extend_from_slice(&self.batch.0);
         for count in [self.stored, self.duplicate, self.failed, self.downlinks.len() as u16] {
             bytes.extend_from_slice(&count.to_le_bytes());
         }
@@ -378,14 +401,14 @@ impl Receipt {
     /// [`Malformed`].
     pub fn parse(mut bytes: &[u8]) -> Result<Receipt, Malformed> {
         let bytes = &mut bytes;
-        let batch_sha256 = take(bytes)?;
+        let batch = Seal(take(bytes)?);
         let (stored, duplicate, failed) = (take_u16(bytes)?, take_u16(bytes)?, take_u16(bytes)?);
         let mut downlinks = Vec::new();
         for _ in 0..take_u16(bytes)? {
             let frame_bytes = usize::from(take_u16(bytes)?);
             downlinks.push(take_slice(bytes, frame_bytes)?.to_vec());
         }
-        let receipt = Receipt { batch_sha256, stored, duplicate, failed, downlinks };
+        let receipt = Receipt { batch, stored, duplicate, failed, downlinks };
         if bytes.is_empty() { Ok(receipt) } else { Err(Malformed) }
     }
 }
@@ -436,10 +459,10 @@ mod tests {
 
         #[test]
         fn receipts_survive_their_bytes(
-            batch_sha256 in any::<[u8; 32]>(), (stored, duplicate, failed) in any::<(u16, u16, u16)>(),
+            seal in any::<[u8; SEAL_BYTES]>(), (stored, duplicate, failed) in any::<(u16, u16, u16)>(),
             downlinks in vec(vec(any::<u8>(), 0..50), 0..20), cut in any::<prop::sample::Index>(),
         ) {
-            let receipt = Receipt { batch_sha256, stored, duplicate, failed, downlinks };
+            let receipt = Receipt { batch: Seal(seal), stored, duplicate, failed, downlinks };
             let bytes = receipt.to_bytes();
             prop_assert_eq!(Receipt::parse(&bytes).unwrap(), receipt);
             prop_assert!(Receipt::parse(&bytes[..cut.index(bytes.len())]).is_err());

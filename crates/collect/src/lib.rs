@@ -77,7 +77,7 @@ use zeroize::Zeroizing;
 
 use crate::aes::Backend;
 use crate::anchor::Anchor;
-use crate::batch::{Answer, BatchId, Receipt};
+use crate::batch::{Answer, BatchId, Receipt, Seal};
 use crate::disk::Disk;
 use crate::epochs::Epochs;
 use crate::error::{Corruption, Error, Fault, Refusal};
@@ -177,13 +177,20 @@ struct Waiting {
     tally: Result<Tally, Refusal>,
 }
 
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct Tally {
-    batch_sha256: [u8; 32],
+    seal: Seal,
     stored: u16,
     duplicate: u16,
     failed: Vec<Fault>,
     heard: BTreeMap<u32, Heard>,
+}
+
+impl Tally {
+    /// Nothing of this batch yet.
+    fn of(seal: Seal) -> Tally {
+        Tally { seal, stored: 0, duplicate: 0, failed: Vec::new(), heard: BTreeMap::new() }
+    }
 }
 
 /// What was heard of a node with an authentic frame.
@@ -333,9 +340,9 @@ impl<D: Disk, R: Randomness + Clone> Collector<D, R> {
 
     /// Sorts a batch's frames into new, duplicate and failed; the new ones join the group.
     fn tally(&mut self, frames: Frames) -> Tally {
-        let Frames { batch_sha256, outcomes, records, .. } = frames;
+        let Frames { seal, outcomes, records, .. } = frames;
         self.group.plaintexts.push(records);
-        let mut tally = Tally { batch_sha256, ..Tally::default() };
+        let mut tally = Tally::of(seal);
         // The batch's plaintext stays the last one until all its frames are in the group.
         let mut orders = Vec::new();
         for outcome in outcomes {
@@ -588,7 +595,7 @@ impl<D: Disk, R: Randomness + Clone> Collector<D, R> {
         tally.failed.iter().for_each(|&fault| self.counter.fail(fault));
         let receipt = Receipt {
             downlinks,
-            batch_sha256: tally.batch_sha256,
+            batch: tally.seal,
             stored: tally.stored,
             duplicate: tally.duplicate,
             failed: u16::try_from(tally.failed.len()).expect("a batch's frames are counted in 16 bits"),

@@ -19,7 +19,9 @@ use std::vec;
 use cipher::TrafficKey;
 
 use crate::aes::Backend;
-use crate::batch::{BatchId, HEADER_BYTES, NONCE_BYTES, Place, SealedBatch, TAG_BYTES, places_from_bytes};
+use crate::batch::{
+    BatchId, HEADER_BYTES, NONCE_BYTES, Place, Seal, SealedBatch, TAG_BYTES, places_from_bytes,
+};
 use crate::error::{Error, Fault, Refusal};
 use crate::frame::{self, Content, Header};
 use crate::keys::{KeyRing, Node};
@@ -83,8 +85,8 @@ pub struct Opened {
 /// The frames of an authentic batch.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Frames {
-    /// SHA-256 of the batch as it was received.
-    pub batch_sha256: [u8; 32],
+    /// What tells the batch from others.
+    pub seal: Seal,
     /// Bytes of the batch's plaintext.
     pub bytes: usize,
     /// One outcome for each frame, in order.
@@ -114,7 +116,7 @@ pub struct Authentic {
 
 /// A batch whose tag was right.
 struct OpenedBatch {
-    batch_sha256: [u8; 32],
+    seal: Seal,
     /// All that was received, its frames opened where they lie.
     body: Plaintext,
     /// Frames of `body[PLAINTEXT_AT..]`.
@@ -151,13 +153,13 @@ fn open_batch(
 ) -> Result<OpenedBatch, Refusal> {
     let batch = batch.map_err(|(refusal, _)| refusal)?;
     let cell = keys.cell(batch.id.cell).ok_or(Refusal::Cell)?;
-    let batch_sha256 = batch.sha256();
+    let seal = batch.seal().ok_or(Refusal::Malformed)?;
     let mut body = Plaintext::from(batch.body);
     let (header, sealed) = body.as_mut().split_at_mut_checked(HEADER_BYTES).ok_or(Refusal::Malformed)?;
     let (nonce, sealed) = sealed.split_at_mut_checked(NONCE_BYTES).ok_or(Refusal::Malformed)?;
     let plaintext = cell.batch.open_tail(nonce, header, sealed).map_err(|_| Refusal::Rejected)?;
     let places = places_from_bytes(plaintext).map_err(|_| Refusal::Layout)?;
-    Ok(OpenedBatch { batch_sha256, body, places })
+    Ok(OpenedBatch { seal, body, places })
 }
 
 /// What a frame says of itself: nothing of it is authentic before its tag is.
@@ -310,7 +312,7 @@ fn write_records<'k>(
     };
     let outcomes = batch.places.iter().zip(claims).map(write).collect();
     assert!(records.len() <= records_bytes_max, "the records were to fit");
-    Frames { batch_sha256: batch.batch_sha256, bytes: batch.bytes(), outcomes, records: records.into() }
+    Frames { seal: batch.seal, bytes: batch.bytes(), outcomes, records: records.into() }
 }
 
 /// Cuts a group into bunches.

@@ -1,6 +1,7 @@
 //! What a collector says to batches: duplicates, acknowledgements, changes of the epoch, settings, limits.
 
 use super::*;
+use crate::batch::SEAL_BYTES;
 use crate::keys::{Grid, Node, StoreKeys};
 use crate::orders::{Order, Reason, Reply, Request, Told};
 use crate::settings::{Planned, Settings};
@@ -83,7 +84,7 @@ fn opened_from(channel: u8, number: u64, frames: &[(u8, u32)]) -> Event {
         Ok(Authentic { node: NODE, epoch, counter, first, channel, stride, record: from..records.len() })
     };
     let outcomes = frames.iter().map(outcome).collect();
-    let frames = Frames { batch_sha256: [9; 32], bytes: 0, outcomes, records: records.into() };
+    let frames = Frames { seal: Seal([9; SEAL_BYTES]), bytes: 0, outcomes, records: records.into() };
     let (at, opening) = (Now::default(), Opening::default());
     Event::Opened(Opened { connection: 3, at, opening, id: batch, frames: Ok(frames) })
 }

@@ -17,7 +17,7 @@ use std::time::{Duration, Instant};
 
 use bridge::{Bridge, CELL, NODES, SPOOL, key_ring, node_frame, open_downlink, samples, store_master};
 use cluster::{PATIENCE, Servers, nats_server, wait_for};
-use collect::batch::{Answer, BatchId, batch_message};
+use collect::batch::{Answer, BatchId, Seal, batch_message};
 use collect::limits::Limits;
 use collect::nats::client::Link;
 use collect::nats::{self, Cluster, batch_subject, partition_of};
@@ -27,7 +27,6 @@ use libtest_mimic::{Arguments, Trial};
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng};
 use rustix::process::{Pid, Signal, kill_process};
-use sha2::{Digest, Sha256};
 use soak::is_soak;
 use tokio::runtime::Runtime;
 
@@ -149,7 +148,7 @@ struct Sender {
     bridge: Bridge,
     next: u64,
     /// Parts that wait for a receipt: number and digest, and the partition.
-    waiting: BTreeMap<(u64, [u8; 32]), usize>,
+    waiting: BTreeMap<(u64, Seal), usize>,
     /// Numbers of which some part was answered by a receipt, with how many parts.
     acknowledged: BTreeMap<u64, usize>,
     /// Downlink counts of nodes, none twice.
@@ -177,9 +176,9 @@ impl Sender {
         for (partition, frames) in parts {
             let sealed = self.bridge.seal(number, &frames);
             let id = Bridge::id(number);
-            let sha256 = Sha256::new().chain_update(id.header()).chain_update(&sealed).finalize().into();
+            let seal = Seal::of(&sealed).unwrap();
             self.runtime.block_on(self.link.send(&id, &sealed, partition)).unwrap();
-            self.waiting.insert((number, sha256), frames.len());
+            self.waiting.insert((number, seal), frames.len());
         }
     }
 
@@ -196,10 +195,10 @@ impl Sender {
             for (node, count, _) in downlinks {
                 assert!(self.downlinks.insert((node, count)), "node {node}: downlink {count} was used twice");
             }
-            // One for what was sent twice names the same digest.
-            let Some(frames) = self.waiting.remove(&(id.number, receipt.batch_sha256)) else { continue };
+            // One for what was sent twice names the same seal.
+            let Some(frames) = self.waiting.remove(&(id.number, receipt.batch)) else { continue };
             assert_eq!(usize::from(receipt.stored + receipt.duplicate), frames);
-            self.link.settle(&receipt.batch_sha256);
+            self.link.settle(&receipt.batch);
             *self.acknowledged.entry(id.number).or_default() += frames;
         }
     }

@@ -69,7 +69,6 @@ pub fn print(load: Load, folder: &Path) {
 /// The ciphers of opening.
 fn opening(plant: &Plant, arrived: &[Arrived]) -> Vec<Stage> {
     let batches: Vec<_> = arrived.iter().map(|arrived| arrived.batch.as_ref().expect("a batch")).collect();
-    let (_, hash) = timed(|| batches.iter().map(|batch| batch.sha256()).collect::<Vec<_>>());
     let mut bodies: Vec<Vec<u8>> = batches.iter().map(|batch| batch.body.clone()).collect();
     let (plaintexts, gcm) = timed(|| {
         let open = |body: &'_ mut Vec<u8>| {
@@ -81,11 +80,7 @@ fn opening(plant: &Plant, arrived: &[Arrived]) -> Vec<Stage> {
     });
     let entries = plaintexts.iter().flat_map(|plaintext| entries_from_bytes(plaintext).expect("a list"));
     let mut frames: Vec<Vec<u8>> = entries.map(|entry| entry.frame.to_vec()).collect();
-    vec![
-        ("SHA-256 of the batch", hash),
-        ("the batch, AES-256-GCM", gcm),
-        ("the frames, many at once", time_frames(plant, &mut frames)),
-    ]
+    vec![("the batch, AES-256-GCM", gcm), ("the frames, many at once", time_frames(plant, &mut frames))]
 }
 
 fn time_frames(plant: &Plant, frames: &mut [Vec<u8>]) -> f64 {

@@ -15,11 +15,10 @@ use async_nats::{Subscriber, jetstream};
 use futures_util::StreamExt;
 use futures_util::future::BoxFuture;
 use futures_util::stream::FuturesUnordered;
-use sha2::{Digest, Sha256};
 use tokio::time::Instant;
 
 use super::{Cluster, batch_subject, receipt_subject};
-use crate::batch::{Answer, BatchId, batch_message};
+use crate::batch::{Answer, BatchId, Seal, batch_message};
 use crate::error::Error;
 use crate::limits::{RECEIPT_MS, RESEND_MS};
 
@@ -37,13 +36,13 @@ struct Waiting {
 }
 
 /// What became of a publication: the digest of its batch, and whether the cluster has it.
-type Published = ([u8; 32], bool);
+type Published = (Seal, bool);
 
 /// A connection to a cluster.
 pub struct Link {
     context: Context,
     receipts: Subscriber,
-    waiting: HashMap<[u8; 32], Waiting>,
+    waiting: HashMap<Seal, Waiting>,
     publishing: FuturesUnordered<BoxFuture<'static, Published>>,
     resent: u64,
 }
@@ -70,23 +69,23 @@ impl Link {
     /// # Errors
     /// None so far: what cannot be published now is published later.
     pub async fn send(&mut self, id: &BatchId, sealed: &[u8], partition: u16) -> Result<(), Error> {
-        let sha256: [u8; 32] = Sha256::new().chain_update(id.header()).chain_update(sealed).finalize().into();
+        let seal = Seal::of(sealed).expect("it is sealed");
         // A message has its length already.
         let message = batch_message(id, sealed)[4..].to_vec();
         let pause = Duration::from_millis(RESEND_MS.0);
         let waiting =
             Waiting { id: *id, partition, message, attempt: 0, is_published: false, again: None, pause };
-        self.waiting.insert(sha256, waiting);
-        self.publish(sha256);
+        self.waiting.insert(seal, waiting);
+        self.publish(seal);
         Ok(())
     }
 
-    fn publish(&mut self, sha256: [u8; 32]) {
-        let Some(waiting) = self.waiting.get_mut(&sha256) else { return };
+    fn publish(&mut self, seal: Seal) {
+        let Some(waiting) = self.waiting.get_mut(&seal) else { return };
         waiting.again = None;
         let BatchId { cell, spool, number } = waiting.id;
         let mut id = format!("{cell}/{spool:016x}/{number}/");
-        sha256[..8].iter().for_each(|byte| write!(id, "{byte:02x}").expect("a text grows"));
+        seal.nonce().iter().for_each(|byte| write!(id, "{byte:02x}").expect("a text grows"));
         write!(id, "/{}", waiting.attempt).expect("a text grows");
         let mut headers = HeaderMap::new();
         headers.insert(NATS_MESSAGE_ID, id.as_str());
@@ -98,12 +97,12 @@ impl Link {
                 Ok(acknowledgement) => acknowledgement.await,
                 Err(error) => Err(error),
             };
-            (sha256, acknowledged.is_ok())
+            (seal, acknowledged.is_ok())
         }));
     }
 
-    fn published(&mut self, (sha256, is_published): Published) {
-        let Some(waiting) = self.waiting.get_mut(&sha256) else { return };
+    fn published(&mut self, (seal, is_published): Published) {
+        let Some(waiting) = self.waiting.get_mut(&seal) else { return };
         if is_published && !waiting.is_published {
             waiting.pause = Duration::from_millis(RECEIPT_MS.0);
         }
@@ -138,18 +137,18 @@ impl Link {
         let now = Instant::now();
         let is_due = |waiting: &Waiting| waiting.again.is_some_and(|again| again <= now);
         let due: Vec<_> =
-            self.waiting.iter().filter(|(_, waiting)| is_due(waiting)).map(|(sha256, _)| *sha256).collect();
-        for sha256 in due {
-            let waiting = self.waiting.get_mut(&sha256).expect("it was there");
+            self.waiting.iter().filter(|(_, waiting)| is_due(waiting)).map(|(seal, _)| *seal).collect();
+        for seal in due {
+            let waiting = self.waiting.get_mut(&seal).expect("it was there");
             waiting.attempt += u32::from(waiting.is_published);
             self.resent += 1;
-            self.publish(sha256);
+            self.publish(seal);
         }
     }
 
-    /// The receipt for the batch with this digest was good: it is not published any more.
-    pub fn settle(&mut self, sha256: &[u8; 32]) {
-        self.waiting.remove(sha256);
+    /// The receipt for the batch with this seal was good: it is not published any more.
+    pub fn settle(&mut self, seal: &Seal) {
+        self.waiting.remove(seal);
     }
 
     /// How often something was published again.

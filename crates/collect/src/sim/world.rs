@@ -423,8 +423,10 @@ impl<'a> World<'a> {
         let counted =
             usize::from(receipt.stored) + usize::from(receipt.duplicate) + usize::from(receipt.failed);
         let authentic = usize::from(receipt.stored) + usize::from(receipt.duplicate);
-        let sha256: [u8; 32] = Sha256::digest(&spooled.batch.body).into();
-        if receipt.batch_sha256 != sha256 || counted != spooled.count || authentic != spooled.frames.len() {
+        if Some(receipt.batch) != spooled.batch.seal()
+            || counted != spooled.count
+            || authentic != spooled.frames.len()
+        {
             return Err(Violation::Receipt(id).into());
         }
         self.promised.extend(spooled.frames);

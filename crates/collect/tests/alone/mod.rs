@@ -54,8 +54,8 @@ impl Alone {
             Ok(Authentic { node, epoch, counter, first, channel, stride, record: from..records.len() })
         };
         let outcomes = entries.iter().map(open).collect();
-        let (batch_sha256, bytes) = (batch.sha256(), plaintext.len());
-        Ok(Frames { batch_sha256, bytes, outcomes, records: records.into() })
+        let (seal, bytes) = (batch.seal().expect("it was opened"), plaintext.len());
+        Ok(Frames { seal, bytes, outcomes, records: records.into() })
     }
 
     fn open_frame(

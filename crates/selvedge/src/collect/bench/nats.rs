@@ -182,21 +182,21 @@ fn one(
 /// Sends as fast as it is answered, by a receipt or by who only acknowledges.
 async fn send(sender: &mut Sender, batches: Vec<SealedBatch>) -> Result<Received, Error> {
     let (opener, mut all) = (Opener::new(), Received::default());
-    let mut digests = std::collections::HashMap::new();
+    let mut seals = std::collections::HashMap::new();
     let mut rest = batches.into_iter().peekable();
-    while rest.peek().is_some() || !digests.is_empty() {
-        if digests.len() < IN_FLIGHT
+    while rest.peek().is_some() || !seals.is_empty() {
+        if seals.len() < IN_FLIGHT
             && let Some(batch) = rest.next()
         {
-            digests.insert(batch.id.number, batch.sha256());
+            seals.insert(batch.id.number, batch.seal().expect("it is sealed"));
             sender.link.send(&batch.id, &batch.body[HEADER_BYTES..], sender.partition).await?;
             continue;
         }
         let answer = sender.link.next().await?;
         let BatchId { number, .. } = answer.id();
         // What came twice is answered twice.
-        let Some(digest) = digests.remove(&number) else { continue };
-        sender.link.settle(&digest);
+        let Some(seal) = seals.remove(&number) else { continue };
+        sender.link.settle(&seal);
         if !matches!(answer, Answer::Refused { status: ACKNOWLEDGED, .. }) {
             all = all.and(opener.open(answer)?);
         }

@@ -16,13 +16,13 @@ use crate::error::Error;
 use crate::limits::{
     BATCH_ENTRY_BYTES, BATCH_HEADER_BYTES, BATCHES_IN_FLIGHT_MAX, RETRY_MS_MAX, RETRY_MS_MIN,
 };
+use broker::Fault;
 use broker::client::Client as Broker;
 use broker::wire::{KeyHandle, Status};
-use collect::batch::{Answer, BatchId, Entry, Hello, Receipt, entries_to_bytes};
+use collect::batch::{Answer, BatchId, Entry, Hello, Receipt, SEAL_BYTES, Seal, entries_to_bytes};
 use collect::disk::RealDisk;
 use collect::error::Refusal;
 use collect::limits::BATCH_FRAMES_MAX;
-use sha2::{Digest, Sha256};
 use std::collections::VecDeque;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -89,7 +89,7 @@ struct Waiting {
 
 /// A part that was sent.
 struct Sent {
-    sha256: [u8; 32],
+    seal: Seal,
     receipt: Option<Receipt>,
 }
 
@@ -245,9 +245,10 @@ impl Uplink {
                 })
                 .collect();
             let sealed = core.broker.seal(core.batch_key, &header, &entries_to_bytes(&entries)).await?;
-            let sha256 = Sha256::new().chain_update(header).chain_update(&sealed).finalize().into();
+            let short = || Fault::Length { found_bytes: sealed.len(), expected_bytes: SEAL_BYTES };
+            let seal = Seal::of(&sealed).ok_or_else(|| broker::Error::Answer(short()))?;
             way.send(&id, &sealed, &part).await?;
-            waiting.parts.push(Sent { sha256, receipt: None });
+            waiting.parts.push(Sent { seal, receipt: None });
         }
         let resent = std::mem::replace(&mut waiting.was_sent, true);
         self.faults.add(|faults| faults.resent += u64::from(resent));
@@ -274,7 +275,7 @@ impl Uplink {
         let is_ours = place.is_some() && (id.cell, id.spool) == (self.route.cell, self.route.spool);
         let receipt = if is_ours { open(core, &id, &sealed, way.is_private()).await? } else { None };
         let part = place.zip(receipt.as_ref()).and_then(|(place, receipt)| {
-            self.waiting[place].parts.iter_mut().find(|part| part.sha256 == receipt.batch_sha256)
+            self.waiting[place].parts.iter_mut().find(|part| part.seal == receipt.batch)
         });
         let Some(part) = part else {
             if way.is_private() {
@@ -284,7 +285,7 @@ impl Uplink {
             self.faults.add(|faults| faults.strange += 1);
             return Ok(());
         };
-        way.settle(id.number, &part.sha256);
+        way.settle(id.number, &part.seal);
         part.receipt = receipt;
         while let Some(receipt) = self.waiting.front_mut().and_then(Waiting::receipt) {
             let waiting = self.waiting.pop_front().expect("it has its receipt");

@@ -5,7 +5,7 @@
 
 use super::record::Frame;
 use crate::error::Error;
-use collect::batch::{Answer, BatchId, Hello};
+use collect::batch::{Answer, BatchId, Hello, Seal};
 use collect::client::udp::Link as UdpLink;
 use collect::client::{self, AnswerReceiver, BatchSender};
 use collect::limits::{BATCH_FRAMES_MAX, DATAGRAM_PLAINTEXT_BYTES_MAX, RESEND_MS};
@@ -115,12 +115,12 @@ impl Way {
         })
     }
 
-    /// The part of batch `number` with this digest has its receipt.
-    pub fn settle(&mut self, number: u64, sha256: &[u8; 32]) {
+    /// The part of batch `number` with this seal has its receipt.
+    pub fn settle(&mut self, number: u64, seal: &Seal) {
         match self {
             Way::Tcp(..) => {}
             Way::Udp(link) => link.settle(number),
-            Way::Nats(link, _) => link.settle(sha256),
+            Way::Nats(link, _) => link.settle(seal),
         }
     }
 
