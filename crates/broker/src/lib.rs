@@ -257,7 +257,7 @@ impl Broker {
     }
 
     /// How long the loop looks out before it sleeps.
-    pub(crate) fn attention(&self) -> Duration {
+    pub fn attention(&self) -> Duration {
         self.settings.attention
     }
 

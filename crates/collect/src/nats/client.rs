@@ -1,7 +1,7 @@
 //! The bridge's side of NATS: publishes batches, and again until it is told that the receipt was good.
 //!
-//! A batch has the message id `<cell>/<spool>/<number>/<digest>/<attempt>`. The cluster takes an id once, so that what is
-//! published again because its acknowledgement was lost is not there twice. The digest is in it because a bridge that was
+//! A batch has the message id `<cell>/<spool>/<number>/<nonce>/<attempt>`. The cluster takes an id once, so that what is
+//! published again because its acknowledgement was lost is not there twice. The nonce is in it because a bridge that was
 //! started again seals the same number anew; the attempt, because a receipt may be lost behind an acknowledgement, and only
 //! another message brings another one.
 
@@ -35,7 +35,7 @@ struct Waiting {
     pause: Duration,
 }
 
-/// What became of a publication: the digest of its batch, and whether the cluster has it.
+/// What became of a publication: the seal of its batch, and whether the cluster has it.
 type Published = (Seal, bool);
 
 /// A connection to a cluster.

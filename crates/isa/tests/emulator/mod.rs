@@ -201,10 +201,8 @@ pub fn places(
 ) -> (Child, impl Iterator<Item = u32>) {
     let mut command = Command::new("qemu-sparc");
     command.args(["-singlestep", "-d", "exec,nochain"]).arg(program).args(arguments).current_dir(folder);
+    // What is in its environment stands behind its arguments, and decides how those are aligned.
     command.stdin(input).stdout(Stdio::null()).stderr(Stdio::piped()).env_clear();
-    if let Some(path) = std::env::var_os("PATH") {
-        command.env("PATH", path);
-    }
     let mut child = command.spawn().expect("the emulator starts");
     let lines = BufReader::new(child.stderr.take().expect("it is piped")).lines();
     let mut last = (0, 0);

@@ -148,13 +148,13 @@ mod tests {
             let quoted = |value: u64| match limit.unit {
                 Unit::Count => value.to_string(),
                 Unit::Size => format!("\"{value} B\""),
-                Unit::Time => format!("\"{value} ms\""),
+                Unit::Time => format!("\"{value} us\""),
             };
             let read = |value| read_text(&format!("[limits]\n{} = {}\n", limit.key, quoted(value)));
             for value in [limit.min, limit.max] {
                 assert_eq!(limit.of(&read(value).unwrap().settings), value, "{}", limit.key);
             }
-            for value in [limit.min - 1, limit.max + 1] {
+            for value in limit.min.checked_sub(1).into_iter().chain([limit.max + 1]) {
                 let words = read(value).unwrap_err();
                 assert!(words.contains(&format!("{} is ", limit.key)) && words.contains("| "), "{words}");
             }
