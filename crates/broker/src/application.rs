@@ -142,6 +142,11 @@ impl Application {
         !self.is_over && self.unread.is_empty() && self.read_bytes_max(unfinished) == 0
     }
 
+    /// How many requests were taken.
+    pub(crate) fn taken(&self) -> u64 {
+        self.taken
+    }
+
     /// Reads what has come, once, and once more if that begins a long request; appends what follows from that, and says
     /// how many bytes it was. `buffer` is wiped. Of one that has hung up, and left its answers unread, nothing more is
     /// wanted.

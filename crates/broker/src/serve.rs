@@ -279,7 +279,7 @@ impl Server {
         is_attentive
     }
 
-    /// Somebody was read from. Who asks twice and nobody else between is likely to ask again soon; several keep the loop
+    /// Somebody asked for something. Who asks twice and nobody else between is likely to ask again soon; several keep the loop
     /// awake by themselves.
     fn attend(&mut self, connection: Connection) {
         let is_alone = self.attended.replace(connection) == Some(connection);
@@ -369,8 +369,9 @@ impl Server {
             && let Some(connection) = self.ready_ones.turn()
         {
             let flags = self.ready_ones.get(connection).map_or(EventFlags::empty(), |flags| *flags);
-            let mut read_bytes = 0;
+            let (mut read_bytes, mut has_asked) = (0, false);
             if let Some(application) = self.applications.get_mut(&connection) {
+                let taken = application.taken();
                 touch(&mut self.touched, application);
                 // What is to be written is written when all has been done that follows.
                 if flags.intersects(!EventFlags::OUT) {
@@ -383,6 +384,7 @@ impl Server {
                     let buffer = &mut self.buffer[..bytes_max];
                     read_bytes = application.read(buffer, has_hung_up, &mut self.events);
                 }
+                has_asked = application.taken() > taken;
             }
             if self.applications.contains_key(&connection) {
                 self.ready_ones.served(connection, read_bytes.max(HEADER_BYTES), true);
@@ -392,7 +394,9 @@ impl Server {
             cost_bytes += read_bytes.max(HEADER_BYTES);
             self.settle();
             self.tidy_up();
-            self.attend(connection);
+            if has_asked {
+                self.attend(connection);
+            }
         }
     }
 

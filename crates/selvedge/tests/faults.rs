@@ -66,7 +66,10 @@ fn scene(seconds: u32, changes: &str) -> Option<Scene> {
     let recording = tree().join("data/ecg/ecg.csv").display().to_string();
     let text = replaced(&text, "../data/ecg/ecg.csv", &recording);
     let text = replaced(&text, "duration = \"120 s\"", &format!("duration = \"{seconds} s\""));
-    fs::write(&deployment, text + changes).expect("it can be written");
+    // Servers that share their nodes have no metrics: what is changed stands in their place.
+    let metrics = "metrics = \"127.0.0.1:0\"\n";
+    let text = if changes.is_empty() { text } else { replaced(&text, metrics, changes) };
+    fs::write(&deployment, text).expect("it can be written");
     Some(Scene { folder, deployment })
 }
 

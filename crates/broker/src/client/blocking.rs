@@ -37,7 +37,9 @@ use super::call::{Call, Request};
 use super::fork::Identity;
 use super::{Place, check, fork};
 use crate::error::Error;
-use crate::limits::{ATTENTION, BUFFERED_BYTES, INATTENTIVE_MAX, REQUESTS_PER_CONNECTION_MAX, RETRY_PAUSE};
+use crate::limits::{
+    ATTENTION, ATTENTION_MAX, BUFFERED_BYTES, INATTENTIVE_MAX, REQUESTS_PER_CONNECTION_MAX, RETRY_PAUSE,
+};
 use crate::stream::{Decoder, Framing};
 use crate::wiped::{Wiped, wipe};
 use crate::wire::{Connection, Head, Lane, Pdu, Status};
@@ -51,7 +53,8 @@ pub struct Settings {
     pub connect_max: Duration,
     /// In which lane requests wait.
     pub lane: Lane,
-    /// How long an answer is looked out for before the thread sleeps. Where answers take longer this is seldom tried.
+    /// How long an answer is looked out for before the thread sleeps, a millisecond at most. Where answers take longer this
+    /// is seldom tried.
     pub attention: Duration,
 }
 
@@ -470,7 +473,7 @@ impl Reader {
 
 impl Attention {
     fn new(length: Duration) -> Attention {
-        Attention { length, vain_count: 0, left_out: 0 }
+        Attention { length: length.min(ATTENTION_MAX), vain_count: 0, left_out: 0 }
     }
 
     /// Whether something came while it looked out. Others have the processor meanwhile, if there are any.

@@ -159,95 +159,119 @@ impl Pairs {
     /// When there are too many, or their keys have different numbers of rounds.
     pub fn run<const OPENS: bool>(&mut self, lanes: &mut [Lane<'_>]) {
         let rounds = lanes[0].schedule.rounds();
-        assert!(lanes.len() <= self.count(), "{} messages", lanes.len());
+        let (count, width) = (lanes.len(), self.count());
+        assert!(count <= width, "{count} messages");
         assert!(lanes.iter().all(|lane| lane.schedule.rounds() == rounds), "keys of different lengths");
-        let idle = self.idle.as_mut_ptr().cast();
+        // Each place is taken once, and nothing of lanes and keys is touched but by it until the end.
+        let (idle, keys) = (self.idle.as_mut_ptr().cast(), self.keys.as_mut_ptr().cast());
+        let cipher = Cipher { backend: self.backend, rounds, keys };
         let mut places =
             Places { lanes: [ptr::null_mut(); _], blocks: [idle; _], schedules: [ptr::null_mut(); _] };
-        let (mut shortest, mut longest, mut has_rest) = (usize::MAX, 0, false);
+        let (mut lengths, mut has_rest) = ([0; LANES_MAX], false);
         for (i, lane) in lanes.iter_mut().enumerate() {
+            (lengths[i], has_rest) = (lane.whole.len(), has_rest | !lane.rest_bytes.is_empty());
             places.schedules[i] = lane.schedule.address().cast_mut();
             places.blocks[i] = lane.whole.as_mut_ptr().cast();
-            places.lanes[i] = ptr::from_mut(lane).cast();
-            (shortest, longest) = (shortest.min(lane.whole.len()), longest.max(lane.whole.len()));
-            has_rest |= !lane.rest_bytes.is_empty();
         }
+        let first: *mut Lane<'_> = lanes.as_mut_ptr();
+        for (i, place) in places.lanes[..count].iter_mut().enumerate() {
+            *place = first.wrapping_add(i).cast();
+        }
+        let lengths = &lengths[..count];
+        let (shortest, longest) = lengths.iter().fold((usize::MAX, 0), |(shortest, longest), &length| {
+            (length.min(shortest), length.max(longest))
+        });
         let all = Steps { has_begin: true, blocks: longest, count: 1, has_rest, has_end: true };
-        if shortest == longest && lanes.len() == self.count() {
+        if shortest == longest && count == width {
             // SAFETY: the places are those of `lanes`, all of them, each with so many blocks.
-            return unsafe { self.call::<OPENS>(rounds, &places, all) };
+            return unsafe { cipher.call::<OPENS>(&places, all) };
         }
         let front = Front { first: 0, second: None, counter: 0 };
-        let mut nobody = Lane::new(lanes[0].schedule, &front, &mut [], 0, OPENS);
-        places.lanes[lanes.len()..].fill(ptr::from_mut(&mut nobody).cast());
-        places.schedules[lanes.len()..].fill(nobody.schedule.address().cast_mut());
+        // SAFETY: a lane's schedule stays where it is, and is only read.
+        let schedule = unsafe { (*first).schedule };
+        let mut nobody = Lane::new(schedule, &front, &mut [], 0, OPENS);
+        let nobody_at: *mut u8 = ptr::from_mut(&mut nobody).cast();
+        places.lanes[count..].fill(nobody_at);
+        places.schedules[count..].fill(schedule.address().cast_mut());
         if longest <= IDLE_BLOCKS && shortest == longest {
             // SAFETY: the places are those of `lanes` and `nobody`, with so many blocks, which `idle` has as well.
-            unsafe { self.call::<OPENS>(rounds, &places, all) };
+            unsafe { cipher.call::<OPENS>(&places, all) };
         } else {
-            self.run_apart::<OPENS>(lanes, &mut places, ptr::from_mut(&mut nobody).cast(), all);
+            // SAFETY: the places are those of `lanes` and `nobody`, each with as many blocks as it is long.
+            unsafe { cipher.run_apart::<OPENS>(&mut places, lengths, width, (nobody_at, idle), all) };
         }
         nobody.end();
     }
+}
 
-    /// The same for messages of different lengths: the lanes of those that have ended idle, with what `nobody` has.
-    fn run_apart<const OPENS: bool>(
-        &mut self,
-        lanes: &mut [Lane<'_>],
+/// What blocks are encrypted with.
+struct Cipher {
+    backend: Backend,
+    rounds: usize,
+    /// Where the round keys are laid out.
+    keys: *mut u8,
+}
+
+impl Cipher {
+    /// [`Pairs::run`] for messages of different `lengths`: of `width` lanes those idle whose message has ended, with the lane
+    /// and the blocks that are `nobody`'s.
+    ///
+    /// # Safety
+    /// The places are those of lanes, of their schedules, and of as many blocks as each is long.
+    unsafe fn run_apart<const OPENS: bool>(
+        &self,
         places: &mut Places,
-        nobody: *mut u8,
+        lengths: &[usize],
+        width: usize,
+        nobody: (*mut u8, *mut u8),
         all: Steps,
     ) {
-        let rounds = lanes[0].schedule.rounds();
-        let (begin, present) = (Steps { blocks: 0, has_rest: false, has_end: false, ..all }, places.lanes);
-        // SAFETY: the places are those of `lanes` and `nobody`.
-        unsafe { self.call::<OPENS>(rounds, places, begin) };
+        let begin = Steps { blocks: 0, has_rest: false, has_end: false, ..all };
+        let (present, begins) = (places.lanes, places.blocks);
+        // SAFETY: the caller's promise.
+        unsafe { self.call::<OPENS>(places, begin) };
         let mut at = 0;
         while at < all.blocks {
-            let is_idle = lanes.len() < self.count() || lanes.iter().any(|lane| lane.whole.len() <= at);
+            let is_idle = lengths.len() < width || lengths.iter().any(|&length| length <= at);
             let mut blocks = if is_idle { IDLE_BLOCKS } else { usize::MAX };
-            for (i, lane) in lanes.iter_mut().enumerate() {
-                match lane.whole.get_mut(at..).filter(|left| !left.is_empty()) {
-                    Some(left) => {
-                        places.blocks[i] = left.as_mut_ptr().cast();
-                        blocks = blocks.min(left.len());
-                    }
-                    None => {
-                        (places.lanes[i], places.blocks[i]) = (nobody, self.idle.as_mut_ptr().cast());
-                    }
+            for (i, &length) in lengths.iter().enumerate() {
+                if length > at {
+                    places.blocks[i] = begins[i].wrapping_add(at * BLOCK_BYTES);
+                    blocks = blocks.min(length - at);
+                } else {
+                    (places.lanes[i], places.blocks[i]) = nobody;
                 }
             }
             let steps = Steps { has_begin: false, blocks, count: at as u64 + 1, ..begin };
-            // SAFETY: as above, and each lane has so many blocks left, or is `nobody`'s with `idle`, which has as many.
-            unsafe { self.call::<OPENS>(rounds, places, steps) };
+            // SAFETY: as above, and each lane has so many blocks left, or is `nobody`'s, whose blocks are as many.
+            unsafe { self.call::<OPENS>(places, steps) };
             at += blocks;
         }
         places.lanes = present;
         // SAFETY: as at first.
-        unsafe { self.call::<OPENS>(rounds, places, Steps { has_begin: false, blocks: 0, ..all }) };
+        unsafe { self.call::<OPENS>(places, Steps { has_begin: false, blocks: 0, ..all }) };
     }
 
     /// # Safety
     /// The places are those of lanes, of their schedules and of as many blocks as are asked for.
-    unsafe fn call<const OPENS: bool>(&mut self, rounds: usize, places: &Places, steps: Steps) {
+    unsafe fn call<const OPENS: bool>(&self, places: &Places, steps: Steps) {
+        let Cipher { backend, rounds, keys } = *self;
         // SAFETY: the CPU is checked, the keys are laid out for it, and the places are the caller's promise.
         unsafe {
-            if self.backend == Backend::Bitslice {
-                self.call_in_planes::<OPENS>(rounds, places, steps);
+            if backend == Backend::Bitslice {
+                self.call_in_planes::<OPENS>(places, steps);
+            } else if OPENS {
+                call!(backend, rounds, pair::<true>(keys, places, steps));
             } else {
-                let keys = self.keys.as_mut_ptr().cast();
-                if OPENS {
-                    call!(self.backend, rounds, pair::<true>(keys, places, steps));
-                } else {
-                    call!(self.backend, rounds, pair::<false>(keys, places, steps));
-                }
+                call!(backend, rounds, pair::<false>(keys, places, steps));
             }
         }
     }
 
     /// # Safety
     /// As [`call`](Self::call).
-    unsafe fn call_in_planes<const OPENS: bool>(&mut self, rounds: usize, places: &Places, steps: Steps) {
+    unsafe fn call_in_planes<const OPENS: bool>(&self, places: &Places, steps: Steps) {
+        let rounds = self.rounds;
         let mut keys = Zeroizing::new([[0; 8]; ROUND_KEYS_MAX]);
         for (round, planes) in keys[..=rounds].iter_mut().enumerate() {
             // SAFETY: a schedule has so many keys, and a block needs no alignment.
