@@ -483,7 +483,7 @@ mod tests {
     #[test]
     fn offsets_are_the_drawn_ones() {
         let id = BatchId { cell: 0x0403, spool: 0x0c0b_0a09_0807_0605, number: 0x1413_1211_100f_0e0d };
-        let header: Vec<u8> = [1, 0].into_iter().chain(3..=0x14).collect();
+        let header: Vec<u8> = [VERSION, 0].into_iter().chain(3..=0x14).collect();
         assert_eq!(id.header()[..], header);
         assert_eq!(id.answer_header()[..], header[2..]);
         let entry =
@@ -496,9 +496,9 @@ mod tests {
     fn another_version_is_named_with_its_batch() {
         let id = BatchId { cell: 7, spool: 8, number: 9 };
         let mut message = batch_message(&id, &[0; 28]);
-        message[5] = 2;
+        message[5] = VERSION - 1;
         assert_eq!(Request::parse(body(&message)), Err((Refusal::Version, id)));
-        message[5] = 1;
+        message[5] = VERSION;
         message[6] = 1;
         assert_eq!(Request::parse(body(&message)), Err((Refusal::Malformed, id)), "reserved byte");
     }

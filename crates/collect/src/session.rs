@@ -126,7 +126,7 @@ mod tests {
         let for_another = Hello { cell: 8, ..HELLO }.to_message()[4..].to_vec();
         assert_eq!(check(&[for_another]), Some((Refusal::Certificate, true)));
         let mut other = hello();
-        other[1] = 2;
+        other[1] += 1;
         assert_eq!(check(&[other]), Some((Refusal::Version, true)));
     }
 
