@@ -2,7 +2,8 @@
 //! was and RETT goes back there, and an interrupt changes nothing but time.
 
 use isa::sparc::{
-    Bus, Fetched, Instruction, Machine, Memory, Observer, Refusal, Region, Settings, Stop, Trap, Width, text,
+    Bus, FaultKind, Fetched, Instruction, Machine, Memory, Observer, Refusal, Region, Settings, Stop, Trap,
+    Width, text,
 };
 
 const CODE: u32 = 0x4000_0000;
@@ -16,12 +17,17 @@ struct Packed {
     /// Cycles that each word takes to bring, when another one was brought before it.
     wait: u32,
     last: u32,
+    /// A place where nothing is fetched, and why.
+    refused: Option<(u32, Refusal)>,
 }
 
 impl Bus for Packed {
     const SLOTS: bool = true;
 
     fn fetch(&mut self, pc: u32, wait: &mut u32) -> Result<Fetched, Refusal> {
+        if let Some((_, refusal)) = self.refused.filter(|&(place, _)| place == pc) {
+            return Err(refusal);
+        }
         let (word, slot) = (pc & !3, pc & 3);
         if std::mem::replace(&mut self.last, word) != word {
             *wait += self.wait;
@@ -80,7 +86,8 @@ fn machine(wait: u32) -> Machine<Packed> {
     let data = Region { first: DATA, bytes: vec![0; 8192], writable: true };
     let code = Region { first: TABLE, bytes, writable: false };
     let memory = Memory::new(vec![data, code], TABLE, code_bytes);
-    let mut machine = Machine::new(Packed { memory, words, wait, last: 0 }, Settings::default(), CODE);
+    let bus = Packed { memory, words, wait, last: 0, refused: None };
+    let mut machine = Machine::new(bus, Settings::default(), CODE);
     machine.set_tbr(TABLE);
     machine.set_psr(0xe0).expect("window 0");
     machine
@@ -184,11 +191,57 @@ fn what_the_bus_waits_is_told_by_cause() {
     assert!(slow.spent().fetch_cycles >= 80 * words.len() as u64);
 }
 
-#[test]
-fn a_slot_that_a_word_has_not_is_an_illegal_instruction() {
+/// Runs to the end with a refusal at a place.
+fn run_refused(place: u32, refusal: Refusal) -> (Machine<Packed>, Seen) {
     let mut machine = machine(0);
-    machine.jump(CODE + 2 * 4 + 1, None);
+    machine.bus.refused = Some((place, refusal));
     let mut seen = Seen::default();
-    machine.step(&mut seen);
-    assert_eq!(seen.traps, [(Trap::ILLEGAL_INSTRUCTION, CODE + 9, CODE + 12)]);
+    while machine.fault().is_none() {
+        let traps = seen.traps.len();
+        machine.step(&mut seen);
+        if seen.traps.len() != traps {
+            // As in `run`.
+            machine.set_register(22, CODE + 7 * 4 + 3 + 1);
+        }
+    }
+    (machine, seen)
+}
+
+#[test]
+fn a_fetch_that_traps_before_npc_is_known_ends_the_run() {
+    let mut machine = machine(0);
+    // Behind a branch nPC is known, and the trap is one.
+    machine.jump(CODE + 2 * 4 + 1, Some(CODE + 2 * 4));
+    let mut seen = Seen::default();
+    assert_eq!(machine.step(&mut seen), Stop::Reached);
+    assert_eq!(seen.traps, [(Trap::ILLEGAL_INSTRUCTION, CODE + 9, CODE + 8)]);
+    machine.jump(CODE + 2 * 4 + 1, None);
+    let Stop::Fault(fault) = machine.step(&mut seen) else { panic!("it ends") };
+    let words = "fault at 0x40000008: slot 1: trap illegal_instruction (0x02) in a word of several instructions, and \
+                 nothing tells what is behind it";
+    assert_eq!(fault.to_string(), words);
+}
+
+#[test]
+fn an_annulled_instruction_is_passed_only_if_what_is_behind_it_is_known() {
+    let unsound = Refusal::Trap(Trap::INSTRUCTION_ACCESS_ERROR);
+    // `ba,a` says where it goes on.
+    let (branch, at) = (CODE + 5 * 4 + 1, CODE + 5 * 4 + 2);
+    let (machine, seen) = run_refused(at, unsound);
+    assert!(seen.annulled.contains(&at) && machine.register(5) == 0, "{:x?}", seen.annulled);
+    assert!(machine.pc() > at + 4, "{:#x}", machine.pc());
+    // `bn,a` does not: behind slot 1 may come slot 2 or another word.
+    let at = CODE + 7 * 4 + 1;
+    let (machine, seen) = run_refused(at, unsound);
+    assert_eq!((machine.pc(), seen.retired.last()), (at, Some(&(at - 1))));
+    let kind = machine.fault().expect("it ended").kind;
+    assert_eq!(kind, FaultKind::Unfetched { trap: Trap::INSTRUCTION_ACCESS_ERROR });
+    // And what ends a run ends it though the instruction is annulled.
+    let kind = FaultKind::LineCheck { line: CODE };
+    let (machine, seen) = run_refused(branch + 1, Refusal::Fault(kind));
+    let fault = machine.fault().expect("it ended");
+    assert_eq!((fault.pc, fault.kind, seen.annulled.len()), (branch + 1, kind, 0));
+    let words =
+        "fault at 0x40000014: slot 2: the line at 0x40000000 fails its check: memory is not as it was sealed";
+    assert_eq!(fault.to_string(), words);
 }

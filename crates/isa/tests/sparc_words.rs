@@ -88,25 +88,50 @@ fn sets(line: &str) -> String {
 #[test]
 fn reads_and_writes_are_of_this_instruction() {
     let expected = [
-        ("add %o0, %o1, %o2", "{%o0, %o1} => {%o2}"),
-        ("addxcc %o0, 3, %g0", "{%o0, icc} => {icc}"),
-        ("ld [%fp + -4], %l0", "{%fp, memory} => {%l0}"),
-        ("std %l2, [%g0 + %sp]", "{%sp, %l2, %l3} => {memory}"),
-        ("ldd [%l0], %o4", "{%l0, memory} => {%o4, %o5}"),
-        ("swap [%o0], %o1", "{%o0, %o1, memory} => {%o1, memory}"),
-        ("mulscc %o0, %o1, %o0", "{%o0, %o1, icc, y} => {%o0, icc, y}"),
-        ("udiv %o0, 5, %o0", "{%o0, y} => {%o0}"),
+        ("add %o0, %o1, %o2", "{%o0, %o1, window} => {%o2}"),
+        ("add %g1, %g2, %g3", "{%g1, %g2} => {%g3}"),
+        ("mov 1, %l0", "{window} => {%l0}"),
+        ("addxcc %o0, 3, %g0", "{%o0, icc, window} => {icc}"),
+        ("ld [%fp + -4], %l0", "{%fp, window, memory} => {%l0}"),
+        ("std %l2, [%g0 + %sp]", "{%sp, %l2, %l3, window} => {memory}"),
+        ("ldd [%l0], %o4", "{%l0, window, memory} => {%o4, %o5}"),
+        ("swap [%o0], %o1", "{%o0, %o1, window, memory} => {%o1, memory}"),
+        ("mulscc %o0, %o1, %o0", "{%o0, %o1, icc, y, window} => {%o0, icc, y}"),
+        ("udiv %o0, 5, %o0", "{%o0, y, window} => {%o0}"),
         ("ba .+8", "{} => {}"),
         ("bleu,a .-8", "{icc} => {}"),
-        ("call .+64", "{} => {%o7}"),
-        ("retl", "{%o7} => {}"),
+        ("call .+64", "{window} => {%o7}"),
+        ("retl", "{%o7, window} => {}"),
         ("save %sp, -96, %sp", "{%sp, window} => {%sp, window}"),
         ("wr %g0, 3, %y", "{} => {y}"),
-        ("te 5", "{icc} => {window, psr}"),
+        ("te 5", "{all} => {all}"),
         ("sethi %hi(0x1000), %g1", "{} => {%g1}"),
     ];
     for (line, both) in expected {
         assert_eq!(sets(line), both, "{line}");
+    }
+}
+
+#[test]
+fn what_must_stay_in_order_shares_a_place() {
+    let parse = |line: &str| text::parse(line).unwrap_or_else(|error| panic!("{line}: {error}"));
+    let ordered = |first: &str, second: &str| {
+        let (first, second) = (parse(first), parse(second));
+        let (reads, writes) = (first.reads(), first.writes());
+        writes.meets(second.reads().union(second.writes())) || reads.meets(second.writes())
+    };
+    for (first, second) in [
+        ("save %sp, -96, %sp", "mov 1, %l0"),
+        ("mov 1, %l0", "restore"),
+        ("call .+8", "save %sp, -96, %sp"),
+        ("st %g1, [%g2]", "ta 16"),
+        ("ta 16", "mov 1, %g1"),
+        ("wr %g0, 0, %psr", "mov %i0, %g1"),
+    ] {
+        assert!(ordered(first, second), "{first}; {second}");
+    }
+    for (first, second) in [("save %sp, -96, %sp", "mov 1, %g1"), ("mov 1, %l0", "mov 1, %l1")] {
+        assert!(!ordered(first, second), "{first}; {second}");
     }
 }
 

@@ -265,6 +265,12 @@ impl Instruction {
         })
     }
 
+    /// Whether the word is of the loads and stores in other address spaces, which only supervisors may execute, even
+    /// where it is no instruction.
+    pub fn is_for_supervisors(word: u32) -> bool {
+        word >> 30 == 3 && word >> 23 & 3 == 1
+    }
+
     /// The instruction of a word; `None` when V8 has no such.
     pub fn decode(word: u32) -> Option<Instruction> {
         let index = index();

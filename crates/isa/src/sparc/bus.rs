@@ -66,6 +66,9 @@ impl Width {
 pub enum Refusal {
     /// The program is told.
     Trap(Trap),
+    /// The word is no instruction, and of those that only supervisors may execute
+    /// ([`Instruction::is_for_supervisors`]): they are told that it is illegal, others that it is privileged.
+    IllegalPrivileged,
     /// The run ends.
     Fault(FaultKind),
 }
@@ -85,7 +88,9 @@ pub trait Bus {
     ///
     /// # Errors
     /// `INSTRUCTION_ACCESS_EXCEPTION` where there is nothing, `ILLEGAL_INSTRUCTION` where there is no such slot or the
-    /// word is no instruction, `INSTRUCTION_ACCESS_ERROR` where what is there is not sound.
+    /// word is no instruction, `INSTRUCTION_ACCESS_ERROR` where what is there is not sound. On a bus with slots a trap
+    /// is one only where nPC is known without it, which is behind a branch; elsewhere it ends the run, since nPC is
+    /// what the fetch would have told.
     fn fetch(&mut self, pc: u32, wait: &mut u32) -> Result<Fetched, Refusal>;
 
     /// What is at `address`, a multiple of the width, most significant byte first.

@@ -115,6 +115,13 @@ pub enum ImageError {
         /// The first address behind the memory.
         limit: u64,
     },
+    /// More to load, or more of it instructions, than this room takes.
+    TooLarge {
+        /// How much it is, in bytes.
+        found_bytes: u64,
+        /// What it may be.
+        limit_bytes: u64,
+    },
     /// The arguments do not fit the stack.
     Arguments {
         /// Their length in bytes.
@@ -152,6 +159,9 @@ impl fmt::Display for ImageError {
             ImageError::Outside { first, bytes, limit } => {
                 let end = u64::from(*first) + bytes;
                 write!(f, "segment outside memory: found {first:#x} to {end:#x}, expected at most {limit:#x}")
+            }
+            ImageError::TooLarge { found_bytes, limit_bytes } => {
+                write!(f, "program is too large: found {found_bytes} bytes, expected at most {limit_bytes}")
             }
             ImageError::Arguments { found_bytes, limit_bytes } => {
                 write!(f, "arguments are too long: found {found_bytes} bytes, expected at most {limit_bytes}")
@@ -192,12 +202,14 @@ pub enum TimingError {
         /// The name found.
         found: String,
     },
-    /// Cycles that are no number, or too many.
+    /// Cycles that are no number, too few or too many.
     Cycles {
         /// The line, from 1.
         line: usize,
         /// The text found.
         found: String,
+        /// The fewest that there can be.
+        least: u8,
     },
     /// A cell without a source.
     Source {
@@ -224,8 +236,8 @@ impl fmt::Display for TimingError {
                 write!(f, "timing line {line}: nothing called `{found}` takes time")
             }
             TimingError::Twice { line, found } => write!(f, "timing line {line}: `{found}` is told twice"),
-            TimingError::Cycles { line, found } => {
-                write!(f, "timing line {line}: found `{found}`, expected 0 to 255 cycles")
+            TimingError::Cycles { line, found, least } => {
+                write!(f, "timing line {line}: found `{found}`, expected {least} to 255 cycles")
             }
             TimingError::Source { line } => write!(f, "timing line {line}: the number has no source"),
             TimingError::Missing { name } => write!(f, "timing lacks a line for `{name}`"),
@@ -282,6 +294,22 @@ pub enum FaultKind {
         /// The address.
         address: u32,
     },
+    /// What memory has in a line is not what was put there.
+    LineCheck {
+        /// The line's first address.
+        line: u32,
+    },
+    /// It loaded, as data, what is packed as instructions.
+    PackedText {
+        /// The address.
+        address: u32,
+    },
+    /// A trap at an instruction of a word that has several, before it was known where the next one is: nothing could
+    /// come back to it.
+    Unfetched {
+        /// The trap.
+        trap: Trap,
+    },
 }
 
 impl fmt::Display for Fault {
@@ -306,6 +334,16 @@ impl fmt::Display for Fault {
                     f,
                     "stored to {address:#010x}, which is executed\nhelp: code that changes cannot be run"
                 )
+            }
+            FaultKind::LineCheck { line } => {
+                write!(f, "the line at {line:#010x} fails its check: memory is not as it was sealed")
+            }
+            FaultKind::PackedText { address } => {
+                write!(f, "loaded from {address:#010x}, where packed instructions are")?;
+                write!(f, "\nhelp: keep constants in a section of their own")
+            }
+            FaultKind::Unfetched { trap } => {
+                write!(f, "{trap} in a word of several instructions, and nothing tells what is behind it")
             }
         }
     }

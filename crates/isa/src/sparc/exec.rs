@@ -21,8 +21,8 @@ struct Traits {
     /// Whether it is a branch or trap on condition codes.
     tests_icc: bool,
     loads: bool,
-    /// Whether the register in `rd` is read.
-    reads_rd: bool,
+    /// Which registers from `rd` on are read, a bit each.
+    reads_rd: u32,
 }
 
 const fn names(places: &[Place], wanted: Place) -> bool {
@@ -43,7 +43,7 @@ const fn traits(row: &Row) -> Traits {
         sets_icc: names(row.writes, Place::Icc),
         tests_icc: reads_icc && conditional,
         loads: matches!(row.class, Class::Load | Class::LoadTwo | Class::Swap),
-        reads_rd: names(row.reads, Place::Rd) || names(row.reads, Place::Pair),
+        reads_rd: if names(row.reads, Place::Pair) { 3 } else { names(row.reads, Place::Rd) as u32 },
     }
 }
 
@@ -185,7 +185,7 @@ impl<B: Bus> Machine<B> {
     pub(super) fn execute<O: Observer>(&mut self, until: Cycles, o: &mut O) -> Result<(), Refusal> {
         while self.cycle < until {
             if self.annul {
-                self.step_over(o);
+                self.step_over(o)?;
                 continue;
             }
             let (begin, pc) = (self.cycle, self.pc);
@@ -194,7 +194,10 @@ impl<B: Bus> Machine<B> {
             if wait != 0 {
                 self.waited_for_fetch(wait);
             }
-            let fetched = fetched?;
+            let fetched = match fetched {
+                Ok(fetched) => fetched,
+                Err(refusal) => return Err(self.unfetched(refusal)),
+            };
             if self.sequential {
                 (self.npc, self.sequential) = (fetched.next, false);
             }
@@ -225,13 +228,33 @@ impl<B: Bus> Machine<B> {
         self.spent.fetch_cycles += Cycles::from(wait);
     }
 
-    /// Fetches an annulled instruction and passes it, even where it cannot be fetched.
-    fn step_over<O: Observer>(&mut self, o: &mut O) {
-        o.annulled(self.cycle, self.pc);
-        let mut wait = 0;
+    /// Why what is at PC cannot be fetched. A trap saves nPC, and comes back to PC and then there: where the fetch
+    /// would have told nPC there is nothing to save.
+    #[cold]
+    fn unfetched(&self, refusal: Refusal) -> Refusal {
+        match refusal {
+            Refusal::Fault(kind) => Refusal::Fault(kind),
+            told if B::SLOTS && self.sequential => {
+                Refusal::Fault(FaultKind::Unfetched { trap: self.trap_of(told) })
+            }
+            told => told,
+        }
+    }
+
+    /// Fetches an annulled instruction and passes it, even where fetching it would trap, as long as it is known what is
+    /// behind it.
+    fn step_over<O: Observer>(&mut self, o: &mut O) -> Result<(), Refusal> {
+        let (begin, mut wait) = (self.cycle, 0);
         let fetched = self.bus.fetch(self.pc, &mut wait);
         self.waited_for_fetch(wait);
-        let next = fetched.map_or((self.pc & !3).wrapping_add(4), |fetched| fetched.next);
+        let next = match fetched {
+            Ok(fetched) => fetched.next,
+            Err(refusal) => match self.unfetched(refusal) {
+                Refusal::Fault(kind) => return Err(Refusal::Fault(kind)),
+                _ => (self.pc & !3).wrapping_add(4),
+            },
+        };
+        o.annulled(begin, self.pc);
         self.pc = if self.sequential { next } else { self.npc };
         (self.sequential, self.annul) = (true, false);
         (self.loaded, self.icc_set) = (0, false);
@@ -239,6 +262,7 @@ impl<B: Bus> Machine<B> {
         self.cycle += cycles;
         self.spent.annulled_cycles += cycles;
         self.spent.annulled += 1;
+        Ok(())
     }
 
     /// Waits for what the instruction before leaves late.
@@ -246,7 +270,7 @@ impl<B: Bus> Machine<B> {
     fn stall(&mut self, i: Instruction) {
         let traits = TRAITS[i.opcode as usize];
         if self.loaded != 0 {
-            let stored = if traits.reads_rd { 1 << i.rd } else { 0 };
+            let stored = traits.reads_rd << i.rd;
             let second = if i.rs2 == CONSTANT { 0 } else { 1 << i.rs2 };
             if self.loaded & (1 << i.rs1 | second | stored) != 0 {
                 let cycles = Cycles::from(self.timing.load_use_cycles);
@@ -594,6 +618,7 @@ impl<B: Bus> Machine<B> {
             // Nothing is between the core and the bus that could be late, and code does not change.
             Stbar | Flush => {}
             Unimp => return Err(Trap::ILLEGAL_INSTRUCTION.into()),
+            Stdfq | Stdcq if !self.supervisor => return Err(Trap::PRIVILEGED_INSTRUCTION.into()),
             Fbn | Fbne | Fblg | Fbul | Fbl | Fbug | Fbg | Fbu | Fba | Fbe | Fbue | Fbge | Fbuge | Fble
             | Fbule | Fbo | Ldf | Ldfsr | Lddf | Stf | Stfsr | Stdfq | Stdf | Fpop1 | Fpop2 => {
                 return Err(Trap::FP_DISABLED.into());

@@ -5,6 +5,8 @@
 
 use std::collections::BTreeMap;
 
+use super::limits::{FILE_BYTES_MAX, FILES_BYTES_MAX, FILES_MAX, OPEN_MAX};
+
 /// Linux's number of an error.
 pub type Errno = u32;
 
@@ -22,13 +24,10 @@ pub const EINVAL: Errno = 22;
 pub const EMFILE: Errno = 24;
 /// The file would become too long.
 pub const EFBIG: Errno = 27;
+/// There is no room for more files, or for more in them.
+pub const ENOSPC: Errno = 28;
 /// The file cannot be sought in.
 pub const ESPIPE: Errno = 29;
-
-/// The most files that a program has open at once.
-pub const OPEN_MAX: usize = 64;
-/// The most bytes in a file.
-pub const FILE_BYTES_MAX: usize = 1 << 28;
 
 /// Flags of `open` on SPARC (Linux, `asm/fcntl.h`).
 const ACCESS_MODE: u32 = 3;
@@ -82,7 +81,7 @@ impl Files {
     /// Opens a file; the lowest number that is free.
     ///
     /// # Errors
-    /// `ENOENT`, `EEXIST`, `EMFILE`, `EINVAL`.
+    /// `ENOENT`, `EEXIST`, `EMFILE`, `EINVAL`, `ENOSPC`.
     pub fn open(&mut self, name: &str, flags: u32) -> Result<u32, Errno> {
         let access = flags & ACCESS_MODE;
         if access == ACCESS_MODE {
@@ -91,6 +90,7 @@ impl Files {
         match (self.named.contains_key(name), flags & CREATE != 0) {
             (false, false) => return Err(ENOENT),
             (true, true) if flags & EXCLUSIVE != 0 => return Err(EEXIST),
+            (false, true) if self.named.len() >= FILES_MAX => return Err(ENOSPC),
             _ => {}
         }
         let free = self.open.iter().position(Option::is_none).unwrap_or(self.open.len());
@@ -152,8 +152,9 @@ impl Files {
     /// Writes bytes to an open file.
     ///
     /// # Errors
-    /// `EBADF`, `EFBIG`.
+    /// `EBADF`, `EFBIG`, `ENOSPC`.
     pub fn write(&mut self, number: u32, bytes: &[u8]) -> Result<(), Errno> {
+        let all_bytes = self.all_bytes();
         let open = self.open.get_mut(number as usize).and_then(Option::as_mut).ok_or(EBADF)?;
         let (to, at) = match open {
             Open::Output => (&mut self.output, None),
@@ -170,6 +171,9 @@ impl Files {
         let from = at.as_deref().copied().unwrap_or(to.len());
         let end = from.checked_add(bytes.len()).filter(|&end| end <= FILE_BYTES_MAX).ok_or(EFBIG)?;
         if end > to.len() {
+            if all_bytes + (end - to.len()) > FILES_BYTES_MAX {
+                return Err(ENOSPC);
+            }
             to.resize(end, 0);
         }
         to[from..end].copy_from_slice(bytes);
@@ -177,6 +181,12 @@ impl Files {
             *at = end;
         }
         Ok(())
+    }
+
+    /// How much is in all files together.
+    fn all_bytes(&self) -> usize {
+        let named: usize = self.named.values().map(Vec::len).sum();
+        named + self.output.len() + self.errors.len()
     }
 
     /// Moves in an open file: from its beginning (0), from where it is (1), from its end (2).
@@ -240,6 +250,24 @@ mod tests {
         let appending = files.open("a", WRITE_ONLY | APPEND).expect("it is there");
         assert_eq!((files.write(appending, b"y"), files.named["a"].len()), (Ok(()), 5));
         assert_eq!(files.seek(1, 0, 0), Err(ESPIPE));
+    }
+
+    #[test]
+    fn all_files_together_have_a_limit_in_bytes_and_in_number() {
+        let mut files = Files::default();
+        // What is sought past is never touched, so that a great file costs nothing.
+        for (name, expected) in [("a", Ok(())), ("b", Ok(())), ("c", Err(ENOSPC))] {
+            let number = files.open(name, CREATE | WRITE_ONLY).expect("it is made");
+            assert_eq!(files.seek(number, FILE_BYTES_MAX as i32 - 1, 0), Ok(FILE_BYTES_MAX as u32 - 1));
+            assert_eq!(files.write(number, b"x"), expected, "{name}");
+            assert_eq!(files.close(number), Ok(()));
+        }
+        assert_eq!(files.write(1, b"x"), Err(ENOSPC));
+        assert_eq!((files.unlink("a"), files.write(1, b"x")), (Ok(()), Ok(())));
+        for number in files.named.len()..FILES_MAX {
+            files.named.insert(number.to_string(), Vec::new());
+        }
+        assert_eq!((files.open("another", CREATE), files.open("b", CREATE)), (Err(ENOSPC), Ok(3)));
     }
 
     #[test]

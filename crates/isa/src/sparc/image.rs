@@ -10,6 +10,7 @@ use object::read::elf::{ElfFile32, FileHeader, ProgramHeader, SectionHeader};
 use object::{Endianness, Object, ObjectSymbol, SymbolKind};
 
 use super::error::ImageError;
+use super::limits::{CODE_BYTES_MAX, IMAGE_BYTES_MAX, NAMES_BYTES_MAX};
 use super::memory::Region;
 
 /// What is loaded at an address.
@@ -51,9 +52,6 @@ pub struct Image {
     pub symbols: Vec<Symbol>,
 }
 
-/// The most that a program may be loaded into, in bytes: what no file of ours comes near.
-pub const SEGMENT_BYTES_MAX: u32 = 1 << 28;
-
 impl Image {
     /// Reads an ELF file.
     ///
@@ -75,26 +73,28 @@ impl Image {
             segments: Vec::new(),
             code_first: 0,
             code_bytes: 0,
-            symbols: symbols(&file),
+            symbols: symbols(&file)?,
         };
-        let mut executable = Vec::new();
-        for program_header in file.elf_program_headers() {
-            if program_header.p_type(endian) != elf::PT_LOAD {
-                continue;
-            }
-            let segment = segment(program_header, endian, bytes)?;
-            if program_header.p_flags(endian).0 & elf::PF_X.0 != 0 && !segment.bytes.is_empty() {
-                executable.push((segment.first, program_header.p_filesz(endian)));
-            }
-            image.segments.push(segment);
+        let mut loaded: Vec<_> = file
+            .elf_program_headers()
+            .iter()
+            .filter(|header| header.p_type(endian) == elf::PT_LOAD && header.p_memsz(endian) > 0)
+            .collect();
+        loaded.sort_by_key(|header| header.p_vaddr(endian));
+        // Before memory is made for any of them.
+        check_apart(loaded.iter().map(|header| (header.p_vaddr(endian), header.p_memsz(endian).into())))?;
+        let found_bytes = loaded.iter().map(|header| u64::from(header.p_memsz(endian))).sum();
+        if found_bytes > IMAGE_BYTES_MAX {
+            return Err(ImageError::TooLarge { found_bytes, limit_bytes: IMAGE_BYTES_MAX });
         }
-        image.segments.retain(|segment| !segment.bytes.is_empty());
-        image.segments.sort_by_key(|segment| segment.first);
-        for pair in image.segments.windows(2) {
-            if u64::from(pair[0].first) + pair[0].bytes.len() as u64 > u64::from(pair[1].first) {
-                return Err(ImageError::Overlap { address: pair[1].first });
-            }
+        for header in &loaded {
+            image.segments.push(segment(header, endian, bytes)?);
         }
+        let executable: Vec<(u32, u32)> = loaded
+            .iter()
+            .filter(|header| header.p_flags(endian).0 & elf::PF_X.0 != 0)
+            .map(|header| (header.p_vaddr(endian), header.p_filesz(endian)))
+            .collect();
         let sections = code_sections(&file, endian);
         image.find_code(if sections.is_empty() { &executable } else { &sections })?;
         Ok(image)
@@ -107,6 +107,13 @@ impl Image {
         let end =
             pieces.map(|piece| u64::from(piece.0) + u64::from(piece.1)).max().ok_or(ImageError::Empty)?;
         let bytes = end - u64::from(first);
+        if bytes > CODE_BYTES_MAX {
+            return Err(ImageError::TooLarge { found_bytes: bytes, limit_bytes: CODE_BYTES_MAX });
+        }
+        // What is behind an instruction has an address, too.
+        if end > u64::from(u32::MAX) {
+            return Err(ImageError::Outside { first, bytes, limit: u32::MAX.into() });
+        }
         let inside = self.segments.iter().find(|segment| {
             first >= segment.first && end <= u64::from(segment.first) + segment.bytes.len() as u64
         });
@@ -145,6 +152,21 @@ impl Image {
     }
 }
 
+/// Checks that ranges, each an address and a length in bytes, end with memory and share nothing.
+pub(super) fn check_apart(ranges: impl Iterator<Item = (u32, u64)>) -> Result<(), ImageError> {
+    let mut ranges: Vec<(u32, u64)> = ranges.collect();
+    ranges.sort_unstable();
+    if let Some(&(first, bytes)) = ranges.iter().find(|(first, bytes)| u64::from(*first) + bytes > 1 << 32) {
+        return Err(ImageError::Outside { first, bytes, limit: 1 << 32 });
+    }
+    for pair in ranges.windows(2) {
+        if u64::from(pair[0].0) + pair[0].1 > u64::from(pair[1].0) {
+            return Err(ImageError::Overlap { address: pair[1].0 });
+        }
+    }
+    Ok(())
+}
+
 fn segment(
     header: &elf::ProgramHeader32<Endianness>,
     endian: Endianness,
@@ -154,15 +176,12 @@ fn segment(
         .data(endian, file)
         .map_err(|()| ImageError::Elf { why: "a segment lies past the end of the file".into() })?;
     let (first, bytes) = (header.p_vaddr(endian), header.p_memsz(endian));
-    if u64::from(first) + u64::from(bytes) > 1 << 32 || bytes > SEGMENT_BYTES_MAX {
-        let limit = (u64::from(first) + u64::from(SEGMENT_BYTES_MAX)).min(1 << 32);
-        return Err(ImageError::Outside { first, bytes: bytes.into(), limit });
-    }
     if data.len() > bytes as usize {
         return Err(ImageError::Elf { why: "a segment is longer in the file than in memory".into() });
     }
-    let mut loaded = data.to_vec();
-    loaded.resize(bytes as usize, 0);
+    // Zeros that nobody touches are never made.
+    let mut loaded = vec![0; bytes as usize];
+    loaded[..data.len()].copy_from_slice(data);
     Ok(Segment { first, bytes: loaded, writable: header.p_flags(endian).0 & elf::PF_W.0 != 0 })
 }
 
@@ -181,19 +200,26 @@ fn unreadable(error: object::read::Error) -> ImageError {
 }
 
 /// Names that denote an address; files, sections and constants are left out.
-fn symbols(file: &ElfFile32<'_, Endianness>) -> Vec<Symbol> {
-    let mut found: Vec<Symbol> = file
-        .symbols()
-        .filter(|symbol| symbol.is_definition() || symbol.kind() == SymbolKind::Label)
-        .filter_map(|symbol| {
-            Some(Symbol {
-                name: symbol.name().ok().filter(|name| !name.is_empty())?.to_owned(),
-                address: u32::try_from(symbol.address()).ok()?,
-                bytes: u32::try_from(symbol.size()).ok()?,
-                function: symbol.kind() == SymbolKind::Text && symbol.size() > 0,
-            })
-        })
-        .collect();
+fn symbols(file: &ElfFile32<'_, Endianness>) -> Result<Vec<Symbol>, ImageError> {
+    let wanted = file.symbols().filter(|symbol| symbol.is_definition() || symbol.kind() == SymbolKind::Label);
+    let (mut found, mut names_bytes) = (Vec::new(), 0);
+    for symbol in wanted {
+        let (Ok(name), Ok(address), Ok(bytes)) =
+            (symbol.name(), u32::try_from(symbol.address()), u32::try_from(symbol.size()))
+        else {
+            continue;
+        };
+        // A long name may be that of every symbol.
+        names_bytes += name.len();
+        if names_bytes > NAMES_BYTES_MAX {
+            let why = format!("its symbols have more than {NAMES_BYTES_MAX} bytes of names");
+            return Err(ImageError::Elf { why });
+        }
+        if !name.is_empty() {
+            let function = symbol.kind() == SymbolKind::Text && bytes > 0;
+            found.push(Symbol { name: name.to_owned(), address, bytes, function });
+        }
+    }
     found.sort_by(|a, b| (a.address, &a.name).cmp(&(b.address, &b.name)));
-    found
+    Ok(found)
 }

@@ -386,13 +386,11 @@ impl<B: Bus> Machine<B> {
         }
         loop {
             let Err(refusal) = self.execute(until, o) else { return Stop::Reached };
-            match refusal {
-                Refusal::Fault(kind) => return self.fail(kind),
-                Refusal::Trap(trap) => {
-                    if let Some(stop) = self.take(trap, o) {
-                        return stop;
-                    }
-                }
+            if let Refusal::Fault(kind) = refusal {
+                return self.fail(kind);
+            }
+            if let Some(stop) = self.take(self.trap_of(refusal), o) {
+                return stop;
             }
         }
     }
@@ -400,6 +398,16 @@ impl<B: Bus> Machine<B> {
     /// Executes one instruction, or goes to a handler, or steps over an annulled instruction.
     pub fn step<O: Observer>(&mut self, o: &mut O) -> Stop {
         self.run(self.cycle + 1, o)
+    }
+
+    /// The trap of a refusal that is no fault.
+    pub(super) fn trap_of(&self, refusal: Refusal) -> Trap {
+        match refusal {
+            Refusal::Trap(trap) => trap,
+            Refusal::IllegalPrivileged if self.supervisor => Trap::ILLEGAL_INSTRUCTION,
+            Refusal::IllegalPrivileged => Trap::PRIVILEGED_INSTRUCTION,
+            Refusal::Fault(kind) => unreachable!("{kind:?} is no trap"),
+        }
     }
 
     /// Whether an interrupt is taken before the next instruction.
@@ -418,7 +426,7 @@ impl<B: Bus> Machine<B> {
         if !self.enable_traps {
             return Some(self.fail(FaultKind::ErrorMode { trap }));
         }
-        // A word that could not be fetched has nothing behind it but the next word.
+        // What could not be fetched is a whole word: on a bus with slots it ended the run.
         let npc = if self.sequential { (self.pc & !3).wrapping_add(4) } else { self.npc };
         o.trap(self.cycle, trap, self.pc, npc);
         self.enable_traps = false;
@@ -434,27 +442,38 @@ impl<B: Bus> Machine<B> {
         None
     }
 
+    /// A window's stack pointer, where words can be.
+    fn stack_pointer(&self, window: u32) -> Result<u32, FaultKind> {
+        let pointer = self.file_of(window, 14);
+        if pointer.is_multiple_of(4) { Ok(pointer) } else { Err(FaultKind::Stack { pointer }) }
+    }
+
     /// Stores locals and ins of a window where its stack pointer says.
     pub(super) fn spill(&mut self, window: u32) -> Result<(), FaultKind> {
-        let pointer = self.file_of(window, 14);
+        let pointer = self.stack_pointer(window)?;
         for number in 16..32 {
             let at = pointer.wrapping_add(4 * (u32::from(number) - 16));
             let value = self.file_of(window, number).into();
             let stored = self.bus.store(at, super::bus::Width::Word, value, &mut 0);
-            stored.map_err(|_| FaultKind::Stack { pointer })?;
+            stored.map_err(|refusal| no_window(refusal, pointer))?;
         }
         Ok(())
     }
 
     /// Loads locals and ins of a window from where its stack pointer says.
     pub(super) fn fill(&mut self, window: u32) -> Result<(), FaultKind> {
-        let pointer = self.file_of(window, 14);
+        let pointer = self.stack_pointer(window)?;
         for number in 16..32 {
             let at = pointer.wrapping_add(4 * (u32::from(number) - 16));
             let loaded = self.bus.load(at, super::bus::Width::Word, &mut 0);
-            let value = loaded.map_err(|_| FaultKind::Stack { pointer })?;
+            let value = loaded.map_err(|refusal| no_window(refusal, pointer))?;
             self.set_file_of(window, number, value as u32);
         }
         Ok(())
     }
+}
+
+/// Why a window could not be spilled or filled: what ends a run has a name of its own.
+fn no_window(refusal: Refusal, pointer: u32) -> FaultKind {
+    if let Refusal::Fault(kind) = refusal { kind } else { FaultKind::Stack { pointer } }
 }

@@ -63,10 +63,12 @@ impl Memory {
     /// Memory of these regions, with whole words of code in `code_bytes` bytes from `code_first` on.
     ///
     /// # Panics
-    /// If the code is not in one of the regions.
+    /// If the code is not in one of the regions, is not whole words, or ends with the address space.
     pub fn new(regions: Vec<Region>, code_first: u32, code_bytes: u32) -> Memory {
+        assert!(code_first.is_multiple_of(4) && code_bytes.is_multiple_of(4), "code is whole words");
+        let code_end = code_first.checked_add(code_bytes).expect("there are addresses behind the code");
         let mut memory = Memory { regions, code_first, code: Vec::new() };
-        let words = code_first..code_first + code_bytes;
+        let words = code_first..code_end;
         memory.code = words.step_by(4).map(|address| Instruction::decode(memory.word(address))).collect();
         memory
     }
@@ -119,10 +121,10 @@ impl Bus for Memory {
 
     #[inline(always)]
     fn fetch(&mut self, pc: u32, _wait: &mut u32) -> Result<Fetched, Refusal> {
-        match self.code.get((pc.wrapping_sub(self.code_first) >> 2) as usize) {
+        // Rotated, an address inside a word is far behind the code.
+        match self.code.get(pc.wrapping_sub(self.code_first).rotate_right(2) as usize) {
             Some(&Some(instruction)) => Ok(Fetched { instruction, next: pc.wrapping_add(4) }),
-            Some(None) => Err(Trap::ILLEGAL_INSTRUCTION.into()),
-            None => Err(Trap::INSTRUCTION_ACCESS_EXCEPTION.into()),
+            _ => Err(self.unfetched(pc)),
         }
     }
 
@@ -133,8 +135,13 @@ impl Bus for Memory {
 
     #[inline(always)]
     fn store(&mut self, address: u32, width: Width, value: u64, _wait: &mut u32) -> Result<(), Refusal> {
-        if (address.wrapping_sub(self.code_first) >> 2) < self.code.len() as u32 {
+        if self.executes(address) {
             return Err(Refusal::Fault(FaultKind::StoredToCode { address }));
+        }
+        // The second half of a double word may be the first instruction.
+        let end = address.wrapping_add(4);
+        if width == Width::Double && self.executes(end) {
+            return Err(Refusal::Fault(FaultKind::StoredToCode { address: end }));
         }
         if let Some(first) = self.regions.first_mut().filter(|first| first.writable)
             && let Some(place) = first.place(address, width)
@@ -147,6 +154,23 @@ impl Bus for Memory {
 }
 
 impl Memory {
+    #[inline(always)]
+    fn executes(&self, address: u32) -> bool {
+        address.wrapping_sub(self.code_first) >> 2 < self.code.len() as u32
+    }
+
+    /// Why there is no instruction at a place.
+    #[cold]
+    fn unfetched(&self, pc: u32) -> Refusal {
+        if !self.executes(pc) {
+            return Trap::INSTRUCTION_ACCESS_EXCEPTION.into();
+        }
+        if pc.is_multiple_of(4) && Instruction::is_for_supervisors(self.word(pc)) {
+            return Refusal::IllegalPrivileged;
+        }
+        Trap::ILLEGAL_INSTRUCTION.into()
+    }
+
     fn store_elsewhere(&mut self, address: u32, width: Width, value: u64) -> Result<(), Refusal> {
         let found = self.regions.iter_mut().find_map(|region| {
             let place = region.place(address, width)?;

@@ -29,6 +29,7 @@ pub mod error;
 mod exec;
 pub mod files;
 pub mod image;
+pub mod limits;
 pub mod machine;
 pub mod memory;
 pub mod observer;

@@ -1,7 +1,8 @@
 //! What an instruction reads and writes, as sets of places.
 //!
 //! Owns: the roles that the table names, and their resolution for one instruction. Memory is one place; the state
-//! that only supervisors reach is one; r0 is none. Registers are those of the instruction's own window.
+//! that only supervisors reach is one; r0 is none. Registers are those of the instruction's own window: whoever names
+//! one of r8 to r31 reads which window that is, and so shares a place with what changes it.
 
 use std::fmt;
 
@@ -34,6 +35,8 @@ pub enum Place {
     Memory,
     /// Registers of the floating-point unit or the coprocessor.
     Unit,
+    /// All of these: what an environment or a handler does that a trap leads to.
+    Everything,
 }
 
 /// A set of places.
@@ -59,6 +62,10 @@ impl Set {
     pub const MEMORY: Set = Set(1 << 37);
     /// Registers of other units.
     pub const UNIT: Set = Set(1 << 38);
+    /// All places.
+    pub const ALL: Set = Set((1 << 39) - 2);
+    /// The registers that each window has of its own or shares with a neighbour.
+    const WINDOWED: Set = Set(0xffff_ff00);
 
     /// One general register; r0 is no place.
     pub const fn register(number: u8) -> Set {
@@ -84,6 +91,9 @@ impl Set {
 
 impl fmt::Debug for Set {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if *self == Set::ALL {
+            return f.write_str("{all}");
+        }
         let registers = (0..32).filter(|number| self.0 >> number & 1 == 1).map(super::text::register);
         let others = NAMES.iter().enumerate().filter(|(bit, _)| self.0 >> (bit + 32) & 1 == 1);
         let names: Vec<&str> = registers.chain(others.map(|(_, &name)| name)).collect();
@@ -94,7 +104,9 @@ impl fmt::Debug for Set {
 impl Instruction {
     /// What it reads, an instruction behind it on the way of the program left out.
     pub fn reads(&self) -> Set {
-        self.resolve(self.opcode.row().reads)
+        let found = self.resolve(self.opcode.row().reads);
+        let windowed = found.union(self.writes()).meets(Set::WINDOWED);
+        if windowed { found.union(Set::WINDOW) } else { found }
     }
 
     /// What it writes. A register that SAVE or RESTORE writes is of the window that it enters.
@@ -121,6 +133,7 @@ impl Instruction {
             Place::Ancillary => Set::ANCILLARY,
             Place::Memory => Set::MEMORY,
             Place::Unit => Set::UNIT,
+            Place::Everything => Set::ALL,
         }
     }
 }

@@ -369,37 +369,37 @@ instructions! {
     /// Return from a trap; privileged.
     Rett     "rett"    (Target) "10 00000 111001 aaaaa ssssssssssssss" Jump (Rs1 Rs2 Window Psr => Window Psr)
     /// Trap never.
-    Tn       "tn"      (TrapNumber) "10 0 0000 111010 aaaaa tttttttttttttt" Single (Rs1 Rs2 => Psr Window)
+    Tn       "tn"      (TrapNumber) "10 0 0000 111010 aaaaa tttttttttttttt" Single (Everything => Everything)
     /// Trap on equal.
-    Te       "te"      (TrapNumber) "10 0 0001 111010 aaaaa tttttttttttttt" Single (Rs1 Rs2 Icc => Psr Window)
+    Te       "te"      (TrapNumber) "10 0 0001 111010 aaaaa tttttttttttttt" Single (Icc Everything => Everything)
     /// Trap on less or equal.
-    Tle      "tle"     (TrapNumber) "10 0 0010 111010 aaaaa tttttttttttttt" Single (Rs1 Rs2 Icc => Psr Window)
+    Tle      "tle"     (TrapNumber) "10 0 0010 111010 aaaaa tttttttttttttt" Single (Icc Everything => Everything)
     /// Trap on less.
-    Tl       "tl"      (TrapNumber) "10 0 0011 111010 aaaaa tttttttttttttt" Single (Rs1 Rs2 Icc => Psr Window)
+    Tl       "tl"      (TrapNumber) "10 0 0011 111010 aaaaa tttttttttttttt" Single (Icc Everything => Everything)
     /// Trap on less or equal, unsigned.
-    Tleu     "tleu"    (TrapNumber) "10 0 0100 111010 aaaaa tttttttttttttt" Single (Rs1 Rs2 Icc => Psr Window)
+    Tleu     "tleu"    (TrapNumber) "10 0 0100 111010 aaaaa tttttttttttttt" Single (Icc Everything => Everything)
     /// Trap on carry.
-    Tcs      "tcs"     (TrapNumber) "10 0 0101 111010 aaaaa tttttttttttttt" Single (Rs1 Rs2 Icc => Psr Window)
+    Tcs      "tcs"     (TrapNumber) "10 0 0101 111010 aaaaa tttttttttttttt" Single (Icc Everything => Everything)
     /// Trap on negative.
-    Tneg     "tneg"    (TrapNumber) "10 0 0110 111010 aaaaa tttttttttttttt" Single (Rs1 Rs2 Icc => Psr Window)
+    Tneg     "tneg"    (TrapNumber) "10 0 0110 111010 aaaaa tttttttttttttt" Single (Icc Everything => Everything)
     /// Trap on overflow.
-    Tvs      "tvs"     (TrapNumber) "10 0 0111 111010 aaaaa tttttttttttttt" Single (Rs1 Rs2 Icc => Psr Window)
+    Tvs      "tvs"     (TrapNumber) "10 0 0111 111010 aaaaa tttttttttttttt" Single (Icc Everything => Everything)
     /// Trap always.
-    Ta       "ta"      (TrapNumber) "10 0 1000 111010 aaaaa tttttttttttttt" Single (Rs1 Rs2 => Psr Window)
+    Ta       "ta"      (TrapNumber) "10 0 1000 111010 aaaaa tttttttttttttt" Single (Everything => Everything)
     /// Trap on not equal.
-    Tne      "tne"     (TrapNumber) "10 0 1001 111010 aaaaa tttttttttttttt" Single (Rs1 Rs2 Icc => Psr Window)
+    Tne      "tne"     (TrapNumber) "10 0 1001 111010 aaaaa tttttttttttttt" Single (Icc Everything => Everything)
     /// Trap on greater.
-    Tg       "tg"      (TrapNumber) "10 0 1010 111010 aaaaa tttttttttttttt" Single (Rs1 Rs2 Icc => Psr Window)
+    Tg       "tg"      (TrapNumber) "10 0 1010 111010 aaaaa tttttttttttttt" Single (Icc Everything => Everything)
     /// Trap on greater or equal.
-    Tge      "tge"     (TrapNumber) "10 0 1011 111010 aaaaa tttttttttttttt" Single (Rs1 Rs2 Icc => Psr Window)
+    Tge      "tge"     (TrapNumber) "10 0 1011 111010 aaaaa tttttttttttttt" Single (Icc Everything => Everything)
     /// Trap on greater, unsigned.
-    Tgu      "tgu"     (TrapNumber) "10 0 1100 111010 aaaaa tttttttttttttt" Single (Rs1 Rs2 Icc => Psr Window)
+    Tgu      "tgu"     (TrapNumber) "10 0 1100 111010 aaaaa tttttttttttttt" Single (Icc Everything => Everything)
     /// Trap on no carry.
-    Tcc      "tcc"     (TrapNumber) "10 0 1101 111010 aaaaa tttttttttttttt" Single (Rs1 Rs2 Icc => Psr Window)
+    Tcc      "tcc"     (TrapNumber) "10 0 1101 111010 aaaaa tttttttttttttt" Single (Icc Everything => Everything)
     /// Trap on positive.
-    Tpos     "tpos"    (TrapNumber) "10 0 1110 111010 aaaaa tttttttttttttt" Single (Rs1 Rs2 Icc => Psr Window)
+    Tpos     "tpos"    (TrapNumber) "10 0 1110 111010 aaaaa tttttttttttttt" Single (Icc Everything => Everything)
     /// Trap on no overflow.
-    Tvc      "tvc"     (TrapNumber) "10 0 1111 111010 aaaaa tttttttttttttt" Single (Rs1 Rs2 Icc => Psr Window)
+    Tvc      "tvc"     (TrapNumber) "10 0 1111 111010 aaaaa tttttttttttttt" Single (Icc Everything => Everything)
 
     // State registers
     /// Read Y.

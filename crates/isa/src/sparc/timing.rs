@@ -49,6 +49,8 @@ classes! {
 
 /// What costs cycles beside the instructions.
 const OTHER_NAMES: [&str; 4] = ["trap", "annulled", "load_use", "icc_branch"];
+/// Waits that a core may not have at all; everything else takes a cycle at least.
+const WAITS: [&str; 2] = ["load_use", "icc_branch"];
 
 /// The cycles of one core. Caches and memory are not in it: they are the bus'.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -143,8 +145,10 @@ fn cells(text: &str, line: usize) -> Result<(&str, u8), TimingError> {
     if source.is_empty() {
         return Err(TimingError::Source { line });
     }
-    let cycles = cycles.parse().map_err(|_| TimingError::Cycles { line, found: cycles.to_owned() })?;
-    Ok((name, cycles))
+    let least = u8::from(!WAITS.contains(&name));
+    let told = cycles.parse().ok().filter(|&told| told >= least);
+    let told = told.ok_or_else(|| TimingError::Cycles { line, found: cycles.to_owned(), least })?;
+    Ok((name, told))
 }
 
 #[cfg(test)]
@@ -178,7 +182,13 @@ mod tests {
         );
         assert_eq!(parse(replace("branch,1", "single,1")), "timing line 3: `single` is told twice");
         let cycles = parse(replace("single,1", "single,300"));
-        assert_eq!(cycles, "timing line 2: found `300`, expected 0 to 255 cycles");
+        assert_eq!(cycles, "timing line 2: found `300`, expected 1 to 255 cycles");
+        let cycles = parse(replace("annulled,1", "annulled,0"));
+        assert_eq!(cycles, "timing line 16: found `0`, expected 1 to 255 cycles");
+        let cycles = parse(replace("load_use,1", "load_use,-1"));
+        assert_eq!(cycles, "timing line 17: found `-1`, expected 0 to 255 cycles");
+        let without = text(|line| Some(line.replace("load_use,1", "load_use,0")));
+        assert_eq!(Timing::parse(&without).expect("a core may not wait").load_use_cycles, 0);
         let lines = |kept: usize| include_str!("leon2.csv").lines().take(kept).collect::<Vec<_>>().join("\n");
         assert_eq!(parse(lines(2)), "timing lacks a line for `branch`");
         assert_eq!(parse(lines(1) + "\nsingle,1"), "timing line 2: found 2 cells, expected 3");

@@ -7,7 +7,8 @@
 use super::bus::{Bus, Width};
 use super::error::{FaultKind, ImageError};
 use super::files::{EBADF, EFAULT, EINVAL, Errno, Files};
-use super::image::Image;
+use super::image::{self, Image};
+use super::limits::{ARGUMENT_BYTES_MAX, NAME_BYTES_MAX};
 use super::machine::{self, Machine};
 use super::memory::{Memory, Region};
 use super::observer::Observer;
@@ -78,9 +79,6 @@ const O0: u8 = 8;
 /// Room for a window above every stack pointer.
 const WINDOW_BYTES: u32 = 64;
 const PAGE_BYTES: u32 = 4096;
-/// The most that arguments may take of the stack.
-const ARGUMENT_BYTES_MAX: u64 = 128 << 10;
-const NAME_BYTES_MAX: u32 = 4096;
 const PROCESS: u32 = 1;
 
 /// Linux's calls by their number on SPARC (`asm/unistd.h`).
@@ -136,13 +134,9 @@ pub fn load(image: &Image, arguments: &[&str], settings: &Settings) -> Result<(M
         data.bytes = grown;
     }
     let (stack, stack_pointer) = stack(arguments, settings)?;
-    let ends =
-        regions.iter().map(|region| (region.first, u64::from(region.first) + region.bytes.len() as u64));
-    for (first, end) in ends {
-        if first < settings.stack_end && end > u64::from(stack.first) {
-            return Err(ImageError::Overlap { address: stack.first.max(first) });
-        }
-    }
+    // The heap may have grown onto what lies above it.
+    let ranges = regions.iter().chain([&stack]).map(|region| (region.first, region.bytes.len() as u64));
+    image::check_apart(ranges)?;
     regions.insert(regions.iter().filter(|region| region.writable).count(), stack);
     let memory = Memory::new(regions, image.code_first, image.code_bytes);
     Ok((memory, Start { entry: image.entry, stack_pointer, break_first, break_limit }))
