@@ -16,19 +16,42 @@ here=$PWD
 sources=$here/target/tools/sources
 programs=(cjpeg djpeg dijkstra search susan pegwit bzip2 minigzip lua)
 
+# The SHA-256 of each, as the images of corpus/ were made from.
+recorded() {
+    cat <<'END'
+ab5a03176ee106d3f0fa90e381da478ddae405918153cca248e682cd0c4a2269  bzip2_1.0.8.orig.tar.gz
+254f3642b04e309fee775123133c6464181addc150499561020312ec61c1bf7c  libjpeg-turbo_2.1.5.orig.tar.gz
+164c7849653b80ae67bec4b7473b884bf5cc8d2dca05653475ec2ed27b9ebf61  lua5.4_5.4.4.orig.tar.gz
+71feb7947e3c00ef125f83b79a4e529bde31171e5babe48b391f06758d1ab0a1  zlib_1.2.13.dfsg.orig.tar.bz2
+END
+}
+
+# Refuses sources that are others than recorded: verify FILE
+verify() {
+    if ! diff <(recorded) "$1" >&2; then
+        echo "error: sources differ from those of corpus/: found >, expected <" >&2
+        echo "help: to take new ones on purpose, change \`recorded\` in scripts/corpus.sh" >&2
+        exit 1
+    fi
+}
+
 # The upstream part of four packages of the distribution: name, and `version` behind them.
 fetch() {
     local name scratch wanted=(libjpeg-turbo bzip2 zlib lua5.4)
-    [ ! -e "$sources/version" ] || return 0
+    if [ -e "$sources/version" ]; then
+        verify "$sources/version"
+        return 0
+    fi
     rm -rf "$sources"
     mkdir -p "$sources"
     scratch=$(mktemp -d)
     (cd "$scratch" && sources_apart "$scratch" && apt_apart "$scratch" source --download-only "${wanted[@]}") >&2
+    sha256sum "$scratch"/*.orig.tar.* | sed "s,$scratch/,," >"$sources/versions"
+    verify "$sources/versions"
     for name in "${wanted[@]}"; do
         mkdir "$sources/$name"
         tar -xf "$scratch/${name}"_*.orig.tar.* -C "$sources/$name" --strip-components=1
     done
-    sha256sum "$scratch"/*.orig.tar.* | sed "s,$scratch/,," >"$sources/versions"
     rm -rf "$scratch"
     settings
     mv "$sources/versions" "$sources/version"
@@ -196,6 +219,7 @@ make_all() {
 }
 
 tools() {
+    scripts/install.sh corpus >&2
     fetch
     scripts/sparc.sh >/dev/null
     scripts/rv32.sh >/dev/null
