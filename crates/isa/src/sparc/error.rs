@@ -181,7 +181,7 @@ pub enum TimingError {
         /// The line found.
         found: String,
     },
-    /// A line that is not three cells.
+    /// A line that is not four cells.
     Cells {
         /// The line, from 1.
         line: usize,
@@ -227,10 +227,10 @@ impl fmt::Display for TimingError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             TimingError::Header { found } => {
-                write!(f, "timing line 1: found `{found}`, expected `name,cycles,source`")
+                write!(f, "timing line 1: found `{found}`, expected `name,cycles,source,comment`")
             }
             TimingError::Cells { line, found } => {
-                write!(f, "timing line {line}: found {found} cells, expected 3")
+                write!(f, "timing line {line}: found {found} cells, expected 4")
             }
             TimingError::Name { line, found } => {
                 write!(f, "timing line {line}: nothing called `{found}` takes time")

@@ -1,7 +1,8 @@
 //! What takes how many cycles on which LEON, from data files.
 //!
 //! Owns: the classes that the table sorts instructions into, the form of the files, and the files of LEON2 and LEON3.
-//! When a cycle is spent is `machine`'s. A line is `name,cycles,source`; every name stands once and has a source. No
+//! When a cycle is spent is `machine`'s. A line is `name,cycles,source,comment`; every name stands once and has a source,
+//! which is `recalled` where nobody had it open, and a comment tells what else the number may be. No
 //! program here has LEON's cycles to compare with: what is concluded from them has to hold on both.
 
 use super::error::TimingError;
@@ -96,7 +97,7 @@ impl Timing {
     pub fn parse(text: &str) -> Result<Timing, TimingError> {
         let mut lines = text.lines();
         let header = lines.next().unwrap_or_default();
-        if header != "name,cycles,source" {
+        if header != "name,cycles,source,comment" {
             return Err(TimingError::Header { found: header.to_owned() });
         }
         let names: Vec<&'static str> = CLASS_NAMES.iter().chain(&OTHER_NAMES).copied().collect();
@@ -138,8 +139,8 @@ impl Timing {
 
 /// Name and cycles of a line.
 fn cells(text: &str, line: usize) -> Result<(&str, u8), TimingError> {
-    let cells: Vec<&str> = text.splitn(3, ',').map(str::trim).collect();
-    let &[name, cycles, source] = cells.as_slice() else {
+    let cells: Vec<&str> = text.splitn(4, ',').map(str::trim).collect();
+    let &[name, cycles, source, _comment] = cells.as_slice() else {
         return Err(TimingError::Cells { line, found: cells.len() });
     };
     if source.is_empty() {
@@ -191,7 +192,7 @@ mod tests {
         assert_eq!(Timing::parse(&without).expect("a core may not wait").load_use_cycles, 0);
         let lines = |kept: usize| include_str!("leon2.csv").lines().take(kept).collect::<Vec<_>>().join("\n");
         assert_eq!(parse(lines(2)), "timing lacks a line for `branch`");
-        assert_eq!(parse(lines(1) + "\nsingle,1"), "timing line 2: found 2 cells, expected 3");
-        assert_eq!(parse(lines(1) + "\nsingle,1,"), "timing line 2: the number has no source");
+        assert_eq!(parse(lines(1) + "\nsingle,1"), "timing line 2: found 2 cells, expected 4");
+        assert_eq!(parse(lines(1) + "\nsingle,1,,"), "timing line 2: the number has no source");
     }
 }
