@@ -4,6 +4,8 @@
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStderr, Command, Stdio};
+use std::sync::mpsc;
+use std::time::Duration;
 
 use isa::sparc::{Bus, Machine};
 
@@ -28,9 +30,33 @@ pub struct Record {
     pub y: u32,
 }
 
+/// How long an emulator may say nothing, however loaded the machine is.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// The same items, read ahead by a thread of their own.
+///
+/// # Panics
+/// If the next one does not come.
+fn awaited<T: Send + 'static>(items: impl Iterator<Item = T> + Send + 'static) -> impl Iterator<Item = T> {
+    let (sender, receiver) = mpsc::sync_channel(1024);
+    let mut items = items;
+    // It ends when nobody takes the next one.
+    std::thread::spawn(move || items.try_for_each(|item| sender.send(item)));
+    std::iter::from_fn(move || match receiver.recv_timeout(PATIENCE) {
+        Ok(item) => Some(item),
+        Err(mpsc::RecvTimeoutError::Disconnected) => None,
+        Err(mpsc::RecvTimeoutError::Timeout) => panic!("the emulator said nothing for {PATIENCE:?}"),
+    })
+}
+
 /// Reads records from a running emulator, which ends with it.
 pub struct Records {
     child: Child,
+    records: Box<dyn Iterator<Item = Record>>,
+}
+
+/// What it says, as records.
+struct Reader {
     lines: std::io::Lines<BufReader<ChildStderr>>,
     last: Option<(u32, u32)>,
 }
@@ -44,9 +70,11 @@ impl Records {
         }
         let mut child = command.spawn().expect("the emulator starts");
         let lines = BufReader::new(child.stderr.take().expect("it is piped")).lines();
-        Records { child, lines, last: None }
+        Records { child, records: Box::new(awaited(Reader { lines, last: None })) }
     }
+}
 
+impl Reader {
     fn line(&mut self) -> Option<String> {
         self.lines.next()?.ok()
     }
@@ -77,6 +105,14 @@ impl Records {
 }
 
 impl Iterator for Records {
+    type Item = Record;
+
+    fn next(&mut self) -> Option<Record> {
+        self.records.next()
+    }
+}
+
+impl Iterator for Reader {
     type Item = Record;
 
     /// The next one. What is tried again after the emulator's kernel has answered its trap is told once.
@@ -211,7 +247,7 @@ pub fn places(
         let (npc, pc) = (words.next().and_then(hex)?, words.next().and_then(hex)?);
         (std::mem::replace(&mut last, (pc, npc)) != (pc, npc)).then_some(pc)
     });
-    (child, places)
+    (child, awaited(places))
 }
 
 /// A LEON3 board of QEMU as a teller of registers.
