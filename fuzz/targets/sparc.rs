@@ -1,0 +1,50 @@
+//! Looks for images for SPARC, and words in them, on which the reader or what runs them panics or hangs.
+//!
+//! The bytes are read as a file; and they are the words of a small one, which is executed under Linux and on a board
+//! that has its table of traps in the same words. Each runs for a few thousand instructions.
+#![no_main]
+
+use isa::sparc::{Board, Files, Image, Settings, User, user};
+use libfuzzer_sys::fuzz_target;
+
+const CODE: u32 = 0x4000_0000;
+/// An instruction takes a cycle at least.
+const CYCLES: u64 = 5_000;
+
+/// A linked program of these words, which can be neither longer nor elsewhere than its header says.
+fn program(words: &[u8]) -> Vec<u8> {
+    let words = &words[..words.len() / 4 * 4];
+    let put =
+        |file: &mut Vec<u8>, words: &[u32]| file.extend(words.iter().flat_map(|word| word.to_be_bytes()));
+    let mut file = b"\x7fELF\x01\x02\x01".to_vec();
+    file.resize(16, 0);
+    // A linked program for machine 2; its header has 52 bytes, each of two program headers has 32.
+    put(&mut file, &[2 << 16 | 2, 1, CODE, 52, 0, 0, 52 << 16 | 32, 2 << 16 | 40, 0]);
+    let bytes = words.len() as u32;
+    put(&mut file, &[1, 116, CODE, CODE, bytes, bytes, 5, 4]);
+    put(&mut file, &[1, 0, CODE + 0x1_0000, 0, 0, 0x1000, 6, 4]);
+    file.extend(words);
+    file
+}
+
+fn run(image: &Image) {
+    if let Ok(mut program) = User::new(image, &["program"], Files::default(), user::Settings::default()) {
+        program.run(CYCLES, &mut ());
+    }
+    if let Ok(board) = Board::new(image, 1 << 20, &[]) {
+        let mut machine = board.start(Settings::default(), image.entry);
+        // Traps go to the first words.
+        machine.set_tbr(CODE);
+        machine.set_psr(0xe0).expect("window 0");
+        machine.run(CYCLES, &mut ());
+    }
+}
+
+fuzz_target!(|bytes: &[u8]| {
+    if let Ok(image) = Image::parse(bytes) {
+        run(&image);
+    }
+    if bytes.len() >= 4 {
+        run(&Image::parse(&program(bytes)).expect("its header is sound"));
+    }
+});
