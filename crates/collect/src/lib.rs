@@ -316,6 +316,10 @@ impl<D: Disk, R: Randomness + Clone> Collector<D, R> {
                 self.counter.durable(&passage);
             }
         }
+        // Nothing was counted but with an answer.
+        if !actions.is_empty() {
+            self.live.tick(durable_ns, &self.counter.stats);
+        }
     }
 
     /// What was counted so far.
@@ -424,10 +428,7 @@ impl<D: Disk, R: Randomness + Clone> Collector<D, R> {
         let batches = std::mem::take(&mut self.group.batches);
         let commit = self.commit_group(now, &reservations)?;
         let mut sealed = self.seal_downlinks(&batches, commit).into_iter();
-        let answer = |waiting| self.answer(waiting, commit, &mut sealed);
-        let actions = batches.into_iter().map(answer).collect();
-        self.live.tick(now, &self.counter.stats);
-        actions
+        batches.into_iter().map(|waiting| self.answer(waiting, commit, &mut sealed)).collect()
     }
 
     /// The downlink frames for all nodes that the batches of a group heard, each batch's after the other's: sealed

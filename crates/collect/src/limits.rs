@@ -98,8 +98,9 @@ pub const LIVE_NODES_MAX: usize = 64;
 pub const LIVE_LOOKS_MAX: usize = 16;
 /// Milliseconds between two snapshots, at least.
 pub const LIVE_MS_MIN: u64 = 250;
-/// Milliseconds for which somebody who has looked at a node is taken to look at it still.
-pub const LIVE_WANTED_MS: u64 = 4_000;
+/// Milliseconds for which somebody who has looked at a node is taken to look at it still: a page pauses for two seconds at
+/// most, and may wait five for its answer.
+pub const LIVE_WANTED_MS: u64 = 8_000;
 /// Milliseconds between two totals that are kept.
 pub const LIVE_TICK_MS: u64 = 1_000;
 /// Totals that are kept: those of ten minutes.

@@ -92,7 +92,7 @@ pub struct Tick {
     pub samples: u64,
     /// Frames that will never be stored.
     pub failed: u64,
-    /// Batches that were refused.
+    /// Batches that were refused, but for those that a transport refuses before it knows who sends.
     pub refused: u64,
     /// Batches that were not durable by their deadline.
     pub missed: u64,
@@ -105,7 +105,7 @@ pub struct Alarms {
     pub silent_nodes: usize,
     /// Frames that will never be stored, in the last minute.
     pub failed_frames: u64,
-    /// Batches that were refused, in the last minute.
+    /// Batches that were refused, in the last minute; see [`Tick::refused`].
     pub refused_batches: u64,
     /// Batches that were not durable by their deadline, in the last minute; `None` = there is none.
     pub missed_deadlines: Option<u64>,
@@ -117,7 +117,7 @@ pub struct NodeView {
     /// The node.
     pub node: u32,
     /// The cell that brought its latest frame; `None` = nothing was heard of it since the server started, and all that
-    /// follows is nothing.
+    /// follows is nothing. What was stored before is not heard again: anybody can send a copy.
     pub cell: Option<u16>,
     /// Since when nothing was heard of it, in milliseconds; before it was heard, since the server started.
     pub silence_ms: u64,
@@ -125,7 +125,7 @@ pub struct NodeView {
     pub is_silent: bool,
     /// Whether nothing of it is taken any more.
     pub is_revoked: bool,
-    /// The epoch in which it is answered.
+    /// The epoch in which it was heard.
     pub epoch: u8,
     /// Stored frames.
     pub frames: u64,
@@ -148,7 +148,7 @@ pub struct Snapshot {
     pub stats: Stats,
     /// Samples stored.
     pub samples: u64,
-    /// Totals once a second, the oldest first.
+    /// Totals at the end of each second in which something was done, the oldest first; the last are those of the moment.
     pub past: Vec<Tick>,
     /// Every node that is provisioned, in order.
     pub nodes: Vec<NodeView>,
@@ -160,11 +160,12 @@ impl Snapshot {
         let now_ms = self.at.monotonic_ns / NS_PER_MS;
         let is_before = |tick: &&Tick| tick.at_ms + ALARM_MS <= now_ms;
         let before = self.past.iter().rev().find(is_before).copied().unwrap_or_default();
+        let present = self.past.last().copied().unwrap_or_default();
         Alarms {
             silent_nodes: self.nodes.iter().filter(|node| node.is_silent).count(),
-            failed_frames: self.stats.frames_failed_total() - before.failed,
-            refused_batches: self.stats.refused.values().sum::<u64>() - before.refused,
-            missed_deadlines: self.stats.deadline.map(|deadline| deadline.missed - before.missed),
+            failed_frames: present.failed - before.failed,
+            refused_batches: present.refused - before.refused,
+            missed_deadlines: self.stats.deadline.map(|_| present.missed - before.missed),
         }
     }
 }
@@ -182,7 +183,9 @@ impl Live {
     /// A batch of `cell` that arrived then is durable.
     pub(crate) fn hear(&mut self, cell: u16, arrived: Now, heard: &BTreeMap<u32, Heard>) {
         let heard_ms = arrived.monotonic_ns / NS_PER_MS;
-        for (&node, &Heard { epoch, brought, .. }) in heard {
+        for (&node, &Heard { epoch, brought, .. }) in
+            heard.iter().filter(|(_, heard)| heard.brought.frames > 0)
+        {
             let Brought { frames, samples, steps, first, end } = brought;
             let known = self.nodes.entry(node).or_insert(Known {
                 cell,
@@ -196,12 +199,7 @@ impl Live {
             });
             (known.cell, known.epoch) = (cell, epoch);
             known.heard_ms = known.heard_ms.max(heard_ms);
-            if frames > 0 {
-                (known.first, known.end) = match known.frames {
-                    0 => (first, end),
-                    _ => (known.first.min(first), known.end.max(end)),
-                };
-            }
+            (known.first, known.end) = (known.first.min(first), known.end.max(end));
             known.frames += u64::from(frames);
             known.samples += u64::from(samples);
             known.steps += u64::from(steps);
@@ -221,13 +219,13 @@ impl Live {
         }
     }
 
-    /// Keeps the totals, if it is time.
-    pub(crate) fn tick(&mut self, now: Now, stats: &Stats) {
-        let at_ms = now.monotonic_ns / NS_PER_MS;
-        if self.past.back().is_some_and(|latest| at_ms < latest.at_ms + LIVE_TICK_MS) {
-            return;
-        }
-        if self.past.len() == LIVE_PAST_MAX {
+    /// Keeps the totals as those of this second so far: whatever is counted is to be in one before nothing happens for
+    /// hours, and would count as new after them.
+    pub(crate) fn tick(&mut self, monotonic_ns: u64, stats: &Stats) {
+        let at_ms = monotonic_ns / NS_PER_MS;
+        if self.past.back().is_some_and(|latest| latest.at_ms / LIVE_TICK_MS == at_ms / LIVE_TICK_MS) {
+            self.past.pop_back();
+        } else if self.past.len() == LIVE_PAST_MAX {
             self.past.pop_front();
         }
         self.past.push_back(Tick {
@@ -241,9 +239,10 @@ impl Live {
     }
 
     /// Somebody looks at these nodes, and at no others.
-    fn watch(&mut self, nodes: &BTreeSet<u32>) {
+    fn watch(&mut self, nodes: impl Iterator<Item = u32>) {
+        let nodes: BTreeSet<u32> = nodes.collect();
         self.traces.retain(|node, _| nodes.contains(node));
-        for &node in nodes {
+        for node in nodes {
             self.traces.entry(node).or_default();
         }
     }
@@ -277,8 +276,8 @@ fn silent_ms(grid: Grid) -> u64 {
 impl<D: Disk, R: Randomness + Clone> Collector<D, R> {
     /// What people see; somebody looks at these nodes from now on, and at no others.
     pub fn snapshot(&mut self, now: Now, watched: &BTreeSet<u32>) -> Snapshot {
-        self.live.watch(watched);
-        self.live.tick(now, &self.counter.stats);
+        self.live.watch(watched.iter().copied().filter(|&id| self.keys.node(id).is_some()));
+        self.live.tick(now.monotonic_ns, &self.counter.stats);
         let now_ms = now.monotonic_ns / NS_PER_MS;
         let view = |id| {
             let is_revoked = self.standings.get(&id).is_some_and(|standing| standing.is_revoked);
@@ -333,6 +332,36 @@ pub(crate) struct Asked {
     pub(crate) reply: oneshot::Sender<Snapshot>,
 }
 
+/// The nodes that somebody looks at.
+#[derive(Default)]
+struct Watched {
+    /// Until when somebody is taken to look.
+    until: BTreeMap<u32, Instant>,
+    /// Those that there are, in order; `None` = not known yet. Others would take the places of these.
+    provisioned: Option<Vec<u32>>,
+}
+
+impl Watched {
+    fn is_provisioned(provisioned: Option<&Vec<u32>>, node: u32) -> bool {
+        provisioned.is_none_or(|nodes| nodes.binary_search(&node).is_ok())
+    }
+
+    /// Somebody looks at this node, if there is a place for one more.
+    fn add(&mut self, node: u32, until: Instant) {
+        let has_place = self.until.len() < LIVE_NODES_MAX || self.until.contains_key(&node);
+        if has_place && Watched::is_provisioned(self.provisioned.as_ref(), node) {
+            self.until.insert(node, until);
+        }
+    }
+
+    /// These nodes there are.
+    fn learn(&mut self, snapshot: &Snapshot) {
+        let provisioned = Some(snapshot.nodes.iter().map(|view| view.node).collect());
+        self.until.retain(|&node, _| Watched::is_provisioned(provisioned.as_ref(), node));
+        self.provisioned = provisioned;
+    }
+}
+
 /// Shows it to whoever looks, until the server ends: `asked` takes what is asked of the thread that commits, and `count` adds
 /// what that does not count.
 pub(crate) async fn show<T: Send + 'static>(
@@ -344,15 +373,15 @@ pub(crate) async fn show<T: Send + 'static>(
     let Looks(mut looks) = looks;
     let pause = Duration::from_millis(LIVE_MS_MIN);
     let patience = Duration::from_millis(LIVE_WANTED_MS);
-    let mut watched: BTreeMap<u32, Instant> = BTreeMap::new();
+    let mut watched = Watched::default();
     let mut shown: Option<Instant> = None;
     loop {
         let look = match timeout(patience, looks.recv()).await {
             Ok(Some(look)) => look,
             Ok(None) => return,
             // Nobody looks any more: what was kept for them is wiped.
-            Err(_) if !watched.is_empty() => {
-                watched.clear();
+            Err(_) if !watched.until.is_empty() => {
+                watched.until.clear();
                 let _ = ask(&asked, wrap, BTreeSet::new()).await;
                 continue;
             }
@@ -366,13 +395,11 @@ pub(crate) async fn show<T: Send + 'static>(
             all.push(look);
         }
         let now = Instant::now();
-        watched.retain(|_, until| *until > now);
-        for &node in all.iter().flat_map(|look| &look.nodes) {
-            if watched.len() < LIVE_NODES_MAX || watched.contains_key(&node) {
-                watched.insert(node, now + patience);
-            }
-        }
-        let Some(mut snapshot) = ask(&asked, wrap, watched.keys().copied().collect()).await else { return };
+        watched.until.retain(|_, until| *until > now);
+        all.iter().flat_map(|look| &look.nodes).for_each(|&node| watched.add(node, now + patience));
+        let nodes = watched.until.keys().copied().collect();
+        let Some(mut snapshot) = ask(&asked, wrap, nodes).await else { return };
+        watched.learn(&snapshot);
         count(&mut snapshot.stats);
         let snapshot = Arc::new(snapshot);
         for look in all {
@@ -398,6 +425,7 @@ async fn ask<T: Send + 'static>(
 #[cfg(test)]
 mod tests {
     use std::num::NonZeroU32;
+    use std::ops::RangeInclusive;
     use std::sync::mpsc::{Receiver, channel, sync_channel};
     use std::thread;
 
@@ -434,11 +462,18 @@ mod tests {
         assert_eq!((view.steps, view.missing, view.silence_ms), (360, 90, 50));
         live.hear(7, at(300), &heard(1, 1, &[(1080, 1, 90)]));
         assert_eq!(live.view(1, GRID, false, 300).missing, 0);
-        // What is known already brings nothing, and shows that the node is there.
-        live.hear(8, at(400), &heard(1, 1, &[]));
-        let view = live.view(1, GRID, false, 400);
-        assert_eq!((view.cell, view.frames, view.steps, view.silence_ms), (Some(8), 4, 360, 0));
         assert_eq!(live.view(2, GRID, false, 400).cell, None);
+    }
+
+    #[test]
+    fn what_was_stored_before_does_not_show_that_a_node_is_there() {
+        let mut live = Live::default();
+        live.hear(8, at(400), &heard(1, 1, &[]));
+        assert_eq!(live.view(1, GRID, false, 400).cell, None);
+        live.hear(7, at(500), &heard(1, 0, &[(900, 1, 90)]));
+        live.hear(8, at(600), &heard(1, 1, &[]));
+        let view = live.view(1, GRID, false, 700);
+        assert_eq!((view.cell, view.epoch, view.frames, view.silence_ms), (Some(7), 0, 1, 200));
     }
 
     #[test]
@@ -454,23 +489,48 @@ mod tests {
         assert!(live.view(2, GRID, false, SILENT_MS_MIN + 1).is_silent, "it was never heard");
     }
 
+    /// What is seen then.
+    fn seen(live: &Live, stats: &Stats, now_ms: u64) -> Snapshot {
+        let mut live = Live { past: live.past.clone(), ..Live::default() };
+        live.tick(now_ms * NS_PER_MS, stats);
+        Snapshot { at: at(now_ms), stats: stats.clone(), samples: 0, past: live.past.into(), nodes: vec![] }
+    }
+
+    fn alarms(live: &Live, stats: &Stats, now_ms: u64) -> Alarms {
+        seen(live, stats, now_ms).alarms()
+    }
+
     #[test]
     fn what_went_wrong_is_cause_for_alarm_for_a_minute() {
         let (mut live, mut stats) = (Live::default(), Stats::default());
-        let alarms = |live: &Live, stats: &Stats, now_ms| {
-            let past = live.past.iter().copied().collect();
-            Snapshot { at: at(now_ms), stats: stats.clone(), samples: 0, past, nodes: vec![] }.alarms()
-        };
         stats.frames_failed.insert("rejected", 3);
-        live.tick(at(5000), &stats);
+        live.tick(5000 * NS_PER_MS, &stats);
         assert_eq!(alarms(&live, &stats, 5000).failed_frames, 3);
         assert_eq!(alarms(&live, &stats, 5000).missed_deadlines, None);
         stats.refused.insert("rejected", 2);
         stats.deadline = Some(Deadline { missed: 4, ..Deadline::default() });
-        live.tick(at(6000), &stats);
+        live.tick(6000 * NS_PER_MS, &stats);
         let now = alarms(&live, &stats, 65_000);
         assert_eq!((now.failed_frames, now.refused_batches, now.missed_deadlines), (0, 2, Some(4)));
         assert_eq!(alarms(&live, &stats, 66_000), Alarms { missed_deadlines: Some(0), ..Alarms::default() });
+    }
+
+    #[test]
+    fn what_went_wrong_in_the_last_second_before_hours_of_nothing_is_no_cause_after_them() {
+        let (mut live, mut stats) = (Live::default(), Stats::default());
+        live.tick(5000 * NS_PER_MS, &stats);
+        stats.frames_failed.insert("rejected", 3);
+        live.tick(5100 * NS_PER_MS, &stats);
+        assert_eq!(live.past.len(), 1);
+        assert_eq!(alarms(&live, &stats, 65_099).failed_frames, 3);
+        assert_eq!(alarms(&live, &stats, 7_200_000), Alarms::default());
+    }
+
+    #[test]
+    fn what_a_transport_refuses_before_it_knows_who_sends_is_no_cause_for_alarm() {
+        let mut snapshot = seen(&Live::default(), &Stats::default(), 5000);
+        snapshot.stats.refused.insert("unknown", 9);
+        assert_eq!(snapshot.alarms(), Alarms::default());
     }
 
     #[test]
@@ -478,11 +538,14 @@ mod tests {
         let mut live = Live::default();
         let count = LIVE_PAST_MAX as u64 + 5;
         for ms in (0..count * LIVE_TICK_MS).step_by(LIVE_TICK_MS as usize / 4) {
-            live.tick(at(ms), &Stats::default());
+            live.tick(ms * NS_PER_MS, &Stats::default());
         }
         assert_eq!(live.past.len(), LIVE_PAST_MAX);
-        assert_eq!(live.past.front().unwrap().at_ms, 5 * LIVE_TICK_MS);
+        let at: Vec<u64> = live.past.iter().map(|tick| tick.at_ms / LIVE_TICK_MS).collect();
+        assert_eq!(at, (5..count).collect::<Vec<_>>());
     }
+
+    const PROVISIONED: RangeInclusive<u32> = 1..=10 + 2 * LIVE_NODES_MAX as u32;
 
     /// A thread in place of the one that commits: it says what it was asked to watch.
     fn committing(asked: Receiver<Asked>) -> Receiver<Vec<u32>> {
@@ -491,9 +554,9 @@ mod tests {
             let mut samples = 0;
             while let Ok(Asked { watched, reply }) = asked.recv() {
                 samples += 1;
-                let empty =
-                    Snapshot { at: at(0), stats: Stats::default(), samples, past: vec![], nodes: vec![] };
-                let _ = (said.send(watched.into_iter().collect()), reply.send(empty));
+                let nodes = PROVISIONED.map(|node| Live::default().view(node, GRID, false, 0)).collect();
+                let shown = Snapshot { at: at(0), stats: Stats::default(), samples, past: vec![], nodes };
+                let _ = (said.send(watched.into_iter().collect()), reply.send(shown));
             }
         });
         says
@@ -517,6 +580,11 @@ mod tests {
         assert!(Arc::ptr_eq(&one.unwrap(), &other.unwrap()));
         let both = next(false);
         assert!([1, 2, 3].iter().all(|node| both.contains(node)), "{both:?}");
+        // Others than there are take no place.
+        let none = PROVISIONED.end() + 1;
+        glass.look((none..none + LIVE_NODES_MAX as u32).chain([9]).collect()).await.unwrap();
+        let there = next(false);
+        assert!(there.contains(&9) && there.iter().all(|node| PROVISIONED.contains(node)), "{there:?}");
         // More than are watched at once.
         glass.look((10..10 + 2 * LIVE_NODES_MAX as u32).collect()).await.unwrap();
         assert_eq!(next(false).len(), LIVE_NODES_MAX);

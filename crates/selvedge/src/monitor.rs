@@ -2,7 +2,7 @@
 //!
 //! Owns so much of HTTP/1.1 (RFC 9112) as a GET takes: one request a connection, without a body; and how long, how much and
 //! how many at a time. What the answers are is the daemon's ([`Answers`]), whose own work nobody here keeps waiting: who is
-//! slow, or one of many, waits for others of its kind.
+//! slow, or one of many, waits for others of its kind. Who holds all places holds them from monitors, too.
 //!
 //! Invariant: what an answer holds is wiped when it was sent, or could not be.
 
@@ -41,6 +41,8 @@ pub struct Wanted {
     pub query: String,
     /// Whom the asker believes to ask: `Host`.
     pub host: Option<String>,
+    /// Whether a browser asks for a page of another site: `Sec-Fetch-Site`, which no page can write.
+    pub is_foreign: bool,
 }
 
 /// Who knows the answers.
@@ -220,9 +222,13 @@ fn asked(head: &[u8]) -> Asked {
     if hosts.next().is_some() {
         return Asked::Wrong("400 Bad Request");
     }
+    let is_foreign = request.headers.iter().any(|header| {
+        header.name.eq_ignore_ascii_case("sec-fetch-site")
+            && !matches!(header.value, b"same-origin" | b"none")
+    });
     let target = request.path.unwrap_or_default();
     let (path, query) = target.split_once('?').unwrap_or((target, ""));
-    Asked::For { wanted: Wanted { path: path.into(), query: query.into(), host }, without_body }
+    Asked::For { wanted: Wanted { path: path.into(), query: query.into(), host, is_foreign }, without_body }
 }
 
 #[cfg(test)]
@@ -230,9 +236,37 @@ mod tests {
     use super::*;
 
     #[test]
+    fn a_page_of_another_site_is_foreign_and_who_opens_the_page_is_not() {
+        let is_foreign = |headers: &str| {
+            let Asked::For { wanted, .. } = asked(format!("GET / HTTP/1.1\r\n{headers}\r\n").as_bytes())
+            else {
+                panic!("{headers:?} is a request")
+            };
+            wanted.is_foreign
+        };
+        for headers in ["", "Sec-Fetch-Site: none\r\n", "sec-fetch-site: same-origin\r\n"] {
+            assert!(!is_foreign(headers), "{headers:?}");
+        }
+        let others = [
+            "Sec-Fetch-Site: cross-site\r\n",
+            "sec-fetch-SITE: same-site\r\n",
+            "Sec-Fetch-Site: none\r\nSec-Fetch-Site: cross-site\r\n",
+            "Sec-Fetch-Site:\r\n",
+        ];
+        for headers in others {
+            assert!(is_foreign(headers), "{headers:?}");
+        }
+    }
+
+    #[test]
     fn what_is_asked_for_is_a_path_a_query_and_a_host() {
         let of = |path: &str, query: &str, host: Option<&str>, without_body| Asked::For {
-            wanted: Wanted { path: path.into(), query: query.into(), host: host.map(str::to_owned) },
+            wanted: Wanted {
+                path: path.into(),
+                query: query.into(),
+                host: host.map(str::to_owned),
+                is_foreign: false,
+            },
             without_body,
         };
         let cases = [

@@ -39,9 +39,10 @@ pub struct Drawn {
     pub channel: u8,
     /// What they are.
     pub format: Format,
-    /// Cell time of the first column's begin in picoseconds, and of the last one's end.
-    pub span_ps: (u64, u64),
-    /// The least and the most of each column; no numbers where no sample is. They are wiped when it is dropped.
+    /// From the first column's begin to the last one's end, in picoseconds of cell time.
+    pub span_ps: u64,
+    /// The least and the most of each column; no numbers, neither of them, where no sample is that is a finite one. They
+    /// are wiped when it is dropped.
     pub columns: Zeroizing<Vec<[f64; 2]>>,
 }
 
@@ -101,14 +102,15 @@ impl Trace {
         let steps = (last - from) / u64::from(stride) + 1;
         let count = steps.min(LIVE_COLUMNS_MAX as u64);
         let mut columns = Zeroizing::new(vec![[f64::NAN; 2]; count as usize]);
-        for (index, &value) in self.indexes.iter().zip(&*self.values) {
+        let samples = self.indexes.iter().zip(&*self.values).filter(|(_, value)| value.is_finite());
+        for (index, &value) in samples {
             let column = (index - from) / u64::from(stride) * count / steps;
             let [least, most] = &mut columns[column as usize];
             // A number is less than none.
             (*least, *most) = (least.min(value), most.max(value));
         }
-        let end = last.saturating_add(stride.into());
-        let span_ps = (grid.instant_ps(from), grid.instant_ps(end));
+        // Not between two instants: both may be beyond what can be told.
+        let span_ps = grid.instant_ps(steps.saturating_mul(stride.into()));
         Some(Drawn { channel, format, span_ps, columns })
     }
 }
@@ -118,6 +120,7 @@ mod tests {
     use std::num::NonZeroU32;
 
     use super::*;
+    use crate::waveform::Kind;
 
     /// A sample a millisecond.
     const GRID: Grid = Grid {
@@ -146,13 +149,49 @@ mod tests {
         draw(&mut trace, 2, 14, &[7]);
         let each = |value: f64| Some((value, value));
         assert_eq!(columns(&trace), [each(5.0), each(6.0), None, None, each(7.0)]);
-        assert_eq!(trace.columns(GRID).unwrap().span_ps, (10_000_000_000, 15_000_000_000));
+        assert_eq!(trace.columns(GRID).unwrap().span_ps, 5_000_000_000);
         // It came late.
         draw(&mut trace, 1, 12, &[9, 9]);
         assert_eq!(columns(&trace).len(), 5);
         // The node began anew.
         draw(&mut trace, 3, 0, &[1]);
         assert_eq!(columns(&trace), [each(1.0)]);
+    }
+
+    #[test]
+    fn samples_last_as_long_as_they_do_also_where_no_instant_can_be_told() {
+        let mut trace = Trace::default();
+        draw(&mut trace, 0, u64::MAX - 9, &[5, 6, 7]);
+        assert_eq!(GRID.instant_ps(u64::MAX - 9), u64::MAX);
+        assert_eq!(trace.columns(GRID).unwrap().span_ps, 3_000_000_000);
+    }
+
+    #[test]
+    fn a_sample_that_is_no_finite_number_is_not_drawn_and_hides_no_other() {
+        let mut trace = Trace::default();
+        let values = [1.5, f64::INFINITY, f64::NAN, f64::NEG_INFINITY, -2.5];
+        let samples: Vec<u8> = values.iter().flat_map(|value| value.to_le_bytes()).collect();
+        let format = Format { kind: Kind::F64, is_big_endian: false };
+        let seen = Seen {
+            node: 1,
+            epoch: 0,
+            counter: 0,
+            first: 0,
+            channel: 0,
+            stride: 1,
+            format,
+            samples: &samples,
+        };
+        trace.draw(&seen);
+        assert_eq!(columns(&trace), [Some((1.5, 1.5)), None, None, None, Some((-2.5, -2.5))]);
+        // As many again as there are columns: each holds two of them, of which the second is no number.
+        let mut trace = Trace::default();
+        let values = (0..2 * LIVE_COLUMNS_MAX).map(|at| if at % 2 == 0 { at as f64 } else { f64::INFINITY });
+        let samples: Vec<u8> = values.flat_map(f64::to_le_bytes).collect();
+        trace.draw(&Seen { samples: &samples, ..seen });
+        let columns = columns(&trace);
+        assert_eq!(columns.len(), LIVE_COLUMNS_MAX);
+        assert!(columns.iter().all(|column| column.is_some_and(|(least, most)| least == most)));
     }
 
     #[test]

@@ -7,27 +7,31 @@
 //! GET /metrics                        counts alone
 //! ```
 //! The page and its numbers show what nodes measure. They are answered where nobody else comes by, or where the deployment
-//! says so; and over TCP only to a browser that was told an address: a name in `Host` may be anybody's who lets it point here
-//! (DNS rebinding). What is sent is wiped behind it.
+//! says so; only to who was told an address: a name in `Host` may be anybody's who lets it point here (DNS rebinding), also
+//! where a tunnel ends at a Unix socket; and never to a page of another site. What is sent is wiped behind it.
+//!
+//! Leaves what the page is told to `shown`.
+
+mod shown;
 
 use std::collections::BTreeMap;
-use std::io::{self, Write};
 use std::net::IpAddr;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use base64ct::{Base64, Encoding};
-use collect::export::{Catalogue, Meaning};
-use collect::live::{Alarms, Drawn, Glass, Snapshot, Tick};
-use collect::stats::Stats;
+use collect::export::Catalogue;
+use collect::live::Glass;
 use rustix::fs::statvfs;
 use selvedge::link::catalogue::catalogue;
-use selvedge::link::monitoring::MonitorAddress;
-use serde::ser::{SerializeMap, SerializeSeq};
-use serde::{Serialize, Serializer};
+use serde::Serialize;
 use sha2::{Digest, Sha256};
-use zeroize::Zeroizing;
+use tokio::sync::Mutex;
+use tokio::task::spawn_blocking;
+use tokio::time::timeout;
 
+use self::shown::{Shown, json};
 use super::metrics;
 use crate::monitor::{Answers, Reply, Wanted};
 use crate::place::Opened;
@@ -37,6 +41,8 @@ const STYLE: &str = include_str!("page/page.css");
 const SCRIPT: &str = include_str!("page/page.js");
 /// A disk with less than this part of it free is nearly full.
 const FREE_PERCENT_MIN: u64 = 5;
+/// How long a disk may take to say what room it has; it is not known then.
+const ROOM_MAX: Duration = Duration::from_secs(1);
 
 /// What room is on the disk of the store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -54,33 +60,38 @@ pub struct Window(Arc<Frame>);
 struct Frame {
     glass: Glass,
     name: String,
+    /// When the server started, in milliseconds since 1970: who sees another one asks another server.
+    started_ms: u64,
     store: PathBuf,
+    /// Who has it asks the disk: one that hangs holds one thread.
+    turn: Arc<Mutex<()>>,
     /// The cell of each node.
     cells: BTreeMap<u32, String>,
     catalogue: Catalogue,
     is_live: bool,
-    is_tcp: bool,
     page: String,
     policy: String,
 }
 
 impl Window {
     /// The window of the server of this deployment, through this glass.
-    pub fn new(opened: &Opened, address: &MonitorAddress, glass: Glass) -> Window {
+    pub fn new(opened: &Opened, glass: Glass) -> Window {
         let deployment = &opened.deployment;
         let nodes = |cell: &selvedge::link::deployment::Cell| {
             let name = cell.name.clone();
             cell.nodes.iter().map(move |node| (node.id, name.clone())).collect::<Vec<_>>()
         };
         let (page, policy) = page();
+        let since_1970 = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         Window(Arc::new(Frame {
             glass,
             name: deployment.name.clone(),
+            started_ms: u64::try_from(since_1970.as_millis()).unwrap_or(u64::MAX),
+            turn: Arc::default(),
             store: opened.layout.store(),
             cells: deployment.cells.iter().flat_map(nodes).collect(),
             catalogue: catalogue(deployment),
             is_live: deployment.collect.is_live,
-            is_tcp: matches!(address, MonitorAddress::Tcp(_)),
             page,
             policy,
         }))
@@ -92,16 +103,21 @@ impl Answers for Window {
         let frame = &self.0;
         match &*wanted.path {
             "/metrics" => {
-                let snapshot = frame.glass.look(Vec::new()).await;
-                Reply::metrics(snapshot.map(|snapshot| metrics::exposition(&snapshot, frame.room())))
+                let Some(snapshot) = frame.glass.look(Vec::new()).await else { return Reply::metrics(None) };
+                Reply::metrics(Some(metrics::exposition(&snapshot, frame.room().await)))
             }
             "/" | "/live.json" if !frame.is_live => Reply::refused(
                 "403 Forbidden",
                 "others come by here, and the page shows what nodes measure: say `live = true` in [collect] if they may\n",
             ),
-            "/" | "/live.json" if frame.is_tcp && !is_address(wanted.host.as_deref()) => Reply::refused(
+            "/" | "/live.json" if !is_address(wanted.host.as_deref()) => Reply::refused(
                 "421 Misdirected Request",
-                "ask by an address, such as 127.0.0.1, and not by a name: a name may be anybody's\n",
+                "ask by an address, such as 127.0.0.1, and not by a name: a name may be anybody's (a proxy says \
+                 `Host: localhost`)\n",
+            ),
+            "/" | "/live.json" if wanted.is_foreign => Reply::refused(
+                "403 Forbidden",
+                "the page of another site asked: open this address by itself\n",
             ),
             "/" => secluded(Reply::found("text/html; charset=utf-8", frame.page.clone().into_bytes()))
                 .with("Content-Security-Policy", &frame.policy),
@@ -119,17 +135,32 @@ impl Frame {
             return Reply::refused("400 Bad Request", "`nodes` are numbers with commas between them\n");
         };
         let Some(snapshot) = self.glass.look(nodes.clone()).await else { return Reply::unavailable() };
-        let shown = Shown::new(self, &snapshot, &nodes, value("past").is_some());
+        let shown = Shown::new(self, &snapshot, self.room().await, &nodes, value("past").is_some());
         secluded(Reply::found("application/json", json(&shown)))
     }
 
-    fn room(&self) -> Option<Room> {
-        let found = statvfs(&self.store).ok()?;
-        Some(Room { bytes: found.f_blocks * found.f_frsize, free_bytes: found.f_bavail * found.f_frsize })
+    /// Asked beside: a disk that hangs keeps nobody waiting for more than this.
+    async fn room(&self) -> Option<Room> {
+        let (store, turn) = (self.store.clone(), self.turn.clone());
+        let asked = async {
+            let turn = turn.lock_owned().await;
+            let ask = move || {
+                let _turn = turn;
+                Room::of(&store)
+            };
+            spawn_blocking(ask).await.ok().flatten()
+        };
+        timeout(ROOM_MAX, asked).await.ok().flatten()
     }
 }
 
 impl Room {
+    fn of(folder: &Path) -> Option<Room> {
+        let found = statvfs(folder).ok()?;
+        let bytes = |blocks: u64| blocks.saturating_mul(found.f_frsize);
+        Some(Room { bytes: bytes(found.f_blocks), free_bytes: bytes(found.f_bavail) })
+    }
+
     fn is_nearly_full(&self) -> bool {
         self.free_bytes < self.bytes / 100 * FREE_PERCENT_MIN
     }
@@ -172,163 +203,6 @@ fn page() -> (String, String) {
         of(SCRIPT)
     );
     (page, policy)
-}
-
-/// What the page is told.
-#[derive(Serialize)]
-struct Shown<'a> {
-    name: &'a str,
-    /// Since the server started.
-    at_ms: u64,
-    /// Since 1970.
-    wall_ms: u64,
-    alarms: ShownAlarms,
-    disk: Option<Room>,
-    stats: &'a Stats,
-    samples: u64,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    past: Option<Vec<[u64; 5]>>,
-    nodes: Vec<ShownNode<'a>>,
-    drawn: ShownLines<'a>,
-}
-
-#[derive(Serialize)]
-struct ShownAlarms {
-    #[serde(flatten)]
-    alarms: Alarms,
-    disk_nearly_full: bool,
-}
-
-#[derive(Serialize)]
-struct ShownNode<'a> {
-    node: u32,
-    cell: &'a str,
-    heard: bool,
-    silence_ms: u64,
-    is_silent: bool,
-    is_revoked: bool,
-    epoch: u8,
-    frames: u64,
-    samples: u64,
-    steps: u64,
-    missing: u64,
-}
-
-/// What is drawn, by node.
-struct ShownLines<'a>(Vec<(u32, ShownLine<'a>)>);
-
-#[derive(Serialize)]
-struct ShownLine<'a> {
-    channel: u8,
-    kind: &'static str,
-    unit: &'a str,
-    scale: f64,
-    offset: f64,
-    span_s: f64,
-    columns: Columns<'a>,
-}
-
-/// The least and the most of each column, one after the other.
-struct Columns<'a>(&'a [[f64; 2]]);
-
-impl<'a> Shown<'a> {
-    fn new(frame: &'a Frame, snapshot: &'a Snapshot, drawn: &[u32], with_past: bool) -> Shown<'a> {
-        let disk = frame.room();
-        let row = |tick: &Tick| [tick.at_ms, tick.frames, tick.samples, tick.failed, tick.refused];
-        let lines = snapshot.nodes.iter().filter(|node| drawn.contains(&node.node));
-        let lines = lines.filter_map(|node| Some((node.node, line(frame, node.node, node.drawn.as_ref()?))));
-        let node = |node: &collect::live::NodeView| ShownNode {
-            node: node.node,
-            cell: frame.cells.get(&node.node).map_or("", String::as_str),
-            heard: node.cell.is_some(),
-            silence_ms: node.silence_ms,
-            is_silent: node.is_silent,
-            is_revoked: node.is_revoked,
-            epoch: node.epoch,
-            frames: node.frames,
-            samples: node.samples,
-            steps: node.steps,
-            missing: node.missing,
-        };
-        Shown {
-            name: &frame.name,
-            at_ms: snapshot.at.monotonic_ns / 1_000_000,
-            wall_ms: snapshot.at.wall_ns / 1_000_000,
-            alarms: ShownAlarms {
-                alarms: snapshot.alarms(),
-                disk_nearly_full: disk.as_ref().is_some_and(Room::is_nearly_full),
-            },
-            disk,
-            stats: &snapshot.stats,
-            samples: snapshot.samples,
-            past: with_past.then(|| snapshot.past.iter().map(row).collect()),
-            nodes: snapshot.nodes.iter().map(node).collect(),
-            drawn: ShownLines(lines.collect()),
-        }
-    }
-}
-
-fn line<'a>(frame: &'a Frame, node: u32, drawn: &'a Drawn) -> ShownLine<'a> {
-    let Drawn { channel, format, span_ps: (from_ps, to_ps), columns } = drawn;
-    // Other samples than a converter's are what their computer sent.
-    let is_code = format.kind == collect::waveform::Kind::Code;
-    let meaning = frame.catalogue.meanings.get(&(node, *channel)).filter(|_| is_code);
-    let (unit, scale, offset) = match meaning {
-        Some(Meaning { unit, scale, offset }) => (unit.as_str(), *scale, *offset),
-        None => ("", 1.0, 0.0),
-    };
-    let span_s = to_ps.saturating_sub(*from_ps) as f64 / 1e12;
-    ShownLine {
-        channel: *channel,
-        kind: format.name(),
-        unit,
-        scale,
-        offset,
-        span_s,
-        columns: Columns(columns),
-    }
-}
-
-impl Serialize for ShownLines<'_> {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let mut map = serializer.serialize_map(Some(self.0.len()))?;
-        self.0.iter().try_for_each(|(node, line)| map.serialize_entry(&node.to_string(), line))?;
-        map.end()
-    }
-}
-
-impl Serialize for Columns<'_> {
-    /// No number is `null`; a drawing needs no more digits than these.
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let mut seq = serializer.serialize_seq(Some(2 * self.0.len()))?;
-        self.0.iter().flatten().try_for_each(|&value| seq.serialize_element(&(value as f32)))?;
-        seq.end()
-    }
-}
-
-/// Counts what is written.
-#[derive(Default)]
-struct Length(usize);
-
-impl Write for Length {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.0 += bytes.len();
-        Ok(bytes.len())
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
-    }
-}
-
-/// The text, in memory that is wiped: it is as long as it must be from the first, as what had to move would leave a copy.
-fn json(shown: &Shown<'_>) -> Zeroizing<Vec<u8>> {
-    let mut length = Length::default();
-    serde_json::to_writer(&mut length, shown).expect("our values are JSON");
-    let mut text = Zeroizing::new(Vec::with_capacity(length.0));
-    serde_json::to_writer(&mut *text, shown).expect("our values are JSON");
-    assert!(text.len() == length.0, "a text with samples in it was to stay where it is");
-    text
 }
 
 #[cfg(test)]
@@ -385,11 +259,7 @@ mod tests {
     fn a_disk_is_nearly_full_with_less_than_a_twentieth_free() {
         let room = |free_bytes| Room { bytes: 1000, free_bytes };
         assert!(room(49).is_nearly_full() && !room(50).is_nearly_full());
-    }
-
-    #[test]
-    fn a_column_without_a_number_is_null_and_a_number_is_short() {
-        let columns = Columns(&[[1.0, 0.1], [f64::NAN, f64::NAN]]);
-        assert_eq!(serde_json::to_string(&columns).unwrap(), "[1.0,0.1,null,null]");
+        assert!(Room::of(Path::new("/")).is_some_and(|room| room.bytes >= room.free_bytes && room.bytes > 0));
+        assert_eq!(Room::of(Path::new("/there/is/no/such/folder")), None);
     }
 }

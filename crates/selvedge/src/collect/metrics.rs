@@ -41,8 +41,12 @@ fn write(snapshot: &Snapshot, room: Option<Room>, text: &mut String) -> fmt::Res
     let gauges = [
         gauge("uptime_seconds", "Since the server started", snapshot.at.monotonic_ns as f64 / 1e9),
         gauge("nodes", "Nodes that are provisioned", nodes as f64),
-        gauge("nodes_heard", "Nodes that were heard", heard as f64),
-        gauge("nodes_silent", "Nodes that were not heard for too long", alarms.silent_nodes as f64),
+        gauge("nodes_heard", "Nodes of which something new was stored", heard as f64),
+        gauge(
+            "nodes_silent",
+            "Nodes of which nothing new was stored for too long",
+            alarms.silent_nodes as f64,
+        ),
     ];
     let disk = room.into_iter().flat_map(|room| {
         [
@@ -174,7 +178,7 @@ fn write_nodes(snapshot: &Snapshot, text: &mut String) -> fmt::Result {
             "gauge",
             |node| node.missing as f64,
         ),
-        ("node_silence_seconds", "Since when nothing was heard, by node", "gauge", |node| {
+        ("node_silence_seconds", "Since when nothing new was stored, by node", "gauge", |node| {
             node.silence_ms as f64 / 1e3
         }),
     ];

@@ -91,7 +91,7 @@ pub fn run(place: Place, output: &Output) -> Result<(), Error> {
 /// Where people look at the server through this glass, if the deployment says where.
 async fn listen_to_monitors(opened: &Opened, glass: Glass) -> Result<Option<Monitors<Window>>, Error> {
     let Some(address) = &opened.deployment.collect.metrics else { return Ok(None) };
-    let window = Window::new(opened, address, glass);
+    let window = Window::new(opened, glass);
     if let Some(before) = before(address, &opened.layout.server_monitor())
         && let Ok(monitors) = Monitors::listen(&before, MONITOR_MODE, window.clone()).await
     {

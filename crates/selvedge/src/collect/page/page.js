@@ -5,14 +5,24 @@
 const POLL_MS = 500;
 /** After no answer. */
 const AGAIN_MS = 2000;
-/** A slow server, or one of many nodes, is asked less often: so many times what an answer took. */
+/** A slow server, or one of many nodes, is asked less often: so many times what an answer took, up to this. */
 const POLL_SHARE = 4;
+const POLL_MS_MAX = 2000;
+/** The server gives an answer up after five seconds. */
+const ANSWER_MS_MAX = 6000;
+/** Without an answer for so long there is none; sooner when it was said that there is none. */
+const LOST_MS = POLL_MS_MAX + ANSWER_MS_MAX;
+const LOST_MS_MIN = 4000;
 /** Rates are over so long. */
 const RATE_MS = 5000;
 /** Totals that are drawn, a second apart. */
 const PAST_MAX = 600;
 const CARDS_MAX = 400;
 const DRAWN_MAX = 48;
+/** A step is a quarter of a drawing's height at least. */
+const LEVELS_MAX = 6;
+/** The differences of greater numbers may be none. */
+const VALUE_MAX = 1e300;
 const SVG = 'http://www.w3.org/2000/svg';
 
 const $ = id => document.getElementById(id);
@@ -23,6 +33,10 @@ let recent = [];
 let order = [];
 let held = false;
 let answeredAt = 0;
+let hasFailed = false;
+/** What this page could not do with an answer. */
+let fault = '';
+let hasPast = false;
 let updates = 0;
 let timer = null;
 let isAsking = false;
@@ -116,16 +130,18 @@ async function ask() {
   let pause = AGAIN_MS;
   isAsking = true;
   try {
-    const query = `nodes=${wanted().join(',')}${past.length ? '' : '&past=1'}`;
-    const response = await fetch(`/live.json?${query}`, { cache: 'no-store', signal: AbortSignal.timeout(8000) });
+    const query = `nodes=${wanted().join(',')}${hasPast ? '' : '&past=1'}`;
+    const signal = AbortSignal.timeout(ANSWER_MS_MAX);
+    const response = await fetch(`/live.json?${query}`, { cache: 'no-store', signal });
     if (!response.ok) throw new Error(response.statusText);
     const said = await response.json();
-    answeredAt = performance.now();
-    if (!held) take(said);
+    hasFailed = false;
     const took = performance.now() - begun;
-    pause = Math.max(POLL_MS, POLL_SHARE * took) - Math.min(POLL_MS, took);
+    pause = Math.min(POLL_MS_MAX, Math.max(POLL_MS, POLL_SHARE * took) - Math.min(POLL_MS, took));
+    show(said);
   } catch {
     // Shown as what it is: a server that does not answer.
+    hasFailed = true;
   }
   isAsking = false;
   state();
@@ -138,27 +154,35 @@ function next() {
   if (!document.hidden && !isAsking) ask();
 }
 
+/** An answer that cannot be shown is this page's fault, and not the server's silence. */
+function show(said) {
+  try {
+    if (!held) take(said);
+    answeredAt = performance.now();
+    fault = '';
+  } catch (error) {
+    fault = String(error);
+    console.error(error);
+  }
+}
+
 function take(said) {
-  if (answer && said.at_ms < answer.at_ms) {
+  if (answer && said.started_ms !== answer.started_ms) {
     // It was started again.
-    [past, recent] = [[], []];
+    [past, recent, hasPast] = [[], [], false];
   }
   answer = said;
-  if (said.past) past = said.past;
-  const totals = [said.at_ms, said.stats.frames_stored, said.samples, failed(said), refused(said)];
+  if (said.past) [past, hasPast] = [said.past, true];
+  const totals = said.totals;
   if (!past.length || said.at_ms - past.at(-1)[0] >= 1000) past.push(totals);
   past = past.slice(-PAST_MAX);
   const nodes = new Map(said.nodes.map(node => [node.node, [node.frames, node.samples]]));
   recent.push({ at_ms: said.at_ms, batches: said.stats.batches, totals, nodes });
   while (recent.length > 2 && recent[1].at_ms <= said.at_ms - RATE_MS) recent.shift();
-  show();
+  draw();
   updates += 1;
   document.body.dataset.updates = updates;
 }
-
-const sum = counts => Object.values(counts).reduce((all, count) => all + count, 0);
-const failed = said => sum(said.stats.frames_failed);
-const refused = said => sum(said.stats.refused);
 
 /** What was counted in a second, lately; null as long as nobody knows. */
 function lately(of) {
@@ -172,9 +196,10 @@ function lately(of) {
 
 function state() {
   const silence_ms = performance.now() - answeredAt;
-  const isLost = silence_ms > 4000;
+  const isLost = silence_ms > (hasFailed ? LOST_MS_MIN : LOST_MS);
   const where = $('state');
   const [name, sign, words] =
+    fault ? ['lost', '▲', `this page failed: ${fault}`] :
     isLost ? ['lost', '▲', answer ? `no answer for ${time(silence_ms)}` : 'the server does not answer'] :
     held ? ['held', '‖', 'held'] :
     !answer ? ['waiting', '○', 'waiting for the first answer'] :
@@ -182,10 +207,10 @@ function state() {
   for (const other of ['lost', 'held', 'waiting', 'good']) toggle(where, other, other === name);
   put(where.querySelector('.sign'), sign);
   put($('state-words'), words);
-  toggle(document.body, 'stale', isLost && answer !== null);
+  toggle(document.body, 'stale', (isLost || fault !== '') && answer !== null);
 }
 
-function show() {
+function draw() {
   put($('name'), answer.name);
   put($('clock'), new Date(answer.wall_ms).toLocaleTimeString([], { hour12: false }));
   put($('up'), time(answer.at_ms));
@@ -261,7 +286,7 @@ function chart(svg, lines) {
   const rates = lines.map(({ of }) => past.flatMap((tick, place) => {
     // Over three seconds: what comes once a second would beat otherwise.
     const from = past[Math.max(0, place - 3)];
-    return tick[0] > from[0] ? [[tick[0], 1000 * (tick[of] - from[of]) / (tick[0] - from[0])]] : [];
+    return tick[0] - from[0] >= 500 ? [[tick[0], 1000 * (tick[of] - from[of]) / (tick[0] - from[0])]] : [];
   }));
   const most = round(Math.max(1, ...rates.flat().map(([, value]) => value)), [1, 2, 3, 4, 6, 8, 10]);
   const x = at_ms => left + (width - left - right) * (1 - (now - at_ms) / (span * 1000));
@@ -341,10 +366,10 @@ function card() {
 }
 
 function nodes() {
-  const isOther = answer.nodes.length !== show.count;
+  const ids = answer.nodes.map(node => node.node).join();
   const silent = $('alarmed').checked ? answer.nodes.filter(node => node.is_silent).length : 0;
-  if (isOther || silent !== show.silent) arrange();
-  [show.count, show.silent] = [answer.nodes.length, silent];
+  if (ids !== draw.ids || silent !== draw.silent) arrange();
+  [draw.ids, draw.silent] = [ids, silent];
   const all = new Map(answer.nodes.map(node => [node.node, node]));
   const seen = new Set(wanted());
   for (const id of order) fill(cards.get(id), all.get(id), seen.has(id));
@@ -415,7 +440,10 @@ function waveform(card, drawn) {
 function pairs({ columns, scale, offset }) {
   const made = [];
   for (let at = 0; at < columns.length; at += 2) {
-    made.push(columns[at] === null ? null : [columns[at] * scale + offset, columns[at + 1] * scale + offset]);
+    const ends = [columns[at], columns[at + 1]];
+    const values = ends.map(value => value * scale + offset);
+    const isDrawn = !ends.includes(null) && values.every(value => Math.abs(value) <= VALUE_MAX);
+    made.push(isDrawn ? values : null);
   }
   return made;
 }
@@ -444,7 +472,10 @@ function* levels(least, most, unit, y, left, right, bottom) {
   const step = round((most - least) / 4);
   const [size, letter] = unit ? prefix(Math.max(Math.abs(least), Math.abs(most))) : [1, ''];
   const digits = Math.max(0, Math.ceil(-Math.log10(step / size) - 0.001));
-  for (let level = Math.ceil(least / step) * step; level <= most; level += step) {
+  const first = Math.ceil(least / step) * step;
+  // Counted: a step may be less than the next greater number.
+  for (let place = 0; place < LEVELS_MAX && first + place * step <= most; place += 1) {
+    const level = first + place * step;
     const value = Math.abs(level) < step / 1e6 ? 0 : level / size;
     yield drawing('line', { class: 'grid', x1: left, x2: right, y1: y(level), y2: y(level) });
     const text = digits > 6 ? value.toPrecision(3) : value.toFixed(digits).replace('-', '−');
@@ -456,6 +487,7 @@ function* levels(least, most, unit, y, left, right, bottom) {
 
 /** Time before the latest sample. */
 function* moments(span_s, x, height) {
+  if (!(span_s > 0)) return;
   const step = round(span_s / 4);
   const [size, letter] = prefix(Math.min(1, span_s));
   for (let back = 0; back <= span_s * 0.97; back += step) {
