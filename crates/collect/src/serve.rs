@@ -184,7 +184,7 @@ impl Log {
     ) -> Result<Stats, Error> {
         let disk = RealDisk::lock(&self.store)?;
         let collector = Collector::open(disk, self.keys.clone(), self.limits.clone(), OsRandomness)?;
-        let shards = Shards::start_in(&self.keys, self.limits.shards, &self.realtime)?;
+        let shards = Shards::start_in(&self.keys, 0, self.limits.shards, &self.realtime)?;
         let realtime = self.realtime;
         let mut runtime = tokio::runtime::Builder::new_multi_thread();
         let runtime = runtime.enable_all().on_thread_start(move || realtime.fill_heap()).build();

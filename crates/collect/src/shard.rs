@@ -351,14 +351,20 @@ impl Shards {
     /// # Errors
     /// [`Error::Io`].
     pub fn start(keys: &Arc<KeyRing>, count: usize) -> Result<Shards, Error> {
-        Shards::start_in(keys, count, &Realtime::default())
+        Shards::start_in(keys, 0, count, &Realtime::default())
     }
 
-    /// The same, with what `realtime` gives them.
+    /// The same, with what `realtime` gives them; the first is pinned to the core of number `core`, the next to that behind
+    /// it.
     ///
     /// # Errors
     /// [`Error::Io`], [`Error::Scheduling`].
-    pub(crate) fn start_in(keys: &Arc<KeyRing>, count: usize, realtime: &Realtime) -> Result<Shards, Error> {
+    pub(crate) fn start_in(
+        keys: &Arc<KeyRing>,
+        core: usize,
+        count: usize,
+        realtime: &Realtime,
+    ) -> Result<Shards, Error> {
         let cores = || thread::available_parallelism().map_err(Error::io("count", "cores"));
         let count = if count == 0 { cores()?.get() } else { count };
         let mut shards = Shards { channels: Vec::new(), threads: Vec::new() };
@@ -367,7 +373,7 @@ impl Shards {
             let shard = Shard::new(keys.clone());
             let serve = move || serve_queues(shard, &asked, &answers);
             let threads = count + THREADS_BESIDES;
-            let thread = realtime.start(format!("shard {index}"), Some(index), threads, serve)?;
+            let thread = realtime.start(format!("shard {index}"), Some(core + index), threads, serve)?;
             shards.channels.push((queues, done));
             shards.threads.push(thread);
         }

@@ -70,6 +70,27 @@ impl Tally {
     }
 }
 
+impl Shared {
+    /// Begins the log of `lease` and the threads that open and store for it.
+    fn begin_log(
+        &self,
+        lease: Lease,
+        fence: Bucket,
+        answers: mpsc::UnboundedSender<Outgoing>,
+    ) -> Result<(Pipeline, Inlet), Error> {
+        let Lease { partition, fencing } = lease;
+        let disk = RealDisk::lock(&self.store.join(format!("{partition}-{fencing}")))?;
+        let collector = Collector::open(disk, self.keys.clone(), self.limits.clone(), OsRandomness)?;
+        let collector = collector.under(lease, Box::new(fence));
+        // The partitions are on as many threads as there are of them, and so on the cores in turn.
+        let shards = Shards::start_in(&self.keys, usize::from(partition), 1, &self.realtime)?;
+        let answer = move |number, answer: &Answer, durable_ns| {
+            drop(answers.send(Outgoing { number, answer: answer.clone(), durable_ns }));
+        };
+        Pipeline::start(collector, shards, &self.limits, &self.realtime, self.clock, answer)
+    }
+}
+
 /// Until when the lease is ours.
 struct Tenure {
     clock: Clock,
@@ -105,21 +126,17 @@ impl Owner {
     /// Begins the log of `lease`, and consumes, until the monotonic instant `until_ns` or what [`extend`](Self::extend)
     /// says.
     pub async fn begin(shared: &Arc<Shared>, lease: Lease, until_ns: u64) -> Result<Owner, Error> {
-        let Lease { partition, fencing } = lease;
-        let consumer = consumer(&shared.stream, &shared.limits, partition).await?;
-        let disk = RealDisk::lock(&shared.store.join(format!("{partition}-{fencing}")))?;
-        let fence = Bucket { store: shared.counters.clone(), runtime: Handle::current() };
-        let collector = Collector::open(disk, shared.keys.clone(), shared.limits.clone(), OsRandomness)?;
-        let collector = collector.under(lease, Box::new(fence));
-        // The partitions are on as many threads as there are of them.
-        let shards = Shards::start_in(&shared.keys, 1, &shared.realtime)?;
+        let consumer = consumer(&shared.stream, &shared.limits, lease.partition).await?;
         let (answers, answered) = mpsc::unbounded_channel();
-        let answer = move |number, answer: &Answer, durable_ns| {
-            drop(answers.send(Outgoing { number, answer: answer.clone(), durable_ns }));
+        let fence = Bucket { store: shared.counters.clone(), runtime: Handle::current() };
+        let begin = {
+            let shared = shared.clone();
+            move || shared.begin_log(lease, fence, answers)
         };
-        let (limits, realtime) = (&shared.limits, &shared.realtime);
-        let started = Pipeline::start(collector, shards, limits, realtime, shared.clock, answer)?;
-        let (pipeline, Inlet { queue, failure }) = started;
+        // It waits for the disk, and for threads that enter their class: other leases are renewed on this one.
+        let begun = spawn_blocking(begin).await;
+        let begun = begun.unwrap_or_else(|panic| resume_unwind(panic.into_panic()))?;
+        let (pipeline, Inlet { queue, failure }) = begun;
         let tenure = Arc::new(Tenure { clock: shared.clock, until_ns: AtomicU64::new(until_ns) });
         let (stop, stopped) = watch::channel(());
         let flight = Arc::new(Flight::default());
