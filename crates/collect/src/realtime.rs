@@ -12,12 +12,15 @@
 
 use std::hint::black_box;
 use std::io;
+use std::ptr;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::sync_channel;
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-use rustix::process::{Resource, getrlimit};
-use rustix::thread::{CapabilitySet, CpuSet, capabilities, sched_getaffinity, sched_setaffinity};
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
+use tokio::runtime::{self, Runtime};
 
 use crate::error::Error;
 use crate::limits::{HEAP_CHUNK_BYTES, HEAP_FILLED_BYTES};
@@ -28,6 +31,9 @@ const PATIENCE: Duration = Duration::from_secs(1);
 const PERIOD: Duration = Duration::from_millis(5);
 /// Nine tenths of the cores are dealt to threads with deadlines: the kernel keeps a twentieth for all others.
 const DEALT_TENTHS: u32 = 9;
+
+/// More than a limit: some pages of any architecture.
+const BEYOND_BYTES: usize = 1 << 20;
 
 /// Threads of a log besides those that open frames: one that hands groups to them, one that commits.
 pub(crate) const THREADS_BESIDES: usize = 2;
@@ -56,30 +62,22 @@ impl Class {
     /// Puts the calling thread into it, until it ends.
     ///
     /// # Errors
-    /// The system does not permit it.
+    /// The system does not permit it, or says afterwards that the thread is in another one.
     pub fn enter(self) -> io::Result<()> {
-        let none = libc::sched_attr {
-            size: size_of::<libc::sched_attr>() as u32,
-            sched_policy: libc::SCHED_OTHER as u32,
-            sched_flags: 0,
-            sched_nice: 0,
-            sched_priority: 0,
-            sched_runtime: 0,
-            sched_deadline: 0,
-            sched_period: 0,
-        };
         let wanted = match self {
             // Where a thread begins; to ask for it again would need a right where it was lowered.
             Class::Other => return Ok(()),
-            Class::Fifo { priority } => {
-                libc::sched_attr { sched_policy: libc::SCHED_FIFO as u32, sched_priority: priority, ..none }
-            }
+            Class::Fifo { priority } => libc::sched_attr {
+                sched_policy: libc::SCHED_FIFO as u32,
+                sched_priority: priority,
+                ..ATTRIBUTES
+            },
             Class::Deadline { runtime, period } => libc::sched_attr {
                 sched_policy: libc::SCHED_DEADLINE as u32,
                 sched_runtime: runtime.as_nanos() as u64,
                 sched_deadline: period.as_nanos() as u64,
                 sched_period: period.as_nanos() as u64,
-                ..none
+                ..ATTRIBUTES
             },
         };
         let begin = Instant::now();
@@ -87,9 +85,16 @@ impl Class {
             match ask(&wanted) {
                 // The share of a thread that has ended is free again when its period ends, and not before.
                 Err(error) if is_full(&error) && begin.elapsed() < PATIENCE => thread::sleep(PERIOD),
-                answer => return answer,
+                answer => break answer?,
             }
         }
+        // A sandbox may say yes and do nothing.
+        let has = |of: &libc::sched_attr| {
+            (of.sched_policy, of.sched_priority, of.sched_runtime, of.sched_deadline, of.sched_period)
+        };
+        let found = entered()?;
+        let words = || format!("it was granted, and the thread is in policy {}", found.sched_policy);
+        if has(&found) == has(&wanted) { Ok(()) } else { Err(io::Error::other(words())) }
     }
 
     /// The same in words.
@@ -104,6 +109,17 @@ impl Class {
     }
 }
 
+const ATTRIBUTES: libc::sched_attr = libc::sched_attr {
+    size: size_of::<libc::sched_attr>() as u32,
+    sched_policy: libc::SCHED_OTHER as u32,
+    sched_flags: 0,
+    sched_nice: 0,
+    sched_priority: 0,
+    sched_runtime: 0,
+    sched_deadline: 0,
+    sched_period: 0,
+};
+
 fn is_full(error: &io::Error) -> bool {
     error.raw_os_error() == Some(libc::EBUSY)
 }
@@ -116,6 +132,16 @@ fn ask(wanted: &libc::sched_attr) -> io::Result<()> {
     }
 }
 
+/// What the kernel has of the calling thread.
+fn entered() -> io::Result<libc::sched_attr> {
+    let mut found = ATTRIBUTES;
+    // SAFETY: the structure lives over the call, which writes no more than the size that it is told; 0 is this thread.
+    match unsafe { libc::syscall(libc::SYS_sched_getattr, 0, &raw mut found, found.size, 0) } {
+        0 => Ok(found),
+        _ => Err(io::Error::last_os_error()),
+    }
+}
+
 /// Which class the threads that open and store are in.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Policy {
@@ -124,7 +150,8 @@ pub enum Policy {
     Other,
     /// Real time, first in, first out, all with this priority.
     Fifo(u32),
-    /// Real time by deadlines: nine tenths of the cores, dealt to all of them alike, in every 5 ms.
+    /// Real time by deadlines: nine tenths of the cores, dealt to all of them alike, in every 5 ms. For a server with one
+    /// log: a second one would find nothing left.
     Deadline,
 }
 
@@ -149,8 +176,18 @@ impl Realtime {
         if self.locks_memory { lock_memory().map_err(|cause| Error::LockMemory { cause }) } else { Ok(()) }
     }
 
+    /// The runtime of a transport, whose workers have their heaps filled. Threads of it that only wait, for a disk or for
+    /// who answers, come and go, and have not.
+    ///
+    /// # Errors
+    /// [`Error::Io`].
+    pub(crate) fn runtime(self) -> Result<Runtime, Error> {
+        let workers = thread::available_parallelism().map_err(Error::io("count", "cores"))?.get();
+        runtime(workers, move || self.fill_heap())
+    }
+
     /// Fills what the calling thread allocates from, when memory is locked.
-    pub(crate) fn fill_heap(&self) {
+    fn fill_heap(&self) {
         if self.locks_memory {
             let fill = |_| vec![1_u8; HEAP_CHUNK_BYTES];
             // All of them at once, or it would be the same one again and again.
@@ -209,6 +246,20 @@ impl Realtime {
     }
 }
 
+/// A runtime with so many workers, each of which calls `begin` first.
+fn runtime(workers: usize, begin: impl Fn() + Send + Sync + 'static) -> Result<Runtime, Error> {
+    let started = AtomicUsize::new(0);
+    let begin = move || {
+        // The workers are the first threads: all of them are asked for before there is anybody to ask for another.
+        if started.fetch_add(1, Ordering::Relaxed) < workers {
+            begin();
+        }
+    };
+    let mut builder = runtime::Builder::new_multi_thread();
+    let runtime = builder.worker_threads(workers).enable_all().on_thread_start(begin).build();
+    runtime.map_err(Error::io("start", "runtime"))
+}
+
 /// A thread that runs.
 #[derive(Debug)]
 pub(crate) struct Thread<T>(JoinHandle<Option<T>>);
@@ -231,12 +282,9 @@ fn pin(number: usize) -> io::Result<()> {
 
 /// Keeps all pages of this process in memory, those of later as well, and has the allocator keep what it was given back.
 fn lock_memory() -> io::Result<()> {
-    let is_free = capabilities(None)?.effective.contains(CapabilitySet::IPC_LOCK);
-    if !is_free && getrlimit(Resource::Memlock).current.is_some() {
-        // Allowed for now, perhaps; but an allocation would fail later, and end the process.
-        return Err(io::Error::from_raw_os_error(libc::EPERM));
-    }
-    keep_heap();
+    // Allowed for now, perhaps; but an allocation would fail later, and end the process.
+    lift_limit()?;
+    keep_heap()?;
     // SAFETY: it changes where pages are, and no byte of them.
     match unsafe { libc::mlockall(libc::MCL_CURRENT | libc::MCL_FUTURE) } {
         0 => Ok(()),
@@ -244,18 +292,56 @@ fn lock_memory() -> io::Result<()> {
     }
 }
 
+/// Sees to it that this process may lock more than it is limited to, or has no limit.
+fn lift_limit() -> io::Result<()> {
+    let Rlimit { current, maximum } = getrlimit(Resource::Memlock);
+    match (current, maximum) {
+        (None, _) => Ok(()),
+        (Some(_), None) => Ok(setrlimit(Resource::Memlock, Rlimit { current: None, maximum })?),
+        (Some(limit_bytes), Some(_)) => lock_beyond(limit_bytes),
+    }
+}
+
+/// Locks more than `limit_bytes`, of addresses without memory, and lets go of it. Who may has CAP_IPC_LOCK where it counts:
+/// in a namespace of users a process has all capabilities, and the kernel asks for none of those.
+fn lock_beyond(limit_bytes: u64) -> io::Result<()> {
+    let too_many = || io::Error::from_raw_os_error(libc::EPERM);
+    let bytes = usize::try_from(limit_bytes).ok().and_then(|bytes| bytes.checked_add(BEYOND_BYTES));
+    let bytes = bytes.ok_or_else(too_many)?;
+    let (nobody, flags) = (libc::PROT_NONE, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE);
+    // SAFETY: it maps addresses that nothing else has, and that nobody reads or writes.
+    let begin = unsafe { libc::mmap(ptr::null_mut(), bytes, nobody, flags, -1, 0) };
+    if begin == libc::MAP_FAILED {
+        return Err(io::Error::last_os_error());
+    }
+    // SAFETY: the range is the one that was mapped; on fault, no page of it comes into being.
+    let answer = match unsafe { libc::syscall(libc::SYS_mlock2, begin, bytes, libc::MLOCK_ONFAULT) } {
+        0 => Ok(()),
+        _ => Err(io::Error::last_os_error()),
+    };
+    // SAFETY: as above, and nothing points there any more.
+    match unsafe { libc::munmap(begin, bytes) } {
+        0 => answer,
+        _ => Err(io::Error::last_os_error()),
+    }
+}
+
 /// Where the C library is not GNU's this does nothing: it is that library's rule.
-fn keep_heap() {
+fn keep_heap() -> io::Result<()> {
     #[cfg(target_env = "gnu")]
     for (option, bytes) in [(libc::M_TRIM_THRESHOLD, libc::c_int::MAX), (libc::M_MMAP_THRESHOLD, 32 << 20)] {
         // SAFETY: it sets a number of the allocator's, under its lock, and touches no memory of ours.
-        let is_set = unsafe { libc::mallopt(option, bytes) };
-        debug_assert_eq!(is_set, 1, "every glibc has this option");
+        if unsafe { libc::mallopt(option, bytes) } != 1 {
+            return Err(io::Error::other("the allocator does not keep what it is given back"));
+        }
     }
+    Ok(())
 }
 
 #[cfg(test)]
 mod tests {
+    use std::sync::{Arc, Barrier};
+
     use super::*;
 
     /// The policy and priority that the kernel has of the calling thread (proc(5), `stat`), and how many cores it may use.
@@ -304,6 +390,44 @@ mod tests {
         let realtime = Realtime { is_pinned: true, ..Realtime::default() };
         let cores = |core| realtime.start("test".to_owned(), core, 1, policy).unwrap().join().unwrap().2;
         assert_eq!([cores(Some(0)), cores(Some(usize::MAX)), cores(None)], [1, 1, policy().2]);
+    }
+
+    #[test]
+    fn workers_begin_with_what_is_asked_of_them_and_threads_that_wait_do_not() {
+        let begun = Arc::new(AtomicUsize::new(0));
+        let (counted, gate) = (begun.clone(), Arc::new(Barrier::new(5)));
+        let count = move || {
+            counted.fetch_add(1, Ordering::Relaxed);
+        };
+        let runtime = runtime(2, count).unwrap();
+        let waiting = [(); 4].map(|()| {
+            let gate = gate.clone();
+            runtime.spawn_blocking(move || gate.wait())
+        });
+        // Four at once wait, so there are as many threads besides the workers.
+        gate.wait();
+        runtime.block_on(async {
+            for wait in waiting {
+                wait.await.unwrap();
+            }
+        });
+        drop(runtime);
+        assert_eq!(begun.load(Ordering::Relaxed), 2);
+    }
+
+    #[test]
+    fn locking_beyond_the_limit_is_what_the_kernel_says_and_leaves_nothing_locked() {
+        let locked = || {
+            let status = std::fs::read_to_string("/proc/self/status").unwrap();
+            status.lines().find(|line| line.starts_with("VmLck:")).unwrap().to_owned()
+        };
+        let before = locked();
+        match lock_beyond(64 << 20) {
+            Ok(()) => {}
+            Err(error) => assert!([Some(libc::EPERM), Some(libc::ENOMEM)].contains(&error.raw_os_error())),
+        }
+        assert_eq!(locked(), before);
+        assert_eq!(lock_beyond(u64::MAX).unwrap_err().raw_os_error(), Some(libc::EPERM));
     }
 
     #[test]

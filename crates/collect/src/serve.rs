@@ -185,10 +185,7 @@ impl Log {
         let disk = RealDisk::lock(&self.store)?;
         let collector = Collector::open(disk, self.keys.clone(), self.limits.clone(), OsRandomness)?;
         let shards = Shards::start_in(&self.keys, 0, self.limits.shards, &self.realtime)?;
-        let realtime = self.realtime;
-        let mut runtime = tokio::runtime::Builder::new_multi_thread();
-        let runtime = runtime.enable_all().on_thread_start(move || realtime.fill_heap()).build();
-        let runtime = runtime.map_err(Error::io("start", "runtime"))?;
+        let runtime = self.realtime.runtime()?;
         let service = Arc::new(service);
         let answer = {
             let service = service.clone();

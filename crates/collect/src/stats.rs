@@ -8,6 +8,8 @@
 //! arrived ─ queued ─► opening begins ─ opening ─► opened ─ waiting ─► commit begins ─ storing ─► durable ─ answering ─►
 //!    └────────────────────────── durable_latency, the deadline ──────────────────────────────────┘
 //! ```
+//! A batch has arrived when a transport has read it; what still lies in the kernel has not.
+//!
 //! The commit thread records all of that up to durable, a transport's threads the answering.
 
 use std::collections::BTreeMap;

@@ -60,7 +60,7 @@ pub struct Config {
     pub limits: Limits,
     /// Where the counts are written as JSON when it ends cleanly.
     pub stats: Option<PathBuf>,
-    /// What its threads are given.
+    /// What its threads are given. Those of a second lease cannot have deadlines: the first has all that is dealt.
     pub realtime: Realtime,
 }
 
@@ -79,9 +79,7 @@ pub fn serve(
     let Config { cluster, keys, store, limits, stats: path, realtime } = config;
     limits.check()?;
     realtime.prepare()?;
-    let mut runtime = tokio::runtime::Builder::new_multi_thread();
-    let runtime = runtime.enable_all().on_thread_start(move || realtime.fill_heap()).build();
-    let runtime = runtime.map_err(Error::io("start", "runtime"))?;
+    let runtime = realtime.runtime()?;
     let stats = runtime.block_on(async {
         let mut server = Server::open(cluster, Arc::new(keys), store, limits, realtime).await?;
         let served = server.serve(ready, shutdown).await;
