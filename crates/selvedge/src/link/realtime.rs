@@ -25,7 +25,7 @@ pub struct RealtimeAsked {
     pub pin: bool,
     /// Whether no page of the server leaves memory.
     pub lock_memory: bool,
-    /// From the arrival of a batch until it should be durable; `None` means that it is not counted.
+    /// From when a batch was read until it should be durable; `None` means that it is not counted.
     pub deadline_us: Option<u64>,
 }
 
@@ -67,8 +67,12 @@ pub(super) struct RealtimeDraft {
     deadline_us: Maybe<i64>,
 }
 
-/// Reads `[collect.realtime]`.
-pub(super) fn read(collect: &mut Section<'_>, problems: &mut Vec<Problem>) -> Option<RealtimeDraft> {
+/// Reads `[collect.realtime]` of a server, one of several where `is_shared`.
+pub(super) fn read(
+    collect: &mut Section<'_>,
+    is_shared: bool,
+    problems: &mut Vec<Problem>,
+) -> Option<RealtimeDraft> {
     let table = collect.table("realtime", problems)?;
     let mut section = Section::new("collect.realtime".into(), table.value, table.span);
     let policy = section.text("policy", "\"fifo\"", problems).and_then(|text| name(text, problems));
@@ -81,6 +85,17 @@ pub(super) fn read(collect: &mut Section<'_>, problems: &mut Vec<Problem>) -> Op
     };
     section.finish(problems);
     let policy = draft.policy();
+    if let Some(asked) = draft.policy.as_ref().filter(|asked| is_shared && asked.value == "deadline") {
+        let kind = Kind::Unfit {
+            what: "policy",
+            found: asked.value.to_owned(),
+            expected: "`other` or `fifo` with transport `nats`, where logs come and go: what is dealt to deadlines is \
+                       dealt to the threads of one"
+                .into(),
+            example: "fifo",
+        };
+        problems.push(Problem { span: asked.span.clone(), kind });
+    }
     if let Some(priority) = draft.priority.as_ref().filter(|_| policy != "fifo") {
         let kind = Kind::Alone { key: "priority", other: "policy = \"fifo\"" };
         problems.push(Problem { span: priority.span.clone(), kind });

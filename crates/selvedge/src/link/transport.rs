@@ -84,7 +84,7 @@ pub(super) fn read(section: &mut Section<'_>, problems: &mut Vec<Problem>) -> Tr
     let metrics = metrics.and_then(|text| monitoring::address(text, problems));
     let live = section.flag("live", problems);
     let draft = TransportDraft { name, nats, partitions, metrics, live };
-    if draft.name() == "nats" {
+    if draft.is_shared() {
         section.require(&[("nats", NATS_EXAMPLE)], problems);
         // Each of several servers knows its own partitions, for a while.
         if let (Some(_), Some(name)) = (&draft.metrics, &draft.name) {
@@ -142,6 +142,11 @@ fn is_address(text: &str) -> bool {
 }
 
 impl TransportDraft {
+    /// Whether several servers may share its nodes.
+    pub(super) fn is_shared(&self) -> bool {
+        self.name() == "nats"
+    }
+
     fn name(&self) -> &'static str {
         self.name.as_ref().map_or("tcp", |name| name.value)
     }
