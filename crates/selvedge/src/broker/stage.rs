@@ -223,10 +223,11 @@ impl Seen {
     }
 }
 
-/// The middle one, the upper of two.
+/// The middle one, or the mean of the two in the middle.
 pub fn median(mut values: Vec<f64>) -> f64 {
     values.sort_by(f64::total_cmp);
-    values[values.len() / 2]
+    let (lower, upper) = ((values.len() - 1) / 2, values.len() / 2);
+    f64::midpoint(values[lower], values[upper])
 }
 
 /// Ends a server; what it said.

@@ -44,15 +44,17 @@ impl Switches {
 /// Processor time that the threads of a process have had, in seconds. Those that have ended are not in it.
 ///
 /// # Errors
-/// The system's: that there is no such process any more, for one.
+/// The system's: that there is no such process any more, for one, or that its kernel does not count this.
 pub fn processor_s(process: u32) -> io::Result<f64> {
-    let mut sum_ns = 0;
+    let mut sum_ns = None;
     for thread in fs::read_dir(format!("/proc/{process}/task"))? {
+        // One may have ended since the folder was read.
         let Ok(text) = fs::read_to_string(thread?.path().join("schedstat")) else { continue };
         let first = text.split_whitespace().next().and_then(|word| word.parse::<u64>().ok());
-        sum_ns += first.ok_or(io::ErrorKind::InvalidData)?;
+        *sum_ns.get_or_insert(0) += first.ok_or(io::ErrorKind::InvalidData)?;
     }
-    Ok(sum_ns as f64 / 1e9)
+    let none = || io::Error::other("found no `schedstat` of any of its threads");
+    Ok(sum_ns.ok_or_else(none)? as f64 / 1e9)
 }
 
 impl Add for Switches {

@@ -115,6 +115,11 @@ impl Watch {
     }
 }
 
+/// Time that waits for a disk may be counted backwards (proc(5), `iowait`), and then the parts are more than all.
+fn percent(part: u64, all: u64) -> f64 {
+    (100.0 * part as f64 / all as f64).min(100.0)
+}
+
 fn look(stopped: &AtomicBool) -> Watched {
     let (begin, mut before) = (Instant::now(), ticks());
     let mut watched = Watched { cores: vec![Vec::new(); before.len()], stolen: Vec::new() };
@@ -126,11 +131,11 @@ fn look(stopped: &AtomicBool) -> Watched {
             let passed: Ticks = std::array::from_fn(|index| now[index].saturating_sub(before[index]));
             (stolen, all) = (stolen + passed[2], all + passed[0]);
             if passed[0] > 0 {
-                core.push((at_s, 100.0 * passed[1] as f64 / passed[0] as f64));
+                core.push((at_s, percent(passed[1], passed[0])));
             }
         }
         if all > 0 {
-            watched.stolen.push((at_s, 100.0 * stolen as f64 / all as f64));
+            watched.stolen.push((at_s, percent(stolen, all)));
         }
         before = now;
     }
