@@ -44,23 +44,36 @@ measure "the server's AES" cargo bench --locked --quiet -p collect --bench aes
 measure "ciphers on the chips" cargo bench --locked --quiet -p selvedge --bench variants
 measure "Ascon, many messages at once" cargo bench --locked --quiet -p collect --bench ascon
 measure "frames to a log in memory" cargo bench --locked --quiet -p collect --bench ingest
-# A cluster of NATS for it, where its servers can be brought.
-bench_collect() {
-    local cluster options=()
+# Ends the servers of a cluster, waits for them, and removes what they kept: end_cluster FOLDER
+end_cluster() {
+    local pid
+    scripts/nats.sh stop "$1"
+    for pid in "$1"/*.pid; do
+        [ -e "$pid" ] || continue
+        timeout 60 tail --pid="$(cat "$pid")" -f /dev/null || echo "a server of NATS did not end: $pid" >&2
+    done
+    rm -rf "$1"
+}
+
+# A cluster of NATS for it, where its servers can be brought. A shell of its own, so that its trap ends them however it ends.
+bench_collect() (
+    options=()
     cluster=$(mktemp -d)
+    trap 'end_cluster "$cluster"' EXIT
+    trap 'exit 130' INT TERM
     if scripts/nats.sh start "$cluster" 4622 >&2; then
         options=(--cluster "$cluster")
     fi
     cargo run --locked --quiet --release -p selvedge -- collect bench --goals "${options[@]}"
-    scripts/nats.sh stop "$cluster"
-    rm -rf "$cluster"
-}
+)
 measure "the server over TLS to disk" bench_collect
 measure "weaving" cargo bench --locked --quiet -p selvedge --bench weaving
 measure "the AVR, by program and observer" cargo bench --locked --quiet -p isa --bench avr
 measure "SPARC, by program" cargo bench --locked --quiet -p isa --bench sparc
 measure "simulators" cargo bench --locked --quiet --manifest-path witness/Cargo.toml --bench speed
 
+# What has no row below.
+grep '^skip' "$log" || true
 echo "== goals"
 awk -F: '/^model name/ {model = $2} /^processor/ {cores++} END {printf "machine:%s, %d cores", model, cores}' /proc/cpuinfo
 echo ", load $(cut -d' ' -f1 /proc/loadavg), $(rustc --version | cut -d' ' -f1-2), $(avr-gcc --version | head -1)"
