@@ -49,10 +49,15 @@ fn rate_latency_and_soak_tell_their_goals_stages_and_page_and_leave_nothing() {
     for goal in [
         "over TLS to disk, of a bare log",
         "arrival to durable at half the rate, p99, ms",
-        "memory of a soak, growth, %",
+        "due to receipt at half the rate, p99, ms",
     ] {
         assert!(numbers[&(goal, "value")].is_finite(), "{goal}");
         assert!(["true", "false"].contains(&text(&rows, goal, "met")), "{goal}");
+    }
+    let soaks = rows.iter().filter(|row| row.case().starts_with("memory of a soak")).count();
+    assert_eq!(soaks, 0, "a second has no growth to judge");
+    for half in ["resident in its first half", "resident in its second half"] {
+        assert!(numbers[&("soak", half)] > 0.0, "{half}");
     }
     for metric in ["over TLS to disk, median", "bare log, median"] {
         assert!(numbers[&("rate", metric)] > 0.0, "{metric}");
@@ -66,7 +71,11 @@ fn rate_latency_and_soak_tell_their_goals_stages_and_page_and_leave_nothing() {
     let median = |name: &str| numbers[&("latency", format!("{name}, p50").as_str())];
     assert!(median("due to receipt") > median("storing"), "a receipt is after its sync");
     assert!(numbers[&("latency", "batches")] >= 4.0 && numbers[&("soak", "batches")] >= 4.0);
-    assert!(numbers[&("deadline", "longest run of misses")] <= numbers[&("deadline", "misses of 3 ms")]);
+    for scenario in ["latency", "soak"] {
+        let [run, all] =
+            ["longest run of misses", "misses of 3 ms"].map(|metric| numbers[&(scenario, metric)]);
+        assert!(run <= all && all <= numbers[&(scenario, "batches")], "{scenario}: {run} of {all}");
+    }
     assert!(
         !text(&rows, "machine", "kernel").is_empty() && !text(&rows, "machine", "clock source").is_empty()
     );
@@ -89,10 +98,28 @@ fn all_connections_are_answered_beside_a_slow_reader_and_those_beyond_are_refuse
         (of("refused: connections-full"), of("connections that ended before a hello, or were one too many")),
         (10.0, 10.0)
     );
-    let taken = of("batches of the slow reader that were taken until it was not read any more");
+    let sent = of("batches that the slow reader sent until it was given up");
+    let taken = of("of these taken by the server");
     let answered = of("of these with a receipt that it read at last");
-    assert!(taken > 32.0 && answered <= taken, "{answered} of {taken}");
+    assert!(taken > 32.0 && answered <= taken && taken <= sent + 1.0, "{answered} of {taken} of {sent}");
+    assert_eq!(of("not answered"), 0.0);
     assert_eq!(text(&rows, "connections at once, answered beside a slow reader", "met"), "true");
+}
+
+#[test]
+fn a_cluster_that_is_not_named_or_cannot_have_deadlines_is_refused_before_anything_is_made() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let (disk, cluster) = (folder.path(), folder.path().to_str().expect("it is text"));
+    for (words, expected) in [
+        (&["nats"][..], "nats needs --cluster: "),
+        (&["nats", "--cluster", cluster, "--policy", "deadline"], "nats goes with --policy other or fifo: "),
+    ] {
+        let output = bench(&mut Command::new(env!("CARGO_BIN_EXE_selvedge")), words, disk);
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(2), "{words:?}: {said}");
+        assert!(said.contains(expected), "{words:?}: {said}");
+        assert_eq!(std::fs::read_dir(disk).expect("it is there").count(), 0, "{words:?}");
+    }
 }
 
 #[test]

@@ -128,12 +128,15 @@ fn time(text: &str) -> Result<Duration, String> {
 /// # Errors
 /// The environment's.
 pub fn run(arguments: &Arguments, output: &Output) -> Result<(), Error> {
+    if let Err(words) = arguments.check_nats() {
+        clap::Error::raw(clap::error::ErrorKind::MissingRequiredArgument, words).exit();
+    }
     let began = Began::now();
     let mut bench = Bench::new(arguments)?;
     bench.goals.row("all", "seed", arguments.seed, "", Clock::None);
     bench.goals.row("all", "the server's threads", arguments.realtime.asked().words(), "", Clock::None);
     for scenario in Scenario::value_variants() {
-        if arguments.scenarios.is_empty() || arguments.scenarios.contains(scenario) {
+        if arguments.wants(*scenario) {
             match scenario {
                 Scenario::Rate => rate::measure(&mut bench)?,
                 Scenario::Latency => latency::measure(&mut bench)?,
@@ -141,11 +144,9 @@ pub fn run(arguments: &Arguments, output: &Output) -> Result<(), Error> {
                 Scenario::Connections => connections::measure(&mut bench)?,
                 Scenario::Nats => match &arguments.cluster {
                     Some(folder) => nats::measure(&mut bench, folder)?,
-                    None if arguments.scenarios.is_empty() => {}
-                    None => {
-                        let words = "nats needs --cluster: `scripts/nats.sh start DIR` starts one\n";
-                        clap::Error::raw(clap::error::ErrorKind::MissingRequiredArgument, words).exit();
-                    }
+                    None => eprintln!(
+                        "skip: through JetStream: found no --cluster; `scripts/nats.sh start DIR` starts one"
+                    ),
                 },
             }
         }
@@ -159,6 +160,26 @@ pub fn run(arguments: &Arguments, output: &Output) -> Result<(), Error> {
         whole::write(path, bench.page(&machine).as_bytes())?;
     }
     bench.goals.show(output, arguments.goals)
+}
+
+impl Arguments {
+    fn wants(&self, scenario: Scenario) -> bool {
+        self.scenarios.is_empty() || self.scenarios.contains(&scenario)
+    }
+
+    /// Before there is anything to remove: who ends the process removes nothing.
+    fn check_nats(&self) -> Result<(), &'static str> {
+        if self.cluster.is_none() && self.scenarios.contains(&Scenario::Nats) {
+            return Err("nats needs --cluster: `scripts/nats.sh start DIR` starts one\n");
+        }
+        if self.cluster.is_some() && self.wants(Scenario::Nats) && self.realtime.asked().policy == "deadline"
+        {
+            return Err(
+                "nats goes with --policy other or fifo: deadlines are dealt to the threads of one log\n",
+            );
+        }
+        Ok(())
+    }
 }
 
 impl Bench {
@@ -276,10 +297,16 @@ impl Bench {
 /// The deadline of which misses are counted, in microseconds: what p99 should be.
 const DEADLINE_US: u64 = 3_000;
 
-/// Bytes of memory that programs may still have.
-fn available_bytes() -> u64 {
-    let text = fs::read_to_string(Path::new("/proc/meminfo")).unwrap_or_default();
+/// Of the memory that is free, this part may hold sealed batches.
+const MEMORY_PART: u64 = 3;
+
+/// Sealed batches that each gateway may hold: at least one.
+fn batches_that_fit() -> Result<u64, Error> {
+    let path = Path::new("/proc/meminfo");
+    let text = fs::read_to_string(path).map_err(|cause| Error::io("read", path, cause))?;
     let line = text.lines().find_map(|line| line.strip_prefix("MemAvailable:"));
     let kib = line.and_then(|line| line.split_whitespace().next()?.parse::<u64>().ok());
-    kib.unwrap_or(0) * 1024
+    let none = || Error::io("read", path, std::io::Error::other("found no number of `MemAvailable`"));
+    let batch_bytes = (LOAD.frames_per_batch * LOAD.frame_bytes) as u64;
+    Ok((kib.ok_or_else(none)? * 1024 / MEMORY_PART / batch_bytes / GATEWAYS as u64).max(1))
 }

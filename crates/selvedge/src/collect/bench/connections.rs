@@ -2,6 +2,8 @@
 //! answered, who is refused by which name, and what memory that takes.
 
 use std::collections::BTreeMap;
+use std::io;
+use std::pin::pin;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -11,7 +13,7 @@ use collect::limits::BATCH_FRAMES_MAX;
 use collect::load::{Load, NODES, Plant};
 use report::row::Clock;
 use selvedge::error::Error;
-use tokio::sync::Semaphore;
+use tokio::sync::{Semaphore, oneshot};
 use tokio::task::JoinSet;
 use tokio::time::timeout;
 
@@ -31,6 +33,8 @@ const EXTRA: usize = 10;
 const HANDSHAKES: usize = 32;
 /// Short frames of a bus: it is the connections that count here.
 const SHORT: Load = Load { suite: LOAD.suite, frame_bytes: 32, frames_per_batch: 64, nodes_per_batch: 64 };
+/// Who has sent nothing for so long is not read any more: the server waits for the answers to be read.
+const QUIET: Duration = Duration::from_secs(1);
 /// The server gives up a peer that does not read long before this.
 const STUCK: Duration = Duration::from_secs(60);
 /// What the slow reader sends, again and again: its receipts are as long as any.
@@ -57,9 +61,13 @@ pub fn measure(bench: &mut Bench) -> Result<(), Error> {
     let slow = gateways.pop().expect("there are some");
     let messages = gateways.iter().map(|gateway| message_of(plant.batch(gateway.spool(), 0))).collect();
     let message = message_of(Plant::new(LONG, 0..NODES, bench.seed).batch(slow.spool(), 0));
-    let slow = bench.runtime.spawn(be_slow(slow, message));
+    let (tell_stuck, stuck) = oneshot::channel();
+    let slow = bench.runtime.spawn(be_slow(slow, message, tell_stuck));
+    // The others are to be answered beside one that is not read, and not before.
+    let never = |_| failed()(io::Error::other("the server read all that the slow reader sent"));
+    bench.runtime.block_on(stuck).map_err(never)?;
     let begin = Instant::now();
-    let answered = answer(bench, gateways, messages)?;
+    let (answered, first_failure) = answer(bench, gateways, messages);
     let answered_s = begin.elapsed().as_secs_f64();
     let slow = bench.runtime.block_on(slow).expect("it does not panic");
     let end = resident_bytes(server.id()).map_err(failed())?;
@@ -69,7 +77,9 @@ pub fn measure(bench: &mut Bench) -> Result<(), Error> {
     };
     row("at once", connections as u64, "");
     row("answered beside a slow reader", answered.batches, "");
-    row("batches of the slow reader that were taken until it was not read any more", slow.taken, "");
+    row("not answered", connections as u64 - 1 - answered.batches, "");
+    row("batches that the slow reader sent until it was given up", slow.sent, "");
+    row("of these taken by the server", counted.batches.saturating_sub(answered.batches), "");
     row("of these with a receipt that it read at last", slow.answered, "");
     row("connections that ended before a hello, or were one too many", counted.connections_failed, "");
     refused.iter().for_each(|(name, count)| row(&format!("refused: {name}"), *count, ""));
@@ -79,7 +89,10 @@ pub fn measure(bench: &mut Bench) -> Result<(), Error> {
     row("memory of a connection", full.saturating_sub(empty) / connections as u64, "B");
     bench.goals.row("connections", "connected in", connected_s, "s", Clock::Wall);
     bench.goals.row("connections", "answered in", answered_s, "s", Clock::Wall);
-    let (others, peer) = (connections as f64 - 1.0, format!("{EXTRA} more refused"));
+    let (others, mut peer) = (connections as f64 - 1.0, format!("{EXTRA} more refused"));
+    if let Some(failure) = first_failure {
+        peer = format!("{peer}; first failure: {}", failure.to_string().replace(['\n', '\t'], " "));
+    }
     let value = answered.batches as f64;
     bench.goals.goal(
         "connections at once, answered beside a slow reader",
@@ -134,26 +147,29 @@ fn refused(bench: &Bench, server: &Server, last: u64) -> Result<BTreeMap<&'stati
     })
 }
 
-/// All send their message at once.
-fn answer(bench: &Bench, gateways: Vec<Gateway>, messages: Vec<Message>) -> Result<Received, Error> {
+/// All send their message at once: who was answered, and what befell the first who was not.
+fn answer(bench: &Bench, gateways: Vec<Gateway>, messages: Vec<Message>) -> (Received, Option<Error>) {
     let bar = bench.progress("answered", messages.len() as u64);
     let answered = bench.runtime.block_on(async {
         let mut sending = JoinSet::new();
         for (mut gateway, message) in gateways.into_iter().zip(messages) {
             sending.spawn(async move {
-                let received = gateway.send_all(&[message], 1).await?;
-                Ok::<_, Error>((gateway, received))
+                let received = gateway.send_all(&[message], 1).await;
+                (gateway, received)
             });
         }
         // All stay connected until the last of them is answered.
-        let (mut all, mut gateways) = (Received::default(), Vec::new());
+        let (mut all, mut first_failure, mut gateways) = (Received::default(), None, Vec::new());
         while let Some(joined) = sending.join_next().await {
-            let (gateway, received) = joined.expect("sending does not panic")?;
+            let (gateway, received) = joined.expect("sending does not panic");
             gateways.push(gateway);
-            all = all.and(received);
+            match received {
+                Ok(received) => all = all.and(received),
+                Err(error) => first_failure = first_failure.or(Some(error)),
+            }
             bar.inc(1);
         }
-        Ok(all)
+        (all, first_failure)
     });
     bar.finish_and_clear();
     answered
@@ -161,21 +177,35 @@ fn answer(bench: &Bench, gateways: Vec<Gateway>, messages: Vec<Message>) -> Resu
 
 /// What became of who does not read.
 struct Slow {
-    taken: u64,
+    sent: u64,
     answered: u64,
 }
 
-/// Sends until nobody reads it any more, and only then reads what was answered.
-async fn be_slow(gateway: Gateway, message: Message) -> Slow {
+/// Sends until nobody reads it any more, which `tell_stuck` hears, and until it is given up; only then it reads what was
+/// answered.
+async fn be_slow(gateway: Gateway, message: Message, tell_stuck: oneshot::Sender<()>) -> Slow {
     let (mut sender, mut answers, opener) = gateway.into_parts();
-    let mut slow = Slow { taken: 0, answered: 0 };
-    while slow.taken < SLOW_BATCHES {
-        match timeout(STUCK, sender.send_bytes(&message.bytes)).await {
-            Ok(Ok(())) => slow.taken += 1,
+    let (mut slow, mut tell_stuck) = (Slow { sent: 0, answered: 0 }, Some(tell_stuck));
+    while slow.sent < SLOW_BATCHES {
+        let mut sending = pin!(sender.send_bytes(&message.bytes));
+        let sent = match timeout(QUIET, &mut sending).await {
+            Ok(sent) => Ok(sent),
+            Err(_) => {
+                // Whoever waits for it is gone only when the bench has failed.
+                if let Some(stuck) = tell_stuck.take() {
+                    let _ = stuck.send(());
+                }
+                timeout(STUCK, sending).await
+            }
+        };
+        match sent {
+            Ok(Ok(())) => slow.sent += 1,
             // The server has closed the connection, or does not read it.
             Ok(Err(_)) | Err(_) => break,
         }
     }
+    // Whoever waits for it to be stuck waits no longer.
+    drop(tell_stuck);
     while let Ok(Some(answer)) = answers.next().await {
         slow.answered += u64::from(opener.open(answer).is_ok());
     }

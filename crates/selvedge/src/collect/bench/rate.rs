@@ -13,7 +13,7 @@ use super::bare::Bare;
 use super::cores::Watch;
 use super::gateway::{Gateway, Message, Received, Sealer, seal_all};
 use super::server::Server;
-use super::{Bench, GATEWAYS, LOAD};
+use super::{Bench, GATEWAYS, LOAD, batches_that_fit};
 use crate::broker::stage::median;
 use crate::goals::Wanted;
 
@@ -21,8 +21,6 @@ use crate::goals::Wanted;
 const IN_FLIGHT: usize = 8;
 /// Batches of the window that says how many the others have.
 const FIRST_BATCHES: usize = 100;
-/// Of the memory that is free, this part may hold sealed batches.
-const MEMORY_PART: u64 = 3;
 
 /// What was found, in frames a second.
 #[derive(Clone, Debug, Default)]
@@ -106,12 +104,10 @@ fn first(bench: &Bench, rig: &mut Rig) -> Result<f64, Error> {
 }
 
 /// Batches of a window, of each gateway.
-fn window_batches(bench: &Bench, rate: f64) -> usize {
-    let effort = &bench.effort;
-    let wanted = rate * effort.window.as_secs_f64() / LOAD.frames_per_batch as f64;
-    let batch_bytes = (LOAD.frames_per_batch * LOAD.frame_bytes) as u64;
-    let fit = super::available_bytes() / MEMORY_PART / batch_bytes;
-    (wanted.min(fit as f64) / GATEWAYS as f64).ceil().max(1.0) as usize
+fn window_batches(bench: &Bench, rate: f64) -> Result<usize, Error> {
+    let wanted = rate * bench.effort.window.as_secs_f64() / LOAD.frames_per_batch as f64;
+    let each = (wanted / GATEWAYS as f64).ceil().max(1.0) as u64;
+    Ok(each.min(batches_that_fit()?) as usize)
 }
 
 /// Measures.
@@ -121,7 +117,7 @@ fn window_batches(bench: &Bench, rate: f64) -> usize {
 pub fn measure(bench: &mut Bench) -> Result<(), Error> {
     let mut rig = Rig::start(bench)?;
     let first_rate = first(bench, &mut rig)?;
-    let batches = window_batches(bench, first_rate);
+    let batches = window_batches(bench, first_rate)?;
     let mut bare = Bare::create(&bench.folder.path().join("bare"))?;
     let (mut rates, mut cpu_s, mut served_s) = (Rates::default(), 0.0, 0.0);
     let watch = Watch::begin().map_err(Error::process("collect bench"))?;
