@@ -1,5 +1,5 @@
-//! Short sequences whose cycles are counted by hand from the tables of LEON2 and LEON3: what instructions take, and what
-//! the core waits for, by cause.
+//! Short sequences whose cycles are counted by hand from the tables of LEON2 and LEON3: what instructions take,
+//! and what the core waits for, by cause.
 
 use isa::Cycles;
 use isa::sparc::machine::Spent;

@@ -83,11 +83,11 @@ fn programs_print_what_they_print_natively_whoever_spills_their_windows() {
             assert_eq!(digest(&program.files.output), expected(&run), "{} {}", run.program, run.name);
             let spent = program.machine.spent();
             if windows == Windows::Environment {
-                // What is tried again once its window is there counts itself twice there, and the last call is not
-                // come back from.
-                let theirs = counted(&run);
-                let ours = spent.instructions..=spent.instructions + spent.traps;
-                assert!(ours.contains(&theirs), "{} {}: {ours:?}, {theirs}", run.program, run.name);
+                // What is tried again once its window is there counts itself twice there, and what looks at arguments
+                // takes longer or shorter as they are aligned: few instructions, of millions.
+                let (ours, theirs) = (spent.instructions, counted(&run));
+                let few = ours / 1000 + spent.traps;
+                assert!(ours.abs_diff(theirs) <= few, "{} {}: {ours}, {theirs}", run.program, run.name);
             }
             counts.push((spent.instructions, program.machine.cycle()));
         }

@@ -76,6 +76,14 @@ impl Scene {
         command
     }
 
+    /// Before a run, which waits for a node that is to be ready, and not for a slow machine's compiler.
+    fn build(&self, root: &str) {
+        let built = self.command(&["node", "build", "--root", root]).output().expect("it starts");
+        assert!(built.status.success(), "{}", String::from_utf8_lossy(&built.stderr));
+        // What was compiled is in the cache.
+        fs::remove_dir_all(self.out()).expect("it is there");
+    }
+
     fn start(&mut self, words: &[&str]) {
         self.process = Some(self.command(words).spawn().expect("it starts"));
     }
@@ -314,9 +322,7 @@ fn of_a_deployment_that_runs_a_browser_and_prometheus_see_what_the_server_has() 
     };
     let mut scene = Scene::new(endless);
     let root = tree().display().to_string();
-    // Before the run, which waits for a node that is to be ready, and not for a slow machine's compiler.
-    let built = scene.command(&["node", "build", "--root", &root]).output().expect("it starts");
-    assert!(built.status.success(), "{}", String::from_utf8_lossy(&built.stderr));
+    scene.build(&root);
     scene.start(&["run", "--root", &root]);
     let page = scene.told();
     let address = scene.address();
@@ -341,18 +347,8 @@ fn of_a_deployment_that_runs_a_browser_and_prometheus_see_what_the_server_has() 
     );
     assert_eq!(before["alarms"]["failed_frames"], 0);
 
-    let (head, text) = get(&address, "/metrics");
-    assert!(head.contains("text/plain; version=0.0.4"), "{head}");
-    check_with_promtool(&text);
-    let of = |text: &str, name: &str| {
-        let line = text.lines().find_map(|line| line.strip_prefix(&format!("selvedge_collect_{name} ")));
-        line.unwrap_or_else(|| panic!("there is a `{name}`:\n{text}")).parse::<f64>().unwrap()
-    };
-    assert_eq!(of(&text, "nodes_heard"), 4.0);
-    let [frames, samples] = ["frames_stored_total", "samples_stored_total"].map(|name| of(&text, name));
-    assert!(frames >= before["stats"]["frames_stored"].as_f64().unwrap() && samples >= 45.0 * frames);
-
-    wait_until("more than that", || of(&get(&address, "/metrics").1, "frames_stored_total") > frames);
+    let least = before["stats"]["frames_stored"].as_f64().unwrap();
+    let [frames, samples] = check_metrics(&address, least);
     let number = |text: &str| text.replace('\u{202f}', "").parse::<f64>().expect("a number");
     let mut found = None;
     // The time of the page is not that in which nodes send: it may have gone by before the next of a node's frames.
@@ -382,6 +378,22 @@ fn of_a_deployment_that_runs_a_browser_and_prometheus_see_what_the_server_has() 
     assert!(own.iter().filter(|(_, url)| url.contains("/live.json?nodes=")).count() >= 3, "{asked:?}");
 
     check_that_a_bad_page_is_seen(scene.folder.path());
+}
+
+/// Frames and samples that a monitor is told of, while they grow.
+fn check_metrics(address: &str, frames_min: f64) -> [f64; 2] {
+    let (head, text) = get(address, "/metrics");
+    assert!(head.contains("text/plain; version=0.0.4"), "{head}");
+    check_with_promtool(&text);
+    let of = |text: &str, name: &str| {
+        let line = text.lines().find_map(|line| line.strip_prefix(&format!("selvedge_collect_{name} ")));
+        line.unwrap_or_else(|| panic!("there is a `{name}`:\n{text}")).parse::<f64>().unwrap()
+    };
+    assert_eq!(of(&text, "nodes_heard"), 4.0);
+    let [frames, samples] = ["frames_stored_total", "samples_stored_total"].map(|name| of(&text, name));
+    assert!(frames >= frames_min && samples >= 45.0 * frames);
+    wait_until("more than that", || of(&get(address, "/metrics").1, "frames_stored_total") > frames);
+    [frames, samples]
 }
 
 /// The same eyes see a page that is not like that.

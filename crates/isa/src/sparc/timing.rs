@@ -1,8 +1,8 @@
 //! What takes how many cycles on which LEON, from data files.
 //!
 //! Owns: the classes that the table sorts instructions into, the form of the files, and the files of LEON2 and LEON3.
-//! When a cycle is spent is `machine`'s. A line is `name,cycles,source,comment`; every name stands once and has a source,
-//! which is `recalled` where nobody had it open, and a comment tells what else the number may be. No
+//! When a cycle is spent is `machine`'s. A line is `name,cycles,source,comment`; every name stands once and has a
+//! source, which is `recalled` where nobody had it open, and a comment tells what else the number may be. No
 //! program here has LEON's cycles to compare with: what is concluded from them has to hold on both.
 
 use super::error::TimingError;

@@ -142,8 +142,8 @@ pub fn load(image: &Image, arguments: &[&str], settings: &Settings) -> Result<(M
     Ok((memory, Start { entry: image.entry, stack_pointer, break_first, break_limit }))
 }
 
-/// The stack as Linux leaves it: room for a window, argc, argv, no environment, no auxiliary vector, the strings. Behind
-/// those stand the program's name once more and eight bytes, so that every string is aligned as under qemu-sparc.
+/// The stack as Linux leaves it: room for a window, argc, argv, no environment, no auxiliary vector, the strings.
+/// Behind those stand the program's name once more and eight bytes, so that every string is aligned as under qemu-sparc.
 fn stack(arguments: &[&str], settings: &Settings) -> Result<(Region, u32), ImageError> {
     let name = arguments.first().copied().unwrap_or_default();
     let strings: Vec<u8> =
