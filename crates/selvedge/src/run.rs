@@ -267,7 +267,7 @@ fn write_waveform(path: &Path, found: &Found) -> Result<(), Error> {
     let folder = path.parent().expect("a waveform lies in its folder");
     fs::create_dir_all(folder).map_err(|cause| Error::io("make", folder, cause))?;
     let mut text = String::from("index,nominal_ps,code\n");
-    for (index, (nominal_ps, code)) in &found.waveform {
+    for (index, (nominal_ps, code, _)) in &found.waveform {
         text += &format!("{index},{nominal_ps},{code}\n");
     }
     write(path, &text)

@@ -45,8 +45,9 @@ pub struct Found {
     pub settled_error_ns_max: f64,
     /// Root of the mean square of all those distances.
     pub instant_error_ns_rms: f64,
-    /// The stored samples, counted from the run's first superframe: nominal instant in picoseconds, and code.
-    pub waveform: BTreeMap<u64, (u64, u16)>,
+    /// The stored samples, counted from the run's first superframe: nominal instant in picoseconds, code, and how many
+    /// places behind it the next one is.
+    pub waveform: BTreeMap<u64, (u64, u16, u8)>,
 }
 
 /// When a node was to sample in a run.
@@ -92,7 +93,7 @@ pub fn node(
         };
         for (index, code) in (first..).step_by(record.stride.into()).zip(codes) {
             let nominal_ps = nominal.grid.instant_ps(index);
-            if found.waveform.insert(index, (nominal_ps, code)).is_some() {
+            if found.waveform.insert(index, (nominal_ps, code, record.stride)).is_some() {
                 found.duplicated += 1;
             }
             let Some(nearest) = nearest(took, nominal_ps).filter(|nearest| used.insert(*nearest)) else {

@@ -141,13 +141,13 @@ fn waveforms(nodes: &[(&Cell, &Node, Found)]) -> Section {
 fn with_gaps(found: &Found) -> Vec<(f64, f64)> {
     let mut points = Vec::with_capacity(found.waveform.len());
     let mut expected = None;
-    for (index, (nominal_ps, code)) in &found.waveform {
+    for (index, (nominal_ps, code, stride)) in &found.waveform {
         let seconds = *nominal_ps as f64 * 1e-12;
         if expected.is_some_and(|expected| expected != *index) {
             points.push((seconds, f64::NAN));
         }
         points.push((seconds, f64::from(*code)));
-        expected = Some(index + 1);
+        expected = Some(index + u64::from(*stride));
     }
     points
 }
