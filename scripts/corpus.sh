@@ -226,6 +226,8 @@ tools() {
 }
 
 # How many instructions each run takes: count
+# A program's name and environment stand behind its arguments and decide how those are aligned, and so what strlen takes:
+# the name is the same wherever the tree lies, and the environment is empty.
 count() {
     local program name words target loader scratch
     scratch=$(mktemp -d)
@@ -235,8 +237,8 @@ count() {
     while read -r program name words; do
         printf '%s,%s' "$program" "$name"
         for target in sparc:qemu-sparc rv32:qemu-riscv32; do
-            loader="${target#*:} -plugin $scratch/plugin.so,to=$scratch/count"
-            run_one "$loader" "$here/corpus/${target%:*}" "$program.elf" $words >"$scratch/output"
+            loader="env -i $(command -v "${target#*:}") -plugin $scratch/plugin.so,to=$scratch/count"
+            run_one "$loader" "../../corpus/${target%:*}" "$program.elf" $words >"$scratch/output"
             printf ',%s' "$(cat "$scratch/count")"
         done
         echo
