@@ -19,6 +19,7 @@ use crate::limits::{
 use crate::outgoing::Outgoing;
 use crate::stream::{Decoder, Framing};
 use crate::unfinished::Unfinished;
+use crate::watch::Seat;
 use crate::wiped::{Wiped, wipe};
 use crate::wire::{Connection, Pdu};
 
@@ -45,7 +46,8 @@ pub(crate) struct Application {
     told_begun: Option<u64>,
     /// It is closed when its answers are written, or at this time.
     closes_at: Option<Duration>,
-    /// What epoll was told to look at.
+    /// Where it is watched, and for what.
+    pub(crate) seat: Option<Seat>,
     pub(crate) interest: EventFlags,
     /// Whether it is to be looked at before the loop waits.
     pub(crate) is_touched: bool,
@@ -67,6 +69,7 @@ impl Application {
             taken: 0,
             told_begun: None,
             closes_at: None,
+            seat: None,
             interest: EventFlags::empty(),
             is_touched: false,
         }

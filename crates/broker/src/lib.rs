@@ -76,6 +76,8 @@ pub mod template;
 pub mod unfinished;
 #[cfg(feature = "service")]
 pub mod vectors;
+#[cfg(feature = "service")]
+mod watch;
 mod wiped;
 pub mod wire;
 

@@ -249,8 +249,10 @@ pub const ATTENTION_MAX: Duration = Duration::from_millis(1);
 pub const INATTENTIVE_MAX: u32 = 64;
 /// Pause after `accept` failed, so that a lack of descriptors does not spin.
 pub const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
-/// Sockets that the loop looks at between two waits.
+/// Users, and sockets of its own, that the loop looks at between two waits.
 pub const EVENTS_PER_TURN: usize = 256;
+/// Connections of each user that it looks at meanwhile: who has more ready has the others wait for these alone.
+pub const CONNECTIONS_PER_TURN: usize = 4;
 /// What it reads from applications before it looks whether there are others to be read from.
 pub const TURN_BYTES: usize = 64 * 1024;
 /// Connections that it takes meanwhile.

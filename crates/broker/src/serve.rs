@@ -11,15 +11,13 @@ use std::collections::{BTreeSet, HashMap, VecDeque};
 use std::fs::File;
 use std::future::Future;
 use std::io::{self, Write};
-use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use rustix::event::Timespec;
-use rustix::event::epoll::{self, EventData, EventFlags};
+use rustix::event::epoll::EventFlags;
 use rustix::io::Errno;
 use tokio::sync::oneshot;
 
@@ -29,8 +27,8 @@ use crate::engine::Engine;
 use crate::error::{Error, LinkFault};
 use crate::journal::{Entry, Journal, Reader};
 use crate::limits::{
-    ACCEPT_PAUSE, ACCEPTS_PER_TURN, BUSY_MS_MAX, CROWDED_MS, EVENTS_PER_TURN, FLUSH_MAX, HEADER_BYTES,
-    READ_BYTES, RESTED_PER_TURN, TICK, TURN_BYTES,
+    ACCEPT_PAUSE, ACCEPTS_PER_TURN, BUSY_MS_MAX, CROWDED_MS, FLUSH_MAX, HEADER_BYTES, READ_BYTES,
+    RESTED_PER_TURN, TICK, TURN_BYTES,
 };
 use crate::listen::{Bound, Endpoint};
 use crate::memory;
@@ -39,6 +37,7 @@ use crate::peer::Peer;
 use crate::queue::Piece;
 use crate::rounds::Rounds;
 use crate::stats::Stats;
+use crate::watch::{self, About, Happened, Watch};
 use crate::wiped::Wiped;
 use crate::wire::{Connection, Head, Pdu, Status};
 use crate::{Action, Broker, Event, Link, Settings};
@@ -129,11 +128,6 @@ fn touch(touched: &mut VecDeque<Connection>, application: &mut Application) {
     }
 }
 
-// What an event of epoll is about. Connections have their own numbers, which begin at 1 and never come near these.
-const LISTENER: u64 = u64::MAX;
-const DEVICE: u64 = u64::MAX - 1;
-const ORDERS: u64 = u64::MAX - 2;
-
 /// A device of the list, and the threads that it has from its first opening on.
 struct Place {
     device: Device,
@@ -156,7 +150,7 @@ enum Opened {
 struct Server {
     broker: Broker,
     started: Instant,
-    epoll: OwnedFd,
+    watch: Watch,
     bound: Bound,
     orders: Orders,
     journal: Journal,
@@ -200,9 +194,9 @@ impl Server {
         orders: Orders,
         journal: Journal,
     ) -> Result<Server, Error> {
-        let epoll = epoll::create(epoll::CreateFlags::CLOEXEC).map_err(cannot_wait)?;
-        epoll::add(&epoll, orders.bell(), EventData::new_u64(ORDERS), EventFlags::IN).map_err(cannot_wait)?;
-        epoll::add(&epoll, &bound, EventData::new_u64(LISTENER), EventFlags::IN).map_err(cannot_wait)?;
+        let watch = Watch::new().map_err(cannot_wait)?;
+        watch.add(orders.bell(), About::Orders, EventFlags::IN).map_err(cannot_wait)?;
+        watch.add(&bound, About::Listener, EventFlags::IN).map_err(cannot_wait)?;
         let fits = devices.iter().map(|choice| choice.fit).collect();
         let place = |Choice { device, fit }| {
             let transfer_bytes_max = settings.fitting(fit).transfer_bytes_max;
@@ -212,7 +206,7 @@ impl Server {
             start_max: settings.start_max,
             broker: Broker::among(settings, fits),
             started: Instant::now(),
-            epoll,
+            watch,
             bound,
             orders,
             journal,
@@ -244,22 +238,13 @@ impl Server {
     }
 
     fn run(&mut self) -> Result<Stats, Error> {
-        let mut happened = Vec::with_capacity(EVENTS_PER_TURN);
+        let mut happened = Happened::new();
         while !(self.is_stopped && self.leaving.is_empty()) {
-            happened.clear();
             let is_idle = self.ready_ones.is_idle() && !self.is_attentive() && !self.has_heard();
             let pause = if is_idle { self.timeout() } else { Some(Duration::ZERO) };
-            let timeout = pause.map(|timeout| Timespec {
-                tv_sec: timeout.as_secs() as i64,
-                tv_nsec: timeout.subsec_nanos().into(),
-            });
-            let buffer = rustix::buffer::spare_capacity(&mut happened);
-            match epoll::wait(&self.epoll, buffer, timeout.as_ref()) {
-                Ok(_) | Err(Errno::INTR) => {}
-                Err(errno) => return Err(cannot_wait(errno)),
-            }
-            for event in &happened {
-                self.hear(event.data.u64(), event.flags);
+            self.watch.wait(pause, &mut happened).map_err(cannot_wait)?;
+            for (about, flags) in happened.list.drain(..) {
+                self.hear(about, flags);
             }
             self.hear_lanes();
             self.serve_some();
@@ -314,12 +299,12 @@ impl Server {
         self.broker.needs_ticks() || !self.leaving.is_empty() || self.ready.is_some()
     }
 
-    /// Something can be done with one of those that epoll looks at.
-    fn hear(&mut self, about: u64, flags: EventFlags) {
+    /// Something can be done with one of those that are looked at.
+    fn hear(&mut self, about: About, flags: EventFlags) {
         match about {
-            ORDERS => self.obey(),
-            LISTENER => self.accept(),
-            DEVICE => {
+            About::Orders => self.obey(),
+            About::Listener => self.accept(),
+            About::Device => {
                 for place in &mut self.places {
                     if let Some(driver) = &place.driver {
                         driver.hear(&mut self.events);
@@ -337,7 +322,7 @@ impl Server {
                     }
                 }
             }
-            number => *self.ready_ones.enter(Connection(number)) = flags,
+            About::Connection(connection) => *self.ready_ones.enter(connection) = flags,
         }
         self.settle();
         self.tidy_up();
@@ -410,7 +395,7 @@ impl Server {
                 // A resource is short: those who wait are taken when there may be some again.
                 Err(_) => {
                     self.accepts_from = Some(self.now() + ACCEPT_PAUSE);
-                    let _ = epoll::delete(&self.epoll, &self.bound);
+                    self.watch.drop(&self.bound);
                     return;
                 }
             };
@@ -550,10 +535,10 @@ impl Server {
     fn admit(&mut self, connection: Connection, user: u32, stream: UnixStream) {
         let mut application = Application::new(connection, user, stream.into());
         application.interest = application.wants();
-        let data = EventData::new_u64(connection.0);
-        if epoll::add(&self.epoll, &application, data, application.interest).is_err() {
+        match self.watch.enter(user, connection, &application, application.interest) {
+            Ok(seat) => application.seat = Some(seat),
             // Watches are short: this connection's loss, not the broker's.
-            self.events.push(Event::Disconnected { connection });
+            Err(_) => self.events.push(Event::Disconnected { connection }),
         }
         self.applications.insert(connection, application);
     }
@@ -586,8 +571,7 @@ impl Server {
         let watched = opened.and_then(|opened| {
             if let Opened::Stream(transceiver) = &opened {
                 self.device_interest = EventFlags::IN | EventFlags::OUT;
-                let data = EventData::new_u64(DEVICE);
-                let added = epoll::add(&self.epoll, &**transceiver, data, self.device_interest);
+                let added = self.watch.add(&**transceiver, About::Device, self.device_interest);
                 added.map_err(|errno| LinkFault::Io(io::Error::from(errno).kind()))?;
             }
             Ok(opened)
@@ -605,7 +589,7 @@ impl Server {
             Some(driver) => driver,
             None => {
                 let driver = Driver::start(device, place.transfer_bytes_max)?;
-                epoll::add(&self.epoll, &driver, EventData::new_u64(DEVICE), EventFlags::IN)?;
+                self.watch.add(&driver, About::Device, EventFlags::IN)?;
                 driver
             }
         };
@@ -620,7 +604,7 @@ impl Server {
             fresh => {
                 let here = engines.remove(0);
                 let pool = Pool::start(here, engines)?;
-                epoll::add(&self.epoll, &pool, EventData::new_u64(DEVICE), EventFlags::IN)?;
+                self.watch.add(&pool, About::Device, EventFlags::IN)?;
                 fresh.insert(pool)
             }
         };
@@ -642,8 +626,7 @@ impl Server {
         self.journal.pass_time(now);
         if self.accepts_from.is_some_and(|from| from <= now) {
             self.accepts_from = None;
-            let data = EventData::new_u64(LISTENER);
-            if epoll::add(&self.epoll, &self.bound, data, EventFlags::IN).is_err() {
+            if self.watch.add(&self.bound, About::Listener, EventFlags::IN).is_err() {
                 self.accepts_from = Some(now + ACCEPT_PAUSE);
             }
         }
@@ -705,11 +688,11 @@ impl Server {
                 self.ready_ones.remove(connection);
             } else {
                 let wants = application.wants();
-                if wants != application.interest {
+                if wants != application.interest
+                    && let Some(seat) = &application.seat
+                {
+                    watch::change(seat, connection, &*application, wants);
                     application.interest = wants;
-                    let data = EventData::new_u64(connection.0);
-                    let modified = epoll::modify(&self.epoll, &*application, data, wants);
-                    modified.expect("it is watched, and to change that takes nothing");
                 }
             }
             self.settle();
@@ -719,8 +702,8 @@ impl Server {
             wants.set(EventFlags::OUT, transceiver.is_full());
             if wants != self.device_interest {
                 self.device_interest = wants;
-                let modified = epoll::modify(&self.epoll, &**transceiver, EventData::new_u64(DEVICE), wants);
-                modified.expect("it is watched, and to change that takes nothing");
+                let changed = self.watch.change(&**transceiver, About::Device, wants);
+                changed.expect("it is watched, and to change that takes nothing");
             }
         }
     }
