@@ -16,7 +16,7 @@ use tokio::sync::oneshot;
 use tokio::task::spawn_blocking;
 use tokio::time::timeout;
 
-use crate::limits::CONTROL_BYTES_MAX;
+use crate::limits::{ACCEPT_PAUSE, CONTROL_BYTES_MAX};
 use crate::orders::{Reason, Reply, Request};
 
 /// A request that waits for its turn, and where its reply goes.
@@ -45,7 +45,7 @@ pub(crate) async fn listen<T: Send + 'static>(
             // Whoever breaks a rule, or went away, gets nothing, and the next one has its turn.
             Ok((stream, _)) => drop(serve_one(stream, &asked, wrap).await),
             // Descriptors are short; that passes.
-            Err(_) => tokio::time::sleep(Duration::from_millis(10)).await,
+            Err(_) => tokio::time::sleep(ACCEPT_PAUSE).await,
         }
     }
 }

@@ -3,6 +3,8 @@
 //! A limit that follows from the layout of a frame or a batch is a constant. A limit that a deployment may
 //! choose is a field of [`Limits`], whose defaults are checked by [`Limits::check`] like any other choice.
 
+use std::time::Duration;
+
 use crate::error::Error;
 
 /// Longest frame of a node of a bus in bytes: one TDMA slot carries no more.
@@ -64,6 +66,17 @@ pub const RESEND_MS: (u64, u64) = (1_000, 30_000);
 /// Milliseconds after which a batch that the cluster of NATS has is published again when no receipt comes: at first, and
 /// doubled each time, at most. A receipt is seldom lost, and a server that is away has it after it comes back.
 pub const RECEIPT_MS: (u64, u64) = (15_000, 300_000);
+/// Pause after something could not be accepted: descriptors are short, or a socket is broken for good, and neither may
+/// make the server spin.
+pub const ACCEPT_PAUSE: Duration = Duration::from_millis(10);
+/// Pause after no datagram could be received; it is shorter, since a socket of datagrams keeps little meanwhile.
+pub const RECEIVE_PAUSE: Duration = Duration::from_millis(1);
+/// Pause after the cluster of NATS could not hand out anything.
+pub const NATS_FETCH_PAUSE: Duration = Duration::from_millis(200);
+/// Pause before the next look for a cluster that is not there yet, or has no stream.
+pub const NATS_START_PAUSE: Duration = Duration::from_millis(100);
+/// Pause before a replica that was behind is asked again for a number.
+pub const NATS_BEHIND_PAUSE: Duration = Duration::from_millis(5);
 /// Milliseconds that a request to the cluster may take.
 pub const NATS_REQUEST_MS_MAX: u64 = 5_000;
 /// Milliseconds for which a server waits at its start for a cluster that is not there yet.

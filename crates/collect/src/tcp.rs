@@ -24,7 +24,7 @@ use tokio_rustls::server::TlsStream;
 
 use crate::batch::Answer;
 use crate::error::{Error, Refusal};
-use crate::limits::{LINGER_BYTES_MAX, Limits, MESSAGE_BYTES_MAX};
+use crate::limits::{ACCEPT_PAUSE, LINGER_BYTES_MAX, Limits, MESSAGE_BYTES_MAX};
 use crate::serve::{Clock, Inlet, Service};
 use crate::session::{Session, Verdict};
 use crate::shard::Arrived;
@@ -127,7 +127,7 @@ impl Service for Tcp {
                     }
                     // The peer is gone already, or descriptors are short: neither ends the service, but a
                     // shortage that lasts must not make it spin.
-                    Err(_) => tokio::time::sleep(Duration::from_millis(10)).await,
+                    Err(_) => tokio::time::sleep(ACCEPT_PAUSE).await,
                 },
             }
         }

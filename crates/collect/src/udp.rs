@@ -23,7 +23,7 @@ use tokio::time::timeout;
 
 use crate::batch::{Answer, Request, SealedBatch};
 use crate::error::{Error, Refusal};
-use crate::limits::{DATAGRAM_BYTES_MAX, Limits};
+use crate::limits::{DATAGRAM_BYTES_MAX, Limits, RECEIVE_PAUSE};
 use crate::serve::{Clock, Inlet, Service};
 use crate::shard::Arrived;
 use crate::stats::{SharedTimes, Stats};
@@ -149,7 +149,7 @@ impl Service for Udp {
                     }
                     // Somebody's answer could not be delivered: that is theirs. A socket that is broken for good
                     // must not make this spin.
-                    Err(_) => tokio::time::sleep(Duration::from_millis(1)).await,
+                    Err(_) => tokio::time::sleep(RECEIVE_PAUSE).await,
                 },
                 Some(outgoing) = answered.recv() => self.send(&socket, &mut flight, &outgoing).await,
             }

@@ -6,7 +6,6 @@
 use std::future::Future;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::Duration;
 
 use async_nats::Client;
 use async_nats::jetstream::AckKind;
@@ -19,12 +18,10 @@ use super::serve::begin_patiently;
 use super::{Cluster, receipt_subject};
 use crate::batch::{Answer, Request};
 use crate::error::Error;
-use crate::limits::Limits;
+use crate::limits::{Limits, NATS_FETCH_PAUSE};
 
 /// What it answers: no status of a refusal.
 pub const ACKNOWLEDGED: u16 = 0;
-/// Pause after the cluster could not hand out anything.
-const PAUSE: Duration = Duration::from_millis(200);
 
 /// Consumes all partitions until `shutdown` is ready; returns how many batches it acknowledged. `ready` is called when it
 /// consumes.
@@ -65,6 +62,6 @@ async fn consume(consumer: PullConsumer, client: Client, batches: Arc<AtomicU64>
                 let _ = message.ack_with(AckKind::Ack).await;
             }
         }
-        tokio::time::sleep(PAUSE).await;
+        tokio::time::sleep(NATS_FETCH_PAUSE).await;
     }
 }

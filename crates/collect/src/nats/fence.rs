@@ -17,7 +17,7 @@ use async_nats::jetstream::kv::{CreateErrorKind, Operation, Store, UpdateErrorKi
 use tokio::runtime::Handle;
 use tokio::time::timeout;
 
-use crate::limits::{COUNT_MAX, NATS_REQUEST_MS_MAX};
+use crate::limits::{COUNT_MAX, NATS_BEHIND_PAUSE, NATS_REQUEST_MS_MAX};
 
 /// Gives what may be used once.
 pub trait Fence: Send {
@@ -97,7 +97,7 @@ impl Fence for Bucket {
                     return Ok(start..end.max(start));
                 }
                 // A replica that is behind showed an old number.
-                tokio::time::sleep(Duration::from_millis(5)).await;
+                tokio::time::sleep(NATS_BEHIND_PAUSE).await;
             }
         })
     }

@@ -29,15 +29,12 @@ use crate::batch::{Answer, Request};
 use crate::disk::RealDisk;
 use crate::error::{Error, Refusal};
 use crate::keys::KeyRing;
-use crate::limits::{Limits, NATS_ACKNOWLEDGE_LEASES, NATS_DISK_FULL_MS};
+use crate::limits::{Limits, NATS_ACKNOWLEDGE_LEASES, NATS_DISK_FULL_MS, NATS_FETCH_PAUSE};
 use crate::realtime::Realtime;
 use crate::record::Lease;
 use crate::serve::{Clock, Inlet, Pipeline};
 use crate::shard::{Arrived, Shards};
 use crate::stats::{Counter, SharedTimes};
-
-/// Pause after the cluster could not hand out anything.
-const PAUSE: Duration = Duration::from_millis(200);
 
 /// What all leases of a server share.
 pub(super) struct Shared {
@@ -229,7 +226,7 @@ impl Consuming {
             };
             let Ok(mut messages) = messages else {
                 tokio::select! {
-                    () = tokio::time::sleep(PAUSE) => continue,
+                    () = tokio::time::sleep(NATS_FETCH_PAUSE) => continue,
                     _ = stopped.changed() => return,
                 }
             };
@@ -255,7 +252,7 @@ impl Consuming {
                     Some(Err(_)) | None => break,
                 }
             }
-            tokio::time::sleep(PAUSE).await;
+            tokio::time::sleep(NATS_FETCH_PAUSE).await;
         }
     }
 

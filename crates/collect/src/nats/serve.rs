@@ -35,7 +35,8 @@ use super::{COUNTERS, Cluster, LEASES, STREAM};
 use crate::error::Error;
 use crate::keys::KeyRing;
 use crate::limits::{
-    Limits, MESSAGE_BYTES_MAX, NATS_REQUEST_MS_MAX, NATS_START_MS_MAX, NATS_STREAM_BYTES_MAX,
+    Limits, MESSAGE_BYTES_MAX, NATS_REQUEST_MS_MAX, NATS_START_MS_MAX, NATS_START_PAUSE,
+    NATS_STREAM_BYTES_MAX,
 };
 use crate::realtime::Realtime;
 use crate::record::Lease;
@@ -376,7 +377,7 @@ pub(super) async fn begin_patiently(cluster: &Cluster) -> Result<Begun, Error> {
     loop {
         match begin(cluster).await {
             Err(Error::Nats { .. }) if Instant::now() < deadline => {
-                tokio::time::sleep(Duration::from_millis(100)).await;
+                tokio::time::sleep(NATS_START_PAUSE).await;
             }
             begun => return begun,
         }
