@@ -23,7 +23,7 @@ use tokio::runtime::Runtime;
 
 use self::cores::Usage;
 use self::gateway::{Gateway, Received};
-use self::server::{Counted, RealtimeArguments, Server, Wanted, Way};
+use self::server::{Chosen, Counted, Server, Wanted, Way};
 use crate::goals::Goals;
 use crate::machine::{Began, Machine};
 use crate::output::Output;
@@ -60,7 +60,7 @@ pub struct Arguments {
     #[arg(long = "for", value_name = "TIME", value_parser = time)]
     soak: Option<Duration>,
     #[command(flatten)]
-    realtime: RealtimeArguments,
+    chosen: Chosen,
     /// The folder in which `scripts/nats.sh start` has started a cluster, for `nats`
     #[arg(long, value_name = "DIR")]
     cluster: Option<PathBuf>,
@@ -104,7 +104,7 @@ struct Effort {
 struct Bench {
     seed: u64,
     is_quick: bool,
-    realtime: RealtimeArguments,
+    chosen: Chosen,
     effort: Effort,
     launcher: Launcher,
     runtime: Runtime,
@@ -134,7 +134,8 @@ pub fn run(arguments: &Arguments, output: &Output) -> Result<(), Error> {
     let began = Began::now();
     let mut bench = Bench::new(arguments)?;
     bench.goals.row("all", "seed", arguments.seed, "", Clock::None);
-    bench.goals.row("all", "the server's threads", arguments.realtime.asked().words(), "", Clock::None);
+    bench.goals.row("all", "a group is closed at", arguments.chosen.group_bytes(), "B", Clock::None);
+    bench.goals.row("all", "the server's threads", arguments.chosen.asked().words(), "", Clock::None);
     for scenario in Scenario::value_variants() {
         if arguments.wants(*scenario) {
             match scenario {
@@ -172,8 +173,7 @@ impl Arguments {
         if self.cluster.is_none() && self.scenarios.contains(&Scenario::Nats) {
             return Err("nats needs --cluster: `scripts/nats.sh start DIR` starts one\n");
         }
-        if self.cluster.is_some() && self.wants(Scenario::Nats) && self.realtime.asked().policy == "deadline"
-        {
+        if self.cluster.is_some() && self.wants(Scenario::Nats) && self.chosen.asked().policy == "deadline" {
             return Err(
                 "nats goes with --policy other or fifo: deadlines are dealt to the threads of one log\n",
             );
@@ -209,7 +209,7 @@ impl Bench {
         Ok(Bench {
             seed: arguments.seed,
             is_quick: arguments.quick,
-            realtime: arguments.realtime,
+            chosen: arguments.chosen,
             effort,
             launcher: Launcher::new(folder.path(), stop::flag().map_err(failed())?),
             runtime: runtime.map_err(failed())?,
@@ -239,7 +239,7 @@ impl Bench {
             seed: self.seed,
             connections,
             deadline_us: DEADLINE_US,
-            realtime: self.realtime,
+            chosen: self.chosen,
         };
         Server::start(&self.launcher, &wanted)
     }
@@ -287,7 +287,7 @@ impl Bench {
             page = page.section(section.clone());
         }
         page.provenance("command", format!("selvedge collect bench --seed {}", self.seed))
-            .provenance("server", self.realtime.asked().words())
+            .provenance("server", self.chosen.asked().words())
             .provenance("machine", machine.words())
             .provenance("selvedge", env!("CARGO_PKG_VERSION"))
             .html()

@@ -32,20 +32,30 @@ impl Bare {
         Ok(Bare { disk, file, bytes: 0, number: 0 })
     }
 
-    /// Appends and syncs one message after the other; returns how long that took.
+    /// Appends one message after the other, and syncs when so many bytes are not; returns how long that took.
     ///
     /// # Errors
     /// The environment's.
-    pub fn write<'a>(&mut self, messages: impl Iterator<Item = &'a Message>) -> Result<Duration, Error> {
-        let begin = Instant::now();
-        for message in messages {
+    pub fn write<'a>(
+        &mut self,
+        messages: impl Iterator<Item = &'a Message>,
+        sync_bytes: usize,
+    ) -> Result<Duration, Error> {
+        let (begin, mut unsynced_bytes) = (Instant::now(), 0);
+        let mut messages = messages.peekable();
+        while let Some(message) = messages.next() {
             let failed = |cause| Error::io("write", Path::new("bare"), cause);
             if self.bytes + message.bytes.len() > FILE_BYTES {
                 self.rotate().map_err(failed)?;
             }
             self.bytes += message.bytes.len();
             self.disk.append(&mut self.file, &message.bytes).map_err(failed)?;
-            self.disk.sync(&mut self.file).map_err(failed)?;
+            unsynced_bytes += message.bytes.len();
+            let is_full = self.bytes + messages.peek().map_or(0, |next| next.bytes.len()) > FILE_BYTES;
+            if unsynced_bytes >= sync_bytes || is_full || messages.peek().is_none() {
+                self.disk.sync(&mut self.file).map_err(failed)?;
+                unsynced_bytes = 0;
+            }
         }
         Ok(begin.elapsed())
     }

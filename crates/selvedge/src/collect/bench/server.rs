@@ -29,9 +29,9 @@ const HANDSHAKES_MAX: usize = 1024;
 /// Milliseconds for which a peer may leave its answers unread: short, as one is waited for that does.
 const WRITE_MS_MAX: u64 = 5_000;
 
-/// In which class the server's threads are.
+/// What is chosen of the server: in which class its threads are, and how much it syncs at once.
 #[derive(Clone, Copy, Debug, clap::Args)]
-pub struct RealtimeArguments {
+pub struct Chosen {
     /// The class of the threads that open and store
     #[arg(long, value_enum, default_value_t = PolicyName::Other)]
     policy: PolicyName,
@@ -44,6 +44,9 @@ pub struct RealtimeArguments {
     /// Lock the server's memory
     #[arg(long)]
     lock_memory: bool,
+    /// Close a group of batches, which are synced together, at so many KiB, in place of the server's own limit
+    #[arg(long, value_name = "KIB", value_parser = clap::value_parser!(u32).range(1..=65536))]
+    group_kib: Option<u32>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -53,7 +56,7 @@ enum PolicyName {
     Deadline,
 }
 
-impl RealtimeArguments {
+impl Chosen {
     /// As a deployment asks for it.
     pub fn asked(self) -> RealtimeAsked {
         let policy = match self.policy {
@@ -61,7 +64,7 @@ impl RealtimeArguments {
             PolicyName::Fifo => "fifo",
             PolicyName::Deadline => "deadline",
         };
-        let RealtimeArguments { priority, pin, lock_memory, .. } = self;
+        let Chosen { priority, pin, lock_memory, .. } = self;
         RealtimeAsked { policy, priority, pin, lock_memory, deadline_us: None }
     }
 
@@ -71,7 +74,13 @@ impl RealtimeArguments {
             vec!["--policy".to_owned(), policy, "--priority".to_owned(), self.priority.to_string()];
         options.extend(self.pin.then(|| "--pin".to_owned()));
         options.extend(self.lock_memory.then(|| "--lock-memory".to_owned()));
+        options.extend(self.group_kib.map(|kib| format!("--group-kib={kib}")));
         options
+    }
+
+    /// At which length a group is closed.
+    pub fn group_bytes(self) -> usize {
+        self.group_kib.map_or(Limits::default().group_bytes_max, |kib| kib as usize * 1024)
     }
 }
 
@@ -97,7 +106,7 @@ pub struct Arguments {
     #[arg(long)]
     acknowledge: bool,
     #[command(flatten)]
-    realtime: RealtimeArguments,
+    chosen: Chosen,
     #[arg(long)]
     ready_fd: Option<u32>,
 }
@@ -132,7 +141,7 @@ pub struct Wanted<'a> {
     pub seed: u64,
     pub connections: usize,
     pub deadline_us: u64,
-    pub realtime: RealtimeArguments,
+    pub chosen: Chosen,
 }
 
 /// What it counted.
@@ -169,7 +178,7 @@ impl Server {
         for (option, number) in numbers {
             arguments.extend([option.into(), number.to_string().into()]);
         }
-        let options = wanted.way.options().into_iter().chain(wanted.realtime.options());
+        let options = wanted.way.options().into_iter().chain(wanted.chosen.options());
         arguments.extend(options.map(Into::into));
         let daemon = launcher.start_daemon("collect bench-server", "server", arguments)?;
         let address = match wanted.way {
@@ -251,7 +260,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Error> {
                 store: arguments.store.clone(),
                 limits: limits(arguments),
                 stats: None,
-                realtime: arguments.realtime.asked().realtime(),
+                realtime: arguments.chosen.asked().realtime(),
             };
             nats::serve::serve(config, tell_ready, stop)?
         }
@@ -267,6 +276,7 @@ fn limits(arguments: &Arguments) -> Limits {
         handshakes_max: HANDSHAKES_MAX,
         write_ms_max: WRITE_MS_MAX,
         deadline_ns: Some(arguments.deadline_us * 1_000),
+        group_bytes_max: arguments.chosen.group_bytes(),
         ..Limits::default()
     }
 }
@@ -292,7 +302,7 @@ fn serve_connections(
         control: None,
         looks: None,
         stats: None,
-        realtime: arguments.realtime.asked().realtime(),
+        realtime: arguments.chosen.asked().realtime(),
     };
     let told = address_file(&arguments.store);
     let ready = move |address: SocketAddr| {
