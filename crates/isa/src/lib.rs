@@ -1,10 +1,17 @@
 //! Cycle-exact instruction-set simulators, each derived from one table.
 //!
-//! This file owns what the rooms share: how a run is watched ([`Observer`]) and how time is counted
-//! ([`Cycles`]). Each room (`avr`) holds its instruction table and everything derived from it.
-//! It leaves buses between chips to `cell`, and what a program means to the tools above.
+//! This file owns how a run is watched ([`Observer`]) and how time is counted ([`Cycles`]). Each room (`avr`, `sparc`)
+//! holds its instruction table and everything derived from it. What the 32-bit processors share stands beside:
+//! `elf` reads linked programs, `region` is memory, `costs` reads what takes how many cycles, `linux` is what a program
+//! finds there. This crate leaves buses between chips to `cell`, and what a program means to the tools above.
 
 pub mod avr;
+pub mod costs;
+pub mod elf;
+pub mod error;
+pub mod limits;
+pub mod linux;
+pub mod region;
 pub mod sparc;
 
 /// A count of processor clock cycles since reset.

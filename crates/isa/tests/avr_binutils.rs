@@ -1,39 +1,20 @@
 //! The AVR table against GNU binutils: every instruction form with its operands' extremes through avr-as, and
 //! all 65,536 first words through avr-objdump.
 
+mod binutils;
+
 use std::collections::HashMap;
-use std::path::Path;
 use std::process::Command;
 
+use binutils::{folder, run};
 use isa::avr::Instruction;
 use isa::avr::bits::Range;
 use isa::avr::table::{ALIASES, Opcode, Operand, ROWS};
 use isa::avr::text;
 
-/// Whether binutils-avr is here. Under CI a missing tool is a failure, elsewhere a printed skip.
+/// Whether binutils for AVR are here.
 fn tools_present(what: &str) -> bool {
-    let missing = ["avr-as", "avr-ld", "avr-objcopy", "avr-objdump"]
-        .into_iter()
-        .find(|tool| Command::new(tool).arg("--version").output().is_err());
-    if let Some(tool) = missing {
-        assert!(std::env::var_os("CI").is_none(), "{tool} is missing, and under CI it must not be");
-        eprintln!("skip: {what}: {tool} is not installed");
-    }
-    missing.is_none()
-}
-
-fn run(tool: &str, arguments: &[&str], folder: &Path) -> String {
-    let output = Command::new(tool).args(arguments).current_dir(folder).output().expect(tool);
-    let words = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert!(output.status.success(), "{tool} {arguments:?}: {words}");
-    String::from_utf8(output.stdout).expect("binutils print ASCII")
-}
-
-/// A fresh folder under the test's target folder.
-fn folder(name: &str) -> std::path::PathBuf {
-    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
-    std::fs::create_dir_all(&folder).expect("create a folder under the target folder");
-    folder
+    binutils::present(&["avr-as", "avr-ld", "avr-objcopy", "avr-objdump"], what)
 }
 
 /// Assembles lines, each at its own address, and returns the words.

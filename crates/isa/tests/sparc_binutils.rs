@@ -1,47 +1,30 @@
 //! The SPARC table against GNU binutils: every instruction form with its operands' extremes through `as`, and words
 //! of every kind through `objdump`.
 
-use std::collections::HashMap;
-use std::path::Path;
-use std::process::Command;
+mod binutils;
 
+use std::collections::HashMap;
+
+use binutils::{folder, run};
 use isa::sparc::bits::{CONSTANT, Field};
 use isa::sparc::table::{OPCODES, Operand};
 use isa::sparc::text::{self, ALIASES};
 use isa::sparc::{Instruction, Opcode};
 
-/// Whether binutils for SPARC are here. Under CI a missing tool is a failure, elsewhere a printed skip.
+/// Whether binutils for SPARC are here.
 fn tools_present(what: &str) -> bool {
-    let missing = ["as", "objcopy", "objdump"].map(|tool| format!("sparc64-linux-gnu-{tool}"));
-    let missing = missing.into_iter().find(|tool| Command::new(tool).arg("--version").output().is_err());
-    if let Some(tool) = &missing {
-        assert!(std::env::var_os("CI").is_none(), "{tool} is missing, and under CI it must not be");
-        eprintln!("skip: {what}: {tool} is not installed");
-    }
-    missing.is_none()
-}
-
-fn run(tool: &str, arguments: &[&str], folder: &Path) -> String {
-    let tool = format!("sparc64-linux-gnu-{tool}");
-    let output = Command::new(&tool).args(arguments).current_dir(folder).output().expect(&tool);
-    let words = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert!(output.status.success(), "{tool} {arguments:?}: {words}");
-    String::from_utf8(output.stdout).expect("binutils print ASCII")
-}
-
-/// A fresh folder under the test's target folder.
-fn folder(name: &str) -> std::path::PathBuf {
-    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
-    std::fs::create_dir_all(&folder).expect("create a folder under the target folder");
-    folder
+    binutils::present(
+        &["sparc64-linux-gnu-as", "sparc64-linux-gnu-objcopy", "sparc64-linux-gnu-objdump"],
+        what,
+    )
 }
 
 /// Assembles lines, a word each.
 fn assemble(lines: &[String], name: &str) -> Vec<u32> {
     let folder = folder(name);
     std::fs::write(folder.join("a.s"), lines.join("\n") + "\n").expect("write the source");
-    run("as", &["-32", "-Av8", "-no-relax", "a.s", "-o", "a.o"], &folder);
-    run("objcopy", &["-O", "binary", "-j", ".text", "a.o", "a.bin"], &folder);
+    run("sparc64-linux-gnu-as", &["-32", "-Av8", "-no-relax", "a.s", "-o", "a.o"], &folder);
+    run("sparc64-linux-gnu-objcopy", &["-O", "binary", "-j", ".text", "a.o", "a.bin"], &folder);
     let bytes = std::fs::read(folder.join("a.bin")).expect("read what objcopy wrote");
     bytes.chunks(4).map(|word| u32::from_be_bytes(word.try_into().expect("whole words"))).collect()
 }
@@ -154,7 +137,11 @@ fn what_decodes_is_what_objdump_names_and_what_does_not_is_none_of_v8() {
     let folder = folder("sparc-decode");
     let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_be_bytes()).collect();
     std::fs::write(folder.join("all.bin"), bytes).expect("write the words");
-    let listing = run("objdump", &["-D", "-z", "-b", "binary", "-EB", "-m", "sparc", "all.bin"], &folder);
+    let listing = run(
+        "sparc64-linux-gnu-objdump",
+        &["-D", "-z", "-b", "binary", "-EB", "-m", "sparc", "all.bin"],
+        &folder,
+    );
     let theirs = parse_listing(&listing);
     let (mut legal, mut same) = (0, 0);
     for (index, &word) in words.iter().enumerate() {

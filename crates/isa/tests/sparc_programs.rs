@@ -3,45 +3,20 @@
 
 mod emulator;
 
-use std::collections::BTreeMap;
-use std::process::{Command, Stdio};
+use std::process::Command;
 
-use emulator::{Records, Run, root};
+use emulator::{Records, Run, digest, root, sample, soak};
 use isa::Cycles;
 use isa::sparc::user::{self, Windows};
 use isa::sparc::{Board, Files, Image, Settings, Stop, User};
-use sha2::{Digest, Sha256};
-
-/// Long runs of the same.
-fn soak() -> bool {
-    std::env::var("SELVEDGE_SOAK").is_ok_and(|value| value == "1")
-}
-
-/// All runs in a long run; elsewhere the first of each program.
-fn sample(what: &str) -> Vec<Run> {
-    let mut seen = BTreeMap::new();
-    let mut runs = emulator::runs(what);
-    runs.retain(|run| seen.insert(run.program.clone(), ()).is_none() || soak());
-    runs
-}
 
 fn elf(run: &Run) -> Vec<u8> {
     std::fs::read(root("corpus/sparc").join(&run.program).with_extension("elf")).expect("the corpus has it")
 }
 
-/// What the program is told, and the files that it names.
-fn prepare(run: &Run, program: &str) -> (Vec<String>, Files) {
-    let read = |name: &String| std::fs::read(root("data/workload").join(name));
-    let named = run.arguments.iter().filter_map(|name| Some((name.clone(), read(name).ok()?))).collect();
-    let input = run.input.as_ref().map_or(Vec::new(), |name| read(name).expect("its input is there"));
-    let mut arguments = vec![program.to_owned()];
-    arguments.extend(run.arguments.iter().cloned());
-    (arguments, Files::new(named, input))
-}
-
 fn start(run: &Run, settings: user::Settings) -> User<isa::sparc::Memory> {
     let image = Image::parse(&elf(run)).expect("it is an image");
-    let (arguments, files) = prepare(run, &called(run));
+    let (arguments, files) = run.prepare(&called(run));
     let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
     User::new(&image, &arguments, files, settings).expect("it fits")
 }
@@ -56,26 +31,6 @@ fn table(run: &Run) -> u32 {
     Image::parse(&elf(run)).expect("it is an image").symbol("reset").expect("it has a table of traps").address
 }
 
-/// What a native build of the program prints: its SHA-256 in corpus/outputs.csv.
-fn expected(run: &Run) -> String {
-    let text = std::fs::read_to_string(root("corpus/outputs.csv")).expect("the corpus has it");
-    let begin = format!("{},{},", run.program, run.name);
-    let line = text.lines().find(|line| line.starts_with(&begin)).expect("every run has a line");
-    line.rsplit(',').next().expect("a line has cells").to_owned()
-}
-
-/// How many instructions `qemu-sparc` executes in a run: corpus/instructions.csv.
-fn counted(run: &Run) -> u64 {
-    let text = std::fs::read_to_string(root("corpus/instructions.csv")).expect("the corpus has it");
-    let begin = format!("{},{},", run.program, run.name);
-    let rest = text.lines().find_map(|line| line.strip_prefix(&begin)).expect("every run has a line");
-    rest.split(',').next().and_then(|cell| cell.parse().ok()).expect("a line has cells")
-}
-
-fn digest(bytes: &[u8]) -> String {
-    Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect()
-}
-
 #[test]
 fn programs_print_what_they_print_natively_whoever_spills_their_windows() {
     for run in sample("SPARC programs") {
@@ -84,12 +39,12 @@ fn programs_print_what_they_print_natively_whoever_spills_their_windows() {
             let mut program = start(&run, user::Settings { windows, ..user::Settings::default() });
             let stop = program.run(Cycles::MAX, &mut ());
             assert_eq!(stop, user::Stop::Exit(0), "{} {}", run.program, run.name);
-            assert_eq!(digest(&program.files.output), expected(&run), "{} {}", run.program, run.name);
+            assert_eq!(digest(&program.files.output), run.output(), "{} {}", run.program, run.name);
             let spent = program.machine.spent();
             if windows == Windows::Environment {
                 // What is tried again once its window is there counts itself twice there, and the last call is not
                 // come back from.
-                let theirs = counted(&run);
+                let [theirs, _] = run.instructions();
                 let ours = spent.instructions..=spent.instructions + spent.traps;
                 assert!(ours.contains(&theirs), "{} {}: {ours:?}, {theirs}", run.program, run.name);
             }
@@ -107,12 +62,7 @@ fn programs_execute_what_they_execute_under_qemu() {
     }
     const COUNT: usize = 200_000;
     for run in sample("places of SPARC programs") {
-        let file =
-            |name: &String| Stdio::from(std::fs::File::open(root("data/workload").join(name)).expect(name));
-        let input = run.input.as_ref().map_or(Stdio::null(), file);
-        let folder = root("data/workload");
-        let program = called(&run);
-        let (mut child, places) = emulator::places(program.as_ref(), &run.arguments, &folder, input);
+        let (mut child, places) = emulator::places("qemu-sparc", called(&run).as_ref(), &run);
         let mut ours = start(&run, user::Settings::default());
         let (mut executed, mut before) = (0, 0);
         for their in places {
@@ -170,7 +120,7 @@ fn programs_on_a_board_leave_every_register_as_qemus_leon3_does() {
     }
     let count = if soak() { 100_000 } else { 10_000 };
     for run in sample("registers of SPARC programs") {
-        let (arguments, files) = prepare(&run, &run.program);
+        let (arguments, files) = run.prepare(&run.program);
         let disk = archive(&arguments, &files);
         let reset = table(&run);
         // On a board it begins at its table of traps, not where Linux begins it.
@@ -219,7 +169,7 @@ fn programs_on_a_board_leave_every_register_as_qemus_leon3_does() {
         assert!(matches!(stop, Stop::Fault(_)), "{stop:?}");
         assert_eq!(
             digest(&ours.bus.sent),
-            expected(&run),
+            run.output(),
             "{} {}: over the serial line",
             run.program,
             run.name

@@ -3,14 +3,9 @@
 
 mod emulator;
 
-use emulator::{CODE, DATA, Random, Records, record};
+use emulator::{CODE, DATA, Random, Records, record, soak};
 use isa::sparc::bits::CONSTANT;
 use isa::sparc::{Board, Files, Image, Instruction, Machine, Opcode, Settings, Stop, User, text, user};
-
-/// Long runs of the same.
-fn soak() -> bool {
-    std::env::var("SELVEDGE_SOAK").is_ok_and(|value| value == "1")
-}
 
 /// The register whose value is the address of data, and the ones that hold stacks.
 const BASE: u8 = 6;

@@ -1,13 +1,15 @@
 //! Every word this room says when something is wrong with its input.
 //!
-//! Owns: the closed error enums of words, text, images and timing files, and what a running program does that ends
-//! its run. Bugs of this room are assertions and not here; files are read by the tools above.
+//! Owns: the closed error enums of words and text, and what a running program does that ends its run. Those of images
+//! and timing files are all processors' (`crate::error`). Bugs of this room are assertions and not here; files are read
+//! by the tools above.
 
 use std::fmt;
 
 use super::bits::Range;
 use super::table::{Opcode, Operand};
 use super::trap::Trap;
+pub use crate::error::{ImageError, TimingError};
 
 /// An operand value that the instruction has no bits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -70,182 +72,6 @@ impl fmt::Display for TextError {
 }
 
 impl std::error::Error for TextError {}
-
-/// Why bytes are not an image of a program for this processor.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum ImageError {
-    /// Not a 32-bit ELF file, or one that ends early or contradicts itself.
-    Elf {
-        /// What the reader of ELF said.
-        why: String,
-    },
-    /// The file is for another processor.
-    Machine {
-        /// `e_machine` as found; 2 is SPARC.
-        found: u16,
-    },
-    /// The file is an object or a library, not a linked program.
-    NotLinked {
-        /// `e_type` as found; 2 is a linked program.
-        found: u16,
-    },
-    /// The program begins where no instruction can.
-    Entry {
-        /// The address as found.
-        found: u32,
-    },
-    /// A segment of instructions begins or ends inside a word.
-    Unaligned {
-        /// Its first address.
-        first: u32,
-        /// Its length in bytes.
-        bytes: u32,
-    },
-    /// Two segments claim the same address.
-    Overlap {
-        /// The first address that is claimed twice.
-        address: u32,
-    },
-    /// A segment lies past the end of memory, or outside what the environment has.
-    Outside {
-        /// Its first address.
-        first: u32,
-        /// Its length in bytes.
-        bytes: u64,
-        /// The first address behind the memory.
-        limit: u64,
-    },
-    /// More to load, or more of it instructions, than this room takes.
-    TooLarge {
-        /// How much it is, in bytes.
-        found_bytes: u64,
-        /// What it may be.
-        limit_bytes: u64,
-    },
-    /// The arguments do not fit the stack.
-    Arguments {
-        /// Their length in bytes.
-        found_bytes: u64,
-        /// What they may take.
-        limit_bytes: u64,
-    },
-    /// Nothing to load.
-    Empty,
-}
-
-impl fmt::Display for ImageError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            ImageError::Elf { why } => write!(f, "not a readable 32-bit ELF file: {why}"),
-            ImageError::Machine { found } => {
-                write!(f, "not a SPARC V8 program: found machine {found}, expected 2")?;
-                if *found == 18 {
-                    write!(f, "\nhelp: 18 is V8 plus parts of V9: link no library that was compiled for V9")?;
-                }
-                Ok(())
-            }
-            ImageError::NotLinked { found } => {
-                write!(f, "not a linked program: found ELF type {found}, expected 2")?;
-                write!(f, "\nhelp: link it with -static and -no-pie")
-            }
-            ImageError::Entry { found } => {
-                write!(f, "entry is no word of a segment of instructions: found {found:#010x}")
-            }
-            ImageError::Unaligned { first, bytes } => {
-                write!(f, "instructions are not whole words: found {bytes} bytes from {first:#010x}")?;
-                write!(f, ", expected multiples of 4")
-            }
-            ImageError::Overlap { address } => write!(f, "two segments claim address {address:#010x}"),
-            ImageError::Outside { first, bytes, limit } => {
-                let end = u64::from(*first) + bytes;
-                write!(f, "segment outside memory: found {first:#x} to {end:#x}, expected at most {limit:#x}")
-            }
-            ImageError::TooLarge { found_bytes, limit_bytes } => {
-                write!(f, "program is too large: found {found_bytes} bytes, expected at most {limit_bytes}")
-            }
-            ImageError::Arguments { found_bytes, limit_bytes } => {
-                write!(f, "arguments are too long: found {found_bytes} bytes, expected at most {limit_bytes}")
-            }
-            ImageError::Empty => write!(f, "program is empty: found no segment of instructions"),
-        }
-    }
-}
-
-impl std::error::Error for ImageError {}
-
-/// Why a file does not tell the cycles of a core.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum TimingError {
-    /// Its first line is another one.
-    Header {
-        /// The line found.
-        found: String,
-    },
-    /// A line that is not four cells.
-    Cells {
-        /// The line, from 1.
-        line: usize,
-        /// How many cells it has.
-        found: usize,
-    },
-    /// A line of nothing that takes time.
-    Name {
-        /// The line, from 1.
-        line: usize,
-        /// The name found.
-        found: String,
-    },
-    /// A line of what a line before it told.
-    Twice {
-        /// The line, from 1.
-        line: usize,
-        /// The name found.
-        found: String,
-    },
-    /// Cycles that are no number, too few or too many.
-    Cycles {
-        /// The line, from 1.
-        line: usize,
-        /// The text found.
-        found: String,
-        /// The fewest that there can be.
-        least: u8,
-    },
-    /// A cell without a source.
-    Source {
-        /// The line, from 1.
-        line: usize,
-    },
-    /// A line is missing.
-    Missing {
-        /// What it would tell.
-        name: &'static str,
-    },
-}
-
-impl fmt::Display for TimingError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            TimingError::Header { found } => {
-                write!(f, "timing line 1: found `{found}`, expected `name,cycles,source,comment`")
-            }
-            TimingError::Cells { line, found } => {
-                write!(f, "timing line {line}: found {found} cells, expected 4")
-            }
-            TimingError::Name { line, found } => {
-                write!(f, "timing line {line}: nothing called `{found}` takes time")
-            }
-            TimingError::Twice { line, found } => write!(f, "timing line {line}: `{found}` is told twice"),
-            TimingError::Cycles { line, found, least } => {
-                write!(f, "timing line {line}: found `{found}`, expected {least} to 255 cycles")
-            }
-            TimingError::Source { line } => write!(f, "timing line {line}: the number has no source"),
-            TimingError::Missing { name } => write!(f, "timing lacks a line for `{name}`"),
-        }
-    }
-}
-
-impl std::error::Error for TimingError {}
 
 /// What a program did that ends its run. A faulted machine stands still.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,32 +1,15 @@
 //! Plain memory: a bus that answers at once.
 //!
-//! Owns: regions of bytes and the program decoded once. The memory is big-endian. Code does not change: a store to it
-//! ends the run with a name. Loading a file is `image`'s; caches and ciphers are for buses of other crates.
+//! Owns: bytes as numbers, and the program decoded once. The memory is big-endian. Code does not change: a store to it
+//! ends the run with a name. Where bytes are is `crate::region`'s, loading a file is `image`'s; caches and ciphers are
+//! for buses of other crates.
 
 use super::bits::Instruction;
 use super::bus::{Bus, Fetched, Refusal, Width};
 use super::error::FaultKind;
 use super::trap::Trap;
-
-/// A piece of the address space.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Region {
-    /// Its first address.
-    pub first: u32,
-    /// What is in it.
-    pub bytes: Vec<u8>,
-    /// Whether a program may store to it.
-    pub writable: bool,
-}
-
-impl Region {
-    #[inline(always)]
-    fn place(&self, address: u32, width: Width) -> Option<std::ops::Range<usize>> {
-        let at = address.wrapping_sub(self.first) as usize;
-        let end = at + width.bytes() as usize;
-        (end <= self.bytes.len()).then_some(at..end)
-    }
-}
+pub use crate::region::Region;
+use crate::region::Regions;
 
 /// The number in these bytes, as many as the width says.
 #[inline(always)]
@@ -52,8 +35,7 @@ fn put(bytes: &mut [u8], width: Width, value: u64) {
 /// Memory with a program in it.
 #[derive(Clone, Debug)]
 pub struct Memory {
-    /// Looked through in this order: what is accessed most comes first.
-    regions: Vec<Region>,
+    regions: Regions,
     code_first: u32,
     /// The words of the program from `code_first` on; `None` is a word that is no instruction.
     code: Vec<Option<Instruction>>,
@@ -67,7 +49,7 @@ impl Memory {
     pub fn new(regions: Vec<Region>, code_first: u32, code_bytes: u32) -> Memory {
         assert!(code_first.is_multiple_of(4) && code_bytes.is_multiple_of(4), "code is whole words");
         let code_end = code_first.checked_add(code_bytes).expect("there are addresses behind the code");
-        let mut memory = Memory { regions, code_first, code: Vec::new() };
+        let mut memory = Memory { regions: Regions::new(regions), code_first, code: Vec::new() };
         let words = code_first..code_end;
         memory.code = words.step_by(4).map(|address| Instruction::decode(memory.word(address))).collect();
         memory
@@ -79,22 +61,12 @@ impl Memory {
 
     #[inline(always)]
     fn get(&self, address: u32, width: Width) -> Option<u64> {
-        // Nearly every access is to the first region.
-        let first = self.regions.first()?;
-        match first.place(address, width) {
-            Some(place) => Some(value_of(&first.bytes[place], width)),
-            None => self.get_elsewhere(address, width),
-        }
-    }
-
-    fn get_elsewhere(&self, address: u32, width: Width) -> Option<u64> {
-        let place = |region: &Region| Some(value_of(&region.bytes[region.place(address, width)?], width));
-        self.regions[1..].iter().find_map(place)
+        self.regions.get(address, width.bytes()).map(|bytes| value_of(bytes, width))
     }
 
     /// The regions, in the order in which they are looked through.
     pub fn regions(&self) -> &[Region] {
-        &self.regions
+        self.regions.as_slice()
     }
 
     /// Adds a region, which is looked at when no other has the address.
@@ -109,10 +81,7 @@ impl Memory {
 
     /// Copies bytes out; `None` where not all of them are in one region.
     pub fn read(&self, address: u32, bytes: u32) -> Option<&[u8]> {
-        self.regions.iter().find_map(|region| {
-            let at = address.wrapping_sub(region.first) as usize;
-            region.bytes.get(at..at.checked_add(bytes as usize)?)
-        })
+        self.regions.get(address, bytes)
     }
 }
 
@@ -143,13 +112,9 @@ impl Bus for Memory {
         if width == Width::Double && self.executes(end) {
             return Err(Refusal::Fault(FaultKind::StoredToCode { address: end }));
         }
-        if let Some(first) = self.regions.first_mut().filter(|first| first.writable)
-            && let Some(place) = first.place(address, width)
-        {
-            put(&mut first.bytes[place], width, value);
-            return Ok(());
-        }
-        self.store_elsewhere(address, width, value)
+        let place = self.regions.get_mut(address, width.bytes()).ok_or(Trap::DATA_ACCESS_EXCEPTION)?;
+        put(place, width, value);
+        Ok(())
     }
 }
 
@@ -169,14 +134,5 @@ impl Memory {
             return Refusal::IllegalPrivileged;
         }
         Trap::ILLEGAL_INSTRUCTION.into()
-    }
-
-    fn store_elsewhere(&mut self, address: u32, width: Width, value: u64) -> Result<(), Refusal> {
-        let found = self.regions.iter_mut().find_map(|region| {
-            let place = region.place(address, width)?;
-            region.writable.then(|| &mut region.bytes[place])
-        });
-        put(found.ok_or(Trap::DATA_ACCESS_EXCEPTION)?, width, value);
-        Ok(())
     }
 }

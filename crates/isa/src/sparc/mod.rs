@@ -27,9 +27,7 @@ pub mod bits;
 pub mod bus;
 pub mod error;
 mod exec;
-pub mod files;
 pub mod image;
-pub mod limits;
 pub mod machine;
 pub mod memory;
 pub mod observer;
@@ -40,6 +38,7 @@ pub mod timing;
 pub mod trap;
 pub mod user;
 
+pub use crate::{limits, linux::files};
 pub use bare::Board;
 pub use bits::Instruction;
 pub use bus::{Bus, Fetched, Refusal, Width};

@@ -1,12 +1,12 @@
 //! What takes how many cycles on which LEON, from data files.
 //!
-//! Owns: the classes that the table sorts instructions into, the form of the files, and the files of LEON2 and LEON3.
-//! When a cycle is spent is `machine`'s. A line is `name,cycles,source,comment`; every name stands once and has a
-//! source, which is `recalled` where nobody had it open, and a comment tells what else the number may be. No
-//! program here has LEON's cycles to compare with: what is concluded from them has to hold on both.
+//! Owns: the classes that the table sorts instructions into, and the files of LEON2 and LEON3. When a cycle is spent is
+//! `machine`'s, and the form of the files is `crate::costs`'. No program here has LEON's cycles to compare with: what is
+//! concluded from them has to hold on both.
 
 use super::error::TimingError;
 use super::table::{Opcode, ROWS};
+use crate::costs;
 
 macro_rules! classes {
     ($($(#[$doc:meta])* $name:ident $word:literal)*) => {
@@ -95,34 +95,15 @@ impl Timing {
     /// # Errors
     /// The first line that is wrong, or what no line tells.
     pub fn parse(text: &str) -> Result<Timing, TimingError> {
-        let mut lines = text.lines();
-        let header = lines.next().unwrap_or_default();
-        if header != "name,cycles,source,comment" {
-            return Err(TimingError::Header { found: header.to_owned() });
-        }
         let names: Vec<&'static str> = CLASS_NAMES.iter().chain(&OTHER_NAMES).copied().collect();
-        let mut told: Vec<Option<u8>> = vec![None; names.len()];
-        for (index, text) in lines.enumerate() {
-            let line = index + 2;
-            let (name, cycles) = cells(text, line)?;
-            let at = names.iter().position(|&known| known == name);
-            let at = at.ok_or_else(|| TimingError::Name { line, found: name.to_owned() })?;
-            if told[at].replace(cycles).is_some() {
-                return Err(TimingError::Twice { line, found: name.to_owned() });
-            }
-        }
-        let missing = |index: usize| TimingError::Missing { name: names[index] };
-        let cycles = |index: usize| told[index].ok_or(missing(index));
-        let mut class_cycles = [0; CLASS_NAMES.len()];
-        for (index, of_class) in class_cycles.iter_mut().enumerate() {
-            *of_class = cycles(index)?;
-        }
+        let cycles = costs::read(text, &names, &WAITS)?;
+        let (of_classes, others) = cycles.split_at(CLASS_NAMES.len());
         Ok(Timing {
-            class_cycles,
-            trap_cycles: cycles(CLASS_NAMES.len())?,
-            annulled_cycles: cycles(CLASS_NAMES.len() + 1)?,
-            load_use_cycles: cycles(CLASS_NAMES.len() + 2)?,
-            icc_branch_cycles: cycles(CLASS_NAMES.len() + 3)?,
+            class_cycles: std::array::from_fn(|index| of_classes[index]),
+            trap_cycles: others[0],
+            annulled_cycles: others[1],
+            load_use_cycles: others[2],
+            icc_branch_cycles: others[3],
         })
     }
 
@@ -135,21 +116,6 @@ impl Timing {
     pub(super) fn by_opcode(&self) -> [u8; ROWS.len()] {
         std::array::from_fn(|index| self.cycles(ROWS[index].opcode))
     }
-}
-
-/// Name and cycles of a line.
-fn cells(text: &str, line: usize) -> Result<(&str, u8), TimingError> {
-    let cells: Vec<&str> = text.splitn(4, ',').map(str::trim).collect();
-    let &[name, cycles, source, _comment] = cells.as_slice() else {
-        return Err(TimingError::Cells { line, found: cells.len() });
-    };
-    if source.is_empty() {
-        return Err(TimingError::Source { line });
-    }
-    let least = u8::from(!WAITS.contains(&name));
-    let told = cycles.parse().ok().filter(|&told| told >= least);
-    let told = told.ok_or_else(|| TimingError::Cycles { line, found: cycles.to_owned(), least })?;
-    Ok((name, told))
 }
 
 #[cfg(test)]

@@ -6,14 +6,16 @@
 
 use super::bus::{Bus, Width};
 use super::error::{FaultKind, ImageError};
-use super::files::{EBADF, EFAULT, EINVAL, Errno, Files};
-use super::image::{self, Image};
-use super::limits::{ARGUMENT_BYTES_MAX, NAME_BYTES_MAX};
+use super::files::{EBADF, EFAULT, EINVAL, Errno, Files, How};
+use super::image::Image;
+use super::limits::NAME_BYTES_MAX;
 use super::machine::{self, Machine};
 use super::memory::{Memory, Region};
 use super::observer::Observer;
 use super::trap::Trap;
 use crate::Cycles;
+use crate::elf::{self, Order};
+use crate::linux::stack::{self, Place};
 
 /// Who answers window overflow and underflow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -136,38 +138,17 @@ pub fn load(image: &Image, arguments: &[&str], settings: &Settings) -> Result<(M
     let (stack, stack_pointer) = stack(arguments, settings)?;
     // The heap may have grown onto what lies above it.
     let ranges = regions.iter().chain([&stack]).map(|region| (region.first, region.bytes.len() as u64));
-    image::check_apart(ranges)?;
+    elf::check_apart(ranges)?;
     regions.insert(regions.iter().filter(|region| region.writable).count(), stack);
     let memory = Memory::new(regions, image.code_first, image.code_bytes);
     Ok((memory, Start { entry: image.entry, stack_pointer, break_first, break_limit }))
 }
 
-/// The stack as Linux leaves it: room for a window, argc, argv, no environment, no auxiliary vector, the strings.
-/// Behind those stand the program's name once more and eight bytes, so that every string is aligned as under qemu-sparc.
+/// The stack, with room for a window above every stack pointer.
 fn stack(arguments: &[&str], settings: &Settings) -> Result<(Region, u32), ImageError> {
-    let name = arguments.first().copied().unwrap_or_default();
-    let strings: Vec<u8> =
-        arguments.iter().chain([&name]).flat_map(|string| string.bytes().chain([0])).chain([0; 8]).collect();
-    let words = arguments.len() + 5;
-    let found_bytes = (strings.len() + words * 4 + WINDOW_BYTES as usize).next_multiple_of(8);
-    let limit_bytes = ARGUMENT_BYTES_MAX.min(settings.stack_bytes.into());
-    if found_bytes as u64 > limit_bytes {
-        return Err(ImageError::Arguments { found_bytes: found_bytes as u64, limit_bytes });
-    }
-    let mut found = vec![0; WINDOW_BYTES as usize];
-    found.extend((arguments.len() as u32).to_be_bytes());
-    let mut at = settings.stack_end - strings.len() as u32;
-    for argument in arguments {
-        found.extend(at.to_be_bytes());
-        at += argument.len() as u32 + 1;
-    }
-    found.resize(found_bytes - strings.len(), 0);
-    found.extend(strings);
-    let mut bytes = vec![0; settings.stack_bytes as usize];
-    let place = bytes.len() - found_bytes;
-    bytes[place..].copy_from_slice(&found);
-    let first = settings.stack_end - settings.stack_bytes;
-    Ok((Region { first, bytes, writable: true }, settings.stack_end - found_bytes as u32))
+    let (end, bytes) = (settings.stack_end, settings.stack_bytes);
+    let place = Place { end, bytes, window_bytes: WINDOW_BYTES, alignment: 8, order: Order::Big };
+    stack::stack(arguments, place)
 }
 
 /// A program that runs.
@@ -281,7 +262,9 @@ impl<B: Bus> User<B> {
         let answer = match number {
             call::READ => self.read(arguments),
             call::WRITE => self.write(arguments),
-            call::OPEN => self.name(arguments[0]).and_then(|name| self.files.open(&name, arguments[1])),
+            call::OPEN => {
+                self.name(arguments[0]).and_then(|name| self.files.open(&name, How::of_sparc(arguments[1])))
+            }
             call::CLOSE => self.files.close(arguments[0]).map(|()| 0),
             call::UNLINK => self.name(arguments[0]).and_then(|name| self.files.unlink(&name)).map(|()| 0),
             call::BRK => Ok(self.set_break(arguments[0])),

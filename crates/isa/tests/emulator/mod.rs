@@ -1,13 +1,23 @@
-//! QEMU as a witness for SPARC: starts it so that it says every register before every instruction, and reads that.
+//! QEMU as a witness: starts it so that it says every register before every instruction, or every place, and reads
+//! that; and the runs of corpus/, which it is a witness of.
 #![allow(dead_code)] // each test file uses some of it
 
+use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStderr, Command, Stdio};
 use std::sync::mpsc;
 use std::time::Duration;
 
+use isa::elf::Order;
+use isa::linux::files::Files;
 use isa::sparc::{Bus, Machine};
+use sha2::{Digest, Sha256};
+
+/// Long runs of the same.
+pub fn soak() -> bool {
+    std::env::var("SELVEDGE_SOAK").is_ok_and(|value| value == "1")
+}
 
 /// Whether that emulator is here. Under CI a missing tool is a failure, elsewhere a printed skip.
 pub fn present(tool: &str, what: &str) -> bool {
@@ -50,27 +60,41 @@ fn awaited<T: Send + 'static>(items: impl Iterator<Item = T> + Send + 'static) -
 }
 
 /// Reads records from a running emulator, which ends with it.
-pub struct Records {
+pub struct Records<R = Record> {
     child: Child,
-    records: Box<dyn Iterator<Item = Record>>,
+    records: Box<dyn Iterator<Item = R>>,
 }
+
+/// The lines that an emulator says.
+type Lines = std::io::Lines<BufReader<ChildStderr>>;
 
 /// What it says, as records.
 struct Reader {
-    lines: std::io::Lines<BufReader<ChildStderr>>,
+    lines: Lines,
     last: Option<(u32, u32)>,
 }
 
 impl Records {
     /// Starts it; the command says what is run.
     pub fn start(mut command: Command) -> Records {
-        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped()).env_clear();
+        command.stdin(Stdio::null()).env_clear();
         if let Some(path) = std::env::var_os("PATH") {
             command.env("PATH", path);
         }
+        Records::reading(command, |lines| Reader { lines, last: None })
+    }
+}
+
+impl<R: Send + 'static> Records<R> {
+    /// Starts an emulator whose words `read` understands. The command says what is run, and what its input is.
+    fn reading<I>(mut command: Command, read: impl FnOnce(Lines) -> I) -> Records<R>
+    where
+        I: Iterator<Item = R> + Send + 'static,
+    {
+        command.stdout(Stdio::null()).stderr(Stdio::piped());
         let mut child = command.spawn().expect("the emulator starts");
         let lines = BufReader::new(child.stderr.take().expect("it is piped")).lines();
-        Records { child, records: Box::new(awaited(Reader { lines, last: None })) }
+        Records { child, records: Box::new(awaited(read(lines))) }
     }
 }
 
@@ -104,10 +128,10 @@ impl Reader {
     }
 }
 
-impl Iterator for Records {
-    type Item = Record;
+impl<R> Iterator for Records<R> {
+    type Item = R;
 
-    fn next(&mut self) -> Option<Record> {
+    fn next(&mut self) -> Option<R> {
         self.records.next()
     }
 }
@@ -126,7 +150,7 @@ impl Iterator for Reader {
     }
 }
 
-impl Drop for Records {
+impl<R> Drop for Records<R> {
     fn drop(&mut self) {
         let _ = self.child.kill();
         let _ = self.child.wait();
@@ -156,19 +180,37 @@ pub const DATA_BYTES: u32 = 0x2_0000;
 
 /// A linked program of these words, which begins at one of them, with data that can be written.
 pub fn elf(words: &[u32], entry: u32) -> Vec<u8> {
+    linked(words, entry, Linked { machine: isa::elf::SPARC, order: Order::Big, code: CODE, data: DATA })
+}
+
+/// For which processor a program is linked, and where its code and its data are.
+struct Linked {
+    machine: u16,
+    order: Order,
+    code: u32,
+    data: u32,
+}
+
+fn linked(words: &[u32], entry: u32, Linked { machine, order, code, data }: Linked) -> Vec<u8> {
     const HEADERS: u32 = 0x1000;
     let code_bytes = words.len() as u32 * 4;
     let data_at = (HEADERS + code_bytes).next_multiple_of(0x1000);
-    let mut file = b"\x7fELF\x01\x02\x01".to_vec();
+    let order_byte = if order == Order::Big { 2 } else { 1 };
+    let mut file = vec![0x7f, b'E', b'L', b'F', 1, order_byte, 1];
     file.resize(16, 0);
-    let halves =
-        |file: &mut Vec<u8>, halves: &[u16]| file.extend(halves.iter().flat_map(|h| h.to_be_bytes()));
-    let put = |file: &mut Vec<u8>, words: &[u32]| file.extend(words.iter().flat_map(|w| w.to_be_bytes()));
-    halves(&mut file, &[2, 2]);
+    let halves = |file: &mut Vec<u8>, halves: &[u16]| {
+        file.extend(halves.iter().flat_map(|&half| match order {
+            Order::Big => half.to_be_bytes(),
+            Order::Little => half.to_le_bytes(),
+        }));
+    };
+    let put =
+        |file: &mut Vec<u8>, words: &[u32]| file.extend(words.iter().flat_map(|&word| order.word(word)));
+    halves(&mut file, &[2, machine]);
     put(&mut file, &[1, entry, 52, 0, 0]);
     halves(&mut file, &[52, 32, 2, 40, 0, 0]);
-    put(&mut file, &[1, HEADERS, CODE, CODE, code_bytes, code_bytes, 5, 0x1000]);
-    put(&mut file, &[1, data_at, DATA, DATA, DATA_BYTES, DATA_BYTES, 6, 0x1000]);
+    put(&mut file, &[1, HEADERS, code, code, code_bytes, code_bytes, 5, 0x1000]);
+    put(&mut file, &[1, data_at, data, data, DATA_BYTES, DATA_BYTES, 6, 0x1000]);
     file.resize(HEADERS as usize, 0);
     put(&mut file, words);
     file.resize((data_at + DATA_BYTES) as usize, 0);
@@ -221,6 +263,58 @@ pub fn runs(what: &str) -> Vec<Run> {
     text.lines().filter(|line| !line.starts_with('#')).filter_map(run).collect()
 }
 
+/// All runs in a long run; elsewhere the first of each program.
+pub fn sample(what: &str) -> Vec<Run> {
+    let mut seen = BTreeMap::new();
+    let mut runs = runs(what);
+    runs.retain(|run| seen.insert(run.program.clone(), ()).is_none() || soak());
+    runs
+}
+
+impl Run {
+    /// What the program is told, and the files that it names.
+    pub fn prepare(&self, program: &str) -> (Vec<String>, Files) {
+        let read = |name: &String| std::fs::read(root("data/workload").join(name));
+        let named = self.arguments.iter().filter_map(|name| Some((name.clone(), read(name).ok()?))).collect();
+        let input = self.input.as_ref().map_or(Vec::new(), |name| read(name).expect("its input is there"));
+        let mut arguments = vec![program.to_owned()];
+        arguments.extend(self.arguments.iter().cloned());
+        (arguments, Files::new(named, input))
+    }
+
+    /// Its standard input, for an emulator.
+    pub fn stdin(&self) -> Stdio {
+        let file =
+            |name: &String| Stdio::from(std::fs::File::open(root("data/workload").join(name)).expect(name));
+        self.input.as_ref().map_or(Stdio::null(), file)
+    }
+
+    /// The cells of its line in a table of corpus/.
+    fn cells(&self, table: &str) -> Vec<String> {
+        let text = std::fs::read_to_string(root("corpus").join(table)).expect("the corpus has it");
+        let begin = format!("{},{},", self.program, self.name);
+        let rest = text.lines().find_map(|line| line.strip_prefix(&begin)).expect("every run has a line");
+        rest.split(',').map(str::to_owned).collect()
+    }
+
+    /// What a native build of the program prints: its SHA-256 in corpus/outputs.csv.
+    pub fn output(&self) -> String {
+        self.cells("outputs.csv").pop().expect("a line has cells")
+    }
+
+    /// How many instructions QEMU executes in it, on SPARC and on RV32: corpus/instructions.csv.
+    pub fn instructions(&self) -> [u64; 2] {
+        let cells = self.cells("instructions.csv");
+        let counts: Vec<u64> = cells.iter().filter_map(|cell| cell.parse().ok()).collect();
+        counts.try_into().expect("a line has two counts")
+    }
+}
+
+/// The SHA-256 of bytes, as corpus/outputs.csv has it.
+pub fn digest(bytes: &[u8]) -> String {
+    Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
 /// `qemu-sparc` as a teller of registers.
 pub fn user(program: &Path) -> Command {
     let mut command = Command::new("qemu-sparc");
@@ -228,17 +322,13 @@ pub fn user(program: &Path) -> Command {
     command
 }
 
-/// The places of the instructions that `qemu-sparc` executes, each told once however often it is tried again.
-pub fn places(
-    program: &Path,
-    arguments: &[String],
-    folder: &Path,
-    input: Stdio,
-) -> (Child, impl Iterator<Item = u32>) {
-    let mut command = Command::new("qemu-sparc");
-    command.args(["-singlestep", "-d", "exec,nochain"]).arg(program).args(arguments).current_dir(folder);
+/// The places of the instructions that a user emulator executes, each told once however often it is tried again.
+pub fn places(emulator: &str, program: &Path, run: &Run) -> (Child, impl Iterator<Item = u32> + use<>) {
+    let mut command = Command::new(emulator);
+    command.args(["-singlestep", "-d", "exec,nochain"]).arg(program).args(&run.arguments);
     // What is in its environment stands behind its arguments, and decides how those are aligned.
-    command.stdin(input).stdout(Stdio::null()).stderr(Stdio::piped()).env_clear();
+    command.current_dir(root("data/workload")).stdin(run.stdin()).stdout(Stdio::null());
+    command.stderr(Stdio::piped()).env_clear();
     let mut child = command.spawn().expect("the emulator starts");
     let lines = BufReader::new(child.stderr.take().expect("it is piped")).lines();
     let mut last = (0, 0);

@@ -1,8 +1,8 @@
-//! The limits of what this room takes from a file or a program.
+//! The limits of what simulators of 32-bit processors take from a file or a program.
 //!
 //! Owns: how much an image may be loaded into and how much a program's files may hold, each far above what any program
 //! of ours needs, so that a wrong number ends with words and not with the machine's memory. What the architecture
-//! limits, as the number of windows, stands where it is used.
+//! limits, as SPARC's number of windows, stands where it is used.
 
 /// The most that an image's segments take together, in bytes.
 pub const IMAGE_BYTES_MAX: u64 = 1 << 28;

@@ -1,11 +1,12 @@
 //! The files of a program that runs here: names and bytes in memory, and what it has open.
 //!
-//! Owns: what Linux's calls do with them, and which errors they answer. How a program makes a call is `user`'s. There
-//! are no folders: a name is a name, whatever slashes are in it.
+//! Owns: what Linux's calls do with them, which errors they answer, and the bits of `open` on each processor. How a
+//! program makes a call is for the room of its processor. There are no folders: a name is a name, whatever slashes are
+//! in it.
 
 use std::collections::BTreeMap;
 
-use super::limits::{FILE_BYTES_MAX, FILES_BYTES_MAX, FILES_MAX, OPEN_MAX};
+use crate::limits::{FILE_BYTES_MAX, FILES_BYTES_MAX, FILES_MAX, OPEN_MAX};
 
 /// Linux's number of an error.
 pub type Errno = u32;
@@ -29,13 +30,45 @@ pub const ENOSPC: Errno = 28;
 /// The file cannot be sought in.
 pub const ESPIPE: Errno = 29;
 
-/// Flags of `open` on SPARC (Linux, `asm/fcntl.h`).
 const ACCESS_MODE: u32 = 3;
 const WRITE_ONLY: u32 = 1;
-const APPEND: u32 = 0x8;
-const CREATE: u32 = 0x200;
-const TRUNCATE: u32 = 0x400;
-const EXCLUSIVE: u32 = 0x800;
+
+/// How a file is opened.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct How {
+    /// Reading (0), writing (1) or both (2), as everywhere.
+    pub access: u32,
+    /// What is written goes behind what is there.
+    pub appends: bool,
+    /// It is made if it is not there.
+    pub creates: bool,
+    /// What is in it is dropped.
+    pub truncates: bool,
+    /// It must not be there when it is to be made.
+    pub exclusive: bool,
+}
+
+impl How {
+    /// From the flags of `open` on SPARC (Linux, `arch/sparc/include/uapi/asm/fcntl.h`).
+    pub fn of_sparc(flags: u32) -> How {
+        How::of(flags, [0x8, 0x200, 0x400, 0x800])
+    }
+
+    /// From the flags of `open` on RISC-V, which has what most processors have (Linux, `asm-generic/fcntl.h`).
+    pub fn of_riscv(flags: u32) -> How {
+        How::of(flags, [0x400, 0x40, 0x200, 0x80])
+    }
+
+    fn of(flags: u32, [append, create, truncate, exclusive]: [u32; 4]) -> How {
+        How {
+            access: flags & ACCESS_MODE,
+            appends: flags & append != 0,
+            creates: flags & create != 0,
+            truncates: flags & truncate != 0,
+            exclusive: flags & exclusive != 0,
+        }
+    }
+}
 
 /// Where a number of an open file leads.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -82,14 +115,14 @@ impl Files {
     ///
     /// # Errors
     /// `ENOENT`, `EEXIST`, `EMFILE`, `EINVAL`, `ENOSPC`.
-    pub fn open(&mut self, name: &str, flags: u32) -> Result<u32, Errno> {
-        let access = flags & ACCESS_MODE;
+    pub fn open(&mut self, name: &str, how: How) -> Result<u32, Errno> {
+        let access = how.access;
         if access == ACCESS_MODE {
             return Err(EINVAL);
         }
-        match (self.named.contains_key(name), flags & CREATE != 0) {
+        match (self.named.contains_key(name), how.creates) {
             (false, false) => return Err(ENOENT),
-            (true, true) if flags & EXCLUSIVE != 0 => return Err(EEXIST),
+            (true, true) if how.exclusive => return Err(EEXIST),
             (false, true) if self.named.len() >= FILES_MAX => return Err(ENOSPC),
             _ => {}
         }
@@ -98,7 +131,7 @@ impl Files {
             return Err(EMFILE);
         }
         let bytes = self.named.entry(name.to_owned()).or_default();
-        if flags & TRUNCATE != 0 && access != 0 {
+        if how.truncates && access != 0 {
             bytes.clear();
         }
         if free == self.open.len() {
@@ -109,7 +142,7 @@ impl Files {
             at: 0,
             reads: access != WRITE_ONLY,
             writes: access != 0,
-            appends: flags & APPEND != 0,
+            appends: how.appends,
         });
         Ok(free as u32)
     }
@@ -224,18 +257,30 @@ impl Files {
 mod tests {
     use super::*;
 
+    const READ: How = How { access: 0, appends: false, creates: false, truncates: false, exclusive: false };
+    const WRITE: How = How { access: WRITE_ONLY, ..READ };
+    const MAKE: How = How { creates: true, ..WRITE };
+
+    #[test]
+    fn flags_are_those_of_the_processor() {
+        let all = How { access: 2, appends: true, creates: true, truncates: true, exclusive: true };
+        assert_eq!((How::of_sparc(0xe0a), How::of_riscv(0x6c2)), (all, all));
+        assert_eq!((How::of_sparc(0x201), How::of_riscv(0x41)), (MAKE, MAKE));
+        assert_eq!((How::of_sparc(0x409).creates, How::of_riscv(0x601).creates), (false, false));
+    }
+
     #[test]
     fn what_is_written_is_read_and_sought() {
         let mut files = Files::default();
-        assert_eq!(files.open("a", 0), Err(ENOENT));
-        let number = files.open("a", CREATE | 2).expect("it is made");
+        assert_eq!(files.open("a", READ), Err(ENOENT));
+        let number = files.open("a", How { access: 2, ..MAKE }).expect("it is made");
         assert_eq!((number, files.write(number, b"abcdef")), (3, Ok(())));
         assert_eq!(files.seek(number, -4, 2), Ok(2));
         assert_eq!(files.read(number, 3), Ok(b"cde".to_vec()));
         assert_eq!(files.seek(number, -6, 1), Err(EINVAL));
         assert_eq!(files.status(number), Ok(Some(6)));
-        assert_eq!(files.open("a", CREATE | EXCLUSIVE), Err(EEXIST));
-        let other = files.open("a", TRUNCATE | WRITE_ONLY).expect("it is there");
+        assert_eq!(files.open("a", How { exclusive: true, ..MAKE }), Err(EEXIST));
+        let other = files.open("a", How { truncates: true, ..WRITE }).expect("it is there");
         assert_eq!((files.read(other, 1), files.read(number, 1)), (Err(EBADF), Ok(vec![])));
         assert_eq!((files.close(number), files.close(number)), (Ok(()), Err(EBADF)));
         assert_eq!((files.unlink("a"), files.unlink("a")), (Ok(()), Err(ENOENT)));
@@ -244,10 +289,10 @@ mod tests {
     #[test]
     fn what_is_sought_past_the_end_and_written_is_zeros_before() {
         let mut files = Files::default();
-        let number = files.open("a", CREATE | WRITE_ONLY).expect("it is made");
+        let number = files.open("a", MAKE).expect("it is made");
         assert_eq!((files.seek(number, 3, 0), files.write(number, b"x")), (Ok(3), Ok(())));
         assert_eq!(files.named["a"], b"\0\0\0x");
-        let appending = files.open("a", WRITE_ONLY | APPEND).expect("it is there");
+        let appending = files.open("a", How { appends: true, ..WRITE }).expect("it is there");
         assert_eq!((files.write(appending, b"y"), files.named["a"].len()), (Ok(()), 5));
         assert_eq!(files.seek(1, 0, 0), Err(ESPIPE));
     }
@@ -257,7 +302,7 @@ mod tests {
         let mut files = Files::default();
         // What is sought past is never touched, so that a great file costs nothing.
         for (name, expected) in [("a", Ok(())), ("b", Ok(())), ("c", Err(ENOSPC))] {
-            let number = files.open(name, CREATE | WRITE_ONLY).expect("it is made");
+            let number = files.open(name, MAKE).expect("it is made");
             assert_eq!(files.seek(number, FILE_BYTES_MAX as i32 - 1, 0), Ok(FILE_BYTES_MAX as u32 - 1));
             assert_eq!(files.write(number, b"x"), expected, "{name}");
             assert_eq!(files.close(number), Ok(()));
@@ -267,16 +312,16 @@ mod tests {
         for number in files.named.len()..FILES_MAX {
             files.named.insert(number.to_string(), Vec::new());
         }
-        assert_eq!((files.open("another", CREATE), files.open("b", CREATE)), (Err(ENOSPC), Ok(3)));
+        assert_eq!((files.open("another", MAKE), files.open("b", MAKE)), (Err(ENOSPC), Ok(3)));
     }
 
     #[test]
     fn no_more_files_are_open_than_the_limit() {
         let mut files = Files::default();
         for expected in 3..OPEN_MAX as u32 {
-            assert_eq!(files.open("a", CREATE), Ok(expected));
+            assert_eq!(files.open("a", MAKE), Ok(expected));
         }
-        assert_eq!(files.open("a", CREATE), Err(EMFILE));
-        assert_eq!((files.close(9), files.open("a", 0)), (Ok(()), Ok(9)));
+        assert_eq!(files.open("a", MAKE), Err(EMFILE));
+        assert_eq!((files.close(9), files.open("a", READ)), (Ok(()), Ok(9)));
     }
 }
