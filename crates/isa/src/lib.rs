@@ -1,7 +1,7 @@
 //! Cycle-exact instruction-set simulators, each derived from one table.
 //!
-//! This file owns how a run is watched ([`Observer`]) and how time is counted ([`Cycles`]). Each room (`avr`, `sparc`)
-//! holds its instruction table and everything derived from it. What the 32-bit processors share stands beside:
+//! This file owns how a run is watched ([`Observer`]) and how time is counted ([`Cycles`]). Each room (`avr`, `sparc`,
+//! `rv32`) holds its instruction table and everything derived from it. What the 32-bit processors share stands beside:
 //! `elf` reads linked programs, `region` is memory, `costs` reads what takes how many cycles, `linux` is what a program
 //! finds there. This crate leaves buses between chips to `cell`, and what a program means to the tools above.
 
@@ -12,6 +12,7 @@ pub mod error;
 pub mod limits;
 pub mod linux;
 pub mod region;
+pub mod rv32;
 pub mod sparc;
 
 /// A count of processor clock cycles since reset.

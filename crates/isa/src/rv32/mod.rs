@@ -1,0 +1,52 @@
+//! RV32IM, with the cycles of Ibex.
+//!
+//! `table` lists the instructions, and the rest of the core follows from it: `bits` (words), `text` (assembly),
+//! `places` (what is read and written), `exec` (what is done), `timing` (what it costs, from data files). `machine` is
+//! the core: registers, counters, time by cause. What it is attached to is behind the seam in `bus`: plain `memory`, or
+//! what another crate puts there. Programs run under Linux as far as a C library asks for it (`user`).
+//!
+//! Not there, and a trap: what is beyond the unprivileged manual's RV32I, M and the counters, and accesses that are not
+//! aligned, which the manual leaves to the environment. Not there, and a fault: compressed instructions. Not modelled:
+//! handlers of traps, and code that changes.
+//!
+//! ```
+//! use isa::region::Region;
+//! use isa::rv32::{Machine, Memory, Stop, Timing, Trap, text};
+//!
+//! let program = ["li a0, 6", "li a1, 7", "mul a2, a0, a1", "ecall"];
+//! let words = program.iter().map(|line| text::parse(line).unwrap().encode().unwrap());
+//! let bytes: Vec<u8> = words.flat_map(u32::to_le_bytes).collect();
+//! let region = Region { first: 0x1_0000, bytes, writable: true };
+//! let mut machine = Machine::new(Memory::new(vec![region], 0x1_0000, 16), Timing::ibex(), 0x1_0000);
+//! assert_eq!(machine.run(20, &mut ()), Stop::Trap(Trap::EnvironmentCall));
+//! assert_eq!((machine.register(12), machine.pc(), machine.cycle()), (42, 0x1_000c, 1 + 1 + 3));
+//! ```
+
+pub mod bits;
+pub mod bus;
+pub mod error;
+mod exec;
+pub mod image;
+pub mod machine;
+pub mod memory;
+pub mod places;
+pub mod table;
+pub mod text;
+pub mod timing;
+pub mod trap;
+pub mod user;
+
+pub use bits::Instruction;
+pub use bus::{Bus, Fetched, Refusal, Width};
+pub use error::{Fault, FaultKind, ImageError, TextError, TimingError, Unencodable};
+pub use image::Image;
+pub use machine::{Machine, Spent, Stop};
+pub use memory::Memory;
+pub use places::Set;
+pub use table::Opcode;
+pub use timing::{Class, Timing};
+pub use trap::Trap;
+pub use user::User;
+
+pub use crate::linux::files::Files;
+pub use crate::region::Region;

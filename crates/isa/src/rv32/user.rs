@@ -1,0 +1,262 @@
+//! A program under Linux, as far as a C library without threads asks for it.
+//!
+//! Owns: where a program begins, and the calls that it makes by ECALL (number in a7, arguments from a0 on, the answer in
+//! a0, negative for an error). What calls do with files is `crate::linux::files`', the stack that it finds
+//! `crate::linux::stack`'s. The kernel's work takes no cycles. There is no heap to ask for: the C library of a program
+//! here has one of its own.
+
+use super::bus::{Bus, Refusal, Width};
+use super::error::{FaultKind, ImageError};
+use super::image::Image;
+use super::machine::{self, Machine};
+use super::memory::Memory;
+use super::timing::Timing;
+use super::trap::Trap;
+use crate::elf::{self, Order};
+use crate::limits::NAME_BYTES_MAX;
+use crate::linux::files::{EBADF, EFAULT, EINVAL, Errno, Files, How};
+use crate::linux::stack::{self, Place};
+use crate::region::Region;
+use crate::{Cycles, Observer};
+
+/// What a program runs in.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// What takes how long.
+    pub timing: Timing,
+    /// First address behind the stack, a multiple of 16.
+    pub stack_end: u32,
+    /// How far the stack can grow.
+    pub stack_bytes: u32,
+}
+
+impl Default for Settings {
+    /// Ibex' cycles, and the stack where qemu-riscv32 has it.
+    fn default() -> Settings {
+        Settings { timing: Timing::ibex(), stack_end: 0x4080_1000, stack_bytes: 8 << 20 }
+    }
+}
+
+/// Why a run came back.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Stop {
+    /// The cycle that was asked for is reached.
+    Reached,
+    /// The program ended, with this status.
+    Exit(u8),
+    /// The program did what ends its run.
+    Fault(super::error::Fault),
+}
+
+const STACK_POINTER: u8 = 2;
+/// Where answers and first arguments are.
+const A0: u8 = 10;
+/// Where the number of a call is.
+const A7: u8 = 17;
+/// What stands for the working folder where a call wants one; others are never opened.
+const FOLDER: u32 = -100_i32 as u32;
+
+/// Linux's calls by their number on RISC-V (`asm-generic/unistd.h`).
+mod call {
+    pub const UNLINKAT: u32 = 35;
+    pub const OPENAT: u32 = 56;
+    pub const CLOSE: u32 = 57;
+    pub const LLSEEK: u32 = 62;
+    pub const READ: u32 = 63;
+    pub const WRITE: u32 = 64;
+    pub const EXIT: u32 = 93;
+    pub const EXIT_GROUP: u32 = 94;
+}
+
+/// What a program finds when it begins.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Start {
+    /// Its first instruction.
+    pub entry: u32,
+    /// Its stack pointer, with the number of its arguments there and the arguments above.
+    pub stack_pointer: u32,
+}
+
+/// What a program has in memory, with its stack and its arguments, regions that can be written first; and where it
+/// begins.
+///
+/// # Errors
+/// What does not fit.
+pub fn furnish(
+    mut regions: Vec<Region>,
+    entry: u32,
+    arguments: &[&str],
+    settings: &Settings,
+) -> Result<(Vec<Region>, Start), ImageError> {
+    let (end, bytes) = (settings.stack_end, settings.stack_bytes);
+    let place = Place { end, bytes, window_bytes: 0, alignment: 16, order: Order::Little };
+    let (stack, stack_pointer) = stack::stack(arguments, place)?;
+    regions.sort_by_key(|region| !region.writable);
+    regions.insert(regions.iter().filter(|region| region.writable).count(), stack);
+    elf::check_apart(regions.iter().map(|region| (region.first, region.bytes.len() as u64)))?;
+    Ok((regions, Start { entry, stack_pointer }))
+}
+
+/// Why a call is not done.
+enum Denied {
+    /// The program is told.
+    Error(Errno),
+    /// The run ends.
+    Fault(FaultKind),
+}
+
+impl From<Errno> for Denied {
+    fn from(error: Errno) -> Denied {
+        Denied::Error(error)
+    }
+}
+
+/// What the kernel finds where it cannot access what a program told it.
+fn no_address(refusal: Refusal) -> Denied {
+    match refusal {
+        // Where it executes, a program cannot store: so it is told.
+        Refusal::Fault(FaultKind::StoredToCode { .. }) | Refusal::Trap(_) => Denied::Error(EFAULT),
+        Refusal::Fault(kind) => Denied::Fault(kind),
+    }
+}
+
+/// A program that runs.
+#[derive(Clone, Debug)]
+pub struct User<B> {
+    /// The core and its bus.
+    pub machine: Machine<B>,
+    /// The program's files.
+    pub files: Files,
+    exit: Option<u8>,
+}
+
+impl User<Memory> {
+    /// A program in plain memory.
+    ///
+    /// # Errors
+    /// What does not fit.
+    pub fn new(
+        image: &Image,
+        arguments: &[&str],
+        files: Files,
+        settings: Settings,
+    ) -> Result<Self, ImageError> {
+        let (regions, start) = furnish(image.regions(), image.entry, arguments, &settings)?;
+        let memory = Memory::new(regions, image.code_first, image.code_bytes);
+        Ok(User::with_bus(memory, start, files, settings.timing))
+    }
+}
+
+impl<B: Bus> User<B> {
+    /// A program behind a bus, in which there is what [`furnish`] makes.
+    pub fn with_bus(bus: B, start: Start, files: Files, timing: Timing) -> User<B> {
+        let mut machine = Machine::new(bus, timing, start.entry);
+        machine.set_register(STACK_POINTER, start.stack_pointer);
+        User { machine, files, exit: None }
+    }
+
+    /// Runs until a cycle is reached, or the program ends before.
+    pub fn run<O: Observer>(&mut self, until: Cycles, o: &mut O) -> Stop {
+        loop {
+            if let Some(status) = self.exit {
+                return Stop::Exit(status);
+            }
+            let kind = match self.machine.run(until, o) {
+                machine::Stop::Reached => return Stop::Reached,
+                machine::Stop::Fault(fault) => return Stop::Fault(fault),
+                machine::Stop::Trap(Trap::EnvironmentCall) => match self.system_call() {
+                    Ok(()) => continue,
+                    Err(kind) => kind,
+                },
+                machine::Stop::Trap(trap) => FaultKind::Unanswered { trap },
+            };
+            // It stands still, and the next turn says why.
+            self.machine.fail(kind);
+        }
+    }
+
+    /// Does what the kernel does.
+    fn system_call(&mut self) -> Result<(), FaultKind> {
+        let number = self.machine.register(A7);
+        let arguments: [u32; 5] = std::array::from_fn(|index| self.machine.register(A0 + index as u8));
+        let [a, b, c, ..] = arguments;
+        if let call::EXIT | call::EXIT_GROUP = number {
+            self.exit = Some(a as u8);
+            return Ok(());
+        }
+        let answer = match number {
+            call::OPENAT => self.open(a, b, c),
+            call::UNLINKAT => self.unlink(a, b),
+            call::CLOSE => self.files.close(a).map(|()| 0).map_err(Denied::from),
+            call::LLSEEK => self.seek(arguments),
+            call::READ => self.read(a, b, c),
+            call::WRITE => self.write(a, b, c),
+            _ => return Err(FaultKind::SystemCall { number }),
+        };
+        let answer = match answer {
+            Ok(answer) => answer,
+            Err(Denied::Error(error)) => error.wrapping_neg(),
+            Err(Denied::Fault(kind)) => return Err(kind),
+        };
+        self.machine.set_register(A0, answer);
+        self.machine.skip();
+        Ok(())
+    }
+
+    fn byte(&mut self, address: u32) -> Result<u8, Denied> {
+        self.machine.bus.examine(address, Width::Byte).map(|value| value as u8).map_err(no_address)
+    }
+
+    fn put(&mut self, address: u32, bytes: &[u8]) -> Result<(), Denied> {
+        for (offset, &byte) in bytes.iter().enumerate() {
+            let at = address.wrapping_add(offset as u32);
+            self.machine.bus.deposit(at, Width::Byte, byte.into()).map_err(no_address)?;
+        }
+        Ok(())
+    }
+
+    fn name(&mut self, folder: u32, address: u32) -> Result<String, Denied> {
+        let mut bytes = Vec::new();
+        for offset in 0..NAME_BYTES_MAX {
+            match self.byte(address.wrapping_add(offset))? {
+                0 if folder != FOLDER && bytes.first() != Some(&b'/') => return Err(EBADF.into()),
+                0 => return String::from_utf8(bytes).map_err(|_| EINVAL.into()),
+                byte => bytes.push(byte),
+            }
+        }
+        Err(EINVAL.into())
+    }
+
+    fn open(&mut self, folder: u32, name: u32, flags: u32) -> Result<u32, Denied> {
+        let name = self.name(folder, name)?;
+        Ok(self.files.open(&name, How::of_riscv(flags))?)
+    }
+
+    fn unlink(&mut self, folder: u32, name: u32) -> Result<u32, Denied> {
+        let name = self.name(folder, name)?;
+        self.files.unlink(&name)?;
+        Ok(0)
+    }
+
+    /// Offsets are 64 bits wide, of which a file here needs fewer; the answer goes where the fourth argument says.
+    fn seek(&mut self, [file, high, low, answer, from]: [u32; 5]) -> Result<u32, Denied> {
+        let offset = i64::from(high as i32) << 32 | i64::from(low);
+        let offset = i32::try_from(offset).map_err(|_| EINVAL)?;
+        let at = self.files.seek(file, offset, from)?;
+        self.put(answer, &u64::from(at).to_le_bytes())?;
+        Ok(0)
+    }
+
+    fn read(&mut self, file: u32, address: u32, count: u32) -> Result<u32, Denied> {
+        let bytes = self.files.read(file, count as usize)?;
+        self.put(address, &bytes)?;
+        Ok(bytes.len() as u32)
+    }
+
+    fn write(&mut self, file: u32, address: u32, count: u32) -> Result<u32, Denied> {
+        let bytes: Result<Vec<u8>, Denied> =
+            (0..count).map(|offset| self.byte(address.wrapping_add(offset))).collect();
+        self.files.write(file, &bytes?)?;
+        Ok(count)
+    }
+}
