@@ -22,7 +22,7 @@ measure() {
 echo "== build"
 cargo build --locked --quiet --release -p selvedge
 cargo bench --locked --quiet --no-run -p selvedge --bench variants --bench weaving
-cargo bench --locked --quiet --no-run -p isa --bench avr --bench sparc
+cargo bench --locked --quiet --no-run -p isa --bench avr --bench sparc --bench rv32
 cargo bench --locked --quiet --no-run -p collect --bench aes --bench ascon --bench ingest
 cargo bench --locked --quiet --no-run --manifest-path witness/Cargo.toml --bench speed
 echo
@@ -70,6 +70,7 @@ measure "the server over TLS to disk" bench_collect
 measure "weaving" cargo bench --locked --quiet -p selvedge --bench weaving
 measure "the AVR, by program and observer" cargo bench --locked --quiet -p isa --bench avr
 measure "SPARC, by program" cargo bench --locked --quiet -p isa --bench sparc
+measure "RV32, by program" cargo bench --locked --quiet -p isa --bench rv32
 measure "simulators" cargo bench --locked --quiet --manifest-path witness/Cargo.toml --bench speed
 
 # What has no row below.

@@ -2,11 +2,13 @@
 //! `cargo bench -p isa --bench sparc` prints a line per program of corpus/sparc: the best of several runs, since noise
 //! only ever slows down; and one for a loop that is written here.
 
-use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant};
+mod programs;
+
+use std::time::Instant;
 
 use isa::Cycles;
 use isa::sparc::{Files, Image, Machine, Memory, Observer, Region, Settings, Stop, Trap, User, text, user};
+use programs::{Measured, RUNS};
 
 /// Counts what it is told, so that nothing of the hooks can be dropped.
 #[derive(Default)]
@@ -33,10 +35,6 @@ impl Observer for Counter {
         self.sum ^= u64::from(trap.0);
     }
 }
-
-const RUNS: usize = 5;
-/// What the loops are to reach, in instructions per second.
-const GOAL: f64 = 50e6;
 
 /// A checksum over 4,096 bytes by words and by bytes, with a call in each round.
 const LOOP: &[&str] = &[
@@ -91,66 +89,18 @@ fn measure_loop<O: Observer + Default>(case: &str) {
     println!("{case}: {:.0} M instructions/s", best / 1e6);
 }
 
-fn root() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
-}
-
-/// A program's first run in data/workload/runs.txt: what it is told, and its files.
-fn first_run(program: &str) -> Option<(Vec<String>, Files)> {
-    let folder = root().join("data/workload");
-    let runs = std::fs::read_to_string(folder.join("runs.txt")).ok()?;
-    let line = runs.lines().find(|line| line.split(' ').next() == Some(program))?;
-    let mut files = Files::default();
-    let mut arguments = vec![format!("{program}.elf")];
-    let mut words = line.split(' ').skip(2);
-    while let Some(word) = words.next() {
-        if word == "<" {
-            files.input = std::fs::read(folder.join(words.next()?)).ok()?;
-            continue;
-        }
-        if let Ok(bytes) = std::fs::read(folder.join(word)) {
-            files.named.insert(word.to_owned(), bytes);
-        }
-        arguments.push(word.to_owned());
-    }
-    Some((arguments, files))
-}
-
-fn measure_program<O: Observer + Default>(program: &str) -> Option<f64> {
-    let elf = std::fs::read(root().join(format!("corpus/sparc/{program}.elf"))).ok()?;
-    let image = Image::parse(&elf).expect("what the corpus has is an image");
-    let (arguments, files) = first_run(program)?;
-    let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
-    let (mut best, mut instructions, mut cycles) = (Duration::MAX, 0, 0);
-    for _ in 0..RUNS {
-        let mut run =
-            User::new(&image, &arguments, files.clone(), user::Settings::default()).expect("it fits");
-        let mut observer = O::default();
-        let begin = Instant::now();
-        let stop = run.run(Cycles::MAX, &mut observer);
-        best = best.min(begin.elapsed());
-        assert!(matches!(stop, user::Stop::Exit(_)), "{program}: {stop:?}");
-        std::hint::black_box(&observer);
-        (instructions, cycles) = (run.machine.spent().instructions, run.machine.cycle());
-    }
-    let rate = instructions as f64 / best.as_secs_f64();
-    println!("{program}: {instructions} instructions, {cycles} cycles, {:.0} M instructions/s", rate / 1e6);
-    Some(rate)
+fn run(elf: &[u8], arguments: &[&str], files: Files) -> Measured {
+    let image = Image::parse(elf).expect("what the corpus has is an image");
+    let mut run = User::new(&image, arguments, files, user::Settings::default()).expect("it fits");
+    let begin = Instant::now();
+    let stop = run.run(Cycles::MAX, &mut ());
+    let wall = begin.elapsed();
+    assert!(matches!(stop, user::Stop::Exit(_)), "{arguments:?}: {stop:?}");
+    Measured { instructions: run.machine.spent().instructions, cycles: run.machine.cycle(), wall }
 }
 
 fn main() {
     measure_loop::<()>("a checksum with calls, nobody watching");
     measure_loop::<Counter>("a checksum with calls, every fetch and access counted");
-    let programs = ["cjpeg", "djpeg", "dijkstra", "search", "susan", "pegwit", "bzip2", "minigzip", "lua"];
-    let rates: Vec<f64> = programs.iter().filter_map(|program| measure_program::<()>(program)).collect();
-    if rates.len() < programs.len() {
-        eprintln!("skip: bench of SPARC programs: corpus/sparc has {} of {}", rates.len(), programs.len());
-        return;
-    }
-    let slowest = rates.iter().copied().fold(f64::MAX, f64::min);
-    let goal = GOAL / 1e6;
-    println!(
-        "goal\tSPARC with LEON2's cycles, slowest program, M instructions/s\t{:.1}\t-\t-\t>= {goal}",
-        slowest / 1e6
-    );
+    programs::measure_all("sparc", "SPARC with LEON2's cycles", run);
 }
