@@ -1,7 +1,7 @@
 //! Every word that all simulators of 32-bit processors say when something is wrong with their input.
 //!
-//! Owns: the closed error enums of images and of files that tell cycles. What has a processor's instructions in it is in
-//! the `error` of its room.
+//! Owns: the closed error enums of images and of files that tell cycles. What has a processor's instructions in it is
+//! in the `error` of its room.
 
 use std::fmt;
 

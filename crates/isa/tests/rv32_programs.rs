@@ -1,5 +1,5 @@
-//! Whole programs on RV32IM: those of corpus/ end with the output that a native build has, and execute what they execute
-//! under qemu-riscv32: as many instructions, at the same places, with the same registers.
+//! Whole programs on RV32IM: those of corpus/ end with the output that a native build has, and execute what they
+//! execute under qemu-riscv32: as many instructions, at the same places, with the same registers.
 
 mod emulator;
 
@@ -113,7 +113,7 @@ fn programs_leave_every_register_as_under_qemu() {
         let strings = Strings { theirs: strings_end - 1024..strings_end, lower_bytes };
         assert_eq!(record(&ours.machine).registers[2], first.registers[2], "{}", run.program);
         (0..32).for_each(|number| ours.machine.set_register(number, first.registers[usize::from(number)]));
-        let (mut before, mut compared) = (first.pc, 0);
+        let (mut before, mut compared, mut lower) = (first.pc, 0, 0);
         for their in theirs.take(count) {
             let stop = ours.run(ours.machine.cycle() + 1, &mut ());
             let case = || format!("{} {}: after {before:#x}, {compared} instructions", run.program, run.name);
@@ -122,11 +122,13 @@ fn programs_leave_every_register_as_under_qemu() {
             let mut pairs = our.registers.iter().zip(&their.registers);
             let agree = our.pc == their.pc && pairs.all(|(&our, &their)| strings.agree(our, their));
             assert!(agree, "{}: {}", case(), difference(&our, &their));
+            lower += usize::from(our != their);
             before = their.pc;
             compared += 1;
         }
         assert_eq!(compared, count, "{} {}: the emulator ended early", run.program, run.name);
-        println!("{} {}: {compared} instructions", run.program, run.name);
+        println!("{} {}: {compared} instructions, {lower} with a string", run.program, run.name);
+        assert!(lower > 0, "{} {}: no argument was looked at", run.program, run.name);
     }
 }
 

@@ -154,8 +154,8 @@ fn what_the_bus_waits_is_told_by_cause() {
     assert!(slow.spent().fetch_cycles >= 80 * words.len() as u64);
 }
 
-/// A program whose words hold up to four instructions each: their own, and in slots 1 to 3 those of the words behind. So
-/// every word can still be gone to, and after slot 3 comes the fourth word.
+/// A program whose words hold up to four instructions each: their own, and in slots 1 to 3 those of the words behind.
+/// So every word can still be gone to, and after slot 3 comes the fourth word.
 struct Overlaid(Memory);
 
 impl Bus for Overlaid {

@@ -74,8 +74,8 @@ fn the_table_is_in_the_order_of_its_opcodes_and_no_word_is_of_two_lines() {
 
 #[test]
 fn words_that_the_manual_leaves_to_others_are_none() {
-    // A shift by 32, fence with a destination, fence.i, ecall with a source, mret, a branch of no kind, ld, flw, lr.w, and
-    // custom-0 to custom-3, of which what is packed may make use.
+    // A shift by 32, fence with a destination, fence.i, ecall with a source, mret, a branch of no kind, ld, flw, lr.w,
+    // and custom-0 to custom-3, of which what is packed may make use.
     let others = [
         0x0200_1013,
         0x0ff0_008f,

@@ -10,10 +10,10 @@
 //! ([`Fetched::next`]): the next slot, or slot 0 of the next word. From that follows all else:
 //!
 //! - Branches and JAL go to slot 0 of a word: their distance is from the word that they are in.
-//! - The manual has JAL and JALR leave pc + 4. What they leave here is [`Fetched::next`], the place behind them with its
-//!   slot, so that a function returns to behind its call wherever in a word that is. Elsewhere it is the same number.
-//! - JALR goes to whatever place its address names. The manual has it clear bit 0 of the address, and so it does; but on
-//!   a bus with slots both low bits are the slot and stay, or no function could return to slots 1 and 3.
+//! - The manual has JAL and JALR leave pc + 4. What they leave here is [`Fetched::next`], the place behind them with
+//!   its slot, so that a function returns to behind its call wherever in a word that is. Without slots it is pc + 4.
+//! - JALR goes to whatever place its address names. The manual has it clear bit 0 of the address, and so it does; but
+//!   on a bus with slots both low bits are the slot and stay, or no function could return to slots 1 and 3.
 //! - AUIPC takes the address of the word. Who packs a program puts no AUIPC into a word with others: what it adds is a
 //!   distance from its own word, and the linker counted on that.
 //! - A program that does sums with a link (`ra + 8`), as no compiler makes them, would be surprised.

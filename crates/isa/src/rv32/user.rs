@@ -1,7 +1,7 @@
 //! A program under Linux, as far as a C library without threads asks for it.
 //!
-//! Owns: where a program begins, and the calls that it makes by ECALL (number in a7, arguments from a0 on, the answer in
-//! a0, negative for an error). What calls do with files is `crate::linux::files`', the stack that it finds
+//! Owns: where a program begins, and the calls that it makes by ECALL (number in a7, arguments from a0 on, the answer
+//! in a0, negative for an error). What calls do with files is `crate::linux::files`', the stack that it finds
 //! `crate::linux::stack`'s. The kernel's work takes no cycles. There is no heap to ask for: the C library of a program
 //! here has one of its own.
 

@@ -1,8 +1,8 @@
 //! What takes how many cycles on which LEON, from data files.
 //!
-//! Owns: the classes that the table sorts instructions into, and the files of LEON2 and LEON3. When a cycle is spent is
-//! `machine`'s, and the form of the files is `crate::costs`'. No program here has LEON's cycles to compare with: what is
-//! concluded from them has to hold on both.
+//! Owns: the classes that the table sorts instructions into, and the files of LEON2 and LEON3. When a cycle is spent
+//! is `machine`'s, and the form of the files is `crate::costs`'. No program here has LEON's cycles to compare with:
+//! what is concluded from them has to hold on both.
 
 use super::error::TimingError;
 use super::table::{Opcode, ROWS};
