@@ -2,7 +2,7 @@
 # Builds the programs that pack is measured with, for SPARC V8 and RV32IM, with inputs and outputs. What is committed in
 # corpus/ and data/workload is the result; no test needs the compilers.
 #   scripts/corpus.sh          makes corpus/ and data/workload again
-#   scripts/corpus.sh check    builds all again, in another folder, and compares with what is committed
+#   scripts/corpus.sh check    builds all again in another folder, from the C library on, and compares
 #   scripts/corpus.sh count    runs each program with each input and writes how many instructions that took
 #   scripts/corpus.sh table    prints the table of corpus/README.md
 # Compilers and sources come from packages, once, into target/tools; versions are in corpus/*/*.txt.
@@ -225,6 +225,23 @@ tools() {
     scripts/rv32.sh >/dev/null
 }
 
+# What a tree makes that has the sources of this one and nothing that was built, and whether that is what is here:
+# check FOLDER
+check() {
+    local archive tools=target/tools
+    mkdir -p "$1/data/workload" "$1/$tools" $tools/wheels
+    cp -r firmware scripts "$1"
+    cp -r data/ecg "$1/data"
+    cp -r data/workload/{make.py,runs.txt,lua} "$1/data/workload"
+    ln -s "$sources" "$here/$tools/wheels" "$1/$tools"
+    "$1/scripts/corpus.sh"
+    for archive in libc libm libgcc_v8; do
+        cmp "$1/$tools/sparc-v8/$archive.a" "$tools/sparc-v8/$archive.a"
+    done
+    diff -r --exclude=README.md --exclude=licences --exclude=instructions.csv "$1/corpus" corpus
+    diff -r --exclude=README.md "$1/data/workload" data/workload
+}
+
 # How many instructions each run takes: count
 # A program's name and environment stand behind its arguments and decide how those are aligned, and so what strlen takes:
 # the name is the same wherever the tree lies, and the environment is empty.
@@ -281,9 +298,7 @@ case "${1:-}" in
         tools
         folder=$(mktemp -d)
         trap 'rm -rf "$folder"' EXIT
-        make_all "$folder"
-        diff -r --exclude=README.md --exclude=licences --exclude=instructions.csv "$folder/corpus" corpus
-        diff -r --exclude=README.md --exclude=make.py --exclude=runs.txt "$folder/workload" data/workload
+        check "$folder"
         echo "corpus/ and data/workload are what is built here, byte for byte"
         ;;
     count) count >corpus/instructions.csv ;;

@@ -105,7 +105,7 @@ libgcc() {
 headers="-nostdinc -isystem $($target-gcc-12 -print-file-name=include) -isystem $tools/include"
 start_files() {
     local file
-    for file in sparc_user.S sparc_bare.S serve.c calls.c; do
+    for file in sparc_user.S sparc_bare.S serve.c sparc_call.S sparc_jump.S calls.c; do
         $compile $headers -Wall -Wextra -c "$start/$file" -o "$tools/${file%.*}.o"
     done
 }
@@ -119,7 +119,7 @@ for word; do
 done
 exec $compile $headers "\$@" -nostdlib -static -no-pie -Wl,--build-id=none -Wl,-z,noexecstack \\
     -Wl,-z,max-page-size=4096 -Wl,--gc-sections -Wl,-q -Wl,-T,$start/sparc.ld \\
-    $tools/sparc_user.o $tools/sparc_bare.o $tools/serve.o $tools/calls.o \\
+    $tools/sparc_user.o $tools/sparc_bare.o $tools/serve.o $tools/sparc_call.o $tools/sparc_jump.o $tools/calls.o \\
     -Wl,--start-group $tools/libc.a $tools/libm.a $tools/libgcc_v8.a -Wl,--end-group
 END
 }

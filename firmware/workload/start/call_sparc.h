@@ -1,7 +1,5 @@
 /*
- * How Linux is called on SPARC: `ta 0x10`, number in %g1, arguments in %o0 to %o2, an error's number with carry set.
- *
- * A call may change what a function may: without a system `ta 0x10` becomes one, see sparc_bare.S.
+ * How Linux is called on SPARC: its numbers, through the function that has the trap, see sparc_call.S.
  */
 #ifndef SELVEDGE_WORKLOAD_CALL_SPARC_H
 #define SELVEDGE_WORKLOAD_CALL_SPARC_H
@@ -14,19 +12,12 @@
 #define CALL_UNLINK 10
 #define CALL_LSEEK  19
 
+long system_call(long a, long b, long c, long number);
+
 /* The answer; an error's number is negative. */
 static inline long call(long number, long a, long b, long c)
 {
-    register long g1 __asm__("g1") = number;
-    register long o0 __asm__("o0") = a;
-    register long o1 __asm__("o1") = b;
-    register long o2 __asm__("o2") = c;
-
-    __asm__ volatile("ta 0x10\n\tbcs,a 1f\n\tsub %%g0, %%o0, %%o0\n1:"
-                     : "+r"(o0), "+r"(o1), "+r"(o2), "+r"(g1)
-                     :
-                     : "g2", "g3", "g4", "o3", "o4", "o5", "o7", "memory", "cc");
-    return o0;
+    return system_call(a, b, c, number);
 }
 
 /* newlib's flags are Linux's on SPARC. */

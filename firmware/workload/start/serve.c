@@ -32,7 +32,7 @@ struct file {
 
 extern void halt(long status) __attribute__((noreturn));
 int find_arguments(char ***where);
-long answer(long a, long b, long c, long call);
+long serve(long a, long b, long c, long call);
 
 static struct file files[FILES_MAX];
 static char *arguments[ARGUMENTS_MAX + 1];
@@ -144,8 +144,8 @@ static int is_entry(long number)
     return number >= 0 && number < FILES_MAX && files[number].bytes != NULL;
 }
 
-/* What `serve` in sparc_bare.S answers: a negative number is an error's. */
-long answer(long a, long b, long c, long call)
+/* What a trap of `system_call` becomes, by sparc_bare.S: its answer, and a negative number is an error's. */
+long serve(long a, long b, long c, long call)
 {
     if (call == EXIT) {
         halt(a);

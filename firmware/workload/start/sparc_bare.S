@@ -2,11 +2,20 @@
  * Where a SPARC image begins on a LEON without a system: the table of traps, and the handlers that spill and fill
  * register windows (The SPARC Architecture Manual, version 8, sections 4.2, 7.3 and 7.5).
  *
- * Owns reset, both handlers, and that a system call becomes a call of `serve`. Leaves what a call does to serve.c.
+ * Owns reset, both handlers, and that a system call becomes a call of `serve`. Leaves what a call does to serve.c, and
+ * how a program makes one to sparc_call.S.
  * The table is the first thing in the image, in a section of its own; its first entry is where the processor begins.
  *
- * Invariant: one window is invalid, and it is free: the first instructions of a trap may use it.
+ * Places: whoever packs an image puts several instructions into a word, and a saved PC says which of them it means. A
+ * trap goes to 16 bytes times its type, so `.traps` is never packed. `.text` may be, handlers included: they return to
+ * PC and nPC as they were saved, or go to what the linker knows, and nothing adds to a place of code. What is behind
+ * nPC cannot be computed, so no handler returns behind the instruction that trapped.
+ *
+ * Invariant: one window is invalid, the one outside the oldest that is not in memory. Of its registers the ins and the
+ * outs are its neighbours', and the locals nobody's. So a trap has locals, whichever window it comes to.
  */
+
+/* A power of two. */
 #define WINDOWS 8
 #define STACK_BYTES 0x100000
 
@@ -44,18 +53,22 @@
 	.type	reset, @function
 	.align	4096
 reset:
-	enter	begin			! 0x00
+	sethi	%hi(begin), %l3		! 0x00
+	jmp	%l3 + %lo(begin)
+	 nop
+idle:	nop
 	unexpected 0x01, 0x04
 	enter	spill			! 0x05 window_overflow
 	enter	fill			! 0x06 window_underflow
-	unexpected 0x07, 0x82
-	enter	flush			! 0x83, `ta 3`: what longjmp() asks for
-	unexpected 0x84, 0x8f
-	/* 0x90, `ta 0x10`: as if it were a call of `serve`, which returns to 8 behind %o7. */
-	sub	%l2, 8, %i7
-	sethi	%hi(serve), %l3
-	jmp	%l3 + %lo(serve)
-	 rett	%l3 + %lo(serve + 4)
+	unexpected 0x07, 0x8f
+	/*
+	 * 0x90, `ta 0x10`: as if `serve` had been called where `system_call` was. RETT gives nPC only, so that something
+	 * has to be executed before: a word that does nothing.
+	 */
+	sethi	%hi(idle), %l3
+	sethi	%hi(serve), %l4
+	jmp	%l3 + %lo(idle)
+	 rett	%l4 + %lo(serve)
 	unexpected 0x91, 0xff
 	.size	reset, . - reset
 
@@ -90,132 +103,70 @@ begin:
 	 nop
 	.size	begin, . - begin
 
-	/* save found the next window invalid: empties the one below it, which is the oldest. */
+	/*
+	 * Both handlers move one window between registers and memory, and both find by their own window which one it is
+	 * that is invalid afterwards: `distance` windows above. Until then none is, since they go through several. Globals
+	 * and condition codes are the program's and are not touched.
+	 */
+	.macro	windows_open distance
+	rd	%psr, %l6		! the number of this window is in its lowest bits
+	wr	%g0, 0, %wim		! may take three instructions to hold
+	add	%l6, \distance, %l6
+	and	%l6, WINDOWS - 1, %l6	! and the rest of PSR goes
+	mov	1, %l7
+	.endm
+
+	.macro	windows_close
+	sll	%l7, %l6, %l7
+	wr	%l7, 0, %wim
+	nop				! until it holds nothing may ask whether a window is valid, as rett does
+	nop
+	jmp	%l1			! once more what trapped: it finds its window now
+	 rett	%l2
+	.endm
+
+	/* A window lies where its stack pointer says: eight locals, then eight ins. */
+	.macro	stored
+	.irp	pair, 6, 4, 2, 0
+	std	%i\pair, [%sp + 32 + 4 * \pair]
+	std	%l\pair, [%sp + 4 * \pair]
+	.endr
+	.endm
+
+	.macro	loaded
+	.irp	pair, 0, 2, 4, 6
+	ldd	[%sp + 4 * \pair], %l\pair
+	ldd	[%sp + 32 + 4 * \pair], %i\pair
+	.endr
+	.endm
+
+	/*
+	 * SAVE found the window inside invalid, and the trap is in it. The one inside that is the oldest: it is stored, and
+	 * is the invalid one from now on.
+	 */
 	.type	spill, @function
 spill:
-	rd	%wim, %l3
-	mov	%g1, %l7
-	srl	%l3, 1, %g1
-	sll	%l3, WINDOWS - 1, %l4
-	or	%l4, %g1, %g1
-	save
-	wr	%g1, 0, %wim		! holds from the fourth instruction on
-	std	%l0, [%sp + 0]
-	std	%l2, [%sp + 8]
-	std	%l4, [%sp + 16]
-	std	%l6, [%sp + 24]
-	std	%i0, [%sp + 32]
-	std	%i2, [%sp + 40]
-	std	%i4, [%sp + 48]
-	std	%i6, [%sp + 56]
+	windows_open WINDOWS - 1
+	save				! to the oldest
+	stored
 	restore
-	mov	%l7, %g1
-	jmp	%l1
-	 rett	%l2
+	windows_close
 	.size	spill, . - spill
 
-	/* restore found the window above invalid: fills it. That is two above the one of the trap. */
+	/*
+	 * RESTORE found the window outside invalid, which is two outside that of the trap: it is loaded. So nothing is in
+	 * registers of what is outside that, and the next one is invalid.
+	 */
 	.type	fill, @function
 fill:
-	rd	%wim, %l3
-	sll	%l3, 1, %l4
-	srl	%l3, WINDOWS - 1, %l5
-	or	%l4, %l5, %l5
-	wr	%l5, 0, %wim
-	nop
-	nop
-	nop
-	restore
-	restore
-	ldd	[%sp + 0], %l0
-	ldd	[%sp + 8], %l2
-	ldd	[%sp + 16], %l4
-	ldd	[%sp + 24], %l6
-	ldd	[%sp + 32], %i0
-	ldd	[%sp + 40], %i2
-	ldd	[%sp + 48], %i4
-	ldd	[%sp + 56], %i6
+	windows_open 3
+	restore				! to where the program is
+	restore				! to the one that it asked for: its %sp is %fp before this
+	loaded
 	save
 	save
-	jmp	%l1
-	 rett	%l2
+	windows_close
 	.size	fill, . - fill
-
-	/*
-	 * Empties every window but the program's own, which is the one above that of the trap: the one above that is
-	 * invalid afterwards. A bit for a window is in %g3 while it is looked at; %g1 has that of the invalid one. All is
-	 * left as it was, the condition codes too.
-	 */
-	.type	flush, @function
-flush:
-	mov	%g1, %l4
-	mov	%g2, %l5
-	mov	%g3, %l6
-	mov	%g4, %l7
-	rd	%psr, %g4
-	rd	%wim, %g1
-	add	%g4, 2, %l3
-	and	%l3, WINDOWS - 1, %l3
-	mov	1, %g2
-	sll	%g2, %l3, %g2
-	mov	%g2, %g3
-	wr	%g0, 0, %wim
-	nop
-	nop
-	nop
-	restore
-	restore
-1:	cmp	%g3, %g1
-	be	2f
-	 nop
-	std	%l0, [%sp + 0]
-	std	%l2, [%sp + 8]
-	std	%l4, [%sp + 16]
-	std	%l6, [%sp + 24]
-	std	%i0, [%sp + 32]
-	std	%i2, [%sp + 40]
-	std	%i4, [%sp + 48]
-	std	%i6, [%sp + 56]
-	restore
-	cmp	%g3, 1 << (WINDOWS - 1)
-	bne	1b
-	 sll	%g3, 1, %g3
-	b	1b
-	 mov	1, %g3
-2:	wr	%g4, 0, %psr		! back to the window of the trap
-	nop
-	nop
-	nop
-	wr	%g2, 0, %wim
-	mov	%l4, %g1
-	mov	%l5, %g2
-	mov	%l6, %g3
-	mov	%l7, %g4
-	jmp	%l2
-	 rett	%l2 + 4
-	.size	flush, . - flush
-
-	/*
-	 * A system call, as a function: number in %g1, arguments in %o0 to %o2. Like Linux, answers with carry set and the
-	 * number of an error, or with carry clear.
-	 */
-	.align	8			! the table says the address of the second instruction, too
-	.type	serve, @function
-serve:
-	save	%sp, -96, %sp
-	mov	%i0, %o0
-	mov	%i1, %o1
-	mov	%i2, %o2
-	call	answer
-	 mov	%g1, %o3
-	cmp	%o0, 0
-	bge	1f
-	 addcc	%g0, 0, %g0		! clears carry
-	sub	%g0, %o0, %o0
-	subcc	%g0, 1, %g0		! sets it
-1:	ret
-	 restore %o0, 0, %o0
-	.size	serve, . - serve
 
 	/* A trap that no program of ours should cause: says which, `!00` to `!ff`, and ends. */
 	.type	stray, @function
