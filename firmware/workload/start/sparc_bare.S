@@ -194,11 +194,16 @@ stray:
 	 mov	255, %o0
 	.size	stray, . - stray
 
-	/* Ends the program, with what exit() was given in %o0: a trap while traps are off stops the processor. */
+	/*
+	 * Ends the program, with what exit() was given in %o0: a trap while traps are off stops the processor. In this window,
+	 * since another one has an %o0 of its own.
+	 */
 	.global	halt
 	.type	halt, @function
 halt:
-	wr	%g0, TRAPS_OFF, %psr
+	rd	%psr, %g1
+	andn	%g1, TRAPS_ON - TRAPS_OFF, %g1
+	wr	%g1, 0, %psr
 	nop
 	nop
 	nop
