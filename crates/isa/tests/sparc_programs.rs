@@ -1,14 +1,20 @@
 //! Whole programs on SPARC: those of corpus/ end with the output that a native build has; under Linux they execute what
-//! they execute under qemu-sparc; on a board, with their own handlers of traps, every register is as on QEMU's LEON3.
+//! they execute under qemu-sparc; on a board, with their own handlers of traps, every register is as on QEMU's LEON3,
+//! and they execute the same where words hold several instructions.
 
 mod emulator;
 
+use std::collections::BTreeMap;
 use std::process::Command;
 
 use emulator::{Records, Run, digest, root, sample, soak};
 use isa::Cycles;
+use isa::sparc::bare::MEMORY_BYTES;
+use isa::sparc::table::Operand;
 use isa::sparc::user::{self, Windows};
-use isa::sparc::{Board, Files, Image, Settings, Stop, User};
+use isa::sparc::{
+    Board, Bus, FaultKind, Fetched, Files, Image, Machine, Opcode, Refusal, Settings, Stop, Trap, User, Width,
+};
 
 fn elf(run: &Run) -> Vec<u8> {
     std::fs::read(root("corpus/sparc").join(&run.program).with_extension("elf")).expect("the corpus has it")
@@ -112,9 +118,11 @@ fn archive(arguments: &[String], files: &Files) -> Vec<u8> {
     found
 }
 
+/// Where that file expects it.
+const DISK: u32 = 0x4200_0000;
+
 #[test]
 fn programs_on_a_board_leave_every_register_as_qemus_leon3_does() {
-    const DISK: u32 = 0x4200_0000;
     if !emulator::present("qemu-system-sparc", "registers of SPARC programs against QEMU's LEON3") {
         return;
     }
@@ -174,6 +182,126 @@ fn programs_on_a_board_leave_every_register_as_qemus_leon3_does() {
             run.program,
             run.name
         );
+    }
+}
+
+/// A board whose words hold up to four instructions each: their own, and in slots 1 to 3 those of the words behind. So
+/// every word can still be gone to, and after slot 3 comes the fourth word.
+struct Packed {
+    board: Board,
+    /// The first address behind the table of traps, which is a word an instruction.
+    packed_from: u32,
+}
+
+impl Packed {
+    /// Whether what is at this address may be in a slot of a word before it. What leaves an address in a register is
+    /// not: a program returns to 8 behind it.
+    fn slotted(&mut self, address: u32) -> bool {
+        let Ok(Fetched { instruction, .. }) = self.board.fetch(address, &mut 0) else { return false };
+        let links = instruction.opcode == Opcode::Jmpl && instruction.rd != 0;
+        !links && instruction.opcode != Opcode::Call
+    }
+}
+
+impl Bus for Packed {
+    const SLOTS: bool = true;
+
+    fn fetch(&mut self, pc: u32, wait: &mut u32) -> Result<Fetched, Refusal> {
+        let (word, slot) = (pc & !3, pc & 3);
+        let at = word + 4 * slot;
+        let Fetched { mut instruction, mut next } = self.board.fetch(at, wait)?;
+        if instruction.opcode.row().operands.contains(&Operand::Relative22) {
+            // Distances are from the word.
+            instruction.k += 4 * slot as i32;
+        }
+        if word >= self.packed_from && slot < 3 && self.slotted(next) {
+            next = pc + 1;
+        }
+        Ok(Fetched { instruction, next })
+    }
+
+    fn load(&mut self, address: u32, width: Width, wait: &mut u32) -> Result<u64, Refusal> {
+        self.board.load(address, width, wait)
+    }
+
+    fn store(&mut self, address: u32, width: Width, value: u64, wait: &mut u32) -> Result<(), Refusal> {
+        self.board.store(address, width, value, wait)
+    }
+}
+
+/// How many traps the image's table was gone to for, by type and by the slots of the PC and the nPC that they saved.
+#[derive(Default)]
+struct Taken(BTreeMap<Trap, [[u64; 4]; 2]>);
+
+impl Taken {
+    fn counts(&self) -> Vec<(Trap, u64)> {
+        self.0.iter().map(|(&trap, saved)| (trap, saved[0].iter().sum())).collect()
+    }
+}
+
+impl isa::Observer for Taken {}
+
+impl isa::sparc::Observer for Taken {
+    fn trap(&mut self, _cycle: Cycles, trap: Trap, pc: u32, npc: u32) {
+        let saved = self.0.entry(trap).or_default();
+        saved[0][pc as usize & 3] += 1;
+        saved[1][npc as usize & 3] += 1;
+    }
+}
+
+/// Runs until the program ends itself, with status 0.
+fn finish<B: Bus>(mut machine: Machine<B>, name: &str) -> (Machine<B>, Taken) {
+    const STATUS: u8 = 8;
+    let mut taken = Taken::default();
+    let stop = machine.run(Cycles::MAX, &mut taken);
+    let Stop::Fault(fault) = stop else { panic!("{name}: {stop:?}") };
+    assert_eq!(fault.kind, FaultKind::ErrorMode { trap: Trap::software(0) }, "{name}: {fault}");
+    assert_eq!(machine.register(STATUS), 0, "{name}");
+    (machine, taken)
+}
+
+/// The traps that every program takes on a board: windows, and a system call.
+const TAKEN: [Trap; 3] = [Trap::WINDOW_OVERFLOW, Trap::WINDOW_UNDERFLOW, Trap::software(0x10)];
+
+#[test]
+fn programs_handle_their_own_traps_whatever_slots_instructions_are_in() {
+    const TABLE_BYTES: u32 = 4096;
+    let mut slots = TAKEN.map(|_| [[0; 4]; 2]);
+    let mut runs = sample("traps of SPARC programs");
+    // It leaves calls by longjmp(), many windows at a time.
+    let leaves = |run: &Run| run.program == "lua" && run.name == "parse";
+    if !runs.is_empty() && !runs.iter().any(leaves) {
+        runs.extend(emulator::runs("traps of SPARC programs").into_iter().filter(leaves));
+    }
+    for run in &runs {
+        let name = format!("{} {}", run.program, run.name);
+        let (arguments, files) = prepare(run, &run.program);
+        let image = Image::parse(&elf(run)).expect("it is an image");
+        let disk = archive(&arguments, &files);
+        let board = Board::new(&image, MEMORY_BYTES, &[(DISK, &disk)]).expect("it fits");
+        let reset = table(run);
+        let packed = Packed { board: board.clone(), packed_from: reset + TABLE_BYTES };
+        let (plain, words) = finish(board.start(Settings::default(), reset), &name);
+        let (packed, taken) = finish(Machine::new(packed, Settings::default(), reset), &name);
+        assert_eq!(digest(&plain.bus.sent), expected(run), "{name}");
+        assert_eq!(digest(&packed.bus.board.sent), expected(run), "{name}: with slots");
+        assert_eq!((packed.spent(), packed.cycle()), (plain.spent(), plain.cycle()), "{name}: with slots");
+        // Each of the three, and no other.
+        let counts = words.counts();
+        assert_eq!(counts.iter().map(|count| count.0).collect::<Vec<_>>(), TAKEN, "{name}");
+        assert_eq!(taken.counts(), counts, "{name}: with slots");
+        println!("{name}: {counts:?}, with slots {:?}", taken.0);
+        for (sum, saved) in slots.iter_mut().zip(taken.0.values()) {
+            std::iter::zip(sum.as_flattened_mut(), saved.as_flattened())
+                .for_each(|(sum, count)| *sum += count);
+        }
+    }
+    if !runs.is_empty() {
+        let [overflow, underflow, call] = slots;
+        // SAVE begins a function and so a word, RESTORE may be anywhere, `ta 0x10` is second in its function.
+        assert!(overflow[0][0] > 0 && overflow[1][1] > 0, "{overflow:?}");
+        assert!(underflow[0].iter().all(|&count| count > 0), "{underflow:?}");
+        assert!(call[0][1] > 0 && call[1][2] > 0, "{call:?}");
     }
 }
 
