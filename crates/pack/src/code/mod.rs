@@ -1,0 +1,3 @@
+//! The codes that make programs smaller, a file each.
+
+pub mod packet;

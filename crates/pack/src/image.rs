@@ -1,0 +1,66 @@
+//! A program as it lies in memory, packed or not, before it is sealed.
+//!
+//! Owns: what there is at which address, what of it is code and of which kind, and the address map between a program
+//! and its packed form. How it came to be is `program`'s and `code`'s; sealing it is `seal`'s, running it `chain`'s.
+
+use crate::code::packet::Dictionary;
+use crate::target::Target;
+
+/// What a section holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Kind {
+    /// Instructions, packets, and constants between them.
+    Code,
+    /// What is only read.
+    Constants,
+    /// What is copied or changed: initialisers.
+    Data,
+}
+
+/// Bytes at an address.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Section {
+    /// Its name in the ELF file.
+    pub name: String,
+    /// What it holds.
+    pub kind: Kind,
+    /// First address.
+    pub first: u32,
+    /// Its bytes.
+    pub bytes: Vec<u8>,
+}
+
+/// Memory that is zero at the start.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Zeros {
+    /// First address.
+    pub first: u32,
+    /// How many.
+    pub bytes: u32,
+}
+
+/// Where an instruction of the program is after packing: a word's address, its slot in bits 1:0.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Moved {
+    /// The address in the program.
+    pub old: u32,
+    /// The place in the image.
+    pub new: u32,
+}
+
+/// A program in memory.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Image {
+    /// Its instruction set.
+    pub target: Target,
+    /// Where it begins.
+    pub entry: u32,
+    /// What is loaded, by ascending address, without overlaps.
+    pub sections: Vec<Section>,
+    /// What is zero at the start, by ascending address.
+    pub zeros: Vec<Zeros>,
+    /// The instructions that its packets name; empty when nothing is packed.
+    pub dictionary: Dictionary,
+    /// Where its instructions went, by ascending old address; empty when nothing moved.
+    pub map: Vec<Moved>,
+}
