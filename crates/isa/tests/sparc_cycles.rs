@@ -3,12 +3,16 @@
 
 use isa::Cycles;
 use isa::sparc::machine::Spent;
-use isa::sparc::{Bus, Fetched, Machine, Memory, Refusal, Region, Settings, Stop, Timing, Width, text};
+use isa::sparc::{
+    Bus, FaultKind, Fetched, Machine, Memory, Refusal, Region, Settings, Stop, Timing, Trap, Width, text,
+};
 
 const CODE: u32 = 0x4000_0000;
 const DATA: u32 = 0x4100_0000;
 /// Where `ta 0` goes, with the table of traps at the first instruction.
 const HANDLER: usize = 0x800;
+/// What the bus takes until nothing is left to be checked.
+const SETTLE_CYCLES: u32 = 13;
 
 /// Memory that is late by so many cycles.
 struct Slow {
@@ -16,34 +20,52 @@ struct Slow {
     fetch_cycles: u32,
     load_cycles: u32,
     store_cycles: u32,
+    /// When each access began, and how often it was settled.
+    begun: Vec<Cycles>,
+    settled: Vec<Cycles>,
 }
 
 impl Bus for Slow {
     const SLOTS: bool = false;
 
-    fn fetch(&mut self, pc: u32, wait: &mut u32) -> Result<Fetched, Refusal> {
+    fn fetch(&mut self, pc: u32, cycle: Cycles, wait: &mut u32) -> Result<Fetched, Refusal> {
+        self.begun.push(cycle);
         *wait += self.fetch_cycles;
-        self.memory.fetch(pc, wait)
+        self.memory.fetch(pc, cycle, wait)
     }
 
-    fn load(&mut self, address: u32, width: Width, wait: &mut u32) -> Result<u64, Refusal> {
+    fn load(&mut self, address: u32, width: Width, cycle: Cycles, wait: &mut u32) -> Result<u64, Refusal> {
+        self.begun.push(cycle);
         *wait += self.load_cycles;
-        self.memory.load(address, width, wait)
+        self.memory.load(address, width, cycle, wait)
     }
 
-    fn store(&mut self, address: u32, width: Width, value: u64, wait: &mut u32) -> Result<(), Refusal> {
+    fn store(
+        &mut self,
+        address: u32,
+        width: Width,
+        value: u64,
+        cycle: Cycles,
+        wait: &mut u32,
+    ) -> Result<(), Refusal> {
+        self.begun.push(cycle);
         *wait += self.store_cycles;
-        self.memory.store(address, width, value, wait)
+        self.memory.store(address, width, value, cycle, wait)
+    }
+
+    fn settle(&mut self, cycle: Cycles, wait: &mut u32) -> Result<(), FaultKind> {
+        self.settled.push(cycle);
+        *wait += SETTLE_CYCLES;
+        Ok(())
     }
 }
 
-/// Executes, annuls or traps as many times as there are lines, from the first line on: the cycles of all, and what they
-/// were for. Behind the lines and in the handler of `ta 0` are `nop`s; %g1 is where data is.
-fn spent(
+/// A core at the first line. Behind the lines and in the handler of `ta 0` are `nop`s; %g1 is where data is.
+fn core(
     lines: &[&str],
     timing: Timing,
     [fetch_cycles, load_cycles, store_cycles]: [u32; 3],
-) -> (Cycles, Spent) {
+) -> Machine<Slow> {
     let word = |line: &str| text::parse(line).expect(line).encode().expect(line);
     let mut bytes: Vec<u8> = lines.iter().flat_map(|line| word(line).to_be_bytes()).collect();
     while bytes.len() < HANDLER + 16 {
@@ -53,11 +75,19 @@ fn spent(
     let data = Region { first: DATA, bytes: vec![0; 4096], writable: true };
     let code = Region { first: CODE, bytes, writable: false };
     let memory = Memory::new(vec![data, code], CODE, code_bytes);
-    let bus = Slow { memory, fetch_cycles, load_cycles, store_cycles };
+    let (begun, settled) = (Vec::new(), Vec::new());
+    let bus = Slow { memory, fetch_cycles, load_cycles, store_cycles, begun, settled };
     let mut machine = Machine::new(bus, Settings { timing, ..Settings::default() }, CODE);
     machine.set_psr(0xe0).expect("window 0");
     machine.set_tbr(CODE);
     machine.set_register(1, DATA);
+    machine
+}
+
+/// Executes, annuls or traps as many times as there are lines, from the first line on: the cycles of all, and what they
+/// were for.
+fn spent(lines: &[&str], timing: Timing, late: [u32; 3]) -> (Cycles, Spent) {
+    let mut machine = core(lines, timing, late);
     for line in lines {
         assert_eq!(machine.step(&mut ()), Stop::Reached, "{line}");
     }
@@ -176,4 +206,35 @@ fn the_bus_is_waited_for_at_every_access() {
     assert_eq!((cycles, by_cause.fetch_cycles), (3 + 1 + 3 + 1, 6));
     let (cycles, by_cause) = spent(&["ta 0"], Timing::leon2(), late);
     assert_eq!((cycles, by_cause.fetch_cycles, by_cause.trap_cycles), (3 + 4, 3, 4));
+}
+
+#[test]
+fn the_bus_is_told_when_each_access_begins() {
+    let lines = ["ld [%g1], %o0", "st %o0, [%g1]", "swap [%g1], %o0"];
+    let [fetch, load, store] = [3, 7, 11];
+    let mut machine = core(&lines, Timing::leon2(), [fetch, load, store].map(|late| late as u32));
+    lines.iter().for_each(|line| assert_eq!(machine.step(&mut ()), Stop::Reached, "{line}"));
+    // The load takes a cycle, and what uses it waits for one more; the store takes two.
+    let second = fetch + load + 1;
+    let third = second + fetch + 1 + store + 2;
+    let swapped = third + fetch;
+    let expected = [0, fetch, second, second + fetch + 1, third, swapped, swapped + load];
+    assert_eq!(machine.bus.begun, expected);
+}
+
+#[test]
+fn what_leaves_the_core_waits_for_checks() {
+    let lines = ["ta 0x10", "save %g0, %g0, %g0", "nop"];
+    let mut machine = core(&lines, Timing::ideal(), [0; 3]);
+    machine.answer(Trap::software(0x10));
+    machine.answer(Trap::WINDOW_OVERFLOW);
+    assert_eq!(machine.run(100, &mut ()), Stop::Trap(Trap::software(0x10)));
+    machine.skip();
+    // A window that is short is nothing that anybody sees.
+    machine.set_wim(u32::MAX);
+    assert_eq!(machine.run(100, &mut ()), Stop::Trap(Trap::WINDOW_OVERFLOW));
+    let before_end = machine.cycle();
+    machine.fail(FaultKind::Unanswered { trap: Trap::WINDOW_OVERFLOW });
+    assert_eq!(machine.bus.settled, [0, before_end]);
+    assert_eq!(machine.spent().settle_cycles, 2 * Cycles::from(SETTLE_CYCLES));
 }

@@ -197,7 +197,7 @@ impl Packed {
     /// Whether what is at this address may be in a slot of a word before it. What leaves an address in a register is
     /// not: a program returns to 8 behind it.
     fn slotted(&mut self, address: u32) -> bool {
-        let Ok(Fetched { instruction, .. }) = self.board.fetch(address, &mut 0) else { return false };
+        let Ok(Fetched { instruction, .. }) = self.board.fetch(address, 0, &mut 0) else { return false };
         let links = instruction.opcode == Opcode::Jmpl && instruction.rd != 0;
         !links && instruction.opcode != Opcode::Call
     }
@@ -206,10 +206,10 @@ impl Packed {
 impl Bus for Packed {
     const SLOTS: bool = true;
 
-    fn fetch(&mut self, pc: u32, wait: &mut u32) -> Result<Fetched, Refusal> {
+    fn fetch(&mut self, pc: u32, cycle: Cycles, wait: &mut u32) -> Result<Fetched, Refusal> {
         let (word, slot) = (pc & !3, pc & 3);
         let at = word + 4 * slot;
-        let Fetched { mut instruction, mut next } = self.board.fetch(at, wait)?;
+        let Fetched { mut instruction, mut next } = self.board.fetch(at, cycle, wait)?;
         if instruction.opcode.row().operands.contains(&Operand::Relative22) {
             // Distances are from the word.
             instruction.k += 4 * slot as i32;
@@ -220,12 +220,19 @@ impl Bus for Packed {
         Ok(Fetched { instruction, next })
     }
 
-    fn load(&mut self, address: u32, width: Width, wait: &mut u32) -> Result<u64, Refusal> {
-        self.board.load(address, width, wait)
+    fn load(&mut self, address: u32, width: Width, cycle: Cycles, wait: &mut u32) -> Result<u64, Refusal> {
+        self.board.load(address, width, cycle, wait)
     }
 
-    fn store(&mut self, address: u32, width: Width, value: u64, wait: &mut u32) -> Result<(), Refusal> {
-        self.board.store(address, width, value, wait)
+    fn store(
+        &mut self,
+        address: u32,
+        width: Width,
+        value: u64,
+        cycle: Cycles,
+        wait: &mut u32,
+    ) -> Result<(), Refusal> {
+        self.board.store(address, width, value, cycle, wait)
     }
 }
 
@@ -275,7 +282,7 @@ fn programs_handle_their_own_traps_whatever_slots_instructions_are_in() {
     }
     for run in &runs {
         let name = format!("{} {}", run.program, run.name);
-        let (arguments, files) = prepare(run, &run.program);
+        let (arguments, files) = run.prepare(&run.program);
         let image = Image::parse(&elf(run)).expect("it is an image");
         let disk = archive(&arguments, &files);
         let board = Board::new(&image, MEMORY_BYTES, &[(DISK, &disk)]).expect("it fits");
@@ -283,8 +290,8 @@ fn programs_handle_their_own_traps_whatever_slots_instructions_are_in() {
         let packed = Packed { board: board.clone(), packed_from: reset + TABLE_BYTES };
         let (plain, words) = finish(board.start(Settings::default(), reset), &name);
         let (packed, taken) = finish(Machine::new(packed, Settings::default(), reset), &name);
-        assert_eq!(digest(&plain.bus.sent), expected(run), "{name}");
-        assert_eq!(digest(&packed.bus.board.sent), expected(run), "{name}: with slots");
+        assert_eq!(digest(&plain.bus.sent), run.output(), "{name}");
+        assert_eq!(digest(&packed.bus.board.sent), run.output(), "{name}: with slots");
         assert_eq!((packed.spent(), packed.cycle()), (plain.spent(), plain.cycle()), "{name}: with slots");
         // Each of the three, and no other.
         let counts = words.counts();

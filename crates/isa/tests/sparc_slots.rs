@@ -1,6 +1,7 @@
 //! Places of instructions on a bus whose words hold several: delay slots cross words, a trap at any slot saves where it
 //! was and RETT goes back there, and an interrupt changes nothing but time.
 
+use isa::Cycles;
 use isa::sparc::{
     Bus, FaultKind, Fetched, Instruction, Machine, Memory, Observer, Refusal, Region, Settings, Stop, Trap,
     Width, text,
@@ -24,7 +25,7 @@ struct Packed {
 impl Bus for Packed {
     const SLOTS: bool = true;
 
-    fn fetch(&mut self, pc: u32, wait: &mut u32) -> Result<Fetched, Refusal> {
+    fn fetch(&mut self, pc: u32, cycle: Cycles, wait: &mut u32) -> Result<Fetched, Refusal> {
         if let Some((_, refusal)) = self.refused.filter(|&(place, _)| place == pc) {
             return Err(refusal);
         }
@@ -33,19 +34,26 @@ impl Bus for Packed {
             *wait += self.wait;
         }
         let Some(packet) = self.words.get(((word - CODE) / 4) as usize) else {
-            return self.memory.fetch(pc, wait);
+            return self.memory.fetch(pc, cycle, wait);
         };
         let instruction = *packet.get(slot as usize).ok_or(Trap::ILLEGAL_INSTRUCTION)?;
         let next = if slot as usize + 1 < packet.len() { pc + 1 } else { word + 4 };
         Ok(Fetched { instruction, next })
     }
 
-    fn load(&mut self, address: u32, width: Width, wait: &mut u32) -> Result<u64, Refusal> {
-        self.memory.load(address, width, wait)
+    fn load(&mut self, address: u32, width: Width, cycle: Cycles, wait: &mut u32) -> Result<u64, Refusal> {
+        self.memory.load(address, width, cycle, wait)
     }
 
-    fn store(&mut self, address: u32, width: Width, value: u64, wait: &mut u32) -> Result<(), Refusal> {
-        self.memory.store(address, width, value, wait)
+    fn store(
+        &mut self,
+        address: u32,
+        width: Width,
+        value: u64,
+        cycle: Cycles,
+        wait: &mut u32,
+    ) -> Result<(), Refusal> {
+        self.memory.store(address, width, value, cycle, wait)
     }
 }
 

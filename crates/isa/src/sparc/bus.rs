@@ -19,12 +19,19 @@
 //! A packed and sealed image runs behind one bus that hands a fetch down a chain: the decompressor asks the instruction
 //! cache for the word and cuts a slot out of it; the cache, on a miss, has a line deciphered; the cipher has memory
 //! bring it. Each adds what it takes to the cycles that the core waits. Caches hold the bytes that were fetched, so
-//! that a wrong fill breaks the program. A word that fails its check is a refusal before anything of it is executed.
-//! Window handlers are code like any other: fetched through the same chain and counted.
+//! that a wrong fill breaks the program. A word that fails its check is a refusal before anything of it is executed;
+//! or, where what is brought is executed while it is still being checked, before anything that was computed with it
+//! leaves the core ([`Bus::settle`]). Window handlers are code like any other: fetched through the same chain and
+//! counted.
+//!
+//! # Time
+//! Every access is told the cycle in which it begins, so that what is behind the bus can be busy with an earlier one.
+//! It is the core's count, which never goes back: an access begins when the one before it has been waited for.
 
 use super::bits::Instruction;
 use super::error::FaultKind;
 use super::trap::Trap;
+use crate::Cycles;
 
 /// An instruction, and what is behind it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -79,7 +86,7 @@ impl From<Trap> for Refusal {
     }
 }
 
-/// What a core is attached to. Each access adds the cycles that the core waits for it to `wait`.
+/// What a core is attached to. Each access begins at `cycle`, and adds the cycles that the core waits for it to `wait`.
 pub trait Bus {
     /// Whether bits 1:0 of a program counter are a slot. Elsewhere a jump to an address with such bits traps.
     const SLOTS: bool;
@@ -91,17 +98,50 @@ pub trait Bus {
     /// word is no instruction, `INSTRUCTION_ACCESS_ERROR` where what is there is not sound. On a bus with slots a trap
     /// is one only where nPC is known without it, which is behind a branch; elsewhere it ends the run, since nPC is
     /// what the fetch would have told.
-    fn fetch(&mut self, pc: u32, wait: &mut u32) -> Result<Fetched, Refusal>;
+    fn fetch(&mut self, pc: u32, cycle: Cycles, wait: &mut u32) -> Result<Fetched, Refusal>;
 
     /// What is at `address`, a multiple of the width, most significant byte first.
     ///
     /// # Errors
     /// `DATA_ACCESS_EXCEPTION` where there is nothing.
-    fn load(&mut self, address: u32, width: Width, wait: &mut u32) -> Result<u64, Refusal>;
+    fn load(&mut self, address: u32, width: Width, cycle: Cycles, wait: &mut u32) -> Result<u64, Refusal>;
 
     /// Puts the lowest bits of `value` at `address`, a multiple of the width.
     ///
     /// # Errors
     /// `DATA_ACCESS_EXCEPTION` where nothing can be stored.
-    fn store(&mut self, address: u32, width: Width, value: u64, wait: &mut u32) -> Result<(), Refusal>;
+    fn store(
+        &mut self,
+        address: u32,
+        width: Width,
+        value: u64,
+        cycle: Cycles,
+        wait: &mut u32,
+    ) -> Result<(), Refusal>;
+
+    /// Something is about to leave the core: a trap instruction that the environment answers, a store to a device, the
+    /// end of the run. Waits until all that was brought before is known to be sound.
+    ///
+    /// # Errors
+    /// What was found not to be sound, which ends the run.
+    #[inline(always)]
+    fn settle(&mut self, _cycle: Cycles, _wait: &mut u32) -> Result<(), FaultKind> {
+        Ok(())
+    }
+
+    /// What a load would bring, for the environment: it takes no time, and nothing counts it.
+    ///
+    /// # Errors
+    /// As a load.
+    fn examine(&mut self, address: u32, width: Width) -> Result<u64, Refusal> {
+        self.load(address, width, 0, &mut 0)
+    }
+
+    /// What a store would do, for the environment: it takes no time, and nothing counts it.
+    ///
+    /// # Errors
+    /// As a store.
+    fn deposit(&mut self, address: u32, width: Width, value: u64) -> Result<(), Refusal> {
+        self.store(address, width, value, 0, &mut 0)
+    }
 }

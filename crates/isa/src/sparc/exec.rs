@@ -190,7 +190,7 @@ impl<B: Bus> Machine<B> {
             }
             let (begin, pc) = (self.cycle, self.pc);
             let mut wait = 0;
-            let fetched = self.bus.fetch(pc, &mut wait);
+            let fetched = self.bus.fetch(pc, begin, &mut wait);
             if wait != 0 {
                 self.waited_for_fetch(wait);
             }
@@ -245,7 +245,7 @@ impl<B: Bus> Machine<B> {
     /// behind it.
     fn step_over<O: Observer>(&mut self, o: &mut O) -> Result<(), Refusal> {
         let (begin, mut wait) = (self.cycle, 0);
-        let fetched = self.bus.fetch(self.pc, &mut wait);
+        let fetched = self.bus.fetch(self.pc, begin, &mut wait);
         self.waited_for_fetch(wait);
         let next = match fetched {
             Ok(fetched) => fetched.next,
@@ -302,7 +302,7 @@ impl<B: Bus> Machine<B> {
             return Err(Trap::MEM_ADDRESS_NOT_ALIGNED.into());
         }
         let mut wait = 0;
-        let value = self.bus.load(at, width, &mut wait);
+        let value = self.bus.load(at, width, self.cycle, &mut wait);
         if wait != 0 {
             self.waited(wait);
         }
@@ -326,7 +326,7 @@ impl<B: Bus> Machine<B> {
             return Err(Trap::MEM_ADDRESS_NOT_ALIGNED.into());
         }
         let mut wait = 0;
-        let stored = self.bus.store(at, width, value, &mut wait);
+        let stored = self.bus.store(at, width, value, self.cycle, &mut wait);
         if wait != 0 {
             self.waited(wait);
         }

@@ -83,6 +83,8 @@ pub struct Spent {
     pub fetch_cycles: Cycles,
     /// Waiting for the bus to load or store.
     pub data_cycles: Cycles,
+    /// Waiting for checks, before something left the core.
+    pub settle_cycles: Cycles,
     /// Instructions executed to their end.
     pub instructions: u64,
     /// Instructions fetched and annulled.
@@ -371,8 +373,10 @@ impl<B: Bus> Machine<B> {
         self.fault
     }
 
-    /// Ends the run. It is the instruction at PC that did it.
+    /// Ends the run. It is the instruction at PC that did it; unless what the core was brought turns out not to be
+    /// sound, which is then why.
     pub fn fail(&mut self, kind: FaultKind) -> Stop {
+        let kind = self.settle().err().unwrap_or(kind);
         let fault = Fault { pc: self.pc, kind };
         self.fault = Some(fault);
         Stop::Fault(fault)
@@ -393,6 +397,15 @@ impl<B: Bus> Machine<B> {
                 return stop;
             }
         }
+    }
+
+    /// Waits until nothing is left to be checked of what the bus brought.
+    fn settle(&mut self) -> Result<(), FaultKind> {
+        let mut wait = 0;
+        let settled = self.bus.settle(self.cycle, &mut wait);
+        self.cycle += Cycles::from(wait);
+        self.spent.settle_cycles += Cycles::from(wait);
+        settled
     }
 
     /// Executes one instruction, or goes to a handler, or steps over an annulled instruction.
@@ -421,7 +434,9 @@ impl<B: Bus> Machine<B> {
     fn take<O: Observer>(&mut self, trap: Trap, o: &mut O) -> Option<Stop> {
         self.spent.traps += 1;
         if self.is_answered(trap) {
-            return Some(Stop::Trap(trap));
+            // What a trap instruction asks of the environment is seen outside; that a window was short is not.
+            let settled = if trap.software_number().is_some() { self.settle() } else { Ok(()) };
+            return Some(settled.map_or_else(|kind| self.fail(kind), |()| Stop::Trap(trap)));
         }
         if !self.enable_traps {
             return Some(self.fail(FaultKind::ErrorMode { trap }));
@@ -454,7 +469,7 @@ impl<B: Bus> Machine<B> {
         for number in 16..32 {
             let at = pointer.wrapping_add(4 * (u32::from(number) - 16));
             let value = self.file_of(window, number).into();
-            let stored = self.bus.store(at, super::bus::Width::Word, value, &mut 0);
+            let stored = self.bus.deposit(at, super::bus::Width::Word, value);
             stored.map_err(|refusal| no_window(refusal, pointer))?;
         }
         Ok(())
@@ -465,7 +480,7 @@ impl<B: Bus> Machine<B> {
         let pointer = self.stack_pointer(window)?;
         for number in 16..32 {
             let at = pointer.wrapping_add(4 * (u32::from(number) - 16));
-            let loaded = self.bus.load(at, super::bus::Width::Word, &mut 0);
+            let loaded = self.bus.examine(at, super::bus::Width::Word);
             let value = loaded.map_err(|refusal| no_window(refusal, pointer))?;
             self.set_file_of(window, number, value as u32);
         }

@@ -8,6 +8,7 @@ use super::bits::Instruction;
 use super::bus::{Bus, Fetched, Refusal, Width};
 use super::error::FaultKind;
 use super::trap::Trap;
+use crate::Cycles;
 pub use crate::region::Region;
 use crate::region::Regions;
 
@@ -89,7 +90,7 @@ impl Bus for Memory {
     const SLOTS: bool = false;
 
     #[inline(always)]
-    fn fetch(&mut self, pc: u32, _wait: &mut u32) -> Result<Fetched, Refusal> {
+    fn fetch(&mut self, pc: u32, _cycle: Cycles, _wait: &mut u32) -> Result<Fetched, Refusal> {
         // Rotated, an address inside a word is far behind the code.
         match self.code.get(pc.wrapping_sub(self.code_first).rotate_right(2) as usize) {
             Some(&Some(instruction)) => Ok(Fetched { instruction, next: pc.wrapping_add(4) }),
@@ -98,12 +99,19 @@ impl Bus for Memory {
     }
 
     #[inline(always)]
-    fn load(&mut self, address: u32, width: Width, _wait: &mut u32) -> Result<u64, Refusal> {
+    fn load(&mut self, address: u32, width: Width, _cycle: Cycles, _wait: &mut u32) -> Result<u64, Refusal> {
         self.get(address, width).ok_or(Trap::DATA_ACCESS_EXCEPTION.into())
     }
 
     #[inline(always)]
-    fn store(&mut self, address: u32, width: Width, value: u64, _wait: &mut u32) -> Result<(), Refusal> {
+    fn store(
+        &mut self,
+        address: u32,
+        width: Width,
+        value: u64,
+        _cycle: Cycles,
+        _wait: &mut u32,
+    ) -> Result<(), Refusal> {
         if self.executes(address) {
             return Err(Refusal::Fault(FaultKind::StoredToCode { address }));
         }

@@ -4,7 +4,7 @@
 //! the answer in %o0, carry for an error), and who spills and fills windows. What calls do with files is `files`'.
 //! Time stands still, so that every run is the same. The kernel's work takes no cycles.
 
-use super::bus::{Bus, Width};
+use super::bus::{Bus, Refusal, Width};
 use super::error::{FaultKind, ImageError};
 use super::files::{EBADF, EFAULT, EINVAL, Errno, Files, How};
 use super::image::Image;
@@ -119,7 +119,22 @@ pub struct Start {
 /// # Errors
 /// What does not fit.
 pub fn load(image: &Image, arguments: &[&str], settings: &Settings) -> Result<(Memory, Start), ImageError> {
-    let mut regions = image.regions();
+    let (regions, start) = furnish(image.regions(), image.entry, arguments, settings)?;
+    Ok((Memory::new(regions, image.code_first, image.code_bytes), start))
+}
+
+/// What a program has in memory, with room for its heap, its stack and its arguments. Regions that can be written come
+/// first.
+///
+/// # Errors
+/// What does not fit.
+pub fn furnish(
+    mut regions: Vec<Region>,
+    entry: u32,
+    arguments: &[&str],
+    settings: &Settings,
+) -> Result<(Vec<Region>, Start), ImageError> {
+    regions.sort_by_key(|region| !region.writable);
     let data = regions.iter_mut().filter(|region| region.writable).max_by_key(|region| region.first);
     let (mut break_first, mut break_limit) = (0, 0);
     if let Some(data) = data {
@@ -140,8 +155,7 @@ pub fn load(image: &Image, arguments: &[&str], settings: &Settings) -> Result<(M
     let ranges = regions.iter().chain([&stack]).map(|region| (region.first, region.bytes.len() as u64));
     elf::check_apart(ranges)?;
     regions.insert(regions.iter().filter(|region| region.writable).count(), stack);
-    let memory = Memory::new(regions, image.code_first, image.code_bytes);
-    Ok((memory, Start { entry: image.entry, stack_pointer, break_first, break_limit }))
+    Ok((regions, Start { entry, stack_pointer, break_first, break_limit }))
 }
 
 /// The stack, with room for a window above every stack pointer.
@@ -149,6 +163,31 @@ fn stack(arguments: &[&str], settings: &Settings) -> Result<(Region, u32), Image
     let (end, bytes) = (settings.stack_end, settings.stack_bytes);
     let place = Place { end, bytes, window_bytes: WINDOW_BYTES, alignment: 8, order: Order::Big };
     stack::stack(arguments, place)
+}
+
+/// Why a call is not done.
+enum Denied {
+    /// The program is told.
+    Error(Errno),
+    /// The run ends.
+    Fault(FaultKind),
+}
+
+impl From<Errno> for Denied {
+    fn from(error: Errno) -> Denied {
+        Denied::Error(error)
+    }
+}
+
+/// What the kernel finds where it cannot access what a program told it.
+fn no_address(refusal: Refusal) -> Denied {
+    match refusal {
+        // Where it executes, a program cannot store: so it is told.
+        Refusal::Fault(FaultKind::StoredToCode { .. }) | Refusal::Trap(_) | Refusal::IllegalPrivileged => {
+            Denied::Error(EFAULT)
+        }
+        Refusal::Fault(kind) => Denied::Fault(kind),
+    }
 }
 
 /// A program that runs.
@@ -262,39 +301,56 @@ impl<B: Bus> User<B> {
         let answer = match number {
             call::READ => self.read(arguments),
             call::WRITE => self.write(arguments),
-            call::OPEN => {
-                self.name(arguments[0]).and_then(|name| self.files.open(&name, How::of_sparc(arguments[1])))
-            }
-            call::CLOSE => self.files.close(arguments[0]).map(|()| 0),
-            call::UNLINK => self.name(arguments[0]).and_then(|name| self.files.unlink(&name)).map(|()| 0),
+            call::OPEN => self.open(arguments),
+            call::CLOSE => self.files.close(arguments[0]).map(|()| 0).map_err(Denied::from),
+            call::UNLINK => self.unlink(arguments[0]),
             call::BRK => Ok(self.set_break(arguments[0])),
-            call::LSEEK => self.files.seek(arguments[0], arguments[1] as i32, arguments[2]),
+            call::LSEEK => {
+                let [file, offset, from] = arguments;
+                self.files.seek(file, offset as i32, from).map_err(Denied::from)
+            }
             call::GETPID => Ok(PROCESS),
             // What a C library asks a terminal; there is none.
-            call::IOCTL => Err(EINVAL),
+            call::IOCTL => Err(EINVAL.into()),
             call::FSTAT => self.status(arguments[0], arguments[1]),
             call::GETTIMEOFDAY => self.put_words(arguments[0], &[self.time_s, 0]),
             call::TIME if arguments[0] == 0 => Ok(self.time_s),
             call::TIME => self.put_words(arguments[0], &[self.time_s]).map(|_| self.time_s),
             _ => return Err(FaultKind::SystemCall { number }),
         };
-        self.machine.set_carry(answer.is_err());
-        self.machine.set_register(O0, answer.unwrap_or_else(|error| error));
+        let (carry, answer) = match answer {
+            Ok(answer) => (false, answer),
+            Err(Denied::Error(error)) => (true, error),
+            Err(Denied::Fault(kind)) => return Err(kind),
+        };
+        self.machine.set_carry(carry);
+        self.machine.set_register(O0, answer);
         self.machine.skip();
         Ok(())
     }
 
-    fn byte(&mut self, address: u32) -> Result<u8, Errno> {
-        self.machine.bus.load(address, Width::Byte, &mut 0).map(|value| value as u8).map_err(|_| EFAULT)
+    fn open(&mut self, [name, flags, _]: [u32; 3]) -> Result<u32, Denied> {
+        let name = self.name(name)?;
+        Ok(self.files.open(&name, How::of_sparc(flags))?)
     }
 
-    fn put(&mut self, address: u32, width: Width, value: u64) -> Result<(), Errno> {
-        self.machine.bus.store(address, width, value, &mut 0).map_err(|_| EFAULT)
+    fn unlink(&mut self, name: u32) -> Result<u32, Denied> {
+        let name = self.name(name)?;
+        self.files.unlink(&name)?;
+        Ok(0)
     }
 
-    fn put_words(&mut self, address: u32, words: &[u32]) -> Result<u32, Errno> {
+    fn byte(&mut self, address: u32) -> Result<u8, Denied> {
+        self.machine.bus.examine(address, Width::Byte).map(|value| value as u8).map_err(no_address)
+    }
+
+    fn put(&mut self, address: u32, width: Width, value: u64) -> Result<(), Denied> {
+        self.machine.bus.deposit(address, width, value).map_err(no_address)
+    }
+
+    fn put_words(&mut self, address: u32, words: &[u32]) -> Result<u32, Denied> {
         if !address.is_multiple_of(4) {
-            return Err(EFAULT);
+            return Err(EFAULT.into());
         }
         for (index, &word) in words.iter().enumerate() {
             self.put(address.wrapping_add(4 * index as u32), Width::Word, word.into())?;
@@ -302,18 +358,18 @@ impl<B: Bus> User<B> {
         Ok(0)
     }
 
-    fn name(&mut self, address: u32) -> Result<String, Errno> {
+    fn name(&mut self, address: u32) -> Result<String, Denied> {
         let mut bytes = Vec::new();
         for offset in 0..NAME_BYTES_MAX {
             match self.byte(address.wrapping_add(offset))? {
-                0 => return String::from_utf8(bytes).map_err(|_| EINVAL),
+                0 => return String::from_utf8(bytes).map_err(|_| EINVAL.into()),
                 byte => bytes.push(byte),
             }
         }
-        Err(EINVAL)
+        Err(EINVAL.into())
     }
 
-    fn read(&mut self, [file, address, count]: [u32; 3]) -> Result<u32, Errno> {
+    fn read(&mut self, [file, address, count]: [u32; 3]) -> Result<u32, Denied> {
         let bytes = self.files.read(file, count as usize)?;
         for (offset, &byte) in bytes.iter().enumerate() {
             self.put(address.wrapping_add(offset as u32), Width::Byte, byte.into())?;
@@ -321,8 +377,8 @@ impl<B: Bus> User<B> {
         Ok(bytes.len() as u32)
     }
 
-    fn write(&mut self, [file, address, count]: [u32; 3]) -> Result<u32, Errno> {
-        let bytes: Result<Vec<u8>, Errno> =
+    fn write(&mut self, [file, address, count]: [u32; 3]) -> Result<u32, Denied> {
+        let bytes: Result<Vec<u8>, Denied> =
             (0..count).map(|offset| self.byte(address.wrapping_add(offset))).collect();
         self.files.write(file, &bytes?)?;
         Ok(count)
@@ -337,7 +393,7 @@ impl<B: Bus> User<B> {
     }
 
     /// Linux's `struct stat` on SPARC (`asm/stat.h`), of which a C library reads mode, size and block size.
-    fn status(&mut self, file: u32, address: u32) -> Result<u32, Errno> {
+    fn status(&mut self, file: u32, address: u32) -> Result<u32, Denied> {
         const WORDS: usize = 16;
         const CHARACTERS: u32 = 0o020_666;
         const REGULAR: u32 = 0o100_666;
