@@ -75,6 +75,12 @@ impl StoreMaster {
     }
 }
 
+/// The AES-CMAC key of the tags of a sealed firmware image: `HKDF(image key, "selvedge image tags v1")`. The image key
+/// itself seals lines, in the hardware's own way.
+pub fn image_tag_key(image_key: &[u8]) -> Key<16> {
+    hkdf_sha256(&[], image_key, &[b"selvedge image tags v1"])
+}
+
 /// A master key comes from a file, from randomness, or from a key that is at hand.
 macro_rules! master {
     ($($name:ident)*) => {$(

@@ -29,6 +29,10 @@ pub const RC4: &str = include_str!("../vectors/rc4.kat");
 pub const RC5_32_12: &str = include_str!("../vectors/rc5_32_12.kat");
 /// SP 800-38A and RFC 3686, AES-128 in counter mode.
 pub const AES_128_CTR: &str = include_str!("../vectors/aes_128_ctr.kat");
+/// IEEE 1619, XTS-AES-128: `Unit` is the data unit's number, lowest byte first. For [`blocks`].
+pub const AES_128_XTS: &str = include_str!("../vectors/aes_128_xts.kat");
+/// RFC 3394, AES key wrap. For [`blocks`].
+pub const AES_KW: &str = include_str!("../vectors/aes_kw.kat");
 /// RFC 8439, ChaCha20.
 pub const CHACHA20: &str = include_str!("../vectors/chacha20.kat");
 /// Check values of sums with polynomial 0x1021.

@@ -1,0 +1,321 @@
+//! Every word of this tool when something is wrong with its input.
+//!
+//! Owns: the closed error enums of the plain ELF reader, and of sealing, containers and what stands in them. Bugs of
+//! this tool are assertions and not here; files and randomness fail in the roof. No variant carries a secret.
+
+use std::fmt;
+
+use crate::seal::{LINE_BYTES, SEALS};
+
+/// Why bytes are no linked program.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ElfError {
+    /// Not an ELF file at all.
+    NotElf {
+        /// Its first four bytes, or what there is of them.
+        found: Vec<u8>,
+    },
+    /// An ELF file of 64 bits.
+    Class64,
+    /// An ELF file that ends early or contradicts itself.
+    Elf {
+        /// What the reader of ELF said.
+        why: String,
+    },
+    /// An object, or a program that lies nowhere yet.
+    NotLinked {
+        /// `e_type` as found; 2 is a linked program.
+        found: u16,
+    },
+    /// Nothing in it is loaded.
+    Empty,
+    /// Two sections claim the same address.
+    Overlap {
+        /// The first address that is claimed twice.
+        address: u32,
+    },
+    /// A section or segment lies past the end of memory.
+    Outside {
+        /// Its first address.
+        first: u32,
+        /// Its length in bytes.
+        bytes: u64,
+    },
+    /// More than this tool takes.
+    TooMany {
+        /// Of what.
+        what: &'static str,
+        /// How many.
+        found: u64,
+        /// How many are taken.
+        limit: u64,
+    },
+}
+
+impl fmt::Display for ElfError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            ElfError::NotElf { found } => {
+                write!(f, "not an ELF file: found {found:02x?} at its start, expected [7f, 45, 4c, 46]")
+            }
+            ElfError::Class64 => f.write_str("found an ELF file of 64 bits, expected one of 32"),
+            ElfError::Elf { why } => write!(f, "not a whole ELF file: {why}"),
+            ElfError::NotLinked { found } => write!(
+                f,
+                "found an ELF file of type {found}, expected 2: a program that is linked to its addresses\n\
+                 help: link it, without `-r`, `-shared` and `-pie`"
+            ),
+            ElfError::Empty => f.write_str("found nothing that is loaded, expected a section at least"),
+            ElfError::Overlap { address } => {
+                write!(f, "two sections lie at {address:#010x}, expected one")
+            }
+            ElfError::Outside { first, bytes } => {
+                write!(
+                    f,
+                    "{bytes} bytes from {first:#010x} lie past the end of memory, expected them below 2^32"
+                )
+            }
+            ElfError::TooMany { what, found, limit } => {
+                write!(f, "found {found} {what}, expected at most {limit}")
+            }
+        }
+    }
+}
+
+impl std::error::Error for ElfError {}
+
+/// Why an image cannot be sealed, or a container cannot be read, verified or unsealed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum SealError {
+    /// No seal has this name.
+    UnknownSeal {
+        /// The name.
+        found: String,
+    },
+    /// The seal has other layouts, or none, or needs one.
+    UnknownLayout {
+        /// The seal.
+        seal: &'static str,
+        /// The layout, if one was given.
+        found: Option<String>,
+    },
+    /// The seal shows which lines are equal.
+    Legacy {
+        /// The seal.
+        seal: &'static str,
+    },
+    /// A region of OTFDEC that does not exist.
+    Region {
+        /// Its number.
+        found: u8,
+    },
+    /// A MAC over so many lines, or of so many bytes, does not exist.
+    Integrity {
+        /// Lines that a tag is for.
+        lines: u8,
+        /// Bytes of a tag.
+        tag_bytes: u8,
+    },
+    /// An image key of another length.
+    ImageKey {
+        /// Its length in bytes.
+        found_bytes: usize,
+        /// What the seal takes.
+        expected_bytes: usize,
+    },
+    /// Both halves of a key for XTS are the same.
+    EqualHalves,
+    /// A device key of another length.
+    DeviceKey {
+        /// Its length in bytes.
+        found_bytes: usize,
+    },
+    /// The image key is wrapped under another device key.
+    OtherDeviceKey,
+    /// A section was named that is not there.
+    NoSuchSection {
+        /// The name.
+        name: String,
+    },
+    /// A section is to be sealed and not to be sealed.
+    Contradiction {
+        /// Its name.
+        name: String,
+    },
+    /// Nothing is to be sealed.
+    NothingToSeal,
+    /// Of two sections in one line only one is to be sealed.
+    SharedLine {
+        /// The line.
+        address: u32,
+        /// The lower section.
+        lower: String,
+        /// The higher one.
+        upper: String,
+    },
+    /// The tables do not fit where they should go.
+    TablesPlace {
+        /// The first address that was asked for, or tried last.
+        first: u64,
+        /// How long they are.
+        bytes: u64,
+    },
+    /// Bytes that are no container.
+    Magic {
+        /// The first four, or what there is of them.
+        found: Vec<u8>,
+    },
+    /// A container of another version.
+    Version {
+        /// The version.
+        found: u16,
+        /// What is read here.
+        expected: u16,
+    },
+    /// A container that ends too early, or too late.
+    Length {
+        /// What there is, in bytes.
+        found: u64,
+        /// What it says, or needs at least.
+        expected: u64,
+    },
+    /// A container that something happened to.
+    Checksum {
+        /// The sum of what is there.
+        found: u32,
+        /// The sum that it says.
+        expected: u32,
+    },
+    /// A field of a container that says what cannot be.
+    Field {
+        /// Which.
+        name: &'static str,
+        /// The offset behind it in the container.
+        at: usize,
+        /// What it says.
+        found: u64,
+        /// What it may say.
+        expected: &'static str,
+    },
+    /// More than is taken.
+    TooMany {
+        /// Of what.
+        what: &'static str,
+        /// How many.
+        found: u64,
+        /// How many are taken.
+        limit: u64,
+    },
+    /// What describes the image is not what was sealed.
+    DescriptionTag,
+    /// Lines are not what was sealed.
+    Tag {
+        /// The tag's number.
+        index: u32,
+        /// The address of the first line that it is for.
+        first: u32,
+        /// How many lines it is for.
+        lines: u32,
+    },
+}
+
+impl fmt::Display for SealError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            SealError::UnknownSeal { found } => {
+                let mut names: Vec<_> = SEALS.iter().map(|row| row.seal).collect();
+                names.dedup();
+                write!(f, "unknown seal `{}`, expected {}", found.escape_debug(), one_of(&names))
+            }
+            SealError::UnknownLayout { seal, found } => {
+                let rows = SEALS.iter().filter(|row| row.seal == *seal);
+                let expected = one_of(&rows.filter_map(|row| row.layout).collect::<Vec<_>>());
+                match found {
+                    Some(found) => {
+                        write!(f, "seal `{seal}` has no layout `{}`, expected {expected}", found.escape_debug())
+                    }
+                    None => write!(f, "seal `{seal}` needs a layout, expected {expected}"),
+                }
+            }
+            SealError::Legacy { seal } => write!(
+                f,
+                "seal `{seal}` shows which lines are equal, expected one that depends on the address\n\
+                 help: take `ctr` or `xts`; to measure as the paper did, allow legacy seals"
+            ),
+            SealError::Region { found } => write!(f, "found region {found} of OTFDEC, expected 1 to 4"),
+            SealError::Integrity { lines, tag_bytes } => write!(
+                f,
+                "found a tag of {tag_bytes} bytes over {lines} lines, expected 8 or 16 bytes over 1, 4 or 8 lines"
+            ),
+            SealError::ImageKey { found_bytes, expected_bytes } => {
+                write!(f, "found an image key of {found_bytes} bytes, expected {expected_bytes}")
+            }
+            SealError::EqualHalves => {
+                f.write_str("both halves of the image key are the same, expected two keys for `xts`")
+            }
+            SealError::DeviceKey { found_bytes } => {
+                write!(f, "found a device key of {found_bytes} bytes, expected 16 or 32")
+            }
+            SealError::OtherDeviceKey => f.write_str(
+                "the image is sealed for another device: its key does not unwrap under this device key\n\
+                 help: give the device key that the image was built with",
+            ),
+            SealError::NoSuchSection { name } => {
+                write!(f, "no section is called `{}`, expected one that is loaded", name.escape_debug())
+            }
+            SealError::Contradiction { name } => {
+                write!(f, "section `{}` is both included and excluded, expected one of it", name.escape_debug())
+            }
+            SealError::NothingToSeal => f.write_str("found no section to seal, expected one at least"),
+            SealError::SharedLine { address, lower, upper } => write!(
+                f,
+                "sections `{}` and `{}` share the line at {address:#010x} and only one of them is sealed, \
+                 expected both or neither\n\
+                 help: align the second to {LINE_BYTES} bytes, or include or exclude both",
+                lower.escape_debug(),
+                upper.escape_debug()
+            ),
+            SealError::TablesPlace { first, bytes } => write!(
+                f,
+                "found no room for {bytes} bytes of tables at {first:#010x}, expected free memory from a multiple \
+                 of {LINE_BYTES} on\n\
+                 help: give the tables another address"
+            ),
+            SealError::Magic { found } => {
+                write!(f, "not a sealed image: found {found:02x?} at its start, expected [93, 53, 50, 4b]")
+            }
+            SealError::Version { found, expected } => {
+                write!(f, "found a container of version {found}, expected {expected}")
+            }
+            SealError::Length { found, expected } => {
+                write!(f, "found {found} bytes, expected {expected}: the container was cut or added to")
+            }
+            SealError::Checksum { found, expected } => write!(
+                f,
+                "found the checksum {found:#010x}, expected {expected:#010x}: the container was damaged\n\
+                 help: take another copy of it"
+            ),
+            SealError::Field { name, at, found, expected } => {
+                write!(f, "{name} before offset {at} is {found}, expected {expected}")
+            }
+            SealError::TooMany { what, found, limit } => {
+                write!(f, "found {found} {what}, expected at most {limit}")
+            }
+            SealError::DescriptionTag => f.write_str(
+                "the tag of the image's description does not match: entry, sections or version are not as sealed",
+            ),
+            SealError::Tag { index, first, lines } => write!(
+                f,
+                "tag {index} does not match: of {lines} lines from {first:#010x}, one is not as sealed"
+            ),
+        }
+    }
+}
+
+impl std::error::Error for SealError {}
+
+/// Names to choose from.
+fn one_of(names: &[&str]) -> String {
+    let names: Vec<_> = names.iter().map(|name| format!("`{name}`")).collect();
+    if names.is_empty() { "none".into() } else { names.join(" or ") }
+}

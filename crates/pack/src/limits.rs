@@ -1,0 +1,25 @@
+//! The limits of what this tool takes from a file.
+//!
+//! Owns: how much an ELF file or a container may ask for, each far above what any firmware of ours needs, so that a
+//! wrong number ends with words and not with the machine's memory. What a format limits stands where it is drawn.
+
+/// The most that is loaded into memory, in bytes, padding and tables included.
+pub const IMAGE_BYTES_MAX: u64 = 1 << 28;
+/// The most sections, tables of our own included.
+pub const SECTIONS_MAX: usize = 4096;
+/// The longest name of a section, in bytes.
+pub const NAME_BYTES_MAX: usize = 255;
+/// The most pieces of memory that are zero at the start.
+pub const ZEROS_MAX: usize = 4096;
+/// The most instructions that an address map places.
+pub const MAP_ENTRIES_MAX: usize = 1 << 26;
+
+const _: () = {
+    // Counts of sections and zeros are 16 bits of a container, a name's length is 8.
+    assert!(SECTIONS_MAX <= u16::MAX as usize && ZEROS_MAX <= u16::MAX as usize);
+    assert!(NAME_BYTES_MAX <= u8::MAX as usize);
+    // An instruction has one place: four bytes of it in the largest image.
+    assert!(MAP_ENTRIES_MAX as u64 * 4 <= IMAGE_BYTES_MAX);
+    // A container's length is 32 bits.
+    assert!(IMAGE_BYTES_MAX + MAP_ENTRIES_MAX as u64 * 8 < 1 << 32);
+};
