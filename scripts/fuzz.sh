@@ -7,7 +7,7 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 
 seconds=${1:-60}
-targets=(structured source linked archive pdu link pkcs11 provider messages arrivals store orders exports sparc rv32)
+targets=(structured source linked archive pdu link pkcs11 provider messages arrivals store orders exports sparc rv32 elf container)
 [ $# -lt 2 ] || targets=("${@:2}")
 
 # Counters at every edge, which libFuzzer reads, in our code and not in build scripts: hence the target by its name.
@@ -42,7 +42,7 @@ for target in "${targets[@]}"; do
     corpus=fuzz/corpus/$target
     mkdir -p "$corpus"
     # What is generated from an input grows with it; a file needs its tables.
-    case $target in linked | archive) bytes_max=2048 ;; *) bytes_max=512 ;; esac
+    case $target in linked | archive | elf) bytes_max=2048 ;; *) bytes_max=512 ;; esac
     # What grep leaves out is not what decides: the pipe fails when the target does.
     if ! "$folder/$target" -max_total_time="$seconds" -timeout=60 -rss_limit_mb=4096 -max_len="$bytes_max" -len_control=0 \
         -artifact_prefix="$corpus/found-" -print_final_stats=1 "$corpus" 2>&1 |

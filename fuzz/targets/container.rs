@@ -1,0 +1,86 @@
+//! Looks for containers of sealed images, sound checksums with them, on which who reads, verifies or unseals them
+//! panics or hangs; for ones that have two forms; and for changes that no tag finds.
+#![no_main]
+
+use std::sync::LazyLock;
+
+use libfuzzer_sys::fuzz_target;
+use pack::code::packet::Dictionary;
+use pack::container::with_checksum;
+use pack::image::{Kind, Moved, Section, Zeros};
+use pack::integrity::{ImageName, Integrity};
+use pack::lines::Choice;
+use pack::seal::Seal;
+use pack::sealed::{Settings, Unsealed, seal};
+use pack::sections::Machine;
+use pack::{Container, DeviceKey, ImageKey, Sections, Target, forms};
+
+/// An image of every kind of section, and its container.
+static SEALED: LazyLock<(Unsealed, Vec<u8>)> = LazyLock::new(|| {
+    let section = |name: &str, kind, first, bytes| Section {
+        name: name.into(),
+        kind,
+        first,
+        bytes: (0..bytes).collect(),
+    };
+    let sections = vec![
+        section(".text", Kind::Code, 0x100, 40),
+        section(".rodata", Kind::Constants, 0x130, 7),
+        section(".data", Kind::Data, 0x204, 20),
+    ];
+    let zeros = vec![Zeros { first: 0x218, bytes: 8 }];
+    let image = Unsealed {
+        sections: Sections { machine: Machine::of(Target::Sparc), entry: 0x100, sections, zeros },
+        dictionary: Dictionary::new(vec![1, 2, 3]).expect("three"),
+        map: vec![Moved { old: 0x100, new: 0x101 }, Moved { old: 0x104, new: 0x102 }],
+    };
+    let settings = Settings {
+        seal: Seal::Xts,
+        choice: Choice::default(),
+        integrity: Integrity::new(4, 8).ok(),
+        image: ImageName::default(),
+        tables_first: None,
+    };
+    let key: Vec<u8> = (0..32).collect();
+    let key = ImageKey::from_bytes(Seal::Xts.row(), &key).expect("its halves differ");
+    let container = seal(&image, &settings, &key, &device()).expect("it can be sealed");
+    (image, container.to_bytes())
+});
+
+fn device() -> DeviceKey {
+    DeviceKey::from_bytes(&[1; 16]).expect("a length that it may have")
+}
+
+/// The sound container with what a script does to it: a byte put at a place, all behind a place cut off, or bytes added.
+fn damaged(script: &[u8]) -> Vec<u8> {
+    let mut bytes = SEALED.1.clone();
+    for command in script.chunks_exact(4) {
+        let at = usize::from(u16::from_le_bytes([command[1], command[2]])) % bytes.len();
+        match command[0] & 3 {
+            0 | 1 => bytes[at] = command[3],
+            2 => bytes.truncate(at.max(64)),
+            _ => bytes.extend(vec![command[3]; at]),
+        }
+    }
+    // A length that is right, so that what is behind it is read.
+    let length = bytes.len() as u32;
+    bytes[8..12].copy_from_slice(&length.to_le_bytes());
+    with_checksum(bytes)
+}
+
+fn read(bytes: &[u8]) {
+    let Ok(container) = Container::parse(bytes) else { return };
+    assert_eq!(container.to_bytes(), bytes);
+    let _ = forms::bin::bin(&container);
+    forms::hex::hex(&container);
+    forms::elf::elf(&container);
+    let Ok(unlocked) = container.unlock(&device()) else { return };
+    if let Ok(image) = container.unseal(&unlocked) {
+        assert!(container.integrity().is_none() || image == SEALED.0, "a change was not found");
+    }
+}
+
+fuzz_target!(|script: &[u8]| {
+    read(script);
+    read(&damaged(script));
+});
