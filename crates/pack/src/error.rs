@@ -269,7 +269,7 @@ impl fmt::Display for SealError {
             SealError::NothingToSeal => f.write_str("found no section to seal, expected one at least"),
             SealError::SharedLine { address, lower, upper } => write!(
                 f,
-                "sections `{}` and `{}` share the line at {address:#010x} and only one of them is sealed, \
+                "sections `{}` and `{}` share the line at {address:#010x} and one of them is sealed, \
                  expected both or neither\n\
                  help: align the second to {LINE_BYTES} bytes, or include or exclude both",
                 lower.escape_debug(),

@@ -13,8 +13,10 @@
 //! lines of an older one are refused as long as the device knows its version. The table of tags lies in the image's
 //! memory, group after group by ascending address; the tag of a group is at `table + index · tag bytes`. What checking
 //! costs, and when, is `chain`'s.
+//!
+//! An image without tags is as good a container: that a device takes none without is for the device to say.
 
-use aes::Aes128;
+use aes::Aes128Enc;
 use cipher::Key;
 use cmac::{Cmac, KeyInit, Mac};
 
@@ -133,7 +135,7 @@ impl Groups {
 
 /// Makes and checks tags under one key. The key is wiped when this is dropped.
 pub struct Authenticator {
-    mac: Box<Cmac<Aes128>>,
+    mac: Box<Cmac<Aes128Enc>>,
     image: ImageName,
     integrity: Integrity,
 }
@@ -173,7 +175,7 @@ impl Authenticator {
         self.description(parts).verify_slice(tag).is_ok()
     }
 
-    fn begun(&self, first: u32, lines: &[u8]) -> Cmac<Aes128> {
+    fn begun(&self, first: u32, lines: &[u8]) -> Cmac<Aes128Enc> {
         let mut mac = (*self.mac).clone();
         let mut head = [0; LINE_BYTES];
         head[..4].copy_from_slice(&first.to_le_bytes());
@@ -184,7 +186,7 @@ impl Authenticator {
         mac
     }
 
-    fn description(&self, parts: &[&[u8]]) -> Cmac<Aes128> {
+    fn description(&self, parts: &[&[u8]]) -> Cmac<Aes128Enc> {
         let mut mac = self.begun(DESCRIPTION, &[]);
         parts.iter().for_each(|part| mac.update(part));
         mac

@@ -117,7 +117,7 @@ impl ImageKey {
     ///
     /// # Errors
     /// [`SealError::ImageKey`] when the seal wants another length; [`SealError::EqualHalves`] for XTS, whose two keys
-    /// must differ (SP 800-38E's implementation guidance).
+    /// must differ (FIPS 140-3 implementation guidance, C.I).
     pub fn from_bytes(row: &Row, bytes: &[u8]) -> Result<ImageKey, SealError> {
         let wrong = SealError::ImageKey { found_bytes: bytes.len(), expected_bytes: row.key_bytes };
         if bytes.len() != row.key_bytes {

@@ -1,19 +1,20 @@
 //! An image and its sealed form: sealing, verifying and unsealing, step by step.
 //!
 //! Owns: the order of things from sections to a [`Container`] and back, and where the dictionary and the table of tags
-//! lie. Each step is of the file that is named after it. Choosing keys and nonces is the caller's: a nonce is never
+//! lie. Each step is of the file that is named after it. What a program stores into its memory when it runs is as it
+//! stores it: nothing here seals or tags that. Choosing keys and nonces is the caller's: a nonce is never
 //! used for two images under one key.
 
 use crate::code::packet::Dictionary;
 use crate::container::{Container, Span};
 use crate::error::SealError;
-use crate::image::{Moved, Section, Zeros};
+use crate::image::{Image, Moved, Section, Zeros};
 use crate::integrity::{Authenticator, Groups, ImageName, Integrity};
 use crate::keys::{DeviceKey, ImageKey};
 use crate::limits::{IMAGE_BYTES_MAX, MAP_ENTRIES_MAX, NAME_BYTES_MAX, SECTIONS_MAX, ZEROS_MAX};
 use crate::lines::{Choice, Entry, Extent, FILLER, Role, extents};
 use crate::seal::{LINE_BYTES, LineCipher, Seal};
-use crate::sections::Sections;
+use crate::sections::{Machine, Sections};
 
 /// The name of the dictionary's section.
 const DICTIONARY_NAME: &str = ".dictionary";
@@ -44,6 +45,23 @@ pub struct Unsealed {
     pub dictionary: Dictionary,
     /// Where its instructions went; empty when nothing moved, or when it was left out.
     pub map: Vec<Moved>,
+}
+
+impl From<Image> for Unsealed {
+    fn from(image: Image) -> Unsealed {
+        let Image { target, entry, sections, zeros, dictionary, map } = image;
+        let sections = Sections { machine: Machine::of(target), entry, sections, zeros };
+        Unsealed { sections, dictionary, map }
+    }
+}
+
+impl Unsealed {
+    /// It as an image that can be run behind a chain; `None` when it is for another machine than those.
+    pub fn into_image(self) -> Option<Image> {
+        let Sections { machine, entry, sections, zeros } = self.sections;
+        let target = machine.target()?;
+        Some(Image { target, entry, sections, zeros, dictionary: self.dictionary, map: self.map })
+    }
 }
 
 /// An image's keys, unwrapped and expanded.

@@ -12,7 +12,7 @@ use object::elf;
 use object::read::elf::{ElfFile32, FileHeader, ProgramHeader, SectionHeader};
 
 use crate::error::ElfError;
-use crate::image::{Image, Kind, Section, Zeros};
+use crate::image::{Kind, Section, Zeros};
 use crate::limits::{IMAGE_BYTES_MAX, NAME_BYTES_MAX, SECTIONS_MAX, ZEROS_MAX};
 use crate::target::Target;
 
@@ -49,6 +49,15 @@ impl Machine {
         }
     }
 
+    /// Its instruction set; `None` when that is not one whose code can be packed.
+    pub fn target(self) -> Option<Target> {
+        let same = |target: &Target| {
+            let machine = Machine::of(*target);
+            (machine.number, machine.is_big_endian) == (self.number, self.is_big_endian)
+        };
+        [Target::Sparc, Target::Rv32].into_iter().find(same)
+    }
+
     /// A word from memory.
     pub const fn word(self, bytes: [u8; 4]) -> u32 {
         if self.is_big_endian { u32::from_be_bytes(bytes) } else { u32::from_le_bytes(bytes) }
@@ -57,17 +66,6 @@ impl Machine {
     /// A word for memory.
     pub const fn bytes(self, word: u32) -> [u8; 4] {
         if self.is_big_endian { word.to_be_bytes() } else { word.to_le_bytes() }
-    }
-}
-
-impl From<&Image> for Sections {
-    fn from(image: &Image) -> Sections {
-        Sections {
-            machine: Machine::of(image.target),
-            entry: image.entry,
-            sections: image.sections.clone(),
-            zeros: image.zeros.clone(),
-        }
     }
 }
 

@@ -231,6 +231,44 @@ fn verifying_says_what_has_no_tag_and_what_is_not_sealed() {
     }
 }
 
+#[test]
+fn an_image_goes_through_a_container_as_it_was() {
+    let machine = Machine::of(Target::Rv32);
+    let packed = image(machine).into_image().unwrap();
+    assert_eq!(packed.target, Target::Rv32);
+    let (seal_of, key) = seals(&mut Seeded::new()).remove(3);
+    let container = seal(&packed.clone().into(), &settings(seal_of), &key, &device(2)).unwrap();
+    let unsealed = container.unseal(&container.unlock(&device(2)).unwrap()).unwrap();
+    assert_eq!(unsealed.into_image(), Some(packed));
+    assert_eq!(image(Machine { number: 40, ..machine }).into_image(), None);
+    assert_eq!(image(Machine { is_big_endian: true, ..machine }).into_image(), None);
+}
+
+#[test]
+fn programs_of_the_corpus_come_back_from_every_seal() {
+    for name in ["sparc/search.elf", "rv32/search.elf"] {
+        let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../corpus").join(name);
+        let Ok(file) = std::fs::read(path) else {
+            assert!(
+                std::env::var_os("CI").is_none(),
+                "corpus/{name} is missing, and under CI it must not be"
+            );
+            eprintln!("skip: sealing {name}: there is no corpus");
+            return;
+        };
+        let sections = Sections::parse(&file).unwrap();
+        let image = Unsealed { sections, dictionary: Dictionary::default(), map: Vec::new() };
+        for (seal_of, key) in seals(&mut Seeded::new()) {
+            for integrity in [None, Some(Integrity::new(4, 8).unwrap())] {
+                let settings = Settings { integrity, ..settings(seal_of) };
+                let container = seal(&image, &settings, &key, &device(2)).unwrap();
+                let read = Container::parse(&container.to_bytes()).unwrap();
+                assert_eq!(read.unseal(&read.unlock(&device(2)).unwrap()).as_ref(), Ok(&image), "{seal_of}");
+            }
+        }
+    }
+}
+
 /// Sections of an image for a choice of them.
 fn choose(choice: Choice) -> Result<Vec<String>, SealError> {
     let (seal_of, key) = seals(&mut Seeded::new()).remove(1);

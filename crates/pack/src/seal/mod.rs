@@ -17,7 +17,7 @@ pub mod xts;
 use std::fmt;
 use std::io;
 
-use aes::Aes128;
+use aes::Aes128Enc;
 use aes::cipher::{Array, BlockCipherEncrypt, KeyInit};
 use cipher::Randomness;
 use zeroize::Zeroizing;
@@ -229,7 +229,7 @@ pub struct LineCipher(Engine);
 enum Engine {
     Ecb(Ecb),
     Xts(Xts),
-    Ctr(Box<Aes128>, Layout),
+    Ctr(Box<Aes128Enc>, Layout),
 }
 
 impl LineCipher {
@@ -323,8 +323,8 @@ impl fmt::Debug for LineCipher {
     }
 }
 
-fn expanded(key: &[u8]) -> Box<Aes128> {
-    Box::new(Aes128::new_from_slice(key).expect("16 bytes are a key"))
+fn expanded<C: KeyInit>(key: &[u8]) -> Box<C> {
+    Box::new(C::new_from_slice(key).expect("16 bytes are a key"))
 }
 
 fn check_begins(address: u32) {
@@ -347,7 +347,7 @@ fn addresses(first: u32) -> impl Iterator<Item = u32> {
     (0..).map(move |number: u32| first + number * LINE_BYTES as u32)
 }
 
-fn keystream(aes: &Aes128, layout: &Layout, address: u32) -> Line {
+fn keystream(aes: &Aes128Enc, layout: &Layout, address: u32) -> Line {
     let mut block = layout.counter(address);
     aes.encrypt_block((&mut block).into());
     layout.arrange(&mut block);
@@ -358,7 +358,7 @@ fn add(line: &mut Line, other: &Line) {
     *line = (u128::from_ne_bytes(*line) ^ u128::from_ne_bytes(*other)).to_ne_bytes();
 }
 
-fn add_all(aes: &Aes128, layout: &Layout, first: u32, lines: &mut [Line]) {
+fn add_all(aes: &Aes128Enc, layout: &Layout, first: u32, lines: &mut [Line]) {
     let mut blocks = Zeroizing::new([[0; LINE_BYTES]; BATCH_LINES]);
     let blocks = &mut blocks[..lines.len()];
     for (block, address) in blocks.iter_mut().zip(addresses(first)) {

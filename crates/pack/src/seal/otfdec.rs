@@ -1,8 +1,9 @@
 //! The counters of ST's on-the-fly decryption, OTFDEC, in STM32H7, L5, U5 and H5.
 //!
-//! From the reference manuals, chapter OTFDEC, "AES in counter mode decryption" (RM0455 section 41.3.4; RM0438 chapter
-//! 31 and RM0468 chapter 42 describe the same peripheral; AN5281 how images are made for it). The manuals write numbers
-//! of 128 bits with the highest bit first, and so does AES:
+//! From the reference manuals, chapter OTFDEC, "AES in counter mode decryption" (RM0455 section 41.3.4, as two programs
+//! quote it, of which one opens what a shipped product keeps in its flash; RM0438 chapter 31 and RM0468 chapter 42 have
+//! the same peripheral, and send to AN5281 for the order of bytes). The manuals write numbers of 128 bits with the
+//! highest bit first, and so does AES:
 //!
 //! ```text
 //!  bit 127                      64 63     48 47         32 31 30 29  28 27                0

@@ -8,12 +8,12 @@
 //!   sealed = AES(key 1, line ⊕ T) ⊕ T
 //! ```
 //!
-//! A data unit of one block needs no multiplication by α, since α⁰ is 1 (clause 5.3.2, j = 0): what is left of XTS is
+//! A data unit of one block needs no multiplication by α, since α⁰ is 1 (clause 5.3.1, j = 0): what is left of XTS is
 //! Rogaway's XEX. The tweak depends on the address alone, so that it can be made while the line is fetched; deciphering
 //! has to wait for the line. Whoever changes a sealed line garbles all 16 bytes of it, but is not found out.
 
-use aes::Aes128;
 use aes::cipher::{Array, BlockCipherDecrypt, BlockCipherEncrypt};
+use aes::{Aes128, Aes128Enc};
 use zeroize::Zeroizing;
 
 use super::{BATCH_LINES, LINE_BYTES, Line, add, addresses};
@@ -21,12 +21,12 @@ use super::{BATCH_LINES, LINE_BYTES, Line, add, addresses};
 /// The seal with its keys.
 pub struct Xts {
     data: Box<Aes128>,
-    tweak: Box<Aes128>,
+    tweak: Box<Aes128Enc>,
 }
 
 impl Xts {
     /// Of a key for lines and one for tweaks.
-    pub fn new(data: Box<Aes128>, tweak: Box<Aes128>) -> Xts {
+    pub fn new(data: Box<Aes128>, tweak: Box<Aes128Enc>) -> Xts {
         Xts { data, tweak }
     }
 

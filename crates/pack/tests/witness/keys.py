@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Keys and tags of a sealed image by Python's cryptography, all in hex: `keys.py unwrap KEY WRAPPED`,
-`keys.py tag-key KEY`, `keys.py cmac KEY MESSAGE`."""
+"""Keys and tags of a sealed image by Python's cryptography: for each line `unwrap KEY WRAPPED`, `tag-key KEY` or
+`cmac KEY MESSAGE`, all in hex, the answer."""
 
 import sys
 
@@ -8,16 +8,25 @@ from cryptography.hazmat.primitives import cmac, hashes, keywrap
 from cryptography.hazmat.primitives.ciphers.algorithms import AES
 from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 
-what, key, *rest = sys.argv[1:]
-key = bytes.fromhex(key)
-if what == "unwrap":
+
+def unwrap(key, wrapped):
     try:
-        print(keywrap.aes_key_unwrap(key, bytes.fromhex(rest[0])).hex())
+        return keywrap.aes_key_unwrap(key, wrapped).hex()
     except keywrap.InvalidUnwrap:
-        print("refused")
-elif what == "tag-key":
-    print(HKDF(algorithm=hashes.SHA256(), length=16, salt=None, info=b"selvedge image tags v1").derive(key).hex())
-else:
+        return "refused"
+
+
+def tag_key(key):
+    return HKDF(algorithm=hashes.SHA256(), length=16, salt=None, info=b"selvedge image tags v1").derive(key).hex()
+
+
+def tag(key, message):
     mac = cmac.CMAC(AES(key))
-    mac.update(bytes.fromhex(rest[0]))
-    print(mac.finalize().hex())
+    mac.update(message)
+    return mac.finalize().hex()
+
+
+for line in sys.stdin:
+    what, *fields = line.split()
+    answer = {"unwrap": unwrap, "tag-key": tag_key, "cmac": tag}[what]
+    print(answer(*(bytes.fromhex(field) for field in fields)))

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Seals bytes as Infineon's edgeprotecttools do for their SMIF: `xip.py LAYOUT KEY NONCE ADDRESS PLAIN`, all but the
-address in hex."""
+"""Seals bytes as Infineon's edgeprotecttools do for their SMIF: for each line `LAYOUT KEY START ADDRESS PLAIN`, all but
+the layout in hex, what they become."""
 
 import importlib.util
 import pathlib
@@ -12,6 +12,7 @@ spec = importlib.util.spec_from_file_location("encryptor_aes", package / "execut
 module = importlib.util.module_from_spec(spec)
 spec.loader.exec_module(module)
 
-_, key, nonce, address, plain = sys.argv[1:]
-plain, key, nonce = (bytes.fromhex(digits) for digits in (plain, key, nonce))
-print(module.EncryptorAES.encrypt_ecb(plain, key, int(address), nonce).hex())
+for line in sys.stdin:
+    _, *fields = line.split()
+    key, nonce, address, plain = (bytes.fromhex(field) for field in fields)
+    print(module.EncryptorAES.encrypt_ecb(plain, key, int.from_bytes(address, "big"), nonce).hex())

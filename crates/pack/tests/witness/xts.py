@@ -1,15 +1,17 @@
 #!/usr/bin/env python3
-"""Seals lines as Python's cryptography does with XTS, a line a data unit: `xts.py LAYOUT KEY START ADDRESS PLAIN`, all
-but the address in hex; layout and start are empty."""
+"""Seals lines as Python's cryptography does with XTS, a line a data unit: for each line `LAYOUT KEY START ADDRESS PLAIN`,
+all but the layout in hex, what they become."""
 
 import sys
 
 from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
 
-_, key, _, address, plain = sys.argv[1:]
-key, plain = bytes.fromhex(key), bytes.fromhex(plain)
-for at in range(0, len(plain), 16):
-    tweak = ((int(address) + at) // 16).to_bytes(16, "little")
-    sealing = Cipher(algorithms.AES(key), modes.XTS(tweak)).encryptor()
-    print((sealing.update(plain[at : at + 16]) + sealing.finalize()).hex(), end="")
-print()
+for line in sys.stdin:
+    _, *fields = line.split()
+    key, _, address, plain = (bytes.fromhex(field) for field in fields)
+    sealed = bytes()
+    for at in range(0, len(plain), 16):
+        unit = (int.from_bytes(address, "big") + at) // 16
+        sealing = Cipher(algorithms.AES(key), modes.XTS(unit.to_bytes(16, "little"))).encryptor()
+        sealed += sealing.update(plain[at : at + 16]) + sealing.finalize()
+    print(sealed.hex())
