@@ -33,6 +33,7 @@ seed() {
 if command -v avr-gcc >/dev/null; then
     seed archive -c
     seed linked -Wl,--defsym=main=0,--defsym=g=0,--defsym=d=0x100
+    seed elf -Wl,--defsym=main=0,--defsym=g=0,--defsym=d=0x100
 fi
 
 RUSTFLAGS="$flags" cargo build --locked --release --quiet --manifest-path fuzz/Cargo.toml --target "$host"

@@ -62,7 +62,7 @@ impl DeviceKey {
     }
 
     /// An image key, wrapped.
-    pub fn wrap(&self, key: &ImageKey) -> Vec<u8> {
+    pub fn wrap_key(&self, key: &ImageKey) -> Vec<u8> {
         const FITS: &str = "the lengths are right";
         let mut wrapped = vec![0; key.expose().len() + WRAP_BYTES];
         match self {
@@ -83,7 +83,7 @@ impl DeviceKey {
     /// # Errors
     /// [`SealError::OtherDeviceKey`] when it was not wrapped under this key, or not as long; then
     /// [`ImageKey::from_bytes`]'s.
-    pub fn unwrap(&self, wrapped: &[u8], row: &Row) -> Result<ImageKey, SealError> {
+    pub fn unwrap_key(&self, wrapped: &[u8], row: &Row) -> Result<ImageKey, SealError> {
         const FITS: &str = "16 or 32 bytes are a key";
         let mut bytes = Zeroizing::new(vec![0; wrapped.len().saturating_sub(WRAP_BYTES)]);
         let unwrapped = match self {

@@ -150,7 +150,7 @@ pub fn seal(
         entry: sections.entry,
         seal: settings.seal,
         image: settings.image,
-        wrapped_key: device.wrap(key),
+        wrapped_key: device.wrap_key(key),
         integrity: settings.integrity,
         entries,
         zeros: sections.zeros.clone(),
@@ -177,7 +177,7 @@ impl Container {
     /// # Errors
     /// [`SealError::OtherDeviceKey`].
     pub fn unlock(&self, device: &DeviceKey) -> Result<Unlocked, SealError> {
-        let key = device.unwrap(&self.wrapped_key, self.seal.row())?;
+        let key = device.unwrap_key(&self.wrapped_key, self.seal.row())?;
         Ok(Unlocked::new(self.seal, &key, self.image, self.integrity))
     }
 

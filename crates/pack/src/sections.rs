@@ -3,8 +3,9 @@
 //! Owns: reading sections and their load addresses (through the crate `object`). Program headers say what is loaded and
 //! where: at its *physical* address, which is where a memory-mapped decipher sees it. Initialisers of a firmware's
 //! variables lie behind its code, and are copied elsewhere before `main`. What is zero at the start is given where it
-//! is used. Section headers say what is code, constants and initialisers; a file without them has a section for each
-//! segment. Which instructions there are is `program`'s.
+//! is used. Section headers say what is code, constants and initialisers; what of a segment is in no section, as
+//! headers and gaps, is left out. A file without section headers has a section for each segment. Which instructions
+//! there are is `program`'s.
 //! Invariant: [`Sections::parse`] returns on every input; it never panics.
 
 use object::Endianness;

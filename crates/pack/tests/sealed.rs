@@ -77,7 +77,7 @@ fn a_container_is_laid_out_as_drawn() {
         assert_eq!(bytes[40..52], seal.start());
         assert_eq!((bytes[52], bytes[53], half(54), half(56), half(58), word(60)), (4, 8, 6, 1, 0, 9));
         let mut at = 64 + usize::from(bytes[19]);
-        assert_eq!(bytes[64..at], device(2).wrap(key));
+        assert_eq!(bytes[64..at], device(2).wrap_key(key));
         let sections: [(&str, [u8; 2], u32, u32); 6] = [
             (".traps", [0, 1], 0x1000, 0x30),
             (".text", [0, 1], 0x1030, 0x9c),

@@ -68,8 +68,8 @@ fn keys_are_wrapped_as_rfc_3394_has_it() {
         let row = SEALS.iter().find(|row| row.key_bytes == key.len());
         let (Ok(device), Some(row)) = (DeviceKey::from_bytes(&wrapping), row) else { continue };
         let key = ImageKey::from_bytes(row, &key).unwrap();
-        assert_eq!(device.wrap(&key), wrapped);
-        assert_eq!(device.unwrap(&wrapped, row), Ok(key));
+        assert_eq!(device.wrap_key(&key), wrapped);
+        assert_eq!(device.unwrap_key(&wrapped, row), Ok(key));
         checked += 1;
     }
     assert_eq!(checked, 3);
@@ -214,18 +214,18 @@ fn a_key_unwraps_under_its_device_key_alone() {
     for (seal, key) in seals(&mut Seeded::new()) {
         let row = seal.row();
         for byte in [2, 3] {
-            let wrapped = device(byte).wrap(&key);
-            assert_eq!(device(byte).unwrap(&wrapped, row), Ok(key.clone()));
+            let wrapped = device(byte).wrap_key(&key);
+            assert_eq!(device(byte).unwrap_key(&wrapped, row), Ok(key.clone()));
             for other in [4, 5] {
-                assert_eq!(device(other).unwrap(&wrapped, row), Err(SealError::OtherDeviceKey));
+                assert_eq!(device(other).unwrap_key(&wrapped, row), Err(SealError::OtherDeviceKey));
             }
             for bit in 0..wrapped.len() * 8 {
                 let mut changed = wrapped.clone();
                 changed[bit / 8] ^= 1 << (bit % 8);
-                assert_eq!(device(byte).unwrap(&changed, row), Err(SealError::OtherDeviceKey));
+                assert_eq!(device(byte).unwrap_key(&changed, row), Err(SealError::OtherDeviceKey));
             }
             for length in 0..wrapped.len() {
-                assert_eq!(device(byte).unwrap(&wrapped[..length], row), Err(SealError::OtherDeviceKey));
+                assert_eq!(device(byte).unwrap_key(&wrapped[..length], row), Err(SealError::OtherDeviceKey));
             }
         }
     }
