@@ -395,7 +395,7 @@ impl Server {
                 // A resource is short: those who wait are taken when there may be some again.
                 Err(_) => {
                     self.accepts_from = Some(self.now() + ACCEPT_PAUSE);
-                    self.watch.drop(&self.bound);
+                    self.watch.remove(&self.bound);
                     return;
                 }
             };

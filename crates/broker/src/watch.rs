@@ -25,10 +25,12 @@ pub(crate) enum About {
     Connection(Connection),
 }
 
-// What an event of the epoll of all is about, if not a user, whose number has 32 bits.
+// What an event is about, if not a user, whose number has 32 bits.
 const LISTENER: u64 = u64::MAX;
 const DEVICE: u64 = u64::MAX - 1;
 const ORDERS: u64 = u64::MAX - 2;
+/// With the number of a connection, which never comes near those above.
+const CONNECTION: u64 = 1 << 63;
 
 impl About {
     fn data(self) -> EventData {
@@ -36,17 +38,29 @@ impl About {
             About::Listener => LISTENER,
             About::Device => DEVICE,
             About::Orders => ORDERS,
-            About::Connection(_) => unreachable!("connections are their user's"),
+            About::Connection(Connection(number)) => CONNECTION | number,
         })
+    }
+
+    /// What a number is of; a user's is an error.
+    fn of(number: u64) -> Result<About, u32> {
+        match number {
+            LISTENER => Ok(About::Listener),
+            DEVICE => Ok(About::Device),
+            ORDERS => Ok(About::Orders),
+            CONNECTION.. => Ok(About::Connection(Connection(number & !CONNECTION))),
+            user => Err(user as u32),
+        }
     }
 }
 
-/// The epoll of a user's connections, which each of them holds: with the last of them it is gone.
+/// The epoll that a connection is in. That of a user is held by the user's connections, and is gone with the last of them.
 pub(crate) type Seat = Arc<OwnedFd>;
 
 /// All that is waited for.
 pub(crate) struct Watch {
-    all: OwnedFd,
+    /// The loop's own, and the users'.
+    all: Seat,
     users: HashMap<u32, Weak<OwnedFd>>,
 }
 
@@ -69,7 +83,7 @@ impl Happened {
 
 impl Watch {
     pub(crate) fn new() -> Result<Watch, Errno> {
-        Ok(Watch { all: epoll::create(CreateFlags::CLOEXEC)?, users: HashMap::new() })
+        Ok(Watch { all: Arc::new(epoll::create(CreateFlags::CLOEXEC)?), users: HashMap::new() })
     }
 
     /// Looks at one of the loop's own, which leaves by itself when it is closed.
@@ -83,7 +97,7 @@ impl Watch {
     }
 
     /// Does not look at one of the loop's own any more.
-    pub(crate) fn drop(&self, socket: impl AsFd) {
+    pub(crate) fn remove(&self, socket: impl AsFd) {
         // It is not looked at if that fails, either.
         let _ = epoll::delete(&self.all, socket);
     }
@@ -91,7 +105,7 @@ impl Watch {
     /// Looks at a connection of a user, which leaves by itself when it is closed.
     ///
     /// # Errors
-    /// The system is short of something.
+    /// The system is short of watches.
     pub(crate) fn enter(
         &mut self,
         user: u32,
@@ -99,17 +113,20 @@ impl Watch {
         socket: impl AsFd,
         interest: EventFlags,
     ) -> Result<Seat, Errno> {
-        let seat = match self.users.get(&user).and_then(Weak::upgrade) {
-            Some(seat) => seat,
-            None => {
-                let seat = Arc::new(epoll::create(CreateFlags::CLOEXEC)?);
-                epoll::add(&self.all, &seat, EventData::new_u64(user.into()), EventFlags::IN)?;
-                self.users.retain(|_, seat| seat.strong_count() > 0);
-                self.users.insert(user, Arc::downgrade(&seat));
-                seat
-            }
-        };
-        epoll::add(&seat, socket, EventData::new_u64(connection.0), interest)?;
+        // Who comes when descriptors are short is served as well, though not apart from others.
+        let seat = self.seat_of(user).unwrap_or_else(|_| self.all.clone());
+        epoll::add(&seat, socket, About::Connection(connection).data(), interest)?;
+        Ok(seat)
+    }
+
+    fn seat_of(&mut self, user: u32) -> Result<Seat, Errno> {
+        if let Some(seat) = self.users.get(&user).and_then(Weak::upgrade) {
+            return Ok(seat);
+        }
+        let seat = Arc::new(epoll::create(CreateFlags::CLOEXEC)?);
+        epoll::add(&self.all, &seat, EventData::new_u64(user.into()), EventFlags::IN)?;
+        self.users.retain(|_, seat| seat.strong_count() > 0);
+        self.users.insert(user, Arc::downgrade(&seat));
         Ok(seat)
     }
 
@@ -121,19 +138,17 @@ impl Watch {
         let Happened { list, all, of_user } = happened;
         waited(&self.all, all, pause)?;
         for event in all {
-            let about = match event.data.u64() {
-                LISTENER => About::Listener,
-                DEVICE => About::Device,
-                ORDERS => About::Orders,
-                user => {
-                    let Some(seat) = self.users.get(&(user as u32)).and_then(Weak::upgrade) else { continue };
-                    waited(&seat, of_user, Some(Duration::ZERO))?;
-                    let connection = |event: &epoll::Event| About::Connection(Connection(event.data.u64()));
-                    list.extend(of_user.iter().map(|event| (connection(event), event.flags)));
+            let user = match About::of(event.data.u64()) {
+                Ok(about) => {
+                    list.push((about, event.flags));
                     continue;
                 }
+                Err(user) => user,
             };
-            list.push((about, event.flags));
+            let Some(seat) = self.users.get(&user).and_then(Weak::upgrade) else { continue };
+            waited(&seat, of_user, Some(Duration::ZERO))?;
+            let about = |event: &epoll::Event| About::of(event.data.u64()).ok();
+            list.extend(of_user.iter().filter_map(|event| Some((about(event)?, event.flags))));
         }
         Ok(())
     }
@@ -144,7 +159,7 @@ impl Watch {
 /// # Panics
 /// If it is not watched: to change that takes nothing of the system's.
 pub(crate) fn change(seat: &Seat, connection: Connection, socket: impl AsFd, interest: EventFlags) {
-    let changed = epoll::modify(seat, socket, EventData::new_u64(connection.0), interest);
+    let changed = epoll::modify(seat, socket, About::Connection(connection).data(), interest);
     changed.expect("it is watched, and to change that takes nothing");
 }
 
@@ -183,7 +198,7 @@ mod tests {
     #[test]
     fn a_turn_brings_those_of_each_user_however_many_another_one_has() {
         let mut watch = Watch::new().unwrap();
-        let turns = 100;
+        let turns = 20;
         let many = ready(&mut watch, 7, 1, (turns * CONNECTIONS_PER_TURN) as u64);
         let few = ready(&mut watch, 8, 1000, 2);
         let mut seen: BTreeMap<u64, usize> = BTreeMap::new();
@@ -199,6 +214,21 @@ mod tests {
             assert_eq!((seen[&1000], seen[&1001]), (turn, turn));
         }
         assert_eq!(seen.len(), many.len() + few.len(), "each of them had its turn");
+    }
+
+    #[test]
+    fn without_a_descriptor_for_its_user_a_connection_is_watched_with_the_loop_s_own() {
+        let watch = Watch::new().unwrap();
+        let (ours, mut theirs) = UnixStream::pair().unwrap();
+        epoll::add(&watch.all, &ours, About::Connection(Connection(7)).data(), EventFlags::IN).unwrap();
+        theirs.write_all(&[1]).unwrap();
+        let mut happened = Happened::new();
+        watch.wait(NOW, &mut happened).unwrap();
+        assert_eq!(happened.list, [(About::Connection(Connection(7)), EventFlags::IN)]);
+        change(&watch.all.clone(), Connection(7), &ours, EventFlags::OUT);
+        happened.list.clear();
+        watch.wait(NOW, &mut happened).unwrap();
+        assert_eq!(happened.list, [(About::Connection(Connection(7)), EventFlags::OUT)]);
     }
 
     #[test]
