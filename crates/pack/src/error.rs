@@ -1,11 +1,302 @@
-//! Every word of this tool when something is wrong with its input.
+//! Every word this tool says when something is wrong with its input.
 //!
-//! Owns: the closed error enums of the plain ELF reader, and of sealing, containers and what stands in them. Bugs of
-//! this tool are assertions and not here; files and randomness fail in the roof. No variant carries a secret.
+//! Owns: the closed error enums, their fields, their words. Bugs of this crate are assertions and not here. What a
+//! running program does that ends its run is the simulator's (`isa::sparc::Fault`).
 
 use std::fmt;
 
+use isa::sparc::ImageError;
+
 use crate::seal::{LINE_BYTES, SEALS};
+use crate::target::Target;
+
+/// Why a program is not packed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Error {
+    /// Not a 32-bit ELF file, or one that ends early or contradicts itself.
+    Elf {
+        /// What the reader of ELF said.
+        why: String,
+    },
+    /// The file is for a processor whose code is not packed.
+    Machine {
+        /// `e_machine` as found; 2 is SPARC.
+        found: u16,
+    },
+    /// The file is an object or a library, not a linked program.
+    NotLinked {
+        /// `e_type` as found; 2 is a linked program.
+        found: u16,
+    },
+    /// There are no instructions in it.
+    NoCode,
+    /// The program begins where no instruction can.
+    Entry {
+        /// The address as found.
+        found: u32,
+    },
+    /// A section of instructions begins or ends inside a word.
+    Unaligned {
+        /// The section.
+        section: String,
+        /// Its first address.
+        first: u32,
+        /// Its length in bytes.
+        bytes: u64,
+    },
+    /// Two sections claim the same address, or one lies past the end of memory.
+    Overlap {
+        /// The section.
+        section: String,
+        /// Its first address.
+        first: u32,
+    },
+    /// More to load than this tool takes.
+    TooLarge {
+        /// How much it is, in bytes.
+        found_bytes: u64,
+        /// How much it may be.
+        limit_bytes: u64,
+    },
+    /// Instructions that the program may write to.
+    Writable {
+        /// The section.
+        section: String,
+    },
+    /// A relocation whose value depends on where code is, of a type that is not known here.
+    Relocation {
+        /// What it changes.
+        at: u32,
+        /// Its type as found.
+        found: u32,
+        /// What it refers to.
+        to: u32,
+    },
+    /// A relocation that says something else than what stands in the file.
+    Changed {
+        /// The address.
+        at: u32,
+        /// What the file has there, as an address or a part of one.
+        found: u32,
+        /// What the relocation says.
+        expected: u32,
+    },
+    /// A call of the place behind itself: the program reads its own address and computes with it.
+    ReadsItsPlace {
+        /// The address of the call.
+        at: u32,
+    },
+    /// A branch or a call to where no instruction is.
+    NoTarget {
+        /// The address of the branch.
+        at: u32,
+        /// Where it goes.
+        to: u32,
+    },
+    /// The low part of an address whose high part is another address's, too far apart to be kept together.
+    ApartHalves {
+        /// The address of the instruction with the low part.
+        at: u32,
+        /// What it refers to.
+        to: u32,
+    },
+    /// A function that was named is not in the program.
+    Function {
+        /// The name.
+        found: String,
+    },
+    /// A dictionary of more entries than packets can name, or of none.
+    Entries {
+        /// How many were asked for.
+        found: usize,
+        /// How many there may be.
+        limit: usize,
+    },
+    /// A share that is no percentage.
+    Share {
+        /// The number as found.
+        found: u8,
+    },
+    /// What was asked for follows a profile, and none was given.
+    NoProfile {
+        /// What needs it.
+        what: &'static str,
+    },
+    /// A line of a profile's text that is not an address and a count.
+    ProfileLine {
+        /// Its number, from 1.
+        line: usize,
+        /// What stands there.
+        found: String,
+    },
+    /// A profile of another program.
+    ProfileAddress {
+        /// An address with a count where the program has no instruction.
+        found: u32,
+    },
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Error::Elf { why } => write!(f, "not a 32-bit ELF file: {why}"),
+            Error::Machine { found } => {
+                write!(f, "code of another processor: found e_machine {found}, expected 2 (SPARC)")
+            }
+            Error::NotLinked { found } => {
+                write!(f, "not a linked program: found e_type {found}, expected 2\nhelp: link it first")
+            }
+            Error::NoCode => f.write_str("nothing to pack: found no section of instructions"),
+            Error::Entry { found } => {
+                write!(f, "entry {found:#010x} is no instruction: expected an address in a section of code")
+            }
+            Error::Unaligned { section, first, bytes } => write!(
+                f,
+                "section `{section}` is not made of words: found {bytes} bytes from {first:#010x} on, \
+                 expected multiples of 4"
+            ),
+            Error::Overlap { section, first } => write!(
+                f,
+                "section `{section}` at {first:#010x} shares addresses with another or passes the end of memory"
+            ),
+            Error::TooLarge { found_bytes, limit_bytes } => {
+                write!(f, "program too large: found {found_bytes} bytes, expected at most {limit_bytes}")
+            }
+            Error::Writable { section } => write!(
+                f,
+                "section `{section}` is written and executed: code that changes cannot be packed\n\
+                 help: put it into a section of its own and exclude that"
+            ),
+            Error::Relocation { at, found, to } => write!(
+                f,
+                "relocation of type {found} at {at:#010x}: it refers to code at {to:#010x}, and how is not known"
+            ),
+            Error::Changed { at, found, expected } => write!(
+                f,
+                "relocation at {at:#010x} disagrees with the program: found {found:#x}, expected {expected:#x}\n\
+                 help: pack the file as the linker left it"
+            ),
+            Error::ReadsItsPlace { at } => write!(
+                f,
+                "call at {at:#010x} reads its own address: what the program computes from it would be wrong\n\
+                 help: compile without -fpic, or exclude the function"
+            ),
+            Error::NoTarget { at, to } => {
+                write!(f, "branch at {at:#010x} goes to {to:#010x}, where no instruction is")
+            }
+            Error::ApartHalves { at, to } => write!(
+                f,
+                "low part of address {to:#010x} at {at:#010x}: no high part of an address near it is in the program"
+            ),
+            Error::Function { found } => write!(f, "no function `{found}` in the program"),
+            Error::Entries { found, limit } => {
+                write!(f, "dictionary of {found} entries: expected 1 to {limit}")
+            }
+            Error::Share { found } => write!(f, "share of {found} %: expected 0 to 100"),
+            Error::NoProfile { what } => {
+                write!(f, "{what} needs a profile, found none\nhelp: run the program on a few inputs first")
+            }
+            Error::ProfileLine { line, found } => {
+                write!(f, "profile, line {line}: found `{found}`, expected an address and a count")
+            }
+            Error::ProfileAddress { found } => {
+                write!(f, "profile of another program: it counts {found:#010x}, where no instruction is")
+            }
+        }
+    }
+}
+
+impl std::error::Error for Error {}
+
+/// Why an image is not run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum RunError {
+    /// A cache line of a length that there is not.
+    CacheLine {
+        /// The length found, in bytes.
+        found_bytes: u32,
+    },
+    /// A cache that is not a power of two of sets.
+    CacheSets {
+        /// Its size, in bytes.
+        found_bytes: u32,
+        /// Its ways.
+        ways: u32,
+        /// Its lines, in bytes.
+        line_bytes: u32,
+    },
+    /// An image of another instruction set than the one that is run.
+    RunTarget {
+        /// The one found.
+        found: Target,
+    },
+    /// A container for a machine whose programs are not run here.
+    Machine {
+        /// `e_machine` as found; 2 is SPARC.
+        found: u16,
+    },
+    /// What a boot reads is not what was sealed.
+    BootCheck {
+        /// The first line of its group.
+        line: u32,
+    },
+    /// An image without instructions.
+    NoCode,
+    /// Two sections claim an address, or a section ends behind memory.
+    Sections {
+        /// The first address at fault.
+        address: u32,
+    },
+    /// A sealed range that is not whole lines of what is only read.
+    SealedRange {
+        /// Its first address.
+        first: u32,
+        /// The address behind it.
+        end: u32,
+    },
+    /// The program does not fit where it is run.
+    Image(ImageError),
+}
+
+impl fmt::Display for RunError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            RunError::CacheLine { found_bytes } => {
+                write!(f, "cache line: found {found_bytes} bytes, expected 16, 32 or 64")
+            }
+            RunError::CacheSets { found_bytes, ways, line_bytes } => {
+                write!(f, "cache: found {found_bytes} bytes in {ways} ways of lines of {line_bytes} bytes")?;
+                write!(f, ", expected a power of two of lines in each way, up to 16 MiB")
+            }
+            RunError::RunTarget { found } => {
+                write!(f, "this image cannot be run: found {found:?}, expected {:?}", Target::Sparc)
+            }
+            RunError::Machine { found } => {
+                write!(f, "this container cannot be run: found machine {found}, expected 2")
+            }
+            RunError::BootCheck { line } => {
+                write!(f, "the line at {line:#010x} fails its check at boot: memory is not as it was sealed")
+            }
+            RunError::NoCode => write!(f, "image has no instructions: found no section of code"),
+            RunError::Sections { address } => {
+                write!(f, "section at {address:#010x} overlaps another one, or ends behind memory")
+            }
+            RunError::SealedRange { first, end } => {
+                write!(f, "sealed range: found {first:#010x} to {end:#010x}")?;
+                write!(f, ", expected whole lines of 16 bytes of what is only read")
+            }
+            RunError::Image(error) => error.fmt(f),
+        }
+    }
+}
+
+impl std::error::Error for RunError {}
+
+impl From<ImageError> for RunError {
+    fn from(error: ImageError) -> RunError {
+        RunError::Image(error)
+    }
+}
 
 /// Why bytes are no linked program.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -8,23 +8,35 @@
 //! and memory (`chain`), and counts what each stage was asked and how long the core waited.
 //! It leaves executing instructions to `isa`, files and tables to the binary, keys' storage to the caller.
 
+pub mod canonical;
 pub mod code;
 pub mod container;
 pub mod error;
+pub mod flow;
 pub mod forms;
 pub mod image;
 pub mod integrity;
 pub mod keys;
+pub mod layout;
 pub mod limits;
 pub mod lines;
+pub mod packing;
+pub mod place;
+pub mod profile;
+pub mod program;
+pub mod schedule;
 pub mod seal;
 pub mod sealed;
 pub mod sections;
+pub mod select;
 pub mod target;
 
 pub use container::Container;
-pub use error::{ElfError, SealError};
+pub use error::{ElfError, Error, RunError, SealError};
 pub use image::{Image, Section};
 pub use keys::{DeviceKey, ImageKey};
+pub use packing::{Packed, Settings, pack};
+pub use profile::Profile;
+pub use program::Program;
 pub use sections::Sections;
 pub use target::Target;

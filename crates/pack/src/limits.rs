@@ -1,7 +1,8 @@
-//! The limits of what this tool takes from a file.
+//! The limits of what this tool takes.
 //!
-//! Owns: how much an ELF file or a container may ask for, each far above what any firmware of ours needs, so that a
-//! wrong number ends with words and not with the machine's memory. What a format limits stands where it is drawn.
+//! Owns: how much an ELF file or a container may ask for, how large a program may be and how much is tried for a block,
+//! each far above what any firmware of ours needs, so that a wrong number ends with words and not with the machine's
+//! memory. What a format limits stands where it is drawn.
 
 /// The most that is loaded into memory, in bytes, padding and tables included.
 pub const IMAGE_BYTES_MAX: u64 = 1 << 28;
@@ -23,3 +24,19 @@ const _: () = {
     // A container's length is 32 bits.
     assert!(IMAGE_BYTES_MAX + MAP_ENTRIES_MAX as u64 * 8 < 1 << 32);
 };
+
+/// The most that a program's sections take together, in bytes.
+pub const PROGRAM_BYTES_MAX: u64 = 1 << 28;
+/// The most instructions of a program, in bytes.
+pub const CODE_BYTES_MAX: u64 = 1 << 26;
+/// The most bytes in the names of a program's functions.
+pub const NAMES_BYTES_MAX: usize = 1 << 26;
+/// The most instructions that are scheduled together: a bit for each.
+pub const WINDOW_ITEMS_MAX: usize = 64;
+/// The most partial orders of a window that are followed at once.
+pub const STATES_MAX: usize = 24;
+/// The most times that a dictionary is made anew from what was packed with the last.
+pub const DICTIONARY_ROUNDS: usize = 4;
+
+const _: () = assert!(WINDOW_ITEMS_MAX <= u64::BITS as usize);
+const _: () = assert!(CODE_BYTES_MAX <= PROGRAM_BYTES_MAX);

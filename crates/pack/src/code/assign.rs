@@ -1,0 +1,271 @@
+//! Which instructions of a block share a packet.
+//!
+//! Owns: three ways to cut a run of instructions into words: [`greedy`], the paper's; [`optimal`], the fewest words in
+//! the program's order; [`scheduled`], few words in any order that dependences allow. What may change places is
+//! `schedule`'s, which entries there are `dict`'s, where words lie `layout`'s.
+
+use crate::code::packet::{ENTRIES_SHORT, Format, SLOTS_MAX};
+use crate::limits::{STATES_MAX, WINDOW_ITEMS_MAX};
+
+/// How far a branch has to go.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Reach {
+    /// A distance of 6 bits is enough.
+    Short,
+    /// 8 bits are.
+    Long,
+    /// No packet has room for it.
+    Far,
+}
+
+impl Reach {
+    /// The least that a distance needs, in words from the branch's own.
+    pub fn of_words(distance: i64) -> Reach {
+        let fits = |format: Format| {
+            let (least, most) = format.reach_words().expect("the format has a branch");
+            (i64::from(least)..=i64::from(most)).contains(&distance)
+        };
+        match (fits(Format::ThreeBranch), fits(Format::TwoBranch)) {
+            (true, _) => Reach::Short,
+            (_, true) => Reach::Long,
+            _ => Reach::Far,
+        }
+    }
+
+    /// The next greater.
+    pub fn grown(self) -> Reach {
+        if self == Reach::Short { Reach::Long } else { Reach::Far }
+    }
+}
+
+/// What of an instruction decides whether it fits a packet.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Candidate {
+    /// Its number in the dictionary; `None` when it is not there or must be a word.
+    pub entry: Option<u16>,
+    /// For a branch, how far it goes.
+    pub branch: Option<Reach>,
+}
+
+impl Candidate {
+    fn packs(&self) -> bool {
+        self.entry.is_some() && self.branch != Some(Reach::Far)
+    }
+}
+
+/// A word: an instruction, or a packet of them in the order of execution.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Group {
+    /// The packet's format; `None` for an instruction that is a word of its own.
+    pub format: Option<Format>,
+    /// How many instructions.
+    pub slots: u8,
+    /// Which ones.
+    pub items: [u32; SLOTS_MAX],
+}
+
+impl Group {
+    fn of(format: Option<Format>, items: &[u32]) -> Group {
+        let mut group = Group { format, slots: items.len() as u8, items: [0; SLOTS_MAX] };
+        group.items[..items.len()].copy_from_slice(items);
+        group
+    }
+
+    /// An instruction that is a word.
+    pub fn single(item: u32) -> Group {
+        Group::of(None, &[item])
+    }
+
+    /// Its instructions.
+    pub fn items(&self) -> &[u32] {
+        &self.items[..usize::from(self.slots)]
+    }
+}
+
+/// The format of a packet of these; `None` when there is none, or it would be of one instruction only.
+pub fn format_of(candidates: &[Candidate]) -> Option<Format> {
+    if candidates.len() < 2 || !candidates.iter().all(Candidate::packs) {
+        return None;
+    }
+    let short = candidates.iter().all(|c| c.entry.is_some_and(|entry| usize::from(entry) < ENTRIES_SHORT));
+    let mut branches = candidates.iter().filter_map(|candidate| candidate.branch);
+    match (branches.next(), branches.next(), candidates.len()) {
+        (None, _, 4) if short => Some(Format::Four),
+        (None, _, 2 | 3) if short => Some(Format::Four),
+        (None, _, 2 | 3) => Some(Format::Three),
+        (Some(Reach::Short), None, 3) if short => Some(Format::ThreeBranch),
+        (Some(_), None, 2) => Some(Format::TwoBranch),
+        _ => None,
+    }
+}
+
+/// The longest packet at each place, from the first on.
+pub fn greedy(candidates: &[Candidate]) -> Vec<Group> {
+    let (mut groups, mut at) = (Vec::new(), 0);
+    while at < candidates.len() {
+        let longest = (2..=SLOTS_MAX).rev().find_map(|slots| {
+            let taken = candidates.get(at..at + slots)?;
+            format_of(taken).map(|format| (slots, Some(format)))
+        });
+        let (slots, format) = longest.unwrap_or((1, None));
+        groups.push(in_order(format, at, slots));
+        at += slots;
+    }
+    groups
+}
+
+fn in_order(format: Option<Format>, first: usize, slots: usize) -> Group {
+    let mut items = [0; SLOTS_MAX];
+    for (item, index) in items.iter_mut().zip(first..first + slots) {
+        *item = index as u32;
+    }
+    Group { format, slots: slots as u8, items }
+}
+
+/// The fewest words in the program's order, by dynamic programming: the fewest from each place on, from the last back.
+pub fn optimal(candidates: &[Candidate]) -> Vec<Group> {
+    let mut best: Vec<(u32, usize, Option<Format>)> = vec![(0, 0, None); candidates.len() + 1];
+    for at in (0..candidates.len()).rev() {
+        best[at] = (best[at + 1].0 + 1, 1, None);
+        for slots in 2..=SLOTS_MAX.min(candidates.len() - at) {
+            let words = best[at + slots].0 + 1;
+            if words < best[at].0
+                && let Some(format) = format_of(&candidates[at..at + slots])
+            {
+                best[at] = (words, slots, Some(format));
+            }
+        }
+    }
+    let (mut groups, mut at) = (Vec::new(), 0);
+    while at < candidates.len() {
+        let (_, slots, format) = best[at];
+        groups.push(in_order(format, at, slots));
+        at += slots;
+    }
+    groups
+}
+
+/// A set of instructions that are done, and the word that was done last.
+#[derive(Clone, Copy)]
+struct State {
+    done: u64,
+    /// The number of the state before it.
+    before: usize,
+    group: Group,
+    /// What is left to do at least, in quarters of a word.
+    left: u32,
+}
+
+/// Few words in any order in which each instruction stands behind those of its `before`, a bit for each. Sets of
+/// instructions that so many words can hold are followed word by word, the most promising [`STATES_MAX`] of each
+/// number of words; a set that has all of another's is better than that.
+///
+/// # Panics
+/// For more than [`WINDOW_ITEMS_MAX`] instructions.
+pub fn scheduled(candidates: &[Candidate], before: &[u64]) -> Vec<Group> {
+    assert!(candidates.len() <= WINDOW_ITEMS_MAX, "a window is cut by its caller");
+    if candidates.iter().filter(|candidate| candidate.packs()).count() < 2 {
+        return greedy(candidates);
+    }
+    let search = Search { candidates, before };
+    let all = if candidates.len() == 64 { u64::MAX } else { (1 << candidates.len()) - 1 };
+    let start = State { done: 0, before: usize::MAX, group: Group::single(0), left: search.left(0) };
+    let mut states = vec![start];
+    let mut layer = 0..1;
+    while !states[layer.clone()].iter().any(|state| state.done == all) {
+        let mut next = Vec::new();
+        for index in layer.clone() {
+            search.extend(index, states[index].done, &mut next);
+        }
+        prune(&mut next);
+        layer = states.len()..states.len() + next.len();
+        states.extend(next);
+    }
+    let last = layer.into_iter().find(|&index| states[index].done == all);
+    let mut groups = Vec::new();
+    let mut at = last.expect("the loop ends with one");
+    while states[at].before != usize::MAX {
+        groups.push(states[at].group);
+        at = states[at].before;
+    }
+    groups.reverse();
+    groups
+}
+
+/// Keeps the most promising states, none of which has all that another has.
+fn prune(states: &mut Vec<State>) {
+    states.sort_by_key(|state| (state.left, state.done));
+    states.dedup_by_key(|state| state.done);
+    let mut kept: Vec<State> = Vec::with_capacity(STATES_MAX);
+    for state in states.iter() {
+        if kept.len() == STATES_MAX {
+            break;
+        }
+        if !kept.iter().any(|other| other.done & state.done == state.done) {
+            kept.push(*state);
+        }
+    }
+    *states = kept;
+}
+
+struct Search<'a> {
+    candidates: &'a [Candidate],
+    before: &'a [u64],
+}
+
+impl Search<'_> {
+    fn is_ready(&self, index: usize, done: u64) -> bool {
+        done >> index & 1 == 0 && self.before[index] & !done == 0
+    }
+
+    /// What is left at least: a word for what does not pack, a third of one for what may.
+    fn left(&self, done: u64) -> u32 {
+        let rest = self.candidates.iter().enumerate().filter(|(index, _)| done >> index & 1 == 0);
+        rest.map(|(_, candidate)| if candidate.packs() { 4 } else { 12 }).sum()
+    }
+
+    /// Adds the states that are one word further.
+    fn extend(&self, from: usize, done: u64, next: &mut Vec<State>) {
+        for index in 0..self.candidates.len() {
+            if self.is_ready(index, done) {
+                let group = Group::single(index as u32);
+                next.push(self.state(from, done | 1 << index, group));
+            }
+        }
+        let mut chosen = [0; SLOTS_MAX];
+        self.choose(from, done, 0, 0, &mut chosen, next);
+    }
+
+    fn state(&self, before: usize, done: u64, group: Group) -> State {
+        State { done, before, group, left: self.left(done) }
+    }
+
+    /// Adds every packet whose first instructions are chosen. In the program's order any set that can be done next is.
+    fn choose(
+        &self,
+        from: usize,
+        done: u64,
+        first: usize,
+        slots: usize,
+        chosen: &mut [u32; SLOTS_MAX],
+        next: &mut Vec<State>,
+    ) {
+        for index in first..self.candidates.len() {
+            if !self.candidates[index].packs() || !self.is_ready(index, done) {
+                continue;
+            }
+            chosen[slots] = index as u32;
+            let taken = &chosen[..=slots];
+            let mut candidates = [Candidate::default(); SLOTS_MAX];
+            for (candidate, &item) in candidates.iter_mut().zip(taken) {
+                *candidate = self.candidates[item as usize];
+            }
+            if let Some(format) = format_of(&candidates[..=slots]) {
+                next.push(self.state(from, done | 1 << index, Group::of(Some(format), taken)));
+            }
+            if slots + 1 < SLOTS_MAX {
+                self.choose(from, done | 1 << index, index + 1, slots + 1, chosen, next);
+            }
+        }
+    }
+}

@@ -1,0 +1,202 @@
+//! What packing asks of a SPARC V8 instruction.
+//!
+//! Owns: where control goes behind it ([`step`]), and which two instructions must keep their order ([`Effects`]). All of
+//! it follows from `isa`'s table. Which words may be in packets is `flow`'s.
+//!
+//! # The rule of order
+//! Two instructions of a block may change places when the program cannot tell. They keep their order
+//! - when one writes a place (register, condition codes, Y, window) that the other reads or writes;
+//! - when both may trap: every load and store, division, SAVE and RESTORE. So memory at the time of a trap, the order of
+//!   traps, and the order in which devices are asked are the program's. An access at a constant distance from the
+//!   stack or frame pointer counts as one that does not trap: stacks are memory, and window handlers use them too.
+//!   Two of those may change places with each other and with other accesses where neither stores, or where both have
+//!   the same base register and share no byte;
+//! - when one is a transfer of control, the delay instruction of one, or of the kinds that change what the processor
+//!   is: traps, other address spaces, atomic accesses, other units, writes to state registers and Y, and the three
+//!   instructions behind such a write, before which it need not hold.
+//!
+//! What is given up is what V8 calls precise in one case only: a handler that looks at registers of the function that
+//! trapped (not those of the trap itself) may find an instruction done that stood behind the one that trapped, or not
+//! yet done one before it, neither of which could trap. Window handlers do not look there.
+
+use isa::sparc::bits::CONSTANT;
+use isa::sparc::table::Operand;
+use isa::sparc::{Class, Instruction, Opcode, Set};
+
+/// Where control goes behind an instruction.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Step {
+    /// To the next one.
+    Plain,
+    /// A branch.
+    Branch {
+        /// Where it goes.
+        to: u32,
+        /// Whether control may go on behind the delay instruction.
+        falls: bool,
+        /// Whether the delay instruction is ever executed.
+        delay: bool,
+        /// Whether it tests the conditions of another unit.
+        other_unit: bool,
+    },
+    /// A call to a known place.
+    Call {
+        /// Where it goes.
+        to: u32,
+    },
+    /// A call to a computed place.
+    Link,
+    /// A jump to a computed place; the delay instruction is the last.
+    Jump,
+    /// A return from a trap, itself a delay instruction.
+    Return,
+    /// A trap instruction, which may come back.
+    Trap,
+    /// No instruction.
+    Nothing,
+}
+
+/// What a word at an address does with control.
+pub fn step(word: u32, at: u32) -> Step {
+    let Some(instruction) = Instruction::decode(word) else { return Step::Nothing };
+    let to = at.wrapping_add(instruction.k as u32);
+    match (instruction.opcode, instruction.opcode.row().operands) {
+        (Opcode::Unimp, _) => Step::Nothing,
+        (Opcode::Call, _) => Step::Call { to },
+        (Opcode::Jmpl, _) if instruction.rd == 0 => Step::Jump,
+        (Opcode::Jmpl, _) => Step::Link,
+        (Opcode::Rett, _) => Step::Return,
+        (_, [Operand::TrapNumber]) => Step::Trap,
+        (opcode, [Operand::Relative22]) => {
+            let always = matches!(opcode, Opcode::Ba | Opcode::Fba | Opcode::Cba);
+            let other_unit = opcode.row().class == Class::Unit;
+            Step::Branch { to, falls: !always, delay: !(always && instruction.annuls()), other_unit }
+        }
+        _ => Step::Plain,
+    }
+}
+
+/// Whether it reads memory.
+pub fn is_load(word: u32) -> bool {
+    let class = Instruction::decode(word).map(|instruction| instruction.opcode.row().class);
+    matches!(class, Some(Class::Load | Class::LoadTwo))
+}
+
+/// Whether it is the size of a structure behind a call: UNIMP, with 12 bits that count (V8 manual, appendix D.4).
+pub fn is_structure_size(word: u32) -> bool {
+    word != 0 && word < 1 << 12
+}
+
+/// Whether it may fill the room between functions.
+pub fn is_filler(word: u32) -> bool {
+    word == 0 || word == NOP
+}
+
+/// SETHI 0, %g0.
+pub const NOP: u32 = 0x0100_0000;
+
+/// An access at a constant distance from the stack or the frame pointer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct OnStack {
+    base: u8,
+    first: i32,
+    bytes: i32,
+}
+
+/// What decides whether two instructions may change places.
+#[derive(Clone, Copy, Debug)]
+pub struct Effects {
+    reads: Set,
+    writes: Set,
+    /// Nothing changes places with it.
+    barrier: bool,
+    /// Up to three instructions behind it may still find what it replaces (V8 manual, B.29).
+    late: bool,
+    may_trap: bool,
+    on_stack: Option<OnStack>,
+}
+
+const STACK_POINTERS: [u8; 2] = [14, 30];
+
+impl Effects {
+    /// Those of a word; what is no instruction keeps its place.
+    pub fn of(word: u32) -> Effects {
+        let Some(instruction) = Instruction::decode(word) else { return Effects::BARRIER };
+        let on_stack = on_stack(&instruction);
+        let (barrier, may_trap) = manner(&instruction);
+        Effects {
+            reads: instruction.reads(),
+            writes: instruction.writes(),
+            barrier,
+            late: is_late(instruction.opcode),
+            may_trap: may_trap && on_stack.is_none(),
+            on_stack,
+        }
+    }
+
+    /// Those of what keeps its place.
+    pub const BARRIER: Effects = Effects {
+        reads: Set::ALL,
+        writes: Set::ALL,
+        barrier: true,
+        late: false,
+        may_trap: true,
+        on_stack: None,
+    };
+
+    /// How many instructions behind it keep their places, too: the delay instruction of a transfer of control, and
+    /// those that stand between a late write and its effect.
+    pub fn keeps_behind(&self) -> usize {
+        if self.late { 3 } else { usize::from(self.barrier) }
+    }
+
+    /// Whether this one, which stands before `later`, must stay before it.
+    pub fn stays_before(&self, later: &Effects) -> bool {
+        if self.barrier || later.barrier || self.may_trap && later.may_trap {
+            return true;
+        }
+        let apart = match (self.on_stack, later.on_stack) {
+            (Some(a), Some(b)) => {
+                a.base == b.base && (a.first + a.bytes <= b.first || b.first + b.bytes <= a.first)
+            }
+            _ => false,
+        };
+        let shared = |writes: Set, other: Set| {
+            // Memory is the last place that two may share when they are proved apart.
+            if apart { writes.without(Set::MEMORY).meets(other) } else { writes.meets(other) }
+        };
+        shared(self.writes, later.reads)
+            || shared(self.writes, later.writes)
+            || shared(later.writes, self.reads)
+    }
+}
+
+fn on_stack(instruction: &Instruction) -> Option<OnStack> {
+    let bytes = match instruction.opcode {
+        Opcode::Ldsb | Opcode::Ldub | Opcode::Stb => 1,
+        Opcode::Ldsh | Opcode::Lduh | Opcode::Sth => 2,
+        Opcode::Ld | Opcode::St => 4,
+        Opcode::Ldd | Opcode::Std => 8,
+        _ => return None,
+    };
+    let based = STACK_POINTERS.contains(&instruction.rs1) && instruction.rs2 == CONSTANT;
+    based.then_some(OnStack { base: instruction.rs1, first: instruction.k, bytes })
+}
+
+/// Whether it writes a state register.
+fn is_late(opcode: Opcode) -> bool {
+    matches!(opcode, Opcode::Wry | Opcode::Wrasr | Opcode::Wrpsr | Opcode::Wrwim | Opcode::Wrtbr)
+}
+
+/// Whether it is a barrier, and whether it may trap.
+fn manner(instruction: &Instruction) -> (bool, bool) {
+    use Opcode::*;
+    match instruction.opcode {
+        Ldsb | Ldsh | Ldub | Lduh | Ld | Ldd | Stb | Sth | St | Std => (false, true),
+        Udiv | Sdiv | Udivcc | Sdivcc | Save | Restore | Taddcctv | Tsubcctv => (false, true),
+        Sethi | And | Andcc | Andn | Andncc | Or | Orcc | Orn | Orncc | Xor | Xorcc | Xnor | Xnorcc | Sll
+        | Srl | Sra | Add | Addcc | Addx | Addxcc | Taddcc | Sub | Subcc | Subx | Subxcc | Tsubcc
+        | Mulscc | Umul | Smul | Umulcc | Smulcc | Rdy => (false, false),
+        _ => (true, true),
+    }
+}

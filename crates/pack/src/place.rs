@@ -1,0 +1,138 @@
+//! In which order functions lie.
+//!
+//! Owns: the order as the linker gave it, orders drawn from a seed, and one that follows a profile: functions that call
+//! each other often lie beside each other (after Pettis and Hansen, PLDI 1990), the hottest first. Functions that run
+//! into each other stay together. Addresses are `layout`'s.
+
+use std::collections::BTreeMap;
+
+use crate::flow::Flow;
+use crate::profile::Profile;
+use crate::program::Form;
+
+/// An order of functions.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Order {
+    /// As in the program.
+    Given,
+    /// Drawn from a seed.
+    Seeded(u64),
+    /// What is executed together lies together, the most executed first.
+    Hot,
+}
+
+/// The pieces of a program in this order, by their numbers in [`Flow::pieces`].
+pub fn order(flow: &Flow, order: Order, profile: &Profile) -> Vec<usize> {
+    let units = units(flow);
+    let placed = match order {
+        Order::Given => units,
+        Order::Seeded(seed) => shuffled(units, seed),
+        Order::Hot => hot_first(flow, units, profile),
+    };
+    placed.into_iter().flatten().collect()
+}
+
+/// Pieces that stay together.
+pub fn units(flow: &Flow) -> Vec<Vec<usize>> {
+    let mut units: Vec<Vec<usize>> = Vec::new();
+    for (number, piece) in flow.pieces.iter().enumerate() {
+        let joined = number > 0 && flow.pieces[number - 1].section == piece.section && piece.follows;
+        match units.last_mut().filter(|_| joined) {
+            Some(unit) => unit.push(number),
+            None => units.push(vec![number]),
+        }
+    }
+    units
+}
+
+/// Fisher and Yates' shuffle, with the generator `splitmix64`.
+fn shuffled(mut units: Vec<Vec<usize>>, seed: u64) -> Vec<Vec<usize>> {
+    let mut state = seed;
+    let mut draw = |limit: u64| {
+        state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = state;
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        // The product's upper half: uneven by less than one in 2^50 for as many functions as there are.
+        ((u128::from(z ^ (z >> 31)) * u128::from(limit)) >> 64) as usize
+    };
+    for last in (1..units.len()).rev() {
+        units.swap(last, draw(last as u64 + 1));
+    }
+    units
+}
+
+/// Merges chains of units along the calls that are made most often; then the chain with the most executions for each
+/// word comes first, and what is never executed keeps its order behind.
+fn hot_first(flow: &Flow, units: Vec<Vec<usize>>, profile: &Profile) -> Vec<Vec<usize>> {
+    let mut chain_of: Vec<usize> = (0..units.len()).collect();
+    let mut chains: Vec<Vec<usize>> = (0..units.len()).map(|unit| vec![unit]).collect();
+    let mut edges: Vec<(u64, usize, usize)> =
+        calls(flow, &units, profile).into_iter().map(|((a, b), calls)| (calls, a, b)).collect();
+    edges.sort_by_key(|&(calls, a, b)| (std::cmp::Reverse(calls), a, b));
+    for (_, a, b) in edges {
+        let (first, second) = (chain_of[a], chain_of[b]);
+        if first == second {
+            continue;
+        }
+        let moved = std::mem::take(&mut chains[second]);
+        let joined = join(std::mem::take(&mut chains[first]), moved, a, b);
+        for &unit in &joined {
+            chain_of[unit] = first;
+        }
+        chains[first] = joined;
+    }
+    let heats: Vec<(u64, u64)> = units.iter().map(|unit| heat(flow, unit, profile)).collect();
+    chains.retain(|chain| !chain.is_empty());
+    let density = |chain: &Vec<usize>| {
+        let (executions, words) =
+            chain.iter().fold((0u64, 0u64), |sum, &unit| (sum.0 + heats[unit].0, sum.1 + heats[unit].1));
+        executions as f64 / words.max(1) as f64
+    };
+    chains.sort_by(|a, b| density(b).total_cmp(&density(a)));
+    let mut units: Vec<Option<Vec<usize>>> = units.into_iter().map(Some).collect();
+    chains.into_iter().flatten().filter_map(|unit| units[unit].take()).collect()
+}
+
+/// Two chains with the ends beside each other that bring two of their units nearest.
+fn join(mut first: Vec<usize>, mut second: Vec<usize>, a: usize, b: usize) -> Vec<usize> {
+    let position = |chain: &[usize], unit| chain.iter().position(|&other| other == unit).unwrap_or(0);
+    if position(&first, a) * 2 < first.len().saturating_sub(1) {
+        first.reverse();
+    }
+    if position(&second, b) * 2 > second.len().saturating_sub(1) {
+        second.reverse();
+    }
+    first.extend(second);
+    first
+}
+
+/// Executions and executed words of a unit.
+fn heat(flow: &Flow, unit: &[usize], profile: &Profile) -> (u64, u64) {
+    let items = unit.iter().flat_map(|&piece| flow.pieces[piece].items.clone());
+    items.fold((0, 0), |sum, index| {
+        let executions = profile.executions(flow.items[index].old);
+        (sum.0 + executions, sum.1 + u64::from(executions > 0))
+    })
+}
+
+/// How often each unit calls or jumps to each other, by the lower number first.
+fn calls(flow: &Flow, units: &[Vec<usize>], profile: &Profile) -> BTreeMap<(usize, usize), u64> {
+    let mut unit_of = vec![0; flow.items.len()];
+    for (number, unit) in units.iter().enumerate() {
+        for index in unit.iter().flat_map(|&piece| flow.pieces[piece].items.clone()) {
+            unit_of[index] = number;
+        }
+    }
+    let mut calls = BTreeMap::new();
+    for (index, item) in flow.items.iter().enumerate() {
+        let Some((Form::Distance, to)) = item.refers else { continue };
+        let Some(target) = flow.index(to) else { continue };
+        let (a, b) = (unit_of[index], unit_of[target]);
+        let executions = profile.executions(item.old);
+        if a != b && executions > 0 {
+            *calls.entry((a.min(b), a.max(b))).or_default() += executions;
+        }
+    }
+    calls
+}
