@@ -9,6 +9,7 @@
 //! It leaves executing instructions to `isa`, files and tables to the binary, keys' storage to the caller.
 
 pub mod canonical;
+pub mod chain;
 pub mod code;
 pub mod container;
 pub mod error;

@@ -1,9 +1,10 @@
 //! A LEON without a system: memory and a serial line.
 //!
 //! Owns: the bus of a board ([`Board`]), whatever its memory is behind, and loading an image into it. A program begins
-//! as a supervisor with traps disabled and brings its own table of traps; a trap while they are disabled is how it ends.
-//! Addresses are those of GRLIB's LEON3 template designs: memory from 0x40000000 on, the first APBUART at 0x80000100.
-//! The serial line takes every byte at once and brings none. Interrupts are what the caller asks the machine for.
+//! as a supervisor with traps disabled and brings its own table of traps; a trap while they are disabled is how it
+//! ends. Addresses are those of GRLIB's LEON3 template designs: memory from 0x40000000 on, the first APBUART at
+//! 0x80000100. The serial line takes every byte at once and brings none. Interrupts are what the caller asks the
+//! machine for.
 
 use super::bus::{Bus, Fetched, Refusal, Width};
 use super::error::{FaultKind, ImageError};

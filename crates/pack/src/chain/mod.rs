@@ -1,0 +1,36 @@
+//! Running an image behind decompressor, instruction cache, decipher and memory, as each access goes:
+//!
+//! ```text
+//!            place: word, slot      word            line            line, MAC
+//!  ┌──────┐ ────────────► ┌────────┐ ───► ┌───────┐ ──► ┌────────┐ ──► ┌────────┐
+//!  │ core │               │ expand │      │ cache │     │  fill  │     │  rom   │
+//!  └──────┘ ◄──────────── └────────┘ ◄─── └───────┘ ◄── └────────┘ ◄── └────────┘
+//!            instruction    holds a word   holds lines   decipher,      as it stands
+//!                                          as opened     integrity      outside
+//! ```
+//!
+//! `bus` is all of it as `isa::sparc::Bus`, `run` puts an image into it under Linux' calls or on a board, `sealed` does
+//! so with a container's, `stream` writes down what a run fetched, for caches that it had not, and `profile` counts
+//! what a plain run executes.
+//!
+//! Invariant: with ideal timing, data at no time and one cipher after each line, cycles are instructions (the annulled
+//! ones and traps with them) + (80 + 40) x misses, as the paper has it.
+
+pub mod bus;
+pub mod cache;
+pub mod decipher;
+pub mod expand;
+pub mod fill;
+pub mod integrity;
+pub mod profile;
+pub mod rom;
+pub mod run;
+pub mod sealed;
+pub mod stream;
+
+pub use bus::{Chain, Counts, Data, DataTiming};
+pub use cache::{Replacement, Shape};
+pub use decipher::{LineCipher, Unsealed, Work};
+pub use fill::{Fill, MemoryTiming, Straight, Transfers};
+pub use run::{Outcome, Protection, Settings};
+pub use stream::Stream;

@@ -1,0 +1,61 @@
+//! How often each instruction of a program is executed.
+//!
+//! Owns: counting by execution, in plain memory. What a profile is used for is the codes'.
+
+use isa::Cycles;
+use isa::sparc::{Files, Image, Observer, User, user};
+
+use crate::error::RunError;
+
+/// Counts by address, annulled instructions with them: they are fetched like the others.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Counted {
+    first: u32,
+    counts: Vec<u64>,
+}
+
+impl Counted {
+    /// Nothing counted yet of a program's instructions.
+    pub fn of(program: &Image) -> Counted {
+        Counted { first: program.code_first, counts: vec![0; (program.code_bytes / 4) as usize] }
+    }
+
+    fn count(&mut self, address: u32) {
+        if let Some(count) = self.counts.get_mut((address.wrapping_sub(self.first) / 4) as usize) {
+            *count += 1;
+        }
+    }
+
+    /// The addresses of what was fetched and how often, ascending.
+    pub fn by_address(&self) -> impl Iterator<Item = (u32, u64)> + '_ {
+        let counts = self.counts.iter().zip((self.first..).step_by(4));
+        counts.filter(|(count, _)| **count > 0).map(|(&count, address)| (address, count))
+    }
+}
+
+impl isa::Observer for Counted {
+    fn fetch(&mut self, _cycle: Cycles, pc: u32) {
+        self.count(pc);
+    }
+}
+
+impl Observer for Counted {
+    fn annulled(&mut self, _cycle: Cycles, pc: u32) {
+        self.count(pc);
+    }
+}
+
+/// Runs a program under Linux' calls in plain memory and adds what it executes; how it ended.
+///
+/// # Errors
+/// What does not fit.
+pub fn count(
+    program: &Image,
+    arguments: &[&str],
+    files: Files,
+    settings: user::Settings,
+    counted: &mut Counted,
+) -> Result<user::Stop, RunError> {
+    let mut run = User::new(program, arguments, files, settings)?;
+    Ok(run.run(Cycles::MAX, counted))
+}

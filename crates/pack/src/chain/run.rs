@@ -1,0 +1,337 @@
+//! Putting an image behind a chain, and running it.
+//!
+//! Owns: what of an image goes where, the two surroundings (Linux' calls, a board), and what a run tells. What the core
+//! and the surroundings do is `isa::sparc`'s.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use isa::Cycles;
+use isa::sparc::machine::{self, Spent};
+use isa::sparc::{
+    Board, Fault, Files, Instruction, Machine, Memory, Observer, Region, Stop, User, bare, user,
+};
+
+use super::bus::{Chain, Contents, Counts, Data};
+use super::cache::Shape;
+use super::decipher::{self, LineCipher, Unsealed, Work};
+use super::expand::Expander;
+use super::fill::{Fill, MemoryTiming, Straight};
+use super::integrity::{self, Check, Integrity};
+use super::rom::Rom;
+use crate::code::packet::{Dictionary, Packet};
+use crate::error::RunError;
+use crate::image::{Image, Kind, Section, Zeros};
+use crate::target::Target;
+
+/// Variables with less than this between them are one piece of memory, in bytes.
+const GAP_BYTES_MAX: u32 = 4096;
+
+/// What a chain is built of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Settings {
+    /// The instruction cache.
+    pub cache: Shape,
+    /// Memory.
+    pub memory: MemoryTiming,
+    /// The cipher's unit, where something is sealed.
+    pub cipher: decipher::Timing,
+    /// The unit that checks, where something has MACs.
+    pub integrity: integrity::Settings,
+    /// How data is reached.
+    pub data: Data,
+    /// Whether stores leave the core, and so wait for checks, as what devices are told does.
+    pub holds_stores: bool,
+}
+
+impl Default for Settings {
+    /// The paper's: 1 KiB direct-mapped with lines of 16 bytes, 80 cycles for memory, 40 for the cipher, data ideal.
+    fn default() -> Settings {
+        Settings {
+            cache: Shape::direct(1024),
+            memory: MemoryTiming::default(),
+            cipher: decipher::Timing::default(),
+            integrity: integrity::Settings::default(),
+            data: Data::Ideal,
+            holds_stores: false,
+        }
+    }
+}
+
+/// How what stands outside is protected. The image itself is neither sealed nor otherwise changed.
+#[derive(Clone, Default)]
+pub struct Protection {
+    /// What stands there, pieces with their first addresses: sealed lines, MACs. Without it the image's own bytes do,
+    /// which only a cipher that does nothing leaves as they are.
+    pub memory: Option<Vec<(u32, Vec<u8>)>>,
+    /// Opens the lines that are sealed.
+    pub cipher: Option<Arc<dyn LineCipher>>,
+    /// Where those are, of what is only read: whole lines of 16 bytes.
+    pub sealed: Vec<Range<u32>>,
+    /// MACs, if it has any.
+    pub check: Option<Arc<dyn Check>>,
+}
+
+impl Protection {
+    /// What an image's code costs under a cipher that takes its time and does nothing.
+    pub fn cost_of_code(image: &Image, work: Work) -> Protection {
+        Protection::of_code(image, Arc::new(Unsealed(work)))
+    }
+
+    /// All code of an image under one cipher.
+    pub fn of_code(image: &Image, cipher: Arc<dyn LineCipher>) -> Protection {
+        let code = image.sections.iter().filter(|section| section.kind == Kind::Code);
+        let lines = code.map(|section| {
+            let end = section.first + section.bytes.len() as u32;
+            section.first & !15..end.next_multiple_of(16)
+        });
+        Protection { cipher: Some(cipher), sealed: lines.collect(), ..Protection::default() }
+    }
+}
+
+/// A linked program as an image of which nothing is packed and nothing sealed.
+pub fn unpacked(program: &isa::sparc::Image) -> Image {
+    let mut image = Image {
+        target: Target::Sparc,
+        entry: program.entry,
+        sections: Vec::new(),
+        zeros: Vec::new(),
+        dictionary: Dictionary::default(),
+        map: Vec::new(),
+    };
+    let code = program.code_first..program.code_first + program.code_bytes;
+    for segment in &program.segments {
+        let end = segment.first + segment.bytes.len() as u32;
+        let mut add = |name: &str, kind: Kind, range: Range<u32>| {
+            let places = (range.start - segment.first) as usize..(range.end - segment.first) as usize;
+            let bytes = segment.bytes[places].to_vec();
+            if !bytes.is_empty() {
+                image.sections.push(Section { name: name.to_owned(), kind, first: range.start, bytes });
+            }
+        };
+        if segment.writable {
+            let last = segment.bytes.iter().rposition(|&byte| byte != 0).map_or(0, |last| last as u32 + 1);
+            let zeros_first = segment.first + last;
+            add(".data", Kind::Data, segment.first..zeros_first);
+            image.zeros.push(Zeros { first: zeros_first, bytes: end - zeros_first });
+        } else if segment.first <= code.start && code.end <= end {
+            add(".head", Kind::Constants, segment.first..code.start);
+            add(".text", Kind::Code, code.clone());
+            add(".rodata", Kind::Constants, code.end..end);
+        } else {
+            add(".rodata", Kind::Constants, segment.first..end);
+        }
+    }
+    image
+}
+
+/// What programs store to, of an image: initialisers and zeros, pieces that are near each other in one.
+fn variables(image: &Image) -> Vec<Region> {
+    let data = image.sections.iter().filter(|section| section.kind == Kind::Data);
+    let data = data.map(|section| (section.first, section.bytes.len() as u32, &section.bytes[..]));
+    let zeros = image.zeros.iter().map(|zeros| (zeros.first, zeros.bytes, &[][..]));
+    let mut pieces: Vec<(u32, u32, &[u8])> = data.chain(zeros).filter(|piece| piece.1 > 0).collect();
+    pieces.sort_by_key(|piece| piece.0);
+    let mut regions: Vec<Region> = Vec::new();
+    for (first, bytes, content) in pieces {
+        let near = |region: &&mut Region| {
+            let behind = u64::from(region.first) + region.bytes.len() as u64;
+            behind <= first.into() && u64::from(first) - behind < GAP_BYTES_MAX.into()
+        };
+        let region = match regions.last_mut().filter(near) {
+            Some(region) => region,
+            None => {
+                regions.push(Region { first, bytes: Vec::new(), writable: true });
+                regions.last_mut().expect("there is one")
+            }
+        };
+        let at = (first - region.first) as usize;
+        // Zeros that nobody touches are never made.
+        let mut grown = vec![0; at + bytes as usize];
+        grown[..region.bytes.len()].copy_from_slice(&region.bytes);
+        grown[at..at + content.len()].copy_from_slice(content);
+        region.bytes = grown;
+    }
+    regions
+}
+
+/// What is only read of an image.
+fn constants(image: &Image) -> impl Iterator<Item = (u32, Vec<u8>)> + '_ {
+    let read = image.sections.iter().filter(|section| section.kind != Kind::Data);
+    read.map(|section| (section.first, section.bytes.clone()))
+}
+
+/// The addresses of an image's code, from the first to the last, and which of its words are packets. What looks like a
+/// packet of several instructions and has not several in the map is a constant.
+fn code(image: &Image) -> Result<(Range<u32>, Vec<bool>), RunError> {
+    let sections = image.sections.iter().filter(|section| section.kind == Kind::Code);
+    let first = sections.clone().map(|section| section.first).min().ok_or(RunError::NoCode)?;
+    let end = sections.clone().map(|section| section.first.saturating_add(section.bytes.len() as u32)).max();
+    let end = end.ok_or(RunError::NoCode)? & !3;
+    let words = (end.saturating_sub(first) / 4) as usize;
+    let mut mapped = vec![0; words];
+    for place in &image.map {
+        if let Some(mapped) = mapped.get_mut(((place.new & !3).wrapping_sub(first) / 4) as usize) {
+            *mapped += 1;
+        }
+    }
+    let mut packed = vec![false; words];
+    for section in sections {
+        let at = (section.first - first) as usize / 4;
+        for (index, bytes) in section.bytes.chunks_exact(4).enumerate() {
+            let word = image.target.word(bytes.try_into().expect("four bytes"));
+            let packet = Packet::of_word(image.target, word);
+            let packet = packet.and_then(|packet| image.dictionary.expand(image.target, &packet));
+            let is_packet =
+                |(_, slots): (_, u8)| image.map.is_empty() || slots == 1 || mapped[at + index] > 1;
+            packed[at + index] = packet.is_some_and(is_packet);
+        }
+    }
+    Ok((first..end.max(first), packed))
+}
+
+/// What brings an image's lines.
+///
+/// # Errors
+/// Ranges that are not lines of it, and checks that cannot be made.
+pub fn straight(image: &Image, protection: &Protection, settings: &Settings) -> Result<Straight, RunError> {
+    let mut rom = match &protection.memory {
+        Some(pieces) => Rom::new(pieces.iter().cloned())?,
+        None => Rom::new(constants(image))?,
+    };
+    protection.sealed.iter().try_for_each(|range| rom.seal(range.clone()))?;
+    let check = protection.check.clone();
+    let integrity = check.map(|check| Integrity::new(check, settings.integrity)).transpose()?;
+    let mut fill = Straight::new(rom, settings.memory);
+    if let Some(cipher) = &protection.cipher {
+        fill = fill.deciphered(cipher.clone(), settings.cipher);
+    }
+    Ok(integrity.into_iter().fold(fill, Straight::checked))
+}
+
+/// A chain with an image over a fill, and memory to store to.
+///
+/// # Errors
+/// A cache that cannot be built, an image that cannot be run.
+pub fn chain<F: Fill>(
+    image: &Image,
+    fill: F,
+    ram: Memory,
+    settings: &Settings,
+) -> Result<Chain<F>, RunError> {
+    if image.target != Target::Sparc {
+        return Err(RunError::RunTarget { found: image.target });
+    }
+    let (code, packed) = code(image)?;
+    let mut pieces: Vec<Range<u32>> = image
+        .sections
+        .iter()
+        .filter(|section| section.kind != Kind::Data && !section.bytes.is_empty())
+        .map(|section| section.first..section.first + section.bytes.len() as u32)
+        .collect();
+    pieces.sort_by_key(|piece| piece.start);
+    let mut read_only: Vec<Range<u32>> = Vec::new();
+    for piece in pieces {
+        match read_only.last_mut().filter(|last| last.end == piece.start) {
+            Some(last) => last.end = piece.end,
+            None => read_only.push(piece),
+        }
+    }
+    let expander = Expander::new(image.target, image.dictionary.clone(), Instruction::decode);
+    let contents = Contents { ram, read_only, code, packed };
+    Chain::new(settings.cache, settings.data, settings.holds_stores, expander, fill, contents)
+}
+
+/// An image under Linux' calls, about to begin.
+///
+/// # Errors
+/// What cannot be built, and what does not fit.
+pub fn under_linux(
+    image: &Image,
+    protection: &Protection,
+    settings: &Settings,
+    arguments: &[&str],
+    files: Files,
+    user: user::Settings,
+) -> Result<User<Chain>, RunError> {
+    let fill = straight(image, protection, settings)?;
+    let read_only = constants(image).map(|(first, bytes)| Region { first, bytes, writable: false });
+    let regions = variables(image).into_iter().chain(read_only).collect();
+    let (mut regions, start) = user::furnish(regions, image.entry, arguments, &user)?;
+    regions.retain(|region| region.writable);
+    let chain = chain(image, fill, Memory::new(regions, 0, 0), settings)?;
+    Ok(User::with_bus(chain, start, files, user))
+}
+
+/// An image on a board, with what a loader leaves in memory, about to begin at its entry.
+///
+/// # Errors
+/// What cannot be built, and what does not fit.
+pub fn on_board(
+    image: &Image,
+    protection: &Protection,
+    settings: &Settings,
+    core: machine::Settings,
+    memory_bytes: u32,
+    loaded: &[(u32, &[u8])],
+) -> Result<Machine<Board<Chain>>, RunError> {
+    let fill = straight(image, protection, settings)?;
+    let sections = image.sections.iter().map(|section| (section.first, &section.bytes[..]));
+    let region = bare::load(sections.chain(loaded.iter().copied()), memory_bytes)?;
+    let chain = chain(image, fill, Memory::new(vec![region], 0, 0), settings)?;
+    Ok(Board::with_memory(chain).start(core, image.entry))
+}
+
+/// How a run ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum End {
+    /// The program ended, with this status.
+    Exit(u8),
+    /// It did what ends its run; on a board that is how every run ends.
+    Fault(Fault),
+    /// It had run for as long as it should.
+    Reached,
+}
+
+/// What a run told.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Outcome {
+    /// How it ended.
+    pub end: End,
+    /// What it wrote to standard output, or over the serial line.
+    pub output: Vec<u8>,
+    /// All cycles.
+    pub cycles: Cycles,
+    /// What they were spent for.
+    pub spent: Spent,
+    /// What the chain did.
+    pub counts: Counts,
+}
+
+/// Runs an image under Linux' calls, at most until a cycle.
+pub fn finish<F: Fill, O: Observer>(program: &mut User<Chain<F>>, until: Cycles, o: &mut O) -> Outcome {
+    let end = match program.run(until, o) {
+        user::Stop::Exit(status) => End::Exit(status),
+        user::Stop::Fault(fault) => End::Fault(fault),
+        user::Stop::Reached => End::Reached,
+    };
+    let machine = &program.machine;
+    let output = program.files.output.clone();
+    Outcome { end, output, cycles: machine.cycle(), spent: machine.spent(), counts: machine.bus.counts() }
+}
+
+/// Runs an image on a board, at most until a cycle.
+pub fn finish_board<F: Fill, O: Observer>(
+    machine: &mut Machine<Board<Chain<F>>>,
+    until: Cycles,
+    o: &mut O,
+) -> Outcome {
+    let end = match machine.run(until, o) {
+        Stop::Fault(fault) => End::Fault(fault),
+        Stop::Reached => End::Reached,
+        Stop::Trap(trap) => unreachable!("{trap}: on a board the environment answers nothing"),
+    };
+    let counts = machine.bus.memory.counts();
+    let output = machine.bus.sent.clone();
+    Outcome { end, output, cycles: machine.cycle(), spent: machine.spent(), counts }
+}

@@ -1,0 +1,241 @@
+//! Packed programs of the corpus behind the chain: they print what they print natively, wherever they are looked at
+//! their registers and memory are the plain run's but for where code is, and what they fetch and take is counted alike
+//! by the paper's formula.
+
+mod corpus;
+
+use std::collections::{HashMap, HashSet};
+
+use corpus::Run;
+use isa::Cycles;
+use isa::sparc::user::{self, Windows};
+use isa::sparc::{Bus, Image, Machine, Memory, Timing, User, Width, machine};
+use pack::chain::profile::{self, Counted};
+use pack::chain::run::{self, End};
+use pack::chain::stream::Replayed;
+use pack::chain::{Chain, Protection, Settings, Shape, Stream, Work};
+use pack::code::dict;
+use pack::place::Order;
+use pack::{Profile, Program};
+
+/// A core on which everything takes a cycle, with window handlers in the image.
+fn ideal(program: &Image, windows: Windows) -> user::Settings {
+    let timing = Timing::ideal();
+    assert!(program.symbol("reset").is_some());
+    user::Settings {
+        machine: machine::Settings { timing, ..machine::Settings::default() },
+        windows,
+        ..user::Settings::default()
+    }
+}
+
+fn handlers(program: &Image) -> Windows {
+    Windows::Image { table: program.symbol("reset").expect("it has a table of traps").address }
+}
+
+fn arguments(run: &Run) -> (Vec<String>, isa::sparc::Files) {
+    run.prepare()
+}
+
+fn profile_of(run: &Run) -> Profile {
+    let image = run.image();
+    let (told, files) = arguments(run);
+    let told: Vec<&str> = told.iter().map(String::as_str).collect();
+    let mut counted = Counted::of(&image);
+    let settings = ideal(&image, handlers(&image));
+    let stop = profile::count(&image, &told, files, settings, &mut counted);
+    assert_eq!(stop, Ok(user::Stop::Exit(0)));
+    Profile::new(counted.by_address())
+}
+
+fn start(run: &Run, image: &pack::Image, settings: &Settings, windows: Windows) -> User<Chain> {
+    let protection = Protection::cost_of_code(image, Work::Block);
+    let (told, files) = arguments(run);
+    let told: Vec<&str> = told.iter().map(String::as_str).collect();
+    let user = ideal(&run.image(), windows);
+    run::under_linux(image, &protection, settings, &told, files, user).expect("it fits")
+}
+
+/// The ways of packing that runs take in turn, each a program's shortest; all of them in a long run.
+fn ways(number: usize) -> Vec<pack::Settings> {
+    let base = pack::Settings::default();
+    let ways = vec![
+        pack::Settings {
+            dictionary: dict::Choice::Blend { dynamic_percent: 50 },
+            order: Order::Seeded(1),
+            ..base.clone()
+        },
+        pack::Settings { dictionary: dict::Choice::Dynamic, order: Order::Hot, ..base.clone() },
+        pack::Settings { entries: 64, ..base },
+    ];
+    if corpus::soak() { ways } else { vec![ways[number % ways.len()].clone()] }
+}
+
+fn packed(run: &Run, profile: &Profile, way: &pack::Settings) -> pack::Image {
+    let path = corpus::root("corpus/sparc").join(&run.program).with_extension("elf");
+    let elf = std::fs::read(path).expect("the corpus has it");
+    let program = Program::parse(&elf).unwrap_or_else(|error| panic!("{}: {error}", run.program));
+    let profiles = std::slice::from_ref(profile);
+    pack::pack(&program, profiles, way).unwrap_or_else(|error| panic!("{}: {error}", run.program)).image
+}
+
+#[test]
+fn packed_programs_print_what_they_print_natively_and_take_what_the_formula_says() {
+    for (number, run) in corpus::sample("packed programs behind the chain").iter().enumerate() {
+        let (plain, profile) = (run::unpacked(&run.image()), profile_of(run));
+        let settings = Settings::default();
+        let windows = handlers(&run.image());
+        let before = run::finish(&mut start(run, &plain, &settings, windows), Cycles::MAX, &mut ());
+        for way in ways(number) {
+            let image = packed(run, &profile, &way);
+            let mut program = start(run, &image, &settings, windows);
+            program.machine.bus.stream = Some(Box::new(Stream::default()));
+            let after = run::finish(&mut program, Cycles::MAX, &mut ());
+            assert_eq!(after.end, End::Exit(0), "{} {}: {way:?}", run.program, run.name);
+            assert!(run.is_expected(&after.output), "{} {}: {way:?}", run.program, run.name);
+            let (spent, counts) = (after.spent, after.counts);
+            let executed = spent.instructions + spent.annulled + spent.trap_cycles;
+            assert_eq!(after.cycles, executed + 120 * counts.misses, "{} {}", run.program, run.name);
+            // Every instruction comes from the word that is held, or from one that is asked for.
+            let fetched = counts.held + counts.accesses;
+            let executed = spent.instructions + spent.annulled;
+            assert!((executed..=executed + spent.traps).contains(&fetched), "{counts:?} {spent:?}");
+            assert!(counts.accesses < before.counts.accesses, "{} {}", run.program, run.name);
+            let stream = program.machine.bus.stream.take().expect("it was given");
+            let replayed = stream.replay(&[settings.cache, Shape::direct(4096)]).expect("they can be built");
+            let expected = Replayed { accesses: counts.accesses, misses: counts.misses };
+            assert_eq!(replayed[0], expected);
+            println!(
+                "{} {}: {:.3} of the words, {:.3} of the misses, {:.3} of the cycles at 1 KiB; {:?}",
+                run.program,
+                run.name,
+                counts.accesses as f64 / before.counts.accesses as f64,
+                counts.misses as f64 / before.counts.misses as f64,
+                after.cycles as f64 / before.cycles as f64,
+                way.dictionary,
+            );
+        }
+    }
+}
+
+/// `ta 0x10`.
+const SYSTEM_CALL: u32 = 0x91d0_2010;
+
+/// Where code is in the packed image.
+struct Moves {
+    /// By where it was.
+    places: HashMap<u32, u32>,
+    /// Parts of both: the upper ones, which `sethi` leaves in registers, and the lower halves, of which Lua has two in
+    /// fields of 16 bits.
+    parts: HashSet<(u32, u32)>,
+}
+
+impl Moves {
+    fn of(image: &pack::Image) -> Moves {
+        let parts = |mask: u32| image.map.iter().map(move |moved| (moved.old & mask, moved.new & mask));
+        Moves {
+            places: image.map.iter().map(|moved| (moved.old, moved.new)).collect(),
+            parts: parts(!0x3ff).chain(parts(0xffff)).collect(),
+        }
+    }
+
+    fn place(&self, old: u32) -> u32 {
+        self.places.get(&old).copied().unwrap_or(old)
+    }
+
+    /// Whether a word of the packed run is the plain run's: the same, or where the code is now that was there.
+    fn explain(&self, plain: u32, packed: u32) -> bool {
+        plain == packed || self.places.get(&plain) == Some(&packed) || self.parts.contains(&(plain, packed))
+    }
+}
+
+/// Runs to the next of these places, and says whether it came to one.
+fn run_to<B: Bus>(program: &mut User<B>, is_there: impl Fn(u32) -> bool) -> bool {
+    loop {
+        let machine = &program.machine;
+        match program.run(machine.cycle() + 1, &mut ()) {
+            user::Stop::Reached if is_there(program.machine.pc()) && !program.machine.is_annulled() => {
+                return true;
+            }
+            user::Stop::Reached => {}
+            user::Stop::Exit(0) => return false,
+            stop => panic!("{stop:?}"),
+        }
+    }
+}
+
+/// All registers: globals, and outs and locals of every window.
+fn registers<B: Bus>(machine: &Machine<B>) -> Vec<u32> {
+    let globals = (0..8).map(|number| machine.register(number));
+    let windows = (0..machine.windows()).flat_map(|window| (8..24).map(move |number| (window, number)));
+    globals.chain(windows.map(|(window, number)| machine.window_register(window, number))).collect()
+}
+
+fn compare_memory(moves: &Moves, plain: &Memory, packed: &Memory) -> usize {
+    let mut moved = 0;
+    for region in packed.regions() {
+        let theirs = plain.read(region.first, region.bytes.len() as u32).expect("both have it");
+        if theirs == region.bytes {
+            continue;
+        }
+        let words = theirs.chunks_exact(4).zip(region.bytes.chunks_exact(4)).enumerate();
+        for (index, (theirs, ours)) in words.filter(|(_, (theirs, ours))| theirs != ours) {
+            let word = |bytes: &[u8]| u32::from_be_bytes(bytes.try_into().expect("four bytes"));
+            let address = region.first + 4 * index as u32;
+            let (theirs, ours) = (word(theirs), word(ours));
+            assert!(moves.explain(theirs, ours), "at {address:#x}: {theirs:#x} {ours:#x}");
+            moved += 1;
+        }
+    }
+    moved
+}
+
+/// What is stepped through elsewhere than in a long run.
+const STEPPED: [&str; 4] = ["djpeg", "search", "minigzip", "lua"];
+
+#[test]
+fn registers_and_memory_are_the_plain_runs_but_for_where_code_is_at_every_system_call() {
+    let mut compared = 0;
+    for (number, run) in corpus::sample("registers of packed programs").iter().enumerate() {
+        if !corpus::soak() && !STEPPED.contains(&run.program.as_str()) {
+            continue;
+        }
+        let (program, profile) = (run.image(), profile_of(run));
+        for way in ways(number) {
+            let image = packed(run, &profile, &way);
+            let moves = Moves::of(&image);
+            let (told, files) = arguments(run);
+            let told: Vec<&str> = told.iter().map(String::as_str).collect();
+            let settings = ideal(&program, Windows::Environment);
+            let mut plain = User::new(&program, &told, files, settings).expect("it fits");
+            let mut ours = start(run, &image, &Settings::default(), Windows::Environment);
+            let calls: Vec<u32> = (program.code_first..program.code_first + program.code_bytes)
+                .step_by(4)
+                .filter(|&at| plain.machine.bus.load(at, Width::Word, 0, &mut 0) == Ok(SYSTEM_CALL.into()))
+                .collect();
+            let our_calls: Vec<u32> = calls.iter().map(|&at| moves.place(at)).collect();
+            let mut count = 0;
+            while run_to(&mut plain, |pc| calls.contains(&pc)) {
+                assert!(run_to(&mut ours, |pc| our_calls.contains(&pc)), "{} ends early", run.program);
+                let place = plain.machine.pc();
+                assert_eq!(ours.machine.pc(), moves.place(place));
+                let (theirs, found) = (registers(&plain.machine), registers(&ours.machine));
+                for (index, (&plain, &packed)) in theirs.iter().zip(&found).enumerate() {
+                    let same = moves.explain(plain, packed);
+                    assert!(same, "{} call {count}, register {index}: {plain:#x} {packed:#x}", run.program);
+                }
+                assert_eq!((plain.machine.psr(), plain.machine.y()), (ours.machine.psr(), ours.machine.y()));
+                // Memory is long, and so it is compared less often the longer it takes.
+                if count < 4 || u32::is_power_of_two(count) {
+                    compared += compare_memory(&moves, &plain.machine.bus, ours.machine.bus.ram());
+                }
+                count += 1;
+            }
+            assert!(!run_to(&mut ours, |_| false));
+            assert!(count > 3, "{}: {count} calls", run.program);
+        }
+    }
+    if !corpus::runs("registers of packed programs").is_empty() {
+        assert!(compared > 0, "no word of memory says where code is");
+    }
+}
