@@ -15,9 +15,13 @@ use libfuzzer_sys::fuzz_target;
 
 /// Cut off the script for a frame: node, epoch, counter, fault, bytes of plaintext.
 type Head = [u8; 5];
+/// Frames, by batch.
+type Batches = Vec<Vec<Vec<u8>>>;
+/// What names a frame: node, epoch, counter.
+type Name = (u32, u8, u32);
 
 /// The frames that a script says, in batches, and the names of those that are sound.
-fn frames(mut script: &[u8]) -> (Vec<Vec<Vec<u8>>>, BTreeSet<(u32, u8, u32)>) {
+fn frames(mut script: &[u8]) -> (Batches, BTreeSet<Name>) {
     let (mut batches, mut sound) = (vec![Vec::new()], BTreeSet::new());
     while let Some((&head, rest)) = script.split_first_chunk() {
         let [node, epoch, counter, fault, bytes]: Head = head;

@@ -77,7 +77,7 @@ impl Core {
         let mut actions = Vec::new();
         self.broker.step(self.now, event, &mut actions);
         for action in actions {
-            if let Action::OpenDevice { link } = action {
+            if let Action::OpenDevice { link, .. } = action {
                 self.link = link;
             }
         }

@@ -24,8 +24,11 @@ use libfuzzer_sys::fuzz_target;
 const FRAMES: u32 = 12;
 const SECTOR_BYTES: usize = 512;
 
+/// A file: its name and its bytes.
+type Written = (String, Vec<u8>);
+
 /// The files of a store that was written by a server, run twice.
-static WRITTEN: LazyLock<(Vec<(String, Vec<u8>)>, Vec<Record>)> = LazyLock::new(|| {
+static WRITTEN: LazyLock<(Vec<Written>, Vec<Record>)> = LazyLock::new(|| {
     let (ring, disk) = (plant::ring(), plant::disk());
     for run in 0..2 {
         let mut collector = plant::collector(&disk, &ring).expect("it is a store");

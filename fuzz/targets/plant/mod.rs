@@ -8,10 +8,10 @@ use std::sync::atomic::{AtomicU8, Ordering::Relaxed};
 use cipher::{Aead, CellMaster, Key, NodeMaster, StoreMaster, Suite};
 use collect::Collector;
 use collect::batch::{BatchId, HEADER_BYTES, NONCE_BYTES, SealedBatch};
-use collect::frame::{Header, Setting, seal};
+use collect::frame::{Header, seal};
 use collect::keys::{Grid, KeyRing, Node};
 use collect::limits::Limits;
-use collect::settings::Settings;
+use collect::settings::{Planned, Settings};
 use collect::shard::{Arrived, Now};
 use collect::sim::{Dice, Honesty, SimDisk};
 
@@ -50,7 +50,7 @@ pub fn ring() -> Arc<KeyRing> {
     let samples_per_superframe = NonZeroU32::new(8).expect("not zero");
     let grid = Grid { superframe_ps: 1_000_000_000, samples_per_superframe, uncertainty_ns: 5 };
     for node in 0..NODES {
-        let settings = Settings::new(vec![Setting { first: 80, channel: 3, stride: 1 }], 40);
+        let settings = Settings::new(vec![Planned { first: 80, channel: Some(3), stride: Some(1) }], 40);
         let epoch_frames = NonZeroU16::new(EPOCH_FRAMES).filter(|_| node + 1 == NODES);
         let (master, suite) = (master(node), suite(node));
         ring.add_node(node, Node { master, suite, epoch_from: 1, epoch_frames, settings, grid });
