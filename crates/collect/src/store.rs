@@ -24,7 +24,7 @@ use cipher::Randomness;
 use zeroize::Zeroizing;
 
 use crate::anchor::Anchor;
-use crate::disk::{Disk, is_full};
+use crate::disk::{DIRECT_BYTES, Disk, is_full};
 use crate::error::{Corruption, Error};
 use crate::index::Index;
 use crate::keys::StoreKeys;
@@ -231,12 +231,18 @@ impl<D: Disk, R: Randomness> Store<D, R> {
     fn write_group(&mut self, bodies: &[impl AsRef<[u8]>]) -> Result<Result<Commit, Closed>, Error> {
         let current = self.current.as_mut().expect("a group is written to a segment");
         let newest = self.newest.as_mut().expect("the current segment is the newest");
+        // The group begins where a disk takes it from.
+        let bytes = align(segment::group_bytes(bodies), self.limits.sector_bytes) as usize;
         self.group.clear();
+        self.group.reserve(bytes + DIRECT_BYTES);
+        let first = self.group.as_ptr().align_offset(DIRECT_BYTES);
+        self.group.resize(first, 0);
         let chain =
             current.segment.seal_group(current.next_index, bodies, &newest.before.chain, &mut self.group);
         // Spent, whatever becomes of the group.
         current.next_index += bodies.len() as u64;
-        match self.disk.append(&mut current.file, &self.group) {
+        let group = &self.group[first..];
+        match self.disk.append(&mut current.file, group) {
             Ok(()) => {
                 if self.disk.sync(&mut current.file).is_err() {
                     return Ok(Err(Closed));
@@ -244,7 +250,7 @@ impl<D: Disk, R: Randomness> Store<D, R> {
                 newest.before.end = current.synced + segment::group_bytes(bodies);
                 newest.before.chain = chain;
                 newest.index.note(bodies);
-                current.synced += self.group.len() as u64;
+                current.synced += group.len() as u64;
                 self.kept.entry(newest.number).and_modify(|kept| kept.bytes = current.synced);
                 Ok(Ok(Commit::Durable))
             }
