@@ -4,6 +4,7 @@
 
 use std::time::Instant;
 
+use pack::flow::Choice;
 use pack::packing::{Assignment, Report};
 use pack::{Program, Settings, pack};
 
@@ -17,16 +18,25 @@ fn program(name: &str) -> Program {
 }
 
 fn main() {
-    let base = Settings { assignment: Assignment::Greedy, canonical: false, ..Settings::default() };
+    let base = Settings {
+        assignment: Assignment::Greedy,
+        canonical: false,
+        far_branches: false,
+        ..Settings::default()
+    };
+    let link_slots = Choice { link_slots: true, ..Choice::default() };
     let rows: Vec<(&str, Settings)> = vec![
         ("greedy 64", Settings { entries: 64, ..base.clone() }),
         ("greedy 256", base.clone()),
         ("optimal 256", Settings { assignment: Assignment::Optimal, ..base.clone() }),
         ("canonical", Settings { assignment: Assignment::Optimal, canonical: true, ..base.clone() }),
         ("scheduled", Settings { assignment: Assignment::Scheduled, ..base.clone() }),
-        ("both 64", Settings { entries: 64, ..Settings::default() }),
-        ("both 128", Settings { entries: 128, ..Settings::default() }),
-        ("both 256", Settings::default()),
+        ("far branches", Settings { assignment: Assignment::Optimal, far_branches: true, ..base.clone() }),
+        ("all but far", Settings { far_branches: false, ..Settings::default() }),
+        ("all 64", Settings { entries: 64, ..Settings::default() }),
+        ("all 128", Settings { entries: 128, ..Settings::default() }),
+        ("all 256", Settings::default()),
+        ("link slots", Settings { choice: link_slots, ..Settings::default() }),
     ];
     print!("{:14}", "");
     PROGRAMS.iter().for_each(|name| print!("{name:>9}"));

@@ -64,3 +64,10 @@ pub struct Image {
     /// Where its instructions went, by ascending old address; empty when nothing moved.
     pub map: Vec<Moved>,
 }
+
+impl Image {
+    /// The sections of instructions.
+    pub fn code(&self) -> impl Iterator<Item = &Section> {
+        self.sections.iter().filter(|section| section.kind == Kind::Code)
+    }
+}

@@ -10,6 +10,7 @@
 
 pub mod canonical;
 pub mod chain;
+pub mod check;
 pub mod code;
 pub mod container;
 pub mod error;

@@ -35,8 +35,9 @@ pub const NAMES_BYTES_MAX: usize = 1 << 26;
 pub const WINDOW_ITEMS_MAX: usize = 64;
 /// The most partial orders of a window that are followed at once.
 pub const STATES_MAX: usize = 24;
-/// The most times that a dictionary is made anew from what was packed with the last.
-pub const DICTIONARY_ROUNDS: usize = 4;
+/// The sizes of the dictionaries that are made one after the other, each of what the last one's packets were worth, in
+/// percent of the size that was asked for.
+pub const DICTIONARY_PERCENTS: [usize; 10] = [200, 180, 160, 140, 130, 120, 110, 105, 100, 100];
 
 const _: () = assert!(WINDOW_ITEMS_MAX <= u64::BITS as usize);
 const _: () = assert!(CODE_BYTES_MAX <= PROGRAM_BYTES_MAX);

@@ -14,7 +14,7 @@ use crate::flow::sparc::Effects;
 use crate::flow::{Choice, Flow, Piece, Reason, Role};
 use crate::image::{Image, Kind};
 use crate::layout::{Alignments, Layout, Region, alignments};
-use crate::limits::DICTIONARY_ROUNDS;
+use crate::limits::DICTIONARY_PERCENTS;
 use crate::place::{self, Order};
 use crate::profile::Profile;
 use crate::program::Program;
@@ -43,6 +43,8 @@ pub struct Settings {
     pub assignment: Assignment,
     /// Whether instructions that do the same are made the same.
     pub canonical: bool,
+    /// Whether packets of format 2F are made, which the paper lacks.
+    pub far_branches: bool,
     /// The order of functions.
     pub order: Order,
     /// Which functions and sections are packed.
@@ -59,6 +61,7 @@ impl Default for Settings {
             entries: ENTRIES_MAX,
             assignment: Assignment::Scheduled,
             canonical: true,
+            far_branches: true,
             order: Order::Given,
             choice: Choice::default(),
             least_saving_percent: 0,
@@ -260,9 +263,8 @@ impl<'a> Packer<'a> {
     fn choose_dictionary(&mut self) {
         let mut worths = self.occurrences();
         let entries = self.settings.entries;
-        for round in 0..=DICTIONARY_ROUNDS {
-            let factor = [6, 3, 2, 1, 1][round.min(4)];
-            let limit = (entries * factor).min(usize::from(u16::MAX));
+        for percent in DICTIONARY_PERCENTS {
+            let limit = entries * percent / 100;
             self.set_entries(dict::rank(self.settings.dictionary, &worths, limit));
             self.assign_all();
             worths = self.worths();
@@ -277,7 +279,13 @@ impl<'a> Packer<'a> {
     }
 
     fn may_pack(&self, item: usize) -> bool {
-        !matches!(self.flow.items[item].role, Role::Pinned(_)) && self.reaches[item] != Some(Reach::Far)
+        !matches!(self.flow.items[item].role, Role::Pinned(_)) && self.reach(item) != Some(Reach::Never)
+    }
+
+    /// How far a branch goes, as far as there are formats.
+    fn reach(&self, item: usize) -> Option<Reach> {
+        let lacks = |reach: &Reach| *reach == Reach::Far && !self.settings.far_branches;
+        self.reaches[item].map(|reach| if lacks(&reach) { Reach::Never } else { reach })
     }
 
     /// Every instruction that may be packed, as if it were.
@@ -336,7 +344,7 @@ impl<'a> Packer<'a> {
     fn candidate(&self, item: usize, left_out: bool) -> Candidate {
         let known = self.numbers.get(&self.templates[item]).copied();
         let entry = known.filter(|_| !left_out && !matches!(self.flow.items[item].role, Role::Pinned(_)));
-        Candidate { entry, branch: self.reaches[item] }
+        Candidate { entry, branch: self.reach(item) }
     }
 
     fn scheduled(&self, items: std::ops::Range<usize>, candidates: &[Candidate]) -> Vec<Group> {
@@ -409,6 +417,7 @@ fn name(format: Format) -> &'static str {
         Format::Three => "3",
         Format::ThreeBranch => "3B",
         Format::TwoBranch => "2B",
+        Format::FarBranch => "2F",
     }
 }
 
@@ -450,7 +459,7 @@ impl Packer<'_> {
         match self.flow.items[item].role {
             Role::Pinned(reason) => Alone::Pinned(reason),
             _ if !self.numbers.contains_key(&self.templates[item]) => Alone::NotInDictionary,
-            _ if self.reaches[item] == Some(Reach::Far) => Alone::Far,
+            _ if self.reach(item) == Some(Reach::Never) => Alone::Far,
             _ => Alone::NoNeighbour,
         }
     }

@@ -1,8 +1,8 @@
 //! How often each instruction of a program was executed.
 //!
 //! Owns: counts by address in the unpacked program, adding those of several inputs, and their text: a line for each
-//! instruction with its address in hexadecimal and its count, ascending; lines that begin with `#` are remarks. Counting
-//! is done by whoever executes the program.
+//! instruction with its address in hexadecimal and its count, ascending; lines that begin with `#` are remarks.
+//! Counting is done by whoever executes the program.
 
 use std::collections::BTreeMap;
 use std::fmt;

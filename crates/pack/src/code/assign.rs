@@ -14,8 +14,10 @@ pub enum Reach {
     Short,
     /// 8 bits are.
     Long,
-    /// No packet has room for it.
+    /// 10 bits are.
     Far,
+    /// No packet has room for it.
+    Never,
 }
 
 impl Reach {
@@ -25,16 +27,21 @@ impl Reach {
             let (least, most) = format.reach_words().expect("the format has a branch");
             (i64::from(least)..=i64::from(most)).contains(&distance)
         };
-        match (fits(Format::ThreeBranch), fits(Format::TwoBranch)) {
-            (true, _) => Reach::Short,
-            (_, true) => Reach::Long,
-            _ => Reach::Far,
-        }
+        let formats = [
+            (Format::ThreeBranch, Reach::Short),
+            (Format::TwoBranch, Reach::Long),
+            (Format::FarBranch, Reach::Far),
+        ];
+        formats.into_iter().find(|&(format, _)| fits(format)).map_or(Reach::Never, |(_, reach)| reach)
     }
 
     /// The next greater.
     pub fn grown(self) -> Reach {
-        if self == Reach::Short { Reach::Long } else { Reach::Far }
+        match self {
+            Reach::Short => Reach::Long,
+            Reach::Long => Reach::Far,
+            Reach::Far | Reach::Never => Reach::Never,
+        }
     }
 }
 
@@ -49,7 +56,7 @@ pub struct Candidate {
 
 impl Candidate {
     fn packs(&self) -> bool {
-        self.entry.is_some() && self.branch != Some(Reach::Far)
+        self.entry.is_some() && self.branch != Some(Reach::Never)
     }
 }
 
@@ -87,14 +94,16 @@ pub fn format_of(candidates: &[Candidate]) -> Option<Format> {
     if candidates.len() < 2 || !candidates.iter().all(Candidate::packs) {
         return None;
     }
-    let short = candidates.iter().all(|c| c.entry.is_some_and(|entry| usize::from(entry) < ENTRIES_SHORT));
-    let mut branches = candidates.iter().filter_map(|candidate| candidate.branch);
-    match (branches.next(), branches.next(), candidates.len()) {
-        (None, _, 4) if short => Some(Format::Four),
-        (None, _, 2 | 3) if short => Some(Format::Four),
+    let is_short = |c: &Candidate| c.entry.is_some_and(|entry| usize::from(entry) < ENTRIES_SHORT);
+    let short = candidates.iter().all(is_short);
+    let mut branches = candidates.iter().filter(|candidate| candidate.branch.is_some());
+    let (first, second) = (branches.next(), branches.next());
+    match (first.and_then(|branch| branch.branch), second, candidates.len()) {
+        (None, _, 2..=4) if short => Some(Format::Four),
         (None, _, 2 | 3) => Some(Format::Three),
         (Some(Reach::Short), None, 3) if short => Some(Format::ThreeBranch),
-        (Some(_), None, 2) => Some(Format::TwoBranch),
+        (Some(Reach::Short | Reach::Long), None, 2) => Some(Format::TwoBranch),
+        (Some(Reach::Far), None, 2) if first.is_some_and(is_short) => Some(Format::FarBranch),
         _ => None,
     }
 }

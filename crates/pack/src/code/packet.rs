@@ -2,7 +2,8 @@
 //!
 //! Owns: what the 28 bits of a packet mean ([`Packet`]), and which instructions a packet stands for
 //! ([`Dictionary::expand`]). Where packets are worth being made is `assign`'s; which bits of a word are free is
-//! [`Target`]'s. The paper draws four formats (figure 1) and leaves their bits open; these are ours:
+//! [`Target`]'s. The paper draws four formats (figure 1) and leaves their bits open; these are ours, and so is a fifth
+//! format, 2F, made of what the four leave over, for branches that go farther:
 //!
 //! ```text
 //!  27  26  25 24  23                                0
@@ -14,7 +15,9 @@
 //! │   │   │      │ index │ index │ index │ distance  │  3B  S=1 B=1  three of 6 bits; the branch is number TT
 //! │   │   │      ├───────┴─┬─────┴───┬───┴───────────┤
 //! │   │   │      │ index   │ index   │ distance      │  2B  S=0 B=1  two of 8 bits; TT: 0 the first is the branch,
-//! └───┴───┴──────┴─────────┴─────────┴───────────────┘                1 the second is, 2 the branch is alone
+//! │   │   │      ├───────┬─┴───────┬─┴───────────────┤                1 the second is, 2 the branch is alone
+//! │   │   │      │ branch│ index   │ distance        │  2F  B=1 TT=3 a branch's index of 6 bits, another of 8, and
+//! └───┴───┴──────┴───────┴─────────┴─────────────────┘                a distance of 10; S: 1 the first is the branch
 //! ```
 //!
 //! A distance is signed and counts words from the packet's own. The dictionary's entry of a branch has its condition
@@ -40,6 +43,8 @@ pub enum Format {
     ThreeBranch,
     /// Two of any, one of them a branch of at most 127 words; or a branch alone.
     TwoBranch,
+    /// One of any, and a branch of the first 64 of at most 511 words. Ours, not the paper's.
+    FarBranch,
 }
 
 /// The branch of a packet.
@@ -65,11 +70,19 @@ pub struct Packet {
 }
 
 impl Format {
-    /// How wide an index is.
+    /// How wide an index is, of what is not the branch.
     pub const fn index_bits(self) -> u32 {
         match self {
             Format::Four | Format::ThreeBranch => 6,
-            Format::Three | Format::TwoBranch => 8,
+            Format::Three | Format::TwoBranch | Format::FarBranch => 8,
+        }
+    }
+
+    /// How wide the index of its branch is.
+    pub const fn branch_index_bits(self) -> u32 {
+        match self {
+            Format::FarBranch => 6,
+            other => other.index_bits(),
         }
     }
 
@@ -78,7 +91,7 @@ impl Format {
         match self {
             Format::Four => 4,
             Format::Three | Format::ThreeBranch => 3,
-            Format::TwoBranch => 2,
+            Format::TwoBranch | Format::FarBranch => 2,
         }
     }
 
@@ -88,6 +101,7 @@ impl Format {
             Format::Four | Format::Three => None,
             Format::ThreeBranch => Some((-32, 31)),
             Format::TwoBranch => Some((-128, 127)),
+            Format::FarBranch => Some((-512, 511)),
         }
     }
 }
@@ -95,6 +109,9 @@ impl Format {
 impl Packet {
     /// The 28 bits; `None` when the format has no room for what this says.
     pub fn payload(&self) -> Option<u32> {
+        if self.format == Format::FarBranch {
+            return self.far_payload();
+        }
         let width = self.format.index_bits();
         let slots = u32::from(self.slots);
         let tt = match (self.format, self.branch) {
@@ -128,6 +145,9 @@ impl Packet {
     pub fn of_payload(payload: u32) -> Option<Packet> {
         let (short, with_branch) = (payload >> 27 & 1 == 1, payload >> 26 & 1 == 1);
         let tt = (payload >> 24 & 3) as u8;
+        if with_branch && tt == 3 {
+            return Some(Packet::of_far_payload(payload));
+        }
         let (format, slots, branch_slot) = match (short, with_branch, tt) {
             (true, false, _) => (Format::Four, tt + 1, None),
             (false, false, 1..=3) => (Format::Three, tt, None),
@@ -147,6 +167,25 @@ impl Packet {
         let branch = branch_slot.map(|slot| Branch { slot, distance_words: distance(low) });
         let packet = Packet { format, slots, indexes, branch };
         (packet.payload() == Some(payload)).then_some(packet)
+    }
+
+    fn far_payload(&self) -> Option<u32> {
+        let Branch { slot, distance_words } = self.branch?;
+        let (least, most) = self.format.reach_words()?;
+        let fits = self.slots == 2 && slot < 2 && self.indexes[2..] == [0, 0];
+        let (branch, other) = (self.indexes[usize::from(slot & 1)], self.indexes[usize::from(slot & 1 ^ 1)]);
+        let fits = fits && branch >> 6 == 0 && (least..=most).contains(&distance_words);
+        let fields = u32::from(branch) << 18 | u32::from(other) << 10 | distance_words as u32 & 0x3ff;
+        fits.then_some(u32::from(slot == 0) << 27 | 1 << 26 | 3 << 24 | fields)
+    }
+
+    fn of_far_payload(payload: u32) -> Packet {
+        let slot = (payload >> 27 & 1 ^ 1) as u8;
+        let mut indexes = [0; SLOTS_MAX];
+        indexes[usize::from(slot)] = (payload >> 18 & 0x3f) as u8;
+        indexes[usize::from(slot ^ 1)] = (payload >> 10) as u8;
+        let distance_words = ((payload << 22) as i32 >> 22) as i16;
+        Packet { format: Format::FarBranch, slots: 2, indexes, branch: Some(Branch { slot, distance_words }) }
     }
 
     /// The word that it is in memory; `None` when the format has no room for what this says.

@@ -1,13 +1,13 @@
 //! What packing asks of a SPARC V8 instruction.
 //!
-//! Owns: where control goes behind it ([`step`]), and which two instructions must keep their order ([`Effects`]). All of
-//! it follows from `isa`'s table. Which words may be in packets is `flow`'s.
+//! Owns: where control goes behind it ([`step`]), and which two instructions must keep their order ([`Effects`]). All
+//! of it follows from `isa`'s table. Which words may be in packets is `flow`'s.
 //!
 //! # The rule of order
 //! Two instructions of a block may change places when the program cannot tell. They keep their order
 //! - when one writes a place (register, condition codes, Y, window) that the other reads or writes;
-//! - when both may trap: every load and store, division, SAVE and RESTORE. So memory at the time of a trap, the order of
-//!   traps, and the order in which devices are asked are the program's. An access at a constant distance from the
+//! - when both may trap: every load and store, division, SAVE and RESTORE. So memory at the time of a trap, the order
+//!   of traps, and the order in which devices are asked are the program's. An access at a constant distance from the
 //!   stack or frame pointer counts as one that does not trap: stacks are memory, and window handlers use them too.
 //!   Two of those may change places with each other and with other accesses where neither stores, or where both have
 //!   the same base register and share no byte;

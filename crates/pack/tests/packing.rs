@@ -1,0 +1,131 @@
+//! Packed programs of the corpus against the program, word by word, by a reader that knows nothing of how they came to
+//! be; and how that reader finds what is wrong.
+
+mod workload;
+
+use isa::sparc::Instruction;
+use pack::canonical::canonical;
+use pack::check::{check, do_the_same};
+use pack::code::dict;
+use pack::flow::Choice;
+use pack::packing::{Assignment, Nothing};
+use pack::place::Order;
+use pack::{Profile, Program, Settings, pack};
+use proptest::prelude::*;
+use workload::program;
+
+/// A profile without a run: any counts will do for what is only checked and not measured.
+fn drawn(program: &Program, seed: u64) -> Profile {
+    let code = program.code().filter(|section| section.name == ".text");
+    let words = code.flat_map(|section| (section.first..).step_by(4).take(section.bytes.len() / 4));
+    Profile::new(words.map(|at| (at, u64::from(at).wrapping_mul(seed | 1) >> 7 & 0xff)))
+}
+
+fn switches() -> Vec<Settings> {
+    let base = Settings::default();
+    let link_slots = Choice { link_slots: true, ..Choice::default() };
+    vec![
+        base.clone(),
+        Settings { assignment: Assignment::Greedy, far_branches: false, canonical: false, ..base.clone() },
+        Settings { assignment: Assignment::Optimal, entries: 64, order: Order::Seeded(3), ..base.clone() },
+        Settings { dictionary: dict::Choice::Dynamic, order: Order::Hot, ..base.clone() },
+        Settings { choice: link_slots, order: Order::Seeded(4), ..base },
+    ]
+}
+
+#[test]
+fn every_packet_of_every_program_says_what_the_program_says() {
+    for name in workload::PROGRAMS {
+        let program = program(name);
+        let profile = drawn(&program, 5);
+        // Every switch on the small programs; what is left of them on the large ones takes long.
+        let every =
+            if program.code().map(|section| section.bytes.len()).sum::<usize>() > 100_000 { 4 } else { 1 };
+        for settings in switches().into_iter().step_by(every) {
+            let packed = pack(&program, std::slice::from_ref(&profile), &settings)
+                .unwrap_or_else(|error| panic!("{name}: {error}"));
+            assert!(packed.report.ratio() < 1.0, "{name}: {settings:?}");
+            let faults = check(&program, &packed.image, &settings.choice).expect("it was followed before");
+            let told: Vec<String> = faults.iter().take(8).map(ToString::to_string).collect();
+            assert!(faults.is_empty(), "{name}: {} faults: {told:#?} {settings:?}", faults.len());
+        }
+    }
+}
+
+#[test]
+fn a_changed_bit_is_found_wherever_it_is_in_code() {
+    let program = program("search");
+    let packed = pack(&program, &[], &Settings::default()).unwrap();
+    let text = packed.image.sections.iter().position(|section| section.name == ".text").unwrap();
+    let bytes = packed.image.sections[text].bytes.len();
+    for step in 0..7 {
+        let (at, bit) = (step * 7919 % bytes, step % 8);
+        let mut image = packed.image.clone();
+        image.sections[text].bytes[at] ^= 1 << bit;
+        let faults = check(&program, &image, &Choice::default()).unwrap();
+        assert!(!faults.is_empty(), "byte {at}, bit {bit}");
+    }
+}
+
+#[test]
+fn without_relocations_nothing_moves_and_it_is_said() {
+    let mut program = program("search");
+    program.relocated = false;
+    let packed = pack(&program, &[], &Settings::default()).unwrap();
+    assert_eq!(packed.report.nothing, Some(Nothing::NoRelocations));
+    assert_eq!(packed.image.sections, program.sections);
+    assert_eq!(packed.report.ratio(), 1.0);
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(200) })]
+
+    #[test]
+    fn what_stands_for_an_instruction_does_the_same(word: u32, low in 0u32..0x2000, register in 0u32..32) {
+        // As drawn; with a second register; with equal registers; with register 0 in each place.
+        let with = |mask: u32, bits: u32| word & !mask | bits;
+        let words = [
+            word,
+            0x8000_0000 | with(0xc000_3fe0, 0),
+            0x8000_0000 | with(0xc007_ffff, register << 14 | register),
+            0x8000_0000 | with(0xc007_ffff, register),
+            0x8000_0000 | with(0xc000_3fff, 1 << 13 | low),
+            0x8000_0000 | with(0xfe00_3fff, 1 << 13 | low),
+            0x8000_0000 | with(0xc007_ffff, 1 << 13 | low),
+            with(0xc1c0_0000, 0x0100_0000) & !0x3f_fff8,
+        ];
+        for word in words {
+            let other = canonical(word);
+            if let (Some(a), Some(b)) = (Instruction::decode(word), Instruction::decode(other)) {
+                prop_assert!(do_the_same(a, b), "{word:#010x} {a} and {b}");
+                prop_assert_eq!(canonical(other), other, "{} is canonical and stays so", b);
+            }
+        }
+    }
+
+    #[test]
+    fn any_bytes_are_read_or_refused(mut bytes in proptest::collection::vec(any::<u8>(), 0..600), header: bool) {
+        if header && bytes.len() > 52 {
+            bytes[..8].copy_from_slice(&[0x7f, b'E', b'L', b'F', 1, 2, 1, 0]);
+            bytes[16..20].copy_from_slice(&[0, 2, 0, 2]);
+        }
+        let _ = Program::parse(&bytes);
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(12) })]
+
+    #[test]
+    fn a_changed_program_is_packed_or_refused(
+        places in proptest::collection::vec((0usize..91_660, any::<u8>()), 1..6)
+    ) {
+        let mut bytes = workload::elf("search");
+        for (at, value) in places {
+            bytes[at] = value;
+        }
+        if let Ok(program) = Program::parse(&bytes) {
+            let _ = pack(&program, &[], &Settings { assignment: Assignment::Greedy, ..Settings::default() });
+        }
+    }
+}
