@@ -10,7 +10,7 @@ use pack::code::dict;
 use pack::flow::Choice;
 use pack::packing::{Assignment, Nothing};
 use pack::place::Order;
-use pack::{Profile, Program, Settings, pack};
+use pack::{Error, Profile, Program, Settings, pack};
 use proptest::prelude::*;
 use workload::program;
 
@@ -75,6 +75,40 @@ fn without_relocations_nothing_moves_and_it_is_said() {
     assert_eq!(packed.report.nothing, Some(Nothing::NoRelocations));
     assert_eq!(packed.image.sections, program.sections);
     assert_eq!(packed.report.ratio(), 1.0);
+}
+
+#[test]
+fn a_profile_comes_back_from_its_text_and_a_bad_line_is_named() {
+    let profile = drawn(&program("search"), 9);
+    assert!(profile.total() > 0);
+    assert_eq!(Profile::parse(&profile.to_string()), Ok(profile));
+    let found = Profile::parse("# counts\n0x40001000 7\n40001004 8\n");
+    assert_eq!(found, Err(Error::ProfileLine { line: 3, found: "40001004 8".into() }));
+}
+
+#[test]
+fn settings_that_cannot_be_are_refused_by_name() {
+    let program = program("search");
+    let refused = |settings: Settings| pack(&program, &[], &settings).expect_err("it cannot be");
+    let base = Settings::default;
+    assert_eq!(refused(Settings { entries: 257, ..base() }), Error::Entries { found: 257, limit: 256 });
+    assert!(matches!(
+        refused(Settings { dictionary: dict::Choice::Dynamic, ..base() }),
+        Error::NoProfile { .. }
+    ));
+    assert!(matches!(refused(Settings { order: Order::Hot, ..base() }), Error::NoProfile { .. }));
+    let exclude = Choice { exclude: vec!["no_such".into()], ..Choice::default() };
+    assert_eq!(refused(Settings { choice: exclude, ..base() }), Error::Function { found: "no_such".into() });
+}
+
+#[test]
+fn an_order_of_one_seed_is_always_the_same_and_has_every_function_once() {
+    let program = program("search");
+    let image = |seed| pack(&program, &[], &Settings { order: Order::Seeded(seed), ..Settings::default() });
+    let (one, same, other) = (image(1).unwrap(), image(1).unwrap(), image(2).unwrap());
+    assert_eq!(one.image, same.image);
+    assert_ne!(one.image.map, other.image.map);
+    assert_eq!(one.image.map.len(), other.image.map.len());
 }
 
 proptest! {
