@@ -9,8 +9,13 @@
 //! ```
 //!
 //! A data unit of one block needs no multiplication by α, since α⁰ is 1 (clause 5.3.1, j = 0): what is left of XTS is
-//! Rogaway's XEX. The tweak depends on the address alone, so that it can be made while the line is fetched; deciphering
-//! has to wait for the line. Whoever changes a sealed line garbles all 16 bytes of it, but is not found out.
+//! Rogaway's XEX. XEX itself forbids the multiplier 1 (Rogaway 2004, section 6): under one key, to open the line 0 of
+//! unit N gives AES⁻¹(T) ⊕ T, and AES⁻¹(T) is N, so T is known. That needs T to be made under the key of the lines.
+//! Here it is made under another (Liskov, Rivest and Wagner 2002, section 3.2), and keys whose halves are equal are
+//! refused where they are made.
+//!
+//! The tweak depends on the address alone, so that it can be made while the line is fetched; deciphering has to wait
+//! for the line. Whoever changes a sealed line garbles all 16 bytes of it, but is not found out.
 
 use aes::cipher::{Array, BlockCipherDecrypt, BlockCipherEncrypt};
 use aes::{Aes128, Aes128Enc};

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Seals lines as Python's cryptography does with XTS, a line a data unit: for each line `LAYOUT KEY START ADDRESS PLAIN`
-what they become; all but the layout is in hex."""
+"""Seals lines as Python's cryptography does with XTS, a line a data unit: for each line
+`LAYOUT KEY START ADDRESS PLAIN`, all but the layout in hex, what they become."""
 
 import sys
 
