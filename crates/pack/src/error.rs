@@ -320,6 +320,15 @@ pub enum ElfError {
     },
     /// Nothing in it is loaded.
     Empty,
+    /// A section whose bytes are a segment's and whose address is not.
+    SectionPlace {
+        /// Its name.
+        name: String,
+        /// The address that it says.
+        found: u32,
+        /// The address that its segment has for these bytes.
+        expected: u64,
+    },
     /// Two sections claim the same address.
     Overlap {
         /// The first address that is claimed twice.
@@ -357,6 +366,11 @@ impl fmt::Display for ElfError {
                  help: link it, without `-r`, `-shared` and `-pie`"
             ),
             ElfError::Empty => f.write_str("found nothing that is loaded, expected a section at least"),
+            ElfError::SectionPlace { name, found, expected } => write!(
+                f,
+                "section `{}` is used at {found:#010x}, expected {expected:#010x}, where its segment has its bytes",
+                name.escape_debug()
+            ),
             ElfError::Overlap { address } => {
                 write!(f, "two sections lie at {address:#010x}, expected one")
             }

@@ -3,9 +3,9 @@
 //! Owns: reading sections and their load addresses (through the crate `object`). Program headers say what is loaded and
 //! where: at its *physical* address, which is where a memory-mapped decipher sees it. Initialisers of a firmware's
 //! variables lie behind its code, and are copied elsewhere before `main`. What is zero at the start is given where it
-//! is used. Section headers say what is code, constants and initialisers; what of a segment is in no section, as
-//! headers and gaps, is left out. A file without section headers has a section for each segment. Which instructions
-//! there are is `program`'s.
+//! is used. Section headers say what is code, constants and initialisers, and must agree with program headers on where
+//! it is used; what of a segment is in no section, as headers and gaps, is left out and counted. A file without section
+//! headers has a section for each segment. Which instructions there are is `program`'s.
 //! Invariant: [`Sections::parse`] returns on every input; it never panics.
 
 use object::Endianness;
@@ -76,6 +76,15 @@ impl Sections {
     /// # Errors
     /// What is wrong with it.
     pub fn parse(bytes: &[u8]) -> Result<Sections, ElfError> {
+        Sections::parse_counting(bytes).map(|(sections, _)| sections)
+    }
+
+    /// As [`Sections::parse`], and how many bytes of its segments are in no section: they are loaded by others and not
+    /// by who takes these sections.
+    ///
+    /// # Errors
+    /// What is wrong with it.
+    pub fn parse_counting(bytes: &[u8]) -> Result<(Sections, u64), ElfError> {
         if !bytes.starts_with(&elf::ELFMAG) {
             return Err(ElfError::NotElf { found: bytes.iter().copied().take(4).collect() });
         }
@@ -102,13 +111,16 @@ impl Sections {
         // Before memory is made for any of them.
         check_apart(pieces.iter().map(|piece| (piece.first, piece.bytes.into())))?;
         check_apart(zeros.iter().map(|zeros| (zeros.first, zeros.bytes.into())))?;
+        // Pieces share no memory, so those of a segment share none of its bytes.
+        let loaded: u64 = loads.iter().map(|load| u64::from(load.file_bytes)).sum();
+        let left_out = loaded - pieces.iter().map(|piece| u64::from(piece.bytes)).sum::<u64>();
         let sections = pieces.into_iter().map(|piece| piece.read(bytes)).collect::<Result<_, _>>()?;
         let machine = Machine {
             number: header.e_machine(endian).0,
             flags: header.e_flags(endian).0,
             is_big_endian: endian == Endianness::Big,
         };
-        Ok(Sections { machine, entry: header.e_entry(endian), sections, zeros })
+        Ok((Sections { machine, entry: header.e_entry(endian), sections, zeros }, left_out))
     }
 }
 
@@ -154,6 +166,9 @@ fn loads(file: &ElfFile32<'_, Endianness>) -> Result<Vec<Load>, ElfError> {
     let found = loads.iter().map(|load| u64::from(load.file_bytes)).sum();
     if found > IMAGE_BYTES_MAX {
         return Err(ElfError::TooMany { what: "bytes to load", found, limit: IMAGE_BYTES_MAX });
+    }
+    if loads.iter().any(|load| load.file_bytes > load.memory_bytes) {
+        return Err(ElfError::Elf { why: "a segment has more bytes in the file than in memory".into() });
     }
     Ok(loads)
 }
@@ -227,9 +242,19 @@ fn of_sections(
         let holds = |load: &&Load| {
             offset >= load.offset && end <= u64::from(load.offset) + u64::from(load.file_bytes)
         };
-        // What no segment holds is not in memory, whatever its flags say.
-        let Some(load) = loads.iter().find(holds) else { continue };
         let name = table.section_name(endian, header).map_err(unreadable)?;
+        let used = |load: &Load| u64::from(load.virtual_first) + u64::from(offset - load.offset);
+        let address = header.sh_addr(endian);
+        let fits = |load: &&Load| holds(load) && used(load) == u64::from(address);
+        let load = match (loads.iter().find(fits), loads.iter().find(holds)) {
+            (Some(load), _) => load,
+            (None, Some(load)) => {
+                let (name, expected) = (name_of(name)?, used(load));
+                return Err(ElfError::SectionPlace { name, found: address, expected });
+            }
+            // What no segment holds is not in memory, whatever its flags say.
+            (None, None) => continue,
+        };
         let name = name_of(name)?;
         let first = load.first.checked_add(offset - load.offset);
         let first = first.ok_or(ElfError::Outside { first: load.first, bytes: load.file_bytes.into() })?;

@@ -25,6 +25,7 @@ fn of_elf_files() {
             &ElfError::Elf { why: "`.text` lies past the end of the file".into() },
             &ElfError::NotLinked { found: 1 },
             &ElfError::Empty,
+            &ElfError::SectionPlace { name: ".data".into(), found: 0x2004, expected: 0x2000 },
             &ElfError::Overlap { address: 0x120 },
             &ElfError::Outside { first: 0xffff_fff0, bytes: 17 },
             &ElfError::TooMany { what: "sections", found: 5000, limit: 4096 },
@@ -36,6 +37,7 @@ fn of_elf_files() {
             found an ELF file of type 1, expected 2: a program that is linked to its addresses
             help: link it, without `-r`, `-shared` and `-pie`
             found nothing that is loaded, expected a section at least
+            section `.data` is used at 0x00002004, expected 0x00002000, where its segment has its bytes
             two sections lie at 0x00000120, expected one
             17 bytes from 0xfffffff0 lie past the end of memory, expected them below 2^32
             found 5000 sections, expected at most 4096"#]],

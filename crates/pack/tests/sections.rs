@@ -78,6 +78,32 @@ fn what_is_written_into_memory_that_is_not_writable_is_constants() {
     assert_eq!(Sections::parse(&file).unwrap().sections[2].kind, Kind::Constants);
 }
 
+#[test]
+fn bytes_of_segments_that_are_in_no_section_are_counted() {
+    let file = elf(ARM, 0x101, &parts(), true);
+    assert_eq!(Sections::parse_counting(&file).unwrap().1, 0);
+    // Constants that are not for memory: the section is left out, the segment is loaded all the same.
+    let mut file = file;
+    let sections_at = u32::from_le_bytes(file[32..36].try_into().unwrap()) as usize;
+    file[sections_at + 2 * 40 + 8] = 0;
+    let (read, left_out) = Sections::parse_counting(&file).unwrap();
+    assert_eq!((read.sections.len(), left_out), (2, 7));
+    assert_eq!(Sections::parse_counting(&elf(ARM, 0x101, &parts(), false)).unwrap().1, 0);
+}
+
+#[test]
+fn a_section_whose_address_is_not_its_segment_s_is_named() {
+    let mut file = elf(ARM, 0x101, &parts(), true);
+    let sections_at = u32::from_le_bytes(file[32..36].try_into().unwrap()) as usize;
+    let address = sections_at + 3 * 40 + 12;
+    file[address] = 4;
+    let misplaced = ElfError::SectionPlace { name: ".data".into(), found: 0x2004, expected: 0x2000 };
+    assert_eq!(Sections::parse(&file), Err(misplaced));
+    // The first segment: longer in the file than in memory.
+    let longer = refused(|file| file[52 + 20] = 0x20);
+    assert_eq!(longer, ElfError::Elf { why: "a segment has more bytes in the file than in memory".into() });
+}
+
 /// What the reader says of a changed file.
 fn refused(change: impl FnOnce(&mut Vec<u8>)) -> ElfError {
     let mut file = elf(ARM, 0x101, &parts(), true);
