@@ -10,13 +10,13 @@ use pack::container::with_checksum;
 use pack::image::{Kind, Moved, Section, Zeros};
 use pack::integrity::{ImageName, Integrity};
 use pack::lines::Choice;
-use pack::seal::Seal;
-use pack::sealed::{Settings, Unsealed, seal};
+use pack::seal::{SEALS, START_BYTES, Seal};
+use pack::sealed::{Expected, Settings, Unsealed, seal_under_given_nonce};
 use pack::sections::Machine;
 use pack::{Container, DeviceKey, ImageKey, Sections, Target, forms};
 
-/// An image of every kind of section, and its container.
-static SEALED: LazyLock<(Unsealed, Vec<u8>)> = LazyLock::new(|| {
+/// An image of every kind of section.
+static IMAGE: LazyLock<Unsealed> = LazyLock::new(|| {
     let section = |name: &str, kind, first, bytes| Section {
         name: name.into(),
         kind,
@@ -29,31 +29,42 @@ static SEALED: LazyLock<(Unsealed, Vec<u8>)> = LazyLock::new(|| {
         section(".data", Kind::Data, 0x204, 20),
     ];
     let zeros = vec![Zeros { first: 0x218, bytes: 8 }];
-    let image = Unsealed {
+    Unsealed {
         sections: Sections { machine: Machine::of(Target::Sparc), entry: 0x100, sections, zeros },
         dictionary: Dictionary::new(vec![1, 2, 3]).expect("three"),
         map: vec![Moved { old: 0x100, new: 0x101 }, Moved { old: 0x104, new: 0x102 }],
-    };
-    let settings = Settings {
-        seal: Seal::Xts,
-        choice: Choice::default(),
-        integrity: Integrity::new(4, 8).ok(),
-        image: ImageName::default(),
-        tables_first: None,
-    };
-    let key: Vec<u8> = (0..32).collect();
-    let key = ImageKey::from_bytes(Seal::Xts.row(), &key).expect("its halves differ");
-    let container = seal(&image, &settings, &key, &device()).expect("it can be sealed");
-    (image, container.to_bytes())
+    }
+});
+
+/// Its containers: under XTS with tags, and under OTFAD's counters without.
+static SEALED: LazyLock<[Vec<u8>; 2]> = LazyLock::new(|| {
+    [(1, Integrity::new(4, 8).ok()), (3, None)].map(|(number, integrity)| {
+        let row = &SEALS[number];
+        let mut start = [0; START_BYTES];
+        start[..row.nonce_bytes].fill(7);
+        let seal = Seal::from_start(row.number, &start).expect("its nonce is free");
+        let settings = Settings {
+            seal: row,
+            allow_legacy: false,
+            choice: Choice::default(),
+            integrity,
+            image: ImageName::default(),
+            tables_first: Some(0x1000),
+        };
+        let key: Vec<u8> = (0..row.key_bytes as u8).collect();
+        let key = ImageKey::from_bytes(row, &key).expect("its halves differ");
+        let sealed = seal_under_given_nonce(&IMAGE, &settings, seal, &key, &device());
+        sealed.expect("it can be sealed").to_bytes()
+    })
 });
 
 fn device() -> DeviceKey {
     DeviceKey::from_bytes(&[1; 16]).expect("a length that it may have")
 }
 
-/// The sound container with what a script does to it: a byte put at a place, all behind a place cut off, or bytes added.
-fn damaged(script: &[u8]) -> Vec<u8> {
-    let mut bytes = SEALED.1.clone();
+/// A sound container with what a script does to it: a byte put at a place, all behind a place cut off, or bytes added.
+fn damaged(sealed: &[u8], script: &[u8]) -> Vec<u8> {
+    let mut bytes = sealed.to_vec();
     for command in script.chunks_exact(4) {
         let at = usize::from(u16::from_le_bytes([command[1], command[2]])) % bytes.len();
         match command[0] & 3 {
@@ -74,13 +85,14 @@ fn read(bytes: &[u8]) {
     let _ = forms::bin::bin(&container);
     forms::hex::hex(&container);
     forms::elf::elf(&container);
-    let Ok(unlocked) = container.unlock(&device()) else { return };
-    if let Ok(image) = container.unseal(&unlocked) {
-        assert!(container.integrity().is_none() || image == SEALED.0, "a change was not found");
+    let Ok(unlocked) = container.unlock(&device(), &Expected::default()) else { return };
+    unlocked.verify();
+    if let Ok(image) = unlocked.unseal() {
+        assert!(container.integrity().is_none() || image == *IMAGE, "a change was not found");
     }
 }
 
 fuzz_target!(|script: &[u8]| {
     read(script);
-    read(&damaged(script));
+    SEALED.iter().for_each(|sealed| read(&damaged(sealed, script)));
 });

@@ -18,7 +18,8 @@
 //!   28   4   image version
 //!   32   8   image id
 //!   40  12   what the seal's counters start from, zeros behind it:
-//!              otfdec: nonce 8, as its head has it; firmware version 2; region from 0 on 1
+//!              otfdec: nonce 8, as its head has it; firmware version 2, the image's
+//!                      low 16 bits; region from 0 on 1
 //!              otfad, otfad-swapped: counter 8         mcuboot-xip: nonce 12         ecb, xts: nothing
 //!   52   1   lines a tag: 1, 4 or 8, or 0 without tags
 //!   53   1   bytes of a tag: 8 or 16, or 0 without tags
@@ -27,14 +28,14 @@
 //!   58   2   0
 //!   60   4   how many instructions the address map has, or 0
 //!   64  24 or 40   the image key, wrapped by RFC 3394 under the device key
-//!            sections, by ascending address, each
+//!            sections, by ascending address, sealed ones in no granule of the seal with others, each
 //!              1   what it holds: 0 code, 1 constants, 2 data, 3 the dictionary, 4 the tags
 //!              1   1 when it is sealed
 //!              1   length of its name
 //!              1   0
 //!              4   first address
 //!              4   how long it is, without what fills its lines
-//!              …   its name
+//!              …   its name, UTF-8 without a zero
 //!            zeros, by ascending address, each: first address 4, bytes 4
 //!            address map, by ascending old address, each: old 4, new 4 with the slot in bits 1:0
 //!       16   with tags: the tag of this description, over the bytes from 0 to 12 and from 16 to here
@@ -57,7 +58,7 @@ use crate::image::{Kind, Moved, Zeros};
 use crate::integrity::{Groups, ImageName, Integrity};
 use crate::keys::WRAP_BYTES;
 use crate::limits::{IMAGE_BYTES_MAX, MAP_ENTRIES_MAX, SECTIONS_MAX, ZEROS_MAX};
-use crate::lines::{Entry, Extent, Role, extents};
+use crate::lines::{Entry, Extent, Role, check_granules, extents};
 use crate::seal::{LINE_BYTES, Line, START_BYTES, Seal};
 use crate::sections::Machine;
 
@@ -71,6 +72,18 @@ const LENGTH_AT: usize = 8;
 const CHECKSUM_AT: usize = 12;
 /// What is checked begins again behind the checksum.
 const CHECKED_AT: usize = 16;
+/// Where the flags stand.
+const FLAGS_AT: usize = 6;
+/// Where the number of the seal stands.
+const SEAL_AT: usize = 18;
+/// Where the length of the wrapped key stands.
+const WRAPPED_AT: usize = 19;
+/// Where the lines and bytes of a tag stand.
+const INTEGRITY_AT: usize = 52;
+/// Where nothing stands.
+const RESERVED_AT: usize = 58;
+/// How long a section's record is without its name.
+const RECORD_BYTES: usize = 12;
 /// How long the part is that is as long in all of them.
 const HEAD_BYTES: usize = 64;
 
@@ -227,9 +240,9 @@ impl Container {
     /// What is wrong with it. Keys and tags are not looked at.
     pub fn parse(bytes: &[u8]) -> Result<Container, SealError> {
         check_whole(bytes)?;
-        let mut reader = Reader { bytes, at: 6 };
+        let mut reader = Reader { bytes, at: FLAGS_AT };
         let flags = reader.u16()?;
-        reader.check("a flag", flags & !0b11 == 0, flags.into(), "0 but for bits 0 and 1")?;
+        check("a flag", FLAGS_AT, flags & !0b11 == 0, flags.into(), "0 but for bits 0 and 1")?;
         reader.at = CHECKED_AT;
         let number = reader.u16()?;
         let (seal_number, wrapped_bytes) = (reader.u8()?, reader.u8()?);
@@ -238,20 +251,16 @@ impl Container {
         let image = ImageName { version: reader.u32()?, id: reader.array()? };
         let start: [u8; START_BYTES] = reader.array()?;
         let seal = Seal::from_start(seal_number, &start);
-        let seal = reader.field("the seal", seal, seal_number.into(), "a seal with a start of its own")?;
+        let seal = field("the seal", SEAL_AT, seal, seal_number.into(), "a seal with a start of its own")?;
         let expected = seal.row().key_bytes + WRAP_BYTES;
         let fits = usize::from(wrapped_bytes) == expected;
-        reader.check(
-            "the wrapped key's length",
-            fits,
-            wrapped_bytes.into(),
-            "that of the seal's key and 8",
-        )?;
+        let found = wrapped_bytes.into();
+        check("the wrapped key's length", WRAPPED_AT, fits, found, "that of the seal's key and 8")?;
         let integrity = reader.integrity(flags >> 1 & 1 == 1)?;
         let sections = reader.count("sections", SECTIONS_MAX)?;
         let pieces = reader.count("pieces of zeros", ZEROS_MAX)?;
         let reserved = reader.u16()?;
-        reader.check("a reserved field", reserved == 0, reserved.into(), "0")?;
+        check("a reserved field", RESERVED_AT, reserved == 0, reserved.into(), "0")?;
         let moved = reader.u32()?;
         if moved as usize > MAP_ENTRIES_MAX {
             let (found, limit) = (moved.into(), MAP_ENTRIES_MAX as u64);
@@ -263,7 +272,8 @@ impl Container {
         let map = reader.map(moved)?;
         let description_tag = integrity.map(|_| reader.array()).transpose()?;
         let extents = extents(&entries)?;
-        check_tables(&reader, &entries, &extents, integrity)?;
+        check_granules(&entries, seal.row().granule_bytes)?;
+        check_tables(HEAD_BYTES + wrapped_key.len(), &entries, &extents, integrity)?;
         let spans = reader.spans(&extents)?;
         if reader.at != bytes.len() {
             return Err(SealError::Length { found: bytes.len() as u64, expected: reader.at as u64 });
@@ -342,34 +352,63 @@ fn check_whole(bytes: &[u8]) -> Result<(), SealError> {
     if found == expected { Ok(()) } else { Err(SealError::Checksum { found, expected }) }
 }
 
-/// Checks the dictionary and the table of tags.
+/// Checks the dictionary and the table of tags. The sections' records begin at an offset.
 fn check_tables(
-    reader: &Reader<'_>,
+    records_at: usize,
     entries: &[Entry],
     extents: &[Extent],
     integrity: Option<Integrity>,
 ) -> Result<(), SealError> {
-    let of = |role| entries.iter().filter(move |entry: &&Entry| entry.role == role);
-    let (dictionaries, tables) = (of(Role::Dictionary).count() as u64, of(Role::Tags).count() as u64);
-    reader.check("the number of dictionaries", dictionaries <= 1, dictionaries, "0 or 1")?;
-    for entry in of(Role::Dictionary) {
-        let fits =
-            entry.bytes.is_multiple_of(4) && entry.bytes as usize / 4 <= ENTRIES_MAX && entry.is_sealed;
-        reader.check("the dictionary's length", fits, entry.bytes.into(), "sealed words, at most 256")?;
+    let mut at = records_at;
+    let (mut dictionaries, mut tables) = (0, 0);
+    for entry in entries {
+        let (sealed_at, bytes_at) = (at + 1, at + 8);
+        let (is_sealed, bytes) = (u64::from(entry.is_sealed), u64::from(entry.bytes));
+        match (entry.role, integrity) {
+            (Role::Program(_), _) => {}
+            (Role::Dictionary, _) => {
+                dictionaries += 1;
+                check("the number of dictionaries", at, dictionaries <= 1, dictionaries, "0 or 1")?;
+                check("whether the dictionary is sealed", sealed_at, entry.is_sealed, is_sealed, "1")?;
+                let fits = bytes.is_multiple_of(4) && bytes / 4 <= ENTRIES_MAX as u64;
+                check("the dictionary's length", bytes_at, fits, bytes, "words, at most 256")?;
+            }
+            (Role::Tags, None) => {
+                check("the number of tables of tags", at, false, 1, "0 without tags")?;
+            }
+            (Role::Tags, Some(integrity)) => {
+                tables += 1;
+                check("the number of tables of tags", at, tables <= 1, tables, "1 with tags")?;
+                check("whether the table of tags is sealed", sealed_at, !entry.is_sealed, is_sealed, "0")?;
+                let fits = bytes == Groups::new(integrity, extents).table_bytes();
+                check("the table's length", bytes_at, fits, bytes, "a tag for each group of sealed lines")?;
+            }
+        }
+        at += RECORD_BYTES + entry.name.len();
     }
-    let expected = u64::from(integrity.is_some());
-    reader.check("the number of tables of tags", tables == expected, tables, "1 with tags and 0 without")?;
-    for (entry, integrity) in of(Role::Tags).zip(integrity) {
-        let table_bytes = Groups::new(integrity, extents).table_bytes();
-        let fits = !entry.is_sealed && u64::from(entry.bytes) == table_bytes;
-        reader.check(
-            "the table's length",
-            fits,
-            entry.bytes.into(),
-            "a tag for each group of sealed lines",
-        )?;
-    }
-    Ok(())
+    let is_there = integrity.is_none() || tables == 1;
+    check("the flag of tags", FLAGS_AT, is_there, 1, "0 without a table of tags")
+}
+
+/// What a field says that stands at an offset, unless that cannot be.
+fn field<T>(
+    name: &'static str,
+    at: usize,
+    value: Option<T>,
+    found: u64,
+    expected: &'static str,
+) -> Result<T, SealError> {
+    value.ok_or(SealError::Field { name, at, found, expected })
+}
+
+fn check(
+    name: &'static str,
+    at: usize,
+    is: bool,
+    found: u64,
+    expected: &'static str,
+) -> Result<(), SealError> {
+    field(name, at, is.then_some(()), found, expected)
 }
 
 /// Where in a container is read.
@@ -404,27 +443,6 @@ impl<'a> Reader<'a> {
         self.array().map(u32::from_le_bytes)
     }
 
-    /// What a field says, unless that cannot be.
-    fn field<T>(
-        &self,
-        name: &'static str,
-        value: Option<T>,
-        found: u64,
-        expected: &'static str,
-    ) -> Result<T, SealError> {
-        value.ok_or(SealError::Field { name, at: self.at, found, expected })
-    }
-
-    fn check(
-        &self,
-        name: &'static str,
-        is: bool,
-        found: u64,
-        expected: &'static str,
-    ) -> Result<(), SealError> {
-        self.field(name, is.then_some(()), found, expected)
-    }
-
     fn count(&mut self, what: &'static str, limit: usize) -> Result<u16, SealError> {
         let found = self.u16()?;
         if usize::from(found) > limit {
@@ -438,57 +456,62 @@ impl<'a> Reader<'a> {
         if is_there {
             return Integrity::new(lines, tag_bytes).map(Some);
         }
-        let found = u64::from(lines) | u64::from(tag_bytes);
-        self.check("the lines and bytes of a tag", found == 0, found, "0 without tags")?;
+        check("the lines of a tag", INTEGRITY_AT, lines == 0, lines.into(), "0 without tags")?;
+        check("the bytes of a tag", INTEGRITY_AT + 1, tag_bytes == 0, tag_bytes.into(), "0 without tags")?;
         Ok(None)
     }
 
     fn entries(&mut self, count: u16) -> Result<Vec<Entry>, SealError> {
         let (mut entries, mut end) = (Vec::new(), 0);
         for _ in 0..count {
+            let at = self.at;
             let [number, sealed, name_bytes, reserved] = self.array()?;
-            let role = self.field("what a section holds", role_of(number), number.into(), "0 to 4")?;
-            self.check("whether a section is sealed", sealed <= 1, sealed.into(), "0 or 1")?;
-            self.check("a reserved field", reserved == 0, reserved.into(), "0")?;
-            let (first, bytes) = (self.u32()?, self.u32()?);
-            end = self.range(first, bytes, end)?;
-            let name = str::from_utf8(self.take(name_bytes.into())?).ok();
-            let name = self.field("a section's name", name, name_bytes.into(), "bytes of UTF-8")?.to_owned();
-            entries.push(Entry { name, role, first, bytes, is_sealed: sealed == 1 });
+            let role = field("what a section holds", at, role_of(number), number.into(), "0 to 4")?;
+            check("whether a section is sealed", at + 1, sealed <= 1, sealed.into(), "0 or 1")?;
+            check("a reserved field", at + 3, reserved == 0, reserved.into(), "0")?;
+            let (first, bytes);
+            (first, bytes, end) = self.range(end)?;
+            let name = str::from_utf8(self.take(name_bytes.into())?).ok().filter(|name| !name.contains('\0'));
+            let (name_at, found) = (at + RECORD_BYTES, name_bytes.into());
+            let name = field("a section's name", name_at, name, found, "bytes of UTF-8 without a zero")?;
+            entries.push(Entry { name: name.to_owned(), role, first, bytes, is_sealed: sealed == 1 });
         }
         Ok(entries)
     }
 
-    /// The end of a range that is not empty, begins behind another's end, and ends with memory.
-    fn range(&self, first: u32, bytes: u32, before: u64) -> Result<u64, SealError> {
+    /// First address, length and end of what is not empty, begins behind another's end, and ends with memory.
+    fn range(&mut self, before: u64) -> Result<(u32, u32, u64), SealError> {
+        let at = self.at;
+        let (first, bytes) = (self.u32()?, self.u32()?);
         let end = u64::from(first) + u64::from(bytes);
-        self.check(
-            "a first address",
-            u64::from(first) >= before,
-            first.into(),
-            "one behind the piece before",
-        )?;
-        self.check("a length", bytes > 0 && end <= 1 << 32, bytes.into(), "1 to what memory has left")?;
-        Ok(end)
+        let ascends = u64::from(first) >= before;
+        check("a first address", at, ascends, first.into(), "one behind the piece before")?;
+        let fits = bytes > 0 && end <= 1 << 32;
+        check("a length", at + 4, fits, bytes.into(), "1 to what memory has left")?;
+        Ok((first, bytes, end))
     }
 
     fn zeros(&mut self, count: u16) -> Result<Vec<Zeros>, SealError> {
         let (mut zeros, mut end) = (Vec::new(), 0);
         for _ in 0..count {
-            let (first, bytes) = (self.u32()?, self.u32()?);
-            end = self.range(first, bytes, end)?;
+            let (first, bytes);
+            (first, bytes, end) = self.range(end)?;
             zeros.push(Zeros { first, bytes });
         }
         Ok(zeros)
     }
 
     fn map(&mut self, count: u32) -> Result<Vec<Moved>, SealError> {
+        let at = self.at;
         let words = self.take(count as usize * 8)?;
         let word = |bytes: &[u8]| u32::from_le_bytes(bytes.try_into().expect("four of eight"));
         let moved = |pair: &[u8]| Moved { old: word(&pair[..4]), new: word(&pair[4..]) };
         let map: Vec<Moved> = words.chunks_exact(8).map(moved).collect();
-        let ascends = map.is_sorted_by(|a, b| a.old < b.old);
-        self.check("the address map's order", ascends, count.into(), "ascending old addresses")?;
+        let descends = map.windows(2).position(|pair| pair[0].old >= pair[1].old);
+        if let Some(number) = descends {
+            let (at, found) = (at + 8 * (number + 1), map[number + 1].old.into());
+            check("an old address", at, false, found, "one behind the one before")?;
+        }
         Ok(map)
     }
 

@@ -435,8 +435,34 @@ pub enum SealError {
         /// Its length in bytes.
         found_bytes: usize,
     },
-    /// The image key is wrapped under another device key.
+    /// The image key is wrapped under another device key, or its wrapping was changed: the two cannot be told apart.
     OtherDeviceKey,
+    /// There was no randomness for a nonce.
+    Randomness {
+        /// What its source said.
+        why: String,
+    },
+    /// Tags were expected.
+    NoTags,
+    /// Another image was expected.
+    OtherImage {
+        /// Its id.
+        found: [u8; 8],
+        /// The id that was expected.
+        expected: [u8; 8],
+    },
+    /// A newer image was expected.
+    OldImage {
+        /// Its version.
+        found: u32,
+        /// The oldest that is taken.
+        least: u32,
+    },
+    /// A section's name that no ELF file can have.
+    Name {
+        /// The name.
+        name: String,
+    },
     /// A section was named that is not there.
     NoSuchSection {
         /// The name.
@@ -458,12 +484,30 @@ pub enum SealError {
         /// The higher one.
         upper: String,
     },
+    /// Of two sections in one granule of the seal only one is to be sealed.
+    SharedGranule {
+        /// The granule.
+        address: u32,
+        /// How long a granule is.
+        granule_bytes: u32,
+        /// The lower section.
+        lower: String,
+        /// The higher one.
+        upper: String,
+    },
     /// The tables do not fit where they should go.
     TablesPlace {
         /// The first address that was asked for, or tried last.
         first: u64,
         /// How long they are.
         bytes: u64,
+        /// What their address must be a multiple of.
+        granule_bytes: u32,
+    },
+    /// A program may grow to where the tables would go.
+    TablesFirst {
+        /// What they would lie behind.
+        behind: String,
     },
     /// Bytes that are no container.
     Magic {
@@ -495,7 +539,7 @@ pub enum SealError {
     Field {
         /// Which.
         name: &'static str,
-        /// The offset behind it in the container.
+        /// Its offset in the container.
         at: usize,
         /// What it says.
         found: u64,
@@ -509,6 +553,13 @@ pub enum SealError {
         /// How many.
         found: u64,
         /// How many are taken.
+        limit: u64,
+    },
+    /// More gaps than raw memory is written with.
+    Gaps {
+        /// How many bytes there would be.
+        found: u64,
+        /// How many are written.
         limit: u64,
     },
     /// What describes the image is not what was sealed.
@@ -562,9 +613,26 @@ impl fmt::Display for SealError {
                 write!(f, "found a device key of {found_bytes} bytes, expected 16 or 32")
             }
             SealError::OtherDeviceKey => f.write_str(
-                "the image is sealed for another device: its key does not unwrap under this device key\n\
-                 help: give the device key that the image was built with",
+                "the image key does not unwrap under this device key: it is for another device, or was changed\n\
+                 help: give the device key that the image was sealed with, or take another copy of it",
             ),
+            SealError::Randomness { why } => write!(f, "found no randomness for a nonce: {why}"),
+            SealError::NoTags => f.write_str(
+                "found an image without tags, expected one with them\n\
+                 help: seal it with tags",
+            ),
+            SealError::OtherImage { found, expected } => write!(
+                f,
+                "found the image `{}`, expected `{}`",
+                found.escape_ascii(),
+                expected.escape_ascii()
+            ),
+            SealError::OldImage { found, least } => {
+                write!(f, "found an image of version {found}, expected {least} or a newer one")
+            }
+            SealError::Name { name } => {
+                write!(f, "section `{}` has a zero in its name, expected none", name.escape_debug())
+            }
             SealError::NoSuchSection { name } => {
                 write!(f, "no section is called `{}`, expected one that is loaded", name.escape_debug())
             }
@@ -574,17 +642,29 @@ impl fmt::Display for SealError {
             SealError::NothingToSeal => f.write_str("found no section to seal, expected one at least"),
             SealError::SharedLine { address, lower, upper } => write!(
                 f,
-                "sections `{}` and `{}` share the line at {address:#010x} and one of them is sealed, \
-                 expected both or neither\n\
+                "sections `{}` and `{}` share the line at {address:#010x}, expected both sealed or neither\n\
                  help: align the second to {LINE_BYTES} bytes, or include or exclude both",
                 lower.escape_debug(),
                 upper.escape_debug()
             ),
-            SealError::TablesPlace { first, bytes } => write!(
+            SealError::SharedGranule { address, granule_bytes, lower, upper } => write!(
+                f,
+                "sections `{}` and `{}` share the granule of {granule_bytes} bytes at {address:#010x}, \
+                 expected both sealed or neither\n\
+                 help: align the second to {granule_bytes} bytes, or include or exclude both",
+                lower.escape_debug(),
+                upper.escape_debug()
+            ),
+            SealError::TablesPlace { first, bytes, granule_bytes } => write!(
                 f,
                 "found no room for {bytes} bytes of tables at {first:#010x}, expected free memory from a multiple \
-                 of {LINE_BYTES} on\n\
+                 of {granule_bytes} on\n\
                  help: give the tables another address"
+            ),
+            SealError::TablesFirst { behind } => write!(
+                f,
+                "tables would lie behind {behind}, where a program may grow, expected code or constants\n\
+                 help: give the tables an address in memory that the program never uses"
             ),
             SealError::Magic { found } => {
                 write!(f, "not a sealed image: found {found:02x?} at its start, expected [93, 53, 50, 4b]")
@@ -601,13 +681,18 @@ impl fmt::Display for SealError {
                  help: take another copy of it"
             ),
             SealError::Field { name, at, found, expected } => {
-                write!(f, "{name} before offset {at} is {found}, expected {expected}")
+                write!(f, "{name} at offset {at} is {found}, expected {expected}")
             }
             SealError::TooMany { what, found, limit } => {
                 write!(f, "found {found} {what}, expected at most {limit}")
             }
+            SealError::Gaps { found, limit } => write!(
+                f,
+                "found {found} bytes of raw memory with its gaps, expected at most {limit}\n\
+                 help: write Intel HEX or ELF, which leave gaps out"
+            ),
             SealError::DescriptionTag => f.write_str(
-                "the tag of the image's description does not match: entry, sections or version are not as sealed",
+                "the description is not as sealed: machine, entry, seal, nonce, key, version, id, sections, zeros or map",
             ),
             SealError::Tag { index, first, lines } => write!(
                 f,

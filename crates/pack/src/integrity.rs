@@ -9,12 +9,15 @@
 //!
 //! with numbers little-endian, and so over what is in memory, that it may be checked beside the decipher. A group is 1,
 //! 4 or 8 lines that begin at a multiple of its length; where sealed memory begins or ends inside one, the tag is for
-//! the lines that are sealed. No counters: lines are read and never written. A tag is bound to the image's version, so that
-//! lines of an older one are refused as long as the device knows its version. The table of tags lies in the image's
+//! the lines that are sealed. No counters: lines are read and never written. The table of tags lies in the image's
 //! memory, group after group by ascending address; the tag of a group is at `table + index · tag bytes`. What checking
 //! costs, and when, is `chain`'s.
 //!
-//! An image without tags is as good a container: that a device takes none without is for the device to say.
+//! What is enforced about versions: a line, a table or a description of one version does not match in a container that
+//! says another, since its version is in each tag. A whole container of an older version, with its own tags, is sound:
+//! it is refused where it is unlocked, when [`Expected::least_version`](crate::sealed::Expected) says so, and to
+//! remember that number is the device's. An image without tags is as good a container: a device that takes none without
+//! expects tags.
 
 use aes::Aes128Enc;
 use cipher::Key;

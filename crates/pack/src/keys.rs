@@ -81,7 +81,7 @@ impl DeviceKey {
     /// The image key of a seal that was wrapped.
     ///
     /// # Errors
-    /// [`SealError::OtherDeviceKey`] when it was not wrapped under this key, or not as long; then
+    /// [`SealError::OtherDeviceKey`] when it was not wrapped under this key, or is not as it was wrapped; then
     /// [`ImageKey::from_bytes`]'s.
     pub fn unwrap_key(&self, wrapped: &[u8], row: &Row) -> Result<ImageKey, SealError> {
         const FITS: &str = "16 or 32 bytes are a key";

@@ -12,6 +12,8 @@ pub const SECTIONS_MAX: usize = 4096;
 pub const NAME_BYTES_MAX: usize = 255;
 /// The most pieces of memory that are zero at the start.
 pub const ZEROS_MAX: usize = 4096;
+/// How many faults of an image are kept; more are counted.
+pub const FAULTS_KEPT: usize = 16;
 /// The most instructions that an address map places.
 pub const MAP_ENTRIES_MAX: usize = 1 << 26;
 

@@ -106,6 +106,24 @@ impl Extent {
     }
 }
 
+/// Checks that nothing that is loaded and not sealed lies in a granule that a decipher is turned on for. Zeros are not
+/// asked: they are not loaded, and whether memory that a program writes lies behind a decipher is its board's.
+///
+/// # Errors
+/// [`SealError::SharedGranule`].
+pub fn check_granules(entries: &[Entry], granule_bytes: u32) -> Result<(), SealError> {
+    let granule = |address: u64| address / u64::from(granule_bytes);
+    // Entries ascend, so the nearest ones are those that come after each other.
+    for pair in entries.windows(2).filter(|pair| pair[0].is_sealed != pair[1].is_sealed) {
+        if granule(pair[0].end() - 1) == granule(pair[1].first.into()) {
+            let address = pair[1].first / granule_bytes * granule_bytes;
+            let (lower, upper) = (pair[0].name.clone(), pair[1].name.clone());
+            return Err(SealError::SharedGranule { address, granule_bytes, lower, upper });
+        }
+    }
+    Ok(())
+}
+
 /// The pieces of memory in which sections lie that ascend and do not overlap.
 ///
 /// # Errors

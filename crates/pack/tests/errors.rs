@@ -58,6 +58,7 @@ fn of_seals_and_keys() {
             &SealError::EqualHalves,
             &SealError::DeviceKey { found_bytes: 24 },
             &SealError::OtherDeviceKey,
+            &SealError::Randomness { why: "no noise".into() },
         ],
         expect![[r#"
             unknown seal `rot\u{1b}13`, expected `ecb` or `xts` or `ctr`
@@ -70,8 +71,9 @@ fn of_seals_and_keys() {
             found an image key of 16 bytes, expected 32
             both halves of the image key are the same, expected two keys for `xts`
             found a device key of 24 bytes, expected 16 or 32
-            the image is sealed for another device: its key does not unwrap under this device key
-            help: give the device key that the image was built with"#]],
+            the image key does not unwrap under this device key: it is for another device, or was changed
+            help: give the device key that the image was sealed with, or take another copy of it
+            found no randomness for a nonce: no noise"#]],
     );
 }
 
@@ -83,16 +85,29 @@ fn of_sections_and_tables() {
             &SealError::Contradiction { name: ".text".into() },
             &SealError::NothingToSeal,
             &SealError::SharedLine { address: 0x100, lower: ".text".into(), upper: ".data".into() },
-            &SealError::TablesPlace { first: 0x104, bytes: 40 },
+            &SealError::Name { name: "a\0b".into() },
+            &SealError::SharedGranule {
+                address: 0x1000,
+                granule_bytes: 4096,
+                lower: ".text".into(),
+                upper: ".data".into(),
+            },
+            &SealError::TablesPlace { first: 0x104, bytes: 40, granule_bytes: 16 },
+            &SealError::TablesFirst { behind: "`.data`, which is data".into() },
         ],
         expect![[r#"
             no section is called `.init`, expected one that is loaded
             section `.text` is both included and excluded, expected one of it
             found no section to seal, expected one at least
-            sections `.text` and `.data` share the line at 0x00000100 and one of them is sealed, expected both or neither
+            sections `.text` and `.data` share the line at 0x00000100, expected both sealed or neither
             help: align the second to 16 bytes, or include or exclude both
+            section `a\0b` has a zero in its name, expected none
+            sections `.text` and `.data` share the granule of 4096 bytes at 0x00001000, expected both sealed or neither
+            help: align the second to 4096 bytes, or include or exclude both
             found no room for 40 bytes of tables at 0x00000104, expected free memory from a multiple of 16 on
-            help: give the tables another address"#]],
+            help: give the tables another address
+            tables would lie behind `.data`, which is data, where a program may grow, expected code or constants
+            help: give the tables an address in memory that the program never uses"#]],
     );
 }
 
@@ -104,8 +119,12 @@ fn of_containers_and_tags() {
             &SealError::Version { found: 2, expected: 1 },
             &SealError::Length { found: 63, expected: 64 },
             &SealError::Checksum { found: 1, expected: 0xdead_beef },
-            &SealError::Field { name: "a flag", at: 8, found: 4, expected: "0 but for bits 0 and 1" },
+            &SealError::Field { name: "a flag", at: 6, found: 4, expected: "0 but for bits 0 and 1" },
             &SealError::TooMany { what: "pieces of zeros", found: 5000, limit: 4096 },
+            &SealError::Gaps { found: 1 << 31, limit: 1 << 28 },
+            &SealError::NoTags,
+            &SealError::OtherImage { found: *b"selvedg\0", expected: *b"selvedge" },
+            &SealError::OldImage { found: 3, least: 4 },
             &SealError::DescriptionTag,
             &SealError::Tag { index: 3, first: 0x4000_0040, lines: 4 },
         ],
@@ -115,9 +134,15 @@ fn of_containers_and_tags() {
             found 63 bytes, expected 64: the container was cut or added to
             found the checksum 0x00000001, expected 0xdeadbeef: the container was damaged
             help: take another copy of it
-            a flag before offset 8 is 4, expected 0 but for bits 0 and 1
+            a flag at offset 6 is 4, expected 0 but for bits 0 and 1
             found 5000 pieces of zeros, expected at most 4096
-            the tag of the image's description does not match: entry, sections or version are not as sealed
+            found 2147483648 bytes of raw memory with its gaps, expected at most 268435456
+            help: write Intel HEX or ELF, which leave gaps out
+            found an image without tags, expected one with them
+            help: seal it with tags
+            found the image `selvedg\x00`, expected `selvedge`
+            found an image of version 3, expected 4 or a newer one
+            the description is not as sealed: machine, entry, seal, nonce, key, version, id, sections, zeros or map
             tag 3 does not match: of 4 lines from 0x40000040, one is not as sealed"#]],
     );
 }

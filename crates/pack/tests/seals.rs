@@ -62,26 +62,32 @@ fn ctr_holds_the_vectors_whose_counters_a_layout_can_make() {
 
 #[test]
 fn keys_are_wrapped_as_rfc_3394_has_it() {
-    let mut checked = 0;
+    let (mut checked, mut skipped) = (0, 0);
     for vector in blocks(AES_KW) {
         let (wrapping, key, wrapped) = (vector.bytes("Key"), vector.bytes("PT"), vector.bytes("CT"));
         let row = SEALS.iter().find(|row| row.key_bytes == key.len());
-        let (Ok(device), Some(row)) = (DeviceKey::from_bytes(&wrapping), row) else { continue };
+        let (Ok(device), Some(row)) = (DeviceKey::from_bytes(&wrapping), row) else {
+            skipped += 1;
+            continue;
+        };
         let key = ImageKey::from_bytes(row, &key).unwrap();
         assert_eq!(device.wrap_key(&key), wrapped);
         assert_eq!(device.unwrap_key(&wrapped, row), Ok(key));
         checked += 1;
     }
-    assert_eq!(checked, 3);
+    // Keys of 24 bytes, on either side, are none of ours.
+    assert_eq!((checked, skipped), (3, 3));
 }
 
 /// What a tag begins with is the first block of the message.
 #[test]
 fn tags_are_cmac_as_the_official_vectors_have_it() {
-    let mut checked = 0;
+    let (mut checked, mut skipped) = (0, 0);
     for vector in vectors("cmac") {
         let (key, message, expected) = (vector.bytes("Key"), vector.bytes("Msg"), vector.bytes("Tag"));
         let (Ok(key), Some((head, rest))) = (key.as_slice().try_into(), message.split_at_checked(16)) else {
+            // Keys of other lengths, and messages without a whole block.
+            skipped += 1;
             continue;
         };
         let word = |at: usize| u32::from_le_bytes(head[at..at + 4].try_into().unwrap());
@@ -97,7 +103,7 @@ fn tags_are_cmac_as_the_official_vectors_have_it() {
             checked += 1;
         }
     }
-    assert!(checked > 40, "{checked} tags");
+    assert_eq!((checked, skipped), (43, 283));
 }
 
 proptest! {
@@ -194,7 +200,7 @@ fn a_start_has_one_form_and_fresh_ones_differ() {
     for ((seal, _), (other, _)) in seals(&mut randomness).into_iter().zip(seals(&mut randomness)) {
         let (row, start) = (seal.row(), seal.start());
         assert_eq!(Seal::from_start(row.number, &start), Some(seal));
-        assert_eq!(seal != other, row.start_bytes > 0, "{seal}");
+        assert_eq!(seal != other, row.nonce_bytes > 0, "{seal}");
         for at in row.start_bytes..START_BYTES {
             let mut longer = start;
             longer[at] = 1;

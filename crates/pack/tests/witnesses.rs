@@ -10,7 +10,7 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use made::{Seeded, sealed, seals};
+use made::{IMAGE, Seeded, sealed, seals};
 use pack::image::Kind;
 use pack::lines::Role;
 use pack::seal::otfdec::Otfdec;
@@ -198,7 +198,7 @@ fn python_s_cryptography_unwraps_the_key_and_makes_the_same_tags() {
         let code = container.entry_of(Role::Program(Kind::Code)).unwrap();
         // The second group of the image: its address, its version and its name before its lines.
         let first = code.first + 64;
-        let mut message = [first.to_le_bytes(), 3u32.to_le_bytes()].concat();
+        let mut message = [first.to_le_bytes(), IMAGE.version.to_le_bytes()].concat();
         message.extend(b"selvedge");
         message.extend(container.memory(first, 64).unwrap());
         questions.push(format!("cmac {tag_key} {}", hex(&message)));
@@ -207,7 +207,7 @@ fn python_s_cryptography_unwraps_the_key_and_makes_the_same_tags() {
         let memory_bytes: usize = container.spans().iter().map(|span| span.bytes.len()).sum();
         let (before, _) = bytes.split_at(bytes.len() - memory_bytes);
         let (description, tag) = before.split_at(before.len() - 16);
-        let mut message = [u32::MAX.to_le_bytes(), 3u32.to_le_bytes()].concat();
+        let mut message = [u32::MAX.to_le_bytes(), IMAGE.version.to_le_bytes()].concat();
         message.extend(b"selvedge");
         message.extend(description[..12].iter().chain(&description[16..]));
         questions.push(format!("cmac {tag_key} {}", hex(&message)));

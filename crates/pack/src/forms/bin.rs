@@ -8,14 +8,14 @@ use crate::lines::FILLER;
 /// The first address, and the bytes from there on.
 ///
 /// # Errors
-/// [`SealError::TooMany`] when its parts lie so far from each other that the gaps are too large.
+/// [`SealError::Gaps`] when its parts lie so far from each other that the gaps are too large.
 pub fn bin(container: &Container) -> Result<(u32, Vec<u8>), SealError> {
     let spans = container.spans();
     let first = spans.first().map_or(0, |span| span.first);
     let end = spans.last().map_or(0, |span| span.extent().end);
     let found = end - u64::from(first);
     if found > IMAGE_BYTES_MAX {
-        return Err(SealError::TooMany { what: "bytes of raw memory", found, limit: IMAGE_BYTES_MAX });
+        return Err(SealError::Gaps { found, limit: IMAGE_BYTES_MAX });
     }
     let mut bytes = vec![FILLER; found as usize];
     for span in spans {

@@ -1,13 +1,13 @@
 //! An ELF file of a sealed image: a segment for each piece of memory, a section for each section.
 //!
 //! It is a file of its own and no copy of the one that was sealed: symbols, debugging information and above all
-//! relocations, which repeat the words that they are for, would tell what is sealed. Addresses are load addresses.
-//! Debuggers take symbols from the file that the image was made of.
+//! relocations, which repeat the words that they are for, would tell what is sealed. Addresses are load addresses, and
+//! segments ascend and share none. Debuggers take symbols from the file that the image was made of.
 
 use object::elf;
 
 use crate::container::Container;
-use crate::image::Kind;
+use crate::image::{Kind, Zeros};
 use crate::lines::Role;
 
 const HEADER_BYTES: usize = 52;
@@ -19,6 +19,26 @@ const NAMES: &str = ".shstrtab";
 /// The bytes of the file.
 pub fn elf(container: &Container) -> Vec<u8> {
     Writer::new(container).file()
+}
+
+/// What of the zeros is not loaded: a sealed line's filler is zero where zeros begin inside it, and what else is loaded
+/// where they will be is there first.
+fn unloaded(container: &Container) -> Vec<Zeros> {
+    let mut pieces = Vec::new();
+    for zeros in container.zeros() {
+        let end = u64::from(zeros.first) + u64::from(zeros.bytes);
+        let mut from = u64::from(zeros.first);
+        let spans = container.spans().iter().map(|span| span.extent());
+        let taken =
+            spans.filter(|span| u64::from(span.first) < end).map(|span| (span.first.into(), span.end));
+        for (first, behind) in taken.chain([(end, end)]) {
+            if from < first {
+                pieces.push(Zeros { first: from as u32, bytes: (first - from) as u32 });
+            }
+            from = from.max(behind);
+        }
+    }
+    pieces
 }
 
 struct Writer<'a> {
@@ -34,7 +54,7 @@ impl<'a> Writer<'a> {
     }
 
     fn file(mut self) -> Vec<u8> {
-        let (spans, zeros) = (self.container.spans(), self.container.zeros());
+        let (spans, zeros) = (self.container.spans(), unloaded(self.container));
         let segments = spans.len() + zeros.len();
         let mut offset = HEADER_BYTES + segments * PROGRAM_HEADER_BYTES;
         let mut headers: Vec<[u32; 8]> = Vec::new();
@@ -51,6 +71,9 @@ impl<'a> Writer<'a> {
             let rights = elf::SHF_ALLOC.0 | elf::SHF_WRITE.0;
             self.add(".bss", elf::SHT_NOBITS.0, rights, [zeros.first, offset as u32, zeros.bytes]);
         }
+        headers.sort_unstable_by_key(|header| header[2]);
+        let end = |header: &[u32; 8]| u64::from(header[2]) + u64::from(header[5]);
+        assert!(headers.is_sorted_by(|a, b| end(a) <= b[2].into()), "segments are disjoint");
         // Its own name is in it, so it is added before it is measured.
         let names_offset = offset as u32;
         self.add(NAMES, elf::SHT_STRTAB.0, 0, [0, names_offset, 0]);

@@ -52,40 +52,53 @@ pub struct Row {
     pub key_bytes: usize,
     /// How much of a container's start it uses.
     pub start_bytes: usize,
+    /// How much of that is the nonce, from its first byte on.
+    pub nonce_bytes: usize,
+    /// What its decipher is turned on for: multiples of so much memory, no less.
+    pub granule_bytes: u32,
     /// Whether it must be asked for twice.
     pub is_legacy: bool,
     /// What says how it works.
     pub reference: &'static str,
 }
 
-/// Every seal there is.
+/// Every seal there is. Their columns: name, layout, number; bytes of the key, of the start and of the nonce in it;
+/// bytes of a granule; whether it is legacy; reference. Granules: regions of OTFDEC are defined in steps of 4096 bytes
+/// (RM0438 section 31.2), contexts of OTFAD by bits 31:10 of addresses (`spsdk`, `KeyBlob`); the other seals have
+/// no regions, and a line is what is opened.
 #[rustfmt::skip]
 pub const SEALS: [Row; 6] = [
-    row("ecb", None,                  0, 16, 0,  true,  "SP 800-38A section 6.1, as in the paper"),
-    row("xts", None,                  1, 32, 0,  false, "IEEE 1619, the data unit a line"),
-    row("ctr", Some("otfdec"),        2, 16, 11, false, "ST RM0455 section 41.3.4; also RM0438, RM0468"),
-    row("ctr", Some("otfad"),         3, 16, 8,  false, "NXP spsdk, spsdk/image/otfad"),
-    row("ctr", Some("otfad-swapped"), 4, 16, 8,  false, "NXP spsdk, spsdk/image/otfad, byte_swap"),
-    row("ctr", Some("mcuboot-xip"),   5, 16, 12, false, "MCUboot pull request 2685, Infineon edgeprotecttools"),
+    row("ecb", None,                  0, 16, 0,  0,  16,   true,  "SP 800-38A section 6.1, as in the paper"),
+    row("xts", None,                  1, 32, 0,  0,  16,   false, "IEEE 1619, the data unit a line"),
+    row("ctr", Some("otfdec"),        2, 16, 11, 8,  4096, false, "ST RM0456 section 52.3.4; also RM0438, RM0455"),
+    row("ctr", Some("otfad"),         3, 16, 8,  8,  1024, false, "NXP spsdk, spsdk/image/otfad"),
+    row("ctr", Some("otfad-swapped"), 4, 16, 8,  8,  1024, false, "NXP spsdk, spsdk/image/otfad, byte_swap"),
+    row("ctr", Some("mcuboot-xip"),   5, 16, 12, 12, 16,   false, "MCUboot pull request 2685, edgeprotecttools"),
 ];
 
+#[allow(clippy::too_many_arguments)] // one for each column
 const fn row(
     seal: &'static str,
     layout: Option<&'static str>,
     number: u8,
     key_bytes: usize,
     start_bytes: usize,
+    nonce_bytes: usize,
+    granule_bytes: u32,
     is_legacy: bool,
     reference: &'static str,
 ) -> Row {
-    Row { seal, layout, number, key_bytes, start_bytes, is_legacy, reference }
+    Row { seal, layout, number, key_bytes, start_bytes, nonce_bytes, granule_bytes, is_legacy, reference }
 }
 
 const _: () = {
     let mut number = 0;
     while number < SEALS.len() {
         assert!(SEALS[number].number as usize == number, "the table is in the order of its numbers");
+        assert!(SEALS[number].nonce_bytes <= SEALS[number].start_bytes);
         assert!(SEALS[number].start_bytes <= START_BYTES);
+        assert!(SEALS[number].granule_bytes.is_power_of_two());
+        assert!(SEALS[number].granule_bytes as usize >= LINE_BYTES);
         number += 1;
     }
 };
@@ -130,15 +143,19 @@ impl Row {
         Ok(row)
     }
 
-    /// This seal with a nonce that was never used. OTFDEC's region is the first, its firmware's version 0.
+    /// This seal with a fresh nonce, for an image of that version. OTFDEC's region is the first, and its firmware's
+    /// version the low 16 bits of the image's.
     ///
     /// # Errors
     /// What the source of randomness says.
-    pub fn fresh(&self, randomness: &mut impl Randomness) -> io::Result<Seal> {
+    pub fn fresh(&self, image_version: u32, randomness: &mut impl Randomness) -> io::Result<Seal> {
         let mut start = [0; START_BYTES];
-        let nonce_bytes = if self.layout == Some("otfdec") { 8 } else { self.start_bytes };
-        randomness.fill(&mut start[..nonce_bytes])?;
-        Ok(Seal::from_start(self.number, &start).expect("the nonces of all seals are free"))
+        randomness.fill(&mut start[..self.nonce_bytes])?;
+        let mut seal = Seal::from_start(self.number, &start).expect("the nonces of all seals are free");
+        if let Seal::Ctr(Layout::Otfdec(otfdec)) = &mut seal {
+            otfdec.version = image_version as u16;
+        }
+        Ok(seal)
     }
 }
 

@@ -1,9 +1,8 @@
 //! The counters of ST's on-the-fly decryption, OTFDEC, in STM32H7, L5, U5 and H5.
 //!
-//! From the reference manuals, chapter OTFDEC, "AES in counter mode decryption" (RM0455 section 41.3.4, as two programs
-//! quote it, of which one opens what a shipped product keeps in its flash; RM0438 chapter 31 and RM0468 chapter 42 have
-//! the same peripheral, and send to AN5281 for the order of bytes). The manuals write numbers of 128 bits with the
-//! highest bit first, and so does AES:
+//! From ST's reference manual RM0456, section 52.3.4 ("AES in counter mode decryption"), which states both the formula
+//! of the counter and the order of bytes. RM0455 section 41.3.4, RM0438 chapter 31 and RM0468 chapter 42 have the same
+//! peripheral. The manuals write numbers of 128 bits with the highest bit first, and so does AES:
 //!
 //! ```text
 //!  bit 127                      64 63     48 47         32 31 30 29  28 27                0
@@ -20,9 +19,10 @@
 //! Memory is little-endian where AES is big-endian: the block's *lowest* byte, the last that AES gives, is added to the
 //! byte at the lowest address. So the 16 bytes of keystream are reversed before they are added to a line.
 //!
-//! A region of the peripheral begins and ends at a multiple of 4 KiB; all lines of an image are of one region. Changing
-//! an image means another nonce, version or key, or two images share their keystream. Not covered: the enhanced mode,
-//! whose cipher ST does not publish.
+//! A region of the peripheral begins and ends at a multiple of 4 KiB; all lines of an image are of one region. The
+//! version is the low 16 bits of the image's, unless an image was sealed under a given start. Changing an image means
+//! another nonce, version or key, or two images share their keystream. Not covered: the enhanced mode, whose cipher ST
+//! does not publish.
 
 use super::Line;
 use crate::error::SealError;

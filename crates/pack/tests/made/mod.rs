@@ -9,9 +9,9 @@ use pack::integrity::{ImageName, Integrity};
 use pack::keys::{DeviceKey, ImageKey};
 use pack::lines::Choice;
 use pack::seal::{Row, SEALS, Seal};
-use pack::sealed::{Settings, Unsealed, seal};
+use pack::sealed::{Expected, Settings, Unlocked, Unsealed, seal_under_given_nonce};
 use pack::sections::{Machine, Sections};
-use pack::{Container, SealError, Target};
+use pack::{Container, SealError, Target, sealed};
 use rand_chacha::ChaCha20Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng};
 
@@ -57,7 +57,7 @@ impl From<u64> for Seeded {
 /// Every seal, with a nonce and a key.
 pub fn seals(randomness: &mut Seeded) -> Vec<(Seal, ImageKey)> {
     let with_key = |row: &Row| {
-        let seal = row.fresh(randomness).expect("a seed has randomness");
+        let seal = row.fresh(IMAGE.version, randomness).expect("a seed has randomness");
         (seal, ImageKey::random(row, randomness).expect("a seed has randomness"))
     };
     SEALS.iter().map(with_key).collect()
@@ -97,19 +97,47 @@ pub fn image(machine: Machine) -> Unsealed {
     }
 }
 
+/// Which image it is.
+pub const IMAGE: ImageName = ImageName { version: 0x0001_0003, id: *b"selvedge" };
+
+/// Where the tables of the image of the tests are: far from what it writes.
+pub const TABLES: u32 = 0x8000;
+
 /// How the image of the tests is sealed when nothing else is said.
 pub fn settings(seal: Seal) -> Settings {
-    let image = ImageName { version: 3, id: *b"selvedge" };
-    Settings { seal, choice: Choice::default(), integrity: None, image, tables_first: None }
+    Settings {
+        seal: seal.row(),
+        allow_legacy: true,
+        choice: Choice::default(),
+        integrity: None,
+        image: IMAGE,
+        tables_first: Some(TABLES),
+    }
+}
+
+/// Seals with randomness from a printed seed.
+pub fn seal(
+    image: &Unsealed,
+    settings: &Settings,
+    key: &ImageKey,
+    device: &DeviceKey,
+) -> Result<Container, SealError> {
+    sealed::seal(image, settings, key, device, &mut Seeded::new())
+}
+
+/// A container with its keys, when nothing is expected of it.
+pub fn unlock(container: &Container, byte: u8) -> Unlocked<'_> {
+    container
+        .unlock(&device(byte), &Expected::default())
+        .expect("it is its key, and its description as it was")
 }
 
 /// The image of the tests, sealed under [`device`] of 2.
 pub fn sealed(seal_and_key: &(Seal, ImageKey), integrity: Option<(u8, u8)>) -> Container {
     let integrity = integrity.map(|(lines, bytes)| Integrity::new(lines, bytes).expect("it exists"));
     let settings = Settings { integrity, ..settings(seal_and_key.0) };
-    let made: Result<_, SealError> =
-        seal(&image(Machine::of(Target::Sparc)), &settings, &seal_and_key.1, &device(2));
-    made.expect("the image can be sealed")
+    let (image, (seal, key)) = (image(Machine::of(Target::Sparc)), seal_and_key);
+    seal_under_given_nonce(&image, &settings, *seal, key, &device(2)).expect("the image can be sealed")
 }
 
 /// A section of an ELF file: its name, its flags (1 write, 2 alloc, 4 execute), its type, where it is used, where it is
