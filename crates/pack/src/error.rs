@@ -692,7 +692,8 @@ impl fmt::Display for SealError {
                  help: write Intel HEX or ELF, which leave gaps out"
             ),
             SealError::DescriptionTag => f.write_str(
-                "the description is not as sealed: machine, entry, seal, nonce, key, version, id, sections, zeros or map",
+                "the description is not as sealed: machine, entry, seal, nonce, key, version, \
+                 id, sections, zeros or map",
             ),
             SealError::Tag { index, first, lines } => write!(
                 f,

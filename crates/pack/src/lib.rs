@@ -5,8 +5,8 @@
 //! (`sections`). Its sections lie in lines (`lines`), which are sealed, each under its address (`seal`), with tags
 //! (`integrity`), under keys (`keys`), and stand in a container (`container`); `sealed` has these steps in order,
 //! `tables` gives what they add its place, and `forms` writes what others load. A run puts the image behind a chain of
-//! decompressor, instruction cache, decipher and memory (`chain`), and counts what each stage was asked and how long the
-//! core waited.
+//! decompressor, instruction cache, decipher and memory (`chain`), and counts what each stage was asked and how long
+//! the core waited.
 //! It leaves executing instructions to `isa`, files and tables to the binary, keys' storage to the caller.
 
 pub mod canonical;
