@@ -8,6 +8,7 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fmt;
 
+use isa::Cycles;
 use isa::sparc::bits::CONSTANT;
 use isa::sparc::table::Operand;
 use isa::sparc::{Bus, Class, Fetched, Instruction, Machine, Opcode, Refusal, Set, Settings, Stop, Width};
@@ -484,16 +485,23 @@ struct Bench {
 impl Bus for Bench {
     const SLOTS: bool = false;
 
-    fn fetch(&mut self, pc: u32, _wait: &mut u32) -> Result<Fetched, Refusal> {
+    fn fetch(&mut self, pc: u32, _cycle: Cycles, _wait: &mut u32) -> Result<Fetched, Refusal> {
         Ok(Fetched { instruction: self.instruction, next: pc + 4 })
     }
 
-    fn load(&mut self, address: u32, width: Width, _wait: &mut u32) -> Result<u64, Refusal> {
+    fn load(&mut self, address: u32, width: Width, _cycle: Cycles, _wait: &mut u32) -> Result<u64, Refusal> {
         let mixed = mix(address.into());
         Ok(if width == Width::Double { mixed } else { mixed >> (64 - 8 * width.bytes()) })
     }
 
-    fn store(&mut self, address: u32, width: Width, value: u64, _wait: &mut u32) -> Result<(), Refusal> {
+    fn store(
+        &mut self,
+        address: u32,
+        width: Width,
+        value: u64,
+        _cycle: Cycles,
+        _wait: &mut u32,
+    ) -> Result<(), Refusal> {
         self.stored = Some((address, width, value));
         Ok(())
     }

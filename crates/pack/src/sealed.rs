@@ -32,9 +32,9 @@ pub struct Settings {
     /// Which image it is.
     pub image: ImageName,
     /// Where the dictionary goes, or else the tags, and then the tags at the next granule of the seal: the beginning of
-    /// a granule in memory that nothing takes, when the program runs either. Without it they go to the first granule
-    /// behind what is loaded; that must then end with code or constants and have no zeros behind it, because a program
-    /// may grow into what lies behind memory that it writes.
+    /// a granule in memory that nothing takes, when the program runs either. Without it each goes to the first granule
+    /// behind code or constants that has room before what is loaded or zero next; there must be such room, because a
+    /// program may grow into what lies behind memory that it writes.
     pub tables_first: Option<u32>,
 }
 

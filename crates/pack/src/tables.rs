@@ -1,8 +1,8 @@
 //! Where the dictionary and the table of tags lie in an image's memory.
 //!
-//! Owns: giving each its place, at the beginning of a granule of the seal: where the settings say, or else behind what
-//! is loaded, and never behind memory that a program writes, since it may grow from there. What stands in them is
-//! `code`'s and `integrity`'s.
+//! Owns: giving each its place, at the beginning of a granule of the seal: where the settings say, or else in the first
+//! room behind code or constants, and never behind memory that a program writes, since it may grow from there. What
+//! stands in them is `code`'s and `integrity`'s.
 
 use crate::error::SealError;
 use crate::image::{Kind, Zeros};
@@ -81,23 +81,31 @@ fn add(
     Ok(place + needed)
 }
 
-/// The first granule behind what is loaded, if no program grows into it.
+/// The first granule behind code or constants that has room before whatever lies next, and that no program grows into.
 fn behind(entries: &[Entry], zeros: &[Zeros], needed: u64, granule_bytes: u64) -> Result<u64, SealError> {
     let Some(last) = entries.iter().max_by_key(|entry| entry.end()) else { return Ok(0) };
-    if last.role == Role::Program(Kind::Data) {
-        return Err(SealError::TablesFirst {
-            behind: format!("`{}`, which is data", last.name.escape_debug()),
-        });
-    }
-    let place = last.end().next_multiple_of(granule_bytes);
-    let grows = |zeros: &&Zeros| {
-        let end = u64::from(zeros.first) + u64::from(zeros.bytes);
-        end > last.end() && u64::from(zeros.first) < place + needed
+    let granule_of = |first: u32| u64::from(first) / granule_bytes * granule_bytes;
+    let taken = |end: u64| {
+        let loaded = entries.iter().map(|entry| (entry.first, entry.end()));
+        let zeros = zeros.iter().map(|zeros| (zeros.first, u64::from(zeros.first) + u64::from(zeros.bytes)));
+        let ahead = loaded.chain(zeros).filter(move |&(_, other_end)| other_end > end);
+        ahead.map(|(first, _)| granule_of(first)).min()
     };
-    match zeros.iter().find(grows) {
-        Some(zeros) => Err(SealError::TablesFirst { behind: format!("zeros from {:#010x}", zeros.first) }),
-        None => Ok(place),
-    }
+    let fixed = entries.iter().filter(|entry| entry.role != Role::Program(Kind::Data));
+    let places = fixed.filter_map(|entry| {
+        let place = entry.end().next_multiple_of(granule_bytes);
+        let room = taken(entry.end()).is_none_or(|next| place + needed <= next);
+        room.then_some(place)
+    });
+    places.min().ok_or_else(|| SealError::TablesFirst {
+        behind: match zeros.iter().find(|zeros| u64::from(zeros.first) >= last.end()) {
+            _ if last.role == Role::Program(Kind::Data) => {
+                format!("`{}`, which is data", last.name.escape_debug())
+            }
+            Some(zeros) => format!("zeros from {:#010x}", zeros.first),
+            None => format!("zeros around {:#010x}", last.end()),
+        },
+    })
 }
 
 #[cfg(test)]
@@ -129,6 +137,24 @@ mod tests {
     }
 
     #[test]
+    fn tables_go_to_the_first_room_behind_code_or_constants_that_is_long_enough() {
+        let row = &SEALS[1];
+        let loaded = [
+            loaded(Kind::Code, 0x100, 0x88),
+            loaded(Kind::Constants, 0x1a0, 4),
+            loaded(Kind::Data, 0x1e0, 4),
+        ];
+        let place = |bytes, zeros: &[Zeros]| {
+            let mut entries = loaded.to_vec();
+            add_tags(&mut entries, zeros, bytes, None, row).unwrap();
+            entries.iter().find(|entry| entry.role == Role::Tags).expect("it was added").first
+        };
+        assert_eq!([16, 17, 48].map(|bytes| place(bytes, &[zeros(0x1e4, 0x100)])), [0x190, 0x1b0, 0x1b0]);
+        // Zeros in the first room.
+        assert_eq!(place(1, &[zeros(0x198, 1)]), 0x1b0);
+    }
+
+    #[test]
     fn tables_go_nowhere_behind_what_a_program_writes_unless_that_is_said() {
         let row = &SEALS[1];
         let refused = |entries: &[Entry], zeros: &[Zeros]| {
@@ -136,17 +162,20 @@ mod tests {
             let SealError::TablesFirst { behind } = error else { panic!("{error}") };
             behind
         };
-        let code = loaded(Kind::Code, 0x100, 5);
-        assert_eq!(refused(&[code.clone(), loaded(Kind::Data, 0x200, 5)], &[]), "`a`, which is data");
+        // Rounded up to granules, nothing is left before the data.
+        let (code, data) = (loaded(Kind::Code, 0x100, 0xe1), loaded(Kind::Data, 0x1fc, 5));
+        assert_eq!(refused(&[code.clone(), data.clone()], &[]), "`a`, which is data");
         // Zeros that begin where code ends, that go on over the place, and that begin in the place.
-        for (first, bytes) in [(0x105, 1), (0x80, 0x200), (0x105, 0x1000), (0x11f, 1)] {
+        for (first, bytes) in [(0x1e1, 1), (0x80, 0x200), (0x1e1, 0x1000), (0x1ff, 1)] {
             let found = refused(std::slice::from_ref(&code), &[zeros(first, bytes)]);
-            assert_eq!(found, format!("zeros from {first:#010x}"));
+            let place =
+                if first < 0x1e1 { "around 0x000001e1".into() } else { format!("from {first:#010x}") };
+            assert_eq!(found, format!("zeros {place}"));
         }
-        let mut entries = vec![code.clone(), loaded(Kind::Data, 0x200, 5)];
-        assert_eq!(add_tags(&mut entries, &[zeros(0x205, 0x100)], 16, Some(0x310), row), Ok(()));
+        let mut entries = vec![code.clone(), data];
+        assert_eq!(add_tags(&mut entries, &[zeros(0x201, 0x100)], 16, Some(0x310), row), Ok(()));
         let mut entries = vec![code];
-        assert_eq!(add_tags(&mut entries, &[zeros(0x120, 1)], 16, None, row), Ok(()));
+        assert_eq!(add_tags(&mut entries, &[zeros(0x200, 1)], 16, None, row), Ok(()));
     }
 
     #[test]
@@ -164,6 +193,6 @@ mod tests {
         let mut entries = vec![loaded(Kind::Code, 0x100, 5)];
         assert_eq!(add_dictionary(&mut entries, &zeros, 16, Some(last), &SEALS[1]), Ok(Some(1 << 32)));
         let refused = SealError::TablesPlace { first: 1 << 32, bytes: 1, granule_bytes: 16 };
-        assert_eq!(add_tags(&mut entries, &[], 1, None, &SEALS[1]), Err(refused));
+        assert_eq!(add_tags(&mut entries, &[], 1, Some(1 << 32), &SEALS[1]), Err(refused));
     }
 }

@@ -19,6 +19,8 @@ use pack::{Container, Program, RunError};
 use packets::mixed;
 
 const INTEGRITIES: [Option<(u8, u8)>; 4] = [None, Some((1, 8)), Some((4, 16)), Some((8, 8))];
+/// Where the tables are: below the programs, whose code leaves no room for a tag of each line.
+const TABLES: u32 = 0x3000_0000;
 /// How memory is changed in a test.
 type Change = fn(&mut Vec<u8>, usize);
 
@@ -44,19 +46,19 @@ fn packed(run: &Run) -> pack::Image {
 fn container(image: &pack::Image, number: usize, tags: Option<(u8, u8)>) -> Container {
     let (seal, key) = seals(&mut Seeded::new()).into_iter().nth(number).expect("there are six");
     let settings = Sealing {
-        seal,
+        seal: seal.row(),
+        allow_legacy: true,
         choice: Choice::default(),
         integrity: tags.map(|(lines, bytes)| Integrity::new(lines, bytes).expect("there are such")),
         image: ImageName { version: 3, id: *b"selvedge" },
-        tables_first: None,
+        tables_first: Some(TABLES),
     };
-    let container = pack::sealed::seal(&Unsealed::from(image.clone()), &settings, &key, &device(1));
+    let container = made::seal(&Unsealed::from(image.clone()), &settings, &key, &device(1));
     Container::parse(&container.expect("it can be sealed").to_bytes()).expect("it was written so")
 }
 
 fn run_from(run: &Run, container: &Container, settings: &Settings, until: Cycles) -> Outcome {
-    let unlocked = container.unlock(&device(1)).expect("it is its key");
-    let (image, protection) = sealed::boot(container, unlocked).expect("nothing was changed");
+    let (image, protection) = sealed::boot(made::unlock(container, 1)).expect("nothing was changed");
     start(run, &image, &protection, settings, until)
 }
 
@@ -130,8 +132,8 @@ fn a_change_in_any_code_that_is_executed_ends_the_run_with_its_line() {
         for (number, tags) in INTEGRITIES.into_iter().flatten().enumerate() {
             let whole = container(&image, number, Some(tags));
             for (round, change) in CHANGES.iter().enumerate() {
-                let unlocked = whole.unlock(&device(1)).expect("it is its key");
-                let (booted, mut protection) = sealed::boot(&whole, unlocked).expect("nothing was changed");
+                let booted = sealed::boot(made::unlock(&whole, 1));
+                let (booted, mut protection) = booted.expect("nothing was changed");
                 // The line where it begins is executed for sure.
                 let line = booted.entry & !15;
                 let group_bytes = 16 * u32::from(tags.0);
@@ -166,8 +168,7 @@ fn what_a_boot_reads_is_checked_at_boot() {
     let at = bytes.windows(16).position(|window| window == line).expect("it is in the container");
     bytes[at] ^= 1;
     let changed = Container::parse(&pack::container::with_checksum(bytes)).expect("it is laid out as before");
-    let unlocked = changed.unlock(&device(1)).expect("it is its key");
-    let refused = sealed::boot(&changed, unlocked).map(|_| ()).expect_err("its tag does not match");
+    let refused = sealed::boot(made::unlock(&changed, 1)).map(|_| ()).expect_err("its tag does not match");
     assert_eq!(refused, RunError::BootCheck { line: dictionary });
     let words = "fails its check at boot: memory is not as it was sealed";
     assert!(refused.to_string().ends_with(words), "{refused}");

@@ -256,7 +256,8 @@ fn cases(format: Format, trapping: &str) -> Vec<Case> {
     found
 }
 
-const FORMATS: [Format; 4] = [Format::Four, Format::Three, Format::ThreeBranch, Format::TwoBranch];
+const FORMATS: [Format; 5] =
+    [Format::Four, Format::Three, Format::ThreeBranch, Format::TwoBranch, Format::FarBranch];
 
 /// How many cases a format has that trap in a slot of theirs, without those of a branch.
 fn expected_cases(format: Format) -> usize {
@@ -265,7 +266,7 @@ fn expected_cases(format: Format) -> usize {
         Format::Three => 1 + 2 + 3,
         // Slot by slot: a branch in another slot, taken twice unless it skips the slot, and not taken.
         Format::ThreeBranch => (3 + 3) + (3 + 3) + (1 + 3),
-        Format::TwoBranch => 3 + 3,
+        Format::TwoBranch | Format::FarBranch => 3 + 3,
     }
 }
 

@@ -15,14 +15,15 @@ use crate::code::packet::Dictionary;
 use crate::container::Container;
 use crate::error::RunError;
 use crate::image::{Image, Kind, Section};
-use crate::integrity::Groups;
+use crate::integrity::{Authenticator, Groups};
 use crate::lines::{Entry, Role};
-use crate::seal::Seal;
+use crate::seal::{self, Seal};
 use crate::sealed::Unlocked;
 
 /// An image's keys, with where its tags are.
 struct Keys {
-    unlocked: Unlocked,
+    cipher: seal::LineCipher,
+    authenticator: Option<Authenticator>,
     work: Work,
     /// The groups, and where the first one's tag is.
     tags: Option<(Groups, u32)>,
@@ -30,7 +31,7 @@ struct Keys {
 
 impl LineCipher for Keys {
     fn open(&self, address: u32, line: &mut [u8; LINE_BYTES as usize]) {
-        self.unlocked.cipher.open(address, line);
+        self.cipher.open(address, line);
     }
 
     fn work(&self) -> Work {
@@ -47,12 +48,12 @@ impl Check for Keys {
     }
 
     fn mac_bytes(&self) -> u32 {
-        let authenticator = self.unlocked.authenticator.as_ref();
+        let authenticator = self.authenticator.as_ref();
         authenticator.map_or(0, |authenticator| authenticator.integrity().tag_bytes().into())
     }
 
     fn is_sound(&self, group: Group, lines: &[u8], mac: &[u8]) -> bool {
-        let authenticator = self.unlocked.authenticator.as_ref();
+        let authenticator = self.authenticator.as_ref();
         authenticator.is_some_and(|authenticator| authenticator.is_tag(group.first, lines, mac))
     }
 }
@@ -66,16 +67,18 @@ pub fn work_of(seal: Seal) -> Work {
     }
 }
 
-/// Boots a container with its keys: the image, and how it is protected.
+/// Boots a container that was unlocked: the image, and how it is protected.
 ///
 /// # Errors
 /// An image for another machine, and lines that a boot reads and that are not what was sealed.
-pub fn boot(container: &Container, unlocked: Unlocked) -> Result<(Image, Protection), RunError> {
+pub fn boot(unlocked: Unlocked<'_>) -> Result<(Image, Protection), RunError> {
+    let container = unlocked.container();
     let number = container.machine().number;
     let target = container.machine().target().ok_or(RunError::Machine { found: number })?;
     let table = container.entry_of(Role::Tags).map(|entry| entry.first);
     let tags = container.groups().zip(table);
-    let keys = Keys { unlocked, work: work_of(container.seal()), tags };
+    let (cipher, authenticator) = unlocked.into_keys();
+    let keys = Keys { cipher, authenticator, work: work_of(container.seal()), tags };
     let mut image = Image {
         target,
         entry: container.entry(),
@@ -131,7 +134,7 @@ impl Keys {
         }
         let (first, lines) = self.lines(container, entry);
         let mut lines = lines.to_vec();
-        self.unlocked.cipher.open_all(first, &mut lines);
+        self.cipher.open_all(first, &mut lines);
         let at = (entry.first - first) as usize;
         lines[at..at + entry.bytes as usize].to_vec()
     }
