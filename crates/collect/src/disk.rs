@@ -88,7 +88,16 @@ enum Cached {
 
 /// Where bytes and their place in memory and file begin and end that go past the page cache: at multiples of this. No
 /// disk asks for more (open(2), `O_DIRECT`).
-pub const DIRECT_BYTES: usize = 4096;
+const DIRECT_BYTES: usize = 4096;
+
+/// Empties a buffer for so many bytes that are to go past the page cache, and returns where in it they begin.
+pub(crate) fn begin_direct(buffer: &mut Vec<u8>, bytes: usize) -> usize {
+    buffer.clear();
+    buffer.reserve(bytes + DIRECT_BYTES);
+    let first = buffer.as_ptr().align_offset(DIRECT_BYTES);
+    buffer.resize(first, 0);
+    first
+}
 
 impl RealFile {
     /// Sets whether the next append goes past the page cache: when it can.

@@ -24,7 +24,7 @@ use cipher::Randomness;
 use zeroize::Zeroizing;
 
 use crate::anchor::Anchor;
-use crate::disk::{DIRECT_BYTES, Disk, is_full};
+use crate::disk::{Disk, begin_direct, is_full};
 use crate::error::{Corruption, Error};
 use crate::index::Index;
 use crate::keys::StoreKeys;
@@ -231,26 +231,20 @@ impl<D: Disk, R: Randomness> Store<D, R> {
     fn write_group(&mut self, bodies: &[impl AsRef<[u8]>]) -> Result<Result<Commit, Closed>, Error> {
         let current = self.current.as_mut().expect("a group is written to a segment");
         let newest = self.newest.as_mut().expect("the current segment is the newest");
-        // The group begins where a disk takes it from.
-        let bytes = align(segment::group_bytes(bodies), self.limits.sector_bytes) as usize;
-        self.group.clear();
-        self.group.reserve(bytes + DIRECT_BYTES);
-        let first = self.group.as_ptr().align_offset(DIRECT_BYTES);
-        self.group.resize(first, 0);
-        let chain =
-            current.segment.seal_group(current.next_index, bodies, &newest.before.chain, &mut self.group);
+        let bytes = align(segment::group_bytes(bodies), self.limits.sector_bytes);
+        let first = begin_direct(&mut self.group, bytes as usize);
+        let before = &mut newest.before;
+        let chain = current.segment.seal_group(current.next_index, bodies, &before.chain, &mut self.group);
         // Spent, whatever becomes of the group.
         current.next_index += bodies.len() as u64;
-        let group = &self.group[first..];
-        match self.disk.append(&mut current.file, group) {
+        match self.disk.append(&mut current.file, &self.group[first..]) {
             Ok(()) => {
                 if self.disk.sync(&mut current.file).is_err() {
                     return Ok(Err(Closed));
                 }
-                newest.before.end = current.synced + segment::group_bytes(bodies);
-                newest.before.chain = chain;
+                (before.end, before.chain) = (current.synced + segment::group_bytes(bodies), chain);
                 newest.index.note(bodies);
-                current.synced += group.len() as u64;
+                current.synced += bytes;
                 self.kept.entry(newest.number).and_modify(|kept| kept.bytes = current.synced);
                 Ok(Ok(Commit::Durable))
             }
