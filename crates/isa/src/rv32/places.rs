@@ -51,6 +51,12 @@ impl Set {
         Set(self.0 | other.0)
     }
 
+    /// What is in it and not in `other`.
+    #[must_use]
+    pub const fn without(self, other: Set) -> Set {
+        Set(self.0 & !other.0)
+    }
+
     /// Whether all of `other` is in it.
     pub const fn contains(self, other: Set) -> bool {
         self.0 & other.0 == other.0

@@ -1,9 +1,9 @@
 //! A program under Linux, as far as a C library without threads asks for it.
 //!
 //! Owns: where a program begins, and the calls that it makes by ECALL (number in a7, arguments from a0 on, the answer
-//! in a0, negative for an error). What calls do with files is `crate::linux::files`', the stack that it finds
-//! `crate::linux::stack`'s. The kernel's work takes no cycles. There is no heap to ask for: the C library of a program
-//! here has one of its own.
+//! in a0, negative for an error). What calls do with memory and files is `crate::linux::calls`' and `files`', the stack
+//! that it finds `crate::linux::stack`'s. The kernel's work takes no cycles. There is no heap to ask for: the C library
+//! of a program here has one of its own.
 
 use super::bus::{Bus, Refusal, Width};
 use super::error::{FaultKind, ImageError};
@@ -13,8 +13,8 @@ use super::memory::Memory;
 use super::timing::Timing;
 use super::trap::Trap;
 use crate::elf::{self, Order};
-use crate::limits::NAME_BYTES_MAX;
-use crate::linux::files::{EBADF, EFAULT, EINVAL, Errno, Files, How};
+use crate::linux::calls::{Caller, Denied};
+use crate::linux::files::{EBADF, EFAULT, EINVAL, Files, How};
 use crate::linux::stack::{self, Place};
 use crate::region::Region;
 use crate::{Cycles, Observer};
@@ -97,22 +97,8 @@ pub fn furnish(
     Ok((regions, Start { entry, stack_pointer }))
 }
 
-/// Why a call is not done.
-enum Denied {
-    /// The program is told.
-    Error(Errno),
-    /// The run ends.
-    Fault(FaultKind),
-}
-
-impl From<Errno> for Denied {
-    fn from(error: Errno) -> Denied {
-        Denied::Error(error)
-    }
-}
-
 /// What the kernel finds where it cannot access what a program told it.
-fn no_address(refusal: Refusal) -> Denied {
+fn no_address(refusal: Refusal) -> Denied<FaultKind> {
     match refusal {
         // Where it executes, a program cannot store: so it is told.
         Refusal::Fault(FaultKind::StoredToCode { .. }) | Refusal::Trap(_) => Denied::Error(EFAULT),
@@ -203,60 +189,46 @@ impl<B: Bus> User<B> {
         Ok(())
     }
 
-    fn byte(&mut self, address: u32) -> Result<u8, Denied> {
-        self.machine.bus.examine(address, Width::Byte).map(|value| value as u8).map_err(no_address)
+    /// A name in a folder.
+    fn name_in(&mut self, folder: u32, address: u32) -> Result<String, Denied<FaultKind>> {
+        let name = self.name(address)?;
+        if folder == FOLDER || name.starts_with('/') { Ok(name) } else { Err(EBADF.into()) }
     }
 
-    fn put(&mut self, address: u32, bytes: &[u8]) -> Result<(), Denied> {
-        for (offset, &byte) in bytes.iter().enumerate() {
-            let at = address.wrapping_add(offset as u32);
-            self.machine.bus.deposit(at, Width::Byte, byte.into()).map_err(no_address)?;
-        }
-        Ok(())
-    }
-
-    fn name(&mut self, folder: u32, address: u32) -> Result<String, Denied> {
-        let mut bytes = Vec::new();
-        for offset in 0..NAME_BYTES_MAX {
-            match self.byte(address.wrapping_add(offset))? {
-                0 if folder != FOLDER && bytes.first() != Some(&b'/') => return Err(EBADF.into()),
-                0 => return String::from_utf8(bytes).map_err(|_| EINVAL.into()),
-                byte => bytes.push(byte),
-            }
-        }
-        Err(EINVAL.into())
-    }
-
-    fn open(&mut self, folder: u32, name: u32, flags: u32) -> Result<u32, Denied> {
-        let name = self.name(folder, name)?;
+    fn open(&mut self, folder: u32, name: u32, flags: u32) -> Result<u32, Denied<FaultKind>> {
+        let name = self.name_in(folder, name)?;
         Ok(self.files.open(&name, How::of_riscv(flags))?)
     }
 
-    fn unlink(&mut self, folder: u32, name: u32) -> Result<u32, Denied> {
-        let name = self.name(folder, name)?;
-        self.files.unlink(&name)?;
-        Ok(0)
+    fn unlink(&mut self, folder: u32, name: u32) -> Result<u32, Denied<FaultKind>> {
+        let name = self.name_in(folder, name)?;
+        self.remove(&name)
     }
 
     /// Offsets are 64 bits wide, of which a file here needs fewer; the answer goes where the fourth argument says.
-    fn seek(&mut self, [file, high, low, answer, from]: [u32; 5]) -> Result<u32, Denied> {
+    fn seek(&mut self, [file, high, low, answer, from]: [u32; 5]) -> Result<u32, Denied<FaultKind>> {
         let offset = i64::from(high as i32) << 32 | i64::from(low);
         let offset = i32::try_from(offset).map_err(|_| EINVAL)?;
         let at = self.files.seek(file, offset, from)?;
-        self.put(answer, &u64::from(at).to_le_bytes())?;
+        for (offset, byte) in u64::from(at).to_le_bytes().into_iter().enumerate() {
+            self.put_byte(answer.wrapping_add(offset as u32), byte)?;
+        }
         Ok(0)
     }
+}
 
-    fn read(&mut self, file: u32, address: u32, count: u32) -> Result<u32, Denied> {
-        let bytes = self.files.read(file, count as usize)?;
-        self.put(address, &bytes)?;
-        Ok(bytes.len() as u32)
+impl<B: Bus> Caller for User<B> {
+    type Kind = FaultKind;
+
+    fn byte(&mut self, address: u32) -> Result<u8, Denied<FaultKind>> {
+        self.machine.bus.examine(address, Width::Byte).map(|value| value as u8).map_err(no_address)
     }
 
-    fn write(&mut self, file: u32, address: u32, count: u32) -> Result<u32, Denied> {
-        let bytes: Result<Vec<u8>, Denied> =
-            (0..count).map(|offset| self.byte(address.wrapping_add(offset))).collect();
-        self.files.write(file, &bytes?)?;
-        Ok(count)
+    fn put_byte(&mut self, address: u32, byte: u8) -> Result<(), Denied<FaultKind>> {
+        self.machine.bus.deposit(address, Width::Byte, byte.into()).map_err(no_address)
+    }
+
+    fn files(&mut self) -> &mut Files {
+        &mut self.files
     }
 }

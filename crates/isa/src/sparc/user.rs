@@ -1,20 +1,21 @@
 //! A program under Linux, as far as a C library without threads asks for it.
 //!
 //! Owns: the stack that a program finds, the calls that it makes by `ta 0x10` (number in %g1, arguments from %o0 on,
-//! the answer in %o0, carry for an error), and who spills and fills windows. What calls do with files is `files`'.
-//! Time stands still, so that every run is the same. The kernel's work takes no cycles.
+//! the answer in %o0, carry for an error), and who spills and fills windows. What calls do with memory and files is
+//! `crate::linux::calls`' and `files`'. Time stands still, so that every run is the same. The kernel's work takes no
+//! cycles.
 
 use super::bus::{Bus, Refusal, Width};
 use super::error::{FaultKind, ImageError};
-use super::files::{EBADF, EFAULT, EINVAL, Errno, Files, How};
+use super::files::{EBADF, EFAULT, EINVAL, Files, How};
 use super::image::Image;
-use super::limits::NAME_BYTES_MAX;
 use super::machine::{self, Machine};
 use super::memory::{Memory, Region};
 use super::observer::Observer;
 use super::trap::Trap;
 use crate::Cycles;
 use crate::elf::{self, Order};
+use crate::linux::calls::{Caller, Denied};
 use crate::linux::stack::{self, Place};
 
 /// Who answers window overflow and underflow.
@@ -165,22 +166,8 @@ fn stack(arguments: &[&str], settings: &Settings) -> Result<(Region, u32), Image
     stack::stack(arguments, place)
 }
 
-/// Why a call is not done.
-enum Denied {
-    /// The program is told.
-    Error(Errno),
-    /// The run ends.
-    Fault(FaultKind),
-}
-
-impl From<Errno> for Denied {
-    fn from(error: Errno) -> Denied {
-        Denied::Error(error)
-    }
-}
-
 /// What the kernel finds where it cannot access what a program told it.
-fn no_address(refusal: Refusal) -> Denied {
+fn no_address(refusal: Refusal) -> Denied<FaultKind> {
     match refusal {
         // Where it executes, a program cannot store: so it is told.
         Refusal::Fault(FaultKind::StoredToCode { .. }) | Refusal::Trap(_) | Refusal::IllegalPrivileged => {
@@ -294,13 +281,14 @@ impl<B: Bus> User<B> {
     fn system_call(&mut self) -> Result<(), FaultKind> {
         let number = self.machine.register(1);
         let arguments = [0, 1, 2].map(|index| self.machine.register(O0 + index));
+        let [a, b, c] = arguments;
         if let call::EXIT | call::EXIT_GROUP = number {
             self.exit = Some(arguments[0] as u8);
             return Ok(());
         }
         let answer = match number {
-            call::READ => self.read(arguments),
-            call::WRITE => self.write(arguments),
+            call::READ => self.read(a, b, c),
+            call::WRITE => self.write(a, b, c),
             call::OPEN => self.open(arguments),
             call::CLOSE => self.files.close(arguments[0]).map(|()| 0).map_err(Denied::from),
             call::UNLINK => self.unlink(arguments[0]),
@@ -329,26 +317,21 @@ impl<B: Bus> User<B> {
         Ok(())
     }
 
-    fn open(&mut self, [name, flags, _]: [u32; 3]) -> Result<u32, Denied> {
+    fn open(&mut self, [name, flags, _]: [u32; 3]) -> Result<u32, Denied<FaultKind>> {
         let name = self.name(name)?;
         Ok(self.files.open(&name, How::of_sparc(flags))?)
     }
 
-    fn unlink(&mut self, name: u32) -> Result<u32, Denied> {
+    fn unlink(&mut self, name: u32) -> Result<u32, Denied<FaultKind>> {
         let name = self.name(name)?;
-        self.files.unlink(&name)?;
-        Ok(0)
+        self.remove(&name)
     }
 
-    fn byte(&mut self, address: u32) -> Result<u8, Denied> {
-        self.machine.bus.examine(address, Width::Byte).map(|value| value as u8).map_err(no_address)
-    }
-
-    fn put(&mut self, address: u32, width: Width, value: u64) -> Result<(), Denied> {
+    fn put(&mut self, address: u32, width: Width, value: u64) -> Result<(), Denied<FaultKind>> {
         self.machine.bus.deposit(address, width, value).map_err(no_address)
     }
 
-    fn put_words(&mut self, address: u32, words: &[u32]) -> Result<u32, Denied> {
+    fn put_words(&mut self, address: u32, words: &[u32]) -> Result<u32, Denied<FaultKind>> {
         if !address.is_multiple_of(4) {
             return Err(EFAULT.into());
         }
@@ -356,32 +339,6 @@ impl<B: Bus> User<B> {
             self.put(address.wrapping_add(4 * index as u32), Width::Word, word.into())?;
         }
         Ok(0)
-    }
-
-    fn name(&mut self, address: u32) -> Result<String, Denied> {
-        let mut bytes = Vec::new();
-        for offset in 0..NAME_BYTES_MAX {
-            match self.byte(address.wrapping_add(offset))? {
-                0 => return String::from_utf8(bytes).map_err(|_| EINVAL.into()),
-                byte => bytes.push(byte),
-            }
-        }
-        Err(EINVAL.into())
-    }
-
-    fn read(&mut self, [file, address, count]: [u32; 3]) -> Result<u32, Denied> {
-        let bytes = self.files.read(file, count as usize)?;
-        for (offset, &byte) in bytes.iter().enumerate() {
-            self.put(address.wrapping_add(offset as u32), Width::Byte, byte.into())?;
-        }
-        Ok(bytes.len() as u32)
-    }
-
-    fn write(&mut self, [file, address, count]: [u32; 3]) -> Result<u32, Denied> {
-        let bytes: Result<Vec<u8>, Denied> =
-            (0..count).map(|offset| self.byte(address.wrapping_add(offset))).collect();
-        self.files.write(file, &bytes?)?;
-        Ok(count)
     }
 
     /// Moves the end of the heap, if it can be there; and says where it is.
@@ -393,7 +350,7 @@ impl<B: Bus> User<B> {
     }
 
     /// Linux's `struct stat` on SPARC (`asm/stat.h`), of which a C library reads mode, size and block size.
-    fn status(&mut self, file: u32, address: u32) -> Result<u32, Denied> {
+    fn status(&mut self, file: u32, address: u32) -> Result<u32, Denied<FaultKind>> {
         const WORDS: usize = 16;
         const CHARACTERS: u32 = 0o020_666;
         const REGULAR: u32 = 0o100_666;
@@ -405,5 +362,21 @@ impl<B: Bus> User<B> {
         words[5] = size.unwrap_or(0) as u32;
         words[12] = BLOCK_BYTES;
         self.put_words(address, &words)
+    }
+}
+
+impl<B: Bus> Caller for User<B> {
+    type Kind = FaultKind;
+
+    fn byte(&mut self, address: u32) -> Result<u8, Denied<FaultKind>> {
+        self.machine.bus.examine(address, Width::Byte).map(|value| value as u8).map_err(no_address)
+    }
+
+    fn put_byte(&mut self, address: u32, byte: u8) -> Result<(), Denied<FaultKind>> {
+        self.put(address, Width::Byte, byte.into())
+    }
+
+    fn files(&mut self) -> &mut Files {
+        &mut self.files
     }
 }
