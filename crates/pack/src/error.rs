@@ -20,8 +20,13 @@ pub enum Error {
     },
     /// The file is for a processor whose code is not packed.
     Machine {
-        /// `e_machine` as found; 2 is SPARC.
+        /// `e_machine` as found; 2 is SPARC, 243 is RISC-V.
         found: u16,
+    },
+    /// The file is for RISC-V with more than RV32IM, or with half of its registers.
+    Extensions {
+        /// `e_flags` as found.
+        found: u32,
     },
     /// The file is an object or a library, not a linked program.
     NotLinked {
@@ -81,10 +86,20 @@ pub enum Error {
         /// What the relocation says.
         expected: u32,
     },
-    /// A call of the place behind itself: the program reads its own address and computes with it.
+    /// A call of the place behind itself, or an AUIPC that no relocation names: the program reads its own address and
+    /// computes with it.
     ReadsItsPlace {
-        /// The address of the call.
+        /// The address of the instruction.
         at: u32,
+    },
+    /// A branch that does not reach where its target went.
+    TooFar {
+        /// The address of the branch.
+        at: u32,
+        /// Where it goes in the program.
+        to: u32,
+        /// How far that is in the image, in words.
+        distance_words: i64,
     },
     /// A branch or a call to where no instruction is.
     NoTarget {
@@ -141,8 +156,17 @@ impl fmt::Display for Error {
         match self {
             Error::Elf { why } => write!(f, "not a 32-bit ELF file: {why}"),
             Error::Machine { found } => {
-                write!(f, "code of another processor: found e_machine {found}, expected 2 (SPARC)")
+                write!(
+                    f,
+                    "code of another processor: found e_machine {found}, expected 2 (SPARC, high byte first) \
+                     or 243 (RISC-V, low byte first)"
+                )
             }
+            Error::Extensions { found } => write!(
+                f,
+                "code of another RISC-V than RV32IM: found e_flags {found:#x}, expected 0\n\
+                 help: compile it, and every library that it is linked with, with -march=rv32im -mabi=ilp32"
+            ),
             Error::NotLinked { found } => {
                 write!(f, "not a linked program: found e_type {found}, expected 2\nhelp: link it first")
             }
@@ -178,8 +202,13 @@ impl fmt::Display for Error {
             ),
             Error::ReadsItsPlace { at } => write!(
                 f,
-                "call at {at:#010x} reads its own address: what the program computes from it would be wrong\n\
+                "instruction at {at:#010x} reads its own address: what the program computes from it would be wrong\n\
                  help: compile without -fpic, or exclude the function"
+            ),
+            Error::TooFar { at, to, distance_words } => write!(
+                f,
+                "branch at {at:#010x} to {to:#010x} is {distance_words} words long in the image, \
+                 farther than it reaches\nhelp: keep the order of functions, or exclude the two"
             ),
             Error::NoTarget { at, to } => {
                 write!(f, "branch at {at:#010x} goes to {to:#010x}, where no instruction is")
@@ -229,6 +258,8 @@ pub enum RunError {
     RunTarget {
         /// The one found.
         found: Target,
+        /// The one that the core has.
+        expected: Target,
     },
     /// A container for a machine whose programs are not run here.
     Machine {
@@ -268,11 +299,11 @@ impl fmt::Display for RunError {
                 write!(f, "cache: found {found_bytes} bytes in {ways} ways of lines of {line_bytes} bytes")?;
                 write!(f, ", expected a power of two of lines in each way, up to 16 MiB")
             }
-            RunError::RunTarget { found } => {
-                write!(f, "this image cannot be run: found {found:?}, expected {:?}", Target::Sparc)
+            RunError::RunTarget { found, expected } => {
+                write!(f, "this image cannot be run here: found {found:?}, expected {expected:?}")
             }
             RunError::Machine { found } => {
-                write!(f, "this container cannot be run: found machine {found}, expected 2")
+                write!(f, "this container cannot be run: found machine {found}, expected 2 or 243")
             }
             RunError::BootCheck { line } => {
                 write!(f, "the line at {line:#010x} fails its check at boot: memory is not as it was sealed")

@@ -13,7 +13,7 @@ use pack::chain::cache::Cache;
 use pack::chain::decipher::{self, LineCipher};
 use pack::chain::rom::Rom;
 use pack::chain::{
-    Fill, MemoryTiming, Protection, Settings, Shape, Straight, Transfers, Unsealed, Work, run,
+    Fill, MemoryTiming, Protection, Settings, Shape, Straight, Transfers, Unsealed, Unsound, Work, run,
 };
 use pack::code::packet::Format;
 use pack::image::Image;
@@ -46,7 +46,7 @@ impl Made {
 }
 
 impl Fill for Made {
-    fn fill(&mut self, address: u32, line: &mut [u8], cycle: Cycles) -> Result<Cycles, FaultKind> {
+    fn fill(&mut self, address: u32, line: &mut [u8], cycle: Cycles) -> Result<Cycles, Unsound> {
         let (entry, mut now) = (Made::entry(address), cycle);
         let at = if let Some(at) = self.table.find(entry) {
             at
@@ -64,12 +64,12 @@ impl Fill for Made {
         Ok(come + MAKE_CYCLES)
     }
 
-    fn examine(&self, _address: u32, _line: &mut [u8]) -> Result<(), FaultKind> {
+    fn examine(&self, _address: u32, _line: &mut [u8]) -> Result<(), Unsound> {
         self.examined.set(self.examined.get() + 1);
         Ok(())
     }
 
-    fn settle(&mut self, cycle: Cycles) -> Result<Cycles, FaultKind> {
+    fn settle(&mut self, cycle: Cycles) -> Result<Cycles, Unsound> {
         self.straight.settle(cycle)
     }
 

@@ -25,11 +25,32 @@ proptest! {
 
     #[test]
     fn a_branch_goes_where_it_was_sent(words in -512i32..512) {
-        // `bne` with its annul bit on SPARC, `bgeu a0, a1` on RV32.
-        for (target, branch) in [(Target::Sparc, 0x3280_0000), (Target::Rv32, 0x00b5_7063)] {
+        // `bne` with its annul bit on SPARC, `bgeu a0, a1` and `jal ra` on RV32.
+        let branches = [(Target::Sparc, 0x3280_0000), (Target::Rv32, 0x00b5_7063), (Target::Rv32, 0x0000_00ef)];
+        for (target, branch) in branches {
             let sent = target.with_distance(branch, words).unwrap();
             prop_assert_eq!(target.distance(sent), Some(words));
             prop_assert_eq!(target.with_distance(sent, 0), Some(branch));
+        }
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(20_000) })]
+
+    #[test]
+    fn a_distance_of_rv32_is_what_the_core_takes_it_for(word: u32, words in -1i32 << 20..1 << 20) {
+        use isa::rv32::{Instruction, table::Operand};
+        for word in [word & !0x7f | 0x63, word & !0x7f | 0x6f] {
+            let Some(instruction) = Instruction::decode(word) else { continue };
+            let least = if instruction.opcode.row().operands.contains(&Operand::Jump) { -1 << 18 } else { -1 << 10 };
+            let found = Target::Rv32.distance(word).map(|words| 4 * words);
+            prop_assert_eq!(found, Some(instruction.k).filter(|bytes| bytes % 4 == 0));
+            let sent = Target::Rv32.with_distance(word, words);
+            prop_assert_eq!(sent.is_some(), (least..-least).contains(&words));
+            if let Some(sent) = sent.and_then(Instruction::decode) {
+                prop_assert_eq!(sent, Instruction { k: 4 * words, ..instruction });
+            }
         }
     }
 }

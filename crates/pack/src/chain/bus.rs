@@ -1,9 +1,10 @@
-//! The chain as a core sees it: `isa::sparc::Bus` over decompressor, instruction cache and what brings its lines; and
-//! beside it the data.
+//! The chain as a core sees it: a core's bus over decompressor, instruction cache and what brings its lines; and beside
+//! it the data.
 //!
 //! Owns: which access goes where, what the core waits for, and the counts. The slot of a program counter is in its bits
 //! 1:0. The decompressor holds the word that it cuts instructions from: the next slot of the same word asks no cache,
-//! and everything else does, a word that is come back to included.
+//! and everything else does, a word that is come back to included. What each core calls an access that is not done is
+//! in `bus/`, a file for each.
 //!
 //! What is only read is loaded through the same cipher and checks as instructions are fetched: constants, and tables
 //! among packed instructions. A load of a packet has no answer that the program could mean: it ends the run.
@@ -11,14 +12,55 @@
 use std::ops::Range;
 
 use isa::Cycles;
-use isa::sparc::{Bus, FaultKind, Fetched, Instruction, Memory, Refusal, Trap, Width};
 
 use super::cache::{Cache, Shape};
 use super::expand::Expander;
-use super::fill::{Fill, Straight, Transfers};
+use super::fill::{Fill, Straight, Transfers, Unsound};
 use super::rom::LINE_BYTES;
 use super::stream::Stream;
 use crate::error::RunError;
+use crate::target::Target;
+
+mod rv32;
+mod sparc;
+
+pub use rv32::Rv32;
+pub use sparc::Sparc;
+
+/// A core that a chain can be behind.
+pub trait Core: Clone {
+    /// Its instruction set, whose order of bytes a number has.
+    const TARGET: Target;
+    /// A decoded instruction.
+    type Instruction: Copy;
+    /// Where programs store.
+    type Memory: Clone;
+
+    /// The instruction of a word.
+    fn decode(word: u32) -> Option<Self::Instruction>;
+
+    /// Bytes where programs store; `None` where not all of them are in one piece.
+    fn stored(memory: &Self::Memory, address: u32, bytes: u32) -> Option<&[u8]>;
+}
+
+/// Why an access is not done.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Denial {
+    /// There is nothing.
+    Nothing,
+    /// It is executed, and a store would change it.
+    Executed { address: u32 },
+    /// There are several instructions where data was meant.
+    Packed { address: u32 },
+    /// It is not what was sealed.
+    Unsound { line: u32 },
+}
+
+impl From<Unsound> for Denial {
+    fn from(unsound: Unsound) -> Denial {
+        Denial::Unsound { line: unsound.line }
+    }
+}
 
 /// What takes how long where programs store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -63,9 +105,9 @@ pub struct Counts {
 
 /// What is where, for a chain.
 #[derive(Clone, Debug)]
-pub struct Contents {
+pub struct Contents<M> {
     /// Where programs store.
-    pub ram: Memory,
+    pub ram: M,
     /// What is only read, by ascending address.
     pub read_only: Vec<Range<u32>>,
     /// The addresses of words that can be executed.
@@ -76,9 +118,9 @@ pub struct Contents {
 
 /// Decompressor, caches, and what brings lines.
 #[derive(Clone)]
-pub struct Chain<F = Straight> {
+pub struct Chain<F = Straight, C: Core = Sparc> {
     cache: Cache,
-    expander: Expander<Instruction>,
+    expander: Expander<C::Instruction>,
     /// The address of the word that the decompressor holds; no multiple of 4 while there is none.
     held_at: u32,
     /// What brings lines.
@@ -92,7 +134,7 @@ pub struct Chain<F = Straight> {
     /// Where an access may begin that has a byte of these, from the first to the last.
     read_only_first: u32,
     read_only_bytes: u32,
-    ram: Memory,
+    ram: C::Memory,
     data: Data,
     data_cache: Option<Cache>,
     /// Lines that were loaded at no time: a store of what does not change in a run.
@@ -108,11 +150,15 @@ pub struct Chain<F = Straight> {
 const REACH_BYTES: u32 = 7;
 
 /// The number in these bytes.
-fn value_of(bytes: &[u8]) -> u64 {
-    bytes.iter().fold(0, |value, &byte| value << 8 | u64::from(byte))
+fn value_of<C: Core>(bytes: &[u8]) -> u64 {
+    let next = |value: u64, &byte: &u8| value << 8 | u64::from(byte);
+    match C::TARGET {
+        Target::Sparc => bytes.iter().fold(0, next),
+        Target::Rv32 => bytes.iter().rev().fold(0, next),
+    }
 }
 
-impl<F: Fill> Chain<F> {
+impl<F: Fill, C: Core> Chain<F, C> {
     /// A chain with empty caches.
     ///
     /// # Errors
@@ -121,10 +167,10 @@ impl<F: Fill> Chain<F> {
         cache: Shape,
         data: Data,
         holds_stores: bool,
-        expander: Expander<Instruction>,
+        expander: Expander<C::Instruction>,
         fill: F,
-        contents: Contents,
-    ) -> Result<Chain<F>, RunError> {
+        contents: Contents<C::Memory>,
+    ) -> Result<Chain<F, C>, RunError> {
         let Contents { ram, read_only, code, packed } = contents;
         let first = read_only.first().map_or(0, |piece| piece.start);
         let end = read_only.last().map_or(0, |piece| piece.end);
@@ -168,18 +214,23 @@ impl<F: Fill> Chain<F> {
     }
 
     /// Where programs store.
-    pub fn ram(&self) -> &Memory {
+    pub fn ram(&self) -> &C::Memory {
         &self.ram
     }
 
-    /// Has the decompressor hold the word at an address.
+    /// Brings the word of a place to the decompressor, which holds it: the next slot of one that is held asks nobody.
     #[inline(always)]
-    fn ask(&mut self, address: u32, cycle: Cycles, wait: &mut u32) -> Result<(), Refusal> {
+    fn turn_to(&mut self, pc: u32, cycle: Cycles, wait: &mut u32) -> Result<(), Denial> {
+        let (address, slot) = (pc & !3, pc & 3);
+        if slot != 0 && address == self.held_at {
+            self.held += 1;
+            return Ok(());
+        }
         if address.wrapping_sub(self.code_first) >= self.code_bytes {
-            return Err(Trap::INSTRUCTION_ACCESS_EXCEPTION.into());
+            return Err(Denial::Nothing);
         }
         if cycle >= self.unsound_at {
-            self.settle(cycle, wait).map_err(Refusal::Fault)?;
+            self.settle_all(cycle, wait)?;
         }
         if let Some(stream) = &mut self.stream {
             stream.push(address);
@@ -188,13 +239,20 @@ impl<F: Fill> Chain<F> {
             Some(at) => at,
             None => self.miss(address, cycle, wait)?,
         };
-        self.expander.hold(u32::from_be_bytes(self.cache.word(at)));
+        self.expander.hold(C::TARGET.word(self.cache.word(at)));
         self.held_at = address;
         Ok(())
     }
 
+    /// The instruction at a place whose word is held, and the place behind it.
+    #[inline(always)]
+    fn cut(&self, pc: u32) -> Option<(C::Instruction, u32)> {
+        let (instruction, is_followed) = self.expander.slot(pc & 3)?;
+        Some((instruction, if is_followed { pc + 1 } else { (pc & !3).wrapping_add(4) }))
+    }
+
     #[cold]
-    fn miss(&mut self, address: u32, cycle: Cycles, wait: &mut u32) -> Result<usize, Refusal> {
+    fn miss(&mut self, address: u32, cycle: Cycles, wait: &mut u32) -> Result<usize, Unsound> {
         let (fill, mut end) = (&mut self.fill, cycle);
         let brought = self.cache.bring(address, |first, line| {
             end = fill.fill(first, line, cycle)?;
@@ -202,99 +260,91 @@ impl<F: Fill> Chain<F> {
         });
         self.unsound_at = self.fill.unsound_at();
         *wait += (end - cycle) as u32;
-        brought.map_err(Refusal::Fault)
+        brought
     }
 
-    /// Why there is no instruction in a slot of the word that is held.
-    #[cold]
-    fn illegal(&self, slot: u32) -> Refusal {
-        if slot == 0 && Instruction::is_for_supervisors(self.expander.word()) {
-            return Refusal::IllegalPrivileged;
-        }
-        Trap::ILLEGAL_INSTRUCTION.into()
+    /// Waits until all that was brought is known to be sound.
+    fn settle_all(&mut self, cycle: Cycles, wait: &mut u32) -> Result<(), Unsound> {
+        let end = self.fill.settle(cycle)?;
+        *wait += (end - cycle) as u32;
+        Ok(())
     }
 
     /// Whether something of these bytes is only read.
     #[inline(always)]
-    fn is_read_only(&self, address: u32, width: Width) -> bool {
+    fn is_read_only(&self, address: u32, bytes: u32) -> bool {
         // What is stored to is elsewhere, nearly always.
-        address.wrapping_sub(self.read_only_first) < self.read_only_bytes && self.is_in_piece(address, width)
+        address.wrapping_sub(self.read_only_first) < self.read_only_bytes && self.is_in_piece(address, bytes)
     }
 
-    fn is_in_piece(&self, address: u32, width: Width) -> bool {
-        let last = address.wrapping_add(width.bytes() - 1);
+    fn is_in_piece(&self, address: u32, bytes: u32) -> bool {
+        let last = address.wrapping_add(bytes - 1);
         self.read_only.iter().any(|piece| piece.contains(&address) || piece.contains(&last))
     }
 
     /// Checks that what is only read can be meant by its address.
-    fn check_load(&self, address: u32, width: Width) -> Result<(), Refusal> {
-        let last = address.wrapping_add(width.bytes() - 1);
+    fn check_load(&self, address: u32, bytes: u32) -> Result<(), Denial> {
+        let last = address.wrapping_add(bytes - 1);
         if !self.read_only.iter().any(|piece| piece.contains(&address) && piece.contains(&last)) {
-            return Err(Trap::DATA_ACCESS_EXCEPTION.into());
+            return Err(Denial::Nothing);
         }
-        for address in (address..address + width.bytes()).step_by(4) {
+        for address in (address..address + bytes).step_by(4) {
             let word = address.wrapping_sub(self.code_first) / 4;
             if self.packed.get(word as usize) == Some(&true) {
-                return Err(Refusal::Fault(FaultKind::PackedText { address }));
+                return Err(Denial::Packed { address });
             }
         }
         Ok(())
     }
 
     /// Loads what is only read at no time.
-    fn examine_constant(&mut self, address: u32, width: Width) -> Result<u64, Refusal> {
-        self.check_load(address, width)?;
+    fn examine_constant(&mut self, address: u32, bytes: u32) -> Result<u64, Denial> {
+        self.check_load(address, bytes)?;
         let at = match self.examined.find(address) {
             Some(at) => at,
             None => {
                 let fill = &self.fill;
-                let brought = self.examined.bring(address, |first, line| fill.examine(first, line));
-                brought.map_err(Refusal::Fault)?
+                self.examined.bring(address, |first, line| fill.examine(first, line))?
             }
         };
-        Ok(value_of(self.examined.bytes(at, width.bytes() as usize)))
+        Ok(value_of::<C>(self.examined.bytes(at, bytes as usize)))
     }
 
     /// Loads what is only read.
     fn load_constant(
         &mut self,
         address: u32,
-        width: Width,
+        bytes: u32,
         cycle: Cycles,
         wait: &mut u32,
-    ) -> Result<u64, Refusal> {
+    ) -> Result<u64, Denial> {
         self.constants += 1;
         if self.data == Data::Ideal {
-            return self.examine_constant(address, width);
+            return self.examine_constant(address, bytes);
         }
-        self.check_load(address, width)?;
+        self.check_load(address, bytes)?;
         if let Data::Cached(_, timing) = self.data {
-            return self.load_cached(address, width, timing, cycle, wait);
+            return self.load_cached(address, bytes, timing, cycle, wait);
         }
         let mut line = [0; LINE_BYTES as usize];
         let inside = (address % LINE_BYTES) as usize;
         let brought = self.fill.fill(address & !(LINE_BYTES - 1), &mut line, cycle);
         self.unsound_at = self.fill.unsound_at();
-        *wait += (brought.map_err(Refusal::Fault)? - cycle) as u32;
-        Ok(value_of(&line[inside..inside + width.bytes() as usize]))
+        *wait += (brought? - cycle) as u32;
+        Ok(value_of::<C>(&line[inside..inside + bytes as usize]))
     }
 
     /// Loads what can be stored to.
-    fn load_timed(
-        &mut self,
-        address: u32,
-        width: Width,
-        cycle: Cycles,
-        wait: &mut u32,
-    ) -> Result<u64, Refusal> {
-        let value = self.ram.load(address, width, cycle, wait)?;
+    fn load_timed(&mut self, address: u32, bytes: u32, cycle: Cycles, wait: &mut u32) -> Result<u64, Denial> {
+        let stored = C::stored(&self.ram, address, bytes).ok_or(Denial::Nothing)?;
+        let value = value_of::<C>(stored);
         match self.data {
             Data::Ideal => Ok(value),
             Data::Uncached(timing) => {
                 *wait += timing.first_cycles;
                 Ok(value)
             }
-            Data::Cached(_, timing) => self.load_cached(address, width, timing, cycle, wait),
+            Data::Cached(_, timing) => self.load_cached(address, bytes, timing, cycle, wait),
         }
     }
 
@@ -302,11 +352,11 @@ impl<F: Fill> Chain<F> {
     fn load_cached(
         &mut self,
         address: u32,
-        width: Width,
+        bytes: u32,
         timing: DataTiming,
         cycle: Cycles,
         wait: &mut u32,
-    ) -> Result<u64, Refusal> {
+    ) -> Result<u64, Denial> {
         let cache = self.data_cache.as_mut().expect("it was made with its settings");
         let at = if let Some(at) = cache.find(address) {
             at
@@ -319,121 +369,73 @@ impl<F: Fill> Chain<F> {
                 if pieces.iter().any(|piece| piece.start < behind && first < piece.end) {
                     end = fill.fill(first, line, cycle)?;
                 }
-                copy_stored(ram, pieces, first, line);
-                Ok(())
+                copy_stored::<C>(ram, pieces, first, line);
+                Ok::<(), Unsound>(())
             });
             self.unsound_at = self.fill.unsound_at();
             *wait += (end - cycle) as u32;
-            brought.map_err(Refusal::Fault)?
+            brought?
         };
-        Ok(value_of(cache.bytes(at, width.bytes() as usize)))
+        Ok(value_of::<C>(cache.bytes(at, bytes as usize)))
     }
 
-    /// Stores, at no time; what the data cache has of it changes, too.
-    fn put(&mut self, address: u32, width: Width, value: u64) -> Result<(), Refusal> {
-        if self.is_read_only(address, width) {
-            return Err(self.refused_store(address, width));
-        }
-        self.ram.store(address, width, value, 0, &mut 0)?;
-        if let Some(cache) = &mut self.data_cache
-            && let Some(at) = cache.held(address)
-        {
-            let count = width.bytes() as usize;
-            cache.bytes_mut(at, count).copy_from_slice(&value.to_be_bytes()[8 - count..]);
+    /// Before a store leaves the core, where it waits for checks.
+    #[inline(always)]
+    fn release(&mut self, cycle: Cycles, wait: &mut u32) -> Result<(), Denial> {
+        if self.holds_stores {
+            self.settle_all(cycle, wait)?;
         }
         Ok(())
     }
 
+    /// Behind a store: its time.
+    #[inline(always)]
+    fn stored_in(&self, wait: &mut u32) {
+        if let Data::Uncached(timing) | Data::Cached(_, timing) = self.data {
+            *wait += timing.store_cycles;
+        }
+    }
+
+    /// Behind a store: what the data cache has of it changes, too.
+    #[inline(always)]
+    fn keep_stored(&mut self, address: u32, bytes: u32, value: u64) {
+        if let Some(cache) = &mut self.data_cache
+            && let Some(at) = cache.held(address)
+        {
+            let count = bytes as usize;
+            let place = cache.bytes_mut(at, count);
+            match C::TARGET {
+                Target::Sparc => place.copy_from_slice(&value.to_be_bytes()[8 - count..]),
+                Target::Rv32 => place.copy_from_slice(&value.to_le_bytes()[..count]),
+            }
+        }
+    }
+
+    /// Why nothing is stored where something is only read.
     #[cold]
-    fn refused_store(&self, address: u32, width: Width) -> Refusal {
+    fn refused_store(&self, address: u32, bytes: u32) -> Denial {
         // The second half of a double word may be the first instruction.
-        let mut words = (0..width.bytes()).step_by(4).map(|offset| address.wrapping_add(offset));
+        let mut words = (0..bytes).step_by(4).map(|offset| address.wrapping_add(offset));
         match words.find(|address| address.wrapping_sub(self.code_first) < self.code_bytes) {
-            Some(address) => Refusal::Fault(FaultKind::StoredToCode { address }),
-            None => Trap::DATA_ACCESS_EXCEPTION.into(),
+            Some(address) => Denial::Executed { address },
+            None => Denial::Nothing,
         }
     }
 }
 
 /// Copies into a line what of it can be stored to.
-fn copy_stored(ram: &Memory, read_only: &[Range<u32>], first: u32, line: &mut [u8]) {
+fn copy_stored<C: Core>(ram: &C::Memory, read_only: &[Range<u32>], first: u32, line: &mut [u8]) {
     let end = first + line.len() as u32;
     let shared = read_only.iter().any(|piece| piece.start < end && first < piece.end);
-    if !shared && let Some(bytes) = ram.read(first, line.len() as u32) {
+    if !shared && let Some(bytes) = C::stored(ram, first, line.len() as u32) {
         line.copy_from_slice(bytes);
         return;
     }
     for (address, byte) in (first..end).zip(line) {
         if !read_only.iter().any(|piece| piece.contains(&address))
-            && let Some(stored) = ram.read(address, 1)
+            && let Some(stored) = C::stored(ram, address, 1)
         {
             *byte = stored[0];
         }
-    }
-}
-
-impl<F: Fill> Bus for Chain<F> {
-    const SLOTS: bool = true;
-
-    #[inline(always)]
-    fn fetch(&mut self, pc: u32, cycle: Cycles, wait: &mut u32) -> Result<Fetched, Refusal> {
-        let (address, slot) = (pc & !3, pc & 3);
-        if slot != 0 && address == self.held_at {
-            self.held += 1;
-        } else {
-            self.ask(address, cycle, wait)?;
-        }
-        match self.expander.slot(slot) {
-            Some((instruction, true)) => Ok(Fetched { instruction, next: pc + 1 }),
-            Some((instruction, false)) => Ok(Fetched { instruction, next: address.wrapping_add(4) }),
-            None => Err(self.illegal(slot)),
-        }
-    }
-
-    #[inline(always)]
-    fn load(&mut self, address: u32, width: Width, cycle: Cycles, wait: &mut u32) -> Result<u64, Refusal> {
-        if self.is_read_only(address, width) {
-            self.load_constant(address, width, cycle, wait)
-        } else if self.data == Data::Ideal {
-            self.ram.load(address, width, cycle, wait)
-        } else {
-            self.load_timed(address, width, cycle, wait)
-        }
-    }
-
-    #[inline(always)]
-    fn store(
-        &mut self,
-        address: u32,
-        width: Width,
-        value: u64,
-        cycle: Cycles,
-        wait: &mut u32,
-    ) -> Result<(), Refusal> {
-        if self.holds_stores {
-            self.settle(cycle, wait).map_err(Refusal::Fault)?;
-        }
-        self.put(address, width, value)?;
-        if let Data::Uncached(timing) | Data::Cached(_, timing) = self.data {
-            *wait += timing.store_cycles;
-        }
-        Ok(())
-    }
-
-    fn settle(&mut self, cycle: Cycles, wait: &mut u32) -> Result<(), FaultKind> {
-        let end = self.fill.settle(cycle)?;
-        *wait += (end - cycle) as u32;
-        Ok(())
-    }
-
-    fn examine(&mut self, address: u32, width: Width) -> Result<u64, Refusal> {
-        if self.is_read_only(address, width) {
-            return self.examine_constant(address, width);
-        }
-        self.ram.load(address, width, 0, &mut 0)
-    }
-
-    fn deposit(&mut self, address: u32, width: Width, value: u64) -> Result<(), Refusal> {
-        self.put(address, width, value)
     }
 }

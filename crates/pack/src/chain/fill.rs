@@ -7,7 +7,6 @@
 use std::sync::Arc;
 
 use isa::Cycles;
-use isa::sparc::FaultKind;
 
 use super::decipher::{self, Blocks, Decipher, LINES_MAX, LineCipher};
 use super::integrity::{Checks, Integrity};
@@ -48,6 +47,13 @@ pub struct Transfers {
     pub check_cycles: Cycles,
 }
 
+/// What was brought is not what was sealed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Unsound {
+    /// The first line of those that are checked together.
+    pub line: u32,
+}
+
 /// Brings lines.
 pub trait Fill {
     /// Brings the line at an address, asked for at a cycle: when it can be used. It begins at a multiple of its
@@ -55,19 +61,19 @@ pub trait Fill {
     ///
     /// # Errors
     /// A line that is not sound.
-    fn fill(&mut self, address: u32, line: &mut [u8], cycle: Cycles) -> Result<Cycles, FaultKind>;
+    fn fill(&mut self, address: u32, line: &mut [u8], cycle: Cycles) -> Result<Cycles, Unsound>;
 
     /// The same at no time, and nothing counts it.
     ///
     /// # Errors
     /// A line that is not sound.
-    fn examine(&self, address: u32, line: &mut [u8]) -> Result<(), FaultKind>;
+    fn examine(&self, address: u32, line: &mut [u8]) -> Result<(), Unsound>;
 
     /// When all that was brought is known to be sound.
     ///
     /// # Errors
     /// A line that is not.
-    fn settle(&mut self, cycle: Cycles) -> Result<Cycles, FaultKind>;
+    fn settle(&mut self, cycle: Cycles) -> Result<Cycles, Unsound>;
 
     /// The cycle from which it is known that something brought before is not sound; the last one there is, where all
     /// is.
@@ -139,7 +145,7 @@ impl Straight {
     }
 
     /// Checks what shares MACs with a line whose first bytes come at a cycle: when that is known.
-    fn check(&mut self, address: u32, bytes: u32, asked: Cycles) -> Result<Cycles, FaultKind> {
+    fn check(&mut self, address: u32, bytes: u32, asked: Cycles) -> Result<Cycles, Unsound> {
         let Some(mut integrity) = self.integrity.take() else { return Ok(0) };
         let (mut end, mut unsound) = (0, None);
         let mut at = address;
@@ -170,7 +176,7 @@ impl Straight {
         let speculative = integrity.is_speculative();
         self.integrity = Some(integrity);
         match unsound {
-            Some(line) if !speculative => Err(FaultKind::LineCheck { line }),
+            Some(line) if !speculative => Err(Unsound { line }),
             _ if speculative => Ok(0),
             _ => Ok(end),
         }
@@ -178,7 +184,7 @@ impl Straight {
 }
 
 impl Fill for Straight {
-    fn fill(&mut self, address: u32, line: &mut [u8], cycle: Cycles) -> Result<Cycles, FaultKind> {
+    fn fill(&mut self, address: u32, line: &mut [u8], cycle: Cycles) -> Result<Cycles, Unsound> {
         let lines = line.len() / LINE_BYTES as usize;
         let first = self.transfer(lines as u32, cycle);
         let come = self.free_at;
@@ -204,7 +210,7 @@ impl Fill for Straight {
         Ok(end)
     }
 
-    fn examine(&self, address: u32, line: &mut [u8]) -> Result<(), FaultKind> {
+    fn examine(&self, address: u32, line: &mut [u8]) -> Result<(), Unsound> {
         let sealed = self.copy(address, line);
         self.open(address, line, sealed);
         let Some(integrity) = &self.integrity else { return Ok(()) };
@@ -216,16 +222,16 @@ impl Fill for Straight {
                 mac[..found.len()].copy_from_slice(found);
             }
             if !integrity.is_sound(group, lines, &mac) {
-                return Err(FaultKind::LineCheck { line: group.first });
+                return Err(Unsound { line: group.first });
             }
         }
         Ok(())
     }
 
-    fn settle(&mut self, cycle: Cycles) -> Result<Cycles, FaultKind> {
+    fn settle(&mut self, cycle: Cycles) -> Result<Cycles, Unsound> {
         let Some(integrity) = &self.integrity else { return Ok(cycle) };
         if let Some((_, line)) = integrity.unsound() {
-            return Err(FaultKind::LineCheck { line });
+            return Err(Unsound { line });
         }
         let end = cycle.max(integrity.ends_at());
         self.transfers.check_cycles += end - cycle;

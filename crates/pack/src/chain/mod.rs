@@ -9,9 +9,9 @@
 //!                                          as opened     integrity      outside
 //! ```
 //!
-//! `bus` is all of it as `isa::sparc::Bus`, `run` puts an image into it under Linux' calls or on a board, `sealed` does
-//! so with a container's, `stream` writes down what a run fetched, for caches that it had not, and `profile` counts
-//! what a plain run executes.
+//! `bus` is all of it as the bus of a core, SPARC's or RV32's; `run` puts an image into it under Linux' calls or on a
+//! board, `sealed` does so with a container's, `stream` writes down what a run fetched, for caches that it had not, and
+//! `profile` counts what a plain run executes.
 //!
 //! Invariant: with ideal timing, data at no time and one cipher after each line, cycles are instructions (the annulled
 //! ones and traps with them) + (80 + 40) x misses, as the paper has it.
@@ -28,9 +28,9 @@ pub mod run;
 pub mod sealed;
 pub mod stream;
 
-pub use bus::{Chain, Counts, Data, DataTiming};
+pub use bus::{Chain, Core, Counts, Data, DataTiming, Rv32, Sparc};
 pub use cache::{Replacement, Shape};
 pub use decipher::{LineCipher, Unsealed, Work};
-pub use fill::{Fill, MemoryTiming, Straight, Transfers};
+pub use fill::{Fill, MemoryTiming, Straight, Transfers, Unsound};
 pub use run::{Outcome, Protection, Settings};
 pub use stream::Stream;

@@ -2,12 +2,12 @@
 //!
 //! Owns: counting by execution, in plain memory. What a profile is used for is the codes'.
 
-use isa::Cycles;
-use isa::sparc::{Files, Image, Observer, User, user};
+use isa::sparc::{self, Files};
+use isa::{Cycles, elf, rv32};
 
 use crate::error::RunError;
 
-/// Counts by address, annulled instructions with them: they are fetched like the others.
+/// Counts by address, SPARC's annulled instructions with them: they are fetched like the others.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Counted {
     first: u32,
@@ -16,7 +16,7 @@ pub struct Counted {
 
 impl Counted {
     /// Nothing counted yet of a program's instructions.
-    pub fn of(program: &Image) -> Counted {
+    pub fn of<const MACHINE: u16>(program: &elf::Image<MACHINE>) -> Counted {
         Counted { first: program.code_first, counts: vec![0; (program.code_bytes / 4) as usize] }
     }
 
@@ -39,7 +39,7 @@ impl isa::Observer for Counted {
     }
 }
 
-impl Observer for Counted {
+impl sparc::Observer for Counted {
     fn annulled(&mut self, _cycle: Cycles, pc: u32) {
         self.count(pc);
     }
@@ -50,12 +50,27 @@ impl Observer for Counted {
 /// # Errors
 /// What does not fit.
 pub fn count(
-    program: &Image,
+    program: &sparc::Image,
     arguments: &[&str],
     files: Files,
-    settings: user::Settings,
+    settings: sparc::user::Settings,
     counted: &mut Counted,
-) -> Result<user::Stop, RunError> {
-    let mut run = User::new(program, arguments, files, settings)?;
+) -> Result<sparc::user::Stop, RunError> {
+    let mut run = sparc::User::new(program, arguments, files, settings)?;
+    Ok(run.run(Cycles::MAX, counted))
+}
+
+/// The same of RV32.
+///
+/// # Errors
+/// What does not fit.
+pub fn count_rv32(
+    program: &rv32::Image,
+    arguments: &[&str],
+    files: Files,
+    settings: rv32::user::Settings,
+    counted: &mut Counted,
+) -> Result<rv32::user::Stop, RunError> {
+    let mut run = rv32::User::new(program, arguments, files, settings)?;
     Ok(run.run(Cycles::MAX, counted))
 }

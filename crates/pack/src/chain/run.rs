@@ -1,18 +1,16 @@
 //! Putting an image behind a chain, and running it.
 //!
-//! Owns: what of an image goes where, the two surroundings (Linux' calls, a board), and what a run tells. What the core
-//! and the surroundings do is `isa::sparc`'s.
+//! Owns: what of an image goes where, SPARC's two surroundings (Linux' calls, a board), and what a run tells. What the
+//! core and the surroundings do is `isa::sparc`'s; RV32's are `rv32`'s.
 
 use std::ops::Range;
 use std::sync::Arc;
 
 use isa::Cycles;
 use isa::sparc::machine::{self, Spent};
-use isa::sparc::{
-    Board, Fault, Files, Instruction, Machine, Memory, Observer, Region, Stop, User, bare, user,
-};
+use isa::sparc::{Board, Fault, Files, Machine, Memory, Observer, Region, Stop, User, bare, user};
 
-use super::bus::{Chain, Contents, Counts, Data};
+use super::bus::{Chain, Contents, Core, Counts, Data};
 use super::cache::Shape;
 use super::decipher::{self, LineCipher, Unsealed, Work};
 use super::expand::Expander;
@@ -23,6 +21,8 @@ use crate::code::packet::{Dictionary, Packet};
 use crate::error::RunError;
 use crate::image::{Image, Kind, Section, Zeros};
 use crate::target::Target;
+
+pub mod rv32;
 
 /// Variables with less than this between them are one piece of memory, in bytes.
 const GAP_BYTES_MAX: u32 = 4096;
@@ -90,9 +90,9 @@ impl Protection {
 }
 
 /// A linked program as an image of which nothing is packed and nothing sealed.
-pub fn unpacked(program: &isa::sparc::Image) -> Image {
+pub fn unpacked<const MACHINE: u16>(program: &isa::elf::Image<MACHINE>) -> Image {
     let mut image = Image {
-        target: Target::Sparc,
+        target: if MACHINE == isa::elf::RISCV { Target::Rv32 } else { Target::Sparc },
         entry: program.entry,
         sections: Vec::new(),
         zeros: Vec::new(),
@@ -209,7 +209,7 @@ pub fn straight(image: &Image, protection: &Protection, settings: &Settings) -> 
     Ok(integrity.into_iter().fold(fill, Straight::checked))
 }
 
-/// A chain with an image over a fill, and memory to store to.
+/// A chain of SPARC with an image over a fill, and memory to store to.
 ///
 /// # Errors
 /// A cache that cannot be built, an image that cannot be run.
@@ -219,8 +219,18 @@ pub fn chain<F: Fill>(
     ram: Memory,
     settings: &Settings,
 ) -> Result<Chain<F>, RunError> {
-    if image.target != Target::Sparc {
-        return Err(RunError::RunTarget { found: image.target });
+    build(image, fill, ram, settings)
+}
+
+/// The same of any core.
+fn build<F: Fill, C: Core>(
+    image: &Image,
+    fill: F,
+    ram: C::Memory,
+    settings: &Settings,
+) -> Result<Chain<F, C>, RunError> {
+    if image.target != C::TARGET {
+        return Err(RunError::RunTarget { found: image.target, expected: C::TARGET });
     }
     let (code, packed) = code(image)?;
     let mut pieces: Vec<Range<u32>> = image
@@ -237,7 +247,7 @@ pub fn chain<F: Fill>(
             None => read_only.push(piece),
         }
     }
-    let expander = Expander::new(image.target, image.dictionary.clone(), Instruction::decode);
+    let expander = Expander::new(image.target, image.dictionary.clone(), C::decode);
     let contents = Contents { ram, read_only, code, packed };
     Chain::new(settings.cache, settings.data, settings.holds_stores, expander, fill, contents)
 }
@@ -284,26 +294,26 @@ pub fn on_board(
 
 /// How a run ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum End {
+pub enum End<W = Fault> {
     /// The program ended, with this status.
     Exit(u8),
     /// It did what ends its run; on a board that is how every run ends.
-    Fault(Fault),
+    Fault(W),
     /// It had run for as long as it should.
     Reached,
 }
 
-/// What a run told.
+/// What a run told: of SPARC, where nothing else is said.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Outcome {
+pub struct Outcome<S = Spent, W = Fault> {
     /// How it ended.
-    pub end: End,
+    pub end: End<W>,
     /// What it wrote to standard output, or over the serial line.
     pub output: Vec<u8>,
     /// All cycles.
     pub cycles: Cycles,
     /// What they were spent for.
-    pub spent: Spent,
+    pub spent: S,
     /// What the chain did.
     pub counts: Counts,
 }

@@ -70,8 +70,17 @@ pub fn instructions(run: &Run) -> u64 {
 
 impl Run {
     pub fn image(&self) -> Image {
-        let path = root("corpus/sparc").join(&self.program).with_extension("elf");
-        Image::parse(&std::fs::read(path).expect("the corpus has it")).expect("it is an image")
+        Image::parse(&self.elf("sparc")).expect("it is an image")
+    }
+
+    pub fn image_rv32(&self) -> isa::rv32::Image {
+        isa::rv32::Image::parse(&self.elf("rv32")).expect("it is an image")
+    }
+
+    /// The program's file, of one of the instruction sets.
+    pub fn elf(&self, target: &str) -> Vec<u8> {
+        let path = root("corpus").join(target).join(&self.program).with_extension("elf");
+        std::fs::read(path).expect("the corpus has it")
     }
 
     /// What the program is told, and the files that it names.
