@@ -2,11 +2,14 @@
 //!
 //! Owns: following the program from its entrances ([`Flow::of`]); leaders, which must begin a word because something
 //! jumps there; the reasons why an instruction cannot be in a packet ([`Reason`]); the pieces that may change places.
-//! What one instruction does is `flow/sparc.rs`'s, making packets `code`'s, addresses `layout`'s.
+//! What one instruction does is the file's of its instruction set in `flow/`, making packets `code`'s, addresses
+//! `layout`'s.
 //!
 //! A word is code when control reaches it from the entry, a function's symbol, or a reference; other words are kept as
 //! they are. A packet may go on behind a branch and its delay instruction, since PC names a slot: only what is jumped
-//! to must begin a word. The place behind a call is jumped to, by the return.
+//! to must begin a word. The place behind a call is jumped to, by the return. Behind what transfers control stands its
+//! delay instruction on SPARC and nothing on RV32, where a call may be in a packet, too: the core leaves the place
+//! behind it, which a packet's end makes a word's beginning.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -16,9 +19,62 @@ use crate::error::Error;
 use crate::program::{Form, Program, Reference};
 use crate::target::Target;
 
-pub mod sparc;
+pub mod effects;
+mod rv32;
+mod sparc;
 
-use sparc::Step;
+pub use effects::Effects;
+
+/// Where control goes behind an instruction.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Step {
+    /// To the next one.
+    Plain,
+    /// A branch.
+    Branch {
+        /// Where it goes.
+        to: u32,
+        /// Whether control may go on behind it and its delay instruction.
+        falls: bool,
+        /// Whether it has a delay instruction that is ever executed.
+        delay: bool,
+        /// Whether it tests the conditions of another unit.
+        other_unit: bool,
+    },
+    /// A call to a known place.
+    Call {
+        /// Where it goes.
+        to: u32,
+    },
+    /// A call to a computed place.
+    Link,
+    /// A jump to a computed place; the delay instruction, if there is one, is the last.
+    Jump,
+    /// A return from a trap, itself a delay instruction.
+    Return,
+    /// A trap instruction, which may come back.
+    Trap,
+    /// It computes with its own address, and no relocation says what.
+    OwnAddress,
+    /// No instruction.
+    Nothing,
+}
+
+/// What a word at an address does with control.
+fn step(target: Target, word: u32, at: u32) -> Step {
+    match target {
+        Target::Sparc => sparc::step(word, at),
+        Target::Rv32 => rv32::step(word, at),
+    }
+}
+
+/// Whether it reads memory.
+fn is_load(target: Target, word: u32) -> bool {
+    match target {
+        Target::Sparc => sparc::is_load(word),
+        Target::Rv32 => rv32::is_load(word),
+    }
+}
 
 /// The section that stays where and as it is: a table whose entries the processor finds by their addresses.
 pub const FIXED_SECTIONS: [&str; 1] = [".traps"];
@@ -146,8 +202,8 @@ pub struct Choice {
     pub exclude: Vec<String>,
     /// Sections of code that stay as they are, besides [`FIXED_SECTIONS`].
     pub exclude_sections: Vec<String>,
-    /// Whether a call leaves the place behind its delay instruction, less 8, with the slot: then that place need not
-    /// begin a word.
+    /// Whether a call leaves the place that it is come back to with its slot (on SPARC less 8, as it does without):
+    /// then that place need not begin a word.
     pub link_slots: bool,
 }
 
@@ -255,7 +311,7 @@ impl<'a> Walk<'a> {
     /// Words of code that are numbers: those that relocations make, and what is loaded by its address.
     fn find_constants(&mut self) {
         for reference in &self.program.references {
-            if reference.form == Form::Word {
+            if matches!(reference.form, Form::Word | Form::Difference { .. }) {
                 for address in [reference.at, reference.at.saturating_add(3)] {
                     if let Some(index) = self.index(address) {
                         self.marks[index].constant = true;
@@ -265,8 +321,9 @@ impl<'a> Walk<'a> {
             }
         }
         for reference in &self.program.references {
-            let loads = reference.form == Form::Low10
-                && self.program.word_at(reference.at & !3).is_some_and(sparc::is_load);
+            let target = self.program.target;
+            let word = self.program.word_at(reference.at & !3).filter(|_| reference.form.is_low());
+            let loads = word.is_some_and(|word| is_load(target, word));
             let function = self.program.functions.binary_search_by_key(&reference.to, |f| f.first).is_ok();
             if let Some(index) = self.index(reference.to).filter(|_| loads && !function) {
                 self.marks[index].constant = true;
@@ -305,6 +362,12 @@ impl<'a> Walk<'a> {
         }
         for reference in &self.program.references {
             self.jump(reference.to);
+            // What is subtracted is an address that code knows, too.
+            for address in reference.addresses() {
+                if let Some(index) = self.index(address) {
+                    self.marks[index].leader = true;
+                }
+            }
         }
         while let Some(index) = self.waiting.pop() {
             self.step(index)?;
@@ -314,7 +377,9 @@ impl<'a> Walk<'a> {
 
     fn step(&mut self, index: usize) -> Result<(), Error> {
         let (at, word) = self.words[index];
-        match sparc::step(word, at) {
+        let target = self.program.target;
+        let behind = 1 + target.delay_words();
+        match step(target, word, at) {
             Step::Plain => self.run_into(index, 1),
             Step::Branch { to, falls, delay, other_unit } => {
                 self.check_target(at, to)?;
@@ -327,12 +392,12 @@ impl<'a> Walk<'a> {
                     self.run_into(index, 1);
                 }
                 if falls {
-                    self.run_into(index, 2);
+                    self.run_into(index, behind);
                 }
             }
             Step::Call { to } => {
                 self.check_target(at, to)?;
-                if to == at.wrapping_add(8) {
+                if to == at.wrapping_add(4 * behind as u32) {
                     return Err(Error::ReadsItsPlace { at });
                 }
                 self.marks[index].refers = Some((Form::Distance, to));
@@ -340,26 +405,45 @@ impl<'a> Walk<'a> {
                 self.call(index);
             }
             Step::Link => self.call(index),
+            Step::Jump if target.delay_words() == 0 => {}
             Step::Jump => self.run_into(index, 1),
             Step::Return => {}
-            Step::Trap => {
-                self.marks[index].reason = Some(Reason::Trap);
-                if let Some(next) = self.behind(index, 1) {
-                    self.marks[next].reason.get_or_insert(Reason::Trap);
-                }
-                if let Some(second) = self.behind(index, 2) {
-                    self.marks[second].leader = true;
-                }
-                self.run_into(index, 1);
-            }
+            Step::Trap => self.trap(index),
+            Step::OwnAddress => return Err(Error::ReadsItsPlace { at }),
             Step::Nothing => self.marks[index].reason = Some(Reason::Unimplemented),
         }
         Ok(())
     }
 
+    /// It and its delay instruction, if there is one, are words, and so is what begins behind them.
+    fn trap(&mut self, index: usize) {
+        let delay_words = self.program.target.delay_words();
+        for words in 0..=delay_words {
+            if let Some(next) = self.behind(index, words) {
+                self.marks[next].reason.get_or_insert(Reason::Trap);
+            }
+        }
+        if let Some(next) = self.behind(index, 1 + delay_words) {
+            self.marks[next].leader = true;
+        }
+        self.run_into(index, 1);
+    }
+
+    fn call(&mut self, index: usize) {
+        match self.program.target {
+            Target::Sparc => self.call_with_delay(index),
+            Target::Rv32 => {
+                self.run_into(index, 1);
+                if let Some(back) = self.behind(index, 1).filter(|_| !self.choice.link_slots) {
+                    self.marks[back].leader = true;
+                }
+            }
+        }
+    }
+
     /// Behind a call stands its delay instruction and then the place of return, or, for functions that return
     /// structures, UNIMP and then that place (V8 manual, appendix D.4).
-    fn call(&mut self, index: usize) {
+    fn call_with_delay(&mut self, index: usize) {
         self.run_into(index, 1);
         let size = self.behind(index, 2).filter(|&next| sparc::is_structure_size(self.words[next].1));
         let pinned = size.is_some() || !self.choice.link_slots;
@@ -381,14 +465,14 @@ impl<'a> Walk<'a> {
 
     fn check_target(&self, at: u32, to: u32) -> Result<(), Error> {
         let constant = self.index(to).is_some_and(|index| self.marks[index].constant);
-        let there = self.program.code_at(to).is_some();
+        let there = to.is_multiple_of(4) && self.program.code_at(to).is_some();
         if there && !constant { Ok(()) } else { Err(Error::NoTarget { at, to }) }
     }
 
     /// Pins parts of code addresses, and what is no code.
     fn pin(&mut self) {
         for reference in &self.program.references {
-            let moved = self.index(reference.to).is_some();
+            let moved = reference.addresses().any(|address| self.index(address).is_some());
             if let Some(index) =
                 self.index(reference.at).filter(|_| moved && reference.form != Form::Distance)
             {
@@ -449,7 +533,8 @@ impl<'a> Walk<'a> {
 
     fn is_padding(&self, index: usize) -> bool {
         let mark = &self.marks[index];
-        !mark.reached && !mark.leader && !mark.constant && sparc::is_filler(self.words[index].1)
+        let fills = [0, self.program.target.nop()].contains(&self.words[index].1);
+        !mark.reached && !mark.leader && !mark.constant && fills
     }
 
     fn item(&self, index: usize) -> Item {
@@ -473,19 +558,21 @@ impl<'a> Walk<'a> {
     }
 
     fn outside(&self) -> Vec<Reference> {
-        let outside =
-            |reference: &&Reference| self.index(reference.at).is_none() && self.index(reference.to).is_some();
+        let outside = |reference: &&Reference| {
+            let moved = reference.addresses().any(|address| self.index(address).is_some());
+            self.index(reference.at).is_none() && moved
+        };
         self.program.references.iter().filter(outside).copied().collect()
     }
 
     /// A low part whose own address has no high part anywhere takes that of an address shortly before it.
     fn ties(&self) -> Vec<(u32, u32)> {
-        let of = |form: Form| -> BTreeSet<u32> {
-            let wanted = self.program.references.iter().filter(|reference| reference.form == form);
+        let of = |is_wanted: fn(Form) -> bool| -> BTreeSet<u32> {
+            let wanted = self.program.references.iter().filter(|reference| is_wanted(reference.form));
             wanted.map(|reference| reference.to).filter(|&to| self.index(to).is_some()).collect()
         };
-        let high = of(Form::High22);
-        let alone = of(Form::Low10).into_iter().filter(|to| !high.contains(to));
+        let high = of(Form::is_high);
+        let alone = of(Form::is_low).into_iter().filter(|to| !high.contains(to));
         alone.map(|to| (high.range(..to).next_back().copied().unwrap_or(to), to)).collect()
     }
 }

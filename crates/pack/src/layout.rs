@@ -15,10 +15,9 @@ use crate::code::assign::{Group, Reach};
 use crate::code::dict::template;
 use crate::code::packet::{Branch, Dictionary, Packet, SLOTS_MAX};
 use crate::error::Error;
-use crate::flow::sparc::NOP;
 use crate::flow::{Flow, Reason, Role};
 use crate::image::{Image, Moved};
-use crate::program::{Form, Program};
+use crate::program::{Form, Program, Reference};
 
 /// The most that a low part of an address can be away from the address whose high part it takes.
 const TIE_BYTES_MAX: u32 = 1 << 10;
@@ -141,7 +140,7 @@ impl Layout {
     /// The image.
     ///
     /// # Errors
-    /// A part of an address that lost the other part's place.
+    /// A part of an address that lost the other part's place, and a branch that does not reach where its target went.
     pub fn image(&self, program: &Program, flow: &Flow, dictionary: &Dictionary) -> Result<Image, Error> {
         let mut sections = program.sections.clone();
         let entries = numbers(dictionary);
@@ -151,7 +150,10 @@ impl Layout {
             section.bytes = Vec::with_capacity((end - first) as usize);
             let words = self.words.iter().filter(|word| (first..end).contains(&word.0));
             for &(at, group) in words {
-                let word = group.map_or(NOP, |group| self.word(flow, &entries, at, &group));
+                let word = match group {
+                    Some(group) => self.word(flow, &entries, at, &group)?,
+                    None => flow.target.nop(),
+                };
                 section.bytes.extend(flow.target.bytes(word));
             }
         }
@@ -159,7 +161,7 @@ impl Layout {
             let section = sections.iter_mut().find(|section| section.contains(reference.at));
             let section = section.expect("references were read from sections of the program");
             let word = section.word(flow.target, reference.at).expect("the reader looked at it");
-            let patched = patch(word, reference.form, reference.at, self.place(flow, reference.to));
+            let patched = self.patch(flow, word, reference.at, *reference)?;
             section.set_word(flow.target, reference.at, patched);
         }
         self.check_ties(flow)?;
@@ -174,12 +176,12 @@ impl Layout {
         })
     }
 
-    fn word(&self, flow: &Flow, entries: &HashMap<u32, u8>, at: u32, group: &Group) -> u32 {
+    fn word(&self, flow: &Flow, entries: &HashMap<u32, u8>, at: u32, group: &Group) -> Result<u32, Error> {
         let Some(format) = group.format else {
             let item = &flow.items[group.items[0] as usize];
             return match item.refers {
-                Some((form, to)) => patch(item.word, form, at, self.place(flow, to)),
-                None => item.word,
+                Some((form, to)) => self.patch(flow, item.word, at, Reference { at: item.old, form, to }),
+                None => Ok(item.word),
             };
         };
         let mut packet = Packet { format, slots: group.slots, indexes: [0; SLOTS_MAX], branch: None };
@@ -189,12 +191,24 @@ impl Layout {
                 packet.branch = Some(Branch { slot: slot as u8, distance_words: distance as i16 });
             }
         }
-        packet.word(flow.target).expect("the format was chosen for these")
+        Ok(packet.word(flow.target).expect("the format was chosen for these"))
+    }
+
+    /// A word at its place, with what the program has it say about the place of code.
+    fn patch(&self, flow: &Flow, word: u32, at: u32, reference: Reference) -> Result<u32, Error> {
+        let form = match reference.form {
+            Form::Difference { from } => Form::Difference { from: self.place(flow, from) },
+            other => other,
+        };
+        let to = self.place(flow, reference.to);
+        let distance_words = (i64::from(to) - i64::from(at)) / 4;
+        let too_far = Error::TooFar { at: reference.at, to: reference.to, distance_words };
+        form.patch(flow.target, word, at, to).ok_or(too_far)
     }
 
     fn check_ties(&self, flow: &Flow) -> Result<(), Error> {
         for &(high, low) in &flow.ties {
-            if self.place(flow, high) >> 10 != self.place(flow, low) >> 10 {
+            if flow.target.high(self.place(flow, high)) != flow.target.high(self.place(flow, low)) {
                 return Err(Error::ApartHalves { at: low, to: low });
             }
         }
@@ -205,16 +219,4 @@ impl Layout {
 /// The number of each entry.
 fn numbers(dictionary: &Dictionary) -> HashMap<u32, u8> {
     dictionary.entries().iter().enumerate().map(|(number, &word)| (word, number as u8)).collect()
-}
-
-/// A word with the part of a code address that it has.
-fn patch(word: u32, form: Form, at: u32, to: u32) -> u32 {
-    let distance_words = to.wrapping_sub(at & !3) >> 2;
-    match form {
-        Form::Word => to,
-        Form::High22 => word & !0x3f_ffff | to >> 10,
-        Form::Low10 => word & !0x3ff | to & 0x3ff,
-        Form::Distance if word >> 30 == 1 => 1 << 30 | distance_words & 0x3fff_ffff,
-        Form::Distance => word & !0x3f_ffff | distance_words & 0x3f_ffff,
-    }
 }

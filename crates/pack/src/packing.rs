@@ -10,8 +10,7 @@ use crate::code::assign::{self, Candidate, Group, Reach};
 use crate::code::dict::{self, Worth, template};
 use crate::code::packet::{ENTRIES_MAX, Format};
 use crate::error::Error;
-use crate::flow::sparc::Effects;
-use crate::flow::{Choice, Flow, Piece, Reason, Role};
+use crate::flow::{Choice, Effects, Flow, Piece, Reason, Role};
 use crate::image::{Image, Kind};
 use crate::layout::{Alignments, Layout, Region, alignments};
 use crate::limits::DICTIONARY_PERCENTS;
@@ -198,8 +197,9 @@ fn unpacked(program: &Program, nothing: Nothing) -> Packed {
 /// Rewrites what may be packed; how many instructions changed.
 fn rewrite(flow: &mut Flow) -> u32 {
     let mut changed = 0;
-    for item in flow.items.iter_mut().filter(|item| item.role == Role::Free) {
-        let other = canonical(item.word);
+    let target = flow.target;
+    for item in flow.items.iter_mut().filter(|item| !matches!(item.role, Role::Pinned(_))) {
+        let other = canonical(target, item.word);
         changed += u32::from(other != item.word);
         item.word = other;
     }
@@ -235,7 +235,7 @@ impl<'a> Packer<'a> {
             settings,
             templates: flow.items.iter().map(|item| template(flow.target, item.word)).collect(),
             executions: flow.items.iter().map(|item| profile.executions(item.old)).collect(),
-            effects: flow.items.iter().map(|item| Effects::of(item.word)).collect(),
+            effects: flow.items.iter().map(|item| Effects::of(flow.target, item.word)).collect(),
             reaches: Vec::new(),
             entries: Vec::new(),
             numbers: HashMap::new(),

@@ -4,15 +4,16 @@
 //! `object`. Distances of branches are not here: they are read from the instructions. What of the code is reached, and
 //! what may move, is `flow`'s. Sections of other machines that are only sealed are not this file's.
 //!
-//! Two labels of one section are subtracted by the assembler, which leaves no relocation: tables of such differences
-//! (`-fpic`) are not seen. A program that reads its own address, as such code does, is refused by `flow`.
+//! Which relocations an instruction set has, and how they share an address among instructions, is `program/`'s, a file
+//! each. Two labels of one section are subtracted by the assembler of SPARC, which leaves no relocation: tables of such
+//! differences (`-fpic`) are not seen. A program that reads its own address, as such code does, is refused by `flow`.
 //!
 //! Invariant: [`Program::parse`] returns on every input; it never panics.
 
 use std::collections::HashMap;
 
 use object::elf;
-use object::read::elf::{ElfFile32, FileHeader, SectionHeader};
+use object::read::elf::{ElfFile32, FileHeader, ProgramHeader, SectionHeader};
 use object::{
     Endianness, Object, ObjectSection, ObjectSymbol, RelocationFlags, RelocationTarget, SymbolIndex,
     SymbolKind,
@@ -22,6 +23,9 @@ use crate::error::Error;
 use crate::image::{Kind, Section, Zeros};
 use crate::limits::{CODE_BYTES_MAX, NAMES_BYTES_MAX, PROGRAM_BYTES_MAX};
 use crate::target::Target;
+
+mod rv32;
+mod sparc;
 
 /// A function, as its symbol says.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -39,12 +43,54 @@ pub struct Function {
 pub enum Form {
     /// All of it, in four bytes.
     Word,
-    /// Bits 31 to 10, in an instruction's bits 21 to 0.
+    /// How far it is from another one, in four bytes.
+    Difference {
+        /// The other one.
+        from: u32,
+    },
+    /// SPARC: bits 31 to 10, in an instruction's bits 21 to 0.
     High22,
-    /// Bits 9 to 0, in an instruction's bits 9 to 0.
+    /// SPARC: bits 9 to 0, in an instruction's bits 9 to 0.
     Low10,
+    /// RV32: bits 31 to 12, in an instruction's bits 31 to 12, one more where the low part is negative.
+    High20,
+    /// RV32: bits 11 to 0, which are a number with a sign, in an instruction's bits 31 to 20.
+    Low12,
+    /// RV32: the same, in bits 31 to 25 and 11 to 7.
+    Low12Stored,
     /// The distance of a call or a branch.
     Distance,
+}
+
+impl Form {
+    /// Whether a low part goes with it.
+    pub fn is_high(self) -> bool {
+        matches!(self, Form::High22 | Form::High20)
+    }
+
+    /// Whether a high part goes with it.
+    pub fn is_low(self) -> bool {
+        matches!(self, Form::Low10 | Form::Low12 | Form::Low12Stored)
+    }
+
+    /// A word that has this part of an address, where it stands at a place; `None` where a branch has no room for it.
+    pub fn patch(self, target: Target, word: u32, at: u32, to: u32) -> Option<u32> {
+        let distance_words = to.wrapping_sub(at & !3) as i32 >> 2;
+        Some(match self {
+            Form::Word => to,
+            Form::Difference { from } => to.wrapping_sub(from),
+            Form::High22 => word & !0x3f_ffff | to >> 10,
+            Form::Low10 => word & !0x3ff | to & 0x3ff,
+            Form::High20 => word & 0xfff | target.high(to),
+            Form::Low12 => word & 0xf_ffff | to << 20,
+            Form::Low12Stored => word & !0xfe00_0f80 | (to >> 5 & 0x7f) << 25 | (to & 0x1f) << 7,
+            Form::Distance => match target {
+                Target::Sparc if word >> 30 == 1 => 1 << 30 | distance_words as u32 & 0x3fff_ffff,
+                Target::Sparc => word & !0x3f_ffff | distance_words as u32 & 0x3f_ffff,
+                Target::Rv32 => target.with_distance(word, distance_words)?,
+            },
+        })
+    }
 }
 
 /// Something that says where code is.
@@ -56,6 +102,24 @@ pub struct Reference {
     pub form: Form,
     /// The address that it refers to.
     pub to: u32,
+}
+
+impl Reference {
+    /// The addresses that it says something about.
+    pub fn addresses(&self) -> impl Iterator<Item = u32> {
+        let from = if let Form::Difference { from } = self.form { Some(from) } else { None };
+        [self.to].into_iter().chain(from)
+    }
+}
+
+/// A relocation as the file has it.
+struct Relocation {
+    /// What it changes, and the number of its section in [`Program::sections`].
+    at: u32,
+    section: usize,
+    r_type: elf::RelocationType,
+    /// The symbol's value and what is added to it.
+    to: u32,
 }
 
 /// A linked program.
@@ -88,8 +152,14 @@ impl Program {
         let file = File::parse(bytes).map_err(unreadable)?;
         let (header, endian) = (file.elf_header(), file.endian());
         let machine = header.e_machine(endian);
-        if machine != elf::EM_SPARC || endian != Endianness::Big {
-            return Err(Error::Machine { found: machine.0 });
+        let target = match (machine, endian) {
+            (elf::EM_SPARC, Endianness::Big) => Target::Sparc,
+            (elf::EM_RISCV, Endianness::Little) => Target::Rv32,
+            _ => return Err(Error::Machine { found: machine.0 }),
+        };
+        let flags = header.e_flags(endian).0;
+        if target == Target::Rv32 && flags & rv32::EXTENSIONS != 0 {
+            return Err(Error::Extensions { found: flags });
         }
         let kind = header.e_type(endian);
         if kind != elf::ET_EXEC {
@@ -97,7 +167,7 @@ impl Program {
         }
         let (sections, zeros) = read_sections(&file)?;
         let mut program = Program {
-            target: Target::Sparc,
+            target,
             entry: header.e_entry(endian),
             sections,
             zeros,
@@ -150,11 +220,11 @@ impl Program {
     fn read_relocations(&mut self, file: &File<'_>) -> Result<(), Error> {
         let values: HashMap<SymbolIndex, u32> =
             file.symbols().map(|symbol| (symbol.index(), symbol.address() as u32)).collect();
+        let mut relocations = Vec::new();
         for section in file.sections() {
-            let Ok(index) = self.sections.binary_search_by_key(&(section.address() as u32), |s| s.first)
-            else {
-                continue;
-            };
+            let loaded = section.elf_section_header().sh_flags(file.endian()).0 & elf::SHF_ALLOC.0 != 0;
+            let index = self.sections.binary_search_by_key(&(section.address() as u32), |s| s.first);
+            let Some(index) = index.ok().filter(|_| loaded) else { continue };
             for (at, relocation) in section.relocations() {
                 self.relocated = true;
                 let RelocationFlags::Elf { r_type } = relocation.flags() else { continue };
@@ -163,18 +233,31 @@ impl Program {
                     _ => 0,
                 };
                 let to = symbol.wrapping_add(relocation.addend() as u32);
-                if self.code_at(to).is_none() {
-                    continue;
-                }
-                let at = at as u32;
-                if let Some(form) = form(r_type, at, to)? {
-                    check_value(&self.sections[index], self.target, Reference { at, form, to })?;
-                    self.references.push(Reference { at, form, to });
-                }
+                relocations.push(Relocation { at: at as u32, section: index, r_type, to });
             }
+        }
+        match self.target {
+            Target::Sparc => sparc::read(self, &relocations)?,
+            Target::Rv32 => rv32::read(self, &relocations)?,
         }
         self.references.sort_unstable_by_key(|reference| reference.at);
         Ok(())
+    }
+
+    /// Keeps a reference if it says something about code, in a word that a relocation is for.
+    fn refer(&mut self, relocation: &Relocation, form: Form, to: u32) {
+        let reference = Reference { at: relocation.at, form, to };
+        if reference.addresses().any(|address| self.code_at(address).is_some()) {
+            self.references.push(reference);
+        }
+    }
+
+    /// The word that a relocation is for.
+    fn relocated_word(&self, relocation: &Relocation, at: u32) -> Result<u32, Error> {
+        let section = &self.sections[relocation.section];
+        section.word(self.target, at).ok_or_else(|| Error::Elf {
+            why: format!("a relocation changes {at:#010x}, outside of section `{}`", section.name),
+        })
     }
 }
 
@@ -201,33 +284,6 @@ impl Section {
     }
 }
 
-/// What a relocation of SPARC leaves where it stands; `None` when it says nothing about the place of code.
-fn form(r_type: elf::RelocationType, at: u32, to: u32) -> Result<Option<Form>, Error> {
-    Ok(match r_type {
-        elf::R_SPARC_NONE => None,
-        elf::R_SPARC_32 | elf::R_SPARC_UA32 => Some(Form::Word),
-        elf::R_SPARC_HI22 => Some(Form::High22),
-        elf::R_SPARC_LO10 => Some(Form::Low10),
-        elf::R_SPARC_WDISP30 | elf::R_SPARC_WPLT30 | elf::R_SPARC_WDISP22 => Some(Form::Distance),
-        _ => return Err(Error::Relocation { at, found: r_type.0, to }),
-    })
-}
-
-/// Checks that the linker's value stands where the relocation says.
-fn check_value(section: &Section, target: Target, reference: Reference) -> Result<(), Error> {
-    let Reference { at, form, to } = reference;
-    let why = format!("a relocation changes {at:#010x}, outside of section `{}`", section.name);
-    let word = section.word(target, at).ok_or(Error::Elf { why })?;
-    let (found, expected) = match form {
-        Form::Word => (word, to),
-        Form::High22 => (word & 0x3f_ffff, to >> 10),
-        Form::Low10 => (word & 0x3ff, to & 0x3ff),
-        Form::Distance if word >> 30 == 1 => (at.wrapping_add(word << 2), to),
-        Form::Distance => (at.wrapping_add(((word << 10) as i32 >> 8) as u32), to),
-    };
-    if found == expected { Ok(()) } else { Err(Error::Changed { at, found, expected }) }
-}
-
 fn read_sections(file: &File<'_>) -> Result<(Vec<Section>, Vec<Zeros>), Error> {
     let endian = file.endian();
     let (mut sections, mut zeros) = (Vec::new(), Vec::new());
@@ -244,7 +300,8 @@ fn read_sections(file: &File<'_>) -> Result<(Vec<Section>, Vec<Zeros>), Error> {
         if found_bytes > PROGRAM_BYTES_MAX {
             return Err(Error::TooLarge { found_bytes, limit_bytes: PROGRAM_BYTES_MAX });
         }
-        let (written, executed) = (flags & elf::SHF_WRITE.0 != 0, flags & elf::SHF_EXECINSTR.0 != 0);
+        let executed = flags & elf::SHF_EXECINSTR.0 != 0;
+        let written = flags & elf::SHF_WRITE.0 != 0 && may_write(file, first);
         if written && executed {
             return Err(Error::Writable { section: name });
         }
@@ -264,6 +321,19 @@ fn read_sections(file: &File<'_>) -> Result<(Vec<Section>, Vec<Zeros>), Error> {
     zeros.sort_by_key(|zeros| zeros.first);
     check_apart(&sections, &zeros)?;
     Ok((sections, zeros))
+}
+
+/// Whether a program may store at an address: constants may be in a section with what was once written, and are not
+/// written where their segment says so.
+fn may_write(file: &File<'_>, address: u32) -> bool {
+    let endian = file.endian();
+    let loads = |header: &&elf::ProgramHeader32<Endianness>| {
+        let inside =
+            address.checked_sub(header.p_vaddr(endian)).is_some_and(|at| at < header.p_memsz(endian));
+        header.p_type(endian) == elf::PT_LOAD && inside
+    };
+    let segment = file.elf_program_headers().iter().find(loads);
+    segment.is_none_or(|header| header.p_flags(endian).0 & elf::PF_W.0 != 0)
 }
 
 fn check_apart(sections: &[Section], zeros: &[Zeros]) -> Result<(), Error> {

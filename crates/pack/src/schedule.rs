@@ -1,12 +1,11 @@
 //! Which instructions of a block must stay behind which.
 //!
 //! Owns: the dependences within a run of instructions that is entered at its first one only. The rule that decides
-//! for two of them is the instruction set's (`flow/sparc.rs`); the order that comes of it is `code::assign`'s.
+//! for two of them is the instruction set's (`flow/effects.rs`); the order that comes of it is `code::assign`'s.
 
 use std::ops::Range;
 
-use crate::flow::sparc::Effects;
-use crate::flow::{Item, Reason, Role};
+use crate::flow::{Effects, Item, Reason, Role};
 use crate::limits::WINDOW_ITEMS_MAX;
 
 /// Cuts a run into windows that are ordered one after the other, each with, for every instruction, a bit for each of

@@ -1,15 +1,12 @@
-//! One instruction for those that do the same.
-//!
-//! Owns: rewriting an instruction to the one that stands for all that have the same effect in every state
-//! ([`canonical`]): operands of a sum or of logic in either order, a zero as register or constant, the ways to copy, to
-//! clear, to compare with zero, to do nothing. Fewer different words fill a dictionary better. Each rule is an equation
-//! of The SPARC Architecture Manual, version 8, appendix B; a test executes both sides on random registers.
+//! The rules of SPARC V8: operands of a sum or of logic in either order, a zero as register or constant, the ways to
+//! copy, to clear, to compare with zero, to do nothing. Each is an equation of The SPARC Architecture Manual, version
+//! 8, appendix B.
 
 use isa::sparc::bits::CONSTANT;
 use isa::sparc::{Instruction, Opcode};
 
 /// The instruction that stands for a word's; the word itself when that is no instruction or has no other form.
-pub fn canonical(word: u32) -> u32 {
+pub(super) fn canonical(word: u32) -> u32 {
     let Some(instruction) = Instruction::decode(word) else { return word };
     let rewritten = ordered(simplified(zeroed(instruction)));
     rewritten.encode().unwrap_or(word)

@@ -23,41 +23,11 @@ use isa::sparc::bits::CONSTANT;
 use isa::sparc::table::Operand;
 use isa::sparc::{Class, Instruction, Opcode, Set};
 
-/// Where control goes behind an instruction.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Step {
-    /// To the next one.
-    Plain,
-    /// A branch.
-    Branch {
-        /// Where it goes.
-        to: u32,
-        /// Whether control may go on behind the delay instruction.
-        falls: bool,
-        /// Whether the delay instruction is ever executed.
-        delay: bool,
-        /// Whether it tests the conditions of another unit.
-        other_unit: bool,
-    },
-    /// A call to a known place.
-    Call {
-        /// Where it goes.
-        to: u32,
-    },
-    /// A call to a computed place.
-    Link,
-    /// A jump to a computed place; the delay instruction is the last.
-    Jump,
-    /// A return from a trap, itself a delay instruction.
-    Return,
-    /// A trap instruction, which may come back.
-    Trap,
-    /// No instruction.
-    Nothing,
-}
+use super::Step;
+use super::effects::{OnStack, are_apart};
 
 /// What a word at an address does with control.
-pub fn step(word: u32, at: u32) -> Step {
+pub(super) fn step(word: u32, at: u32) -> Step {
     let Some(instruction) = Instruction::decode(word) else { return Step::Nothing };
     let to = at.wrapping_add(instruction.k as u32);
     match (instruction.opcode, instruction.opcode.row().operands) {
@@ -77,30 +47,14 @@ pub fn step(word: u32, at: u32) -> Step {
 }
 
 /// Whether it reads memory.
-pub fn is_load(word: u32) -> bool {
+pub(super) fn is_load(word: u32) -> bool {
     let class = Instruction::decode(word).map(|instruction| instruction.opcode.row().class);
     matches!(class, Some(Class::Load | Class::LoadTwo))
 }
 
 /// Whether it is the size of a structure behind a call: UNIMP, with 12 bits that count (V8 manual, appendix D.4).
-pub fn is_structure_size(word: u32) -> bool {
+pub(super) fn is_structure_size(word: u32) -> bool {
     word != 0 && word < 1 << 12
-}
-
-/// Whether it may fill the room between functions.
-pub fn is_filler(word: u32) -> bool {
-    word == 0 || word == NOP
-}
-
-/// SETHI 0, %g0.
-pub const NOP: u32 = 0x0100_0000;
-
-/// An access at a constant distance from the stack or the frame pointer.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct OnStack {
-    base: u8,
-    first: i32,
-    bytes: i32,
 }
 
 /// What decides whether two instructions may change places.
@@ -155,12 +109,7 @@ impl Effects {
         if self.barrier || later.barrier || self.may_trap && later.may_trap {
             return true;
         }
-        let apart = match (self.on_stack, later.on_stack) {
-            (Some(a), Some(b)) => {
-                a.base == b.base && (a.first + a.bytes <= b.first || b.first + b.bytes <= a.first)
-            }
-            _ => false,
-        };
+        let apart = are_apart(self.on_stack, later.on_stack);
         let shared = |writes: Set, other: Set| {
             // Memory is the last place that two may share when they are proved apart.
             if apart { writes.without(Set::MEMORY).meets(other) } else { writes.meets(other) }
