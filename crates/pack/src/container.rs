@@ -29,7 +29,8 @@
 //!   60   4   how many instructions the address map has, or 0
 //!   64  24 or 40   the image key, wrapped by RFC 3394 under the device key
 //!            sections, by ascending address, sealed ones in no granule of the seal with others, each
-//!              1   what it holds: 0 code, 1 constants, 2 data, 3 the dictionary, 4 the tags
+//!              1   what it holds: 0 code, 1 constants, 2 data, 3 the dictionary, 4 the tags, 5 the model of
+//!                  compressed code, 6 its line address table and blocks
 //!              1   1 when it is sealed
 //!              1   length of its name
 //!              1   0
@@ -44,7 +45,8 @@
 //!
 //! The memory is that of the sections: sealed ones widened to lines of 16 bytes (and those that touch once), the
 //! others as they are; gaps between them are left out. The dictionary and the table of tags are sections like others,
-//! at addresses of their own. The dictionary is code and is sealed; the table of tags is not.
+//! at addresses of their own. The dictionary is code and is sealed; the table of tags is not. A model and blocks go
+//! together, at most one of each; what is in them is drawn in `code::onfill::stored`.
 //!
 //! The address map is for debuggers and is not needed to run. It is not sealed, and tells where code was packed: leave
 //! it out of what is handed out. No key is in a container but wrapped.
@@ -309,11 +311,13 @@ const fn number_of(role: Role) -> u8 {
         Role::Program(Kind::Data) => 2,
         Role::Dictionary => 3,
         Role::Tags => 4,
+        Role::Program(Kind::Model) => 5,
+        Role::Program(Kind::Blocks) => 6,
     }
 }
 
 fn role_of(number: u8) -> Option<Role> {
-    let roles = [Kind::Code, Kind::Constants, Kind::Data].map(Role::Program);
+    let roles = [Kind::Code, Kind::Constants, Kind::Data, Kind::Model, Kind::Blocks].map(Role::Program);
     roles.into_iter().chain([Role::Dictionary, Role::Tags]).find(|&role| number_of(role) == number)
 }
 
@@ -352,7 +356,7 @@ fn check_whole(bytes: &[u8]) -> Result<(), SealError> {
     if found == expected { Ok(()) } else { Err(SealError::Checksum { found, expected }) }
 }
 
-/// Checks the dictionary and the table of tags. The sections' records begin at an offset.
+/// Checks the dictionary, the table of tags, and what stands for code. The sections' records begin at an offset.
 fn check_tables(
     records_at: usize,
     entries: &[Entry],
@@ -361,6 +365,10 @@ fn check_tables(
 ) -> Result<(), SealError> {
     let mut at = records_at;
     let (mut dictionaries, mut tables) = (0, 0);
+    let count = |kind| entries.iter().filter(|entry| entry.role == Role::Program(kind)).count() as u64;
+    let (models, blocks) = (count(Kind::Model), count(Kind::Blocks));
+    check("the number of models", records_at, models <= 1, models, "0 or 1")?;
+    check("the number of sections of blocks", records_at, blocks == models, blocks, "that of models")?;
     for entry in entries {
         let (sealed_at, bytes_at) = (at + 1, at + 8);
         let (is_sealed, bytes) = (u64::from(entry.is_sealed), u64::from(entry.bytes));
@@ -466,7 +474,7 @@ impl<'a> Reader<'a> {
         for _ in 0..count {
             let at = self.at;
             let [number, sealed, name_bytes, reserved] = self.array()?;
-            let role = field("what a section holds", at, role_of(number), number.into(), "0 to 4")?;
+            let role = field("what a section holds", at, role_of(number), number.into(), "0 to 6")?;
             check("whether a section is sealed", at + 1, sealed <= 1, sealed.into(), "0 or 1")?;
             check("a reserved field", at + 3, reserved == 0, reserved.into(), "0")?;
             let (first, bytes);

@@ -132,6 +132,25 @@ pub enum Error {
         /// The number as found.
         found: u8,
     },
+    /// A code that is not decoded on fill, where one is asked for that is.
+    NotOnFill {
+        /// Its name.
+        found: &'static str,
+    },
+    /// A block of compressed code of a length that there is not.
+    BlockBytes {
+        /// The length found, in bytes.
+        found_bytes: u32,
+    },
+    /// An image that is packed or compressed already.
+    Packed,
+    /// Compressed code that would not be smaller.
+    NotSmaller {
+        /// What it takes with all that it needs, in bytes.
+        found_bytes: u32,
+        /// What the plain code takes.
+        limit_bytes: u32,
+    },
     /// What was asked for follows a profile, and none was given.
     NoProfile {
         /// What needs it.
@@ -222,6 +241,23 @@ impl fmt::Display for Error {
                 write!(f, "dictionary of {found} entries: expected 1 to {limit}")
             }
             Error::Share { found } => write!(f, "share of {found} %: expected 0 to 100"),
+            Error::NotOnFill { found } => {
+                write!(
+                    f,
+                    "code `{found}` is not decoded on fill: expected codepack, bitmask, huffman or fields"
+                )
+            }
+            Error::BlockBytes { found_bytes } => {
+                write!(f, "block of {found_bytes} bytes: expected 16, 32 or 64")
+            }
+            Error::Packed => {
+                f.write_str("image is packed already: expected one whose instructions are plain")
+            }
+            Error::NotSmaller { found_bytes, limit_bytes } => write!(
+                f,
+                "code compressed with its tables: found {found_bytes} bytes, expected less than {limit_bytes}, which \
+                 it takes plain"
+            ),
             Error::NoProfile { what } => {
                 write!(f, "{what} needs a profile, found none\nhelp: run the program on a few inputs first")
             }
@@ -285,6 +321,29 @@ pub enum RunError {
         /// The address behind it.
         end: u32,
     },
+    /// A model of compressed code that says what cannot be.
+    Model {
+        /// Which part of it.
+        what: &'static str,
+        /// Where that stands in the model, in bytes.
+        at: usize,
+        /// What stands there; for a code's tables, how far they could be read, in bytes.
+        found: u64,
+        /// What may.
+        expected: &'static str,
+    },
+    /// A model without blocks, blocks without a model, or several.
+    ModelAlone {
+        /// How many models there are.
+        models: usize,
+        /// How many sections of blocks.
+        blocks: usize,
+    },
+    /// A block of compressed code that is none.
+    Block {
+        /// Its first address, of plain code.
+        address: u32,
+    },
     /// The program does not fit where it is run.
     Image(ImageError),
 }
@@ -315,6 +374,16 @@ impl fmt::Display for RunError {
             RunError::SealedRange { first, end } => {
                 write!(f, "sealed range: found {first:#010x} to {end:#010x}")?;
                 write!(f, ", expected whole lines of 16 bytes of what is only read")
+            }
+            RunError::Model { what, at, found, expected } => {
+                write!(f, "model of compressed code, {what} at {at}: found {found}, expected {expected}")
+            }
+            RunError::ModelAlone { models, blocks } => {
+                write!(f, "compressed code: found {models} models and {blocks} sections of blocks")?;
+                write!(f, ", expected one of each")
+            }
+            RunError::Block { address } => {
+                write!(f, "compressed block of {address:#010x}: found bytes that its code does not write")
             }
             RunError::Image(error) => error.fmt(f),
         }

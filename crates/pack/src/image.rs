@@ -4,6 +4,7 @@
 //! and its packed form. How it came to be is `program`'s and `code`'s; sealing it is `seal`'s, running it `chain`'s.
 
 use crate::code::packet::Dictionary;
+use crate::program::Program;
 use crate::target::Target;
 
 /// What a section holds.
@@ -15,6 +16,21 @@ pub enum Kind {
     Constants,
     /// What is copied or changed: initialisers.
     Data,
+    /// What decoding compressed code needs: a boot reads it (`code::onfill::stored`).
+    Model,
+    /// Compressed code, and the table of where its blocks are. Its addresses are the bus's: for the core, plain code is
+    /// where the model says.
+    Blocks,
+}
+
+impl Kind {
+    /// Of what kind it counts where sections are chosen: what stands for code is code.
+    pub const fn chosen_as(self) -> Kind {
+        match self {
+            Kind::Model | Kind::Blocks => Kind::Code,
+            other => other,
+        }
+    }
 }
 
 /// Bytes at an address.
@@ -63,6 +79,20 @@ pub struct Image {
     pub dictionary: Dictionary,
     /// Where its instructions went, by ascending old address; empty when nothing moved.
     pub map: Vec<Moved>,
+}
+
+/// A program as it is.
+impl From<&Program> for Image {
+    fn from(program: &Program) -> Image {
+        Image {
+            target: program.target,
+            entry: program.entry,
+            sections: program.sections.clone(),
+            zeros: program.zeros.clone(),
+            dictionary: Dictionary::default(),
+            map: Vec::new(),
+        }
+    }
 }
 
 impl Image {

@@ -1,12 +1,12 @@
 //! Compressed and sealed firmware: what it is made of, and what running it costs.
 //!
 //! This file owns the order of things. An ELF file becomes a program (`program`); a code makes fewer words of its
-//! instructions (`code`), which gives an image with an address map (`image`); or any machine's file is taken as it is
-//! (`sections`). Its sections lie in lines (`lines`), which are sealed, each under its address (`seal`), with tags
-//! (`integrity`), under keys (`keys`), and stand in a container (`container`); `sealed` has these steps in order,
-//! `tables` gives what they add its place, and `forms` writes what others load. A run puts the image behind a chain of
-//! decompressor, instruction cache, decipher and memory (`chain`), and counts what each stage was asked and how long
-//! the core waited.
+//! instructions, which gives an image with an address map (`image`), or fewer bytes of its lines (`code`); or any
+//! machine's file is taken as it is (`sections`). Its sections lie in lines (`lines`), which are sealed, each under its
+//! address (`seal`), with tags (`integrity`), under keys (`keys`), and stand in a container (`container`); `sealed` has
+//! these steps in order, `tables` gives what they add its place, and `forms` writes what others load. A run puts the
+//! image behind a chain of decompressor, instruction cache, decipher and memory (`chain`), and counts what each stage
+//! was asked and how long the core waited.
 //! It leaves executing instructions to `isa`, files and tables to the binary, keys' storage to the caller.
 
 pub mod canonical;

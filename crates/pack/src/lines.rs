@@ -15,7 +15,7 @@ pub const FILLER: u8 = 0;
 /// Which sections are sealed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Choice {
-    /// All sections of these kinds,
+    /// All sections of these kinds, and with code what stands for it,
     pub kinds: Vec<Kind>,
     /// and all of these names,
     pub include: Vec<String>,
@@ -46,7 +46,8 @@ impl Choice {
             return Err(SealError::Contradiction { name: name.clone() });
         }
         let is_sealed = |section: &Section| {
-            let asked = self.kinds.contains(&section.kind) || self.include.contains(&section.name);
+            let asked =
+                self.kinds.contains(&section.kind.chosen_as()) || self.include.contains(&section.name);
             asked && !self.exclude.contains(&section.name)
         };
         let chosen: Vec<bool> = sections.iter().map(is_sealed).collect();

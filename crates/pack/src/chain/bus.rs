@@ -15,7 +15,8 @@ use isa::Cycles;
 
 use super::cache::{Cache, Shape};
 use super::expand::Expander;
-use super::fill::{Fill, Straight, Transfers, Unsound};
+use super::fill::{Fill, Transfers, Unsound};
+use super::onfill::Lines;
 use super::rom::LINE_BYTES;
 use super::stream::Stream;
 use crate::error::RunError;
@@ -118,7 +119,7 @@ pub struct Contents<M> {
 
 /// Decompressor, caches, and what brings lines.
 #[derive(Clone)]
-pub struct Chain<F = Straight, C: Core = Sparc> {
+pub struct Chain<F = Lines, C: Core = Sparc> {
     cache: Cache,
     expander: Expander<C::Instruction>,
     /// The address of the word that the decompressor holds; no multiple of 4 while there is none.

@@ -1,8 +1,8 @@
 //! What brings the lines that a cache lacks.
 //!
 //! Owns: the seam below a cache ([`Fill`]), memory's time, and what brings lines as they are, opened and checked
-//! ([`Straight`]). A code that is decompressed on fill is another [`Fill`]: it finds where its line is by a table and a
-//! cache of that, both of its own, and has the bytes brought by a [`Straight`].
+//! ([`Straight`]). A code that is decompressed on fill is another [`Fill`] (`onfill`): it finds where its line is by a
+//! table and a cache of that, and has the bytes brought by a [`Straight`].
 
 use std::sync::Arc;
 
@@ -45,6 +45,25 @@ pub struct Transfers {
     pub cipher_cycles: Cycles,
     /// Waiting for checks, when lines were open; before something left the core included.
     pub check_cycles: Cycles,
+    /// What was decoded.
+    pub decoding: Decoding,
+}
+
+/// What decoding on fill took.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Decoding {
+    /// Blocks brought and decoded.
+    pub blocks: u64,
+    /// Lines that were cut from the block that was decoded last.
+    pub buffer_hits: u64,
+    /// Records of the line address table that its cache had.
+    pub record_hits: u64,
+    /// Records that came over the bus.
+    pub record_fills: u64,
+    /// Bytes of lines that blocks were brought in, of what went over the bus.
+    pub block_bytes: u64,
+    /// Waiting for the decoder, when a block's bytes were there.
+    pub decode_cycles: Cycles,
 }
 
 /// What was brought is not what was sealed.

@@ -16,7 +16,9 @@ use super::decipher::{self, LineCipher, Unsealed, Work};
 use super::expand::Expander;
 use super::fill::{Fill, MemoryTiming, Straight};
 use super::integrity::{self, Check, Integrity};
+use super::onfill::{self, Lines, OnFill};
 use super::rom::Rom;
+use crate::code::onfill::stored::{Stored, seen};
 use crate::code::packet::{Dictionary, Packet};
 use crate::error::RunError;
 use crate::image::{Image, Kind, Section, Zeros};
@@ -38,6 +40,8 @@ pub struct Settings {
     pub cipher: decipher::Timing,
     /// The unit that checks, where something has MACs.
     pub integrity: integrity::Settings,
+    /// The decoder, where code is compressed.
+    pub onfill: onfill::Settings,
     /// How data is reached.
     pub data: Data,
     /// Whether stores leave the core, and so wait for checks, as what devices are told does.
@@ -52,6 +56,7 @@ impl Default for Settings {
             memory: MemoryTiming::default(),
             cipher: decipher::Timing::default(),
             integrity: integrity::Settings::default(),
+            onfill: onfill::Settings::default(),
             data: Data::Ideal,
             holds_stores: false,
         }
@@ -78,9 +83,9 @@ impl Protection {
         Protection::of_code(image, Arc::new(Unsealed(work)))
     }
 
-    /// All code of an image under one cipher.
+    /// All code of an image under one cipher, and what stands for code.
     pub fn of_code(image: &Image, cipher: Arc<dyn LineCipher>) -> Protection {
-        let code = image.sections.iter().filter(|section| section.kind == Kind::Code);
+        let code = image.sections.iter().filter(|section| section.kind.chosen_as() == Kind::Code);
         let lines = code.map(|section| {
             let end = section.first + section.bytes.len() as u32;
             section.first & !15..end.next_multiple_of(16)
@@ -155,7 +160,7 @@ fn variables(image: &Image) -> Vec<Region> {
     regions
 }
 
-/// What is only read of an image.
+/// What is only read of an image, as it stands outside.
 fn constants(image: &Image) -> impl Iterator<Item = (u32, Vec<u8>)> + '_ {
     let read = image.sections.iter().filter(|section| section.kind != Kind::Data);
     read.map(|section| (section.first, section.bytes.clone()))
@@ -190,7 +195,7 @@ fn code(image: &Image) -> Result<(Range<u32>, Vec<bool>), RunError> {
     Ok((first..end.max(first), packed))
 }
 
-/// What brings an image's lines.
+/// What brings an image's lines as they stand.
 ///
 /// # Errors
 /// Ranges that are not lines of it, and checks that cannot be made.
@@ -209,7 +214,19 @@ pub fn straight(image: &Image, protection: &Protection, settings: &Settings) -> 
     Ok(integrity.into_iter().fold(fill, Straight::checked))
 }
 
-/// A chain of SPARC with an image over a fill, and memory to store to.
+/// What brings an image's lines, decoded where its code is compressed.
+///
+/// # Errors
+/// As [`straight`], a model that is none, and a cache of the line address table that cannot be built.
+pub fn lines(image: &Image, protection: &Protection, settings: &Settings) -> Result<Lines, RunError> {
+    let straight = straight(image, protection, settings)?;
+    Ok(match Stored::of(image)? {
+        Some(stored) => Lines::Decoded(Box::new(OnFill::new(straight, stored, settings.onfill)?)),
+        None => Lines::Stored(Box::new(straight)),
+    })
+}
+
+/// A chain of SPARC with an image, as its core sees it, over a fill, and memory to store to.
 ///
 /// # Errors
 /// A cache that cannot be built, an image that cannot be run.
@@ -264,7 +281,9 @@ pub fn under_linux(
     files: Files,
     user: user::Settings,
 ) -> Result<User<Chain>, RunError> {
-    let fill = straight(image, protection, settings)?;
+    let fill = lines(image, protection, settings)?;
+    let plain = seen(image)?;
+    let image = &*plain;
     let read_only = constants(image).map(|(first, bytes)| Region { first, bytes, writable: false });
     let regions = variables(image).into_iter().chain(read_only).collect();
     let (mut regions, start) = user::furnish(regions, image.entry, arguments, &user)?;
@@ -285,7 +304,9 @@ pub fn on_board(
     memory_bytes: u32,
     loaded: &[(u32, &[u8])],
 ) -> Result<Machine<Board<Chain>>, RunError> {
-    let fill = straight(image, protection, settings)?;
+    let fill = lines(image, protection, settings)?;
+    let plain = seen(image)?;
+    let image = &*plain;
     let sections = image.sections.iter().map(|section| (section.first, &section.bytes[..]));
     let region = bare::load(sections.chain(loaded.iter().copied()), memory_bytes)?;
     let chain = chain(image, fill, Memory::new(vec![region], 0, 0), settings)?;

@@ -1,9 +1,9 @@
 //! A container as a chain runs it: its image, and what opens and checks its lines.
 //!
 //! Owns: what a boot takes from a container, and the keys at the seams of decipher and checks. A boot reads the
-//! dictionary into the decompressor and the initialisers into memory, and checks their lines at once; all else stays
-//! sealed outside until it is fetched. Reading containers is `container`'s, ciphers and tags are `seal`'s and
-//! `integrity`'s. What a boot takes is not among a run's cycles.
+//! dictionary or the model into the decompressor and the initialisers into memory, and checks their lines at once; all
+//! else stays sealed outside until it is fetched. Reading containers is `container`'s, ciphers and tags are `seal`'s
+//! and `integrity`'s. What a boot takes is not among a run's cycles.
 
 use std::sync::Arc;
 
@@ -90,7 +90,7 @@ pub fn boot(unlocked: Unlocked<'_>) -> Result<(Image, Protection), RunError> {
     for entry in container.entries() {
         match entry.role {
             Role::Program(kind) => {
-                if kind == Kind::Data {
+                if matches!(kind, Kind::Data | Kind::Model) {
                     keys.check(container, entry)?;
                 }
                 let bytes = keys.opened(container, entry);

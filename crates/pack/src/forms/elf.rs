@@ -95,7 +95,7 @@ impl<'a> Writer<'a> {
             let rights = match entry.role {
                 Role::Program(Kind::Code) => elf::SHF_ALLOC.0 | elf::SHF_EXECINSTR.0,
                 Role::Program(Kind::Data) => elf::SHF_ALLOC.0 | elf::SHF_WRITE.0,
-                Role::Program(Kind::Constants) | Role::Dictionary | Role::Tags => elf::SHF_ALLOC.0,
+                Role::Program(_) | Role::Dictionary | Role::Tags => elf::SHF_ALLOC.0,
             };
             let place = [entry.first, offset + (entry.first - first), entry.bytes];
             self.add(&entry.name, elf::SHT_PROGBITS.0, rights, place);
@@ -115,7 +115,7 @@ impl<'a> Writer<'a> {
         let rights = entries.map(|entry| match entry.role {
             Role::Program(Kind::Code) => elf::PF_X.0,
             Role::Program(Kind::Data) => elf::PF_W.0,
-            Role::Program(Kind::Constants) | Role::Dictionary | Role::Tags => 0,
+            Role::Program(_) | Role::Dictionary | Role::Tags => 0,
         });
         rights.fold(0, |all, right| all | right)
     }
