@@ -77,24 +77,26 @@ fn checks(speculative: bool) -> Settings {
     }
 }
 
-/// Each program with a code of its own, in turn, or with all of them; the best one in any case.
-fn codes(number: usize) -> Vec<Code> {
+/// Which codes a program is compressed by, and which seals each is sealed with: in a long run all codes, the best one
+/// with all seals; elsewhere one code, with one seal of the three kinds in turn.
+fn chosen(number: usize) -> Vec<(Code, Vec<usize>)> {
     let codes: Vec<Code> = Code::on_fill().collect();
-    if corpus::soak() { codes } else { vec![codes[number % codes.len()]] }
-}
-
-/// All seals, or one of each of the three kinds in turn.
-fn chosen(number: usize) -> Vec<usize> {
-    if corpus::soak() { (0..6).collect() } else { vec![[0, 1, 2 + number % 4][number % 3]] }
+    let seal = |number: usize| [0, 1, 2 + number % 4][number % 3];
+    if !corpus::soak() {
+        return vec![(codes[number % codes.len()], vec![seal(number)])];
+    }
+    let seals =
+        |place, code| if code == Code::Fields { (0..6).collect() } else { vec![seal(number + place)] };
+    codes.into_iter().enumerate().map(|(place, code)| (code, seals(place, code))).collect()
 }
 
 #[test]
 fn compressed_and_sealed_programs_print_what_they_print_natively_with_and_without_tags() {
     const TAGS: [(u8, u8); 3] = [(1, 8), (4, 16), (8, 8)];
     for (number, run) in corpus::sample("compressed and sealed programs").iter().enumerate() {
-        for code in codes(number) {
+        for (code, seals) in chosen(number) {
             let image = compressed(run, code);
-            for seal in chosen(number) {
+            for seal in seals {
                 let tags = TAGS[(number + seal) % 3];
                 let every =
                     [(None, Settings::default()), (Some(tags), checks(true)), (Some(tags), checks(false))];

@@ -398,12 +398,17 @@ impl Fields {
             if rare_count > 0 {
                 own_counts.insert(0, (0, rare_count));
             }
-            let own = Model::of_counts(kind, &own_counts);
             let bits =
                 |model: &Model, counts: &[(u32, u32)]| model.bits_of(counts).expect("it is made of them");
-            let own_bits = own.table_bits() + bits(&own, &own_counts) + bits(&for_all, &rare);
-            if !choices.is_empty() && own_bits < bits(&for_all, &counts) {
-                self.own_next[place] = Some(own);
+            let shared_bits = bits(&for_all, &counts);
+            // Nearly all are not worth it at sight: a table has a bit at least for each choice up to its last one.
+            let own = (u64::from(own_counts.last().map_or(0, |&(last, _)| last)) < shared_bits)
+                .then(|| Model::of_counts(kind, &own_counts))
+                .filter(|own| {
+                    own.table_bits() + bits(own, &own_counts) + bits(&for_all, &rare) < shared_bits
+                });
+            if own.is_some() {
+                self.own_next[place] = own;
                 left.extend(rare.iter().flat_map(|&(choice, count)| vec![choice; count as usize]));
             } else {
                 left.extend(choices);
