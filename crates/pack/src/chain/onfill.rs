@@ -18,10 +18,9 @@
 //! Bytes that are no block are no instructions: zeros, as where memory has nothing.
 
 use isa::Cycles;
-use isa::sparc::FaultKind;
 
 use super::cache::{Cache, LINE_BYTES_MAX, Shape};
-use super::fill::{Decoding, Fill, Straight, Transfers};
+use super::fill::{Decoding, Fill, Straight, Transfers, Unsound};
 use super::rom::LINE_BYTES;
 use crate::code::onfill::stored::{BLOCK_BYTES_MAX, RECORD_BYTES, Stored};
 use crate::error::RunError;
@@ -84,7 +83,7 @@ impl OnFill {
         &mut self,
         block: u32,
         cycle: Cycles,
-    ) -> Result<([u8; RECORD_BYTES as usize], Cycles), FaultKind> {
+    ) -> Result<([u8; RECORD_BYTES as usize], Cycles), Unsound> {
         let (at, mut there) = (self.stored.record(block), cycle);
         let mut record = [0; RECORD_BYTES as usize];
         let Some(records) = &mut self.records else {
@@ -108,7 +107,7 @@ impl OnFill {
     }
 
     /// A block, brought and decoded.
-    fn bring(&mut self, number: u32, cycle: Cycles) -> Result<Block, FaultKind> {
+    fn bring(&mut self, number: u32, cycle: Cycles) -> Result<Block, Unsound> {
         let (record, mut there) = self.record(number, cycle)?;
         let mut block = Block { number, plain: [0; BLOCK_BYTES_MAX], there };
         let Some(place) = self.stored.place(number, &record) else { return Ok(block) };
@@ -132,7 +131,7 @@ impl OnFill {
     }
 
     /// The block with that number, and when its instructions before an address are decoded.
-    fn block(&mut self, number: u32, before: u32, cycle: Cycles) -> Result<(Block, Cycles), FaultKind> {
+    fn block(&mut self, number: u32, before: u32, cycle: Cycles) -> Result<(Block, Cycles), Unsound> {
         let words = (before - self.stored.plain(number).start) / 4;
         let decode_cycles = Cycles::from(words) * Cycles::from(self.settings.decode_cycles);
         if let Some(block) = self.last.filter(|block| block.number == number) {
@@ -182,7 +181,7 @@ fn copy(stored: &Stored, block: &Block, address: u32, line: &mut [u8]) {
 }
 
 impl Fill for OnFill {
-    fn fill(&mut self, address: u32, line: &mut [u8], cycle: Cycles) -> Result<Cycles, FaultKind> {
+    fn fill(&mut self, address: u32, line: &mut [u8], cycle: Cycles) -> Result<Cycles, Unsound> {
         let mut now = cycle;
         if !is_inside(&self.stored, address, line) {
             now = self.straight.fill(address, line, now)?;
@@ -197,7 +196,7 @@ impl Fill for OnFill {
         Ok(now)
     }
 
-    fn examine(&self, address: u32, line: &mut [u8]) -> Result<(), FaultKind> {
+    fn examine(&self, address: u32, line: &mut [u8]) -> Result<(), Unsound> {
         if !is_inside(&self.stored, address, line) {
             self.straight.examine(address, line)?;
         }
@@ -222,7 +221,7 @@ impl Fill for OnFill {
         Ok(())
     }
 
-    fn settle(&mut self, cycle: Cycles) -> Result<Cycles, FaultKind> {
+    fn settle(&mut self, cycle: Cycles) -> Result<Cycles, Unsound> {
         self.straight.settle(cycle)
     }
 
@@ -261,15 +260,15 @@ impl Lines {
 }
 
 impl Fill for Lines {
-    fn fill(&mut self, address: u32, line: &mut [u8], cycle: Cycles) -> Result<Cycles, FaultKind> {
+    fn fill(&mut self, address: u32, line: &mut [u8], cycle: Cycles) -> Result<Cycles, Unsound> {
         self.fill_mut().fill(address, line, cycle)
     }
 
-    fn examine(&self, address: u32, line: &mut [u8]) -> Result<(), FaultKind> {
+    fn examine(&self, address: u32, line: &mut [u8]) -> Result<(), Unsound> {
         self.fill_ref().examine(address, line)
     }
 
-    fn settle(&mut self, cycle: Cycles) -> Result<Cycles, FaultKind> {
+    fn settle(&mut self, cycle: Cycles) -> Result<Cycles, Unsound> {
         self.fill_mut().settle(cycle)
     }
 
