@@ -20,10 +20,12 @@ use crate::program::{Form, Program, Reference};
 use crate::target::Target;
 
 pub mod effects;
+mod returns;
 mod rv32;
 mod sparc;
 
 pub use effects::Effects;
+use returns::Returns;
 
 /// Where control goes behind an instruction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -191,6 +193,8 @@ pub struct Flow {
     pub outside: Vec<Reference>,
     /// Pairs of addresses that one high part serves: the first has it, the second is behind it.
     pub ties: Vec<(u32, u32)>,
+    /// The addresses of calls that do not return to the place behind them.
+    pub endless: BTreeSet<u32>,
 }
 
 /// What changes which words are pinned.
@@ -205,6 +209,8 @@ pub struct Choice {
     /// Whether a call leaves the place that it is come back to with its slot (on SPARC less 8, as it does without):
     /// then that place need not begin a word.
     pub link_slots: bool,
+    /// Whether functions are cut where nothing runs from one part into the next: the parts may then lie apart.
+    pub split: bool,
 }
 
 impl Flow {
@@ -255,6 +261,8 @@ fn check_names(program: &Program, choice: &Choice) -> Result<(), Error> {
 #[derive(Clone, Copy, Default)]
 struct Mark {
     reached: bool,
+    /// Whether it is looked at what is behind it: not so for what is executed as a delay instruction only.
+    followed: bool,
     leader: bool,
     constant: bool,
     /// Whether the word before it runs into it.
@@ -272,6 +280,9 @@ struct Walk<'a> {
     marks: Vec<Mark>,
     /// Reached and not yet followed.
     waiting: Vec<usize>,
+    /// On SPARC.
+    returns: Option<Returns>,
+    endless: BTreeSet<u32>,
 }
 
 impl<'a> Walk<'a> {
@@ -290,7 +301,12 @@ impl<'a> Walk<'a> {
             }));
         }
         let marks = vec![Mark::default(); words.len()];
-        Walk { program, choice, sections, words, marks, waiting: Vec::new() }
+        let (waiting, endless) = (Vec::new(), BTreeSet::new());
+        let mut walk = Walk { program, choice, sections, words, marks, waiting, returns: None, endless };
+        if program.target == Target::Sparc {
+            walk.returns = Some(Returns::of(&walk.words, |address| walk.index(address)));
+        }
+        walk
     }
 
     /// The number of the word that an address is in.
@@ -341,9 +357,22 @@ impl<'a> Walk<'a> {
 
     fn reach(&mut self, index: usize) {
         let mark = &mut self.marks[index];
-        if !mark.constant && !mark.reached {
-            mark.reached = true;
+        if !mark.constant && !mark.followed {
+            (mark.reached, mark.followed) = (true, true);
             self.waiting.push(index);
+        }
+    }
+
+    /// Goes over the delay instruction of a transfer: where control goes behind it, the transfer says. One that
+    /// transfers control itself is followed like any other.
+    fn delay(&mut self, index: usize) {
+        let Some(delay) = self.behind(index, 1) else { return };
+        let (at, word) = self.words[delay];
+        self.marks[delay].follows = true;
+        if step(self.program.target, word, at) != Step::Plain {
+            self.reach(delay);
+        } else if !self.marks[delay].constant {
+            self.marks[delay].reached = true;
         }
     }
 
@@ -389,7 +418,7 @@ impl<'a> Walk<'a> {
                 }
                 self.jump(to);
                 if delay {
-                    self.run_into(index, 1);
+                    self.delay(index);
                 }
                 if falls {
                     self.run_into(index, behind);
@@ -402,11 +431,11 @@ impl<'a> Walk<'a> {
                 }
                 self.marks[index].refers = Some((Form::Distance, to));
                 self.jump(to);
-                self.call(index);
+                self.call(index, Some(to));
             }
-            Step::Link => self.call(index),
+            Step::Link => self.call(index, None),
             Step::Jump if target.delay_words() == 0 => {}
-            Step::Jump => self.run_into(index, 1),
+            Step::Jump => self.delay(index),
             Step::Return => {}
             Step::Trap => self.trap(index),
             Step::OwnAddress => return Err(Error::ReadsItsPlace { at }),
@@ -429,9 +458,9 @@ impl<'a> Walk<'a> {
         self.run_into(index, 1);
     }
 
-    fn call(&mut self, index: usize) {
+    fn call(&mut self, index: usize, to: Option<u32>) {
         match self.program.target {
-            Target::Sparc => self.call_with_delay(index),
+            Target::Sparc => self.call_with_delay(index, to),
             Target::Rv32 => {
                 self.run_into(index, 1);
                 if let Some(back) = self.behind(index, 1).filter(|_| !self.choice.link_slots) {
@@ -441,10 +470,20 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// Behind a call stands its delay instruction and then the place of return, or, for functions that return
-    /// structures, UNIMP and then that place (V8 manual, appendix D.4).
-    fn call_with_delay(&mut self, index: usize) {
-        self.run_into(index, 1);
+    /// Behind a call stands its delay instruction and then, if it is come back from, the place of return, or, for
+    /// functions that return structures, UNIMP and then that place (V8 manual, appendix D.4).
+    fn call_with_delay(&mut self, index: usize, to: Option<u32>) {
+        self.delay(index);
+        let delay = self.behind(index, 1).map(|delay| (delay, self.words[delay].1));
+        let back = |(returns, (_, word)): (&Returns, (usize, u32))| returns.comes_back(to, word);
+        if !self.returns.as_ref().zip(delay).is_none_or(back) {
+            self.endless.insert(self.words[index].0);
+            self.marks[index].reason = Some(Reason::Call);
+            delay.into_iter().for_each(|(delay, _)| {
+                self.marks[delay].reason.get_or_insert(Reason::BehindCall);
+            });
+            return;
+        }
         let size = self.behind(index, 2).filter(|&next| sparc::is_structure_size(self.words[next].1));
         let pinned = size.is_some() || !self.choice.link_slots;
         if pinned {
@@ -514,6 +553,9 @@ impl<'a> Walk<'a> {
         let (ties, outside) = (self.ties(), self.outside());
         let mut starts: BTreeSet<usize> = self.sections.iter().map(|section| section.1).collect();
         starts.extend(self.program.functions.iter().filter_map(|function| self.index(function.first)));
+        if self.choice.split {
+            starts.extend((0..self.words.len()).filter(|&index| self.is_entered_only(index, &ties)));
+        }
         let starts: Vec<usize> = starts.into_iter().filter(|&start| start < self.words.len()).collect();
         let (mut items, mut pieces, mut padding_words) = (Vec::new(), Vec::<Piece>::new(), 0);
         for (number, &start) in starts.iter().enumerate() {
@@ -528,7 +570,16 @@ impl<'a> Walk<'a> {
                 pieces.push(self.piece(start, first..items.len()));
             }
         }
-        Flow { target: self.program.target, items, pieces, padding_words, outside, ties }
+        let (target, endless) = (self.program.target, self.endless);
+        Flow { target, items, pieces, padding_words, outside, ties, endless }
+    }
+
+    /// Whether control comes here by jumps only, so that what is before it may lie elsewhere. What is loaded by its
+    /// address stays behind what it is behind, and what one high part serves stays together.
+    fn is_entered_only(&self, index: usize, ties: &[(u32, u32)]) -> bool {
+        let (mark, (old, _)) = (self.marks[index], self.words[index]);
+        let tied = ties.iter().any(|&(high, low)| high < old && old <= low);
+        mark.leader && mark.reached && !mark.follows && !mark.constant && !tied
     }
 
     fn is_padding(&self, index: usize) -> bool {

@@ -67,6 +67,7 @@ impl Reading for Sparc {
                 check.faults.push(Fault::Behind { old: item.old });
             }
             let sized = check.program.word_at(item.old + 8).is_some_and(|word| word != 0 && word >> 12 == 0);
+            let links = links && !check.flow.endless.contains(&item.old);
             let back = [Some(8), sized.then_some(12)];
             for bytes in back.into_iter().flatten().filter(|_| links && (sized || !link_slots)) {
                 let there = check.flow.index(item.old + bytes).is_some();

@@ -32,6 +32,14 @@ impl Effects {
         }
     }
 
+    /// Whether this one waits when it stands right behind `earlier`, by the interlocks of its core.
+    pub fn waits_for(&self, earlier: &Effects) -> bool {
+        match (self, earlier) {
+            (Effects::Sparc(this), Effects::Sparc(earlier)) => this.waits_for(earlier),
+            _ => false,
+        }
+    }
+
     /// Whether this one, which stands before `later`, must stay before it.
     pub fn stays_before(&self, later: &Effects) -> bool {
         match (self, later) {

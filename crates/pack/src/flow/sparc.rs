@@ -52,6 +52,23 @@ pub(super) fn is_load(word: u32) -> bool {
     matches!(class, Some(Class::Load | Class::LoadTwo))
 }
 
+/// Whether what is behind it is fetched and never executed: it goes elsewhere always, and annuls its delay instruction.
+pub fn always_annuls(word: u32) -> bool {
+    matches!(step(word, 0), Step::Branch { falls: false, delay: false, .. })
+}
+
+/// Whether a call with this delay instruction returns elsewhere than behind it: the register that it left its address in
+/// is another window's then, or has another address, which does not follow from this one.
+pub fn leaves_link(delay: u32) -> bool {
+    let Some(instruction) = Instruction::decode(delay) else { return false };
+    let link = Set::register(LINK);
+    let replaces = instruction.opcode == Opcode::Restore || instruction.writes().meets(link);
+    replaces && !instruction.reads().meets(link)
+}
+
+/// Where a call leaves its address: %o7.
+const LINK: u8 = 15;
+
 /// Whether it is the size of a structure behind a call: UNIMP, with 12 bits that count (V8 manual, appendix D.4).
 pub(super) fn is_structure_size(word: u32) -> bool {
     word != 0 && word < 1 << 12
@@ -68,6 +85,9 @@ pub struct Effects {
     late: bool,
     may_trap: bool,
     on_stack: Option<OnStack>,
+    loads: bool,
+    /// Whether it goes one way or the other by the condition codes.
+    tests: bool,
 }
 
 const STACK_POINTERS: [u8; 2] = [14, 30];
@@ -85,6 +105,8 @@ impl Effects {
             late: is_late(instruction.opcode),
             may_trap: may_trap && on_stack.is_none(),
             on_stack,
+            loads: is_load(word),
+            tests: instruction.opcode.row().class == Class::Branch && instruction.reads().meets(Set::ICC),
         }
     }
 
@@ -96,12 +118,20 @@ impl Effects {
         late: false,
         may_trap: true,
         on_stack: None,
+        loads: false,
+        tests: false,
     };
 
     /// How many instructions behind it keep their places, too: the delay instruction of a transfer of control, and
     /// those that stand between a late write and its effect.
     pub fn keeps_behind(&self) -> usize {
         if self.late { 3 } else { usize::from(self.barrier) }
+    }
+
+    /// Whether this one waits when it stands right behind `earlier`: for what that loads, or as a branch for condition
+    /// codes (LEON's interlocks, `isa::sparc::timing`).
+    pub fn waits_for(&self, earlier: &Effects) -> bool {
+        earlier.loads && earlier.writes.meets(self.reads) || self.tests && earlier.writes.meets(Set::ICC)
     }
 
     /// Whether this one, which stands before `later`, must stay before it.
