@@ -7,6 +7,7 @@ use std::fmt;
 
 use isa::sparc::ImageError;
 
+use crate::chain::run::End;
 use crate::seal::{LINE_BYTES, SEALS};
 use crate::target::Target;
 
@@ -809,4 +810,53 @@ impl std::error::Error for SealError {}
 fn one_of(names: &[&str]) -> String {
     let names: Vec<_> = names.iter().map(|name| format!("`{name}`")).collect();
     if names.is_empty() { "none".into() } else { names.join(" or ") }
+}
+
+/// Why a program is not measured.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum SweepError {
+    /// It cannot be packed.
+    Pack(Error),
+    /// It cannot be run.
+    Run {
+        /// The input's name.
+        input: String,
+        /// Why not.
+        error: RunError,
+    },
+    /// A run ended otherwise than well.
+    Ended {
+        /// The input's name.
+        input: String,
+        /// How.
+        found: End,
+    },
+    /// The packed program does not write what the program writes.
+    Output {
+        /// The input's name.
+        input: String,
+    },
+}
+
+impl fmt::Display for SweepError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            SweepError::Pack(error) => error.fmt(f),
+            SweepError::Run { input, error } => write!(f, "input `{}`: {error}", input.escape_debug()),
+            SweepError::Ended { input, found } => {
+                write!(f, "input `{}`: the run ended with {found:?}, expected status 0", input.escape_debug())
+            }
+            SweepError::Output { input } => {
+                write!(f, "input `{}`: the packed program writes something else", input.escape_debug())
+            }
+        }
+    }
+}
+
+impl std::error::Error for SweepError {}
+
+impl From<Error> for SweepError {
+    fn from(error: Error) -> SweepError {
+        SweepError::Pack(error)
+    }
 }

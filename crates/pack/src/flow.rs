@@ -70,6 +70,12 @@ fn step(target: Target, word: u32, at: u32) -> Step {
     }
 }
 
+/// Whether what is behind it is fetched and never executed: it goes elsewhere always, and annuls its delay instruction.
+pub fn always_annuls(target: Target, word: u32) -> bool {
+    target.delay_words() > 0
+        && matches!(step(target, word, 0), Step::Branch { falls: false, delay: false, .. })
+}
+
 /// Whether it reads memory.
 fn is_load(target: Target, word: u32) -> bool {
     match target {

@@ -17,6 +17,7 @@ use crate::code::packet::{Branch, Dictionary, Packet, SLOTS_MAX};
 use crate::error::Error;
 use crate::flow::{Flow, Reason, Role};
 use crate::image::{Image, Moved};
+use crate::place::Placement;
 use crate::program::{Form, Program, Reference};
 
 /// The most that a low part of an address can be away from the address whose high part it takes.
@@ -38,7 +39,7 @@ pub struct Region {
 pub struct Layout {
     /// The new place of each item: its word's address, the slot in bits 1:0.
     pub places: Vec<u32>,
-    /// Every word with its address, ascending in each section; `None` fills the room before what must be aligned.
+    /// Every word with its address, ascending in each section; `None` fills room that is left free.
     pub words: Vec<(u32, Option<Group>)>,
     /// First address and first address behind, of each section that was moved.
     pub sections: Vec<(u32, u32)>,
@@ -74,14 +75,28 @@ pub fn alignments(flow: &Flow) -> Result<Alignments, Error> {
 }
 
 impl Layout {
-    /// Gives every word its address: pieces in this order, each with its regions.
-    pub fn of(flow: &Flow, order: &[usize], regions: &[Vec<Region>], alignments: &Alignments) -> Layout {
+    /// Gives every word its address: pieces as they are placed, each with its regions.
+    pub fn of(
+        flow: &Flow,
+        placement: &Placement,
+        regions: &[Vec<Region>],
+        alignments: &Alignments,
+    ) -> Layout {
         let mut layout =
             Layout { places: vec![0; flow.items.len()], words: Vec::new(), sections: Vec::new() };
         let mut next: BTreeMap<u32, u32> = BTreeMap::new();
-        for &piece in order {
+        let placed = placement.units.iter().zip(&placement.room_words).flat_map(|(unit, &room_words)| {
+            unit.iter()
+                .enumerate()
+                .map(move |(number, &piece)| (piece, if number == 0 { room_words } else { 0 }))
+        });
+        for (piece, room_words) in placed {
             let section = flow.pieces[piece].section;
             let mut at = next.get(&section).copied().unwrap_or(section);
+            for _ in 0..room_words {
+                layout.words.push((at, None));
+                at += 4;
+            }
             for group in regions[piece].iter().flat_map(|region| &region.groups) {
                 if let Some(&(modulus, remainder)) = alignments.get(&(group.items[0] as usize)) {
                     while at % modulus != remainder {

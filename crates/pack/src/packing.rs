@@ -3,26 +3,27 @@
 //! Owns: the switches ([`Settings`]), the passes from a program to an image ([`pack`]), and the figures ([`Report`]).
 //! Each pass is a file of its own. The image is not sealed here.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 
 use crate::canonical::canonical;
-use crate::code::assign::{self, Candidate, Group, Reach};
-use crate::code::dict::{self, Worth, template};
+use crate::code::dict;
 use crate::code::packet::{ENTRIES_MAX, Format};
 use crate::error::Error;
-use crate::flow::{Choice, Effects, Flow, Piece, Reason, Role};
+use crate::flow::{Choice, Flow, Reason, Role};
 use crate::image::{Image, Kind};
-use crate::layout::{Alignments, Layout, Region, alignments};
+use crate::layout::Layout;
 use crate::limits::DICTIONARY_PERCENTS;
-use crate::place::{self, Order};
+use crate::packer::{Ground, Packer};
+use crate::place::Order;
 use crate::profile::Profile;
 use crate::program::Program;
-use crate::schedule;
 use crate::select;
 
 /// How instructions are given to packets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Assignment {
+    /// Each instruction is a word, and there is no dictionary: what the order of functions does alone.
+    Words,
     /// The longest packet first, as in the paper.
     Greedy,
     /// The fewest words in the program's order.
@@ -156,30 +157,37 @@ pub fn pack(program: &Program, profiles: &[Profile], settings: &Settings) -> Res
         return Ok(unpacked(program, Nothing::NoRelocations));
     }
     let mut flow = Flow::of(program, &settings.choice)?;
-    let mut merged = Profile::default();
-    profiles.iter().for_each(|profile| merged.merge(profile));
-    let mut report = Report { padding_words: flow.padding_words, ..Report::default() };
-    if settings.canonical {
-        report.rewritten = rewrite(&mut flow);
-    }
-    let mut packer = Packer::new(&flow, settings, &merged)?;
-    packer.choose_dictionary();
+    let rewritten = rewrite(&mut flow, settings);
+    let ground = Ground::of(&flow, settings.assignment)?;
+    let mut packer = Packer::new(&ground, settings, &Profile::merged(profiles));
+    packer.choose_dictionary(settings.dictionary, &DICTIONARY_PERCENTS);
     let left = select::left_out(&flow, &packer.regions, profiles, settings.least_saving_percent);
-    packer.leave(&left);
+    left.into_iter().for_each(|piece| packer.leave(piece, true));
+    finish(program, profiles, packer, rewritten)
+}
+
+/// Gives everything its place, and makes the image; what the packer has come to is as good as its settings.
+pub(crate) fn finish(
+    program: &Program,
+    profiles: &[Profile],
+    mut packer: Packer<'_>,
+    rewritten: u32,
+) -> Result<Packed, Error> {
+    let flow = packer.flow();
     let layout = packer.settle();
     let dictionary = packer.dictionary();
-    report.count(program, &flow, &packer, &layout, profiles);
+    let mut report = Report { padding_words: flow.padding_words, rewritten, ..Report::default() };
+    report.count(program, flow, &packer, &layout, profiles);
     report.dictionary_bytes = dictionary.bytes();
-    report.pieces_packed = (flow.pieces.len() - left.len()) as u32;
-    if !select::gains(&report) {
+    if packer.packs() && !select::gains(&report) {
         return Ok(unpacked(program, Nothing::NoGain));
     }
-    let image = layout.image(program, &flow, &dictionary)?;
+    let image = layout.image(program, flow, &dictionary)?;
     Ok(Packed { image, report })
 }
 
 /// The program as it is, as an image.
-fn unpacked(program: &Program, nothing: Nothing) -> Packed {
+pub(crate) fn unpacked(program: &Program, nothing: Nothing) -> Packed {
     let words = program.code().map(|section| section.bytes.len() as u32 / 4).sum();
     let report =
         Report { plain_words: words, packed_words: words, nothing: Some(nothing), ..Report::default() };
@@ -194,9 +202,12 @@ fn unpacked(program: &Program, nothing: Nothing) -> Packed {
     Packed { image, report }
 }
 
-/// Rewrites what may be packed; how many instructions changed.
-fn rewrite(flow: &mut Flow) -> u32 {
+/// Rewrites what may be packed, if anything is; how many instructions changed.
+pub(crate) fn rewrite(flow: &mut Flow, settings: &Settings) -> u32 {
     let mut changed = 0;
+    if !settings.canonical || settings.assignment == Assignment::Words {
+        return changed;
+    }
     let target = flow.target;
     for item in flow.items.iter_mut().filter(|item| !matches!(item.role, Role::Pinned(_))) {
         let other = canonical(target, item.word);
@@ -204,211 +215,6 @@ fn rewrite(flow: &mut Flow) -> u32 {
         item.word = other;
     }
     changed
-}
-
-/// What the passes share.
-struct Packer<'a> {
-    flow: &'a Flow,
-    settings: &'a Settings,
-    /// By item: its entry if it had one, and executions.
-    templates: Vec<u32>,
-    executions: Vec<u64>,
-    effects: Vec<Effects>,
-    reaches: Vec<Option<Reach>>,
-    entries: Vec<u32>,
-    numbers: HashMap<u32, u16>,
-    /// By piece.
-    regions: Vec<Vec<Region>>,
-    left_out: Vec<bool>,
-    order: Vec<usize>,
-    alignments: Alignments,
-}
-
-impl<'a> Packer<'a> {
-    fn new(flow: &'a Flow, settings: &'a Settings, profile: &'a Profile) -> Result<Packer<'a>, Error> {
-        let regions = |piece: &Piece| {
-            let runs = flow.regions(piece).into_iter();
-            runs.map(|items| Region { items, groups: Vec::new() }).collect()
-        };
-        let mut packer = Packer {
-            flow,
-            settings,
-            templates: flow.items.iter().map(|item| template(flow.target, item.word)).collect(),
-            executions: flow.items.iter().map(|item| profile.executions(item.old)).collect(),
-            effects: flow.items.iter().map(|item| Effects::of(flow.target, item.word)).collect(),
-            reaches: Vec::new(),
-            entries: Vec::new(),
-            numbers: HashMap::new(),
-            regions: flow.pieces.iter().map(regions).collect(),
-            left_out: vec![false; flow.pieces.len()],
-            order: place::order(flow, settings.order, profile),
-            alignments: alignments(flow)?,
-        };
-        packer.reaches = packer.first_reaches();
-        Ok(packer)
-    }
-
-    /// What branches would need if the image were as long as packets can make it: they grow from there.
-    fn first_reaches(&self) -> Vec<Option<Reach>> {
-        let reach = |item: &crate::flow::Item| {
-            let (_, to) = item.refers.filter(|_| item.role == Role::Branch)?;
-            let distance = (i64::from(to) - i64::from(item.old)) / 4;
-            Some(Reach::of_words(distance * 7 / 10))
-        };
-        self.flow.items.iter().map(reach).collect()
-    }
-
-    /// Ranks candidates by what they save with a dictionary larger than the last one, and again with what is left of
-    /// that, until it has the size that was asked for.
-    fn choose_dictionary(&mut self) {
-        let mut worths = self.occurrences();
-        let entries = self.settings.entries;
-        for percent in DICTIONARY_PERCENTS {
-            let limit = entries * percent / 100;
-            self.set_entries(dict::rank(self.settings.dictionary, &worths, limit));
-            self.assign_all();
-            worths = self.worths();
-        }
-        self.set_entries(dict::rank(self.settings.dictionary, &worths, entries));
-        self.assign_all();
-    }
-
-    fn set_entries(&mut self, entries: Vec<u32>) {
-        self.numbers = entries.iter().enumerate().map(|(number, &word)| (word, number as u16)).collect();
-        self.entries = entries;
-    }
-
-    fn may_pack(&self, item: usize) -> bool {
-        !matches!(self.flow.items[item].role, Role::Pinned(_)) && self.reach(item) != Some(Reach::Never)
-    }
-
-    /// How far a branch goes, as far as there are formats.
-    fn reach(&self, item: usize) -> Option<Reach> {
-        let lacks = |reach: &Reach| *reach == Reach::Far && !self.settings.far_branches;
-        self.reaches[item].map(|reach| if lacks(&reach) { Reach::Never } else { reach })
-    }
-
-    /// Every instruction that may be packed, as if it were.
-    fn occurrences(&self) -> HashMap<u32, Worth> {
-        let mut worths: HashMap<u32, Worth> = HashMap::new();
-        for item in (0..self.flow.items.len()).filter(|&item| self.may_pack(item)) {
-            let worth = worths.entry(self.templates[item]).or_default();
-            worth.image += 1;
-            worth.fetches += self.executions[item];
-        }
-        worths
-    }
-
-    /// What each instruction saves in the packets that there are: all but one word of each, in equal parts.
-    fn worths(&self) -> HashMap<u32, Worth> {
-        let mut worths: HashMap<u32, Worth> = HashMap::new();
-        let groups = self.regions.iter().flatten().flat_map(|region| &region.groups);
-        for group in groups.filter(|group| group.format.is_some()) {
-            let slots = u64::from(group.slots);
-            for &item in group.items() {
-                let worth = worths.entry(self.templates[item as usize]).or_default();
-                // In twelfths, which halves, thirds and quarters are.
-                let part = 12 * (slots - 1) / slots;
-                worth.image += part;
-                worth.fetches += part * self.executions[item as usize];
-            }
-        }
-        worths
-    }
-
-    fn assign_all(&mut self) {
-        for piece in 0..self.regions.len() {
-            for number in 0..self.regions[piece].len() {
-                self.assign(piece, number);
-            }
-        }
-    }
-
-    fn assign(&mut self, piece: usize, number: usize) {
-        let items = self.regions[piece][number].items.clone();
-        let candidates: Vec<Candidate> =
-            items.clone().map(|item| self.candidate(item, self.left_out[piece])).collect();
-        let mut groups = match self.settings.assignment {
-            Assignment::Greedy => assign::greedy(&candidates),
-            Assignment::Optimal => assign::optimal(&candidates),
-            Assignment::Scheduled => self.scheduled(items.clone(), &candidates),
-        };
-        for group in &mut groups {
-            for item in &mut group.items[..usize::from(group.slots)] {
-                *item += items.start as u32;
-            }
-        }
-        self.regions[piece][number].groups = groups;
-    }
-
-    fn candidate(&self, item: usize, left_out: bool) -> Candidate {
-        let known = self.numbers.get(&self.templates[item]).copied();
-        let entry = known.filter(|_| !left_out && !matches!(self.flow.items[item].role, Role::Pinned(_)));
-        Candidate { entry, branch: self.reach(item) }
-    }
-
-    fn scheduled(&self, items: std::ops::Range<usize>, candidates: &[Candidate]) -> Vec<Group> {
-        if candidates.iter().filter(|candidate| candidate.entry.is_some()).count() < 2 {
-            return assign::greedy(candidates);
-        }
-        let windows = schedule::windows(&self.flow.items[items.clone()], &self.effects[items]);
-        let mut groups = Vec::new();
-        for (window, before) in windows {
-            let cut = assign::scheduled(&candidates[window.clone()], &before);
-            groups.extend(cut.into_iter().map(|mut group| {
-                for item in &mut group.items[..usize::from(group.slots)] {
-                    *item += window.start as u32;
-                }
-                group
-            }));
-        }
-        groups
-    }
-
-    fn leave(&mut self, left: &[usize]) {
-        for &piece in left {
-            self.left_out[piece] = true;
-            for number in 0..self.regions[piece].len() {
-                self.assign(piece, number);
-            }
-        }
-    }
-
-    /// Gives addresses until every branch in a packet has room for its distance. A branch that has none is given to a
-    /// format with more room, or to none, and never back: each round but the last grows one of finitely many classes,
-    /// so there is a last one.
-    fn settle(&mut self) -> Layout {
-        let mut region_of = vec![(0, 0); self.flow.items.len()];
-        for (piece, regions) in self.regions.iter().enumerate() {
-            for (number, region) in regions.iter().enumerate() {
-                region_of[region.items.clone()].fill((piece, number));
-            }
-        }
-        loop {
-            let layout = Layout::of(self.flow, &self.order, &self.regions, &self.alignments);
-            let too_far = layout.too_far(self.flow);
-            if too_far.is_empty() {
-                return layout;
-            }
-            let mut again: Vec<(usize, usize)> = Vec::new();
-            for item in too_far {
-                let needed = layout.reach(self.flow, item);
-                let grown = self.reaches[item].map(Reach::grown);
-                self.reaches[item] = needed.max(grown);
-                again.push(region_of[item]);
-            }
-            again.sort_unstable();
-            again.dedup();
-            for (piece, number) in again {
-                self.assign(piece, number);
-            }
-        }
-    }
-
-    /// What is named by a packet, in the order of rank: short indexes keep what they reach.
-    fn dictionary(&self) -> crate::code::packet::Dictionary {
-        dict::dictionary(self.entries.clone())
-    }
 }
 
 fn name(format: Format) -> &'static str {
@@ -436,6 +242,7 @@ impl Report {
         self.plain_words = moved.map(|section| section.bytes.len() as u32 / 4).sum();
         self.packed_words = layout.words.len() as u32;
         self.pieces = flow.pieces.len() as u32;
+        self.pieces_packed = packer.pieces_packed();
         for group in layout.words.iter().filter_map(|word| word.1) {
             match group.format {
                 Some(format) => *self.formats.entry((name(format), group.slots)).or_default() += 1,
@@ -451,16 +258,5 @@ impl Report {
                 Fetches { plain: plain.sum(), packed: packed.sum() }
             })
             .collect();
-    }
-}
-
-impl Packer<'_> {
-    fn alone(&self, item: usize) -> Alone {
-        match self.flow.items[item].role {
-            Role::Pinned(reason) => Alone::Pinned(reason),
-            _ if !self.numbers.contains_key(&self.templates[item]) => Alone::NotInDictionary,
-            _ if self.reach(item) == Some(Reach::Never) => Alone::Far,
-            _ => Alone::NoNeighbour,
-        }
     }
 }

@@ -21,15 +21,26 @@ pub enum Order {
     Hot,
 }
 
-/// The pieces of a program in this order, by their numbers in [`Flow::pieces`].
-pub fn order(flow: &Flow, order: Order, profile: &Profile) -> Vec<usize> {
-    let units = units(flow);
-    let placed = match order {
-        Order::Given => units,
-        Order::Seeded(seed) => shuffled(units, seed),
-        Order::Hot => hot_first(flow, units, profile),
-    };
-    placed.into_iter().flatten().collect()
+/// Where pieces lie: behind each other, with room between.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Placement {
+    /// What stays together, in the order of addresses: pieces by their numbers in [`Flow::pieces`].
+    pub units: Vec<Vec<usize>>,
+    /// Words that are left free before each of them.
+    pub room_words: Vec<u32>,
+}
+
+impl Placement {
+    /// The pieces of a program in this order, without room.
+    pub fn of(flow: &Flow, order: Order, profile: &Profile) -> Placement {
+        let units = units(flow);
+        let units = match order {
+            Order::Given => units,
+            Order::Seeded(seed) => shuffled(units, seed),
+            Order::Hot => hot_first(flow, cold_together(flow, units, profile), profile),
+        };
+        Placement { room_words: vec![0; units.len()], units }
+    }
 }
 
 /// Pieces that stay together.
@@ -45,19 +56,51 @@ pub fn units(flow: &Flow) -> Vec<Vec<usize>> {
     units
 }
 
-/// Fisher and Yates' shuffle, with the generator `splitmix64`.
-fn shuffled(mut units: Vec<Vec<usize>>, seed: u64) -> Vec<Vec<usize>> {
-    let mut state = seed;
-    let mut draw = |limit: u64| {
-        state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = state;
+/// What is never executed of a function stays together, as far as it lies together: only packets of branches between
+/// parts could be lost.
+fn cold_together(flow: &Flow, units: Vec<Vec<usize>>, profile: &Profile) -> Vec<Vec<usize>> {
+    let mut together: Vec<(bool, Vec<usize>)> = Vec::new();
+    for unit in units {
+        let cold = heat(flow, &unit, profile).0 == 0;
+        // What has a name begins a function.
+        let part = flow.pieces[unit[0]].name.is_empty();
+        let section = flow.pieces[unit[0]].section;
+        match together.last_mut() {
+            Some((true, last)) if cold && part && flow.pieces[last[0]].section == section => {
+                last.extend(unit)
+            }
+            _ => together.push((cold, unit)),
+        }
+    }
+    together.into_iter().map(|(_, unit)| unit).collect()
+}
+
+/// The generator `splitmix64`.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Draw(u64);
+
+impl Draw {
+    /// From a seed.
+    pub fn from(seed: u64) -> Draw {
+        Draw(seed)
+    }
+
+    /// A number below a limit.
+    pub fn below(&mut self, limit: u64) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.0;
         z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
         z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
         // The product's upper half: uneven by less than one in 2^50 for as many functions as there are.
-        ((u128::from(z ^ (z >> 31)) * u128::from(limit)) >> 64) as usize
-    };
+        ((u128::from(z ^ (z >> 31)) * u128::from(limit)) >> 64) as u64
+    }
+}
+
+/// Fisher and Yates' shuffle.
+fn shuffled(mut units: Vec<Vec<usize>>, seed: u64) -> Vec<Vec<usize>> {
+    let mut draw = Draw::from(seed);
     for last in (1..units.len()).rev() {
-        units.swap(last, draw(last as u64 + 1));
+        units.swap(last, draw.below(last as u64 + 1) as usize);
     }
     units
 }

@@ -1,12 +1,14 @@
 //! How often each instruction of a program was executed.
 //!
-//! Owns: counts by address in the unpacked program, adding those of several inputs, and their text: a line for each
+//! Owns: counts by address in the unpacked program, adding those of several inputs, what a run is to be learnt from
+//! ([`Training`]), and the text of the counts: a line for each
 //! instruction with its address in hexadecimal and its count, ascending; lines that begin with `#` are remarks.
 //! Counting is done by whoever executes the program.
 
 use std::collections::BTreeMap;
 use std::fmt;
 
+use crate::chain::Stream;
 use crate::error::Error;
 
 /// Executions by address.
@@ -15,7 +17,42 @@ pub struct Profile {
     counts: BTreeMap<u32, u64>,
 }
 
+/// A run of the unpacked program to learn from.
+#[derive(Clone, Debug)]
+pub struct Training {
+    /// How often it executed what.
+    pub profile: Profile,
+    /// Which words it fetched, in their order.
+    pub stream: Stream,
+}
+
+impl Training {
+    /// Of what it fetched.
+    pub fn of(stream: Stream) -> Training {
+        Training { profile: Profile::of_stream(&stream), stream }
+    }
+}
+
 impl Profile {
+    /// Of the words that a run of the unpacked program fetched.
+    pub fn of_stream(stream: &Stream) -> Profile {
+        // Where runs of words begin and end: so many more or fewer of them have the word.
+        let mut changes: BTreeMap<u32, i64> = BTreeMap::new();
+        for (first, words) in stream.runs() {
+            *changes.entry(first).or_default() += 1;
+            *changes.entry(first.wrapping_add(words * 4)).or_default() -= 1;
+        }
+        let mut profile = Profile::default();
+        let (mut at, mut executions) = (0, 0);
+        for (address, change) in changes {
+            if executions > 0 {
+                (at..address).step_by(4).for_each(|word| profile.add(word, executions as u64));
+            }
+            (at, executions) = (address, executions + change);
+        }
+        profile
+    }
+
     /// Of these addresses and counts; counts of one address are added.
     pub fn new(counts: impl IntoIterator<Item = (u32, u64)>) -> Profile {
         let mut profile = Profile::default();
@@ -56,6 +93,13 @@ impl Profile {
             let sum = self.counts.entry(address).or_default();
             *sum = sum.saturating_add(executions);
         }
+    }
+
+    /// What these have together.
+    pub fn merged<'a>(profiles: impl IntoIterator<Item = &'a Profile>) -> Profile {
+        let mut merged = Profile::default();
+        profiles.into_iter().for_each(|profile| merged.merge(profile));
+        merged
     }
 
     /// Adds another one.

@@ -1,16 +1,27 @@
 //! Which instructions of a block must stay behind which.
 //!
 //! Owns: the dependences within a run of instructions that is entered at its first one only. The rule that decides
-//! for two of them is the instruction set's (`flow/effects.rs`); the order that comes of it is `code::assign`'s.
+//! for two of them, and whether one waits behind another, is the instruction set's (`flow/effects.rs`); the order that
+//! comes of it is `code::assign`'s.
 
 use std::ops::Range;
 
 use crate::flow::{Effects, Item, Reason, Role};
 use crate::limits::WINDOW_ITEMS_MAX;
 
-/// Cuts a run into windows that are ordered one after the other, each with, for every instruction, a bit for each of
-/// those in the window that must stay before it.
-pub fn windows(items: &[Item], effects: &[Effects]) -> Vec<(Range<usize>, Vec<u64>)> {
+/// Instructions that are ordered together.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Window {
+    /// Which ones of their run.
+    pub items: Range<usize>,
+    /// For every instruction, a bit for each of the window that must stay before it.
+    pub before: Vec<u64>,
+    /// For every instruction, a bit for each right behind which it waits.
+    pub waits: Vec<u64>,
+}
+
+/// Cuts a run into windows that are ordered one after the other.
+pub fn windows(items: &[Item], effects: &[Effects]) -> Vec<Window> {
     let mut windows = Vec::new();
     let mut fixed_until = 0;
     let mut fixed = vec![false; items.len()];
@@ -22,7 +33,10 @@ pub fn windows(items: &[Item], effects: &[Effects]) -> Vec<(Range<usize>, Vec<u6
     let mut first = 0;
     while first < items.len() {
         let end = items.len().min(first + WINDOW_ITEMS_MAX);
-        windows.push((first..end, before(&effects[first..end], &fixed[first..end])));
+        let effects = &effects[first..end];
+        let waits = effects.iter().map(|effect| bits(effects, |earlier| effect.waits_for(earlier)));
+        let (before, waits) = (before(effects, &fixed[first..end]), waits.collect());
+        windows.push(Window { items: first..end, before, waits });
         first = end;
     }
     windows
@@ -31,6 +45,10 @@ pub fn windows(items: &[Item], effects: &[Effects]) -> Vec<(Range<usize>, Vec<u6
 /// What is pinned keeps its place among the others, unless all that pins it is that its value comes late.
 fn keeps_place(item: &Item) -> bool {
     matches!(item.role, Role::Pinned(reason) if reason != Reason::CodeAddress)
+}
+
+fn bits(effects: &[Effects], is: impl Fn(&Effects) -> bool) -> u64 {
+    effects.iter().enumerate().fold(0, |bits, (index, effect)| bits | u64::from(is(effect)) << index)
 }
 
 fn before(effects: &[Effects], fixed: &[bool]) -> Vec<u64> {

@@ -10,13 +10,14 @@ use corpus::Run;
 use isa::Cycles;
 use isa::sparc::user::{self, Windows};
 use isa::sparc::{Bus, Image, Machine, Memory, Timing, User, Width, machine};
+use pack::Profile;
 use pack::chain::profile::{self, Counted};
 use pack::chain::run::{self, End};
 use pack::chain::stream::Replayed;
 use pack::chain::{Chain, Protection, Settings, Shape, Stream, Work};
 use pack::code::dict;
+use pack::packing::Assignment;
 use pack::place::Order;
-use pack::{Profile, Program};
 
 /// A core on which everything takes a cycle, with window handlers in the image.
 fn ideal(program: &Image, windows: Windows) -> user::Settings {
@@ -72,11 +73,46 @@ fn ways(number: usize) -> Vec<pack::Settings> {
 }
 
 fn packed(run: &Run, profile: &Profile, way: &pack::Settings) -> pack::Image {
-    let path = corpus::root("corpus/sparc").join(&run.program).with_extension("elf");
-    let elf = std::fs::read(path).expect("the corpus has it");
-    let program = Program::parse(&elf).unwrap_or_else(|error| panic!("{}: {error}", run.program));
+    let program = corpus::program(&run.program);
     let profiles = std::slice::from_ref(profile);
     pack::pack(&program, profiles, way).unwrap_or_else(|error| panic!("{}: {error}", run.program)).image
+}
+
+/// Every kind of dictionary, assignment and order.
+fn switches() -> Vec<pack::Settings> {
+    let base = pack::Settings::default();
+    vec![
+        pack::Settings { assignment: Assignment::Words, order: Order::Seeded(2), ..base.clone() },
+        pack::Settings { assignment: Assignment::Greedy, canonical: false, ..base.clone() },
+        pack::Settings {
+            assignment: Assignment::Optimal,
+            order: Order::Seeded(7),
+            entries: 64,
+            ..base.clone()
+        },
+        pack::Settings { dictionary: dict::Choice::Dynamic, order: Order::Hot, ..base.clone() },
+        pack::Settings {
+            dictionary: dict::Choice::Blend { dynamic_percent: 50 },
+            order: Order::Seeded(1),
+            ..base.clone()
+        },
+        pack::Settings { dictionary: dict::Choice::Multi { dynamic_entries: 64 }, ..base },
+    ]
+}
+
+#[test]
+fn every_switch_leaves_what_a_program_prints() {
+    let runs = corpus::sample("every switch").into_iter();
+    for run in runs.filter(|run| corpus::soak() || run.program == "search") {
+        let (profile, windows) = (profile_of(&run), handlers(&run.image()));
+        for way in switches() {
+            let image = packed(&run, &profile, &way);
+            let after =
+                run::finish(&mut start(&run, &image, &Settings::default(), windows), Cycles::MAX, &mut ());
+            assert_eq!(after.end, End::Exit(0), "{} {}: {way:?}", run.program, run.name);
+            assert!(run.is_expected(&after.output), "{} {}: {way:?}", run.program, run.name);
+        }
+    }
 }
 
 #[test]

@@ -1,8 +1,9 @@
 //! Packed programs of the corpus against the program, word by word, by a reader that knows nothing of how they came to
 //! be; and how that reader finds what is wrong.
 
-mod workload;
+mod corpus;
 
+use corpus::program;
 use isa::sparc::Instruction;
 use pack::canonical::canonical;
 use pack::check::check;
@@ -14,7 +15,6 @@ use pack::packing::{Assignment, Nothing};
 use pack::place::Order;
 use pack::{Error, Profile, Program, Settings, Target, pack};
 use proptest::prelude::*;
-use workload::program;
 
 /// A profile without a run: any counts will do for what is only checked and not measured.
 fn drawn(program: &Program, seed: u64) -> Profile {
@@ -26,18 +26,21 @@ fn drawn(program: &Program, seed: u64) -> Profile {
 fn switches() -> Vec<Settings> {
     let base = Settings::default();
     let link_slots = Choice { link_slots: true, ..Choice::default() };
+    let split = Choice { split: true, ..Choice::default() };
     vec![
         base.clone(),
         Settings { assignment: Assignment::Greedy, far_branches: false, canonical: false, ..base.clone() },
         Settings { assignment: Assignment::Optimal, entries: 64, order: Order::Seeded(3), ..base.clone() },
         Settings { dictionary: dict::Choice::Dynamic, order: Order::Hot, ..base.clone() },
-        Settings { choice: link_slots, order: Order::Seeded(4), ..base },
+        Settings { choice: link_slots, order: Order::Seeded(4), ..base.clone() },
+        Settings { assignment: Assignment::Words, order: Order::Seeded(5), ..base.clone() },
+        Settings { choice: split, order: Order::Hot, ..base },
     ]
 }
 
 #[test]
 fn every_packet_of_every_program_says_what_the_program_says() {
-    for name in workload::PROGRAMS {
+    for name in corpus::PROGRAMS {
         let program = program(name);
         let profile = drawn(&program, 5);
         // Every switch on the small programs; what is left of them on the large ones takes long.
@@ -46,7 +49,8 @@ fn every_packet_of_every_program_says_what_the_program_says() {
         for settings in switches().into_iter().step_by(every) {
             let packed = pack(&program, std::slice::from_ref(&profile), &settings)
                 .unwrap_or_else(|error| panic!("{name}: {error}"));
-            assert!(packed.report.ratio() < 1.0, "{name}: {settings:?}");
+            let packs = settings.assignment != Assignment::Words;
+            assert!(packed.report.ratio() < 1.0 || !packs, "{name}: {settings:?}");
             let faults = check(&program, &packed.image, &settings.choice).expect("it was followed before");
             let told: Vec<String> = faults.iter().take(8).map(ToString::to_string).collect();
             assert!(faults.is_empty(), "{name}: {} faults: {told:#?} {settings:?}", faults.len());
@@ -163,7 +167,7 @@ proptest! {
     fn a_changed_program_is_packed_or_refused(
         places in proptest::collection::vec((0usize..91_660, any::<u8>()), 1..6)
     ) {
-        let mut bytes = workload::elf("search");
+        let mut bytes = corpus::elf("search");
         for (at, value) in places {
             bytes[at] = value;
         }

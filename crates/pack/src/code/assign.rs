@@ -45,18 +45,34 @@ impl Reach {
     }
 }
 
+/// Which indexes name an entry of the dictionary.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Index {
+    /// Those of 6 bits, and of 8.
+    Short,
+    /// Those of 8 bits only.
+    Long,
+}
+
+impl Index {
+    /// Of an entry's number.
+    pub fn of(number: usize) -> Index {
+        if number < ENTRIES_SHORT { Index::Short } else { Index::Long }
+    }
+}
+
 /// What of an instruction decides whether it fits a packet.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Candidate {
-    /// Its number in the dictionary; `None` when it is not there or must be a word.
-    pub entry: Option<u16>,
+    /// What names it; `None` when the dictionary lacks it or it must be a word.
+    pub index: Option<Index>,
     /// For a branch, how far it goes.
     pub branch: Option<Reach>,
 }
 
 impl Candidate {
     fn packs(&self) -> bool {
-        self.entry.is_some() && self.branch != Some(Reach::Never)
+        self.index.is_some() && self.branch != Some(Reach::Never)
     }
 }
 
@@ -94,7 +110,7 @@ pub fn format_of(candidates: &[Candidate]) -> Option<Format> {
     if candidates.len() < 2 || !candidates.iter().all(Candidate::packs) {
         return None;
     }
-    let is_short = |c: &Candidate| c.entry.is_some_and(|entry| usize::from(entry) < ENTRIES_SHORT);
+    let is_short = |c: &Candidate| c.index == Some(Index::Short);
     let short = candidates.iter().all(is_short);
     let mut branches = candidates.iter().filter(|candidate| candidate.branch.is_some());
     let (first, second) = (branches.next(), branches.next());
@@ -161,30 +177,36 @@ struct State {
     /// The number of the state before it.
     before: usize,
     group: Group,
-    /// What is left to do at least, in quarters of a word.
+    /// What is left to do at least, in twelfths of a word.
     left: u32,
+    /// How many instructions wait for the one right before them.
+    waits: u32,
 }
 
 /// Few words in any order in which each instruction stands behind those of its `before`, a bit for each. Sets of
 /// instructions that so many words can hold are followed word by word, the most promising [`STATES_MAX`] of each
-/// number of words; a set that has all of another's is better than that.
+/// number of words; a set that has all of another's is better than that. Of two ways to a set the one is better in
+/// which fewer instructions wait for the one right before them: `waits` has a bit for each of those.
 ///
 /// # Panics
 /// For more than [`WINDOW_ITEMS_MAX`] instructions.
-pub fn scheduled(candidates: &[Candidate], before: &[u64]) -> Vec<Group> {
+pub fn scheduled(candidates: &[Candidate], before: &[u64], waits: &[u64]) -> Vec<Group> {
     assert!(candidates.len() <= WINDOW_ITEMS_MAX, "a window is cut by its caller");
     if candidates.iter().filter(|candidate| candidate.packs()).count() < 2 {
         return greedy(candidates);
     }
-    let search = Search { candidates, before };
+    let search = Search { candidates, before, waits };
     let all = if candidates.len() == 64 { u64::MAX } else { (1 << candidates.len()) - 1 };
-    let start = State { done: 0, before: usize::MAX, group: Group::single(0), left: search.left(0) };
+    let start =
+        State { done: 0, before: usize::MAX, group: Group::single(0), left: search.left(0), waits: 0 };
     let mut states = vec![start];
     let mut layer = 0..1;
     while !states[layer.clone()].iter().any(|state| state.done == all) {
         let mut next = Vec::new();
         for index in layer.clone() {
-            search.extend(index, states[index].done, &mut next);
+            let State { done, group, waits, .. } = states[index];
+            let last = (done != 0).then(|| group.items()[group.items().len() - 1]);
+            search.extend(Step { state: index, done, waits, last }, &mut next);
         }
         prune(&mut next);
         layer = states.len()..states.len() + next.len();
@@ -203,7 +225,7 @@ pub fn scheduled(candidates: &[Candidate], before: &[u64]) -> Vec<Group> {
 
 /// Keeps the most promising states, none of which has all that another has.
 fn prune(states: &mut Vec<State>) {
-    states.sort_by_key(|state| (state.left, state.done));
+    states.sort_by_key(|state| (state.left, state.done, state.waits));
     states.dedup_by_key(|state| state.done);
     let mut kept: Vec<State> = Vec::with_capacity(STATES_MAX);
     for state in states.iter() {
@@ -220,6 +242,18 @@ fn prune(states: &mut Vec<State>) {
 struct Search<'a> {
     candidates: &'a [Candidate],
     before: &'a [u64],
+    waits: &'a [u64],
+}
+
+/// What a state is followed from.
+#[derive(Clone, Copy)]
+struct Step {
+    /// The number of the state.
+    state: usize,
+    done: u64,
+    waits: u32,
+    /// The instruction before, if there is one.
+    last: Option<u32>,
 }
 
 impl Search<'_> {
@@ -233,34 +267,39 @@ impl Search<'_> {
         rest.map(|(_, candidate)| if candidate.packs() { 4 } else { 12 }).sum()
     }
 
+    /// The step behind another one that executes this instruction next.
+    fn then(&self, step: Step, index: usize) -> Step {
+        let waits = step.last.is_some_and(|last| self.waits[index] >> last & 1 == 1);
+        let (done, last) = (step.done | 1 << index, Some(index as u32));
+        Step { done, waits: step.waits + u32::from(waits), last, ..step }
+    }
+
     /// Adds the states that are one word further.
-    fn extend(&self, from: usize, done: u64, next: &mut Vec<State>) {
+    fn extend(&self, step: Step, next: &mut Vec<State>) {
         for index in 0..self.candidates.len() {
-            if self.is_ready(index, done) {
-                let group = Group::single(index as u32);
-                next.push(self.state(from, done | 1 << index, group));
+            if self.is_ready(index, step.done) {
+                next.push(self.state(self.then(step, index), Group::single(index as u32)));
             }
         }
         let mut chosen = [0; SLOTS_MAX];
-        self.choose(from, done, 0, 0, &mut chosen, next);
+        self.choose(step, 0, 0, &mut chosen, next);
     }
 
-    fn state(&self, before: usize, done: u64, group: Group) -> State {
-        State { done, before, group, left: self.left(done) }
+    fn state(&self, step: Step, group: Group) -> State {
+        State { done: step.done, before: step.state, group, left: self.left(step.done), waits: step.waits }
     }
 
     /// Adds every packet whose first instructions are chosen. In the program's order any set that can be done next is.
     fn choose(
         &self,
-        from: usize,
-        done: u64,
+        step: Step,
         first: usize,
         slots: usize,
         chosen: &mut [u32; SLOTS_MAX],
         next: &mut Vec<State>,
     ) {
         for index in first..self.candidates.len() {
-            if !self.candidates[index].packs() || !self.is_ready(index, done) {
+            if !self.candidates[index].packs() || !self.is_ready(index, step.done) {
                 continue;
             }
             chosen[slots] = index as u32;
@@ -269,11 +308,12 @@ impl Search<'_> {
             for (candidate, &item) in candidates.iter_mut().zip(taken) {
                 *candidate = self.candidates[item as usize];
             }
+            let then = self.then(step, index);
             if let Some(format) = format_of(&candidates[..=slots]) {
-                next.push(self.state(from, done | 1 << index, Group::of(Some(format), taken)));
+                next.push(self.state(then, Group::of(Some(format), taken)));
             }
             if slots + 1 < SLOTS_MAX {
-                self.choose(from, done | 1 << index, index + 1, slots + 1, chosen, next);
+                self.choose(then, index + 1, slots + 1, chosen, next);
             }
         }
     }

@@ -52,11 +52,6 @@ pub(super) fn is_load(word: u32) -> bool {
     matches!(class, Some(Class::Load | Class::LoadTwo))
 }
 
-/// Whether what is behind it is fetched and never executed: it goes elsewhere always, and annuls its delay instruction.
-pub fn always_annuls(word: u32) -> bool {
-    matches!(step(word, 0), Step::Branch { falls: false, delay: false, .. })
-}
-
 /// Whether a call with this delay instruction returns elsewhere than behind it: the register that it left its address in
 /// is another window's then, or has another address, which does not follow from this one.
 pub fn leaves_link(delay: u32) -> bool {

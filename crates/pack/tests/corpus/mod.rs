@@ -1,10 +1,17 @@
-//! The corpus' programs for tests: what they are told, and what they print natively.
-#![allow(dead_code)] // each test file uses some of it
+//! The corpus' programs for tests and benches: what they are told, what they print natively, and how they are run.
+#![allow(dead_code)] // each file that takes it uses some of it
 
 use std::path::{Path, PathBuf};
 
+use isa::sparc::user::{self, Windows};
 use isa::sparc::{Files, Image};
+use pack::Program;
+use pack::sweep::Input;
 use sha2::{Digest, Sha256};
+
+/// The paper's six, and three more.
+pub const PROGRAMS: [&str; 9] =
+    ["cjpeg", "djpeg", "dijkstra", "pegwit", "search", "susan", "bzip2", "minigzip", "lua"];
 
 /// Long runs of the same.
 pub fn soak() -> bool {
@@ -13,6 +20,23 @@ pub fn soak() -> bool {
 
 pub fn root(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(name)
+}
+
+/// A program of the corpus.
+pub fn elf(name: &str) -> Vec<u8> {
+    let path = root("corpus/sparc").join(name).with_extension("elf");
+    std::fs::read(&path).unwrap_or_else(|error| panic!("`{}`: {error}", path.display()))
+}
+
+/// The same, read by the packer.
+pub fn program(name: &str) -> Program {
+    Program::parse(&elf(name)).unwrap_or_else(|error| panic!("{name}: {error}"))
+}
+
+/// LEON2 with the window handlers of the image.
+pub fn with_handlers(image: &Image) -> user::Settings {
+    let table = image.symbol("reset").expect("it has a table of traps").address;
+    user::Settings { windows: Windows::Image { table }, ..user::Settings::default() }
 }
 
 /// A run of a program of the corpus.
@@ -70,7 +94,7 @@ pub fn instructions(run: &Run) -> u64 {
 
 impl Run {
     pub fn image(&self) -> Image {
-        Image::parse(&self.elf("sparc")).expect("it is an image")
+        Image::parse(&elf(&self.program)).expect("it is an image")
     }
 
     pub fn image_rv32(&self) -> isa::rv32::Image {
@@ -81,6 +105,12 @@ impl Run {
     pub fn elf(&self, target: &str) -> Vec<u8> {
         let path = root("corpus").join(target).join(&self.program).with_extension("elf");
         std::fs::read(path).expect("the corpus has it")
+    }
+
+    /// The same for a sweep.
+    pub fn input(&self) -> Input {
+        let (arguments, files) = self.prepare();
+        Input { name: self.name.clone(), arguments, files }
     }
 
     /// What the program is told, and the files that it names.

@@ -1,0 +1,153 @@
+//! The paper's table and figure, and what it leaves out: programs packed and sealed behind many caches, in many orders
+//! of their functions. `cargo bench -p pack --bench bus` prints a table for each program of corpus/sparc and the goals;
+//! arguments are programs, `--seeds N` takes fewer orders. Cycles are counted, not timed: they are the same everywhere.
+
+#[path = "../tests/corpus/mod.rs"]
+mod corpus;
+
+use pack::sweep::{self, Geometry, Measured, Penalty, Settings, Spread, Subject};
+
+/// The inputs that are packed for; the others are measured.
+const TRAINING: usize = 3;
+/// The programs that the paper has.
+const SIX: usize = 6;
+
+fn subject(name: &str) -> Subject {
+    let runs: Vec<corpus::Run> =
+        corpus::runs("the bus").into_iter().filter(|run| run.program == name).collect();
+    let image = runs[0].image();
+    let (training, measured) = runs.split_at(TRAINING);
+    let inputs = |runs: &[corpus::Run]| runs.iter().map(corpus::Run::input).collect();
+    Subject {
+        name: name.to_owned(),
+        program: corpus::program(name),
+        user: corpus::with_handlers(&image),
+        training: inputs(training),
+        measured: inputs(measured),
+    }
+}
+
+/// The value at one cache, mean over the first six programs that were measured.
+fn mean(all: &[Measured], value: impl Fn(&Measured) -> f64) -> f64 {
+    Spread::of(all.iter().take(SIX).map(value)).expect("a program was measured").mean
+}
+
+fn print(measured: &Measured) {
+    println!(
+        "{}: ratio {:.3} (static {:.3}), placed {:.3}; sized {} B; inputs {}",
+        measured.program,
+        measured.ratio(),
+        measured.ratio_static,
+        measured.placed.report.ratio(),
+        measured.sized(0.05).bytes,
+        measured.inputs.join(" "),
+    );
+    let base = |order: &sweep::Ordered| {
+        let sum = |runs: &[sweep::Behind]| runs.iter().map(|run| run.cycles).sum::<u64>() as f64;
+        sum(&order.packed) / sum(&order.plain)
+    };
+    let cycles = Spread::of(measured.orders.iter().map(base)).expect("there is an order");
+    println!("  cycles but for misses, packed to plain: {:.4} to {:.4}", cycles.least, cycles.most);
+    println!(
+        "  cache         hits    aes packed (least  most)  to aes (least  most)  lines  words | placed: plain   aes packed lines"
+    );
+    for cache in 0..measured.caches.len() {
+        let cell = measured.cell(cache, Penalty::default());
+        let Geometry { bytes, ways } = cell.cache;
+        println!(
+            "  {bytes:5} x {ways:4} {:7.4} {:6.3} {:6.3} ({:.3} {:.3})  {:.3}  ({:.3} {:.3})  {:.3}  {:.3} |        {:.3} {:.3} {:.3}  {:.3}",
+            cell.hits,
+            cell.aes.mean,
+            cell.packed.mean,
+            cell.packed.least,
+            cell.packed.most,
+            cell.packed_to_aes.mean,
+            cell.packed_to_aes.least,
+            cell.packed_to_aes.most,
+            cell.lines_left.mean,
+            cell.accesses.mean,
+            cell.placed_plain,
+            cell.placed_aes,
+            cell.placed,
+            cell.placed_lines_left,
+        );
+    }
+}
+
+fn goals(all: &[Measured]) {
+    let paper = Geometry::direct(1024);
+    let at = all[0].caches.iter().position(|&cache| cache == paper).expect("it is swept");
+    let cell = |measured: &Measured| measured.cell(at, Penalty::default());
+    let rows = [
+        ("AES alone, same order", mean(all, |m| cell(m).aes.mean), "1.39", ""),
+        ("packed and AES, same order", mean(all, |m| cell(m).packed.mean), "0.80", "<= 0.90"),
+        ("AES unit cycles left", mean(all, |m| cell(m).lines_left.mean), "0.509", "<= 0.509"),
+        ("ratio of that image", mean(all, Measured::ratio), "0.91", "<= 0.91"),
+        ("plain, own placement", mean(all, |m| cell(m).placed_plain), "-", ""),
+        ("AES alone, own placement", mean(all, |m| cell(m).placed_aes), "-", ""),
+        ("packed and AES, own placement", mean(all, |m| cell(m).placed), "0.80", "<= 0.80"),
+        ("AES unit cycles left, own placement", mean(all, |m| cell(m).placed_lines_left), "0.509", "<= 0.45"),
+        ("ratio, own placement", mean(all, |m| m.placed.report.ratio()), "0.91", ""),
+        ("ratio, static dictionary", mean(all, |m| m.ratio_static), "0.86", "<= 0.86"),
+    ];
+    for (what, value, paper, wanted) in rows {
+        if wanted.is_empty() {
+            println!("{what}: {value:.3} (paper {paper})");
+        } else {
+            println!("goal\tpack, 1 KiB: {what}\t{value:.3}\tpaper\t{paper}\t{wanted}");
+        }
+    }
+    let cells = all.iter().flat_map(|measured| {
+        let cells = (0..measured.caches.len()).map(|cache| measured.cell(cache, Penalty::default()));
+        cells.map(|cell| (measured.program.clone(), cell))
+    });
+    let cells: Vec<_> = cells.collect();
+    let worst = |value: fn(&sweep::Cell) -> f64| {
+        cells.iter().max_by(|a, b| value(&a.1).total_cmp(&value(&b.1))).expect("there is a cell")
+    };
+    for (what, wanted, value) in [
+        (
+            "worst mean of a cell, packed to AES alone",
+            "<= 1.00",
+            (|c| c.packed_to_aes.mean) as fn(&sweep::Cell) -> f64,
+        ),
+        ("worst order of a cell, packed to AES alone", "<= 1.02", |c| c.packed_to_aes.most),
+    ] {
+        let (program, cell) = worst(value);
+        let Geometry { bytes, ways } = cell.cache;
+        println!(
+            "goal\tpack, {what} ({program}, {bytes} B in {ways})\t{:.4}\tpaper\tnever degraded\t{wanted}",
+            value(cell)
+        );
+    }
+}
+
+fn main() {
+    let mut settings = Settings::default();
+    let mut arguments = std::env::args().skip(1).filter(|argument| argument != "--bench");
+    let mut names = Vec::new();
+    while let Some(argument) = arguments.next() {
+        match argument.as_str() {
+            "--seeds" => {
+                let count: u64 = arguments.next().and_then(|n| n.parse().ok()).expect("--seeds N");
+                settings.seeds = (1..=count).collect();
+            }
+            _ => names.push(argument),
+        }
+    }
+    if corpus::runs("the bus").is_empty() {
+        return;
+    }
+    let chosen =
+        corpus::PROGRAMS.into_iter().filter(|name| names.is_empty() || names.iter().any(|n| n == name));
+    let mut all = Vec::new();
+    for name in chosen {
+        let begin = std::time::Instant::now();
+        let measured = sweep::sweep(&subject(name), &settings, &mut |_| {});
+        let measured = measured.unwrap_or_else(|error| panic!("{name}: {error}"));
+        eprintln!("{name}: {:.1} s", begin.elapsed().as_secs_f64());
+        print(&measured);
+        all.push(measured);
+    }
+    goals(&all);
+}

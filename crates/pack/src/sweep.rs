@@ -1,0 +1,187 @@
+//! What packing does to the time of programs behind many caches, with their functions in many orders.
+//!
+//! Owns: which images are made of a program and run ([`sweep`]), each once: its stream of fetches is then asked of all
+//! caches. Files, tables and charts are the caller's. What the values mean is `sweep::cells`', how many caches are
+//! asked at once `sweep::stacks`'.
+//!
+//! Every image is packed for the training inputs, and runs on others. With one order of functions, drawn from a seed,
+//! there are the unpacked program and the packed one: what differs between them is packing. With the order that the
+//! packer chose there are both again, so that what that order does alone is not taken for what packing does.
+
+pub mod cells;
+pub mod runs;
+pub mod stacks;
+
+use isa::sparc::user;
+
+use crate::chain;
+use crate::code::dict;
+use crate::error::{RunError, SweepError};
+use crate::image::Image;
+use crate::packing::{self, Assignment, Packed};
+use crate::place::Order;
+use crate::profile::Training;
+use crate::program::Program;
+use crate::tune::{self, Effort, Goal};
+
+pub use cells::{Cell, Measured, Ordered, Penalty, Spread};
+pub use runs::{Behind, Input, Places, Ran};
+pub use stacks::{Geometry, Stacks};
+
+/// A program, and what it is told.
+#[derive(Clone, Debug)]
+pub struct Subject {
+    /// Its name.
+    pub name: String,
+    /// It.
+    pub program: Program,
+    /// What it runs in.
+    pub user: user::Settings,
+    /// What the packer learns from.
+    pub training: Vec<Input>,
+    /// What is measured.
+    pub measured: Vec<Input>,
+}
+
+/// What is swept.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// The caches.
+    pub caches: Vec<Geometry>,
+    /// What orders of functions are drawn from.
+    pub seeds: Vec<u64>,
+    /// How images are packed; their order is the sweep's.
+    pub packing: packing::Settings,
+    /// What they are packed for, in orders that are drawn.
+    pub goal: Goal,
+    /// And in the packer's own order.
+    pub own_goal: Goal,
+    /// How much is tried.
+    pub effort: Effort,
+}
+
+impl Default for Settings {
+    /// Caches of 256 bytes to 16 KiB with 1, 2, 4 and all ways; eight orders.
+    fn default() -> Settings {
+        Settings {
+            caches: caches(),
+            seeds: (1..=8).collect(),
+            packing: packing::Settings {
+                dictionary: dict::Choice::Blend { dynamic_percent: 50 },
+                ..packing::Settings::default()
+            },
+            goal: Goal::default(),
+            own_goal: Goal::of_cache(1024),
+            effort: Effort::default(),
+        }
+    }
+}
+
+/// Caches of 256 bytes to 16 KiB, by their ways and then by their size.
+pub fn caches() -> Vec<Geometry> {
+    let sizes = || (8..=14).map(|bits| 1u32 << bits);
+    let of_ways = |ways: u32| sizes().map(move |bytes| Geometry { bytes, ways });
+    [1, 2, 4].into_iter().flat_map(of_ways).chain(sizes().map(Geometry::full)).collect()
+}
+
+/// What is done next.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Step {
+    /// The unpacked program runs on the inputs to learn from.
+    Training,
+    /// It runs on those that are measured.
+    Plain,
+    /// An image is packed and run, with its functions in this order.
+    Packed(Order),
+}
+
+/// Packs a program and runs it in every way; `progress` is called before each step.
+///
+/// # Errors
+/// What cannot be packed or run, and an image that does not write what the program writes.
+pub fn sweep(
+    subject: &Subject,
+    settings: &Settings,
+    progress: &mut dyn FnMut(Step),
+) -> Result<Measured, SweepError> {
+    let chain = chain::Settings::default();
+    let plain = as_it_is(&subject.program);
+    let run = |image: &Image, input: &Input| Ran::of(image, input, &chain, &subject.user);
+    progress(Step::Training);
+    let learn = |input: &Input| run(&plain, input).map(|ran| Training::of(ran.stream));
+    let training: Vec<Training> = subject.training.iter().map(learn).collect::<Result<_, _>>()?;
+    progress(Step::Plain);
+    let plain: Vec<Ran> =
+        subject.measured.iter().map(|input| run(&plain, input)).collect::<Result<_, _>>()?;
+    let sweep = Sweep { subject, settings, chain, training, plain };
+    let given = subject.measured.iter().zip(&sweep.plain);
+    let given = given.map(|(input, ran)| Sweep::of_input(input, ran.behind(&settings.caches)));
+    let given = given.collect::<Result<_, _>>()?;
+    let orders = settings.seeds.iter().map(|&seed| {
+        progress(Step::Packed(Order::Seeded(seed)));
+        sweep.ordered(Order::Seeded(seed))
+    });
+    let orders = orders.collect::<Result<_, _>>()?;
+    progress(Step::Packed(Order::Hot));
+    let placed = sweep.ordered(Order::Hot)?;
+    let smallest = packing::Settings { dictionary: dict::Choice::Static, ..settings.packing.clone() };
+    let smallest = packing::pack(&subject.program, &[], &smallest)?;
+    Ok(Measured {
+        program: subject.name.clone(),
+        inputs: subject.measured.iter().map(|input| input.name.clone()).collect(),
+        caches: settings.caches.clone(),
+        given,
+        orders,
+        placed,
+        ratio_static: smallest.report.ratio(),
+    })
+}
+
+/// A program as it is, as an image.
+pub fn as_it_is(program: &Program) -> Image {
+    packing::unpacked(program, packing::Nothing::NoGain).image
+}
+
+/// What the steps share.
+struct Sweep<'a> {
+    subject: &'a Subject,
+    settings: &'a Settings,
+    chain: chain::Settings,
+    training: Vec<Training>,
+    /// The unpacked program on what is measured.
+    plain: Vec<Ran>,
+}
+
+impl Sweep<'_> {
+    fn packed(&self, order: Order, assignment: Assignment) -> Result<Packed, SweepError> {
+        let mut settings = packing::Settings { order, assignment, ..self.settings.packing.clone() };
+        let (program, training) = (&self.subject.program, &self.training[..]);
+        let own = order == Order::Hot;
+        settings.choice.split |= own;
+        let goal = if own { &self.settings.own_goal } else { &self.settings.goal };
+        Ok(tune::pack(program, training, &settings, goal, &self.settings.effort)?)
+    }
+
+    /// What became of an input, with its name where that is an error.
+    fn of_input<T>(input: &Input, made: Result<T, RunError>) -> Result<T, SweepError> {
+        made.map_err(|error| SweepError::Run { input: input.name.clone(), error })
+    }
+
+    /// Both images in an order, on every input that is measured.
+    fn ordered(&self, order: Order) -> Result<Ordered, SweepError> {
+        let places = Places::of(&self.subject.program, &self.packed(order, Assignment::Words)?.image);
+        let packed = self.packed(order, self.settings.packing.assignment)?;
+        let caches = &self.settings.caches;
+        let (mut before, mut after) = (Vec::new(), Vec::new());
+        for (input, plain) in self.subject.measured.iter().zip(&self.plain) {
+            before.push(Self::of_input(input, plain.moved(&places, caches))?);
+            let ran = Ran::of(&packed.image, input, &self.chain, &self.subject.user)?;
+            if ran.output != plain.output {
+                return Err(SweepError::Output { input: input.name.clone() });
+            }
+            after.push(Self::of_input(input, ran.behind(caches))?);
+        }
+        let seed = if let Order::Seeded(seed) = order { Some(seed) } else { None };
+        Ok(Ordered { seed, plain: before, packed: after, report: packed.report })
+    }
+}

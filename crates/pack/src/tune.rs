@@ -1,0 +1,254 @@
+//! Packing for the caches that a program will run behind: of many ways to pack it, the one with the fewest misses in
+//! training runs.
+//!
+//! Owns: what is tried, in which order, and what decides ([`Goal`]). Each way is made by `packer` and judged by asking
+//! simulated caches for what training runs fetched (`tune::trace`); no run is made here. What a cache lacks decides and
+//! not what is fetched: a packet in a loop that fits the cache saves nothing, and one behind a conflict costs more than
+//! it saves.
+
+mod gaps;
+mod judge;
+mod trace;
+
+use crate::code::dict;
+use crate::error::Error;
+use crate::flow::Flow;
+use crate::limits::DICTIONARY_PERCENTS;
+use crate::packer::{Ground, Packer};
+use crate::packing::{self, Assignment, Nothing, Packed, Settings};
+use crate::place::{Draw, Order, Placement};
+use crate::profile::{Profile, Training};
+use crate::program::Program;
+
+use gaps::Filling;
+pub use judge::Goal;
+use judge::{Judge, Seen};
+
+/// What is tried.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Effort {
+    /// The shares of the profile in the dictionary, in percent.
+    pub dynamic_percents: Vec<u8>,
+    /// How many functions are tried unpacked, those with the most misses first.
+    pub left_out: usize,
+    /// How many functions are tried with room before them.
+    pub spaced: usize,
+    /// How many other orders of functions are tried, where their order is free.
+    pub exchanges: usize,
+}
+
+impl Default for Effort {
+    fn default() -> Effort {
+        Effort {
+            dynamic_percents: vec![20, 35, 45, 55, 65, 75, 85],
+            left_out: 16,
+            spaced: 48,
+            exchanges: 4000,
+        }
+    }
+}
+
+/// Packs a program for these runs. The dictionary of `settings` is where the search begins.
+///
+/// # Errors
+/// What is wrong with the settings, or cannot be followed in the program.
+pub fn pack(
+    program: &Program,
+    training: &[Training],
+    settings: &Settings,
+    goal: &Goal,
+    effort: &Effort,
+) -> Result<Packed, Error> {
+    let profiles: Vec<Profile> = training.iter().map(|training| training.profile.clone()).collect();
+    settings.dictionary.check(settings.entries, true)?;
+    if profiles.is_empty() {
+        return Err(Error::NoProfile { what: "packing for caches" });
+    }
+    if settings.assignment == Assignment::Words && settings.order != Order::Hot {
+        return packing::pack(program, &profiles, settings);
+    }
+    if !program.relocated {
+        return Ok(packing::unpacked(program, Nothing::NoRelocations));
+    }
+    let mut flow = Flow::of(program, &settings.choice)?;
+    let plain = Flow::of(program, &settings.choice)?;
+    let rewritten = packing::rewrite(&mut flow, settings);
+    let merged = Profile::merged(&profiles);
+    let judge = Judge::new(&plain, training, settings.order, &merged)?;
+    let ground = Ground::of(&flow, settings.assignment)?;
+    let search = Search { judge: &judge, goal, settings, merged: &merged };
+    let packer = search.run(&ground, effort)?;
+    packing::finish(program, &profiles, packer, rewritten)
+}
+
+struct Search<'a> {
+    judge: &'a Judge<'a>,
+    goal: &'a Goal,
+    settings: &'a Settings,
+    merged: &'a Profile,
+}
+
+impl<'a> Search<'a> {
+    fn run(&self, ground: &'a Ground<'a>, effort: &Effort) -> Result<Packer<'a>, Error> {
+        let mut best = self.dictionaries(ground, effort);
+        self.leave_out(&mut best, effort.left_out);
+        if self.settings.order == Order::Hot {
+            self.exchange(&mut best, effort.exchanges);
+        }
+        if best.packer.packs() && self.settings.order != Order::Hot {
+            self.space(&mut best, effort.spaced);
+        }
+        Ok(best.packer)
+    }
+
+    fn tried(&self, mut packer: Packer<'a>) -> Tried<'a> {
+        let layout = packer.settle();
+        let words = layout.words.len();
+        let seen = self.judge.seen(&packer, &layout);
+        let misses = self.judge.misses(self.goal, &seen, &packer.placement);
+        let ratio = packer.ratio_of(words);
+        let cost = self.goal.cost(self.judge, &misses, ratio);
+        Tried { packer, seen, cost, words }
+    }
+
+    /// The best dictionary, by weight of fetches and of misses, and by how much of it is for the image's size.
+    fn dictionaries(&self, ground: &'a Ground<'a>, effort: &Effort) -> Tried<'a> {
+        let base = Packer::new(ground, self.settings, self.merged);
+        if self.settings.assignment == Assignment::Words {
+            let mut packer = base.clone();
+            packer.choose_dictionary(self.settings.dictionary, &DICTIONARY_PERCENTS);
+            return self.tried(packer);
+        }
+        let missed = self.judge.weights();
+        let mixed = mixed(&missed, &self.judge.fetches(self.merged));
+        let mut choices: Vec<(dict::Choice, Option<&Vec<u64>>)> = vec![(self.settings.dictionary, None)];
+        for weights in [&missed, &mixed] {
+            let blend = |&dynamic_percent: &u8| (dict::Choice::Blend { dynamic_percent }, Some(weights));
+            choices.extend(effort.dynamic_percents.iter().map(blend));
+        }
+        let of = |&(choice, weights): &(dict::Choice, Option<&Vec<u64>>), percents: &[usize]| {
+            let mut packer = base.clone();
+            weights.into_iter().for_each(|weights| packer.weigh(weights.clone()));
+            packer.choose_dictionary(choice, percents);
+            self.tried(packer)
+        };
+        let screened = choices.iter().map(|choice| (of(choice, &SCREENING_PERCENTS), choice));
+        let best = screened.min_by(|a, b| a.0.cost.total_cmp(&b.0.cost));
+        let (best, choice) = best.expect("there is a choice");
+        let whole = of(choice, &DICTIONARY_PERCENTS);
+        if whole.cost < best.cost { whole } else { best }
+    }
+
+    /// Leaves pieces as they are where that costs less.
+    fn leave_out(&self, best: &mut Tried<'a>, count: usize) {
+        if !best.packer.packs() {
+            return;
+        }
+        for piece in self.judge.hottest_pieces(count) {
+            let mut packer = best.packer.clone();
+            packer.leave(piece, true);
+            let tried = self.tried(packer);
+            if tried.cost < best.cost {
+                *best = tried;
+            }
+        }
+    }
+
+    /// Gives units that are fetched another order, and leaves gaps before them, where that costs less; then fills the
+    /// gaps with units that are not.
+    fn exchange(&self, best: &mut Tried<'a>, count: usize) {
+        let filling = Filling::of(self.judge, best);
+        let hot = filling.first_unused;
+        if hot < 2 {
+            return;
+        }
+        let cost = |placement: &Placement| {
+            let gaps = placement.room_words.iter().filter(|words| **words > 0).count();
+            self.cost(best, placement, best.words) + GAP_COST * gaps as f64
+        };
+        let (mut draw, mut now) = (Draw::from(1), filling.start.clone());
+        let mut now_cost = cost(&now);
+        let (mut least, mut least_cost) = (now.clone(), now_cost);
+        for trial in 0..count {
+            // Worse ones are taken as well, less and less so (G. Dueck and T. Scheuer, "Threshold accepting", 1990).
+            let worse = now_cost * THRESHOLD * (1.0 - trial as f64 / count as f64);
+            let mut next = now.clone();
+            filling.change(&mut next, &mut draw);
+            if next.room_words.iter().sum::<u32>() > filling.words / 2 {
+                continue;
+            }
+            let next_cost = cost(&next);
+            if next_cost < now_cost + worse {
+                (now, now_cost) = (next, next_cost);
+            }
+            if now_cost < least_cost {
+                (least, least_cost) = (now.clone(), now_cost);
+            }
+        }
+        filling.fill(&mut least);
+        let mut packer = best.packer.clone();
+        packer.placement = least;
+        let filled = self.tried(packer);
+        if filled.cost < best.cost {
+            *best = filled;
+        }
+    }
+
+    /// Leaves room before units where that costs less.
+    fn space(&self, best: &mut Tried<'a>, count: usize) {
+        for first in self.judge.hottest_units(&best.packer.placement, count) {
+            let at = best.packer.placement.units.iter().position(|unit| unit[0] == first);
+            let Some(at) = at else { continue };
+            for words in ROOMS_WORDS {
+                let mut placement = best.packer.placement.clone();
+                placement.room_words[at] = words;
+                self.place(best, placement);
+            }
+        }
+    }
+
+    /// Takes a placement if it costs less.
+    fn place(&self, best: &mut Tried<'a>, placement: Placement) {
+        let rooms = |placement: &Placement| placement.room_words.iter().sum::<u32>() as usize;
+        let words = best.words + rooms(&placement) - rooms(&best.packer.placement);
+        let cost = self.cost(best, &placement, words);
+        if cost < best.cost {
+            best.packer.placement = placement;
+            (best.cost, best.words) = (cost, words);
+        }
+    }
+
+    /// What it would cost with so many words, placed so.
+    fn cost(&self, tried: &Tried<'_>, placement: &Placement, words: usize) -> f64 {
+        let misses = self.judge.misses(self.goal, &tried.seen, placement);
+        let broken = self.judge.broken(&tried.seen, placement);
+        self.goal.cost(self.judge, &misses, tried.packer.ratio_of(words)) + broken
+    }
+}
+
+/// What a gap costs: what it is filled with seldom fits exactly.
+const GAP_COST: f64 = 0.004;
+/// How much worse an order may be than the one before it, in parts of its cost, at first.
+const THRESHOLD: f64 = 0.003;
+/// The room that is tried before a unit, in words: to begin elsewhere in a line, and in another line.
+const ROOMS_WORDS: [u32; 12] = [1, 2, 3, 4, 8, 12, 16, 24, 32, 48, 64, 96];
+
+/// The sizes of dictionaries on the way to one that is only looked at.
+const SCREENING_PERCENTS: [usize; 5] = [200, 150, 120, 105, 100];
+
+/// The mean of both weights, each as a share of its whole.
+fn mixed(missed: &[u64], fetched: &[u64]) -> Vec<u64> {
+    let total = |weights: &[u64]| weights.iter().sum::<u64>().max(1) as f64;
+    let (all_missed, all_fetched) = (total(missed), total(fetched));
+    let shares = missed.iter().zip(fetched);
+    let share = |(&missed, &fetched): (&u64, &u64)| missed as f64 / all_missed + fetched as f64 / all_fetched;
+    shares.map(|both| (share(both) * 1e12) as u64).collect()
+}
+
+/// A way of packing, and what it costs.
+struct Tried<'a> {
+    packer: Packer<'a>,
+    seen: Seen,
+    cost: f64,
+    words: usize,
+}

@@ -1,0 +1,99 @@
+//! What a sweep says of many caches is what the whole chain counts behind each of them.
+
+mod corpus;
+
+use isa::Cycles;
+use pack::chain::run::{self, End};
+use pack::chain::{Outcome, Protection, Settings, Work};
+use pack::check::check;
+use pack::packing::Assignment;
+use pack::place::Order;
+use pack::profile::Training;
+use pack::sweep::{self, Geometry, Input, Places, Ran};
+use pack::tune::{self, Effort, Goal};
+use pack::{Image, Profile, SweepError};
+
+/// The real thing: an image behind one cache.
+fn chained(image: &Image, run: &corpus::Run, cache: Geometry) -> Outcome {
+    let protection = Protection::cost_of_code(image, Work::Block);
+    let settings = Settings { cache: cache.shape(), ..Settings::default() };
+    let Input { arguments, files, .. } = run.input();
+    let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    let user = corpus::with_handlers(&run.image());
+    let started = run::under_linux(image, &protection, &settings, &arguments, files, user);
+    let outcome = run::finish(&mut started.expect("it fits"), Cycles::MAX, &mut ());
+    assert_eq!(outcome.end, End::Exit(0));
+    outcome
+}
+
+fn ran(image: &Image, run: &corpus::Run) -> Ran {
+    let user = corpus::with_handlers(&run.image());
+    Ran::of(image, &run.input(), &Settings::default(), &user).expect("it runs")
+}
+
+/// Some of the caches: every seventh, other ones for each number.
+fn some(number: usize) -> Vec<Geometry> {
+    let every = if corpus::soak() { 1 } else { 7 };
+    sweep::caches().into_iter().skip(number % every).step_by(every).collect()
+}
+
+#[test]
+fn one_run_tells_what_the_chain_counts_behind_every_cache() {
+    let runs = corpus::sample("sweeps").into_iter();
+    let runs = runs.filter(|run| corpus::soak() || ["djpeg", "minigzip"].contains(&run.program.as_str()));
+    for (number, run) in runs.enumerate() {
+        let program = corpus::program(&run.program);
+        let plain = ran(&sweep::as_it_is(&program), &run);
+        assert_eq!(plain.miss_cycles, 80 + 40);
+        let training = [Training::of(plain.stream.clone())];
+        let profiles = [training[0].profile.clone()];
+        let order = Order::Seeded(number as u64 + 1);
+        let settings = pack::Settings { order, ..sweep::Settings::default().packing };
+        let words = pack::Settings { assignment: Assignment::Words, ..settings.clone() };
+        let moved = pack::pack(&program, &profiles, &words).expect("it can be moved").image;
+        let effort = Effort { left_out: 2, spaced: 2, exchanges: 2, ..Effort::default() };
+        let packed = tune::pack(&program, &training, &settings, &Goal::default(), &effort);
+        let packed = packed.expect("it can be packed").image;
+        assert_eq!(check(&program, &packed, &settings.choice), Ok(Vec::new()), "{}", run.program);
+        let caches = some(number);
+        // The unpacked program in another order is not run: what it would fetch is known.
+        let of_moved = plain.moved(&Places::of(&program, &moved), &caches).expect("they can be built");
+        let of_packed = ran(&packed, &run).behind(&caches).expect("they can be built");
+        for (index, &cache) in caches.iter().enumerate() {
+            for (image, behind) in [(&moved, &of_moved), (&packed, &of_packed)] {
+                let outcome = chained(image, &run, cache);
+                assert!(run.is_expected(&outcome.output), "{} {}", run.program, run.name);
+                let counts = (outcome.counts.accesses, outcome.counts.misses);
+                assert_eq!((behind.accesses, behind.misses[index]), counts, "{} {cache:?}", run.program);
+                assert_eq!(behind.total_cycles(index, 120), outcome.cycles, "{} {cache:?}", run.program);
+            }
+        }
+    }
+}
+
+#[test]
+fn a_profile_of_a_stream_counts_what_the_run_fetched() {
+    let Some(run) = corpus::sample("profiles of streams").into_iter().find(|run| run.program == "djpeg")
+    else {
+        return;
+    };
+    let ran = ran(&sweep::as_it_is(&corpus::program("djpeg")), &run);
+    let counted = ran
+        .stream
+        .runs()
+        .flat_map(|(first, words)| (first..first + words * 4).step_by(4).map(|address| (address, 1)));
+    assert_eq!(Profile::of_stream(&ran.stream), Profile::new(counted));
+}
+
+#[test]
+fn a_run_that_ends_otherwise_is_named() {
+    let Some(run) = corpus::sample("runs that fail").into_iter().find(|run| run.program == "search") else {
+        return;
+    };
+    let input = Input { name: "no files".into(), arguments: vec!["search".into()], files: run.input().files };
+    let image = sweep::as_it_is(&corpus::program("search"));
+    let user = corpus::with_handlers(&run.image());
+    let error = Ran::of(&image, &input, &Settings::default(), &user).expect_err("it has no patterns");
+    assert!(matches!(&error, SweepError::Ended { input, .. } if input == "no files"), "{error}");
+    assert!(error.to_string().starts_with("input `no files`: the run ended with Exit("), "{error}");
+}
