@@ -256,7 +256,7 @@ impl fmt::Display for Error {
             }
             Error::NotSmaller { found_bytes, limit_bytes } => write!(
                 f,
-                "code compressed with its tables: found {found_bytes} bytes, expected less than {limit_bytes}, which \
+                "code compressed with its tables: found {found_bytes} bytes, expected at most the {limit_bytes} that \
                  it takes plain"
             ),
             Error::NoProfile { what } => {

@@ -109,24 +109,28 @@ pub fn compress_by(image: &Image, code: &OnFill, block_bytes: u32) -> Result<(Im
         let (section, first) = (section.name.clone(), section.first);
         return Err(Error::Unaligned { section, first, bytes: plain_bytes.into() });
     }
+    if section.first.checked_add(plain_bytes).is_none() {
+        return Err(Error::Overlap { section: section.name.clone(), first: section.first });
+    }
     let words = words_of(image.target, &section.bytes);
     let lead_words = (section.first % block_bytes / 4) as usize;
     let text = Text { words: &words, lead_words, block_words: block_bytes as usize / 4 };
     let coder = (code.make)(image.target, text);
     let model = model(section, code.number, block_bytes, coder.as_ref());
     let (table, blocks, plain_blocks) = blocks(text, &section.bytes, coder.as_ref());
-    let model_first = section.first.next_multiple_of(LINE_BYTES);
+    let lead_bytes = section.first.wrapping_neg() % LINE_BYTES;
     let model_bytes = (model.len() as u32).next_multiple_of(LINE_BYTES);
-    let all_bytes = (table.len() + blocks.len()) as u32;
-    let found_bytes = model_first - section.first + model_bytes + all_bytes;
-    if found_bytes.next_multiple_of(LINE_BYTES) > plain_bytes {
+    let blocks_bytes = (blocks.len() as u32).next_multiple_of(LINE_BYTES);
+    let found_bytes = lead_bytes + model_bytes + table.len() as u32 + blocks_bytes;
+    if found_bytes > plain_bytes {
         return Err(Error::NotSmaller { found_bytes, limit_bytes: plain_bytes });
     }
+    let model_first = section.first + lead_bytes;
     let report = Report {
         plain_bytes,
         model_bytes,
         table_bytes: table.len() as u32,
-        blocks_bytes: (blocks.len() as u32).next_multiple_of(LINE_BYTES),
+        blocks_bytes,
         blocks: text.blocks().count() as u32,
         plain_blocks,
     };
