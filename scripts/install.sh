@@ -19,9 +19,11 @@ test+=(libmbedtls-dev libsqlite3-dev)
 test+=(chromium)
 # Witnesses of isa::sparc; what runs the programs of corpus/, and reads them.
 test+=(binutils-sparc64-linux-gnu binutils-riscv64-unknown-elf qemu-user qemu-system-sparc)
+# What simulates the hardware of rtl/; for scripts/rtl.sh, what synthesises it, with the cells of a process.
+test+=(g++ verilator)
+bench=(cmake libipsec-mb-dev opensta qflow-tech-osu018 yosys)
 # Tokens and a TPM, which a broker has as its device.
 test+=(softhsm2 swtpm dbus tpm2-abrmd tpm2-tools libtss2-tcti-tabrmd0 libtpm2-pkcs11-1 libtpm2-pkcs11-tools)
-bench=(cmake libipsec-mb-dev)
 # Compilers for the processors of corpus/, and what their C libraries are built from.
 corpus=(bzip2 gcc libc6-dev make python3 python3-pip qemu-user xz-utils gcc-12-source newlib-source)
 corpus+=(gcc-12-sparc64-linux-gnu gcc-12-multilib-sparc64-linux-gnu)

@@ -1,0 +1,133 @@
+//! Modules of `rtl/` as programs: Verilator makes C++ of them, once for what they are made of, and the C++ beside each
+//! of them asks its ports what comes on its input.
+
+use std::fmt::Write as _;
+use std::fs;
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+use std::sync::Mutex;
+use std::thread;
+
+use sha2::{Digest, Sha256};
+
+/// One build at a time: each keeps a core busy.
+static BUILDING: Mutex<()> = Mutex::new(());
+
+/// Where the Verilog is.
+fn folder() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../rtl")
+}
+
+/// The files of that folder, in the order of their names.
+fn files() -> Vec<PathBuf> {
+    let entries = fs::read_dir(folder()).expect("there is Verilog");
+    let mut files: Vec<_> = entries.map(|entry| entry.expect("it can be read").path()).collect();
+    files.sort();
+    files
+}
+
+/// The names of all modules, a file each.
+pub fn modules() -> Vec<String> {
+    let verilog =
+        files().into_iter().filter(|path| path.extension().is_some_and(|extension| extension == "v"));
+    verilog.map(|path| path.file_stem().expect("it has a name").to_str().expect("UTF-8").to_owned()).collect()
+}
+
+/// Runs Verilator; `None`, and said, where it is not installed.
+fn verilator(what: &str, arguments: &[&str]) -> Option<Output> {
+    match Command::new("verilator").args(arguments).current_dir(folder()).stdin(Stdio::null()).output() {
+        Ok(output) => Some(output),
+        Err(error) => {
+            assert!(std::env::var_os("CI").is_none(), "verilator: {error}, and under CI it must be there");
+            eprintln!("skip: {what}: verilator is not installed");
+            None
+        }
+    }
+}
+
+/// Parameters as Verilator takes them.
+fn values(parameters: &[(&str, u32)]) -> Vec<String> {
+    parameters.iter().map(|(name, value)| format!("-G{name}={value}")).collect()
+}
+
+/// What Verilator has to say against a module with these parameters and those in it; `None` where it is not installed.
+pub fn faults(module: &str, parameters: &[(&str, u32)]) -> Option<String> {
+    let (file, values) = (format!("{module}.v"), values(parameters));
+    let mut arguments = vec!["--lint-only", "-Wall", "-y", ".", "--top-module", module, &file];
+    arguments.extend(values.iter().map(String::as_str));
+    let output = verilator("lint of the Verilog", &arguments)?;
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(output.status.success() || !said.is_empty(), "Verilator fails without a word");
+    Some(said)
+}
+
+/// A module that can be asked.
+pub struct Model {
+    program: PathBuf,
+}
+
+impl Model {
+    /// Of a module with these parameters; `None` where Verilator is not installed.
+    pub fn new(module: &str, parameters: &[(&str, u32)]) -> Option<Model> {
+        let version = verilator(&format!("{module}.v against Rust"), &["--version"])?.stdout;
+        let mut digest = Sha256::new_with_prefix(version);
+        for file in files() {
+            digest.update(fs::read(file).expect("it can be read"));
+        }
+        let mut name = module.to_owned();
+        for (parameter, value) in parameters {
+            write!(name, "-{parameter}{value}").expect("a string takes it");
+        }
+        name.push('-');
+        digest.finalize()[..8].iter().for_each(|byte| write!(name, "{byte:02x}").expect("a string takes it"));
+        let built = Path::new(env!("CARGO_TARGET_TMPDIR")).join("rtl").join(name);
+        let lock = BUILDING.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+        if !built.exists() {
+            build(module, parameters, &built);
+        }
+        drop(lock);
+        Some(Model { program: built.join(format!("V{module}")) })
+    }
+
+    /// What it answers to these lines.
+    pub fn answers(&self, questions: &str) -> Vec<String> {
+        let mut child = Command::new(&self.program)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap_or_else(|error| panic!("`{}`: {error}", self.program.display()));
+        let mut input = child.stdin.take().expect("it was piped");
+        // It answers while it is asked, and neither waits for the other.
+        let output = thread::scope(|scope| {
+            scope.spawn(move || input.write_all(questions.as_bytes()).expect("it reads"));
+            child.wait_with_output().expect("it ends")
+        });
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        String::from_utf8(output.stdout).expect("digits").lines().map(str::to_owned).collect()
+    }
+}
+
+/// Makes the program of a module, in a folder that appears when it is whole.
+fn build(module: &str, parameters: &[(&str, u32)], built: &Path) {
+    let partial = built.with_extension(std::process::id().to_string());
+    // The compiler runs in the folder of what is made.
+    let program = folder().join(format!("{module}_tb.cpp")).canonicalize().expect("it is beside the module");
+    let file = format!("{module}.v");
+    let values = values(parameters);
+    let mut arguments =
+        vec!["--cc", "--exe", "--build", "-j", "1", "-O3", "-Wall", "-y", ".", "-CFLAGS", "-O1"];
+    arguments.extend(["--Mdir", partial.to_str().expect("a path is UTF-8"), "--top-module", module]);
+    arguments.extend(values.iter().map(String::as_str));
+    arguments.extend([file.as_str(), program.to_str().expect("a path is UTF-8")]);
+    fs::create_dir_all(built.parent().expect("it is in a folder")).expect("the folder can be made");
+    let output = verilator(module, &arguments).expect("it said its version");
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(output.status.success(), "verilator {arguments:?}: {said}");
+    if let Err(error) = fs::rename(&partial, built) {
+        // Another process was faster.
+        assert!(built.exists(), "`{}`: {error}", built.display());
+        fs::remove_dir_all(&partial).expect("it is ours");
+    }
+}
