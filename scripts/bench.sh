@@ -71,6 +71,7 @@ measure "weaving" cargo bench --locked --quiet -p selvedge --bench weaving
 measure "the AVR, by program and observer" cargo bench --locked --quiet -p isa --bench avr
 measure "SPARC, by program" cargo bench --locked --quiet -p isa --bench sparc
 measure "RV32, by program" cargo bench --locked --quiet -p isa --bench rv32
+measure "the hardware, synthesised" scripts/rtl.sh synth
 measure "simulators" cargo bench --locked --quiet --manifest-path witness/Cargo.toml --bench speed
 
 # What has no row below.

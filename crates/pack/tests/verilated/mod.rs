@@ -34,6 +34,24 @@ pub fn modules() -> Vec<String> {
     verilog.map(|path| path.file_stem().expect("it has a name").to_str().expect("UTF-8").to_owned()).collect()
 }
 
+/// The SHA-256 of all Verilog, as `scripts/rtl.sh` writes it down.
+pub fn sources() -> String {
+    let mut digest = Sha256::new();
+    for module in modules() {
+        digest.update(fs::read(folder().join(module).with_extension("v")).expect("it can be read"));
+    }
+    digits(&digest.finalize())
+}
+
+/// What `scripts/rtl.sh synth --csv` printed.
+pub fn synthesis() -> String {
+    fs::read_to_string(folder().join("synthesis.csv")).expect("it is in the repository")
+}
+
+fn digits(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
 /// Runs Verilator; `None`, and said, where it is not installed.
 fn verilator(what: &str, arguments: &[&str]) -> Option<Output> {
     match Command::new("verilator").args(arguments).current_dir(folder()).stdin(Stdio::null()).output() {
@@ -80,7 +98,7 @@ impl Model {
             write!(name, "-{parameter}{value}").expect("a string takes it");
         }
         name.push('-');
-        digest.finalize()[..8].iter().for_each(|byte| write!(name, "{byte:02x}").expect("a string takes it"));
+        name.push_str(&digits(&digest.finalize()[..8]));
         let built = Path::new(env!("CARGO_TARGET_TMPDIR")).join("rtl").join(name);
         let lock = BUILDING.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
         if !built.exists() {
@@ -116,15 +134,19 @@ fn build(module: &str, parameters: &[(&str, u32)], built: &Path) {
     let program = folder().join(format!("{module}_tb.cpp")).canonicalize().expect("it is beside the module");
     let file = format!("{module}.v");
     let values = values(parameters);
-    let mut arguments =
-        vec!["--cc", "--exe", "--build", "-j", "1", "-O3", "-Wall", "-y", ".", "-CFLAGS", "-O1"];
+    let mut arguments = vec!["--cc", "--exe", "--build", "-j", "1", "-O3", "-Wall", "-y", "."];
+    // A test asks too little for more.
+    arguments.extend(["-MAKEFLAGS", "OPT_FAST=-O1 OPT_GLOBAL=-O0"]);
     arguments.extend(["--Mdir", partial.to_str().expect("a path is UTF-8"), "--top-module", module]);
     arguments.extend(values.iter().map(String::as_str));
     arguments.extend([file.as_str(), program.to_str().expect("a path is UTF-8")]);
     fs::create_dir_all(built.parent().expect("it is in a folder")).expect("the folder can be made");
     let output = verilator(module, &arguments).expect("it said its version");
     let said = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert!(output.status.success(), "verilator {arguments:?}: {said}");
+    if !output.status.success() {
+        fs::remove_dir_all(&partial).expect("it is ours");
+        panic!("verilator {arguments:?}: {said}");
+    }
     if let Err(error) = fs::rename(&partial, built) {
         // Another process was faster.
         assert!(built.exists(), "`{}`: {error}", built.display());
