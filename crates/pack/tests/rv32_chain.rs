@@ -13,7 +13,8 @@ use isa::rv32::{Fault, FaultKind, Machine, Memory, Spent, Timing, User, user};
 use made::{Seeded, device, seals};
 use pack::chain::profile::{self, Counted};
 use pack::chain::run::{self, End};
-use pack::chain::{Chain, Outcome, Protection, Rv32, Settings, Shape, Straight, Work, integrity, sealed};
+use pack::chain::{Chain, Data, DataTiming, Outcome, Protection, Rv32, Settings, Shape, Straight, Work};
+use pack::chain::{integrity, sealed};
 use pack::code::dict;
 use pack::integrity::{ImageName, Integrity};
 use pack::lines::Choice;
@@ -110,6 +111,31 @@ fn packed_programs_print_what_they_print_natively_and_take_what_the_formula_says
                 way.dictionary,
             );
         }
+    }
+}
+
+#[test]
+fn data_that_takes_time_changes_nothing_but_time() {
+    let timing = DataTiming { first_cycles: 10, next_cycles: 1, store_cycles: 2 };
+    // A small one, which loses lines that were stored to.
+    let ways = [Data::Ideal, Data::Uncached(timing), Data::Cached(Shape::direct(256), timing)];
+    for run in corpus::sample("data of RV32 programs").iter().filter(|run| run.program == "minigzip") {
+        let image = packed(run, &Profile::default(), &pack::Settings::default());
+        let container = container(&image, 1, None);
+        let (booted, protection) = sealed::boot(made::unlock(&container, 1)).expect("nothing was changed");
+        let took: Vec<_> = ways
+            .into_iter()
+            .map(|data| outcome(run, &booted, &protection, &Settings { data, ..Settings::default() }))
+            .collect();
+        for outcome in &took {
+            assert_eq!(outcome.end, End::Exit(0));
+            assert!(run.is_expected(&outcome.output));
+            assert_eq!(outcome.spent.instructions, took[0].spent.instructions);
+            assert_eq!(outcome.counts.constants, took[0].counts.constants);
+            assert!(outcome.counts.constants > 1000);
+        }
+        let waits: Vec<Cycles> = took.iter().map(|outcome| outcome.spent.data_cycles).collect();
+        assert!(waits[0] == 0 && 0 < waits[2] && waits[2] < waits[1], "{waits:?}");
     }
 }
 

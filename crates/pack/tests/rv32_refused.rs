@@ -2,6 +2,7 @@
 
 mod rv32;
 
+use expect_test::expect;
 use isa::rv32::{FaultKind, Files, Trap, user};
 use pack::chain::run::{self, End};
 use pack::chain::{self, Protection, Work};
@@ -178,6 +179,25 @@ fn tables_of_addresses_and_of_distances_among_code_follow_what_moves() {
             assert_eq!(outcome.counts.constants, 2);
         }
     }
+}
+
+#[test]
+fn each_refusal_says_what_was_found_what_was_expected_and_how_to_mend_it() {
+    let errors = [
+        Error::Machine { found: 183 },
+        Error::Extensions { found: 5 },
+        Error::ReadsItsPlace { at: 0x1_0000 },
+        Error::TooFar { at: 0x1_0000, to: 0x1_0008, distance_words: 1302 },
+    ];
+    expect![[r#"
+        code of another processor: found e_machine 183, expected 2 (SPARC, high byte first) or 243 (RISC-V, low byte first)
+        code of another RISC-V than RV32IM: found e_flags 0x5, expected 0
+        help: compile it, and every library that it is linked with, with -march=rv32im -mabi=ilp32
+        instruction at 0x00010000 reads its own address: what the program computes from it would be wrong
+        help: compile without -fpic, or exclude the function
+        branch at 0x00010000 to 0x00010008 is 1302 words long in the image, farther than it reaches
+        help: keep the order of functions, or exclude the two"#]]
+    .assert_eq(&errors.map(|error| error.to_string()).join("\n"));
 }
 
 #[test]

@@ -121,8 +121,8 @@ fn check_pairs(
     Ok(())
 }
 
-/// What an instruction adds the high part to: AUIPC its address, and nothing LUI, which the linker makes of it for a weak
-/// symbol that nothing defines.
+/// What an instruction adds the high part to: AUIPC its address, and nothing LUI, which the linker makes of it for a
+/// weak symbol that nothing defines.
 fn base(at: u32, high: u32) -> u32 {
     if high & OPCODE == LUI { 0 } else { at }
 }
