@@ -3,14 +3,15 @@
 //! Words are those of packed programs and random ones of every class that there is; lines are random ones under every
 //! seal, and official vectors. The decipher takes as many cycles as `chain::decipher` says of a unit like it.
 
+mod corpus;
 mod made;
 mod verilated;
-mod workload;
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::sync::Arc;
 
+use corpus::{PROGRAMS, program};
 use made::{Seeded, seals};
 use pack::chain::decipher::{Decipher, Timing};
 use pack::chain::expand::Expander;
@@ -21,7 +22,6 @@ use pack::seal::otfdec::Otfdec;
 use pack::seal::{LINE_BYTES, Layout, Line, LineCipher, Seal};
 use pack::{Settings, Target, pack};
 use verilated::{Model, faults, modules, sources, synthesis};
-use workload::{PROGRAMS, program};
 
 /// More settings of the packer, and more of what is random, in a long run.
 fn soak() -> bool {
