@@ -174,7 +174,7 @@ proptest! {
                 for word in words {
                     let other = canonical(Target::Rv32, word);
                     if let (Some(a), Some(b)) = (Instruction::decode(word), Instruction::decode(other)) {
-                        prop_assert!(do_the_same(a, b), "{word:#010x} {a} and {b}");
+                        prop_assert!(a == b || do_the_same(a, b), "{word:#010x} {a} and {b}");
                         prop_assert_eq!(canonical(Target::Rv32, other), other, "{} is canonical and stays so", b);
                     }
                 }
@@ -201,7 +201,7 @@ fn every_pair_of_registers_and_every_constant_that_a_rule_names_does_the_same() 
                     let other = canonical(Target::Rv32, word);
                     if let (Some(a), Some(b)) = (Instruction::decode(word), Instruction::decode(other)) {
                         rules += u32::from(a != b);
-                        assert!(do_the_same(a, b), "{word:#010x} {a} and {b}");
+                        assert!(a == b || do_the_same(a, b), "{word:#010x} {a} and {b}");
                     }
                 }
             }
