@@ -48,28 +48,18 @@ fn print(measured: &Measured) {
     };
     let cycles = Spread::of(measured.orders.iter().map(base)).expect("there is an order");
     println!("  cycles but for misses, packed to plain: {:.4} to {:.4}", cycles.least, cycles.most);
-    println!(
-        "  cache         hits    aes packed (least  most)  to aes (least  most)  lines  words | placed: plain   aes packed lines"
-    );
+    println!("  {:>12}    hits    aes packed (least  most) to aes (least  most)  lines  words", "cache");
     for cache in 0..measured.caches.len() {
         let cell = measured.cell(cache, Penalty::default());
         let Geometry { bytes, ways } = cell.cache;
+        print!("  {bytes:5} x {ways:4} {:7.4} {:6.3}", cell.hits, cell.aes.mean);
+        for Spread { mean, least, most } in [cell.packed, cell.packed_to_aes] {
+            print!(" {mean:6.3} ({least:.3} {most:.3})");
+        }
+        print!("  {:.3}  {:.3} | own placement: plain", cell.lines_left.mean, cell.accesses.mean);
         println!(
-            "  {bytes:5} x {ways:4} {:7.4} {:6.3} {:6.3} ({:.3} {:.3})  {:.3}  ({:.3} {:.3})  {:.3}  {:.3} |        {:.3} {:.3} {:.3}  {:.3}",
-            cell.hits,
-            cell.aes.mean,
-            cell.packed.mean,
-            cell.packed.least,
-            cell.packed.most,
-            cell.packed_to_aes.mean,
-            cell.packed_to_aes.least,
-            cell.packed_to_aes.most,
-            cell.lines_left.mean,
-            cell.accesses.mean,
-            cell.placed_plain,
-            cell.placed_aes,
-            cell.placed,
-            cell.placed_lines_left,
+            " {:.3} aes {:.3} packed {:.3} lines {:.3}",
+            cell.placed_plain, cell.placed_aes, cell.placed, cell.placed_lines_left
         );
     }
 }

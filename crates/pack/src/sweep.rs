@@ -154,11 +154,9 @@ struct Sweep<'a> {
 
 impl Sweep<'_> {
     fn packed(&self, order: Order, assignment: Assignment) -> Result<Packed, SweepError> {
-        let mut settings = packing::Settings { order, assignment, ..self.settings.packing.clone() };
+        let settings = packing::Settings { order, assignment, ..self.settings.packing.clone() };
         let (program, training) = (&self.subject.program, &self.training[..]);
-        let own = order == Order::Hot;
-        settings.choice.split |= own;
-        let goal = if own { &self.settings.own_goal } else { &self.settings.goal };
+        let goal = if order == Order::Hot { &self.settings.own_goal } else { &self.settings.goal };
         Ok(tune::pack(program, training, &settings, goal, &self.settings.effort)?)
     }
 

@@ -52,8 +52,8 @@ pub(super) fn is_load(word: u32) -> bool {
     matches!(class, Some(Class::Load | Class::LoadTwo))
 }
 
-/// Whether a call with this delay instruction returns elsewhere than behind it: the register that it left its address in
-/// is another window's then, or has another address, which does not follow from this one.
+/// Whether a call with this delay instruction returns elsewhere than behind it: the register that it left its address
+/// in is another window's then, or has another address, which does not follow from this one.
 pub fn leaves_link(delay: u32) -> bool {
     let Some(instruction) = Instruction::decode(delay) else { return false };
     let link = Set::register(LINK);

@@ -16,9 +16,9 @@ const GAP_WORDS: u32 = 256;
 
 /// Units that are fetched, and what gaps between them are filled with.
 pub struct Filling {
-    /// Units that are fetched, in their order; then the others.
+    /// Where units lie at first.
     pub start: Placement,
-    /// How many are fetched.
+    /// How many there are until the last of those that are fetched.
     pub first_unused: usize,
     /// By first piece, the length of what may fill a gap, in words, with its place behind the ones that are fetched.
     fillers: Vec<(u32, Vec<usize>)>,
@@ -31,21 +31,15 @@ impl Filling {
     pub fn of(judge: &Judge<'_>, tried: &Tried<'_>) -> Filling {
         let placement = &tried.packer.placement;
         let used = judge.used(&tried.seen, placement);
-        let with = |wanted: bool| {
-            let units = placement.units.iter().zip(&used);
-            units.filter(move |(_, used)| used.0 == wanted).map(|(unit, used)| (used.1, unit.clone()))
-        };
-        let mut units: Vec<Vec<usize>> = with(true).map(|(_, unit)| unit).collect();
-        let first_unused = units.len();
+        let first_unused = used.iter().rposition(|used| used.0).map_or(0, |last| last + 1);
+        let behind = placement.units.iter().zip(&used).skip(first_unused);
         // What must be aligned would leave a gap of its own, and branches that go farther may need words.
-        let mut fillers: Vec<(u32, Vec<usize>)> = with(false)
-            .filter(|(_, unit)| !tried.packer.is_aligned(unit) && tried.packer.is_whole(unit))
-            .collect();
+        let fits = |unit: &[usize]| !tried.packer.is_aligned(unit) && tried.packer.is_whole(unit);
+        let fillers = behind.filter(|(unit, _)| fits(unit)).map(|(unit, used)| (used.1, unit.clone()));
+        let mut fillers: Vec<(u32, Vec<usize>)> = fillers.collect();
         fillers.sort_by(|a, b| b.0.cmp(&a.0).then_with(|| a.1.cmp(&b.1)));
-        units.extend(with(false).map(|(_, unit)| unit));
         let words = fillers.iter().map(|filler| filler.0).sum();
-        let room_words = vec![0; units.len()];
-        Filling { start: Placement { units, room_words }, first_unused, fillers, words }
+        Filling { start: placement.clone(), first_unused, fillers, words }
     }
 
     /// Changes an order or a gap.

@@ -5,7 +5,6 @@
 use std::collections::HashMap;
 
 use super::trace::{Misses, SETS, Stretch, Trace};
-use crate::error::Error;
 use crate::flow::{Flow, Role};
 use crate::layout::Layout;
 use crate::packer::Packer;
@@ -92,10 +91,11 @@ pub struct Seen {
 /// A branch in a packet that goes to another unit: it is a word when it goes too far.
 #[derive(Clone)]
 struct Link {
-    from: (usize, i64),
-    to: (usize, i64),
-    /// How far it may go, in words.
-    reach: (i64, i64),
+    /// Its unit and its target's, and how far in them they are, in bytes.
+    from: (usize, u32),
+    to: (usize, u32),
+    /// How far it may go, in words: from the first of these to the second.
+    reach_words: (i16, i16),
     /// What it costs that it goes too far.
     cost: f64,
 }
@@ -107,23 +107,15 @@ pub struct Judge<'a> {
     /// By item, the first piece of its unit, and its piece.
     unit_of: Vec<usize>,
     piece_of: Vec<usize>,
-    pub before: Misses,
+    before: Misses,
     /// By item, its share of the misses of the unpacked program.
     missed: Vec<u64>,
     missed_total: u64,
 }
 
 impl<'a> Judge<'a> {
-    /// Of a program with its functions in this order.
-    ///
-    /// # Errors
-    /// What cannot lie in another order.
-    pub fn new(
-        flow: &'a Flow,
-        training: &[Training],
-        order: Order,
-        merged: &Profile,
-    ) -> Result<Judge<'a>, Error> {
+    /// Of a program with its functions in this order; where that is the packer's, its own is what is compared with.
+    pub fn new(flow: &'a Flow, training: &[Training], order: Order, merged: &Profile) -> Judge<'a> {
         let mut unit_of = vec![0; flow.items.len()];
         let mut last_of_unit = vec![0; flow.items.len()];
         for unit in place::units(flow) {
@@ -146,14 +138,13 @@ impl<'a> Judge<'a> {
             missed: Vec::new(),
             missed_total: 0,
         };
-        // Where nothing is packed, or where the order is the packer's: the program's own order is what it is held to.
         let order = if order == Order::Hot { Order::Given } else { order };
         let placement = Placement::of(flow, order, merged);
         let places = judge.plain_places(&placement);
         judge.before = judge.trace.misses(&places);
         judge.missed = judge.shares(&places);
         judge.missed_total = judge.missed.iter().sum();
-        Ok(judge)
+        judge
     }
 
     fn plain_places(&self, placement: &Placement) -> Vec<(u32, u32)> {
@@ -177,20 +168,19 @@ impl<'a> Judge<'a> {
     /// Where stretches lie in a layout.
     pub fn seen(&self, packer: &Packer<'_>, layout: &Layout) -> Seen {
         let flow = packer.flow();
-        let starts: HashMap<usize, u32> = packer
-            .placement
-            .units
-            .iter()
-            .map(|unit| {
-                let first = flow.pieces[unit[0]].items.start;
-                (unit[0], layout.places[first] & !3)
-            })
-            .collect();
+        let (mut unit_of, mut starts) = (vec![0; flow.pieces.len()], vec![0; flow.pieces.len()]);
+        for unit in &packer.placement.units {
+            unit.iter().for_each(|&piece| unit_of[piece] = unit[0]);
+            starts[unit[0]] = layout.places[flow.pieces[unit[0]].items.start] & !3;
+        }
+        let place = |item: usize| {
+            let unit = unit_of[self.piece_of[item]];
+            (unit, (layout.places[item] & !3).wrapping_sub(starts[unit]))
+        };
         let parts = self.trace.stretches.iter().map(|stretch| match *stretch {
             Stretch::Items(first, last) => {
-                let unit = self.unit_of[first as usize];
-                let offset = |item: u32| (layout.places[item as usize] & !3).wrapping_sub(starts[&unit]);
-                (Some(unit), offset(first), offset(last))
+                let (unit, first) = place(first as usize);
+                (Some(unit), first, place(last as usize).1)
             }
             Stretch::Fixed(first, last) => (None, first, last),
         });
@@ -201,36 +191,25 @@ impl<'a> Judge<'a> {
             };
             lengths[unit[0]] = unit.iter().map(words).sum();
         }
-        Seen { parts: parts.collect(), lengths, links: self.links(packer, layout, &starts) }
+        Seen { parts: parts.collect(), lengths, links: self.links(flow, layout, place) }
     }
 
-    fn links(&self, packer: &Packer<'_>, layout: &Layout, starts: &HashMap<usize, u32>) -> Vec<Link> {
-        let flow = packer.flow();
-        let mut of_item = HashMap::new();
+    /// Branches in packets that go to other units; `place` tells an item's unit, and how far in it is.
+    fn links(&self, flow: &Flow, layout: &Layout, place: impl Fn(usize) -> (usize, u32)) -> Vec<Link> {
+        let mut links = Vec::new();
         for group in layout.words.iter().filter_map(|word| word.1) {
             let Some((least, most)) = group.format.and_then(|format| format.reach_words()) else { continue };
-            let branches =
-                group.items().iter().filter(|&&item| flow.items[item as usize].role == Role::Branch);
-            of_item.extend(branches.map(|&item| (item as usize, (i64::from(least), i64::from(most)))));
-        }
-        let mut unit_of_piece = vec![0; flow.pieces.len()];
-        for unit in &packer.placement.units {
-            unit.iter().for_each(|&piece| unit_of_piece[piece] = unit[0]);
-        }
-        let mut links = Vec::new();
-        for (item, reach) in of_item {
-            let Some(target) = flow.items[item].refers.and_then(|(_, to)| flow.index(to)) else { continue };
-            let place = |item: usize| {
-                let unit = unit_of_piece[self.piece_of[item]];
-                (unit, i64::from((layout.places[item] & !3).wrapping_sub(starts[&unit]) / 4))
-            };
-            let (from, to) = (place(item), place(target));
-            if from.0 != to.0 {
-                let share = self.missed[item] as f64 / self.missed_total.max(1) as f64;
-                links.push(Link { from, to, reach, cost: COLD_LINK_COST + HOT_LINK_COST * share });
+            for item in group.items().iter().map(|&item| item as usize) {
+                let target = flow.items[item].refers.filter(|_| flow.items[item].role == Role::Branch);
+                let Some(target) = target.and_then(|(_, to)| flow.index(to)) else { continue };
+                let (from, to) = (place(item), place(target));
+                if from.0 != to.0 {
+                    let share = self.missed[item] as f64 / self.missed_total.max(1) as f64;
+                    let cost = COLD_LINK_COST + HOT_LINK_COST * share;
+                    links.push(Link { from, to, reach_words: (least, most), cost });
+                }
             }
         }
-        links.sort_by_key(|link| (link.from, link.to));
         links
     }
 
@@ -241,9 +220,10 @@ impl<'a> Judge<'a> {
         }
         let starts = self.starts(seen, placement);
         let too_far = seen.links.iter().filter(|link| {
-            let place = |(unit, words): (usize, i64)| i64::from(starts[unit] / 4) + words;
-            let distance = place(link.to) - place(link.from);
-            distance < link.reach.0 || distance > link.reach.1
+            let place = |(unit, bytes): (usize, u32)| i64::from(starts[unit] + bytes);
+            let distance_words = (place(link.to) - place(link.from)) / 4;
+            let (least, most) = link.reach_words;
+            !(i64::from(least)..=i64::from(most)).contains(&distance_words)
         });
         too_far.map(|link| link.cost).sum()
     }

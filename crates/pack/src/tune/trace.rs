@@ -246,7 +246,8 @@ mod tests {
             trace.fold(&turns);
             let places: Vec<(u32, u32)> =
                 places.iter().map(|&(first, words)| (first * 4, (first + words - 1) * 4)).collect();
-            let caches = SETS.map(|sets| WAYS.map(|ways| Geometry { bytes: sets * ways as u32 * 16, ways: ways as u32 }));
+            let geometry = |sets: u32, ways: u32| Geometry { bytes: sets * ways * 16, ways };
+            let caches = SETS.map(|sets| WAYS.map(|ways| geometry(sets, ways as u32)));
             let mut stacks = Stacks::new(&caches.concat()).expect("they can be built");
             for &turn in &turns {
                 let (first, last) = places[turn as usize];
