@@ -43,7 +43,7 @@ impl Default for Effort {
             dynamic_percents: vec![20, 35, 45, 55, 65, 75, 85],
             left_out: 16,
             spaced: 48,
-            exchanges: 3000,
+            exchanges: 6000,
         }
     }
 }
@@ -99,7 +99,7 @@ fn search(
     let judge = Judge::new(&plain, training, settings.order, &merged);
     let ground = Ground::of(&flow, settings.assignment)?;
     let search = Search { judge: &judge, goal, settings, merged: &merged };
-    let best = search.run(&ground, effort);
+    let best = search.place_all(search.pack(&ground, effort), effort);
     Ok((best.cost, packing::finish(program, profiles, best.packer, rewritten)?))
 }
 
@@ -111,14 +111,20 @@ struct Search<'a> {
 }
 
 impl<'a> Search<'a> {
-    fn run(&self, ground: &'a Ground<'a>, effort: &Effort) -> Tried<'a> {
+    /// What shares words, with functions where their order has them.
+    fn pack(&self, ground: &'a Ground<'a>, effort: &Effort) -> Tried<'a> {
         let mut best = self.dictionaries(ground, effort);
         self.leave_out(&mut best, effort.left_out);
+        best
+    }
+
+    /// Where functions lie.
+    fn place_all(&self, mut best: Tried<'a>, effort: &Effort) -> Tried<'a> {
+        best.cost = self.cost(&best, &best.packer.placement, best.words);
         if self.settings.order == Order::Hot {
             self.exchange(&mut best, effort.exchanges);
-        }
-        if best.packer.packs() && self.settings.order != Order::Hot {
-            self.space(&mut best, effort.spaced);
+        } else if best.packer.packs() {
+            (0..SPACING_ROUNDS).for_each(|_| self.space(&mut best, effort.spaced));
         }
         best
     }
@@ -248,12 +254,14 @@ impl<'a> Search<'a> {
     }
 }
 
+/// How often room between functions is given out.
+const SPACING_ROUNDS: usize = 2;
 /// What a gap costs: what it is filled with seldom fits exactly.
 const GAP_COST: f64 = 0.004;
 /// How much worse an order may be than the one before it, in parts of its cost, at first.
 const THRESHOLD: f64 = 0.003;
 /// The room that is tried before a unit, in words: to begin elsewhere in a line, and in another line.
-const ROOMS_WORDS: [u32; 12] = [1, 2, 3, 4, 8, 12, 16, 24, 32, 48, 64, 96];
+const ROOMS_WORDS: [u32; 12] = [0, 1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 64];
 
 /// The sizes of dictionaries on the way to one that is only looked at.
 const SCREENING_PERCENTS: [usize; 5] = [200, 150, 120, 105, 100];

@@ -39,7 +39,7 @@ impl Default for Goal {
             line_weights: [0.0, 0.0, 2.0, 0.0, 0.0, 0.0, 0.0],
             miss_cycles: 120,
             instruction_cycles: 1.3,
-            ratio_max: 0.909,
+            ratio_max: 0.91,
             degraded: 20.0,
         }
     }
