@@ -33,8 +33,8 @@ module dictionary #(
     reg [31:0] entries [0:(1 << INDEX_BITS) - 1];
     reg        marks   [0:(1 << INDEX_BITS) - 1];
 
-    // Bicc; the conditional branches of RV32.
-    wire is_branch = TARGET == 1 ? i_load_entry[6:0] == 7'b1100011
+    // Bicc; the conditional branches of RV32, and JAL.
+    wire is_branch = TARGET == 1 ? i_load_entry[6:0] == 7'b1100011 || i_load_entry[6:0] == 7'b1101111
                                  : i_load_entry[31:30] == 0 && i_load_entry[24:22] == 3'b010;
     wire [INDEX_BITS-1:0] load_index = i_load_index[INDEX_BITS-1:0];
 

@@ -83,9 +83,10 @@ module expander #(
     // A distance in words, with its sign.
     wire [9:0] distance = is_far ? fields[9:0]
                         : is_short ? {{4{fields[5]}}, fields[5:0]} : {{2{fields[7]}}, fields[7:0]};
-    wire [31:0] branch = TARGET == 1
-        ? {distance[9], distance[8:3], i_entry[24:12], distance[2:0], 1'b0, distance[9], i_entry[6:0]}
-        : {i_entry[31:22], {12{distance[9]}}, distance};
+    // Of RV32 a branch is a conditional one or JAL, told from each other by bit 3.
+    wire [31:0] conditional = {distance[9:3], i_entry[24:12], distance[2:0], 1'b0, distance[9], i_entry[6:0]};
+    wire [31:0] jump = {distance, 1'b0, {9{distance[9]}}, i_entry[11:0]};
+    wire [31:0] branch = TARGET == 1 ? (i_entry[3] ? jump : conditional) : {i_entry[31:22], {12{distance[9]}}, distance};
     wire is_branch_slot = has_branch && i_slot == branch_slot;
     assign o_instruction = o_is_packet ? (is_branch_slot ? branch : i_entry) : word;
 

@@ -23,7 +23,7 @@ echo "== build"
 cargo build --locked --quiet --release -p selvedge
 cargo bench --locked --quiet --no-run -p selvedge --bench variants --bench weaving
 cargo bench --locked --quiet --no-run -p isa --bench avr --bench sparc --bench rv32
-cargo bench --locked --quiet --no-run -p pack --bench bus --bench packing
+cargo bench --locked --quiet --no-run -p pack --bench bus --bench packing --bench rv32 --bench codes --bench chain
 cargo bench --locked --quiet --no-run -p collect --bench aes --bench ascon --bench ingest
 cargo bench --locked --quiet --no-run --manifest-path witness/Cargo.toml --bench speed
 echo
@@ -74,6 +74,9 @@ measure "SPARC, by program" cargo bench --locked --quiet -p isa --bench sparc
 measure "RV32, by program" cargo bench --locked --quiet -p isa --bench rv32
 measure "packing" cargo bench --locked --quiet -p pack --bench packing
 measure "packed programs behind caches" cargo bench --locked --quiet -p pack --bench bus
+measure "packed RV32 programs" cargo bench --locked --quiet -p pack --bench rv32
+measure "codes that are decoded on fill" cargo bench --locked --quiet -p pack --bench codes
+measure "the chain" cargo bench --locked --quiet -p pack --bench chain
 measure "the hardware, synthesised" scripts/rtl.sh synth
 measure "simulators" cargo bench --locked --quiet --manifest-path witness/Cargo.toml --bench speed
 

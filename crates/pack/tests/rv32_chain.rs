@@ -13,9 +13,11 @@ use isa::rv32::{Fault, FaultKind, Machine, Memory, Spent, Timing, User, user};
 use made::{Seeded, device, seals};
 use pack::chain::profile::{self, Counted};
 use pack::chain::run::{self, End};
-use pack::chain::{Chain, Data, DataTiming, Outcome, Protection, Rv32, Settings, Shape, Straight, Work};
+use pack::chain::{Chain, Data, DataTiming, Lines, Outcome, Protection, Rv32, Settings, Shape, Work};
 use pack::chain::{integrity, sealed};
+use pack::code::Code;
 use pack::code::dict;
+use pack::code::onfill::stored::compress;
 use pack::integrity::{ImageName, Integrity};
 use pack::lines::Choice;
 use pack::place::Order;
@@ -30,12 +32,7 @@ fn ideal() -> user::Settings {
     user::Settings { timing: Timing::ideal(), ..user::Settings::default() }
 }
 
-fn start(
-    run: &Run,
-    image: &Image,
-    protection: &Protection,
-    settings: &Settings,
-) -> User<Chain<Straight, Rv32>> {
+fn start(run: &Run, image: &Image, protection: &Protection, settings: &Settings) -> User<Chain<Lines, Rv32>> {
     let (told, files) = run.prepare();
     let told: Vec<&str> = told.iter().map(String::as_str).collect();
     run::rv32::under_linux(image, protection, settings, &told, files, ideal()).expect("it fits")
@@ -346,6 +343,21 @@ fn registers_and_memory_are_the_plain_runs_but_for_where_code_is_at_every_system
             }
             assert_eq!(registers_at_call(&mut ours, &our_calls), None);
             assert!(count > 3, "{}: {count} calls", run.program);
+        }
+    }
+}
+
+#[test]
+fn compressed_programs_are_decoded_on_fill_and_print_what_they_print_natively() {
+    for run in corpus::sample("compressed RV32 programs").iter().filter(|run| run.program == "search") {
+        let program = Program::parse(&run.elf("rv32")).expect("it is a program");
+        for code in Code::on_fill() {
+            let (image, report) = compress(&Image::from(&program), code, 64).expect("it is plain");
+            assert!(report.ratio() < 0.8, "{}: {}", code.name(), report.ratio());
+            let protection = Protection::cost_of_code(&image, Work::Block);
+            let after = outcome(run, &image, &protection, &Settings::default());
+            assert_eq!(after.end, End::Exit(0), "{}", code.name());
+            assert!(run.is_expected(&after.output), "{}", code.name());
         }
     }
 }

@@ -6,12 +6,12 @@ mod rv32;
 use std::collections::BTreeMap;
 
 use isa::rv32::{Fault, FaultKind, Files, Machine, Stop, Trap, User, user};
-use pack::chain::{Chain, Protection, Rv32, Settings, Shape, Straight, Work, run};
+use pack::chain::{Chain, Lines, Protection, Rv32, Settings, Shape, Work, run};
 use pack::code::packet::Format;
 use pack::image::Image;
 use rv32::{CODE, Word, image, packet, plain};
 
-type Running = Machine<Chain<Straight, Rv32>>;
+type Running = Machine<Chain<Lines, Rv32>>;
 
 /// A core about to begin behind a small cache and a cipher.
 fn machine(image: &Image) -> Running {

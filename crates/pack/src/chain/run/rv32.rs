@@ -5,9 +5,11 @@
 use isa::rv32::{Fault, Files, Memory, Region, Spent, User, user};
 use isa::{Cycles, Observer};
 
-use super::{End, Outcome, Protection, Settings, build, constants, straight, variables};
+use super::{End, Outcome, Protection, Settings, build, constants, lines, variables};
 use crate::chain::bus::{Chain, Rv32};
-use crate::chain::fill::{Fill, Straight};
+use crate::chain::fill::Fill;
+use crate::chain::onfill::Lines;
+use crate::code::onfill::stored::seen;
 use crate::error::RunError;
 use crate::image::Image;
 
@@ -22,8 +24,9 @@ pub fn under_linux(
     arguments: &[&str],
     files: Files,
     user: user::Settings,
-) -> Result<User<Chain<Straight, Rv32>>, RunError> {
-    let fill = straight(image, protection, settings)?;
+) -> Result<User<Chain<Lines, Rv32>>, RunError> {
+    let fill = lines(image, protection, settings)?;
+    let image = &*seen(image)?;
     let read_only = constants(image).map(|(first, bytes)| Region { first, bytes, writable: false });
     let regions = variables(image).into_iter().chain(read_only).collect();
     let (mut regions, start) = user::furnish(regions, image.entry, arguments, &user)?;
