@@ -270,7 +270,7 @@ impl<'a> Judge<'a> {
         }
     }
 
-    /// By item, how often a line with it was lacking, in caches of up to 2 KiB.
+    /// By item, how often a line with it was lacking; the paper's cache counts most.
     fn shares(&self, places: &[(u32, u32)]) -> Vec<u64> {
         let mut by_line: HashMap<(usize, u32), u64> = HashMap::new();
         self.trace.ask(places, |stretch, line, depths, times| {
