@@ -6,9 +6,10 @@
 //! address (`seal`), with tags (`integrity`), under keys (`keys`), and stand in a container (`container`); `sealed` has
 //! these steps in order, `tables` gives what they add its place, and `forms` writes what others load. A run puts the
 //! image behind a chain of decompressor, instruction cache, decipher and memory (`chain`), and counts what each stage
-//! was asked and how long the core waited.
+//! was asked and how long the core waited. What a program is made of before all that, `analysis` says.
 //! It leaves executing instructions to `isa`, files and tables to the binary, keys' storage to the caller.
 
+pub mod analysis;
 pub mod canonical;
 pub mod chain;
 pub mod check;

@@ -306,19 +306,29 @@ impl<'c> Unlocked<'c> {
         verified
     }
 
+    /// The container with its memory opened, for forms that others read; its tags are those of the sealed lines. With
+    /// tags, only if all of them match.
+    ///
+    /// # Errors
+    /// The first tag that does not match.
+    pub fn opened(&self) -> Result<Container, SealError> {
+        if let Some(fault) = self.faults().next() {
+            return Err(fault);
+        }
+        let mut open = self.container.clone();
+        for span in open.spans.iter_mut().filter(|span| span.is_sealed) {
+            self.cipher.open_all(span.first, &mut span.bytes);
+        }
+        Ok(open)
+    }
+
     /// The image before it was sealed. With tags, only if all of them match.
     ///
     /// # Errors
     /// The first tag that does not match.
     pub fn unseal(&self) -> Result<Unsealed, SealError> {
         let container = self.container;
-        if let Some(fault) = self.faults().next() {
-            return Err(fault);
-        }
-        let mut open = container.clone();
-        for span in open.spans.iter_mut().filter(|span| span.is_sealed) {
-            self.cipher.open_all(span.first, &mut span.bytes);
-        }
+        let open = self.opened()?;
         let bytes = |entry: &Entry| {
             open.memory(entry.first, entry.bytes).expect("every section lies in a piece of memory").to_vec()
         };
