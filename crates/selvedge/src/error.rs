@@ -13,6 +13,7 @@ pub use class::Class;
 pub use export::ExportFault;
 pub use key::KeyFault;
 pub use order::OrderFault;
+pub use pack::PackFault;
 pub use place::PlaceFault;
 pub(crate) use printed::words;
 pub use spool::SpoolFault;
@@ -26,6 +27,7 @@ mod export;
 mod from;
 mod key;
 mod order;
+mod pack;
 mod place;
 mod printed;
 mod spool;
@@ -138,6 +140,13 @@ pub enum Error {
     Violation(Box<::weave::proof::Violation>),
     /// Nothing was woven.
     Woven(WeaveFault),
+    /// A program is not packed, sealed, opened or run.
+    Pack {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        fault: PackFault,
+    },
     /// The server refused a batch; it stays in the spool.
     BatchRefused {
         /// The batch.
@@ -229,6 +238,7 @@ impl Error {
             | Error::Export { .. }
             | Error::Image(_) => Class::Input,
             Error::Woven(fault) => fault.class(),
+            Error::Pack { fault, .. } => fault.class(),
             Error::Order(fault) => fault.class(),
             Error::Toolchain(Fault::NoTree { .. } | Fault::NoCompiler) => Class::Environment,
             Error::Toolchain(_) => Class::Input,
@@ -354,6 +364,7 @@ impl fmt::Display for Error {
             Error::Linked(error) => write!(f, "{error}"),
             Error::Violation(violation) => write!(f, "{violation}"),
             Error::Woven(fault) => write!(f, "{fault}"),
+            Error::Pack { path, fault } => fault.write(path, f),
             Error::BatchRefused { number, status } => {
                 write!(f, "the server refused batch {number} with status {status}")?;
                 if let Some(refusal) = collect::error::Refusal::from_number(*status) {

@@ -22,6 +22,7 @@ mod man;
 mod monitor;
 mod node;
 mod output;
+mod pack;
 mod paper;
 mod papers;
 mod phases;
@@ -58,6 +59,7 @@ verbs! {
     broker Broker,
     collect Collect,
     weave Weave,
+    pack Pack,
     paper Paper,
     completions Completions,
     man Man,

@@ -26,9 +26,9 @@ impl Output {
     /// [`Error::Output`] if they cannot be written.
     pub fn rows(&self, title: &str, rows: &[Row]) -> Result<(), Error> {
         if self.json {
-            self.write(&ndjson(rows))
+            self.write(ndjson(rows).as_bytes())
         } else {
-            self.write(&Table::of_rows(title, rows).text(None))
+            self.write(Table::of_rows(title, rows).text(None).as_bytes())
         }
     }
 
@@ -42,7 +42,15 @@ impl Output {
     /// # Errors
     /// [`Error::Output`] if it cannot be written.
     pub fn text(&self, text: &str) -> Result<(), Error> {
-        self.write(text)
+        self.write(text.as_bytes())
+    }
+
+    /// Prints bytes as they are.
+    ///
+    /// # Errors
+    /// [`Error::Output`] if they cannot be written.
+    pub fn bytes(&self, bytes: &[u8]) -> Result<(), Error> {
+        self.write(bytes)
     }
 
     /// Prints one answer: `text` for a person, `value` as one line of JSON.
@@ -55,12 +63,12 @@ impl Output {
         if !line.ends_with('\n') {
             line.push('\n');
         }
-        self.write(&line)
+        self.write(line.as_bytes())
     }
 
-    fn write(&self, text: &str) -> Result<(), Error> {
+    fn write(&self, bytes: &[u8]) -> Result<(), Error> {
         let mut out = io::stdout().lock();
-        match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+        match out.write_all(bytes).and_then(|()| out.flush()) {
             Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
             result => result.map_err(Error::Output),
         }

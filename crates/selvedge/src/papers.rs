@@ -2,5 +2,5 @@
 
 pub mod mecha;
 pub mod multicore;
-mod spread;
+pub mod spread;
 pub mod sti;

@@ -1,8 +1,9 @@
-//! Files that get their names only when they are whole, so that nothing half-written stays.
+//! Files that get their names only when they are whole, so that nothing half-written stays; and whether two names are of
+//! one file.
 
-use std::fs::{File, OpenOptions, Permissions};
+use std::fs::{self, File, OpenOptions, Permissions};
 use std::io::{self, Write};
-use std::os::unix::fs::PermissionsExt;
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 use tempfile::NamedTempFile;
@@ -92,9 +93,24 @@ pub fn write(path: &Path, bytes: &[u8]) -> Result<(), Error> {
     file.finish()
 }
 
+/// Whether two paths are of one file, through links of either kind. A device is written to, and not in its place.
+pub fn is_same_file(one: &Path, other: &Path) -> bool {
+    match (fs::metadata(one), fs::metadata(other)) {
+        (Ok(one), Ok(other)) => one.is_file() && (one.dev(), one.ino()) == (other.dev(), other.ino()),
+        (Err(_), Err(_)) => place(one) == place(other),
+        _ => false,
+    }
+}
+
+/// Where a file would be that is not there yet.
+fn place(path: &Path) -> PathBuf {
+    let folder = path.parent().filter(|folder| *folder != Path::new("")).unwrap_or(Path::new("."));
+    let folder = folder.canonicalize().unwrap_or_else(|_| folder.into());
+    path.file_name().map_or_else(|| folder.clone(), |name| folder.join(name))
+}
+
 #[cfg(test)]
 mod tests {
-    use std::fs;
     use std::os::unix::fs::{FileTypeExt, symlink};
 
     use super::*;

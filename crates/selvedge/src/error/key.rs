@@ -93,6 +93,13 @@ pub enum KeyFault {
     NoCredentials,
     /// There is no passphrase.
     NoPassphrase,
+    /// It is not the text of a device's key.
+    DeviceKey {
+        /// Its length in bytes.
+        found_bytes: usize,
+    },
+    /// A new key would take the place of what is there.
+    Exists,
 }
 
 const NEW_KEYS: &str = "help: make new keys: name another folder, or none and let a run make its own";
@@ -193,6 +200,14 @@ impl KeyFault {
                  help: run it as a unit with `LoadCredential={path}:...`"
             ),
             KeyFault::NoPassphrase => write!(f, "found nothing, expected a passphrase"),
+            KeyFault::DeviceKey { found_bytes } => write!(
+                f,
+                "found {found_bytes} bytes that are no device key, expected 32 or 64 hex digits and a newline\n\
+                 help: `selvedge pack key` makes one"
+            ),
+            KeyFault::Exists => {
+                write!(f, "it is there, and images may be sealed for it\nhelp: name another file")
+            }
             KeyFault::SuperframesShared => {
                 write!(
                     f,

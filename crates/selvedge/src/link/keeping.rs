@@ -1,6 +1,7 @@
 //! The key of a device's key store: where it comes from, and what is checked before it is believed.
 //!
-//! Owns the sources, as flags name them, and their words in `status`. What is sealed is `broker::engine::store`'s.
+//! Owns the sources, as flags name them, their words in `status`, and reading a file with a secret wherever it lies. What
+//! is sealed is `broker::engine::store`'s.
 
 use std::fmt;
 use std::fs::{File, OpenOptions};
@@ -73,7 +74,7 @@ impl Source {
                 let path = credentials.ok_or_else(fault)?.join(name);
                 of_file(&path, &content(File::open(&path), &path)?)
             }
-            Source::File(path) => of_file(path, &content(open_private(path)?, path)?),
+            Source::File(path) => of_file(path, &read_private(path)?),
             Source::Passphrase(number) => {
                 let path = PathBuf::from(format!("/dev/fd/{number}"));
                 let mut passphrase = content(File::open(&path), &path)?;
@@ -87,6 +88,14 @@ impl Source {
             }
         }
     }
+}
+
+/// The content of a file that only its owner, who runs us, can read or write.
+///
+/// # Errors
+/// [`Error::Key`] when it must not be believed; [`Error::Io`].
+pub fn read_private(path: &Path) -> Result<Zeroizing<Vec<u8>>, Error> {
+    content(open_private(path)?, path)
 }
 
 /// Opens a file of ours that nobody else can read or write; what was opened is what is checked.

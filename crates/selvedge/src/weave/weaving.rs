@@ -4,8 +4,6 @@
 //! `selvedge::weaving`'s.
 
 use std::borrow::Cow;
-use std::fs;
-use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use ::weave::program::Program;
@@ -18,7 +16,7 @@ use super::check;
 use super::report::{Made, Pass};
 use super::sweep::{self, Sweep, Swept};
 use crate::output::Output;
-use selvedge::whole;
+use selvedge::whole::{self, is_same_file};
 
 /// What is written and printed.
 #[derive(clap::Args)]
@@ -59,22 +57,6 @@ impl Outputs {
         }
         Ok(())
     }
-}
-
-/// Whether two paths are of one file, through links of either kind. A device is written to, and not in its place.
-fn is_same_file(one: &Path, other: &Path) -> bool {
-    match (fs::metadata(one), fs::metadata(other)) {
-        (Ok(one), Ok(other)) => one.is_file() && (one.dev(), one.ino()) == (other.dev(), other.ino()),
-        (Err(_), Err(_)) => place(one) == place(other),
-        _ => false,
-    }
-}
-
-/// Where a file would be that is not there yet.
-fn place(path: &Path) -> PathBuf {
-    let folder = path.parent().filter(|folder| *folder != Path::new("")).unwrap_or(Path::new("."));
-    let folder = folder.canonicalize().unwrap_or_else(|_| folder.into());
-    path.file_name().map_or_else(|| folder.clone(), |name| folder.join(name))
 }
 
 /// Runs the verb.

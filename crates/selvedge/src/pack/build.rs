@@ -1,0 +1,267 @@
+//! `selvedge pack build`: a program packed, sealed for a device, and written.
+//!
+//! Owns the verb, what is written where, and its report. A packed image is read again by a second reader before it is
+//! sealed, and the container is opened again before it is written: nothing is written that is not the program.
+
+use std::path::{Path, PathBuf};
+
+use ::pack::check::check;
+use ::pack::integrity::{ImageName, Integrity};
+use ::pack::lines::Choice;
+use ::pack::packing::{Packed, Report};
+use ::pack::seal::Row;
+use ::pack::sealed::{self, Expected, Unsealed};
+use ::pack::{Container, DeviceKey, ImageKey, Program, SealError, Sections, forms};
+use cipher::OsRandomness;
+use clap::ValueEnum;
+use selvedge::error::{Error, PackFault};
+use selvedge::whole;
+use serde_json::json;
+
+use super::key::{self, Id};
+use super::settings::{self, Packing};
+use super::words::{self, nothing, packing_tables};
+use super::{check_own_places, number, paths, read};
+use crate::output::Output;
+
+#[derive(clap::Args)]
+#[command(after_help = "Examples:\n  \
+    selvedge pack build corpus/sparc/minigzip.elf -o minigzip.spk --device-key device.key \\\n    \
+    --integrity 8\n  \
+    selvedge pack build my.elf -o my.spk --device-key device.key --profile my.profile \\\n    \
+    --dictionary blend=50 --order hot --seal ctr --layout otfad --hex my.hex\n  \
+    selvedge pack build arm.elf -o arm.spk --device-key device.key --scheme none \\\n    \
+    --leave-section .ram_code\n\
+    Only the container says how it is opened; --bin, --hex and --elf are its memory, for flash.")]
+pub struct Arguments {
+    /// The program: a linked ELF file, to be packed with its relocations (`-Wl,-q`)
+    #[arg(value_name = "ELF")]
+    program: PathBuf,
+    /// The container
+    #[arg(short, long, value_name = "FILE")]
+    out: PathBuf,
+    /// What is done to instructions
+    #[arg(long, value_enum, default_value_t = Scheme::Compacket)]
+    scheme: Scheme,
+    #[command(flatten)]
+    packing: Packing,
+    #[command(flatten)]
+    sealing: Sealing,
+    #[command(flatten)]
+    forms: Forms,
+}
+
+/// What is done to instructions.
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Scheme {
+    /// Several in a word, by a dictionary
+    Compacket,
+    /// Nothing: a program of any processor is sealed as it is
+    None,
+}
+
+/// How an image is sealed.
+#[derive(clap::Args)]
+#[command(next_help_heading = "Sealing")]
+struct Sealing {
+    /// The file of the device's key, as `pack key` makes it: the image's own key is wrapped under it
+    #[arg(long, value_name = "FILE")]
+    device_key: PathBuf,
+    /// The seal: xts, ctr, or ecb, which the paper has and which shows equal lines
+    #[arg(long, value_name = "SEAL", default_value = "xts")]
+    seal: String,
+    /// How the counters of ctr are made: otfdec, otfad, otfad-swapped or mcuboot-xip
+    #[arg(long, value_name = "LAYOUT")]
+    layout: Option<String>,
+    /// Allow a seal that shows which lines are equal
+    #[arg(long)]
+    allow_legacy: bool,
+    /// Add tags over so many lines each, 1, 4 or 8, of 8 bytes, or of 16
+    #[arg(long, value_name = "LINES[xBYTES]", value_parser = settings::integrity)]
+    integrity: Option<Integrity>,
+    /// Which image it is: up to eight characters
+    #[arg(long, value_name = "ID", default_value = "", value_parser = key::id)]
+    id: Id,
+    /// The image's version
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    image_version: u32,
+    /// Where dictionary and tags go [default: the first room behind code or constants]
+    #[arg(long, value_name = "ADDRESS", value_parser = number)]
+    tables: Option<u32>,
+    /// Leave out the map of addresses, which is for debuggers and tells where code was packed
+    #[arg(long)]
+    no_map: bool,
+    /// Seal only these sections
+    #[arg(long, value_name = "SECTION")]
+    seal_section: Vec<String>,
+    /// Leave a section unsealed
+    #[arg(long, value_name = "SECTION")]
+    leave_section: Vec<String>,
+}
+
+/// Other forms of the image's memory.
+#[derive(clap::Args)]
+#[command(next_help_heading = "Forms")]
+struct Forms {
+    /// Write its memory as it is, from its first address on
+    #[arg(long, value_name = "FILE")]
+    bin: Option<PathBuf>,
+    /// Write its memory as Intel HEX
+    #[arg(long, value_name = "FILE")]
+    hex: Option<PathBuf>,
+    /// Write its memory as an ELF file
+    #[arg(long, value_name = "FILE")]
+    elf: Option<PathBuf>,
+}
+
+/// What there is before it is sealed.
+struct Prepared {
+    unsealed: Unsealed,
+    /// What packing did; `None` where it was not asked for.
+    report: Option<Report>,
+    /// What of the file's segments is in no section.
+    left_out_bytes: u64,
+}
+
+impl Arguments {
+    fn prepared(&self) -> Result<Prepared, Error> {
+        let bytes = read(&self.program)?;
+        if self.scheme == Scheme::None {
+            let parsed = Sections::parse_counting(&bytes).map_err(PackFault::from);
+            let (sections, left_out_bytes) = parsed.map_err(|fault| fault.of(&self.program))?;
+            let unsealed = Unsealed { sections, dictionary: Default::default(), map: Vec::new() };
+            return Ok(Prepared { unsealed, report: None, left_out_bytes });
+        }
+        let refused = |error: ::pack::Error| PackFault::from(error).of(&self.program);
+        let program = Program::parse(&bytes).map_err(refused)?;
+        let (profiles, settings) = (self.packing.profiles(&program)?, self.packing.settings());
+        let Packed { image, report } = ::pack::pack(&program, &profiles, &settings).map_err(refused)?;
+        if report.nothing.is_none() {
+            let faults = check(&program, &image, &settings.choice).map_err(refused)?;
+            assert!(faults.is_empty(), "what was packed is not the program: {}", faults[0]);
+        }
+        Ok(Prepared { unsealed: Unsealed::from(image), report: Some(report), left_out_bytes: 0 })
+    }
+
+    fn outputs(&self) -> Vec<&Path> {
+        let forms = paths([&self.forms.bin, &self.forms.hex, &self.forms.elf]);
+        [self.out.as_path()].into_iter().chain(forms).collect()
+    }
+}
+
+impl Sealing {
+    fn settings(&self) -> Result<sealed::Settings, SealError> {
+        let choice = match &self.seal_section[..] {
+            [] => Choice { exclude: self.leave_section.clone(), ..Choice::default() },
+            only => Choice { kinds: Vec::new(), include: only.to_vec(), exclude: self.leave_section.clone() },
+        };
+        Ok(sealed::Settings {
+            seal: Row::named(&self.seal, self.layout.as_deref(), self.allow_legacy)?,
+            allow_legacy: self.allow_legacy,
+            choice,
+            integrity: self.integrity,
+            image: ImageName { version: self.image_version, id: self.id.0 },
+            tables_first: self.tables,
+        })
+    }
+
+    /// The image in a container, under a key of its own.
+    fn sealed(&self, unsealed: &Unsealed, device: &DeviceKey) -> Result<Container, SealError> {
+        let settings = self.settings()?;
+        let drawn = ImageKey::random(settings.seal, &mut OsRandomness);
+        let key = drawn.map_err(|error| SealError::Randomness { why: error.to_string() })?;
+        sealed::seal(unsealed, &settings, &key, device, &mut OsRandomness)
+    }
+}
+
+/// Asserts that a device gets what was sealed.
+fn check_opens(container: &[u8], device: &DeviceKey, unsealed: &Unsealed) {
+    let read = Container::parse(container).expect("what was written can be read");
+    let unlocked = read.unlock(device, &Expected::default()).expect("it was wrapped under this key");
+    assert!(unlocked.unseal().as_ref() == Ok(unsealed), "what is unsealed is what was sealed");
+}
+
+/// Runs the verb.
+pub fn run(arguments: &Arguments, output: &Output) -> Result<(), Error> {
+    let (program, sealing) = (&arguments.program, &arguments.sealing);
+    let profiles = arguments.packing.profile_paths();
+    let inputs: Vec<&Path> =
+        [program.as_path(), sealing.device_key.as_path()].into_iter().chain(profiles).collect();
+    check_own_places(&inputs, &arguments.outputs())?;
+    let refused = |error: SealError| PackFault::from(error).of(program);
+    sealing.settings().map_err(refused)?;
+    let device = key::read(&sealing.device_key)?;
+    let mut prepared = arguments.prepared()?;
+    if sealing.no_map {
+        prepared.unsealed.map.clear();
+    }
+    let container = sealing.sealed(&prepared.unsealed, &device).map_err(refused)?;
+    let bytes = container.to_bytes();
+    check_opens(&bytes, &device, &prepared.unsealed);
+    whole::write(&arguments.out, &bytes)?;
+    let mut bin_first = None;
+    if let Some(path) = &arguments.forms.bin {
+        let (first, bytes) = forms::bin::bin(&container).map_err(refused)?;
+        whole::write(path, &bytes)?;
+        bin_first = Some(first);
+    }
+    if let Some(path) = &arguments.forms.hex {
+        whole::write(path, forms::hex::hex(&container).as_bytes())?;
+    }
+    if let Some(path) = &arguments.forms.elf {
+        whole::write(path, &forms::elf::elf(&container))?;
+    }
+    show(arguments, &prepared, &container, bytes.len(), bin_first, output)
+}
+
+fn show(
+    arguments: &Arguments,
+    prepared: &Prepared,
+    container: &Container,
+    container_bytes: usize,
+    bin_first: Option<u32>,
+    output: &Output,
+) -> Result<(), Error> {
+    let mut text = words::sections(container).text(None);
+    let packed = prepared.report.as_ref().filter(|report| report.nothing.is_none());
+    if let Some(report) = packed {
+        for table in packing_tables(report) {
+            text += &table.text(None);
+        }
+        text += &format!(
+            "packed: {} bytes of code as {}, with a dictionary of {}: {:.1} %\n",
+            4 * report.plain_words,
+            4 * report.packed_words,
+            report.dictionary_bytes,
+            100.0 * report.ratio()
+        );
+        text += &format!(
+            "functions: {} of {} packed; {} instructions rewritten, {} words of padding left out\n",
+            report.pieces_packed, report.pieces, report.rewritten, report.padding_words
+        );
+    }
+    for (name, fact) in words::facts(container) {
+        text += &format!("{name}: {fact}\n");
+    }
+    if prepared.left_out_bytes > 0 {
+        text += &format!("left out: {} bytes of segments are in no section\n", prepared.left_out_bytes);
+    }
+    text += &format!("written: `{}`, {container_bytes} bytes\n", arguments.out.display());
+    if let Some((path, first)) = arguments.forms.bin.as_ref().zip(bin_first) {
+        text += &format!("written: `{}`, which goes to {first:#010x}\n", path.display());
+    }
+    for path in paths([&arguments.forms.hex, &arguments.forms.elf]) {
+        text += &format!("written: `{}`\n", path.display());
+    }
+    if let Some(why) = prepared.report.as_ref().and_then(nothing) {
+        text += &format!("{why}\n");
+    }
+    let value = json!({
+        "program": arguments.program, "container": arguments.out, "container_bytes": container_bytes,
+        "packing": prepared.report.as_ref().map(words::report), "image": words::container(container),
+        "left_out_bytes": prepared.left_out_bytes,
+        "bin": arguments.forms.bin.as_ref().map(|path| json!({ "file": path, "first": bin_first })),
+        "hex": arguments.forms.hex, "elf": arguments.forms.elf,
+    });
+    output.put(&text, &value)
+}

@@ -1,0 +1,456 @@
+//! `selvedge pack` as a new user meets it: from an ELF file in four commands to a sealed image that runs; and what is
+//! said of every file that is wrong. What needs neither a key nor a changed file is in `cli/pack`.
+//!
+//! Which bits are flipped is random, from a printed seed; `SELVEDGE_SOAK=1` flips many.
+
+#[path = "../../cipher/tests/seeded/mod.rs"]
+mod seeded;
+#[path = "../../cipher/tests/soak/mod.rs"]
+mod soak;
+
+use std::fs::{self, Permissions};
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+
+use expect_test::{Expect, expect};
+use pack::Container;
+use pack::container::with_checksum;
+use rand_chacha::rand_core::Rng;
+use seeded::seeded;
+use serde_json::Value;
+use soak::is_soak;
+use tempfile::TempDir;
+
+/// Bits that are flipped, one after the other.
+const FLIPS: usize = 6;
+const SOAK_FLIPS: usize = 400;
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().expect("the repository is there")
+}
+
+/// A folder with `search.elf`, its input, and what is made of it.
+struct Bench(TempDir);
+
+impl Bench {
+    fn new() -> Bench {
+        let bench = Bench(tempfile::tempdir().expect("a temporary folder"));
+        for (file, from) in [
+            ("search.elf", "corpus/sparc/search.elf"),
+            ("p", "data/workload/texts/genome.patterns"),
+            ("t", "data/workload/texts/genome.txt"),
+        ] {
+            fs::copy(root().join(from), bench.path(file)).expect("the corpus has it");
+        }
+        bench
+    }
+
+    /// The same with a key, and a container with tags that was built for it.
+    fn built(more: &str) -> Bench {
+        let bench = Bench::new();
+        bench.done("key -o device.key");
+        bench.done(&format!("build search.elf -o search.spk --device-key device.key {more}"));
+        bench
+    }
+
+    fn path(&self, file: &str) -> PathBuf {
+        self.0.path().join(file)
+    }
+
+    fn read(&self, file: &str) -> Vec<u8> {
+        fs::read(self.path(file)).unwrap_or_else(|error| panic!("`{file}`: {error}"))
+    }
+
+    fn write(&self, file: &str, bytes: &[u8]) {
+        fs::write(self.path(file), bytes).expect("a temporary folder takes it");
+    }
+
+    fn ran(&self, arguments: &str) -> Output {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_selvedge"));
+        command.arg("pack").args(arguments.split_whitespace()).current_dir(self.0.path());
+        command.stdin(Stdio::null()).output().expect("it starts")
+    }
+
+    /// What is printed when all is well.
+    #[track_caller]
+    fn done(&self, arguments: &str) -> Output {
+        let output = self.ran(arguments);
+        let told = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(0), "{arguments}: {told}");
+        output
+    }
+
+    #[track_caller]
+    fn value(&self, arguments: &str) -> Value {
+        let (before, behind) = arguments.split_once(" -- ").unwrap_or((arguments, ""));
+        let output = self.done(format!("{before} --json -- {behind}").trim_end_matches(" -- "));
+        serde_json::from_slice(&output.stdout).expect("--json prints JSON")
+    }
+
+    /// What is said when something is wrong, which ends with that exit code.
+    #[track_caller]
+    fn refused(&self, arguments: &str, exit_code: i32, expected: Expect) {
+        let output = self.ran(arguments);
+        let told = String::from_utf8(output.stderr).expect("errors are text");
+        assert_eq!(output.status.code(), Some(exit_code), "{arguments}: {told}");
+        expected.assert_eq(&told);
+    }
+}
+
+/// Where the input's native output is noted: its length and SHA-256.
+fn native() -> (u64, String) {
+    let text = fs::read_to_string(root().join("corpus/outputs.csv")).expect("the corpus has it");
+    let line = text.lines().find_map(|line| line.strip_prefix("search,genome,")).expect("the run has a line");
+    let (bytes, sha256) = line.split_once(',').expect("a line has cells");
+    (bytes.parse().expect("a length"), sha256.to_owned())
+}
+
+#[test]
+fn four_commands_lead_from_a_program_to_a_sealed_image_that_prints_the_same() {
+    let bench = Bench::new();
+    let analysis = bench.value("analyze search.elf");
+    let ratio = &analysis["packing"]["report"]["ratio"];
+    assert!(ratio.as_f64().is_some_and(|ratio| ratio < 1.0), "{analysis}");
+    bench.done("key -o device.key");
+    let mode = fs::metadata(bench.path("device.key")).expect("it was made").permissions().mode();
+    assert_eq!(mode & 0o7777, 0o600);
+    let built =
+        bench.value("build search.elf -o search.spk --device-key device.key --integrity 4 --id search");
+    assert_eq!(built["packing"]["ratio"], *ratio);
+    let run = "run search.spk --device-key device.key --against search.elf --file p --file t";
+    let ran = bench.value(&format!("{run} -- p t"));
+    let (bytes, sha256) = native();
+    assert_eq!((ran["stdout_bytes"].as_u64(), ran["stdout_sha256"].as_str()), (Some(bytes), Some(&*sha256)));
+    // Its tags are checked, and cost something.
+    assert!(ran["run"]["groups_checked"].as_u64() > Some(0) && ran["of_plain"].as_f64() > Some(0.0), "{ran}");
+    assert_eq!(ran["windows"], "image");
+    let printed = bench.done(&format!("{run} --stdout printed -- p t"));
+    assert!(printed.stdout.is_empty() && bench.read("printed").len() as u64 == bytes);
+}
+
+#[test]
+fn every_seal_runs_with_and_without_tags_and_is_opened_again() {
+    let bench = Bench::new();
+    bench.done("key -o device.key");
+    let (_, sha256) = native();
+    for (number, seal) in [
+        "xts",
+        "ctr --layout otfdec --tables 0x42000000",
+        "ctr --layout otfad --tables 0x42000000",
+        "ctr --layout otfad-swapped --tables 0x42000000",
+        "ctr --layout mcuboot-xip --tables 0x42000000",
+        "ecb --allow-legacy",
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        let tags = ["", "--integrity 1", "--integrity 8x16"][number % 3];
+        bench.done(&format!("build search.elf -o search.spk --device-key device.key --seal {seal} {tags}"));
+        let verified = bench.value("verify search.spk --device-key device.key");
+        assert_eq!(
+            (verified["tags"] == 0, &verified["faults"]),
+            (tags.is_empty(), &Value::from(0)),
+            "{seal}"
+        );
+        let ran = bench.value("run search.spk --device-key device.key --file p --file t -- p t");
+        assert_eq!(ran["stdout_sha256"].as_str(), Some(&*sha256), "{seal} {tags}");
+    }
+}
+
+#[test]
+fn what_is_only_sealed_is_of_any_processor_and_is_unsealed_as_it_was() {
+    let bench = Bench::new();
+    bench.done("key -o device.key --bits 128");
+    // As if for Arm; nothing of it is looked at.
+    let mut elf = bench.read("search.elf");
+    elf[18..20].copy_from_slice(&40u16.to_be_bytes());
+    bench.write("arm.elf", &elf);
+    let built = bench.value("build arm.elf -o arm.spk --device-key device.key --scheme none");
+    assert_eq!((&built["packing"], &built["image"]["machine"]), (&Value::Null, &Value::from(40)));
+    bench.done("unseal arm.spk --device-key device.key -o opened.elf");
+    let [before, after] = ["arm.elf", "opened.elf"].map(|file| {
+        pack::Sections::parse(&bench.read(file)).unwrap_or_else(|error| panic!("`{file}`: {error}"))
+    });
+    assert_eq!((before.sections, before.entry), (after.sections, after.entry));
+    bench.refused(
+        "build arm.elf -o arm.spk --device-key device.key",
+        1,
+        expect![[r#"
+        error: `arm.elf`: code of another processor: found e_machine 40, expected 2 (SPARC)
+        help: `--scheme none` seals a program of any processor as it is
+    "#]],
+    );
+    let analysis = bench.value("analyze arm.elf");
+    assert!(analysis["packing"].is_null() && analysis["lines"]["all"].as_u64() > Some(3000), "{analysis}");
+}
+
+#[test]
+fn other_forms_hold_the_memory_of_the_container() {
+    let bench = Bench::built("--bin search.bin --hex search.hex --elf search.sealed.elf --no-map");
+    let container = Container::parse(&bench.read("search.spk")).expect("it was built");
+    let (first, bytes) = pack::forms::bin::bin(&container).expect("it has no great gaps");
+    assert_eq!((first, bench.read("search.bin") == bytes), (0x4000_0000, true));
+    assert!(bench.read("search.hex") == pack::forms::hex::hex(&container).as_bytes());
+    assert!(bench.read("search.sealed.elf") == pack::forms::elf::elf(&container));
+    assert!(container.map().is_empty());
+}
+
+#[test]
+fn a_profile_of_a_run_makes_an_image_that_fetches_less() {
+    let bench = Bench::new();
+    bench.done("key -o device.key");
+    bench.done("run search.elf --file p --file t --profile-out search.profile -- p t");
+    let of = |more: &str| {
+        let build = "build search.elf -o search.spk --device-key device.key --profile search.profile";
+        let built = bench.value(&format!("{build} {more}"));
+        let fetches = &built["packing"]["fetches"][0];
+        fetches["packed"].as_f64().expect("counted") / fetches["plain"].as_f64().expect("counted")
+    };
+    let (fixed, dynamic) = (of("--dictionary static"), of("--dictionary dynamic --order hot"));
+    assert!(dynamic < 0.6 && dynamic < fixed, "{dynamic} {fixed}");
+    bench.refused("run search.spk --device-key device.key --profile-out p", 2, expect![[r#"
+        error: `search.spk`: found a sealed image, expected an ELF file: a profile is a program's before it is packed
+    "#]]);
+}
+
+#[test]
+fn programs_that_cannot_be_packed_are_refused_by_name() {
+    let bench = Bench::new();
+    bench.done("key -o device.key");
+    let elf = bench.read("search.elf");
+    let changed = |file: &str, change: &dyn Fn(&mut Vec<u8>)| {
+        let mut bytes = elf.clone();
+        change(&mut bytes);
+        bench.write(file, &bytes);
+    };
+    changed("cut.elf", &|bytes| bytes.truncate(1000));
+    changed("object.elf", &|bytes| bytes[16..18].copy_from_slice(&1u16.to_be_bytes()));
+    changed("entry.elf", &|bytes| bytes[27] |= 2);
+    changed("written.elf", &|bytes| {
+        // The flags of the section at index 3, `.text`: it may be written.
+        let at = section_header(bytes, 3) + 8;
+        bytes[at + 3] |= 1;
+    });
+    let build = |file: &str| format!("build {file} -o x.spk --device-key device.key");
+    bench.refused(
+        &build("cut.elf"),
+        1,
+        expect![[r#"
+        error: `cut.elf`: not a 32-bit ELF file: Invalid ELF section header offset/size/alignment
+    "#]],
+    );
+    bench.refused(
+        &build("object.elf"),
+        1,
+        expect![[r#"
+        error: `object.elf`: not a linked program: found e_type 1, expected 2
+        help: link it first
+    "#]],
+    );
+    bench.refused(
+        &build("entry.elf"),
+        1,
+        expect![[r#"
+        error: `entry.elf`: entry 0x40001002 is no instruction: expected an address in a section of code
+    "#]],
+    );
+    bench.refused(
+        &build("written.elf"),
+        1,
+        expect![[r#"
+        error: `written.elf`: section `.text` is written and executed: code that changes cannot be packed
+        help: put it into a section of its own and exclude that
+    "#]],
+    );
+    bench.refused(
+        "run entry.elf",
+        1,
+        expect![[r#"
+        error: `entry.elf`: entry is no word of a segment of instructions: found 0x40001002
+    "#]],
+    );
+    assert!(!bench.path("x.spk").exists());
+}
+
+#[test]
+fn what_is_no_elf_file_is_neither_packed_nor_sealed() {
+    let bench = Bench::new();
+    bench.done("key -o device.key");
+    let build = |file: &str| format!("build {file} -o x.spk --device-key device.key");
+    bench.refused(
+        &build("p"),
+        1,
+        expect![[r#"
+        error: `p`: not a 32-bit ELF file: Unsupported ELF header
+    "#]],
+    );
+    bench.refused(
+        &format!("{} --scheme none", build("p")),
+        1,
+        expect![[r#"
+        error: `p`: not an ELF file: found [67, 67, 63, 63] at its start, expected [7f, 45, 4c, 46]
+    "#]],
+    );
+}
+
+/// Where the header of a section stands in an ELF file of SPARC.
+fn section_header(elf: &[u8], index: usize) -> usize {
+    let number = |at: usize, bytes: usize| {
+        elf[at..at + bytes].iter().fold(0, |sum, &byte| sum << 8 | usize::from(byte))
+    };
+    number(32, 4) + index * number(46, 2)
+}
+
+#[test]
+fn a_program_without_relocations_is_sealed_and_not_packed_and_that_is_said() {
+    let bench = Bench::new();
+    bench.done("key -o device.key");
+    let mut elf = bench.read("search.elf");
+    for index in [2, 4, 6, 8] {
+        // From a table of relocations to something that nobody reads.
+        let at = section_header(&elf, index) + 4;
+        assert_eq!(elf[at..at + 4], [0, 0, 0, 4]);
+        elf[at + 3] = 1;
+    }
+    bench.write("search.elf", &elf);
+    let built = bench.done("build search.elf -o search.spk --device-key device.key");
+    let told = String::from_utf8(built.stdout).expect("text");
+    let expected = "nothing is packed: the file has no relocations, which say what of it are addresses of code\n\
+                    help: link it with `-Wl,-q`\n";
+    assert!(told.ends_with(expected), "{told}");
+    let ran =
+        bench.value("run search.spk --device-key device.key --against search.elf --file p --file t -- p t");
+    assert_eq!(ran["stdout_sha256"].as_str(), Some(&*native().1));
+}
+
+#[test]
+fn keys_that_are_not_the_devices_open_nothing() {
+    let bench = Bench::built("--integrity 1 --tables 0x42000000");
+    bench.done("key -o other.key");
+    bench.refused("run search.spk --device-key other.key", 1, expect![[r#"
+        error: `search.spk`: the image key does not unwrap under this device key: it is for another device, or was changed
+        help: give the device key that the image was sealed with, or take another copy of it
+    "#]]);
+    bench.refused(
+        "verify search.spk",
+        2,
+        expect![[r#"
+        error: `search.spk`: the image is sealed, found no device key, expected the one that it was built for
+        help: name its file with `--device-key`
+    "#]],
+    );
+    bench.write("short.key", b"00ff\n");
+    fs::set_permissions(bench.path("short.key"), Permissions::from_mode(0o600)).expect("it is ours");
+    bench.refused(
+        "verify search.spk --device-key short.key",
+        1,
+        expect![[r#"
+        error: `short.key`: found 5 bytes that are no device key, expected 32 or 64 hex digits and a newline
+        help: `selvedge pack key` makes one
+    "#]],
+    );
+    fs::set_permissions(bench.path("device.key"), Permissions::from_mode(0o640)).expect("it is ours");
+    bench.refused(
+        "verify search.spk --device-key device.key",
+        1,
+        expect![[r#"
+        error: `device.key`: mode is 0640, expected 0600
+        help: `chmod 0600 device.key` if you are sure that nobody else has read it, else delete it
+    "#]],
+    );
+}
+
+#[test]
+fn an_image_that_is_not_expected_is_refused() {
+    let bench = Bench::built("--id search --image-version 3");
+    let verify = |more: &str| format!("verify search.spk --device-key device.key {more}");
+    bench.done(&verify("--expect-id search --expect-version 3"));
+    bench.refused(
+        &verify("--expect-id other"),
+        1,
+        expect![[r#"
+        error: `search.spk`: found the image `search\x00\x00`, expected `other\x00\x00\x00`
+    "#]],
+    );
+    bench.refused(
+        &verify("--expect-version 4"),
+        1,
+        expect![[r#"
+        error: `search.spk`: found an image of version 3, expected 4 or a newer one
+    "#]],
+    );
+    bench.refused(
+        &verify("--expect-tags"),
+        1,
+        expect![[r#"
+        error: `search.spk`: found an image without tags, expected one with them
+        help: seal it with tags: `pack build --integrity 8`
+    "#]],
+    );
+}
+
+#[test]
+fn containers_that_were_cut_or_changed_are_refused_and_no_change_of_a_line_is_executed() {
+    let bench = Bench::built("--integrity 1 --tables 0x42000000");
+    let whole = bench.read("search.spk");
+    let verify = "verify changed.spk --device-key device.key";
+    bench.write("changed.spk", &whole[..whole.len() / 2]);
+    bench.refused(
+        verify,
+        1,
+        expect![[r#"
+        error: `changed.spk`: found 89431 bytes, expected 178863: the container was cut or added to
+    "#]],
+    );
+    bench.write("changed.spk", &whole[..10]);
+    bench.refused(
+        verify,
+        1,
+        expect![[r#"
+        error: `changed.spk`: found 10 bytes, expected 64: the container was cut or added to
+    "#]],
+    );
+    let flipped = |bit: usize| {
+        let mut bytes = whole.clone();
+        bytes[bit / 8] ^= 1 << (bit % 8);
+        bytes
+    };
+    let container = Container::parse(&whole).expect("it was built");
+    let memory: usize = container.spans().iter().map(|span| span.bytes.len()).sum();
+    let memory_at = whole.len() - memory;
+    bench.write("changed.spk", &flipped(8 * memory_at));
+    let output = bench.ran(verify);
+    let told = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(told.contains("the container was damaged"), "{told}");
+    // Somebody who knows the format puts the checksum right: in the description, and in any line.
+    bench.write("changed.spk", &with_checksum(flipped(8 * 30)));
+    bench.refused(verify, 1, expect![[r#"
+        error: `changed.spk`: the description is not as sealed: machine, entry, seal, nonce, key, version, id, sections, zeros or map
+    "#]]);
+    let mut rng = seeded();
+    for _ in 0..if is_soak() { SOAK_FLIPS } else { FLIPS } {
+        let bit = 8 * memory_at + (rng.next_u64() % (8 * memory as u64)) as usize;
+        bench.write("changed.spk", &with_checksum(flipped(bit)));
+        let output = bench.ran(verify);
+        let told = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert_eq!(output.status.code(), Some(1), "bit {bit}: {told}");
+        assert!(told.contains("does not match: of 1 lines from 0x4"), "bit {bit}: {told}");
+    }
+    // The first line that is executed: the run ends there, with nothing printed.
+    let entry_at = container.spans().iter().fold((memory_at, None), |(at, found), span| {
+        let inside =
+            container.entry().checked_sub(span.first).filter(|&inside| (inside as usize) < span.bytes.len());
+        (at + span.bytes.len(), found.or(inside.map(|inside| at + inside as usize)))
+    });
+    let entry_at = entry_at.1.expect("it begins in its memory");
+    bench.write("changed.spk", &with_checksum(flipped(8 * entry_at)));
+    let output = bench.ran("run changed.spk --device-key device.key --file p --file t -- p t");
+    let told = String::from_utf8_lossy(&output.stderr).into_owned();
+    let expected = format!(
+        "error: `changed.spk`: fault at {0:#010x}: the line at {0:#010x} fails its check: memory is not as it was \
+         sealed\n",
+        container.entry()
+    );
+    assert!(output.stdout.is_empty() && told.ends_with(&expected), "{told}");
+}
