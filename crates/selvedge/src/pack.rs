@@ -6,6 +6,9 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use ::pack::Section;
+use ::pack::flow::FIXED_SECTIONS;
+use isa::sparc::user::Windows;
 use selvedge::error::{Error, PackFault};
 use selvedge::whole::is_same_file;
 
@@ -17,6 +20,7 @@ mod key;
 mod opened;
 mod run;
 mod settings;
+mod sweep;
 mod words;
 
 /// Pack and seal firmware, and run it behind caches and a decipher, with what each costs
@@ -43,6 +47,8 @@ enum Command {
     Build(build::Arguments),
     /// Run a container or a program behind cache, decipher and memory, and count
     Run(run::Arguments),
+    /// Measure what packing does behind many caches, with functions in many orders
+    Sweep(sweep::Arguments),
     /// Check every tag of a container
     Verify(opened::Verify),
     /// Write what a container holds, opened, as an ELF file
@@ -56,6 +62,7 @@ pub fn run(arguments: Arguments, output: &Output) -> Result<(), Error> {
         Command::Key(arguments) => key::run(&arguments, output),
         Command::Build(arguments) => build::run(&arguments, output),
         Command::Run(arguments) => run::run(&arguments, output),
+        Command::Sweep(arguments) => sweep::run(&arguments, output),
         Command::Verify(arguments) => opened::verify(&arguments, output),
         Command::Unseal(arguments) => opened::unseal(&arguments, output),
     }
@@ -80,6 +87,17 @@ fn check_own_places(read: &[&Path], written: &[&Path]) -> Result<(), Error> {
 /// Paths of values that may be there.
 fn paths<'a>(files: impl IntoIterator<Item = &'a Option<PathBuf>>) -> Vec<&'a Path> {
     files.into_iter().flatten().map(PathBuf::as_path).collect()
+}
+
+/// The table of traps that a program brings, if it does.
+fn traps(sections: &[Section]) -> Option<u32> {
+    let table = sections.iter().find(|section| FIXED_SECTIONS.contains(&section.name.as_str()));
+    table.map(|section| section.first)
+}
+
+/// Who spills and fills a program's register windows: itself, if it brings its table of traps.
+fn windows(traps: Option<u32>) -> Windows {
+    traps.map_or(Windows::Environment, |table| Windows::Image { table })
 }
 
 /// An address or another number: hexadecimal behind `0x`.

@@ -6,6 +6,7 @@
 use std::fmt;
 use std::path::{Path, PathBuf};
 
+use ::pack::error::SweepError;
 use ::pack::{ElfError, RunError, SealError};
 use isa::Cycles;
 use isa::sparc::Fault;
@@ -23,6 +24,15 @@ pub enum PackFault {
     Seal(SealError),
     /// It cannot be run, or not so.
     Run(RunError),
+    /// It cannot be measured.
+    Sweep(SweepError),
+    /// It is not clear which inputs are learnt from, and which are measured.
+    WhichInput {
+        /// What was asked for.
+        found: Option<String>,
+        /// Those that there are.
+        inputs: Vec<String>,
+    },
     /// Tags that do not match.
     Tags {
         /// The first of them, one at least.
@@ -84,6 +94,7 @@ impl PackFault {
                 | SealError::TablesPlace { .. }
                 | SealError::Gaps { .. },
             )
+            | PackFault::WhichInput { .. }
             | PackFault::NoDeviceKey
             | PackFault::Sealed { .. }
             | PackFault::NoTraps
@@ -135,6 +146,15 @@ impl fmt::Display for PackFault {
             PackFault::Elf(error) => write!(f, "{error}"),
             PackFault::Seal(error) => write!(f, "{error}"),
             PackFault::Run(error) => write!(f, "{error}"),
+            PackFault::Sweep(error) => write!(f, "{error}"),
+            PackFault::WhichInput { found: Some(found), inputs } => {
+                write!(f, "found no input `{found}`, expected one of: {}", inputs.join(", "))
+            }
+            PackFault::WhichInput { found: None, inputs } => write!(
+                f,
+                "found {} inputs of the program, expected one to learn from at least, and another to measure",
+                inputs.len()
+            ),
             PackFault::Tags { faults, count } => {
                 let words: Vec<String> = faults.iter().map(ToString::to_string).collect();
                 f.write_str(&words.join("; "))?;
@@ -187,5 +207,5 @@ macro_rules! from {
 }
 
 from! {
-    ::pack::Error => Program, ElfError => Elf, SealError => Seal, RunError => Run, Fault => Fault
+    ::pack::Error => Program, ElfError => Elf, SealError => Seal, RunError => Run, SweepError => Sweep, Fault => Fault
 }

@@ -11,11 +11,10 @@ use ::pack::chain::profile::Counted;
 use ::pack::chain::run::{self, End};
 use ::pack::chain::{Outcome, Protection, sealed};
 use ::pack::container::MAGIC;
-use ::pack::flow::FIXED_SECTIONS;
 use ::pack::{Image, Profile, RunError, Sections};
 use indicatif::{ProgressBar, ProgressStyle};
 use isa::Cycles;
-use isa::sparc::user::{self, Windows};
+use isa::sparc::user;
 use isa::sparc::{self, FaultKind, Files, Observer, Trap};
 use selvedge::error::{Error, PackFault};
 use selvedge::whole;
@@ -25,7 +24,7 @@ use sha2::{Digest, Sha256};
 use super::key::Opening;
 use super::opened::Opened;
 use super::words::percent;
-use super::{check_own_places, paths, read};
+use super::{check_own_places, paths, read, traps, windows};
 use crate::output::Output;
 use hardware::Hardware;
 
@@ -98,11 +97,6 @@ struct Ran {
     errors: Vec<u8>,
     /// What it ended with, if it did end.
     ended: Result<u32, PackFault>,
-}
-
-fn traps<'a>(sections: impl IntoIterator<Item = &'a ::pack::Section>) -> Option<u32> {
-    let mut sections = sections.into_iter();
-    sections.find(|section| FIXED_SECTIONS.contains(&section.name.as_str())).map(|section| section.first)
 }
 
 /// A program as it is.
@@ -179,7 +173,7 @@ impl Arguments {
         observer: &mut O,
         bar: &ProgressBar,
     ) -> Result<Ran, Error> {
-        let windows = subject.traps.map_or(Windows::Environment, |table| Windows::Image { table });
+        let windows = windows(subject.traps);
         let core = user::Settings { machine: self.hardware.core(), windows, ..user::Settings::default() };
         let (image, protection, settings) = (&subject.image, &subject.protection, self.hardware.settings());
         let started = run::under_linux(image, protection, &settings, &self.told(), files.clone(), core);

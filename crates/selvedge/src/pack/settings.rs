@@ -55,6 +55,9 @@ pub struct Packing {
     /// Leave a function as it is that saves less than so many percent, of its words and in every profile
     #[arg(long, value_name = "PERCENT", default_value_t = 0)]
     least_saving: u8,
+    /// Cut functions where nothing runs from one part into the next, and let the parts lie apart
+    #[arg(long)]
+    split: bool,
     /// Keep instructions as they are, also where another one does the same and is in the dictionary
     #[arg(long)]
     no_canonical: bool,
@@ -85,6 +88,7 @@ impl Packing {
                 exclude_sections: sections,
                 // What is run here returns from calls to words.
                 link_slots: false,
+                split: self.split,
             },
             least_saving_percent: self.least_saving,
         }

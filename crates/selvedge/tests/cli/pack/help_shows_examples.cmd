@@ -5,3 +5,4 @@
 # RUN[run]: pack run --help
 # RUN[verify]: pack verify --help
 # RUN[unseal]: pack unseal --help
+# RUN[sweep]: pack sweep --help

@@ -1,0 +1,4 @@
+# FAIL(2): pack sweep ../../../../corpus/sparc/search.elf --runs ../../../../data/workload/runs.txt --train nowhere
+# FAIL[none](2): pack sweep ../../../../corpus/sparc/search.elf --runs pack/words.txt
+# FAIL[file](3): pack sweep ../../../../corpus/sparc/search.elf --runs pack/nowhere.txt
+# FAIL[seeds](2): pack sweep ../../../../corpus/sparc/search.elf --runs pack/words.txt --seeds 0
