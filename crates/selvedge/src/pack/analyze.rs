@@ -6,9 +6,10 @@
 use std::path::{Path, PathBuf};
 
 use ::pack::analysis::{self, Heat, Lines, Words};
-use ::pack::code::dict;
+use ::pack::code::onfill::stored::compress;
+use ::pack::code::{Code, dict};
 use ::pack::packing::{Assignment, Fetches, Report};
-use ::pack::{Profile, Program, Sections, Settings};
+use ::pack::{Image, Profile, Program, Sections, Settings};
 use selvedge::error::{Error, PackFault};
 use selvedge::whole;
 
@@ -54,7 +55,7 @@ pub struct Coded {
 type Measure = fn(&Program, &[Profile], &Settings) -> Result<Coded, ::pack::Error>;
 
 /// The codes, whether each is chosen for profiles, and how each is measured.
-const CODES: [(bool, Measure); 3] = [
+const CODES: [(bool, Measure); 7] = [
     (false, |program, profiles, settings| {
         packets("compacket static", dict::Choice::Static, program, profiles, settings)
     }),
@@ -65,6 +66,10 @@ const CODES: [(bool, Measure); 3] = [
     (true, |program, profiles, settings| {
         packets("compacket dynamic", dict::Choice::Dynamic, program, profiles, settings)
     }),
+    (false, |program, profiles, _| blocks(Code::Codepack, program, profiles)),
+    (false, |program, profiles, _| blocks(Code::Bitmask, program, profiles)),
+    (false, |program, profiles, _| blocks(Code::Huffman, program, profiles)),
+    (false, |program, profiles, _| blocks(Code::Fields, program, profiles)),
 ];
 
 /// Another choice of a switch, in words.
@@ -96,6 +101,25 @@ fn packets(
         tables_bytes: report.dictionary_bytes,
         ratio: report.ratio(),
         fetches: report.fetches,
+    })
+}
+
+/// Bytes of plain code in a block of the codes that are decoded on fill.
+const BLOCK_BYTES: u32 = 64;
+
+/// A code that is decoded on fill: the core fetches what it does without it.
+fn blocks(code: Code, program: &Program, profiles: &[Profile]) -> Result<Coded, ::pack::Error> {
+    let (_, report) = compress(&Image::from(program), code, BLOCK_BYTES)?;
+    let fetches = profiles.iter().map(|profile| {
+        let plain = profile.total();
+        Fetches { plain, packed: plain }
+    });
+    Ok(Coded {
+        name: code.name(),
+        code_bytes: report.blocks_bytes,
+        tables_bytes: report.model_bytes + report.table_bytes,
+        ratio: report.ratio(),
+        fetches: fetches.collect(),
     })
 }
 

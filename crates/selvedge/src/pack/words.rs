@@ -84,6 +84,8 @@ pub fn role(role: Role) -> &'static str {
         Role::Program(Kind::Code) => "code",
         Role::Program(Kind::Constants) => "constants",
         Role::Program(Kind::Data) => "data",
+        Role::Program(Kind::Model) => "model",
+        Role::Program(Kind::Blocks) => "blocks",
         Role::Dictionary => "dictionary",
         Role::Tags => "tags",
     }

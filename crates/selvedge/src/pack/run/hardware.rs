@@ -87,6 +87,7 @@ impl Hardware {
                 Some(DataCache::Of(shape)) => Data::Cached(replaced(shape), timing),
             },
             holds_stores: self.hold_stores,
+            ..Settings::default()
         }
     }
 
