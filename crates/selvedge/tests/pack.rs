@@ -177,7 +177,7 @@ fn what_is_only_sealed_is_of_any_processor_and_is_unsealed_as_it_was() {
         "build arm.elf -o arm.spk --device-key device.key",
         1,
         expect![[r#"
-        error: `arm.elf`: code of another processor: found e_machine 40, expected 2 (SPARC)
+        error: `arm.elf`: code of another processor: found e_machine 40, expected 2 (SPARC, high byte first) or 243 (RISC-V, low byte first)
         help: `--scheme none` seals a program of any processor as it is
     "#]],
     );
@@ -228,9 +228,10 @@ fn programs_that_cannot_be_packed_are_refused_by_name() {
     changed("object.elf", &|bytes| bytes[16..18].copy_from_slice(&1u16.to_be_bytes()));
     changed("entry.elf", &|bytes| bytes[27] |= 2);
     changed("written.elf", &|bytes| {
-        // The flags of the section at index 3, `.text`: it may be written.
+        // The flags of the section at index 3, `.text`, and of its segment, the first: it may be written.
         let at = section_header(bytes, 3) + 8;
         bytes[at + 3] |= 1;
+        bytes[52 + 27] |= 2;
     });
     let build = |file: &str| format!("build {file} -o x.spk --device-key device.key");
     bench.refused(
