@@ -12,7 +12,7 @@
 
 use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::{self, Read, Seek, SeekFrom};
-use std::os::unix::fs::{DirBuilderExt, FileExt, OpenOptionsExt};
+use std::os::unix::fs::{DirBuilderExt, FileExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{
@@ -21,13 +21,16 @@ use rustix::fs::{
 
 use crate::error::Error;
 
-/// One folder of files that only grow.
+/// One folder of files that only grow, until they are written again from their begin.
 pub trait Disk {
-    /// A file that was created by this disk, open for appending.
+    /// A file that was created or reused by this disk, open for appending.
     type File;
 
     /// Creates a file; it is an error when the name exists.
     fn create(&mut self, name: &str) -> io::Result<Self::File>;
+    /// Opens a file to write it again from its begin: what is appended goes over what it holds, and what it has behind
+    /// that stays.
+    fn reuse(&mut self, name: &str) -> io::Result<Self::File>;
     /// Appends `bytes`. After an error any part of them may have been written.
     fn append(&mut self, file: &mut Self::File, bytes: &[u8]) -> io::Result<()>;
     /// Cuts a file to `bytes`, which is not more than its length.
@@ -41,9 +44,11 @@ pub trait Disk {
     fn settle(&mut self, name: &str) -> io::Result<()>;
     /// Returns when all names are durable.
     fn sync_dir(&mut self) -> io::Result<()>;
-    /// Reads a whole file; one longer than `bytes_max` is an error.
+    /// Reads a whole file; one longer than `bytes_max` is an error. One that has another name by then is not found: it may
+    /// have been written over meanwhile.
     fn read(&self, name: &str, bytes_max: u64) -> io::Result<Vec<u8>>;
-    /// Reads what a file holds from byte `at` on, at most `bytes_max` bytes; fewer only at its end.
+    /// Reads what a file holds from byte `at` on, at most `bytes_max` bytes; fewer only at its end. See
+    /// [`read`](Self::read).
     fn read_at(&self, name: &str, at: u64, bytes_max: u64) -> io::Result<Vec<u8>>;
     /// All names, in any order.
     fn list(&self) -> io::Result<Vec<String>>;
@@ -158,6 +163,13 @@ impl RealDisk {
     pub fn open(path: &Path) -> io::Result<RealDisk> {
         Ok(RealDisk { path: path.to_owned(), folder: File::open(path)? })
     }
+
+    /// Not found, when a file does not have this name any more.
+    fn check_name(&self, name: &str, file: &File) -> io::Result<()> {
+        let (named, opened) = (fs::metadata(self.path.join(name))?, file.metadata()?);
+        let is_same = (named.dev(), named.ino()) == (opened.dev(), opened.ino());
+        if is_same { Ok(()) } else { Err(io::ErrorKind::NotFound.into()) }
+    }
 }
 
 impl Disk for RealDisk {
@@ -166,6 +178,11 @@ impl Disk for RealDisk {
     fn create(&mut self, name: &str) -> io::Result<RealFile> {
         let mut options = OpenOptions::new();
         let file = options.write(true).create_new(true).mode(0o600).open(self.path.join(name))?;
+        Ok(RealFile { file, end: 0, cached: Cached::Yes })
+    }
+
+    fn reuse(&mut self, name: &str) -> io::Result<RealFile> {
+        let file = OpenOptions::new().write(true).open(self.path.join(name))?;
         Ok(RealFile { file, end: 0, cached: Cached::Yes })
     }
 
@@ -209,7 +226,8 @@ impl Disk for RealDisk {
         let file = File::open(self.path.join(name))?;
         let length = file.metadata()?.len();
         let mut bytes = Vec::with_capacity(length.min(bytes_max) as usize);
-        let read = file.take(bytes_max + 1).read_to_end(&mut bytes)? as u64;
+        let read = (&file).take(bytes_max + 1).read_to_end(&mut bytes)? as u64;
+        self.check_name(name, &file)?;
         if read > bytes_max {
             let words = format!("found more than {bytes_max} bytes");
             return Err(io::Error::new(io::ErrorKind::FileTooLarge, words));
@@ -222,7 +240,8 @@ impl Disk for RealDisk {
         let length = file.metadata()?.len();
         let mut bytes = Vec::with_capacity(length.saturating_sub(at).min(bytes_max) as usize);
         file.seek(SeekFrom::Start(at))?;
-        file.take(bytes_max).read_to_end(&mut bytes)?;
+        (&file).take(bytes_max).read_to_end(&mut bytes)?;
+        self.check_name(name, &file)?;
         Ok(bytes)
     }
 

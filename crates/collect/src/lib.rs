@@ -509,6 +509,7 @@ impl<D: Disk, R: Randomness + Clone> Collector<D, R> {
     /// # Errors
     /// [`Error::Io`].
     pub(crate) fn close(mut self) -> Result<Counter, Error> {
+        self.store.end()?;
         self.move_anchor(0, true)?;
         Ok(self.counter)
     }

@@ -173,7 +173,8 @@ pub struct Limits {
     pub group_bytes_max: usize,
     /// A segment is closed when its groups, without what it begins with, would pass this many bytes.
     pub segment_bytes_max: u64,
-    /// Oldest segments are removed when all of them would have more bytes than this.
+    /// Oldest segments are removed when all of them would have more bytes than this, a spare with them if it is at least
+    /// four times a segment.
     pub retain_bytes_max: u64,
     /// Segments are removed so long after their end, in nanoseconds.
     pub retain_ns_max: u64,

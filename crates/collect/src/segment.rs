@@ -33,6 +33,9 @@
 //! group behind it is a torn tail, of which nothing was acknowledged; with one behind it, it is damage. What
 //! cannot be told from a torn tail is damage to the very last group of the very last segment.
 //!
+//! What a file holds behind its last group is of no segment, or of one that was removed, whose file was written over: it
+//! is under another id, and no group of this one.
+//!
 //! Invariant: no sector holds bytes of two groups, so that a sector lost while it is written takes no
 //! acknowledged byte with it.
 //!
@@ -120,6 +123,12 @@ pub fn align(at: u64, sector_bytes: usize) -> u64 {
 /// Bytes of the group that holds `bodies`, without its padding.
 pub fn group_bytes(bodies: &[impl AsRef<[u8]>]) -> u64 {
     (GROUP_HEAD_BYTES + records_bytes(bodies)) as u64
+}
+
+/// Bytes of the group whose head this is, without its padding; `None` when it is no head.
+pub fn bytes_of_group(head: &[u8]) -> Option<u64> {
+    let head = GroupHead::parse(head.first_chunk()?)?;
+    Some((GROUP_HEAD_BYTES + head.records_bytes) as u64)
 }
 
 fn records_bytes(bodies: &[impl AsRef<[u8]>]) -> usize {
@@ -298,6 +307,11 @@ impl Segment {
             scan.tail = if is_written { Tail::Damaged } else { Tail::Torn };
         }
         scan
+    }
+
+    /// Whether `bytes` begin with a group of this segment that was written as a whole.
+    pub fn is_written(&self, bytes: &[u8]) -> bool {
+        self.written(bytes, 0).is_some()
     }
 
     /// The head and the records at byte `at`, if a group of this segment was written there as a whole.

@@ -80,6 +80,8 @@ pub struct Records<D> {
     segments: VecDeque<Segment>,
     ready: VecDeque<Record>,
     read: Option<Read>,
+    /// The last segment.
+    last: Option<Segment>,
     /// Segments that were read or passed over, and those that are to be.
     progress: (u64, u64),
 }
@@ -106,7 +108,8 @@ impl<D: Disk> Records<D> {
         let keys = keys.into();
         let segments: VecDeque<Segment> = kept(&disk, &keys)?.into();
         let progress = (0, segments.len() as u64);
-        Ok(Records { disk, keys, filter, segments, ready: VecDeque::new(), read: None, progress })
+        let ready = VecDeque::new();
+        Ok(Records { disk, keys, filter, segments, ready, read: None, last: None, progress })
     }
 
     /// Segments that were read, and those that there are.
@@ -136,17 +139,22 @@ impl<D: Disk> Records<D> {
         Ok(removed)
     }
 
-    /// True when there is more behind what was read, in its segment or in a later one.
+    /// True when there is more behind what was read: a whole group in its segment, or a later segment.
     fn has_grown(&self) -> Result<bool, Error> {
-        let Some(read) = self.read else { return Ok(true) };
+        let (Some(read), Some(last)) = (self.read, &self.last) else { return Ok(true) };
         let (name, later) = (segment::file_name(read.number), segment::file_name(read.number + 1));
         let behind = segment::align(read.end, read.sector_bytes);
-        let is_there = |name: &str, at| match self.disk.read_at(name, at, 1) {
+        let found = |name: &str, at, bytes_max| match self.disk.read_at(name, at, bytes_max) {
             Err(cause) if cause.kind() == io::ErrorKind::NotFound => Ok(None),
             found => found.map(Some).map_err(Error::io("read", name)),
         };
-        // Also when it was removed: then there are others.
-        Ok(is_there(&later, 0)?.is_some() || is_there(&name, behind)?.is_none_or(|byte| !byte.is_empty()))
+        if found(&later, 0, 1)?.is_some() {
+            return Ok(true);
+        }
+        // When it was removed, there are others.
+        let Some(head) = found(&name, behind, segment::GROUP_HEAD_BYTES as u64)? else { return Ok(true) };
+        let Some(bytes) = segment::bytes_of_group(&head) else { return Ok(false) };
+        Ok(found(&name, behind, bytes)?.is_none_or(|group| last.is_written(&group)))
     }
 
     /// True when the next segment says that this one has nothing of what is wanted.
@@ -251,6 +259,7 @@ impl<D: Disk> Iterator for Records<D> {
                 self.ready.clear();
                 return Some(Err(error));
             }
+            self.last = Some(segment);
         }
     }
 }

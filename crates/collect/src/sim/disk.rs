@@ -44,6 +44,8 @@ pub struct SimDisk(Arc<Mutex<State>>);
 #[derive(Debug)]
 pub struct SimFile {
     inode: usize,
+    /// Where the next append goes.
+    end: usize,
 }
 
 #[derive(Debug)]
@@ -154,6 +156,11 @@ impl SimDisk {
     /// Lets the next `count` syncs fail.
     pub fn fail_syncs(&self, count: u64) {
         self.state().syncs_to_fail = count;
+    }
+
+    /// Files that were created.
+    pub fn files_made(&self) -> usize {
+        self.state().inodes.len()
     }
 
     /// How often a whole file was read.
@@ -270,14 +277,10 @@ impl State {
         }
     }
 
-    /// Remembers what is sealed in `bytes`, which are appended to `inode`, when that is a segment.
-    fn witness(&mut self, inode: usize, bytes: &[u8]) {
-        let four = |at: usize| u32::from_le_bytes(bytes[at..at + 4].try_into().expect("four bytes"));
-        if self.inodes[inode].segment.is_none()
-            && self.inodes[inode].cached.is_empty()
-            && bytes.len() >= HEADER_BYTES
-            && bytes.starts_with(b"SELVEDGE")
-        {
+    /// Remembers what is sealed in `bytes`, which are appended to `file`, when that is a segment.
+    fn witness(&mut self, file: &SimFile, bytes: &[u8]) {
+        let inode = file.inode;
+        if file.end == 0 && bytes.len() >= HEADER_BYTES && bytes.starts_with(b"SELVEDGE") {
             let id = bytes[16..48].try_into().expect("32 bytes");
             self.inodes[inode].segment = Some(id);
             self.remember((id, u64::MAX), &bytes[..HEADER_BYTES]);
@@ -286,13 +289,20 @@ impl State {
             while !groups.is_empty() {
                 let group_bytes =
                     GROUP_HEAD_BYTES + u32::from_le_bytes(groups[4..8].try_into().expect("4")) as usize;
-                self.witness(inode, groups);
+                self.witness_group(id, groups);
                 groups = &groups[group_bytes.next_multiple_of(1 << bytes[10])..];
             }
             return;
         }
-        let Some(id) = self.inodes[inode].segment else { return };
+        if let Some(id) = self.inodes[inode].segment {
+            self.witness_group(id, bytes);
+        }
+    }
+
+    /// Remembers what is sealed in a group of the segment with this id.
+    fn witness_group(&mut self, id: [u8; 32], bytes: &[u8]) {
         assert!(bytes.starts_with(b"SvGr"), "what is appended to a segment is a group");
+        let four = |at: usize| u32::from_le_bytes(bytes[at..at + 4].try_into().expect("four bytes"));
         let mut index = u64::from_le_bytes(bytes[8..16].try_into().expect("eight bytes"));
         let mut at = GROUP_HEAD_BYTES;
         for _ in 0..four(16) {
@@ -386,22 +396,34 @@ impl Disk for SimDisk {
         let inode = state.inodes.len();
         state.inodes.push(Inode::default());
         state.change_name(NameChange::Add(name.to_owned(), inode))?;
-        Ok(SimFile { inode })
+        Ok(SimFile { inode, end: 0 })
+    }
+
+    fn reuse(&mut self, name: &str) -> io::Result<SimFile> {
+        let mut state = self.state();
+        let inode = state.inode(name)?;
+        let whole = state.tick()?;
+        state.inodes[inode].segment = None;
+        if whole { Ok(SimFile { inode, end: 0 }) } else { Err(stopped()) }
     }
 
     fn append(&mut self, file: &mut SimFile, bytes: &[u8]) -> io::Result<()> {
         let mut state = self.state();
         let whole = state.tick()?;
-        state.witness(file.inode, bytes);
-        let room = state.room_bytes.saturating_sub(state.used_bytes());
+        state.witness(file, bytes);
+        let mut contents = state.inodes[file.inode].cached.clone();
+        let room = state.room_bytes.saturating_sub(state.used_bytes()) + (contents.len() - file.end);
         let wanted = if whole { bytes.len() } else { state.dice.below(bytes.len() as u32 + 1) as usize };
         let written = wanted.min(room);
-        let mut contents = state.inodes[file.inode].cached.clone();
-        contents.extend_from_slice(&bytes[..written]);
+        contents.resize(contents.len().max(file.end + written), 0);
+        contents[file.end..][..written].copy_from_slice(&bytes[..written]);
         state.change(file.inode, contents);
         match (whole, written == bytes.len()) {
             (false, _) => Err(stopped()),
-            (true, true) => Ok(()),
+            (true, true) => {
+                file.end += written;
+                Ok(())
+            }
             (true, false) => Err(io::ErrorKind::StorageFull.into()),
         }
     }
@@ -412,6 +434,7 @@ impl Disk for SimDisk {
         let mut contents = state.inodes[file.inode].cached.clone();
         assert!(contents.len() as u64 >= bytes, "a file is cut, not grown");
         contents.truncate(bytes as usize);
+        file.end = bytes as usize;
         state.change(file.inode, contents);
         if whole { Ok(()) } else { Err(stopped()) }
     }
