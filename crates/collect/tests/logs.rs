@@ -3,6 +3,7 @@
 mod exported;
 
 use std::path::Path;
+use std::thread;
 
 use collect::disk::RealDisk;
 use collect::error::Error;
@@ -127,4 +128,28 @@ fn what_is_removed_before_it_is_read_is_counted() {
     assert!(found.is_sorted_by(|a, b| a + 1 == *b), "{found:?}");
     log.commit(&[small(100, &[7; 40])]);
     assert_eq!((live.renew().unwrap(), counters(&mut live)), (0, vec![100]));
+}
+
+/// A reader is as slow or as fast as it happens to be, and sees what was written over as removed.
+#[test]
+fn what_is_written_over_while_it_is_read_is_no_damage() {
+    const LAST: u32 = 1500;
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("a");
+    let limits = Limits { retain_bytes_max: 6 * 4096, ..limits() };
+    let mut log = Log::open(&path, &limits);
+    log.commit(&[small(0, &[7; 40])]);
+    let mut live = logs(&[&path], folder.path(), true);
+    let writer =
+        thread::spawn(move || (1..=LAST).for_each(|counter| log.commit(&[small(counter, &[7; 40])])));
+    let (mut found, mut removed) = (Vec::new(), 0);
+    while found.last() != Some(&LAST) {
+        found.extend(counters(&mut live));
+        removed += live.renew().unwrap();
+    }
+    writer.join().unwrap();
+    assert!(found.is_sorted_by(|a, b| a < b), "each once, in their order");
+    let met = found.windows(2).filter(|pair| pair[0] + 1 == pair[1]).count();
+    assert!(met > 100, "{met} behind each other");
+    println!("{} of {LAST} read, {removed} segments removed before", found.len());
 }

@@ -163,10 +163,13 @@ fn serve_cluster(
 
 fn limits(opened: &Opened) -> Limits {
     let wanted = &opened.deployment.collect;
+    let (all, retention) = (Limits::default(), wanted.retention);
     Limits {
         shards: wanted.shards.unwrap_or(0).into(),
         deadline_ns: wanted.realtime.and_then(|realtime| realtime.deadline_ns()),
-        ..Limits::default()
+        retain_bytes_max: retention.retain_bytes.unwrap_or(all.retain_bytes_max),
+        retain_ns_max: retention.retain_s.map_or(all.retain_ns_max, |s| s.saturating_mul(1_000_000_000)),
+        ..all
     }
 }
 

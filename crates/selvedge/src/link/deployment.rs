@@ -288,6 +288,7 @@ fn finish(draft: &Draft, inputs: Vec<Option<Input>>, folder: &Path) -> Option<De
                 Some(draft) => Some(draft.finish()?),
                 None => None,
             },
+            retention: draft.retention.finish(),
         },
         keys: draft.keys.as_ref().map(|keys| folder.join(&keys.value)),
     })

@@ -17,6 +17,7 @@ use super::leads::{self, LeadDraft, SettingDraft};
 use super::problem::{Kind, Problem};
 use super::quantity::{DRIFT, DURATION, FREQUENCY, PROBABILITY, VOLTAGE};
 use super::realtime::{self, RealtimeDraft};
+use super::retention::{self, RetentionDraft};
 use super::section::{At, Section};
 use super::transport::{self, TransportDraft};
 use crate::limits;
@@ -35,6 +36,7 @@ pub(super) struct Draft {
     pub shards: Maybe<i64>,
     pub transport: TransportDraft,
     pub realtime: Option<RealtimeDraft>,
+    pub retention: RetentionDraft,
     pub keys: Maybe<PathBuf>,
 }
 
@@ -125,6 +127,7 @@ pub(super) fn read<'a>(root: &'a DeTable<'a>, problems: &mut Vec<Problem>) -> Dr
         section.text("address", "\"127.0.0.1:0\"", problems).and_then(|text| socket(text, problems));
     let shards = section.integer("shards", 1..=limits::SHARDS_MAX as i64, problems);
     let transport = transport::read(&mut section, problems);
+    let retention = retention::read(&mut section, problems);
     let realtime = realtime::read(&mut section, transport.is_shared(), problems);
     section.finish(problems);
 
@@ -145,6 +148,7 @@ pub(super) fn read<'a>(root: &'a DeTable<'a>, problems: &mut Vec<Problem>) -> Dr
         shards,
         transport,
         realtime,
+        retention,
         keys,
     }
 }

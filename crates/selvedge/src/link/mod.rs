@@ -30,6 +30,7 @@ mod readiness;
 pub mod realtime;
 mod recording;
 pub mod reservations;
+pub mod retention;
 mod schedule;
 pub mod sealing;
 mod section;

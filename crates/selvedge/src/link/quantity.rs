@@ -34,6 +34,13 @@ pub static DURATION: Dimension = Dimension {
         ("h", 3_600_000_000_000_000),
     ],
 };
+/// Time in seconds, for what lasts.
+pub static AGE: Dimension = Dimension {
+    what: "an age",
+    example: "90 d",
+    grain: "seconds",
+    units: &[("d", 86_400), ("h", 3_600), ("min", 60), ("s", 1)],
+};
 /// Frequency in hertz.
 pub static FREQUENCY: Dimension = Dimension {
     what: "a frequency",

@@ -1,7 +1,7 @@
 //! How the server collects: what `[collect]` says of it, and what that means for a batch.
 //!
 //! Owns the keys `transport`, `nats`, `partitions`, `metrics` and `live`, and the checked values of all of `[collect]`;
-//! `[collect.realtime]` is `realtime`'s. How a batch travels is `bridge`'s and `collect`'s.
+//! `[collect.realtime]` is `realtime`'s, what is kept `retention`'s. How a batch travels is `bridge`'s and `collect`'s.
 
 use std::net::SocketAddr;
 use std::path::Path;
@@ -14,6 +14,7 @@ use super::draft::Maybe;
 use super::monitoring::{self, MonitorAddress};
 use super::problem::{Kind, Problem};
 use super::realtime::RealtimeAsked;
+use super::retention::Retention;
 use super::section::{At, Section};
 use crate::limits;
 
@@ -37,6 +38,9 @@ pub struct Collect {
     /// What its threads are given, and its deadline.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub realtime: Option<RealtimeAsked>,
+    /// What it keeps of its store.
+    #[serde(flatten, skip_serializing_if = "Retention::is_none")]
+    pub retention: Retention,
 }
 
 impl Collect {
