@@ -65,6 +65,12 @@ bench_collect() (
     if scripts/nats.sh start "$cluster" 4622 >&2; then
         options=(--cluster "$cluster")
     fi
+    # As a server of measurements is run that may: what it stores goes on as soon as the disk has answered.
+    if chrt --fifo 10 true 2>/dev/null; then
+        options+=(--policy fifo-commit)
+    else
+        echo "no right to SCHED_FIFO: the server's threads are in SCHED_OTHER"
+    fi
     cargo run --locked --quiet --release -p selvedge -- collect bench --goals "${options[@]}"
 )
 measure "the server over TLS to disk" bench_collect

@@ -150,9 +150,21 @@ pub enum Policy {
     Other,
     /// Real time, first in, first out, all with this priority.
     Fifo(u32),
+    /// The same for the thread that commits alone: it goes on as soon as the disk has answered, and the others share what is
+    /// left with those of the transport.
+    FifoCommit(u32),
     /// Real time by deadlines: nine tenths of the cores, dealt to all of them alike, in every 5 ms. For a server with one
     /// log: a second one would find nothing left.
     Deadline,
+}
+
+/// What a thread of a log does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Role {
+    /// It opens, or hands over what is to be opened.
+    Opens,
+    /// It commits.
+    Commits,
 }
 
 /// What the threads that open and store are given. The default asks for nothing.
@@ -196,12 +208,14 @@ impl Realtime {
         }
     }
 
-    /// The class of each of `threads`.
-    fn class(&self, threads: usize) -> Class {
-        match self.policy {
-            Policy::Other => Class::Other,
-            Policy::Fifo(priority) => Class::Fifo { priority },
-            Policy::Deadline => {
+    /// The class of one of `threads`.
+    fn class(&self, role: Role, threads: usize) -> Class {
+        match (self.policy, role) {
+            (Policy::Other, _) | (Policy::FifoCommit(_), Role::Opens) => Class::Other,
+            (Policy::Fifo(priority), _) | (Policy::FifoCommit(priority), Role::Commits) => {
+                Class::Fifo { priority }
+            }
+            (Policy::Deadline, _) => {
                 let cores = thread::available_parallelism().map_or(1, usize::from);
                 let share = PERIOD * DEALT_TENTHS / 10;
                 let runtime = share.mul_f64((cores as f64 / threads.max(1) as f64).min(1.0));
@@ -218,12 +232,13 @@ impl Realtime {
     pub(crate) fn start<T: Send + 'static>(
         &self,
         name: String,
+        role: Role,
         core: Option<usize>,
         threads: usize,
         run: impl FnOnce() -> T + Send + 'static,
     ) -> Result<Thread<T>, Error> {
         let (report, entered) = sync_channel(1);
-        let (realtime, class) = (*self, self.class(threads));
+        let (realtime, class) = (*self, self.class(role, threads));
         let core = core.filter(|_| self.is_pinned);
         let life = move || {
             let enter = || {
@@ -357,11 +372,16 @@ mod tests {
     fn a_thread_is_in_the_class_that_was_asked_for_before_it_runs_or_there_is_none() {
         let start = |policy| {
             let realtime = Realtime { policy, ..Realtime::default() };
-            realtime.start("test".to_owned(), None, 4, self::policy)
+            realtime.start("test".to_owned(), Role::Commits, None, 4, self::policy)
         };
         let (number, before, all) = start(Policy::Other).unwrap().join().unwrap();
         assert_eq!(number, 0);
-        for (policy, expected) in [(Policy::Fifo(10), (1, 10, all)), (Policy::Deadline, (6, 0, all))] {
+        let real = [
+            (Policy::Fifo(10), (1, 10, all)),
+            (Policy::FifoCommit(9), (1, 9, all)),
+            (Policy::Deadline, (6, 0, all)),
+        ];
+        for (policy, expected) in real {
             match start(policy) {
                 Ok(thread) => assert_eq!(thread.join().unwrap(), expected, "{policy:?}"),
                 Err(Error::Scheduling { class, cause }) => {
@@ -377,9 +397,17 @@ mod tests {
     }
 
     #[test]
+    fn who_opens_stays_in_its_class_where_only_the_commit_is_to_leave_it() {
+        let realtime = Realtime { policy: Policy::FifoCommit(9), ..Realtime::default() };
+        let opens = realtime.start("test".to_owned(), Role::Opens, None, 4, policy).unwrap().join().unwrap();
+        assert_eq!(opens.0, 0);
+    }
+
+    #[test]
     fn a_priority_that_no_thread_may_have_is_refused_with_the_class_in_words() {
         let realtime = Realtime { policy: Policy::Fifo(100), ..Realtime::default() };
-        let refused = realtime.start("test".to_owned(), None, 1, || ()).expect_err("there are 99");
+        let refused =
+            realtime.start("test".to_owned(), Role::Opens, None, 1, || ()).expect_err("there are 99");
         let words = refused.to_string();
         assert!(words.starts_with("cannot put a thread into SCHED_FIFO with priority 100: "), "{words}");
         assert!(refused.is_environment());
@@ -388,7 +416,8 @@ mod tests {
     #[test]
     fn a_pinned_thread_has_one_core_and_others_have_all() {
         let realtime = Realtime { is_pinned: true, ..Realtime::default() };
-        let cores = |core| realtime.start("test".to_owned(), core, 1, policy).unwrap().join().unwrap().2;
+        let cores =
+            |core| realtime.start("test".to_owned(), Role::Opens, core, 1, policy).unwrap().join().unwrap().2;
         assert_eq!([cores(Some(0)), cores(Some(usize::MAX)), cores(None)], [1, 1, policy().2]);
     }
 
@@ -435,7 +464,7 @@ mod tests {
         let realtime = Realtime { policy: Policy::Deadline, ..Realtime::default() };
         let cores = thread::available_parallelism().unwrap().get();
         for threads in [1, cores, 2 * cores, 100 * cores] {
-            let Class::Deadline { runtime, period } = realtime.class(threads) else { panic!() };
+            let Class::Deadline { runtime, period } = realtime.class(Role::Opens, threads) else { panic!() };
             let used = runtime.as_secs_f64() / period.as_secs_f64() * threads as f64;
             assert!(used <= 0.901 * cores as f64 && runtime < period, "{threads}: {runtime:?}");
         }

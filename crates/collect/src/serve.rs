@@ -35,7 +35,7 @@ use crate::error::Error;
 use crate::keys::KeyRing;
 use crate::limits::Limits;
 use crate::live;
-use crate::realtime::{Realtime, THREADS_BESIDES, Thread};
+use crate::realtime::{Realtime, Role, THREADS_BESIDES, Thread};
 use crate::shard::{Arrived, Now, Opened, Opening, Shards};
 use crate::stats::{Counter, Stats};
 use crate::tcp::Tcp;
@@ -236,14 +236,14 @@ impl Pipeline {
         let (opened, group_batches_max) = (work.clone(), limits.group_batches_max);
         let threads = shards.count() + THREADS_BESIDES;
         let opening = move || open_groups(shards, arrived, &opened, clock, group_batches_max);
-        let open = realtime.start("open".to_owned(), None, threads, opening)?;
+        let open = realtime.start("open".to_owned(), Role::Opens, None, threads, opening)?;
         let committing = move || {
             let result = commit_groups(collector, &to_do, clock, &answer);
             // The other end is gone when the service ends by itself.
             let _ = failed.send(());
             result
         };
-        let commit = realtime.start("commit".to_owned(), None, threads, committing)?;
+        let commit = realtime.start("commit".to_owned(), Role::Commits, None, threads, committing)?;
         Ok((Pipeline { work, open, commit }, Inlet { queue, failure }))
     }
 

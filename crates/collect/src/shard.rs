@@ -27,7 +27,7 @@ use crate::frame::{self, Content, Header};
 use crate::keys::{KeyRing, Node};
 use crate::limits::{FRAME_HEADER_BYTES, RECORD_HEAD_BYTES};
 use crate::plaintext::Plaintext;
-use crate::realtime::{Realtime, THREADS_BESIDES, Thread};
+use crate::realtime::{Realtime, Role, THREADS_BESIDES, Thread};
 use crate::record::Record;
 use crate::traffic::{self, Traffic};
 use crate::waveform::{Format, Waveform};
@@ -373,7 +373,8 @@ impl Shards {
             let shard = Shard::new(keys.clone());
             let serve = move || serve_queues(shard, &asked, &answers);
             let threads = count + THREADS_BESIDES;
-            let thread = realtime.start(format!("shard {index}"), Some(core + index), threads, serve)?;
+            let thread =
+                realtime.start(format!("shard {index}"), Role::Opens, Some(core + index), threads, serve)?;
             shards.channels.push((queues, done));
             shards.threads.push(thread);
         }

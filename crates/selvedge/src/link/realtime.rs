@@ -10,16 +10,16 @@ use super::problem::{Kind, Problem};
 use super::section::{At, Section};
 use crate::limits;
 
-const POLICIES: [&str; 3] = ["other", "fifo", "deadline"];
+const POLICIES: [&str; 4] = ["other", "fifo", "fifo-commit", "deadline"];
 /// Among the real-time ones a low one: the system's own threads are above it.
 const DEFAULT_PRIORITY: i64 = 10;
 
 /// What is said of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct RealtimeAsked {
-    /// Scheduling class: `other`, `fifo` or `deadline`.
+    /// Scheduling class: `other`, `fifo`, `fifo-commit` or `deadline`.
     pub policy: &'static str,
-    /// Priority under `fifo`.
+    /// Priority under `fifo` and `fifo-commit`.
     pub priority: u32,
     /// Whether each thread that opens frames has a core of its own.
     pub pin: bool,
@@ -34,6 +34,7 @@ impl RealtimeAsked {
     pub fn realtime(&self) -> Realtime {
         let policy = match self.policy {
             "fifo" => Policy::Fifo(self.priority),
+            "fifo-commit" => Policy::FifoCommit(self.priority),
             "deadline" => Policy::Deadline,
             _ => Policy::Other,
         };
@@ -49,6 +50,7 @@ impl RealtimeAsked {
     pub fn words(&self) -> String {
         let mut words = match self.policy {
             "fifo" => format!("SCHED_FIFO {}", self.priority),
+            "fifo-commit" => format!("SCHED_FIFO {} for the commit", self.priority),
             "deadline" => "SCHED_DEADLINE".to_owned(),
             _ => "SCHED_OTHER".to_owned(),
         };
@@ -96,7 +98,7 @@ pub(super) fn read(
         };
         problems.push(Problem { span: asked.span.clone(), kind });
     }
-    if let Some(priority) = draft.priority.as_ref().filter(|_| policy != "fifo") {
+    if let Some(priority) = draft.priority.as_ref().filter(|_| !policy.starts_with("fifo")) {
         let kind = Kind::Alone { key: "priority", other: "policy = \"fifo\"" };
         problems.push(Problem { span: priority.span.clone(), kind });
     }

@@ -35,7 +35,7 @@ pub struct Chosen {
     /// The class of the threads that open and store
     #[arg(long, value_enum, default_value_t = PolicyName::Other)]
     policy: PolicyName,
-    /// Their priority under `fifo`
+    /// Their priority under `fifo` and `fifo-commit`
     #[arg(long, value_name = "N", default_value_t = 10, value_parser = clap::value_parser!(u32).range(1..=99))]
     priority: u32,
     /// Pin each thread that opens to a core
@@ -53,6 +53,7 @@ pub struct Chosen {
 enum PolicyName {
     Other,
     Fifo,
+    FifoCommit,
     Deadline,
 }
 
@@ -62,6 +63,7 @@ impl Chosen {
         let policy = match self.policy {
             PolicyName::Other => "other",
             PolicyName::Fifo => "fifo",
+            PolicyName::FifoCommit => "fifo-commit",
             PolicyName::Deadline => "deadline",
         };
         let Chosen { priority, pin, lock_memory, .. } = self;
