@@ -338,7 +338,7 @@ pub fn with_checksum(mut bytes: Vec<u8>) -> Vec<u8> {
 /// Checks that nothing happened to a container since it was written.
 fn check_whole(bytes: &[u8]) -> Result<(), SealError> {
     if !bytes.starts_with(&MAGIC) {
-        return Err(SealError::Magic { found: bytes.iter().copied().take(MAGIC.len()).collect() });
+        return Err(SealError::Magic { found_bytes: bytes.len() });
     }
     let found = bytes.len() as u64;
     let Some(head) = bytes.first_chunk::<HEAD_BYTES>() else {

@@ -157,12 +157,13 @@ pub enum Error {
         /// What needs it.
         what: &'static str,
     },
-    /// A line of a profile's text that is not an address and a count.
+    /// A line of a profile's text that is not an address and a count. It is not kept: it may be a key that was named
+    /// by mistake.
     ProfileLine {
         /// Its number, from 1.
         line: usize,
-        /// What stands there.
-        found: String,
+        /// How long it is, in bytes.
+        found_bytes: usize,
     },
     /// A profile of another program.
     ProfileAddress {
@@ -262,9 +263,11 @@ impl fmt::Display for Error {
             Error::NoProfile { what } => {
                 write!(f, "{what} needs a profile, found none\nhelp: run the program on a few inputs first")
             }
-            Error::ProfileLine { line, found } => {
-                write!(f, "profile, line {line}: found `{found}`, expected an address and a count")
-            }
+            Error::ProfileLine { line, found_bytes } => write!(
+                f,
+                "profile, line {line}: found {found_bytes} bytes of something else, expected an address behind `0x` \
+                 and a count"
+            ),
             Error::ProfileAddress { found } => {
                 write!(f, "profile of another program: it counts {found:#010x}, where no instruction is")
             }
@@ -277,10 +280,10 @@ impl std::error::Error for Error {}
 /// Why bytes are no linked program.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ElfError {
-    /// Not an ELF file at all.
+    /// Not an ELF file at all. Of what is in it nothing is kept: it may be a key that was named by mistake.
     NotElf {
-        /// Its first four bytes, or what there is of them.
-        found: Vec<u8>,
+        /// How long it is, in bytes.
+        found_bytes: usize,
     },
     /// An ELF file of 64 bits.
     Class64,
@@ -331,8 +334,12 @@ pub enum ElfError {
 impl fmt::Display for ElfError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            ElfError::NotElf { found } => {
-                write!(f, "not an ELF file: found {found:02x?} at its start, expected [7f, 45, 4c, 46]")
+            ElfError::NotElf { found_bytes } => {
+                write!(
+                    f,
+                    "not an ELF file: found {found_bytes} bytes that begin otherwise, expected [7f, 45, 4c, 46] \
+                     at its start"
+                )
             }
             ElfError::Class64 => f.write_str("found an ELF file of 64 bits, expected one of 32"),
             ElfError::Elf { why } => write!(f, "not a whole ELF file: {why}"),
@@ -485,10 +492,10 @@ pub enum SealError {
         /// What they would lie behind.
         behind: String,
     },
-    /// Bytes that are no container.
+    /// Bytes that are no container. None of them is kept: they may be a key that was named by mistake.
     Magic {
-        /// The first four, or what there is of them.
-        found: Vec<u8>,
+        /// How many there are.
+        found_bytes: usize,
     },
     /// A container of another version.
     Version {
@@ -642,8 +649,12 @@ impl fmt::Display for SealError {
                 "tables would lie behind {behind}, where a program may grow, expected code or constants\n\
                  help: give the tables an address in memory that the program never uses"
             ),
-            SealError::Magic { found } => {
-                write!(f, "not a sealed image: found {found:02x?} at its start, expected [93, 53, 50, 4b]")
+            SealError::Magic { found_bytes } => {
+                write!(
+                    f,
+                    "not a sealed image: found {found_bytes} bytes that begin otherwise, expected [93, 53, 50, 4b] \
+                     at its start"
+                )
             }
             SealError::Version { found, expected } => {
                 write!(f, "found a container of version {found}, expected {expected}")

@@ -73,7 +73,7 @@ impl Profile {
             if content.is_empty() || content.starts_with('#') {
                 continue;
             }
-            let bad = || Error::ProfileLine { line: index + 1, found: content.to_owned() };
+            let bad = || Error::ProfileLine { line: index + 1, found_bytes: content.len() };
             let (address, executions) = content.split_once(char::is_whitespace).ok_or_else(bad)?;
             let digits = address.strip_prefix("0x").ok_or_else(bad)?;
             let address = u32::from_str_radix(digits, 16).map_err(|_| bad())?;

@@ -86,7 +86,7 @@ impl Sections {
     /// What is wrong with it.
     pub fn parse_counting(bytes: &[u8]) -> Result<(Sections, u64), ElfError> {
         if !bytes.starts_with(&elf::ELFMAG) {
-            return Err(ElfError::NotElf { found: bytes.iter().copied().take(4).collect() });
+            return Err(ElfError::NotElf { found_bytes: bytes.len() });
         }
         if bytes.get(4) == Some(&elf::ELFCLASS64.0) {
             return Err(ElfError::Class64);

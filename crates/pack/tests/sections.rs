@@ -113,8 +113,8 @@ fn refused(change: impl FnOnce(&mut Vec<u8>)) -> ElfError {
 
 #[test]
 fn what_is_no_linked_program_of_32_bits_is_named() {
-    assert_eq!(refused(|file| file.clear()), ElfError::NotElf { found: Vec::new() });
-    assert_eq!(refused(|file| file[0] = b':'), ElfError::NotElf { found: b":ELF".to_vec() });
+    assert_eq!(refused(|file| file.clear()), ElfError::NotElf { found_bytes: 0 });
+    assert!(matches!(refused(|file| file[0] = b':'), ElfError::NotElf { found_bytes: 4.. }));
     assert_eq!(refused(|file| file[4] = 2), ElfError::Class64);
     for kind in [1, 3] {
         assert_eq!(refused(|file| file[16] = kind), ElfError::NotLinked { found: kind.into() });
@@ -151,7 +151,10 @@ fn more_than_is_taken_is_named_before_memory_is_made_for_it() {
 #[test]
 fn errors_say_what_was_found_and_expected() {
     let words = refused(|file| file[0] = b':').to_string();
-    assert_eq!(words, "not an ELF file: found [3a, 45, 4c, 46] at its start, expected [7f, 45, 4c, 46]");
+    assert_eq!(
+        words,
+        "not an ELF file: found 531 bytes that begin otherwise, expected [7f, 45, 4c, 46] at its start"
+    );
     assert_eq!(refused(|file| file[4] = 2).to_string(), "found an ELF file of 64 bits, expected one of 32");
     assert!(refused(|file| file[16] = 1).to_string().contains("help: link it"));
 }

@@ -34,9 +34,9 @@ pub enum RunError {
         /// The one that the core has.
         expected: Target,
     },
-    /// A container for a machine whose programs are not run here.
+    /// A program for a machine whose programs are not run here.
     Machine {
-        /// `e_machine` as found; 2 is SPARC.
+        /// `e_machine` as found; 2 is SPARC, 243 is RISC-V.
         found: u16,
     },
     /// What a boot reads is not what was sealed.
@@ -99,7 +99,11 @@ impl fmt::Display for RunError {
                 write!(f, "this image cannot be run here: found {found:?}, expected {expected:?}")
             }
             RunError::Machine { found } => {
-                write!(f, "this container cannot be run: found machine {found}, expected 2 or 243")
+                write!(
+                    f,
+                    "programs of this processor cannot be run: found machine {found}, expected 2 (SPARC, high byte \
+                     first) or 243 (RISC-V, low byte first)"
+                )
             }
             RunError::BootCheck { line } => {
                 write!(f, "the line at {line:#010x} fails its check at boot: memory is not as it was sealed")
@@ -147,12 +151,24 @@ pub enum SweepError {
         /// Why not.
         error: RunError,
     },
+    /// Compressed code that cannot be decoded.
+    Image {
+        /// Why not.
+        error: RunError,
+    },
     /// A run ended otherwise than well.
     Ended {
         /// The input's name.
         input: String,
         /// How.
         found: End,
+    },
+    /// A run of RV32 ended otherwise than well.
+    EndedRv32 {
+        /// The input's name.
+        input: String,
+        /// How.
+        found: End<isa::rv32::Fault>,
     },
     /// The packed program does not write what the program writes.
     Output {
@@ -166,7 +182,11 @@ impl fmt::Display for SweepError {
         match self {
             SweepError::Pack(error) => error.fmt(f),
             SweepError::Run { input, error } => write!(f, "input `{}`: {error}", input.escape_debug()),
+            SweepError::Image { error } => error.fmt(f),
             SweepError::Ended { input, found } => {
+                write!(f, "input `{}`: the run ended with {found:?}, expected status 0", input.escape_debug())
+            }
+            SweepError::EndedRv32 { input, found } => {
                 write!(f, "input `{}`: the run ended with {found:?}, expected status 0", input.escape_debug())
             }
             SweepError::Output { input } => {
