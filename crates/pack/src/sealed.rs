@@ -6,10 +6,11 @@
 
 use cipher::Randomness;
 
+use crate::code::onfill::stored::expand;
 use crate::code::packet::Dictionary;
 use crate::container::{Container, Span};
-use crate::error::SealError;
-use crate::image::{Image, Moved, Section};
+use crate::error::{RunError, SealError};
+use crate::image::{Image, Kind, Moved, Section};
 use crate::integrity::{Authenticator, Groups, ImageName, Integrity};
 use crate::keys::{DeviceKey, ImageKey};
 use crate::limits::{FAULTS_KEPT, IMAGE_BYTES_MAX, MAP_ENTRIES_MAX, NAME_BYTES_MAX, SECTIONS_MAX, ZEROS_MAX};
@@ -327,29 +328,7 @@ impl<'c> Unlocked<'c> {
     /// # Errors
     /// The first tag that does not match.
     pub fn unseal(&self) -> Result<Unsealed, SealError> {
-        let container = self.container;
-        let open = self.opened()?;
-        let bytes = |entry: &Entry| {
-            open.memory(entry.first, entry.bytes).expect("every section lies in a piece of memory").to_vec()
-        };
-        let sections = container.entries.iter().filter_map(|entry| match entry.role {
-            Role::Program(kind) => {
-                Some(Section { name: entry.name.clone(), kind, first: entry.first, bytes: bytes(entry) })
-            }
-            Role::Dictionary | Role::Tags => None,
-        });
-        let words = container.entry_of(Role::Dictionary).map(bytes).unwrap_or_default();
-        let words = words.as_chunks().0.iter().map(|&word| container.machine.word(word)).collect();
-        Ok(Unsealed {
-            sections: Sections {
-                machine: container.machine,
-                entry: container.entry,
-                sections: sections.collect(),
-                zeros: container.zeros.clone(),
-            },
-            dictionary: Dictionary::new(words).expect("reading has checked its length"),
-            map: container.map.clone(),
-        })
+        Ok(held(&self.opened()?))
     }
 
     /// Checks one tag, of the group with that number.
@@ -379,6 +358,59 @@ impl<'c> Unlocked<'c> {
     fn faults(&self) -> impl Iterator<Item = SealError> {
         (0..self.groups.as_ref().map_or(0, Groups::count)).filter_map(|index| self.verify_group(index).err())
     }
+}
+
+/// What a container holds whose memory is open.
+fn held(open: &Container) -> Unsealed {
+    let bytes = |entry: &Entry| {
+        open.memory(entry.first, entry.bytes).expect("every section lies in a piece of memory").to_vec()
+    };
+    let sections = open.entries.iter().filter_map(|entry| match entry.role {
+        Role::Program(kind) => {
+            Some(Section { name: entry.name.clone(), kind, first: entry.first, bytes: bytes(entry) })
+        }
+        Role::Dictionary | Role::Tags => None,
+    });
+    let words = open.entry_of(Role::Dictionary).map(bytes).unwrap_or_default();
+    let words = words.as_chunks().0.iter().map(|&word| open.machine.word(word)).collect();
+    Unsealed {
+        sections: Sections {
+            machine: open.machine,
+            entry: open.entry,
+            sections: sections.collect(),
+            zeros: open.zeros.clone(),
+        },
+        dictionary: Dictionary::new(words).expect("reading has checked its length"),
+        map: open.map.clone(),
+    }
+}
+
+/// A container whose memory is open, with its code as it was before it was compressed, for forms that others read; as
+/// it is where its code is not compressed. Its tags are left out then: they are of lines that are not there any more.
+///
+/// # Errors
+/// What cannot be expanded, and plain code that has no room where it was.
+pub fn expanded(open: Container) -> Result<Container, RunError> {
+    if open.entry_of(Role::Program(Kind::Model)).is_none() {
+        return Ok(open);
+    }
+    let found = open.machine.number;
+    let image = held(&open).into_image().ok_or(RunError::Machine { found })?;
+    let sections = expand(&image)?.into_owned().sections;
+    let end = |section: &Section| u64::from(section.first) + section.bytes.len() as u64;
+    if let Some(pair) = sections.windows(2).find(|pair| end(&pair[0]) > pair[1].first.into()) {
+        return Err(RunError::Sections { address: pair[1].first });
+    }
+    let span =
+        |section: &Section| Span { first: section.first, bytes: section.bytes.clone(), is_sealed: false };
+    Ok(Container {
+        integrity: None,
+        description_tag: None,
+        map: Vec::new(),
+        entries: sections.iter().map(|section| entry(section, false)).collect(),
+        spans: sections.iter().map(span).collect(),
+        ..open
+    })
 }
 
 fn check_limits(image: &Unsealed) -> Result<(), SealError> {

@@ -19,6 +19,7 @@
 //! Invariant: with ideal timing, data at no time and one cipher after each line, cycles are instructions (the annulled
 //! ones and traps with them) + (80 + 40) x misses, as the paper has it.
 
+pub mod boot;
 pub mod bus;
 pub mod cache;
 pub mod decipher;

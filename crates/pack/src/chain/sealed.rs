@@ -3,7 +3,7 @@
 //! Owns: what a boot takes from a container, and the keys at the seams of decipher and checks. A boot reads the
 //! dictionary or the model into the decompressor and the initialisers into memory, and checks their lines at once; all
 //! else stays sealed outside until it is fetched. Reading containers is `container`'s, ciphers and tags are `seal`'s
-//! and `integrity`'s. What a boot takes is not among a run's cycles.
+//! and `integrity`'s. What a boot takes is not among a run's cycles, but `boot`'s to count.
 
 use std::sync::Arc;
 
