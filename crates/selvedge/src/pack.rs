@@ -31,7 +31,8 @@ mod words;
     selvedge pack build corpus/sparc/minigzip.elf -o minigzip.spk --device-key device.key\n  \
     selvedge pack run minigzip.spk --device-key device.key --against corpus/sparc/minigzip.elf \\\n    \
     --stdin README.md > readme.gz\n\
-    A program must be linked with its relocations kept (`-Wl,-q`), or it is sealed and not packed.")]
+    A program is one for SPARC V8 or RV32IM, linked with its relocations kept (`-Wl,-q`), or it is sealed\n\
+    and not packed.")]
 pub struct Arguments {
     #[command(subcommand)]
     command: Command,

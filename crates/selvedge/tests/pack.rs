@@ -13,9 +13,16 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
+use cipher::OsRandomness;
 use expect_test::{Expect, expect};
-use pack::Container;
+use pack::code::Code;
+use pack::code::onfill::stored::{Stored, compress};
 use pack::container::with_checksum;
+use pack::image::Kind;
+use pack::lines::Role;
+use pack::seal::Row;
+use pack::sealed::{self, Unsealed};
+use pack::{Container, DeviceKey, Image, ImageKey, Program};
 use rand_chacha::rand_core::Rng;
 use seeded::seeded;
 use serde_json::Value;
@@ -43,6 +50,13 @@ impl Bench {
         ] {
             fs::copy(root().join(from), bench.path(file)).expect("the corpus has it");
         }
+        bench
+    }
+
+    /// The same with the program for RV32IM.
+    fn rv32() -> Bench {
+        let bench = Bench::new();
+        fs::copy(root().join("corpus/rv32/search.elf"), bench.path("search.elf")).expect("the corpus has it");
         bench
     }
 
@@ -134,17 +148,7 @@ fn every_seal_runs_with_and_without_tags_and_is_opened_again() {
     let bench = Bench::new();
     bench.done("key -o device.key");
     let (_, sha256) = native();
-    for (number, seal) in [
-        "xts",
-        "ctr --layout otfdec --tables 0x42000000",
-        "ctr --layout otfad --tables 0x42000000",
-        "ctr --layout otfad-swapped --tables 0x42000000",
-        "ctr --layout mcuboot-xip --tables 0x42000000",
-        "ecb --allow-legacy",
-    ]
-    .into_iter()
-    .enumerate()
-    {
+    for (number, seal) in SEALS.into_iter().enumerate() {
         let tags = ["", "--integrity 1", "--integrity 8x16"][number % 3];
         bench.done(&format!("build search.elf -o search.spk --device-key device.key --seal {seal} {tags}"));
         let verified = bench.value("verify search.spk --device-key device.key");
@@ -212,6 +216,297 @@ fn a_profile_of_a_run_makes_an_image_that_fetches_less() {
     bench.refused("run search.spk --device-key device.key --profile-out p", 2, expect![[r#"
         error: `search.spk`: found a sealed image, expected an ELF file: a profile is a program's before it is packed
     "#]]);
+}
+
+/// Every seal, as flags say it.
+const SEALS: [&str; 6] = [
+    "xts",
+    "ctr --layout otfdec --tables 0x42000000",
+    "ctr --layout otfad --tables 0x42000000",
+    "ctr --layout otfad-swapped --tables 0x42000000",
+    "ctr --layout mcuboot-xip --tables 0x42000000",
+    "ecb --allow-legacy",
+];
+
+/// Whether two ELF files have the same in memory.
+fn is_same_memory(bench: &Bench, files: [&str; 2]) -> bool {
+    let [one, other] = files.map(|file| {
+        let sections = pack::Sections::parse(&bench.read(file));
+        sections.unwrap_or_else(|error| panic!("`{file}`: {error}"))
+    });
+    (one.sections, one.entry, one.machine) == (other.sections, other.entry, other.machine)
+}
+
+#[test]
+fn compressed_code_is_sealed_by_every_seal_and_is_expanded_again() {
+    let bench = Bench::new();
+    bench.done("key -o device.key");
+    let (_, sha256) = native();
+    let schemes = ["codepack", "bitmask", "huffman", "fields"];
+    for (number, seal) in SEALS.into_iter().enumerate() {
+        for (turn, scheme) in schemes.into_iter().enumerate() {
+            let tags = ["", "--integrity 1", "--integrity 8x16"][(number + turn) % 3];
+            let block = [16, 32, 64][(number + turn) % 3];
+            let tables = if seal.contains("--tables") { "" } else { "--tables 0x42000000" };
+            let what = format!("{scheme} {block} {seal} {tags}");
+            let built = bench.value(&format!(
+                "build search.elf -o search.spk --device-key device.key --scheme {scheme} --block {block} \
+                 --seal {seal} {tables} {tags}"
+            ));
+            let compression = &built["compression"];
+            assert!(compression["ratio"].as_f64() < Some(1.0) && compression["code"] == scheme, "{built}");
+            assert!(built["packing"].is_null() && compression["block_bytes"] == block, "{built}");
+            let verified = bench.value("verify search.spk --device-key device.key");
+            assert_eq!((verified["tags"] == 0, &verified["faults"]), (tags.is_empty(), &0.into()), "{what}");
+            bench.done("unseal search.spk --device-key device.key -o opened.elf");
+            assert!(is_same_memory(&bench, ["search.elf", "opened.elf"]), "{what}");
+            // Each seal and each code is run.
+            if turn == number % schemes.len() {
+                let ran = bench.value("run search.spk --device-key device.key --file p --file t -- p t");
+                assert_eq!(ran["stdout_sha256"].as_str(), Some(&*sha256), "{what}");
+                assert!(ran["run"]["blocks_decoded"].as_u64() > Some(0), "{what}");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_decoder_that_keeps_less_waits_longer() {
+    let bench = Bench::built("--scheme fields");
+    let cycles = |more: &str| {
+        let ran =
+            bench.value(&format!("run search.spk --device-key device.key {more} --file p --file t -- p t"));
+        let count = |key: &str| ran["run"][key].as_u64().expect("it is counted");
+        [count("cycles"), count("record_fills"), count("block_hits"), count("decode_cycles")]
+    };
+    let base = cycles("");
+    let slow = cycles("--decode 4");
+    assert!(slow[0] > base[0] && slow[3] > base[3] && slow[1] == base[1], "{base:?} {slow:?}");
+    let without_table = cycles("--table-cache none");
+    assert!(without_table[0] > base[0] && without_table[1] > base[1], "{base:?} {without_table:?}");
+    let without_buffer = cycles("--no-buffer");
+    assert!(without_buffer[0] > base[0] && without_buffer[2] == 0, "{base:?} {without_buffer:?}");
+}
+
+#[test]
+fn a_flipped_bit_in_compressed_code_is_found_and_not_executed() {
+    let bench = Bench::built("--scheme huffman --integrity 1 --tables 0x42000000");
+    let whole = bench.read("search.spk");
+    let container = Container::parse(&whole).expect("it was built");
+    let plain = Program::parse(&bench.read("search.elf")).expect("it is a program");
+    let (image, _) = compress(&Image::from(&plain), Code::Huffman, 64).expect("it becomes smaller");
+    let stored = Stored::of(&image).expect("it was made so").expect("it is compressed");
+    let memory: usize = container.spans().iter().map(|span| span.bytes.len()).sum();
+    let record = stored.record(stored.block(container.entry()));
+    let at = container.spans().iter().fold((whole.len() - memory, None), |(at, found), span| {
+        let inside = record.checked_sub(span.first).filter(|&inside| (inside as usize) < span.bytes.len());
+        (at + span.bytes.len(), found.or(inside.map(|inside| at + inside as usize)))
+    });
+    let mut changed = whole.clone();
+    changed[at.1.expect("the record is in its memory")] ^= 4;
+    bench.write("changed.spk", &with_checksum(changed));
+    let output = bench.ran("verify changed.spk --device-key device.key");
+    let told = String::from_utf8_lossy(&output.stderr).into_owned();
+    let words = format!("of 1 lines from {record:#010x}, one is not as sealed\n");
+    assert!(output.status.code() == Some(1) && told.ends_with(&words), "{told}");
+    let output = bench.ran("run changed.spk --device-key device.key --file p --file t -- p t");
+    let told = String::from_utf8_lossy(&output.stderr).into_owned();
+    let words = format!("the line at {record:#010x} fails its check: memory is not as it was sealed\n");
+    assert!(output.stdout.is_empty() && told.ends_with(&words), "{told}");
+    assert_eq!(output.status.code(), Some(1));
+    // A model that is not the one that was sealed is not even booted.
+    let model = container.entry_of(Role::Program(Kind::Model)).expect("there is one").first;
+    let mut changed = whole;
+    let at = changed.len() - memory + (model - container.spans()[0].first) as usize;
+    assert!(container.spans()[0].extent().end > model.into(), "it is in the first piece of memory");
+    changed[at] ^= 1;
+    bench.write("changed.spk", &with_checksum(changed));
+    bench.refused(
+        "run changed.spk --device-key device.key",
+        1,
+        expect![[r#"
+        error: `changed.spk`: the line at 0x40001000 fails its check at boot: memory is not as it was sealed
+    "#]],
+    );
+}
+
+#[test]
+fn a_program_of_rv32_is_packed_compressed_sealed_and_run_like_one_of_sparc() {
+    let bench = Bench::rv32();
+    bench.done("key -o device.key");
+    let (bytes, sha256) = native();
+    bench.done("run search.elf --file p --file t --profile-out search.profile -- p t");
+    let analysis = bench.value("analyze search.elf --profile search.profile");
+    assert_eq!(
+        (&analysis["machine"], analysis["packing"]["codes"].as_array().map(Vec::len)),
+        (&243.into(), Some(7))
+    );
+    for more in [
+        "--integrity 4",
+        "--profile search.profile --dictionary blend=50 --order hot --seal ctr --layout mcuboot-xip",
+        "--scheme fields --integrity 1",
+        "--scheme codepack --seal ecb --allow-legacy",
+        "--scheme none",
+    ] {
+        bench.done(&format!("build search.elf -o search.spk --device-key device.key {more}"));
+        let verified = bench.value("verify search.spk --device-key device.key");
+        assert_eq!(verified["image"]["machine"], 243, "{more}");
+        let run = "run search.spk --device-key device.key --against search.elf --file p --file t";
+        let ran = bench.value(&format!("{run} -- p t"));
+        let printed = (ran["stdout_bytes"].as_u64(), ran["stdout_sha256"].as_str());
+        assert_eq!(printed, (Some(bytes), Some(&*sha256)), "{more}");
+        assert!(ran["windows"].is_null() && ran["of_plain"].as_f64() > Some(0.0), "{ran}");
+        bench.done("unseal search.spk --device-key device.key -o opened.elf");
+        let is_as_it_was = more.starts_with("--scheme");
+        assert_eq!(is_same_memory(&bench, ["search.elf", "opened.elf"]), is_as_it_was, "{more}");
+    }
+    fs::copy(root().join("corpus/sparc/search.elf"), bench.path("sparc.elf")).expect("the corpus has it");
+    let with = |more: &str| format!("run search.spk --device-key device.key {more}");
+    bench.refused(
+        &with("--board"),
+        2,
+        expect![[r#"
+        error: `search.spk`: found a program for RV32IM, expected one for SPARC V8, which `--board` is for
+    "#]],
+    );
+    bench.refused(&with("--timing leon3"), 2, expect![[r#"
+        error: `search.spk`: found a program for RV32IM, expected one for SPARC V8, which `--timing leon3` is for
+    "#]]);
+    bench.refused(
+        &with("--against sparc.elf"),
+        2,
+        expect![[r#"
+        error: `sparc.elf`: found a program for SPARC V8, expected one for RV32IM, which the image is for
+    "#]],
+    );
+    bench.refused("run sparc.elf --timing ibex", 2, expect![[r#"
+        error: `sparc.elf`: found a program for SPARC V8, expected one for RV32IM, which `--timing ibex` is for
+    "#]]);
+}
+
+#[test]
+fn a_boot_is_counted_apart_and_takes_longer_the_more_it_reads() {
+    let bench = Bench::built("--integrity 1 --tables 0x42000000");
+    let boot = |image: &str, more: &str| {
+        let ran =
+            bench.value(&format!("run {image} --device-key device.key {more} --file p --file t -- p t"));
+        let count = |key: &str| ran["run"][key].as_u64().expect("it is counted");
+        (count("boot_cycles"), count("cycles"))
+    };
+    let (plain, sealed) = (boot("search.elf", "").0, boot("search.spk", ""));
+    assert!(0 < plain && plain < sealed.0, "{plain} {sealed:?}");
+    let slow = boot("search.spk", "--cipher 400");
+    assert!(slow.0 > sealed.0 && slow.1 > sealed.1, "{slow:?} {sealed:?}");
+    // A dictionary of fewer entries is read sooner.
+    let few = "--integrity 1 --tables 0x42000000 --entries 64";
+    bench.done(&format!("build search.elf -o search.spk --device-key device.key {few}"));
+    assert!(boot("search.spk", "").0 < sealed.0);
+}
+
+#[test]
+fn nothing_of_a_key_is_printed_that_stands_where_another_file_should() {
+    let bench = Bench::built("");
+    let [begin, end] = ["build device.key -o x.spk --device-key device.key", "--device-key device.key"];
+    for arguments in [
+        begin.to_owned(),
+        format!("{begin} --scheme none"),
+        format!("{begin} --scheme fields"),
+        "run device.key".into(),
+        "analyze device.key".into(),
+        "analyze search.elf --profile device.key".into(),
+        format!("verify device.key {end}"),
+        format!("unseal device.key -o x.elf {end}"),
+        format!("run search.spk --against device.key {end}"),
+        "sweep search.elf --runs device.key".into(),
+        "sweep device.key --runs p".into(),
+    ] {
+        let output = bench.ran(&arguments);
+        let told = [output.stdout, output.stderr].concat();
+        let told = String::from_utf8(told).expect("text");
+        assert!(output.status.code() > Some(0) && told.starts_with("error: "), "{arguments}: {told}");
+        // Neither its digits, nor what they are as bytes of text.
+        let key = String::from_utf8(bench.read("device.key")).expect("digits");
+        let begin: Vec<String> = key.bytes().take(4).map(|byte| format!("{byte:02x}")).collect();
+        assert!(!told.contains(&key[..8]) && !told.contains(&begin.join(", ")), "{arguments}: {told}");
+    }
+    bench.refused("run device.key", 1, expect![[r#"
+        error: `device.key`: not an ELF file: found 65 bytes that begin otherwise, expected [7f, 45, 4c, 46] at its start
+    "#]]);
+    bench.refused(&format!("verify device.key {end}"), 1, expect![[r#"
+        error: `device.key`: not a sealed image: found 65 bytes that begin otherwise, expected [93, 53, 50, 4b] at its start
+    "#]]);
+    bench.refused("analyze search.elf --profile device.key", 1, expect![[r#"
+        error: `device.key`: profile, line 1: found 64 bytes of something else, expected an address behind `0x` and a count
+    "#]]);
+}
+
+/// SETHI of an address into %g1, and a word that adds the rest of it.
+fn at_address(address: u32, word: u32) -> [u32; 2] {
+    [0x0300_0000 | address >> 10, word | 1 << 14 | 1 << 13 | address & 0x3ff]
+}
+const LD_G2: u32 = 0xc400_0000;
+const ST_G0: u32 = 0xc020_0000;
+
+/// A container for the device's key of an image that begins with these words instead of its own.
+fn sealed_with(bench: &Bench, mut image: Image, words: [u32; 2]) {
+    let entry = image.entry;
+    let section = image.sections.iter_mut().find(|section| {
+        entry.checked_sub(section.first).is_some_and(|inside| (inside as usize) < section.bytes.len())
+    });
+    let section = section.expect("it begins in a section");
+    let at = (entry - section.first) as usize;
+    let bytes: Vec<u8> = words.into_iter().flat_map(u32::to_be_bytes).collect();
+    section.bytes[at..at + 8].copy_from_slice(&bytes);
+    let digits = String::from_utf8(bench.read("device.key")).expect("digits");
+    let pairs = digits.trim().as_bytes().chunks(2).map(|pair| str::from_utf8(pair).expect("digits"));
+    let key: Vec<u8> = pairs.map(|pair| u8::from_str_radix(pair, 16).expect("digits")).collect();
+    let device = DeviceKey::from_bytes(&key).expect("it has the length");
+    let row = Row::named("xts", None, false).expect("there is one");
+    let settings = sealed::Settings {
+        seal: row,
+        allow_legacy: false,
+        choice: Default::default(),
+        integrity: None,
+        image: Default::default(),
+        tables_first: None,
+    };
+    let key = ImageKey::random(row, &mut OsRandomness).expect("there is randomness");
+    let container = sealed::seal(&Unsealed::from(image), &settings, &key, &device, &mut OsRandomness);
+    bench.write("search.spk", &container.expect("it can be sealed").to_bytes());
+}
+
+#[test]
+fn a_program_that_stores_to_its_code_or_loads_packed_code_as_data_is_ended_by_name() {
+    let bench = Bench::new();
+    bench.done("key -o device.key");
+    let program = Program::parse(&bench.read("search.elf")).expect("it is a program");
+    let packed = pack::pack(&program, &[], &pack::Settings::default()).expect("it can be packed").image;
+    // Where an instruction is that is not the first of its word.
+    let several = packed.map.iter().find(|moved| moved.new & 3 != 0 && moved.new & !3 > packed.entry + 64);
+    let several = several.expect("something is packed").new & !3;
+    let ended = |words: &str| {
+        let output = bench.ran("run search.spk --device-key device.key");
+        let told = String::from_utf8(output.stderr).expect("text");
+        assert_eq!((output.status.code(), output.stdout.len()), (Some(1), 0), "{told}");
+        assert!(told.ends_with(words), "{told}");
+    };
+    let entry = packed.entry;
+    sealed_with(&bench, packed.clone(), at_address(several, LD_G2));
+    ended(&format!(
+        "error: `search.spk`: fault at {:#010x}: loaded from {several:#010x}, where packed instructions are\n\
+         help: keep constants in a section of their own\n",
+        entry + 4
+    ));
+    sealed_with(&bench, packed, at_address(entry, ST_G0));
+    let stored = |at: u32, address: u32| {
+        format!(
+            "error: `search.spk`: fault at {at:#010x}: stored to {address:#010x}, which is executed\n\
+             help: code that changes cannot be run\n"
+        )
+    };
+    ended(&stored(entry + 4, entry));
+    sealed_with(&bench, Image::from(&program), at_address(program.entry + 64, ST_G0));
+    ended(&stored(program.entry + 4, program.entry + 64));
 }
 
 #[test]
@@ -290,8 +585,8 @@ fn what_is_no_elf_file_is_neither_packed_nor_sealed() {
         &format!("{} --scheme none", build("p")),
         1,
         expect![[r#"
-        error: `p`: not an ELF file: found [67, 67, 63, 63] at its start, expected [7f, 45, 4c, 46]
-    "#]],
+            error: `p`: not an ELF file: found 663 bytes that begin otherwise, expected [7f, 45, 4c, 46] at its start
+        "#]],
     );
 }
 

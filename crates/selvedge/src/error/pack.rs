@@ -7,9 +7,8 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 
 use ::pack::error::SweepError;
-use ::pack::{ElfError, RunError, SealError};
-use isa::Cycles;
-use isa::sparc::Fault;
+use ::pack::{ElfError, RunError, SealError, Target};
+use isa::{Cycles, rv32, sparc};
 
 use super::Class;
 
@@ -49,6 +48,24 @@ pub enum PackFault {
     },
     /// It has no table of traps, and what is asked for needs one.
     NoTraps,
+    /// What is asked for, or compared with, is of another instruction set.
+    OtherTarget {
+        /// What that is.
+        what: &'static str,
+        /// The program's instruction set.
+        found: Target,
+        /// That of what is asked for.
+        expected: Target,
+    },
+    /// A flag of another scheme than the one that is asked for.
+    Scheme {
+        /// The scheme.
+        scheme: &'static str,
+        /// What the flag is of.
+        found: &'static str,
+        /// Which schemes have that.
+        expected: &'static str,
+    },
     /// A file that should be text.
     NotText,
     /// What is written would take the place of something else.
@@ -57,7 +74,9 @@ pub enum PackFault {
         other: PathBuf,
     },
     /// The program did what ends its run.
-    Fault(Fault),
+    Fault(sparc::Fault),
+    /// The same of RV32IM.
+    FaultRv32(rv32::Fault),
     /// The program ended and says that it failed.
     Status {
         /// What it says.
@@ -98,6 +117,7 @@ impl PackFault {
             | PackFault::NoDeviceKey
             | PackFault::Sealed { .. }
             | PackFault::NoTraps
+            | PackFault::OtherTarget { .. }
             | PackFault::Overwrites { .. } => Class::CommandLine,
             _ => Class::Input,
         }
@@ -108,7 +128,13 @@ impl PackFault {
         use ::pack::Error as Program;
         matches!(
             self,
-            PackFault::Program(Program::Entries { .. } | Program::Share { .. } | Program::NoProfile { .. })
+            PackFault::Scheme { .. }
+                | PackFault::Program(
+                    Program::Entries { .. }
+                        | Program::Share { .. }
+                        | Program::NoProfile { .. }
+                        | Program::BlockBytes { .. },
+                )
                 | PackFault::Seal(
                     SealError::UnknownSeal { .. }
                         | SealError::UnknownLayout { .. }
@@ -177,6 +203,15 @@ impl fmt::Display for PackFault {
                 "found no section `.traps`, expected one: on a board a program begins at its table of traps\n\
                  help: without `--board` it runs under Linux's calls",
             ),
+            PackFault::OtherTarget { what, found, expected } => write!(
+                f,
+                "found a program for {}, expected one for {}, which {what} is for",
+                name(*found),
+                name(*expected)
+            ),
+            PackFault::Scheme { scheme, found, expected } => {
+                write!(f, "found {found} with `--scheme {scheme}`, expected them only with {expected}")
+            }
             PackFault::NotText => f.write_str("found bytes that are not UTF-8, expected text"),
             PackFault::Overwrites { other } => write!(
                 f,
@@ -184,6 +219,7 @@ impl fmt::Display for PackFault {
                 other.display()
             ),
             PackFault::Fault(fault) => write!(f, "{fault}"),
+            PackFault::FaultRv32(fault) => write!(f, "{fault}"),
             PackFault::Status { found } => write!(f, "the program ended with status {found}, expected 0"),
             PackFault::NotEnded { limit } => write!(
                 f,
@@ -193,6 +229,14 @@ impl fmt::Display for PackFault {
                 write!(f, "the program printed something else than `{}`, expected the same", other.display())
             }
         }
+    }
+}
+
+/// What an instruction set is called.
+const fn name(target: Target) -> &'static str {
+    match target {
+        Target::Sparc => "SPARC V8",
+        Target::Rv32 => "RV32IM",
     }
 }
 
@@ -207,5 +251,6 @@ macro_rules! from {
 }
 
 from! {
-    ::pack::Error => Program, ElfError => Elf, SealError => Seal, RunError => Run, SweepError => Sweep, Fault => Fault
+    ::pack::Error => Program, ElfError => Elf, SealError => Seal, RunError => Run, SweepError => Sweep,
+    sparc::Fault => Fault, rv32::Fault => FaultRv32
 }

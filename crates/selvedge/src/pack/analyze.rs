@@ -6,9 +6,10 @@
 use std::path::{Path, PathBuf};
 
 use ::pack::analysis::{self, Heat, Lines, Words};
-use ::pack::code::onfill::stored::compress;
+use ::pack::code::onfill::stored::{self, compress};
 use ::pack::code::{Code, dict};
 use ::pack::packing::{Assignment, Fetches, Report};
+use ::pack::sealed::Unsealed;
 use ::pack::{Image, Profile, Program, Sections, Settings};
 use selvedge::error::{Error, PackFault};
 use selvedge::whole;
@@ -52,24 +53,45 @@ pub struct Coded {
     pub fetches: Vec<Fetches>,
 }
 
-type Measure = fn(&Program, &[Profile], &Settings) -> Result<Coded, ::pack::Error>;
+/// A program, and how it is asked to be packed.
+struct Asked<'a> {
+    program: &'a Program,
+    /// It as its file has it, for codes that move nothing.
+    plain: &'a Image,
+    profiles: &'a [Profile],
+    settings: &'a Settings,
+}
 
-/// The codes, whether each is chosen for profiles, and how each is measured.
-const CODES: [(bool, Measure); 7] = [
-    (false, |program, profiles, settings| {
-        packets("compacket static", dict::Choice::Static, program, profiles, settings)
-    }),
-    (true, |program, profiles, settings| {
-        let choice = dict::Choice::Blend { dynamic_percent: 50 };
-        packets("compacket blend=50", choice, program, profiles, settings)
-    }),
-    (true, |program, profiles, settings| {
-        packets("compacket dynamic", dict::Choice::Dynamic, program, profiles, settings)
-    }),
-    (false, |program, profiles, _| blocks(Code::Codepack, program, profiles)),
-    (false, |program, profiles, _| blocks(Code::Bitmask, program, profiles)),
-    (false, |program, profiles, _| blocks(Code::Huffman, program, profiles)),
-    (false, |program, profiles, _| blocks(Code::Fields, program, profiles)),
+/// A code by its name, whether it is chosen for profiles, and how it is measured.
+struct Measure {
+    name: &'static str,
+    needs_profile: bool,
+    code: Tried,
+}
+
+/// What is tried.
+enum Tried {
+    Packets(dict::Choice),
+    Blocks(Code),
+}
+
+const fn packets(name: &'static str, needs_profile: bool, dictionary: dict::Choice) -> Measure {
+    Measure { name, needs_profile, code: Tried::Packets(dictionary) }
+}
+
+const fn blocks(name: &'static str, code: Code) -> Measure {
+    Measure { name, needs_profile: false, code: Tried::Blocks(code) }
+}
+
+/// The codes.
+const CODES: [Measure; 7] = [
+    packets("compacket static", false, dict::Choice::Static),
+    packets("compacket blend=50", true, dict::Choice::Blend { dynamic_percent: 50 }),
+    packets("compacket dynamic", true, dict::Choice::Dynamic),
+    blocks("codepack", Code::Codepack),
+    blocks("bitmask", Code::Bitmask),
+    blocks("huffman", Code::Huffman),
+    blocks("fields", Code::Fields),
 ];
 
 /// Another choice of a switch, in words.
@@ -86,41 +108,48 @@ const SWITCHES: [Switch; 7] = [
     ("a processor whose calls return to slots", |settings| settings.choice.link_slots = true),
 ];
 
-fn packets(
-    name: &'static str,
-    dictionary: dict::Choice,
-    program: &Program,
-    profiles: &[Profile],
-    settings: &Settings,
-) -> Result<Coded, ::pack::Error> {
-    let packed = ::pack::pack(program, profiles, &Settings { dictionary, ..settings.clone() })?;
-    let report = packed.report;
-    Ok(Coded {
-        name,
-        code_bytes: 4 * report.packed_words,
-        tables_bytes: report.dictionary_bytes,
-        ratio: report.ratio(),
-        fetches: report.fetches,
-    })
-}
-
 /// Bytes of plain code in a block of the codes that are decoded on fill.
 const BLOCK_BYTES: u32 = 64;
 
-/// A code that is decoded on fill: the core fetches what it does without it.
-fn blocks(code: Code, program: &Program, profiles: &[Profile]) -> Result<Coded, ::pack::Error> {
-    let (_, report) = compress(&Image::from(program), code, BLOCK_BYTES)?;
-    let fetches = profiles.iter().map(|profile| {
-        let plain = profile.total();
-        Fetches { plain, packed: plain }
-    });
-    Ok(Coded {
-        name: code.name(),
-        code_bytes: report.blocks_bytes,
-        tables_bytes: report.model_bytes + report.table_bytes,
-        ratio: report.ratio(),
-        fetches: fetches.collect(),
-    })
+impl Measure {
+    /// What the code makes of a program; `None` where that would not be smaller.
+    fn coded(&self, asked: &Asked<'_>) -> Result<Option<Coded>, ::pack::Error> {
+        match self.code {
+            Tried::Packets(dictionary) => self.packed(asked, dictionary).map(Some),
+            Tried::Blocks(code) => match compress(asked.plain, code, BLOCK_BYTES) {
+                Ok((_, report)) => Ok(Some(self.compressed(asked, &report))),
+                Err(::pack::Error::NotSmaller { .. }) => Ok(None),
+                Err(error) => Err(error),
+            },
+        }
+    }
+
+    fn packed(&self, asked: &Asked<'_>, dictionary: dict::Choice) -> Result<Coded, ::pack::Error> {
+        let settings = Settings { dictionary, ..asked.settings.clone() };
+        let report = ::pack::pack(asked.program, asked.profiles, &settings)?.report;
+        Ok(Coded {
+            name: self.name,
+            code_bytes: 4 * report.packed_words,
+            tables_bytes: report.dictionary_bytes,
+            ratio: report.ratio(),
+            fetches: report.fetches,
+        })
+    }
+
+    /// By a code that is decoded on fill: the core fetches what it does without it.
+    fn compressed(&self, asked: &Asked<'_>, report: &stored::Report) -> Coded {
+        let fetches = asked.profiles.iter().map(|profile| {
+            let plain = profile.total();
+            Fetches { plain, packed: plain }
+        });
+        Coded {
+            name: self.name,
+            code_bytes: report.blocks_bytes,
+            tables_bytes: report.model_bytes + report.table_bytes,
+            ratio: report.ratio(),
+            fetches: fetches.collect(),
+        }
+    }
 }
 
 /// What packing would give.
@@ -131,6 +160,8 @@ pub struct Packable {
     pub report: Report,
     /// What each code makes of it.
     pub codes: Vec<Coded>,
+    /// Codes that would not make it smaller.
+    pub no_gain: Vec<&'static str>,
     /// By another choice of each switch, the ratio.
     pub switches: Vec<(&'static str, f64)>,
     /// The hottest functions first.
@@ -138,27 +169,33 @@ pub struct Packable {
 }
 
 impl Packable {
-    fn of(
-        path: &Path,
-        program: &Program,
-        profiles: &[Profile],
-        settings: &Settings,
-    ) -> Result<Packable, Error> {
+    fn of(path: &Path, asked: &Asked<'_>) -> Result<Packable, Error> {
+        let Asked { program, profiles, settings, .. } = asked;
         let refused = |error: ::pack::Error| PackFault::from(error).of(path);
         let report = ::pack::pack(program, profiles, settings).map_err(refused)?.report;
         let words = Words::of(program, &settings.choice).map_err(refused)?;
-        let (codes, switches, heats) = (Vec::new(), Vec::new(), Vec::new());
-        let mut packable = Packable { words, report, codes, switches, heats };
+        let (codes, no_gain, switches, heats) = Default::default();
+        let mut packable = Packable { words, report, codes, no_gain, switches, heats };
+        // Without relocations nothing can be moved; what is decoded on fill moves nothing.
+        let is_possible = |code: &&Measure| match code.code {
+            Tried::Packets(_) => program.relocated && (!code.needs_profile || !profiles.is_empty()),
+            Tried::Blocks(_) => true,
+        };
+        let codes: Vec<&Measure> = CODES.iter().filter(is_possible).collect();
+        let bar = progress(codes.len() + SWITCHES.len());
+        let coded = on_all_cores(&codes, &bar, |code| code.coded(asked).map_err(refused))?;
+        for (code, coded) in codes.iter().zip(coded) {
+            match coded {
+                Some(coded) => packable.codes.push(coded),
+                None => packable.no_gain.push(code.name),
+            }
+        }
         if !program.relocated {
+            bar.finish_and_clear();
             return Ok(packable);
         }
-        let codes = CODES.iter().filter(|(profiled, _)| !profiled || !profiles.is_empty());
-        let codes: Vec<Measure> = codes.map(|&(_, measure)| measure).collect();
-        let bar = progress(codes.len() + SWITCHES.len());
-        let measured = |measure: &Measure| measure(program, profiles, settings).map_err(refused);
-        packable.codes = on_all_cores(&codes, &bar, measured)?;
         packable.switches = on_all_cores(&SWITCHES, &bar, |&(name, change)| {
-            let mut other = settings.clone();
+            let mut other = Settings::clone(settings);
             change(&mut other);
             let packed = ::pack::pack(program, profiles, &other).map_err(refused)?;
             Ok((name, packed.report.ratio()))
@@ -171,6 +208,11 @@ impl Packable {
     }
 }
 
+/// What lies in memory as an image, if it is for a machine whose code can be packed.
+fn plain(sections: &Sections) -> Option<Image> {
+    Unsealed { sections: sections.clone(), dictionary: Default::default(), map: Vec::new() }.into_image()
+}
+
 /// Runs the verb.
 pub fn run(arguments: &Arguments, output: &Output) -> Result<(), Error> {
     let path = &arguments.program;
@@ -181,7 +223,9 @@ pub fn run(arguments: &Arguments, output: &Output) -> Result<(), Error> {
     let packable = match Program::parse(&bytes) {
         Ok(program) => {
             let (profiles, settings) = (arguments.packing.profiles(&program)?, arguments.packing.settings());
-            Ok(Packable::of(path, &program, &profiles, &settings)?)
+            let plain = plain(&sections).expect("a program is for a machine whose code can be packed");
+            let asked = Asked { program: &program, plain: &plain, profiles: &profiles, settings: &settings };
+            Ok(Packable::of(path, &asked)?)
         }
         // It can be sealed all the same.
         Err(error @ ::pack::Error::Machine { .. }) => Err(error.to_string()),

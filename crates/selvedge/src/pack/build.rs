@@ -1,19 +1,18 @@
 //! `selvedge pack build`: a program packed, sealed for a device, and written.
 //!
-//! Owns the verb, what is written where, and its report. A packed image is read again by a second reader before it is
-//! sealed, and the container is opened again before it is written: nothing is written that is not the program.
+//! Owns the verb, sealing, what is written where, and its report. What a scheme makes of the program is `prepared`'s,
+//! which compares it with the program; and the container is opened again before it is written: nothing is written that
+//! is not the program.
 
 use std::path::{Path, PathBuf};
 
-use ::pack::check::check;
 use ::pack::integrity::{ImageName, Integrity};
 use ::pack::lines::Choice;
-use ::pack::packing::{Packed, Report};
+use ::pack::packing;
 use ::pack::seal::Row;
 use ::pack::sealed::{self, Expected, Unsealed};
-use ::pack::{Container, DeviceKey, ImageKey, Program, SealError, Sections, forms};
+use ::pack::{Container, DeviceKey, ImageKey, SealError, forms};
 use cipher::OsRandomness;
-use clap::ValueEnum;
 use selvedge::error::{Error, PackFault};
 use selvedge::whole;
 use serde_json::json;
@@ -21,8 +20,11 @@ use serde_json::json;
 use super::key::{self, Id};
 use super::settings::{self, Packing};
 use super::words::{self, nothing, packing_tables};
-use super::{check_own_places, number, paths, read};
+use super::{check_own_places, number, paths};
 use crate::output::Output;
+use prepared::{Prepared, Report, Scheme};
+
+mod prepared;
 
 #[derive(clap::Args)]
 #[command(after_help = "Examples:\n  \
@@ -30,6 +32,7 @@ use crate::output::Output;
     --integrity 8\n  \
     selvedge pack build my.elf -o my.spk --device-key device.key --profile my.profile \\\n    \
     --dictionary blend=50 --order hot --seal ctr --layout otfad --hex my.hex\n  \
+    selvedge pack build my.elf -o my.spk --device-key device.key --scheme fields --block 32\n  \
     selvedge pack build arm.elf -o arm.spk --device-key device.key --scheme none \\\n    \
     --leave-section .ram_code\n\
     Only the container says how it is opened; --bin, --hex and --elf are its memory, for flash.")]
@@ -43,21 +46,15 @@ pub struct Arguments {
     /// What is done to instructions
     #[arg(long, value_enum, default_value_t = Scheme::Compacket)]
     scheme: Scheme,
+    /// Bytes of plain code that are decoded together, by the schemes that do so on fill: 16, 32 or 64 [default: 64]
+    #[arg(long, value_name = "BYTES")]
+    block: Option<u32>,
     #[command(flatten)]
     packing: Packing,
     #[command(flatten)]
     sealing: Sealing,
     #[command(flatten)]
     forms: Forms,
-}
-
-/// What is done to instructions.
-#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum Scheme {
-    /// Several in a word, by a dictionary
-    Compacket,
-    /// Nothing: a program of any processor is sealed as it is
-    None,
 }
 
 /// How an image is sealed.
@@ -114,35 +111,7 @@ struct Forms {
     elf: Option<PathBuf>,
 }
 
-/// What there is before it is sealed.
-struct Prepared {
-    unsealed: Unsealed,
-    /// What packing did; `None` where it was not asked for.
-    report: Option<Report>,
-    /// What of the file's segments is in no section.
-    left_out_bytes: u64,
-}
-
 impl Arguments {
-    fn prepared(&self) -> Result<Prepared, Error> {
-        let bytes = read(&self.program)?;
-        if self.scheme == Scheme::None {
-            let parsed = Sections::parse_counting(&bytes).map_err(PackFault::from);
-            let (sections, left_out_bytes) = parsed.map_err(|fault| fault.of(&self.program))?;
-            let unsealed = Unsealed { sections, dictionary: Default::default(), map: Vec::new() };
-            return Ok(Prepared { unsealed, report: None, left_out_bytes });
-        }
-        let refused = |error: ::pack::Error| PackFault::from(error).of(&self.program);
-        let program = Program::parse(&bytes).map_err(refused)?;
-        let (profiles, settings) = (self.packing.profiles(&program)?, self.packing.settings());
-        let Packed { image, report } = ::pack::pack(&program, &profiles, &settings).map_err(refused)?;
-        if report.nothing.is_none() {
-            let faults = check(&program, &image, &settings.choice).map_err(refused)?;
-            assert!(faults.is_empty(), "what was packed is not the program: {}", faults[0]);
-        }
-        Ok(Prepared { unsealed: Unsealed::from(image), report: Some(report), left_out_bytes: 0 })
-    }
-
     fn outputs(&self) -> Vec<&Path> {
         let forms = paths([&self.forms.bin, &self.forms.hex, &self.forms.elf]);
         [self.out.as_path()].into_iter().chain(forms).collect()
@@ -190,8 +159,9 @@ pub fn run(arguments: &Arguments, output: &Output) -> Result<(), Error> {
     check_own_places(&inputs, &arguments.outputs())?;
     let refused = |error: SealError| PackFault::from(error).of(program);
     sealing.settings().map_err(refused)?;
+    prepared::check_flags(arguments)?;
     let device = key::read(&sealing.device_key)?;
-    let mut prepared = arguments.prepared()?;
+    let mut prepared = prepared::prepared(arguments)?;
     if sealing.no_map {
         prepared.unsealed.map.clear();
     }
@@ -223,23 +193,11 @@ fn show(
     output: &Output,
 ) -> Result<(), Error> {
     let mut text = words::sections(container).text(None);
-    let packed = prepared.report.as_ref().filter(|report| report.nothing.is_none());
-    if let Some(report) = packed {
-        for table in packing_tables(report) {
-            text += &table.text(None);
-        }
-        text += &format!(
-            "packed: {} bytes of code as {}, with a dictionary of {}: {:.1} %\n",
-            4 * report.plain_words,
-            4 * report.packed_words,
-            report.dictionary_bytes,
-            100.0 * report.ratio()
-        );
-        text += &format!(
-            "functions: {} of {} packed; {} instructions rewritten, {} words of padding left out\n",
-            report.pieces_packed, report.pieces, report.rewritten, report.padding_words
-        );
-    }
+    text += &match &prepared.report {
+        Report::Packed(report) if report.nothing.is_none() => packed(report),
+        Report::Compressed { block_bytes, report, .. } => words::compressed(report, *block_bytes),
+        Report::Packed(_) | Report::None => String::new(),
+    };
     for (name, fact) in words::facts(container) {
         text += &format!("{name}: {fact}\n");
     }
@@ -253,15 +211,40 @@ fn show(
     for path in paths([&arguments.forms.hex, &arguments.forms.elf]) {
         text += &format!("written: `{}`\n", path.display());
     }
-    if let Some(why) = prepared.report.as_ref().and_then(nothing) {
+    let (packing, compression) = match &prepared.report {
+        Report::Packed(report) => (Some(report), None),
+        Report::Compressed { code, block_bytes, report } => {
+            (None, Some(words::compression(*code, report, *block_bytes)))
+        }
+        Report::None => (None, None),
+    };
+    if let Some(why) = packing.and_then(nothing) {
         text += &format!("{why}\n");
     }
     let value = json!({
         "program": arguments.program, "container": arguments.out, "container_bytes": container_bytes,
-        "packing": prepared.report.as_ref().map(words::report), "image": words::container(container),
+        "scheme": arguments.scheme.code().name(), "packing": packing.map(words::report),
+        "compression": compression, "image": words::container(container),
         "left_out_bytes": prepared.left_out_bytes,
         "bin": arguments.forms.bin.as_ref().map(|path| json!({ "file": path, "first": bin_first })),
         "hex": arguments.forms.hex, "elf": arguments.forms.elf,
     });
     output.put(&text, &value)
+}
+
+/// What packing did, for a person.
+fn packed(report: &packing::Report) -> String {
+    let mut text: String = packing_tables(report).iter().map(|table| table.text(None)).collect();
+    text += &format!(
+        "packed: {} bytes of code as {}, with a dictionary of {}: {:.1} %\n",
+        4 * report.plain_words,
+        4 * report.packed_words,
+        report.dictionary_bytes,
+        100.0 * report.ratio()
+    );
+    text += &format!(
+        "functions: {} of {} packed; {} instructions rewritten, {} words of padding left out\n",
+        report.pieces_packed, report.pieces, report.rewritten, report.padding_words
+    );
+    text
 }

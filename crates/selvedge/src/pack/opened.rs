@@ -1,11 +1,11 @@
 //! `selvedge pack verify` and `unseal`: what a container holds, to who has the device's key.
 //!
-//! Owns the two verbs. What is checked in which order is `pack::sealed`'s.
+//! Owns the two verbs. What is checked in which order, and how compressed code is expanded, is `pack::sealed`'s.
 
 use std::path::{Path, PathBuf};
 
-use ::pack::sealed::{Unlocked, Verified};
-use ::pack::{Container, DeviceKey, SealError, forms};
+use ::pack::sealed::{Unlocked, Verified, expanded};
+use ::pack::{Container, DeviceKey, RunError, SealError, forms};
 use selvedge::error::{Error, PackFault};
 use selvedge::whole;
 use serde_json::json;
@@ -29,7 +29,8 @@ pub struct Verify {
 #[derive(clap::Args)]
 #[command(
     after_help = "Example: selvedge pack unseal minigzip.spk --device-key device.key -o minigzip.packed.elf\n\
-                        Code that was packed stays packed: only a processor with a decompressor executes it."
+                        Code that was packed stays packed: only a processor with a decompressor executes it. Code that was\n\
+                        compressed to be decoded on fill is expanded to what it was."
 )]
 pub struct Unseal {
     /// The container
@@ -67,7 +68,12 @@ impl Opened {
     }
 }
 
-/// Checks every tag.
+/// What is in a container, opened, with compressed code as it was before.
+fn open(unlocked: &Unlocked<'_>) -> Result<Container, PackFault> {
+    expanded(unlocked.opened()?).map_err(|error: RunError| error.into())
+}
+
+/// Checks every tag; and that compressed code can be expanded, which where there are no tags says a little.
 pub fn verify(arguments: &Verify, output: &Output) -> Result<(), Error> {
     let path = &arguments.image;
     let opened = Opened::of(path, &read(path)?, &arguments.opening)?;
@@ -92,10 +98,11 @@ pub fn verify(arguments: &Verify, output: &Output) -> Result<(), Error> {
         "tags": tags, "tagged_lines": tagged_lines, "untagged_lines": untagged_lines,
         "plain_bytes": plain_bytes, "faults": fault_count,
     });
-    if faults.is_empty() {
-        return output.put(&text, &value);
+    if !faults.is_empty() {
+        return Err(PackFault::Tags { faults: faults.clone(), count: *fault_count }.of(path));
     }
-    Err(PackFault::Tags { faults: faults.clone(), count: *fault_count }.of(path))
+    open(&unlocked).map_err(|fault| fault.of(path))?;
+    output.put(&text, &value)
 }
 
 /// Writes the opened image.
@@ -104,8 +111,8 @@ pub fn unseal(arguments: &Unseal, output: &Output) -> Result<(), Error> {
     check_own_places(&[path], &[&arguments.out])?;
     let opened = Opened::of(path, &read(path)?, &arguments.opening)?;
     let refused = |error: SealError| PackFault::from(error).of(path);
-    let open = opened.unlock(&arguments.opening).and_then(|unlocked| unlocked.opened()).map_err(refused)?;
-    let bytes = forms::elf::elf(&open);
+    let unlocked = opened.unlock(&arguments.opening).map_err(refused)?;
+    let bytes = forms::elf::elf(&open(&unlocked).map_err(|fault| fault.of(path))?);
     whole::write(&arguments.out, &bytes)?;
     let text = format!("written: `{}`, {} bytes, opened", arguments.out.display(), bytes.len());
     let value = json!({ "container": path, "elf": arguments.out, "bytes": bytes.len() });

@@ -94,6 +94,11 @@ impl Packing {
         }
     }
 
+    /// Whether nobody asked for anything.
+    pub fn is_default(&self) -> bool {
+        self.profile.is_empty() && self.settings() == Settings::default()
+    }
+
     /// The files of the profiles.
     pub fn profile_paths(&self) -> impl Iterator<Item = &Path> {
         self.profile.iter().map(PathBuf::as_path)
@@ -115,7 +120,8 @@ impl Packing {
     }
 }
 
-fn dictionary(text: &str) -> Result<dict::Choice, String> {
+/// Reads what a dictionary is chosen for.
+pub fn dictionary(text: &str) -> Result<dict::Choice, String> {
     let wrong = || format!("found `{text}`, expected static, dynamic, blend=PERCENT or multi=ENTRIES");
     Ok(match text.split_once('=') {
         None if text == "static" => dict::Choice::Static,

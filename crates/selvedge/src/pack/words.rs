@@ -2,6 +2,8 @@
 //!
 //! Owns the names; the figures are the tool's.
 
+use ::pack::code::Code;
+use ::pack::code::onfill::stored;
 use ::pack::container::Container;
 use ::pack::image::Kind;
 use ::pack::lines::{Entry as Part, Role};
@@ -75,6 +77,27 @@ pub fn report(report: &Report) -> Value {
             Nothing::NoRelocations => "no relocations",
             Nothing::NoGain => "no gain",
         }),
+    })
+}
+
+/// What compressing did, for a person.
+pub fn compressed(report: &stored::Report, block_bytes: u32) -> String {
+    let stored::Report { plain_bytes, model_bytes, table_bytes, blocks_bytes, blocks, plain_blocks } = report;
+    let ratio = 100.0 * report.ratio();
+    format!(
+        "compressed: {plain_bytes} bytes of code as {blocks_bytes}, with a model of {model_bytes} and a table of \
+         {table_bytes}: {ratio:.1} %\n\
+         blocks: {blocks} of {block_bytes} bytes of code, of which {plain_blocks} are left as they are\n"
+    )
+}
+
+/// The same for a machine, with the keys of an analysis.
+pub fn compression(code: Code, report: &stored::Report, block_bytes: u32) -> Value {
+    json!({
+        "code": code.name(), "block_bytes": block_bytes, "plain_bytes": report.plain_bytes,
+        "code_bytes": report.blocks_bytes, "tables_bytes": report.model_bytes + report.table_bytes,
+        "model_bytes": report.model_bytes, "table_bytes": report.table_bytes, "ratio": report.ratio(),
+        "blocks": report.blocks, "plain_blocks": report.plain_blocks,
     })
 }
 

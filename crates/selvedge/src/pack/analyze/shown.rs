@@ -61,7 +61,7 @@ impl Shown<'_> {
         let Lines { all, repeated, most_copies } = self.lines;
         let of = |part: u32, whole: u32| format!("{part} of {whole}, {:.1} %", percent(part, whole));
         let repeats = format!("{}; one {most_copies} times", of(repeated, all));
-        let mut facts = vec![("lines of 16 bytes that `ecb` shows to be equal to others", repeats)];
+        let mut facts = vec![("lines of 16 bytes that the seal ecb shows to be equal to others", repeats)];
         if self.left_out_bytes > 0 {
             facts.push((
                 "bytes of segments that are in no section, and are left out",
@@ -76,6 +76,9 @@ impl Shown<'_> {
             }
         };
         let words = &packable.words;
+        if !packable.no_gain.is_empty() {
+            facts.push(("codes that would not make it smaller", packable.no_gain.join(", ")));
+        }
         facts.push(("different words", of(words.different, words.all)));
         if nothing(&packable.report).is_none() {
             let [short, all] = words.most_frequent;
@@ -108,13 +111,17 @@ impl Shown<'_> {
             Column::new("code").unit("bytes"),
             Column::new("tables").unit("bytes"),
             Column::new("ratio").unit("%").decimals(1),
-            Column::new("fetches").unit("%").decimals(1),
         ];
+        // Without profiles nothing is known of fetches.
+        let is_profiled = packable.codes.iter().any(|coded| fetched(&coded.fetches).is_some());
+        let fetches = is_profiled.then(|| Column::new("fetches").unit("%").decimals(1));
+        let columns = columns.into_iter().chain(fetches);
         let mut table = Table::new("What each code makes of it", columns);
         for coded in &packable.codes {
             let fetches = fetched(&coded.fetches).map_or(Entry::Blank, Entry::from);
             let [code, tables] = [coded.code_bytes, coded.tables_bytes].map(Entry::from);
-            table.push([coded.name.into(), code, tables, (100.0 * coded.ratio).into(), fetches]);
+            let cells = [coded.name.into(), code, tables, (100.0 * coded.ratio).into()];
+            table.push(cells.into_iter().chain(is_profiled.then_some(fetches)));
         }
         table
     }
@@ -278,6 +285,7 @@ fn packing(packable: &Packable) -> Value {
         "most_frequent_64_words": words.most_frequent[0], "most_frequent_256_words": words.most_frequent[1],
         "leaders": words.leaders, "padding_words": words.padding, "pinned": pinned.collect::<Vec<_>>(),
         "report": words::report(&packable.report), "codes": packable.codes.iter().map(code).collect::<Vec<_>>(),
+        "codes_without_gain": packable.no_gain,
         "switches": packable.switches.iter().map(switch).collect::<Vec<_>>(),
         "heats": packable.heats.iter().map(heat).collect::<Vec<_>>(),
     })

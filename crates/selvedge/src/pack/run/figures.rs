@@ -1,15 +1,56 @@
 //! What a run took, in tables and in JSON. Computes shares and nothing else.
+//!
+//! Owns [`Took`], what a run of any core tells.
 
-use ::pack::chain::Outcome;
-use isa::Cycles;
+use ::pack::chain::Counts;
+use ::pack::chain::run::Outcome;
+use isa::sparc::machine::Spent;
+use isa::{Cycles, rv32};
 use report::table::{Column, Entry, Table};
 use serde_json::{Value, json};
 
 use crate::pack::words::percent;
 
+/// What a run took.
+pub struct Took {
+    /// What the program printed.
+    pub output: Vec<u8>,
+    /// All cycles, from the program's first instruction on.
+    pub cycles: Cycles,
+    /// What they were spent for.
+    spent: Spent,
+    /// What the chain did.
+    counts: Counts,
+    /// What the boot before it takes.
+    boot_cycles: Cycles,
+}
+
+impl Took {
+    /// Of a run of SPARC, and the boot before it.
+    pub fn of_sparc(outcome: Outcome, boot_cycles: Cycles) -> Took {
+        let Outcome { output, cycles, spent, counts, .. } = outcome;
+        Took { output, cycles, spent, counts, boot_cycles }
+    }
+
+    /// Of a run of RV32IM, which annuls nothing, has no condition codes, and no handlers that cost something.
+    pub fn of_rv32(outcome: Outcome<rv32::Spent, rv32::Fault>, boot_cycles: Cycles) -> Took {
+        let Outcome { output, cycles, spent, counts, .. } = outcome;
+        let spent = Spent {
+            load_use_cycles: spent.load_use_cycles,
+            fetch_cycles: spent.fetch_cycles,
+            data_cycles: spent.data_cycles,
+            settle_cycles: spent.settle_cycles,
+            instructions: spent.instructions,
+            traps: spent.traps,
+            ..Spent::default()
+        };
+        Took { output, cycles, spent, counts, boot_cycles }
+    }
+}
+
 /// Cycles by what they were spent for, in the order in which they are shown.
-fn causes(outcome: &Outcome) -> [(&'static str, Cycles); 8] {
-    let spent = outcome.spent;
+fn causes(took: &Took) -> [(&'static str, Cycles); 8] {
+    let spent = took.spent;
     let others = [
         ("annulled instructions", spent.annulled_cycles),
         ("waiting for what was just loaded", spent.load_use_cycles),
@@ -19,16 +60,17 @@ fn causes(outcome: &Outcome) -> [(&'static str, Cycles); 8] {
         ("waiting for data", spent.data_cycles),
         ("waiting for checks, before something leaves", spent.settle_cycles),
     ];
-    let rest = outcome.cycles - others.iter().map(|(_, cycles)| cycles).sum::<Cycles>();
+    let rest = took.cycles - others.iter().map(|(_, cycles)| cycles).sum::<Cycles>();
     let mut causes = [("instructions", rest); 8];
     causes[1..].copy_from_slice(&others);
     causes
 }
 
 /// What was counted, with names for people and for programs.
-fn counts(outcome: &Outcome) -> [(&'static str, &'static str, u64); 20] {
-    let (spent, counts) = (outcome.spent, outcome.counts);
+fn counts(took: &Took) -> [(&'static str, &'static str, u64); 27] {
+    let (spent, counts) = (took.spent, took.counts);
     let transfers = counts.transfers;
+    let decoding = transfers.decoding;
     [
         ("instructions", "instructions", spent.instructions),
         ("annulled", "annulled", spent.annulled),
@@ -47,15 +89,22 @@ fn counts(outcome: &Outcome) -> [(&'static str, &'static str, u64); 20] {
         ("lines brought for checks alone", "lines_beside", transfers.checks.lines_beside),
         ("lines brought for tags", "tag_lines", transfers.checks.mac_lines),
         ("tags found in their cache", "tag_hits", transfers.checks.mac_hits),
+        ("compressed blocks decoded", "blocks_decoded", decoding.blocks),
+        ("lines from the block decoded last", "block_hits", decoding.buffer_hits),
+        ("bytes brought for blocks", "block_bytes", decoding.block_bytes),
+        ("records of blocks found in their cache", "record_hits", decoding.record_hits),
+        ("records of blocks brought", "record_fills", decoding.record_fills),
         ("cycles that memory was waited for", "memory_cycles", transfers.memory_cycles),
         ("cycles that the cipher was waited for, too", "cipher_cycles", transfers.cipher_cycles),
         ("cycles that checks were waited for, too", "check_cycles", transfers.check_cycles),
+        ("cycles that the decoder was waited for, too", "decode_cycles", decoding.decode_cycles),
+        ("cycles of the boot before, which are not among those above", "boot_cycles", took.boot_cycles),
     ]
 }
 
 /// For a person: cycles by cause, and what was counted, as far as there was any; those of a plain run beside them.
-pub fn text(outcome: &Outcome, plain: Option<&Outcome>) -> String {
-    let runs: Vec<&Outcome> = [outcome].into_iter().chain(plain).collect();
+pub fn text(took: &Took, plain: Option<&Took>) -> String {
+    let runs: Vec<&Took> = [took].into_iter().chain(plain).collect();
     let name = |run: usize| if run == 0 { "this run" } else { "plain" };
     let share = || Column::new("share").unit("%").decimals(1);
     let columns = (0..runs.len()).flat_map(|run| [Column::new(name(run)), share()]);
@@ -85,12 +134,12 @@ pub fn text(outcome: &Outcome, plain: Option<&Outcome>) -> String {
 }
 
 /// For a machine.
-pub fn value(outcome: &Outcome) -> Value {
+pub fn value(took: &Took) -> Value {
     let causes =
-        causes(outcome).into_iter().map(|(name, cycles)| json!({ "spent_for": name, "cycles": cycles }));
-    let counts = counts(outcome).into_iter().map(|(_, key, value)| (key.to_owned(), value.into()));
+        causes(took).into_iter().map(|(name, cycles)| json!({ "spent_for": name, "cycles": cycles }));
+    let counts = counts(took).into_iter().map(|(_, key, value)| (key.to_owned(), value.into()));
     let mut value = Value::Object(counts.collect());
-    value["cycles"] = outcome.cycles.into();
+    value["cycles"] = took.cycles.into();
     value["by_cause"] = causes.collect();
     value
 }

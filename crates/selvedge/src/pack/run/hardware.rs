@@ -1,10 +1,12 @@
-//! What a program runs behind, as flags say it: caches, memory, decipher, checks, and the core's cycles.
+//! What a program runs behind, as flags say it: caches, memory, decipher, checks, decoder, and the core's cycles.
 //!
 //! Owns the flags. What each costs is `pack::chain`'s and `isa`'s.
 
-use ::pack::chain::integrity;
+use ::pack::Target;
 use ::pack::chain::{Data, DataTiming, MemoryTiming, Replacement, Settings, Shape, decipher};
+use ::pack::chain::{integrity, onfill};
 use clap::ValueEnum;
+use isa::rv32;
 use isa::sparc::{Timing, machine};
 
 /// What a program runs behind.
@@ -23,12 +25,12 @@ pub struct Hardware {
     /// Cycles of a block in the cipher, and from the beginning of one to that of the next
     #[arg(long, value_name = "CYCLES[/CYCLES]", default_value = "40", value_parser = cipher)]
     cipher: decipher::Timing,
-    /// Whose cycles the core has
-    #[arg(long, value_enum, default_value_t = Core::Leon2)]
-    timing: Core,
+    /// Whose cycles the core has [default: leon2, and ibex for RV32IM]
+    #[arg(long, value_enum)]
+    timing: Option<Core>,
     /// Data is loaded through a cache of this shape, or from memory without one (`none`) [default: at no time]
-    #[arg(long, value_name = "SHAPE", value_parser = data_cache)]
-    data_cache: Option<DataCache>,
+    #[arg(long, value_name = "SHAPE", value_parser = optional)]
+    data_cache: Option<Optional>,
     /// Cycles of a store, where data takes time: 0 with a buffer
     #[arg(long, value_name = "CYCLES", default_value_t = 0, requires = "data_cache")]
     store: u32,
@@ -44,21 +46,33 @@ pub struct Hardware {
     /// Stores leave the core, too, and wait for checks
     #[arg(long)]
     hold_stores: bool,
+    /// Cycles to decode an instruction, where code is decoded on fill
+    #[arg(long, value_name = "CYCLES", default_value_t = onfill::Settings::default().decode_cycles)]
+    decode: u32,
+    /// Keep records of where compressed blocks are in a cache of this shape, or in none (`none`)
+    #[arg(long, value_name = "SHAPE", default_value = "256x1x16", value_parser = optional)]
+    table_cache: Optional,
+    /// Decode a block again for each line of it, instead of keeping the last one
+    #[arg(long)]
+    no_buffer: bool,
 }
 
 /// Whose cycles a core has.
-#[derive(Clone, Copy, ValueEnum)]
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Core {
     /// LEON2's, as in the AT697E
     Leon2,
     /// LEON3's
     Leon3,
+    /// Ibex', of RV32IM
+    Ibex,
     /// One for each instruction
     Ideal,
 }
 
+/// A cache that may be left out.
 #[derive(Clone, Copy)]
-enum DataCache {
+enum Optional {
     None,
     Of(Shape),
 }
@@ -83,22 +97,50 @@ impl Hardware {
             },
             data: match self.data_cache {
                 None => Data::Ideal,
-                Some(DataCache::None) => Data::Uncached(timing),
-                Some(DataCache::Of(shape)) => Data::Cached(replaced(shape), timing),
+                Some(Optional::None) => Data::Uncached(timing),
+                Some(Optional::Of(shape)) => Data::Cached(replaced(shape), timing),
             },
             holds_stores: self.hold_stores,
-            ..Settings::default()
+            onfill: onfill::Settings {
+                decode_cycles: self.decode,
+                table_cache: match self.table_cache {
+                    Optional::None => None,
+                    Optional::Of(shape) => Some(replaced(shape)),
+                },
+                has_buffer: !self.no_buffer,
+            },
         }
     }
 
-    /// The core.
+    /// The timing that no core of an instruction set has, if it was asked for; and which one it is of.
+    pub fn other_timing(&self, target: Target) -> Option<(&'static str, Target)> {
+        let (name, of) = match self.timing? {
+            Core::Leon2 => ("`--timing leon2`", Target::Sparc),
+            Core::Leon3 => ("`--timing leon3`", Target::Sparc),
+            Core::Ibex => ("`--timing ibex`", Target::Rv32),
+            Core::Ideal => return None,
+        };
+        (of != target).then_some((name, of))
+    }
+
+    /// A core of SPARC V8.
     pub fn core(&self) -> machine::Settings {
         let timing = match self.timing {
-            Core::Leon2 => Timing::leon2(),
-            Core::Leon3 => Timing::leon3(),
-            Core::Ideal => Timing::ideal(),
+            None | Some(Core::Leon2) => Timing::leon2(),
+            Some(Core::Leon3) => Timing::leon3(),
+            Some(Core::Ideal) => Timing::ideal(),
+            Some(Core::Ibex) => unreachable!("it is refused before"),
         };
         machine::Settings { timing, ..machine::Settings::default() }
+    }
+
+    /// The cycles of a core of RV32IM.
+    pub fn timing_rv32(&self) -> rv32::Timing {
+        match self.timing {
+            None | Some(Core::Ibex) => rv32::Timing::ibex(),
+            Some(Core::Ideal) => rv32::Timing::ideal(),
+            Some(Core::Leon2 | Core::Leon3) => unreachable!("they are refused before"),
+        }
     }
 }
 
@@ -118,8 +160,8 @@ fn shape(text: &str) -> Result<Shape, String> {
     Ok(Shape { ways, line_bytes, ..Shape::direct(bytes) })
 }
 
-fn data_cache(text: &str) -> Result<DataCache, String> {
-    if text == "none" { Ok(DataCache::None) } else { shape(text).map(DataCache::Of) }
+fn optional(text: &str) -> Result<Optional, String> {
+    if text == "none" { Ok(Optional::None) } else { shape(text).map(Optional::Of) }
 }
 
 fn replacement(text: &str) -> Result<Replacement, String> {

@@ -6,3 +6,4 @@
 # FAIL[tables](2): pack build ../../../../corpus/sparc/search.elf -o %tmp/x.spk --device-key pack/words.txt --tables 0xg
 # FAIL[itself](2): pack build ../../../../corpus/sparc/search.elf -o ../../../../corpus/sparc/search.elf --device-key pack/words.txt
 # FAIL[key](2): pack build ../../../../corpus/sparc/search.elf -o %tmp/x.spk
+# FAIL[container]: pack verify pack/words.txt --device-key pack/words.txt

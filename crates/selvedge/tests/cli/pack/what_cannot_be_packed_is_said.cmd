@@ -13,3 +13,6 @@
 # FAIL[line]: pack analyze ../../../../corpus/sparc/search.elf --profile pack/words.txt
 # FAIL[overwrites](2): pack analyze ../../../../corpus/sparc/search.elf --html ../../../../corpus/sparc/search.elf
 # FAIL[other_program]: pack analyze ../../../../corpus/sparc/search.elf --profile pack/other.profile
+# FAIL[block](2): pack build ../../../../corpus/sparc/search.elf -o %tmp/x.spk --device-key pack/words.txt --scheme fields --block 48
+# FAIL[no_blocks](2): pack build ../../../../corpus/sparc/search.elf -o %tmp/x.spk --device-key pack/words.txt --scheme none --block 32
+# FAIL[flags](2): pack build ../../../../corpus/sparc/search.elf -o %tmp/x.spk --device-key pack/words.txt --scheme huffman --order hot
