@@ -6,25 +6,29 @@
 //!
 //! Every image is packed for the training inputs, and runs on others. With one order of functions, drawn from a seed,
 //! there are the unpacked program and the packed one: what differs between them is packing. With the order that the
-//! packer chose there are both again, so that what that order does alone is not taken for what packing does.
+//! packer chose there are both again, so that what that order does alone is not taken for what packing does. Other ways
+//! of making a program smaller ([`compare`]) are measured in the same orders that were drawn, and without that search.
 
 pub mod cells;
+pub mod filled;
 pub mod runs;
 pub mod stacks;
 
 use isa::sparc::user;
 
-use crate::chain;
-use crate::code::dict;
+use crate::chain::{self, onfill};
+use crate::code::onfill::stored::compress;
+use crate::code::{Code, dict};
 use crate::error::{RunError, SweepError};
 use crate::image::Image;
 use crate::packing::{self, Assignment, Packed};
 use crate::place::Order;
-use crate::profile::Training;
+use crate::profile::{Profile, Training};
 use crate::program::Program;
 use crate::tune::{self, Effort, Goal};
 
-pub use cells::{Cell, Measured, Ordered, Penalty, Spread};
+pub use cells::{Cell, Measured, Ordered, Other, OtherCell, OtherOrdered, OtherRuns, Penalty, Spread};
+pub use filled::{Filled, Fills};
 pub use runs::{Behind, Input, Places, Ran};
 pub use stacks::{Geometry, Stacks};
 
@@ -84,6 +88,20 @@ pub fn caches() -> Vec<Geometry> {
     [1, 2, 4].into_iter().flat_map(of_ways).chain(sizes().map(Geometry::full)).collect()
 }
 
+/// A way to make a program smaller, with functions in orders that are drawn.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Way {
+    /// Packets of a dictionary that is chosen so, and nothing else tried.
+    Packets(dict::Choice),
+    /// Blocks that are decoded on fill.
+    OnFill {
+        /// By which code.
+        code: Code,
+        /// Plain code in a block.
+        block_bytes: u32,
+    },
+}
+
 /// What is done next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Step {
@@ -104,6 +122,19 @@ pub fn sweep(
     settings: &Settings,
     progress: &mut dyn FnMut(Step),
 ) -> Result<Measured, SweepError> {
+    compare(subject, settings, &[], progress).map(|(measured, _)| measured)
+}
+
+/// The same, and other ways beside it, in the orders that are drawn; `progress` is called once more for each of those.
+///
+/// # Errors
+/// As [`sweep`].
+pub fn compare(
+    subject: &Subject,
+    settings: &Settings,
+    ways: &[Way],
+    progress: &mut dyn FnMut(Step),
+) -> Result<(Measured, Vec<Other>), SweepError> {
     let chain = chain::Settings::default();
     let plain = as_it_is(&subject.program);
     let run = |image: &Image, input: &Input| Ran::of(image, input, &chain, &subject.user);
@@ -126,7 +157,14 @@ pub fn sweep(
     let placed = sweep.ordered(Order::Hot)?;
     let smallest = packing::Settings { dictionary: dict::Choice::Static, ..settings.packing.clone() };
     let smallest = packing::pack(&subject.program, &[], &smallest)?;
-    Ok(Measured {
+    let mut others: Vec<Other> = ways.iter().map(|&way| Other { way, orders: Vec::new() }).collect();
+    for &seed in settings.seeds.iter().filter(|_| !ways.is_empty()) {
+        progress(Step::Packed(Order::Seeded(seed)));
+        for (other, ordered) in others.iter_mut().zip(sweep.others(seed, ways)?) {
+            other.orders.push(ordered);
+        }
+    }
+    let measured = Measured {
         program: subject.name.clone(),
         inputs: subject.measured.iter().map(|input| input.name.clone()).collect(),
         caches: settings.caches.clone(),
@@ -134,7 +172,8 @@ pub fn sweep(
         orders,
         placed,
         ratio_static: smallest.report.ratio(),
-    })
+    };
+    Ok((measured, others))
 }
 
 /// A program as it is, as an image.
@@ -181,5 +220,55 @@ impl Sweep<'_> {
         }
         let seed = if let Order::Seeded(seed) = order { Some(seed) } else { None };
         Ok(Ordered { seed, plain: before, packed: after, report: packed.report })
+    }
+
+    /// The program in an order, made smaller in each of these ways, on every input that is measured.
+    fn others(&self, seed: u64, ways: &[Way]) -> Result<Vec<OtherOrdered>, SweepError> {
+        let order = Order::Seeded(seed);
+        let plain = self.packed(order, Assignment::Words)?.image;
+        let (mut ordered, mut codes) = (Vec::new(), Vec::new());
+        for &way in ways {
+            let (ratio, runs) = match way {
+                Way::Packets(dictionary) => self.packets(order, dictionary)?,
+                Way::OnFill { code, block_bytes } => {
+                    let (image, report) = compress(&plain, code, block_bytes)?;
+                    let blocks = filled::Blocks::of(&image);
+                    codes.push(blocks.map_err(|error| SweepError::Image { error })?);
+                    (report.ratio(), OtherRuns::OnFill(Vec::new()))
+                }
+            };
+            ordered.push(OtherOrdered { ratio, runs });
+        }
+        if codes.is_empty() {
+            return Ok(ordered);
+        }
+        let places = Places::of(&self.subject.program, &plain);
+        for (input, ran) in self.subject.measured.iter().zip(&self.plain) {
+            let decoder = onfill::Settings::default();
+            let found = filled::behind(ran, &places, &self.settings.caches, &codes, &decoder);
+            let mut found = Self::of_input(input, found)?.into_iter();
+            for other in &mut ordered {
+                if let OtherRuns::OnFill(runs) = &mut other.runs {
+                    runs.extend(found.next());
+                }
+            }
+        }
+        Ok(ordered)
+    }
+
+    /// Packed with a dictionary, and run.
+    fn packets(&self, order: Order, dictionary: dict::Choice) -> Result<(f64, OtherRuns), SweepError> {
+        let settings = packing::Settings { order, dictionary, ..self.settings.packing.clone() };
+        let profiles: Vec<Profile> = self.training.iter().map(|training| training.profile.clone()).collect();
+        let packed = packing::pack(&self.subject.program, &profiles, &settings)?;
+        let mut runs = Vec::new();
+        for (input, plain) in self.subject.measured.iter().zip(&self.plain) {
+            let ran = Ran::of(&packed.image, input, &self.chain, &self.subject.user)?;
+            if ran.output != plain.output {
+                return Err(SweepError::Output { input: input.name.clone() });
+            }
+            runs.push(Self::of_input(input, ran.behind(&self.settings.caches))?);
+        }
+        Ok((packed.report.ratio(), OtherRuns::Packets(runs)))
     }
 }

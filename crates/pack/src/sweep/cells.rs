@@ -6,6 +6,8 @@
 
 use isa::Cycles;
 
+use super::Way;
+use super::filled::Filled;
 use super::runs::Behind;
 use super::stacks::Geometry;
 use crate::packing::Report;
@@ -63,6 +65,71 @@ pub struct Measured {
     pub placed: Ordered,
     /// The ratio of the smallest image, whose dictionary follows no profile.
     pub ratio_static: f64,
+}
+
+/// Runs of a program that was made smaller in another way, by input.
+#[derive(Clone, Debug, PartialEq)]
+pub enum OtherRuns {
+    /// Of packets.
+    Packets(Vec<Behind>),
+    /// Of blocks that are decoded on fill.
+    OnFill(Vec<Filled>),
+}
+
+impl OtherRuns {
+    /// By input, cycles with AES, and lines that are deciphered.
+    fn took(&self, cache: usize, penalty: Penalty) -> Vec<(f64, f64)> {
+        match self {
+            OtherRuns::Packets(runs) => {
+                let took = |run: &Behind| {
+                    let cycles = run.total_cycles(cache, penalty.sealed_cycles());
+                    (cycles as f64, run.misses[cache] as f64)
+                };
+                runs.iter().map(took).collect()
+            }
+            OtherRuns::OnFill(runs) => {
+                let took =
+                    |run: &Filled| (run.total_cycles(cache, penalty) as f64, run.fills[cache].lines as f64);
+                runs.iter().map(took).collect()
+            }
+        }
+    }
+}
+
+/// A program that was made smaller in another way, with its functions in one order.
+#[derive(Clone, Debug, PartialEq)]
+pub struct OtherOrdered {
+    /// Its code with all tables, in parts of the program's.
+    pub ratio: f64,
+    /// Its runs.
+    pub runs: OtherRuns,
+}
+
+/// Another way, with functions in the orders that were drawn.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Other {
+    /// Which.
+    pub way: Way,
+    /// By order, as in [`Measured::orders`].
+    pub orders: Vec<OtherOrdered>,
+}
+
+impl Other {
+    /// The share of the program that its images take: its mean over the orders.
+    pub fn ratio(&self) -> f64 {
+        Spread::of(self.orders.iter().map(|order| order.ratio)).map_or(1.0, |spread| spread.mean)
+    }
+}
+
+/// A program that was made smaller in another way behind a cache, beside the plain one in the same order.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct OtherCell {
+    /// With AES, beside plain.
+    pub packed: Spread,
+    /// The same beside AES alone.
+    pub packed_to_aes: Spread,
+    /// Lines that are deciphered, beside AES alone.
+    pub lines_left: Spread,
 }
 
 /// Some values of one kind.
@@ -144,6 +211,30 @@ impl Measured {
             placed_aes: mean(&self.placed.plain, sealed, &self.given, plain),
             placed: mean(&self.placed.packed, sealed, &self.given, plain),
             placed_lines_left: mean(&self.placed.packed, lines, &self.given, lines),
+        }
+    }
+
+    /// What another way is behind one of the caches, measured in the same orders.
+    ///
+    /// # Panics
+    /// Without an order or an input.
+    pub fn other(&self, other: &Other, cache: usize, penalty: Penalty) -> OtherCell {
+        let pairs = || self.orders.iter().zip(&other.orders);
+        let spread = |value: &dyn Fn(&Behind, (f64, f64)) -> f64| {
+            let of_order = |(plain, other): (&Ordered, &OtherOrdered)| {
+                let took = other.runs.took(cache, penalty);
+                let values = plain.plain.iter().zip(took).map(|(plain, took)| value(plain, took));
+                Spread::of(values).expect("there is an input").mean
+            };
+            Spread::of(pairs().map(of_order)).expect("there is an order")
+        };
+        let part = |of: f64, whole: u64| if whole == 0 { 1.0 } else { of / whole as f64 };
+        OtherCell {
+            packed: spread(&|plain, took| part(took.0, plain.total_cycles(cache, penalty.memory_cycles))),
+            packed_to_aes: spread(&|plain, took| {
+                part(took.0, plain.total_cycles(cache, penalty.sealed_cycles()))
+            }),
+            lines_left: spread(&|plain, took| part(took.1, plain.misses[cache])),
         }
     }
 

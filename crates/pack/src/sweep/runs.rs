@@ -5,15 +5,17 @@
 //! depends on where they lie.
 
 use isa::Cycles;
+use isa::rv32;
 use isa::sparc::{Files, user};
 
 use super::stacks::{Geometry, Stacks};
-use crate::chain::run::{self, End};
+use crate::chain::run::{self, End, Outcome};
 use crate::chain::{Protection, Settings, Stream, Work};
 use crate::error::{RunError, SweepError};
 use crate::flow::always_annuls;
 use crate::image::Image;
 use crate::program::Program;
+use crate::target::Target;
 
 /// What a run of a program is told.
 #[derive(Clone, Debug)]
@@ -40,7 +42,8 @@ pub struct Ran {
 }
 
 impl Ran {
-    /// Runs an image to its end, behind the cache of `settings` and a cipher that every line of code goes through.
+    /// Runs an image to its end, behind the cache of `settings` and a cipher that every line of code goes through. Of
+    /// RV32 the cycles are Ibex', and `user` says nothing.
     ///
     /// # Errors
     /// What cannot be built or run, and a run that ends otherwise than well.
@@ -53,22 +56,38 @@ impl Ran {
         let named = |error: RunError| SweepError::Run { input: input.name.clone(), error };
         let protection = Protection::cost_of_code(image, Work::Block);
         let arguments: Vec<&str> = input.arguments.iter().map(String::as_str).collect();
-        let started =
-            run::under_linux(image, &protection, settings, &arguments, input.files.clone(), user.clone());
+        let (ended, files) = (|| input.name.clone(), input.files.clone());
+        if image.target == Target::Rv32 {
+            let user = rv32::user::Settings::default();
+            let started = run::rv32::under_linux(image, &protection, settings, &arguments, files, user);
+            let mut program = started.map_err(named)?;
+            program.machine.bus.stream = Some(Box::default());
+            let outcome = run::rv32::finish(&mut program, Cycles::MAX, &mut ());
+            if outcome.end != End::Exit(0) {
+                return Err(SweepError::EndedRv32 { input: ended(), found: outcome.end });
+            }
+            let stream = program.machine.bus.stream.take().expect("it was given");
+            return Ok(Ran::told(&outcome, outcome.spent.fetch_cycles, *stream));
+        }
+        let started = run::under_linux(image, &protection, settings, &arguments, files, user.clone());
         let mut program = started.map_err(named)?;
         program.machine.bus.stream = Some(Box::default());
         let outcome = run::finish(&mut program, Cycles::MAX, &mut ());
         if outcome.end != End::Exit(0) {
-            return Err(SweepError::Ended { input: input.name.clone(), found: outcome.end });
+            return Err(SweepError::Ended { input: ended(), found: outcome.end });
         }
         let stream = program.machine.bus.stream.take().expect("it was given");
-        let waited = outcome.spent.fetch_cycles;
-        Ok(Ran {
+        Ok(Ran::told(&outcome, outcome.spent.fetch_cycles, *stream))
+    }
+
+    /// What a run told that waited for instructions for so long.
+    fn told<S, W>(outcome: &Outcome<S, W>, waited: Cycles, stream: Stream) -> Ran {
+        Ran {
             cycles: outcome.cycles - waited,
             miss_cycles: waited / outcome.counts.misses.max(1),
-            stream: *stream,
-            output: outcome.output,
-        })
+            stream,
+            output: outcome.output.clone(),
+        }
     }
 
     /// What caches make of it.
@@ -147,7 +166,7 @@ impl Places {
     }
 
     /// Calls for each run of words that words which follow each other have become.
-    fn runs(&self, first: u32, words: u32, mut run: impl FnMut(u32, u32)) {
+    pub(super) fn runs(&self, first: u32, words: u32, mut run: impl FnMut(u32, u32)) {
         let (mut start, mut count) = (self.place(first), 1);
         for old in (first + 4..first + words * 4).step_by(4) {
             let before = self.annuls.get(((old - 4).wrapping_sub(self.first) / 4) as usize);

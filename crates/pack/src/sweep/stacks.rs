@@ -60,15 +60,17 @@ impl Sets {
         Sets { mask: sets - 1, depth: depth as usize, lines, found: vec![0; depth as usize] }
     }
 
+    /// Uses a line: how deep it was, or that it was not there.
     #[inline(always)]
-    fn ask(&mut self, line: u32) {
+    fn ask(&mut self, line: u32) -> Option<usize> {
         let first = (line & self.mask) as usize * self.depth;
         let stack = &mut self.lines[first..first + self.depth];
         if stack[0] == line {
             self.found[0] += 1;
-            return;
+            return Some(0);
         }
-        match stack.iter().position(|&held| held == line) {
+        let depth = stack.iter().position(|&held| held == line);
+        match depth {
             Some(depth) => {
                 self.found[depth] += 1;
                 stack.copy_within(..depth, 1);
@@ -76,6 +78,7 @@ impl Sets {
             None => stack.copy_within(..self.depth - 1, 1),
         }
         stack[0] = line;
+        depth
     }
 }
 
@@ -118,9 +121,42 @@ impl Stacks {
             if line != self.last {
                 self.last = line;
                 self.turns += 1;
-                self.sets.iter_mut().for_each(|sets| sets.ask(line));
+                self.sets.iter_mut().for_each(|sets| {
+                    sets.ask(line);
+                });
             }
         }
+    }
+
+    /// The same, and calls for each line with the caches that have as many sets ([`Stacks::sets_of`]), with how many
+    /// ways at most they lacked it, and with its first address.
+    pub fn ask_telling(&mut self, first: u32, words: u32, mut lacks: impl FnMut(usize, usize, u32)) {
+        self.words += u64::from(words);
+        let shift = LINE_BYTES_MIN.trailing_zeros();
+        let last = first.wrapping_add((words - 1) * 4) >> shift;
+        for line in first >> shift..=last {
+            if line != self.last {
+                self.last = line;
+                self.turns += 1;
+                for (number, sets) in self.sets.iter_mut().enumerate() {
+                    let depth = sets.ask(line).unwrap_or(usize::MAX);
+                    if depth > 0 {
+                        lacks(number, depth, line << shift);
+                    }
+                }
+            }
+        }
+    }
+
+    /// The number of the caches that have as many sets as one of those that these were made for.
+    ///
+    /// # Panics
+    /// For a cache that is none of them.
+    pub fn sets_of(&self, cache: Geometry) -> usize {
+        let count = cache.bytes / LINE_BYTES_MIN / cache.ways;
+        let sets =
+            self.sets.iter().position(|sets| sets.mask == count - 1 && sets.depth >= cache.ways as usize);
+        sets.expect("it is one of those that these were made for")
     }
 
     /// How many words were asked for.
@@ -133,9 +169,7 @@ impl Stacks {
     /// # Panics
     /// For a cache that is none of them.
     pub fn misses(&self, cache: Geometry) -> u64 {
-        let count = cache.bytes / LINE_BYTES_MIN / cache.ways;
-        let sets = self.sets.iter().find(|sets| sets.mask == count - 1 && sets.depth >= cache.ways as usize);
-        let sets = sets.expect("it is one of those that these were made for");
+        let sets = &self.sets[self.sets_of(cache)];
         self.turns - sets.found[..cache.ways as usize].iter().sum::<u64>()
     }
 }
@@ -161,11 +195,20 @@ mod tests {
             ];
             let mut stacks = Stacks::new(&caches).expect("they can be built");
             let mut stream = Stream::default();
+            let mut telling = stacks.clone();
+            let mut lacked = caches.map(|_| 0);
             for &(first, words) in &runs {
                 stacks.ask(0x4000_0000 + first * 4, words);
+                let numbers = caches.map(|cache| telling.sets_of(cache));
+                telling.ask_telling(0x4000_0000 + first * 4, words, |sets, depth, _| {
+                    for ((cache, number), lacked) in caches.iter().zip(numbers).zip(&mut lacked) {
+                        *lacked += u64::from(number == sets && cache.ways as usize <= depth);
+                    }
+                });
                 (first..first + words).for_each(|word| stream.push(0x4000_0000 + word * 4));
             }
             let alone = stream.replay(&caches.map(Geometry::shape)).expect("they can be built");
+            prop_assert_eq!(caches.map(|cache| stacks.misses(cache)), lacked);
             for (cache, alone) in caches.into_iter().zip(alone) {
                 prop_assert_eq!((stacks.words(), stacks.misses(cache)), (alone.accesses, alone.misses));
             }
