@@ -75,7 +75,12 @@ pub fn pack(
     let splits = if settings.order == Order::Hot { vec![false, true] } else { vec![settings.choice.split] };
     for split in splits {
         let settings = Settings { choice: Choice { split, ..settings.choice.clone() }, ..settings.clone() };
-        let (cost, packed) = search(program, training, &profiles, &settings, goal, effort)?;
+        let found = search(program, training, &profiles, &settings, goal, effort);
+        // Parts that lie apart may be farther from each other than a branch reaches: whole functions are there.
+        if best.is_some() && matches!(found, Err(Error::TooFar { .. })) {
+            continue;
+        }
+        let (cost, packed) = found?;
         if best.as_ref().is_none_or(|best| cost < best.0) {
             best = Some((cost, packed));
         }
