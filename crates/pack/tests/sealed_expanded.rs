@@ -19,8 +19,9 @@ const DATA_FIRST: u32 = 0x2000;
 
 /// Code of few different words, some constants among them, and data.
 fn plain(target: Target) -> Image {
-    let word =
-        |number: u32| if number % 37 == 0 { number.wrapping_mul(0x9e37_79b1) } else { 0x1010 + number % 5 };
+    let word = |number: u32| {
+        if number.is_multiple_of(37) { number.wrapping_mul(0x9e37_79b1) } else { 0x1010 + number % 5 }
+    };
     let code = (0..CODE_BYTES / 4).flat_map(|number| target.bytes(word(number)));
     let section =
         |name: &str, kind, first, bytes: Vec<u8>| Section { name: name.to_owned(), kind, first, bytes };

@@ -59,7 +59,7 @@ impl Shown<'_> {
     /// What is one number or a few words each.
     fn facts(&self) -> Vec<(&'static str, String)> {
         let Lines { all, repeated, most_copies } = self.lines;
-        let of = |part: u32, whole: u32| format!("{part} of {whole}, {:.1} %", percent(part, whole));
+        let of = |part: u32, whole: u32| format!("{:.1} %: {part} of {whole}", percent(part, whole));
         let repeats = format!("{}; one {most_copies} times", of(repeated, all));
         let mut facts = vec![("lines of 16 bytes that the seal ecb shows to be equal to others", repeats)];
         if self.left_out_bytes > 0 {
