@@ -1,7 +1,7 @@
 //! What a boot takes, before the program's first instruction.
 //!
-//! Owns: which lines a boot reads, and the cycles of that ([`cycles`]). It reads the dictionary into the decompressor, or
-//! the model into the decoder, and initialisers into memory. Their lines come over the same bus and through the same
+//! Owns: which lines a boot reads, and the cycles of that ([`cycles`]). It reads the dictionary into the decompressor,
+//! or the model into the decoder, and initialisers into memory. Their lines come over the same bus and through the same
 //! decipher and checks as those that a cache lacks, 64 bytes in one go, each of these when the one before is open.
 //!
 //! Not counted, because it is another core's or a program's in its own memory: unwrapping the image's key, checking the

@@ -27,11 +27,10 @@ pub struct Verify {
 }
 
 #[derive(clap::Args)]
-#[command(
-    after_help = "Example: selvedge pack unseal minigzip.spk --device-key device.key -o minigzip.packed.elf\n\
-                        Code that was packed stays packed: only a processor with a decompressor executes it. Code that was\n\
-                        compressed to be decoded on fill is expanded to what it was."
-)]
+#[command(after_help = "Example: selvedge pack unseal minigzip.spk \
+    --device-key device.key -o minigzip.packed.elf\n\
+    Code that was packed stays packed: only a processor with a decompressor executes it. Code that was\n\
+    compressed to be decoded on fill is expanded to what it was.")]
 pub struct Unseal {
     /// The container
     #[arg(value_name = "SPK")]
