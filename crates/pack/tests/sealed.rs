@@ -283,9 +283,11 @@ fn a_legacy_seal_is_refused_where_it_seals_and_marked_where_it_is_read() {
 
 #[test]
 fn a_nonce_is_drawn_for_each_image_and_otfdec_s_version_is_the_image_s() {
-    for (seal_of, key) in seals(&mut Seeded::new()) {
+    let mut randomness = Seeded::new();
+    for (seal_of, key) in seals(&mut randomness) {
         let image = image(Machine::of(Target::Sparc));
-        let made = || seal(&image, &settings(seal_of), &key, &device(2)).unwrap();
+        let mut made =
+            || pack::sealed::seal(&image, &settings(seal_of), &key, &device(2), &mut randomness).unwrap();
         let row = seal_of.row();
         assert_eq!(made().seal() != made().seal(), row.nonce_bytes > 0, "{seal_of}");
         if row.layout == Some("otfdec") {

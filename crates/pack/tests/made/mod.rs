@@ -2,6 +2,8 @@
 //! any machine.
 #![allow(dead_code)] // each test file uses some of it
 
+use std::sync::OnceLock;
+
 use cipher::{OsRandomness, Randomness};
 use pack::code::packet::Dictionary;
 use pack::image::{Kind, Moved, Section, Zeros};
@@ -26,16 +28,18 @@ impl Randomness for Seeded {
 }
 
 impl Seeded {
-    /// From `SELVEDGE_SEED`, or else from a fresh seed.
+    /// From `SELVEDGE_SEED`, or else from a seed that is fresh in each run: one for all of it, so that setting it brings
+    /// the run back.
     pub fn new() -> Seeded {
-        let seed = match std::env::var("SELVEDGE_SEED") {
+        static SEED: OnceLock<u64> = OnceLock::new();
+        let seed = *SEED.get_or_init(|| match std::env::var("SELVEDGE_SEED") {
             Ok(seed) => seed.parse().expect("SELVEDGE_SEED is a number"),
             Err(_) => {
                 let mut bytes = [0; 8];
                 OsRandomness.fill(&mut bytes).expect("the operating system has randomness");
                 u64::from_le_bytes(bytes)
             }
-        };
+        });
         println!("SELVEDGE_SEED={seed}");
         Seeded::from(seed)
     }
