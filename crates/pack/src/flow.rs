@@ -542,9 +542,18 @@ impl<'a> Walk<'a> {
             if included && !named(&self.choice.exclude) {
                 continue;
             }
-            let next = functions.iter().map(|other| other.first).find(|&first| first > function.first);
-            let end = function.first.saturating_add(function.bytes.max(4));
-            let end = next.map_or(end, |next| if function.bytes == 0 { next } else { end });
+            let end = match function.bytes {
+                // What was written in assembly may lack a length: it goes on to the next function, or to the end.
+                0 => {
+                    let section = self.program.code_at(function.first);
+                    let behind =
+                        section.map_or(0, |section| section.first.saturating_add(section.bytes.len() as u32));
+                    let next =
+                        functions.iter().map(|other| other.first).find(|&first| first > function.first);
+                    next.map_or(behind, |next| next.min(behind))
+                }
+                bytes => function.first.saturating_add(bytes.max(4)),
+            };
             for index in 0..self.words.len() {
                 if (function.first..end).contains(&self.words[index].0) {
                     self.marks[index].reason.get_or_insert(Reason::Excluded);
