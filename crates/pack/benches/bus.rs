@@ -1,9 +1,13 @@
 //! The paper's table and figure, and what it leaves out: programs packed and sealed behind many caches, in many orders
 //! of their functions. `cargo bench -p pack --bench bus` prints a table for each program of corpus/sparc and the goals;
-//! arguments are programs, `--seeds N` takes fewer orders. Cycles are counted, not timed: they are the same everywhere.
+//! arguments are programs; `--seeds N` takes fewer orders, `--seeds A-B` other ones; `--cause` says of the worst order
+//! which functions take each other's places; `--bounds` what a cache without conflicts would leave in the packer's own
+//! order. Cycles are counted, not timed: they are the same everywhere.
 
 #[path = "../tests/corpus/mod.rs"]
 mod corpus;
+#[path = "bus/why.rs"]
+mod why;
 
 use pack::sweep::{self, Geometry, Measured, Penalty, Settings, Spread, Subject};
 
@@ -112,32 +116,90 @@ fn goals(all: &[Measured]) {
     }
 }
 
-fn main() {
-    let mut settings = Settings::default();
-    let mut arguments = std::env::args().skip(1).filter(|argument| argument != "--bench");
-    let mut names = Vec::new();
-    while let Some(argument) = arguments.next() {
-        match argument.as_str() {
-            "--seeds" => {
-                let count: u64 = arguments.next().and_then(|n| n.parse().ok()).expect("--seeds N");
-                settings.seeds = (1..=count).collect();
+/// The order that is worst beside AES alone, of all programs and caches: how much it takes, in parts of that; program,
+/// seed and cache.
+fn worst(all: &[Measured]) -> (f64, &str, u64, Geometry) {
+    let mut worst = (0.0, "", 0, Geometry::direct(1024));
+    for measured in all {
+        for order in &measured.orders {
+            for (cache, &geometry) in measured.caches.iter().enumerate() {
+                let sealed_cycles = Penalty::default().sealed_cycles();
+                let cycles = |run: &sweep::Behind| run.total_cycles(cache, sealed_cycles) as f64;
+                let shares = order.packed.iter().zip(&order.plain).map(|(a, b)| cycles(a) / cycles(b));
+                let share = Spread::of(shares).expect("there is an input").mean;
+                if share > worst.0 {
+                    worst = (share, &measured.program, order.seed.expect("it was drawn"), geometry);
+                }
             }
-            _ => names.push(argument),
         }
     }
+    worst
+}
+
+/// What is asked for.
+#[derive(Default)]
+struct Asked {
+    settings: Settings,
+    names: Vec<String>,
+    cause: bool,
+    bounds: bool,
+}
+
+impl Asked {
+    fn of(mut arguments: impl Iterator<Item = String>) -> Asked {
+        let mut asked = Asked::default();
+        while let Some(argument) = arguments.next() {
+            match argument.as_str() {
+                "--seeds" => {
+                    let seeds = arguments.next().expect("--seeds N or A-B");
+                    let (first, last) = seeds.split_once('-').unwrap_or(("1", &seeds));
+                    let number = |text: &str| text.parse::<u64>().expect("a seed is a number");
+                    asked.settings.seeds = (number(first)..=number(last)).collect();
+                }
+                "--cause" => asked.cause = true,
+                "--bounds" => asked.bounds = true,
+                _ => asked.names.push(argument),
+            }
+        }
+        asked
+    }
+}
+
+fn main() {
+    let asked = Asked::of(std::env::args().skip(1).filter(|argument| argument != "--bench"));
     if corpus::runs("the bus").is_empty() {
         return;
     }
-    let chosen =
-        corpus::PROGRAMS.into_iter().filter(|name| names.is_empty() || names.iter().any(|n| n == name));
+    let chosen: Vec<&str> = corpus::PROGRAMS
+        .into_iter()
+        .filter(|name| asked.names.is_empty() || asked.names.iter().any(|other| other == name))
+        .collect();
+    if asked.bounds {
+        let found: Vec<[f64; 3]> =
+            chosen.iter().map(|name| why::bounds(&subject(name), &asked.settings, 1024)).collect();
+        let mean = |which: usize| {
+            found.iter().take(SIX).map(|row| row[which]).sum::<f64>() / found.len().min(SIX) as f64
+        };
+        println!(
+            "mean of six: direct-mapped {:.3}, any place {:.3}, best kept {:.3}",
+            mean(0),
+            mean(1),
+            mean(2)
+        );
+        return;
+    }
     let mut all = Vec::new();
     for name in chosen {
         let begin = std::time::Instant::now();
-        let measured = sweep::sweep(&subject(name), &settings, &mut |_| {});
+        let measured = sweep::sweep(&subject(name), &asked.settings, &mut |_| {});
         let measured = measured.unwrap_or_else(|error| panic!("{name}: {error}"));
         eprintln!("{name}: {:.1} s", begin.elapsed().as_secs_f64());
         print(&measured);
         all.push(measured);
     }
     goals(&all);
+    if asked.cause {
+        let (_, program, seed, cache) = worst(&all);
+        why::cause(&subject(program), &asked.settings, seed, cache);
+    }
 }

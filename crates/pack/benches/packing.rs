@@ -1,4 +1,4 @@
-//! How small programs become and how long that takes: `cargo bench -p pack --bench packing`.
+//! How small programs become and how long that takes: `cargo bench -p pack --bench packing`; arguments are rows.
 //!
 //! Owns: the ratios of the corpus by switch. Cycles are measured where images run.
 
@@ -39,7 +39,10 @@ fn main() {
     print!("{:14}", "");
     PROGRAMS.iter().for_each(|name| print!("{name:>9}"));
     println!("{:>9}", "six");
-    for (name, settings) in rows {
+    let asked: Vec<String> = std::env::args().skip(1).filter(|argument| argument != "--bench").collect();
+    for (name, settings) in
+        rows.into_iter().filter(|row| asked.is_empty() || asked.iter().any(|a| a == row.0))
+    {
         print!("{name:14}");
         let mut sum = 0.0;
         let begin = Instant::now();

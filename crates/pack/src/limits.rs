@@ -40,6 +40,8 @@ pub const STATES_MAX: usize = 24;
 /// The sizes of the dictionaries that are made one after the other, each of what the last one's packets were worth, in
 /// percent of the size that was asked for.
 pub const DICTIONARY_PERCENTS: [usize; 10] = [200, 180, 160, 140, 130, 120, 110, 105, 100, 100];
+/// How often entries of a dictionary are exchanged for others.
+pub const EXCHANGE_ROUNDS: usize = 1;
 
 const _: () = assert!(WINDOW_ITEMS_MAX <= u64::BITS as usize);
 const _: () = assert!(CODE_BYTES_MAX <= PROGRAM_BYTES_MAX);

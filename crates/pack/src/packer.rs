@@ -17,6 +17,8 @@ use crate::place::Placement;
 use crate::profile::Profile;
 use crate::schedule::{self, Window};
 
+mod exchange;
+
 /// What of a program no step changes.
 pub struct Ground<'a> {
     /// The program.
@@ -25,6 +27,8 @@ pub struct Ground<'a> {
     templates: Vec<u32>,
     /// By piece and region.
     windows: Vec<Vec<Vec<Window>>>,
+    /// By item, whether it is a word of its own whatever is done.
+    pinned: Vec<bool>,
     alignments: Alignments,
 }
 
@@ -41,13 +45,30 @@ impl<'a> Ground<'a> {
             _ => Vec::new(),
         };
         let of_piece = |piece: &Piece| flow.regions(piece).into_iter().map(windows).collect();
-        let windows = flow.pieces.iter().map(of_piece).collect();
-        Ok(Ground {
+        let windows: Vec<Vec<Vec<Window>>> = flow.pieces.iter().map(of_piece).collect();
+        let mut ground = Ground {
             flow,
             templates: flow.items.iter().map(|item| template(flow.target, item.word)).collect(),
             windows,
+            pinned: flow.items.iter().map(|item| matches!(item.role, Role::Pinned(_))).collect(),
             alignments: alignments(flow)?,
-        })
+        };
+        ground.free_delays();
+        Ok(ground)
+    }
+
+    /// The delay instruction of a call may be in a packet where another one takes its place behind the call.
+    fn free_delays(&mut self) {
+        for (piece, windows) in self.flow.pieces.iter().zip(&self.windows) {
+            for (region, windows) in self.flow.regions(piece).into_iter().zip(windows) {
+                for window in windows {
+                    for delay in &window.delays {
+                        let item = region.start + window.items.start + delay.transfer + 1;
+                        self.pinned[item] &= self.flow.items[item].refers.is_some();
+                    }
+                }
+            }
+        }
     }
 }
 
@@ -60,7 +81,9 @@ pub struct Packer<'a> {
     ground: &'a Ground<'a>,
     settings: &'a Settings,
     /// By item, what leaving out a fetch of its word is worth.
-    weights: Vec<u64>,
+    pub weights: Vec<u64>,
+    /// What the dictionary was chosen for.
+    pub choice: dict::Choice,
     reaches: Vec<Option<Reach>>,
     entries: Vec<u32>,
     numbers: HashMap<u32, u16>,
@@ -87,6 +110,7 @@ impl<'a> Packer<'a> {
             ground,
             settings,
             weights: flow.items.iter().map(|item| profile.executions(item.old)).collect(),
+            choice: settings.dictionary,
             reaches: Vec::new(),
             entries: Vec::new(),
             numbers: HashMap::new(),
@@ -97,6 +121,12 @@ impl<'a> Packer<'a> {
         };
         packer.reaches = packer.first_reaches();
         packer
+    }
+
+    /// To have its dictionary chosen anew, for this and with these weights.
+    pub fn again(&self, choice: dict::Choice, weights: &[u64]) -> Packer<'a> {
+        let (weights, reaches) = (weights.to_vec(), self.first_reaches());
+        Packer { choice, weights, reaches, ..self.clone() }
     }
 
     /// What branches would need if the image were as long as packets can make it: they grow from there.
@@ -124,14 +154,10 @@ impl<'a> Packer<'a> {
         self.left_out.iter().filter(|left_out| !**left_out).count() as u32
     }
 
-    /// Has other weights, by item.
-    pub fn weigh(&mut self, weights: Vec<u64>) {
-        self.weights = weights;
-    }
-
     /// Ranks candidates by what they save with a dictionary larger than the last one, and again with what is left of
     /// that, until it has the size that was asked for: sizes are `percents` of it.
-    pub fn choose_dictionary(&mut self, choice: dict::Choice, percents: &[usize]) {
+    pub fn choose_dictionary(&mut self, percents: &[usize]) {
+        let choice = self.choice;
         if self.settings.assignment == Assignment::Words {
             return self.assign_all();
         }
@@ -153,8 +179,7 @@ impl<'a> Packer<'a> {
     }
 
     fn may_pack(&self, item: usize) -> bool {
-        !matches!(self.ground.flow.items[item].role, Role::Pinned(_))
-            && self.reach(item) != Some(Reach::Never)
+        !self.ground.pinned[item] && self.reach(item) != Some(Reach::Never)
     }
 
     /// How far a branch goes, as far as there are formats.
@@ -204,31 +229,40 @@ impl<'a> Packer<'a> {
     }
 
     fn assign(&mut self, (piece, number): Place) {
-        let items = self.regions[piece][number].items.clone();
-        let candidates: Vec<Candidate> =
-            items.clone().map(|item| self.candidate(item, self.left_out[piece])).collect();
+        let candidates = self.candidates((piece, number));
         // A long index in place of another, or a short one, packs alike.
         if self.made_of[piece][number] == candidates {
             return;
         }
-        let mut groups = match self.settings.assignment {
-            Assignment::Words => (0..candidates.len() as u32).map(Group::single).collect(),
-            Assignment::Greedy => assign::greedy(&candidates),
-            Assignment::Optimal => assign::optimal(&candidates),
-            Assignment::Scheduled => self.scheduled((piece, number), &candidates),
-        };
-        for group in &mut groups {
-            for item in &mut group.items[..usize::from(group.slots)] {
-                *item += items.start as u32;
-            }
-        }
-        self.regions[piece][number].groups = groups;
+        self.regions[piece][number].groups = self.cut((piece, number), &candidates);
         self.made_of[piece][number] = candidates;
     }
 
+    /// The words of a region when its instructions are known like this.
+    fn cut(&self, (piece, number): Place, candidates: &[Candidate]) -> Vec<Group> {
+        let first = self.regions[piece][number].items.start;
+        let mut groups = match self.settings.assignment {
+            Assignment::Words => (0..candidates.len() as u32).map(Group::single).collect(),
+            Assignment::Greedy => assign::greedy(candidates),
+            Assignment::Optimal => assign::optimal(candidates),
+            Assignment::Scheduled => self.scheduled((piece, number), candidates),
+        };
+        for group in &mut groups {
+            for item in &mut group.items[..usize::from(group.slots)] {
+                *item += first as u32;
+            }
+        }
+        groups
+    }
+
+    fn candidates(&self, (piece, number): Place) -> Vec<Candidate> {
+        let items = self.regions[piece][number].items.clone();
+        items.map(|item| self.candidate(item, self.left_out[piece])).collect()
+    }
+
     fn candidate(&self, item: usize, left_out: bool) -> Candidate {
-        let pinned = matches!(self.ground.flow.items[item].role, Role::Pinned(_));
-        let known = self.numbers.get(&self.ground.templates[item]).filter(|_| !left_out && !pinned);
+        let packs = !left_out && !self.ground.pinned[item];
+        let known = self.numbers.get(&self.ground.templates[item]).filter(|_| packs);
         Candidate { index: known.map(|&number| assign::Index::of(number.into())), branch: self.reach(item) }
     }
 
@@ -238,7 +272,7 @@ impl<'a> Packer<'a> {
         }
         let mut groups = Vec::new();
         for window in &self.ground.windows[piece][number] {
-            let cut = assign::scheduled(&candidates[window.items.clone()], &window.before, &window.waits);
+            let cut = assign::scheduled(&candidates[window.items.clone()], window);
             groups.extend(cut.into_iter().map(|mut group| {
                 for item in &mut group.items[..usize::from(group.slots)] {
                     *item += window.items.start as u32;

@@ -9,10 +9,10 @@ use crate::canonical::canonical;
 use crate::code::dict;
 use crate::code::packet::{ENTRIES_MAX, Format};
 use crate::error::Error;
-use crate::flow::{Choice, Flow, Reason, Role};
+use crate::flow::{Choice, Flow, Item, Reason, Role};
 use crate::image::{Image, Kind};
 use crate::layout::Layout;
-use crate::limits::DICTIONARY_PERCENTS;
+use crate::limits::{DICTIONARY_PERCENTS, EXCHANGE_ROUNDS};
 use crate::packer::{Ground, Packer};
 use crate::place::Order;
 use crate::profile::Profile;
@@ -160,7 +160,10 @@ pub fn pack(program: &Program, profiles: &[Profile], settings: &Settings) -> Res
     let rewritten = rewrite(&mut flow, settings);
     let ground = Ground::of(&flow, settings.assignment)?;
     let mut packer = Packer::new(&ground, settings, &Profile::merged(profiles));
-    packer.choose_dictionary(settings.dictionary, &DICTIONARY_PERCENTS);
+    packer.choose_dictionary(&DICTIONARY_PERCENTS);
+    if settings.assignment == Assignment::Scheduled {
+        packer.exchange(EXCHANGE_ROUNDS);
+    }
     let left = select::left_out(&flow, &packer.regions, profiles, settings.least_saving_percent);
     left.into_iter().for_each(|piece| packer.leave(piece, true));
     finish(program, profiles, packer, rewritten)
@@ -209,7 +212,11 @@ pub(crate) fn rewrite(flow: &mut Flow, settings: &Settings) -> u32 {
         return changed;
     }
     let target = flow.target;
-    for item in flow.items.iter_mut().filter(|item| !matches!(item.role, Role::Pinned(_))) {
+    let packs = |item: &Item| match item.role {
+        Role::Pinned(reason) => reason == Reason::BehindCall && item.refers.is_none(),
+        _ => true,
+    };
+    for item in flow.items.iter_mut().filter(|item| packs(item)) {
         let other = canonical(target, item.word);
         changed += u32::from(other != item.word);
         item.word = other;

@@ -41,19 +41,66 @@ impl Placement {
         };
         Placement { room_words: vec![0; units.len()], units }
     }
+
+    /// Functions by their heat, each in one piece though it could be cut.
+    pub fn whole(flow: &Flow, profile: &Profile) -> Placement {
+        let units = hot_first(flow, functions(flow), profile);
+        Placement { room_words: vec![0; units.len()], units }
+    }
+
+    /// With a unit cut in two: what a profile executes, and behind that, or behind all units, what it does not. `None`
+    /// when it has not both, or control runs from the one into the other.
+    pub fn parted(&self, flow: &Flow, profile: &Profile, at: usize, far: bool) -> Option<Placement> {
+        let parts: Vec<Vec<usize>> = together(flow, &self.units[at]);
+        let (cold, hot): (Vec<Vec<usize>>, _) =
+            parts.into_iter().partition(|part| heat(flow, part, profile).0 == 0);
+        if cold.is_empty() || hot.is_empty() {
+            return None;
+        }
+        let mut parted = self.clone();
+        parted.units[at] = hot.concat();
+        let behind = if far { parted.units.len() } else { at + 1 };
+        parted.units.insert(behind, cold.concat());
+        parted.room_words.insert(behind, 0);
+        Some(parted)
+    }
 }
 
 /// Pieces that stay together.
 pub fn units(flow: &Flow) -> Vec<Vec<usize>> {
+    together(flow, &(0..flow.pieces.len()).collect::<Vec<_>>())
+}
+
+/// Of pieces that lie behind each other, those that stay together.
+fn together(flow: &Flow, pieces: &[usize]) -> Vec<Vec<usize>> {
     let mut units: Vec<Vec<usize>> = Vec::new();
-    for (number, piece) in flow.pieces.iter().enumerate() {
-        let joined = number > 0 && flow.pieces[number - 1].section == piece.section && piece.follows;
-        match units.last_mut().filter(|_| joined) {
+    for &number in pieces {
+        let piece = &flow.pieces[number];
+        let joins = |unit: &&mut Vec<usize>| {
+            let last = unit[unit.len() - 1];
+            piece.follows && last + 1 == number && flow.pieces[last].section == piece.section
+        };
+        match units.last_mut().filter(joins) {
             Some(unit) => unit.push(number),
             None => units.push(vec![number]),
         }
     }
     units
+}
+
+/// Pieces that stay together, and what has no name with the function before it.
+fn functions(flow: &Flow) -> Vec<Vec<usize>> {
+    let mut functions: Vec<Vec<usize>> = Vec::new();
+    for unit in units(flow) {
+        let piece = &flow.pieces[unit[0]];
+        let joins =
+            |last: &&mut Vec<usize>| piece.name.is_empty() && flow.pieces[last[0]].section == piece.section;
+        match functions.last_mut().filter(joins) {
+            Some(last) => last.extend(unit),
+            None => functions.push(unit),
+        }
+    }
+    functions
 }
 
 /// What is never executed of a function stays together, as far as it lies together: only packets of branches between

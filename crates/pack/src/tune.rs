@@ -13,7 +13,7 @@ mod trace;
 use crate::code::dict;
 use crate::error::Error;
 use crate::flow::{Choice, Flow};
-use crate::limits::DICTIONARY_PERCENTS;
+use crate::limits::{DICTIONARY_PERCENTS, EXCHANGE_ROUNDS};
 use crate::packer::{Ground, Packer};
 use crate::packing::{self, Assignment, Nothing, Packed, Settings};
 use crate::place::{Draw, Order, Placement};
@@ -71,13 +71,21 @@ pub fn pack(
         return Ok(packing::unpacked(program, Nothing::NoRelocations));
     }
     let mut best: Option<(f64, Packed)> = None;
-    // Parts of functions in orders of their own have fewer branches in packets; which is better, the caches say.
-    let splits = if settings.order == Order::Hot { vec![false, true] } else { vec![settings.choice.split] };
-    for split in splits {
+    // Parts that lie apart may be farther from each other than a branch reaches: whole functions are there.
+    let cuts = if settings.order == Order::Hot {
+        vec![Cut::Parts, Cut::Everywhere, Cut::Asked]
+    } else {
+        vec![Cut::Asked]
+    };
+    for (at, &cut) in cuts.iter().enumerate() {
+        let is_last = at + 1 == cuts.len();
+        if is_last && best.is_some() {
+            break;
+        }
+        let split = cut != Cut::Asked || settings.choice.split;
         let settings = Settings { choice: Choice { split, ..settings.choice.clone() }, ..settings.clone() };
-        let found = search(program, training, &profiles, &settings, goal, effort);
-        // Parts that lie apart may be farther from each other than a branch reaches: whole functions are there.
-        if best.is_some() && matches!(found, Err(Error::TooFar { .. })) {
+        let found = search(program, training, &profiles, &settings, cut, goal, effort);
+        if !is_last && matches!(found, Err(Error::TooFar { .. })) {
             continue;
         }
         let (cost, packed) = found?;
@@ -88,12 +96,25 @@ pub fn pack(
     Ok(best.expect("there is one way at least").1)
 }
 
+/// How functions are cut. Parts that lie in orders of their own have fewer branches in packets; which is better, the
+/// caches say.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Cut {
+    /// As the settings say.
+    Asked,
+    /// Where that brings something, in what is executed and what is not.
+    Parts,
+    /// Wherever they can be.
+    Everywhere,
+}
+
 /// The best way to pack with these settings, and what it costs.
 fn search(
     program: &Program,
     training: &[Training],
     profiles: &[Profile],
     settings: &Settings,
+    cut: Cut,
     goal: &Goal,
     effort: &Effort,
 ) -> Result<(f64, Packed), Error> {
@@ -103,7 +124,7 @@ fn search(
     let merged = Profile::merged(profiles);
     let judge = Judge::new(&plain, training, settings.order, &merged);
     let ground = Ground::of(&flow, settings.assignment)?;
-    let search = Search { judge: &judge, goal, settings, merged: &merged };
+    let search = Search { judge: &judge, goal, settings, cut, merged: &merged };
     let best = search.place_all(search.pack(&ground, effort), effort);
     Ok((best.cost, packing::finish(program, profiles, best.packer, rewritten)?))
 }
@@ -112,6 +133,7 @@ struct Search<'a> {
     judge: &'a Judge<'a>,
     goal: &'a Goal,
     settings: &'a Settings,
+    cut: Cut,
     merged: &'a Profile,
 }
 
@@ -127,7 +149,14 @@ impl<'a> Search<'a> {
     fn place_all(&self, mut best: Tried<'a>, effort: &Effort) -> Tried<'a> {
         best.cost = self.cost(&best, &best.packer.placement, best.words);
         if self.settings.order == Order::Hot {
-            self.exchange(&mut best, effort.exchanges);
+            if self.cut == Cut::Parts {
+                self.part(&mut best);
+            }
+            self.exchange(&mut best, effort.exchanges / 2);
+            if best.packer.packs() {
+                self.follow(&mut best, FOLLOWED_ROUNDS);
+            }
+            self.exchange(&mut best, effort.exchanges / 2);
         } else if best.packer.packs() {
             (0..SPACING_ROUNDS).for_each(|_| self.space(&mut best, effort.spaced));
         }
@@ -146,30 +175,54 @@ impl<'a> Search<'a> {
 
     /// The best dictionary, by weight of fetches and of misses, and by how much of it is for the image's size.
     fn dictionaries(&self, ground: &'a Ground<'a>, effort: &Effort) -> Tried<'a> {
-        let base = Packer::new(ground, self.settings, self.merged);
+        let mut base = Packer::new(ground, self.settings, self.merged);
+        if self.cut == Cut::Parts {
+            base.placement = Placement::whole(ground.flow, self.merged);
+        }
         if self.settings.assignment == Assignment::Words {
-            let mut packer = base.clone();
-            packer.choose_dictionary(self.settings.dictionary, &DICTIONARY_PERCENTS);
-            return self.tried(packer);
+            base.choose_dictionary(&DICTIONARY_PERCENTS);
+            return self.tried(base);
         }
         let missed = self.judge.weights();
-        let mixed = mixed(&missed, &self.judge.fetches(self.merged));
-        let mut choices: Vec<(dict::Choice, Option<&Vec<u64>>)> = vec![(self.settings.dictionary, None)];
-        for weights in [&missed, &mixed] {
-            let blend = |&dynamic_percent: &u8| (dict::Choice::Blend { dynamic_percent }, Some(weights));
-            choices.extend(effort.dynamic_percents.iter().map(blend));
+        let mixed = mixed(&missed, &base.weights);
+        let percents = || effort.dynamic_percents.iter();
+        let ways = [&missed, &mixed].into_iter().flat_map(|weights| percents().map(move |&p| (p, weights)));
+        let mut best = self.chosen(base.clone(), &SCREENING_PERCENTS);
+        for (dynamic_percent, weights) in ways {
+            let way = base.again(dict::Choice::Blend { dynamic_percent }, weights);
+            best.or(self.chosen(way, &SCREENING_PERCENTS));
         }
-        let of = |&(choice, weights): &(dict::Choice, Option<&Vec<u64>>), percents: &[usize]| {
-            let mut packer = base.clone();
-            weights.into_iter().for_each(|weights| packer.weigh(weights.clone()));
-            packer.choose_dictionary(choice, percents);
-            self.tried(packer)
-        };
-        let screened = choices.iter().map(|choice| (of(choice, &SCREENING_PERCENTS), choice));
-        let best = screened.min_by(|a, b| a.0.cost.total_cmp(&b.0.cost));
-        let (best, choice) = best.expect("there is a choice");
-        let whole = of(choice, &DICTIONARY_PERCENTS);
-        if whole.cost < best.cost { whole } else { best }
+        let again = best.packer.again(best.packer.choice, &best.packer.weights);
+        best.or(self.chosen(again, &DICTIONARY_PERCENTS));
+        self.follow(&mut best, FOLLOWED_ROUNDS);
+        let mut packer = best.packer.clone();
+        packer.exchange(EXCHANGE_ROUNDS);
+        best.or(self.tried(packer));
+        best
+    }
+
+    /// With the dictionary that is the best of its kind.
+    fn chosen(&self, mut packer: Packer<'a>, percents: &[usize]) -> Tried<'a> {
+        packer.choose_dictionary(percents);
+        self.tried(packer)
+    }
+
+    /// Chooses the dictionary again by what the image lacks that came of the last choice, as long as that is better.
+    fn follow(&self, best: &mut Tried<'a>, rounds: usize) {
+        for _ in 0..rounds {
+            let dict::Choice::Blend { dynamic_percent } = best.packer.choice else { return };
+            let lacking = self.judge.lacking(&best.packer, &best.packer.clone().settle());
+            let weights = mixed(&lacking, &best.packer.weights);
+            let less = dynamic_percent.saturating_sub(NEAR_PERCENT);
+            let mut better = false;
+            for percent in [less, dynamic_percent, 100.min(dynamic_percent + NEAR_PERCENT)] {
+                let way = best.packer.again(dict::Choice::Blend { dynamic_percent: percent }, &weights);
+                better |= best.or(self.chosen(way, &SCREENING_PERCENTS));
+            }
+            if !better {
+                return;
+            }
+        }
     }
 
     /// Leaves pieces as they are where that costs less.
@@ -180,9 +233,21 @@ impl<'a> Search<'a> {
         for piece in self.judge.hottest_pieces(count) {
             let mut packer = best.packer.clone();
             packer.leave(piece, true);
-            let tried = self.tried(packer);
-            if tried.cost < best.cost {
-                *best = tried;
+            best.or(self.tried(packer));
+        }
+    }
+
+    /// Cuts functions in what is executed and what is not, where that costs less.
+    fn part(&self, best: &mut Tried<'a>) {
+        for first in self.judge.hottest_units(&best.packer.placement, PARTED_MAX) {
+            for far in [false, true] {
+                let placement = &best.packer.placement;
+                let Some(at) = placement.units.iter().position(|unit| unit[0] == first) else { continue };
+                let parted = placement.parted(best.packer.flow(), self.merged, at, far);
+                let Some(placement) = parted else { continue };
+                let mut packer = best.packer.clone();
+                packer.placement = placement;
+                best.or(self.tried(packer));
             }
         }
     }
@@ -221,10 +286,7 @@ impl<'a> Search<'a> {
         filling.fill(&mut least);
         let mut packer = best.packer.clone();
         packer.placement = least;
-        let filled = self.tried(packer);
-        if filled.cost < best.cost {
-            *best = filled;
-        }
+        best.or(self.tried(packer));
     }
 
     /// Leaves room before units where that costs less.
@@ -259,8 +321,14 @@ impl<'a> Search<'a> {
     }
 }
 
+/// How often a dictionary is chosen anew by what its image lacks.
+const FOLLOWED_ROUNDS: usize = 1;
+/// How much more or less of it is for fetches then, in percent.
+const NEAR_PERCENT: u8 = 10;
 /// How often room between functions is given out.
 const SPACING_ROUNDS: usize = 2;
+/// How many functions are tried in parts, those with the most misses first.
+const PARTED_MAX: usize = 32;
 /// What a gap costs: what it is filled with seldom fits exactly.
 const GAP_COST: f64 = 0.004;
 /// How much worse an order may be than the one before it, in parts of its cost, at first.
@@ -286,4 +354,15 @@ struct Tried<'a> {
     seen: Seen,
     cost: f64,
     words: usize,
+}
+
+impl<'a> Tried<'a> {
+    /// Becomes another one that costs less; whether it does.
+    fn or(&mut self, other: Tried<'a>) -> bool {
+        let better = other.cost < self.cost;
+        if better {
+            *self = other;
+        }
+        better
+    }
 }

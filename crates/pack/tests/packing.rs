@@ -3,17 +3,19 @@
 
 mod corpus;
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use corpus::program;
 use isa::sparc::Instruction;
 use pack::canonical::canonical;
-use pack::check::check;
 use pack::check::sparc::do_the_same;
+use pack::check::{Fault, check};
 use pack::code::dict;
 use pack::code::packet::Packet;
 use pack::flow::Choice;
 use pack::packing::{Assignment, Nothing};
 use pack::place::Order;
-use pack::{Error, Profile, Program, Settings, Target, pack};
+use pack::{Error, Image, Profile, Program, Settings, Target, pack};
 use proptest::prelude::*;
 
 /// A profile without a run: any counts will do for what is only checked and not measured.
@@ -78,6 +80,69 @@ fn a_changed_bit_is_found_in_every_field_of_a_packet() {
         let faults = check(&program, &image, &Choice::default()).unwrap();
         assert!(!faults.is_empty(), "byte {at}, bit {step} of the payload");
     }
+}
+
+/// The words of a packed program by their old addresses, and the words that stand alone.
+fn alone(program: &Program, image: &Image) -> BTreeMap<u32, (u32, u32)> {
+    let new_of: BTreeMap<u32, u32> = image.map.iter().map(|moved| (moved.old, moved.new)).collect();
+    let taken: BTreeSet<u32> = new_of.values().copied().collect();
+    let is_alone = |new: &u32| new & 3 == 0 && !taken.contains(&(new + 1));
+    let alone = new_of.into_iter().filter(|(_, new)| is_alone(new));
+    alone.filter_map(|(old, new)| Some((old, (new, program.word_at(old)?)))).collect()
+}
+
+/// An image in which two words that stand alone have changed places.
+fn swapped(image: &Image, (old, new): (u32, u32), (other_old, other_new): (u32, u32)) -> Image {
+    let mut image = image.clone();
+    let section = image.sections.iter_mut().find(|section| section.contains(new)).expect("it is code");
+    let [word, other] = [new, other_new].map(|new| section.word(Target::Sparc, new).expect("it is code"));
+    section.set_word(Target::Sparc, new, other);
+    section.set_word(Target::Sparc, other_new, word);
+    for moved in &mut image.map {
+        match moved.old {
+            this if this == old => moved.new = other_new,
+            this if this == other_old => moved.new = new,
+            _ => {}
+        }
+    }
+    image
+}
+
+#[test]
+fn another_instruction_stands_behind_a_call_only_where_nobody_can_tell() {
+    let program = program("dijkstra");
+    let image = pack(&program, &[], &Settings::default()).unwrap().image;
+    let new_of: BTreeMap<u32, u32> = image.map.iter().map(|moved| (moved.old, moved.new)).collect();
+    let is_call = |&&(old, _): &&(u32, u32)| program.word_at(old).is_some_and(|word| word >> 30 == 1);
+    let olds: Vec<(u32, u32)> = new_of.iter().map(|(&old, &new)| (old, new)).collect();
+    let calls: Vec<(u32, u32)> = olds.iter().filter(is_call).copied().collect();
+    let exchanged =
+        calls.iter().filter(|(old, new)| new_of.get(&(old + 4)).is_some_and(|&delay| delay != new + 4));
+    assert!(exchanged.count() * 20 > calls.len(), "hardly any of {} calls", calls.len());
+    // What the call or the delay instruction needs is found behind the call.
+    let (alone, mut refused) = (alone(&program, &image), 0);
+    for &(call, new) in &calls {
+        let Some((&before, &(place, word))) = alone.range(..call).next_back() else { continue };
+        let Some(&(delay_place, delay_word)) = alone.get(&(call + 4)) else { continue };
+        if (place, delay_place) != (new - 4, new + 4) {
+            continue;
+        }
+        let (Some(first), Some(delay)) = (Instruction::decode(word), Instruction::decode(delay_word)) else {
+            continue;
+        };
+        if first.writes().meets(delay.reads().union(delay.writes())) {
+            let other = swapped(&image, (before, place), (call + 4, delay_place));
+            let faults = check(&program, &other, &Choice::default()).unwrap();
+            let found =
+                faults.iter().any(|fault| matches!(fault, Fault::Order { first, .. } if *first == before));
+            assert!(found, "{before:#x} {first}; {delay}: {faults:?}");
+            refused += 1;
+        }
+        if refused == 8 {
+            break;
+        }
+    }
+    assert!(refused > 0, "no call has such a delay instruction");
 }
 
 #[test]

@@ -38,17 +38,31 @@ impl Reading for Sparc {
     }
 
     fn may_swap(check: &Check<'_, Sparc>, first: u32, second: u32) -> bool {
+        let late = |opcode| {
+            matches!(opcode, Opcode::Wry | Opcode::Wrpsr | Opcode::Wrwim | Opcode::Wrtbr | Opcode::Wrasr)
+        };
+        let before = |old: u32, words: u32| old.checked_sub(4 * words).and_then(|old| check.instruction(old));
         let keeps = |old: u32| {
-            let late = |opcode| {
-                matches!(opcode, Opcode::Wry | Opcode::Wrpsr | Opcode::Wrwim | Opcode::Wrtbr | Opcode::Wrasr)
-            };
-            let before = |words: u32| old.checked_sub(4 * words).and_then(|old| check.instruction(old));
-            before(1).is_some_and(|i| transfers(&i))
-                || (1..=3).any(|words| before(words).is_some_and(|i| late(i.opcode)))
-                || check.instruction(old).is_none_or(|i| transfers(&i) || late(i.opcode))
+            (1..=3).any(|words| before(old, words).is_some_and(|i| late(i.opcode)))
+                || check.instruction(old).is_none_or(|i| late(i.opcode))
         };
         let (Some(a), Some(b)) = (check.instruction(first), check.instruction(second)) else { return false };
-        !keeps(first) && !keeps(second) && are_independent(&a, &b)
+        if keeps(first) || keeps(second) || !are_independent(&a, &b) {
+            return false;
+        }
+        // A delay instruction may go before its transfer, and another one that was before it take its place.
+        let of_transfer = before(first, 1).is_some_and(|i| transfers(&i));
+        let is_own_delay = second == first + 4;
+        let is_behind = check.skip_fillers(check.behind(check.place(second))) == check.place(first);
+        match (transfers(&a), transfers(&b)) {
+            (true, true) => false,
+            (true, false) => !of_transfer && is_own_delay && always_delays(&a),
+            (false, true) => !of_transfer && is_behind && always_delays(&b),
+            (false, false) => {
+                let transfer = before(second, 1).filter(transfers);
+                !of_transfer && transfer.is_none_or(|transfer| always_delays(&transfer))
+            }
+        }
     }
 
     /// The place of return is 8 behind a call, 12 where a structure's size stands between.
@@ -63,7 +77,10 @@ impl Reading for Sparc {
             let annuls = instruction.opcode == Opcode::Ba && instruction.annuls();
             let delayed = transfers(&instruction) && !annuls && instruction.opcode != Opcode::Rett;
             let there = check.flow.index(item.old + 4).is_some();
-            if delayed && there && check.skip_fillers(check.behind(new)) != delay {
+            let behind = check.skip_fillers(check.behind(new));
+            // In its place may be one from before; that the two may change places is asked for all pairs.
+            let replaced = check.old_of.get(&behind).is_some_and(|&old| old < item.old);
+            if delayed && there && behind != delay && !(replaced && always_delays(&instruction)) {
                 check.faults.push(Fault::Behind { old: item.old });
             }
             let sized = check.program.word_at(item.old + 8).is_some_and(|word| word != 0 && word >> 12 == 0);
@@ -84,6 +101,12 @@ fn transfers(instruction: &Instruction) -> bool {
     let operands = instruction.opcode.row().operands;
     let relative = matches!(operands, [Operand::Relative22] | [Operand::Relative30] | [Operand::TrapNumber]);
     relative || matches!(instruction.opcode, Opcode::Jmpl | Opcode::Rett)
+}
+
+/// What transfers control behind its delay instruction, whichever way it goes, by registers and icc alone.
+fn always_delays(instruction: &Instruction) -> bool {
+    let branches = instruction.opcode.row().class == Class::Branch && !instruction.annuls();
+    branches || matches!(instruction.opcode, Opcode::Call | Opcode::Jmpl)
 }
 
 /// A constant distance from a stack pointer: base, first byte, and how many.
@@ -108,7 +131,10 @@ fn are_independent(a: &Instruction, b: &Instruction) -> bool {
     let divides = |i: &Instruction| i.opcode.row().class == Class::Divide;
     let windows = |i: &Instruction| matches!(i.opcode, Opcode::Save | Opcode::Restore);
     let tagged = |i: &Instruction| matches!(i.opcode, Opcode::Taddcctv | Opcode::Tsubcctv);
-    let traps = |i: &Instruction| memory(i) && on_stack(i).is_none() || divides(i) || windows(i) || tagged(i);
+    let jumps = |i: &Instruction| i.opcode == Opcode::Jmpl;
+    let traps = |i: &Instruction| {
+        memory(i) && on_stack(i).is_none() || divides(i) || windows(i) || tagged(i) || jumps(i)
+    };
     if meets || traps(a) && traps(b) {
         return false;
     }

@@ -4,8 +4,11 @@
 //! the program's order; [`scheduled`], few words in any order that dependences allow. What may change places is
 //! `schedule`'s, which entries there are `dict`'s, where words lie `layout`'s.
 
+use std::ops::Range;
+
 use crate::code::packet::{ENTRIES_SHORT, Format, SLOTS_MAX};
 use crate::limits::{STATES_MAX, WINDOW_ITEMS_MAX};
+use crate::schedule::{Delay, Window};
 
 /// How far a branch has to go.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -186,16 +189,17 @@ struct State {
 /// Few words in any order in which each instruction stands behind those of its `before`, a bit for each. Sets of
 /// instructions that so many words can hold are followed word by word, the most promising [`STATES_MAX`] of each
 /// number of words; a set that has all of another's is better than that. Of two ways to a set the one is better in
-/// which fewer instructions wait for the one right before them: `waits` has a bit for each of those.
+/// which fewer instructions wait for the one right before them: `waits` has a bit for each of those. Right behind a
+/// transfer of control of `delays` stands the one of its instructions that is left then.
 ///
 /// # Panics
 /// For more than [`WINDOW_ITEMS_MAX`] instructions.
-pub fn scheduled(candidates: &[Candidate], before: &[u64], waits: &[u64]) -> Vec<Group> {
+pub fn scheduled(candidates: &[Candidate], window: &Window) -> Vec<Group> {
     assert!(candidates.len() <= WINDOW_ITEMS_MAX, "a window is cut by its caller");
     if candidates.iter().filter(|candidate| candidate.packs()).count() < 2 {
         return greedy(candidates);
     }
-    let search = Search { candidates, before, waits };
+    let search = Search::of(candidates, window);
     let all = if candidates.len() == 64 { u64::MAX } else { (1 << candidates.len()) - 1 };
     let start =
         State { done: 0, before: usize::MAX, group: Group::single(0), left: search.left(0), waits: 0 };
@@ -241,8 +245,10 @@ fn prune(states: &mut Vec<State>) {
 
 struct Search<'a> {
     candidates: &'a [Candidate],
-    before: &'a [u64],
-    waits: &'a [u64],
+    window: &'a Window,
+    /// The instructions as packets are looked for: the program's order, but for a delay instruction that may stand
+    /// before its transfer.
+    order: Vec<usize>,
 }
 
 /// What a state is followed from.
@@ -256,9 +262,46 @@ struct Step {
     last: Option<u32>,
 }
 
-impl Search<'_> {
+impl<'a> Search<'a> {
+    fn of(candidates: &'a [Candidate], window: &'a Window) -> Search<'a> {
+        let mut order: Vec<usize> = (0..candidates.len()).collect();
+        for delay in &window.delays {
+            order.swap(delay.transfer, delay.transfer + 1);
+        }
+        Search { candidates, window, order }
+    }
+
     fn is_ready(&self, index: usize, done: u64) -> bool {
-        done >> index & 1 == 0 && self.before[index] & !done == 0
+        let ready = done >> index & 1 == 0 && self.window.before[index] & !done == 0;
+        ready && self.window.delays.iter().all(|delay| Self::leaves_one(delay, index, done))
+    }
+
+    /// Whether one is left that may stand behind a transfer when an instruction is done next: one of several before the
+    /// transfer is done, the only one when it is.
+    fn leaves_one(delay: &Delay, index: usize, done: u64) -> bool {
+        let left = delay.around & !done;
+        if index == delay.transfer {
+            return left.is_power_of_two();
+        }
+        let is_before = delay.around >> index & 1 == 1 && done >> delay.transfer & 1 == 0;
+        !is_before || left & !(1 << index) & delay.may != 0
+    }
+
+    /// What is known of a transfer whose delay instruction is chosen.
+    fn delay(&self, index: usize) -> Option<&Delay> {
+        self.window.delays.iter().find(|delay| delay.transfer == index)
+    }
+
+    /// Where in the order the next instruction may be looked for: behind a transfer only one is left.
+    fn choices(&self, step: Step, first: usize) -> Range<usize> {
+        let Some(delay) = step.last.and_then(|last| self.delay(last as usize)) else {
+            return first..self.candidates.len();
+        };
+        let left = delay.around & !step.done;
+        match self.order.iter().position(|&index| left >> index & 1 == 1) {
+            Some(at) => at..at + 1,
+            None => first..self.candidates.len(),
+        }
     }
 
     /// What is left at least: a word for what does not pack, a third of one for what may.
@@ -269,7 +312,7 @@ impl Search<'_> {
 
     /// The step behind another one that executes this instruction next.
     fn then(&self, step: Step, index: usize) -> Step {
-        let waits = step.last.is_some_and(|last| self.waits[index] >> last & 1 == 1);
+        let waits = step.last.is_some_and(|last| self.window.waits[index] >> last & 1 == 1);
         let (done, last) = (step.done | 1 << index, Some(index as u32));
         Step { done, waits: step.waits + u32::from(waits), last, ..step }
     }
@@ -289,7 +332,7 @@ impl Search<'_> {
         State { done: step.done, before: step.state, group, left: self.left(step.done), waits: step.waits }
     }
 
-    /// Adds every packet whose first instructions are chosen. In the program's order any set that can be done next is.
+    /// Adds every packet whose first instructions are chosen. In this order any set that can be done next is.
     fn choose(
         &self,
         step: Step,
@@ -298,7 +341,8 @@ impl Search<'_> {
         chosen: &mut [u32; SLOTS_MAX],
         next: &mut Vec<State>,
     ) {
-        for index in first..self.candidates.len() {
+        for at in self.choices(step, first) {
+            let index = self.order[at];
             if !self.candidates[index].packs() || !self.is_ready(index, step.done) {
                 continue;
             }
@@ -313,7 +357,7 @@ impl Search<'_> {
                 next.push(self.state(then, Group::of(Some(format), taken)));
             }
             if slots + 1 < SLOTS_MAX {
-                self.choose(then, index + 1, slots + 1, chosen, next);
+                self.choose(then, first.max(at + 1), slots + 1, chosen, next);
             }
         }
     }

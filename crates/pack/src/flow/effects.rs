@@ -32,6 +32,19 @@ impl Effects {
         }
     }
 
+    /// Whether it transfers control behind a delay instruction that is executed whichever way it goes.
+    pub fn delays(&self) -> bool {
+        matches!(self, Effects::Sparc(effects) if effects.delays())
+    }
+
+    /// Whether this one may be executed before a transfer of control or as its delay instruction, as one likes.
+    pub fn passes(&self, transfer: &Effects) -> bool {
+        match (self, transfer) {
+            (Effects::Sparc(this), Effects::Sparc(transfer)) => this.passes(transfer),
+            _ => false,
+        }
+    }
+
     /// Whether this one waits when it stands right behind `earlier`, by the interlocks of its core.
     pub fn waits_for(&self, earlier: &Effects) -> bool {
         match (self, earlier) {

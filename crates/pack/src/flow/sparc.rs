@@ -11,9 +11,13 @@
 //!   stack or frame pointer counts as one that does not trap: stacks are memory, and window handlers use them too.
 //!   Two of those may change places with each other and with other accesses where neither stores, or where both have
 //!   the same base register and share no byte;
-//! - when one is a transfer of control, the delay instruction of one, or of the kinds that change what the processor
-//!   is: traps, other address spaces, atomic accesses, other units, writes to state registers and Y, and the three
-//!   instructions behind such a write, before which it need not hold.
+//! - when one is a transfer of control or its delay instruction, but for the exchange below; or of the kinds that
+//!   change what the processor is: traps, other address spaces, atomic accesses, other units, writes to state registers
+//!   and Y, and the three instructions behind such a write, before which it need not hold.
+//!
+//! An instruction before a transfer of control and its delay instruction may change places, where each is independent
+//! of the transfer and of what stands between, and the delay instruction is executed whichever way control goes: both
+//! are executed before what it goes to, as they were.
 //!
 //! What is given up is what V8 calls precise in one case only: a handler that looks at registers of the function that
 //! trapped (not those of the trap itself) may find an instruction done that stood behind the one that trapped, or not
@@ -83,6 +87,8 @@ pub struct Effects {
     loads: bool,
     /// Whether it goes one way or the other by the condition codes.
     tests: bool,
+    /// Whether it transfers control and its delay instruction is executed whichever way it goes.
+    delays: bool,
 }
 
 const STACK_POINTERS: [u8; 2] = [14, 30];
@@ -102,6 +108,7 @@ impl Effects {
             on_stack,
             loads: is_load(word),
             tests: instruction.opcode.row().class == Class::Branch && instruction.reads().meets(Set::ICC),
+            delays: is_transfer(&instruction) && !instruction.annuls(),
         }
     }
 
@@ -115,12 +122,27 @@ impl Effects {
         on_stack: None,
         loads: false,
         tests: false,
+        delays: false,
     };
 
     /// How many instructions behind it keep their places, too: the delay instruction of a transfer of control, and
     /// those that stand between a late write and its effect.
     pub fn keeps_behind(&self) -> usize {
         if self.late { 3 } else { usize::from(self.barrier) }
+    }
+
+    /// Whether it transfers control, and its delay instruction is executed whichever way it goes: what stands before
+    /// it may then change places with that one.
+    pub fn delays(&self) -> bool {
+        self.delays
+    }
+
+    /// Whether this one may be executed before a transfer of control or as its delay instruction, as one likes.
+    pub fn passes(&self, transfer: &Effects) -> bool {
+        let shared =
+            self.writes.meets(transfer.reads.union(transfer.writes)) || self.reads.meets(transfer.writes);
+        let both_trap = self.may_trap && transfer.may_trap;
+        !(self.barrier || self.late || both_trap || shared)
     }
 
     /// Whether this one waits when it stands right behind `earlier`: for what that loads, or as a branch for condition
@@ -162,6 +184,12 @@ fn is_late(opcode: Opcode) -> bool {
     matches!(opcode, Opcode::Wry | Opcode::Wrasr | Opcode::Wrpsr | Opcode::Wrwim | Opcode::Wrtbr)
 }
 
+/// Whether it goes elsewhere behind its delay instruction, for which nothing but registers and icc decide.
+fn is_transfer(instruction: &Instruction) -> bool {
+    let class = instruction.opcode.row().class;
+    class == Class::Branch || matches!(instruction.opcode, Opcode::Call | Opcode::Jmpl)
+}
+
 /// Whether it is a barrier, and whether it may trap.
 fn manner(instruction: &Instruction) -> (bool, bool) {
     use Opcode::*;
@@ -171,6 +199,7 @@ fn manner(instruction: &Instruction) -> (bool, bool) {
         Sethi | And | Andcc | Andn | Andncc | Or | Orcc | Orn | Orncc | Xor | Xorcc | Xnor | Xnorcc | Sll
         | Srl | Sra | Add | Addcc | Addx | Addxcc | Taddcc | Sub | Subcc | Subx | Subxcc | Tsubcc
         | Mulscc | Umul | Smul | Umulcc | Smulcc | Rdy => (false, false),
-        _ => (true, true),
+        // A jump to what is no place of an instruction traps.
+        _ => (true, !is_transfer(instruction) || instruction.opcode == Jmpl),
     }
 }

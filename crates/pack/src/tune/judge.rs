@@ -4,7 +4,7 @@
 
 use std::collections::HashMap;
 
-use super::trace::{Misses, SETS, Stretch, Trace};
+use super::trace::{Misses, SETS, Stretch, Trace, WAYS};
 use crate::flow::{Flow, Role};
 use crate::layout::Layout;
 use crate::packer::Packer;
@@ -59,18 +59,29 @@ impl Goal {
         only.filter(|_| self.other_weight == 0.0 && self.degraded == 0.0)
     }
 
-    /// What misses cost, beside those of the unpacked program.
-    pub fn cost(&self, judge: &Judge<'_>, misses: &Misses, ratio: f64) -> f64 {
-        let base = judge.trace.words as f64 * self.instruction_cycles;
-        let cycles = |misses: u64| base + (self.miss_cycles * misses) as f64;
+    /// What the misses of training runs cost, beside those of the unpacked program.
+    pub fn cost(&self, judge: &Judge<'_>, misses: &[Misses], ratio: f64) -> f64 {
+        let cycles = |words: u64, misses: u64| {
+            words as f64 * self.instruction_cycles + (self.miss_cycles * misses) as f64
+        };
+        let words: Vec<u64> = judge.trace.words().collect();
         let mut cost = 100.0 * (ratio - self.ratio_max).max(0.0) + ratio / 100.0;
-        for (sets, (misses, before)) in misses.iter().zip(&judge.before).enumerate() {
-            for (way, (&misses, &before)) in misses.iter().zip(before).enumerate() {
-                let share = cycles(misses) / cycles(before);
+        for sets in 0..SETS.len() {
+            for way in 0..WAYS.len() {
+                let of = |all: &[Misses]| all.iter().map(|misses| misses[sets][way]).sum::<u64>();
+                let (after, before, all_words) = (of(misses), of(&judge.before), words.iter().sum());
                 let weight = if way == 0 { self.weights[sets] } else { self.other_weight };
-                cost += weight * share + self.degraded * (share - 0.995).max(0.0);
+                cost += weight * cycles(all_words, after) / cycles(all_words, before);
+                if way == 0 {
+                    cost += self.line_weights[sets] * after as f64 / before.max(1) as f64;
+                }
+                let runs = misses.iter().zip(&judge.before).zip(&words).filter(|_| self.degraded > 0.0);
+                // What is worse off in one run is, however much others gain.
+                let worst = runs.map(|((after, before), &words)| {
+                    cycles(words, after[sets][way]) / cycles(words, before[sets][way])
+                });
+                cost += self.degraded * (worst.fold(0.0, f64::max) - NOT_WORSE).max(0.0);
             }
-            cost += self.line_weights[sets] * misses[0] as f64 / before[0].max(1) as f64;
         }
         cost
     }
@@ -107,7 +118,8 @@ pub struct Judge<'a> {
     /// By item, the first piece of its unit, and its piece.
     unit_of: Vec<usize>,
     piece_of: Vec<usize>,
-    before: Misses,
+    /// By run.
+    before: Vec<Misses>,
     /// By item, its share of the misses of the unpacked program.
     missed: Vec<u64>,
     missed_total: u64,
@@ -129,20 +141,16 @@ impl<'a> Judge<'a> {
             piece_of[piece.items.clone()].fill(number);
         }
         let trace = Trace::of(flow, &last_of_unit, training);
-        let mut judge = Judge {
-            flow,
-            trace,
-            unit_of,
-            piece_of,
-            before: Misses::default(),
-            missed: Vec::new(),
-            missed_total: 0,
-        };
+        let mut judge =
+            Judge { flow, trace, unit_of, piece_of, before: Vec::new(), missed: Vec::new(), missed_total: 0 };
         let order = if order == Order::Hot { Order::Given } else { order };
         let placement = Placement::of(flow, order, merged);
         let places = judge.plain_places(&placement);
         judge.before = judge.trace.misses(&places);
-        judge.missed = judge.shares(&places);
+        judge.missed = judge.shares(&places, |stretch, item| match judge.trace.stretches[stretch] {
+            Stretch::Items(first, _) => places[stretch].0 + (item - first) * 4,
+            Stretch::Fixed(..) => unreachable!("it has no items"),
+        });
         judge.missed_total = judge.missed.iter().sum();
         judge
     }
@@ -177,10 +185,12 @@ impl<'a> Judge<'a> {
             let unit = unit_of[self.piece_of[item]];
             (unit, (layout.places[item] & !3).wrapping_sub(starts[unit]))
         };
+        let stands = stands(packer);
+        let stands = |item: u32| place(stands[item as usize] as usize);
         let parts = self.trace.stretches.iter().map(|stretch| match *stretch {
             Stretch::Items(first, last) => {
-                let (unit, first) = place(first as usize);
-                (Some(unit), first, place(last as usize).1)
+                let (unit, first) = stands(first);
+                (Some(unit), first, stands(last).1)
             }
             Stretch::Fixed(first, last) => (None, first, last),
         });
@@ -257,48 +267,53 @@ impl<'a> Judge<'a> {
         starts
     }
 
-    /// What caches lack of an image with its functions so placed; only that of the one that counts, if it is one.
-    pub fn misses(&self, goal: &Goal, seen: &Seen, placement: &Placement) -> Misses {
+    /// What caches lack of an image with its functions so placed, by run; where one cache counts alone, only what that
+    /// lacks in all of them.
+    pub fn misses(&self, goal: &Goal, seen: &Seen, placement: &Placement) -> Vec<Misses> {
         let places = self.places(seen, placement);
         match goal.only() {
             None => self.trace.misses(&places),
             Some(sets) => {
                 let mut misses = Misses::default();
                 misses[sets][0] = self.trace.misses_direct(&places, SETS[sets]);
-                misses
+                vec![misses]
             }
         }
     }
 
-    /// By item, how often a line with it was lacking; the paper's cache counts most.
-    fn shares(&self, places: &[(u32, u32)]) -> Vec<u64> {
+    /// By item, how often a line with it was lacking, the stretches and the items of each lying at these addresses; the
+    /// paper's cache counts most.
+    fn shares(&self, places: &[(u32, u32)], address: impl Fn(usize, u32) -> u32) -> Vec<u64> {
         let mut by_line: HashMap<(usize, u32), u64> = HashMap::new();
-        self.trace.ask(places, |stretch, line, depths, times| {
+        self.trace.ask(places, |_, stretch, line, depths, times| {
             let worth: u64 = MISS_WORTHS[..depths.len()].iter().sum();
             *by_line.entry((stretch, line)).or_default() += times * worth;
         });
         let mut shares = vec![0; self.flow.items.len()];
         for ((stretch, line), count) in by_line {
             if let Stretch::Items(first, last) = self.trace.stretches[stretch] {
-                let start = places[stretch].0;
-                for item in first..=last {
-                    if (start + (item - first) * 4) >> 4 == line {
-                        shares[item as usize] += count;
-                    }
+                for item in (first..=last).filter(|&item| address(stretch, item) >> 4 == line) {
+                    shares[item as usize] += count;
                 }
             }
         }
         shares
     }
 
+    /// By item, its share of the misses of an image.
+    pub fn lacking(&self, packer: &Packer<'_>, layout: &Layout) -> Vec<u64> {
+        let stands = stands(packer);
+        let address = |item: u32| layout.places[item as usize] & !3;
+        let places = self.trace.stretches.iter().map(|stretch| match *stretch {
+            Stretch::Items(first, last) => (address(stands[first as usize]), address(stands[last as usize])),
+            Stretch::Fixed(first, last) => (first, last),
+        });
+        self.shares(&places.collect::<Vec<_>>(), |_, item| address(item))
+    }
+
     /// By item, its share of the misses of the unpacked program.
     pub fn weights(&self) -> Vec<u64> {
         self.missed.clone()
-    }
-
-    /// By item, how often it was executed.
-    pub fn fetches(&self, merged: &Profile) -> Vec<u64> {
-        self.flow.items.iter().map(|item| merged.executions(item.old)).collect()
     }
 
     /// The pieces with the most misses.
@@ -341,8 +356,21 @@ impl<'a> Judge<'a> {
     }
 }
 
+/// By item, which one stands where it stood in its block: a stretch ends with a delay instruction, and that may be
+/// another one.
+fn stands(packer: &Packer<'_>) -> Vec<u32> {
+    let mut stands = vec![0; packer.flow().items.len()];
+    for region in packer.regions.iter().flatten() {
+        let order = region.groups.iter().flat_map(|group| group.items());
+        stands[region.items.clone()].iter_mut().zip(order).for_each(|(stands, &item)| *stands = item);
+    }
+    stands
+}
+
 /// What it costs that a branch needs a word of its own: the word, and its fetches.
 const COLD_LINK_COST: f64 = 0.0005;
 const HOT_LINK_COST: f64 = 4.0;
+/// What a run may take beside the unpacked program before that counts as worse off: measured runs differ a little.
+const NOT_WORSE: f64 = 0.995;
 /// What a miss is worth by the cache that lacks the line, the smallest first.
 const MISS_WORTHS: [u64; SETS.len()] = [1, 2, 8, 2, 2, 1, 1];

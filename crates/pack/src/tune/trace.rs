@@ -47,27 +47,27 @@ pub struct Trace {
     turns: Vec<u32>,
     /// How many of the turns belong together, and how often they are repeated.
     loops: Vec<(u32, u32)>,
-    /// How many words were fetched.
-    pub words: u64,
+    /// Each run: how many loops there are until its end, and how many words it fetched.
+    runs: Vec<(usize, u64)>,
 }
 
 impl Trace {
     /// Of these runs; `last_of_unit` says by item which one is the last that stays with it.
     pub fn of(flow: &Flow, last_of_unit: &[u32], training: &[Training]) -> Trace {
-        let (mut trace, mut turns) = (Trace::default(), Vec::new());
+        let mut trace = Trace::default();
         let mut numbers: HashMap<Stretch, u32> = HashMap::new();
         let mut cut: HashMap<(u32, u32), Vec<u32>> = HashMap::new();
         for training in training {
             let windows = (SAMPLE_WORDS / WINDOW_WORDS).max(1);
             let every = (training.stream.words() / windows).max(WINDOW_WORDS);
-            let mut at = 0;
+            let (mut at, mut taken_words, mut turns) = (0, 0, Vec::new());
             for (first, words) in training.stream.runs() {
                 let is_taken = at % every < WINDOW_WORDS;
                 at += u64::from(words);
                 if !is_taken {
                     continue;
                 }
-                trace.words += u64::from(words);
+                taken_words += u64::from(words);
                 let stretches = cut.entry((first, words)).or_insert_with(|| {
                     let found = stretches(flow, last_of_unit, first, words).into_iter();
                     let number = found.map(|stretch| {
@@ -80,9 +80,15 @@ impl Trace {
                 });
                 turns.extend_from_slice(stretches);
             }
+            trace.fold(&turns);
+            trace.runs.push((trace.loops.len(), taken_words));
         }
-        trace.fold(&turns);
         trace
+    }
+
+    /// How many words each run fetched.
+    pub fn words(&self) -> impl Iterator<Item = u64> {
+        self.runs.iter().map(|run| run.1)
     }
 
     /// Writes down what is repeated at once as a loop.
@@ -119,11 +125,11 @@ impl Trace {
         }
     }
 
-    /// What caches lack when these are the first and the last address of each stretch.
-    pub fn misses(&self, places: &[(u32, u32)]) -> Misses {
-        let mut misses = Misses::default();
-        self.ask(places, |_, _, depths, times| {
-            for (lacking, &depth) in misses.iter_mut().zip(depths) {
+    /// What caches lack in each run when these are the first and the last address of each stretch.
+    pub fn misses(&self, places: &[(u32, u32)]) -> Vec<Misses> {
+        let mut misses = vec![Misses::default(); self.runs.len()];
+        self.ask(places, |run, _, _, depths, times| {
+            for (lacking, &depth) in misses[run].iter_mut().zip(depths) {
                 for (lacking, ways) in lacking.iter_mut().zip(WAYS) {
                     *lacking += if usize::from(depth) >= ways { times } else { 0 };
                 }
@@ -155,16 +161,20 @@ impl Trace {
         misses
     }
 
-    /// Calls for each line that some cache lacks: which stretch it was asked for by, which line, how many lines of its
-    /// set were used since it was, by the sets for as many as that is not none, and how often all this is so. The line
-    /// that was used last in a set is the last one that was used in its part of the set when there are more.
-    pub fn ask(&self, places: &[(u32, u32)], mut lacks: impl FnMut(usize, u32, &[u8], u64)) {
+    /// Calls for each line that some cache lacks: in which run, which stretch it was asked for by, which line, how many
+    /// lines of its set were used since it was, by the sets for as many as that is not none, and how often all this is
+    /// so. The line that was used last in a set is the last one that was used in its part of the set when there are
+    /// more.
+    pub fn ask(&self, places: &[(u32, u32)], mut lacks: impl FnMut(usize, usize, u32, &[u8], u64)) {
         let lines: Vec<(u32, u32)> =
             places.iter().map(|&(first, last)| (first >> LINE_SHIFT, last >> LINE_SHIFT)).collect();
         let mut stacks: Vec<Vec<[u32; DEPTH]>> =
             SETS.iter().map(|&sets| vec![[EMPTY; DEPTH]; sets as usize]).collect();
-        let (mut rest, mut depths) = (&self.turns[..], [0; SETS.len()]);
-        for &(length, times) in &self.loops {
+        let (mut rest, mut depths, mut run) = (&self.turns[..], [0; SETS.len()], 0);
+        for (number, &(length, times)) in self.loops.iter().enumerate() {
+            while self.runs[run].0 <= number {
+                run += 1;
+            }
             let turns;
             (turns, rest) = rest.split_at(length as usize);
             // What the second time leaves in the caches is what the first time left: all others are like it.
@@ -175,7 +185,7 @@ impl Trace {
                     for line in first..=last {
                         let deep = use_line(&mut stacks, line, &mut depths);
                         if deep > 0 {
-                            lacks(turn as usize, line, &depths[..deep], times);
+                            lacks(run, turn as usize, line, &depths[..deep], times);
                         }
                     }
                 }
@@ -244,6 +254,7 @@ mod tests {
                 loops.iter().flat_map(|(turns, times)| turns.repeat(*times)).collect();
             let mut trace = Trace::default();
             trace.fold(&turns);
+            trace.runs = vec![(trace.loops.len(), 0)];
             let places: Vec<(u32, u32)> =
                 places.iter().map(|&(first, words)| (first * 4, (first + words - 1) * 4)).collect();
             let geometry = |sets: u32, ways: u32| Geometry { bytes: sets * ways * 16, ways };
@@ -254,8 +265,9 @@ mod tests {
                 stacks.ask(first, (last - first) / 4 + 1);
             }
             let direct = SETS.map(|sets| trace.misses_direct(&places, sets));
-            prop_assert_eq!(direct, trace.misses(&places).map(|misses| misses[0]));
-            prop_assert_eq!(trace.misses(&places), caches.map(|caches| caches.map(|cache| stacks.misses(cache))));
+            let misses = trace.misses(&places)[0];
+            prop_assert_eq!(direct, misses.map(|misses| misses[0]));
+            prop_assert_eq!(misses, caches.map(|caches| caches.map(|cache| stacks.misses(cache))));
         }
     }
 
@@ -273,7 +285,8 @@ mod tests {
             endless: Default::default(),
         };
         let trace = Trace::of(&program, &[], &[Training::of(stream)]);
-        assert_eq!((trace.words, trace.stretches), (100, vec![Stretch::Fixed(0x4000_0000, 0x4000_0024)]));
+        assert_eq!(trace.stretches, [Stretch::Fixed(0x4000_0000, 0x4000_0024)]);
         assert_eq!((trace.turns.len(), trace.loops), (1, vec![(1, 10)]));
+        assert_eq!(trace.runs, [(1, 100)]);
     }
 }
