@@ -86,6 +86,13 @@ pub const NATS_STREAM_BYTES_MAX: u64 = 1 << 30;
 /// Lease times in which a batch that was handed to a server must be acknowledged, or it is handed out again: whoever is
 /// silent for so long has lost the lease. A sync is faster.
 pub const NATS_ACKNOWLEDGE_LEASES: u32 = 2;
+/// For how long a batch may wait, stored and answered, for others that are acknowledged with it. Each of the three servers
+/// syncs what its log of a consumer is told, and what is told together it syncs once: `selvedge collect bench nats` stores
+/// 0.76 of what a consumer reaches that does not store when each goes by itself, 0.80 with 100 ms, 0.83 with 400.
+pub const NATS_ACKNOWLEDGE_PAUSE: Duration = Duration::from_millis(400);
+/// Batches that wait so at most: a quarter of those that the cluster hands out unacknowledged
+/// ([`Limits::group_batches_max`]).
+pub const NATS_ACKNOWLEDGE_BATCHES_MAX: usize = 64;
 /// Milliseconds after which a batch is handed out again for which a disk was full.
 pub const NATS_DISK_FULL_MS: u64 = 5_000;
 /// Most partitions.

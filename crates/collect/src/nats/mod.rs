@@ -16,8 +16,8 @@
 //! takeover can only use what nobody else was given.
 //!
 //! A publish acknowledgement says that the cluster has a batch, a consumer's that a log has it; neither is a receipt. A
-//! batch is acknowledged after it is durable in a log, and after its receipt has left. One that fails its tag is
-//! terminated and counted.
+//! batch is acknowledged after it is durable in a log, and after its receipt has left, together with those of a while. One
+//! that fails its tag is terminated and counted.
 //!
 //! Owns names and the division into partitions; `lease` judges who owns what, [`serve`] does what follows from it,
 //! [`client`] is the bridge's side, and [`bare`] what a server is compared with.

@@ -1,7 +1,7 @@
 //! One lease of a partition: its log, its consumer, and the answers to what it consumes.
 //!
 //! A batch is handed out by the cluster, opened and stored by a pipeline of the lease's own, answered to the bridge, and
-//! only then acknowledged to the cluster. When the lease is over, by the owner's own clock, nothing is answered or
+//! only then acknowledged to the cluster, together with others of a while. When the lease is over, by the owner's own clock, nothing is answered or
 //! acknowledged any more: the cluster hands those batches to the next owner.
 //!
 //! Owns this order. Who holds which lease is `lease`'s and `serve`'s.
@@ -21,6 +21,7 @@ use futures_util::{FutureExt, StreamExt};
 use tokio::runtime::Handle;
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::task::{JoinHandle, spawn_blocking};
+use tokio::time::{Instant, sleep_until};
 
 use super::fence::Bucket;
 use super::{batch_subject, receipt_subject};
@@ -29,7 +30,10 @@ use crate::batch::{Answer, Request};
 use crate::disk::RealDisk;
 use crate::error::{Error, Refusal};
 use crate::keys::KeyRing;
-use crate::limits::{Limits, NATS_ACKNOWLEDGE_LEASES, NATS_DISK_FULL_MS, NATS_FETCH_PAUSE};
+use crate::limits::{
+    Limits, NATS_ACKNOWLEDGE_BATCHES_MAX, NATS_ACKNOWLEDGE_LEASES, NATS_ACKNOWLEDGE_PAUSE, NATS_DISK_FULL_MS,
+    NATS_FETCH_PAUSE,
+};
 use crate::realtime::Realtime;
 use crate::record::Lease;
 use crate::serve::{Clock, Inlet, Pipeline};
@@ -257,13 +261,15 @@ impl Consuming {
     }
 
     /// Hands a message over; `None` when nobody takes any more.
-    async fn take(&self, connection: u64, message: Message, queue: &mpsc::Sender<Arrived>) -> Option<()> {
+    async fn take(&self, connection: u64, mut message: Message, queue: &mpsc::Sender<Arrived>) -> Option<()> {
         // Without the lease it is left to the next owner.
         if !self.tenure.is_valid() {
             return Some(());
         }
         let refusal = match Request::parse(&message.payload) {
             Ok(Request::Batch(batch)) => {
+                // The batch is the queue's from here on; what is kept of the message names it to the cluster.
+                drop(std::mem::take(&mut message.message.payload));
                 self.flight().insert(connection, message);
                 let arrived = Arrived { connection, at: self.shared.clock.now(), batch: Ok(batch) };
                 return queue.send(arrived).await.ok();
@@ -278,30 +284,63 @@ impl Consuming {
     }
 
     async fn answer(self, mut answered: mpsc::UnboundedReceiver<Outgoing>) {
-        while let Some(Outgoing { number, answer, durable_ns }) = answered.recv().await {
-            let message = self.flight().remove(&number).expect("each batch is answered once");
-            if !self.tenure.is_valid() {
-                self.shared.tally.withheld.fetch_add(1, Ordering::Relaxed);
-                continue;
-            }
-            let (kind, is_told) = match &answer {
-                Answer::Receipt { .. } => (AckKind::Ack, true),
-                Answer::Refused { status, .. } => match Refusal::from_number(*status) {
-                    Some(Refusal::DiskFull) => {
-                        (AckKind::Nak(Some(Duration::from_millis(NATS_DISK_FULL_MS))), true)
-                    }
-                    refusal => (AckKind::Term, refusal.is_some_and(Refusal::is_of_authentic)),
-                },
+        let mut owed = Vec::new();
+        let mut due = Instant::now();
+        loop {
+            let outgoing = tokio::select! {
+                biased;
+                () = sleep_until(due), if !owed.is_empty() => {
+                    self.acknowledge(&mut owed).await;
+                    continue;
+                }
+                outgoing = answered.recv() => outgoing,
             };
-            // Receipt before acknowledgement: one that is lost comes again with the batch.
-            if is_told {
-                let id = answer.id();
-                let told = answer.to_message()[4..].to_vec();
-                let _ = self.shared.client.publish(receipt_subject(id.cell, id.spool), told.into()).await;
+            let Some(outgoing) = outgoing else { break };
+            if owed.is_empty() {
+                due = Instant::now() + NATS_ACKNOWLEDGE_PAUSE;
             }
-            let _ = message.ack_with(kind).await;
-            if matches!(answer, Answer::Receipt { .. }) {
-                self.shared.tally.answering.record(durable_ns, self.shared.clock.monotonic_ns());
+            owed.extend(self.tell(outgoing).await);
+            if owed.len() >= NATS_ACKNOWLEDGE_BATCHES_MAX {
+                self.acknowledge(&mut owed).await;
+            }
+        }
+        self.acknowledge(&mut owed).await;
+    }
+
+    /// Tells the bridge, and returns what the cluster is to be told; nothing when the lease is over.
+    async fn tell(&self, outgoing: Outgoing) -> Option<(Message, AckKind)> {
+        let Outgoing { number, answer, durable_ns } = outgoing;
+        let message = self.flight().remove(&number).expect("each batch is answered once");
+        if !self.tenure.is_valid() {
+            self.shared.tally.withheld.fetch_add(1, Ordering::Relaxed);
+            return None;
+        }
+        let (kind, is_told) = match &answer {
+            Answer::Receipt { .. } => (AckKind::Ack, true),
+            Answer::Refused { status, .. } => match Refusal::from_number(*status) {
+                Some(Refusal::DiskFull) => {
+                    (AckKind::Nak(Some(Duration::from_millis(NATS_DISK_FULL_MS))), true)
+                }
+                refusal => (AckKind::Term, refusal.is_some_and(Refusal::is_of_authentic)),
+            },
+        };
+        // Receipt before acknowledgement: one that is lost comes again with the batch.
+        if is_told {
+            let id = answer.id();
+            let told = answer.to_message()[4..].to_vec();
+            let _ = self.shared.client.publish(receipt_subject(id.cell, id.spool), told.into()).await;
+        }
+        if matches!(answer, Answer::Receipt { .. }) {
+            self.shared.tally.answering.record(durable_ns, self.shared.clock.monotonic_ns());
+        }
+        Some((message, kind))
+    }
+
+    /// Tells the cluster what became of batches, if it is still ours to say.
+    async fn acknowledge(&self, owed: &mut Vec<(Message, AckKind)>) {
+        for (message, kind) in owed.drain(..) {
+            if self.tenure.is_valid() {
+                let _ = message.ack_with(kind).await;
             }
         }
     }
