@@ -7,7 +7,7 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 
 seconds=${1:-60}
-targets=(structured source linked archive pdu link pkcs11 provider messages arrivals store orders exports sparc rv32 elf container onfill)
+targets=(structured source linked archive pdu link pkcs11 provider messages arrivals store orders exports sparc rv32 elf program container onfill)
 [ $# -lt 2 ] || targets=("${@:2}")
 
 # Counters at every edge, which libFuzzer reads, in our code and not in build scripts: hence the target by its name.
