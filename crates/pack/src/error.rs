@@ -78,6 +78,15 @@ pub enum Error {
         /// What it refers to.
         to: u32,
     },
+    /// A relocation for a word that is no instruction with such a part of an address.
+    Unrelocatable {
+        /// What it changes.
+        at: u32,
+        /// Its type.
+        r_type: u32,
+        /// The word as found.
+        found: u32,
+    },
     /// A relocation that says something else than what stands in the file.
     Changed {
         /// The address.
@@ -215,6 +224,12 @@ impl fmt::Display for Error {
             Error::Relocation { at, found, to } => write!(
                 f,
                 "relocation of type {found} at {at:#010x}: it refers to code at {to:#010x}, and how is not known"
+            ),
+            Error::Unrelocatable { at, r_type, found } => write!(
+                f,
+                "relocation of type {r_type} at {at:#010x}: found the word {found:#010x}, expected an instruction with such \
+                 a part of an address\n\
+                 help: pack the file as the linker left it"
             ),
             Error::Changed { at, found, expected } => write!(
                 f,

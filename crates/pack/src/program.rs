@@ -73,6 +73,15 @@ impl Form {
         matches!(self, Form::Low10 | Form::Low12 | Form::Low12Stored)
     }
 
+    /// Whether a word is an instruction that has such a part: in another one the same bits are something else.
+    fn is_of(self, target: Target, word: u32) -> bool {
+        match (target, self) {
+            (_, Form::Word | Form::Difference { .. }) => true,
+            (Target::Sparc, _) => sparc::has_part(self, word),
+            (Target::Rv32, _) => rv32::has_part(self, word),
+        }
+    }
+
     /// A word that has this part of an address, where it stands at a place; `None` where a branch has no room for it.
     pub fn patch(self, target: Target, word: u32, at: u32, to: u32) -> Option<u32> {
         let distance_words = to.wrapping_sub(at & !3) as i32 >> 2;
@@ -245,11 +254,24 @@ impl Program {
     }
 
     /// Keeps a reference if it says something about code, in a word that a relocation is for.
-    fn refer(&mut self, relocation: &Relocation, form: Form, to: u32) {
+    ///
+    /// # Errors
+    /// The word is no instruction that has such a part.
+    fn refer(&mut self, relocation: &Relocation, form: Form, to: u32) -> Result<(), Error> {
         let reference = Reference { at: relocation.at, form, to };
         if reference.addresses().any(|address| self.code_at(address).is_some()) {
+            self.check_part(relocation, form)?;
             self.references.push(reference);
         }
+        Ok(())
+    }
+
+    /// Checks that what a relocation changes has such a part.
+    fn check_part(&self, relocation: &Relocation, form: Form) -> Result<(), Error> {
+        let &Relocation { at, r_type, .. } = relocation;
+        let found = self.relocated_word(relocation, at)?;
+        let has_it = form.is_of(self.target, found);
+        if has_it { Ok(()) } else { Err(Error::Unrelocatable { at, r_type: r_type.0, found }) }
     }
 
     /// The word that a relocation is for.

@@ -54,11 +54,16 @@ impl File {
         (0..count).map(move |number| first + 32 * number)
     }
 
-    /// Where the first relocation of a type stands.
-    fn relocation(&self, r_type: u8) -> usize {
+    /// Where the relocations of a type stand.
+    fn relocations(&self, r_type: u8) -> impl Iterator<Item = usize> {
         let header = self.header(".rela.text");
         let (first, bytes) = (self.word(header + 16) as usize, self.word(header + 20) as usize);
-        (first..first + bytes).step_by(12).find(|at| self.0[at + 7] == r_type).expect("it has such a one")
+        (first..first + bytes).step_by(12).filter(move |at| self.0[at + 7] == r_type)
+    }
+
+    /// Where the first one stands.
+    fn relocation(&self, r_type: u8) -> usize {
+        self.relocations(r_type).next().expect("it has such a one")
     }
 }
 
@@ -226,6 +231,31 @@ fn relocations_that_are_unknown_or_untrue_are_named() {
     let place = File::new().word(at);
     let changed = refused(|file| file.put(at + 8, file.word(at + 8).wrapping_add(4)));
     assert!(matches!(changed, Error::Changed { at, .. } if at == place), "{changed:?}");
+}
+
+#[test]
+fn a_relocation_of_an_instruction_without_such_a_part_of_an_address_is_named() {
+    /// Of each type, and the bit of the instruction without which it is another one: SETHI becomes no instruction, and a
+    /// constant a register.
+    const BITS: [(u8, u32); 2] = [(9, 1 << 24), (12, 1 << 13)];
+    let whole = File::new();
+    let text = whole.header(".text");
+    let (first, offset) = (whole.word(text + ADDRESS), whole.word(text + 16));
+    for (r_type, bit) in BITS {
+        let mut seen = 0;
+        for at in whole.relocations(r_type).take(400) {
+            let place = whole.word(at);
+            let mut file = File::new();
+            let found = file.word((place - first + offset) as usize) ^ bit;
+            file.put((place - first + offset) as usize, found);
+            // Those of data say nothing about code.
+            if let Err(error) = Program::parse(&file.0) {
+                assert_eq!(error, Error::Unrelocatable { at: place, r_type: r_type.into(), found });
+                seen += 1;
+            }
+        }
+        assert!(seen > 0, "type {r_type}");
+    }
 }
 
 /// Every length of a file: all of them in a long run, else those of a drawn remainder, and the last ones.

@@ -78,6 +78,22 @@ fn relocations_that_are_unknown_alone_or_untrue_are_named() {
 }
 
 #[test]
+fn a_relocation_of_an_instruction_without_such_a_part_of_an_address_is_named() {
+    const PCREL_LO12_I: u8 = 24;
+    /// Without it ADDI is ADD, and a load is a store.
+    const OPERATION: u32 = 1 << 5;
+    let mut elf = elf("search");
+    let word = |elf: &[u8], at: usize| u32::from_le_bytes(elf[at..at + 4].try_into().expect("four bytes"));
+    let place = word(&elf, relocation(&elf, PCREL_LO12_I));
+    let text = header(&elf, ".text");
+    let at = (place - word(&elf, text + 12) + word(&elf, text + 16)) as usize;
+    let found = word(&elf, at) ^ OPERATION;
+    elf[at..at + 4].copy_from_slice(&found.to_le_bytes());
+    let expected = Error::Unrelocatable { at: place, r_type: PCREL_LO12_I.into(), found };
+    assert_eq!(Program::parse(&elf), Err(expected));
+}
+
+#[test]
 fn a_program_that_reads_its_own_address_is_refused() {
     for lines in [["auipc a0, 0", "ret"], ["jal ra, .+4", "ret"]] {
         let found = refused(&linked(&words(&lines), &[0]), &Settings::default());

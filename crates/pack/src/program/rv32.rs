@@ -25,11 +25,15 @@ pub(super) const EXTENSIONS: u32 = elf::EF_RISCV_RVC.0 | elf::EF_RISCV_FLOAT_ABI
 const LUI: u32 = 0b011_0111;
 const AUIPC: u32 = 0b001_0111;
 const OPCODE: u32 = 0x7f;
+const LOAD: u32 = 0b000_0011;
+const STORE: u32 = 0b010_0011;
+const IMMEDIATE: u32 = 0b001_0011;
+const JALR: u32 = 0b110_0111;
 
 /// Keeps the references of a program, and rewrites its AUIPC.
 ///
 /// # Errors
-/// A relocation for code that is not known here, one without the other that it goes with, or whose value is not in the
+/// A relocation for code that is not known here or for an instruction that has no such part, one without the other that it goes with, or whose value is not in the
 /// program.
 pub(super) fn read(program: &mut Program, relocations: &[Relocation]) -> Result<(), Error> {
     let by_distance = |relocation: &&Relocation| relocation.r_type == elf::R_RISCV_PCREL_HI20;
@@ -146,8 +150,7 @@ fn whole(program: &mut Program, relocation: &Relocation, form: Form, to: u32) ->
     let word = program.relocated_word(relocation, at)?;
     let expected = form.patch(Target::Rv32, word, at, to).expect("it has room for all of it");
     check(at, word, expected)?;
-    program.refer(relocation, form, to);
-    Ok(())
+    program.refer(relocation, form, to)
 }
 
 /// A part of an address of code, in an instruction.
@@ -166,19 +169,30 @@ fn distance(program: &mut Program, relocation: &Relocation) -> Result<(), Error>
     let word = program.relocated_word(relocation, at)?;
     let goes = Target::Rv32.distance(word).map(|words| at.wrapping_add((words << 2) as u32));
     check(at, goes.unwrap_or(word), to)?;
-    program.refer(relocation, Form::Distance, to);
-    Ok(())
+    program.refer(relocation, Form::Distance, to)
 }
 
 /// Rewrites a part of a distance to that of the address.
 fn absolute(program: &mut Program, relocation: &Relocation, form: Form, to: u32) -> Result<(), Error> {
     let at = relocation.at;
+    program.check_part(relocation, form)?;
     let word = program.relocated_word(relocation, at)?;
     let word = if form == Form::High20 { word & !OPCODE | LUI } else { word };
     let changed = form.patch(Target::Rv32, word, at, to).expect("it has room for every address");
     program.sections[relocation.section].set_word(Target::Rv32, at, changed);
-    program.refer(relocation, form, to);
-    Ok(())
+    program.refer(relocation, form, to)
+}
+
+/// Whether a word is an instruction with this part of an address (The RISC-V Instruction Set Manual, volume I, chapter
+/// "RV32I"). A distance is where [`Target::distance`] finds one.
+pub(super) fn has_part(form: Form, word: u32) -> bool {
+    let is_shift = word >> 12 & 3 == 1;
+    match (form, word & OPCODE) {
+        (Form::High20, LUI | AUIPC) | (Form::Low12, LOAD | JALR) | (Form::Low12Stored, STORE) => true,
+        (Form::Low12, IMMEDIATE) => !is_shift,
+        (Form::Distance, _) => Target::Rv32.distance(word).is_some(),
+        _ => false,
+    }
 }
 
 /// What one relocation adds and another subtracts in the same word.

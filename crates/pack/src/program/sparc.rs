@@ -8,10 +8,17 @@ use object::elf;
 use super::{Form, Program, Relocation};
 use crate::error::Error;
 
+const CALL: u32 = 1;
+const BICC: u32 = 2;
+const SETHI: u32 = 4;
+/// The bit that says that the second operand is a constant.
+const IMMEDIATE: u32 = 1 << 13;
+
 /// Keeps the references of a program.
 ///
 /// # Errors
-/// A relocation for code that is not known here, or whose value is not in the program.
+/// A relocation for code that is not known here, for an instruction that has no such part, or whose value is not in the
+/// program.
 pub(super) fn read(program: &mut Program, relocations: &[Relocation]) -> Result<(), Error> {
     for relocation in relocations {
         if program.code_at(relocation.to).is_none() {
@@ -23,14 +30,14 @@ pub(super) fn read(program: &mut Program, relocations: &[Relocation]) -> Result<
         let (found, expected) = match form {
             Form::High22 => (word & 0x3f_ffff, to >> 10),
             Form::Low10 => (word & 0x3ff, to & 0x3ff),
-            Form::Distance if word >> 30 == 1 => (at.wrapping_add(word << 2), to),
+            Form::Distance if word >> 30 == CALL => (at.wrapping_add(word << 2), to),
             Form::Distance => (at.wrapping_add(((word << 10) as i32 >> 8) as u32), to),
             _ => (word, to),
         };
         if found != expected {
             return Err(Error::Changed { at, found, expected });
         }
-        program.refer(relocation, form, to);
+        program.refer(relocation, form, to)?;
     }
     Ok(())
 }
@@ -46,4 +53,15 @@ fn form(relocation: &Relocation) -> Result<Option<Form>, Error> {
         elf::R_SPARC_WDISP30 | elf::R_SPARC_WPLT30 | elf::R_SPARC_WDISP22 => Some(Form::Distance),
         _ => return Err(Error::Relocation { at, found: r_type.0, to }),
     })
+}
+
+/// Whether a word is an instruction with this part of an address (The SPARC Architecture Manual, version 8, figure 5-1).
+pub(super) fn has_part(form: Form, word: u32) -> bool {
+    let (op, op2) = (word >> 30, word >> 22 & 7);
+    match form {
+        Form::High22 => (op, op2) == (0, SETHI),
+        Form::Low10 => op >= 2 && word & IMMEDIATE != 0,
+        Form::Distance => op == CALL || (op, op2) == (0, BICC),
+        _ => false,
+    }
 }
