@@ -37,6 +37,9 @@ pub const NAMES_BYTES_MAX: usize = 1 << 26;
 pub const WINDOW_ITEMS_MAX: usize = 64;
 /// The most partial orders of a window that are followed at once.
 pub const STATES_MAX: usize = 24;
+/// The most sets of instructions that are tried as the next packet of a partial order. No program of the corpus needs
+/// 1,500; where all of a window depend on nothing there are 679,120.
+pub const PACKET_TRIES_MAX: usize = 4096;
 /// The sizes of the dictionaries that are made one after the other, each of what the last one's packets were worth, in
 /// percent of the size that was asked for.
 pub const DICTIONARY_PERCENTS: [usize; 10] = [200, 180, 160, 140, 130, 120, 110, 105, 100, 100];

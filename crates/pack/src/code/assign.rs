@@ -7,7 +7,7 @@
 use std::ops::Range;
 
 use crate::code::packet::{ENTRIES_SHORT, Format, SLOTS_MAX};
-use crate::limits::{STATES_MAX, WINDOW_ITEMS_MAX};
+use crate::limits::{PACKET_TRIES_MAX, STATES_MAX, WINDOW_ITEMS_MAX};
 use crate::schedule::{Delay, Window};
 
 /// How far a branch has to go.
@@ -324,21 +324,22 @@ impl<'a> Search<'a> {
                 next.push(self.state(self.then(step, index), Group::single(index as u32)));
             }
         }
-        let mut chosen = [0; SLOTS_MAX];
-        self.choose(step, 0, 0, &mut chosen, next);
+        let (mut chosen, mut tries) = ([0; SLOTS_MAX], PACKET_TRIES_MAX);
+        self.choose(step, (0, 0), &mut chosen, &mut tries, next);
     }
 
     fn state(&self, step: Step, group: Group) -> State {
         State { done: step.done, before: step.state, group, left: self.left(step.done), waits: step.waits }
     }
 
-    /// Adds every packet whose first instructions are chosen. In this order any set that can be done next is.
+    /// Adds every packet whose first instructions are chosen, as long as there are tries left. In this order any set that
+    /// can be done next is. What is chosen next is looked for from `first` on, and takes the slot `slots`.
     fn choose(
         &self,
         step: Step,
-        first: usize,
-        slots: usize,
+        (first, slots): (usize, usize),
         chosen: &mut [u32; SLOTS_MAX],
+        tries: &mut usize,
         next: &mut Vec<State>,
     ) {
         for at in self.choices(step, first) {
@@ -346,6 +347,8 @@ impl<'a> Search<'a> {
             if !self.candidates[index].packs() || !self.is_ready(index, step.done) {
                 continue;
             }
+            let Some(left) = tries.checked_sub(1) else { return };
+            *tries = left;
             chosen[slots] = index as u32;
             let taken = &chosen[..=slots];
             let mut candidates = [Candidate::default(); SLOTS_MAX];
@@ -357,7 +360,7 @@ impl<'a> Search<'a> {
                 next.push(self.state(then, Group::of(Some(format), taken)));
             }
             if slots + 1 < SLOTS_MAX {
-                self.choose(then, first.max(at + 1), slots + 1, chosen, next);
+                self.choose(then, (first.max(at + 1), slots + 1), chosen, tries, next);
             }
         }
     }
