@@ -5,7 +5,7 @@
 //! more, as the records of the log. Opening decides nothing but authenticity: it depends on the keys and the bytes alone, so the
 //! number of shards changes no result. Duplicates are found later, in order, by the collector.
 //!
-//! Invariant: a frame that failed its tag leaves nothing but a [`Fault`], and zeros where it lay.
+//! Invariant: a frame that failed its tag leaves nothing but a [`Fault`], and zeros where it lay; a batch nothing at all.
 
 use std::collections::HashMap;
 use std::iter::Enumerate;
@@ -16,7 +16,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::vec;
 
-use cipher::TrafficKey;
+use cipher::{Aead, Rejected, TrafficKey};
 
 use crate::aes::Backend;
 use crate::batch::{
@@ -26,7 +26,7 @@ use crate::error::{Error, Fault, Refusal};
 use crate::frame::{self, Content, Header};
 use crate::keys::{KeyRing, Node};
 use crate::limits::{FRAME_HEADER_BYTES, RECORD_HEAD_BYTES};
-use crate::plaintext::Plaintext;
+use crate::plaintext::{Plaintext, wipe_stack};
 use crate::realtime::{Realtime, Role, THREADS_BESIDES, Thread};
 use crate::record::Record;
 use crate::traffic::{self, Traffic};
@@ -157,9 +157,24 @@ fn open_batch(
     let mut body = Plaintext::from(batch.body);
     let (header, sealed) = body.as_mut().split_at_mut_checked(HEADER_BYTES).ok_or(Refusal::Malformed)?;
     let (nonce, sealed) = sealed.split_at_mut_checked(NONCE_BYTES).ok_or(Refusal::Malformed)?;
-    let plaintext = cell.batch.open_tail(nonce, header, sealed).map_err(|_| Refusal::Rejected)?;
+    let opened = open_sealed(&cell.batch, nonce, header, sealed);
+    let plaintext = opened.map_err(|Rejected| {
+        wipe_stack();
+        Refusal::Rejected
+    })?;
     let places = places_from_bytes(plaintext).map_err(|_| Refusal::Layout)?;
     Ok(OpenedBatch { seal, body, places })
+}
+
+/// Opens a batch's ciphertext where it lies. In a frame of its own on the stack, which is wiped behind a forgery.
+#[inline(never)]
+fn open_sealed<'a>(
+    key: &Aead,
+    nonce: &[u8],
+    header: &[u8],
+    sealed: &'a mut [u8],
+) -> Result<&'a mut [u8], Rejected> {
+    key.open_tail(nonce, header, sealed)
 }
 
 /// What a frame says of itself: nothing of it is authentic before its tag is.

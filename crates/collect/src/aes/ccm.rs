@@ -4,16 +4,19 @@
 //! It is a CBC-MAC over plaintext and counter mode over it and the MAC. The messages of a call stand side by side in
 //! `lanes`, which take a block of both in a step: those whose lengths are nearest to each other together.
 //!
-//! Invariant: after a failed open the buffer holds zeros, never unauthenticated plaintext.
+//! Invariant: after a failed open the buffer holds zeros, never unauthenticated plaintext, and memory nothing of it, nor
+//! of the tag that would have been right.
 
 use std::ops::RangeInclusive;
 
 use cipher::Rejected;
 use subtle::ConstantTimeEq;
+use zeroize::Zeroizing;
 
 use super::lanes::{Front, LANES_MAX, Lane, Pairs};
 use super::multi::{Absorption, run};
 use super::{BLOCK_BYTES, Backend, Block, Key};
+use crate::plaintext::{wipe, wipe_stack};
 
 /// Lengths of a nonce: what is left of a block by a flag and a length field of 8 to 2 bytes.
 const NONCE_BYTES: RangeInclusive<usize> = 7..=13;
@@ -61,17 +64,29 @@ pub fn seal(backend: Backend, messages: &mut [Message<'_>]) {
 /// When a nonce or tag has a length that CCM has not, or the CPU lacks the backend.
 #[must_use = "a message may be a forgery"]
 pub fn open(backend: Backend, messages: &mut [Message<'_>]) -> Vec<Result<(), Rejected>> {
-    let tags = compute::<true>(backend, messages);
-    let verdict = |(message, tag): (&mut Message<'_>, u128)| {
+    let verdicts = open_all(backend, messages);
+    if verdicts.iter().any(Result::is_err) {
+        wipe_stack();
+    }
+    verdicts
+}
+
+#[inline(never)]
+fn open_all(backend: Backend, messages: &mut [Message<'_>]) -> Vec<Result<(), Rejected>> {
+    let mut tags = compute::<true>(backend, messages);
+    let verdict = |(message, &tag): (&mut Message<'_>, &u128)| {
         let difference = u128::from_be_bytes(message.tag) ^ u128::from_be(tag);
         let is_equal = (difference >> (8 * (BLOCK_BYTES - message.tag_bytes))).ct_eq(&0);
         if bool::from(is_equal) && message.fits() {
             return Ok(());
         }
-        message.data.fill(0);
+        wipe(message.data);
         Err(Rejected)
     };
-    messages.iter_mut().zip(tags).map(verdict).collect()
+    let verdicts = messages.iter_mut().zip(&tags).map(verdict).collect();
+    // A forgery's right tag would make it authentic.
+    wipe(&mut tags);
+    verdicts
 }
 
 /// A message, and where its tag goes.
@@ -95,7 +110,8 @@ fn compute<const OPENS: bool>(backend: Backend, messages: &mut [Message<'_>]) ->
     if !works.is_sorted_by_key(Work::kind) {
         works.sort_unstable_by_key(Work::kind);
     }
-    let mut long = absorb_long(backend, &works).into_iter();
+    let long = absorb_long(backend, &works);
+    let mut long = long.iter().copied();
     let mut pairs = Pairs::new(backend);
     let mut lanes = Vec::with_capacity(pairs.count());
     for works in works.chunk_by_mut(|a, b| a.message.key.rounds() == b.message.key.rounds()) {
@@ -121,22 +137,22 @@ fn compute<const OPENS: bool>(backend: Backend, messages: &mut [Message<'_>]) ->
 
 /// Of each message that has more associated data than a block has room for, in order: what its MAC takes next to last and
 /// last before the data.
-fn absorb_long(backend: Backend, works: &[Work<'_, '_>]) -> Vec<[u128; 2]> {
+fn absorb_long(backend: Backend, works: &[Work<'_, '_>]) -> Zeroizing<Vec<[u128; 2]>> {
     let long = works.iter().map(|work| &*work.message).filter(|message| message.is_long());
     let headers: Vec<(&Key, Vec<Block>)> = long.map(|message| (message.key, message.header())).collect();
     if headers.is_empty() {
-        return Vec::new();
+        return Zeroizing::default();
     }
-    let mut macs = vec![[0; BLOCK_BYTES]; headers.len()];
-    let works = headers.iter().zip(&mut macs);
+    let mut macs = Zeroizing::new(vec![[0; BLOCK_BYTES]; headers.len()]);
+    let works = headers.iter().zip(&mut *macs);
     let works =
         works.map(|((key, header), mac)| Absorption::new(key, [&header[..header.len() - 2], &[]], mac));
     run(backend, &mut works.collect::<Vec<_>>());
-    let last = |((_, header), mac): (&(_, Vec<Block>), Block)| {
+    let last = |((_, header), &mac): (&(_, Vec<Block>), &Block)| {
         let [.., first, second] = header[..] else { unreachable!("it is longer than that") };
         [u128::from_ne_bytes(mac) ^ u128::from_ne_bytes(first), u128::from_ne_bytes(second)]
     };
-    headers.iter().zip(macs).map(last).collect()
+    Zeroizing::new(headers.iter().zip(&*macs).map(last).collect())
 }
 
 impl Message<'_> {

@@ -19,6 +19,7 @@ mod scalar;
 
 use crate::ascon::lanes::{Direction, Lanes, Task};
 use crate::ascon::scalar::Scalar;
+use crate::plaintext::wipe_stack;
 
 /// A message that is sealed or opened where it lies.
 pub struct Message<'a> {
@@ -81,7 +82,7 @@ pub fn seal_on(backend: Backend, messages: &mut [Message<'_>]) {
 
 /// Decrypts every message's data in place, and says of each whether its tag is right.
 ///
-/// Invariant: the data of a message whose tag is wrong is zeros.
+/// Invariant: the data of a message whose tag is wrong is zeros, and memory holds nothing of it, nor of the right tag.
 pub fn open(messages: &mut [Message<'_>]) -> Vec<bool> {
     open_on(Backend::best(), messages)
 }
@@ -91,10 +92,15 @@ pub fn open(messages: &mut [Message<'_>]) -> Vec<bool> {
 /// # Panics
 /// When the processor does not have it.
 pub fn open_on(backend: Backend, messages: &mut [Message<'_>]) -> Vec<bool> {
-    crypt(backend, Direction::Open, messages)
+    let verdicts = crypt(backend, Direction::Open, messages);
+    if verdicts.contains(&false) {
+        wipe_stack();
+    }
+    verdicts
 }
 
 /// Lanes narrow as the messages run out: a vector for one message is slower than none.
+#[inline(never)]
 fn crypt(backend: Backend, direction: Direction, messages: &mut [Message<'_>]) -> Vec<bool> {
     let mut verdicts = if direction == Direction::Open { vec![false; messages.len()] } else { Vec::new() };
     let mut queue = Task::queue(messages);

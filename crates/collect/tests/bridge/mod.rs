@@ -1,9 +1,9 @@
 //! A cell with its nodes and its bridge's keys, as far as the tests of the whole server need one.
 #![allow(dead_code, reason = "each test file uses its part")]
 
-use std::num::NonZeroU32;
+use std::num::{NonZeroU16, NonZeroU32};
 
-use cipher::{Aead, CellMaster, Key, NodeMaster, NonceSource, OsRandomness, StoreMaster, Suite};
+use cipher::{Aead, CellMaster, Key, NodeMaster, NonceSource, OsRandomness, StoreMaster, Suite, TrafficKey};
 use collect::batch::{self, BatchId, Entry, Receipt};
 use collect::frame::{self, Header, Samples};
 use collect::keys::{Grid, KeyRing, Node};
@@ -18,7 +18,7 @@ pub fn store_master() -> StoreMaster {
     StoreMaster::from(Key::copied_from(&[0x11; 32]))
 }
 
-fn cell_master() -> CellMaster {
+pub fn cell_master() -> CellMaster {
     CellMaster::from(Key::copied_from(&[0x22; 32]))
 }
 
@@ -31,14 +31,20 @@ fn suite(node: u32) -> Suite {
 }
 
 pub fn key_ring() -> KeyRing {
+    key_ring_that_changes(None)
+}
+
+/// Nodes that are told to go on from epoch 0 to 1 after so many frames.
+pub fn key_ring_that_changes(epoch_frames: Option<NonZeroU16>) -> KeyRing {
     let mut keys = KeyRing::new(store_master());
     keys.add_cell(CELL, &cell_master());
     let samples_per_superframe = NonZeroU32::new(90).unwrap();
     let grid = Grid { superframe_ps: 250_000_000_000, samples_per_superframe, uncertainty_ns: 35_000 };
     for node in 0..NODES {
         let (master, suite, settings) = (node_master(node), suite(node), Settings::default());
-        keys.add_node(node, Node { master, suite, epoch_from: 0, epoch_frames: None, settings, grid });
+        keys.add_node(node, Node { master, suite, epoch_from: 0, epoch_frames, settings, grid });
     }
+    keys.take_epochs_by(|_| Ok(Some(1)));
     keys
 }
 
@@ -49,10 +55,17 @@ pub fn samples(node: u32, counter: u32) -> Samples {
     Samples { first: u64::from(counter) * 90, channel: 0, waveform: Waveform::of_codes(&codes) }
 }
 
+pub fn node_key(node: u32, epoch: u8) -> TrafficKey {
+    node_master(node).traffic_key(node, epoch, suite(node))
+}
+
 pub fn node_frame(node: u32, counter: u32) -> Vec<u8> {
-    let key = node_master(node).traffic_key(node, 0, suite(node));
-    let header = Header { suite: suite(node), node, epoch: 0, counter };
-    frame::seal(&key, &header, &samples(node, counter).to_bytes())
+    node_frame_of(0, node, counter)
+}
+
+pub fn node_frame_of(epoch: u8, node: u32, counter: u32) -> Vec<u8> {
+    let header = Header { suite: suite(node), node, epoch, counter };
+    frame::seal(&node_key(node, epoch), &header, &samples(node, counter).to_bytes())
 }
 
 pub struct Bridge {
