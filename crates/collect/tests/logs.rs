@@ -112,6 +112,27 @@ fn what_is_stored_later_is_read_across_segments() {
 }
 
 #[test]
+fn a_log_that_begins_later_is_read_with_the_others_and_no_frame_of_theirs_again() {
+    let folder = tempfile::tempdir().unwrap();
+    let paths = ["a", "b"].map(|name| folder.path().join(name));
+    let mut first = Log::open(&paths[0], &limits());
+    first.commit(&[small(0, &[7]), small(1, &[7])]);
+    let mut live = logs(&[&paths[0]], folder.path(), true);
+    assert_eq!(counters(&mut live), [0, 1]);
+    // Somebody has begun it, and stored nothing yet.
+    std::fs::create_dir(&paths[1]).unwrap();
+    live.add(read(&paths[1], keys(), Filter::default()).unwrap());
+    assert_eq!((live.renew().unwrap(), counters(&mut live)), (0, vec![]));
+    let mut second = Log::open(&paths[1], &limits());
+    second.commit(&[small(1, &[7]), small(2, &[7])]);
+    assert_eq!((live.renew().unwrap(), counters(&mut live)), (0, vec![2]));
+    first.commit(&[small(3, &[7])]);
+    second.commit(&[small(4, &[7])]);
+    assert_eq!((live.renew().unwrap(), counters(&mut live)), (0, vec![3, 4]));
+    live.finish().unwrap();
+}
+
+#[test]
 fn what_is_removed_before_it_is_read_is_counted() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("a");

@@ -42,6 +42,15 @@ impl<D: Disk> Logs<D> {
         Logs { logs, current: 0, seen: Replay::new(usize::MAX), digests }
     }
 
+    /// Adds a log that began later, to those that are live. It is read behind them, from the next [`renew`](Self::renew) on.
+    ///
+    /// # Panics
+    /// When they are not live: what was read of them could not be compared with it.
+    pub fn add(&mut self, log: Records<D>) {
+        assert!(self.digests.is_some(), "the logs are live");
+        self.logs.push(log);
+    }
+
     /// Segments that were read, and those that there are.
     pub fn progress(&self) -> (u64, u64) {
         let all = self.logs.iter().map(Records::progress);

@@ -14,7 +14,7 @@ use collect::read::logs::Logs;
 use collect::record::Record;
 use collect::waveform::{Kind, Waveform};
 use selvedge::error::Error;
-use selvedge::link::logs;
+use selvedge::link::logs::{self, Leases};
 use selvedge::link::quantity::{self, DURATION};
 
 use super::export;
@@ -76,12 +76,11 @@ pub fn run(arguments: Arguments, output: &Output) -> Result<(), Error> {
     let filter = Filter { node: arguments.node, sample_ps: (!any).then_some(times), ..Filter::default() };
     let opened = arguments.place.open()?;
     let scratch = file.as_ref().map_or(opened.layout.out(), export::File::folder);
-    let mut folders = arguments.log;
-    if folders.is_empty() {
-        folders = logs::folders(&opened.layout.store())?;
-    }
+    let (store, is_own) = (opened.layout.store(), arguments.log.is_empty());
+    let folders = if is_own { logs::folders(&store)? } else { arguments.log };
     let logs = logs::open(&folders, &opened.keys, &filter, scratch, stop.is_some())?;
-    let source = Source { logs, stop };
+    let leases = is_own.then(|| Leases::behind(store, &folders, opened.keys.clone(), filter));
+    let source = Source { logs, leases, stop };
     match file {
         Some(file) => file.write(source, &opened, output),
         None => list(source, output),
@@ -91,6 +90,8 @@ pub fn run(arguments: Arguments, output: &Output) -> Result<(), Error> {
 /// What is read, once or again and again.
 pub struct Source {
     logs: Logs<RealDisk>,
+    /// Those of a run that begin later; `None` = logs were named, and there are no others.
+    leases: Option<Leases>,
     /// Set when nobody wants more; `None` = the logs are read once.
     stop: Option<Arc<AtomicBool>>,
 }
@@ -117,6 +118,9 @@ impl Source {
                 return Ok(self.logs.finish()?);
             }
             thread::sleep(LOOK);
+            if let Some(leases) = &mut self.leases {
+                leases.find(&mut self.logs)?;
+            }
             let removed = self.logs.renew()?;
             if removed > 0 {
                 let _ = writeln!(io::stderr(), "{removed} segments were removed before they were read");

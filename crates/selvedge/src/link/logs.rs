@@ -1,9 +1,11 @@
 //! The logs of a store: one, or where several servers share a deployment one for each lease that any of them had.
 //!
-//! Owns which folders they are. How they are read as one is `collect`'s.
+//! Owns which folders they are, and which there are later. How they are read as one is `collect`'s.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use collect::disk::RealDisk;
 use collect::read::logs::Logs;
@@ -50,6 +52,36 @@ pub fn open(
     let open = |folder: &PathBuf| Ok(read::read(folder, keys.store()?, filter.clone())?);
     let logs = folders.iter().map(open).collect::<Result<Vec<_>, Error>>()?;
     Ok(Logs::new(logs, scratch, is_live))
+}
+
+/// Where logs of leases that begin later are looked for.
+pub struct Leases {
+    store: PathBuf,
+    keys: Arc<Keys>,
+    filter: Filter,
+    /// Folders whose logs are read already.
+    known: BTreeSet<PathBuf>,
+}
+
+impl Leases {
+    /// Of the store of which the logs in `folders` are read, for what `filter` takes.
+    pub fn behind(store: PathBuf, folders: &[PathBuf], keys: Arc<Keys>, filter: Filter) -> Leases {
+        Leases { store, keys, filter, known: folders.iter().cloned().collect() }
+    }
+
+    /// Adds to `logs` those that began since.
+    ///
+    /// # Errors
+    /// Those of [`read::read`].
+    pub fn find(&mut self, logs: &mut Logs<RealDisk>) -> Result<(), Error> {
+        for folder in folders(&self.store)? {
+            if !self.known.contains(&folder) {
+                logs.add(read::read(&folder, self.keys.store()?, self.filter.clone())?);
+                self.known.insert(folder);
+            }
+        }
+        Ok(())
+    }
 }
 
 /// The records of a store that `filter` takes, each once, log after log.
