@@ -7,13 +7,11 @@
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::Path;
-use std::sync::mpsc::SyncSender;
 use std::time::Duration;
 
 use rustix::process::geteuid;
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt};
-use tokio::sync::oneshot;
-use tokio::task::spawn_blocking;
+use tokio::sync::{mpsc, oneshot};
 use tokio::time::timeout;
 
 use crate::limits::{ACCEPT_PAUSE, CONTROL_BYTES_MAX};
@@ -33,9 +31,9 @@ const PATIENCE: Duration = Duration::from_secs(10);
 ///
 /// # Errors
 /// What the system says of the socket.
-pub(crate) async fn listen<T: Send + 'static>(
+pub(crate) async fn listen<T>(
     listener: UnixListener,
-    asked: SyncSender<T>,
+    asked: mpsc::Sender<T>,
     wrap: fn(Asked) -> T,
 ) -> io::Result<()> {
     listener.set_nonblocking(true)?;
@@ -50,9 +48,9 @@ pub(crate) async fn listen<T: Send + 'static>(
     }
 }
 
-async fn serve_one<T: Send + 'static>(
+async fn serve_one<T>(
     mut stream: tokio::net::UnixStream,
-    asked: &SyncSender<T>,
+    asked: &mpsc::Sender<T>,
     wrap: fn(Asked) -> T,
 ) -> io::Result<()> {
     if stream.peer_cred()?.uid() != geteuid().as_raw() {
@@ -66,13 +64,9 @@ async fn serve_one<T: Send + 'static>(
         Err(_) => Reply::Refused(Reason::Malformed),
         Ok(request) => {
             let (reply, replied) = oneshot::channel();
-            let (asked, request) = (asked.clone(), wrap(Asked { request, reply }));
-            // The thread that commits may be busy with groups before it.
-            let sent = spawn_blocking(move || asked.send(request).is_ok()).await?;
             let gone = || io::Error::from(io::ErrorKind::BrokenPipe);
-            if !sent {
-                return Err(gone());
-            }
+            // The threads may be busy with batches before it.
+            asked.send(wrap(Asked { request, reply })).await.map_err(|_| gone())?;
             replied.await.map_err(|_| gone())?
         }
     };
@@ -108,7 +102,6 @@ pub fn ask(path: &Path, request: &Request) -> io::Result<Option<Reply>> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::sync::mpsc::sync_channel;
     use std::thread;
 
     #[test]
@@ -117,15 +110,15 @@ mod tests {
         let path = folder.path().join("control");
         assert!(ask(&path, &Request::Status).unwrap().is_none(), "nobody listens");
         let listener = UnixListener::bind(&path).unwrap();
-        let (asked, requests) = sync_channel::<Asked>(1);
+        let (asked, mut requests) = mpsc::channel::<Asked>(1);
         let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().unwrap();
         runtime.spawn(listen(listener, asked, |asked| asked));
         let server = thread::spawn(move || {
-            let first = requests.recv().unwrap();
+            let first = requests.blocking_recv().unwrap();
             assert_eq!(first.request, Request::ReadKeys);
             first.reply.send(Reply::Done(vec![])).unwrap();
             // The second one gets none: the server ends.
-            drop(requests.recv().unwrap());
+            drop(requests.blocking_recv().unwrap());
         });
         let send = |bytes: &[u8]| {
             let mut stream = UnixStream::connect(&path).unwrap();

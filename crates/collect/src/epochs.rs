@@ -38,17 +38,37 @@ impl Present {
     }
 }
 
+/// What a frame is among those of its node.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Joined {
+    /// It has the lowest count that is known of an epoch that the node was told to go on to.
+    pub(crate) is_first: bool,
+    /// The first of the epochs that the node went on from, one after the other, until it came to the frame's. Over them its
+    /// counts and its sampling grid go on.
+    pub(crate) row: u8,
+}
+
+/// The first of the row that `epoch` is in. A change is behind those that led to where it begins, so one look back is enough.
+fn row(changes: &[Told], epoch: u8) -> u8 {
+    let before = |epoch, told: &Told| if told.to == epoch && told.from < epoch { told.from } else { epoch };
+    changes.iter().rev().fold(epoch, before)
+}
+
 impl Epochs {
     /// A frame joins the group, or was read from the log.
-    pub(crate) fn store(&mut self, node: u32, epoch: u8, counter: u32) {
+    pub(crate) fn store(&mut self, node: u32, epoch: u8, counter: u32) -> Joined {
         let present = self.nodes.entry(node);
         if epoch > present.epoch {
             (present.epoch, present.frames) = (epoch, 0);
         }
         present.frames = present.frames.saturating_add(u32::from(epoch == present.epoch));
+        let mut is_first = false;
         for told in present.changes.iter_mut().filter(|told| told.to == epoch) {
-            told.first = Some(told.first.map_or(counter, |first| first.min(counter)));
+            if told.first.is_none_or(|first| counter < first) {
+                (told.first, is_first) = (Some(counter), true);
+            }
         }
+        Joined { is_first, row: row(&present.changes, epoch) }
     }
 
     /// A change joins the group, or was read from the log.
@@ -94,6 +114,11 @@ impl Epochs {
         let changes = self.nodes.get(node).map_or(&[][..], |present| &present.changes);
         let done = changes.iter().filter(|told| told.first.is_some());
         done.fold(epoch, |epoch, told| if told.from == epoch { told.to } else { epoch })
+    }
+
+    /// The row of epochs of `node` that `epoch` is in; see [`Joined::row`].
+    pub(crate) fn row(&self, node: u32, epoch: u8) -> u8 {
+        row(self.nodes.get(node).map_or(&[][..], |present| &present.changes), epoch)
     }
 
     /// The change that `node` has to be told.
@@ -180,5 +205,19 @@ mod tests {
         state.into_iter().for_each(|node| restored.restore(node));
         restored.commit();
         assert_eq!(restored.checkpoint(), before);
+    }
+
+    #[test]
+    fn a_row_begins_with_an_epoch_that_the_node_was_not_told() {
+        let mut epochs = Epochs::default();
+        epochs.store(NODE, 3, 10);
+        for (epoch, next) in [(3, 5), (5, 6), (9, 200), (200, 255)] {
+            epochs.begin(Change { node: NODE, epoch, next });
+            epochs.store(NODE, next, 10 + u32::from(next));
+        }
+        let rows = [3, 5, 6, 9, 200, 255, 7, 0].map(|epoch| epochs.row(NODE, epoch));
+        assert_eq!(rows, [3, 3, 3, 9, 9, 9, 7, 0]);
+        assert_eq!(epochs.store(NODE, 255, 300), Joined { is_first: false, row: 9 });
+        assert_eq!(epochs.row(NODE + 1, 5), 5);
     }
 }

@@ -107,6 +107,11 @@ pub enum Error {
         /// What the client says.
         cause: String,
     },
+    /// A server of NATS is elsewhere, and the connection to it has no TLS.
+    InClear {
+        /// The server.
+        server: String,
+    },
     /// The cluster was set up for something else.
     OtherCluster {
         /// What it is about.
@@ -223,6 +228,11 @@ impl fmt::Display for Error {
             ),
             Error::Io { doing, name, cause } => write!(f, "cannot {doing} `{name}`: {cause}"),
             Error::Nats { doing, name, cause } => write!(f, "cannot {doing} `{name}`: {cause}"),
+            Error::InClear { server } => write!(
+                f,
+                "the connection to `{server}` would be in clear, expected TLS, or a server on this machine\n\
+                 help: `[collect.tls]` names certificates, and `tls = \"no\"` says that nobody else comes by"
+            ),
             Error::OtherCluster { what, found, expected } => write!(
                 f,
                 "the cluster's {what} is {found}, expected {expected}\n\
@@ -403,6 +413,7 @@ mod tests {
             Error::LockMemory { cause: cause() },
             Error::Io { doing: "sync", name: file(), cause: cause() },
             Error::nats("connect to", "nats://127.0.0.1:1", &"timed out"),
+            Error::InClear { server: "nats://one:4222".into() },
             Error::OtherCluster { what: "number of partitions", found: "8".into(), expected: "16".into() },
             Error::Protocol { found: "an answer that is none" },
         ]
@@ -430,6 +441,8 @@ mod tests {
             help: it takes CAP_IPC_LOCK, or no limit of it (`LimitMEMLOCK=infinity` of the unit, `ulimit -l`)
             cannot sync `0000000000000001.seg`: permission denied
             cannot connect to `nats://127.0.0.1:1`: timed out
+            the connection to `nats://one:4222` would be in clear, expected TLS, or a server on this machine
+            help: `[collect.tls]` names certificates, and `tls = "no"` says that nobody else comes by
             the cluster's number of partitions is 8, expected 16
             help: a store goes on with the cluster that it was begun with, and begins anew in an empty folder
             the peer broke the protocol: an answer that is none"#]]

@@ -222,13 +222,17 @@ impl KeyRing {
     }
 
     /// A free epoch of a node's key after `epoch`.
+    ///
+    /// # Errors
+    /// Who takes epochs cannot, or gives one again: there are 256, and the thread that commits would ask for ever.
     pub(crate) fn epoch_after(&self, node: u32, epoch: u8) -> io::Result<Option<u8>> {
-        loop {
+        for _ in 0..=u8::MAX {
             match (self.epochs)(node)? {
                 Some(taken) if taken <= epoch => {}
                 taken => return Ok(taken),
             }
         }
+        Err(io::Error::other(format!("node {node} was given epochs up to {epoch} again, which were used")))
     }
 
     pub(crate) fn node(&self, id: u32) -> Option<&Node> {
@@ -269,5 +273,13 @@ mod tests {
         assert_eq!(grid.instant_ps(90), 250_000_000_000, "no rounding error is carried over");
         assert_eq!(grid.instant_ps(181), 502_777_777_777);
         assert_eq!(Grid { superframe_ps: u64::MAX, ..grid }.instant_ps(u64::MAX), u64::MAX);
+    }
+
+    #[test]
+    fn who_gives_a_used_epoch_again_and_again_is_an_error_and_no_endless_search() {
+        let mut ring = KeyRing::new(StoreMaster::from(cipher::Key::copied_from(&[3; 32])));
+        ring.take_epochs_by(|_| Ok(Some(4)));
+        assert_eq!(ring.epoch_after(5, 3).unwrap(), Some(4));
+        assert_eq!(ring.epoch_after(5, 4).unwrap_err().kind(), io::ErrorKind::Other);
     }
 }

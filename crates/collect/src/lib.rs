@@ -69,6 +69,7 @@ pub mod waveform;
 pub use serve::{Config, Transport, serve};
 
 use std::collections::{BTreeMap, HashMap};
+use std::io;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -79,7 +80,7 @@ use crate::aes::Backend;
 use crate::anchor::Anchor;
 use crate::batch::{Answer, BatchId, Receipt, Seal};
 use crate::disk::Disk;
-use crate::epochs::Epochs;
+use crate::epochs::{Epochs, Joined};
 use crate::error::{Corruption, Error, Fault, Refusal};
 use crate::frame::{DIRECTION_BIT, Header, Setting};
 use crate::keys::{KeyRing, Present, Standing};
@@ -142,6 +143,8 @@ pub struct Collector<D: Disk, R: Randomness> {
     lease: Option<Lease>,
     /// Where several servers answer a node: who gives out what may be used once.
     fence: Option<Box<dyn Fence>>,
+    /// From which count on nodes are in epochs that they were told, where the fence is still to be told.
+    unnoted: BTreeMap<(u32, u8), u32>,
 }
 
 /// The downlink counter of one node and epoch.
@@ -184,12 +187,15 @@ struct Tally {
     duplicate: u16,
     failed: Vec<Fault>,
     heard: BTreeMap<u32, Heard>,
+    /// What was new, by node and row of epochs.
+    brought: BTreeMap<(u32, u8), Brought>,
 }
 
 impl Tally {
     /// Nothing of this batch yet.
     fn of(seal: Seal) -> Tally {
-        Tally { seal, stored: 0, duplicate: 0, failed: Vec::new(), heard: BTreeMap::new() }
+        let (failed, heard, brought) = (Vec::new(), BTreeMap::new(), BTreeMap::new());
+        Tally { seal, stored: 0, duplicate: 0, failed, heard, brought }
     }
 }
 
@@ -206,8 +212,6 @@ struct Heard {
     change: Option<u8>,
     /// It is told one that is still to be taken.
     is_due: bool,
-    /// What was new.
-    brought: Brought,
 }
 
 impl<D: Disk, R: Randomness + Clone> Collector<D, R> {
@@ -262,6 +266,7 @@ impl<D: Disk, R: Randomness + Clone> Collector<D, R> {
         orders.commit();
         let nonces = NonceSource::new(randomness).map_err(Error::io("draw randomness for", "receipts"))?;
         let (spare, group, counter) = (HashMap::new(), Group::default(), Counter::new(limits.deadline_ns));
+        let live = Live::behind(&replay, &epochs);
         Ok(Collector {
             keys,
             backend: Backend::best(),
@@ -277,16 +282,27 @@ impl<D: Disk, R: Randomness + Clone> Collector<D, R> {
             anchored: (None, 0),
             group,
             counter,
-            live: Live::default(),
+            live,
             lease: None,
             fence: None,
+            unnoted: BTreeMap::new(),
         })
     }
 
-    /// The same for a log of several, which is written under `lease`.
-    pub(crate) fn under(mut self, lease: Lease, fence: Box<dyn Fence>) -> Self {
+    /// The same for a log of several, which is written under `lease`, with what the fence knows of epochs: who had the
+    /// partition before told nodes to change, and heard where they did.
+    ///
+    /// # Errors
+    /// That the fence cannot be asked now.
+    pub(crate) fn under(mut self, lease: Lease, mut fence: Box<dyn Fence>) -> io::Result<Self> {
+        let known = fence.epochs()?;
+        known
+            .into_iter()
+            .filter(|of| self.keys.node(of.node).is_some())
+            .for_each(|of| self.epochs.restore(of));
+        self.epochs.commit();
         (self.lease, self.fence) = (Some(lease), Some(fence));
-        self
+        Ok(self)
     }
 
     /// One step. A group that is full is committed before the next batch joins it.
@@ -294,31 +310,44 @@ impl<D: Disk, R: Randomness + Clone> Collector<D, R> {
     /// # Errors
     /// [`Error::Io`]: the store is dead, nothing more may be sent, and the process should end.
     pub fn step(&mut self, now: Now, event: Event) -> Result<Vec<Action>, Error> {
+        self.step_until(now, event, || ())
+    }
+
+    /// The same; `is_durable` is called as soon as a group is, before its receipts are sealed.
+    ///
+    /// # Errors
+    /// As there.
+    pub(crate) fn step_until(
+        &mut self,
+        now: Now,
+        event: Event,
+        is_durable: impl FnOnce(),
+    ) -> Result<Vec<Action>, Error> {
         match event {
             Event::Opened(opened) => {
                 self.take(opened);
                 let full = self.group.batches.len() >= self.limits.group_batches_max
                     || self.group.bytes >= self.limits.group_bytes_max;
-                if full { self.commit(now) } else { Ok(Vec::new()) }
+                if full { self.commit(now, is_durable) } else { Ok(Vec::new()) }
             }
-            Event::Commit => self.commit(now),
+            Event::Commit => self.commit(now, is_durable),
         }
     }
 
-    /// Counts how long the receipts among `actions` took, which [`step`](Self::step) returned; `commit_ns` is when it was
-    /// called, `durable_ns` when it returned.
-    pub fn measure(&mut self, commit_ns: u64, durable_ns: u64, actions: &[Action]) {
+    /// Counts how long the receipts among `actions` took, which a step returned that was taken at `commit_ns`; the group was
+    /// durable at `durable_ns`, and the step returned at `sealed_ns`.
+    pub fn measure(&mut self, commit_ns: u64, durable_ns: u64, sealed_ns: u64, actions: &[Action]) {
         for Action::Send { arrived, opening, answer, .. } in actions {
             if matches!(answer, Answer::Receipt { .. }) {
                 let (arrived_ns, opening_ns) = (arrived.monotonic_ns, opening.begin_ns);
                 let opened_ns = opening.end_ns;
-                let passage = Passage { arrived_ns, opening_ns, opened_ns, commit_ns, durable_ns };
+                let passage = Passage { arrived_ns, opening_ns, opened_ns, commit_ns, durable_ns, sealed_ns };
                 self.counter.durable(&passage);
             }
         }
         // Nothing was counted but with an answer.
         if !actions.is_empty() {
-            self.live.tick(durable_ns, &self.counter.stats);
+            self.live.tick(sealed_ns, &self.counter.stats);
         }
     }
 
@@ -363,7 +392,6 @@ impl<D: Disk, R: Randomness + Clone> Collector<D, R> {
             }
             // Only a node of a bus is told what it samples, and its indexes have 32 bits.
             let sampled = u32::try_from(first).ok().map(|first| Setting { first, channel, stride });
-            let mut new = None;
             match self.replay.admit(node, epoch, counter) {
                 Admission::Old => {
                     tally.failed.push(Fault::Old);
@@ -372,8 +400,15 @@ impl<D: Disk, R: Randomness + Clone> Collector<D, R> {
                 Admission::Duplicate => tally.duplicate += 1,
                 Admission::New => {
                     tally.stored += 1;
-                    self.epochs.store(node, epoch, counter);
-                    new = Some(self.group.samples(&record));
+                    let Joined { is_first, row } = self.epochs.store(node, epoch, counter);
+                    if is_first && self.fence.is_some() {
+                        // One of a group that was given up was heard all the same.
+                        let unnoted = self.unnoted.entry((node, epoch)).or_insert(counter);
+                        *unnoted = counter.min(*unnoted);
+                    }
+                    let is_late = self.live.is_late(node, row, counter);
+                    let samples = self.group.samples(&record);
+                    tally.brought.entry((node, row)).or_default().add(first, stride, samples, is_late);
                     self.group.push(record);
                     orders.extend(sampled.and_then(|sampled| self.orders.store(node, sampled)));
                 }
@@ -381,12 +416,9 @@ impl<D: Disk, R: Randomness + Clone> Collector<D, R> {
             let ordered = self.orders.of(node);
             let due = |node: &keys::Node| node.settings.due(sampled?, ordered);
             let setting = self.keys.node(node).and_then(due);
-            let brought = Brought::default();
-            let now = Heard { epoch, count: counter, setting, change: None, is_due: false, brought };
+            let now = Heard { epoch, count: counter, setting, change: None, is_due: false };
             let heard = tally.heard.entry(node).or_insert(now);
-            let mut brought = heard.brought;
-            new.into_iter().for_each(|samples| brought.add(first, stride, samples));
-            *heard = Heard { brought, ..(*heard).max(now) };
+            *heard = now.max(*heard);
         }
         orders.into_iter().for_each(|ordered| self.group.push_body(&Body::Order(ordered)));
         for (&node, heard) in &mut tally.heard {
@@ -417,7 +449,15 @@ impl<D: Disk, R: Randomness + Clone> Collector<D, R> {
     }
 
     /// Makes the group durable and answers its batches, in order.
-    fn commit(&mut self, now: Now) -> Result<Vec<Action>, Error> {
+    fn commit(&mut self, now: Now, is_durable: impl FnOnce()) -> Result<Vec<Action>, Error> {
+        // What cannot be noted now is noted with the next group.
+        while let (Some(fence), Some(entry)) = (&mut self.fence, self.unnoted.first_entry()) {
+            let &(node, epoch) = entry.key();
+            match fence.enter(node, epoch, *entry.get()) {
+                Ok(()) => drop(entry.remove()),
+                Err(_) => break,
+            }
+        }
         for change in self.begin_changes()? {
             self.group.push_body(&Body::Change(change));
         }
@@ -426,7 +466,7 @@ impl<D: Disk, R: Randomness + Clone> Collector<D, R> {
             self.group.push_body(&Body::Reservation(*reservation));
         }
         let batches = std::mem::take(&mut self.group.batches);
-        let commit = self.commit_group(now, &reservations)?;
+        let commit = self.commit_group(now, &reservations, is_durable)?;
         let mut sealed = self.seal_downlinks(&batches, commit).into_iter();
         batches.into_iter().map(|waiting| self.answer(waiting, commit, &mut sealed)).collect()
     }
@@ -452,7 +492,12 @@ impl<D: Disk, R: Randomness + Clone> Collector<D, R> {
     }
 
     /// Makes the group's records durable, these reservations among them.
-    fn commit_group(&mut self, now: Now, reservations: &[Reservation]) -> Result<Commit, Error> {
+    fn commit_group(
+        &mut self,
+        now: Now,
+        reservations: &[Reservation],
+        is_durable: impl FnOnce(),
+    ) -> Result<Commit, Error> {
         let Group { plaintexts, records, is_anchored, .. } = std::mem::take(&mut self.group);
         let bodies: Vec<&[u8]> =
             records.into_iter().map(|(plaintext, record)| &plaintexts[plaintext][record]).collect();
@@ -477,6 +522,7 @@ impl<D: Disk, R: Randomness + Clone> Collector<D, R> {
                     self.downlinks.entry((node, epoch)).or_default().limit = limit;
                 }
                 self.move_anchor(now.monotonic_ns, is_anchored)?;
+                is_durable();
                 self.counter.stats.groups += u64::from(!bodies.is_empty());
                 self.counter.stats.records += bodies.len() as u64;
                 self.live.draw(&bodies);
@@ -577,7 +623,7 @@ impl<D: Disk, R: Randomness + Clone> Collector<D, R> {
         };
         let answer = match tally {
             Ok(tally) => {
-                self.live.hear(id.cell, arrived, &tally.heard);
+                self.live.hear(id.cell, arrived, &tally.heard, &tally.brought);
                 let downlinks = sealed.next().expect("the downlinks of each tally were sealed");
                 Answer::Receipt { id, sealed: self.receipt(&id, tally, downlinks)? }
             }

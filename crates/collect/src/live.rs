@@ -14,22 +14,22 @@ mod trace;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 use std::sync::Arc;
-use std::sync::mpsc::SyncSender;
 use std::time::{Duration, Instant};
 
 use cipher::Randomness;
 use serde::Serialize;
 use tokio::sync::{mpsc, oneshot};
-use tokio::task::spawn_blocking;
 use tokio::time::{sleep, timeout};
 
 use crate::disk::Disk;
+use crate::epochs::Epochs;
 use crate::keys::Grid;
 use crate::limits::{
     LIVE_LOOKS_MAX, LIVE_MS_MIN, LIVE_NODES_MAX, LIVE_PAST_MAX, LIVE_TICK_MS, LIVE_WANTED_MS, SILENT_MS_MIN,
     SILENT_SUPERFRAMES,
 };
 use crate::record;
+use crate::replay::Replay;
 use crate::shard::Now;
 use crate::stats::Stats;
 use crate::{Collector, Heard};
@@ -42,29 +42,59 @@ const PS_PER_MS: u64 = 1_000_000_000;
 /// For so long what went wrong is cause for alarm.
 const ALARM_MS: u64 = 60_000;
 
-/// What a batch brought of a node that was not stored before.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+/// What a batch brought, that was not stored before, of a node in one row of epochs.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Brought {
     frames: u32,
     samples: u32,
-    /// What they cover of the node's grid.
-    steps: u32,
-    /// The first of them, and what follows the last.
-    first: u64,
-    end: u64,
+    covered: Covered,
 }
 
 impl Brought {
-    /// Adds a frame of so many samples, every `stride`th of the grid from `first` on.
-    pub(crate) fn add(&mut self, first: u64, stride: u8, samples: usize) {
+    /// Adds a frame of so many samples, every `stride`th of the grid from `first` on. One that `is_late` covers nothing: see
+    /// [`Live::is_late`].
+    pub(crate) fn add(&mut self, first: u64, stride: u8, samples: usize, is_late: bool) {
         let samples = u32::try_from(samples).unwrap_or(u32::MAX);
-        let steps = samples.saturating_mul(stride.into());
-        let end = first.saturating_add(steps.into());
-        self.first = if self.frames == 0 { first } else { self.first.min(first) };
-        self.end = self.end.max(end);
         self.frames += 1;
         self.samples = self.samples.saturating_add(samples);
-        self.steps = self.steps.saturating_add(steps);
+        if !is_late {
+            let steps = u64::from(samples) * u64::from(stride);
+            self.covered.join(Covered { first, end: first.saturating_add(steps), steps });
+        }
+    }
+}
+
+/// What stored samples cover of a node's grid; nothing where `steps` is 0.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Covered {
+    /// The first of them, and what follows the last.
+    first: u64,
+    end: u64,
+    /// Instants between that they cover.
+    steps: u64,
+}
+
+impl Covered {
+    fn join(&mut self, other: Covered) {
+        *self = match (self.steps, other.steps) {
+            (_, 0) => return,
+            (0, _) => other,
+            (own, others) => Covered {
+                first: self.first.min(other.first),
+                end: self.end.max(other.end),
+                steps: own.saturating_add(others),
+            },
+        };
+    }
+
+    /// Instants from the first to the last.
+    fn span(self) -> u64 {
+        self.end - self.first
+    }
+
+    /// Those of them that nothing covers.
+    fn missing(self) -> u64 {
+        self.span().saturating_sub(self.steps)
     }
 }
 
@@ -76,9 +106,15 @@ struct Known {
     epoch: u8,
     frames: u64,
     samples: u64,
-    steps: u64,
-    first: u64,
-    end: u64,
+    /// Of each row of epochs, by its first one: in another row the node's grid may begin anew.
+    covered: BTreeMap<u8, Covered>,
+}
+
+impl Known {
+    /// The sum over its rows. A node's indexes have 64 bits, and are its own to say.
+    fn over_rows(&self, instants: fn(Covered) -> u64) -> u64 {
+        self.covered.values().fold(0, |sum, &covered| sum.saturating_add(instants(covered)))
+    }
 }
 
 /// Totals since the server started, at some moment.
@@ -131,7 +167,9 @@ pub struct NodeView {
     pub frames: u64,
     /// Samples in them.
     pub samples: u64,
-    /// Instants of its grid from the first stored sample to the last.
+    /// Instants of its grid from the first sample that was stored since the server started to the last. Where it went on to
+    /// an epoch that it was told the grid goes on; where it began another one, those between count for nothing. Nor does
+    /// what comes late, of before the latest that was stored when the server started.
     pub steps: u64,
     /// Those of them for which no sample is stored: lost, not sent, or still on their way.
     pub missing: u64,
@@ -173,6 +211,8 @@ impl Snapshot {
 /// What is counted for people, and the samples of nodes that somebody looks at.
 #[derive(Debug, Default)]
 pub(crate) struct Live {
+    /// The highest counter of each node and row of epochs that was stored when the server started.
+    stored: HashMap<(u32, u8), u32>,
     nodes: HashMap<u32, Known>,
     samples: u64,
     past: VecDeque<Tick>,
@@ -180,29 +220,42 @@ pub(crate) struct Live {
 }
 
 impl Live {
-    /// A batch of `cell` that arrived then is durable.
-    pub(crate) fn hear(&mut self, cell: u16, arrived: Now, heard: &BTreeMap<u32, Heard>) {
+    /// What is seen of a server that begins with this stored.
+    pub(crate) fn behind(replay: &Replay, epochs: &Epochs) -> Live {
+        let mut stored: HashMap<(u32, u8), u32> = HashMap::new();
+        for ((node, epoch), counters) in replay.sets() {
+            if let Some(highest) = counters.highest() {
+                let of_row = stored.entry((node, epochs.row(node, epoch))).or_default();
+                *of_row = highest.max(*of_row);
+            }
+        }
+        Live { stored, ..Live::default() }
+    }
+
+    /// True when a counter is below one that was stored when the server started. Nobody knows here which samples were stored
+    /// between the two: what is missing is counted from the later one on.
+    pub(crate) fn is_late(&self, node: u32, row: u8, counter: u32) -> bool {
+        !self.stored.is_empty() && self.stored.get(&(node, row)).is_some_and(|&stored| counter <= stored)
+    }
+
+    /// A batch of `cell` that arrived then is durable; what it brought is by node and row of epochs.
+    pub(crate) fn hear(
+        &mut self,
+        cell: u16,
+        arrived: Now,
+        heard: &BTreeMap<u32, Heard>,
+        brought: &BTreeMap<(u32, u8), Brought>,
+    ) {
         let heard_ms = arrived.monotonic_ns / NS_PER_MS;
-        for (&node, &Heard { epoch, brought, .. }) in
-            heard.iter().filter(|(_, heard)| heard.brought.frames > 0)
-        {
-            let Brought { frames, samples, steps, first, end } = brought;
-            let known = self.nodes.entry(node).or_insert(Known {
-                cell,
-                heard_ms,
-                epoch,
-                frames: 0,
-                samples: 0,
-                steps: 0,
-                first,
-                end,
-            });
+        for (&(node, row), &Brought { frames, samples, covered }) in brought {
+            let Heard { epoch, .. } = heard[&node];
+            let nothing = Known { cell, heard_ms, epoch, frames: 0, samples: 0, covered: BTreeMap::new() };
+            let known = self.nodes.entry(node).or_insert(nothing);
             (known.cell, known.epoch) = (cell, epoch);
             known.heard_ms = known.heard_ms.max(heard_ms);
-            (known.first, known.end) = (known.first.min(first), known.end.max(end));
             known.frames += u64::from(frames);
             known.samples += u64::from(samples);
-            known.steps += u64::from(steps);
+            known.covered.entry(row).or_default().join(covered);
             self.samples += u64::from(samples);
         }
     }
@@ -251,7 +304,6 @@ impl Live {
         let known = self.nodes.get(&node);
         let silence_ms = now_ms.saturating_sub(known.map_or(0, |known| known.heard_ms));
         let of = |value: fn(&Known) -> u64| known.map_or(0, value);
-        let steps = of(|known| known.end - known.first);
         NodeView {
             node,
             cell: known.map(|known| known.cell),
@@ -261,8 +313,8 @@ impl Live {
             epoch: known.map_or(0, |known| known.epoch),
             frames: of(|known| known.frames),
             samples: of(|known| known.samples),
-            steps,
-            missing: steps.saturating_sub(of(|known| known.steps)),
+            steps: of(|known| known.over_rows(Covered::span)),
+            missing: of(|known| known.over_rows(Covered::missing)),
             drawn: self.traces.get(&node).and_then(|trace| trace.columns(grid)),
         }
     }
@@ -364,9 +416,9 @@ impl Watched {
 
 /// Shows it to whoever looks, until the server ends: `asked` takes what is asked of the thread that commits, and `count` adds
 /// what that does not count.
-pub(crate) async fn show<T: Send + 'static>(
+pub(crate) async fn show<T>(
     looks: Looks,
-    asked: SyncSender<T>,
+    asked: mpsc::Sender<T>,
     wrap: fn(Asked) -> T,
     count: impl Fn(&mut Stats),
 ) {
@@ -410,15 +462,10 @@ pub(crate) async fn show<T: Send + 'static>(
     }
 }
 
-async fn ask<T: Send + 'static>(
-    asked: &SyncSender<T>,
-    wrap: fn(Asked) -> T,
-    watched: BTreeSet<u32>,
-) -> Option<Snapshot> {
+async fn ask<T>(asked: &mpsc::Sender<T>, wrap: fn(Asked) -> T, watched: BTreeSet<u32>) -> Option<Snapshot> {
     let (reply, replied) = oneshot::channel();
-    let (asked, asking) = (asked.clone(), wrap(Asked { watched, reply }));
-    // The thread that commits may be busy with groups before it.
-    spawn_blocking(move || asked.send(asking).is_ok()).await.ok().filter(|&sent| sent)?;
+    // The threads may be busy with batches before it.
+    asked.send(wrap(Asked { watched, reply })).await.ok()?;
     replied.await.ok()
 }
 
@@ -426,8 +473,10 @@ async fn ask<T: Send + 'static>(
 mod tests {
     use std::num::NonZeroU32;
     use std::ops::RangeInclusive;
-    use std::sync::mpsc::{Receiver, channel, sync_channel};
+    use std::sync::mpsc::{Receiver, channel};
     use std::thread;
+
+    use tokio::task::spawn_blocking;
 
     use super::*;
     use crate::stats::Deadline;
@@ -438,13 +487,14 @@ mod tests {
         uncertainty_ns: 0,
     };
 
-    fn heard(node: u32, epoch: u8, frames: &[(u64, u8, usize)]) -> BTreeMap<u32, Heard> {
-        let mut brought = Brought::default();
-        frames.iter().for_each(|&(first, stride, samples)| brought.add(first, stride, samples));
-        BTreeMap::from([(
-            node,
-            Heard { epoch, count: 0, setting: None, change: None, is_due: false, brought },
-        )])
+    /// A batch of `cell` with frames of one node, in a row of epochs that begins with 0.
+    fn hear(live: &mut Live, cell: u16, ms: u64, epoch: u8, frames: &[(u64, u8, usize)]) {
+        let heard = Heard { epoch, count: 0, setting: None, change: None, is_due: false };
+        let mut brought: BTreeMap<(u32, u8), Brought> = BTreeMap::new();
+        for &(first, stride, samples) in frames {
+            brought.entry((1, 0)).or_default().add(first, stride, samples, false);
+        }
+        live.hear(cell, at(ms), &BTreeMap::from([(1, heard)]), &brought);
     }
 
     fn at(ms: u64) -> Now {
@@ -454,13 +504,13 @@ mod tests {
     #[test]
     fn what_is_missing_of_a_grid_is_what_no_stored_sample_covers() {
         let mut live = Live::default();
-        live.hear(7, at(100), &heard(1, 0, &[(900, 1, 90), (990, 1, 90)]));
+        hear(&mut live, 7, 100, 0, &[(900, 1, 90), (990, 1, 90)]);
         // Every second sample, one frame too late; then the one between them comes.
-        live.hear(7, at(200), &heard(1, 1, &[(1170, 2, 45)]));
+        hear(&mut live, 7, 200, 1, &[(1170, 2, 45)]);
         let view = live.view(1, GRID, false, 250);
         assert_eq!((view.cell, view.epoch, view.frames, view.samples), (Some(7), 1, 3, 225));
         assert_eq!((view.steps, view.missing, view.silence_ms), (360, 90, 50));
-        live.hear(7, at(300), &heard(1, 1, &[(1080, 1, 90)]));
+        hear(&mut live, 7, 300, 1, &[(1080, 1, 90)]);
         assert_eq!(live.view(1, GRID, false, 300).missing, 0);
         assert_eq!(live.view(2, GRID, false, 400).cell, None);
     }
@@ -468,10 +518,10 @@ mod tests {
     #[test]
     fn what_was_stored_before_does_not_show_that_a_node_is_there() {
         let mut live = Live::default();
-        live.hear(8, at(400), &heard(1, 1, &[]));
+        hear(&mut live, 8, 400, 1, &[]);
         assert_eq!(live.view(1, GRID, false, 400).cell, None);
-        live.hear(7, at(500), &heard(1, 0, &[(900, 1, 90)]));
-        live.hear(8, at(600), &heard(1, 1, &[]));
+        hear(&mut live, 7, 500, 0, &[(900, 1, 90)]);
+        hear(&mut live, 8, 600, 1, &[]);
         let view = live.view(1, GRID, false, 700);
         assert_eq!((view.cell, view.epoch, view.frames, view.silence_ms), (Some(7), 0, 1, 200));
     }
@@ -479,7 +529,7 @@ mod tests {
     #[test]
     fn a_node_is_silent_after_two_of_the_longest_batches_and_a_revoked_one_never() {
         let mut live = Live::default();
-        live.hear(7, at(1000), &heard(1, 0, &[(0, 1, 90)]));
+        hear(&mut live, 7, 1000, 0, &[(0, 1, 90)]);
         let is_silent = |now_ms, grid| live.view(1, grid, false, now_ms).is_silent;
         assert!(!is_silent(1000 + SILENT_MS_MIN, GRID) && is_silent(1001 + SILENT_MS_MIN, GRID));
         let slow = Grid { superframe_ps: 10 * GRID.superframe_ps, ..GRID };
@@ -548,11 +598,11 @@ mod tests {
     const PROVISIONED: RangeInclusive<u32> = 1..=10 + 2 * LIVE_NODES_MAX as u32;
 
     /// A thread in place of the one that commits: it says what it was asked to watch.
-    fn committing(asked: Receiver<Asked>) -> Receiver<Vec<u32>> {
+    fn committing(mut asked: mpsc::Receiver<Asked>) -> Receiver<Vec<u32>> {
         let (said, says) = channel();
         thread::spawn(move || {
             let mut samples = 0;
-            while let Ok(Asked { watched, reply }) = asked.recv() {
+            while let Some(Asked { watched, reply }) = asked.blocking_recv() {
                 samples += 1;
                 let nodes = PROVISIONED.map(|node| Live::default().view(node, GRID, false, 0)).collect();
                 let shown = Snapshot { at: at(0), stats: Stats::default(), samples, past: vec![], nodes };
@@ -564,7 +614,7 @@ mod tests {
 
     #[tokio::test]
     async fn all_who_look_at_once_see_the_same_and_nothing_is_kept_when_nobody_does() {
-        let (asked, asks) = sync_channel(2);
+        let (asked, asks) = mpsc::channel(2);
         let watched = committing(asks);
         // On a slow machine somebody who has looked may be taken not to look any more, meanwhile.
         let next = |is_empty: bool| {

@@ -230,7 +230,7 @@ impl<D: Disk, R: Randomness + Clone> Collector<D, R> {
                 }
             }
         }
-        self.commit_group(now, &[])
+        self.commit_group(now, &[], || ())
     }
 
     /// Why a node cannot be told that.

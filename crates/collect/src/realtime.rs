@@ -35,8 +35,8 @@ const DEALT_TENTHS: u32 = 9;
 /// More than a limit: some pages of any architecture.
 const BEYOND_BYTES: usize = 1 << 20;
 
-/// Threads of a log besides those that open frames: one that hands groups to them, one that commits.
-pub(crate) const THREADS_BESIDES: usize = 2;
+/// Threads of a log besides those that open frames: one that hands groups to them, one that commits, one that answers.
+pub(crate) const THREADS_BESIDES: usize = 3;
 
 /// A scheduling class of Linux, with what a thread has in it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -83,6 +83,11 @@ impl CounterSet {
         self.floor
     }
 
+    /// The highest counter that was ever in it.
+    pub(crate) fn highest(&self) -> Option<u32> {
+        self.intervals.last_key_value().map(|(_, &last)| last).or(self.floor.checked_sub(1))
+    }
+
     /// The number of intervals: what the set costs in memory.
     pub fn ranges(&self) -> usize {
         self.intervals.len()

@@ -3,10 +3,14 @@
 //! ```text
 //! transport (tokio)  ── queue ──►  open (1 thread, all shards)  ──►  commit (1 thread, 1 disk)
 //!        ▲                                                                   │
-//!        └──────────────────────────── answers ─────────────────────────────┘
+//!        └────────────────────  answer (1 thread)  ◄──── what to tell ───────┘
 //! ```
 //! While one group is synced the next is opened, and batches that arrive meanwhile wait in the queue: groups
 //! grow with the load by themselves. Every queue is bounded; what a transport does when they are full is its own.
+//!
+//! What threads of other classes share with ours they share with those that open and that answer: these take from a
+//! transport's queue, and give to its connections, where each side takes locks that the other holds. The thread that commits
+//! meets those two alone, which are in its own class: no thread that has to wait for a core keeps it waiting.
 //!
 //! An answer carries no more than `Collector` allows. When the disk fails the commit thread ends, so that no
 //! answer leaves after it, and the service ends with that error.
@@ -14,6 +18,7 @@
 //! Owns the threads, the clocks and their end. Leaves sockets and who is believed to the transports: `tcp`, `udp`,
 //! and `nats`, which has a pipeline for each of its logs.
 
+use std::cell::Cell;
 use std::fs;
 use std::future::Future;
 use std::net::{SocketAddr, TcpListener, UdpSocket};
@@ -21,7 +26,7 @@ use std::os::unix::net::UnixListener;
 use std::panic::resume_unwind;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::sync::mpsc::{Receiver, Sender, SyncSender, channel, sync_channel};
 use std::time::{Duration, Instant, SystemTime};
 
 use cipher::OsRandomness;
@@ -34,7 +39,8 @@ use crate::disk::RealDisk;
 use crate::error::Error;
 use crate::keys::KeyRing;
 use crate::limits::Limits;
-use crate::live;
+use crate::live::{self, Snapshot};
+use crate::orders::Reply;
 use crate::realtime::{Realtime, Role, THREADS_BESIDES, Thread};
 use crate::shard::{Arrived, Now, Opened, Opening, Shards};
 use crate::stats::{Counter, Stats};
@@ -79,8 +85,8 @@ pub struct Config {
 
 /// A transport of a server with one log.
 pub(crate) trait Service: Send + Sync + Sized + 'static {
-    /// Hands an answer to where its batch came from, if that is still there; its batch was durable at `durable_ns`.
-    fn answer(&self, connection: u64, answer: &Answer, durable_ns: u64);
+    /// Hands an answer to where its batch came from, if that is still there; it was sealed at `sealed_ns`.
+    fn answer(&self, connection: u64, answer: &Answer, sealed_ns: u64);
 
     /// Hands over what arrives until `shutdown`, or the end of `inlet`, and waits for the answers to it.
     fn serve(
@@ -95,10 +101,20 @@ pub(crate) trait Service: Send + Sync + Sized + 'static {
 
 /// Where a transport puts what arrives.
 pub(crate) struct Inlet {
-    /// Batches that wait to be opened.
-    pub(crate) queue: mpsc::Sender<Arrived>,
+    /// Batches that wait to be opened, and what people ask.
+    pub(crate) queue: mpsc::Sender<Incoming>,
     /// Ready when nothing may be answered any more.
     pub(crate) failure: oneshot::Receiver<()>,
+}
+
+/// What the thread that opens is given.
+pub(crate) enum Incoming {
+    /// A batch.
+    Batch(Arrived),
+    /// What somebody asks.
+    Asked(Asked),
+    /// Somebody looks.
+    Looked(live::Asked),
 }
 
 /// The two clocks of a server.
@@ -189,17 +205,16 @@ impl Log {
         let service = Arc::new(service);
         let answer = {
             let service = service.clone();
-            move |connection, answer: &Answer, durable_ns| service.answer(connection, answer, durable_ns)
+            move |connection, answer: &Answer, sealed_ns| service.answer(connection, answer, sealed_ns)
         };
         let started = Pipeline::start(collector, shards, &self.limits, &self.realtime, self.clock, answer);
         let (pipeline, inlet) = started?;
         if let Some(control) = self.control {
-            let asked = pipeline.work.clone();
-            runtime.spawn(control::listen(control, asked, Work::Asked));
+            runtime.spawn(control::listen(control, inlet.queue.clone(), Incoming::Asked));
         }
         if let Some(looks) = self.looks {
-            let (asked, counted) = (pipeline.work.clone(), service.clone());
-            runtime.spawn(live::show(looks, asked, Work::Looked, move |stats| counted.count(stats)));
+            let (asked, counted) = (inlet.queue.clone(), service.clone());
+            runtime.spawn(live::show(looks, asked, Incoming::Looked, move |stats| counted.count(stats)));
         }
         ready();
         let served = runtime.block_on(service.clone().serve(inlet, shutdown));
@@ -214,14 +229,14 @@ impl Log {
 
 /// The threads that open and store what arrives for one log.
 pub(crate) struct Pipeline {
-    work: SyncSender<Work>,
     open: Thread<()>,
     commit: Thread<Result<Counter, Error>>,
+    answer: Thread<()>,
 }
 
 impl Pipeline {
     /// Starts the threads; they end when the queue of the inlet has no sender any more. `answer` is called with the
-    /// number under which a batch arrived, its answer, and when it was durable.
+    /// number under which a batch arrived, its answer, and when that was sealed; it may wait for others.
     pub(crate) fn start(
         collector: Collector<RealDisk, OsRandomness>,
         shards: Shards,
@@ -230,21 +245,25 @@ impl Pipeline {
         clock: Clock,
         answer: impl Fn(u64, &Answer, u64) + Send + 'static,
     ) -> Result<(Pipeline, Inlet), Error> {
-        let (queue, arrived) = mpsc::channel(limits.queue_batches_max);
+        let (queue, incoming) = mpsc::channel(limits.queue_batches_max);
         let (work, to_do) = sync_channel(2);
+        // As many wait as batches are in flight, which the transports limit.
+        let (told, to_tell) = channel();
         let (failed, failure) = oneshot::channel();
-        let (opened, group_batches_max) = (work.clone(), limits.group_batches_max);
+        let group_batches_max = limits.group_batches_max;
         let threads = shards.count() + THREADS_BESIDES;
-        let opening = move || open_groups(shards, arrived, &opened, clock, group_batches_max);
+        let opening = move || open_groups(shards, incoming, &work, clock, group_batches_max);
         let open = realtime.start("open".to_owned(), Role::Opens, None, threads, opening)?;
+        let answering = move || to_tell.into_iter().for_each(|told| tell(told, &answer));
+        let answer = realtime.start("answer".to_owned(), Role::Opens, None, threads, answering)?;
         let committing = move || {
-            let result = commit_groups(collector, &to_do, clock, &answer);
+            let result = commit_groups(collector, &to_do, clock, &told);
             // The other end is gone when the service ends by itself.
             let _ = failed.send(());
             result
         };
         let commit = realtime.start("commit".to_owned(), Role::Commits, None, threads, committing)?;
-        Ok((Pipeline { work, open, commit }, Inlet { queue, failure }))
+        Ok((Pipeline { open, commit, answer }, Inlet { queue, failure }))
     }
 
     /// Waits for the threads.
@@ -252,37 +271,51 @@ impl Pipeline {
     /// # Errors
     /// What ended the commit thread.
     pub(crate) fn end(self) -> Result<Counter, Error> {
-        let Pipeline { work, open, commit } = self;
-        drop(work);
+        let Pipeline { open, commit, answer } = self;
         // A panic of a thread is ours, and stays one.
         open.join().unwrap_or_else(|panic| resume_unwind(panic));
-        commit.join().unwrap_or_else(|panic| resume_unwind(panic))
+        let counted = commit.join().unwrap_or_else(|panic| resume_unwind(panic));
+        answer.join().unwrap_or_else(|panic| resume_unwind(panic));
+        counted
     }
 }
 
-/// Opens whatever has arrived, as long as something may arrive.
+/// Opens whatever has arrived, as long as something may arrive, and hands on what is asked behind it.
 fn open_groups(
     mut shards: Shards,
-    mut arrived: mpsc::Receiver<Arrived>,
+    mut queue: mpsc::Receiver<Incoming>,
     done: &SyncSender<Work>,
     clock: Clock,
     group_batches_max: usize,
 ) {
-    let mut group = Vec::new();
-    while arrived.blocking_recv_many(&mut group, group_batches_max) > 0 {
-        let begin_ns = clock.monotonic_ns();
-        let mut opened = shards.open(std::mem::take(&mut group));
-        let opening = Opening { begin_ns, end_ns: clock.monotonic_ns() };
-        opened.iter_mut().for_each(|opened| opened.opening = opening);
-        if done.send(Work::Opened(opened)).is_err() {
-            // The disk failed: the commit thread has the error.
-            return;
+    let mut incoming = Vec::new();
+    while queue.blocking_recv_many(&mut incoming, group_batches_max) > 0 {
+        let (mut group, mut works) = (Vec::new(), Vec::new());
+        for incoming in incoming.drain(..) {
+            match incoming {
+                Incoming::Batch(arrived) => group.push(arrived),
+                Incoming::Asked(asked) => works.push(Work::Asked(asked)),
+                Incoming::Looked(asked) => works.push(Work::Looked(asked)),
+            }
+        }
+        if !group.is_empty() {
+            let begin_ns = clock.monotonic_ns();
+            let mut opened = shards.open(group);
+            let opening = Opening { begin_ns, end_ns: clock.monotonic_ns() };
+            opened.iter_mut().for_each(|opened| opened.opening = opening);
+            works.insert(0, Work::Opened(opened));
+        }
+        for work in works {
+            if done.send(work).is_err() {
+                // The disk failed: the commit thread has the error.
+                return;
+            }
         }
     }
 }
 
 /// What the thread that commits is given.
-pub(crate) enum Work {
+enum Work {
     /// Batches that were opened.
     Opened(Vec<Opened>),
     /// What somebody asks.
@@ -291,24 +324,54 @@ pub(crate) enum Work {
     Looked(live::Asked),
 }
 
+/// What the thread that answers is given.
+enum Told {
+    /// Answers to batches, and when they were sealed.
+    Answers(Vec<Action>, u64),
+    /// A reply to what somebody asked.
+    Replied(oneshot::Sender<Reply>, Reply),
+    /// What somebody sees.
+    Shown(oneshot::Sender<Snapshot>, Snapshot),
+}
+
+/// Hands it to whoever waits for it. Who has asked may be gone; what was asked was done all the same.
+fn tell(told: Told, answer: &impl Fn(u64, &Answer, u64)) {
+    match told {
+        Told::Answers(actions, sealed_ns) => {
+            for Action::Send { connection, answer: sent, .. } in actions {
+                answer(connection, &sent, sealed_ns);
+            }
+        }
+        Told::Replied(asker, reply) => drop(asker.send(reply)),
+        Told::Shown(looker, snapshot) => drop(looker.send(snapshot)),
+    }
+}
+
 /// Commits whatever was opened, and does what is asked between two groups, as long as something may come.
 fn commit_groups(
     mut collector: Collector<RealDisk, OsRandomness>,
     work: &Receiver<Work>,
     clock: Clock,
-    answer: &impl Fn(u64, &Answer, u64),
+    told: &Sender<Told>,
 ) -> Result<Counter, Error> {
+    // The other end is gone only where it panicked, which `Pipeline::end` passes on.
+    let is_gone = Cell::new(false);
+    let tell = |what| is_gone.set(told.send(what).is_err());
     let step = |collector: &mut Collector<RealDisk, OsRandomness>, event| {
-        let now = clock.now();
-        let actions = collector.step(now, event)?;
-        let durable_ns = clock.monotonic_ns();
-        collector.measure(now.monotonic_ns, durable_ns, &actions);
-        for Action::Send { connection, answer: sent, .. } in actions {
-            answer(connection, &sent, durable_ns);
+        let (now, mut durable_ns) = (clock.now(), None);
+        let actions = collector.step_until(now, event, || durable_ns = Some(clock.monotonic_ns()))?;
+        let sealed_ns = clock.monotonic_ns();
+        // Without it there is no receipt.
+        let durable_ns = durable_ns.unwrap_or(sealed_ns);
+        collector.measure(now.monotonic_ns, durable_ns, sealed_ns, &actions);
+        if !actions.is_empty() {
+            tell(Told::Answers(actions, sealed_ns));
         }
         Ok::<_, Error>(())
     };
-    while let Ok(first) = work.recv() {
+    while !is_gone.get()
+        && let Ok(first) = work.recv()
+    {
         let (mut next, mut asked) = (Some(first), None);
         while let Some(present) = next {
             match present {
@@ -322,16 +385,21 @@ fn commit_groups(
             }
         }
         step(&mut collector, Event::Commit)?;
-        // Whoever has asked may be gone; what was asked is done all the same.
         match asked {
             Some(Work::Asked(Asked { request, reply })) => {
-                let _ = reply.send(collector.ask(clock.now(), &request)?);
+                tell(Told::Replied(reply, collector.ask(clock.now(), &request)?));
             }
             Some(Work::Looked(live::Asked { watched, reply })) => {
-                let _ = reply.send(collector.snapshot(clock.now(), &watched));
+                let now = clock.now();
+                let snapshot = collector.snapshot(now, &watched);
+                collector.counter.shown(now.monotonic_ns, clock.monotonic_ns());
+                tell(Told::Shown(reply, snapshot));
             }
             _ => {}
         }
     }
     collector.close()
 }
+
+#[cfg(test)]
+mod tests;

@@ -5,12 +5,14 @@
 //! time allocates nothing.
 //!
 //! ```text
-//! arrived ─ queued ─► opening begins ─ opening ─► opened ─ waiting ─► commit begins ─ storing ─► durable ─ answering ─►
+//! arrived ─ queued ─► opening begins ─ opening ─► opened ─ waiting ─► commit begins ─ storing ─► durable
 //!    └────────────────────────── durable_latency, the deadline ──────────────────────────────────┘
+//!                                                              durable ─ sealing ─► sealed ─ answering ─►
 //! ```
 //! A batch has arrived when a transport has read it; what still lies in the kernel has not.
 //!
-//! The commit thread records all of that up to durable, a transport's threads the answering.
+//! The commit thread records all of that up to sealed, a transport's threads the answering. What people who look take of the
+//! commit thread is beside the stages: a batch that comes meanwhile waits for it.
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
@@ -71,6 +73,8 @@ pub struct Stats {
     pub durable_latency: Latency,
     /// The same by stage, and what comes behind it.
     pub stages: Stages,
+    /// What a snapshot for people who look took of the thread that commits.
+    pub snapshots: Latency,
     /// How often that was in time, where the deployment has a deadline.
     pub deadline: Option<Deadline>,
 }
@@ -86,18 +90,21 @@ pub struct Stages {
     pub waiting: Latency,
     /// Until it is durable.
     pub storing: Latency,
+    /// Until its receipt is sealed, with those of its group and their downlinks.
+    pub sealing: Latency,
     /// Until the answer is with the system's socket, or given to the client of the cluster.
     pub answering: Latency,
 }
 
 impl Stages {
     /// Each with its name, in their order.
-    pub fn named(&self) -> [(&'static str, &Latency); 5] {
+    pub fn named(&self) -> [(&'static str, &Latency); 6] {
         [
             ("queued", &self.queued),
             ("opening", &self.opening),
             ("waiting", &self.waiting),
             ("storing", &self.storing),
+            ("sealing", &self.sealing),
             ("answering", &self.answering),
         ]
     }
@@ -193,6 +200,7 @@ pub(crate) struct Passage {
     pub(crate) opened_ns: u64,
     pub(crate) commit_ns: u64,
     pub(crate) durable_ns: u64,
+    pub(crate) sealed_ns: u64,
 }
 
 /// Counts while the server runs.
@@ -204,6 +212,8 @@ pub(crate) struct Counter {
     opening: Times,
     waiting: Times,
     storing: Times,
+    sealing: Times,
+    snapshots: Times,
     /// Batches that missed the deadline since the last that met it.
     run: u64,
 }
@@ -212,9 +222,10 @@ impl Counter {
     /// Counts of nothing, for batches that should be durable so long after their arrival.
     pub(crate) fn new(deadline_ns: Option<u64>) -> Counter {
         let deadline = deadline_ns.map(|deadline_ns| Deadline { deadline_ns, ..Deadline::default() });
-        let [durable, queued, opening, waiting, storing] = std::array::from_fn(|_| Times::new());
+        let [durable, queued, opening, waiting, storing, sealing, snapshots] =
+            std::array::from_fn(|_| Times::new());
         let stats = Stats { deadline, ..Stats::default() };
-        Counter { stats, durable, queued, opening, waiting, storing, run: 0 }
+        Counter { stats, durable, queued, opening, waiting, storing, sealing, snapshots, run: 0 }
     }
 
     /// Adds what was counted for another log.
@@ -241,6 +252,8 @@ impl Counter {
             (&mut self.opening, &other.opening),
             (&mut self.waiting, &other.waiting),
             (&mut self.storing, &other.storing),
+            (&mut self.sealing, &other.sealing),
+            (&mut self.snapshots, &other.snapshots),
         ] {
             all.add(more);
         }
@@ -261,11 +274,12 @@ impl Counter {
 
     /// A batch with a receipt is durable.
     pub(crate) fn durable(&mut self, passage: &Passage) {
-        let &Passage { arrived_ns, opening_ns, opened_ns, commit_ns, durable_ns } = passage;
+        let &Passage { arrived_ns, opening_ns, opened_ns, commit_ns, durable_ns, sealed_ns } = passage;
         self.queued.record(arrived_ns, opening_ns);
         self.opening.record(opening_ns, opened_ns);
         self.waiting.record(opened_ns, commit_ns);
         self.storing.record(commit_ns, durable_ns);
+        self.sealing.record(durable_ns, sealed_ns);
         self.durable.record(arrived_ns, durable_ns);
         if let Some(deadline) = &mut self.stats.deadline {
             if durable_ns.saturating_sub(arrived_ns) > deadline.deadline_ns {
@@ -279,6 +293,11 @@ impl Counter {
         }
     }
 
+    /// Somebody was shown a snapshot that was made from the one instant to the other.
+    pub(crate) fn shown(&mut self, begin_ns: u64, end_ns: u64) {
+        self.snapshots.record(begin_ns, end_ns);
+    }
+
     /// What was counted so far; a transport adds what it counts.
     pub(crate) fn stats(&self) -> Stats {
         let stages = Stages {
@@ -286,9 +305,11 @@ impl Counter {
             opening: self.opening.latency(),
             waiting: self.waiting.latency(),
             storing: self.storing.latency(),
+            sealing: self.sealing.latency(),
             answering: Latency::default(),
         };
-        Stats { durable_latency: self.durable.latency(), stages, ..self.stats.clone() }
+        let (durable_latency, snapshots) = (self.durable.latency(), self.snapshots.latency());
+        Stats { durable_latency, stages, snapshots, ..self.stats.clone() }
     }
 }
 
@@ -304,18 +325,19 @@ mod tests {
     use super::*;
 
     /// A batch that arrives at `arrived_ns` and spends so long in each stage.
-    fn passage(arrived_ns: u64, [queued, opening, waiting, storing]: [u64; 4]) -> Passage {
+    fn passage(arrived_ns: u64, [queued, opening, waiting, storing, sealing]: [u64; 5]) -> Passage {
         let opening_ns = arrived_ns + queued;
         let opened_ns = opening_ns + opening;
         let commit_ns = opened_ns + waiting;
-        Passage { arrived_ns, opening_ns, opened_ns, commit_ns, durable_ns: commit_ns + storing }
+        let durable_ns = commit_ns + storing;
+        Passage { arrived_ns, opening_ns, opened_ns, commit_ns, durable_ns, sealed_ns: durable_ns + sealing }
     }
 
     #[test]
     fn a_deadline_is_met_up_to_its_last_nanosecond_and_the_longest_run_of_misses_is_kept() {
         let mut counter = Counter::new(Some(100));
         for latency_ns in [100, 101, 150, 0, 101, 101, 101, 99, 500] {
-            counter.durable(&passage(7, [0, 0, 0, latency_ns]));
+            counter.durable(&passage(7, [0, 0, 0, latency_ns, 5]));
         }
         let expected = Deadline { deadline_ns: 100, met: 3, missed: 6, longest_run: 3 };
         assert_eq!(counter.stats().deadline, Some(expected));
@@ -330,13 +352,14 @@ mod tests {
     #[test]
     fn the_stages_of_a_batch_add_up_to_its_time_from_arrival_to_durable() {
         let mut counter = Counter::new(None);
-        counter.durable(&passage(1_000, [10, 200, 3_000, 40_000]));
+        counter.durable(&passage(1_000, [10, 200, 3_000, 40_000, 500_000]));
         let Stats { stages, durable_latency, deadline, .. } = counter.stats();
         // Three significant digits.
         let close = |found: u64, expected: u64| found.abs_diff(expected) <= expected / 500;
-        let found =
-            [stages.queued, stages.opening, stages.waiting, stages.storing].map(|stage| stage.p9999_ns);
-        assert!(found.iter().zip([10, 200, 3_000, 40_000]).all(|(&found, expected)| close(found, expected)));
+        let found = [stages.queued, stages.opening, stages.waiting, stages.storing, stages.sealing]
+            .map(|of| of.p9999_ns);
+        let expected = [10, 200, 3_000, 40_000, 500_000];
+        assert!(found.iter().zip(expected).all(|(&found, expected)| close(found, expected)), "{found:?}");
         assert!(close(durable_latency.max_ns, 43_210), "{durable_latency:?}");
         assert_eq!((durable_latency.count, stages.answering.count, deadline), (1, 0, None));
     }

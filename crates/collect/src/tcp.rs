@@ -25,7 +25,7 @@ use tokio_rustls::server::TlsStream;
 use crate::batch::Answer;
 use crate::error::{Error, Refusal};
 use crate::limits::{ACCEPT_PAUSE, LINGER_BYTES_MAX, Limits, MESSAGE_BYTES_MAX};
-use crate::serve::{Clock, Inlet, Service};
+use crate::serve::{Clock, Incoming, Inlet, Service};
 use crate::session::{Session, Verdict};
 use crate::shard::Arrived;
 use crate::stats::{SharedTimes, Stats};
@@ -51,8 +51,8 @@ pub(crate) struct Tcp {
 /// An answer on its way to a connection.
 struct Outgoing {
     message: Vec<u8>,
-    /// When its batch was durable; `None` for a refusal.
-    durable_ns: Option<u64>,
+    /// When it was sealed; `None` for a refusal.
+    sealed_ns: Option<u64>,
 }
 
 impl Tcp {
@@ -86,11 +86,11 @@ impl Tcp {
 }
 
 impl Service for Tcp {
-    fn answer(&self, connection: u64, answer: &Answer, durable_ns: u64) {
+    fn answer(&self, connection: u64, answer: &Answer, sealed_ns: u64) {
         if let Some(writer) = self.answers().get(&connection) {
             let is_receipt = matches!(answer, Answer::Receipt { .. });
             let outgoing =
-                Outgoing { message: answer.to_message(), durable_ns: is_receipt.then_some(durable_ns) };
+                Outgoing { message: answer.to_message(), sealed_ns: is_receipt.then_some(sealed_ns) };
             // A connection that ended meanwhile gets nothing; its bridge sends the batch again.
             let _ = writer.send(outgoing);
         }
@@ -171,7 +171,7 @@ impl Handshakes {
 struct Peer {
     number: u64,
     hub: Arc<Tcp>,
-    queue: mpsc::Sender<Arrived>,
+    queue: mpsc::Sender<Incoming>,
     stopped: watch::Receiver<()>,
 }
 
@@ -276,7 +276,7 @@ impl Peer {
             let Ok(permit) = permits.acquire().await else { break };
             permit.forget();
             let arrived = Arrived { connection: self.number, at, batch };
-            if self.queue.send(arrived).await.is_err() {
+            if self.queue.send(Incoming::Batch(arrived)).await.is_err() {
                 permits.add_permits(1);
                 break;
             }
@@ -330,7 +330,7 @@ async fn write_answers(
     permits: Arc<Semaphore>,
 ) {
     let patience = Duration::from_millis(hub.limits.write_ms_max);
-    while let Some(Outgoing { message, durable_ns }) = answers.recv().await {
+    while let Some(Outgoing { message, sealed_ns }) = answers.recv().await {
         let writing = async {
             writer.write_all(&message).await?;
             writer.flush().await
@@ -339,8 +339,8 @@ async fn write_answers(
             permits.close();
             return;
         }
-        if let Some(durable_ns) = durable_ns {
-            hub.answering.record(durable_ns, hub.clock.monotonic_ns());
+        if let Some(sealed_ns) = sealed_ns {
+            hub.answering.record(sealed_ns, hub.clock.monotonic_ns());
         }
         permits.add_permits(1);
     }

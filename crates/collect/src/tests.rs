@@ -4,6 +4,7 @@ use super::*;
 use crate::batch::SEAL_BYTES;
 use crate::keys::{Grid, Node, StoreKeys};
 use crate::orders::{Order, Reason, Reply, Request, Told};
+use crate::record::NodeEpoch;
 use crate::settings::{Planned, Settings};
 use crate::sim::{Dice, Honesty, SimDisk};
 use crate::store::{Filter, Records};
@@ -346,6 +347,8 @@ fn a_store_with_a_counter_twice_is_not_opened() {
 struct Shelf {
     next: Arc<AtomicU32>,
     told: Arc<AtomicU16>,
+    /// The lowest count of the epoch that was told.
+    entered: Arc<Mutex<Option<u32>>>,
     is_away: Arc<AtomicBool>,
 }
 
@@ -357,8 +360,8 @@ impl Shelf {
 
 impl Fence for Shelf {
     fn take_downlinks(&mut self, _: u32, epoch: u8, count: u32) -> std::io::Result<std::ops::Range<u32>> {
-        assert_eq!(epoch, 0, "the node has not gone on");
         self.ask()?;
+        assert!(epoch == 0 || self.entered.lock().unwrap().is_some(), "the node has not gone on");
         let start = self.next.fetch_add(count, Ordering::Relaxed);
         Ok(start..start + count)
     }
@@ -376,10 +379,31 @@ impl Fence for Shelf {
         }
         Ok(u8::try_from(self.told.load(Ordering::Relaxed)).ok())
     }
+
+    fn enter(&mut self, node: u32, epoch: u8, count: u32) -> std::io::Result<()> {
+        assert_eq!((node, u16::from(epoch)), (NODE, self.told.load(Ordering::Relaxed)), "what was told");
+        self.ask()?;
+        let mut entered = self.entered.lock().unwrap();
+        *entered = Some(entered.map_or(count, |first| first.min(count)));
+        Ok(())
+    }
+
+    fn epochs(&mut self) -> std::io::Result<Vec<NodeEpoch>> {
+        self.ask()?;
+        let to = u8::try_from(self.told.load(Ordering::Relaxed)).unwrap();
+        let first = *self.entered.lock().unwrap();
+        let changes = vec![record::Told { from: 0, to, first }];
+        let epoch = first.map_or(0, |_| to);
+        Ok(if to == 0 { vec![] } else { vec![NodeEpoch { node: NODE, epoch, frames: 0, changes }] })
+    }
 }
 
 /// A collector under a lease, whose key folder gives the epochs from `epoch` on.
 fn owner(disk: &SimDisk, fencing: u64, shelf: &Shelf, epoch: u8) -> Collector<SimDisk, Dice> {
+    try_owner(disk, fencing, shelf, epoch).unwrap()
+}
+
+fn try_owner(disk: &SimDisk, fencing: u64, shelf: &Shelf, epoch: u8) -> io::Result<Collector<SimDisk, Dice>> {
     let ring = ring_with(Some(3), Settings::default(), move |_| Ok(Some(epoch)));
     let limits = Limits { downlink_block: 2, ..Limits::default() };
     let collector = Collector::open(disk.clone(), ring, limits, Dice::new(fencing)).unwrap();
@@ -415,6 +439,36 @@ fn who_cannot_ask_for_a_counter_stores_and_sends_no_downlink() {
     let said = run(&mut owner, vec![opened(1, &[(0, 3)]), Event::Commit]);
     assert_eq!(said[0].3.len(), 1);
     assert_eq!(owner.epochs.pending(NODE), Some(40), "it is told later");
+}
+
+#[test]
+fn an_owner_takes_no_more_of_an_epoch_that_the_node_left_than_the_one_before_it() {
+    let shelf = Shelf::default();
+    let mut before = owner(&disk(), 8, &shelf, 40);
+    run(&mut before, vec![opened(0, &[(0, 0), (0, 1), (0, 2)]), Event::Commit]);
+    assert_eq!(before.epochs.pending(NODE), Some(40));
+    // Who comes now tells the node the same, though it heard nothing of it yet.
+    assert_eq!(owner(&disk(), 9, &shelf, 50).epochs.pending(NODE), Some(40));
+    // The node has gone on. Nobody can be told now; it is made up for.
+    shelf.is_away.store(true, Ordering::Relaxed);
+    run(&mut before, vec![opened(1, &[(40, 5)]), Event::Commit]);
+    assert_eq!(*shelf.entered.lock().unwrap(), None);
+    assert!(try_owner(&disk(), 10, &shelf, 50).is_err(), "who cannot ask is no owner");
+    shelf.is_away.store(false, Ordering::Relaxed);
+    run(&mut before, vec![opened(2, &[(40, 6)]), Event::Commit]);
+    assert_eq!(*shelf.entered.lock().unwrap(), Some(5));
+    let late = [(0, 3), (0, 5), (0, 9)];
+    let expected = |said: Said| assert_eq!((said.0, said.1, said.2), (1, 0, 2));
+    let disk = disk();
+    let mut after = owner(&disk, 11, &shelf, 50);
+    expected(run(&mut after, vec![opened(3, &late), Event::Commit]).remove(0));
+    expected(run(&mut before, vec![opened(3, &late), Event::Commit]).remove(0));
+    assert_eq!(after.stats().frames_failed, [(Fault::Over.name(), 2)].into());
+    assert_eq!(after.epochs.pending(NODE), None);
+    // It is in the log, too.
+    drop(after);
+    let again = Collector::open(disk, ring(), Limits::default(), Dice::new(2)).unwrap();
+    assert!(again.epochs.is_over(NODE, 0, 5) && !again.epochs.is_over(NODE, 0, 4));
 }
 
 #[test]
@@ -705,4 +759,37 @@ fn people_see_what_is_durable_and_samples_only_while_they_look() {
     assert!(columns[1].is_nan() && columns[2] == 1.0);
     assert!(see(&mut collector, &[]).2.is_empty());
     assert!(see(&mut collector, &[NODE]).2.is_empty(), "nothing was kept");
+}
+
+/// What people see of the node: stored frames, instants of its grid, those without a sample.
+fn seen(collector: &mut Collector<SimDisk, Dice>) -> (u64, u64, u64) {
+    let view = collector.snapshot(Now::default(), &Default::default()).nodes.remove(0);
+    (view.frames, view.steps, view.missing)
+}
+
+#[test]
+fn what_comes_late_after_a_start_makes_nothing_missing_that_was_stored_before() {
+    let disk = disk();
+    let before = [(0, 0), (0, 1), (0, 2), (0, 4), (0, 5)];
+    run(&mut collector(&disk, Limits::default()), vec![opened(0, &before), Event::Commit]);
+    let mut collector = collector(&disk, Limits::default());
+    run(&mut collector, vec![opened(1, &[(0, 3)]), Event::Commit]);
+    assert_eq!(seen(&mut collector), (1, 0, 0));
+    run(&mut collector, vec![opened(2, &[(0, 9), (0, 7)]), Event::Commit]);
+    assert_eq!(seen(&mut collector), (3, 3, 1), "from the first that is stored now, though it comes late");
+}
+
+#[test]
+fn what_lies_between_two_lives_of_a_node_is_not_missing_and_what_lies_between_its_epochs_is() {
+    let mut collector = collector(&disk(), Limits::default());
+    // Provisioned anew, it has an epoch that it was not told, and begins again.
+    run(&mut collector, vec![opened(0, &[(0, 10), (0, 11), (0, 13), (1, 0), (1, 1)]), Event::Commit]);
+    assert_eq!(seen(&mut collector), (5, 6, 1));
+    let free = AtomicU16::new(4);
+    let take = move |_| Ok(u8::try_from(free.fetch_add(1, Ordering::Relaxed)).ok());
+    let ring = ring_with(Some(2), Settings::default(), take);
+    let mut collector = Collector::open(disk(), ring, Limits::default(), Dice::new(2)).unwrap();
+    run(&mut collector, vec![opened(0, &[(0, 10), (0, 11)]), Event::Commit]);
+    run(&mut collector, vec![opened(1, &[(4, 14), (4, 15)]), Event::Commit]);
+    assert_eq!(seen(&mut collector), (4, 6, 2));
 }

@@ -24,7 +24,7 @@ use tokio::time::timeout;
 use crate::batch::{Answer, Request, SealedBatch};
 use crate::error::{Error, Refusal};
 use crate::limits::{DATAGRAM_BYTES_MAX, Limits, RECEIVE_PAUSE};
-use crate::serve::{Clock, Inlet, Service};
+use crate::serve::{Clock, Incoming, Inlet, Service};
 use crate::shard::Arrived;
 use crate::stats::{SharedTimes, Stats};
 
@@ -39,7 +39,7 @@ struct Origin {
 struct Outgoing {
     number: u64,
     answer: Answer,
-    durable_ns: u64,
+    sealed_ns: u64,
 }
 
 /// The transport.
@@ -122,9 +122,9 @@ struct Flight {
 }
 
 impl Service for Udp {
-    fn answer(&self, connection: u64, answer: &Answer, durable_ns: u64) {
+    fn answer(&self, connection: u64, answer: &Answer, sealed_ns: u64) {
         // The receiver ends with the service.
-        let _ = self.answers.send(Outgoing { number: connection, answer: answer.clone(), durable_ns });
+        let _ = self.answers.send(Outgoing { number: connection, answer: answer.clone(), sealed_ns });
     }
 
     async fn serve(
@@ -180,7 +180,7 @@ impl Service for Udp {
 }
 
 impl Udp {
-    fn take(&self, datagram: &[u8], origin: Origin, flight: &mut Flight, queue: &mpsc::Sender<Arrived>) {
+    fn take(&self, datagram: &[u8], origin: Origin, flight: &mut Flight, queue: &mpsc::Sender<Incoming>) {
         let batch = match parse(datagram) {
             Ok(batch) => batch,
             Err(refusal) => return self.refuse(refusal),
@@ -188,7 +188,7 @@ impl Udp {
         let connection = flight.number;
         let arrived = Arrived { connection, at: self.clock.now(), batch: Ok(batch) };
         // A full queue: the bridge sends it again. A closed one: the service ends.
-        if queue.try_send(arrived).is_err() {
+        if queue.try_send(Incoming::Batch(arrived)).is_err() {
             self.dropped.fetch_add(1, Ordering::Relaxed);
             return;
         }
@@ -197,13 +197,13 @@ impl Udp {
     }
 
     async fn send(&self, socket: &tokio::net::UdpSocket, flight: &mut Flight, outgoing: &Outgoing) {
-        let Outgoing { number, answer, durable_ns } = outgoing;
+        let Outgoing { number, answer, sealed_ns } = outgoing;
         let origin = flight.origins.remove(number).expect("each batch is answered once");
         if let Some(message) = self.message(origin, answer) {
             // One that is lost is asked for again.
             let _ = socket.send_to(&message, origin.address).await;
             if matches!(answer, Answer::Receipt { .. }) {
-                self.answering.record(*durable_ns, self.clock.monotonic_ns());
+                self.answering.record(*sealed_ns, self.clock.monotonic_ns());
             }
         }
     }

@@ -1,11 +1,12 @@
 //! Several servers of the collector behind a real cluster of NATS: what is stored, answered, terminated; and that nothing
-//! is lost or used twice while servers of either kind are killed, stopped and woken.
+//! is lost or used twice while servers of either kind are killed, stopped and woken; and who is let in by TLS.
 //!
 //! This program is also a server of the collector, when it is started with a store in its environment. What happens when
 //! is drawn from a seed that is printed (`SELVEDGE_SEED` sets it).
 
 mod bridge;
 mod cluster;
+mod service;
 #[path = "../../cipher/tests/soak/mod.rs"]
 mod soak;
 
@@ -15,18 +16,22 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitCode, Stdio};
 use std::time::{Duration, Instant};
 
-use bridge::{Bridge, CELL, NODES, SPOOL, key_ring, node_frame, open_downlink, samples, store_master};
+use bridge::{
+    Bridge, CELL, NODES, SPOOL, key_ring, key_ring_that_changes, node_frame, node_frame_of, open_downlink,
+    samples, store_master,
+};
 use cluster::{PATIENCE, Servers, nats_server, wait_for};
 use collect::batch::{Answer, BatchId, Seal, batch_message};
 use collect::limits::Limits;
 use collect::nats::client::Link;
-use collect::nats::{self, Cluster, batch_subject, partition_of};
+use collect::nats::{self, Cluster, Protection, TlsFiles, batch_subject, partition_of};
 use collect::realtime::Realtime;
 use collect::store::{Filter, read, verify};
 use libtest_mimic::{Arguments, Trial};
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng};
 use rustix::process::{Pid, Signal, kill_process};
+use service::Authority;
 use soak::is_soak;
 use tokio::runtime::Runtime;
 
@@ -39,6 +44,9 @@ const LONG_LEASE: Duration = Duration::from_secs(9);
 const STORE: &str = "SELVEDGE_TEST_STORE";
 const CLUSTER: &str = "SELVEDGE_TEST_CLUSTER";
 const LEASE_MS: &str = "SELVEDGE_TEST_LEASE_MS";
+/// Where its certificates are, if it is to have any; after how many frames nodes are told another epoch, if they are.
+const CERTIFICATES: &str = "SELVEDGE_TEST_CERTIFICATES";
+const EPOCH_FRAMES: &str = "SELVEDGE_TEST_EPOCH_FRAMES";
 
 /// Its name, and what it does with the program of a server of NATS.
 type Test = (&'static str, fn(&Path));
@@ -47,10 +55,12 @@ fn main() -> ExitCode {
     if let Some(store) = std::env::var_os(STORE) {
         return serve(PathBuf::from(store));
     }
-    let tests: [Test; 4] = [
+    let tests: [Test; 6] = [
         ("what_comes_through_three_servers_is_stored_once_and_answered", is_stored_once),
         ("what_is_no_batch_of_ours_is_terminated_and_counted_once", is_terminated),
         ("an_owner_that_sleeps_through_a_takeover_uses_no_counter_again", sleeps),
+        ("who_takes_over_takes_no_more_of_an_epoch_that_was_left_than_who_was_there_before", leaves_epochs),
+        ("only_who_has_a_certificate_is_let_in_and_only_servers_with_one_are_believed", is_protected),
         ("nothing_is_lost_or_stored_twice_whoever_is_killed_or_stopped", faults),
     ];
     let trials = tests.map(|(name, test)| {
@@ -71,9 +81,12 @@ fn main() -> ExitCode {
 fn serve(store: PathBuf) -> ExitCode {
     let servers = std::env::var(CLUSTER).unwrap().split(',').map(str::to_owned).collect();
     let lease_ms = std::env::var(LEASE_MS).unwrap().parse().unwrap();
+    let epoch_frames = std::env::var(EPOCH_FRAMES).ok().map(|frames| frames.parse().unwrap());
+    let folder = std::env::var_os(CERTIFICATES).map(PathBuf::from);
+    let protection = folder.map_or(Protection::Loopback, |folder| Protection::Tls(files(&folder)));
     let config = nats::serve::Config {
-        cluster: Cluster { servers, partitions: PARTITIONS },
-        keys: key_ring(),
+        cluster: Cluster { servers, partitions: PARTITIONS, protection },
+        keys: key_ring_that_changes(epoch_frames),
         stats: Some(store.with_extension("json")),
         store,
         limits: Limits { lease_ms, downlink_block: 4, ..Limits::default() },
@@ -102,7 +115,13 @@ struct Owner {
 
 impl Owner {
     fn start(cluster: &Cluster, store: &Path, lease: Duration) -> Owner {
+        Owner::start_with(cluster, store, lease, &[])
+    }
+
+    /// The same with this in its environment.
+    fn start_with(cluster: &Cluster, store: &Path, lease: Duration, more: &[(&str, &Path)]) -> Owner {
         let mut child = Command::new(std::env::current_exe().unwrap())
+            .envs(more.iter().copied())
             .env(STORE, store)
             .env(CLUSTER, cluster.servers.join(","))
             .env(LEASE_MS, lease.as_millis().to_string())
@@ -201,6 +220,25 @@ impl Sender {
             self.link.settle(&receipt.batch);
             *self.acknowledged.entry(id.number).or_default() += frames;
         }
+    }
+
+    /// What becomes of a batch with frames of node 0, of these epochs and counters: stored, stored before, refused.
+    fn ask(&mut self, frames: &[(u8, u32)]) -> (u16, u16, u16) {
+        let number = self.next;
+        self.next += 1;
+        let frames: Vec<_> =
+            frames.iter().map(|&(epoch, counter)| node_frame_of(epoch, 0, counter)).collect();
+        let sealed = self.bridge.seal(number, &frames);
+        let seal = Seal::of(&sealed).unwrap();
+        let (id, partition) = (Bridge::id(number), partition_of(0, PARTITIONS));
+        self.runtime.block_on(self.link.send(&id, &sealed, partition)).unwrap();
+        let next = async { tokio::time::timeout(PATIENCE, self.link.next()).await };
+        let answer = self.runtime.block_on(next).expect("an answer comes").unwrap();
+        let Answer::Receipt { id, sealed } = answer else { panic!("{answer:?}") };
+        let receipt = self.bridge.open(id.number, sealed);
+        assert_eq!(receipt.batch, seal);
+        self.link.settle(&seal);
+        (receipt.stored, receipt.duplicate, receipt.failed)
     }
 
     /// Everything is acknowledged and stored; returns the frames that are in two logs.
@@ -363,6 +401,84 @@ fn sleeps(program: &Path) {
     assert!(slept["leases_lost"].as_u64() >= Some(u64::from(PARTITIONS)), "{slept}");
     assert!(awake["leases_taken_over"].as_u64() >= Some(u64::from(PARTITIONS)), "{awake}");
     sender.check(&[&stores[0], &stores[1]]);
+}
+
+fn leaves_epochs(program: &Path) {
+    let servers = Servers::start(program);
+    let (folder, cluster) = (tempfile::tempdir().unwrap(), servers.cluster(PARTITIONS));
+    let stores = [folder.path().join("a"), folder.path().join("b")];
+    let three = [(EPOCH_FRAMES, Path::new("3"))];
+    let first = Owner::start_with(&cluster, &stores[0], LEASE, &three);
+    let mut sender = Sender::open(&cluster);
+    assert_eq!(sender.ask(&[(0, 0), (0, 1), (0, 2)]), (3, 0, 0));
+    // The node has heard it, and went on.
+    assert_eq!(sender.ask(&[(1, 5)]), (1, 0, 0));
+    first.kill();
+    let second = Owner::start_with(&cluster, &stores[1], LEASE, &three);
+    assert_eq!(sender.ask(&[(0, 3), (0, 5), (0, 9)]), (1, 0, 2), "what the node sealed before it went on");
+    let stats = second.end();
+    assert_eq!(stats["frames_failed"], serde_json::json!({"epoch-over": 2}));
+}
+
+/// The files of a client of TLS in a folder.
+fn files(folder: &Path) -> TlsFiles {
+    let [authority, certificate, key] = ["ca.pem", "own.pem", "own.key"].map(|name| folder.join(name));
+    TlsFiles { authority, certificate, key }
+}
+
+/// Such a folder: a certificate of `authority`, and whom to believe.
+fn certificates(folder: PathBuf, authority: &Authority, believed: &Authority) -> PathBuf {
+    std::fs::create_dir(&folder).unwrap();
+    let (certificate, key) = authority.sign("127.0.0.1");
+    let TlsFiles { authority, certificate: own, key: own_key } = files(&folder);
+    for (path, text) in [(authority, &believed.certificate_pem), (own, &certificate), (own_key, &key)] {
+        std::fs::write(path, text).unwrap();
+    }
+    folder
+}
+
+fn is_protected(program: &Path) {
+    let folder = tempfile::tempdir().unwrap();
+    let (own, other) = (Authority::new(), Authority::named("another"));
+    let given = |name: &str, authority, believed| certificates(folder.path().join(name), authority, believed);
+    let at_servers = files(&given("servers", &own, &own));
+    let tls = format!(
+        "tls {{ cert_file: {:?}, key_file: {:?}, ca_file: {:?}, verify: true, timeout: 60 }}",
+        at_servers.certificate, at_servers.key, at_servers.authority
+    );
+    let servers = Servers::start_with(program, &tls);
+    let cluster = |protection| Cluster { protection, ..servers.cluster(PARTITIONS) };
+    let good = given("good", &own, &own);
+    let store = folder.path().join("store");
+    let owner = Owner::start_with(
+        &cluster(Protection::Loopback),
+        &store,
+        LONG_LEASE,
+        &[(CERTIFICATES, good.as_path())],
+    );
+    let mut sender = Sender::open(&cluster(Protection::Tls(files(&good))));
+    sender.send();
+    sender.drain(0);
+    let runtime = Runtime::new().unwrap();
+    let refused = |protection| {
+        let cluster = cluster(protection);
+        let opened = runtime.block_on(Link::open(&cluster, CELL, SPOOL));
+        opened.map(drop).expect_err("who comes like this is not let in").to_string()
+    };
+    let stranger = files(&given("stranger", &other, &own));
+    let misled = files(&given("misled", &own, &other));
+    let lost = TlsFiles { key: folder.path().join("nowhere.key"), ..files(&good) };
+    for (protection, words) in [
+        (Protection::Loopback, "cannot connect to `nats://127.0.0.1:"),
+        (Protection::Tls(stranger), "cannot connect to `nats://127.0.0.1:"),
+        (Protection::Tls(misled), "cannot connect to `nats://127.0.0.1:"),
+        (Protection::Tls(lost), "cannot read `"),
+    ] {
+        let found = refused(protection.clone());
+        assert!(found.starts_with(words), "{protection:?}: {found}");
+    }
+    owner.end();
+    assert_eq!(sender.check(&[&store]), 0);
 }
 
 fn faults(program: &Path) {

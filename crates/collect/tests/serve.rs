@@ -99,7 +99,7 @@ fn batches_are_stored_answered_in_order_and_stored_once() {
         assert_eq!(stats.frames_duplicate, [0, frames][round]);
         assert_eq!((stats.batches, stats.durable_latency.count, stats.connections), (BATCHES, BATCHES, 1));
         let stages = stats.stages.named().map(|(_, stage)| stage.count);
-        assert_eq!(stages, [BATCHES; 5], "each batch passes each stage");
+        assert_eq!(stages, [BATCHES; 6], "each batch passes each stage");
         let written: serde_json::Value =
             serde_json::from_slice(&std::fs::read(store.with_extension("json")).unwrap()).unwrap();
         assert_eq!(written, serde_json::to_value(&stats).unwrap());

@@ -2,6 +2,7 @@
 //! all that a shard and the collector do with it. The least of what a stage took counts: whatever else runs here only ever
 //! makes it longer.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 use std::time::Instant;
@@ -13,7 +14,7 @@ use collect::ascon;
 use collect::batch::{HEADER_BYTES, NONCE_BYTES, entries_from_bytes};
 use collect::disk::{Disk, RealDisk};
 use collect::keys::StoreKeys;
-use collect::limits::{FRAME_HEADER_BYTES, Limits};
+use collect::limits::{FRAME_HEADER_BYTES, LIVE_NODES_MAX, Limits};
 use collect::load::{Load, NODES, Plant};
 use collect::segment::{Before, Header, Segment};
 use collect::shard::{Arrived, Frames, Now, Shard};
@@ -62,8 +63,32 @@ pub fn print(load: Load, folder: &Path) {
     for (name, time_ns) in &best {
         println!("  {name:40} {:8.1}", time_ns / frames);
     }
+    let look_us = look(&mut plant, &mut shard, &mut collector, batches) / 1e3;
+    println!("  a snapshot of all {NODES} nodes, {} of them drawn: {look_us:.1} us", LIVE_NODES_MAX);
     // Memory that is left behind is seen.
     let _ = (fs::remove_dir_all(folder.join("collector")), fs::remove_dir_all(folder.join("log")));
+}
+
+/// What a snapshot for people takes of the thread that commits, in nanoseconds, when batches have passed all stages in many
+/// times, and samples of as many nodes are drawn as may be.
+fn look(
+    plant: &mut Plant,
+    shard: &mut Shard,
+    collector: &mut Collector<RealDisk, OsRandomness>,
+    batches: usize,
+) -> f64 {
+    let watched: BTreeSet<u32> = (0..LIVE_NODES_MAX as u32).collect();
+    let mut best = f64::INFINITY;
+    for window in 1..=WINDOWS as u64 {
+        for opened in shard.open(plant.seal(batches)) {
+            collector.step(Now::default(), Event::Opened(opened)).expect("the log can be written");
+        }
+        let actions = collector.step(Now::default(), Event::Commit).expect("the log can be written");
+        // From a tenth of a millisecond to what a slow disk takes.
+        collector.measure(window * 50_000, window * 150_000, window * 170_000, &actions);
+        best = best.min(timed(|| collector.snapshot(Now::default(), &watched)).1);
+    }
+    best
 }
 
 /// The ciphers of opening.

@@ -1,9 +1,12 @@
-//! The bridge's side of NATS: publishes batches, and again until it is told that the receipt was good.
+//! The bridge's side of NATS: publishes batches, and again until it is told that the receipt was good. How it, and a server,
+//! is connected to the cluster is `connection`'s.
 //!
 //! A batch has the message id `<cell>/<spool>/<number>/<nonce>/<attempt>`. The cluster takes an id once, so that what is
 //! published again because its acknowledgement was lost is not there twice. The nonce is in it because a bridge that was
 //! started again seals the same number anew; the attempt, because a receipt may be lost behind an acknowledgement, and only
 //! another message brings another one.
+
+mod connection;
 
 use std::collections::HashMap;
 use std::fmt::Write;
@@ -17,6 +20,8 @@ use futures_util::future::BoxFuture;
 use futures_util::stream::FuturesUnordered;
 use tokio::time::Instant;
 
+pub(super) use self::connection::connect;
+pub use self::connection::is_loopback;
 use super::{Cluster, batch_subject, receipt_subject};
 use crate::batch::{Answer, BatchId, Seal, batch_message};
 use crate::error::Error;
@@ -53,7 +58,7 @@ impl Link {
     /// # Errors
     /// [`Error::Nats`].
     pub async fn open(cluster: &Cluster, cell: u16, spool: u64) -> Result<Link, Error> {
-        let context = cluster.connect().await?;
+        let context = connect(cluster).await?;
         let subject = receipt_subject(cell, spool);
         let receipts = context.client().subscribe(subject.clone()).await;
         let receipts = receipts.map_err(|cause| Error::nats("subscribe to", subject, &cause))?;

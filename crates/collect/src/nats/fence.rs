@@ -1,23 +1,30 @@
-//! What must not happen twice, taken from the cluster by compare-and-set before it is used.
+//! What must not happen twice, taken from the cluster by compare-and-set before it is used; and what the next owner of a
+//! partition has to know of its nodes' epochs.
 //!
 //! ```text
 //! downlink.<node>.<epoch>    the first downlink count that was given to nobody yet
 //! change.<node>.<epoch>      the epoch that the node is told to go on to from this one
+//! first.<node>.<epoch>       the lowest count that was heard of an epoch that it was told: what it seals of the epoch
+//!                            before comes below it
 //! ```
-//! Both are decimal. An owner that lost its lease without knowing it takes what nobody else was given, or nothing; one
+//! All are decimal. An owner that lost its lease without knowing it takes what nobody else was given, or nothing; one
 //! that cannot reach the cluster takes nothing.
 //!
 //! Invariant: a downlink count of a node and epoch is given to one log, once; everybody tells a node the same epoch.
 
+use std::collections::BTreeMap;
 use std::io;
 use std::ops::Range;
 use std::time::Duration;
 
 use async_nats::jetstream::kv::{CreateErrorKind, Operation, Store, UpdateErrorKind};
+use futures_util::StreamExt;
 use tokio::runtime::Handle;
 use tokio::time::timeout;
 
+use super::{SETUP, partition_of};
 use crate::limits::{COUNT_MAX, NATS_BEHIND_PAUSE, NATS_REQUEST_MS_MAX};
+use crate::record::{NodeEpoch, Told};
 
 /// Gives what may be used once.
 pub trait Fence: Send {
@@ -37,11 +44,26 @@ pub trait Fence: Send {
         epoch: u8,
         take: &mut dyn FnMut() -> io::Result<Option<u8>>,
     ) -> io::Result<Option<u8>>;
+
+    /// Notes for who comes next that a frame of `epoch` has this count, an epoch that the node was told.
+    ///
+    /// # Errors
+    /// That it cannot be noted now.
+    fn enter(&mut self, node: u32, epoch: u8, count: u32) -> io::Result<()>;
+
+    /// What is noted of all nodes that were told another epoch.
+    ///
+    /// # Errors
+    /// That it cannot be asked now.
+    fn epochs(&mut self) -> io::Result<Vec<NodeEpoch>>;
 }
 
-/// A fence in a bucket.
+/// A fence in a bucket, for the nodes of one partition.
 pub(super) struct Bucket {
     pub store: Store,
+    /// The partition, of so many.
+    pub partition: u16,
+    pub partitions: u16,
     /// Where the requests run; the caller is a thread of its own.
     pub runtime: Handle,
 }
@@ -85,6 +107,56 @@ impl Bucket {
     }
 }
 
+/// Numbers by node and epoch.
+type Numbers = BTreeMap<(u32, u8), u32>;
+
+impl Bucket {
+    /// All changes that nodes were told, and the lowest counts of epochs.
+    async fn noted(&self) -> io::Result<(Numbers, Numbers)> {
+        let (mut changes, mut firsts) = Default::default();
+        // What the cluster was set up for is always there, so that there is an end to wait for.
+        let entries = self.store.watch_many_with_history([SETUP, "change.>", "first.>"]).await;
+        let mut entries = entries.map_err(io::Error::other)?;
+        while let Some(entry) = entries.next().await {
+            let entry = entry.map_err(io::Error::other)?;
+            let noted = std::str::from_utf8(&entry.value).ok().and_then(|value| {
+                let (kind, node_epoch) = entry.key.split_once('.')?;
+                let (node, epoch) = node_epoch.split_once('.')?;
+                let numbers: &mut Numbers = if kind == "change" { &mut changes } else { &mut firsts };
+                numbers.insert((node.parse().ok()?, epoch.parse().ok()?), value.parse().ok()?);
+                Some(())
+            });
+            if noted.is_none() && entry.key != SETUP {
+                let words = format!("`{}` of the bucket holds no number", entry.key);
+                return Err(io::Error::new(io::ErrorKind::InvalidData, words));
+            }
+            if entry.delta == 0 {
+                return Ok((changes, firsts));
+            }
+        }
+        Err(io::ErrorKind::UnexpectedEof.into())
+    }
+}
+
+/// In which epochs nodes are after these changes, of which the lowest counts are these.
+fn after(changes: &Numbers, firsts: &Numbers) -> Vec<NodeEpoch> {
+    let mut nodes: Vec<NodeEpoch> = Vec::new();
+    for (&(node, from), &to) in changes {
+        // One that leads back is nobody's: an epoch is told once.
+        let Some(to) = u8::try_from(to).ok().filter(|&to| to > from) else { continue };
+        if nodes.last().is_none_or(|latest| latest.node != node) {
+            nodes.push(NodeEpoch { node, epoch: from, frames: 0, changes: Vec::new() });
+        }
+        let of = nodes.last_mut().expect("it is there");
+        let first = firsts.get(&(node, to)).copied();
+        of.changes.push(Told { from, to, first });
+        if first.is_some() {
+            of.epoch = of.epoch.max(to);
+        }
+    }
+    nodes
+}
+
 impl Fence for Bucket {
     fn take_downlinks(&mut self, node: u32, epoch: u8, count: u32) -> io::Result<Range<u32>> {
         let key = format!("downlink.{node}.{epoch}");
@@ -119,5 +191,49 @@ impl Fence for Bucket {
             return Ok(Some(taken));
         }
         Ok(self.wait(self.get(&key))?.and_then(|(number, _)| told(number)))
+    }
+
+    fn enter(&mut self, node: u32, epoch: u8, count: u32) -> io::Result<()> {
+        let key = format!("first.{node}.{epoch}");
+        self.wait(async {
+            loop {
+                let found = self.get(&key).await?;
+                let is_noted = found.is_some_and(|(noted, _)| noted <= count);
+                if is_noted || self.set(&key, count, found.map(|(_, revision)| revision)).await? {
+                    return Ok(());
+                }
+                tokio::time::sleep(NATS_BEHIND_PAUSE).await;
+            }
+        })
+    }
+
+    fn epochs(&mut self) -> io::Result<Vec<NodeEpoch>> {
+        let (changes, firsts) = self.wait(self.noted())?;
+        let mut nodes = after(&changes, &firsts);
+        nodes.retain(|of| partition_of(of.node, self.partitions) == self.partition);
+        Ok(nodes)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_node_is_in_the_latest_epoch_that_was_heard_of_it_or_where_it_was_told_to_change() {
+        let changes = [((4, 0), 2), ((4, 2), 7), ((9, 3), 5), ((9, 6), 6)];
+        let firsts = [((4, 2), 100), ((9, 3), 50)];
+        let told = |from, to, first| Told { from, to, first };
+        let found = after(&changes.into_iter().collect(), &firsts.into_iter().collect());
+        let expected = [
+            NodeEpoch {
+                node: 4,
+                epoch: 2,
+                frames: 0,
+                changes: vec![told(0, 2, Some(100)), told(2, 7, None)],
+            },
+            NodeEpoch { node: 9, epoch: 3, frames: 0, changes: vec![told(3, 5, None)] },
+        ];
+        assert_eq!(found, expected);
     }
 }

@@ -13,13 +13,14 @@
 //!
 //! What must not happen twice is not left to leases: downlink counters, and the next epoch of a node, are taken from the
 //! bucket `selvedge-counters` by compare-and-set before they are used (`fence`). So an owner that sleeps through a
-//! takeover can only use what nobody else was given.
+//! takeover can only use what nobody else was given. From which count on a node is in an epoch that it was told is noted
+//! there, too: the next owner takes no more of the epoch before than its predecessor would.
 //!
 //! A publish acknowledgement says that the cluster has a batch, a consumer's that a log has it; neither is a receipt. A
 //! batch is acknowledged after it is durable in a log, and after its receipt has left, together with those of a while. One
 //! that fails its tag is terminated and counted.
 //!
-//! Owns names and the division into partitions; `lease` judges who owns what, [`serve`] does what follows from it,
+//! Owns names, what a deployment says of a cluster, and the division into partitions; `lease` judges who owns what, [`serve`] does what follows from it,
 //! [`client`] is the bridge's side, and [`bare`] what a server is compared with.
 
 pub mod bare;
@@ -29,14 +30,10 @@ mod lease;
 mod owner;
 pub mod serve;
 
-use std::time::Duration;
+use std::path::PathBuf;
 
-use async_nats::jetstream::{self, Context};
-
+pub use client::is_loopback;
 pub use fence::Fence;
-
-use crate::error::Error;
-use crate::limits::NATS_REQUEST_MS_MAX;
 
 /// The stream of batches.
 pub const STREAM: &str = "selvedge";
@@ -44,8 +41,10 @@ pub const STREAM: &str = "selvedge";
 pub const LEASES: &str = "selvedge-leases";
 /// The bucket of downlink counters and epochs that were taken, and of what the cluster was set up for.
 pub const COUNTERS: &str = "selvedge-counters";
+/// The key in it of what the cluster was set up for.
+pub(crate) const SETUP: &str = "setup";
 /// Partitions where nothing else is said: enough for as many servers as share a deployment, and each costs a log, a
-/// consumer and three threads.
+/// consumer and four threads.
 pub const PARTITIONS: u16 = 16;
 
 /// A cluster of NATS servers, as a deployment names it.
@@ -55,23 +54,37 @@ pub struct Cluster {
     pub servers: Vec<String>,
     /// Among how many partitions the nodes are divided.
     pub partitions: u16,
+    /// How connections to it are protected.
+    pub protection: Protection,
+}
+
+/// How connections to a cluster are protected.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Protection {
+    /// By nothing: all its servers are on this machine, or none is connected to.
+    #[default]
+    Loopback,
+    /// By nothing, wherever its servers are: somebody has said that nobody else comes by there.
+    Plain,
+    /// By TLS 1.3, with these certificates.
+    Tls(TlsFiles),
+}
+
+/// The files of a client of TLS, all of them PEM.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TlsFiles {
+    /// Who signs the servers' certificates.
+    pub authority: PathBuf,
+    /// Our certificate, and those between it and its authority.
+    pub certificate: PathBuf,
+    /// Its private key.
+    pub key: PathBuf,
 }
 
 impl Cluster {
     /// How often everything is kept: by three servers where there are as many.
     pub fn replicas(&self) -> usize {
         if self.servers.len() >= 3 { 3 } else { 1 }
-    }
-
-    /// Connects, or says that nobody is there.
-    async fn connect(&self) -> Result<Context, Error> {
-        let patience = Duration::from_millis(NATS_REQUEST_MS_MAX);
-        let options =
-            async_nats::ConnectOptions::new().request_timeout(Some(patience)).connection_timeout(patience);
-        let client = options.connect(self.servers.as_slice()).await;
-        let client = client.map_err(|cause| Error::nats("connect to", self.servers.join(", "), &cause))?;
-        let context = jetstream::ContextBuilder::new().timeout(patience).ack_timeout(patience);
-        Ok(context.build(client))
     }
 }
 

@@ -24,7 +24,7 @@ use tokio::task::{JoinHandle, spawn_blocking};
 use tokio::time::{Instant, sleep_until};
 
 use super::fence::Bucket;
-use super::{batch_subject, receipt_subject};
+use super::{COUNTERS, batch_subject, receipt_subject};
 use crate::Collector;
 use crate::batch::{Answer, Request};
 use crate::disk::RealDisk;
@@ -36,7 +36,7 @@ use crate::limits::{
 };
 use crate::realtime::Realtime;
 use crate::record::Lease;
-use crate::serve::{Clock, Inlet, Pipeline};
+use crate::serve::{Clock, Incoming, Inlet, Pipeline};
 use crate::shard::{Arrived, Shards};
 use crate::stats::{Counter, SharedTimes};
 
@@ -44,6 +44,8 @@ use crate::stats::{Counter, SharedTimes};
 pub(super) struct Shared {
     pub client: async_nats::Client,
     pub stream: Stream,
+    /// Among how many partitions the nodes are divided.
+    pub partitions: u16,
     pub counters: Store,
     pub keys: Arc<KeyRing>,
     pub store: std::path::PathBuf,
@@ -83,10 +85,11 @@ impl Shared {
         let disk = RealDisk::lock(&self.store.join(format!("{partition}-{fencing}")))?;
         let collector = Collector::open(disk, self.keys.clone(), self.limits.clone(), OsRandomness)?;
         let collector = collector.under(lease, Box::new(fence));
+        let collector = collector.map_err(|cause| Error::nats("read", COUNTERS, &cause))?;
         // The partitions are on as many threads as there are of them, and so on the cores in turn.
         let shards = Shards::start_in(&self.keys, usize::from(partition), 1, &self.realtime)?;
-        let answer = move |number, answer: &Answer, durable_ns| {
-            drop(answers.send(Outgoing { number, answer: answer.clone(), durable_ns }));
+        let answer = move |number, answer: &Answer, sealed_ns| {
+            drop(answers.send(Outgoing { number, answer: answer.clone(), sealed_ns }));
         };
         Pipeline::start(collector, shards, &self.limits, &self.realtime, self.clock, answer)
     }
@@ -108,7 +111,7 @@ impl Tenure {
 struct Outgoing {
     number: u64,
     answer: Answer,
-    durable_ns: u64,
+    sealed_ns: u64,
 }
 
 /// Messages that wait for what becomes of their batches.
@@ -129,7 +132,9 @@ impl Owner {
     pub async fn begin(shared: &Arc<Shared>, lease: Lease, until_ns: u64) -> Result<Owner, Error> {
         let consumer = consumer(&shared.stream, &shared.limits, lease.partition).await?;
         let (answers, answered) = mpsc::unbounded_channel();
-        let fence = Bucket { store: shared.counters.clone(), runtime: Handle::current() };
+        let (store, runtime) = (shared.counters.clone(), Handle::current());
+        let Lease { partition, .. } = lease;
+        let fence = Bucket { store, partition, partitions: shared.partitions, runtime };
         let begin = {
             let shared = shared.clone();
             move || shared.begin_log(lease, fence, answers)
@@ -219,7 +224,7 @@ impl Consuming {
     async fn consume(
         self,
         consumer: PullConsumer,
-        queue: mpsc::Sender<Arrived>,
+        queue: mpsc::Sender<Incoming>,
         mut stopped: watch::Receiver<()>,
     ) {
         let mut number = 0;
@@ -261,7 +266,12 @@ impl Consuming {
     }
 
     /// Hands a message over; `None` when nobody takes any more.
-    async fn take(&self, connection: u64, mut message: Message, queue: &mpsc::Sender<Arrived>) -> Option<()> {
+    async fn take(
+        &self,
+        connection: u64,
+        mut message: Message,
+        queue: &mpsc::Sender<Incoming>,
+    ) -> Option<()> {
         // Without the lease it is left to the next owner.
         if !self.tenure.is_valid() {
             return Some(());
@@ -272,7 +282,7 @@ impl Consuming {
                 drop(std::mem::take(&mut message.message.payload));
                 self.flight().insert(connection, message);
                 let arrived = Arrived { connection, at: self.shared.clock.now(), batch: Ok(batch) };
-                return queue.send(arrived).await.ok();
+                return queue.send(Incoming::Batch(arrived)).await.ok();
             }
             Ok(Request::Hello(_)) => Refusal::Hello,
             Err((refusal, _)) => refusal,
@@ -309,7 +319,7 @@ impl Consuming {
 
     /// Tells the bridge, and returns what the cluster is to be told; nothing when the lease is over.
     async fn tell(&self, outgoing: Outgoing) -> Option<(Message, AckKind)> {
-        let Outgoing { number, answer, durable_ns } = outgoing;
+        let Outgoing { number, answer, sealed_ns } = outgoing;
         let message = self.flight().remove(&number).expect("each batch is answered once");
         if !self.tenure.is_valid() {
             self.shared.tally.withheld.fetch_add(1, Ordering::Relaxed);
@@ -331,7 +341,7 @@ impl Consuming {
             let _ = self.shared.client.publish(receipt_subject(id.cell, id.spool), told.into()).await;
         }
         if matches!(answer, Answer::Receipt { .. }) {
-            self.shared.tally.answering.record(durable_ns, self.shared.clock.monotonic_ns());
+            self.shared.tally.answering.record(sealed_ns, self.shared.clock.monotonic_ns());
         }
         Some((message, kind))
     }

@@ -29,9 +29,10 @@ use cipher::{OsRandomness, Randomness};
 use futures_util::TryStreamExt;
 use tokio::time::timeout;
 
+use super::client::connect;
 use super::lease::{Entry, Peers, Step, View};
 use super::owner::{Owner, Shared, Tally};
-use super::{COUNTERS, Cluster, LEASES, STREAM};
+use super::{COUNTERS, Cluster, LEASES, SETUP, STREAM};
 use crate::error::Error;
 use crate::keys::KeyRing;
 use crate::limits::{
@@ -43,8 +44,6 @@ use crate::record::Lease;
 use crate::serve::{Clock, write_stats};
 use crate::stats::{Counter, Stats};
 
-/// The key of what the cluster was set up for.
-const SETUP: &str = "setup";
 /// The file of a store that says with which cluster it was begun.
 const CLUSTER_FILE: &str = "cluster";
 
@@ -134,6 +133,7 @@ impl Server {
         let shared = Shared {
             client: context.client(),
             stream,
+            partitions: cluster.partitions,
             counters,
             keys,
             store,
@@ -386,7 +386,7 @@ pub(super) async fn begin_patiently(cluster: &Cluster) -> Result<Begun, Error> {
 
 /// Connects, and makes what is not there yet.
 async fn begin(cluster: &Cluster) -> Result<Begun, Error> {
-    let context = cluster.connect().await?;
+    let context = connect(cluster).await?;
     let config = stream::Config {
         name: STREAM.to_owned(),
         subjects: vec!["selvedge.batch.*".to_owned()],

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use collect::nats::Cluster;
+use collect::nats::{Cluster, Protection};
 
 /// A test that waits this long has failed.
 pub const PATIENCE: Duration = Duration::from_secs(120);
@@ -44,6 +44,11 @@ pub struct Servers {
 
 impl Servers {
     pub fn start(program: &Path) -> Servers {
+        Servers::start_with(program, "")
+    }
+
+    /// The same, with this behind what each is told.
+    pub fn start_with(program: &Path, more: &str) -> Servers {
         let folder = tempfile::tempdir().unwrap();
         // All at once, so that no port is given twice.
         let held: Vec<_> = (0..6).map(|_| TcpListener::bind("127.0.0.1:0").unwrap()).collect();
@@ -55,7 +60,7 @@ impl Servers {
             let configuration = format!(
                 "server_name: s{index}\nlisten: \"127.0.0.1:{port}\"\n\
                  jetstream {{ store_dir: \"{}/{index}\", sync_interval: always }}\n\
-                 cluster {{ name: test, listen: \"127.0.0.1:{route}\", routes: [{}] }}\n",
+                 cluster {{ name: test, listen: \"127.0.0.1:{route}\", routes: [{}] }}\n{more}\n",
                 folder.path().display(),
                 routes.join(", ")
             );
@@ -89,7 +94,7 @@ impl Servers {
 
     pub fn cluster(&self, partitions: u16) -> Cluster {
         let servers = self.ports[..3].iter().map(|port| format!("nats://127.0.0.1:{port}")).collect();
-        Cluster { servers, partitions }
+        Cluster { servers, partitions, protection: Protection::Loopback }
     }
 
     /// Kills one of them and starts it again.

@@ -133,6 +133,14 @@ fn write_times(stats: &Stats, text: &mut String) -> fmt::Result {
     for (stage, latency) in stats.stages.named() {
         write_quantiles(name, &format!("stage=\"{stage}\""), latency, text)?;
     }
+    let name = "snapshot_seconds";
+    begin(
+        text,
+        name,
+        "What a snapshot for people who look, or a monitor, took of the thread that commits",
+        "summary",
+    )?;
+    write_quantiles(name, "", &stats.snapshots, text)?;
     let Some(deadline) = stats.deadline else { return Ok(()) };
     for Single { name, help, kind, value } in [
         gauge("deadline_seconds", "From arrival to durable, at most", deadline.deadline_ns as f64 / 1e9),

@@ -279,7 +279,7 @@ fn finish(draft: &Draft, inputs: Vec<Option<Input>>, folder: &Path) -> Option<De
         inputs,
         bridge: Bridge { batch_superframes: value(&draft.batch_superframes).unwrap_or(1).try_into().ok()? },
         collect: Collect {
-            transport: draft.transport.finish()?,
+            transport: draft.transport.finish(folder)?,
             address: value(&draft.address).unwrap_or(loopback),
             shards: value(&draft.shards).map(TryInto::try_into).transpose().ok()?,
             metrics,

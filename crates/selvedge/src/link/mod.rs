@@ -24,6 +24,7 @@ pub mod leads;
 pub mod logs;
 pub mod monitoring;
 mod problem;
+mod protection;
 pub mod provision;
 pub mod quantity;
 mod readiness;

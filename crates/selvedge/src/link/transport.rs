@@ -1,18 +1,20 @@
 //! How the server collects: what `[collect]` says of it, and what that means for a batch.
 //!
 //! Owns the keys `transport`, `nats`, `partitions`, `metrics` and `live`, and the checked values of all of `[collect]`;
-//! `[collect.realtime]` is `realtime`'s, what is kept `retention`'s. How a batch travels is `bridge`'s and `collect`'s.
+//! `tls` is `protection`'s, `[collect.realtime]` is `realtime`'s, what is kept `retention`'s. How a batch travels is
+//! `bridge`'s and `collect`'s.
 
 use std::net::SocketAddr;
 use std::path::Path;
 
-use collect::nats::{Cluster, PARTITIONS};
+use collect::nats::{Cluster, PARTITIONS, Protection};
 use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
 
 use super::draft::Maybe;
 use super::monitoring::{self, MonitorAddress};
 use super::problem::{Kind, Problem};
+use super::protection::{self, ProtectionDraft};
 use super::realtime::RealtimeAsked;
 use super::retention::Retention;
 use super::section::{At, Section};
@@ -64,9 +66,14 @@ pub enum Transport {
 }
 
 fn cluster<S: Serializer>(cluster: &Cluster, serializer: S) -> Result<S::Ok, S::Error> {
-    let mut map = serializer.serialize_map(Some(2))?;
+    let mut map = serializer.serialize_map(None)?;
     map.serialize_entry("servers", &cluster.servers)?;
     map.serialize_entry("partitions", &cluster.partitions)?;
+    match &cluster.protection {
+        Protection::Loopback => {}
+        Protection::Plain => map.serialize_entry("tls", "no")?,
+        Protection::Tls(files) => map.serialize_entry("tls", &protection::described(files))?,
+    }
     map.end()
 }
 
@@ -74,6 +81,7 @@ fn cluster<S: Serializer>(cluster: &Cluster, serializer: S) -> Result<S::Ok, S::
 pub(super) struct TransportDraft {
     name: Maybe<&'static str>,
     nats: Maybe<Vec<String>>,
+    protection: ProtectionDraft,
     partitions: Maybe<i64>,
     metrics: Maybe<MonitorAddress>,
     live: Maybe<bool>,
@@ -83,11 +91,16 @@ pub(super) struct TransportDraft {
 pub(super) fn read(section: &mut Section<'_>, problems: &mut Vec<Problem>) -> TransportDraft {
     let name = section.text("transport", "\"tcp\"", problems).and_then(|text| name(text, problems));
     let nats = section.texts("nats", NATS_EXAMPLE, problems).and_then(|texts| servers(texts, problems));
+    let protection = protection::read(section, problems);
     let partitions = section.integer("partitions", 1..=limits::PARTITIONS_MAX as i64, problems);
     let metrics = section.text("metrics", "\"127.0.0.1:0\"", problems);
     let metrics = metrics.and_then(|text| monitoring::address(text, problems));
     let live = section.flag("live", problems);
-    let draft = TransportDraft { name, nats, partitions, metrics, live };
+    let texts = nats.as_ref().map_or(&[][..], |nats| &nats.value);
+    protection.check(name.as_ref().is_some_and(|name| name.value == "nats"), texts, problems);
+    let nats =
+        nats.map(|At { value, span }| At { value: value.into_iter().map(|text| text.value).collect(), span });
+    let draft = TransportDraft { name, nats, protection, partitions, metrics, live };
     if draft.is_shared() {
         section.require(&[("nats", NATS_EXAMPLE)], problems);
         // Each of several servers knows its own partitions, for a while.
@@ -118,7 +131,7 @@ fn name(text: At<String>, problems: &mut Vec<Problem>) -> Maybe<&'static str> {
 }
 
 /// Where the servers of a cluster are. A name and a password would be read by whoever reads the deployment, and are none.
-fn servers(texts: At<Vec<At<String>>>, problems: &mut Vec<Problem>) -> Maybe<Vec<String>> {
+fn servers(texts: At<Vec<At<String>>>, problems: &mut Vec<Problem>) -> Maybe<Vec<At<String>>> {
     if texts.value.is_empty() {
         problems.push(Problem { span: texts.span, kind: Kind::Empty { what: "server in `nats`" } });
         return None;
@@ -133,8 +146,7 @@ fn servers(texts: At<Vec<At<String>>>, problems: &mut Vec<Problem>) -> Maybe<Vec
         };
         problems.push(Problem { span: text.span.clone(), kind });
     }
-    let value = texts.value.into_iter().map(|text| text.value).collect();
-    (problems.len() == before).then_some(At { value, span: texts.span })
+    (problems.len() == before).then_some(texts)
 }
 
 fn is_address(text: &str) -> bool {
@@ -155,8 +167,8 @@ impl TransportDraft {
         self.name.as_ref().map_or("tcp", |name| name.value)
     }
 
-    /// The checked value; `None` when there was a problem.
-    pub(super) fn finish(&self) -> Option<Transport> {
+    /// The checked value, with files below `folder`; `None` when there was a problem.
+    pub(super) fn finish(&self, folder: &Path) -> Option<Transport> {
         Some(match self.name() {
             "tcp" => Transport::Tcp,
             "udp" => Transport::Udp,
@@ -166,6 +178,7 @@ impl TransportDraft {
                     Some(partitions) => partitions.value.try_into().ok()?,
                     None => PARTITIONS,
                 },
+                protection: self.protection.finish(folder)?,
             }),
         })
     }

@@ -13,7 +13,7 @@ use collect::batch::{Answer, BatchId, HEADER_BYTES, SealedBatch};
 use collect::load::{CELL, NODES, Plant};
 use collect::nats::bare::ACKNOWLEDGED;
 use collect::nats::client::Link;
-use collect::nats::{Cluster, partition_of};
+use collect::nats::{Cluster, Protection, partition_of};
 use report::row::Clock;
 use selvedge::error::Error;
 use selvedge::limits::BATCHES_IN_FLIGHT_MAX;
@@ -52,7 +52,11 @@ struct Started {
 impl Started {
     fn read(folder: &Path) -> Result<Started, Error> {
         let mut started = Started {
-            cluster: Cluster { servers: Vec::new(), partitions: PARTITIONS },
+            cluster: Cluster {
+                servers: Vec::new(),
+                partitions: PARTITIONS,
+                protection: Protection::Loopback,
+            },
             processes: Vec::new(),
         };
         for index in 0..3 {

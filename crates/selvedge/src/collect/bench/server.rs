@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use clap::ValueEnum;
 use collect::limits::Limits;
-use collect::nats::{self, Cluster};
+use collect::nats::{self, Cluster, Protection};
 use collect::stats::{Deadline, Latency, Stages, Stats};
 use collect::{load, serve};
 use selvedge::error::Error;
@@ -247,7 +247,8 @@ pub fn run(arguments: &Arguments) -> Result<(), Error> {
         // A parent that does not wait any more has ended, and so does this process.
         let _ = tell_ready(ready_fd);
     };
-    let cluster = Cluster { servers: arguments.nats.clone(), partitions: arguments.partitions };
+    let (servers, partitions) = (arguments.nats.clone(), arguments.partitions);
+    let cluster = Cluster { servers, partitions, protection: Protection::Loopback };
     let stats = match cluster {
         cluster if cluster.servers.is_empty() => serve_connections(arguments, tell_ready, stop)?,
         cluster if arguments.acknowledge => {
