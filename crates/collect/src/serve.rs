@@ -331,7 +331,7 @@ enum Told {
     /// A reply to what somebody asked.
     Replied(oneshot::Sender<Reply>, Reply),
     /// What somebody sees.
-    Shown(oneshot::Sender<Snapshot>, Snapshot),
+    Shown(oneshot::Sender<Snapshot>, Box<Snapshot>),
 }
 
 /// Hands it to whoever waits for it. Who has asked may be gone; what was asked was done all the same.
@@ -343,7 +343,7 @@ fn tell(told: Told, answer: &impl Fn(u64, &Answer, u64)) {
             }
         }
         Told::Replied(asker, reply) => drop(asker.send(reply)),
-        Told::Shown(looker, snapshot) => drop(looker.send(snapshot)),
+        Told::Shown(looker, snapshot) => drop(looker.send(*snapshot)),
     }
 }
 
@@ -393,7 +393,7 @@ fn commit_groups(
                 let now = clock.now();
                 let snapshot = collector.snapshot(now, &watched);
                 collector.counter.shown(now.monotonic_ns, clock.monotonic_ns());
-                tell(Told::Shown(reply, snapshot));
+                tell(Told::Shown(reply, Box::new(snapshot)));
             }
             _ => {}
         }
