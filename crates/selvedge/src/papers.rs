@@ -1,5 +1,6 @@
 //! Papers whose measurements are made again: what they print, beside what we measure. A folder a paper.
 
+pub mod bus;
 pub mod mecha;
 pub mod multicore;
 pub mod spread;

@@ -214,6 +214,12 @@ impl Measured {
         }
     }
 
+    /// The same of a cache, if it is one of them.
+    pub fn cell_of(&self, cache: Geometry, penalty: Penalty) -> Option<Cell> {
+        let number = self.caches.iter().position(|&other| other == cache)?;
+        Some(self.cell(number, penalty))
+    }
+
     /// What another way is behind one of the caches, measured in the same orders.
     ///
     /// # Panics
