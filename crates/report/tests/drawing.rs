@@ -6,8 +6,8 @@
 use expect_test::{ExpectFile, expect_file};
 use proptest::prelude::*;
 use report::chart::{
-    Axis, Bars, Block, Chart, Diagram, Distribution, Form, Heat, Lines, Look, Panels, Stand, Timeline, Tone, Ways,
-    sheet,
+    Axis, Bars, Block, Chart, Diagram, Distribution, Form, Heat, Lines, Look, Panels, Stand, Timeline, Tone,
+    Ways, sheet,
 };
 use report::page::{Figure, Page, Section};
 use report::paper::PaperRow;

@@ -71,14 +71,19 @@ fn few_orders_of_two_programs_have_all_kinds_of_rows_and_equal_runs_are_equal() 
     let rows = read(&printed);
     check(&rows);
     let tables: std::collections::BTreeSet<&str> = rows.iter().map(PaperRow::table).collect();
-    for table in ["table-1", "figure-3", "section-5", "cells", "caches", "bounds", "witness", "table-1-rv32"] {
+    for table in ["table-1", "figure-3", "section-5", "cells", "caches", "bounds", "witness", "table-1-rv32"]
+    {
         assert!(tables.contains(table), "{tables:?}");
     }
     // Which lines are deciphered no core's cycles change; how long that is against all else they do.
     let packed = numbers(&rows, "figure-3", "cycles with AES and packing");
-    assert_eq!(packed.keys().collect::<Vec<_>>(), [&"djpeg, LEON2", &"djpeg, LEON3", &"search, LEON2", &"search, LEON3"]);
+    assert_eq!(
+        packed.keys().collect::<Vec<_>>(),
+        [&"djpeg, LEON2", &"djpeg, LEON3", &"search, LEON2", &"search, LEON3"]
+    );
     assert_ne!(packed["djpeg, LEON2"], packed["djpeg, LEON3"]);
-    let left = |core: &str| numbers(&rows, "cells", "AES cycles left")[&*format!("djpeg, 1024 B in 1, {core}")];
+    let left =
+        |core: &str| numbers(&rows, "cells", "AES cycles left")[&*format!("djpeg, 1024 B in 1, {core}")];
     assert_eq!(left("LEON2"), left("LEON3"));
     assert_eq!(std::fs::read_to_string(out.join("bus.ndjson")).expect("the rows are written"), printed);
     let page = std::fs::read_to_string(out.join("bus.html")).expect("the page is written");
@@ -96,7 +101,8 @@ fn all_programs_are_measured_and_the_document_says_so() {
     }
     let folder = tempfile::tempdir().expect("a temporary folder");
     let printed = said(&["--markdown", "--out", &folder.path().display().to_string()]);
-    let rows = read(&std::fs::read_to_string(folder.path().join("bus.ndjson")).expect("the rows are written"));
+    let rows =
+        read(&std::fs::read_to_string(folder.path().join("bus.ndjson")).expect("the rows are written"));
     check(&rows);
     assert!(numbers(&rows, "table-1-rv32", "compression ratio").len() >= 5);
     let path = root().join("docs/paper-bus.md");

@@ -12,6 +12,8 @@ use super::stacks::Geometry;
 pub struct Means {
     /// Cycles with AES alone, in the same order.
     pub aes: f64,
+    /// The same if every word that the cache is asked for took one cycle.
+    pub aes_ideal: f64,
     /// Packed, with AES, in the same order.
     pub packed: f64,
     /// Lines that are deciphered, in the same order.
@@ -46,6 +48,7 @@ impl Means {
         let of_program = |value: fn(&Measured) -> f64| over(all.iter().map(|measured| value(measured)));
         Means {
             aes: mean(|cell| cell.aes.mean),
+            aes_ideal: mean(|cell| cell.aes_ideal.mean),
             packed: mean(|cell| cell.packed.mean),
             lines_left: mean(|cell| cell.lines_left.mean),
             accesses: mean(|cell| cell.accesses.mean),
@@ -91,7 +94,8 @@ impl<'a> Worst<'a> {
 
     /// The order of a cell that is the greatest; `None` without a program.
     pub fn order(all: &[&'a Measured], penalty: Penalty) -> Option<Worst<'a>> {
-        let cells = all.iter().flat_map(|measured| measured.orders.iter().map(move |order| (measured, order)));
+        let cells =
+            all.iter().flat_map(|measured| measured.orders.iter().map(move |order| (measured, order)));
         let shares = cells.flat_map(|(measured, order)| {
             measured.caches.iter().enumerate().map(move |(number, &cache)| {
                 let cycles = |run: &Behind| run.total_cycles(number, penalty.sealed_cycles()) as f64;

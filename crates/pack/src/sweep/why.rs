@@ -135,9 +135,8 @@ pub fn cause(sweep: &Sweep<'_>, images: &Images, cache: Geometry) -> Result<Caus
         }
     }
     let pairs = pairs.into_iter();
-    let mut conflicts: Vec<Conflict> = pairs
-        .map(|((first, second), [plain, packed])| Conflict { first, second, packed, plain })
-        .collect();
+    let mut conflicts: Vec<Conflict> =
+        pairs.map(|((first, second), [plain, packed])| Conflict { first, second, packed, plain }).collect();
     conflicts.retain(|conflict| conflict.packed > conflict.plain);
     conflicts.sort_by_key(|conflict| std::cmp::Reverse(conflict.packed - conflict.plain));
     Ok(Cause { shares, input: input.name.clone(), conflicts })
@@ -203,9 +202,8 @@ pub fn bounds(sweep: &Sweep<'_>, images: &Images, bytes: u32) -> Result<Bounds, 
         let missing = penalty.memory_cycles * lost(&lines(before), Geometry::direct(bytes)).0;
         let base = (before.cycles + missing) as f64;
         let lines = lines(after);
-        let share = |misses: u64| {
-            (after.cycles + penalty.sealed_cycles() * misses) as f64 / base / inputs as f64
-        };
+        let share =
+            |misses: u64| (after.cycles + penalty.sealed_cycles() * misses) as f64 / base / inputs as f64;
         sums.direct += share(lost(&lines, Geometry::direct(bytes)).0);
         sums.full += share(lost(&lines, Geometry::full(bytes)).0);
         sums.least += share(least_misses(&lines, (bytes >> LINE_SHIFT) as usize));

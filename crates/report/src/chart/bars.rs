@@ -57,7 +57,15 @@ impl Bars {
         let series: Vec<(String, Tone)> =
             series.into_iter().map(|(name, tone)| (name.to_owned(), tone)).collect();
         assert!(!series.is_empty(), "bars of at least one series");
-        Bars { title: title.into(), axis, stand, series, groups: Vec::new(), spreads: Vec::new(), undrawn_count: 0 }
+        Bars {
+            title: title.into(),
+            axis,
+            stand,
+            series,
+            groups: Vec::new(),
+            spreads: Vec::new(),
+            undrawn_count: 0,
+        }
     }
 
     /// Adds a group with one value a series; none is a value that is not there (not printed, not measured), and the chart says so.

@@ -90,9 +90,10 @@ impl Heat {
     }
 
     pub(crate) fn numbers(&self) -> Table {
-        let columns = self.columns.iter().map(|name| {
-            Column::new(name.as_str()).unit(self.unit.as_str()).decimals(self.decimals)
-        });
+        let columns = self
+            .columns
+            .iter()
+            .map(|name| Column::new(name.as_str()).unit(self.unit.as_str()).decimals(self.decimals));
         let mut table = Table::new(self.title.clone(), std::iter::once(Column::new("")).chain(columns));
         for (name, values) in &self.rows {
             let entries = values.iter().map(|value| value.map_or(Entry::Blank, Entry::from));

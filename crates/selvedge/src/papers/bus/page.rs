@@ -1,9 +1,10 @@
 //! The page: figure 3 and Table 1 drawn again from what was found, and what decides them. Computes nothing.
 
-use ::pack::sweep::{Geometry, Penalty, Spread};
+use ::pack::sweep::{Cell, Geometry, Means, Penalty, Spread};
 use report::chart::{Axis, Bars, Heat, Lines, Panels, Stand, Tone};
 use report::page::{Figure, Page, Section};
 use report::paper::PaperRow;
+use report::printed::Printed;
 use report::row::Value;
 
 use super::Shown;
@@ -16,6 +17,9 @@ const LEAD: &str = "A cipher between cache and memory takes 40 cycles of every l
                     instructions is a word, so that the cache holds more and the cipher is asked less. This page \
                     packs, seals and runs nine programs again, with their functions in orders that are drawn, beside \
                     what the paper prints.";
+
+/// A value of a cell.
+type OfCell = fn(&Cell) -> f64;
 
 /// The page.
 pub fn html(shown: &Shown) -> String {
@@ -36,30 +40,40 @@ pub fn html(shown: &Shown) -> String {
         page = page.section(section);
     }
     page.provenance("command", shown.source)
-        .provenance("programs", "corpus/, compiled for SPARC V8 and RV32IM; what each reads: data/workload/runs.txt")
+        .provenance(
+            "programs",
+            "corpus/, compiled for SPARC V8 and RV32IM; what each reads: data/workload/runs.txt",
+        )
         .provenance("hardware", "rtl/, synthesised by scripts/rtl.sh")
         .provenance("selvedge", env!("CARGO_PKG_VERSION"))
         .html()
 }
 
-/// What is printed of a row.
+/// What is printed of a row, digit by digit.
+fn literal<'a>(rows: &'a [PaperRow], case: &str, metric: &str) -> Option<&'a Printed> {
+    rows.iter().find(|row| row.case() == case && row.metric() == metric)?.printed()
+}
+
 fn printed(rows: &[PaperRow], case: &str, metric: &str) -> Option<f64> {
-    let row = rows.iter().find(|row| row.case() == case && row.metric() == metric)?;
-    row.printed()?.number()
+    literal(rows, case, metric)?.number()
 }
 
 fn beside(shown: &Shown) -> Option<Section> {
     let mut section = Section::new("Beside the paper");
     if let Some(means) = rows::means(shown.measurement, Instructions::Sparc, 0) {
-        let figure = |label: &str, value: f64, decimals: usize, unit: &str, aside: &str| {
-            Figure::new(label, format!("{value:.decimals$}"), unit).aside(aside)
+        let figure = |label: &str, case: &str, metric: &str, value: f64, decimals: usize, unit: &str| {
+            let printed = literal(shown.rows, case, metric).map_or("-", Printed::literal);
+            Figure::new(label, format!("{value:.decimals$}"), unit).aside(format!("the paper: {printed}"))
         };
+        let (packed, six) = ("cycles with AES and packing", "mean of six");
+        let leon2 = "mean of six, LEON2";
+        let own = format!("{packed}, own order");
         section = section.figures([
-            figure("cycles with AES alone", means.aes, 2, "of plain", "the paper: 1.39"),
-            figure("with AES and packing", means.packed, 2, "of plain", "the paper: 0.80"),
-            figure("the same in an own order", means.placed, 2, "of plain", "the paper: 0.80"),
-            figure("AES cycles left", 100.0 * means.lines_left, 1, "%", "the paper: 50.9"),
-            figure("compression ratio", 100.0 * means.ratio, 1, "%", "the paper: 91"),
+            figure("cycles with AES alone", leon2, "cycles with AES", means.aes, 2, "of plain"),
+            figure("with AES and packing", leon2, packed, means.packed, 2, "of plain"),
+            figure("the same in an own order", leon2, &own, means.placed, 2, "of plain"),
+            figure("AES cycles left", six, "AES cycles left", 100.0 * means.lines_left, 1, "%"),
+            figure("compression ratio", six, "compression ratio", 100.0 * means.ratio, 1, "%"),
         ]);
     }
     let table = tables::of_printed(shown.rows);
@@ -79,39 +93,41 @@ fn figure_3(shown: &Shown) -> Option<Section> {
          where functions lie; plain and AES alone stand there in an order that was chosen alike.",
         cache_name(CACHE)
     ));
-    let mut is_empty = true;
-    for (core, name) in Instructions::Sparc.cores().iter().enumerate() {
-        let all = shown.measurement.on(Instructions::Sparc, core);
-        is_empty &= all.is_empty();
-        let series = [
-            ("AES alone", Tone::Neutral),
-            ("packed and AES", Tone::Accent),
-            ("own order: AES alone", Tone::Quiet),
-            ("own order: packed and AES", Tone::Third),
-        ];
-        let axis = Axis::linear("cycles, in parts of plain", "");
-        let mut bars = Bars::new(format!("Cycles on {name}"), axis, Stand::Grouped, series);
-        for measured in all {
-            let cell = at(measured, CACHE);
-            let values = [cell.aes.mean, cell.packed.mean, cell.placed_aes, cell.placed].map(Some);
-            bars = bars.group(measured.program.as_str(), values);
-            for (number, Spread { least, most, .. }) in [cell.aes, cell.packed].into_iter().enumerate() {
-                bars = bars.spread(number, least, most);
-            }
-        }
-        if let Some(means) = rows::means(shown.measurement, Instructions::Sparc, core) {
-            let values = [means.aes, means.packed, means.placed_aes, means.placed].map(Some);
-            bars = bars.group("mean of six", values);
-            bars = bars.group("the paper's mean", [Some(1.39), Some(0.80), None, None]);
-        }
-        if core == 0 {
-            section = section.chart(bars, "After figure 3, whose bars have no numbers but the means.");
-        }
-    }
+    let all = shown.measurement.on(Instructions::Sparc, 0);
+    let chart = cycles(shown, Instructions::Sparc);
+    section = section.chart(chart, "After figure 3, whose bars have no numbers but the means.");
     for table in tables::of_cycles(shown.measurement, Instructions::Sparc) {
         section = section.table(table, "");
     }
-    (!is_empty).then_some(section)
+    (!all.is_empty()).then_some(section)
+}
+
+/// Figure 3 on the first core of a set of instructions.
+fn cycles(shown: &Shown, instructions: Instructions) -> Bars {
+    let series = [
+        ("AES alone", Tone::Neutral),
+        ("packed and AES", Tone::Accent),
+        ("own order: AES alone", Tone::Fourth),
+        ("own order: packed and AES", Tone::Third),
+    ];
+    let core = instructions.cores()[0];
+    let axis = Axis::linear("cycles, in parts of plain", "");
+    let mut bars = Bars::new(format!("Cycles on {core}"), axis, Stand::Grouped, series);
+    for measured in shown.measurement.on(instructions, 0) {
+        let cell = at(measured, CACHE);
+        let values = [cell.aes.mean, cell.packed.mean, cell.placed_aes, cell.placed].map(Some);
+        bars = bars.group(measured.program.as_str(), values);
+        for (number, Spread { least, most, .. }) in [cell.aes, cell.packed].into_iter().enumerate() {
+            bars = bars.spread(number, least, most);
+        }
+    }
+    let Some(means) = rows::means(shown.measurement, instructions, 0) else { return bars };
+    let values = [means.aes, means.packed, means.placed_aes, means.placed].map(Some);
+    bars = bars.group("mean of six", values);
+    let case = format!("mean of six, {core}");
+    let of_paper = |metric| printed(shown.rows, &case, metric);
+    let (alone, packed) = (of_paper("cycles with AES"), of_paper("cycles with AES and packing"));
+    if alone.is_some() { bars.group("the paper's mean", [alone, packed, None, None]) } else { bars }
 }
 
 fn table_1(shown: &Shown) -> Option<Section> {
@@ -151,8 +167,8 @@ fn caches(shown: &Shown) -> Option<Section> {
         if kind != "Direct-mapped" && kind != "Any place" {
             continue;
         }
-        let points = |of: fn(&::pack::sweep::Means) -> f64| {
-            let means = |&cache: &Geometry| ::pack::sweep::Means::of(&six, cache, Penalty::default());
+        let points = |of: fn(&Means) -> f64| {
+            let means = |&cache: &Geometry| Means::of(&six, cache, Penalty::default());
             let point = |cache: &Geometry| (f64::from(cache.bytes), of(&means(cache)));
             caches.iter().map(point).collect::<Vec<_>>()
         };
@@ -176,13 +192,13 @@ fn cells(shown: &Shown) -> Option<Section> {
     let first = all.first()?;
     for (kind, caches) in tables::by_ways(first) {
         let sizes: Vec<String> = caches.iter().map(|cache| cache.bytes.to_string()).collect();
-        let values: [(&str, fn(&::pack::sweep::Cell) -> f64); 2] = [
+        let values: [(&str, OfCell); 2] = [
             ("mean of orders", |cell| cell.packed_to_aes.mean),
             ("most of any order", |cell| cell.packed_to_aes.most),
         ];
         for (what, of) in values {
             let columns = sizes.iter().map(String::as_str);
-            let mut heat = Heat::new(format!("{kind}: {what}"), "bytes of cache", columns, (1.0, "", 3));
+            let mut heat = Heat::new(format!("{kind}: {what}"), "bytes", columns, (1.0, "", 3));
             for measured in &all {
                 let cells = caches.iter().map(|&cache| Some(of(&at(measured, cache))));
                 heat = heat.row(measured.program.as_str(), cells);
@@ -208,8 +224,7 @@ fn cells(shown: &Shown) -> Option<Section> {
 fn codes_section(shown: &Shown) -> Option<Section> {
     let rows = codes(shown.measurement, Instructions::Sparc);
     let series = [("mean of six", Tone::Accent)];
-    let mut bars =
-        Bars::new("Code with all tables", Axis::linear("of plain", "%"), Stand::Grouped, series);
+    let mut bars = Bars::new("Code with all tables", Axis::linear("of plain", "%"), Stand::Grouped, series);
     for row in rows.iter().filter(|row| row.six.is_some()) {
         bars = bars.group(way_name(row.way), [row.six.map(|ratio| 100.0 * ratio)]);
     }
@@ -239,7 +254,8 @@ fn rv32(shown: &Shown) -> Option<Section> {
         return None;
     }
     let text = "The same programs for RV32IM without compressed instructions, with the cycles of Ibex.";
-    let mut section = Section::new("On RV32IM").text(text).table(table, "");
+    let chart = cycles(shown, Instructions::Rv32);
+    let mut section = Section::new("On RV32IM").text(text).chart(chart, "").table(table, "");
     for table in tables::of_cycles(shown.measurement, Instructions::Rv32) {
         section = section.table(table, "");
     }
@@ -254,9 +270,15 @@ fn hardware(shown: &Shown) -> Option<Section> {
         rows.filter(|row| row.metric() == metric).find_map(|row| row.ours().and_then(Value::number))
     };
     let share = value("part of the core")?;
-    Some(Section::new("The decompressor").figures([
-        Figure::new("on an FPGA, without dictionary", area.fpga_gates, "gates").aside("the paper: 6,473"),
-        Figure::new("of the paper's core", format!("{share:.2}"), "%").aside("the paper: 0.34"),
+    let beside = |metric: &str| {
+        let printed = literal(shown.rows, "decompressor", metric).map_or("-", Printed::literal);
+        format!("the paper: {printed}")
+    };
+    let text = "As hardware, without its dictionary, which is memory: synthesised for the FPGA that the paper's gates are \
+                counted on, and to the cells of a 0.18 micron process.";
+    Some(Section::new("The decompressor").text(text).figures([
+        Figure::new("on an FPGA", area.fpga_gates, "gates").aside(beside("area on an FPGA")),
+        Figure::new("of the paper's core", format!("{share:.2}"), "%").aside(beside("part of the core")),
         Figure::new("in 0.18 micron", area.ge, "GE"),
         Figure::new("beside a LEON2's logic", area.leon2_logic_percent, "%"),
         Figure::new("dictionary", area.dictionary_bits, "bits"),

@@ -122,6 +122,7 @@ pub fn rows(measurement: &Measurement, area: &Area, source: &str) -> Vec<PaperRo
     rows.section_5(measurement);
     rows.decompressor(area);
     rows.goals(measurement);
+    rows.caches(measurement);
     rows.worst(measurement);
     measurement.found.iter().for_each(|found| rows.found(found));
     rows.rows
@@ -199,7 +200,14 @@ impl Rows<'_> {
             self.cycles(&place, &format!("{packed}, least of any order"), least);
             self.cycles(&place, &format!("{packed}, most of any order"), most);
             let is_less = yes(cell.packed_to_aes.mean < 1.0);
-            self.push(&place, "less with packing than with AES alone", "", Better::Neither, is_less, &CHAINED);
+            self.push(
+                &place,
+                "less with packing than with AES alone",
+                "",
+                Better::Neither,
+                is_less,
+                &CHAINED,
+            );
             self.cycles(&place, "plain cycles, own order", cell.placed_plain);
             self.cycles(&place, "cycles with AES, own order", cell.placed_aes);
             self.cycles(&place, &format!("{packed}, own order"), cell.placed);
@@ -282,6 +290,27 @@ impl Rows<'_> {
         }
     }
 
+    /// Means of six behind every cache, and of AES alone if a core did nothing but fetch.
+    fn caches(&mut self, measurement: &Measurement) {
+        for (core, core_name) in Instructions::Sparc.cores().iter().enumerate() {
+            let Some(six) = measurement.six(Instructions::Sparc, core) else { continue };
+            for &cache in &six[0].caches {
+                let means = Means::of(&six, cache, Penalty::default());
+                let case = format!("mean of six, {}", cache_name(cache));
+                let place = place("caches", &case, Some(core_name));
+                for (metric, share) in [
+                    ("cycles with AES", means.aes),
+                    ("cycles with AES, a cycle a word", means.aes_ideal),
+                    ("cycles with AES and packing", means.packed),
+                    ("cycles with AES and packing, own order", means.placed),
+                    ("AES cycles left", means.lines_left),
+                ] {
+                    self.push(&place, metric, "of plain", Better::Lower, share, &SWEPT);
+                }
+            }
+        }
+    }
+
     /// The worst cells, and why the worst order is so.
     fn worst(&mut self, measurement: &Measurement) {
         for (core, core_name) in Instructions::Sparc.cores().iter().enumerate() {
@@ -302,7 +331,10 @@ impl Rows<'_> {
             let lost = conflict.packed - conflict.plain;
             format!("lines of {} are lost to {} {lost} times more often", conflict.first, conflict.second)
         });
-        let words = conflicts.collect::<Vec<_>>().join("; ");
+        let mut words = conflicts.collect::<Vec<_>>().join("; ");
+        if words.is_empty() {
+            words = "no lines are lost to others more often than unpacked".to_owned();
+        }
         let case = "worst order of any program and cache";
         let place = place("cells", case, Some(Instructions::Sparc.cores()[0]));
         self.push(&place, "cause", "", Better::Neither, Value::Text(words), &BOUNDED);
@@ -429,8 +461,11 @@ pub fn codes(measurement: &Measurement, instructions: Instructions) -> Vec<CodeR
     let found: Vec<&Found> = found.collect();
     let row = |(number, way): (usize, Way)| {
         let mean = |names: &[&str], value: &dyn Fn(&Found) -> f64| {
-            let chosen: Vec<f64> =
-                found.iter().filter(|found| names.contains(&found.name())).map(|found| value(found)).collect();
+            let chosen: Vec<f64> = found
+                .iter()
+                .filter(|found| names.contains(&found.name()))
+                .map(|found| value(found))
+                .collect();
             (chosen.len() == names.len()).then(|| Spread::of(chosen).expect("there is a program").mean)
         };
         let ratio = |found: &Found| found.others[number].ratio();
@@ -464,9 +499,8 @@ pub fn worst(measurement: &Measurement, core: usize) -> [Option<Worst<'_>>; 2] {
 
 /// The means of the bounds over six, as [`Bounds`] has them, if all six are there.
 pub fn mean_bounds(measurement: &Measurement) -> Option<[f64; 5]> {
-    let of_six = |found: &&Found| {
-        found.instructions == Instructions::Sparc && PROGRAMS[..SIX].contains(&found.name())
-    };
+    let of_six =
+        |found: &&Found| found.instructions == Instructions::Sparc && PROGRAMS[..SIX].contains(&found.name());
     let six: Vec<&Found> = measurement.found.iter().filter(of_six).collect();
     let mean = |of: fn(&Bounds) -> f64| Some(Spread::of(six.iter().map(|found| of(&found.bounds)))?.mean);
     let means = [

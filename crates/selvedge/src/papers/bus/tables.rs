@@ -78,15 +78,7 @@ fn by_program(
 /// Table 1, and the same in the packer's own order.
 pub fn of_sizes(measurement: &Measurement, instructions: Instructions) -> Table {
     let title = format!("Table 1 in {}: code and AES cycles left, of plain", set(instructions));
-    let names = [
-        "ratio",
-        "AES left",
-        "least of any order",
-        "most of any order",
-        "static ratio",
-        "own order: ratio",
-        "own order: AES left",
-    ];
+    let names = ["ratio", "AES left", "least", "most", "static ratio", "own order: ratio", "AES left there"];
     let line = |measured: &Measured| {
         let cell = at(measured, CACHE);
         let lines = cell.lines_left;
@@ -117,16 +109,16 @@ pub fn of_cycles(measurement: &Measurement, instructions: Instructions) -> Vec<T
 }
 
 fn of_core(measurement: &Measurement, instructions: Instructions, core: usize, name: &str) -> Table {
-    let title = format!("Figure 3 on {name}: cycles behind {}, of plain", cache_name(CACHE));
+    let title = format!("Figure 3 on {name}: cycles with AES behind {}, of plain", cache_name(CACHE));
     let names = [
         "AES alone",
-        "packed and AES",
-        "least of any order",
-        "most of any order",
-        "beside AES alone",
+        "packed",
+        "least",
+        "most",
+        "beside AES",
         "own order: plain",
-        "own order: AES alone",
-        "own order: packed and AES",
+        "AES alone there",
+        "packed there",
     ];
     let line = |measured: &Measured| {
         let cell = at(measured, CACHE);
@@ -162,7 +154,7 @@ pub fn of_codes(measurement: &Measurement, instructions: Instructions) -> Table 
 
 /// What is wanted.
 pub fn of_goals(measurement: &Measurement) -> Table {
-    let columns = ["over the paper's six", "core", "value", "wanted: at most", "met"].map(Column::new);
+    let columns = ["what", "core", "value", "wanted: at most", "met"].map(Column::new);
     let mut table = Table::new("What is wanted", columns);
     let mut push = |what: &str, core: &str, value: f64, at_most: f64| {
         let [value_words, at_most_words] = [value, at_most].map(|share| format!("{share:.3}"));
@@ -202,14 +194,16 @@ pub fn of_conflicts(measurement: &Measurement) -> Table {
     let conflicts = measurement.reason.iter().flat_map(|reason| &reason.cause.conflicts);
     for conflict in conflicts.take(CONFLICTS_SHOWN) {
         let names = [conflict.first.as_str().into(), conflict.second.as_str().into()];
-        table.push(names.into_iter().chain([conflict.packed as usize, conflict.plain as usize].map(Entry::from)));
+        table.push(
+            names.into_iter().chain([conflict.packed as usize, conflict.plain as usize].map(Entry::from)),
+        );
     }
     table
 }
 
 /// What the packer's own order leaves, and what would be left without conflicts.
 pub fn of_bounds(measurement: &Measurement) -> Table {
-    let names = ["direct-mapped", "any place", "best line kept", "no line lacked", "misses in plain cycles"];
+    let names = ["direct-mapped", "any place", "best line kept", "no line lacked", "plain: misses"];
     let columns = names.map(|name| Column::new(name).decimals(3));
     let title = "Own order, packed and AES on LEON2, of plain: the paper's cache, and bounds of its size";
     let mut table = Table::new(title, [Column::new("program")].into_iter().chain(columns));
@@ -227,14 +221,15 @@ pub fn of_bounds(measurement: &Measurement) -> Table {
 
 /// Means of six behind every cache.
 pub fn of_caches(measurement: &Measurement) -> Table {
-    let names = ["AES alone", "packed and AES", "AES left", "own order: packed and AES"];
+    let names =
+        ["AES alone", "the same, a cycle a word", "packed and AES", "AES left", "own order: packed and AES"];
     let columns = names.map(|name| Column::new(name).decimals(3));
     let title = "Behind every cache on LEON2, of plain: means of six";
     let mut table = Table::new(title, [Column::new("cache")].into_iter().chain(columns));
     let Some(six) = measurement.six(Instructions::Sparc, 0) else { return table };
     for &cache in &six[0].caches {
         let means = Means::of(&six, cache, Penalty::default());
-        let values = [means.aes, means.packed, means.lines_left, means.placed];
+        let values = [means.aes, means.aes_ideal, means.packed, means.lines_left, means.placed];
         table.push([cache_name(cache).into()].into_iter().chain(values.map(Entry::from)));
     }
     table

@@ -94,7 +94,9 @@ fn all_rows(packed: u64) -> Vec<PaperRow> {
 
 /// The row of a case, which on SPARC is one for each core where cycles depend on it.
 fn of_case<'a>(rows: &'a [PaperRow], case: &str, metric: &str) -> Vec<&'a PaperRow> {
-    let is_case = |found: &str| found == case || found.strip_prefix(case).is_some_and(|rest| rest.starts_with(", LEON"));
+    let is_case = |found: &str| {
+        found == case || found.strip_prefix(case).is_some_and(|rest| rest.starts_with(", LEON"))
+    };
     let is_it = |row: &&PaperRow| {
         rows::PRINTED_TABLES.contains(&row.table()) && is_case(row.case()) && row.metric() == metric
     };
@@ -114,7 +116,12 @@ fn each_printed_cell_stands_in_one_row_or_in_one_for_each_leon() {
         let expected = if is_of_cycles.clone().any(|what| cell.metric.starts_with(what)) { 2 } else { 1 };
         assert_eq!(found.len(), expected, "{}: {}", cell.case, cell.metric);
         for row in &found {
-            assert_eq!((row.printed(), row.unit()), (cell.printed.as_ref(), cell.unit.as_str()), "{}", cell.metric);
+            assert_eq!(
+                (row.printed(), row.unit()),
+                (cell.printed.as_ref(), cell.unit.as_str()),
+                "{}",
+                cell.metric
+            );
         }
         beside += found.len();
     }
@@ -148,6 +155,10 @@ fn values_are_what_the_counts_are() {
     near("mean of six", "fewer AES blocks", 50.0);
     near("mean of six", "fewer cache accesses", 50.0);
     near("decompressor", "part of the core", 0.1);
+    // A cycle for each of 100,000 words.
+    let ideal = rows.iter().find(|row| row.metric() == "cycles with AES, a cycle a word");
+    let ideal = ideal.and_then(|row| row.ours()?.number()).expect("it is there");
+    assert!((ideal - 220.0 / 180.0).abs() < 1e-9, "{ideal}");
 }
 
 #[test]
@@ -174,7 +185,9 @@ fn means_are_there_when_all_six_are() {
     let mut few = measurement(500);
     few.found.retain(|found| found.name() != "susan");
     let rows = rows::rows(&few, &AREA, "a test");
-    assert!(rows.iter().all(|row| !row.case().starts_with("mean of six") && !row.case().starts_with("each of")));
+    assert!(
+        rows.iter().all(|row| !row.case().starts_with("mean of six") && !row.case().starts_with("each of"))
+    );
     assert!(rows.iter().any(|row| row.case() == "cjpeg" && row.verdict() == Verdict::Close));
     assert!(tables::all(&shown(&few, &rows)).len() > 3);
 }
