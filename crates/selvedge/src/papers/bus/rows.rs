@@ -358,7 +358,8 @@ impl Rows<'_> {
             let name = way_name(best);
             let place = place(table, "best code on fill", None);
             self.push(&place, "which", "", Better::Neither, Value::Text(name), &COMPRESSED);
-            let metric = format!("compression ratio, mean of six, wanted: at most {}", 100.0 * ON_FILL_MAX);
+            let metric =
+                format!("compression ratio, mean of six, wanted: at most {:.0}", 100.0 * ON_FILL_MAX);
             self.percent(&place, &metric, ratio, &COMPRESSED);
         }
     }
@@ -389,9 +390,11 @@ impl Rows<'_> {
             self.push(&rule, "size by the paper's rule", "bytes", Better::Neither, bytes, &SWEPT);
             for (name, cache) in [("the size by the rule", sized), ("any place in 1024 bytes", FULL)] {
                 let cell = at(measured, cache);
-                for (metric, share) in
-                    [("cycles with AES", cell.aes), ("cycles with AES and packing", cell.packed)]
-                {
+                for (metric, share) in [
+                    ("cycles with AES", cell.aes),
+                    ("cycles with AES and packing", cell.packed),
+                    ("AES cycles left", cell.lines_left),
+                ] {
                     let metric = format!("{metric}, {name}");
                     self.push(&rule, &metric, "of plain", Better::Lower, share.mean, &SWEPT);
                 }

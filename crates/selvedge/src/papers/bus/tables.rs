@@ -64,29 +64,33 @@ fn by_program(
     (unit, decimals): (&str, usize),
     all: &[&Measured],
     line: impl Fn(&Measured) -> Vec<f64>,
-    mean: Option<Vec<f64>>,
+    mean: Option<Vec<Option<f64>>>,
 ) -> Table {
     let columns = names.iter().map(|&name| Column::new(name).unit(unit).decimals(decimals));
     let mut table = Table::new(title, [Column::new("program")].into_iter().chain(columns));
-    let lines = all.iter().map(|measured| (measured.program.as_str(), line(measured)));
+    let lines = all.iter().map(|measured| {
+        let values = line(measured).into_iter().map(Some).collect();
+        (measured.program.as_str(), values)
+    });
     for (name, values) in lines.chain(mean.map(|values| ("mean of six", values))) {
-        table.push([name.into()].into_iter().chain(values.into_iter().map(Entry::from)));
+        table.push([name.into()].into_iter().chain(values.into_iter().map(shown)));
     }
     table
+}
+
+fn shown(value: Option<f64>) -> Entry {
+    value.map_or(Entry::Blank, Entry::from)
 }
 
 /// Table 1, and the same in the packer's own order.
 pub fn of_sizes(measurement: &Measurement, instructions: Instructions) -> Table {
     let title = format!("Table 1 in {}: code and AES cycles left, of plain", set(instructions));
-    let names = ["ratio", "AES left", "least", "most", "static ratio", "own order: ratio", "AES left there"];
+    let names = ["ratio", "AES left", "static ratio", "own order: ratio", "AES left there"];
     let line = |measured: &Measured| {
         let cell = at(measured, CACHE);
-        let lines = cell.lines_left;
         let shares = [
             measured.ratio(),
-            lines.mean,
-            lines.least,
-            lines.most,
+            cell.lines_left.mean,
             measured.ratio_static,
             measured.placed.report.ratio(),
             cell.placed_lines_left,
@@ -94,10 +98,9 @@ pub fn of_sizes(measurement: &Measurement, instructions: Instructions) -> Table 
         shares.map(|share| 100.0 * share).to_vec()
     };
     let mean = rows::means(measurement, instructions, 0).map(|means| {
-        let nothing = f64::NAN;
-        let shares = [means.ratio, means.lines_left, nothing, nothing, means.ratio_static];
+        let shares = [means.ratio, means.lines_left, means.ratio_static];
         let placed = [means.placed_ratio, means.placed_lines_left];
-        shares.into_iter().chain(placed).map(|share| 100.0 * share).collect()
+        shares.into_iter().chain(placed).map(|share| Some(100.0 * share)).collect()
     });
     by_program(title, &names, ("%", 1), &measurement.on(instructions, 0), line, mean)
 }
@@ -127,9 +130,9 @@ fn of_core(measurement: &Measurement, instructions: Instructions, core: usize, n
         same.into_iter().chain([cell.placed_plain, cell.placed_aes, cell.placed]).collect()
     };
     let mean = rows::means(measurement, instructions, core).map(|means| {
-        let nothing = f64::NAN;
-        let same = [means.aes, means.packed, nothing, nothing, nothing];
-        same.into_iter().chain([means.placed_plain, means.placed_aes, means.placed]).collect()
+        let same = [Some(means.aes), Some(means.packed), None, None, None];
+        let placed = [means.placed_plain, means.placed_aes, means.placed].map(Some);
+        same.into_iter().chain(placed).collect()
     });
     by_program(title, &names, ("", 3), &measurement.on(instructions, core), line, mean)
 }
@@ -144,10 +147,9 @@ pub fn of_codes(measurement: &Measurement, instructions: Instructions) -> Table 
         Column::new("cycles with AES, of plain").decimals(3),
     ];
     let mut table = Table::new(title, columns);
-    let shown = |value: Option<f64>, times: f64| value.map_or(Entry::Blank, |value| (times * value).into());
     for row in codes(measurement, instructions).iter().filter(|row| row.six.is_some()) {
-        let name = way_name(row.way);
-        table.push([name.into(), shown(row.six, 100.0), shown(row.nine, 100.0), shown(row.cycles, 1.0)]);
+        let [six, nine] = [row.six, row.nine].map(|ratio| ratio.map(|ratio| 100.0 * ratio));
+        table.push([way_name(row.way).into(), shown(six), shown(nine), shown(row.cycles)]);
     }
     table
 }
