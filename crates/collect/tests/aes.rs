@@ -2,6 +2,7 @@
 //!
 //! Everything random comes from a printed seed. `SELVEDGE_SOAK=1` takes every length up to 4096 bytes.
 
+mod masked;
 mod peers;
 #[path = "../../cipher/tests/seeded/mod.rs"]
 mod seeded;
@@ -20,6 +21,7 @@ use collect::aes::ccm::{Message, open, seal};
 use collect::aes::cores::Cores;
 use collect::aes::multi::{Mac, Stream, cbc_encrypt, cbc_mac, cmac};
 use collect::aes::{BLOCK_BYTES, Backend, Block, Key, block};
+use masked::{is_masked, run_masked};
 use peers::OpenSsl;
 use proptest::prelude::*;
 use rand_chacha::ChaCha20Rng;
@@ -145,6 +147,18 @@ fn vectors(kind: &str) -> Vec<(&'static str, Vector<'static>)> {
     }
     assert!(found.len() > 5, "there are vectors of {kind}");
     found
+}
+
+#[test]
+fn without_instructions_for_aes_bit_planes_take_over() {
+    if is_masked() {
+        return assert_eq!(Backend::all(), [Backend::Bitslice]);
+    }
+    run_masked(&[
+        "without_instructions_for_aes_bit_planes_take_over",
+        "official_vectors_hold_on_every_backend",
+        "official_vectors_of_ccm_hold_on_every_backend_all_in_one_call",
+    ]);
 }
 
 #[test]

