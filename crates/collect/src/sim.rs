@@ -96,3 +96,6 @@ impl Randomness for Dice {
         Ok(())
     }
 }
+
+#[cfg(test)]
+mod tests;

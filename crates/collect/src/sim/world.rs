@@ -103,6 +103,21 @@ pub struct Report {
     pub fingerprint: [u8; 32],
 }
 
+impl Report {
+    /// Adds what another run went through, but for its answers.
+    pub fn add(&mut self, other: &Report) {
+        self.frames += other.frames;
+        self.stored += other.stored;
+        self.power_cuts += other.power_cuts;
+        self.restarts += other.restarts;
+        self.disk_full += other.disk_full;
+        self.repeated += other.repeated;
+        self.segments += other.segments;
+        self.downlinks += other.downlinks;
+        self.changes += other.changes;
+    }
+}
+
 /// The free epochs of each node's key: the next one. They are kept where no power is cut.
 #[derive(Clone, Default)]
 struct Free(Arc<Mutex<BTreeMap<u32, u16>>>);
@@ -611,73 +626,5 @@ impl SimCell {
         let is_sound = header.is_downlink() && (acknowledges || sets || tells.is_some());
         let key = (header.node, header.epoch, header.counter & !DIRECTION_BIT);
         is_sound.then_some((key, tells.map(|next| (place, header.epoch, next))))
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::super::Honesty;
-    use super::*;
-
-    /// Runs `seeds` and counts those in which a promise was broken.
-    fn broken(seeds: std::ops::Range<u64>, plan: &Plan) -> usize {
-        seeds.filter(|&seed| run(seed, plan).is_err()).count()
-    }
-
-    #[test]
-    fn what_is_acknowledged_survives_every_power_cut() {
-        let mut total = Report::default();
-        // `make soak` asks for more seeds.
-        let seeds = std::env::var("SIM_SEEDS").map_or(200, |seeds| seeds.parse().expect("a number of seeds"));
-        for seed in 0..seeds {
-            let report = match run(seed, &Plan::default()) {
-                Ok(report) => report,
-                Err(violation) => panic!("seed {seed}: {violation:?}"),
-            };
-            total.power_cuts += report.power_cuts;
-            total.restarts += report.restarts;
-            total.disk_full += report.disk_full;
-            total.repeated += report.repeated;
-            total.segments += report.segments;
-            total.changes += report.changes;
-        }
-        println!("{total:?}");
-        // The runs must have been as hard as they were meant to be.
-        assert!(total.power_cuts > 800 && total.restarts > total.power_cuts + 500, "{total:?}");
-        assert!(total.disk_full > 100 && total.repeated > 1000 && total.segments > 600, "{total:?}");
-        assert!(total.changes > 500, "{total:?}");
-    }
-
-    #[test]
-    fn a_run_without_trouble_loses_and_repeats_nothing() {
-        let plan = Plan { stop_every: 0, sync_error_every: 0, disk_fills: false, ..Plan::default() };
-        let report = run(1, &plan).unwrap();
-        assert_eq!((report.restarts, report.power_cuts), (1, 1), "the one at the end");
-        assert_eq!(report.stored, report.frames);
-    }
-
-    #[test]
-    fn a_seed_is_one_run() {
-        let plan = Plan::default();
-        assert_eq!(run(7, &plan).unwrap(), run(7, &plan).unwrap());
-        assert_ne!(run(7, &plan).unwrap().fingerprint, run(8, &plan).unwrap().fingerprint);
-    }
-
-    #[test]
-    fn a_store_that_does_not_sync_is_caught() {
-        let honesty = Honesty { sync: false, ..Honesty::FULL };
-        assert!(broken(0..40, &Plan { honesty, ..Plan::default() }) >= 36);
-    }
-
-    #[test]
-    fn a_store_that_does_not_sync_its_folder_is_caught() {
-        let honesty = Honesty { sync_dir: false, ..Honesty::FULL };
-        assert!(broken(0..40, &Plan { honesty, ..Plan::default() }) >= 36);
-    }
-
-    #[test]
-    fn a_store_that_trusts_its_cache_when_it_opens_is_caught() {
-        let honesty = Honesty { settle: false, ..Honesty::FULL };
-        assert!(broken(0..200, &Plan { honesty, ..Plan::default() }) >= 1);
     }
 }
