@@ -26,6 +26,11 @@ const NODES_PER_CELL: u32 = 3;
 const WINDOW: usize = 4;
 /// A run that needs more steps than this will never end.
 const STEPS_MAX: u32 = 10_000;
+/// Nanoseconds of a step.
+const STEP_NS: u64 = 1_000_000_000;
+/// What a wall clock says that is right, when a run begins: nanoseconds since 1970.
+const BEGIN_NS: u64 = 1_700_000_000 * STEP_NS;
+const HOUR_NS: u64 = 3_600 * STEP_NS;
 /// Stored frames of an epoch after which a node is told another.
 const EPOCH_FRAMES: NonZeroU16 = NonZeroU16::new(6).expect("6");
 
@@ -42,6 +47,8 @@ fn limits() -> Limits {
         segment_bytes_max: 16 << 10,
         sector_bytes: 512,
         downlink_block: 3,
+        // Longer than any run: nothing is ever so old, whatever a wall clock says.
+        retain_ns_max: u64::from(STEPS_MAX) * STEP_NS,
         ..Limits::default()
     }
 }
@@ -60,6 +67,8 @@ pub enum Violation {
     },
     /// A frame is in the store twice, or with other samples, or no node sent it.
     Invented(Box<Record>),
+    /// A frame is in the store before one that arrived earlier.
+    Reordered(Box<Record>),
     /// More frames were called stored than the store ever held.
     CalledStoredTwice,
     /// A segment key sealed two records under one index.
@@ -99,6 +108,8 @@ pub struct Report {
     pub downlinks: u64,
     /// Changes of the epoch that nodes made because they were told to.
     pub changes: u64,
+    /// Times that the wall clock jumped.
+    pub clock_steps: u64,
     /// SHA-256 of every answer, in order.
     pub fingerprint: [u8; 32],
 }
@@ -115,6 +126,7 @@ impl Report {
         self.segments += other.segments;
         self.downlinks += other.downlinks;
         self.changes += other.changes;
+        self.clock_steps += other.clock_steps;
     }
 }
 
@@ -200,6 +212,8 @@ struct World<'a> {
     now: Now,
     /// What nodes sent, and a bridge accepted.
     sent: BTreeMap<FrameKey, Samples>,
+    /// Authentic frames that came to the server, each as often as it did, in order.
+    arrived: Vec<FrameKey>,
     /// What receipts promised.
     promised: BTreeSet<FrameKey>,
     called_stored: u64,
@@ -264,8 +278,9 @@ impl<'a> World<'a> {
             disk: SimDisk::new(dice.split(), plan.honesty),
             server: None,
             cells,
-            now: Now::default(),
+            now: Now { wall_ns: BEGIN_NS, monotonic_ns: 0 },
             sent: BTreeMap::new(),
+            arrived: Vec::new(),
             promised: BTreeSet::new(),
             called_stored: 0,
             downlinks: BTreeSet::new(),
@@ -281,8 +296,7 @@ impl<'a> World<'a> {
     }
 
     fn step(&mut self) -> Result<(), Box<Violation>> {
-        self.now.wall_ns += 1_000_000;
-        self.now.monotonic_ns += 1_000_000;
+        self.pass_time();
         self.trouble();
         if self.server.is_none() {
             return self.start_server();
@@ -296,6 +310,22 @@ impl<'a> World<'a> {
         match self.serve(arrived) {
             Ok(actions) => actions.into_iter().try_for_each(|action| self.receive(action)),
             Err(error) => self.server_died(error),
+        }
+    }
+
+    /// A step of both clocks; the wall clock may jump besides: to 1970, by up to a year, or to where it is right.
+    fn pass_time(&mut self) {
+        self.now.monotonic_ns += STEP_NS;
+        self.now.wall_ns += STEP_NS;
+        if self.plan.clock_jumps && self.dice.chance(1, 20) {
+            let jump_ns = u64::from(1 + self.dice.below(365 * 24)) * HOUR_NS;
+            self.now.wall_ns = match self.dice.below(4) {
+                0 => 0,
+                1 => self.now.wall_ns + jump_ns,
+                2 => self.now.wall_ns.saturating_sub(jump_ns),
+                _ => BEGIN_NS + self.now.monotonic_ns,
+            };
+            self.report.clock_steps += 1;
         }
     }
 
@@ -371,6 +401,7 @@ impl<'a> World<'a> {
                 spooled.times_sent += 1;
                 self.report.repeated += u64::from(spooled.times_sent == 2);
                 cell.sent += 1;
+                self.arrived.extend_from_slice(&spooled.frames);
                 arrived.push(Arrived { connection, at: self.now, batch: Ok(spooled.batch.clone()) });
             }
         }
@@ -462,6 +493,7 @@ impl<'a> World<'a> {
             Err(error) if error.is_environment() => return self.server_died(error).map(|()| 0),
             Err(error) => return Err(Violation::Unreadable(error).into()),
         };
+        let mut arrived = self.arrived.iter();
         for record in records {
             let key = (record.node, record.epoch, record.counter);
             missing.remove(&key);
@@ -472,6 +504,9 @@ impl<'a> World<'a> {
             });
             if !genuine || !found.insert(key) {
                 return Err(Violation::Invented(Box::new(record)).into());
+            }
+            if !arrived.any(|arrived| *arrived == key) {
+                return Err(Violation::Reordered(Box::new(record)).into());
             }
         }
         match missing.first() {
