@@ -1,23 +1,21 @@
 //! `selvedge pack sweep`: what packing does to a program behind many caches, with its functions in many orders.
 //!
-//! Owns the verb, reading what a program is told, and which ways of making it smaller are measured. Each image is run
-//! once; what all caches make of that is `pack::sweep`'s; `shown` draws.
+//! Owns the verb, which inputs are learnt from, and which ways of making a program smaller are measured. Each image is
+//! run once; what all caches make of that is `pack::sweep`'s; `shown` draws.
 
-use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
-use ::pack::Program;
+use ::pack::Target;
 use ::pack::code::onfill::stored;
 use ::pack::code::{Code, dict};
 use ::pack::sweep::{self, Input, Penalty, Settings, Subject, Way};
 use clap::ValueEnum;
 use isa::Cycles;
-use isa::sparc::Files;
-use isa::sparc::user;
+use isa::sparc::Timing;
 use selvedge::error::{Error, PackFault};
 use selvedge::whole;
 
-use super::{check_own_places, paths, read, settings, traps, windows};
+use super::{check_own_places, paths, runs, settings};
 use crate::output::Output;
 use crate::papers::spread::progress;
 use shown::Shown;
@@ -26,8 +24,6 @@ mod shown;
 
 /// Bytes of plain code in a block, where nobody says how many.
 const BLOCK_BYTES: u32 = 64;
-/// Inputs that are learnt from when nobody says which.
-const TRAINED: usize = 3;
 
 #[derive(clap::Args)]
 #[command(after_help = "Examples:\n  \
@@ -36,8 +32,7 @@ const TRAINED: usize = 3;
     selvedge pack sweep corpus/rv32/search.elf --runs data/workload/runs.txt --seeds 2 \\\n    \
     --dictionary static,dynamic,blend=50 --scheme codepack,fields --block 32,64\n\
     A line of the runs is `PROGRAM INPUT ARGUMENT...`, with `< FILE` behind it for standard input; lines of\n\
-    other programs are passed over, and files are beside it. Cycles are of LEON2, or of Ibex for RV32IM;\n\
-    seals as in the paper.")]
+    other programs are passed over, and files are beside it. Seals are as in the paper.")]
 pub struct Arguments {
     /// The program: a linked ELF file, with its relocations (`-Wl,-q`)
     #[arg(value_name = "ELF")]
@@ -63,6 +58,9 @@ pub struct Arguments {
     /// Bytes of plain code that these decode together: 16, 32 or 64 [default: 64]
     #[arg(long, value_name = "BYTES", value_delimiter = ',', requires = "scheme")]
     block: Vec<u32>,
+    /// Whose cycles the core has [default: leon2; RV32IM has Ibex']
+    #[arg(long, value_enum)]
+    timing: Option<Leon>,
     /// Cycles of memory for a line
     #[arg(long, value_name = "CYCLES", default_value_t = Penalty::default().memory_cycles)]
     memory: Cycles,
@@ -85,6 +83,15 @@ enum OnFill {
     Huffman,
     /// Prefix codes of the fields of instructions
     Fields,
+}
+
+/// A core of SPARC V8.
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Leon {
+    /// LEON2's, as in the AT697E
+    Leon2,
+    /// LEON3's
+    Leon3,
 }
 
 impl OnFill {
@@ -121,18 +128,24 @@ impl Arguments {
         }
     }
 
+    /// Gives a program's core the cycles that were asked for; what these are called.
+    fn time(&self, subject: &mut Subject) -> Result<&'static str, Error> {
+        let (found, expected) = (subject.program.target, Target::Sparc);
+        let (name, what, timing) = match (self.timing, found) {
+            (None, Target::Rv32) => return Ok("ibex"),
+            (None | Some(Leon::Leon2), _) => ("leon2", "`--timing leon2`", Timing::leon2()),
+            (Some(Leon::Leon3), _) => ("leon3", "`--timing leon3`", Timing::leon3()),
+        };
+        if found != expected {
+            return Err(PackFault::OtherTarget { what, found, expected }.of(&self.program));
+        }
+        subject.user.machine.timing = timing;
+        Ok(name)
+    }
+
     /// The name of the program in the runs.
     fn name(&self) -> String {
         self.program.file_stem().unwrap_or_default().to_string_lossy().into_owned()
-    }
-
-    /// What the program is told, in the order of the file.
-    fn inputs(&self) -> Result<Vec<Input>, Error> {
-        let text = String::from_utf8(read(&self.runs)?).map_err(|_| PackFault::NotText.of(&self.runs))?;
-        let (name, folder) = (self.name(), self.runs.parent().unwrap_or(Path::new("")));
-        let lines = text.lines().filter(|line| !line.starts_with('#'));
-        let of_program = lines.filter_map(|line| line.strip_prefix(&name)?.strip_prefix(' '));
-        of_program.map(|line| input(&name, line, folder)).collect()
     }
 
     /// What is learnt from, and what is measured.
@@ -141,7 +154,7 @@ impl Arguments {
         if let Some(found) = self.train.iter().chain(&self.measure).find(|name| !known.contains(name)) {
             return Err(PackFault::WhichInput { found: Some(found.clone()), inputs: known }.of(&self.runs));
         }
-        let first: Vec<String> = known.iter().take(TRAINED).cloned().collect();
+        let first: Vec<String> = known.iter().take(runs::TRAINED).cloned().collect();
         let trained = if self.train.is_empty() { &first } else { &self.train };
         let is_measured = |name: &String| match self.measure.is_empty() {
             true => !trained.contains(name),
@@ -158,33 +171,14 @@ impl Arguments {
     }
 }
 
-/// An input from its line: its name, and what the program is told.
-fn input(program: &str, line: &str, folder: &Path) -> Result<Input, Error> {
-    let (words, stdin) =
-        line.split_once(" < ").map_or((line, None), |(words, file)| (words, Some(file.trim())));
-    let mut words = words.split_whitespace().map(str::to_owned);
-    let name = words.next().unwrap_or_default();
-    let arguments: Vec<String> = [program.to_owned()].into_iter().chain(words).collect();
-    let mut named = BTreeMap::new();
-    for argument in &arguments[1..] {
-        let path = folder.join(argument);
-        if path.is_file() {
-            named.insert(argument.clone(), read(&path)?);
-        }
-    }
-    let stdin = stdin.map(|file| read(&folder.join(file))).transpose()?;
-    Ok(Input { name, arguments, files: Files::new(named, stdin.unwrap_or_default()) })
-}
-
 /// Runs the verb.
 pub fn run(arguments: &Arguments, output: &Output) -> Result<(), Error> {
     let path = &arguments.program;
     check_own_places(&[path, &arguments.runs], &paths([&arguments.html]))?;
     arguments.check_ways()?;
-    let program = Program::parse(&read(path)?).map_err(|error| PackFault::from(error).of(path))?;
-    let [training, measured] = arguments.parted(arguments.inputs()?)?;
-    let user = user::Settings { windows: windows(traps(&program.sections)), ..user::Settings::default() };
-    let subject = Subject { name: arguments.name(), program, user, training, measured };
+    let name = arguments.name();
+    let mut subject = runs::subject(path, &name, arguments.parted(runs::inputs(&arguments.runs, &name)?)?)?;
+    let timing = arguments.time(&mut subject)?;
     let settings = Settings { seeds: (1..=arguments.seeds).collect(), ..Settings::default() };
     let ways = arguments.ways();
     // Learning, the program as it is, each order that is drawn, the packer's own, and each order in other ways.
@@ -194,7 +188,7 @@ pub fn run(arguments: &Arguments, output: &Output) -> Result<(), Error> {
     bar.finish_and_clear();
     let (measured, others) = swept.map_err(|error| PackFault::from(error).of(path))?;
     let penalty = Penalty { memory_cycles: arguments.memory, cipher_cycles: arguments.cipher };
-    let shown = Shown::of(measured, others, arguments.seeds, penalty);
+    let shown = Shown::of(measured, others, arguments.seeds, penalty, timing);
     if let Some(path) = &arguments.html {
         whole::write(path, shown.page().as_bytes())?;
     }
