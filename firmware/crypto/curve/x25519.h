@@ -1,0 +1,28 @@
+/*
+ * X25519 (RFC 7748): the Montgomery ladder on Curve25519, in constant time.
+ */
+#ifndef SELVEDGE_X25519_H
+#define SELVEDGE_X25519_H
+
+#include "../mp/mpn.h"
+
+#define x25519                LIMB_NAME(x25519, multiply)
+#define x25519_field_multiply LIMB_NAME(x25519, field_multiply)
+#define x25519_field_square   LIMB_NAME(x25519, field_square)
+#define x25519_field_fold     LIMB_NAME(x25519, field_fold)
+#define x25519_field_scale    LIMB_NAME(x25519, field_scale)
+#define x25519_field_add      LIMB_NAME(x25519, field_add)
+#define x25519_field_subtract LIMB_NAME(x25519, field_subtract)
+#define x25519_field_invert   LIMB_NAME(x25519, field_invert)
+#define x25519_field_swap     LIMB_NAME(x25519, field_swap)
+#define x25519_ladder_step    LIMB_NAME(x25519, ladder_step)
+
+#define X25519_BYTES 32
+
+/*
+ * result = scalar * u, all of them little-endian as the RFC has them. Returns 0 when the result is all zeros, as it is
+ * for points of small order, else 1; whoever agrees on a key MUST refuse then.
+ */
+uint8_t x25519(uint8_t result[X25519_BYTES], const uint8_t scalar[X25519_BYTES], const uint8_t u[X25519_BYTES]);
+
+#endif
