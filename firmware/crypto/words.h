@@ -1,0 +1,81 @@
+/*
+ * Words in memory and in registers: reads and writes of 32 and 64 bits in either order of bytes, and rotations.
+ * Included by the ciphers, not by their callers.
+ */
+#ifndef SELVEDGE_WORDS_H
+#define SELVEDGE_WORDS_H
+
+#include <stdint.h>
+
+/* Least significant byte first, at any address. */
+static inline uint32_t load_le32(const uint8_t *bytes)
+{
+    return (uint32_t)bytes[0] | (uint32_t)bytes[1] << 8 | (uint32_t)bytes[2] << 16 | (uint32_t)bytes[3] << 24;
+}
+
+static inline void store_le32(uint8_t *bytes, uint32_t word)
+{
+    bytes[0] = (uint8_t)word;
+    bytes[1] = (uint8_t)(word >> 8);
+    bytes[2] = (uint8_t)(word >> 16);
+    bytes[3] = (uint8_t)(word >> 24);
+}
+
+/* Most significant byte first, at any address. */
+static inline uint32_t load_be32(const uint8_t *bytes)
+{
+    return (uint32_t)bytes[0] << 24 | (uint32_t)bytes[1] << 16 | (uint32_t)bytes[2] << 8 | (uint32_t)bytes[3];
+}
+
+static inline void store_be32(uint8_t *bytes, uint32_t word)
+{
+    bytes[0] = (uint8_t)(word >> 24);
+    bytes[1] = (uint8_t)(word >> 16);
+    bytes[2] = (uint8_t)(word >> 8);
+    bytes[3] = (uint8_t)word;
+}
+
+static inline uint64_t load_be64(const uint8_t *bytes)
+{
+    return (uint64_t)load_be32(bytes) << 32 | load_be32(bytes + 4);
+}
+
+static inline void store_be64(uint8_t *bytes, uint64_t word)
+{
+    store_be32(bytes, (uint32_t)(word >> 32));
+    store_be32(bytes + 4, (uint32_t)word);
+}
+
+/* Least significant byte first, at a multiple of four: one instruction where words are little-endian. */
+static inline uint32_t load_word(const uint8_t *bytes)
+{
+#if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
+    uint32_t word;
+    __builtin_memcpy(&word, __builtin_assume_aligned(bytes, 4), sizeof word);
+    return word;
+#else
+    return load_le32(bytes);
+#endif
+}
+
+static inline void store_word(uint8_t *bytes, uint32_t word)
+{
+#if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
+    __builtin_memcpy(__builtin_assume_aligned(bytes, 4), &word, sizeof word);
+#else
+    store_le32(bytes, word);
+#endif
+}
+
+/* By 1 to 31 bits. */
+static inline uint32_t rotate_left(uint32_t word, unsigned bits)
+{
+    return word << bits | word >> (32 - bits);
+}
+
+static inline uint32_t rotate_right(uint32_t word, unsigned bits)
+{
+    return word >> bits | word << (32 - bits);
+}
+
+#endif
