@@ -7,6 +7,14 @@
 
 #include <stdint.h>
 
+/* Before a loop of at most 16 rounds, whose number is a constant: its rounds are written out at every level of
+   optimization, so that arrays become registers. */
+#ifdef __clang__
+#define UNROLLED _Pragma("clang loop unroll(full)")
+#else
+#define UNROLLED _Pragma("GCC unroll 16")
+#endif
+
 /* Least significant byte first, at any address. */
 static inline uint32_t load_le32(const uint8_t *bytes)
 {

@@ -52,5 +52,7 @@ SELVEDGE_AES(aes_bytes);
 SELVEDGE_AES(aes_t1);
 SELVEDGE_AES(aes_t4);
 SELVEDGE_AES(aes_t4_rv32);
+SELVEDGE_AES(aes_bitsliced);
+SELVEDGE_AES(aes_fixsliced);
 
 #endif
