@@ -22,9 +22,11 @@ uint8_t prime_is_probable(const limb_t *n, size_t limbs, unsigned rounds, const 
                           const struct random *random, struct scratch scratch);
 
 /*
- * A prime of exactly `bits` bits, a multiple of LIMB_BITS and at least 64, whose two highest bits are 1, and of which
- * p - 1 has no factor in common with the odd `e`, a prime or 1.
+ * A prime of exactly `bits` bits, a multiple of LIMB_BITS and at least 128, whose two highest bits are 1, and of which
+ * p - 1 is no multiple of the prime `e`. From a random number on, the first that is one within PRIME_INTERVAL odd ones.
  */
+#define PRIME_INTERVAL 1024
+
 void prime_generate(limb_t *p, size_t bits, uint32_t e, const struct candidate *candidate,
                     const struct random *random, struct scratch scratch);
 
