@@ -50,7 +50,8 @@ struct estimate {
 
 /* This thread's counts. */
 extern _Thread_local struct estimate estimate_counts __attribute__((tls_model("initial-exec")));
-/* The least number of bytes that scratch had left since it was set, see mp/scratch.h. */
+/* The least number of bytes that scratch had left since this was set to what it has, see mp/scratch.h: the difference is
+   what an operation needs. */
 extern _Thread_local size_t estimate_scratch_left __attribute__((tls_model("initial-exec")));
 
 INLINE void estimate_add(uint64_t *features, const uint64_t *values, size_t count)

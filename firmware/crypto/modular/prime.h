@@ -12,7 +12,8 @@
 #define prime_sieve       LIMB_NAME(prime, sieve)
 #define prime_generate    LIMB_NAME(prime, generate)
 
-#define PRIME_SCRATCH(limbs) (MODEXP_SCRATCH(limbs, WINDOW_BITS_MAX) + MODMUL_CONSTANTS(limbs) + 8 * (limbs) + 64)
+#define PRIME_SCRATCH(limbs)                                                                                 \
+    (MODEXP_SCRATCH(limbs, WINDOW_BITS_MAX) + MODMUL_CONSTANTS(limbs) + 8 * (limbs) + 64 + PRIME_INTERVAL / LIMB_BYTES)
 
 /* Rounds for which a random composite of so many bits passes with a chance below 2^-100 (FIPS 186-5, table B.1). */
 #define PRIME_ROUNDS(bits) ((bits) >= 1536 ? 4 : (bits) >= 1024 ? 5 : (bits) >= 512 ? 7 : 40)

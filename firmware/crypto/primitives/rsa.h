@@ -10,6 +10,7 @@
 
 #include "../modular/crt.h"
 #include "../modular/modexp.h"
+#include "../modular/prime.h"
 #include "../random.h"
 
 #define rsa_public_init   LIMB_NAME(rsa, public_init)
@@ -52,11 +53,12 @@ struct rsa_private {
 
 /* Memory of a key, in limbs; it belongs to the key as long as that is used. */
 #define RSA_PUBLIC_MEMORY(bits)  (LIMBS(bits) + MODMUL_CONSTANTS(LIMBS(bits)))
-#define RSA_PRIVATE_MEMORY(bits) (8 * LIMBS(bits) + 3 * MODMUL_CONSTANTS(LIMBS(bits)) + CRT_CONSTANTS(LIMBS(bits)))
-/* Scratch of every operation but rsa_generate, which takes RSA_GENERATE_SCRATCH. Wiped before they return. */
-#define RSA_SCRATCH(bits)                                                                                    \
-    (MODEXP_SCRATCH(LIMBS(bits), WINDOW_BITS_MAX) + CRT_SCRATCH(LIMBS(bits)) + 8 * LIMBS(bits) + 64)
-#define RSA_GENERATE_SCRATCH(bits) (PRIME_SCRATCH(LIMBS(bits)) + 8 * LIMBS(bits))
+#define RSA_PRIVATE_MEMORY(bits)                                                                             \
+    (4 * LIMBS(bits) + 3 * MODMUL_CONSTANTS(LIMBS(bits)) + CRT_CONSTANTS(LIMBS(bits) / 2))
+/* Scratch of every operation but rsa_generate, which takes RSA_GENERATE_SCRATCH. All of it is wiped by operations that
+   take a key's exponent or a padded message, so nobody should give them more. */
+#define RSA_SCRATCH(bits)          (MODEXP_SCRATCH(LIMBS(bits), WINDOW_BITS_MAX) + 4 * LIMBS(bits) + 64)
+#define RSA_GENERATE_SCRATCH(bits) (PRIME_SCRATCH(LIMBS(bits) / 2) + 12 * LIMBS(bits) + 64)
 
 /* The numbers of a private key (RFC 8017 section 3.2); the last four are only read for a candidate with CRT. */
 struct rsa_numbers {
