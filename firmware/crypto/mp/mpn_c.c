@@ -78,7 +78,7 @@ ROUTINE limb_t mpn_addmul_1_shifted(limb_t *r, const limb_t *a, size_t n, limb_t
     limb_t carry = 0;
     size_t i = 1;
 
-    COUNT_LEAF(mpn_addmul_1_shifted, n);
+    COUNT_LEAF(mpn_addmul_1_shifted, n - 1);
     (void)limb_addmul(r[0], a[0], b, &carry);
     do {
         r[i - 1] = limb_addmul(r[i], a[i], b, &carry);
@@ -94,7 +94,7 @@ ROUTINE void mpn_addmul_redc(limb_t *r, const limb_t *a, const limb_t *m, size_t
     const limb_t q = (limb_t)((dlimb_t)low * inverse);
     size_t i = 1;
 
-    COUNT_LEAF(mpn_addmul_redc, n);
+    COUNT_LEAF(mpn_addmul_redc, n - 1);
     (void)limb_addmul(low, m[0], q, &reduced);
     do {
         const limb_t sum = limb_addmul(r[i], a[i], b, &carry);
