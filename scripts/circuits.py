@@ -303,9 +303,9 @@ def aes(circuits: str, runs: int):
 
 def des_tables() -> list[list[int]]:
     """FIPS 46-3's S-boxes by the index of six bits, as des_sbox.h lists them by row and column."""
-    numbers = [int(word) for word in re.findall(r"\b\d+\b(?=,| \\|$)", (BLOCK / "des_sbox.h").read_text(), re.M)]
-    assert len(numbers) == 512, f"des_sbox.h has {len(numbers)} entries"
-    boxes = [numbers[64 * i : 64 * i + 64] for i in range(8)]
+    rows = re.findall(r"f\((\d), (\d), ([\d, ]+)\)", (BLOCK / "des_sbox.h").read_text())
+    boxes = [[int(cell) for number, _, cells in rows if int(number) == box + 1 for cell in cells.split(",")] for box in range(8)]
+    assert all(len(box) == 64 for box in boxes), "des_sbox.h has not eight S-boxes of four rows of sixteen"
     return [[box[(x >> 5 << 1 | x & 1) * 16 + (x >> 1 & 15)] for x in range(64)] for box in boxes]
 
 

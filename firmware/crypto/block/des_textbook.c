@@ -1,0 +1,144 @@
+/*
+ * DES as FIPS 46-3 is written, see des.h: every permutation is a table that says where each bit comes from, counted from
+ * the first, and moves one bit at a time.
+ */
+#include "../estimate.h"
+#include "../words.h"
+#include "des.h"
+#include "des_sbox.h"
+
+/* clang-format off */
+static const uint8_t initial[64] = {
+    58, 50, 42, 34, 26, 18, 10,  2, 60, 52, 44, 36, 28, 20, 12,  4,
+    62, 54, 46, 38, 30, 22, 14,  6, 64, 56, 48, 40, 32, 24, 16,  8,
+    57, 49, 41, 33, 25, 17,  9,  1, 59, 51, 43, 35, 27, 19, 11,  3,
+    61, 53, 45, 37, 29, 21, 13,  5, 63, 55, 47, 39, 31, 23, 15,  7,
+};
+static const uint8_t final[64] = {
+    40,  8, 48, 16, 56, 24, 64, 32, 39,  7, 47, 15, 55, 23, 63, 31,
+    38,  6, 46, 14, 54, 22, 62, 30, 37,  5, 45, 13, 53, 21, 61, 29,
+    36,  4, 44, 12, 52, 20, 60, 28, 35,  3, 43, 11, 51, 19, 59, 27,
+    34,  2, 42, 10, 50, 18, 58, 26, 33,  1, 41,  9, 49, 17, 57, 25,
+};
+static const uint8_t expansion[48] = {
+    32,  1,  2,  3,  4,  5,  4,  5,  6,  7,  8,  9,
+     8,  9, 10, 11, 12, 13, 12, 13, 14, 15, 16, 17,
+    16, 17, 18, 19, 20, 21, 20, 21, 22, 23, 24, 25,
+    24, 25, 26, 27, 28, 29, 28, 29, 30, 31, 32,  1,
+};
+static const uint8_t permutation[32] = {
+    16,  7, 20, 21, 29, 12, 28, 17,  1, 15, 23, 26,  5, 18, 31, 10,
+     2,  8, 24, 14, 32, 27,  3,  9, 19, 13, 30,  6, 22, 11,  4, 25,
+};
+static const uint8_t choice_1[56] = {
+    57, 49, 41, 33, 25, 17,  9,  1, 58, 50, 42, 34, 26, 18,
+    10,  2, 59, 51, 43, 35, 27, 19, 11,  3, 60, 52, 44, 36,
+    63, 55, 47, 39, 31, 23, 15,  7, 62, 54, 46, 38, 30, 22,
+    14,  6, 61, 53, 45, 37, 29, 21, 13,  5, 28, 20, 12,  4,
+};
+static const uint8_t choice_2[48] = {
+    14, 17, 11, 24,  1,  5,  3, 28, 15,  6, 21, 10,
+    23, 19, 12,  4, 26,  8, 16,  7, 27, 20, 13,  2,
+    41, 52, 31, 37, 47, 55, 30, 40, 51, 45, 33, 48,
+    44, 49, 39, 56, 34, 53, 46, 42, 50, 36, 29, 32,
+};
+static const uint8_t moves[DES_ROUNDS] = { 1, 1, 2, 2, 2, 2, 2, 2, 1, 2, 2, 2, 2, 2, 2, 1 };
+/* clang-format on */
+static const uint8_t sboxes[8][64] = {
+    { DES_SBOX_1(DES_ROW) }, { DES_SBOX_2(DES_ROW) }, { DES_SBOX_3(DES_ROW) }, { DES_SBOX_4(DES_ROW) },
+    { DES_SBOX_5(DES_ROW) }, { DES_SBOX_6(DES_ROW) }, { DES_SBOX_7(DES_ROW) }, { DES_SBOX_8(DES_ROW) },
+};
+
+/* The first `width` bits of a number are its lowest; `from` says which of them the `count` bits of the result are. */
+static uint64_t permute(uint64_t bits, unsigned width, const uint8_t *from, unsigned count)
+{
+    uint64_t result = 0;
+    for (unsigned i = 0; i < count; i++) {
+        result = result << 1 | (bits >> (width - from[i]) & 1);
+    }
+    return result;
+}
+
+static uint32_t move(uint32_t half, unsigned by)
+{
+    return (half << by | half >> (28 - by)) & 0x0fffffff;
+}
+
+/* The keys of one key of eight bytes, each as 24 bits and 24 bits. */
+static void expand_one(uint32_t *words, const uint8_t *bytes, uint8_t is_backwards)
+{
+    const uint64_t chosen = permute(load_be64(bytes), 64, choice_1, 56);
+    uint32_t c = (uint32_t)(chosen >> 28), d = (uint32_t)chosen & 0x0fffffff;
+
+    for (unsigned round = 0; round < DES_ROUNDS; round++) {
+        uint32_t *word = words + 2 * (is_backwards ? DES_ROUNDS - 1 - round : round);
+        uint64_t key;
+        c = move(c, moves[round]);
+        d = move(d, moves[round]);
+        key = permute((uint64_t)c << 28 | d, 56, choice_2, 48);
+        word[0] = (uint32_t)(key >> 24);
+        word[1] = (uint32_t)key & 0xffffff;
+    }
+}
+
+static void expand(struct des *key, const uint8_t *bytes, uint8_t key_bytes, uint8_t is_decrypt)
+{
+    const unsigned keys = key_bytes == 8 ? 1 : 3;
+
+    key->rounds = keys * DES_ROUNDS;
+    for (unsigned i = 0; i < keys; i++) {
+        unsigned used = is_decrypt ? keys - 1 - i : i;
+        used = key_bytes == 16 && used == 2 ? 0 : used;
+        expand_one(key->words + 2 * DES_ROUNDS * i, bytes + 8 * used, (is_decrypt ^ i) & 1);
+    }
+}
+
+/* see des.h */
+ROUTINE void des_textbook_init(struct des *key, const uint8_t *bytes, uint8_t key_bytes)
+{
+    COUNT(des_textbook_init, key_bytes == 8 ? 1 : 3);
+    expand(key, bytes, key_bytes, 0);
+}
+
+/* see des.h */
+ROUTINE void des_textbook_init_decrypt(struct des *key, const uint8_t *bytes, uint8_t key_bytes)
+{
+    COUNT(des_textbook_init_decrypt, key_bytes == 8 ? 1 : 3);
+    expand(key, bytes, key_bytes, 1);
+}
+
+static uint32_t f(uint32_t right, const uint32_t words[2])
+{
+    const uint64_t sum = permute(right, 32, expansion, 48) ^ ((uint64_t)words[0] << 24 | words[1]);
+    uint32_t substituted = 0;
+
+    for (unsigned i = 0; i < 8; i++) {
+        const unsigned bits = (unsigned)(sum >> (42 - 6 * i)) & 0x3f;
+        const unsigned row = (bits >> 4 & 2) | (bits & 1), column = bits >> 1 & 0xf;
+        substituted = substituted << 4 | sboxes[i][16 * row + column];
+    }
+    return (uint32_t)permute(substituted, 32, permutation, 32);
+}
+
+/* see des.h */
+ROUTINE void des_textbook_crypt(const struct des *key, uint8_t *blocks, size_t count)
+{
+    COUNT(des_textbook_crypt, count, count * key->rounds);
+    for (; count != 0; count--) {
+        uint64_t block = load_be64(blocks);
+        for (unsigned first = 0; first < key->rounds; first += DES_ROUNDS) {
+            uint32_t left, right;
+            block = permute(block, 64, initial, 64);
+            left = (uint32_t)(block >> 32);
+            right = (uint32_t)block;
+            for (unsigned round = first; round < first + DES_ROUNDS; round++) {
+                uint32_t next = left ^ f(right, key->words + 2 * round);
+                left = right;
+                right = next;
+            }
+            block = permute((uint64_t)right << 32 | left, 64, final, 64);
+        }
+        store_be64(blocks, block);
+        blocks += DES_BLOCK_BYTES;
+    }
+}
