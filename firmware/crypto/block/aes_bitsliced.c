@@ -32,7 +32,7 @@ INLINE void unshift_rows(uint32_t x[8])
 ROUTINE void aes_bitsliced_init(struct aes *key, const uint8_t *bytes, uint8_t key_bytes)
 {
     COUNT(aes_bitsliced_init, AES_EXPANSION(key_bytes));
-    aes_expand(key, bytes, key_bytes, aes_substitute_word);
+    aes_expand(key, bytes, key_bytes);
     aes_slice_keys(key, 0);
 }
 

@@ -3,7 +3,9 @@
  * for a column of the next round, and MixColumns is done on whole words.
  */
 #include "../aes_sbox.h"
-#include "aes_columns.h"
+#include "../words.h"
+
+#include <stdint.h>
 
 static const uint8_t sbox[256] = { AES_SBOX };
 static const uint8_t inverse_sbox[256] = { AES_INVERSE_SBOX };
@@ -15,16 +17,18 @@ INLINE uint32_t substitute_rows(const uint8_t *table, uint32_t a, uint32_t b, ui
            (uint32_t)table[d >> 24] << 24;
 }
 
-static uint32_t substitute_word(uint32_t word)
+INLINE uint32_t substitute_word(uint32_t word)
 {
     return substitute_rows(sbox, word, word, word, word);
 }
+
+#include "aes_expansion.h"
 
 /* see aes.h */
 ROUTINE void aes_bytes_init(struct aes *key, const uint8_t *bytes, uint8_t key_bytes)
 {
     COUNT(aes_bytes_init, AES_EXPANSION(key_bytes));
-    aes_expand(key, bytes, key_bytes, substitute_word);
+    aes_expand(key, bytes, key_bytes);
 }
 
 /* see aes.h: decryption walks through the same round keys from their end. */

@@ -9,7 +9,7 @@
 ROUTINE void aes_fixsliced_init(struct aes *key, const uint8_t *bytes, uint8_t key_bytes)
 {
     COUNT(aes_fixsliced_init, AES_EXPANSION(key_bytes));
-    aes_expand(key, bytes, key_bytes, aes_substitute_word);
+    aes_expand(key, bytes, key_bytes);
     aes_slice_keys(key, 1);
 }
 

@@ -9,9 +9,10 @@
 #ifndef SELVEDGE_AES_SLICES_H
 #define SELVEDGE_AES_SLICES_H
 
-#include "../secret.h"
+#include "../words.h"
 #include "aes_circuit.h"
-#include "aes_columns.h"
+
+#include <stddef.h>
 
 /* Of the bits of both words: those of `high` above `by` for those of `low` below, where `mask` is. */
 INLINE void exchange(uint32_t *low, uint32_t *high, unsigned by, uint32_t mask)
@@ -44,7 +45,7 @@ INLINE void aes_load(uint32_t x[8], const uint8_t *blocks, size_t count)
     UNROLLED
     for (unsigned c = 0; c < 4; c++) {
         x[2 * c] = load_word(blocks + 4 * c);
-        x[2 * c + 1] = count == 1 ? 0 : load_word(blocks + AES_BLOCK_BYTES + 4 * c);
+        x[2 * c + 1] = count == 1 ? 0 : load_word(blocks + 16 + 4 * c);
     }
 }
 
@@ -54,7 +55,7 @@ INLINE void aes_store(const uint32_t x[8], uint8_t *blocks, size_t count)
     for (unsigned c = 0; c < 4; c++) {
         store_word(blocks + 4 * c, x[2 * c]);
         if (count != 1) {
-            store_word(blocks + AES_BLOCK_BYTES + 4 * c, x[2 * c + 1]);
+            store_word(blocks + 16 + 4 * c, x[2 * c + 1]);
         }
     }
 }
@@ -120,7 +121,7 @@ INLINE void aes_unmix(uint32_t x[8], unsigned columns)
     aes_mix(x, columns);
 }
 
-static uint32_t aes_substitute_word(uint32_t word)
+INLINE uint32_t substitute_word(uint32_t word)
 {
     uint32_t x[8] = {word};
 
@@ -129,6 +130,8 @@ static uint32_t aes_substitute_word(uint32_t word)
     aes_transpose(x);
     return x[0] ^ 0x63636363;
 }
+
+#include "aes_expansion.h"
 
 /* The round keys as slices, from columns: from the last to the first, since they take more room and begin where the
    columns do. With `columns` as for aes_mix, of round 1, the rows of round r's are moved back r times. */

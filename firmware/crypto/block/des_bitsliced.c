@@ -3,7 +3,6 @@
  * so that permutations only say which word is meant, and S-boxes are circuits (des_circuits.h). No table, and nothing
  * that depends on key or blocks but values.
  */
-#include "../secret.h"
 #include "des_circuits.h"
 #include "des_sbox.h"
 #include "des_schedule.h"
@@ -74,7 +73,7 @@ struct halves {
 
 /* The initial permutation takes every second bit of every byte, of the last byte first; `left` the second, fourth, .. of
    a byte, and `right` those before them. */
-static void permute_first(struct halves *to, const struct halves *from)
+INLINE void permute_first(struct halves *to, const struct halves *from)
 {
     for (unsigned i = 0; i < LANES; i++) {
         /* Of bit 32 - i of a half: its byte from the end of the block, and its place in the byte. */
@@ -85,7 +84,7 @@ static void permute_first(struct halves *to, const struct halves *from)
     }
 }
 
-static void permute_last(struct halves *to, const uint32_t *left, const uint32_t *right)
+INLINE void permute_last(struct halves *to, const uint32_t *left, const uint32_t *right)
 {
     for (unsigned i = 0; i < LANES; i++) {
         const unsigned byte = 7 - (i & 7), bit = 2 * (i >> 3);
@@ -131,6 +130,6 @@ ROUTINE void des_bitsliced_crypt(const struct des *key, uint8_t *blocks, size_t 
         blocks += DES_BLOCK_BYTES * taken;
         count -= taken;
     }
-    secret_wipe(&plain, sizeof plain);
-    secret_wipe(&permuted, sizeof permuted);
+    wipe_words(&plain, sizeof plain);
+    wipe_words(&permuted, sizeof permuted);
 }

@@ -26,7 +26,7 @@ static const uint32_t tables[8][64] = {
 /* The upper six bits of a byte are the offset of an entry already. */
 #define ENTRY(table, word) (*(const uint32_t *)((const uint8_t *)tables[table] + ((word) & 0xfc)))
 
-static inline uint32_t f(uint32_t odd, uint32_t even)
+INLINE uint32_t f(uint32_t odd, uint32_t even)
 {
     return ENTRY(0, odd >> 24) ^ ENTRY(1, odd >> 16) ^ ENTRY(2, odd >> 8) ^ ENTRY(3, odd) ^ ENTRY(4, even >> 24) ^
            ENTRY(5, even >> 16) ^ ENTRY(6, even >> 8) ^ ENTRY(7, even);

@@ -13,21 +13,21 @@ static const uint8_t sboxes[8][64] = {
 };
 
 /* Bits that are `by` places apart change places, where `mask` is. */
-static inline uint32_t exchange_within(uint32_t word, unsigned by, uint32_t mask)
+INLINE uint32_t exchange_within(uint32_t word, unsigned by, uint32_t mask)
 {
     uint32_t difference = (word >> by ^ word) & mask;
     return word ^ difference ^ difference << by;
 }
 
 /* What S-box `number` makes of the upper six bits of a byte: the first and the last choose a row. */
-static inline uint32_t substitute(unsigned number, uint32_t byte)
+INLINE uint32_t substitute(unsigned number, uint32_t byte)
 {
     const uint32_t index = (byte >> 2 & 0x20) | (byte << 2 & 0x10) | (byte >> 3 & 0x0f);
     return (uint32_t)sboxes[number - 1][index] << (32 - 4 * number);
 }
 
 /* P, of a word to a word that is rotated to the right by one place. */
-static inline uint32_t permute(uint32_t word)
+INLINE uint32_t permute(uint32_t word)
 {
     word = exchange_within(word, 16, 0x0000edfc);
     word = exchange_within(word, 1, 0x15101054);
@@ -39,7 +39,7 @@ static inline uint32_t permute(uint32_t word)
     return exchange_within(word, 16, 0x00001255);
 }
 
-static inline uint32_t f(uint32_t odd, uint32_t even)
+INLINE uint32_t f(uint32_t odd, uint32_t even)
 {
     return permute(substitute(1, odd >> 24) | substitute(3, odd >> 16) | substitute(5, odd >> 8) | substitute(7, odd) |
                    substitute(2, even >> 24) | substitute(4, even >> 16) | substitute(6, even >> 8) |

@@ -49,39 +49,49 @@ static const uint8_t sboxes[8][64] = {
     { DES_SBOX_5(DES_ROW) }, { DES_SBOX_6(DES_ROW) }, { DES_SBOX_7(DES_ROW) }, { DES_SBOX_8(DES_ROW) },
 };
 
-/* The first `width` bits of a number are its lowest; `from` says which of them the `count` bits of the result are. */
-static uint64_t permute(uint64_t bits, unsigned width, const uint8_t *from, unsigned count)
+/* `from` says which bits of `source` those of `to` are, `bytes` bytes of them. */
+static ROUTINE void des_textbook_permute(uint8_t *to, const uint8_t *source, const uint8_t *from, unsigned bytes)
 {
-    uint64_t result = 0;
-    for (unsigned i = 0; i < count; i++) {
-        result = result << 1 | (bits >> (width - from[i]) & 1);
+    COUNT(des_textbook_permute, bytes);
+    for (; bytes != 0; bytes--) {
+        unsigned byte = 0;
+        for (unsigned i = 0; i < 8; i++) {
+            const unsigned bit = *from++ - 1u;
+            byte = byte << 1 | (source[bit >> 3] >> (7 - (bit & 7)) & 1u);
+        }
+        *to++ = (uint8_t)byte;
     }
-    return result;
 }
 
-static uint32_t move(uint32_t half, unsigned by)
+INLINE uint32_t move(uint32_t half, unsigned by)
 {
     return (half << by | half >> (28 - by)) & 0x0fffffff;
 }
 
-/* The keys of one key of eight bytes, each as 24 bits and 24 bits. */
-static void expand_one(uint32_t *words, const uint8_t *bytes, uint8_t is_backwards)
+/* The round keys of one key of eight bytes, each as 24 bits and 24 bits. */
+INLINE void expand_one(uint32_t *words, const uint8_t *bytes, uint8_t is_backwards)
 {
-    const uint64_t chosen = permute(load_be64(bytes), 64, choice_1, 56);
-    uint32_t c = (uint32_t)(chosen >> 28), d = (uint32_t)chosen & 0x0fffffff;
+    uint8_t halves[8], chosen[6];
+    uint32_t c, d;
 
+    des_textbook_permute(halves, bytes, choice_1, 7);
+    c = load_be32(halves) >> 4;
+    d = load_be32(halves + 3) & 0x0fffffff;
     for (unsigned round = 0; round < DES_ROUNDS; round++) {
         uint32_t *word = words + 2 * (is_backwards ? DES_ROUNDS - 1 - round : round);
-        uint64_t key;
         c = move(c, moves[round]);
         d = move(d, moves[round]);
-        key = permute((uint64_t)c << 28 | d, 56, choice_2, 48);
-        word[0] = (uint32_t)(key >> 24);
-        word[1] = (uint32_t)key & 0xffffff;
+        store_be32(halves, c << 4 | d >> 24);
+        store_be32(halves + 4, d << 8);
+        des_textbook_permute(chosen, halves, choice_2, 6);
+        word[0] = load_be32(chosen) >> 8;
+        word[1] = load_be32(chosen + 2) & 0xffffff;
     }
+    wipe_bytes(halves, sizeof halves);
+    wipe_bytes(chosen, sizeof chosen);
 }
 
-static void expand(struct des *key, const uint8_t *bytes, uint8_t key_bytes, uint8_t is_decrypt)
+INLINE void expand(struct des *key, const uint8_t *bytes, uint8_t key_bytes, uint8_t is_decrypt)
 {
     const unsigned keys = key_bytes == 8 ? 1 : 3;
 
@@ -107,38 +117,51 @@ ROUTINE void des_textbook_init_decrypt(struct des *key, const uint8_t *bytes, ui
     expand(key, bytes, key_bytes, 1);
 }
 
-static uint32_t f(uint32_t right, const uint32_t words[2])
+/* The function f: of the right half, over S-boxes whose row is the first and the last bit of six. */
+INLINE void f(uint8_t result[4], const uint8_t right[4], const uint32_t words[2])
 {
-    const uint64_t sum = permute(right, 32, expansion, 48) ^ ((uint64_t)words[0] << 24 | words[1]);
-    uint32_t substituted = 0;
+    uint8_t expanded[6], substituted[4];
 
-    for (unsigned i = 0; i < 8; i++) {
-        const unsigned bits = (unsigned)(sum >> (42 - 6 * i)) & 0x3f;
-        const unsigned row = (bits >> 4 & 2) | (bits & 1), column = bits >> 1 & 0xf;
-        substituted = substituted << 4 | sboxes[i][16 * row + column];
+    des_textbook_permute(expanded, right, expansion, 6);
+    for (unsigned i = 0; i < 4; i++) {
+        /* Two S-boxes make a byte, of 12 bits. */
+        const uint32_t half = i < 2 ? load_be32(expanded) >> 8 : load_be32(expanded + 2) & 0xffffff;
+        const uint32_t bits = (half ^ words[i / 2]) >> (i % 2 == 0 ? 12 : 0);
+        const unsigned first = bits >> 6 & 0x3f, second = bits & 0x3f;
+        substituted[i] = (uint8_t)(sboxes[2 * i][16 * ((first >> 4 & 2) | (first & 1)) + (first >> 1 & 0xf)] << 4 |
+                                   sboxes[2 * i + 1][16 * ((second >> 4 & 2) | (second & 1)) + (second >> 1 & 0xf)]);
     }
-    return (uint32_t)permute(substituted, 32, permutation, 32);
+    des_textbook_permute(result, substituted, permutation, 4);
+    wipe_bytes(expanded, sizeof expanded);
+    wipe_bytes(substituted, sizeof substituted);
 }
 
 /* see des.h */
 ROUTINE void des_textbook_crypt(const struct des *key, uint8_t *blocks, size_t count)
 {
+    uint8_t block[DES_BLOCK_BYTES], result[4];
+
     COUNT(des_textbook_crypt, count, count * key->rounds);
     for (; count != 0; count--) {
-        uint64_t block = load_be64(blocks);
         for (unsigned first = 0; first < key->rounds; first += DES_ROUNDS) {
-            uint32_t left, right;
-            block = permute(block, 64, initial, 64);
-            left = (uint32_t)(block >> 32);
-            right = (uint32_t)block;
+            des_textbook_permute(block, blocks, initial, DES_BLOCK_BYTES);
             for (unsigned round = first; round < first + DES_ROUNDS; round++) {
-                uint32_t next = left ^ f(right, key->words + 2 * round);
-                left = right;
-                right = next;
+                f(result, block + 4, key->words + 2 * round);
+                for (unsigned i = 0; i < 4; i++) {
+                    const uint8_t next = block[i] ^ result[i];
+                    block[i] = block[4 + i];
+                    block[4 + i] = next;
+                }
             }
-            block = permute((uint64_t)right << 32 | left, 64, final, 64);
+            for (unsigned i = 0; i < 4; i++) {
+                const uint8_t kept = block[i];
+                block[i] = block[4 + i];
+                block[4 + i] = kept;
+            }
+            des_textbook_permute(blocks, block, final, DES_BLOCK_BYTES);
         }
-        store_be64(blocks, block);
         blocks += DES_BLOCK_BYTES;
     }
+    wipe_bytes(block, sizeof block);
+    wipe_bytes(result, sizeof result);
 }

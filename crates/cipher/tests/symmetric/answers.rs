@@ -1,9 +1,11 @@
 //! What the operations of `firmware/bench/symmetric.def` should give: the official vectors, and what Rust crates say.
 
 use aes::{Aes128, Aes192, Aes256};
-use cipher::vectors::{self, blocks};
+use cipher::vectors::{self, blocks, crypt};
 use ctr::cipher::{Array, BlockCipherDecrypt, BlockCipherEncrypt, BlockSizeUser, KeyInit};
+use des::{Des, TdesEde2, TdesEde3};
 use rand_chacha::ChaCha20Rng;
+use rand_chacha::rand_core::Rng;
 
 use crate::program::{OPERANDS_BYTES_MAX, Request, operations};
 use crate::seeded::random_bytes;
@@ -18,6 +20,11 @@ pub enum Kind {
         /// The other way.
         decrypt: bool,
     },
+    /// DES or Triple DES: blocks are encrypted or decrypted.
+    Des {
+        /// The other way.
+        decrypt: bool,
+    },
 }
 
 /// What `operation` is.
@@ -27,6 +34,7 @@ pub fn kind(operation: &str) -> Kind {
     match algorithm {
         _ if operation.contains("_init") => Kind::Expand,
         "aes" => Kind::Aes { decrypt },
+        "des" => Kind::Des { decrypt },
         _ => panic!("`{operation}`: no crate is known that does the same"),
     }
 }
@@ -55,6 +63,14 @@ fn official_of(operation: &str) -> Vec<Expected> {
                 (request(operation, 0, &operands), Some(block.bytes(output)))
             })
             .collect::<Vec<_>>(),
+        Kind::Des { decrypt } => crypt(vectors::TDES_ECB)
+            .into_iter()
+            .map(|vector| {
+                let texts = [vector.plaintext, vector.ciphertext];
+                let [input, output] = if decrypt { [1, 0] } else { [0, 1] }.map(|index| &texts[index]);
+                (request(operation, 0, &[&vector.key, input]), Some(output.clone()))
+            })
+            .collect(),
     };
     assert!(expected.len() > 6, "{operation} has {} vectors", expected.len());
     expected
@@ -82,7 +98,8 @@ pub fn random(rng: &mut ChaCha20Rng) -> Vec<Expected> {
 fn random_of(rng: &mut ChaCha20Rng, operation: &str) -> Vec<Expected> {
     match kind(operation) {
         Kind::Expand => {
-            let keys = [16, 24, 32].map(|length| random_bytes(rng, length));
+            let shortest = if operation.starts_with("des") { 8 } else { 16 };
+            let keys = [shortest, shortest + 8, shortest + 16].map(|length| random_bytes(rng, length));
             keys.iter().map(|key| (request(operation, 0, &[key]), None)).collect()
         }
         Kind::Aes { decrypt } => {
@@ -94,6 +111,24 @@ fn random_of(rng: &mut ChaCha20Rng, operation: &str) -> Vec<Expected> {
             };
             shapes.map(call).collect()
         }
+        Kind::Des { decrypt } => {
+            let counts = (0..=300 / 8).chain([63, 64, 65, 128]);
+            let shapes = counts.flat_map(|count| [8, 16, 24].map(|key_bytes| (key_bytes, 8 * count)));
+            let call = |(key_bytes, bytes)| {
+                let (key, blocks) = (random_bytes(rng, key_bytes), random_bytes(rng, bytes));
+                let shift = (rng.next_u32() % 8) as u8;
+                (request(operation, shift, &[&key, &blocks]), Some(des(&key, &blocks, decrypt)))
+            };
+            shapes.map(call).collect()
+        }
+    }
+}
+
+fn des(key: &[u8], blocks: &[u8], decrypt: bool) -> Vec<u8> {
+    match key.len() {
+        8 => each_block(Des::new_from_slice(key).expect("a key"), blocks, decrypt),
+        16 => each_block(TdesEde2::new_from_slice(key).expect("a key"), blocks, decrypt),
+        _ => each_block(TdesEde3::new_from_slice(key).expect("a key"), blocks, decrypt),
     }
 }
 

@@ -11,6 +11,8 @@ use std::process::{Command, Stdio};
 const DONE: u16 = 0;
 /// What it has room for, less the heads.
 pub const OPERANDS_BYTES_MAX: usize = 8192 - 64;
+/// The bench with the operations of `symmetric.def` alone.
+const BENCH: [&str; 3] = ["explore.c", "explore_symmetric.c", "explore_main.c"];
 
 /// One call of one operation.
 #[derive(Clone, Debug)]
@@ -59,7 +61,7 @@ impl Program {
     /// For this machine, by `compiler`.
     pub fn host(compiler: &str, flags: &[&str]) -> Program {
         let mut command = Command::new(compiler);
-        command.args(["-std=c11", "-g", "-Wall", "-Wextra", "-Werror"]).args(flags);
+        command.args(["-std=gnu11", "-g", "-Wall", "-Wextra", "-Werror"]).args(flags);
         Program::build(command, &["c"], &[])
     }
 
@@ -86,11 +88,22 @@ impl Program {
     fn build(mut command: Command, extensions: &[&str], more: &[PathBuf]) -> Program {
         let folder = tempfile::tempdir().expect("a temporary folder");
         let program = folder.path().join("symmetric");
-        let bench = ["symmetric.c", "symmetric_main.c"].map(|file| firmware().join("bench").join(file));
-        command.args(bench).args(sources(extensions)).args(more).arg("-o").arg(&program);
+        command
+            .arg("-DEXPLORE_LIST=\"symmetric.def\"")
+            .args(BENCH.map(|file| firmware().join("bench").join(file)));
+        command.args(sources(extensions)).args(more).arg("-o").arg(&program);
         let output = command.output().unwrap_or_else(|error| panic!("{command:?}: {error}"));
         assert!(output.status.success(), "{command:?}: {}", String::from_utf8_lossy(&output.stderr));
         Program { runner: Vec::new(), program, _folder: folder }
+    }
+
+    /// The functions of the library in it: what the linker calls code, and is of one of these algorithms.
+    pub fn functions(&self, algorithms: &[&str]) -> Vec<String> {
+        let output = Command::new("riscv64-unknown-elf-nm").arg(&self.program).output().expect("nm runs");
+        let text = String::from_utf8(output.stdout).expect("nm's words are text");
+        let functions = text.lines().filter_map(|line| line.split_once(" t ").or(line.split_once(" T ")));
+        let named = functions.map(|(_, name)| name.to_owned());
+        named.filter(|name| algorithms.iter().any(|algorithm| name.starts_with(algorithm))).collect()
     }
 
     /// The results, one operand each.
@@ -144,12 +157,12 @@ fn results(mut output: &[u8], requests: &[Request]) -> Vec<Vec<u8>> {
     let mut results = Vec::new();
     for request in requests {
         let integer = |at: usize| u32::from_le_bytes(output[at..at + 4].try_into().expect("four bytes"));
-        let status = integer(4) as u16;
+        let (length, status) = (integer(0) as usize, integer(4) as u16);
         let shape: Vec<usize> = request.operands.iter().map(Vec::len).collect();
         assert_eq!(status, DONE, "{} of operands of {shape:?} bytes: the status", request.operation);
-        let length = integer(12) as usize;
-        results.push(output[16..16 + length].to_vec());
-        output = &output[16 + length..];
+        assert_eq!(integer(4) >> 16, 1, "{}: operands of the response", request.operation);
+        results.push(output[12..12 + integer(8) as usize].to_vec());
+        output = &output[4 + length..];
     }
     assert_eq!(output.len(), 0, "bytes after the last response");
     results
