@@ -3,6 +3,7 @@
  */
 #include "../crypto/block/aes.h"
 #include "../crypto/block/des.h"
+#include "../crypto/crypto.h"
 #include "../crypto/hash/hash.h"
 #include "../crypto/secret.h"
 #include "explore_call.h"
@@ -16,6 +17,7 @@ static EXPLORE_STATE union {
     struct des des;
     struct hash hash;
     struct hmac hmac;
+    struct rc4 rc4;
 } state;
 
 static void copy_operand(uint8_t *to, const struct explore_call *call, size_t operand)
@@ -188,6 +190,47 @@ static uint16_t run_HMAC(struct explore_call *call, const struct hash_algorithm 
     }
     tag = explore_result(call, algorithm->digest_bytes);
     TIMED((void)0, hmac_pieces(call, algorithm, pieces, tag));
+    return EXPLORE_DONE;
+}
+
+typedef void rc4_init(struct rc4 *state, const uint8_t *key, uint8_t key_bytes);
+typedef void rc4_crypt(struct rc4 *state, uint8_t *buffer, uint16_t length);
+
+/* Whether the first operand is a key of RC4, which is a secret from then on. */
+static uint8_t has_rc4_key(const struct explore_call *call)
+{
+    const size_t count = call->operands == 0 ? 0 : call->operand[0].count;
+
+    if (count < 1 || count > 255 || call->choice > SHIFT_MAX) {
+        return 0;
+    }
+    EXPLORE_SECRET(call->operand[0].bytes, count);
+    return 1;
+}
+
+static uint16_t run_RC4_INIT(struct explore_call *call, rc4_init *init)
+{
+    if (!has_rc4_key(call) || call->operands != 1 || call->choice != 0) {
+        return EXPLORE_UNFIT;
+    }
+    TIMED((void)0, init(&state.rc4, call->operand[0].bytes, (uint8_t)call->operand[0].count));
+    explore_result_bytes(call, &state.rc4, sizeof state.rc4);
+    secret_wipe(&state, sizeof state);
+    return EXPLORE_DONE;
+}
+
+static uint16_t run_RC4(struct explore_call *call, rc4_init *init, rc4_crypt *crypt)
+{
+    uint8_t *message;
+
+    if (!has_rc4_key(call) || call->operands != 2) {
+        return EXPLORE_UNFIT;
+    }
+    TIMED((init(&state.rc4, call->operand[0].bytes, (uint8_t)call->operand[0].count),
+           message = work_on(call, 1, call->choice)),
+          crypt(&state.rc4, message, (uint16_t)call->operand[1].count));
+    explore_result_bytes(call, message, call->operand[1].count);
+    secret_wipe(&state, sizeof state);
     return EXPLORE_DONE;
 }
 

@@ -8,6 +8,8 @@
  *   aes_t1           one table of SubBytes and MixColumns together, and rotations
  *   aes_t4           four tables
  *   aes_t4_rv32      the same in RV32 assembly, scheduled for a load's result three cycles later
+ *   aes_t4_rv32_unrolled
+ *                    the same without loops
  *   aes_bitsliced    two blocks at once, a bit of each byte in a word
  *   aes_fixsliced    the same, with bytes that stay where they are: rounds of four kinds in place of ShiftRows
  *
@@ -52,6 +54,7 @@ SELVEDGE_AES(aes_bytes);
 SELVEDGE_AES(aes_t1);
 SELVEDGE_AES(aes_t4);
 SELVEDGE_AES(aes_t4_rv32);
+SELVEDGE_AES(aes_t4_rv32_unrolled);
 SELVEDGE_AES(aes_bitsliced);
 SELVEDGE_AES(aes_fixsliced);
 

@@ -11,6 +11,11 @@
 #define AES_ENCRYPT AES_JOIN(AES_VARIANT, _encrypt)
 #define AES_DECRYPT AES_JOIN(AES_VARIANT, _decrypt)
 
+/* What the time of `count` blocks depends on, where rounds go round. */
+#ifndef AES_FEATURES
+#define AES_FEATURES(count, rounds) (count), (count) * (rounds)
+#endif
+
 /* Rows 0 to 3 of four columns, of the last round. */
 #define LAST_COLUMN(table, a, b, c, d)                                                                       \
     ((table)[(a) & 0xff] | (uint32_t)(table)[(b) >> 8 & 0xff] << 8 |                                         \
@@ -21,7 +26,7 @@ ROUTINE void AES_ENCRYPT(const struct aes *key, uint8_t *blocks, size_t count)
 {
     const uint32_t *last = key->words + 4 * key->rounds;
 
-    COUNT(AES_ENCRYPT, count, count * key->rounds);
+    COUNT(AES_ENCRYPT, AES_FEATURES(count, key->rounds));
     for (; count != 0; count--) {
         const uint32_t *words = key->words;
         uint32_t a = load_word(blocks) ^ words[0], b = load_word(blocks + 4) ^ words[1];
@@ -51,7 +56,7 @@ ROUTINE void AES_DECRYPT(const struct aes *key, uint8_t *blocks, size_t count)
 {
     const uint32_t *last = key->words + 4 * key->rounds;
 
-    COUNT(AES_DECRYPT, count, count * key->rounds);
+    COUNT(AES_DECRYPT, AES_FEATURES(count, key->rounds));
     for (; count != 0; count--) {
         const uint32_t *words = key->words;
         uint32_t a = load_word(blocks) ^ words[0], b = load_word(blocks + 4) ^ words[1];

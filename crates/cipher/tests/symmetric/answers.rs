@@ -1,13 +1,16 @@
 //! What the operations of `firmware/bench/symmetric.def` should give: the official vectors, and what Rust crates say.
 
+use std::sync::LazyLock;
+
 use aes::{Aes128, Aes192, Aes256};
 use cipher::vectors::{self, blocks, crypt};
-use ctr::cipher::{Array, BlockCipherDecrypt, BlockCipherEncrypt, BlockSizeUser, KeyInit};
+use ctr::cipher::{Array, BlockCipherDecrypt, BlockCipherEncrypt, BlockSizeUser, KeyInit, StreamCipher};
 use des::{Des, TdesEde2, TdesEde3};
 use hmac::{Hmac, Mac};
 use md5::Md5;
 use rand_chacha::ChaCha20Rng;
 use rand_chacha::rand_core::Rng;
+use rc4::Rc4;
 use sha1::Sha1;
 use sha2::{Digest, Sha224, Sha256, Sha384, Sha512};
 
@@ -17,7 +20,7 @@ use crate::seeded::random_bytes;
 /// What an operation is, by its name: the algorithm, and what follows the variant's name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
-    /// AES or DES: a key is expanded.
+    /// A key is expanded.
     Expand,
     /// AES: blocks are encrypted or decrypted.
     Aes {
@@ -30,6 +33,8 @@ pub enum Kind {
     Hash,
     /// HMAC: a key, and pieces of a message.
     Hmac,
+    /// RC4: a key and a message.
+    Rc4,
     /// DES or Triple DES: blocks are encrypted or decrypted.
     Des {
         /// The other way.
@@ -48,6 +53,7 @@ pub fn kind(operation: &str) -> Kind {
         _ if operation.ends_with("_compress") => Kind::Compress,
         "sha224" | "sha256" | "sha384" | "sha512" | "sha1" | "md5" => Kind::Hash,
         "hmac" => Kind::Hmac,
+        "rc4" => Kind::Rc4,
         _ => panic!("`{operation}`: no crate is known that does the same"),
     }
 }
@@ -70,8 +76,16 @@ fn official_of(operation: &str) -> Vec<Expected> {
         Kind::Expand | Kind::Compress => return Vec::new(),
         Kind::Hash => hash_vectors(operation),
         Kind::Hmac => hmac_vectors(operation),
+        Kind::Rc4 => crypt(vectors::RC4)
+            .into_iter()
+            .map(|vector| {
+                let message = [vec![0; vector.skipped_bytes], vector.plaintext].concat();
+                let mut expected = rc4(&vector.key, &message);
+                expected.splice(vector.skipped_bytes.., vector.ciphertext);
+                (request(operation, 0, &[&vector.key, &message]), Some(expected))
+            })
+            .collect(),
         Kind::Aes { decrypt } => of_a_group("ecb")
-            .iter()
             .map(|block| {
                 let [input, output] = if decrypt { ["CT", "PT"] } else { ["PT", "CT"] };
                 let operands = [&block.bytes("Key")[..], &block.bytes(input)];
@@ -103,9 +117,8 @@ fn hash_vectors(operation: &str) -> Vec<Expected> {
         "md5" => blocks(vectors::MD5),
         _ => Vec::new(),
     };
-    let shared =
-        of_a_group("sha-2").into_iter().filter(|block| block.text("Hash") == algorithm.strip_prefix("sha"));
-    let all = own.into_iter().chain(shared).filter(|block| block.bytes("Msg").len() <= OPERANDS_BYTES_MAX);
+    let shared = of_a_group("sha-2").filter(|block| block.text("Hash") == algorithm.strip_prefix("sha"));
+    let all = own.iter().chain(shared).filter(|block| block.bytes("Msg").len() <= OPERANDS_BYTES_MAX);
     all.map(|block| (request(operation, 0, &[&block.bytes("Msg")]), Some(block.bytes("MD")))).collect()
 }
 
@@ -116,9 +129,8 @@ fn hmac_vectors(operation: &str) -> Vec<Expected> {
         "md5" => blocks(vectors::HMAC_MD5),
         _ => Vec::new(),
     };
-    let shared =
-        of_a_group("hmac").into_iter().filter(|block| block.text("Hash") == algorithm.strip_prefix("sha"));
-    own.into_iter()
+    let shared = of_a_group("hmac").filter(|block| block.text("Hash") == algorithm.strip_prefix("sha"));
+    own.iter()
         .chain(shared)
         // Wycheproof's also has tags that are cut short.
         .filter(|block| !block.fails() && block.bytes("Tag").len() == digest(algorithm, &[]).len())
@@ -129,18 +141,21 @@ fn hmac_vectors(operation: &str) -> Vec<Expected> {
         .collect()
 }
 
-/// The vectors of a kind in the collection of official ones.
-fn of_a_group(kind: &str) -> Vec<vectors::Block<'static>> {
-    let mut inside = false;
-    let mut found = Vec::new();
-    for block in blocks(vectors::official()) {
-        if let Some(name) = block.text("Kind") {
-            inside = name == kind;
-        } else if inside && block.text("Left").is_none() {
-            found.push(block);
+/// The vectors of a kind in the collection of official ones, which is read once.
+fn of_a_group(kind: &str) -> impl Iterator<Item = &'static vectors::Block<'static>> {
+    static ALL: LazyLock<Vec<(&str, vectors::Block<'static>)>> = LazyLock::new(|| {
+        let mut kind = "";
+        let mut found = Vec::new();
+        for block in blocks(vectors::official()) {
+            if let Some(name) = block.text("Kind") {
+                kind = name;
+            } else if block.text("Left").is_none() && ["ecb", "sha-2", "hmac"].contains(&kind) {
+                found.push((kind, block));
+            }
         }
-    }
-    found
+        found
+    });
+    ALL.iter().filter(move |(name, _)| *name == kind).map(|(_, block)| block)
 }
 
 /// Random calls of every length that matters, for every variant.
@@ -150,6 +165,10 @@ pub fn random(rng: &mut ChaCha20Rng) -> Vec<Expected> {
 
 fn random_of(rng: &mut ChaCha20Rng, operation: &str) -> Vec<Expected> {
     match kind(operation) {
+        Kind::Expand if operation.starts_with("rc4") => {
+            let keys = [1, 5, 16, 32, 255].map(|length| random_bytes(rng, length));
+            keys.iter().map(|key| (request(operation, 0, &[key]), None)).collect()
+        }
         Kind::Expand => {
             let shortest = if operation.starts_with("des") { 8 } else { 16 };
             let keys = [shortest, shortest + 8, shortest + 16].map(|length| random_bytes(rng, length));
@@ -188,6 +207,15 @@ fn random_of(rng: &mut ChaCha20Rng, operation: &str) -> Vec<Expected> {
                 (request(operation, (rng.next_u32() % 8) as u8, &operands), Some(expected))
             })
             .collect(),
+        Kind::Rc4 => (0..=300)
+            .chain([OPERANDS_BYTES_MAX - 300])
+            .map(|length| {
+                let key_bytes = 1 + (rng.next_u32() % 255) as usize;
+                let (key, message) = (random_bytes(rng, key_bytes), random_bytes(rng, length));
+                let expected = rc4(&key, &message);
+                (request(operation, (rng.next_u32() % 8) as u8, &[&key, &message]), Some(expected))
+            })
+            .collect(),
         Kind::Des { decrypt } => {
             let counts = (0..=300 / 8).chain([63, 64, 65, 128]);
             let shapes = counts.flat_map(|count| [8, 16, 24].map(|key_bytes| (key_bytes, 8 * count)));
@@ -199,6 +227,12 @@ fn random_of(rng: &mut ChaCha20Rng, operation: &str) -> Vec<Expected> {
             shapes.map(call).collect()
         }
     }
+}
+
+fn rc4(key: &[u8], message: &[u8]) -> Vec<u8> {
+    let mut result = message.to_vec();
+    Rc4::new_from_slice(key).expect("RC4 takes the key").apply_keystream(&mut result);
+    result
 }
 
 /// A message in up to `count` pieces, of which some may be empty.
