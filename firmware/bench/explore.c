@@ -214,5 +214,6 @@ size_t explore_run(const uint8_t *request, size_t request_bytes, uint8_t *respon
     response[1] = (uint8_t)(status >> 8);
     response[2] = (uint8_t)call.results;
     response[3] = 0;
+    EXPLORE_PUBLIC(response, call.response_bytes);
     return call.response_bytes;
 }
