@@ -45,7 +45,7 @@ ROUTINE int mpn_cmp(const limb_t *a, const limb_t *b, size_t n)
             break;
         }
     } while (n != 0);
-    COUNT(mpn_cmp, limbs - n, order == 0);
+    COUNT(mpn_cmp, limbs - n, order == 0, order < 0);
     (void)limbs;
     return order;
 }
