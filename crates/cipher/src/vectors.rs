@@ -29,6 +29,8 @@ pub const RC4: &str = include_str!("../vectors/rc4.kat");
 pub const RC5_32_12: &str = include_str!("../vectors/rc5_32_12.kat");
 /// SP 800-38A and RFC 3686, AES-128 in counter mode.
 pub const AES_128_CTR: &str = include_str!("../vectors/aes_128_ctr.kat");
+/// NIST's Monte Carlo tests of AES in CBC: `Direction`, what each begins with, and all results. For [`blocks`].
+pub const AES_CBC_MONTE_CARLO: &str = include_str!("../vectors/aes_cbc_monte_carlo.kat");
 /// IEEE 1619, XTS-AES-128: `Unit` is the data unit's number, lowest byte first. For [`blocks`].
 pub const AES_128_XTS: &str = include_str!("../vectors/aes_128_xts.kat");
 /// RFC 3394, AES key wrap. For [`blocks`].
