@@ -255,7 +255,7 @@ impl<D: Disk, R: Randomness + Clone> Collector<D, R> {
                 orders.restore(ordered);
                 Ok(())
             }
-            Body::Span(_) | Body::Lease(_) => Ok(()),
+            Body::Span(_) | Body::Lease(_) | Body::Clock(_) => Ok(()),
         };
         let Present { store, standings } = keys.present().map_err(Error::io("read", "keys"))?;
         let anchored = keys.anchored();
@@ -510,7 +510,7 @@ impl<D: Disk, R: Randomness + Clone> Collector<D, R> {
                     let state = checkpoint(&self.replay, &self.epochs, &self.orders, &self.downlinks);
                     lease.clone().into_iter().chain(state).collect()
                 };
-                self.store.commit(&bodies, now.wall_ns, known)?
+                self.store.commit(&bodies, now.monotonic_ns, known)?
             }
         };
         match commit {

@@ -105,6 +105,9 @@ pub const RECORD_BYTES_MAX: usize = RECORD_BODY_BYTES_MAX + RECORD_OVERHEAD_BYTE
 /// Longest record in bytes of what joins a group beside its frames: an order.
 pub const SMALL_RECORD_BYTES_MAX: usize = 12 + RECORD_OVERHEAD_BYTES;
 
+/// Nanoseconds after which a group notes what the store's clock says: who ends without a word takes no more of it along.
+pub const CLOCK_NOTE_NS: u64 = 60_000_000_000;
+
 /// Longest segment file in bytes: half of it for what it begins with.
 pub const SEGMENT_FILE_BYTES_MAX: u64 = 4 << 30;
 
@@ -183,7 +186,7 @@ pub struct Limits {
     /// Oldest segments are removed when all of them would have more bytes than this, a spare with them if it is at least
     /// four times a segment.
     pub retain_bytes_max: u64,
-    /// Segments are removed so long after their end, in nanoseconds.
+    /// Segments are removed so long after their end, in nanoseconds in which somebody had the store open.
     pub retain_ns_max: u64,
     /// Alignment of groups in bytes: the unit that a device may lose whole when power is cut while it is
     /// written. 4096 covers disks of both kinds (512e and 4Kn).
@@ -265,7 +268,8 @@ impl Limits {
         // What a frame is around its samples is in its record's place; each may need a reservation, a change and an order.
         let around = RECORD_HEAD_BYTES + RECORD_OVERHEAD_BYTES + 3 * SMALL_RECORD_BYTES_MAX;
         let batch = self.batch_bytes_max + self.batch_frames_max * around;
-        (self.group_bytes_max + batch + 2 * self.sector_bytes) as u64
+        // And what the store's clock says.
+        (self.group_bytes_max + batch + SMALL_RECORD_BYTES_MAX + 2 * self.sector_bytes) as u64
     }
 
     /// Refuses limits that contradict each other.

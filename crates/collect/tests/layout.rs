@@ -86,7 +86,7 @@ fn check_segment(file: &[u8]) {
     let sector = 1usize << header[10];
     assert_eq!((header[11], number(&header[12..16])), (0, 0));
     assert!(header[64..136].iter().all(|&byte| byte == 0), "the first one, and none before it");
-    assert_eq!(number(&header[136..144]), 1_000, "made when the first group was committed");
+    assert_eq!(number(&header[136..144]), 0, "made when the store's clock began");
     let key = derive([0x11; 32], &[b"selvedge segment v1", &header[16..48]]);
     let nonce = |index: u64| [&index.to_le_bytes()[..], &[0; 4]].concat();
     assert!(open(&key, &nonce(u64::MAX), &header[..144], &header[144..]).is_empty());
