@@ -640,13 +640,17 @@ impl<D: Disk, R: Randomness + Clone> Collector<D, R> {
         self.counter.stats.batches += 1;
         self.counter.stats.frames_stored += u64::from(tally.stored);
         self.counter.stats.frames_duplicate += u64::from(tally.duplicate);
-        tally.failed.iter().for_each(|&fault| self.counter.fail(fault));
+        let mut failed = BTreeMap::new();
+        for fault in tally.failed {
+            self.counter.fail(fault);
+            *failed.entry(fault.number()).or_default() += 1;
+        }
         let receipt = Receipt {
             downlinks,
             batch: tally.seal,
             stored: tally.stored,
             duplicate: tally.duplicate,
-            failed: u16::try_from(tally.failed.len()).expect("a batch's frames are counted in 16 bits"),
+            failed,
         };
         let cell = self.keys.cell(id.cell).expect("an authentic batch has a cell");
         let nonce = self.nonces.draw().map_err(Error::io("draw randomness for", "receipts"))?;

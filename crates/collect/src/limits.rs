@@ -5,6 +5,7 @@
 
 use std::time::Duration;
 
+use crate::batch::{ANSWER_HEADER_BYTES, NONCE_BYTES, RECEIPT_HEAD_BYTES, TAG_BYTES};
 use crate::error::Error;
 
 /// Longest frame of a node of a bus in bytes: one TDMA slot carries no more.
@@ -47,8 +48,14 @@ pub const SETTING_BYTES: usize = 1 + 4 + 4 + 1 + 1;
 pub const CHANGE_BYTES: usize = 1 + 4 + 1 + 16 + 16;
 /// Longest downlink frame in bytes: a change of the epoch, with the longest tag.
 pub const DOWNLINK_BYTES_MAX: usize = FRAME_HEADER_BYTES + CHANGE_BYTES + TAG_BYTES_MAX;
-/// Longest receipt message in bytes: a batch holds at most `BATCH_FRAMES_MAX` nodes.
-pub const RECEIPT_BYTES_MAX: usize = 1 + 18 + 12 + 40 + BATCH_FRAMES_MAX * (2 + DOWNLINK_BYTES_MAX) + 16;
+/// Bytes of a receipt for each reason why frames will never be stored: status, frames.
+pub const RECEIPT_REASON_BYTES: usize = 2 + 2;
+/// Most bytes of a receipt for each frame of its batch: it is answered with a downlink, or counted under a reason.
+pub const RECEIPT_FRAME_BYTES_MAX: usize = 2 + DOWNLINK_BYTES_MAX;
+/// Bytes of a receipt message that says nothing of any frame: kind, header, nonce, plaintext, tag.
+pub const RECEIPT_EMPTY_BYTES: usize = 1 + 18 + 12 + 36 + 16;
+/// Longest receipt message in bytes.
+pub const RECEIPT_BYTES_MAX: usize = RECEIPT_EMPTY_BYTES + BATCH_FRAMES_MAX * RECEIPT_FRAME_BYTES_MAX;
 
 /// Bytes of a stored frame's record before its samples.
 pub const RECORD_HEAD_BYTES: usize = 72;
@@ -158,6 +165,9 @@ const _: () = assert!(BATCH_FRAMES_MAX <= u16::MAX as usize);
 const _: () = assert!(MESSAGE_BYTES_MAX <= u32::MAX as usize);
 const _: () = assert!(RECEIPT_BYTES_MAX <= MESSAGE_BYTES_MAX);
 const _: () = assert!(DOWNLINK_BYTES_MAX <= SLOT_FRAME_BYTES_MAX);
+const _: () = assert!(RECEIPT_REASON_BYTES <= RECEIPT_FRAME_BYTES_MAX);
+const _: () =
+    assert!(RECEIPT_EMPTY_BYTES == 1 + ANSWER_HEADER_BYTES + NONCE_BYTES + RECEIPT_HEAD_BYTES + TAG_BYTES);
 
 /// What a deployment may choose. [`Limits::default`] is the sourced choice.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -467,7 +467,7 @@ impl<'a> World<'a> {
         let spooled = cell.waiting.remove(place).expect("it was found");
         cell.sent = cell.sent.saturating_sub(usize::from(place < cell.sent));
         let counted =
-            usize::from(receipt.stored) + usize::from(receipt.duplicate) + usize::from(receipt.failed);
+            usize::from(receipt.stored) + usize::from(receipt.duplicate) + receipt.failed_total() as usize;
         let authentic = usize::from(receipt.stored) + usize::from(receipt.duplicate);
         if Some(receipt.batch) != spooled.batch.seal()
             || counted != spooled.count
