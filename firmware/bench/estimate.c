@@ -6,7 +6,7 @@
 
 #ifdef SELVEDGE_COUNT
 
-_Thread_local struct estimate estimate;
+_Thread_local struct estimate estimate_counts;
 _Thread_local size_t estimate_scratch_left;
 
 #define TEXT_(...)           #__VA_ARGS__
@@ -48,12 +48,12 @@ const char *estimate_routine_features(size_t routine)
 
 const uint64_t *estimate_block(void)
 {
-    return (const uint64_t *)&estimate;
+    return (const uint64_t *)&estimate_counts;
 }
 
 void estimate_clear(void)
 {
-    estimate = (struct estimate){0};
+    estimate_counts = (struct estimate){0};
 }
 
 #endif

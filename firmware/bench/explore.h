@@ -19,8 +19,7 @@
  *
  *     0   2  status, enum explore_status
  *     2   2  operands
- *     4   4  scratch_bytes: the most that the operation took of its scratch; 0 where that is not counted
- *     8      operands as above
+ *     4      operands as above
  *
  * Operands of the basic and complex layers are numbers least significant byte first, whole limbs, as they lie in memory
  * on every machine that this runs on; those of primitives are octets as their standards have them.
@@ -54,7 +53,7 @@ size_t explore_run(const uint8_t *request, size_t request_bytes, uint8_t *respon
 void explore_begin(void);
 void explore_end(void);
 
-/* The list of operations, for programs that have names. */
+/* The list of operations, by name. */
 size_t explore_operations(void);
 const char *explore_operation_name(size_t operation);
 /* 1 when it is made of limbs, so that limb_bits is 16 or 32. */

@@ -49,8 +49,9 @@ struct estimate {
 };
 
 /* This thread's counts. */
-extern _Thread_local struct estimate estimate __attribute__((tls_model("initial-exec")));
-/* The least number of bytes that scratch had left since it was set, see mp/scratch.h. */
+extern _Thread_local struct estimate estimate_counts __attribute__((tls_model("initial-exec")));
+/* The least number of bytes that scratch had left since this was set to what it has, see mp/scratch.h: the difference is
+   what an operation needs. */
 extern _Thread_local size_t estimate_scratch_left __attribute__((tls_model("initial-exec")));
 
 INLINE void estimate_add(uint64_t *features, const uint64_t *values, size_t count)
@@ -61,9 +62,9 @@ INLINE void estimate_add(uint64_t *features, const uint64_t *values, size_t coun
 }
 
 #define COUNT_(name, ...)                                                                                    \
-    estimate_add(estimate.name.features, (const uint64_t[]){1, __VA_ARGS__},                                 \
+    estimate_add(estimate_counts.name.features, (const uint64_t[]){1, __VA_ARGS__},                                 \
                  sizeof((const uint64_t[]){1, __VA_ARGS__}) / sizeof(uint64_t))
-#define COUNT_TERM_(name, feature, value) (estimate.name.feature += (value))
+#define COUNT_TERM_(name, feature, value) (estimate_counts.name.feature += (value))
 /* Twice, because the name may be a macro of limb.h's. */
 #define COUNT(...)                        COUNT_(__VA_ARGS__)
 #define COUNT_TERM(name, feature, value)  COUNT_TERM_(name, feature, value)

@@ -8,28 +8,29 @@
 #ifndef SELVEDGE_CRT_H
 #define SELVEDGE_CRT_H
 
-#include "modmul.h"
+#include "modexp.h"
 
 #define crt_setup  LIMB_NAME(crt, setup)
 #define crt_gauss  LIMB_NAME(crt, gauss)
 #define crt_garner LIMB_NAME(crt, garner)
 
-/* What recombination needs besides the moduli. */
+/* What recombination needs besides the moduli; one or the other is there. */
 struct crt_constants {
-    limb_t *coefficient; /* garner: q^-1 mod p, in the form that p's residues are kept in; p's limbs */
-    limb_t *weights;     /* gauss: q * (q^-1 mod p) and p * (p^-1 mod q), n's limbs each */
+    limb_t *coefficient; /* garner: q^-1 mod p, of p's limbs; as p's residues are kept when p has `constant_time` */
+    limb_t *weights;     /* gauss: q * (q^-1 mod p), p * (p^-1 mod q) and p * q, of twice p's limbs each */
 };
 
-/* Limbs of `coefficient` and `weights` together, for primes of so many limbs. */
-#define CRT_CONSTANTS(prime_limbs) (5 * (prime_limbs))
-#define CRT_SCRATCH(prime_limbs)   (MODMUL_SCRATCH(2 * (prime_limbs)) + 16 * ((prime_limbs) + 4))
+/* Limbs that either takes, for primes of so many limbs. */
+#define CRT_CONSTANTS(prime_limbs) (6 * (prime_limbs))
+#define CRT_SCRATCH(prime_limbs)   (MODEXP_SCRATCH(prime_limbs, 4) + 24 * ((prime_limbs) + 4))
 
-/* Both primes MUST have the same number of limbs and be different; both moduli are set up. */
+/* Both primes MUST have the same number of limbs and be different; both moduli are set up, and `constants` points to
+   memory. In constant time for Garner's and `constant_time` moduli. */
 void crt_setup(struct crt_constants *constants, uint8_t crt, const struct modmul *p, const struct modmul *q,
                struct scratch scratch);
 /* x has twice the primes' limbs. x_p and x_q are plain numbers below p and q. */
-void crt_gauss(limb_t *x, const limb_t *x_p, const limb_t *x_q, const struct crt_constants *constants,
-               const struct modmul *p, const struct modmul *q, struct scratch scratch);
+void crt_gauss(limb_t *x, const limb_t *x_p, const limb_t *x_q, const struct crt_constants *constants, size_t limbs,
+               struct scratch scratch);
 void crt_garner(limb_t *x, const limb_t *x_p, const limb_t *x_q, const struct crt_constants *constants,
                 const struct modmul *p, const struct modmul *q, struct scratch scratch);
 

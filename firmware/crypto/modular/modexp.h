@@ -12,16 +12,16 @@
 
 #include "modmul.h"
 
-#define modexp             LIMB_NAME(modexp, exponentiate)
-#define modexp_powers      LIMB_NAME(modexp, powers)
-#define modexp_binary      LIMB_NAME(modexp, binary)
-#define modexp_kary        LIMB_NAME(modexp, kary)
-#define modexp_sliding     LIMB_NAME(modexp, sliding)
-#define modexp_fixed       LIMB_NAME(modexp, fixed)
-#define modexp_gather      LIMB_NAME(modexp, gather)
-#define power_cache_init   LIMB_NAME(power_cache, init)
-#define power_cache_find   LIMB_NAME(power_cache, find)
-#define power_cache_hash   LIMB_NAME(power_cache, hash)
+#define modexp           LIMB_NAME(modexp, exponentiate)
+#define modexp_residue   LIMB_NAME(modexp, residue)
+#define modexp_powers    LIMB_NAME(modexp, powers)
+#define modexp_binary    LIMB_NAME(modexp, binary)
+#define modexp_kary      LIMB_NAME(modexp, kary)
+#define modexp_sliding   LIMB_NAME(modexp, sliding)
+#define modexp_fixed     LIMB_NAME(modexp, fixed)
+#define power_cache_init LIMB_NAME(power_cache, init)
+#define power_cache_find LIMB_NAME(power_cache, find)
+#define power_cache_hash LIMB_NAME(power_cache, hash)
 
 /* Powers that a window can ask for. */
 #define MODEXP_POWERS(window_bits)               ((size_t)1 << (window_bits))
@@ -40,13 +40,24 @@ struct power_cache {
 
 #define POWER_CACHE_SLOT(limbs, window_bits) ((MODEXP_POWERS(window_bits) + 2) * (limbs) + 1)
 
+/* An empty cache. */
 void power_cache_init(struct power_cache *cache, limb_t *memory, size_t slots, size_t limbs_max, uint8_t window_bits);
 
 /*
+ * The powers of `base` modulo `modulus`, plain numbers of `limbs` limbs, at most limbs_max. `hit` is 1 when they are
+ * there; when it is 0 the slot has become theirs, and the caller MUST compute them.
+ */
+limb_t *power_cache_find(struct power_cache *cache, const limb_t *modulus, const limb_t *base, size_t limbs,
+                         uint8_t *hit);
+
+/*
  * r = base^exponent modulo modmul's modulus; plain numbers, base below the modulus. The exponent has `exponent_bits`
- * bits, of which leading ones may be 0. `cache` MAY be NULL. r MAY be base.
+ * bits, at least 1, of which leading ones may be 0. `cache` MAY be NULL. r MAY be base. Of the candidate, only method
+ * and window_bits count. The second leaves the power as modmul keeps its residues.
  */
 void modexp(const struct modmul *modmul, const struct candidate *candidate, limb_t *r, const limb_t *base,
             const limb_t *exponent, size_t exponent_bits, struct power_cache *cache, struct scratch scratch);
+void modexp_residue(const struct modmul *modmul, const struct candidate *candidate, limb_t *r, const limb_t *base,
+                    const limb_t *exponent, size_t exponent_bits, struct power_cache *cache, struct scratch scratch);
 
 #endif

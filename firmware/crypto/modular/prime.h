@@ -12,7 +12,8 @@
 #define prime_sieve       LIMB_NAME(prime, sieve)
 #define prime_generate    LIMB_NAME(prime, generate)
 
-#define PRIME_SCRATCH(limbs) (MODEXP_SCRATCH(limbs, WINDOW_BITS_MAX) + MODMUL_CONSTANTS(limbs) + 8 * (limbs) + 64)
+#define PRIME_SCRATCH(limbs)                                                                                 \
+    (MODEXP_SCRATCH(limbs, WINDOW_BITS_MAX) + MODMUL_CONSTANTS(limbs) + 8 * (limbs) + 64 + PRIME_INTERVAL / LIMB_BYTES)
 
 /* Rounds for which a random composite of so many bits passes with a chance below 2^-100 (FIPS 186-5, table B.1). */
 #define PRIME_ROUNDS(bits) ((bits) >= 1536 ? 4 : (bits) >= 1024 ? 5 : (bits) >= 512 ? 7 : 40)
@@ -22,9 +23,11 @@ uint8_t prime_is_probable(const limb_t *n, size_t limbs, unsigned rounds, const 
                           const struct random *random, struct scratch scratch);
 
 /*
- * A prime of exactly `bits` bits, a multiple of LIMB_BITS and at least 64, whose two highest bits are 1, and of which
- * p - 1 has no factor in common with the odd `e`, a prime or 1.
+ * A prime of exactly `bits` bits, a multiple of LIMB_BITS and at least 128, whose two highest bits are 1, and of which
+ * p - 1 is no multiple of the prime `e`. From a random number on, the first that is one within PRIME_INTERVAL odd ones.
  */
+#define PRIME_INTERVAL 1024
+
 void prime_generate(limb_t *p, size_t bits, uint32_t e, const struct candidate *candidate,
                     const struct random *random, struct scratch scratch);
 

@@ -23,6 +23,13 @@ typedef uint64_t dlimb_t;
 #error "LIMB_BITS is 16 or 32"
 #endif
 
+/* Limbs of a constant, from its 32-bit words. */
+#if LIMB_BITS == 16
+#define WORD(word) (limb_t)((word) & 0xFFFF), (limb_t)((word) >> 16)
+#else
+#define WORD(word) (word)
+#endif
+
 #define LIMB_BYTES       (LIMB_BITS / 8)
 #define LIMB_MAX         ((limb_t)~(limb_t)0)
 /* Limbs of a number of so many bits. */

@@ -7,7 +7,8 @@
  *  - The caller owns all memory; lengths are in limbs and at least 1.
  *  - Results MAY be the very operand of the same length, but MUST NOT overlap any operand otherwise; what else may
  *    not be the same vector is said where that is so.
- *  - Neither time nor addresses depend on the limbs' values, except in mpn_cmp and mpn_divrem. They depend on lengths.
+ *  - Neither time nor addresses depend on the limbs' values, except in mpn_cmp, mpn_bit_length and mpn_divrem. They
+ *    depend on lengths.
  */
 #ifndef SELVEDGE_MPN_H
 #define SELVEDGE_MPN_H
@@ -32,23 +33,30 @@
 #define mpn_copy             LIMB_NAME(mpn, copy)
 #define mpn_zero             LIMB_NAME(mpn, zero)
 #define mpn_select           LIMB_NAME(mpn, select)
+#define mpn_swap             LIMB_NAME(mpn, swap)
+#define mpn_gather           LIMB_NAME(mpn, gather)
 #define mpn_is_zero          LIMB_NAME(mpn, is_zero)
+#define mpn_negate           LIMB_NAME(mpn, negate)
+#define mpn_bit_length       LIMB_NAME(mpn, bit_length)
 #define mpn_mul              LIMB_NAME(mpn, mul)
 #define mpn_sqr              LIMB_NAME(mpn, sqr)
 #define mpn_mul_basecase     LIMB_NAME(mpn, mul_basecase)
 #define mpn_sqr_basecase     LIMB_NAME(mpn, sqr_basecase)
+#define mpn_mul_low          LIMB_NAME(mpn, mul_low)
 #define mpn_mul_karatsuba    LIMB_NAME(mpn, mul_karatsuba)
 #define mpn_sqr_karatsuba    LIMB_NAME(mpn, sqr_karatsuba)
 #define mpn_reciprocal       LIMB_NAME(mpn, reciprocal)
 #define mpn_divrem           LIMB_NAME(mpn, divrem)
+#define mpn_divrem_1         LIMB_NAME(mpn, divrem_1)
 #define mpn_mod_1            LIMB_NAME(mpn, mod_1)
 #define mpn_from_bytes       LIMB_NAME(mpn, from_bytes)
 #define mpn_to_bytes         LIMB_NAME(mpn, to_bytes)
 
 /* Limbs that the unrolled leaves do in a straight line; what is counted by it is said in routines.def. */
-#define MPN_BLOCK_LIMBS 8
-#define MPN_BLOCKS(n)   ((n) / MPN_BLOCK_LIMBS)
-#define MPN_PARTIAL(n)  ((n) % MPN_BLOCK_LIMBS != 0)
+#define MPN_BLOCK_LIMBS  8
+#define MPN_BLOCKS(n)    ((n) / MPN_BLOCK_LIMBS)
+#define MPN_PARTIAL(n)   ((n) % MPN_BLOCK_LIMBS != 0)
+#define MPN_BLOCKLESS(n) ((n) < MPN_BLOCK_LIMBS)
 
 /* ---- Leaves ---- */
 
@@ -61,20 +69,21 @@ limb_t mpn_mul_1(limb_t *r, const limb_t *a, size_t n, limb_t b);
 limb_t mpn_addmul_1(limb_t *r, const limb_t *a, size_t n, limb_t b);
 limb_t mpn_submul_1(limb_t *r, const limb_t *a, size_t n, limb_t b);
 
-/* t = r + a * b, whose lowest limb MUST be 0: r[0 .. n-2] = t[1 .. n-1]. Returns t[n]; r[n-1] is left as it was. */
+/* t = r + a * b, whose lowest limb MUST be 0: r[0 .. n-2] = t[1 .. n-1]. Returns t[n]; r[n-1] is left as it was. n MUST
+   be at least 2. */
 limb_t mpn_addmul_1_shifted(limb_t *r, const limb_t *a, size_t n, limb_t b);
 
 /*
  * t = r + a * b + m * q with q such that t's lowest limb is 0, where `inverse` is -m[0]^-1: r[0 .. n-2] = t[1 .. n-1],
- * r[n-1] and r[n] hold what is above, plus r[n] as it was. r has n + 1 limbs; t MUST be below 2^LIMB_BITS times what
- * those hold, as it is for r < 2m and a < m.
+ * r[n-1] and r[n] hold what is above, plus r[n] as it was. r has n + 1 limbs, and n MUST be at least 2. The result MUST
+ * fit, as it does for r < 2m and a < m.
  */
 void mpn_addmul_redc(limb_t *r, const limb_t *a, const limb_t *m, size_t n, limb_t b, limb_t inverse);
 
 /* sum[0 .. 2] += the sum over i of a[i] * b[n-1-i]. `sum` is no operand. */
 void mpn_dot(limb_t *sum, const limb_t *a, const limb_t *b, size_t n);
 
-/* r[2i], r[2i+1] += a[i]^2 with carries from one to the next; r has 2n limbs and holds the carry out. */
+/* r = 2 * r + the sum over i of a[i]^2 * B^2i, for B = 2^LIMB_BITS; r has 2n limbs, in which that MUST fit. */
 void mpn_sqr_diagonal(limb_t *r, const limb_t *a, size_t n);
 
 /* r = a shifted by `bits`, 1 to LIMB_BITS - 1; return the bits that leave, at the other end of a limb. */
@@ -96,8 +105,20 @@ void mpn_zero(limb_t *r, size_t n);
 /* r = a where `mask` is all ones, b where it is 0. */
 void mpn_select(limb_t *r, const limb_t *a, const limb_t *b, size_t n, limb_t mask);
 
+/* Exchanges a and b where `mask` is all ones, and leaves them where it is 0. */
+void mpn_swap(limb_t *a, limb_t *b, size_t n, limb_t mask);
+
+/* r = entry `index` of `count` vectors of n limbs at `table`, at least two, all of which are read. */
+void mpn_gather(limb_t *r, const limb_t *table, size_t count, size_t n, size_t index);
+
 /* 1 when a is 0, else 0. */
 limb_t mpn_is_zero(const limb_t *a, size_t n);
+
+/* r = -a modulo 2^(LIMB_BITS * n) where `mask` is all ones, and a where it is 0; returns 1 for -0, else 0. */
+limb_t mpn_negate(limb_t *r, const limb_t *a, size_t n, limb_t mask);
+
+/* Bits of a without leading zeros; tells where the highest limb is that is not 0. */
+size_t mpn_bit_length(const limb_t *a, size_t n);
 
 /* The number that `count` bytes are, most significant first, in n limbs; bytes that do not fit are dropped. And back,
    with zeros before it. */
@@ -120,23 +141,35 @@ void mpn_sqr(limb_t *r, const limb_t *a, size_t n, size_t karatsuba_limbs, struc
 /* What candidates with Karatsuba take, see candidate.h. */
 #define MPN_KARATSUBA_LIMBS      16
 
-/* The same, limb by limb. */
+/* r = a * b modulo 2^(LIMB_BITS * n), for a of n limbs and b of at most as many. r is no operand. */
+void mpn_mul_low(limb_t *r, const limb_t *a, size_t n, const limb_t *b, size_t b_limbs);
+
+/* Products limb by limb, and by three products of half the length, for mpn_mul and mpn_sqr to choose from. */
+void mpn_mul_karatsuba(limb_t *r, const limb_t *a, const limb_t *b, size_t n, size_t karatsuba_limbs,
+                       struct scratch scratch);
+void mpn_sqr_karatsuba(limb_t *r, const limb_t *a, size_t n, size_t karatsuba_limbs, struct scratch scratch);
 void mpn_mul_basecase(limb_t *r, const limb_t *a, size_t a_limbs, const limb_t *b, size_t b_limbs);
 void mpn_sqr_basecase(limb_t *r, const limb_t *a, size_t n);
 
 /* ---- Quotients (mpn_divrem.c) ---- */
 
-/* floor((B^2 - 1) / d) - B for B = 2^LIMB_BITS and a d whose highest bit is 1. Constant time. */
-limb_t mpn_reciprocal(limb_t d);
+/*
+ * What divisions by d multiply with, for a d whose highest bit is 1: floor((B^2 - 1) / d) - B for B = 2^LIMB_BITS and a
+ * d of one limb, and floor((B^3 - 1) / d) - B of d's two highest limbs otherwise (Moller and Granlund, "Improved
+ * division by invariant integers", IEEE Transactions on Computers 60(2), 2011). Constant time.
+ */
+limb_t mpn_reciprocal(const limb_t *d, size_t d_limbs);
 
 /*
- * Divides a, of a_limbs limbs, by d, of d_limbs: the quotient's a_limbs - d_limbs limbs go to q, its next one is
- * returned; the remainder is left in a[0 .. d_limbs-1], and above it zeros. The highest bit of d MUST be 1 (shift both
- * numbers first), a_limbs at least d_limbs, and `reciprocal` be that of d's highest limb. q MAY be NULL.
+ * Divides a, of a_limbs limbs, by d, of d_limbs, which are fewer: the quotient's a_limbs - d_limbs limbs go to q, the
+ * remainder is left in a[0 .. d_limbs-1], and above it zeros. The highest bit of d MUST be 1 (shift both numbers first),
+ * the d_limbs highest limbs of a MUST be below d (give it a limb more), and `reciprocal` be d's. No vectors overlap.
  */
-limb_t mpn_divrem(limb_t *q, limb_t *a, size_t a_limbs, const limb_t *d, size_t d_limbs, limb_t reciprocal);
+void mpn_divrem(limb_t *q, limb_t *a, size_t a_limbs, const limb_t *d, size_t d_limbs, limb_t reciprocal);
 
-/* The remainder of a by the limb d, whose highest bit is 1 and whose reciprocal is given. Constant time. */
+/* a divided by the limb d, whose highest bit is 1: the quotient's n limbs, which MAY be a; returns the remainder. The
+   same without a quotient. Constant time. */
+limb_t mpn_divrem_1(limb_t *q, const limb_t *a, size_t n, limb_t d, limb_t reciprocal);
 limb_t mpn_mod_1(const limb_t *a, size_t n, limb_t d, limb_t reciprocal);
 
 #endif

@@ -8,7 +8,6 @@
 
 #include "mpn.h"
 
-#define mpz_init    LIMB_NAME(mpz, init)
 #define mpz_set     LIMB_NAME(mpz, set)
 #define mpz_set_mpn LIMB_NAME(mpz, set_mpn)
 #define mpz_get_mpn LIMB_NAME(mpz, get_mpn)
@@ -29,7 +28,13 @@ struct mpz {
 };
 
 /* 0, in `capacity` limbs from scratch. */
-void mpz_init(struct mpz *r, size_t capacity, struct scratch *scratch);
+INLINE void mpz_init(struct mpz *r, size_t capacity, struct scratch *scratch)
+{
+    r->limbs = scratch_take(scratch, capacity);
+    r->capacity = capacity;
+    r->size = 0;
+    r->negative = 0;
+}
 
 void mpz_set(struct mpz *r, const struct mpz *a);
 /* From and to a vector; to one, a value MUST fit and not be negative. */
@@ -49,16 +54,16 @@ void mpz_mul(struct mpz *r, const struct mpz *a, const struct mpz *b, size_t kar
 
 /*
  * a = q * m + r with 0 <= r < m, of a positive m. q and r are no operands and not the same; q MAY be NULL.
- * Takes MPZ_DIVMOD_SCRATCH(a's size, m's size) limbs of scratch.
+ * Rounded down: for a below 0, too, r is not. Takes MPZ_DIVMOD_SCRATCH(sizes of a and m) limbs of scratch.
  */
 void mpz_divmod(struct mpz *q, struct mpz *r, const struct mpz *a, const struct mpz *m, struct scratch scratch);
 void mpz_mod(struct mpz *r, const struct mpz *a, const struct mpz *m, struct scratch scratch);
 
-#define MPZ_DIVMOD_SCRATCH(a_limbs, m_limbs) ((a_limbs) + (m_limbs) + 4)
+#define MPZ_DIVMOD_SCRATCH(a_limbs, m_limbs) (2 * (a_limbs) + (m_limbs) + 4)
 
 /*
  * g = gcd(a, m) and s with s * a = g modulo m, 0 <= s < m, for 0 <= a and 0 < m, by Euclid's algorithm.
- * g and s are no operands. Takes MPZ_GCDEXT_SCRATCH(m's size) limbs.
+ * a has at most twice m's limbs; g and s are no operands. Takes MPZ_GCDEXT_SCRATCH(m's size) limbs.
  */
 void mpz_gcdext(struct mpz *g, struct mpz *s, const struct mpz *a, const struct mpz *m, struct scratch scratch);
 /* r = a^-1 modulo m in 1 .. m-1; returns 0 when there is none. */

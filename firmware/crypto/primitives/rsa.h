@@ -10,6 +10,7 @@
 
 #include "../modular/crt.h"
 #include "../modular/modexp.h"
+#include "../modular/prime.h"
 #include "../random.h"
 
 #define rsa_public_init   LIMB_NAME(rsa, public_init)
@@ -52,22 +53,26 @@ struct rsa_private {
 
 /* Memory of a key, in limbs; it belongs to the key as long as that is used. */
 #define RSA_PUBLIC_MEMORY(bits)  (LIMBS(bits) + MODMUL_CONSTANTS(LIMBS(bits)))
-#define RSA_PRIVATE_MEMORY(bits) (8 * LIMBS(bits) + 3 * MODMUL_CONSTANTS(LIMBS(bits)) + CRT_CONSTANTS(LIMBS(bits)))
-/* Scratch of every operation but rsa_generate, which takes RSA_GENERATE_SCRATCH. Wiped before they return. */
-#define RSA_SCRATCH(bits)                                                                                    \
-    (MODEXP_SCRATCH(LIMBS(bits), WINDOW_BITS_MAX) + CRT_SCRATCH(LIMBS(bits)) + 8 * LIMBS(bits) + 64)
-#define RSA_GENERATE_SCRATCH(bits) (PRIME_SCRATCH(LIMBS(bits)) + 8 * LIMBS(bits))
+#define RSA_PRIVATE_MEMORY(bits)                                                                             \
+    (4 * LIMBS(bits) + 3 * MODMUL_CONSTANTS(LIMBS(bits)) + CRT_CONSTANTS(LIMBS(bits) / 2))
+/* Scratch of every operation but rsa_generate, which takes RSA_GENERATE_SCRATCH. All of it is wiped by operations that
+   take a key's exponent or a padded message, so nobody should give them more. */
+#define RSA_SCRATCH(bits)          (MODEXP_SCRATCH(LIMBS(bits), WINDOW_BITS_MAX) + 4 * LIMBS(bits) + 64)
+#define RSA_GENERATE_SCRATCH(bits) (PRIME_SCRATCH(LIMBS(bits) / 2) + 12 * LIMBS(bits) + 64)
+
+/* The numbers of a private key (RFC 8017 section 3.2); the last four are only read for a candidate with CRT. */
+struct rsa_numbers {
+    struct rsa_number n, d, p, q, d_p, d_q;
+};
 
 /*
  * Take a key up. `bits` is a multiple of 2 * LIMB_BITS from RSA_BITS_MIN to RSA_BITS_MAX and the modulus has exactly
- * that many; p and q, which are only asked for when the candidate uses CRT, half of that each. e is odd. Return 0 when
- * that is not so.
+ * that many; p and q half of that each. e is odd and above 1. Return 0 when that is not so.
  */
 uint8_t rsa_public_init(struct rsa_public *key, limb_t *memory, const struct candidate *candidate, size_t bits,
                         const struct rsa_number *n, uint32_t e);
 uint8_t rsa_private_init(struct rsa_private *key, limb_t *memory, const struct candidate *candidate, size_t bits,
-                         const struct rsa_number *n, const struct rsa_number *d, const struct rsa_number *p,
-                         const struct rsa_number *q);
+                         const struct rsa_numbers *numbers);
 
 /* Makes the key's constants now; else the first operation does, and without caching every one. */
 void rsa_private_setup(struct rsa_private *key, struct scratch scratch);
@@ -75,8 +80,8 @@ void rsa_private_setup(struct rsa_private *key, struct scratch scratch);
 /* A fresh key for the candidate, with the public exponent e, an odd prime. d is e^-1 modulo (p - 1)(q - 1). */
 void rsa_generate(struct rsa_private *key, limb_t *memory, const struct candidate *candidate, size_t bits, uint32_t e,
                   const struct random *random, struct scratch scratch);
-/* n and d, of the modulus' bytes each, and p and q, of half of that each; NULL is left out. */
-void rsa_export(const struct rsa_private *key, uint8_t *n, uint8_t *d, uint8_t *p, uint8_t *q);
+/* n and d, of the modulus' bytes each, then p, q, d_p and d_q, of half of that each: 4 times the modulus' bytes. */
+void rsa_export(const struct rsa_private *key, uint8_t *numbers);
 
 /* RSAEP, RSAVP1 and RSADP, RSASP1: both vectors have the modulus' bytes. Return 0 when the input is not below it. */
 uint8_t rsa_public(struct rsa_public *key, uint8_t *output, const uint8_t *input, struct scratch scratch);
