@@ -9,6 +9,8 @@ use std::path::{Path, PathBuf};
 
 /// Folders of which every file is compiled once for each width of limbs.
 const OF_LIMBS: [&str; 4] = ["crypto/mp", "crypto/modular", "crypto/curve", "crypto/primitives"];
+/// What asks them.
+const ASKING: [&str; 3] = ["bench/explore_mpn.c", "bench/explore_modular.c", "bench/explore_primitives.c"];
 const WIDTHS: [&str; 2] = ["16", "32"];
 
 fn main() {
@@ -18,7 +20,7 @@ fn main() {
     println!("cargo::rerun-if-changed={}", firmware.join("bench").display());
     for width in WIDTHS {
         let sources = OF_LIMBS.iter().flat_map(|folder| sources(&firmware.join(folder)));
-        let sources = sources.chain([firmware.join("bench/explore_limbs.c")]);
+        let sources = sources.chain(ASKING.map(|file| firmware.join(file)));
         library(&firmware).define("LIMB_BITS", width).files(sources).compile(&format!("limbs{width}"));
     }
     let once = ["bench/explore.c", "bench/estimate.c"].map(|file| firmware.join(file));

@@ -19,4 +19,6 @@ pub mod stored;
 
 pub use candidate::Candidate;
 pub use error::Error;
+pub mod workload;
+
 pub use request::{Request, Response};

@@ -12,7 +12,7 @@
 use linregress::{fit_low_level_regression_model, fit_low_level_regression_model_without_statistics};
 
 use crate::error::Error;
-use crate::limits::{DOMAIN_SLACK, FOLDS, SAMPLES_LEAST, TERM_GAIN_LEAST};
+use crate::limits::{DOMAIN_SLACK, ERROR_FLOOR, FOLDS, SAMPLES_LEAST, TERM_GAIN_LEAST};
 use crate::native::{Counts, FEATURES_MAX, ROUTINES, Routine};
 
 /// A measurement of a routine: what it counted in a run, and its own cycles in it.
@@ -145,7 +145,7 @@ fn choose(routine: &Routine, samples: &[Sample]) -> (Vec<usize>, Judged) {
         let Some(judged) = judge(samples, &subset) else { continue };
         let earns = best.as_ref().is_none_or(|(held, than)| {
             let terms = subset.len().saturating_sub(held.len()) as i32;
-            judged.mean < than.mean * (1.0 - TERM_GAIN_LEAST).powi(terms)
+            judged.mean.max(ERROR_FLOOR) < than.mean.max(ERROR_FLOOR) * (1.0 - TERM_GAIN_LEAST).powi(terms)
         });
         if earns {
             best = Some((subset, judged));

@@ -12,7 +12,7 @@ pub const REQUEST_BYTES_MAX: usize = 8192;
 /// The longest response in bytes, `EXPLORE_RESPONSE_BYTES_MAX`.
 pub const RESPONSE_BYTES_MAX: usize = 8192;
 const REQUEST_HEADER_BYTES: usize = 16;
-const RESPONSE_HEADER_BYTES: usize = 8;
+const RESPONSE_HEADER_BYTES: usize = 4;
 
 /// One call of one operation.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -74,8 +74,6 @@ impl Request {
 /// What an operation answered.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Response {
-    /// The most that it took of its scratch, in bytes, where that is counted: natively.
-    pub scratch_bytes: u32,
     /// What it computed.
     pub operands: Vec<Vec<u8>>,
 }
@@ -102,7 +100,7 @@ impl Response {
             operands.push(bytes[at + 4..at + 4 + length].to_vec());
             at = (at + 4 + length).next_multiple_of(4);
         }
-        Ok(Response { scratch_bytes: u32_at(4), operands })
+        Ok(Response { operands })
     }
 }
 
@@ -122,7 +120,7 @@ mod tests {
 
     #[test]
     fn what_the_library_refuses_is_an_error() {
-        let bytes = [3, 0, 0, 0, 0, 0, 0, 0];
+        let bytes = [3, 0, 0, 0];
         assert_eq!(Response::read("modexp", &bytes), Err(Error::Refused { operation: "modexp", status: 3 }));
     }
 }
