@@ -1,6 +1,7 @@
 //! `selvedge paper bus`: what its rows say of a few programs in a quick form, and with `SELVEDGE_SOAK=1` of all; there the
 //! tables of docs/paper-bus.md are compared, too, or with `BLESS=1` written.
 
+mod printed;
 #[path = "../../cipher/tests/soak/mod.rs"]
 mod soak;
 
@@ -100,7 +101,7 @@ fn all_programs_are_measured_and_the_document_says_so() {
         return;
     }
     let folder = tempfile::tempdir().expect("a temporary folder");
-    let printed = said(&["--markdown", "--out", &folder.path().display().to_string()]);
+    let tables = said(&["--markdown", "--out", &folder.path().display().to_string()]);
     let rows =
         read(&std::fs::read_to_string(folder.path().join("bus.ndjson")).expect("the rows are written"));
     check(&rows);
@@ -112,21 +113,5 @@ fn all_programs_are_measured_and_the_document_says_so() {
         let told = format!("**{case}: {}**", row.metric());
         assert!(document.contains(&told), "docs/paper-bus.md does not tell why `{told}` differs");
     }
-    let (mut made, mut rest) = (String::new(), &document[..]);
-    while let Some((before, after)) = rest.split_once("<!-- table: ") {
-        let (title, after) = after.split_once(" -->\n").expect("a marker ends");
-        let (_, after) = after.split_once("<!-- end -->").expect("a table ends");
-        let heading = format!("**{}**\n\n", title.replace('_', "\\_"));
-        let (_, table) = printed.split_once(&heading).unwrap_or_else(|| panic!("no table `{title}`"));
-        let lines = table.lines().take_while(|line| line.starts_with('|'));
-        let lines: String = lines.map(|line| format!("{line}\n")).collect();
-        made += &format!("{before}<!-- table: {title} -->\n{lines}<!-- end -->");
-        rest = after;
-    }
-    made += rest;
-    if std::env::var_os("BLESS").is_some() {
-        std::fs::write(&path, &made).expect("the tree can be written");
-    } else {
-        assert!(made == document, "docs/paper-bus.md is not what the command prints: run it with BLESS=1");
-    }
+    printed::check("paper-bus.md", |title| (title.to_owned(), tables.clone()));
 }

@@ -1,7 +1,6 @@
 //! Rows, tables, page and document, from counts that are made up and therefore in nothing but these tests.
 
 use std::collections::{BTreeMap, HashSet};
-use std::path::Path;
 
 use ::pack::packing::Report;
 use ::pack::sweep::why::{Bounds, Cause, Conflict};
@@ -14,6 +13,7 @@ use super::area::Area;
 use super::measure::{CACHE, Found, Instructions, Measurement, PROGRAMS, Reason, WAYS};
 use super::witness::{Chained, Witnessed};
 use super::{Shown, page, rows, tables};
+use crate::papers::document::has_the_commands_tables;
 
 const AREA: Area = Area {
     fpga_gates: 1000.0,
@@ -218,28 +218,10 @@ fn the_page_shows_figure_table_cells_and_codes() {
     }
 }
 
-/// `<!-- table: TITLE -->`: numbers of one run, which takes minutes; its heading and lines are those of the command.
 #[test]
 fn the_document_has_the_commands_tables() {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/paper-bus.md");
-    let document = std::fs::read_to_string(&path).expect("it is in the tree");
     let (measurement, rows) = (measurement(500), all_rows(500));
     let tables = tables::all(&shown(&measurement, &rows));
     let printed: String = tables.iter().map(|table| table.markdown() + "\n").collect();
-    let mut count = 0;
-    for after in document.split("<!-- table: ").skip(1) {
-        let (title, after) = after.split_once(" -->\n").expect("a marker ends");
-        let (table, _) = after.split_once("<!-- end -->").expect("a table ends");
-        let heading = format!("**{}**\n\n", title.replace('_', "\\_"));
-        let (_, ours) = printed.split_once(&heading).unwrap_or_else(|| panic!("no table `{title}`"));
-        let ours: Vec<&str> = ours.lines().take_while(|line| line.starts_with('|')).collect();
-        let head = |line: &str| line.replace([' ', '-', ':'], "");
-        let lines: Vec<&str> = table.lines().collect();
-        assert_eq!(lines.len(), ours.len(), "lines of `{title}`");
-        for (line, expected) in lines[..2].iter().zip(&ours) {
-            assert_eq!(head(line), head(expected), "the heading of `{title}`");
-        }
-        count += 1;
-    }
-    assert!(count >= 5, "{count} tables");
+    has_the_commands_tables("paper-bus.md", &printed, 5);
 }

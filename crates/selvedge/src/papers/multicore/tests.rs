@@ -1,7 +1,6 @@
 //! Rows, tables and document, from times that are made up and therefore in nothing but these tests.
 
 use std::collections::HashMap;
-use std::path::Path;
 use std::time::Duration;
 
 use report::paper::{PaperRow, Verdict};
@@ -14,6 +13,7 @@ use super::statistics::Spread;
 use super::watch::Times;
 use super::{Shown, batch, page, path, rows, tables};
 use crate::machine::{Began, Machine};
+use crate::papers::document::has_the_commands_tables;
 
 fn spread(of_ns: f64) -> Spread {
     Spread::of(vec![of_ns, 2.0 * of_ns, 4.0 * of_ns])
@@ -112,26 +112,9 @@ fn the_page_shows_each_table_and_what_was_refused() {
     assert!(with_all(refused, page::html).contains("not permitted"));
 }
 
-/// `<!-- table: TITLE -->`: its times are of one run, its heading and lines are those of the command.
 #[test]
 fn the_document_has_the_commands_tables() {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/paper-multicore.md");
-    let document = std::fs::read_to_string(&path).expect("it is in the tree");
     let printed: String =
         with_all(measured, |shown| tables::all(shown).iter().map(|table| table.markdown() + "\n").collect());
-    let mut count = 0;
-    for after in document.split("<!-- table: ").skip(1) {
-        let (title, after) = after.split_once(" -->\n").expect("a marker ends");
-        let (table, _) = after.split_once("<!-- end -->").expect("a table ends");
-        let heading = format!("**{}**\n\n", title.replace('_', "\\_"));
-        let (_, ours) = printed.split_once(&heading).unwrap_or_else(|| panic!("no table `{title}`"));
-        let ours = ours.lines().take_while(|line| line.starts_with('|'));
-        let head = |line: &str| line.replace([' ', '-', ':'], "");
-        let lines: Vec<String> = table.lines().map(head).collect();
-        let expected: Vec<String> = ours.map(head).collect();
-        assert_eq!(lines.len(), expected.len(), "lines of `{title}`");
-        assert_eq!(lines[..2], expected[..2], "the heading of `{title}`");
-        count += 1;
-    }
-    assert!(count >= 5, "{count} tables");
+    has_the_commands_tables("paper-multicore.md", &printed, 5);
 }
