@@ -89,6 +89,11 @@ INLINE uint32_t rotate_right(uint32_t word, unsigned bits)
     return word >> bits | word << (32 - bits);
 }
 
+INLINE uint64_t rotate_right_64(uint64_t word, unsigned bits)
+{
+    return word >> bits | word << (64 - bits);
+}
+
 /* Zeros that stay, though the memory is never read again: the empty asm makes the compiler think it is. Of whole words here. */
 INLINE void wipe_words(void *memory, size_t bytes)
 {

@@ -39,9 +39,9 @@ pub const AES_KW: &str = include_str!("../vectors/aes_kw.kat");
 pub const CHACHA20: &str = include_str!("../vectors/chacha20.kat");
 /// NIST's validation vectors for TDES in ECB mode; a key of 8 bytes is DES's own. For [`crypt`].
 pub const TDES_ECB: &str = include_str!("../vectors/tdes_ecb.kat");
-/// NIST's validation vectors for SHA-1: `Msg` and `Digest`. For [`blocks`].
+/// NIST's validation vectors for SHA-1: `Msg` and `MD`. For [`blocks`].
 pub const SHA1: &str = include_str!("../vectors/sha1.kat");
-/// RFC 1321, MD5: `Msg` and `Digest`. For [`blocks`].
+/// RFC 1321, MD5: `Msg` and `MD`. For [`blocks`].
 pub const MD5: &str = include_str!("../vectors/md5.kat");
 /// RFC 2202, HMAC-SHA-1: `Key`, `Msg` and `Tag`. For [`blocks`].
 pub const HMAC_SHA1: &str = include_str!("../vectors/hmac_sha1.kat");
