@@ -289,8 +289,8 @@ EXPLORE(mpn_gather)
     limb_t index, *r;
     size_t n;
 
-    if (!take_and_limb(call, &table, 1, &index, &room) || call->choice < 2 || table.n % call->choice != 0 ||
-        index >= call->choice) {
+    if (!take_and_limb(call, &table, 1, &index, &room) || call->choice == 0 || call->choice % 2 != 0 ||
+        table.n % call->choice != 0 || index >= call->choice) {
         return EXPLORE_UNFIT;
     }
     n = table.n / call->choice;

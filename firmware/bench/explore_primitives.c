@@ -58,6 +58,9 @@ static uint8_t take_private(struct explore_call *call, struct rsa_room *rsa, str
     }
     for (i = 0; i < 6; i++) {
         numbers[i] = (struct rsa_number){call->operand[i].bytes, call->operand[i].count};
+        if (i != 0) {
+            EXPLORE_SECRET(numbers[i].bytes, numbers[i].count);
+        }
     }
     if (!rsa_private_init(&rsa->private, scratch_take(&room, RSA_PRIVATE_MEMORY(rsa->bits)), &call->candidate,
                           rsa->bits,
@@ -292,6 +295,7 @@ EXPLORE(ecdh_p256_public)
     if (call->operands != 1 || !explore_has(call, 0, 32) || !take_choice(call, &choice)) {
         return EXPLORE_UNFIT;
     }
+    EXPLORE_SECRET(call->operand[0].bytes, 32);
     public = explore_result(call, 64);
     TIMED((void)0, done = ecdh_p256_public(public, call->operand[0].bytes, choice, scratch));
     return done ? EXPLORE_DONE : EXPLORE_REFUSED;
@@ -307,6 +311,7 @@ EXPLORE(ecdh_p256_agree)
         !take_choice(call, &choice)) {
         return EXPLORE_UNFIT;
     }
+    EXPLORE_SECRET(call->operand[0].bytes, 32);
     shared = explore_result(call, 32);
     TIMED((void)0,
           done = ecdh_p256_agree(shared, call->operand[0].bytes, call->operand[1].bytes, choice, scratch));
@@ -334,6 +339,8 @@ EXPLORE(ecdsa_p256_sign)
         return EXPLORE_UNFIT;
     }
     fill_nonce((void *)call->operand[2].bytes, nonce, 32);
+    EXPLORE_SECRET(nonce, sizeof(nonce));
+    EXPLORE_SECRET(call->operand[0].bytes, 32);
     signature = explore_result(call, 64);
     TIMED((void)0, done = ecdsa_p256_sign(signature, call->operand[0].bytes, call->operand[1].bytes, &random, choice,
                                           scratch));
@@ -363,6 +370,7 @@ EXPLORE(x25519)
     if (call->operands != 2 || !explore_has(call, 0, 32) || !explore_has(call, 1, 32)) {
         return EXPLORE_UNFIT;
     }
+    EXPLORE_SECRET(call->operand[0].bytes, 32);
     result = explore_result(call, 32);
     TIMED((void)0, done = x25519(result, call->operand[0].bytes, call->operand[1].bytes));
     return done ? EXPLORE_DONE : EXPLORE_REFUSED;

@@ -2,6 +2,7 @@
  * X25519, see x25519.h. Field elements are any numbers below 2^256 that stand for themselves modulo p = 2^255 - 19:
  * what is carried out of 256 bits comes back times 38. Only the result is brought below p.
  */
+#include "../secret.h"
 #include "x25519.h"
 
 #define FIELD_LIMBS LIMBS(256)
@@ -186,6 +187,7 @@ ROUTINE uint8_t x25519(uint8_t result[X25519_BYTES], const uint8_t scalar[X25519
     struct ladder points;
     limb_t k[FIELD_LIMBS], x1[FIELD_LIMBS];
     limb_t swapped = 0;
+    uint8_t useful;
     size_t place = 255;
 
     COUNT(x25519);
@@ -215,11 +217,12 @@ ROUTINE uint8_t x25519(uint8_t result[X25519_BYTES], const uint8_t scalar[X25519
     x25519_field_multiply(points.x2, points.x2, points.z3);
     bring_below_p(points.x2);
     store(result, points.x2);
-    swapped = mpn_is_zero(points.x2, FIELD_LIMBS);
+    useful = (uint8_t)(1 ^ mpn_is_zero(points.x2, FIELD_LIMBS));
+    SECRET_PUBLISH(useful);
     mpn_zero(k, FIELD_LIMBS);
     mpn_zero(points.x2, FIELD_LIMBS);
     mpn_zero(points.z2, FIELD_LIMBS);
     mpn_zero(points.x3, FIELD_LIMBS);
     mpn_zero(points.z3, FIELD_LIMBS);
-    return (uint8_t)(1 ^ swapped);
+    return useful;
 }

@@ -2,6 +2,7 @@
  * Moduli, their constants, and how residues are kept, see modmul.h. The multiplications are in files of their own.
  */
 #include "../mp/mpz.h"
+#include "../secret.h"
 #include "modmul.h"
 
 /* What keeps residues as a * R for R = 2^(LIMB_BITS * limbs), and how squares are computed where they are a case of
@@ -25,9 +26,13 @@ ROUTINE uint8_t modmul_init(struct modmul *modmul, const struct candidate *candi
                             size_t limbs, limb_t *constants)
 {
     const uint8_t montgomery = multiplications[candidate->multiplication].montgomery;
+    uint8_t shift = (uint8_t)limb_leading_zeros(modulus[limbs - 1]), even = (modulus[0] & 1) == 0;
 
     COUNT(modmul_init);
-    if (montgomery && (modulus[0] & 1) == 0) {
+    /* A modulus may be a secret, but how long it is and whether it is odd are none. */
+    SECRET_PUBLISH(shift);
+    SECRET_PUBLISH(even);
+    if (montgomery && even) {
         return 0;
     }
     modmul->modulus = modulus;
@@ -35,7 +40,7 @@ ROUTINE uint8_t modmul_init(struct modmul *modmul, const struct candidate *candi
     modmul->limbs = limbs;
     modmul->karatsuba_limbs = candidate->karatsuba ? MPN_KARATSUBA_LIMBS : 0;
     modmul->inverse = 0;
-    modmul->shift = (uint8_t)limb_leading_zeros(modulus[limbs - 1]);
+    modmul->shift = shift;
     modmul->montgomery = montgomery;
     modmul->constant_time = candidate->method == METHOD_FIXED;
     modmul->is_set_up = 0;

@@ -108,7 +108,7 @@ void mpn_select(limb_t *r, const limb_t *a, const limb_t *b, size_t n, limb_t ma
 /* Exchanges a and b where `mask` is all ones, and leaves them where it is 0. */
 void mpn_swap(limb_t *a, limb_t *b, size_t n, limb_t mask);
 
-/* r = entry `index` of `count` vectors of n limbs at `table`, at least two, all of which are read. */
+/* r = entry `index` of `count` vectors of n limbs at `table`, an even number, all of which are read. */
 void mpn_gather(limb_t *r, const limb_t *table, size_t count, size_t n, size_t index);
 
 /* 1 when a is 0, else 0. */

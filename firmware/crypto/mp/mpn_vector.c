@@ -98,22 +98,29 @@ ROUTINE void mpn_swap(limb_t *a, limb_t *b, size_t n, limb_t mask)
     } while (++i != n);
 }
 
-/* see mpn.h */
+/* All ones where both are the same, else 0. */
+INLINE limb_t same_mask(size_t a, size_t b)
+{
+    return limb_mask(limb_is_zero((limb_t)(a ^ b)));
+}
+
+/* see mpn.h; two entries at a time, of which one at most is kept */
 ROUTINE void mpn_gather(limb_t *r, const limb_t *table, size_t count, size_t n, size_t index)
 {
-    size_t entry = 1, i;
+    size_t entry = 0;
 
     COUNT(mpn_gather, count, count * n);
-    mpn_copy(r, table, n);
+    mpn_zero(r, n);
     do {
-        /* All ones where entry and index differ in no bit. */
-        const limb_t mask = limb_mask(limb_is_zero((limb_t)(entry ^ index)));
-        table += n;
-        i = 0;
+        const limb_t first = same_mask(entry, index), second = same_mask(entry + 1, index);
+        const limb_t *const next = table + n;
+        size_t i = 0;
         do {
-            r[i] = (limb_t)(r[i] ^ (mask & (r[i] ^ table[i])));
+            r[i] |= (limb_t)((table[i] & first) | (next[i] & second));
         } while (++i != n);
-    } while (++entry != count);
+        table = next + n;
+        entry += 2;
+    } while (entry != count);
 }
 
 /* see mpn.h */

@@ -1,6 +1,7 @@
 /*
  * ECDH and ECDSA on P-256, see ecc.h.
  */
+#include "../secret.h"
 #include "ecc.h"
 
 /* The order of the group */
@@ -13,13 +14,17 @@ static const limb_t order[P256_LIMBS] = {
 static const struct candidate scalars = {
     .multiplication = MULTIPLICATION_CIOS, .method = METHOD_FIXED, .window_bits = 4, .squaring = 1};
 
-/* From 32 bytes; 1 when it is from 1 to the order less 1. */
+/* From 32 bytes; 1 when it is from 1 to the order less 1, which is no secret. */
 INLINE uint8_t take_scalar(limb_t *r, const uint8_t *bytes)
 {
     limb_t less[P256_LIMBS];
+    uint8_t fits;
 
     mpn_from_bytes(r, P256_LIMBS, bytes, 32);
-    return (uint8_t)(mpn_sub_n(less, r, order, P256_LIMBS) & (1 ^ mpn_is_zero(r, P256_LIMBS)));
+    fits = (uint8_t)(mpn_sub_n(less, r, order, P256_LIMBS) & (1 ^ mpn_is_zero(r, P256_LIMBS)));
+    mpn_zero(less, P256_LIMBS);
+    SECRET_PUBLISH(fits);
+    return fits;
 }
 
 /* x = scalar * point as bytes; 0 for the point at infinity. */
@@ -32,6 +37,7 @@ INLINE uint8_t multiply(uint8_t *bytes, const limb_t *scalar, const struct p256_
     p256_multiply(&product, scalar, point, choice.method, choice.window_bits, scratch);
     finite = p256_store(bytes, &product);
     mpn_zero(product.all, 3 * P256_LIMBS);
+    SECRET_PUBLISH(finite);
     return finite;
 }
 
@@ -108,6 +114,7 @@ INLINE uint8_t sign(uint8_t *signature, const struct modmul *modmul, const limb_
     limb_t *const s = scratch_take(&scratch, P256_LIMBS);
     limb_t *const residue = scratch_take(&scratch, P256_LIMBS);
     struct p256_point base;
+    uint8_t done;
     limb_t carry;
 
     p256_base(&base);
@@ -122,7 +129,9 @@ INLINE uint8_t sign(uint8_t *signature, const struct modmul *modmul, const limb_
     modmul_multiply(modmul, s, s, residue, scratch);
     mpn_to_bytes(signature, 32, r, P256_LIMBS);
     mpn_to_bytes(signature + 32, 32, s, P256_LIMBS);
-    return (uint8_t)(1 ^ (mpn_is_zero(r, P256_LIMBS) | mpn_is_zero(s, P256_LIMBS)));
+    done = (uint8_t)(1 ^ (mpn_is_zero(r, P256_LIMBS) | mpn_is_zero(s, P256_LIMBS)));
+    SECRET_PUBLISH(done);
+    return done;
 }
 
 /* see ecc.h */

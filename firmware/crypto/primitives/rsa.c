@@ -1,24 +1,24 @@
 /*
  * RSA's keys and raw operations, see rsa.h. Padding is rsa_pkcs1.c's, generation rsa_generate.c's.
  */
+#include "../secret.h"
 #include "rsa.h"
 
-/* A number into `limbs` limbs; returns 0 when it does not fit. */
+/* A number into `limbs` limbs; returns 0 when it does not fit, which is no secret. */
 INLINE uint8_t take(limb_t *r, size_t limbs, const struct rsa_number *number)
 {
-    size_t skip = 0;
+    const size_t most = limbs * LIMB_BYTES, excess = number->count > most ? number->count - most : 0;
+    uint8_t above = 0;
+    size_t i;
 
-    while (skip < number->count && number->bytes[skip] == 0) {
-        skip++;
+    for (i = 0; i < excess; i++) {
+        above |= number->bytes[i];
     }
-    if (number->count - skip > limbs * LIMB_BYTES) {
+    SECRET_PUBLISH(above);
+    if (above != 0 || number->count == 0) {
         return 0;
     }
-    if (skip == number->count) {
-        mpn_zero(r, limbs);
-    } else {
-        mpn_from_bytes(r, limbs, number->bytes + skip, number->count - skip);
-    }
+    mpn_from_bytes(r, limbs, number->bytes + excess, number->count - excess);
     return 1;
 }
 
@@ -26,8 +26,14 @@ INLINE uint8_t take(limb_t *r, size_t limbs, const struct rsa_number *number)
 INLINE uint8_t take_modulus(struct modmul *modmul, const struct candidate *candidate, limb_t *r, size_t limbs,
                             const struct rsa_number *number, limb_t *constants)
 {
-    return take(r, limbs, number) && r[limbs - 1] >> (LIMB_BITS - 1) == 1 && (r[0] & 1) == 1 &&
-           modmul_init(modmul, candidate, r, limbs, constants);
+    limb_t sound;
+
+    if (!take(r, limbs, number)) {
+        return 0;
+    }
+    sound = r[limbs - 1] >> (LIMB_BITS - 1) & r[0] & 1;
+    SECRET_PUBLISH(sound);
+    return sound && modmul_init(modmul, candidate, r, limbs, constants);
 }
 
 INLINE uint8_t is_size(size_t bits)
@@ -61,6 +67,7 @@ ROUTINE uint8_t rsa_private_init(struct rsa_private *key, limb_t *memory, const 
     const size_t limbs = LIMBS(bits), half = limbs / 2;
     limb_t *const n = memory, *const d = n + limbs, *const p = d + limbs, *const q = p + half;
     limb_t *const d_p = q + half, *const d_q = d_p + half, *const constants = d_q + half;
+    limb_t same;
 
     COUNT(rsa_private_init);
     if (!is_size(bits) || !candidate_is_valid(candidate)) {
@@ -78,10 +85,18 @@ ROUTINE uint8_t rsa_private_init(struct rsa_private *key, limb_t *memory, const 
     if (!take_modulus(&key->n, candidate, n, limbs, &numbers->n, constants) || !take(d, limbs, &numbers->d)) {
         return 0;
     }
-    return candidate->crt == CRT_NONE ||
-           (take_modulus(&key->p, candidate, p, half, &numbers->p, constants + MODMUL_CONSTANTS(limbs)) &&
-            take_modulus(&key->q, candidate, q, half, &numbers->q, constants + 2 * MODMUL_CONSTANTS(limbs)) &&
-            mpn_cmp(p, q, half) != 0 && take(d_p, half, &numbers->d_p) && take(d_q, half, &numbers->d_q));
+    if (candidate->crt == CRT_NONE) {
+        return 1;
+    }
+    if (!take_modulus(&key->p, candidate, p, half, &numbers->p, constants + MODMUL_CONSTANTS(limbs)) ||
+        !take_modulus(&key->q, candidate, q, half, &numbers->q, constants + 2 * MODMUL_CONSTANTS(limbs)) ||
+        !take(d_p, half, &numbers->d_p) || !take(d_q, half, &numbers->d_q)) {
+        return 0;
+    }
+    (void)mpn_sub_n(constants, p, q, half);
+    same = mpn_is_zero(constants, half);
+    SECRET_PUBLISH(same);
+    return same == 0;
 }
 
 /* see rsa.h */

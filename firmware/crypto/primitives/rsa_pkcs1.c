@@ -1,6 +1,7 @@
 /*
  * RSA with the padding of PKCS#1 v1.5, see rsa.h: encryption (RFC 8017 section 7.2) and signatures (section 8.2).
  */
+#include "../secret.h"
 #include "rsa.h"
 
 #define SEPARATORS 11 /* bytes of padding that are always there: 0, a kind, 8 of padding, 0 */
@@ -49,6 +50,7 @@ ROUTINE uint8_t rsa_decrypt(struct rsa_private *key, uint8_t *message, size_t *c
                             struct scratch scratch)
 {
     const uint32_t bytes = (uint32_t)key->bytes;
+    /* Where `wrong` is 0 nothing is; at last it is all ones then, and else 0. */
     uint32_t wrong, found = 0, at = 0, shift, i, step;
 
     COUNT(rsa_decrypt, bytes, 0, 0);
@@ -73,12 +75,15 @@ ROUTINE uint8_t rsa_decrypt(struct rsa_private *key, uint8_t *message, size_t *c
             message[i] = (uint8_t)(message[i] ^ (mask & (message[i] ^ message[i + step])));
         }
     }
-    *count = (bytes - 1 - at) & zero_mask(wrong);
+    wrong = zero_mask(wrong);
+    *count = (bytes - 1 - at) & wrong;
     for (i = 0; i < bytes; i++) {
-        message[i] &= (uint8_t)zero_mask(wrong);
+        message[i] &= (uint8_t)wrong;
         LOOP_STAYS();
     }
-    return (uint8_t)(zero_mask(wrong) & 1);
+    SECRET_PUBLISH(wrong);
+    SECRET_PUBLISH(*count);
+    return (uint8_t)(wrong & 1);
 }
 
 /* DigestInfo before the digest (RFC 8017 section 9.2, note 1): what differs are the hash's identifier and lengths. */
