@@ -113,7 +113,10 @@ impl fmt::Display for Error {
                  radix\nhelp: such as `cios/sliding-4/garner/constants/32+squaring`"
             ),
             Error::Window { found } => {
-                write!(out, "no method is called `{found}`; expected `binary`, or another with a window of 1 to 5 bits")
+                write!(
+                    out,
+                    "no method is called `{found}`; expected `binary`, or another with a window of 1 to 5 bits"
+                )
             }
             Error::Refused { operation, status } => {
                 write!(out, "the library refused `{operation}` with status {status}")

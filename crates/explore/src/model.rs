@@ -71,22 +71,25 @@ impl Model {
     /// # Errors
     /// There are too few.
     pub fn fit(routine: &Routine, samples: &[Sample]) -> Result<Model, Error> {
-        let samples: Vec<Sample> = samples.iter().copied().filter(|sample| sample.features[0] > 0.0).collect();
+        let samples: Vec<Sample> =
+            samples.iter().copied().filter(|sample| sample.features[0] > 0.0).collect();
         if samples.len() < SAMPLES_LEAST {
             return Err(Error::TooFew { routine: routine.name.clone(), found: samples.len() });
         }
         let (subset, judged) = choose(routine, &samples);
-        let fitted = fit_low_level_regression_model(&rows(&samples, &subset), samples.len(), subset.len() + 1);
+        let fitted =
+            fit_low_level_regression_model(&rows(&samples, &subset), samples.len(), subset.len() + 1);
         let (parameters, errors) = match fitted {
             Ok(fitted) => (fitted.parameters().to_vec(), fitted.se().to_vec()),
             // Measurements that a model meets exactly leave nothing to estimate an error from.
             Err(_) => (solve(&samples, &subset).expect("it was judged"), vec![0.0; subset.len()]),
         };
-        let terms = subset.iter().zip(parameters).zip(errors).map(|((&feature, cycles), error_cycles)| Term {
-            feature: routine.features[feature].clone(),
-            cycles,
-            error_cycles: if error_cycles.is_finite() { error_cycles } else { 0.0 },
-        });
+        let terms =
+            subset.iter().zip(parameters).zip(errors).map(|((&feature, cycles), error_cycles)| Term {
+                feature: routine.features[feature].clone(),
+                cycles,
+                error_cycles: if error_cycles.is_finite() { error_cycles } else { 0.0 },
+            });
         Ok(Model {
             routine: routine.name.clone(),
             features: routine.features.clone(),
@@ -137,7 +140,11 @@ struct Judged {
 fn choose(routine: &Routine, samples: &[Sample]) -> (Vec<usize>, Judged) {
     let others = routine.features.len() - 1;
     let mut subsets: Vec<Vec<usize>> = (0u32..1 << others)
-        .map(|bits| std::iter::once(0).chain((0..others).filter(|bit| bits >> bit & 1 == 1).map(|bit| bit + 1)).collect())
+        .map(|bits| {
+            std::iter::once(0)
+                .chain((0..others).filter(|bit| bits >> bit & 1 == 1).map(|bit| bit + 1))
+                .collect()
+        })
         .collect();
     subsets.sort_by_key(|subset: &Vec<usize>| subset.len());
     let mut best: Option<(Vec<usize>, Judged)> = None;
@@ -186,7 +193,8 @@ fn rows(samples: &[Sample], subset: &[usize]) -> Vec<f64> {
     let row = |sample: &Sample| {
         let weight = 1.0 / sample.local_cycles.max(1.0);
         let features = sample.features;
-        std::iter::once(sample.local_cycles * weight).chain(subset.iter().map(move |&at| features[at] * weight))
+        std::iter::once(sample.local_cycles * weight)
+            .chain(subset.iter().map(move |&at| features[at] * weight))
     };
     samples.iter().flat_map(|sample| row(sample).collect::<Vec<_>>()).collect()
 }
@@ -194,8 +202,9 @@ fn rows(samples: &[Sample], subset: &[usize]) -> Vec<f64> {
 fn domain(routine: &Routine, samples: &[Sample]) -> Vec<Range> {
     let range = |(at, feature): (usize, &String)| {
         let means = samples.iter().map(|sample| sample.features[at] / sample.features[0]);
-        let (least, most) =
-            means.fold((f64::INFINITY, f64::NEG_INFINITY), |(least, most), mean| (least.min(mean), most.max(mean)));
+        let (least, most) = means.fold((f64::INFINITY, f64::NEG_INFINITY), |(least, most), mean| {
+            (least.min(mean), most.max(mean))
+        });
         Range { feature: feature.clone(), least, most }
     };
     routine.features.iter().enumerate().skip(1).map(range).collect()
@@ -289,22 +298,26 @@ mod tests {
 
     #[test]
     fn a_model_finds_the_cycles_that_made_its_measurements() {
-        let model = Model::fit(&routine(), &samples(|limbs, corrections| 20.0 + 7.0 * limbs + 11.0 * corrections));
+        let model =
+            Model::fit(&routine(), &samples(|limbs, corrections| 20.0 + 7.0 * limbs + 11.0 * corrections));
         let model = model.expect("there are enough");
-        let terms: Vec<_> = model.terms.iter().map(|term| (term.feature.as_str(), term.cycles.round())).collect();
+        let terms: Vec<_> =
+            model.terms.iter().map(|term| (term.feature.as_str(), term.cycles.round())).collect();
         assert_eq!(terms, [("calls", 20.0), ("limbs", 7.0), ("corrections", 11.0)]);
         assert!(model.held_out_error < 1e-9, "{}", model.held_out_error);
     }
 
     #[test]
     fn a_feature_that_explains_nothing_is_left_out() {
-        let model = Model::fit(&routine(), &samples(|limbs, _| 20.0 + 7.0 * limbs)).expect("there are enough");
+        let model =
+            Model::fit(&routine(), &samples(|limbs, _| 20.0 + 7.0 * limbs)).expect("there are enough");
         assert_eq!(model.terms.len(), 2, "{:?}", model.terms);
     }
 
     #[test]
     fn an_estimate_beyond_the_domain_says_so() {
-        let model = Model::fit(&routine(), &samples(|limbs, _| 20.0 + 7.0 * limbs)).expect("there are enough");
+        let model =
+            Model::fit(&routine(), &samples(|limbs, _| 20.0 + 7.0 * limbs)).expect("there are enough");
         assert_eq!(model.outside(&[2.0, 26.0, 0.0]), None);
         let outside = model.outside(&[2.0, 28.0, 0.0]).expect("14 limbs were never measured");
         assert_eq!(

@@ -43,7 +43,8 @@ pub struct Routine {
 /// The routines, in the order in which they count.
 pub static ROUTINES: LazyLock<Vec<Routine>> = LazyLock::new(|| {
     // SAFETY: each index is below the count, and names are literals of the library.
-    let text = |text: *const c_char| unsafe { CStr::from_ptr(text) }.to_str().expect("names are ASCII").to_owned();
+    let text =
+        |text: *const c_char| unsafe { CStr::from_ptr(text) }.to_str().expect("names are ASCII").to_owned();
     // SAFETY: as above.
     let routines = (0..unsafe { estimate_routines() }).map(|routine| unsafe {
         let features = text(estimate_routine_features(routine));

@@ -111,7 +111,8 @@ mod tests {
     #[test]
     fn a_request_lies_as_it_is_drawn() {
         let candidate: Candidate = "fips/sliding-4/garner/tables/32+squaring".parse().expect("it is one");
-        let request = Request::new("modexp", None, vec![vec![1, 2, 3, 4], vec![5], vec![]]).by(candidate).warm();
+        let request =
+            Request::new("modexp", None, vec![vec![1, 2, 3, 4], vec![5], vec![]]).by(candidate).warm();
         let bytes = request.bytes();
         let number = native::operation_number("modexp").expect("there is modexp").to_le_bytes();
         assert_eq!(bytes[..16], [number[0], number[1], 32, 6, 2, 4, 2, 2, 1, 0, 0, 2, 3, 0, 0, 0]);

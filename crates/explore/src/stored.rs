@@ -61,7 +61,8 @@ fn json(value: &impl Serialize) -> String {
 pub fn read(text: &str) -> Result<Models, Error> {
     let mut lines = text.lines().enumerate().map(|(index, line)| (index + 1, line));
     let bad = |line: usize, why: String| Error::ModelLine { line, why };
-    let (_, head) = lines.next().ok_or_else(|| bad(1, "found nothing, expected where models come from".to_owned()))?;
+    let (_, head) =
+        lines.next().ok_or_else(|| bad(1, "found nothing, expected where models come from".to_owned()))?;
     let head: Head = serde_json::from_str(head).map_err(|error| bad(1, error.to_string()))?;
     let origin = Origin {
         instruction_set: head.instruction_set,
@@ -73,7 +74,8 @@ pub fn read(text: &str) -> Result<Models, Error> {
     for (number, line) in lines {
         let line: Line = serde_json::from_str(line).map_err(|error| bad(number, error.to_string()))?;
         let place = ROUTINES.iter().position(|routine| routine.name == line.routine);
-        let place = place.ok_or_else(|| bad(number, format!("the library has no routine `{}`", line.routine)))?;
+        let place =
+            place.ok_or_else(|| bad(number, format!("the library has no routine `{}`", line.routine)))?;
         let model = model(line, number)?;
         if routines[place].replace(model).is_some() {
             return Err(bad(number, format!("`{}` has a second model", ROUTINES[place].name)));
@@ -85,7 +87,8 @@ pub fn read(text: &str) -> Result<Models, Error> {
 fn model(line: Line, number: usize) -> Result<Model, Error> {
     let features: Vec<String> =
         std::iter::once("calls".to_owned()).chain(line.domain.iter().map(|range| range.0.clone())).collect();
-    let expected = ROUTINES.iter().find(|routine| routine.name == line.routine).map(|routine| &routine.features);
+    let expected =
+        ROUTINES.iter().find(|routine| routine.name == line.routine).map(|routine| &routine.features);
     if expected != Some(&features) {
         let expected = expected.map(|features| features.join(", ")).unwrap_or_default();
         return Err(Error::ModelStale { routine: line.routine, found: features.join(", "), expected });

@@ -83,8 +83,8 @@ impl Draw {
             }
             "mpn_addmul_redc" => vec![self.number(n + 1), self.number(n), self.modulus(n), self.number(1)],
             "mpn_dot" => vec![self.number(3), self.number(n), self.number(n)],
-            "mpn_lshift" | "mpn_rshift" | "mpn_copy" | "mpn_zero" | "mpn_is_zero" | "mpn_bit_length" | "mpn_to_bytes"
-            | "mpn_sqr" => vec![self.number(n)],
+            "mpn_lshift" | "mpn_rshift" | "mpn_copy" | "mpn_zero" | "mpn_is_zero" | "mpn_bit_length"
+            | "mpn_to_bytes" | "mpn_sqr" => vec![self.number(n)],
             "mpn_from_bytes" => vec![self.octets(n * self.limb_bytes)],
             "mpn_select" => vec![self.number(n), self.number(n), self.mask()],
             "mpn_negate" => vec![self.number(n), self.mask()],
@@ -174,7 +174,8 @@ impl Key {
     /// # Errors
     /// The library refuses the size.
     pub fn generate(seed: u64, bits: u16) -> Result<Key, Error> {
-        let operands = vec![seed.to_le_bytes().to_vec(), 65537u32.to_le_bytes().to_vec(), bits.to_le_bytes().to_vec()];
+        let operands =
+            vec![seed.to_le_bytes().to_vec(), 65537u32.to_le_bytes().to_vec(), bits.to_le_bytes().to_vec()];
         let candidate = fast();
         let made = native::run(&Request::new("rsa_generate", None, operands).by(candidate))?;
         Ok(Key { bits, operands: made.response.operands })

@@ -1,9 +1,9 @@
 //! Every candidate computes the same, cold and warm, and counts what it is made of.
 
 use explore::candidate::{Caching, Candidate};
+use explore::native;
 use explore::space::Space;
 use explore::workload::Key;
-use explore::native;
 
 const SEED: u64 = 1;
 

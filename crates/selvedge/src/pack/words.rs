@@ -93,22 +93,6 @@ pub fn compressed(report: &stored::Report, block_bytes: u32) -> String {
     )
 }
 
-/// That compressing would not have made the code smaller, for a person.
-pub fn not_smaller(found_bytes: u32, limit_bytes: u32) -> String {
-    format!(
-        "nothing is compressed: code and tables would take {found_bytes} bytes, and the code takes {limit_bytes}\n"
-    )
-}
-
-/// The same for a machine.
-pub fn no_compression(code: Code, plain_bytes: u32, block_bytes: u32) -> Value {
-    json!({
-        "code": code.name(), "block_bytes": block_bytes, "plain_bytes": plain_bytes, "code_bytes": plain_bytes,
-        "tables_bytes": 0, "model_bytes": 0, "table_bytes": 0, "ratio": 1.0, "blocks": 0, "plain_blocks": 0,
-        "nothing": "no gain",
-    })
-}
-
 /// What compressing did for a machine, with the keys of an analysis.
 pub fn compression(code: Code, report: &stored::Report, block_bytes: u32) -> Value {
     json!({
