@@ -34,13 +34,6 @@ pub enum Error {
         /// The status of its response.
         status: u16,
     },
-    /// An image answered something else than the native library.
-    Differs {
-        /// The operation.
-        operation: &'static str,
-        /// The profile under which it ran.
-        profile: String,
-    },
     /// A line of a file of models that is none.
     ModelLine {
         /// From 1.
@@ -120,9 +113,6 @@ impl fmt::Display for Error {
             }
             Error::Refused { operation, status } => {
                 write!(out, "the library refused `{operation}` with status {status}")
-            }
-            Error::Differs { operation, profile } => {
-                write!(out, "`{operation}` under `{profile}` answered otherwise than natively")
             }
             Error::ModelLine { line, why } => write!(out, "line {line} of the models: {why}"),
             Error::ModelStale { routine, found, expected } => write!(

@@ -1,11 +1,10 @@
 //! Which algorithm for which processor, before either is built (the paper's section 3).
 //!
 //! This file owns the order of things. The library of `firmware/crypto` does requests (`request`) natively, where its
-//! routines count what their cycles depend on (`native`), and as an image on a simulator, where those cycles are counted
-//! routine by routine (`measure`). Regression makes macro-models of both (`model`, `stored`). From then on a native run
-//! says what a candidate (`candidate`) of a space (`space`) takes on a processor (`estimate`), and the best are found and
-//! judged (`rank`).
-//! It leaves simulating to `isa`, compilers and files to the binary.
+//! routines count what their cycles depend on (`native`). Of such counts and of the cycles that a simulator counts for the
+//! same requests (`workload`) regression makes macro-models (`model`, `stored`). From then on a native run says what a
+//! candidate (`candidate`) of a space (`space`) takes on a processor, and a ranking is judged (`rank`).
+//! It leaves simulators, compilers and files to others.
 
 pub mod candidate;
 pub mod error;

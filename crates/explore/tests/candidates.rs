@@ -11,7 +11,9 @@ const SEED: u64 = 1;
 fn every_candidate_does_the_private_operation_alike() {
     let key = Key::generate(SEED, 512).expect("it has a size");
     let mut expected = None;
-    for candidate in Space::All.candidates() {
+    // All of them in a long run; in a short one every so manieth, which meets each choice with others.
+    let step = if std::env::var("SELVEDGE_SOAK").is_ok_and(|asked| asked == "1") { 1 } else { 23 };
+    for candidate in Space::All.candidates().into_iter().step_by(step) {
         let request = key.private(candidate, SEED);
         for request in [request.clone(), request.warm()] {
             let answered = native::run(&request).unwrap_or_else(|error| panic!("{candidate}: {error}"));
