@@ -28,7 +28,6 @@ fn image(target: Target) -> Image {
         sections: vec![code],
         zeros: Vec::new(),
         dictionary: Dictionary::default(),
-        packed_text: Vec::new(),
         map: Vec::new(),
     }
 }

@@ -49,9 +49,8 @@ pub struct Settings {
     pub order: Order,
     /// Which functions and sections are packed.
     pub choice: Choice,
-    /// What a function must save to be packed, in percent of its words and, where training runs execute it, of its
-    /// fetches in every one. The image must save [`select::CLEAR_SAVING_PERCENT`] of its bytes, or else of all fetches,
-    /// and of those of every run; with 0, something, and no run may fetch more.
+    /// What a function must save to be packed, in percent of its words or, where a training run executes it, of its
+    /// fetches in every one.
     pub least_saving_percent: u8,
 }
 
@@ -65,7 +64,7 @@ impl Default for Settings {
             far_branches: true,
             order: Order::Given,
             choice: Choice::default(),
-            least_saving_percent: select::CLEAR_SAVING_PERCENT,
+            least_saving_percent: 0,
         }
     }
 }
@@ -124,7 +123,7 @@ pub struct Report {
 pub enum Nothing {
     /// Without relocations nothing says which words are addresses of code: none may move.
     NoRelocations,
-    /// With its dictionary the image would not clearly be smaller, or a training run would not fetch clearly less.
+    /// With its dictionary the image would not be smaller, nor would it fetch less.
     NoGain,
 }
 
@@ -183,7 +182,7 @@ pub(crate) fn finish(
     let mut report = Report { padding_words: flow.padding_words, rewritten, ..Report::default() };
     report.count(program, flow, &packer, &layout, profiles);
     report.dictionary_bytes = dictionary.bytes();
-    if packer.packs() && !select::gains(&report, packer.least_saving_percent()) {
+    if packer.packs() && !select::gains(&report) {
         return Ok(unpacked(program, Nothing::NoGain));
     }
     let image = layout.image(program, flow, &dictionary)?;
@@ -201,7 +200,6 @@ pub(crate) fn unpacked(program: &Program, nothing: Nothing) -> Packed {
         sections: program.sections.clone(),
         zeros: program.zeros.clone(),
         dictionary: Default::default(),
-        packed_text: Vec::new(),
         map: Vec::new(),
     };
     Packed { image, report }

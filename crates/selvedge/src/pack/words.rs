@@ -25,9 +25,7 @@ pub fn nothing(report: &Report) -> Option<&'static str> {
              help: link it with `-Wl,-q`"
         }
         Nothing::NoGain => {
-            "nothing is packed: with its dictionary the image would not clearly be smaller, or not fetch clearly\n\
-             less in every profile\n\
-             help: `--least-saving 0` packs what fetches no more"
+            "nothing is packed: with its dictionary the image would neither be smaller nor fetch less"
         }
     })
 }
@@ -93,13 +91,13 @@ pub fn compressed(report: &stored::Report, block_bytes: u32) -> String {
     )
 }
 
-/// What compressing did for a machine, with the keys of an analysis.
+/// The same for a machine, with the keys of an analysis.
 pub fn compression(code: Code, report: &stored::Report, block_bytes: u32) -> Value {
     json!({
         "code": code.name(), "block_bytes": block_bytes, "plain_bytes": report.plain_bytes,
         "code_bytes": report.blocks_bytes, "tables_bytes": report.model_bytes + report.table_bytes,
         "model_bytes": report.model_bytes, "table_bytes": report.table_bytes, "ratio": report.ratio(),
-        "blocks": report.blocks, "plain_blocks": report.plain_blocks, "nothing": null,
+        "blocks": report.blocks, "plain_blocks": report.plain_blocks,
     })
 }
 
