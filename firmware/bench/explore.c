@@ -1,14 +1,19 @@
 /*
  * Reads requests, finds their operation and writes responses: see explore.h. The operations are in explore_mpn.c,
- * explore_modular.c and explore_primitives.c.
+ * explore_modular.c, explore_primitives.c and explore_symmetric.c.
  */
 #include "explore_call.h"
+
+/* All of them, unless a program is told to have those of one file. */
+#ifndef EXPLORE_LIST
+#define EXPLORE_LIST "operations.def"
+#endif
 
 typedef uint16_t operation_function(struct explore_call *call);
 
 #define LIMB_OPERATION(name) operation_function explore_l16_##name, explore_l32_##name;
 #define OPERATION(name)      operation_function explore_##name;
-#include "operations.def"
+#include EXPLORE_LIST
 #undef LIMB_OPERATION
 #undef OPERATION
 
@@ -18,7 +23,7 @@ static const struct {
 } operations[] = {
 #define LIMB_OPERATION(name) {#name, explore_l16_##name, explore_l32_##name, NULL},
 #define OPERATION(name)      {#name, NULL, NULL, explore_##name},
-#include "operations.def"
+#include EXPLORE_LIST
 };
 
 #define OPERATIONS (sizeof(operations) / sizeof(operations[0]))
@@ -188,7 +193,7 @@ static uint16_t perform(struct explore_call *call, size_t operation)
                : call->limb_bits == 16 ? operations[operation].limbs16
                : call->limb_bits == 32 ? operations[operation].limbs32
                                        : NULL;
-    if (function == NULL || !candidate_is_valid(&call->candidate)) {
+    if (function == NULL || (call->limb_bits != 0 && !candidate_is_valid(&call->candidate))) {
         return EXPLORE_UNKNOWN;
     }
     return function(call);

@@ -12,26 +12,32 @@
 //! batch plaintext     0 2 frames, then each: 4 superframe | 1 slot | 8 arrival at the bridge, ps of cell
 //!                                                 time | 2 bytes | frame
 //! receipt plaintext   0 12 the batch's nonce | 12 16 its tag
-//!                     28 2 stored | 30 2 duplicate | 32 2 failed
-//!                     34 2 downlinks, then each: 2 bytes | frame
+//!                     28 2 stored | 30 2 duplicate | 32 2 reasons, then each: 2 status | 2 frames
+//!                     then 2 downlinks, then each: 2 bytes | frame
 //! ```
 //! Both are sealed with AES-256-GCM. A batch's associated data is its first 20 bytes and its key the cell's
 //! batch key; a receipt's associated data is its first 18 bytes and its key the cell's receipt key. A receipt names a batch by
 //! its nonce and tag as well: one that was sealed anew under the same number is another, and nobody without the key makes a
 //! second with both, so that no hash of its bytes is needed. Numbers
-//! of one spool rise by one; a batch may be sent again. Stored, duplicate and failed add up to the batch's
-//! frames.
+//! of one spool rise by one; a batch may be sent again.
+//!
+//! A status is the number of a [`Fault`](crate::error::Fault): why so many frames of the batch will never be stored. They rise,
+//! and none stands for no frame. Stored, duplicate and those frames add up to the batch's. A frame has a downlink or is
+//! counted under a status, which takes less, or neither.
 //!
 //! Owns the layout only. The bridge seals batches and opens receipts in its crypto device, so both plaintexts
 //! can be written and read without a key.
 
+use std::collections::BTreeMap;
 use std::ops::Range;
 
 use crate::error::Refusal;
-use crate::limits::{BATCH_ENTRY_BYTES, BATCH_FRAMES_MAX, FRAME_BYTES_MAX, MESSAGE_BYTES_MAX};
+use crate::limits::{
+    BATCH_ENTRY_BYTES, BATCH_FRAMES_MAX, FRAME_BYTES_MAX, MESSAGE_BYTES_MAX, RECEIPT_REASON_BYTES,
+};
 
-/// The version of hello and batch.
-pub const VERSION: u8 = 2;
+/// The version of hello and batch, and so of the receipt that answers it.
+pub const VERSION: u8 = 3;
 /// Bytes of a batch's header, which is its associated data.
 pub const HEADER_BYTES: usize = 20;
 /// Bytes of a receipt's header, which is its associated data.
@@ -40,8 +46,8 @@ pub const ANSWER_HEADER_BYTES: usize = 18;
 pub const NONCE_BYTES: usize = 12;
 /// Bytes of the AES-GCM tag behind a ciphertext.
 pub const TAG_BYTES: usize = 16;
-/// Bytes of a receipt's plaintext before its downlinks.
-const RECEIPT_HEAD_BYTES: usize = SEAL_BYTES + 8;
+/// Bytes of a receipt's plaintext without reasons and downlinks.
+pub(crate) const RECEIPT_HEAD_BYTES: usize = SEAL_BYTES + 8;
 /// Bytes of a [`Seal`].
 pub const SEAL_BYTES: usize = NONCE_BYTES + TAG_BYTES;
 
@@ -150,8 +156,9 @@ pub struct Receipt {
     pub stored: u16,
     /// Frames of the batch that had been stored before.
     pub duplicate: u16,
-    /// Frames of the batch that will never be stored.
-    pub failed: u16,
+    /// Frames of the batch that will never be stored, by the number of a [`Fault`](crate::error::Fault), or one that this
+    /// version does not know.
+    pub failed: BTreeMap<u16, u16>,
     /// Downlink frames for the cell.
     pub downlinks: Vec<Vec<u8>>,
 }
@@ -175,6 +182,15 @@ fn take_slice<'a>(bytes: &mut &'a [u8], count: usize) -> Result<&'a [u8], Malfor
 
 fn take_u16(bytes: &mut &[u8]) -> Result<u16, Malformed> {
     take(bytes).map(u16::from_le_bytes)
+}
+
+/// The length of a list that has at most an entry a frame.
+fn take_count(bytes: &mut &[u8]) -> Result<u16, Malformed> {
+    take_u16(bytes).and_then(
+        |count| {
+            if usize::from(count) <= BATCH_FRAMES_MAX { Ok(count) } else { Err(Malformed) }
+        },
+    )
 }
 
 fn take_u64(bytes: &mut &[u8]) -> Result<u64, Malformed> {
@@ -378,13 +394,17 @@ impl Receipt {
     /// The plaintext.
     ///
     /// # Panics
-    /// When there are more downlinks than a batch has frames, or one is longer than `FRAME_BYTES_MAX`.
+    /// When there are more reasons or downlinks than a batch has frames, or a downlink is longer than `FRAME_BYTES_MAX`.
     pub fn to_bytes(&self) -> Vec<u8> {
-        assert!(self.downlinks.len() <= BATCH_FRAMES_MAX, "{} downlinks", self.downlinks.len());
+        let (reasons, downlinks) = (self.failed.len(), self.downlinks.len());
+        assert!(reasons.max(downlinks) <= BATCH_FRAMES_MAX, "{reasons} reasons, {downlinks} downlinks");
         let downlinks_bytes: usize = self.downlinks.iter().map(|frame| 2 + frame.len()).sum();
-        let mut bytes = Vec::with_capacity(RECEIPT_HEAD_BYTES + downlinks_bytes + TAG_BYTES);
+        let lists_bytes = reasons * RECEIPT_REASON_BYTES + downlinks_bytes;
+        let mut bytes = Vec::with_capacity(RECEIPT_HEAD_BYTES + lists_bytes + TAG_BYTES);
         bytes.extend_from_slice(&self.batch.0);
-        for count in [self.stored, self.duplicate, self.failed, self.downlinks.len() as u16] {
+        let reasons_of = self.failed.iter().flat_map(|(&status, &frames)| [status, frames]);
+        let counts = [self.stored, self.duplicate, reasons as u16].into_iter().chain(reasons_of);
+        for count in counts.chain([downlinks as u16]) {
             bytes.extend_from_slice(&count.to_le_bytes());
         }
         for frame in &self.downlinks {
@@ -402,22 +422,38 @@ impl Receipt {
     pub fn parse(mut bytes: &[u8]) -> Result<Receipt, Malformed> {
         let bytes = &mut bytes;
         let batch = Seal(take(bytes)?);
-        let (stored, duplicate, failed) = (take_u16(bytes)?, take_u16(bytes)?, take_u16(bytes)?);
+        let (stored, duplicate) = (take_u16(bytes)?, take_u16(bytes)?);
+        // As a list is written in one way only.
+        let (mut failed, mut before) = (BTreeMap::new(), 0);
+        for _ in 0..take_count(bytes)? {
+            let (status, frames) = (take_u16(bytes)?, take_u16(bytes)?);
+            if status <= before || frames == 0 {
+                return Err(Malformed);
+            }
+            failed.insert(status, frames);
+            before = status;
+        }
         let mut downlinks = Vec::new();
-        for _ in 0..take_u16(bytes)? {
+        for _ in 0..take_count(bytes)? {
             let frame_bytes = usize::from(take_u16(bytes)?);
             downlinks.push(take_slice(bytes, frame_bytes)?.to_vec());
         }
         let receipt = Receipt { batch, stored, duplicate, failed, downlinks };
         if bytes.is_empty() { Ok(receipt) } else { Err(Malformed) }
     }
+
+    /// Frames of the batch that will never be stored, whatever the reason.
+    pub fn failed_total(&self) -> u32 {
+        self.failed.values().copied().map(u32::from).sum()
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::error::Fault;
     use crate::limits::{BATCH_PLAINTEXT_BYTES_MAX, SLOT_FRAME_BYTES_MAX};
-    use proptest::collection::vec;
+    use proptest::collection::{btree_map, vec};
     use proptest::prelude::*;
 
     fn any_id() -> impl Strategy<Value = BatchId> {
@@ -459,13 +495,14 @@ mod tests {
 
         #[test]
         fn receipts_survive_their_bytes(
-            seal in any::<[u8; SEAL_BYTES]>(), (stored, duplicate, failed) in any::<(u16, u16, u16)>(),
-            downlinks in vec(vec(any::<u8>(), 0..50), 0..20), cut in any::<prop::sample::Index>(),
+            seal in any::<[u8; SEAL_BYTES]>(), (stored, duplicate) in any::<(u16, u16)>(),
+            failed in btree_map(1..=u16::MAX, 1..=u16::MAX, 0..20), downlinks in vec(vec(any::<u8>(), 0..50), 0..20), cut in any::<prop::sample::Index>(),
         ) {
             let receipt = Receipt { batch: Seal(seal), stored, duplicate, failed, downlinks };
             let bytes = receipt.to_bytes();
             prop_assert_eq!(Receipt::parse(&bytes).unwrap(), receipt);
             prop_assert!(Receipt::parse(&bytes[..cut.index(bytes.len())]).is_err());
+            prop_assert!(Receipt::parse(&[&bytes[..], &[0]].concat()).is_err());
         }
 
         #[test]
@@ -490,6 +527,36 @@ mod tests {
             Entry { superframe: 0x0201_0000, slot: 3, received_ps: 0x0b0a_0908_0706_0504, frame: &[9] };
         let bytes = entries_to_bytes(&[entry]);
         assert_eq!(bytes, [1, 0, 0, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 1, 0, 9]);
+    }
+
+    #[test]
+    fn a_receipt_names_its_reasons_where_they_are_drawn_and_in_one_order_only() {
+        let failed = [(Fault::Layout.number(), 0x0302), (Fault::Revoked.number(), 4)];
+        let downlinks = vec![vec![9]];
+        let receipt = Receipt {
+            batch: Seal([8; SEAL_BYTES]),
+            stored: 5,
+            duplicate: 6,
+            failed: failed.into(),
+            downlinks,
+        };
+        let lists = [5, 0, 6, 0, 2, 0, 1, 0, 2, 3, 10, 0, 4, 0, 1, 0, 1, 0, 9];
+        assert_eq!(receipt.to_bytes()[SEAL_BYTES..], lists);
+        assert_eq!(receipt.failed_total(), 0x0306);
+        // Twice, falling, for no reason, for no frame, and more than a batch has frames.
+        let reasons = |reasons: &[(u16, u16)]| {
+            let numbers = reasons.iter().flat_map(|&(status, frames)| [status, frames]);
+            let numbers = [5, 6, reasons.len() as u16].into_iter().chain(numbers).chain([0]);
+            let bytes: Vec<u8> =
+                [8; SEAL_BYTES].into_iter().chain(numbers.flat_map(u16::to_le_bytes)).collect();
+            Receipt::parse(&bytes).map(|receipt| receipt.failed.len())
+        };
+        assert_eq!(reasons(&[(1, 1), (10, 2)]), Ok(2));
+        for wrong in [[(1, 1), (1, 1)], [(2, 1), (1, 1)], [(0, 1), (1, 1)], [(1, 1), (2, 0)]] {
+            assert_eq!(reasons(&wrong), Err(Malformed), "{wrong:?}");
+        }
+        let many: Vec<_> = (1..=BATCH_FRAMES_MAX as u16 + 1).map(|status| (status, 1)).collect();
+        assert_eq!((reasons(&many[1..]), reasons(&many)), (Ok(BATCH_FRAMES_MAX), Err(Malformed)));
     }
 
     #[test]

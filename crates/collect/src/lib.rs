@@ -255,7 +255,7 @@ impl<D: Disk, R: Randomness + Clone> Collector<D, R> {
                 orders.restore(ordered);
                 Ok(())
             }
-            Body::Span(_) | Body::Lease(_) => Ok(()),
+            Body::Span(_) | Body::Lease(_) | Body::Clock(_) => Ok(()),
         };
         let Present { store, standings } = keys.present().map_err(Error::io("read", "keys"))?;
         let anchored = keys.anchored();
@@ -510,7 +510,7 @@ impl<D: Disk, R: Randomness + Clone> Collector<D, R> {
                     let state = checkpoint(&self.replay, &self.epochs, &self.orders, &self.downlinks);
                     lease.clone().into_iter().chain(state).collect()
                 };
-                self.store.commit(&bodies, now.wall_ns, known)?
+                self.store.commit(&bodies, now.monotonic_ns, known)?
             }
         };
         match commit {
@@ -640,13 +640,17 @@ impl<D: Disk, R: Randomness + Clone> Collector<D, R> {
         self.counter.stats.batches += 1;
         self.counter.stats.frames_stored += u64::from(tally.stored);
         self.counter.stats.frames_duplicate += u64::from(tally.duplicate);
-        tally.failed.iter().for_each(|&fault| self.counter.fail(fault));
+        let mut failed = BTreeMap::new();
+        for fault in tally.failed {
+            self.counter.fail(fault);
+            *failed.entry(fault.number()).or_default() += 1;
+        }
         let receipt = Receipt {
             downlinks,
             batch: tally.seal,
             stored: tally.stored,
             duplicate: tally.duplicate,
-            failed: u16::try_from(tally.failed.len()).expect("a batch's frames are counted in 16 bits"),
+            failed,
         };
         let cell = self.keys.cell(id.cell).expect("an authentic batch has a cell");
         let nonce = self.nonces.draw().map_err(Error::io("draw randomness for", "receipts"))?;

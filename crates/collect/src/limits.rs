@@ -5,6 +5,7 @@
 
 use std::time::Duration;
 
+use crate::batch::{ANSWER_HEADER_BYTES, NONCE_BYTES, RECEIPT_HEAD_BYTES, TAG_BYTES};
 use crate::error::Error;
 
 /// Longest frame of a node of a bus in bytes: one TDMA slot carries no more.
@@ -47,8 +48,14 @@ pub const SETTING_BYTES: usize = 1 + 4 + 4 + 1 + 1;
 pub const CHANGE_BYTES: usize = 1 + 4 + 1 + 16 + 16;
 /// Longest downlink frame in bytes: a change of the epoch, with the longest tag.
 pub const DOWNLINK_BYTES_MAX: usize = FRAME_HEADER_BYTES + CHANGE_BYTES + TAG_BYTES_MAX;
-/// Longest receipt message in bytes: a batch holds at most `BATCH_FRAMES_MAX` nodes.
-pub const RECEIPT_BYTES_MAX: usize = 1 + 18 + 12 + 40 + BATCH_FRAMES_MAX * (2 + DOWNLINK_BYTES_MAX) + 16;
+/// Bytes of a receipt for each reason why frames will never be stored: status, frames.
+pub const RECEIPT_REASON_BYTES: usize = 2 + 2;
+/// Most bytes of a receipt for each frame of its batch: it is answered with a downlink, or counted under a reason.
+pub const RECEIPT_FRAME_BYTES_MAX: usize = 2 + DOWNLINK_BYTES_MAX;
+/// Bytes of a receipt message that says nothing of any frame: kind, header, nonce, plaintext, tag.
+pub const RECEIPT_EMPTY_BYTES: usize = 1 + 18 + 12 + 36 + 16;
+/// Longest receipt message in bytes.
+pub const RECEIPT_BYTES_MAX: usize = RECEIPT_EMPTY_BYTES + BATCH_FRAMES_MAX * RECEIPT_FRAME_BYTES_MAX;
 
 /// Bytes of a stored frame's record before its samples.
 pub const RECORD_HEAD_BYTES: usize = 72;
@@ -105,6 +112,9 @@ pub const RECORD_BYTES_MAX: usize = RECORD_BODY_BYTES_MAX + RECORD_OVERHEAD_BYTE
 /// Longest record in bytes of what joins a group beside its frames: an order.
 pub const SMALL_RECORD_BYTES_MAX: usize = 12 + RECORD_OVERHEAD_BYTES;
 
+/// Nanoseconds after which a group notes what the store's clock says: who ends without a word takes no more of it along.
+pub const CLOCK_NOTE_NS: u64 = 60_000_000_000;
+
 /// Longest segment file in bytes: half of it for what it begins with.
 pub const SEGMENT_FILE_BYTES_MAX: u64 = 4 << 30;
 
@@ -155,6 +165,9 @@ const _: () = assert!(BATCH_FRAMES_MAX <= u16::MAX as usize);
 const _: () = assert!(MESSAGE_BYTES_MAX <= u32::MAX as usize);
 const _: () = assert!(RECEIPT_BYTES_MAX <= MESSAGE_BYTES_MAX);
 const _: () = assert!(DOWNLINK_BYTES_MAX <= SLOT_FRAME_BYTES_MAX);
+const _: () = assert!(RECEIPT_REASON_BYTES <= RECEIPT_FRAME_BYTES_MAX);
+const _: () =
+    assert!(RECEIPT_EMPTY_BYTES == 1 + ANSWER_HEADER_BYTES + NONCE_BYTES + RECEIPT_HEAD_BYTES + TAG_BYTES);
 
 /// What a deployment may choose. [`Limits::default`] is the sourced choice.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -183,7 +196,7 @@ pub struct Limits {
     /// Oldest segments are removed when all of them would have more bytes than this, a spare with them if it is at least
     /// four times a segment.
     pub retain_bytes_max: u64,
-    /// Segments are removed so long after their end, in nanoseconds.
+    /// Segments are removed so long after their end, in nanoseconds in which somebody had the store open.
     pub retain_ns_max: u64,
     /// Alignment of groups in bytes: the unit that a device may lose whole when power is cut while it is
     /// written. 4096 covers disks of both kinds (512e and 4Kn).
@@ -265,7 +278,8 @@ impl Limits {
         // What a frame is around its samples is in its record's place; each may need a reservation, a change and an order.
         let around = RECORD_HEAD_BYTES + RECORD_OVERHEAD_BYTES + 3 * SMALL_RECORD_BYTES_MAX;
         let batch = self.batch_bytes_max + self.batch_frames_max * around;
-        (self.group_bytes_max + batch + 2 * self.sector_bytes) as u64
+        // And what the store's clock says.
+        (self.group_bytes_max + batch + SMALL_RECORD_BYTES_MAX + 2 * self.sector_bytes) as u64
     }
 
     /// Refuses limits that contradict each other.

@@ -1,5 +1,6 @@
 //! The plaintext of one record of the log: a stored frame, a reservation of downlink counters, a change of the epoch, an
-//! order; and what a segment begins with: what is known from the segments before it, and for which lease the log is.
+//! order, the store's clock; and what a segment begins with: what is known from the segments before it, and for which lease
+//! the log is.
 //!
 //! ```text
 //! kind 1, stored frame                                  kind 2, reservation
@@ -41,6 +42,10 @@
 //!                                         the order (2^32 - 1: none yet)
 //!                                  10  1  input that it is to convert (255: not said)
 //!                                  11  1  stride that it is to have (0: not said)
+//!
+//! kind 9, the store's clock
+//!  0  1  kind
+//!  1  8  what it says, ns
 //! ```
 //! Integers are little-endian. `segment` seals these bytes; here is only what they mean.
 
@@ -60,6 +65,7 @@ const KIND_EPOCH: u8 = 5;
 const KIND_SPAN: u8 = 6;
 const KIND_LEASE: u8 = 7;
 const KIND_ORDER: u8 = 8;
+const KIND_CLOCK: u8 = 9;
 const ORDER_BYTES: usize = 12;
 const NO_CHANNEL: u8 = u8::MAX;
 const STATE_HEAD_BYTES: usize = 10;
@@ -71,6 +77,7 @@ const NO_COUNT: u32 = u32::MAX;
 pub const RANGES_PER_RECORD: usize = (RECORD_BODY_BYTES_MAX - STATE_HEAD_BYTES) / RANGE_BYTES;
 const RESERVATION_BYTES: usize = 10;
 const CHANGE_RECORD_BYTES: usize = 7;
+const CLOCK_BYTES: usize = 9;
 
 /// A stored frame: what the node measured, when, and how it got here.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -222,6 +229,8 @@ pub enum Body {
     Lease(Lease),
     /// What a node was ordered.
     Order(Ordered),
+    /// What the store's clock said, in nanoseconds: how long somebody had it open.
+    Clock(u64),
 }
 
 /// What is drawn of a stored frame, where it lies.
@@ -261,9 +270,12 @@ impl Body {
             Body::Frame(record) => RECORD_HEAD_BYTES + record.waveform.bytes().len(),
             Body::Counters(counters) => STATE_HEAD_BYTES + RANGE_BYTES * counters.ranges.len(),
             Body::Epoch(epoch) => STATE_HEAD_BYTES + TOLD_BYTES * epoch.changes.len(),
-            Body::Reservation(_) | Body::Change(_) | Body::Span(_) | Body::Lease(_) | Body::Order(_) => {
-                SPAN_BYTES
-            }
+            Body::Reservation(_)
+            | Body::Change(_)
+            | Body::Span(_)
+            | Body::Lease(_)
+            | Body::Order(_)
+            | Body::Clock(_) => SPAN_BYTES,
         };
         let mut bytes = Zeroizing::new(Vec::with_capacity(bytes_max));
         match self {
@@ -308,6 +320,10 @@ impl Body {
                 state_head(&mut bytes, KIND_ORDER, *node, u8::from(*is_done), since.unwrap_or(NO_COUNT));
                 bytes.extend_from_slice(&[channel.unwrap_or(NO_CHANNEL), stride.unwrap_or(0)]);
             }
+            Body::Clock(clock_ns) => {
+                bytes.push(KIND_CLOCK);
+                bytes.extend_from_slice(&clock_ns.to_le_bytes());
+            }
         }
         bytes
     }
@@ -317,6 +333,9 @@ impl Body {
         let four = |at: usize| Some(u32::from_le_bytes(bytes.get(at..at + 4)?.try_into().ok()?));
         let eight = |at: usize| Some(u64::from_le_bytes(bytes.get(at..at + 8)?.try_into().ok()?));
         let (&kind, node, &epoch) = (bytes.first()?, four(1)?, bytes.get(5)?);
+        if kind == KIND_CLOCK && bytes.len() == CLOCK_BYTES {
+            return Some(Body::Clock(eight(1)?));
+        }
         if kind == KIND_RESERVATION && bytes.len() == RESERVATION_BYTES {
             let limit = four(6).filter(|&limit| limit <= COUNT_MAX + 1)?;
             return Some(Body::Reservation(Reservation { node, epoch, limit }));
@@ -502,6 +521,7 @@ mod tests {
                 Body::Reservation(Reservation { node, epoch, limit }),
                 Body::Change(change),
                 Body::Lease(Lease { partition: node as u16, fencing: arrived_ns.0 << 20 }),
+                Body::Clock(u64::from(node) << 20),
                 Body::Order(Ordered { node, channel: Some(epoch % 8), stride: None, since: None, is_done: false }),
                 Body::Order(Ordered { node, channel: None, stride: Some(9), since: Some(limit), is_done: true }),
             ] {
@@ -512,7 +532,7 @@ mod tests {
         }
 
         #[test]
-        fn no_bytes_make_the_parser_panic(kind in 0u8..10, bytes in prop::collection::vec(any::<u8>(), 0..200)) {
+        fn no_bytes_make_the_parser_panic(kind in 0u8..11, bytes in prop::collection::vec(any::<u8>(), 0..200)) {
             let _ = Body::parse(&bytes);
             let _ = Body::parse(&[&[kind], &bytes[..]].concat());
         }

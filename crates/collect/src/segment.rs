@@ -16,7 +16,7 @@
 //!  80 32  id of the segment before, and
 //! 112  8  where its last group ended, and
 //! 120 16  its chain there (all 0 in segment 0)
-//! 136  8  when it was made, ns since 1970
+//! 136  8  when it was made, ns of the store's clock
 //! 144 16  tag of bytes 0 to 143
 //! ```
 //! The key is derived from the store's master key and the segment id; the cipher is AES-256-GCM. The nonce of
@@ -88,7 +88,7 @@ pub struct Header {
     pub oldest: u64,
     /// The segment before.
     pub before: Before,
-    /// When it was made, in nanoseconds since 1970.
+    /// When it was made, in nanoseconds of the store's clock, which `store` keeps.
     pub made_ns: u64,
 }
 

@@ -2,7 +2,7 @@
 //!
 //! The server is the real one: [`Collector::step`](crate::Collector::step),
 //! [`Shard::open`](crate::shard::Shard::open), the store and its format. Simulated are the disk ([`SimDisk`]),
-//! time, and everybody else: nodes that skip counters and change epochs, a bus that loses and flips bits,
+//! time, with a wall clock that jumps, and everybody else: nodes that skip counters and change epochs, a bus that loses and flips bits,
 //! bridges that keep a batch until its receipt came and send it again after every interruption. The run ends
 //! calm, with every batch answered, and is judged by what the bridges were promised.
 //!
@@ -34,6 +34,8 @@ pub struct Plan {
     pub sync_error_every: u32,
     /// True when the disk fills up from time to time.
     pub disk_fills: bool,
+    /// True when the wall clock jumps from time to time.
+    pub clock_jumps: bool,
     /// What of the disk works.
     pub honesty: Honesty,
 }
@@ -45,6 +47,7 @@ impl Default for Plan {
             stop_every: 40,
             sync_error_every: 25,
             disk_fills: true,
+            clock_jumps: true,
             honesty: Honesty::FULL,
         }
     }
@@ -96,3 +99,6 @@ impl Randomness for Dice {
         Ok(())
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -19,6 +19,11 @@
 //! Opening settles the last segment first (see [`Disk::settle`]): what is read must be what the device holds,
 //! because a frame found there is answered as a duplicate, and that is a promise too.
 //!
+//! What is removed for its age is old by the store's own clock: how long somebody had it open, by the monotonic clock of
+//! each process that did. A wall clock may jump, and what a machine's says after it was off nobody can check; this one stands
+//! still meanwhile, so that what is kept is kept too long and never too short. It goes on where the log says that it was: at
+//! the begin of the newest segment, or in a group of it, which notes it from time to time ([`CLOCK_NOTE_NS`]).
+//!
 //! Owns files and their order; `segment` owns their bytes, `record` what they mean.
 
 use std::collections::BTreeMap;
@@ -32,7 +37,7 @@ use crate::disk::{Disk, begin_direct, is_full};
 use crate::error::{Corruption, Error};
 use crate::index::Index;
 use crate::keys::StoreKeys;
-use crate::limits::{Limits, SEGMENT_FILE_BYTES_MAX};
+use crate::limits::{CLOCK_NOTE_NS, Limits, SEGMENT_FILE_BYTES_MAX};
 use crate::record::Body;
 use crate::segment::{self, Before, Chain, Header, Scan, Segment, Tail, align};
 
@@ -65,6 +70,7 @@ pub struct Store<D: Disk, R> {
     /// The segments that are kept, and those that are still to be removed.
     kept: BTreeMap<u64, Kept>,
     current: Option<Current<D::File>>,
+    clock: Clock,
     /// Whether there is a file under the name [`SPARE`].
     has_spare: bool,
     /// The last group as it was written: memory for the next one.
@@ -86,6 +92,22 @@ struct Newest {
 struct Kept {
     bytes: u64,
     made_ns: u64,
+}
+
+/// The store's clock.
+#[derive(Clone, Copy, Debug, Default)]
+struct Clock {
+    /// What the log says that it was, in nanoseconds.
+    noted_ns: u64,
+    /// What it was at the first commit of this process, and what the monotonic clock was then.
+    begun_ns: Option<(u64, u64)>,
+}
+
+impl Clock {
+    fn now_ns(&mut self, monotonic_ns: u64) -> u64 {
+        let (clock_ns, since_ns) = *self.begun_ns.get_or_insert((self.noted_ns, monotonic_ns));
+        clock_ns.saturating_add(monotonic_ns.saturating_sub(since_ns))
+    }
 }
 
 /// The segment that is appended to.
@@ -135,7 +157,7 @@ impl<D: Disk, R: Randomness> Store<D, R> {
             }
         }
         let segments = row(&disk, &numbers, &keys)?;
-        let mut kept = BTreeMap::new();
+        let (mut kept, mut clock) = (BTreeMap::new(), Clock::default());
         for (segment, next) in segments.iter().zip(segments.iter().skip(1)) {
             let Header { number, made_ns, .. } = *segment.header();
             kept.insert(number, Kept { bytes: next.header().before.end, made_ns });
@@ -146,9 +168,14 @@ impl<D: Disk, R: Randomness> Store<D, R> {
                 let Header { number, store, made_ns, id, .. } = *segment.header();
                 let scan = load(&disk, &segment, None)?;
                 let mut index = Index::default();
+                clock.noted_ns = made_ns;
                 for group in &scan.groups {
                     for bytes in &group.bodies {
-                        let visited = Body::parse(bytes).ok_or(Corruption::Body).and_then(&mut visit);
+                        let body = Body::parse(bytes).ok_or(Corruption::Body);
+                        if let Ok(Body::Clock(noted_ns)) = body {
+                            clock.noted_ns = clock.noted_ns.max(noted_ns);
+                        }
+                        let visited = body.and_then(&mut visit);
                         visited.map_err(|what| corrupt(number, group.at, what))?;
                     }
                     index.note(&group.bodies);
@@ -167,6 +194,7 @@ impl<D: Disk, R: Randomness> Store<D, R> {
             newest,
             kept,
             current: None,
+            clock,
             has_spare: false,
             group: Vec::new(),
             failed: false,
@@ -188,8 +216,8 @@ impl<D: Disk, R: Randomness> Store<D, R> {
         self.keys = keys;
     }
 
-    /// Makes `bodies` durable as one group. `now_ns` dates a new segment (ns since 1970), which begins with what
-    /// `checkpoint` returns: all that is known from the groups that are durable.
+    /// Makes `bodies` durable as one group. The store's clock follows `monotonic_ns`, a clock of this process that never goes
+    /// back. A new segment begins with what `checkpoint` returns: all that is known from the groups that are durable.
     ///
     /// # Errors
     /// [`Error::Io`], and then the store is dead: what of the group is durable shows when it is opened again.
@@ -199,13 +227,25 @@ impl<D: Disk, R: Randomness> Store<D, R> {
     pub fn commit(
         &mut self,
         bodies: &[impl AsRef<[u8]>],
-        now_ns: u64,
+        monotonic_ns: u64,
         checkpoint: impl Fn() -> Vec<Body>,
     ) -> Result<Commit, Error> {
         assert!(!self.failed, "a store that failed is used again");
         // Dead until proved alive, so that no path out of here can forget to say so.
         self.failed = true;
-        let commit = self.try_commit(bodies, now_ns, checkpoint)?;
+        let clock_ns = self.clock.now_ns(monotonic_ns);
+        let commit = match clock_ns - self.clock.noted_ns < CLOCK_NOTE_NS {
+            true => self.try_commit(bodies, clock_ns, checkpoint)?,
+            false => {
+                let note = Body::Clock(clock_ns).to_bytes();
+                let bodies: Vec<&[u8]> = bodies.iter().map(AsRef::as_ref).chain([&note[..]]).collect();
+                let commit = self.try_commit(&bodies, clock_ns, checkpoint)?;
+                if commit == Commit::Durable {
+                    self.clock.noted_ns = clock_ns;
+                }
+                commit
+            }
+        };
         self.failed = false;
         Ok(commit)
     }
@@ -213,7 +253,7 @@ impl<D: Disk, R: Randomness> Store<D, R> {
     fn try_commit(
         &mut self,
         bodies: &[impl AsRef<[u8]>],
-        now_ns: u64,
+        clock_ns: u64,
         checkpoint: impl Fn() -> Vec<Body>,
     ) -> Result<Commit, Error> {
         let bytes = align(segment::group_bytes(bodies), self.limits.sector_bytes);
@@ -228,7 +268,7 @@ impl<D: Disk, R: Randomness> Store<D, R> {
         }
         // What is full is synced, and what is closed was given up behind its last sync.
         self.current = None;
-        let Some(new) = self.begin_segment(now_ns, &checkpoint())? else { return Ok(Commit::Full) };
+        let Some(new) = self.begin_segment(clock_ns, &checkpoint())? else { return Ok(Commit::Full) };
         self.current = Some(new);
         self.write_group(bodies)?.map_err(|Closed| {
             let name = segment::file_name(self.newest.as_ref().map_or(0, |newest| newest.number));
@@ -301,6 +341,7 @@ impl<D: Disk, R: Randomness> Store<D, R> {
         self.newest = Some(Newest { number, store, before, index: Index::default() });
         let born = bytes.len() as u64;
         self.kept.insert(number, Kept { bytes: born, made_ns });
+        self.clock.noted_ns = made_ns;
         self.remove_before(oldest);
         Ok(Some(Current { file, segment, born, synced: born, next_index }))
     }
@@ -316,7 +357,7 @@ impl<D: Disk, R: Randomness> Store<D, R> {
         cut.and_then(|()| self.disk.sync(&mut current.file)).map_err(Error::io("end", name))
     }
 
-    /// The oldest segment that is kept when segment `number` is begun at `now_ns`.
+    /// The oldest segment that is kept when segment `number` is begun at `now_ns` of the store's clock.
     fn oldest_kept(&self, number: u64, now_ns: u64) -> u64 {
         let new_bytes = self.limits.segment_bytes_max.saturating_mul(1 + u64::from(self.keeps_spare()));
         let mut bytes = self.kept.values().map(|kept| kept.bytes).sum::<u64>().saturating_add(new_bytes);

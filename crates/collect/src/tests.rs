@@ -130,7 +130,7 @@ fn said(action: &Action) -> Said {
         (frame.header.epoch, frame.header.counter & !DIRECTION_BIT, count + told)
     };
     let downlinks = receipt.downlinks.iter().map(downlink).collect();
-    (receipt.stored, receipt.duplicate, receipt.failed, downlinks)
+    (receipt.stored, receipt.duplicate, receipt.failed_total() as u16, downlinks)
 }
 
 /// Steps through `events`, which end with a commit, and returns all answers.

@@ -1,5 +1,6 @@
 //! Ascon of many messages at once, on every backend, against NIST's and Wycheproof's vectors and against `ascon-aead`.
 
+mod masked;
 #[path = "../../cipher/tests/seeded/mod.rs"]
 mod seeded;
 #[path = "../../cipher/tests/soak/mod.rs"]
@@ -10,6 +11,7 @@ use ascon_aead::aead::{AeadInOut, KeyInit};
 use cipher::Suite;
 use cipher::vectors;
 use collect::ascon::{Backend, Message, open_on, seal_on};
+use masked::{is_masked, run_masked};
 use proptest::prelude::*;
 use rand_chacha::ChaCha20Rng;
 use rand_chacha::rand_core::Rng;
@@ -48,27 +50,58 @@ impl Case {
     }
 }
 
-/// Seals and opens all cases in one call each, on every backend.
+/// A part of each case, with so many bytes in front of it that it has any alignment.
+fn shifted(cases: &[Case], part: fn(&Case) -> &[u8]) -> Vec<Vec<u8>> {
+    let shift = |(n, case): (usize, _)| [&vec![0; (n + part(case).len()) % 33], part(case)].concat();
+    cases.iter().enumerate().map(shift).collect()
+}
+
+/// The cases as messages, of what [`shifted`] made of their associated data and of their plaintext or ciphertext.
+fn messages<'a>(
+    cases: &'a [Case],
+    aads: &'a [Vec<u8>],
+    data: &'a mut [Vec<u8>],
+    tag: fn(&Case) -> [u8; 16],
+) -> Vec<Message<'a>> {
+    let message = |((case, aad), data): ((&'a Case, &'a Vec<u8>), &'a mut Vec<u8>)| {
+        let at = data.len() - case.plaintext.len();
+        Message { aad: &aad[aad.len() - case.aad.len()..], ..case.message(&mut data[at..], tag(case)) }
+    };
+    cases.iter().zip(aads).zip(data).map(message).collect()
+}
+
+/// Seals and opens all cases in one call each, on every backend, wherever they lie.
 fn check(cases: &[Case]) {
+    let aads = shifted(cases, |case| &case.aad);
     for backend in Backend::all() {
-        let mut sealed: Vec<_> = cases.iter().map(|case| case.plaintext.clone()).collect();
-        let mut messages: Vec<_> =
-            cases.iter().zip(&mut sealed).map(|(case, data)| case.message(data, [0; 16])).collect();
-        seal_on(backend, &mut messages);
-        for (message, case) in messages.iter().zip(cases) {
+        let mut sealed = shifted(cases, |case| &case.plaintext);
+        let mut sealing = messages(cases, &aads, &mut sealed, |_| [0; 16]);
+        seal_on(backend, &mut sealing);
+        for (message, case) in sealing.iter().zip(cases) {
             let at = (backend, case.aad.len(), case.plaintext.len());
             assert_eq!(message.data, case.ciphertext, "{at:?}");
             assert_eq!(message.tag, case.tag, "{at:?}");
         }
 
-        let mut opened: Vec<_> = cases.iter().map(|case| case.ciphertext.clone()).collect();
-        let mut messages: Vec<_> =
-            cases.iter().zip(&mut opened).map(|(case, data)| case.message(data, case.tag)).collect();
-        assert_eq!(open_on(backend, &mut messages), vec![true; cases.len()], "{backend:?}");
-        for (message, case) in messages.iter().zip(cases) {
+        let mut opened = shifted(cases, |case| &case.ciphertext);
+        let mut opening = messages(cases, &aads, &mut opened, |case| case.tag);
+        assert_eq!(open_on(backend, &mut opening), vec![true; cases.len()], "{backend:?}");
+        for (message, case) in opening.iter().zip(cases) {
             assert_eq!(message.data, case.plaintext, "{:?}", (backend, case.aad.len(), case.plaintext.len()));
         }
     }
+}
+
+#[test]
+fn without_avx2_one_message_goes_after_the_other() {
+    if is_masked() {
+        return assert_eq!(Backend::all(), [Backend::Scalar]);
+    }
+    run_masked(&[
+        "without_avx2_one_message_goes_after_the_other",
+        "the_vectors_of_nist_hold_together_and_alone",
+        "the_vectors_of_wycheproof_are_opened_or_refused_as_they_say",
+    ]);
 }
 
 #[test]

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use aes_gcm::aead::{Aead, KeyInit, Payload};
 use aes_gcm::{Aes256Gcm, Nonce};
-use bridge::{Bridge, CELL, NODES, SPOOL, key_ring, samples};
+use bridge::{Bridge, CELL, NODES, SPOOL, key_ring, node_frame, samples};
 use cipher::OsRandomness;
 use collect::batch::{Answer, SealedBatch};
 use collect::disk::RealDisk;
@@ -43,7 +43,11 @@ fn a_segment_and_a_receipt_can_be_read_from_their_drawings() {
     let mut received = Vec::new();
     for batch in 0..3 {
         let id = Bridge::id(batch);
-        let body = [&id.header()[..], &bridge.superframe(batch)].concat();
+        // The first batch with two that are no frames, and one of a node that is not there.
+        let frames = (0..NODES).map(|node| node_frame(node, batch as u32));
+        let strange = [vec![1], [&node_frame(0, 9)[..1], &[99], &node_frame(0, 9)[2..]].concat(), vec![]];
+        let frames: Vec<_> = frames.chain(strange.into_iter().filter(|_| batch == 0)).collect();
+        let body = [&id.header()[..], &bridge.seal(batch, &frames)].concat();
         received.push(body.clone());
         let at = Now { wall_ns: 1_000 + batch, monotonic_ns: 0 };
         let arrived = vec![Arrived { connection: 0, at, batch: Ok(SealedBatch { id, body }) }];
@@ -68,9 +72,14 @@ fn check_receipt(batch: u64, message: &[u8], received: &[u8]) {
     let key = derive([0x22; 32], &[b"selvedge receipt v1", &CELL.to_le_bytes()]);
     let plaintext = open(&key, &body[18..30], &body[..18], &body[30..]);
     assert_eq!((&plaintext[..12], &plaintext[12..28]), (&received[20..32], &received[received.len() - 16..]));
-    let counts = [28, 30, 32, 34].map(|at| number(&plaintext[at..at + 2]));
-    assert_eq!(counts, [NODES.into(), 0, 0, NODES.into()]);
-    let mut at = 36;
+    let mut counts = plaintext[28..].chunks(2).map(number);
+    let mut next = || counts.next().expect("it is drawn");
+    assert_eq!([next(), next()], [NODES.into(), 0]);
+    let reasons: Vec<_> = (0..next()).map(|_| [next(), next()]).collect();
+    // Layout, and a node that is not there.
+    assert_eq!(reasons, [[1, 2], [3, 1]][..if batch == 0 { 2 } else { 0 }]);
+    assert_eq!(next(), u64::from(NODES));
+    let mut at = 36 + 4 * reasons.len();
     for node in 0..NODES {
         let bytes = number(&plaintext[at..at + 2]) as usize;
         let (to, _, acknowledged) = bridge::open_downlink(&plaintext[at + 2..at + 2 + bytes]);
@@ -86,7 +95,7 @@ fn check_segment(file: &[u8]) {
     let sector = 1usize << header[10];
     assert_eq!((header[11], number(&header[12..16])), (0, 0));
     assert!(header[64..136].iter().all(|&byte| byte == 0), "the first one, and none before it");
-    assert_eq!(number(&header[136..144]), 1_000, "made when the first group was committed");
+    assert_eq!(number(&header[136..144]), 0, "made when the store's clock began");
     let key = derive([0x11; 32], &[b"selvedge segment v1", &header[16..48]]);
     let nonce = |index: u64| [&index.to_le_bytes()[..], &[0; 4]].concat();
     assert!(open(&key, &nonce(u64::MAX), &header[..144], &header[144..]).is_empty());

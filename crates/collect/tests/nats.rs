@@ -238,7 +238,7 @@ impl Sender {
         let receipt = self.bridge.open(id.number, sealed);
         assert_eq!(receipt.batch, seal);
         self.link.settle(&seal);
-        (receipt.stored, receipt.duplicate, receipt.failed)
+        (receipt.stored, receipt.duplicate, receipt.failed_total() as u16)
     }
 
     /// Everything is acknowledged and stored; returns the frames that are in two logs.

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use bridge::{Bridge, CELL, NODES, SPOOL, node_frame, open_downlink, samples, store_master};
 use collect::batch::{Answer, BatchId, Hello, batch_message};
 use collect::client::{AnswerReceiver, connect};
-use collect::error::Refusal;
+use collect::error::{Fault, Refusal};
 use collect::limits::{Limits, MESSAGE_BYTES_MAX};
 use collect::stats::Stats;
 use collect::store::{Filter, read, verify};
@@ -81,7 +81,7 @@ fn batches_are_stored_answered_in_order_and_stored_once() {
                     assert_eq!(answer.id(), Bridge::id(number), "answers come in order");
                     let Answer::Receipt { sealed, .. } = answer else { panic!("batch {number} was refused") };
                     let receipt = bridge.open(number, sealed);
-                    let counts = (receipt.stored, receipt.duplicate, receipt.failed);
+                    let counts = (receipt.stored, receipt.duplicate, receipt.failed_total());
                     assert_eq!(counts, [(NODES as u16, 0, 0), (0, NODES as u16, 0)][round]);
                     for (node, bytes) in (0..NODES).zip(&receipt.downlinks) {
                         let (to, count, acknowledged) = open_downlink(bytes);
@@ -259,24 +259,26 @@ fn a_bridge_speaks_for_the_cell_in_its_certificate_and_for_no_other() {
 }
 
 #[test]
-fn failed_frames_are_counted_in_the_receipt_and_named_in_the_counts() {
+fn failed_frames_are_counted_by_reason_in_the_receipt_and_in_the_counts() {
     let stats = with_server(Limits::default(), async |server: Arc<Server>, authority: Arc<Authority>| {
         let (mut sender, mut answers) = server.connect(&authority.client(&authority)).await;
         let mut bridge = Bridge::new();
         let mut forged = node_frame(0, 2);
         forged[15] ^= 0x80;
         let stranger = [&node_frame(0, 3)[..1], &[99], &node_frame(0, 3)[2..]].concat();
-        let frames = [node_frame(0, 1), forged, stranger, node_frame(0, 1), vec![1, 2, 3]];
+        let frames = [node_frame(0, 1), forged, stranger, node_frame(0, 1), vec![1, 2, 3], vec![]];
         sender.send(&Bridge::id(0), &bridge.seal(0, &frames)).await.unwrap();
         let Some(Answer::Receipt { sealed, .. }) = answers.next().await.unwrap() else {
             panic!("no receipt")
         };
         let receipt = bridge.open(0, sealed);
-        assert_eq!((receipt.stored, receipt.duplicate, receipt.failed), (1, 1, 3));
+        let reasons = [(Fault::Layout, 2), (Fault::Node, 1), (Fault::Rejected, 1)];
+        let reasons = reasons.map(|(fault, frames)| (fault.number(), frames)).into();
+        assert_eq!((receipt.stored, receipt.duplicate, receipt.failed), (1, 1, reasons));
         assert_eq!(receipt.downlinks.len(), 1, "only a node with an authentic frame is answered");
     });
     let failed: Vec<_> = stats.frames_failed.into_iter().collect();
-    assert_eq!(failed, [("layout", 1), ("rejected", 1), ("unknown-node", 1)]);
+    assert_eq!(failed, [("layout", 2), ("rejected", 1), ("unknown-node", 1)]);
 }
 
 #[test]

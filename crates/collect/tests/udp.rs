@@ -15,7 +15,7 @@ use bridge::{Bridge, CELL, NODES, node_frame, store_master};
 use collect::Transport;
 use collect::batch::{Answer, BatchId, batch_message};
 use collect::client::udp::Link;
-use collect::error::Refusal;
+use collect::error::{Fault, Refusal};
 use collect::limits::Limits;
 use collect::store::{Filter, read};
 use rand_chacha::ChaCha8Rng;
@@ -104,6 +104,35 @@ fn rubbish_is_counted_and_never_answered_and_no_answer_is_longer_than_what_it_an
     assert_eq!(refused, expected);
     assert_eq!((stats.answers_withheld, stats.datagrams_dropped), (8, 0));
     assert_eq!((stats.frames_stored, stats.frames_failed_total()), (u64::from(NODES), 1));
+}
+
+#[test]
+fn a_receipt_that_names_another_reason_for_each_frame_still_fits_what_it_answers() {
+    let folder = tempfile::tempdir().unwrap();
+    let server = start(&folder.path().join("store"), Limits::default());
+    let mut bridge = Bridge::new();
+    let changed = |at: usize, byte: u8| {
+        let mut frame = node_frame(0, 1);
+        frame[at] = byte;
+        frame
+    };
+    // No frame, one of another suite, of a strange node, on its way down, and with another tag.
+    let ciphertext = node_frame(0, 1)[20];
+    let frames = [vec![], changed(0, 0x12), changed(1, 99), changed(9, 0x80), changed(20, !ciphertext)];
+    let reasons = [Fault::Layout, Fault::Suite, Fault::Node, Fault::Direction, Fault::Rejected];
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    for count in 0..=frames.len() {
+        let (number, frames) = (count as u64, &frames[..count]);
+        let answer = runtime.block_on(async {
+            let mut link = Link::open(server.address, (1_000, 30_000)).await.unwrap();
+            link.send(&Bridge::id(number), &bridge.seal(number, frames), count).await.unwrap();
+            tokio::time::timeout(PATIENCE, link.next()).await.expect("an answer comes").unwrap()
+        });
+        let Answer::Receipt { sealed, .. } = answer else { panic!("found {answer:?}") };
+        let expected = reasons[..count].iter().map(|fault| (fault.number(), 1)).collect();
+        assert_eq!(bridge.open(number, sealed).failed, expected);
+    }
+    assert_eq!(server.stop().answers_withheld, 0);
 }
 
 #[test]

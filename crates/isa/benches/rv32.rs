@@ -1,11 +1,14 @@
-//! How fast RV32IM is simulated, in instructions per second of wall time on one core, with the cycles of Ibex.
-//! `cargo bench -p isa --bench rv32` prints a line per program of corpus/rv32, and one for a loop that is written here.
+//! How fast RV32IM is simulated, in instructions per second of wall time on one core, with the cycles of Ibex and with
+//! those of each other core. `cargo bench -p isa --bench rv32` prints a line per program of corpus/rv32, and one for a
+//! loop that is written here.
 
 mod programs;
 
 use std::time::Instant;
 
-use isa::rv32::{Files, Image, Machine, Memory, Region, Stop, Timing, User, text, user};
+use isa::rv32::{
+    Files, FiveStage, Image, Machine, Memory, Pipeline, Region, Sequential, Stop, Timing, User, text, user,
+};
 use isa::{Cycles, Observer};
 use programs::{Measured, RUNS};
 
@@ -55,19 +58,19 @@ const LOOP: &[&str] = &[
     "ret",
 ];
 
-fn machine() -> Machine<Memory> {
+fn memory() -> Memory {
     let words = LOOP.iter().map(|line| text::parse(line).expect(line).encode().expect(line));
     let bytes: Vec<u8> = words.flat_map(u32::to_le_bytes).collect();
     let code_bytes = bytes.len() as u32;
     let data = Region { first: 0x100_0000, bytes: vec![0x5a; 8192], writable: true };
     let code = Region { first: 0x1_0000, bytes, writable: false };
-    Machine::new(Memory::new(vec![data, code], 0x1_0000, code_bytes), Timing::ibex(), 0x1_0000)
+    Memory::new(vec![data, code], 0x1_0000, code_bytes)
 }
 
-fn measure_loop<O: Observer + Default>(case: &str) {
+fn measure_loop<O: Observer + Default>(case: &str, pipeline: &(impl Pipeline + Clone)) {
     let mut best = 0_f64;
     for _ in 0..RUNS {
-        let mut machine = machine();
+        let mut machine = Machine::with_pipeline(memory(), pipeline.clone(), 0x1_0000);
         let mut observer = O::default();
         let begin = Instant::now();
         assert_eq!(machine.run(20_000_000, &mut observer), Stop::Reached);
@@ -77,9 +80,13 @@ fn measure_loop<O: Observer + Default>(case: &str) {
     println!("{case}: {:.0} M instructions/s", best / 1e6);
 }
 
-fn run(elf: &[u8], arguments: &[&str], files: Files) -> Measured {
+fn run(elf: &[u8], arguments: &[&str], files: Files, pipeline: impl Pipeline) -> Measured {
     let image = Image::parse(elf).expect("what the corpus has is an image");
-    let mut run = User::new(&image, arguments, files, user::Settings::default()).expect("it fits");
+    let settings = user::Settings::default();
+    let found = user::furnish(image.regions(), image.entry, arguments, &settings);
+    let (regions, start) = found.expect("it fits");
+    let memory = Memory::new(regions, image.code_first, image.code_bytes);
+    let mut run = User::with_pipeline(memory, pipeline, start, files);
     let begin = Instant::now();
     let stop = run.run(Cycles::MAX, &mut ());
     let wall = begin.elapsed();
@@ -87,8 +94,20 @@ fn run(elf: &[u8], arguments: &[&str], files: Files) -> Measured {
     Measured { instructions: run.machine.spent().instructions, cycles: run.machine.cycle(), wall }
 }
 
+/// A core on everything.
+fn measure(name: &str, goal: f64, pipeline: &(impl Pipeline + Clone)) {
+    measure_loop::<()>(&format!("{name}: a checksum with calls, nobody watching"), pipeline);
+    measure_loop::<Counter>(
+        &format!("{name}: a checksum with calls, every fetch and access counted"),
+        pipeline,
+    );
+    let program = |elf: &[u8], arguments: &[&str], files: Files| run(elf, arguments, files, pipeline.clone());
+    programs::measure_all("rv32", &format!("RV32 with the cycles of {name}"), goal, program);
+}
+
 fn main() {
-    measure_loop::<()>("a checksum with calls, nobody watching");
-    measure_loop::<Counter>("a checksum with calls, every fetch and access counted");
-    programs::measure_all("rv32", "RV32 with Ibex's cycles", run);
+    measure("Ibex", 50.0, &Sequential::new(Timing::ibex()));
+    measure("PicoRV32", 60.0, &Sequential::new(Timing::pico()));
+    measure("VexRiscv with tightly coupled memories", 60.0, &FiveStage::tightly_coupled());
+    measure("VexRiscv with its caches", 60.0, &FiveStage::cached());
 }

@@ -102,5 +102,5 @@ fn run(elf: &[u8], arguments: &[&str], files: Files) -> Measured {
 fn main() {
     measure_loop::<()>("a checksum with calls, nobody watching");
     measure_loop::<Counter>("a checksum with calls, every fetch and access counted");
-    programs::measure_all("sparc", "SPARC with LEON2's cycles", run);
+    programs::measure_all("sparc", "SPARC with LEON2's cycles", 50.0, run);
 }

@@ -6,15 +6,19 @@
 
 #[path = "../tests/corpus/mod.rs"]
 mod corpus;
-#[path = "bus/why.rs"]
-mod why;
 
-use pack::sweep::{self, Geometry, Measured, Penalty, Settings, Spread, Subject};
+use pack::SweepError;
+use pack::place::Order;
+use pack::sweep::{
+    self, Geometry, Images, Means, Measured, Penalty, Settings, Spread, Subject, Sweep, Worst, why,
+};
 
 /// The inputs that are packed for; the others are measured.
 const TRAINING: usize = 3;
 /// The programs that the paper has.
 const SIX: usize = 6;
+/// How many pairs of functions are told.
+const CONFLICTS: usize = 8;
 
 fn subject(name: &str) -> Subject {
     let runs: Vec<corpus::Run> =
@@ -29,11 +33,6 @@ fn subject(name: &str) -> Subject {
         training: inputs(training),
         measured: inputs(measured),
     }
-}
-
-/// The value at one cache, mean over the first six programs that were measured.
-fn mean(all: &[Measured], value: impl Fn(&Measured) -> f64) -> f64 {
-    Spread::of(all.iter().take(SIX).map(value)).expect("a program was measured").mean
 }
 
 fn print(measured: &Measured) {
@@ -69,20 +68,19 @@ fn print(measured: &Measured) {
 }
 
 fn goals(all: &[Measured]) {
-    let paper = Geometry::direct(1024);
-    let at = all[0].caches.iter().position(|&cache| cache == paper).expect("it is swept");
-    let cell = |measured: &Measured| measured.cell(at, Penalty::default());
+    let all: Vec<&Measured> = all.iter().collect();
+    let means = Means::of(&all[..all.len().min(SIX)], Geometry::direct(1024), Penalty::default());
     let rows = [
-        ("AES alone, same order", mean(all, |m| cell(m).aes.mean), "1.39", ""),
-        ("packed and AES, same order", mean(all, |m| cell(m).packed.mean), "0.80", "<= 0.90"),
-        ("AES unit cycles left", mean(all, |m| cell(m).lines_left.mean), "0.509", "<= 0.509"),
-        ("ratio of that image", mean(all, Measured::ratio), "0.91", "<= 0.91"),
-        ("plain, own placement", mean(all, |m| cell(m).placed_plain), "-", ""),
-        ("AES alone, own placement", mean(all, |m| cell(m).placed_aes), "-", ""),
-        ("packed and AES, own placement", mean(all, |m| cell(m).placed), "0.80", "<= 0.80"),
-        ("AES unit cycles left, own placement", mean(all, |m| cell(m).placed_lines_left), "0.509", "<= 0.45"),
-        ("ratio, own placement", mean(all, |m| m.placed.report.ratio()), "0.91", ""),
-        ("ratio, static dictionary", mean(all, |m| m.ratio_static), "0.86", "<= 0.86"),
+        ("AES alone, same order", means.aes, "1.39", ""),
+        ("packed and AES, same order", means.packed, "0.80", "<= 0.90"),
+        ("AES unit cycles left", means.lines_left, "0.509", "<= 0.509"),
+        ("ratio of that image", means.ratio, "0.91", "<= 0.91"),
+        ("plain, own placement", means.placed_plain, "-", ""),
+        ("AES alone, own placement", means.placed_aes, "-", ""),
+        ("packed and AES, own placement", means.placed, "0.80", "<= 0.80"),
+        ("AES unit cycles left, own placement", means.placed_lines_left, "0.509", "<= 0.45"),
+        ("ratio, own placement", means.placed_ratio, "0.91", ""),
+        ("ratio, static dictionary", means.ratio_static, "0.86", "<= 0.86"),
     ];
     for (what, value, paper, wanted) in rows {
         if wanted.is_empty() {
@@ -91,49 +89,75 @@ fn goals(all: &[Measured]) {
             println!("goal\tpack, 1 KiB: {what}\t{value:.3}\tpaper\t{paper}\t{wanted}");
         }
     }
-    let cells = all.iter().flat_map(|measured| {
-        let cells = (0..measured.caches.len()).map(|cache| measured.cell(cache, Penalty::default()));
-        cells.map(|cell| (measured.program.clone(), cell))
-    });
-    let cells: Vec<_> = cells.collect();
-    let worst = |value: fn(&sweep::Cell) -> f64| {
-        cells.iter().max_by(|a, b| value(&a.1).total_cmp(&value(&b.1))).expect("there is a cell")
-    };
-    for (what, wanted, value) in [
-        (
-            "worst mean of a cell, packed to AES alone",
-            "<= 1.00",
-            (|c| c.packed_to_aes.mean) as fn(&sweep::Cell) -> f64,
-        ),
-        ("worst order of a cell, packed to AES alone", "<= 1.02", |c| c.packed_to_aes.most),
+    for (what, wanted, worst) in [
+        ("worst mean of a cell", "<= 1.00", Worst::mean(&all, Penalty::default())),
+        ("worst order of a cell", "<= 1.02", Worst::order(&all, Penalty::default())),
     ] {
-        let (program, cell) = worst(value);
-        let Geometry { bytes, ways } = cell.cache;
+        let Worst { share, program, cache: Geometry { bytes, ways }, .. } = worst.expect("there is a cell");
         println!(
-            "goal\tpack, {what} ({program}, {bytes} B in {ways})\t{:.4}\tpaper\tnever degraded\t{wanted}",
-            value(cell)
+            "goal\tpack, {what}, packed to AES alone ({program}, {bytes} B in {ways})\t{share:.4}\tpaper\tnever degraded\t{wanted}"
         );
     }
 }
 
-/// The order that is worst beside AES alone, of all programs and caches: how much it takes, in parts of that; program,
-/// seed and cache.
-fn worst(all: &[Measured]) -> (f64, &str, u64, Geometry) {
-    let mut worst = (0.0, "", 0, Geometry::direct(1024));
-    for measured in all {
-        for order in &measured.orders {
-            for (cache, &geometry) in measured.caches.iter().enumerate() {
-                let sealed_cycles = Penalty::default().sealed_cycles();
-                let cycles = |run: &sweep::Behind| run.total_cycles(cache, sealed_cycles) as f64;
-                let shares = order.packed.iter().zip(&order.plain).map(|(a, b)| cycles(a) / cycles(b));
-                let share = Spread::of(shares).expect("there is an input").mean;
-                if share > worst.0 {
-                    worst = (share, &measured.program, order.seed.expect("it was drawn"), geometry);
-                }
-            }
-        }
+/// Says of the worst order which functions take each other's places.
+fn cause(all: &[Measured], settings: &Settings) {
+    let all: Vec<&Measured> = all.iter().collect();
+    let worst = Worst::order(&all, Penalty::default()).expect("there is a cell");
+    let Geometry { bytes, ways } = worst.cache;
+    let seed = worst.seed.expect("it was drawn");
+    let cause = in_order(worst.program, settings, Order::Seeded(seed), |sweep, images| {
+        why::cause(sweep, images, worst.cache)
+    });
+    println!("{}, {bytes} B in {ways}, order {seed}, packed to aes:", worst.program);
+    for why::Share { input, is_measured, share, plain_misses, packed_misses } in &cause.shares {
+        let role = if *is_measured { "measured" } else { "learnt" };
+        println!("  {input:10} {role:8} {share:.4}  misses {packed_misses} to {plain_misses}");
     }
-    worst
+    println!("  on {}, lines of the first that were given up for one of the second:", cause.input);
+    for why::Conflict { first, second, packed, plain } in cause.conflicts.iter().take(CONFLICTS) {
+        println!("    {first:24} {second:24} {packed:8} packed {plain:8} unpacked");
+    }
+}
+
+/// What is found of a program's images in one order.
+fn in_order<T>(
+    name: &str,
+    settings: &Settings,
+    order: Order,
+    find: impl FnOnce(&Sweep<'_>, &Images) -> Result<T, SweepError>,
+) -> T {
+    let subject = subject(name);
+    let found = Sweep::new(&subject, settings, std::slice::from_ref(&subject.user), &mut |_| {})
+        .and_then(|sweep| find(&sweep, &sweep.images(order)?));
+    found.unwrap_or_else(|error| panic!("{name}: {error}"))
+}
+
+/// Says what a cache without conflicts would leave.
+fn bounds(names: &[&str], settings: &Settings) {
+    let mut found = Vec::new();
+    for name in names {
+        let bounds = in_order(name, settings, Order::Hot, |sweep, images| why::bounds(sweep, images, 1024));
+        println!("{name}, own order, 1024 B: {}", words(bounds));
+        found.push(bounds);
+    }
+    found.truncate(SIX);
+    let mean = |of: fn(&why::Bounds) -> f64| Spread::of(found.iter().map(of)).expect("there is one").mean;
+    let means = why::Bounds {
+        direct: mean(|bounds| bounds.direct),
+        full: mean(|bounds| bounds.full),
+        least: mean(|bounds| bounds.least),
+        none: mean(|bounds| bounds.none),
+        plain_missing: mean(|bounds| bounds.plain_missing),
+    };
+    println!("mean of six: {}", words(means));
+}
+
+fn words(why::Bounds { direct, full, least, none, plain_missing }: why::Bounds) -> String {
+    format!(
+        "direct-mapped {direct:.3}, any place {full:.3}, best kept {least:.3}, no miss {none:.3}; plain, misses' share \
+         {plain_missing:.3}"
+    )
 }
 
 /// What is asked for.
@@ -175,17 +199,7 @@ fn main() {
         .filter(|name| asked.names.is_empty() || asked.names.iter().any(|other| other == name))
         .collect();
     if asked.bounds {
-        let found: Vec<[f64; 3]> =
-            chosen.iter().map(|name| why::bounds(&subject(name), &asked.settings, 1024)).collect();
-        let mean = |which: usize| {
-            found.iter().take(SIX).map(|row| row[which]).sum::<f64>() / found.len().min(SIX) as f64
-        };
-        println!(
-            "mean of six: direct-mapped {:.3}, any place {:.3}, best kept {:.3}",
-            mean(0),
-            mean(1),
-            mean(2)
-        );
+        bounds(&chosen, &asked.settings);
         return;
     }
     let mut all = Vec::new();
@@ -199,7 +213,6 @@ fn main() {
     }
     goals(&all);
     if asked.cause {
-        let (_, program, seed, cache) = worst(&all);
-        why::cause(&subject(program), &asked.settings, seed, cache);
+        cause(&all, &asked.settings);
     }
 }

@@ -1,7 +1,7 @@
 //! What packing does to the time of programs behind many caches, with their functions in many orders.
 //!
-//! Owns: which images are made of a program and run ([`sweep`]), each once: its stream of fetches is then asked of all
-//! caches. Files, tables and charts are the caller's. What the values mean is `sweep::cells`', how many caches are
+//! Owns: which images are made of a program and run ([`sweep`], and [`Sweep`] for who shares the orders out), each once
+//! on a core: its stream of fetches is then asked of all caches. Files, tables and charts are the caller's. What the values mean is `sweep::cells`', how many caches are
 //! asked at once `sweep::stacks`'.
 //!
 //! Every image is packed for the training inputs, and runs on others. With one order of functions, drawn from a seed,
@@ -11,8 +11,10 @@
 
 pub mod cells;
 pub mod filled;
+pub mod means;
 pub mod runs;
 pub mod stacks;
+pub mod why;
 
 use isa::sparc::user;
 
@@ -29,6 +31,7 @@ use crate::tune::{self, Effort, Goal};
 
 pub use cells::{Cell, Measured, Ordered, Other, OtherCell, OtherOrdered, OtherRuns, Penalty, Spread};
 pub use filled::{Filled, Fills};
+pub use means::{Means, Worst};
 pub use runs::{Behind, Input, Places, Ran};
 pub use stacks::{Geometry, Stacks};
 
@@ -135,28 +138,14 @@ pub fn compare(
     ways: &[Way],
     progress: &mut dyn FnMut(Step),
 ) -> Result<(Measured, Vec<Other>), SweepError> {
-    let chain = chain::Settings::default();
-    let plain = as_it_is(&subject.program);
-    let run = |image: &Image, input: &Input| Ran::of(image, input, &chain, &subject.user);
-    progress(Step::Training);
-    let learn = |input: &Input| run(&plain, input).map(|ran| Training::of(ran.stream));
-    let training: Vec<Training> = subject.training.iter().map(learn).collect::<Result<_, _>>()?;
-    progress(Step::Plain);
-    let plain: Vec<Ran> =
-        subject.measured.iter().map(|input| run(&plain, input)).collect::<Result<_, _>>()?;
-    let sweep = Sweep { subject, settings, chain, training, plain };
-    let given = subject.measured.iter().zip(&sweep.plain);
-    let given = given.map(|(input, ran)| Sweep::of_input(input, ran.behind(&settings.caches)));
-    let given = given.collect::<Result<_, _>>()?;
-    let orders = settings.seeds.iter().map(|&seed| {
-        progress(Step::Packed(Order::Seeded(seed)));
-        sweep.ordered(Order::Seeded(seed))
-    });
+    let sweep = Sweep::new(subject, settings, std::slice::from_ref(&subject.user), progress)?;
+    let mut in_order = |order: Order| {
+        progress(Step::Packed(order));
+        sweep.ordered(&sweep.images(order)?)
+    };
+    let orders = settings.seeds.iter().map(|&seed| in_order(Order::Seeded(seed)));
     let orders = orders.collect::<Result<_, _>>()?;
-    progress(Step::Packed(Order::Hot));
-    let placed = sweep.ordered(Order::Hot)?;
-    let smallest = packing::Settings { dictionary: dict::Choice::Static, ..settings.packing.clone() };
-    let smallest = packing::pack(&subject.program, &[], &smallest)?;
+    let placed = in_order(Order::Hot)?;
     let mut others: Vec<Other> = ways.iter().map(|&way| Other { way, orders: Vec::new() }).collect();
     for &seed in settings.seeds.iter().filter(|_| !ways.is_empty()) {
         progress(Step::Packed(Order::Seeded(seed)));
@@ -164,16 +153,8 @@ pub fn compare(
             other.orders.push(ordered);
         }
     }
-    let measured = Measured {
-        program: subject.name.clone(),
-        inputs: subject.measured.iter().map(|input| input.name.clone()).collect(),
-        caches: settings.caches.clone(),
-        given,
-        orders,
-        placed,
-        ratio_static: smallest.report.ratio(),
-    };
-    Ok((measured, others))
+    let mut measured = sweep.measured(orders, placed)?;
+    Ok((measured.pop().expect("there is one core"), others))
 }
 
 /// A program as it is, as an image.
@@ -181,17 +162,70 @@ pub fn as_it_is(program: &Program) -> Image {
     packing::unpacked(program, packing::Nothing::NoGain).image
 }
 
-/// What the steps share.
-struct Sweep<'a> {
+/// A program of which images are made: what the packer has learnt of it, and what it did unpacked on each core. One
+/// order of functions is measured apart from all others, so that they can be shared out.
+pub struct Sweep<'a> {
     subject: &'a Subject,
     settings: &'a Settings,
     chain: chain::Settings,
+    cores: &'a [user::Settings],
     training: Vec<Training>,
-    /// The unpacked program on what is measured.
-    plain: Vec<Ran>,
+    /// By core, the unpacked program on what is measured.
+    plain: Vec<Vec<Ran>>,
 }
 
-impl Sweep<'_> {
+/// A program with its functions in one order.
+#[derive(Clone, Debug)]
+pub struct Images {
+    /// The order.
+    pub order: Order,
+    /// Unpacked.
+    pub plain: Image,
+    /// Packed.
+    pub packed: Packed,
+}
+
+impl<'a> Sweep<'a> {
+    /// Runs the unpacked program: on all inputs on the first core, and on those that are measured on the others. What a
+    /// core is does not say which images are made.
+    ///
+    /// # Errors
+    /// What cannot be run.
+    ///
+    /// # Panics
+    /// Without a core.
+    pub fn new(
+        subject: &'a Subject,
+        settings: &'a Settings,
+        cores: &'a [user::Settings],
+        progress: &mut dyn FnMut(Step),
+    ) -> Result<Sweep<'a>, SweepError> {
+        let chain = chain::Settings::default();
+        let image = as_it_is(&subject.program);
+        let run = |input: &Input, core: &user::Settings| Ran::of(&image, input, &chain, core);
+        progress(Step::Training);
+        let learn = |input: &Input| run(input, &cores[0]).map(|ran| Training::of(ran.stream));
+        let training = subject.training.iter().map(learn).collect::<Result<_, _>>()?;
+        progress(Step::Plain);
+        let on = |core: &user::Settings| subject.measured.iter().map(|input| run(input, core)).collect();
+        let plain = cores.iter().map(on).collect::<Result<_, _>>()?;
+        Ok(Sweep { subject, settings, chain, cores, training, plain })
+    }
+
+    /// What the unpacked program did on a core, by the inputs that are measured.
+    pub fn plain(&self, core: usize) -> &[Ran] {
+        &self.plain[core]
+    }
+
+    /// Makes the images of an order.
+    ///
+    /// # Errors
+    /// What cannot be packed.
+    pub fn images(&self, order: Order) -> Result<Images, SweepError> {
+        let plain = self.packed(order, Assignment::Words)?.image;
+        Ok(Images { order, plain, packed: self.packed(order, self.settings.packing.assignment)? })
+    }
+
     fn packed(&self, order: Order, assignment: Assignment) -> Result<Packed, SweepError> {
         let settings = packing::Settings { order, assignment, ..self.settings.packing.clone() };
         let (program, training) = (&self.subject.program, &self.training[..]);
@@ -204,26 +238,81 @@ impl Sweep<'_> {
         made.map_err(|error| SweepError::Run { input: input.name.clone(), error })
     }
 
-    /// Both images in an order, on every input that is measured.
-    fn ordered(&self, order: Order) -> Result<Ordered, SweepError> {
-        let places = Places::of(&self.subject.program, &self.packed(order, Assignment::Words)?.image);
-        let packed = self.packed(order, self.settings.packing.assignment)?;
-        let caches = &self.settings.caches;
-        let (mut before, mut after) = (Vec::new(), Vec::new());
-        for (input, plain) in self.subject.measured.iter().zip(&self.plain) {
-            before.push(Self::of_input(input, plain.moved(&places, caches))?);
-            let ran = Ran::of(&packed.image, input, &self.chain, &self.subject.user)?;
-            if ran.output != plain.output {
-                return Err(SweepError::Output { input: input.name.clone() });
+    /// An image on an input, on each core.
+    ///
+    /// # Errors
+    /// What cannot be run, and another output than the unpacked program's.
+    pub fn runs(&self, image: &Image, number: usize) -> Result<Vec<Ran>, SweepError> {
+        let input = &self.subject.measured[number];
+        let run = |(core, plain): (&user::Settings, &Vec<Ran>)| {
+            let ran = Ran::of(image, input, &self.chain, core)?;
+            match ran.output == plain[number].output {
+                true => Ok(ran),
+                false => Err(SweepError::Output { input: input.name.clone() }),
             }
-            after.push(Self::of_input(input, ran.behind(caches))?);
-        }
-        let seed = if let Order::Seeded(seed) = order { Some(seed) } else { None };
-        Ok(Ordered { seed, plain: before, packed: after, report: packed.report })
+        };
+        self.cores.iter().zip(&self.plain).map(run).collect()
     }
 
-    /// The program in an order, made smaller in each of these ways, on every input that is measured.
-    fn others(&self, seed: u64, ways: &[Way]) -> Result<Vec<OtherOrdered>, SweepError> {
+    /// Both images of an order on every input that is measured, by core.
+    ///
+    /// # Errors
+    /// What cannot be run, and a packed program that does not write what the program writes.
+    pub fn ordered(&self, images: &Images) -> Result<Vec<Ordered>, SweepError> {
+        let places = Places::of(&self.subject.program, &images.plain);
+        let caches = &self.settings.caches;
+        let seed = if let Order::Seeded(seed) = images.order { Some(seed) } else { None };
+        let report = &images.packed.report;
+        let none = Ordered { seed, plain: Vec::new(), packed: Vec::new(), report: report.clone() };
+        let mut ordered = vec![none; self.cores.len()];
+        for (number, input) in self.subject.measured.iter().enumerate() {
+            let plain = self.plain.iter().map(|plain| &plain[number]).collect::<Vec<_>>();
+            let before = on_cores(&plain, |ran| ran.moved(&places, caches));
+            let ran = self.runs(&images.packed.image, number)?;
+            let after = on_cores(&ran.iter().collect::<Vec<_>>(), |ran| ran.behind(caches));
+            let both = Self::of_input(input, before)?.into_iter().zip(Self::of_input(input, after)?);
+            for (ordered, (before, after)) in ordered.iter_mut().zip(both) {
+                ordered.plain.push(before);
+                ordered.packed.push(after);
+            }
+        }
+        Ok(ordered)
+    }
+
+    /// All that is measured, by core, of orders and the packer's own by core.
+    ///
+    /// # Errors
+    /// What cannot be packed for size alone.
+    pub fn measured(
+        &self,
+        orders: Vec<Vec<Ordered>>,
+        placed: Vec<Ordered>,
+    ) -> Result<Vec<Measured>, SweepError> {
+        let Sweep { subject, settings, .. } = self;
+        let smallest = packing::Settings { dictionary: dict::Choice::Static, ..settings.packing.clone() };
+        let smallest = packing::pack(&subject.program, &[], &smallest)?;
+        let measured = placed.into_iter().enumerate().map(|(core, placed)| {
+            let given = subject.measured.iter().zip(&self.plain[core]);
+            let given = given.map(|(input, ran)| Self::of_input(input, ran.behind(&settings.caches)));
+            Ok(Measured {
+                program: subject.name.clone(),
+                inputs: subject.measured.iter().map(|input| input.name.clone()).collect(),
+                caches: settings.caches.clone(),
+                given: given.collect::<Result<_, SweepError>>()?,
+                orders: orders.iter().map(|order| order[core].clone()).collect(),
+                placed,
+                ratio_static: smallest.report.ratio(),
+            })
+        });
+        measured.collect()
+    }
+
+    /// The program in an order that is drawn, made smaller in each of these ways, on every input that is measured, on
+    /// the first core.
+    ///
+    /// # Errors
+    /// What cannot be packed or run so, and another output than the unpacked program's.
+    pub fn others(&self, seed: u64, ways: &[Way]) -> Result<Vec<OtherOrdered>, SweepError> {
         let order = Order::Seeded(seed);
         let plain = self.packed(order, Assignment::Words)?.image;
         let (mut ordered, mut codes) = (Vec::new(), Vec::new());
@@ -243,7 +332,7 @@ impl Sweep<'_> {
             return Ok(ordered);
         }
         let places = Places::of(&self.subject.program, &plain);
-        for (input, ran) in self.subject.measured.iter().zip(&self.plain) {
+        for (input, ran) in self.subject.measured.iter().zip(&self.plain[0]) {
             let decoder = onfill::Settings::default();
             let found = filled::behind(ran, &places, &self.settings.caches, &codes, &decoder);
             let mut found = Self::of_input(input, found)?.into_iter();
@@ -262,13 +351,25 @@ impl Sweep<'_> {
         let profiles: Vec<Profile> = self.training.iter().map(|training| training.profile.clone()).collect();
         let packed = packing::pack(&self.subject.program, &profiles, &settings)?;
         let mut runs = Vec::new();
-        for (input, plain) in self.subject.measured.iter().zip(&self.plain) {
-            let ran = Ran::of(&packed.image, input, &self.chain, &self.subject.user)?;
-            if ran.output != plain.output {
-                return Err(SweepError::Output { input: input.name.clone() });
-            }
-            runs.push(Self::of_input(input, ran.behind(&self.settings.caches))?);
+        for (number, input) in self.subject.measured.iter().enumerate() {
+            let ran = self.runs(&packed.image, number)?;
+            runs.push(Self::of_input(input, ran[0].behind(&self.settings.caches))?);
         }
         Ok((packed.report.ratio(), OtherRuns::Packets(runs)))
     }
+}
+
+/// What caches make of one program on several cores. What it fetches is asked of them once where that is the same, which
+/// no core's time changes.
+fn on_cores(
+    rans: &[&Ran],
+    behind: impl Fn(&Ran) -> Result<Behind, RunError>,
+) -> Result<Vec<Behind>, RunError> {
+    let first = behind(rans[0])?;
+    let others = rans[1..].iter().map(|&ran| match ran.stream == rans[0].stream {
+        true => Ok(Behind { cycles: ran.cycles, ..first.clone() }),
+        false => behind(ran),
+    });
+    let others = others.collect::<Result<Vec<_>, _>>()?;
+    Ok([first].into_iter().chain(others).collect())
 }

@@ -45,7 +45,7 @@ fn one_run_tells_what_the_chain_counts_behind_every_cache() {
     for (number, run) in runs.enumerate() {
         let program = corpus::program(&run.program);
         let plain = ran(&sweep::as_it_is(&program), &run);
-        assert_eq!(plain.miss_cycles, 80 + 40);
+        assert_eq!(plain.waited_cycles, (80 + 40) * plain.misses);
         let training = [Training::of(plain.stream.clone())];
         let order = if number % 2 == 0 { Order::Seeded(number as u64 + 1) } else { Order::Hot };
         let settings = pack::Settings { order, ..sweep::Settings::default().packing };

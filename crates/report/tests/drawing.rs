@@ -6,8 +6,8 @@
 use expect_test::{ExpectFile, expect_file};
 use proptest::prelude::*;
 use report::chart::{
-    Axis, Bars, Block, Chart, Diagram, Distribution, Form, Lines, Look, Panels, Stand, Timeline, Tone, Ways,
-    sheet,
+    Axis, Bars, Block, Chart, Diagram, Distribution, Form, Heat, Lines, Look, Panels, Stand, Timeline, Tone,
+    Ways, sheet,
 };
 use report::page::{Figure, Page, Section};
 use report::paper::PaperRow;
@@ -70,6 +70,27 @@ fn bars_carry_their_numbers_and_say_what_is_not_there() {
         .group("RC5", [Some(12.5), Some(-3.0)])
         .group("RC4", [None, Some(f64::NAN)]);
     check(chart, expect_file!["golden/bars.svg.txt"]);
+}
+
+#[test]
+fn a_bar_that_is_a_mean_shows_from_where_to_where_its_values_lie() {
+    let axis = Axis::linear("cycles", "%");
+    let series = [("alone", Tone::Neutral), ("packed", Tone::Accent)];
+    let chart = Bars::new("Means", axis, Stand::Grouped, series)
+        .group("a", [Some(130.0), Some(90.0)])
+        .spread(1, 80.0, 120.0)
+        .group("b", [Some(110.0), Some(-5.0)])
+        .spread(1, -9.0, -2.0)
+        .spread(0, f64::NAN, 1.0);
+    check(chart, expect_file!["golden/spread.svg.txt"]);
+}
+
+#[test]
+fn a_grid_carries_its_numbers_and_frames_what_is_above_the_middle() {
+    let chart = Heat::new("Cells", "bytes", ["256", "512", "1024"], (1.0, "", 3))
+        .row("cjpeg", [Some(0.5), Some(0.9), Some(1.02)])
+        .row("djpeg", [None, Some(f64::INFINITY), Some(1.0)]);
+    check(chart, expect_file!["golden/heat.svg.txt"]);
 }
 
 #[test]
@@ -198,9 +219,17 @@ fn charts(numbers: &[f64], names: &[String; 4], is_log: bool) -> Vec<Chart> {
             let value = |value: f64| Some(if stand == Stand::Stacked { value.abs() } else { value });
             chart =
                 chart.group(third, [value(pair[0]), None]).group(second, [value(pair[0]), value(pair[1])]);
+            if stand == Stand::Grouped {
+                chart = chart.spread(0, pair[1], pair[0]);
+            }
         }
         charts.push(chart.into());
     }
+    let mut grid = Heat::new(title, first, [second.as_str(), third], (1.0, third, 3));
+    for pair in numbers.chunks_exact(2) {
+        grid = grid.row(second, [Some(pair[0]), Some(pair[1])]).row(third, [None, Some(pair[1])]);
+    }
+    charts.push(grid.into());
     charts.push(diagram(first, second).into());
     charts
 }

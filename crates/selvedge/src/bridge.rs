@@ -5,6 +5,7 @@ use std::io;
 use std::sync::Arc;
 
 use cipher::{OsRandomness, Randomness};
+use collect::error::Fault;
 use report::row::{Clock, Experiment};
 use selvedge::error::Error;
 use selvedge::link::bridge::spool::Capacity;
@@ -79,17 +80,22 @@ fn server(opened: &Opened, cell: u16) -> Result<Server, Error> {
 }
 
 fn rows(experiment: &Experiment, name: &str, stats: &Stats) -> Vec<report::row::Row> {
-    let count = |metric, value: u64| experiment.row(name, metric, value, "", Clock::None);
-    let timed = |metric, value: u64| experiment.row(name, metric, value, "", Clock::Wall);
-    vec![
+    let count = |metric: &str, value: u64| experiment.row(name, metric, value, "", Clock::None);
+    let timed = |metric: &str, value: u64| experiment.row(name, metric, value, "", Clock::Wall);
+    let mut rows = vec![
         count("frames counted", stats.frames_counted),
         count("batches answered", stats.batches_answered),
         count("batches pending", stats.batches_pending),
-        count("frames that failed their tag", stats.frames_failed),
+        count("frames failed", stats.frames_failed.values().sum()),
         count("frames known to the server", stats.frames_duplicate),
         timed("batches resent", stats.faults.resent),
         timed("batches refused", stats.faults.refused),
         timed("strange receipts", stats.faults.strange),
         timed("reconnections", stats.faults.reconnects),
-    ]
+    ];
+    rows.extend(stats.frames_failed.iter().map(|(&status, &frames)| {
+        let reason = Fault::from_number(status).map_or(format!("status {status}"), |fault| fault.to_string());
+        count(&format!("failed: {reason}"), frames)
+    }));
+    rows
 }

@@ -19,6 +19,7 @@ mod build;
 mod key;
 mod opened;
 mod run;
+pub mod runs;
 mod settings;
 mod sweep;
 mod words;

@@ -5,7 +5,7 @@
 use selvedge::error::Error;
 
 use crate::output::Output;
-use crate::papers::{mecha, multicore, sti};
+use crate::papers::{bus, mecha, multicore, sti};
 
 /// Measure again what a paper measured, and set it beside what the paper prints
 #[derive(clap::Args)]
@@ -18,6 +18,8 @@ pub struct Arguments {
 enum Paper {
     /// Ciphers beside SPI on an AVR: polling, interrupts, woven threads (Ganesan and Dean, RTAS 2004)
     Sti(sti::Arguments),
+    /// A cipher on the bus behind packed code: size, AES cycles and time (Wanderley, Gogniat and Diguet)
+    Bus(bus::Arguments),
     /// One crypto device shared by many applications (Derry, Laksmono, Iqbal and Kim: MECHA)
     Mecha(mecha::Arguments),
     /// AES over the cores of a measurement server: inside a block, over blocks (Bilski and Winiecki)
@@ -28,6 +30,7 @@ enum Paper {
 pub fn run(arguments: Arguments, output: &Output) -> Result<(), Error> {
     match arguments.paper {
         Paper::Sti(arguments) => sti::run(&arguments, output),
+        Paper::Bus(arguments) => bus::run(&arguments, output),
         Paper::Mecha(arguments) => mecha::run(&arguments, output),
         Paper::Multicore(arguments) => multicore::run(&arguments, output),
     }

@@ -1,8 +1,9 @@
 //! `selvedge paper mecha`: what its rows say, in simulated time, which is the same everywhere; and that processes do the same
 //! work. With `BLESS=1` the tables of docs/paper-mecha.md are written instead of compared.
 
+mod printed;
+
 use std::collections::BTreeMap;
-use std::path::Path;
 use std::process::Command;
 
 use report::paper::{PaperRow, Verdict, read_ndjson};
@@ -93,27 +94,9 @@ fn a_page_shows_it() {
 /// `<!-- table: TITLE | OPTIONS -->`: the table of this title, as the command prints it with these options.
 #[test]
 fn the_document_has_the_tables_of_the_command() {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/paper-mecha.md");
-    let document = std::fs::read_to_string(&path).expect("it is in the tree");
-    let (mut made, mut rest, mut count) = (String::new(), &document[..], 0);
-    while let Some((before, after)) = rest.split_once("<!-- table: ") {
-        let (marker, after) = after.split_once(" -->\n").expect("a marker ends");
-        let (_, after) = after.split_once("<!-- end -->").expect("a table ends");
+    printed::check("paper-mecha.md", |marker| {
         let (title, options) = marker.split_once(" | ").expect("a title and options");
         let words: Vec<&str> = ["--simulated", "--markdown"].into_iter().chain(options.split(' ')).collect();
-        let printed = said(&words);
-        let heading = format!("**{}**\n\n", title.replace('_', "\\_"));
-        let (_, table) = printed.split_once(&heading).expect("the command prints it");
-        let lines = table.lines().take_while(|line| line.starts_with('|'));
-        let lines: String = lines.map(|line| format!("{line}\n")).collect();
-        made += &format!("{before}<!-- table: {marker} -->\n{lines}<!-- end -->");
-        (rest, count) = (after, count + 1);
-    }
-    made += rest;
-    assert!(count > 0, "there are tables");
-    if std::env::var_os("BLESS").is_some() {
-        std::fs::write(&path, &made).expect("the tree can be written");
-    } else {
-        assert!(made == document, "docs/paper-mecha.md is not what the command prints: run `make bless`");
-    }
+        (title.to_owned(), said(&words))
+    });
 }

@@ -13,10 +13,7 @@ use tokio::time::Instant;
 
 use crate::batch::{Answer, BatchId, batch_message};
 use crate::error::Error;
-use crate::limits::{DATAGRAM_BYTES_MAX, DOWNLINK_BYTES_MAX, RECEIPT_BYTES_MAX};
-
-/// Bytes of a receipt's message, length included, without downlinks.
-const RECEIPT_OVERHEAD_BYTES: usize = 4 + 1 + 18 + 12 + 40 + 16;
+use crate::limits::{DATAGRAM_BYTES_MAX, RECEIPT_BYTES_MAX, RECEIPT_EMPTY_BYTES, RECEIPT_FRAME_BYTES_MAX};
 
 /// A batch without a good receipt.
 #[derive(Debug)]
@@ -68,7 +65,7 @@ impl Link {
     pub async fn send(&mut self, id: &BatchId, sealed: &[u8], frames: usize) -> Result<(), Error> {
         let mut datagram = batch_message(id, sealed);
         assert!(datagram.len() <= DATAGRAM_BYTES_MAX, "a batch of {} bytes in a datagram", datagram.len());
-        let receipt_bytes = RECEIPT_OVERHEAD_BYTES + frames * (2 + DOWNLINK_BYTES_MAX);
+        let receipt_bytes = 4 + RECEIPT_EMPTY_BYTES + frames * RECEIPT_FRAME_BYTES_MAX;
         datagram.resize(datagram.len().max(receipt_bytes), 0);
         self.transmit(&datagram).await?;
         let pause = Duration::from_millis(self.resend_ms.0);

@@ -234,7 +234,8 @@ fn spans<D: Disk>(disk: &D, segment: &Segment) -> Result<Vec<Span>, Error> {
                 | Body::Reservation(_)
                 | Body::Change(_)
                 | Body::Lease(_)
-                | Body::Order(_) => {}
+                | Body::Order(_)
+                | Body::Clock(_) => {}
             }
         }
         if is_over || is_all {

@@ -172,7 +172,7 @@ impl Verification {
                     Some(Body::Reservation(_)) => self.reservations += 1,
                     Some(Body::Change(_)) => self.changes += 1,
                     Some(Body::Order(_)) => self.orders += 1,
-                    Some(Body::Epoch(_) | Body::Span(_) | Body::Lease(_)) => {}
+                    Some(Body::Epoch(_) | Body::Span(_) | Body::Lease(_) | Body::Clock(_)) => {}
                     None => note(Corruption::Body),
                 }
             }

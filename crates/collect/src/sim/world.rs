@@ -26,6 +26,11 @@ const NODES_PER_CELL: u32 = 3;
 const WINDOW: usize = 4;
 /// A run that needs more steps than this will never end.
 const STEPS_MAX: u32 = 10_000;
+/// Nanoseconds of a step.
+const STEP_NS: u64 = 1_000_000_000;
+/// What a wall clock says that is right, when a run begins: nanoseconds since 1970.
+const BEGIN_NS: u64 = 1_700_000_000 * STEP_NS;
+const HOUR_NS: u64 = 3_600 * STEP_NS;
 /// Stored frames of an epoch after which a node is told another.
 const EPOCH_FRAMES: NonZeroU16 = NonZeroU16::new(6).expect("6");
 
@@ -42,6 +47,8 @@ fn limits() -> Limits {
         segment_bytes_max: 16 << 10,
         sector_bytes: 512,
         downlink_block: 3,
+        // Longer than any run: nothing is ever so old, whatever a wall clock says.
+        retain_ns_max: u64::from(STEPS_MAX) * STEP_NS,
         ..Limits::default()
     }
 }
@@ -60,6 +67,8 @@ pub enum Violation {
     },
     /// A frame is in the store twice, or with other samples, or no node sent it.
     Invented(Box<Record>),
+    /// A frame is in the store before one that arrived earlier.
+    Reordered(Box<Record>),
     /// More frames were called stored than the store ever held.
     CalledStoredTwice,
     /// A segment key sealed two records under one index.
@@ -99,8 +108,26 @@ pub struct Report {
     pub downlinks: u64,
     /// Changes of the epoch that nodes made because they were told to.
     pub changes: u64,
+    /// Times that the wall clock jumped.
+    pub clock_steps: u64,
     /// SHA-256 of every answer, in order.
     pub fingerprint: [u8; 32],
+}
+
+impl Report {
+    /// Adds what another run went through, but for its answers.
+    pub fn add(&mut self, other: &Report) {
+        self.frames += other.frames;
+        self.stored += other.stored;
+        self.power_cuts += other.power_cuts;
+        self.restarts += other.restarts;
+        self.disk_full += other.disk_full;
+        self.repeated += other.repeated;
+        self.segments += other.segments;
+        self.downlinks += other.downlinks;
+        self.changes += other.changes;
+        self.clock_steps += other.clock_steps;
+    }
 }
 
 /// The free epochs of each node's key: the next one. They are kept where no power is cut.
@@ -185,6 +212,8 @@ struct World<'a> {
     now: Now,
     /// What nodes sent, and a bridge accepted.
     sent: BTreeMap<FrameKey, Samples>,
+    /// Authentic frames that came to the server, each as often as it did, in order.
+    arrived: Vec<FrameKey>,
     /// What receipts promised.
     promised: BTreeSet<FrameKey>,
     called_stored: u64,
@@ -249,8 +278,9 @@ impl<'a> World<'a> {
             disk: SimDisk::new(dice.split(), plan.honesty),
             server: None,
             cells,
-            now: Now::default(),
+            now: Now { wall_ns: BEGIN_NS, monotonic_ns: 0 },
             sent: BTreeMap::new(),
+            arrived: Vec::new(),
             promised: BTreeSet::new(),
             called_stored: 0,
             downlinks: BTreeSet::new(),
@@ -266,8 +296,7 @@ impl<'a> World<'a> {
     }
 
     fn step(&mut self) -> Result<(), Box<Violation>> {
-        self.now.wall_ns += 1_000_000;
-        self.now.monotonic_ns += 1_000_000;
+        self.pass_time();
         self.trouble();
         if self.server.is_none() {
             return self.start_server();
@@ -281,6 +310,22 @@ impl<'a> World<'a> {
         match self.serve(arrived) {
             Ok(actions) => actions.into_iter().try_for_each(|action| self.receive(action)),
             Err(error) => self.server_died(error),
+        }
+    }
+
+    /// A step of both clocks; the wall clock may jump besides: to 1970, by up to a year, or to where it is right.
+    fn pass_time(&mut self) {
+        self.now.monotonic_ns += STEP_NS;
+        self.now.wall_ns += STEP_NS;
+        if self.plan.clock_jumps && self.dice.chance(1, 20) {
+            let jump_ns = u64::from(1 + self.dice.below(365 * 24)) * HOUR_NS;
+            self.now.wall_ns = match self.dice.below(4) {
+                0 => 0,
+                1 => self.now.wall_ns + jump_ns,
+                2 => self.now.wall_ns.saturating_sub(jump_ns),
+                _ => BEGIN_NS + self.now.monotonic_ns,
+            };
+            self.report.clock_steps += 1;
         }
     }
 
@@ -356,6 +401,7 @@ impl<'a> World<'a> {
                 spooled.times_sent += 1;
                 self.report.repeated += u64::from(spooled.times_sent == 2);
                 cell.sent += 1;
+                self.arrived.extend_from_slice(&spooled.frames);
                 arrived.push(Arrived { connection, at: self.now, batch: Ok(spooled.batch.clone()) });
             }
         }
@@ -421,7 +467,7 @@ impl<'a> World<'a> {
         let spooled = cell.waiting.remove(place).expect("it was found");
         cell.sent = cell.sent.saturating_sub(usize::from(place < cell.sent));
         let counted =
-            usize::from(receipt.stored) + usize::from(receipt.duplicate) + usize::from(receipt.failed);
+            usize::from(receipt.stored) + usize::from(receipt.duplicate) + receipt.failed_total() as usize;
         let authentic = usize::from(receipt.stored) + usize::from(receipt.duplicate);
         if Some(receipt.batch) != spooled.batch.seal()
             || counted != spooled.count
@@ -447,6 +493,7 @@ impl<'a> World<'a> {
             Err(error) if error.is_environment() => return self.server_died(error).map(|()| 0),
             Err(error) => return Err(Violation::Unreadable(error).into()),
         };
+        let mut arrived = self.arrived.iter();
         for record in records {
             let key = (record.node, record.epoch, record.counter);
             missing.remove(&key);
@@ -457,6 +504,9 @@ impl<'a> World<'a> {
             });
             if !genuine || !found.insert(key) {
                 return Err(Violation::Invented(Box::new(record)).into());
+            }
+            if !arrived.any(|arrived| *arrived == key) {
+                return Err(Violation::Reordered(Box::new(record)).into());
             }
         }
         match missing.first() {
@@ -611,73 +661,5 @@ impl SimCell {
         let is_sound = header.is_downlink() && (acknowledges || sets || tells.is_some());
         let key = (header.node, header.epoch, header.counter & !DIRECTION_BIT);
         is_sound.then_some((key, tells.map(|next| (place, header.epoch, next))))
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::super::Honesty;
-    use super::*;
-
-    /// Runs `seeds` and counts those in which a promise was broken.
-    fn broken(seeds: std::ops::Range<u64>, plan: &Plan) -> usize {
-        seeds.filter(|&seed| run(seed, plan).is_err()).count()
-    }
-
-    #[test]
-    fn what_is_acknowledged_survives_every_power_cut() {
-        let mut total = Report::default();
-        // `make soak` asks for more seeds.
-        let seeds = std::env::var("SIM_SEEDS").map_or(200, |seeds| seeds.parse().expect("a number of seeds"));
-        for seed in 0..seeds {
-            let report = match run(seed, &Plan::default()) {
-                Ok(report) => report,
-                Err(violation) => panic!("seed {seed}: {violation:?}"),
-            };
-            total.power_cuts += report.power_cuts;
-            total.restarts += report.restarts;
-            total.disk_full += report.disk_full;
-            total.repeated += report.repeated;
-            total.segments += report.segments;
-            total.changes += report.changes;
-        }
-        println!("{total:?}");
-        // The runs must have been as hard as they were meant to be.
-        assert!(total.power_cuts > 800 && total.restarts > total.power_cuts + 500, "{total:?}");
-        assert!(total.disk_full > 100 && total.repeated > 1000 && total.segments > 600, "{total:?}");
-        assert!(total.changes > 500, "{total:?}");
-    }
-
-    #[test]
-    fn a_run_without_trouble_loses_and_repeats_nothing() {
-        let plan = Plan { stop_every: 0, sync_error_every: 0, disk_fills: false, ..Plan::default() };
-        let report = run(1, &plan).unwrap();
-        assert_eq!((report.restarts, report.power_cuts), (1, 1), "the one at the end");
-        assert_eq!(report.stored, report.frames);
-    }
-
-    #[test]
-    fn a_seed_is_one_run() {
-        let plan = Plan::default();
-        assert_eq!(run(7, &plan).unwrap(), run(7, &plan).unwrap());
-        assert_ne!(run(7, &plan).unwrap().fingerprint, run(8, &plan).unwrap().fingerprint);
-    }
-
-    #[test]
-    fn a_store_that_does_not_sync_is_caught() {
-        let honesty = Honesty { sync: false, ..Honesty::FULL };
-        assert!(broken(0..40, &Plan { honesty, ..Plan::default() }) >= 36);
-    }
-
-    #[test]
-    fn a_store_that_does_not_sync_its_folder_is_caught() {
-        let honesty = Honesty { sync_dir: false, ..Honesty::FULL };
-        assert!(broken(0..40, &Plan { honesty, ..Plan::default() }) >= 36);
-    }
-
-    #[test]
-    fn a_store_that_trusts_its_cache_when_it_opens_is_caught() {
-        let honesty = Honesty { settle: false, ..Honesty::FULL };
-        assert!(broken(0..200, &Plan { honesty, ..Plan::default() }) >= 1);
     }
 }

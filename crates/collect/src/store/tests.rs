@@ -70,12 +70,12 @@ impl Rig {
         Rig::open_with(disk, master(), &LIMITS(), seed)
     }
 
-    /// Commits a frame of a node, at `now_ns`.
-    fn commit(&mut self, node: u32, counter: u32, now_ns: u64) -> Result<Commit, Error> {
+    /// Commits a frame of a node, at `monotonic_ns`.
+    fn commit(&mut self, node: u32, counter: u32, monotonic_ns: u64) -> Result<Commit, Error> {
         assert_eq!(self.replay.admit(node, 0, counter), Admission::New);
         let Rig { store, replay } = self;
         let known = || replay.checkpoint().into_iter().map(Body::Counters).collect();
-        let commit = store.commit(&[frame(node, counter).to_bytes()], now_ns, known);
+        let commit = store.commit(&[frame(node, counter).to_bytes()], monotonic_ns, known);
         match commit {
             Ok(Commit::Durable) => self.replay.commit(),
             Ok(Commit::Full) | Err(_) => self.replay.abort(),
@@ -303,6 +303,34 @@ fn the_oldest_segments_are_removed_and_their_counters_are_known_for_ever() {
     }
     assert!(read_all(&disk).unwrap()[0] >= 100, "what had ended long ago");
     assert_eq!(Rig::open(&disk, 3).unwrap().known(), (0..125).collect::<Vec<_>>());
+}
+
+const MINUTE_NS: u64 = 60_000_000_000;
+
+/// Each process has a monotonic clock of its own, which begins anywhere: what each says of the time that it had the store
+/// open adds up, whether it ended by a kill or not, and nothing else makes a segment old.
+#[test]
+fn a_segment_is_as_old_as_the_store_was_open_behind_it() {
+    let disk = disk(1);
+    let limits = Limits { retain_ns_max: 60 * MINUTE_NS, ..LIMITS() };
+    let mut counter = 0;
+    // Half an hour each, with a frame a minute.
+    let mut run = |begin_ns: u64| {
+        let mut rig = Rig::open_with(&disk, master(), &limits, begin_ns).unwrap();
+        for minute in 0..=30 {
+            assert_eq!(rig.commit(0, counter, begin_ns + minute * MINUTE_NS).unwrap(), Commit::Durable);
+            counter += 1;
+        }
+        read_all(&disk).unwrap()
+    };
+    assert_eq!(run(1 << 60)[0], 0);
+    assert_eq!(run(0)[0], 0, "an earlier clock");
+    // A frame a minute: of an hour and a half, and then of two hours, the last hour is kept, and no segment more.
+    for (begin_ns, oldest) in [(7, 31), (1 << 62, 62)] {
+        let kept = run(begin_ns)[0];
+        assert!((oldest - 16..=oldest).contains(&kept), "{kept} of {oldest}");
+    }
+    assert_eq!(Rig::open(&disk, 9).unwrap().known(), (0..124).collect::<Vec<_>>());
 }
 
 /// Keeps few segments, and a spare.

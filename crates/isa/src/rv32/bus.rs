@@ -94,6 +94,11 @@ pub trait Bus {
     /// such slot or the word is no instruction; a compressed one ends the run.
     fn fetch(&mut self, pc: u32, cycle: Cycles, wait: &mut u32) -> Result<Fetched, Refusal>;
 
+    /// The instruction at `pc` for who only looks there; `None` also where this bus does not tell.
+    fn peek(&self, _pc: u32) -> Option<Instruction> {
+        None
+    }
+
     /// What is at `address`, a multiple of the width, least significant byte first.
     ///
     /// # Errors

@@ -1,60 +1,15 @@
 //! What each instruction does, and the loop that does it.
 //!
-//! Owns: the exhaustive match over the table, and when a cycle is spent for what. The state is `machine`'s; costs are
-//! `timing`'s.
+//! Owns: the exhaustive match over the table, and in which order the bus and the pipeline are asked. The state is
+//! `machine`'s; cycles are the pipeline's.
 
 use super::bits::Instruction;
 use super::bus::{Bus, Fetched, Refusal, Width};
 use super::machine::Machine;
-use super::places::Place;
-use super::table::{Opcode, ROWS, Row};
+use super::pipeline::{Ahead, Flow, Pipeline};
+use super::table::Opcode;
 use super::trap::Trap;
 use crate::{Cycles, Observer};
-
-/// Which source registers an instruction reads, each 0 or 1.
-#[derive(Clone, Copy)]
-struct Sources {
-    rs1: u32,
-    rs2: u32,
-}
-
-const fn names(places: &[Place], wanted: Place) -> u32 {
-    let mut index = 0;
-    while index < places.len() {
-        if places[index] as u8 == wanted as u8 {
-            return 1;
-        }
-        index += 1;
-    }
-    0
-}
-
-const fn sources(row: &Row) -> Sources {
-    Sources { rs1: names(row.reads, Place::Rs1), rs2: names(row.reads, Place::Rs2) }
-}
-
-static SOURCES: [Sources; ROWS.len()] = {
-    let mut all = [sources(&ROWS[0]); ROWS.len()];
-    let mut index = 0;
-    while index < all.len() {
-        all[index] = sources(&ROWS[index]);
-        index += 1;
-    }
-    all
-};
-
-/// Where the program goes on behind an instruction, and what that took.
-#[derive(Clone, Copy)]
-enum Flow {
-    /// Behind it.
-    On,
-    /// Behind it, in the time of a division by zero.
-    Undivided,
-    /// There.
-    To(u32),
-    /// There, by a branch.
-    Taken(u32),
-}
 
 /// The upper word of a product.
 #[inline(always)]
@@ -62,7 +17,21 @@ fn high(product: i64) -> u32 {
     (product >> 32) as u32
 }
 
-impl<B: Bus> Machine<B> {
+/// Whether a branch is taken.
+#[inline(always)]
+pub(super) fn holds(opcode: Opcode, a: u32, b: u32) -> bool {
+    match opcode {
+        Opcode::Beq => a == b,
+        Opcode::Bne => a != b,
+        Opcode::Blt => (a as i32) < b as i32,
+        Opcode::Bge => a as i32 >= b as i32,
+        Opcode::Bltu => a < b,
+        Opcode::Bgeu => a >= b,
+        _ => false,
+    }
+}
+
+impl<B: Bus, P: Pipeline> Machine<B, P> {
     #[inline(always)]
     fn get(&self, number: u8) -> u32 {
         self.registers[usize::from(number & 31)]
@@ -86,7 +55,7 @@ impl<B: Bus> Machine<B> {
             }
             let Fetched { instruction, next } = fetched?;
             o.fetch(begin, pc);
-            self.stall(instruction);
+            self.pipeline.issue(instruction, pc, &mut self.cycle, &mut self.spent);
             let now = self.cycle;
             let flow = match self.perform(instruction, pc, next, now, o) {
                 Ok(flow) => flow,
@@ -95,37 +64,20 @@ impl<B: Bus> Machine<B> {
                     return Err(refusal);
                 }
             };
-            let cycles = self.costs[instruction.opcode as usize];
-            let (cycles, to) = match flow {
-                Flow::On => (cycles, next),
-                Flow::To(target) => (cycles, target),
-                Flow::Taken(target) => (self.timing.branch_taken_cycles, target),
-                Flow::Undivided => (self.timing.divide_by_zero_cycles, next),
-            };
-            self.cycle += Cycles::from(cycles);
+            let ahead = Ahead { bus: &self.bus, registers: &self.registers };
+            self.pipeline.complete(instruction, flow, &mut self.cycle, &ahead);
             self.spent.instructions += 1;
-            self.pc = to;
+            self.pc = match flow {
+                Flow::On | Flow::Undivided => next,
+                Flow::To(target) | Flow::Taken(target) => target,
+            };
             o.retire(self.cycle, pc);
         }
         Ok(())
     }
 
-    /// Waits for what the instruction before leaves late.
-    #[inline(always)]
-    fn stall(&mut self, i: Instruction) {
-        if self.loaded != 0 {
-            let sources = SOURCES[i.opcode as usize];
-            if self.loaded & (sources.rs1 << (i.rs1 & 31) | sources.rs2 << (i.rs2 & 31)) != 0 {
-                let cycles = Cycles::from(self.timing.load_use_cycles);
-                self.cycle += cycles;
-                self.spent.load_use_cycles += cycles;
-            }
-            self.loaded = 0;
-        }
-    }
-
     fn waited(&mut self, wait: u32) {
-        self.cycle += Cycles::from(wait);
+        self.pipeline.wait(wait, &mut self.cycle);
         self.spent.data_cycles += Cycles::from(wait);
     }
 
@@ -142,8 +94,10 @@ impl<B: Bus> Machine<B> {
         if at & (width.bytes() - 1) != 0 {
             return Err(Trap::LoadMisaligned.into());
         }
+        let ahead = Ahead { bus: &self.bus, registers: &self.registers };
+        let asked = self.pipeline.load(at, width, self.cycle, &mut self.spent, &ahead);
         let mut wait = 0;
-        let value = self.bus.load(at, width, self.cycle, &mut wait);
+        let value = self.bus.load(at, width, asked, &mut wait);
         if wait != 0 {
             self.waited(wait);
         }
@@ -151,7 +105,7 @@ impl<B: Bus> Machine<B> {
         for byte in 0..width.bytes() {
             o.load(now, at + byte, (value >> (8 * byte)) as u8);
         }
-        self.loaded = self.late & !1 & 1 << (i.rd & 31);
+        self.pipeline.loaded(i);
         self.set(i.rd, extend(value));
         Ok(())
     }
@@ -168,8 +122,9 @@ impl<B: Bus> Machine<B> {
         if at & (width.bytes() - 1) != 0 {
             return Err(Trap::StoreMisaligned.into());
         }
+        let asked = self.pipeline.store(at, width, self.cycle);
         let mut wait = 0;
-        let stored = self.bus.store(at, width, value, self.cycle, &mut wait);
+        let stored = self.bus.store(at, width, value, asked, &mut wait);
         if wait != 0 {
             self.waited(wait);
         }
@@ -197,20 +152,33 @@ impl<B: Bus> Machine<B> {
         if target & 2 == 0 { Ok(target & !1) } else { Err(Trap::InstructionMisaligned) }
     }
 
-    /// Reads a counter. No other state register is there, and these cannot be written: what would write traps.
-    fn counter(&mut self, i: Instruction) -> Result<Flow, Refusal> {
-        let writes = matches!(i.opcode, Opcode::Csrrw | Opcode::Csrrwi) || i.rs1 != 0;
+    /// Reads a counter, none of which can be written, or accesses a state register of the core's own. No others are there.
+    fn state(&mut self, i: Instruction) -> Result<Flow, Refusal> {
+        let is_constant = matches!(i.opcode, Opcode::Csrrwi | Opcode::Csrrsi | Opcode::Csrrci);
+        let operand = if is_constant { i.rs1.into() } else { self.get(i.rs1) };
+        let replaces = matches!(i.opcode, Opcode::Csrrw | Opcode::Csrrwi);
+        let clears = matches!(i.opcode, Opcode::Csrrc | Opcode::Csrrci);
+        let writes = replaces || i.rs1 != 0;
+        let cycle = self.pipeline.counted(self.cycle);
         let value = match i.k {
             // Time is counted in cycles.
-            0xc00 | 0xc01 => self.cycle as u32,
-            0xc80 | 0xc81 => (self.cycle >> 32) as u32,
-            0xc02 => self.spent.instructions as u32,
-            0xc82 => (self.spent.instructions >> 32) as u32,
-            _ => return Err(Trap::IllegalInstruction.into()),
+            0xc00 | 0xc01 if !writes => cycle as u32,
+            0xc80 | 0xc81 if !writes => (cycle >> 32) as u32,
+            0xc02 if !writes => self.spent.instructions as u32,
+            0xc82 if !writes => (self.spent.instructions >> 32) as u32,
+            number => {
+                let register = self.pipeline.state_register(number as u32).ok_or(Trap::IllegalInstruction)?;
+                let value = *register;
+                *register = if replaces {
+                    operand
+                } else if clears {
+                    value & !operand
+                } else {
+                    value | operand
+                };
+                value
+            }
         };
-        if writes {
-            return Err(Trap::IllegalInstruction.into());
-        }
         self.set(i.rd, value);
         Ok(Flow::On)
     }
@@ -235,8 +203,8 @@ impl<B: Bus> Machine<B> {
             }};
         }
         macro_rules! branch {
-            ($condition:expr) => {
-                if $condition {
+            ($branch:expr) => {
+                if holds($branch, a, b) {
                     return Ok(Flow::Taken(Self::relative(pc, i)?));
                 }
             };
@@ -263,12 +231,12 @@ impl<B: Bus> Machine<B> {
                 set!(next);
                 return Ok(Flow::To(target));
             }
-            Beq => branch!(a == b),
-            Bne => branch!(a != b),
-            Blt => branch!(signed_a < signed_b),
-            Bge => branch!(signed_a >= signed_b),
-            Bltu => branch!(a < b),
-            Bgeu => branch!(a >= b),
+            Beq => branch!(Beq),
+            Bne => branch!(Bne),
+            Blt => branch!(Blt),
+            Bge => branch!(Bge),
+            Bltu => branch!(Bltu),
+            Bgeu => branch!(Bgeu),
             Lb => self.load(i, Width::Byte, now, o, |value| value as i8 as u32)?,
             Lh => self.load(i, Width::Half, now, o, |value| value as i16 as u32)?,
             Lw => self.load(i, Width::Word, now, o, |value| value)?,
@@ -308,7 +276,7 @@ impl<B: Bus> Machine<B> {
             Fence | FenceTso => {}
             Ecall => return Err(Trap::EnvironmentCall.into()),
             Ebreak => return Err(Trap::Breakpoint.into()),
-            Csrrw | Csrrs | Csrrc | Csrrwi | Csrrsi | Csrrci => return self.counter(i),
+            Csrrw | Csrrs | Csrrc | Csrrwi | Csrrsi | Csrrci => return self.state(i),
         }
         Ok(Flow::On)
     }

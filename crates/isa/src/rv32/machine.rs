@@ -1,14 +1,15 @@
 //! The state of a running core.
 //!
 //! Owns: registers, PC, the counters, time by cause, and how a run comes back. What each instruction does is `exec`'s,
-//! what it costs is `timing`'s, and what it accesses is the bus'.
+//! what it costs is the pipeline's, and what it accesses is the bus'.
 //!
 //! A trap is not taken here: the run comes back with it, PC at the instruction, and the environment answers
 //! ([`Machine::skip`], [`Machine::jump`]) or ends the run ([`Machine::fail`]).
 
 use super::bus::{Bus, Refusal};
 use super::error::{Fault, FaultKind};
-use super::table::{Opcode, ROWS};
+use super::pipeline::Pipeline;
+use super::sequential::Sequential;
 use super::timing::Timing;
 use super::trap::Trap;
 use crate::{Cycles, Observer};
@@ -43,9 +44,10 @@ pub struct Spent {
 
 /// A core and what it is attached to.
 #[derive(Clone, Debug)]
-pub struct Machine<B> {
+pub struct Machine<B, P = Sequential> {
     /// What it is attached to.
     pub bus: B,
+    pub(super) pipeline: P,
     /// Invariant: x0 is zero between instructions.
     pub(super) registers: [u32; 32],
     pub(super) pc: u32,
@@ -53,29 +55,28 @@ pub struct Machine<B> {
     pub(super) next: Option<u32>,
     pub(super) cycle: Cycles,
     pub(super) spent: Spent,
-    pub(super) costs: [u8; ROWS.len()],
-    pub(super) timing: Timing,
-    /// The registers that the last instruction loaded and that are late, a bit each.
-    pub(super) loaded: u32,
-    /// All registers if what is loaded is late, else none.
-    pub(super) late: u32,
     fault: Option<Fault>,
 }
 
 impl<B: Bus> Machine<B> {
-    /// A core after reset, about to execute at `entry`. Its registers are zero (which the manual leaves open).
+    /// A core after reset that does one instruction at a time, about to execute at `entry`. Its registers are zero (which
+    /// the manual leaves open).
     pub fn new(bus: B, timing: Timing, entry: u32) -> Machine<B> {
+        Machine::with_pipeline(bus, Sequential::new(timing), entry)
+    }
+}
+
+impl<B: Bus, P: Pipeline> Machine<B, P> {
+    /// The same with any pipeline.
+    pub fn with_pipeline(bus: B, pipeline: P, entry: u32) -> Machine<B, P> {
         Machine {
             bus,
+            pipeline,
             registers: [0; 32],
             pc: entry,
             next: None,
             cycle: 0,
             spent: Spent::default(),
-            costs: timing.by_opcode(),
-            late: if timing.load_use_cycles == 0 { 0 } else { u32::MAX },
-            timing,
-            loaded: 0,
             fault: None,
         }
     }
@@ -107,10 +108,14 @@ impl<B: Bus> Machine<B> {
     /// If the run did not come back with a trap of an instruction that was fetched.
     pub fn skip(&mut self) {
         let next = self.next.expect("a trapped instruction was fetched");
-        self.cycle += Cycles::from(self.timing.cycles(Opcode::Ecall));
+        self.pipeline.answer(&mut self.cycle);
         self.spent.instructions += 1;
-        self.loaded = 0;
         self.jump(next);
+    }
+
+    /// Its pipeline.
+    pub fn pipeline(&self) -> &P {
+        &self.pipeline
     }
 
     /// Cycles since reset.

@@ -93,6 +93,10 @@ impl Bus for Memory {
         }
     }
 
+    fn peek(&self, pc: u32) -> Option<Instruction> {
+        *self.code.get(pc.wrapping_sub(self.code_first).rotate_right(2) as usize)?
+    }
+
     #[inline(always)]
     fn load(&mut self, address: u32, width: Width, _cycle: Cycles, _wait: &mut u32) -> Result<u32, Refusal> {
         let bytes = self.regions.get(address, width.bytes()).ok_or(Trap::LoadAccess)?;

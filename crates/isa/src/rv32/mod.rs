@@ -1,9 +1,12 @@
-//! RV32IM, with the cycles of Ibex.
+//! RV32IM, with the cycles of Ibex, PicoRV32 and VexRiscv.
 //!
 //! `table` lists the instructions, and the rest of the core follows from it: `bits` (words), `text` (assembly),
-//! `places` (what is read and written), `exec` (what is done), `timing` (what it costs, from data files). `machine` is
-//! the core: registers, counters, time by cause. What it is attached to is behind the seam in `bus`: plain `memory`, or
-//! what another crate puts there. Programs run under Linux as far as a C library asks for it (`user`).
+//! `places` (what is read and written), `exec` (what is done). `machine` is the core: registers, counters, time by
+//! cause. How it spends cycles is behind the seam in `pipeline`: one instruction at a time as data files tell it
+//! (`sequential`, `timing`), or five stages with caches (`vex5`); `profile` has the names. What it is attached to is
+//! behind the seam in `bus`: plain `memory`, or what another crate puts there. Programs run under Linux as far as a C
+//! library asks for it (`user`), or on a machine with nothing but memory (`bare`), on which the cores' own hardware is
+//! the witness.
 //!
 //! Not there, and a trap: what is beyond the unprivileged manual's RV32I, M and the counters, and accesses that are not
 //! aligned, which the manual leaves to the environment. Not there, and a fault: compressed instructions. Not modelled:
@@ -22,6 +25,7 @@
 //! assert_eq!((machine.register(12), machine.pc(), machine.cycle()), (42, 0x1_000c, 1 + 1 + 3));
 //! ```
 
+pub mod bare;
 pub mod bits;
 pub mod bus;
 pub mod error;
@@ -29,12 +33,16 @@ mod exec;
 pub mod image;
 pub mod machine;
 pub mod memory;
+pub mod pipeline;
 pub mod places;
+pub mod profile;
+pub mod sequential;
 pub mod table;
 pub mod text;
 pub mod timing;
 pub mod trap;
 pub mod user;
+pub mod vex5;
 
 pub use bits::Instruction;
 pub use bus::{Bus, Fetched, Refusal, Width};
@@ -42,11 +50,15 @@ pub use error::{Fault, FaultKind, ImageError, TextError, TimingError, Unencodabl
 pub use image::Image;
 pub use machine::{Machine, Spent, Stop};
 pub use memory::Memory;
+pub use pipeline::Pipeline;
 pub use places::Set;
+pub use profile::Profile;
+pub use sequential::Sequential;
 pub use table::Opcode;
 pub use timing::{Class, Timing};
 pub use trap::Trap;
 pub use user::User;
+pub use vex5::FiveStage;
 
 pub use crate::linux::files::Files;
 pub use crate::region::Region;

@@ -153,11 +153,11 @@ instructions! {
     /// And with a constant.
     Andi     "andi"       (Rd, Rs1, Immediate) "kkkkkkkkkkkk aaaaa 111 ddddd 0010011" Single (Rs1 => Rd)
     /// Shift left by a constant.
-    Slli     "slli"       (Rd, Rs1, Count) "0000000 kkkkk aaaaa 001 ddddd 0010011" Single (Rs1 => Rd)
+    Slli     "slli"       (Rd, Rs1, Count) "0000000 kkkkk aaaaa 001 ddddd 0010011" Shift (Rs1 => Rd)
     /// Shift right by a constant, filling with zeros.
-    Srli     "srli"       (Rd, Rs1, Count) "0000000 kkkkk aaaaa 101 ddddd 0010011" Single (Rs1 => Rd)
+    Srli     "srli"       (Rd, Rs1, Count) "0000000 kkkkk aaaaa 101 ddddd 0010011" Shift (Rs1 => Rd)
     /// Shift right by a constant, filling with the sign.
-    Srai     "srai"       (Rd, Rs1, Count) "0100000 kkkkk aaaaa 101 ddddd 0010011" Single (Rs1 => Rd)
+    Srai     "srai"       (Rd, Rs1, Count) "0100000 kkkkk aaaaa 101 ddddd 0010011" Shift (Rs1 => Rd)
 
     // Arithmetic
     /// Add.
@@ -165,7 +165,7 @@ instructions! {
     /// Subtract.
     Sub      "sub"        (Rd, Rs1, Rs2) "0100000 bbbbb aaaaa 000 ddddd 0110011" Single (Rs1 Rs2 => Rd)
     /// Shift left.
-    Sll      "sll"        (Rd, Rs1, Rs2) "0000000 bbbbb aaaaa 001 ddddd 0110011" Single (Rs1 Rs2 => Rd)
+    Sll      "sll"        (Rd, Rs1, Rs2) "0000000 bbbbb aaaaa 001 ddddd 0110011" Shift (Rs1 Rs2 => Rd)
     /// Whether the first is less than the second.
     Slt      "slt"        (Rd, Rs1, Rs2) "0000000 bbbbb aaaaa 010 ddddd 0110011" Single (Rs1 Rs2 => Rd)
     /// Whether the first is less than the second, unsigned.
@@ -173,9 +173,9 @@ instructions! {
     /// Exclusive or.
     Xor      "xor"        (Rd, Rs1, Rs2) "0000000 bbbbb aaaaa 100 ddddd 0110011" Single (Rs1 Rs2 => Rd)
     /// Shift right, filling with zeros.
-    Srl      "srl"        (Rd, Rs1, Rs2) "0000000 bbbbb aaaaa 101 ddddd 0110011" Single (Rs1 Rs2 => Rd)
+    Srl      "srl"        (Rd, Rs1, Rs2) "0000000 bbbbb aaaaa 101 ddddd 0110011" Shift (Rs1 Rs2 => Rd)
     /// Shift right, filling with the sign.
-    Sra      "sra"        (Rd, Rs1, Rs2) "0100000 bbbbb aaaaa 101 ddddd 0110011" Single (Rs1 Rs2 => Rd)
+    Sra      "sra"        (Rd, Rs1, Rs2) "0100000 bbbbb aaaaa 101 ddddd 0110011" Shift (Rs1 Rs2 => Rd)
     /// Or.
     Or       "or"         (Rd, Rs1, Rs2) "0000000 bbbbb aaaaa 110 ddddd 0110011" Single (Rs1 Rs2 => Rd)
     /// And.

@@ -1,9 +1,13 @@
 //! What takes how many cycles on which core, from data files.
 //!
-//! Owns: the classes that the table sorts instructions into, and Ibex's file. When a cycle is spent is `machine`'s, and
-//! the form of the files is `crate::costs`'. A core is in order and issues one instruction at a time; what it waits for
-//! beyond what its class, a taken branch, a divisor of zero and a load just before say, is its bus' or cannot be told
-//! here. Ibex here is its default: two stages, the fast multiplier, no branch target ALU, memory that answers at once.
+//! Owns: the classes that the table sorts instructions into, and the files of Ibex and PicoRV32. When a cycle is spent
+//! is `sequential`'s, and the form of the files is `crate::costs`'. A core is in order and issues one instruction at a
+//! time; what it waits for beyond what its class, a taken branch, a divisor of zero and a load just before say, is its
+//! bus' or cannot be told here.
+//!
+//! Ibex here is its default: two stages, the fast multiplier, no branch target ALU, memory that answers at once.
+//! PicoRV32 has the fast multiplier, the divider, the barrel shifter and the second port of its registers, and memory
+//! that answers in the cycle in which it is asked: `rtl/tb/pico.v`.
 
 use super::error::TimingError;
 use super::table::{Opcode, ROWS};
@@ -23,6 +27,8 @@ macro_rules! classes {
 classes! {
     /// Everything that has no class of its own.
     Single "single"
+    /// Shifts.
+    Shift "shift"
     /// Branches that are not taken.
     Branch "branch"
     /// JAL.
@@ -71,6 +77,11 @@ impl Timing {
         Timing::parse(include_str!("ibex.csv")).expect("the file is ours, and tested")
     }
 
+    /// PicoRV32 as its hardware does it.
+    pub fn pico() -> Timing {
+        Timing::parse(include_str!("pico.csv")).expect("the file is ours, and tested")
+    }
+
     /// One cycle for everything and no interlocks: cycles are instructions.
     pub fn ideal() -> Timing {
         let class_cycles = [1; CLASS_NAMES.len()];
@@ -109,7 +120,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn ibex_has_a_file_and_differs_from_the_ideal() {
+    fn cores_have_files_and_differ_from_the_ideal() {
         let (ibex, ideal) = (Timing::ibex(), Timing::ideal());
         assert_eq!(
             (ibex.cycles(Opcode::Lw), ibex.cycles(Opcode::Remu), ibex.cycles(Opcode::Add)),
@@ -117,6 +128,11 @@ mod tests {
         );
         assert_eq!((ibex.branch_taken_cycles, ibex.divide_by_zero_cycles, ibex.load_use_cycles), (3, 2, 0));
         assert!(ROWS.iter().all(|row| ideal.cycles(row.opcode) == 1));
+        let pico = Timing::pico();
+        assert_eq!(
+            (pico.cycles(Opcode::Lw), pico.cycles(Opcode::Remu), pico.cycles(Opcode::Add)),
+            (5, 40, 3)
+        );
     }
 
     #[test]
@@ -128,11 +144,11 @@ mod tests {
         assert_eq!(error.to_string(), "timing lacks a line for `csr`");
         let other = whole.replace("multiply_high,", "mulh,");
         let error = Timing::parse(&other).expect_err("it has another");
-        assert_eq!(error.to_string(), "timing line 10: nothing called `mulh` takes time");
+        assert_eq!(error.to_string(), "timing line 11: nothing called `mulh` takes time");
         let wait = whole.replace("load_use,0,", "load_use,2,");
         assert_eq!(Timing::parse(&wait).expect("a core may wait").load_use_cycles, 2);
         let none =
             Timing::parse(&whole.replace("store,2,", "store,0,")).expect_err("an instruction takes time");
-        assert_eq!(none.to_string(), "timing line 8: found `0`, expected 1 to 255 cycles");
+        assert_eq!(none.to_string(), "timing line 9: found `0`, expected 1 to 255 cycles");
     }
 }

@@ -10,6 +10,8 @@ use super::error::{FaultKind, ImageError};
 use super::image::Image;
 use super::machine::{self, Machine};
 use super::memory::Memory;
+use super::pipeline::Pipeline;
+use super::sequential::Sequential;
 use super::timing::Timing;
 use super::trap::Trap;
 use crate::elf::{self, Order};
@@ -108,9 +110,9 @@ fn no_address(refusal: Refusal) -> Denied<FaultKind> {
 
 /// A program that runs.
 #[derive(Clone, Debug)]
-pub struct User<B> {
+pub struct User<B, P = Sequential> {
     /// The core and its bus.
-    pub machine: Machine<B>,
+    pub machine: Machine<B, P>,
     /// The program's files.
     pub files: Files,
     exit: Option<u8>,
@@ -136,7 +138,14 @@ impl User<Memory> {
 impl<B: Bus> User<B> {
     /// A program behind a bus, in which there is what [`furnish`] makes.
     pub fn with_bus(bus: B, start: Start, files: Files, timing: Timing) -> User<B> {
-        let mut machine = Machine::new(bus, timing, start.entry);
+        User::with_pipeline(bus, Sequential::new(timing), start, files)
+    }
+}
+
+impl<B: Bus, P: Pipeline> User<B, P> {
+    /// The same on a core with any pipeline.
+    pub fn with_pipeline(bus: B, pipeline: P, start: Start, files: Files) -> User<B, P> {
+        let mut machine = Machine::with_pipeline(bus, pipeline, start.entry);
         machine.set_register(STACK_POINTER, start.stack_pointer);
         User { machine, files, exit: None }
     }
@@ -217,7 +226,7 @@ impl<B: Bus> User<B> {
     }
 }
 
-impl<B: Bus> Caller for User<B> {
+impl<B: Bus, P: Pipeline> Caller for User<B, P> {
     type Kind = FaultKind;
 
     fn byte(&mut self, address: u32) -> Result<u8, Denied<FaultKind>> {

@@ -25,7 +25,8 @@ fn ordered(mut instruction: Instruction) -> Instruction {
 
 /// Whether all that it does is to leave a value in a register.
 fn only_computes(opcode: Opcode) -> bool {
-    matches!(opcode.row().class, Class::Single | Class::Multiply | Class::MultiplyHigh | Class::Divide)
+    use Class::*;
+    matches!(opcode.row().class, Single | Shift | Multiply | MultiplyHigh | Divide)
 }
 
 /// The plainest form of what an instruction does.

@@ -10,7 +10,7 @@ use super::cache::{Shape, Tags};
 use crate::error::RunError;
 
 /// The words that a run asked for, in their order.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Stream {
     entries: Vec<u8>,
     /// The address behind what is written.

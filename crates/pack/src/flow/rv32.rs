@@ -72,7 +72,9 @@ impl Effects {
         };
         let on_stack = on_stack(&instruction);
         let (barrier, may_trap) = match instruction.opcode.row().class {
-            Class::Single | Class::Multiply | Class::MultiplyHigh | Class::Divide => (false, false),
+            Class::Single | Class::Shift | Class::Multiply | Class::MultiplyHigh | Class::Divide => {
+                (false, false)
+            }
             Class::Load | Class::Store => (false, on_stack.is_none()),
             _ => (true, true),
         };

@@ -165,6 +165,8 @@ pub struct Cell {
     pub hits: f64,
     /// Cycles with AES alone, beside none, in the same order.
     pub aes: Spread,
+    /// The same if every word that the cache is asked for took one cycle, as where only misses count.
+    pub aes_ideal: Spread,
     /// Packed, with AES, beside plain in the same order.
     pub packed: Spread,
     /// The same beside AES alone.
@@ -197,12 +199,16 @@ impl Measured {
             Spread::of(self.orders.iter().map(value)).expect("there is an order")
         };
         let (plain, sealed) = (cycles(plain_cycles), cycles(sealed_cycles));
+        let ideal =
+            |miss_cycles: Cycles| move |run: &Behind| (run.accesses + miss_cycles * run.misses[cache]) as f64;
+        let (ideal, ideal_sealed) = (ideal(plain_cycles), ideal(sealed_cycles));
         let asked = self.given.iter().map(|run| run.accesses).sum::<u64>() as f64;
         let lacked = self.given.iter().map(|run| run.misses[cache]).sum::<u64>() as f64;
         Cell {
             cache: self.caches[cache],
             hits: 1.0 - lacked / asked,
             aes: spread(&|order| mean(&order.plain, sealed, &order.plain, plain)),
+            aes_ideal: spread(&|order| mean(&order.plain, ideal_sealed, &order.plain, ideal)),
             packed: spread(&|order| mean(&order.packed, sealed, &order.plain, plain)),
             packed_to_aes: spread(&|order| mean(&order.packed, sealed, &order.plain, sealed)),
             lines_left: spread(&|order| mean(&order.packed, lines, &order.plain, lines)),
@@ -212,6 +218,12 @@ impl Measured {
             placed: mean(&self.placed.packed, sealed, &self.given, plain),
             placed_lines_left: mean(&self.placed.packed, lines, &self.given, lines),
         }
+    }
+
+    /// The same of a cache, if it is one of them.
+    pub fn cell_of(&self, cache: Geometry, penalty: Penalty) -> Option<Cell> {
+        let number = self.caches.iter().position(|&other| other == cache)?;
+        Some(self.cell(number, penalty))
     }
 
     /// What another way is behind one of the caches, measured in the same orders.

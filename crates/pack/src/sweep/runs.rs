@@ -33,8 +33,10 @@ pub struct Input {
 pub struct Ran {
     /// Cycles but for waiting for instructions.
     pub cycles: Cycles,
-    /// What a line takes that the cache lacks: memory's time and the cipher's behind it.
-    pub miss_cycles: Cycles,
+    /// Waiting for instructions.
+    pub waited_cycles: Cycles,
+    /// Words that its cache lacked.
+    pub misses: u64,
     /// The words that it asked its cache for.
     pub stream: Stream,
     /// What it wrote.
@@ -53,13 +55,26 @@ impl Ran {
         settings: &Settings,
         user: &user::Settings,
     ) -> Result<Ran, SweepError> {
+        Ran::protected(image, &Protection::cost_of_code(image, Work::Block), input, settings, user)
+    }
+
+    /// The same with what really protects it, such as the container that it was booted from.
+    ///
+    /// # Errors
+    /// As [`Ran::of`], and lines that are not what was sealed.
+    pub fn protected(
+        image: &Image,
+        protection: &Protection,
+        input: &Input,
+        settings: &Settings,
+        user: &user::Settings,
+    ) -> Result<Ran, SweepError> {
         let named = |error: RunError| SweepError::Run { input: input.name.clone(), error };
-        let protection = Protection::cost_of_code(image, Work::Block);
         let arguments: Vec<&str> = input.arguments.iter().map(String::as_str).collect();
         let (ended, files) = (|| input.name.clone(), input.files.clone());
         if image.target == Target::Rv32 {
             let user = rv32::user::Settings::default();
-            let started = run::rv32::under_linux(image, &protection, settings, &arguments, files, user);
+            let started = run::rv32::under_linux(image, protection, settings, &arguments, files, user);
             let mut program = started.map_err(named)?;
             program.machine.bus.stream = Some(Box::default());
             let outcome = run::rv32::finish(&mut program, Cycles::MAX, &mut ());
@@ -69,7 +84,7 @@ impl Ran {
             let stream = program.machine.bus.stream.take().expect("it was given");
             return Ok(Ran::told(&outcome, outcome.spent.fetch_cycles, *stream));
         }
-        let started = run::under_linux(image, &protection, settings, &arguments, files, user.clone());
+        let started = run::under_linux(image, protection, settings, &arguments, files, user.clone());
         let mut program = started.map_err(named)?;
         program.machine.bus.stream = Some(Box::default());
         let outcome = run::finish(&mut program, Cycles::MAX, &mut ());
@@ -84,7 +99,8 @@ impl Ran {
     fn told<S, W>(outcome: &Outcome<S, W>, waited: Cycles, stream: Stream) -> Ran {
         Ran {
             cycles: outcome.cycles - waited,
-            miss_cycles: waited / outcome.counts.misses.max(1),
+            waited_cycles: waited,
+            misses: outcome.counts.misses,
             stream,
             output: outcome.output.clone(),
         }

@@ -1,5 +1,6 @@
-//! Modules of `rtl/` as programs: Verilator makes C++ of them, once for what they are made of, and the C++ beside each
-//! of them asks its ports what comes on its input.
+//! Verilog as programs: Verilator makes C++ of it, once for what it is made of. Modules of `rtl/` have C++ beside each of
+//! them, which asks its ports what comes on its input; others bring theirs.
+#![allow(dead_code)] // each test file uses some of it
 
 use std::fmt::Write as _;
 use std::fs;
@@ -21,8 +22,14 @@ fn folder() -> PathBuf {
 
 /// The files of that folder, in the order of their names.
 fn files() -> Vec<PathBuf> {
-    let entries = fs::read_dir(folder()).expect("there is Verilog");
-    let mut files: Vec<_> = entries.map(|entry| entry.expect("it can be read").path()).collect();
+    files_in(&folder())
+}
+
+/// The files of a folder, in the order of their names.
+pub fn files_in(folder: &Path) -> Vec<PathBuf> {
+    let entries = fs::read_dir(folder).unwrap_or_else(|error| panic!("`{}`: {error}", folder.display()));
+    let paths = entries.map(|entry| entry.expect("it can be read").path());
+    let mut files: Vec<_> = paths.filter(|path| path.is_file()).collect();
     files.sort();
     files
 }
@@ -88,23 +95,20 @@ pub struct Model {
 impl Model {
     /// Of a module with these parameters; `None` where Verilator is not installed.
     pub fn new(module: &str, parameters: &[(&str, u32)]) -> Option<Model> {
-        let version = verilator(&format!("{module}.v against Rust"), &["--version"])?.stdout;
-        let mut digest = Sha256::new_with_prefix(version);
-        for file in files() {
-            digest.update(fs::read(file).expect("it can be read"));
-        }
         let mut name = module.to_owned();
         for (parameter, value) in parameters {
             write!(name, "-{parameter}{value}").expect("a string takes it");
         }
-        name.push('-');
-        name.push_str(&digits(&digest.finalize()[..8]));
-        let built = Path::new(env!("CARGO_TARGET_TMPDIR")).join("rtl").join(name);
-        let lock = BUILDING.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
-        if !built.exists() {
-            build(module, parameters, &built);
-        }
-        drop(lock);
+        // The compiler runs in the folder of what is made.
+        let program =
+            folder().join(format!("{module}_tb.cpp")).canonicalize().expect("it is beside the module");
+        let mut arguments = vec!["-O3".to_owned(), "-Wall".to_owned(), "-y".to_owned(), ".".to_owned()];
+        // A test asks too little for more.
+        arguments.extend(["-MAKEFLAGS", "OPT_FAST=-O1 OPT_GLOBAL=-O0"].map(str::to_owned));
+        arguments.extend(["--top-module", module].map(str::to_owned));
+        arguments.extend(values(parameters));
+        arguments.extend([format!("{module}.v"), program.to_str().expect("a path is UTF-8").to_owned()]);
+        let built = made(&format!("{module}.v against Rust"), &name, &files(), &arguments)?;
         Some(Model { program: built.join(format!("V{module}")) })
     }
 
@@ -127,21 +131,32 @@ impl Model {
     }
 }
 
-/// Makes the program of a module, in a folder that appears when it is whole.
-fn build(module: &str, parameters: &[(&str, u32)], built: &Path) {
+/// The folder of the program that Verilator makes of these files with these arguments, paths in which are from `rtl/`;
+/// made once. `None` where Verilator is not installed.
+pub fn made(what: &str, name: &str, files: &[PathBuf], arguments: &[String]) -> Option<PathBuf> {
+    let version = verilator(what, &["--version"])?.stdout;
+    let mut digest = Sha256::new_with_prefix(version);
+    arguments.iter().for_each(|argument| digest.update(argument));
+    for file in files {
+        digest.update(fs::read(file).unwrap_or_else(|error| panic!("`{}`: {error}", file.display())));
+    }
+    let name = format!("{name}-{}", digits(&digest.finalize()[..8]));
+    let built = Path::new(env!("CARGO_TARGET_TMPDIR")).join("rtl").join(name);
+    let _lock = BUILDING.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+    if !built.exists() {
+        build(what, arguments, &built);
+    }
+    Some(built)
+}
+
+/// Makes a program, in a folder that appears when it is whole.
+fn build(what: &str, wanted: &[String], built: &Path) {
     let partial = built.with_extension(std::process::id().to_string());
-    // The compiler runs in the folder of what is made.
-    let program = folder().join(format!("{module}_tb.cpp")).canonicalize().expect("it is beside the module");
-    let file = format!("{module}.v");
-    let values = values(parameters);
-    let mut arguments = vec!["--cc", "--exe", "--build", "-j", "1", "-O3", "-Wall", "-y", "."];
-    // A test asks too little for more.
-    arguments.extend(["-MAKEFLAGS", "OPT_FAST=-O1 OPT_GLOBAL=-O0"]);
-    arguments.extend(["--Mdir", partial.to_str().expect("a path is UTF-8"), "--top-module", module]);
-    arguments.extend(values.iter().map(String::as_str));
-    arguments.extend([file.as_str(), program.to_str().expect("a path is UTF-8")]);
+    let mut arguments = vec!["--cc", "--exe", "--build", "-j", "1"];
+    arguments.extend(["--Mdir", partial.to_str().expect("a path is UTF-8")]);
+    arguments.extend(wanted.iter().map(String::as_str));
     fs::create_dir_all(built.parent().expect("it is in a folder")).expect("the folder can be made");
-    let output = verilator(module, &arguments).expect("it said its version");
+    let output = verilator(what, &arguments).expect("it said its version");
     let said = String::from_utf8_lossy(&output.stderr).into_owned();
     if !output.status.success() {
         fs::remove_dir_all(&partial).expect("it is ours");

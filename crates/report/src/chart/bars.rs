@@ -1,4 +1,5 @@
-//! [`Bars`]: sizes side by side, as lying bars from zero, grouped or stacked; every bar carries its number.
+//! [`Bars`]: sizes side by side, as lying bars from zero, grouped or stacked; every bar carries its number, and one that
+//! is a mean can show from where to where its values lie.
 //!
 //! There is no logarithmic form on purpose: a bar's length is its message, and a logarithm has no zero to start at.
 
@@ -26,7 +27,17 @@ pub struct Bars {
     stand: Stand,
     series: Vec<(String, Tone)>,
     groups: Vec<(String, Vec<Option<f64>>)>,
+    spreads: Vec<Spread>,
     undrawn_count: usize,
+}
+
+/// The values that a bar is the mean of.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Spread {
+    group: usize,
+    series: usize,
+    least: f64,
+    most: f64,
 }
 
 const MISSING: &str = "no value";
@@ -46,7 +57,15 @@ impl Bars {
         let series: Vec<(String, Tone)> =
             series.into_iter().map(|(name, tone)| (name.to_owned(), tone)).collect();
         assert!(!series.is_empty(), "bars of at least one series");
-        Bars { title: title.into(), axis, stand, series, groups: Vec::new(), undrawn_count: 0 }
+        Bars {
+            title: title.into(),
+            axis,
+            stand,
+            series,
+            groups: Vec::new(),
+            spreads: Vec::new(),
+            undrawn_count: 0,
+        }
     }
 
     /// Adds a group with one value a series; none is a value that is not there (not printed, not measured), and the chart says so.
@@ -67,6 +86,24 @@ impl Bars {
         }
         self.groups.push((name.into(), values));
         self
+    }
+
+    /// Says from where to where the values lie that a bar of the last group is the mean of, its series counted from 0;
+    /// a spread that is not finite is left out.
+    ///
+    /// # Panics
+    /// Without a group or such a series, or where bars are stacked.
+    pub fn spread(mut self, series: usize, least: f64, most: f64) -> Bars {
+        assert!(self.stand == Stand::Grouped && series < self.series.len(), "a bar of `{}`", self.title);
+        let group = self.groups.len().checked_sub(1).expect("a group for the spread");
+        if self.axis.can_draw(least) && self.axis.can_draw(most) {
+            self.spreads.push(Spread { group, series, least, most });
+        }
+        self
+    }
+
+    fn spread_of(&self, group: usize, series: usize) -> Option<Spread> {
+        self.spreads.iter().copied().find(|spread| (spread.group, spread.series) == (group, series))
     }
 
     pub(crate) fn title(&self) -> &str {
@@ -120,7 +157,7 @@ impl Bars {
         let group_height = head_height + bar_count as f64 * (bar + 2.0) + 10.0;
         let foot = y + self.groups.len() as f64 * group_height;
         x_grid(svg, &scale, y, foot);
-        for (name, values) in &self.groups {
+        for (group, (name, values)) in self.groups.iter().enumerate() {
             if is_narrow {
                 svg.cut_text("halo", (0.0, y + 13.0), Anchor::Start, name, width, TEXT_PX);
             } else {
@@ -138,7 +175,7 @@ impl Bars {
             let bars = (y + head_height - 2.0, y + group_height - 10.0);
             svg.line("axis", (zero, bars.0), (zero, bars.1));
             match self.stand {
-                Stand::Grouped => self.draw_group(svg, values, &scale, y + head_height, bar),
+                Stand::Grouped => self.draw_group(svg, group, &scale, y + head_height, bar),
                 Stand::Stacked => self.draw_stack(svg, values, &scale, y + head_height, bar),
             }
             y += group_height;
@@ -148,8 +185,9 @@ impl Bars {
         remarks(svg, y, if self.undrawn_count > 0 { std::slice::from_ref(&undrawn) } else { &[] })
     }
 
-    fn draw_group(&self, svg: &mut Svg, values: &[Option<f64>], scale: &Scale, y: f64, bar: f64) {
+    fn draw_group(&self, svg: &mut Svg, group: usize, scale: &Scale, y: f64, bar: f64) {
         let zero = scale.px(0.0);
+        let values = &self.groups[group].1;
         for (index, (value, (name, tone))) in values.iter().zip(&self.series).enumerate() {
             let top = y + index as f64 * (bar + 2.0);
             let text_y = top + bar / 2.0 + 4.0;
@@ -158,10 +196,22 @@ impl Bars {
                 continue;
             };
             let end = scale.px(value);
-            let words = format!("{name}: {}", self.axis.value_words(value));
+            let mut words = format!("{name}: {}", self.axis.value_words(value));
+            let spread = self.spread_of(group, index);
+            if let Some(Spread { least, most, .. }) = spread {
+                words += &format!(", {} to {}", number::significant(least), number::significant(most));
+            }
             svg.area(*tone, (end.min(zero), top, (end - zero).abs().max(0.5), bar), &words);
-            let (anchor, at) =
-                if value < 0.0 { (Anchor::End, end - 6.0) } else { (Anchor::Start, end + 6.0) };
+            let reach = |pick: fn(f64, f64) -> f64| {
+                spread.map_or(end, |spread| pick(pick(end, scale.px(spread.least)), scale.px(spread.most)))
+            };
+            let (anchor, at) = match value < 0.0 {
+                true => (Anchor::End, reach(f64::min) - 6.0),
+                false => (Anchor::Start, reach(f64::max) + 6.0),
+            };
+            if let Some(Spread { least, most, .. }) = spread {
+                draw_spread(svg, (scale.px(least), scale.px(most)), (top, bar));
+            }
             svg.text("halo", (at, text_y), anchor, &number::significant(value));
         }
     }
@@ -208,9 +258,22 @@ impl Bars {
             Stand::Stacked => vec![values.iter().flatten().sum()],
             Stand::Grouped => values.iter().flatten().copied().collect(),
         });
-        match extent(ends.chain([0.0])) {
+        let spreads = self.spreads.iter().flat_map(|spread| [spread.least, spread.most]);
+        match extent(ends.chain(spreads).chain([0.0])) {
             Some((low, high)) if low < high => (low, high),
             _ => (0.0, 1.0),
         }
     }
+}
+
+/// A line over a bar from the least to the most, with an edge at each end, on a lighter one so that it shows on any tone.
+fn draw_spread(svg: &mut Svg, (from, to): (f64, f64), (top, bar): (f64, f64)) {
+    let (middle, edge) = (crisp(top + bar / 2.0), bar / 4.0);
+    let lines = [
+        vec![(from, middle), (to, middle)],
+        vec![(from, middle - edge), (from, middle + edge)],
+        vec![(to, middle - edge), (to, middle + edge)],
+    ];
+    svg.polylines("spread-halo", &lines);
+    svg.polylines("spread", &lines);
 }

@@ -1,7 +1,8 @@
 //! Charts: values in, SVG out. Each chart is drawn for a width, so that its text keeps its size.
 //!
 //! `lines` draws waveforms, `timeline` what happens when, `distribution` how often values occur, `bars` sizes side
-//! by side, `diagram` what is connected with what. `frame` is what they share, `scale` places values, `tone` tells things apart, `svg` writes.
+//! by side, `diagram` what is connected with what, `heat` many values in a grid. `frame` is what they share, `scale`
+//! places values, `tone` tells things apart, `svg` writes.
 //!
 //! Invariant: a chart draws, merges or counts every value it was given; what it does not draw it says.
 
@@ -10,6 +11,7 @@ mod decimate;
 mod diagram;
 mod distribution;
 mod frame;
+mod heat;
 mod lines;
 mod merge;
 mod scale;
@@ -21,6 +23,7 @@ pub use bars::{Bars, Stand};
 pub use decimate::{Decimated, decimate};
 pub use diagram::{Block, Diagram, Look, Place, Ways};
 pub use distribution::{Distribution, Form};
+pub use heat::Heat;
 pub use lines::{Lines, Panels};
 pub use scale::{Axis, Spacing};
 pub use timeline::{Kind, Lane, Timeline};
@@ -47,6 +50,8 @@ pub enum Chart {
     Bars(Bars),
     /// What is connected with what.
     Diagram(Diagram),
+    /// Many values in a grid.
+    Heat(Heat),
 }
 
 impl From<Lines> for Chart {
@@ -79,6 +84,12 @@ impl From<Diagram> for Chart {
     }
 }
 
+impl From<Heat> for Chart {
+    fn from(chart: Heat) -> Chart {
+        Chart::Heat(chart)
+    }
+}
+
 impl Chart {
     /// The title.
     pub fn title(&self) -> &str {
@@ -88,6 +99,7 @@ impl Chart {
             Chart::Distribution(chart) => chart.title(),
             Chart::Bars(chart) => chart.title(),
             Chart::Diagram(chart) => chart.title(),
+            Chart::Heat(chart) => chart.title(),
         }
     }
 
@@ -99,6 +111,7 @@ impl Chart {
             Chart::Distribution(chart) => chart.summary(),
             Chart::Bars(chart) => chart.summary(),
             Chart::Diagram(chart) => chart.summary(),
+            Chart::Heat(chart) => chart.summary(),
         }
     }
 
@@ -110,6 +123,7 @@ impl Chart {
             Chart::Distribution(chart) => chart.numbers(),
             Chart::Bars(chart) => chart.numbers(),
             Chart::Diagram(chart) => chart.numbers(),
+            Chart::Heat(chart) => chart.numbers(),
         }
     }
 
@@ -141,6 +155,7 @@ impl Chart {
             Chart::Distribution(chart) => chart.draw(svg),
             Chart::Bars(chart) => chart.draw(svg),
             Chart::Diagram(chart) => chart.draw(svg),
+            Chart::Heat(chart) => chart.draw(svg),
         }
     }
 }

@@ -68,6 +68,8 @@ pub enum PackFault {
     },
     /// A file that should be text.
     NotText,
+    /// What synthesis said of other hardware than there is.
+    Stale,
     /// What is written would take the place of something else.
     Overwrites {
         /// What is read or written there already.
@@ -213,6 +215,10 @@ impl fmt::Display for PackFault {
                 write!(f, "found {found} with `--scheme {scheme}`, expected them only with {expected}")
             }
             PackFault::NotText => f.write_str("found bytes that are not UTF-8, expected text"),
+            PackFault::Stale => f.write_str(
+                "found a synthesis of other hardware, expected one of rtl/*.v\n\
+                 help: scripts/rtl.sh synth --csv >synthesis.csv && mv synthesis.csv rtl",
+            ),
             PackFault::Overwrites { other } => write!(
                 f,
                 "found an output that is the same file as `{}`, expected one of its own",

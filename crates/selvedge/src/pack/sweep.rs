@@ -1,23 +1,19 @@
 //! `selvedge pack sweep`: what packing does to a program behind many caches, with its functions in many orders.
 //!
-//! Owns the verb, reading what a program is told, and which ways of making it smaller are measured. Each image is run
-//! once; what all caches make of that is `pack::sweep`'s; `shown` draws.
+//! Owns the verb, which inputs are learnt from, and which ways of making a program smaller are measured. Each image is
+//! run once; what all caches make of that is `pack::sweep`'s; `shown` draws.
 
-use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
-use ::pack::Program;
 use ::pack::code::onfill::stored;
 use ::pack::code::{Code, dict};
-use ::pack::sweep::{self, Input, Penalty, Settings, Subject, Way};
+use ::pack::sweep::{self, Input, Penalty, Settings, Way};
 use clap::ValueEnum;
 use isa::Cycles;
-use isa::sparc::Files;
-use isa::sparc::user;
 use selvedge::error::{Error, PackFault};
 use selvedge::whole;
 
-use super::{check_own_places, paths, read, settings, traps, windows};
+use super::{check_own_places, paths, runs, settings};
 use crate::output::Output;
 use crate::papers::spread::progress;
 use shown::Shown;
@@ -26,8 +22,6 @@ mod shown;
 
 /// Bytes of plain code in a block, where nobody says how many.
 const BLOCK_BYTES: u32 = 64;
-/// Inputs that are learnt from when nobody says which.
-const TRAINED: usize = 3;
 
 #[derive(clap::Args)]
 #[command(after_help = "Examples:\n  \
@@ -126,22 +120,13 @@ impl Arguments {
         self.program.file_stem().unwrap_or_default().to_string_lossy().into_owned()
     }
 
-    /// What the program is told, in the order of the file.
-    fn inputs(&self) -> Result<Vec<Input>, Error> {
-        let text = String::from_utf8(read(&self.runs)?).map_err(|_| PackFault::NotText.of(&self.runs))?;
-        let (name, folder) = (self.name(), self.runs.parent().unwrap_or(Path::new("")));
-        let lines = text.lines().filter(|line| !line.starts_with('#'));
-        let of_program = lines.filter_map(|line| line.strip_prefix(&name)?.strip_prefix(' '));
-        of_program.map(|line| input(&name, line, folder)).collect()
-    }
-
     /// What is learnt from, and what is measured.
     fn parted(&self, inputs: Vec<Input>) -> Result<[Vec<Input>; 2], Error> {
         let known: Vec<String> = inputs.iter().map(|input| input.name.clone()).collect();
         if let Some(found) = self.train.iter().chain(&self.measure).find(|name| !known.contains(name)) {
             return Err(PackFault::WhichInput { found: Some(found.clone()), inputs: known }.of(&self.runs));
         }
-        let first: Vec<String> = known.iter().take(TRAINED).cloned().collect();
+        let first: Vec<String> = known.iter().take(runs::TRAINED).cloned().collect();
         let trained = if self.train.is_empty() { &first } else { &self.train };
         let is_measured = |name: &String| match self.measure.is_empty() {
             true => !trained.contains(name),
@@ -158,33 +143,13 @@ impl Arguments {
     }
 }
 
-/// An input from its line: its name, and what the program is told.
-fn input(program: &str, line: &str, folder: &Path) -> Result<Input, Error> {
-    let (words, stdin) =
-        line.split_once(" < ").map_or((line, None), |(words, file)| (words, Some(file.trim())));
-    let mut words = words.split_whitespace().map(str::to_owned);
-    let name = words.next().unwrap_or_default();
-    let arguments: Vec<String> = [program.to_owned()].into_iter().chain(words).collect();
-    let mut named = BTreeMap::new();
-    for argument in &arguments[1..] {
-        let path = folder.join(argument);
-        if path.is_file() {
-            named.insert(argument.clone(), read(&path)?);
-        }
-    }
-    let stdin = stdin.map(|file| read(&folder.join(file))).transpose()?;
-    Ok(Input { name, arguments, files: Files::new(named, stdin.unwrap_or_default()) })
-}
-
 /// Runs the verb.
 pub fn run(arguments: &Arguments, output: &Output) -> Result<(), Error> {
     let path = &arguments.program;
     check_own_places(&[path, &arguments.runs], &paths([&arguments.html]))?;
     arguments.check_ways()?;
-    let program = Program::parse(&read(path)?).map_err(|error| PackFault::from(error).of(path))?;
-    let [training, measured] = arguments.parted(arguments.inputs()?)?;
-    let user = user::Settings { windows: windows(traps(&program.sections)), ..user::Settings::default() };
-    let subject = Subject { name: arguments.name(), program, user, training, measured };
+    let name = arguments.name();
+    let subject = runs::subject(path, &name, arguments.parted(runs::inputs(&arguments.runs, &name)?)?)?;
     let settings = Settings { seeds: (1..=arguments.seeds).collect(), ..Settings::default() };
     let ways = arguments.ways();
     // Learning, the program as it is, each order that is drawn, the packer's own, and each order in other ways.

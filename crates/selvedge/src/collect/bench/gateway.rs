@@ -125,7 +125,7 @@ impl Opener {
                 let (nonce, sealed) = sealed.split_at_mut_checked(NONCE_BYTES).ok_or_else(none)?;
                 let opened = self.0.open_tail(nonce, &id.answer_header(), sealed).map_err(|_| none())?;
                 let receipt = Receipt::parse(opened).map_err(|_| none())?;
-                let others = u64::from(receipt.duplicate) + u64::from(receipt.failed);
+                let others = u64::from(receipt.duplicate) + u64::from(receipt.failed_total());
                 Ok(Received { batches: 1, stored: receipt.stored.into(), others })
             }
         }

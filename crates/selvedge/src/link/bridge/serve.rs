@@ -11,6 +11,7 @@ use crate::error::{Error, SpoolFault};
 use crate::limits::{BATCHES_IN_FLIGHT_MAX, LEAVE_MS_MAX};
 use broker::{Endpoint, Listener};
 use collect::disk::RealDisk;
+use std::collections::BTreeMap;
 use std::future::Future;
 use std::panic::resume_unwind;
 use std::path::PathBuf;
@@ -46,18 +47,19 @@ pub struct Config {
 }
 
 /// What a bridge did since it started.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Stats {
     /// Frames that were counted.
     pub frames_counted: u64,
     /// Batches that have their receipt.
     pub batches_answered: u64,
-    /// Frames that the server stored, had before, and could not open.
+    /// Frames that the server stored.
     pub frames_stored: u64,
     /// Frames that the server had before.
     pub frames_duplicate: u64,
-    /// Frames that the server could not open.
-    pub frames_failed: u64,
+    /// Frames that the server will never store, by the number of a [`Fault`](collect::error::Fault), or one that this
+    /// version does not know.
+    pub frames_failed: BTreeMap<u16, u64>,
     /// Batches that still wait for their receipt.
     pub batches_pending: u64,
     /// What went wrong on the way up.
@@ -240,7 +242,9 @@ impl Bridge {
         self.stats.batches_answered += 1;
         self.stats.frames_stored += u64::from(receipt.stored);
         self.stats.frames_duplicate += u64::from(receipt.duplicate);
-        self.stats.frames_failed += u64::from(receipt.failed);
+        for (status, frames) in receipt.failed {
+            *self.stats.frames_failed.entry(status).or_default() += u64::from(frames);
+        }
         self.spool.free(answered.batch.number)?;
         for frame in receipt.downlinks {
             let superframe = answered.batch.closed_by;

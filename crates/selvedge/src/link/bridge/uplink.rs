@@ -104,7 +104,9 @@ impl Waiting {
         for receipt in receipts {
             all.stored += receipt.stored;
             all.duplicate += receipt.duplicate;
-            all.failed += receipt.failed;
+            for (status, frames) in receipt.failed {
+                *all.failed.entry(status).or_default() += frames;
+            }
             all.downlinks.extend(receipt.downlinks);
         }
         Some(all)
