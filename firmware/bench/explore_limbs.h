@@ -8,7 +8,7 @@
 #include "../crypto/primitives/primitives.h"
 #include "explore_call.h"
 
-/* The function of an operation of operations.def. */
+/* The function of an operation of public_key.def. */
 #if LIMB_BITS == 16
 #define EXPLORE(name) uint16_t explore_l16_##name(struct explore_call *call)
 #else

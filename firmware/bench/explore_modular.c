@@ -1,5 +1,5 @@
 /*
- * Operations of the complex layer, each by itself: see operations.def.
+ * Operations of the complex layer, each by itself: see public_key.def.
  */
 #include "explore_limbs.h"
 

@@ -1,5 +1,5 @@
 /*
- * Operations of the basic layer, each by itself: see operations.def.
+ * Operations of the basic layer, each by itself: see public_key.def.
  */
 #include "../crypto/mp/mpz.h"
 #include "explore_limbs.h"

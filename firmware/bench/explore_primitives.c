@@ -1,5 +1,5 @@
 /*
- * Operations of the public-key primitives: see operations.def.
+ * Operations of the public-key primitives: see public_key.def.
  */
 #include "explore_limbs.h"
 

@@ -1,5 +1,5 @@
 /*
- * What the operations of firmware/bench/operations.def should give, by GMP: a witness of tests, which nothing ships. It
+ * What the operations of firmware/bench/public_key.def should give, by GMP: a witness of tests, which nothing ships. It
  * reads the requests that firmware/bench/explore_main.c reads and writes the responses that should come. Of operations
  * that it does not know it says EXPLORE_UNKNOWN. Two that only tests have are behind the list: GENERATE and CHECK.
  */
@@ -13,7 +13,7 @@
 enum operation {
 #define LIMB_OPERATION(name) OP_##name,
 #define OPERATION(name)      OP_##name,
-#include "operations.def"
+#include "public_key.def"
     OP_GENERATE, /* 4 octets bits, seed -> n, d, p, q, d_p, d_q for e = 65537, most significant byte first */
     OP_CHECK,    /* n, d, p, q, d_p, d_q -> octet: 1 when they are a key for e = 65537 */
     OPERATIONS

@@ -1,4 +1,4 @@
-//! The operations of `firmware/bench/operations.def` as a program: for this machine, for RV32 under QEMU, or as GMP
+//! The operations of `firmware/bench/public_key.def` as a program: for this machine, for RV32 under QEMU, or as GMP
 //! computes them.
 //!
 //! Owns how it is compiled and how requests go in and responses out.
@@ -20,7 +20,7 @@ pub fn firmware() -> PathBuf {
 
 /// Every operation, in order.
 pub fn operations() -> Vec<String> {
-    let text = std::fs::read_to_string(firmware().join("bench/operations.def")).expect("the list is there");
+    let text = std::fs::read_to_string(firmware().join("bench/public_key.def")).expect("the list is there");
     let rows = text.lines().filter_map(|line| line.strip_prefix("LIMB_OPERATION("));
     rows.map(|row| row.split(')').next().expect("a row has a name").to_owned()).collect()
 }
@@ -145,7 +145,8 @@ impl Program {
         let bench =
             ["explore.c", "explore_main.c", "estimate.c"].map(|file| firmware().join("bench").join(file));
         let mut command = Command::new(compiler);
-        command.args(["-std=gnu11", "-Wall", "-Wextra", "-Werror"]).args(flags).args(bench).args(more);
+        command.args(["-std=gnu11", "-Wall", "-Wextra", "-Werror", "-DEXPLORE_LIST=\"public_key.def\""]);
+        command.args(flags).args(bench).args(more);
         succeed(command.args([16, 32].map(compile).concat()).args(link).arg("-o").arg(&program));
         Program { runner: Vec::new(), program, _folder: folder }
     }
