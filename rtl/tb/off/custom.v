@@ -2,8 +2,8 @@
 // these ports elsewhere, and takes that.
 //
 // Owns: the ports. A request stands from `i_asks` until `o_takes`, which may be in the same cycle; the result is there
-// with `o_has_result`, in that cycle or later, for one cycle. No second request comes before. The operands stand until
-// then on `pico`, and in the cycle of `o_takes` on `vex5`.
+// with `o_has_result`, in that cycle or later, for one cycle. The next request may stand before: it is not to be taken
+// before the cycle of the result. On `pico` there is one only when the result was there.
 `default_nettype none
 
 module custom (

@@ -2,8 +2,6 @@
 //!
 //! Owns: the names, and what each of them is. What a core does with cycles is its pipeline's.
 
-use super::timing::Timing;
-
 macro_rules! profiles {
     ($($(#[$doc:meta])* $name:ident $word:literal)*) => {
         /// A core whose time is known.
@@ -39,14 +37,5 @@ impl Profile {
     /// The one of this name.
     pub fn named(name: &str) -> Option<Profile> {
         PROFILES.iter().copied().find(|profile| profile.name() == name)
-    }
-
-    /// What a file tells of it, if that is all.
-    pub fn timing(self) -> Option<Timing> {
-        match self {
-            Profile::Ibex => Some(Timing::ibex()),
-            Profile::Pico => Some(Timing::pico()),
-            Profile::Vex5 | Profile::Vex5Tcm => None,
-        }
     }
 }
