@@ -190,7 +190,8 @@ static int find(struct circuit *circuit, int limit, uint64_t target, uint64_t ma
  * The target from what it is on both sides of an input: base ^ (input & rest), or base ^ (input | rest). The base is
  * right on one side, or its complement is; the rest makes it right on the other.
  */
-static int split(struct circuit *circuit, int limit, uint64_t target, uint64_t mask, unsigned used, int input, int operation)
+static int split(struct circuit *circuit, int limit, uint64_t target, uint64_t mask, unsigned used, int input,
+                 int operation)
 {
     const uint64_t values = circuit->signal[input].values;
     const uint64_t base_mask = mask & (operation == AND ? ~values : values);

@@ -304,7 +304,9 @@ def aes(circuits: str, runs: int):
 def des_tables() -> list[list[int]]:
     """FIPS 46-3's S-boxes by the index of six bits, as des_sbox.h lists them by row and column."""
     rows = re.findall(r"f\((\d), (\d), ([\d, ]+)\)", (BLOCK / "des_sbox.h").read_text())
-    boxes = [[int(cell) for number, _, cells in rows if int(number) == box + 1 for cell in cells.split(",")] for box in range(8)]
+    boxes = [[], [], [], [], [], [], [], []]
+    for number, _, cells in rows:
+        boxes[int(number) - 1] += map(int, cells.split(","))
     assert all(len(box) == 64 for box in boxes), "des_sbox.h has not eight S-boxes of four rows of sixteen"
     return [[box[(x >> 5 << 1 | x & 1) * 16 + (x >> 1 & 15)] for x in range(64)] for box in boxes]
 

@@ -11,7 +11,8 @@
 #define SHIFT_MAX 7
 
 /* What is worked on in place, at a known distance from a multiple of eight. */
-static EXPLORE_STATE uint8_t work[EXPLORE_REQUEST_BYTES_MAX + (SHIFT_MAX + 8) * EXPLORE_OPERANDS_MAX] __attribute__((aligned(8)));
+#define WORK_BYTES (EXPLORE_REQUEST_BYTES_MAX + (SHIFT_MAX + 8) * EXPLORE_OPERANDS_MAX)
+static EXPLORE_STATE uint8_t work[WORK_BYTES] __attribute__((aligned(8)));
 static EXPLORE_STATE union {
     struct aes aes;
     struct des des;
@@ -147,9 +148,10 @@ static uint16_t run_COMPRESS(struct explore_call *call, const struct hash_algori
     return EXPLORE_DONE;
 }
 
-static void hash_pieces(const struct explore_call *call, const struct hash_algorithm *algorithm,
+static ROUTINE void explore_hash(const struct explore_call *call, const struct hash_algorithm *algorithm,
                         const uint8_t *const pieces[], uint8_t *digest)
 {
+    COUNT(explore_hash, call->operands);
     hash_init(&state.hash, algorithm);
     for (size_t i = 0; i < call->operands; i++) {
         hash_update(&state.hash, pieces[i], call->operand[i].count);
@@ -166,13 +168,14 @@ static uint16_t run_HASH(struct explore_call *call, const struct hash_algorithm 
         return EXPLORE_UNFIT;
     }
     digest = explore_result(call, algorithm->digest_bytes);
-    TIMED((void)0, hash_pieces(call, algorithm, pieces, digest));
+    TIMED((void)0, explore_hash(call, algorithm, pieces, digest));
     return EXPLORE_DONE;
 }
 
-static void hmac_pieces(const struct explore_call *call, const struct hash_algorithm *algorithm,
+static ROUTINE void explore_hmac(const struct explore_call *call, const struct hash_algorithm *algorithm,
                         const uint8_t *const pieces[], uint8_t *tag)
 {
+    COUNT(explore_hmac, call->operands - 1);
     hmac_init(&state.hmac, algorithm, pieces[0], call->operand[0].count);
     for (size_t i = 1; i < call->operands; i++) {
         hmac_update(&state.hmac, pieces[i], call->operand[i].count);
@@ -189,7 +192,7 @@ static uint16_t run_HMAC(struct explore_call *call, const struct hash_algorithm 
         return EXPLORE_UNFIT;
     }
     tag = explore_result(call, algorithm->digest_bytes);
-    TIMED((void)0, hmac_pieces(call, algorithm, pieces, tag));
+    TIMED((void)0, explore_hmac(call, algorithm, pieces, tag));
     return EXPLORE_DONE;
 }
 

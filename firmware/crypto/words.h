@@ -1,6 +1,6 @@
 /*
- * Words in memory and in registers: reads and writes of 32 and 64 bits in either order of bytes, rotations, and wiping.
- * Included by the ciphers, not by their callers.
+ * Words in memory and in registers: reads and writes of 32 and 64 bits in either order of bytes, rotations, and
+ * wiping. Included by the ciphers, not by their callers.
  */
 #ifndef SELVEDGE_WORDS_H
 #define SELVEDGE_WORDS_H
@@ -94,7 +94,8 @@ INLINE uint64_t rotate_right_64(uint64_t word, unsigned bits)
     return word >> bits | word << (64 - bits);
 }
 
-/* Zeros that stay, though the memory is never read again: the empty asm makes the compiler think it is. Of whole words here. */
+/* Zeros that stay, though the memory is never read again: the empty asm makes the compiler think it is. Of whole
+   words here. */
 INLINE void wipe_words(void *memory, size_t bytes)
 {
     uint32_t *word = memory;

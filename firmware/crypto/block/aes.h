@@ -37,8 +37,8 @@ struct aes {
 };
 
 /*
- * <name>_init expands a key of 16, 24 or 32 bytes for encryption, <name>_init_decrypt for decryption. `key_bytes` MUST
- * be one of these numbers. The caller wipes `key` when he is done with it.
+ * <name>_init expands a key of 16, 24 or 32 bytes for encryption, <name>_init_decrypt for decryption. `key_bytes`
+ * MUST be one of these numbers. The caller wipes `key` when he is done with it.
  *
  * <name>_encrypt and <name>_decrypt do `count` blocks in place, each by itself, under a key that was expanded by the
  * same variant for that. Except for aes_bytes, `blocks` MUST lie at a multiple of four. The sliced ones take as long

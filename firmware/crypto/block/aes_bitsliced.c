@@ -48,7 +48,7 @@ ROUTINE void aes_bitsliced_encrypt(const struct aes *key, uint8_t *blocks, size_
 {
     const uint32_t *last = key->words + 8 * key->rounds;
 
-    COUNT(aes_bitsliced_encrypt, (count + 1) / 2, (count + 1) / 2 * key->rounds, count % 2);
+    COUNT(aes_bitsliced_encrypt, (count + 1) / 2, (count + 1) / 2 * key->rounds, count % 2, count == 0);
     while (count != 0) {
         const uint32_t *words = key->words;
         const size_t taken = count == 1 ? 1 : 2;
@@ -77,7 +77,7 @@ ROUTINE void aes_bitsliced_encrypt(const struct aes *key, uint8_t *blocks, size_
 /* see aes.h */
 ROUTINE void aes_bitsliced_decrypt(const struct aes *key, uint8_t *blocks, size_t count)
 {
-    COUNT(aes_bitsliced_decrypt, (count + 1) / 2, (count + 1) / 2 * key->rounds, count % 2);
+    COUNT(aes_bitsliced_decrypt, (count + 1) / 2, (count + 1) / 2 * key->rounds, count % 2, count == 0);
     while (count != 0) {
         const uint32_t *words = key->words + 8 * key->rounds;
         const size_t taken = count == 1 ? 1 : 2;

@@ -43,7 +43,7 @@ ROUTINE void aes_bytes_encrypt(const struct aes *key, uint8_t *blocks, size_t co
 {
     const uint32_t *last = key->words + 4 * key->rounds;
 
-    COUNT(aes_bytes_encrypt, count, count * key->rounds);
+    COUNT(aes_bytes_encrypt, count, count * key->rounds, count == 0);
     for (; count != 0; count--) {
         const uint32_t *words = key->words;
         uint32_t a = load_le32(blocks) ^ words[0], b = load_le32(blocks + 4) ^ words[1];
@@ -73,7 +73,7 @@ ROUTINE void aes_bytes_decrypt(const struct aes *key, uint8_t *blocks, size_t co
 {
     const uint32_t *last = key->words;
 
-    COUNT(aes_bytes_decrypt, count, count * key->rounds);
+    COUNT(aes_bytes_decrypt, count, count * key->rounds, count == 0);
     for (; count != 0; count--) {
         const uint32_t *words = key->words + 4 * key->rounds;
         uint32_t a = load_le32(blocks) ^ words[0], b = load_le32(blocks + 4) ^ words[1];

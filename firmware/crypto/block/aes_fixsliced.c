@@ -1,7 +1,8 @@
 /*
- * AES of two blocks at once in bit slices without ShiftRows, see aes.h and aes_slices.h: fixslicing (Adomnicai and Peyrin,
- * CHES 2021). After round r row i is i * r columns away from where FIPS 197 has it, so that MixColumns has a form for
- * each r mod 4, and the round keys are moved likewise. No table, and nothing that depends on key or blocks but values.
+ * AES of two blocks at once in bit slices without ShiftRows, see aes.h and aes_slices.h: fixslicing (Adomnicai and
+ * Peyrin, CHES 2021). After round r row i is i * r columns away from where FIPS 197 has it, so that MixColumns has a
+ * form for each r mod 4, and the round keys are moved likewise. No table, and nothing that depends on key or blocks
+ * but values.
  */
 #include "aes_slices.h"
 
@@ -54,7 +55,7 @@ ROUTINE void aes_fixsliced_encrypt(const struct aes *key, uint8_t *blocks, size_
     const uint32_t *last = key->words + 8 * (key->rounds - 1);
 
     COUNT(aes_fixsliced_encrypt, (count + 1) / 2, (count + 1) / 2 * key->rounds, count % 2,
-          (count + 1) / 2 * (key->rounds == 12));
+          (count + 1) / 2 * (key->rounds == 12), count == 0);
     while (count != 0) {
         const uint32_t *words = key->words;
         const size_t taken = count == 1 ? 1 : 2;
@@ -91,7 +92,7 @@ ROUTINE void aes_fixsliced_decrypt(const struct aes *key, uint8_t *blocks, size_
     const uint32_t *last = key->words + 8 * key->rounds;
 
     COUNT(aes_fixsliced_decrypt, (count + 1) / 2, (count + 1) / 2 * key->rounds, count % 2,
-          (count + 1) / 2 * (key->rounds == 12));
+          (count + 1) / 2 * (key->rounds == 12), count == 0);
     while (count != 0) {
         const uint32_t *next = last - 16;
         const size_t taken = count == 1 ? 1 : 2;

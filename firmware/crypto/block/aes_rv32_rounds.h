@@ -4,8 +4,9 @@
  *
  * A column of a round is 20 instructions, 80 a round, with the round key. For three of four bytes an address takes
  * three: shift, mask, add the base. The highest byte takes two: the shift leaves two bits of its neighbour below the
- * byte, and an `or` with a base that ends in 11 sets them and adds the base at once. So BASE is 3 above a multiple of 1024, and
- * every offset 3 below what it would be. That leaves room for exactly the four tables within the reach of a load.
+ * byte, and an `or` with a base that ends in 11 sets them and adds the base at once. So BASE is 3 above a multiple of
+ * 1024, and every offset 3 below what it would be. That leaves room for exactly the four tables within the reach of a
+ * load.
  *
  * The state is in A to D and in E to H by turns. Two files include this, which differ in whether rounds go round.
  */

@@ -1,7 +1,7 @@
 /*
  * What the sliced variants of AES have in common, see aes.h: two blocks as eight words, of which word i has bit i of
- * each byte. The byte in row r and column c of block b is bit 8r + 2c + b of each, so that a row is a byte of the word:
- * the next row is a rotation of words by 8, the next column one of bytes by 2.
+ * each byte. The byte in row r and column c of block b is bit 8r + 2c + b of each, so that a row is a byte of the
+ * word: the next row is a rotation of words by 8, the next column one of bytes by 2.
  *
  * 0x63, which is added by SubBytes and which MixColumns and ShiftRows leave as it is, is in the round keys of all
  * rounds but the first, which are the same for both ways.
@@ -123,8 +123,13 @@ INLINE void aes_unmix(uint32_t x[8], unsigned columns)
 
 INLINE uint32_t substitute_word(uint32_t word)
 {
-    uint32_t x[8] = {word};
+    uint32_t x[8];
 
+    x[0] = word;
+    UNROLLED
+    for (unsigned i = 1; i < 8; i++) {
+        x[i] = 0;
+    }
     aes_transpose(x);
     aes_substitute(x);
     aes_transpose(x);

@@ -1,6 +1,6 @@
 /*
- * AES over four tables in RV32 assembly with all rounds written out, see aes.h and aes_rv32_rounds.h: the nine rounds that
- * every key has before the last lie in a line, and those that longer keys begin with behind it.
+ * AES over four tables in RV32 assembly with all rounds written out, see aes.h and aes_rv32_rounds.h: the nine rounds
+ * that every key has before the last lie in a line, and those that longer keys begin with behind it.
  */
 #include "aes_rv32_rounds.h"
 

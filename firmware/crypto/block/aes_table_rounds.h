@@ -13,7 +13,7 @@
 
 /* What the time of `count` blocks depends on, where rounds go round. */
 #ifndef AES_FEATURES
-#define AES_FEATURES(count, rounds) (count), (count) * (rounds)
+#define AES_FEATURES(count, rounds) (count), (count) * (rounds), (count) == 0
 #endif
 
 /* Rows 0 to 3 of four columns, of the last round. */

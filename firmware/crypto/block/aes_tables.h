@@ -1,7 +1,7 @@
 /*
- * AES by tables (Daemen and Rijmen's, for processors of 32 bits): an entry is what MixColumns makes of a column with one
- * substituted byte in it, as a word with row 0 in its lowest byte. Macros of bytes of the S-box, for an array in C or a
- * `.word` in assembly.
+ * AES by tables (Daemen and Rijmen's, for processors of 32 bits): an entry is what MixColumns makes of a column with
+ * one substituted byte in it, as a word with row 0 in its lowest byte. Macros of bytes of the S-box, for an array in
+ * C or a `.word` in assembly.
  */
 #ifndef SELVEDGE_AES_TABLES_H
 #define SELVEDGE_AES_TABLES_H
@@ -30,7 +30,8 @@
 #else
 /* The shifts are of words without a sign. */
 #define AES_BYTE(s) s##u
-/* The entry of a table of words for the byte that lies in bits 2 to 9 of `word`: an index that is an offset already. */
+/* The entry of a table of words for the byte that lies in bits 2 to 9 of `word`: an index that is an offset
+   already. */
 #define AES_AT(table, word) (*(const uint32_t *)((const uint8_t *)(table) + ((word) & 0x3fc)))
 #endif
 

@@ -3,7 +3,8 @@
  * with 32-bit words; the bodies only say "see des.h". What crypto.h asks of every cipher holds here, too. Modes of
  * operation are whoever's that calls this.
  *
- * LEGACY: DES's keys are too short, and NIST withdrew Triple DES, whose blocks are. They are here for what TLS once was.
+ * LEGACY: DES's keys are too short, and NIST withdrew Triple DES, whose blocks are. They are here for what TLS once
+ * was.
  *
  * One API, and the variants <name> of it:
  *
@@ -12,9 +13,10 @@
  *   des_sp         tables of S-box and permutation together
  *   des_bitsliced  32 blocks at once, a bit of each in a word: permutations are names, S-boxes are gates
  *
- * des_bitsliced takes the same time, and touches the same addresses, whatever the key and the blocks are, and so do all
- * key schedules. The others look tables up by what they encrypt: their time is constant only where every read takes the
- * same time, as in tightly coupled memory. On a machine with a data cache they MUST NOT be used for real keys.
+ * des_bitsliced takes the same time, and touches the same addresses, whatever the key and the blocks are, and so do
+ * all key schedules. The others look tables up by what they encrypt: their time is constant only where every read
+ * takes the same time, as in tightly coupled memory. On a machine with a data cache they MUST NOT be used for real
+ * keys.
  */
 #ifndef SELVEDGE_DES_H
 #define SELVEDGE_DES_H
@@ -32,9 +34,9 @@ struct des {
 };
 
 /*
- * <name>_init expands a key for encryption, <name>_init_decrypt for decryption: of 8 bytes for DES, of 16 for Triple DES
- * with the first key as the third, of 24 for Triple DES. `key_bytes` MUST be one of these numbers. Parity bits are
- * ignored. The caller wipes `key` when he is done with it.
+ * <name>_init expands a key for encryption, <name>_init_decrypt for decryption: of 8 bytes for DES, of 16 for Triple
+ * DES with the first key as the third, of 24 for Triple DES. `key_bytes` MUST be one of these numbers. Parity bits
+ * are ignored. The caller wipes `key` when he is done with it.
  *
  * <name>_crypt does `count` blocks in place, each by itself, under a key that the same variant expanded.
  * des_bitsliced takes as long for any number of blocks as for the next multiple of 32.

@@ -1,7 +1,7 @@
 /*
- * DES of 32 blocks at once, see des.h: bit b of a word belongs to block b, and there is a word for each bit of a block,
- * so that permutations only say which word is meant, and S-boxes are circuits (des_circuits.h). No table, and nothing
- * that depends on key or blocks but values.
+ * DES of 32 blocks at once, see des.h: bit b of a word belongs to block b, and there is a word for each bit of a
+ * block, so that permutations only say which word is meant, and S-boxes are circuits (des_circuits.h). No table, and
+ * nothing that depends on key or blocks but values.
  */
 #include "des_circuits.h"
 #include "des_sbox.h"
@@ -12,14 +12,14 @@
 /* see des.h */
 ROUTINE void des_bitsliced_init(struct des *key, const uint8_t *bytes, uint8_t key_bytes)
 {
-    COUNT(des_bitsliced_init, key_bytes == 8 ? 1 : 3);
+    COUNT(des_bitsliced_init, key_bytes == 8 ? 1 : 3, key_bytes == 16);
     des_expand(key, bytes, key_bytes, 0);
 }
 
 /* see des.h */
 ROUTINE void des_bitsliced_init_decrypt(struct des *key, const uint8_t *bytes, uint8_t key_bytes)
 {
-    COUNT(des_bitsliced_init_decrypt, key_bytes == 8 ? 1 : 3);
+    COUNT(des_bitsliced_init_decrypt, key_bytes == 8 ? 1 : 3, key_bytes == 16);
     des_expand(key, bytes, key_bytes, 1);
 }
 
@@ -71,8 +71,8 @@ struct halves {
     uint32_t first[LANES], second[LANES];
 };
 
-/* The initial permutation takes every second bit of every byte, of the last byte first; `left` the second, fourth, .. of
-   a byte, and `right` those before them. */
+/* The initial permutation takes every second bit of every byte, of the last byte first; `left` the second, fourth,
+   .. of a byte, and `right` those before them. */
 INLINE void permute_first(struct halves *to, const struct halves *from)
 {
     for (unsigned i = 0; i < LANES; i++) {
@@ -100,7 +100,8 @@ ROUTINE void des_bitsliced_crypt(const struct des *key, uint8_t *blocks, size_t 
     const uint32_t *end = key->words + 2 * key->rounds;
     struct halves plain, permuted;
 
-    COUNT(des_bitsliced_crypt, (count + LANES - 1) / LANES, count, (count + LANES - 1) / LANES * key->rounds);
+    COUNT(des_bitsliced_crypt, (count + LANES - 1) / LANES, count, (count + LANES - 1) / LANES * key->rounds,
+          count == 0);
     while (count != 0) {
         const unsigned taken = count < LANES ? (unsigned)count : LANES;
         uint32_t *left = permuted.first, *right = permuted.second;

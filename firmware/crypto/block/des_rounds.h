@@ -1,8 +1,8 @@
 /*
  * DES and Triple DES but for their function f, see des.h: the permutations at both ends by exchanges, and the rounds.
  *
- * Both halves are rotated to the right by one place, so that the six bits of S-boxes 1, 3, 5 and 7 are the upper bits of
- * the right half's bytes, and those of the others are when it is rotated to the left by four: the expansion E.
+ * Both halves are rotated to the right by one place, so that the six bits of S-boxes 1, 3, 5 and 7 are the upper bits
+ * of the right half's bytes, and those of the others are when it is rotated to the left by four: the expansion E.
  *
  * Who includes this defines DES_VARIANT, and DES_F(right, odd, even), which gives f of a half and a round's words.
  */
@@ -49,23 +49,24 @@ INLINE void permute_last(uint32_t *left, uint32_t *right)
 /* see des.h */
 ROUTINE void DES_INIT(struct des *key, const uint8_t *bytes, uint8_t key_bytes)
 {
-    COUNT(DES_INIT, key_bytes == 8 ? 1 : 3);
+    COUNT(DES_INIT, key_bytes == 8 ? 1 : 3, key_bytes == 16);
     des_expand(key, bytes, key_bytes, 0);
 }
 
 /* see des.h */
 ROUTINE void DES_INIT_DECRYPT(struct des *key, const uint8_t *bytes, uint8_t key_bytes)
 {
-    COUNT(DES_INIT_DECRYPT, key_bytes == 8 ? 1 : 3);
+    COUNT(DES_INIT_DECRYPT, key_bytes == 8 ? 1 : 3, key_bytes == 16);
     des_expand(key, bytes, key_bytes, 1);
 }
 
-/* see des.h: between the keys of Triple DES the permutations are each other's inverse, and the halves change places. */
+/* see des.h: between the keys of Triple DES the permutations are each other's inverse, and the halves change
+   places. */
 ROUTINE void DES_CRYPT(const struct des *key, uint8_t *blocks, size_t count)
 {
     const uint32_t *end = key->words + 2 * key->rounds;
 
-    COUNT(DES_CRYPT, count, count * key->rounds);
+    COUNT(DES_CRYPT, count, count * key->rounds, count == 0);
     for (; count != 0; count--) {
         const uint32_t *words = key->words;
         uint32_t left = load_be32(blocks), right = load_be32(blocks + 4);

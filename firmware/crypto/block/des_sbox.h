@@ -1,6 +1,6 @@
 /*
- * The S-boxes of DES (FIPS 46-3) as lists for arrays in C: f(number, row, ..) of each row, whose sixteen entries follow;
- * and where the permutation P moves the four bits of each.
+ * The S-boxes of DES (FIPS 46-3) as lists for arrays in C: f(number, row, ..) of each row, whose sixteen entries
+ * follow; and where the permutation P moves the four bits of each.
  */
 #ifndef SELVEDGE_DES_SBOX_H
 #define SELVEDGE_DES_SBOX_H
@@ -53,7 +53,8 @@
     f(8, 3,  2,  1, 14,  7,  4, 10,  8, 13, 15, 12,  9,  0,  3,  5,  6, 11)
 /* clang-format on */
 
-/* f(x, ..) of where the bits of an entry go, from the first to the last, counted from the first of 32 as FIPS 46-3 does. */
+/* f(x, ..) of where the bits of an entry go, from the first to the last, counted from the first of 32 as FIPS 46-3
+   does. */
 #define DES_PLACES_1(f, x) f(x, 9, 17, 23, 31)
 #define DES_PLACES_2(f, x) f(x, 13, 28, 2, 18)
 #define DES_PLACES_3(f, x) f(x, 24, 16, 30, 6)

@@ -1,9 +1,10 @@
 /*
- * The key schedule of DES and Triple DES (FIPS 46-3, SP 800-67) without a look-up by a secret, see des.h: for all variants
- * but des_textbook.
+ * The key schedule of DES and Triple DES (FIPS 46-3, SP 800-67) without a look-up by a secret, see des.h: for all
+ * variants but des_textbook.
  *
- * A round's 48 bits are eight groups of six, one for each S-box. The first word has those of S-boxes 1, 3, 5 and 7, the
- * second those of 2, 4, 6 and 8, each in the upper six bits of a byte: that is how the right half, rotated, has its own.
+ * A round's 48 bits are eight groups of six, one for each S-box. The first word has those of S-boxes 1, 3, 5 and 7,
+ * the second those of 2, 4, 6 and 8, each in the upper six bits of a byte: that is how the right half, rotated, has
+ * its own.
  */
 #ifndef SELVEDGE_DES_SCHEDULE_H
 #define SELVEDGE_DES_SCHEDULE_H

@@ -1,6 +1,6 @@
 /*
- * DES with bits that are moved many at once and S-boxes as FIPS 46-3 has them, see des.h. The permutation P is a Benes
- * network of exchanges within the word, one of whose nine steps does nothing.
+ * DES with bits that are moved many at once and S-boxes as FIPS 46-3 has them, see des.h. The permutation P is a
+ * Benes network of exchanges within the word, one of whose nine steps does nothing.
  */
 #include "../words.h"
 #include "des_sbox.h"

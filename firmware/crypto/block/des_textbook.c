@@ -1,6 +1,6 @@
 /*
- * DES as FIPS 46-3 is written, see des.h: every permutation is a table that says where each bit comes from, counted from
- * the first, and moves one bit at a time.
+ * DES as FIPS 46-3 is written, see des.h: every permutation is a table that says where each bit comes from, counted
+ * from the first, and moves one bit at a time.
  */
 #include "../estimate.h"
 #include "../words.h"
@@ -106,14 +106,14 @@ INLINE void expand(struct des *key, const uint8_t *bytes, uint8_t key_bytes, uin
 /* see des.h */
 ROUTINE void des_textbook_init(struct des *key, const uint8_t *bytes, uint8_t key_bytes)
 {
-    COUNT(des_textbook_init, key_bytes == 8 ? 1 : 3);
+    COUNT(des_textbook_init, key_bytes == 8 ? 1 : 3, key_bytes == 16);
     expand(key, bytes, key_bytes, 0);
 }
 
 /* see des.h */
 ROUTINE void des_textbook_init_decrypt(struct des *key, const uint8_t *bytes, uint8_t key_bytes)
 {
-    COUNT(des_textbook_init_decrypt, key_bytes == 8 ? 1 : 3);
+    COUNT(des_textbook_init_decrypt, key_bytes == 8 ? 1 : 3, key_bytes == 16);
     expand(key, bytes, key_bytes, 1);
 }
 
@@ -141,7 +141,7 @@ ROUTINE void des_textbook_crypt(const struct des *key, uint8_t *blocks, size_t c
 {
     uint8_t block[DES_BLOCK_BYTES], result[4];
 
-    COUNT(des_textbook_crypt, count, count * key->rounds);
+    COUNT(des_textbook_crypt, count, count * key->rounds, count == 0);
     for (; count != 0; count--) {
         for (unsigned first = 0; first < key->rounds; first += DES_ROUNDS) {
             des_textbook_permute(block, blocks, initial, DES_BLOCK_BYTES);

@@ -6,14 +6,6 @@
 
 #include <stdint.h>
 
-INLINE void copy(uint8_t *to, const uint8_t *from, size_t bytes)
-{
-    for (; bytes != 0; bytes--) {
-        *to++ = *from++;
-        LOOP_STAYS();
-    }
-}
-
 /* see hash.h */
 ROUTINE void hash_init(struct hash *hash, const struct hash_algorithm *algorithm)
 {
@@ -26,64 +18,73 @@ ROUTINE void hash_init(struct hash *hash, const struct hash_algorithm *algorithm
     }
 }
 
-/* see hash.h */
+/* see hash.h: what begins a block is whole blocks, if there are any; the rest goes through the buffer. */
 ROUTINE void hash_update(struct hash *hash, const uint8_t *message, size_t bytes)
 {
     const size_t block_bytes = hash->algorithm->block_bytes;
-    const size_t kept = (size_t)hash->bytes & (block_bytes - 1);
-    size_t whole;
+    size_t kept = (size_t)hash->bytes & (block_bytes - 1);
 
     COUNT(hash_update);
     hash->bytes += bytes;
-    if (kept != 0) {
-        const size_t missing = block_bytes - kept, taken = bytes < missing ? bytes : missing;
-        COUNT_TERM(hash_update, kept, 1);
-        COUNT_TERM(hash_update, copied, taken);
-        copy(hash->buffer + kept, message, taken);
-        if (taken < missing) {
-            return;
+    while (bytes != 0) {
+        size_t taken;
+        if (kept == 0 && bytes >= block_bytes) {
+            COUNT_TERM(hash_update, whole, 1);
+            taken = bytes & ~(block_bytes - 1);
+            hash->algorithm->compress(&hash->state, message, taken / block_bytes);
+            message += taken;
+        } else {
+            uint8_t *to = hash->buffer + kept;
+            taken = block_bytes - kept;
+            if (taken > bytes) {
+                taken = bytes;
+            }
+            COUNT_TERM(hash_update, copies, 1);
+            COUNT_TERM(hash_update, kept, kept != 0);
+            COUNT_TERM(hash_update, copied, taken);
+            for (const uint8_t *end = message + taken; message != end; message++) {
+                *to++ = *message;
+                LOOP_STAYS();
+            }
+            kept += taken;
+            if (kept == block_bytes) {
+                COUNT_TERM(hash_update, filled, 1);
+                hash->algorithm->compress(&hash->state, hash->buffer, 1);
+                kept = 0;
+            }
         }
-        COUNT_TERM(hash_update, filled, 1);
-        hash->algorithm->compress(&hash->state, hash->buffer, 1);
-        message += taken;
         bytes -= taken;
     }
-    whole = bytes & ~(block_bytes - 1);
-    if (whole != 0) {
-        COUNT_TERM(hash_update, whole, 1);
-        hash->algorithm->compress(&hash->state, message, whole / block_bytes);
-    }
-    COUNT_TERM(hash_update, copied, bytes - whole);
-    copy(hash->buffer, message + whole, bytes - whole);
 }
 
-INLINE void clear(uint8_t *bytes, size_t count)
+/* A byte and zeros behind it, in the buffer from `kept` to `end`, which is more. */
+static ROUTINE void hash_pad(struct hash *hash, uint8_t byte, size_t kept, size_t end)
 {
-    for (; count != 0; count--) {
-        *bytes++ = 0;
+    COUNT(hash_pad, end - kept);
+    do {
+        hash->buffer[kept] = byte;
+        byte = 0;
         LOOP_STAYS();
-    }
+    } while (++kept != end);
 }
 
-/* The state in the order of bytes that the algorithm has, as far as the digest goes. */
+/* The state in the order of bytes that the algorithm has, as far as the digest goes. Long words are two words each, of
+   which the machine may have the lower one first. */
 INLINE void write_digest(const struct hash *hash, uint8_t *digest)
 {
     const struct hash_algorithm *algorithm = hash->algorithm;
+    const unsigned exchanged = __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__ ? algorithm->word_bytes / 8u : 0;
+    const unsigned words = algorithm->digest_bytes / 4u;
 
+    COUNT_TERM(hash_finish, words, words);
     COUNT_TERM(hash_finish, little, algorithm->is_little);
-    if (algorithm->word_bytes == 8) {
-        COUNT_TERM(hash_finish, long_words, algorithm->digest_bytes / 8);
-        for (unsigned i = 0; i < algorithm->digest_bytes / 8u; i++) {
-            store_be64(digest + 8 * i, hash->state.long_words[i]);
-            LOOP_STAYS();
+    for (unsigned i = 0; i < words; i++) {
+        const uint32_t word = hash->state.words[i ^ exchanged];
+        if (algorithm->is_little) {
+            store_le32(digest + 4 * i, word);
+        } else {
+            store_be32(digest + 4 * i, word);
         }
-        return;
-    }
-    COUNT_TERM(hash_finish, words, algorithm->digest_bytes / 4);
-    for (unsigned i = 0; i < algorithm->digest_bytes / 4u; i++) {
-        uint32_t word = hash->state.words[i];
-        word = algorithm->is_little ? word >> 24 | (word >> 8 & 0xff00) | (word & 0xff00) << 8 | word << 24 : word;
-        store_be32(digest + 4 * i, word);
         LOOP_STAYS();
     }
 }
@@ -94,19 +95,17 @@ ROUTINE void hash_finish(struct hash *hash, uint8_t *digest)
     const struct hash_algorithm *algorithm = hash->algorithm;
     const size_t block_bytes = algorithm->block_bytes, length_at = block_bytes - 2u * algorithm->word_bytes;
     const uint64_t bits = hash->bytes << 3;
-    size_t kept = (size_t)hash->bytes & (block_bytes - 1);
+    const size_t kept = (size_t)hash->bytes & (block_bytes - 1);
 
     COUNT(hash_finish);
-    hash->buffer[kept++] = 0x80;
-    if (kept > length_at) {
+    if (kept >= length_at) {
         COUNT_TERM(hash_finish, second, 1);
-        COUNT_TERM(hash_finish, cleared, block_bytes - kept);
-        clear(hash->buffer + kept, block_bytes - kept);
+        hash_pad(hash, 0x80, kept, block_bytes);
         algorithm->compress(&hash->state, hash->buffer, 1);
-        kept = 0;
+        hash_pad(hash, 0, 0, block_bytes - 8);
+    } else {
+        hash_pad(hash, 0x80, kept, block_bytes - 8);
     }
-    COUNT_TERM(hash_finish, cleared, block_bytes - 8 - kept);
-    clear(hash->buffer + kept, block_bytes - 8 - kept);
     if (algorithm->is_little) {
         store_le32(hash->buffer + length_at, (uint32_t)bits);
         store_le32(hash->buffer + length_at + 4, (uint32_t)(bits >> 32));

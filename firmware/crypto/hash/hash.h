@@ -30,7 +30,7 @@
 #define HASH_DIGEST_BYTES_MAX 64
 
 union hash_state {
-    uint32_t words[8];
+    uint32_t words[16];
     uint64_t long_words[8];
 };
 
@@ -63,8 +63,9 @@ struct hash {
 };
 
 /*
- * hash_init begins a message, hash_update takes `bytes` bytes more of it, in pieces of any length, and hash_finish writes
- * the `digest_bytes` of the algorithm's to `digest`, and wipes `hash`. A message MUST be shorter than 2^61 bytes.
+ * hash_init begins a message, hash_update takes `bytes` bytes more of it, in pieces of any length, and hash_finish
+ * writes the `digest_bytes` of the algorithm's to `digest`, and wipes `hash`. A message MUST be shorter than 2^61
+ * bytes.
  */
 void hash_init(struct hash *hash, const struct hash_algorithm *algorithm);
 void hash_update(struct hash *hash, const uint8_t *message, size_t bytes);
@@ -77,7 +78,8 @@ struct hmac {
 
 /*
  * hmac_init begins a message under a key of any length, hmac_update takes more of it, and hmac_finish writes the
- * `digest_bytes` of the algorithm's to `tag`, and wipes `hmac`. Whoever verifies compares in constant time (secret.h).
+ * `digest_bytes` of the algorithm's to `tag`, and wipes `hmac`. Whoever verifies compares in constant time
+ * (secret.h).
  */
 void hmac_init(struct hmac *hmac, const struct hash_algorithm *algorithm, const uint8_t *key, size_t key_bytes);
 void hmac_update(struct hmac *hmac, const uint8_t *message, size_t bytes);

@@ -11,7 +11,8 @@ ROUTINE void hmac_init(struct hmac *hmac, const struct hash_algorithm *algorithm
 {
     const size_t block_bytes = algorithm->block_bytes;
     uint8_t pad[HASH_BLOCK_BYTES_MAX];
-    size_t used = 0;
+    const uint8_t *used = key;
+    size_t used_bytes = key_bytes;
 
     COUNT(hmac_init, block_bytes);
     hash_init(&hmac->inner, algorithm);
@@ -21,21 +22,12 @@ ROUTINE void hmac_init(struct hmac *hmac, const struct hash_algorithm *algorithm
         hash_update(&hmac->inner, key, key_bytes);
         hash_finish(&hmac->inner, pad);
         hash_init(&hmac->inner, algorithm);
-        used = algorithm->digest_bytes;
-    } else {
-        COUNT_TERM(hmac_init, copied, key_bytes);
-        for (; used != key_bytes; used++) {
-            pad[used] = key[used];
-            LOOP_STAYS();
-        }
+        used = pad;
+        used_bytes = algorithm->digest_bytes;
     }
-    COUNT_TERM(hmac_init, cleared, block_bytes - used);
-    for (; used != block_bytes; used++) {
-        pad[used] = 0;
-        LOOP_STAYS();
-    }
+    COUNT_TERM(hmac_init, used, used_bytes);
     for (size_t i = 0; i < block_bytes; i++) {
-        pad[i] ^= 0x36;
+        pad[i] = (i < used_bytes ? used[i] : 0) ^ 0x36;
         LOOP_STAYS();
     }
     hash_update(&hmac->inner, pad, block_bytes);

@@ -1,5 +1,6 @@
 /*
- * LEGACY. MD5's compression (RFC 1321 section 3.4), see hash.h: four rounds of 16 steps, four of which are written out.
+ * LEGACY. MD5's compression (RFC 1321 section 3.4), see hash.h: four rounds of 16 steps, four of which are written
+ * out.
  */
 #include "../words.h"
 #include "hash.h"
@@ -41,13 +42,14 @@ ROUTINE void md5_plain_compress(union hash_state *state, const uint8_t *blocks, 
 {
     uint32_t words[16];
 
-    COUNT(md5_plain_compress, count);
+    COUNT(md5_plain_compress, count, count == 0);
     for (; count != 0; count--) {
         const uint32_t *constant = constants;
         uint32_t *v = state->words;
         uint32_t a = v[0], b = v[1], c = v[2], d = v[3];
         for (unsigned i = 0; i < 16; i++) {
             words[i] = load_le32(blocks + 4 * i);
+            LOOP_STAYS();
         }
         ROUND(F, 0, 1, 7, 12, 17, 22)
         ROUND(G, 1, 5, 5, 9, 14, 20)

@@ -1,6 +1,6 @@
 /*
- * LEGACY. SHA-1's compression (FIPS 180-4 section 6.1), see hash.h: four kinds of 20 rounds, five of which are written
- * out, and of the words only the last 16 are kept.
+ * LEGACY. SHA-1's compression (FIPS 180-4 section 6.1), see hash.h: four kinds of 20 rounds, five of which are
+ * written out, and of the words only the last 16 are kept.
  */
 #include "../words.h"
 #include "hash.h"
@@ -43,12 +43,13 @@ ROUTINE void sha1_plain_compress(union hash_state *state, const uint8_t *blocks,
 {
     uint32_t words[16];
 
-    COUNT(sha1_plain_compress, count);
+    COUNT(sha1_plain_compress, count, count == 0);
     for (; count != 0; count--) {
         uint32_t *v = state->words;
         uint32_t a = v[0], b = v[1], c = v[2], d = v[3], e = v[4];
         for (unsigned i = 0; i < 16; i++) {
             words[i] = load_be32(blocks + 4 * i);
+            LOOP_STAYS();
         }
         ROUNDS(CHOICE, 0x5a827999, 0)
         ROUNDS(PARITY, 0x6ed9eba1, 20)

@@ -1,6 +1,6 @@
 /*
- * SHA-256's numbers (FIPS 180-4 sections 4.2.2, 5.3.2 and 5.3.3) as lists, for an array in C or a `.word` in assembly;
- * and in C the algorithms of a variant that has a compression.
+ * SHA-256's numbers (FIPS 180-4 sections 4.2.2, 5.3.2 and 5.3.3) as lists, for an array in C or a `.word` in
+ * assembly; and in C the algorithms of a variant that has a compression.
  */
 #ifndef SELVEDGE_SHA256_CONSTANTS_H
 #define SELVEDGE_SHA256_CONSTANTS_H

@@ -1,6 +1,6 @@
 /*
- * SHA-256's compression as FIPS 180-4 is written, see hash.h: 64 words are made first, and eight variables move on by one
- * in every round.
+ * SHA-256's compression as FIPS 180-4 is written, see hash.h: 64 words are made first, and eight variables move on by
+ * one in every round.
  */
 #include "../words.h"
 #include "hash.h"
@@ -15,10 +15,11 @@ ROUTINE void sha256_plain_compress(union hash_state *state, const uint8_t *block
 {
     uint32_t words[64], v[8];
 
-    COUNT(sha256_plain_compress, count);
+    COUNT(sha256_plain_compress, count, count == 0);
     for (; count != 0; count--) {
         for (unsigned t = 0; t < 16; t++) {
             words[t] = load_be32(blocks + 4 * t);
+            LOOP_STAYS();
         }
         for (unsigned t = 16; t < 64; t++) {
             const uint32_t w2 = words[t - 2], w15 = words[t - 15];
@@ -27,6 +28,7 @@ ROUTINE void sha256_plain_compress(union hash_state *state, const uint8_t *block
         }
         for (unsigned i = 0; i < 8; i++) {
             v[i] = state->words[i];
+            LOOP_STAYS();
         }
         for (unsigned t = 0; t < 64; t++) {
             const uint32_t a = v[0], e = v[4];
@@ -43,6 +45,7 @@ ROUTINE void sha256_plain_compress(union hash_state *state, const uint8_t *block
         }
         for (unsigned i = 0; i < 8; i++) {
             state->words[i] += v[i];
+            LOOP_STAYS();
         }
         blocks += 64;
     }

@@ -1,10 +1,10 @@
 /*
- * SHA-256's compression in RV32 assembly, see hash.h: 16 rounds written out, twice, for cores that issue one instruction a
- * cycle, have a shift's result two cycles later and a load's three. No instruction here waits for another but where a
- * loop begins.
+ * SHA-256's compression in RV32 assembly, see hash.h: 16 rounds written out, twice, for cores that issue one
+ * instruction a cycle, have a shift's result two cycles later and a load's three. No instruction here waits for
+ * another but where a loop begins.
  *
- * The variables stay where they are and change names from round to round. The last 16 words are on the stack; those that
- * the next rounds need are kept in registers besides.
+ * The variables stay where they are and change names from round to round. The last 16 words are on the stack; those
+ * that the next rounds need are kept in registers besides.
  */
 #include "sha256_constants.h"
 
@@ -94,8 +94,8 @@
     second_half \a, \b, \d, \h, \same, \differ
 .endm
 
-/* One of the others: \word is the word of two rounds before and becomes this one, \old that of 16 before, and \next is
-   to be that of 15 before. */
+/* One of the others: \word is the word of two rounds before and becomes this one, \old that of 16 before, and
+   \next is to be that of 15 before. */
 .macro round_of_words a, b, c, d, e, f, g, h, round, word, old, next, same, differ
     lw   \next, 4 * ((\round + 1) & 15)(sp)
     lw   t6, 4 * ((\round + 9) & 15)(sp)

@@ -1,6 +1,6 @@
 /*
- * SHA-256's compression with 16 rounds written out, see hash.h: variables stay where they are and change names, and of
- * the words only the last 16 are kept.
+ * SHA-256's compression with 16 rounds written out, see hash.h: variables stay where they are and change names, and
+ * of the words only the last 16 are kept.
  */
 #include "../words.h"
 #include "hash.h"
@@ -54,7 +54,7 @@ ROUTINE void SHA256_COMPRESS(union hash_state *state, const uint8_t *blocks, siz
 {
     uint32_t words[16];
 
-    COUNT(SHA256_COMPRESS, count);
+    COUNT(SHA256_COMPRESS, count, count == 0);
     for (; count != 0; count--) {
         const uint32_t *constant = constants, *last = constants + 48;
         uint32_t *v = state->words;

@@ -1,6 +1,6 @@
 /*
- * SHA-512's compression as FIPS 180-4 is written, see hash.h: 80 words are made first, and eight variables move on by one
- * in every round.
+ * SHA-512's compression as FIPS 180-4 is written, see hash.h: 80 words are made first, and eight variables move on by
+ * one in every round.
  */
 #include "../words.h"
 #include "hash.h"
@@ -15,10 +15,11 @@ ROUTINE void sha512_plain_compress(union hash_state *state, const uint8_t *block
 {
     uint64_t words[80], v[8];
 
-    COUNT(sha512_plain_compress, count);
+    COUNT(sha512_plain_compress, count, count == 0);
     for (; count != 0; count--) {
         for (unsigned t = 0; t < 16; t++) {
             words[t] = load_be64(blocks + 8 * t);
+            LOOP_STAYS();
         }
         for (unsigned t = 16; t < 80; t++) {
             const uint64_t w2 = words[t - 2], w15 = words[t - 15];
@@ -27,6 +28,7 @@ ROUTINE void sha512_plain_compress(union hash_state *state, const uint8_t *block
         }
         for (unsigned i = 0; i < 8; i++) {
             v[i] = state->long_words[i];
+            LOOP_STAYS();
         }
         for (unsigned t = 0; t < 80; t++) {
             const uint64_t a = v[0], e = v[4];
@@ -43,6 +45,7 @@ ROUTINE void sha512_plain_compress(union hash_state *state, const uint8_t *block
         }
         for (unsigned i = 0; i < 8; i++) {
             state->long_words[i] += v[i];
+            LOOP_STAYS();
         }
         blocks += 128;
     }

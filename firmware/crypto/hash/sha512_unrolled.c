@@ -1,6 +1,6 @@
 /*
- * SHA-512's compression with 16 rounds written out, see hash.h: variables stay where they are and change names, and of
- * the words only the last 16 are kept.
+ * SHA-512's compression with 16 rounds written out, see hash.h: variables stay where they are and change names, and
+ * of the words only the last 16 are kept.
  */
 #include "../words.h"
 #include "hash.h"
@@ -45,7 +45,7 @@ ROUTINE void sha512_unrolled_compress(union hash_state *state, const uint8_t *bl
 {
     uint64_t words[16];
 
-    COUNT(sha512_unrolled_compress, count);
+    COUNT(sha512_unrolled_compress, count, count == 0);
     for (; count != 0; count--) {
         const uint64_t *constant = constants, *last = constants + 64;
         uint64_t *v = state->long_words;

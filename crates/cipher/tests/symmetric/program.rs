@@ -2,7 +2,7 @@
 //!
 //! Owns how it is compiled and the bytes that go in and out, which `firmware/bench/explore.h` draws.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -50,6 +50,13 @@ fn sources(extensions: &[&str]) -> Vec<PathBuf> {
     files
 }
 
+/// The words of a tool that has to succeed.
+fn succeed(command: &mut Command) -> String {
+    let output = command.output().unwrap_or_else(|error| panic!("{command:?}: {error}"));
+    assert!(output.status.success(), "{command:?}: {}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8(output.stdout).expect("a tool's words are text")
+}
+
 /// A compiled program, and what runs it.
 pub struct Program {
     runner: Vec<String>,
@@ -92,18 +99,26 @@ impl Program {
             .arg("-DEXPLORE_LIST=\"symmetric.def\"")
             .args(BENCH.map(|file| firmware().join("bench").join(file)));
         command.args(sources(extensions)).args(more).arg("-o").arg(&program);
-        let output = command.output().unwrap_or_else(|error| panic!("{command:?}: {error}"));
-        assert!(output.status.success(), "{command:?}: {}", String::from_utf8_lossy(&output.stderr));
+        succeed(&mut command);
         Program { runner: Vec::new(), program, _folder: folder }
     }
 
-    /// The functions of the library in it: what the linker calls code, and is of one of these algorithms.
-    pub fn functions(&self, algorithms: &[&str]) -> Vec<String> {
-        let output = Command::new("riscv64-unknown-elf-nm").arg(&self.program).output().expect("nm runs");
-        let text = String::from_utf8(output.stdout).expect("nm's words are text");
-        let functions = text.lines().filter_map(|line| line.split_once(" t ").or(line.split_once(" T ")));
-        let named = functions.map(|(_, name)| name.to_owned());
-        named.filter(|name| algorithms.iter().any(|algorithm| name.starts_with(algorithm))).collect()
+    /// What the library's files, compiled for RV32 at `level`, call or hold as functions.
+    pub fn functions(level: &str) -> BTreeSet<String> {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        let mut functions = BTreeSet::new();
+        for source in sources(&["c", "S"]) {
+            let object = folder.path().join("object.o");
+            let mut command = Command::new("riscv64-unknown-elf-gcc");
+            command.args(["--specs=picolibc.specs", "-march=rv32im", "-mabi=ilp32", level, "-c"]);
+            succeed(command.arg(&source).arg("-o").arg(&object));
+            let words = succeed(Command::new("riscv64-unknown-elf-nm").arg(&object));
+            let rows = words.lines().map(|line| line.split_whitespace().rev());
+            let named = rows.filter_map(|mut row| Some((row.next()?.to_owned(), row.next()?.to_owned())));
+            functions
+                .extend(named.filter(|(_, kind)| ["t", "T", "U"].contains(&&**kind)).map(|(name, _)| name));
+        }
+        functions
     }
 
     /// The results, one operand each.
