@@ -115,6 +115,10 @@ pub const SMALL_RECORD_BYTES_MAX: usize = 12 + RECORD_OVERHEAD_BYTES;
 /// Nanoseconds after which a group notes what the store's clock says: who ends without a word takes no more of it along.
 pub const CLOCK_NOTE_NS: u64 = 60_000_000_000;
 
+/// How often a store's names are listed while one of them is gone when it is read. Each time its writer has removed a
+/// segment meanwhile, which takes a sync at least; a name that is there and never a file ends with the error.
+pub const LISTINGS_MAX: usize = 64;
+
 /// Longest segment file in bytes: half of it for what it begins with.
 pub const SEGMENT_FILE_BYTES_MAX: u64 = 4 << 30;
 

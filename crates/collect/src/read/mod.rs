@@ -17,6 +17,7 @@ pub use self::verify::{Verification, check_anchor, keys_in_use, verify, verify_d
 use crate::disk::{Disk, RealDisk};
 use crate::error::{Corruption, Error};
 use crate::keys::StoreKeys;
+use crate::limits::LISTINGS_MAX;
 use crate::record::{Body, Record, Span};
 use crate::segment::{self, Segment};
 use crate::store::{head, load, numbers, row};
@@ -203,8 +204,20 @@ impl<D: Disk> Records<D> {
     }
 }
 
-/// The headers of the segments that are kept.
+/// The headers of the segments that are kept. A segment that is removed between its name and its head is the writer going on:
+/// the names are listed again, and are then others.
 fn kept<D: Disk>(disk: &D, keys: &StoreKeys) -> Result<Vec<Segment>, Error> {
+    for _ in 1..LISTINGS_MAX {
+        match listed(disk, keys) {
+            Err(Error::Io { cause, .. }) if cause.kind() == io::ErrorKind::NotFound => {}
+            segments => return segments,
+        }
+    }
+    listed(disk, keys)
+}
+
+/// The same, as the folder was at one moment.
+fn listed<D: Disk>(disk: &D, keys: &StoreKeys) -> Result<Vec<Segment>, Error> {
     let names = disk.list().map_err(Error::io("list", "store"))?;
     let mut numbers = numbers(&names);
     if let Some(&newest) = numbers.last() {
