@@ -41,3 +41,5 @@
 
     crypt aes_t4_rv32_encrypt, aes_t4_rv32_tables, encrypt_round, encrypt_last_round
     crypt aes_t4_rv32_decrypt, aes_t4_rv32_inverse_tables, decrypt_round, decrypt_last_round
+
+    .section .note.GNU-stack, "", @progbits

@@ -54,3 +54,5 @@
 
     crypt aes_t4_rv32_unrolled_encrypt, aes_t4_rv32_unrolled_tables, encrypt_round, encrypt_last_round
     crypt aes_t4_rv32_unrolled_decrypt, aes_t4_rv32_unrolled_inverse_tables, decrypt_round, decrypt_last_round
+
+    .section .note.GNU-stack, "", @progbits

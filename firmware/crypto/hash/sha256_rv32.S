@@ -219,3 +219,5 @@ sha256_rv32_compress:
 4:
     ret
     .size sha256_rv32_compress, . - sha256_rv32_compress
+
+    .section .note.GNU-stack, "", @progbits
