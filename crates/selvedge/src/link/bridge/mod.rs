@@ -6,7 +6,7 @@
 //! receipts opened, by the crypto core.
 //!
 //! Invariant: a batch leaves the spool only when a receipt that the crypto core has opened names its number and
-//! the digest of exactly the bytes that were sent.
+//! nonce and tag of exactly what was sent.
 
 pub mod contents;
 pub mod record;

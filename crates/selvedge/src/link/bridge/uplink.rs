@@ -4,7 +4,7 @@
 //! (`way`). When the broker or the server is lost, both connections are made again and everything without a receipt is
 //! sealed and sent again; the server recognises frames that it has.
 //!
-//! A receipt is believed when the crypto core has opened it and it names the digest of what was sent. Where the way is
+//! A receipt is believed when the crypto core has opened it and it names nonce and tag of what was sent. Where the way is
 //! private, anything else is the server's fault and ends the connection; where anybody may send, it is counted and passed
 //! over, and so is every refusal, because nothing seals one. Receipts may come in any order; batches are handed back in
 //! the order of their numbers.
