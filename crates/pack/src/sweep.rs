@@ -1,8 +1,8 @@
 //! What packing does to the time of programs behind many caches, with their functions in many orders.
 //!
 //! Owns: which images are made of a program and run ([`sweep`], and [`Sweep`] for who shares the orders out), each once
-//! on a core: its stream of fetches is then asked of all caches. Files, tables and charts are the caller's. What the values mean is `sweep::cells`', how many caches are
-//! asked at once `sweep::stacks`'.
+//! on a core: its stream of fetches is then asked of all caches. Files, tables and charts are the caller's. What the
+//! values mean is `sweep::cells`', how many caches are asked at once `sweep::stacks`'.
 //!
 //! Every image is packed for the training inputs, and runs on others. With one order of functions, drawn from a seed,
 //! there are the unpacked program and the packed one: what differs between them is packing. With the order that the
