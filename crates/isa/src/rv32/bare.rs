@@ -235,11 +235,7 @@ impl Bus for Board {
         let Some(bytes) = self.memory.get(at..at + width.bytes() as usize) else {
             return self.load_outside(address);
         };
-        Ok(match width {
-            Width::Byte => bytes[0].into(),
-            Width::Half => u16::from_le_bytes([bytes[0], bytes[1]]).into(),
-            Width::Word => u32::from_le_bytes(bytes.try_into().expect("four bytes")),
-        })
+        Ok(width.read(bytes))
     }
 
     #[inline(always)]
@@ -255,11 +251,7 @@ impl Bus for Board {
         let Some(bytes) = self.memory.get_mut(at..at + width.bytes() as usize) else {
             return self.store_outside(address, value, cycle);
         };
-        match width {
-            Width::Byte => bytes[0] = value as u8,
-            Width::Half => bytes.copy_from_slice(&(value as u16).to_le_bytes()),
-            Width::Word => bytes.copy_from_slice(&value.to_le_bytes()),
-        }
+        width.write(bytes, value);
         if let Some(place) = self.code.get_mut(at / 4) {
             *place = None;
         }

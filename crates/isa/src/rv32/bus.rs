@@ -65,6 +65,32 @@ impl Width {
             Width::Word => 4,
         }
     }
+
+    /// What so many bytes say, least significant first.
+    ///
+    /// # Panics
+    /// When there are others than [`Width::bytes`].
+    #[inline(always)]
+    pub fn read(self, bytes: &[u8]) -> u32 {
+        match self {
+            Width::Byte => bytes[0].into(),
+            Width::Half => u16::from_le_bytes(bytes.try_into().expect("two bytes")).into(),
+            Width::Word => u32::from_le_bytes(bytes.try_into().expect("four bytes")),
+        }
+    }
+
+    /// Makes so many bytes say the lowest bits of a value.
+    ///
+    /// # Panics
+    /// When there are others than [`Width::bytes`].
+    #[inline(always)]
+    pub fn write(self, bytes: &mut [u8], value: u32) {
+        match self {
+            Width::Byte => bytes[0] = value as u8,
+            Width::Half => bytes.copy_from_slice(&(value as u16).to_le_bytes()),
+            Width::Word => bytes.copy_from_slice(&value.to_le_bytes()),
+        }
+    }
 }
 
 /// Why an access is not done.

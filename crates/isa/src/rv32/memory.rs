@@ -100,11 +100,7 @@ impl Bus for Memory {
     #[inline(always)]
     fn load(&mut self, address: u32, width: Width, _cycle: Cycles, _wait: &mut u32) -> Result<u32, Refusal> {
         let bytes = self.regions.get(address, width.bytes()).ok_or(Trap::LoadAccess)?;
-        Ok(match width {
-            Width::Byte => bytes[0].into(),
-            Width::Half => u16::from_le_bytes([bytes[0], bytes[1]]).into(),
-            Width::Word => u32::from_le_bytes(bytes.try_into().expect("four bytes")),
-        })
+        Ok(width.read(bytes))
     }
 
     #[inline(always)]
@@ -120,11 +116,7 @@ impl Bus for Memory {
             return Err(Refusal::Fault(FaultKind::StoredToCode { address }));
         }
         let bytes = self.regions.get_mut(address, width.bytes()).ok_or(Trap::StoreAccess)?;
-        match width {
-            Width::Byte => bytes[0] = value as u8,
-            Width::Half => bytes.copy_from_slice(&(value as u16).to_le_bytes()),
-            Width::Word => bytes.copy_from_slice(&value.to_le_bytes()),
-        }
+        width.write(bytes, value);
         Ok(())
     }
 }
