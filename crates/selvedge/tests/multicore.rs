@@ -1,10 +1,14 @@
 //! `selvedge paper multicore`: its quick form measures every kind of cell, and what it says of each is consistent.
 
+#[path = "../../cipher/tests/soak/mod.rs"]
+mod soak;
+
 use std::collections::BTreeMap;
 use std::process::Command;
 
 use report::paper::{PaperRow, Verdict, read_ndjson};
 use report::row::Value;
+use soak::is_soak;
 
 fn said(words: &[&str]) -> String {
     let mut command = Command::new(env!("CARGO_BIN_EXE_selvedge"));
@@ -28,7 +32,9 @@ fn numbers<'a>(rows: &'a [PaperRow], metric: &str) -> BTreeMap<(&'a str, &'a str
 
 #[test]
 fn every_kind_of_cell_is_measured_or_says_what_the_system_said() {
-    let rows = rows(&said(&["--json", "--part", "table1,figure11,batch,path"]));
+    // Threads that sleep take a minute for what table 2 has.
+    let parts = ["table1,expansion,figure11,batch,path", "table1,expansion,table2,figure11,batch,path"];
+    let rows = rows(&said(&["--json", "--part", parts[usize::from(is_soak())]]));
     assert!(rows.iter().all(|row| row.verdict() != Verdict::Missing));
     let mut refused = 0;
     for row in rows.iter().filter(|row| row.unit() == "ms" || row.unit() == "us" || row.unit() == "s") {
@@ -48,6 +54,8 @@ fn every_kind_of_cell_is_measured_or_says_what_the_system_said() {
         (numbers(&rows, "encryption and decryption, wall time, median"), "one block, Basic, SCHED_OTHER");
     for key in ["AES-128", "AES-192", "AES-256"] {
         assert!(basic[&("table-1", format!("{key}, {ours}").as_str())] > 0.0);
+        let waveform = format!("{key}, 1024 samples of f32, Basic, SCHED_OTHER");
+        assert_eq!(basic.get(&("table-2", waveform.as_str())).is_some_and(|&time_s| time_s > 0.0), is_soak());
     }
     let counts = numbers(&rows, "repetitions");
     let cases = rows.iter().filter(|row| row.metric().ends_with("wall time, median")).map(|row| row.case());

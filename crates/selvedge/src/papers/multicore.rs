@@ -1,8 +1,8 @@
 //! `selvedge paper multicore`: what dealing AES to cores costs and gives, as the paper does it and as one does today.
 //!
 //! The paper is P. Bilski, W. Winiecki, "Multicore implementation of the AES algorithm in the measurement system".
-//! Owns the verb and the order of the work: `cells` says what is measured, `measure`, `batch` and `path` do it by
-//! the stopwatch in `watch`, `compared` makes ratios, `rows`, `tables` and `page` show.
+//! Owns the verb and the order of the work: `cells` says what is measured, `measure`, `expansion`, `batch` and `path`
+//! do it by the stopwatch in `watch`, `compared` makes ratios, `rows`, `tables` and `page` show.
 
 use std::fs;
 use std::path::PathBuf;
@@ -26,6 +26,7 @@ mod batch;
 mod cells;
 mod class;
 mod compared;
+mod expansion;
 mod measure;
 mod page;
 mod path;
@@ -65,7 +66,7 @@ pub struct Arguments {
 
 /// What there is to show.
 pub struct Shown<'a> {
-    /// Tables, figure and batches.
+    /// Tables, figure, expansions and batches.
     measured: Measured<'a>,
     /// Equation 7.
     paths: &'a [path::Result],
@@ -91,6 +92,11 @@ impl Arguments {
         Cell::all(self.quick).into_iter().filter(is_wanted).collect()
     }
 
+    fn expansions(&self) -> Vec<expansion::Case> {
+        let is_wanted = |case: &expansion::Case| self.is_part(Part::Expansion) && self.is_class(case.class);
+        expansion::Case::all().into_iter().filter(is_wanted).collect()
+    }
+
     fn batches(&self) -> Vec<batch::Case> {
         let is_wanted = self.is_part(Part::Batch) && self.is_class(Class::Other);
         if is_wanted { batch::Case::all() } else { Vec::new() }
@@ -111,18 +117,22 @@ impl Arguments {
 
 /// Runs the verb.
 pub fn run(arguments: &Arguments, output: &Output) -> std::result::Result<(), Error> {
-    let (cells, batches, paths) = (arguments.cells(), arguments.batches(), arguments.paths());
-    if cells.is_empty() && batches.is_empty() && paths.is_empty() {
+    let (cells, expansions) = (arguments.cells(), arguments.expansions());
+    let (batches, paths) = (arguments.batches(), arguments.paths());
+    let count = cells.len() + expansions.len() + batches.len() + paths.len();
+    if count == 0 {
         let words = "no cell is all that is asked for, leave out one of --part, --class\n";
         clap::Error::raw(clap::error::ErrorKind::ValueValidation, words).exit();
     }
     let (began, material, effort) = (Began::now(), Material::new(arguments.seed), arguments.effort());
-    let bar = progress(cells.len() + batches.len() + paths.len());
+    let bar = progress(count);
     // One behind the other: what is measured has the machine to itself, as far as that is ours.
     let results: Vec<Result> = bar
         .wrap_iter(cells.into_iter())
         .map(|cell| Result { cell, found: measure::cell(&cell, &material, &effort) })
         .collect();
+    let expansions: Vec<expansion::Result> =
+        bar.wrap_iter(expansions.iter()).map(|case| expansion::expansion(case, &material, &effort)).collect();
     let batches: Vec<batch::Result> = bar
         .wrap_iter(batches.into_iter())
         .map(|case| batch::Result { case, found: batch::batch(&case, &material, &effort) })
@@ -131,7 +141,7 @@ pub fn run(arguments: &Arguments, output: &Output) -> std::result::Result<(), Er
         bar.wrap_iter(paths.iter()).map(|case| path::path(case, &material, &effort)).collect();
     bar.finish_and_clear();
     let machine = began.ended();
-    let measured = Measured { results: &results, batches: &batches };
+    let measured = Measured { results: &results, expansions: &expansions, batches: &batches };
     let lines = measured.lines();
     let source = format!("selvedge paper multicore --seed {}; {}", arguments.seed, machine.words());
     let shown = Shown { measured, paths: &paths, lines: &lines, machine: &machine, source: &source };

@@ -20,6 +20,8 @@ const LENGTHS: [usize; 6] = [64, 128, 256, 512, 1024, 2048];
 pub enum Part {
     /// Table 1: one block
     Table1,
+    /// Figure 4: the expansion of a key
+    Expansion,
     /// Table 2: a waveform of 1024 samples
     Table2,
     /// Figure 11: waveforms of several lengths
@@ -111,7 +113,7 @@ impl How {
     }
 
     /// Whether it is one of several threads that look for each other instead of sleeping.
-    fn spins(self) -> bool {
+    pub fn spins(self) -> bool {
         let is_spinning = |version: Version| match version {
             Version::Basic => false,
             Version::Ica(_, meeting) | Version::Eca(_, meeting) => meeting == Meeting::Spinning,
@@ -261,7 +263,8 @@ fn teams(splits: &[(Threads, Meeting, Split)]) -> Vec<How> {
     [Name::Ica, Name::Eca].into_iter().flat_map(both).collect()
 }
 
-fn hows_of_block() -> Vec<How> {
+/// The ways of table 1.
+pub fn hows_of_block() -> Vec<How> {
     use Meeting::{Blocking, Spinning};
     use Threads::{Four, Two};
     let mut hows = vec![How::of_paper(Name::Basic)];

@@ -6,6 +6,7 @@ use report::printed::{PrintedCell, read_csv};
 use super::batch::{self, NODES};
 use super::cells::{Cell, How, Input, KEY_BYTES, Name, Part, SAMPLES, Width, aes};
 use super::class::Class;
+use super::expansion;
 use super::measure::Result;
 use super::watch::Times;
 
@@ -59,6 +60,8 @@ pub struct Line {
 pub struct Measured<'a> {
     /// Tables and figure.
     pub results: &'a [Result],
+    /// Expansions of keys.
+    pub expansions: &'a [expansion::Result],
     /// Batches.
     pub batches: &'a [batch::Result],
 }
@@ -73,7 +76,10 @@ impl Measured<'_> {
     fn class(&self) -> Class {
         let is_real_time =
             |result: &Result| result.cell.class == Class::Fifo && result.found.times().is_some();
-        if self.results.iter().any(is_real_time) { Class::Fifo } else { Class::Other }
+        let is_expansion =
+            |result: &expansion::Result| result.case.class == Class::Fifo && result.found.is_ok();
+        let is_permitted = self.results.iter().any(is_real_time) || self.expansions.iter().any(is_expansion);
+        if is_permitted { Class::Fifo } else { Class::Other }
     }
 
     /// The median of both ways of a cell.
@@ -100,6 +106,7 @@ impl Measured<'_> {
         let mut lines = self.versions(&printed);
         lines.extend(of_paper(&printed));
         lines.extend(self.meetings());
+        lines.extend(self.keys());
         lines.extend(self.cores());
         lines.extend(self.since(&printed));
         lines.retain(|line| line.ours.is_some() || line.printed.is_some());
@@ -141,6 +148,33 @@ impl Measured<'_> {
                 let what =
                     format!("ICA, {words} threads that {meets}, over its {} meetings", 2.0 * meetings(16));
                 lines.push(line(what, each));
+            }
+        }
+        lines
+    }
+
+    /// What threads inside an expansion gain or cost.
+    fn keys(&self) -> Vec<Line> {
+        let mut lines = Vec::new();
+        for key_bytes in KEY_BYTES {
+            let of = |how| {
+                let case = expansion::Case { key_bytes, how, class: self.class() };
+                let found = &self.expansions.iter().find(|result| result.case == case)?.found;
+                Some(found.as_ref().ok()?.1.median_ns)
+            };
+            let spinning = How::Paper(Version::Eca(Threads::Two, Meeting::Spinning), Split::Steps);
+            for (words, how) in [
+                ("ICA", How::of_paper(Name::Ica)),
+                ("ECA", How::of_paper(Name::Eca)),
+                ("ECA, 2 threads that spin,", spinning),
+            ] {
+                lines.push(Line {
+                    case: format!("{}, a key", aes(key_bytes)),
+                    what: format!("{words} over Basic, {}", self.class().name()),
+                    unit: "x",
+                    printed: None,
+                    ours: ratio(of(how), of(How::of_paper(Name::Basic))),
+                });
             }
         }
         lines

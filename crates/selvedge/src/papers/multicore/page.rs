@@ -23,6 +23,7 @@ pub fn html(shown: &Shown) -> String {
     let sections = [
         meaning(shown),
         block(shown),
+        expansion(shown),
         waveform(shown),
         figure(shown),
         path(shown),
@@ -114,6 +115,18 @@ fn block(shown: &Shown) -> Option<Section> {
                    where that is permitted. By deadlines threads that spin are left out: who gives a turn away \
                    waits for its next period. A pinned thread may have no deadlines.";
     filled(section, tables::of_cells(shown, Part::Table1), caption)
+}
+
+fn expansion(shown: &Shown) -> Option<Section> {
+    let section = Section::new("Figure 4: the expansion of a key").text(
+        "The paper deals the rows of the key's words to threads as well. A row needs only its own past, except where a \
+         word is rotated and takes the row below: there the threads meet, and once before and once behind. The paper \
+         prints no times of it. The last line of each key is today's: Key::new of the server, round keys for both ways, \
+         by the CPU's instructions on one core.",
+    );
+    let caption =
+        "Medians. The middle half and the greatest time seen are of SCHED_FIFO where that is permitted.";
+    filled(section, tables::of_expansions(shown), caption)
 }
 
 fn waveform(shown: &Shown) -> Option<Section> {

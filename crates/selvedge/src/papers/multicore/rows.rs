@@ -9,6 +9,7 @@ use super::Shown;
 use super::batch::NODES;
 use super::cells::Part;
 use super::compared::{Line, Printed};
+use super::expansion;
 use super::measure::Found;
 use super::path::{self, TERMS};
 use super::statistics::Spread;
@@ -17,6 +18,8 @@ use super::statistics::Spread;
 const PAPER: &str = "multicore-aes";
 /// Both encrypt the same plaintext, and are compared before and after they are timed.
 const WITNESSES: [&str; 2] = ["collect::aes::intra", "collect::aes::multi, equal ciphertext"];
+/// A block under the expanded key is encrypted by both.
+const EXPANDED: [&str; 2] = ["collect::aes::intra", "collect::aes::block, equal ciphertext"];
 /// What arrives is compared with what was sent.
 const ARRIVED: [&str; 2] = ["collect::convert", "samples arrive as they were sent"];
 const LINUX: [&str; 1] = ["Linux"];
@@ -73,6 +76,7 @@ pub fn rows(shown: &Shown) -> Vec<PaperRow> {
         };
         rows.found(Place { table, case: &cell.name(), unit }, 1.0, beside, &result.found);
     }
+    shown.measured.expansions.iter().for_each(|result| rows.expansion(result));
     for result in shown.measured.batches {
         let case = &result.case.name();
         rows.found(Place { table: "batch", case, unit: "us" }, 1.0 / NODES as f64, None, &result.found);
@@ -138,6 +142,21 @@ impl Rows<'_> {
             let beside = beside.filter(|_| name == "median");
             let value = (of(spread) * share / place.unit_ns()).into();
             self.push(place, &format!("{what}, wall time, {name}"), beside, value, witnesses);
+        }
+    }
+
+    fn expansion(&mut self, result: &expansion::Result) {
+        let place = Place { table: "expansion", case: &result.case.name(), unit: "us" };
+        match &result.found {
+            Ok((calls, spread)) => {
+                self.spread(place, "expansion", 1.0, None, spread, &EXPANDED);
+                self.count(place, "repetitions", spread.repetitions, &EXPANDED);
+                self.count(place, "calls in a repetition", *calls, &EXPANDED);
+            }
+            Err(words) => {
+                let metric = "expansion, wall time, median";
+                self.push(place, metric, None, Value::Text(words.clone()), &LINUX);
+            }
         }
     }
 

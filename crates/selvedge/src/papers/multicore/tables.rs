@@ -4,15 +4,17 @@ use report::table::{Column, Entry, Table};
 
 use super::Shown;
 use super::batch::NODES;
-use super::cells::{Cell, How, Input, KEY_BYTES, Part, aes};
+use super::cells::{Cell, How, Input, KEY_BYTES, Name, Part, aes};
 use super::class::Class;
 use super::compared::Printed;
+use super::expansion;
 use super::measure::{Found, Result};
 use super::path::{self, TERMS, order_words};
 
 /// All of them.
 pub fn all(shown: &Shown) -> Vec<Table> {
-    let mut tables = vec![of_cells(shown, Part::Table1), of_cells(shown, Part::Table2), of_figure(shown)];
+    let mut tables = vec![of_cells(shown, Part::Table1), of_expansions(shown)];
+    tables.extend([of_cells(shown, Part::Table2), of_figure(shown)]);
     tables.push(of_batches(shown));
     tables.extend([Class::Fifo, Class::Other].map(|class| of_paths(shown, class)));
     tables.extend([of_ratios(shown), of_machine(shown)]);
@@ -57,6 +59,43 @@ pub fn of_cells(shown: &Shown, part: Part) -> Table {
             line.extend(details([of(Class::Fifo), of(Class::Other)]));
             table.push(line);
         }
+    }
+    table
+}
+
+/// Figure 4, a line for each length of keys and way.
+pub fn of_expansions(shown: &Shown) -> Table {
+    let us_of = |name: &str| Column::new(name).unit("us");
+    let mut columns = ["key", "version", "meetings"].map(Column::new).to_vec();
+    columns.extend(Class::ALL.map(|class| us_of(class.name())));
+    columns.extend([us_of("middle half"), us_of("maximum seen")]);
+    let mut table = Table::new("Figure 4: the expansion of a key", columns);
+    let all = shown.measured.expansions;
+    let mut seen: Vec<(usize, How)> = Vec::new();
+    for &expansion::Result { case, .. } in all {
+        if seen.contains(&(case.key_bytes, case.how)) {
+            continue;
+        }
+        seen.push((case.key_bytes, case.how));
+        let of = |class| {
+            let is_it = |other: &&expansion::Result| other.case == expansion::Case { class, ..case };
+            all.iter().find(is_it).map(|result| result.found.as_ref())
+        };
+        let is_alone = [How::of_paper(Name::Basic), How::Lanes].contains(&case.how);
+        let meetings = if is_alone { Entry::Blank } else { expansion::meetings(case.key_bytes).into() };
+        let mut line = vec![Entry::from(aes(case.key_bytes)), case.how.words().into(), meetings];
+        line.extend(Class::ALL.map(|class| match of(class) {
+            Some(Ok((_, spread))) => us(spread.median_ns),
+            Some(Err(words)) => words.split(':').next().unwrap_or(words).into(),
+            None => Entry::Blank,
+        }));
+        let spread =
+            [of(Class::Fifo), of(Class::Other)].into_iter().flatten().find_map(std::result::Result::ok);
+        line.extend(match spread {
+            Some((_, spread)) => [us(spread.middle_half_ns()), us(spread.maximum_ns)],
+            None => [const { Entry::Blank }; 2],
+        });
+        table.push(line);
     }
     table
 }

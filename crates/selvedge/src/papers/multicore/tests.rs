@@ -11,7 +11,7 @@ use super::compared::Measured;
 use super::measure::{Found, Result};
 use super::statistics::Spread;
 use super::watch::Times;
-use super::{Shown, batch, page, path, rows, tables};
+use super::{Shown, batch, expansion, page, path, rows, tables};
 use crate::machine::{Began, Machine};
 use crate::papers::document::has_the_commands_tables;
 
@@ -38,9 +38,17 @@ fn with_all<R>(found: fn() -> Found, check: impl FnOnce(&Shown) -> R) -> R {
         Cell::all(false).into_iter().map(|cell| Result { cell, found: found() }).collect();
     let batches: Vec<batch::Result> =
         batch::Case::all().into_iter().map(|case| batch::Result { case, found: found() }).collect();
+    let of_expansion = |case| {
+        let found = match found() {
+            Found::Measured(times) => Ok((times.calls, times.encryption)),
+            Found::Not(words) => Err(words),
+        };
+        expansion::Result { case, found }
+    };
+    let expansions: Vec<_> = expansion::Case::all().into_iter().map(of_expansion).collect();
     let of_path = |case| path::Result { case, found: Ok([1e3; path::TERMS.len()].map(spread)) };
     let paths: Vec<path::Result> = path::Case::all().into_iter().map(of_path).collect();
-    let measured = Measured { results: &results, batches: &batches };
+    let measured = Measured { results: &results, expansions: &expansions, batches: &batches };
     let (lines, machine) = (measured.lines(), machine());
     check(&Shown { measured, paths: &paths, lines: &lines, machine: &machine, source: "a test" })
 }
@@ -75,10 +83,12 @@ fn no_two_rows_say_the_same_thing_and_a_refusal_is_its_words() {
     let twice: Vec<_> = count.iter().filter(|(_, count)| **count > 1).collect();
     assert!(twice.is_empty(), "{twice:?}");
     let words = "not permitted: Operation not permitted (os error 1)";
-    let of_tables = |row: &&PaperRow| ["table-1", "table-2", "figure-11", "batch"].contains(&row.table());
+    let of_tables =
+        |row: &&PaperRow| ["table-1", "table-2", "figure-11", "batch", "expansion"].contains(&row.table());
     let refused = with_all(refused, rows::rows);
     assert!(refused.iter().filter(of_tables).all(|row| row.ours() == Some(&words.into())));
-    assert_eq!(refused.iter().filter(of_tables).count(), Cell::all(false).len() + batch::Case::all().len());
+    let count = Cell::all(false).len() + batch::Case::all().len() + expansion::Case::all().len();
+    assert_eq!(refused.iter().filter(of_tables).count(), count);
 }
 
 #[test]
@@ -97,13 +107,15 @@ fn times_are_in_the_unit_of_their_row() {
     assert!(near(ours(batch, &format!("{both} median")), 6.0 / 64.0));
     assert!(near(ours(batch, &format!("{both} maximum seen, no bound")), 12.0 / 64.0));
     assert!(near(ours(batch, "calls in a repetition"), 7.0));
+    let key = "AES-192, a key, ECA, 2 threads that spin, SCHED_FIFO";
+    assert!(near(ours(key, "expansion, wall time, median"), 2.0));
 }
 
 #[test]
 fn the_page_shows_each_table_and_what_was_refused() {
     for found in [measured, refused] {
         let page = with_all(found, page::html);
-        for words in ["Table 1", "Table 2", "Equation 7", "Measured on"] {
+        for words in ["Table 1", "Figure 4", "Table 2", "Equation 7", "Measured on"] {
             assert!(page.contains(words), "the page says nothing of `{words}`");
         }
     }

@@ -38,7 +38,7 @@ pub struct Times {
 
 /// Measures `crypt`, which takes one way at a call, and took both in a `first` turn before.
 pub fn measure(effort: &Effort, first: Duration, mut crypt: impl FnMut(Direction)) -> Times {
-    let mut turn = |calls: usize| {
+    let (calls, [encryption, decryption, both]) = turns(effort, first, |calls| {
         let begin = Instant::now();
         (0..calls).for_each(|_| crypt(Direction::Encrypt));
         let between = Instant::now();
@@ -46,12 +46,31 @@ pub fn measure(effort: &Effort, first: Duration, mut crypt: impl FnMut(Direction
         let end = Instant::now();
         let each = |time: Duration| time.as_nanos() as f64 / calls as f64;
         [each(between - begin), each(end - between), each(end - begin)]
-    };
+    });
+    Times { calls, encryption, decryption, both }
+}
+
+/// Measures `work`, a call of which took as long as `first` before. Returns the calls of a turn and what one of them takes.
+pub fn measure_alone(effort: &Effort, first: Duration, mut work: impl FnMut()) -> (usize, Spread) {
+    let (calls, [spread]) = turns(effort, first, |calls| {
+        let begin = Instant::now();
+        (0..calls).for_each(|_| work());
+        [begin.elapsed().as_nanos() as f64 / calls as f64]
+    });
+    (calls, spread)
+}
+
+/// Takes turns of so many calls, each of which says what a call of it took; the last of that is the whole.
+fn turns<const N: usize>(
+    effort: &Effort,
+    first: Duration,
+    mut turn: impl FnMut(usize) -> [f64; N],
+) -> (usize, [Spread; N]) {
     // Another turn that is not counted says how many calls one must have, unless one is long enough as it is.
     let is_long = first.as_nanos() as f64 > 100.0 * TURN_NS;
-    let both_ns = if is_long { TURN_NS } else { turn(1)[2] };
-    let calls = ((TURN_NS / both_ns.max(1.0)).ceil() as usize).clamp(1, CALLS_MAX);
-    let mut turns: [Vec<f64>; 3] = Default::default();
+    let whole_ns = if is_long { TURN_NS } else { turn(1)[N - 1] };
+    let calls = ((TURN_NS / whole_ns.max(1.0)).ceil() as usize).clamp(1, CALLS_MAX);
+    let mut turns = [const { Vec::new() }; N];
     let begin = Instant::now();
     while turns[0].len() < effort.turns_min
         || (turns[0].len() < effort.turns_max && begin.elapsed() < effort.time)
@@ -60,8 +79,7 @@ pub fn measure(effort: &Effort, first: Duration, mut crypt: impl FnMut(Direction
             turns.push(time_ns);
         }
     }
-    let [encryption, decryption, both] = turns.map(Spread::of);
-    Times { calls, encryption, decryption, both }
+    (calls, turns.map(Spread::of))
 }
 
 #[cfg(test)]
@@ -79,6 +97,18 @@ mod tests {
         assert_eq!((times.calls, times.both.repetitions), (1, 3));
         assert_eq!(calls, [Direction::Encrypt, Direction::Decrypt].repeat(1 + 3));
         assert!(times.encryption.minimum_ns >= 1e6 && times.both.minimum_ns >= 2e6, "{times:?}");
+    }
+
+    #[test]
+    fn what_has_one_way_is_done_as_often_and_its_time_is_a_calls() {
+        let effort = Effort { turns_min: 3, turns_max: 50, time: Duration::ZERO };
+        let mut calls = 0;
+        let (calls_in_turn, spread) = measure_alone(&effort, Duration::ZERO, || {
+            calls += 1;
+            std::thread::sleep(Duration::from_micros(100));
+        });
+        assert_eq!((spread.repetitions, calls), (3, 1 + 3 * calls_in_turn));
+        assert!(spread.minimum_ns >= 1e5, "{spread:?}");
     }
 
     #[test]
