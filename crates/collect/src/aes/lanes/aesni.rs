@@ -5,10 +5,10 @@ use std::arch::asm;
 use std::arch::x86_64::*;
 
 use super::pairs::{Places, Steps};
-use super::vector::{self, Vector};
+use super::vector::{self, Sixteen, Vector};
 use crate::aes::Block;
 
-vector::entries!("aes,sse2", __m128i, lanes 8, chained 8, held 7, paired 4);
+vector::entries!("aes,sse2", __m128i, lanes 8, chained 8 of __m128i, Sixteen, held 7, paired 4);
 
 /// The S-box on each byte of a word.
 ///

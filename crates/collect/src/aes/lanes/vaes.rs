@@ -5,10 +5,10 @@ use std::arch::x86_64::*;
 
 use super::aesni;
 use super::pairs::{Places, Steps};
-use super::vector::{self, Vector};
+use super::vector::{self, Sixteen, Vector};
 use crate::aes::Block;
 
-vector::entries!("aes,avx2,vaes", __m256i, lanes 16, chained 8, held 7, paired 8);
+vector::entries!("aes,avx2,vaes", __m256i, lanes 16, chained 8 of __m256i, Sixteen, held 7, paired 8);
 
 // SAFETY: of all methods as the trait says; loads and stores are the unaligned ones.
 #[allow(unsafe_op_in_unsafe_fn)]

@@ -5,10 +5,28 @@ use std::arch::x86_64::*;
 
 use super::aesni;
 use super::pairs::{Places, Steps};
-use super::vector::{self, Vector};
+use super::vector::{self, Registers, Vector};
 use crate::aes::Block;
 
-vector::entries!("aes,avx2,vaes,avx512f,avx512bw,avx512vl", __m512i, lanes 16, chained 4, held 22, paired 16);
+vector::entries!(
+    "aes,avx2,vaes,avx512f,avx512bw,avx512vl", __m512i, lanes 16,
+    chained 8 of __m256i, ThirtyTwo, held 22, paired 16
+);
+
+/// All that AVX-512 has, for registers of 256 bits too. Streams that each have keys of their own want many of them, not
+/// wide ones: a round of four blocks begins in every cycle, and of two blocks two do.
+pub struct ThirtyTwo;
+
+// SAFETY: as the trait says.
+#[allow(unsafe_op_in_unsafe_fn)]
+impl Registers<__m256i> for ThirtyTwo {
+    #[inline]
+    #[target_feature(enable = "avx512f,avx512vl")]
+    unsafe fn pin(mut vector: __m256i) -> __m256i {
+        asm!("/* {0:y} */", inout(zmm_reg) vector, options(pure, nomem, nostack, preserves_flags));
+        vector
+    }
+}
 
 // SAFETY: of all methods as the trait says; loads and stores are the unaligned ones.
 #[allow(unsafe_op_in_unsafe_fn)]

@@ -65,6 +65,25 @@ pub trait Vector: Copy {
     unsafe fn aesdeclast(self, key: Self) -> Self;
 }
 
+/// Which registers a backend has for a [`Vector`] that is to stay in one.
+pub trait Registers<V> {
+    /// [`Vector::pin`], into any of them.
+    ///
+    /// # Safety
+    /// The CPU has them.
+    unsafe fn pin(vector: V) -> V;
+}
+
+/// Those that every instruction can name: 16.
+pub struct Sixteen;
+
+impl<V: Vector> Registers<V> for Sixteen {
+    #[inline(always)]
+    unsafe fn pin(vector: V) -> V {
+        vector.pin()
+    }
+}
+
 /// The same address, as far as the compiler knows another one. It would else copy the keys to the stack in front of a
 /// loop, where nobody wipes them, and read them from there; and take the rounds of one register after the other.
 #[inline(always)]
@@ -274,10 +293,11 @@ pub unsafe fn ctr<V: Vector, const ROUNDS: usize>(keys: *const u8, counter: u128
 /// `STORE` each result takes the block's place, which is CBC; without, it is a MAC. `N` registers hold a block of all lanes.
 ///
 /// Round keys and states have a block of each lane beside that of the next. The first `HELD` registers of round keys stay
-/// in registers: loads are what is scarce, of which a core begins two in a cycle.
+/// in registers, among those of `P`: loads are what is scarce, of which a core begins two in a cycle.
 #[inline(always)]
 pub unsafe fn chain<
     V: Vector,
+    P: Registers<V>,
     const LANES: usize,
     const N: usize,
     const HELD: usize,
@@ -306,7 +326,7 @@ pub unsafe fn chain<
     // What has to be known for the next block is taken as soon as the last one's result is there, lane by lane.
     macro_rules! begin {
         ($i:expr, $at:expr) => {
-            state[$i].xor(V::gather(&streams[$i * V::BLOCKS..], $at).xor(key!(0, $i))).pin()
+            P::pin(state[$i].xor(V::gather(&streams[$i * V::BLOCKS..], $at).xor(key!(0, $i))))
         };
     }
     for i in 0..N {
@@ -317,7 +337,7 @@ pub unsafe fn chain<
     loop {
         keys = hidden(keys);
         for i in 0..HELD {
-            held[i] = held[i].pin();
+            held[i] = P::pin(held[i]);
         }
         for round in 1..ROUNDS {
             for i in 0..N {
@@ -539,7 +559,10 @@ pub unsafe fn pair<V: Vector, const LANES: usize, const ROUNDS: usize, const OPE
 /// is as [`super::Lanes`] and [`super::Pairs`] lay it out, with `blocks` blocks, one or more, behind each address of
 /// `streams`.
 macro_rules! entries {
-    ($features:literal, $vector:ty, lanes $lanes:literal, chained $chained:literal, held $held:literal, paired $paired:literal) => {
+    (
+        $features:literal, $vector:ty, lanes $lanes:literal,
+        chained $chained:literal of $link:ty, $registers:ty, held $held:literal, paired $paired:literal
+    ) => {
         #[target_feature(enable = $features)]
         pub unsafe fn ecb_encrypt<const ROUNDS: usize>(keys: *const u8, data: &mut [u8]) {
             // SAFETY: the caller's.
@@ -579,7 +602,7 @@ macro_rules! entries {
         ) {
             // SAFETY: the caller's.
             unsafe {
-                vector::chain::<$vector, $lanes, $chained, $held, ROUNDS, STORE>(
+                vector::chain::<$link, $registers, $lanes, $chained, $held, ROUNDS, STORE>(
                     keys, states, streams, blocks,
                 )
             }
