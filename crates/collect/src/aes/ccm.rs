@@ -13,7 +13,7 @@ use cipher::Rejected;
 use subtle::ConstantTimeEq;
 use zeroize::Zeroizing;
 
-use super::lanes::{Front, LANES_MAX, Lane, Pairs};
+use super::lanes::{Front, Lane, Pairs};
 use super::multi::{Absorption, run};
 use super::{BLOCK_BYTES, Backend, Block, Key};
 use crate::plaintext::{wipe, wipe_stack};
@@ -22,6 +22,16 @@ use crate::plaintext::{wipe, wipe_stack};
 const NONCE_BYTES: RangeInclusive<usize> = 7..=13;
 /// Associated data that have room in one block, behind their length.
 const ASSOCIATED_BYTES_SHORT: usize = BLOCK_BYTES - 2;
+/// Of a tag of so many bytes those that count, all ones, as a number of the bytes in memory.
+static COUNTS: [u128; BLOCK_BYTES + 1] = {
+    let mut counts = [0; BLOCK_BYTES + 1];
+    let mut bytes = 1;
+    while bytes <= BLOCK_BYTES {
+        counts[bytes] = (u128::MAX >> (8 * (BLOCK_BYTES - bytes))).to_le();
+        bytes += 1;
+    }
+    counts
+};
 
 /// A message to be sealed or opened.
 #[derive(Debug)]
@@ -46,16 +56,12 @@ pub struct Message<'a> {
 /// When a nonce or tag has a length that CCM has not, a message is too long for its nonce, or the CPU lacks the
 /// backend.
 pub fn seal(backend: Backend, messages: &mut [Message<'_>]) {
-    for message in &*messages {
-        assert!(message.fits(), "{} bytes are too many for the length field", message.data.len());
-    }
-    let tags = compute::<false>(backend, messages);
-    for (message, tag) in messages.iter_mut().zip(tags) {
-        // As a number: not a copy of a length that nobody foresees.
-        let behind = u128::MAX.checked_shr(8 * message.tag_bytes as u32).unwrap_or(0);
-        let tag = u128::from_be(tag) & !behind | u128::from_be_bytes(message.tag) & behind;
-        message.tag = tag.to_be_bytes();
-    }
+    let mut places = vec![(); messages.len()];
+    compute::<false, ()>(backend, messages, &mut places, |_, sum, tag, tag_bytes| {
+        // As numbers: not a copy of a length that nobody foresees.
+        let counts = COUNTS[tag_bytes];
+        *tag = (sum & counts | u128::from_ne_bytes(*tag) & !counts).to_ne_bytes();
+    });
 }
 
 /// Decrypts every message in place, and says of each whether it is authentic: one that is not is zeros then.
@@ -73,76 +79,84 @@ pub fn open(backend: Backend, messages: &mut [Message<'_>]) -> Vec<Result<(), Re
 
 #[inline(never)]
 fn open_all(backend: Backend, messages: &mut [Message<'_>]) -> Vec<Result<(), Rejected>> {
-    let mut tags = compute::<true>(backend, messages);
-    let verdict = |(message, &tag): (&mut Message<'_>, &u128)| {
-        let difference = u128::from_be_bytes(message.tag) ^ u128::from_be(tag);
-        let is_equal = (difference >> (8 * (BLOCK_BYTES - message.tag_bytes))).ct_eq(&0);
-        if bool::from(is_equal) && message.fits() {
+    let mut verdicts = vec![Err(Rejected); messages.len()];
+    // The right tag of a forgery would make it authentic: it is nowhere but on the stack.
+    compute::<true, _>(backend, messages, &mut verdicts, |lane, sum, tag, tag_bytes| {
+        let difference = u128::from_ne_bytes(*tag) ^ sum;
+        let is_equal = (difference & COUNTS[tag_bytes]).ct_eq(&0);
+        if bool::from(is_equal) {
             return Ok(());
         }
-        wipe(message.data);
+        lane.wipe();
         Err(Rejected)
-    };
-    let verdicts = messages.iter_mut().zip(&tags).map(verdict).collect();
-    // A forgery's right tag would make it authentic.
-    wipe(&mut tags);
+    });
+    for (message, verdict) in messages.iter_mut().zip(&mut verdicts) {
+        if !message.fits() {
+            wipe(message.data);
+            *verdict = Err(Rejected);
+        }
+    }
     verdicts
 }
 
-/// A message, and where its tag goes.
-struct Work<'w, 'm> {
+/// A message, and where what is said of it goes.
+struct Work<'w, 'm, T> {
     message: &'w mut Message<'m>,
-    tag: &'w mut u128,
+    place: &'w mut T,
+    /// By what messages stand side by side: rounds, and whole blocks.
+    kind: (usize, usize),
 }
 
-impl Work<'_, '_> {
-    /// By what messages stand side by side.
-    fn kind(&self) -> (usize, usize) {
-        (self.message.key.rounds(), self.message.data.len() / BLOCK_BYTES)
+/// Takes all messages through the lanes, and asks `finish` of each, in its lane, what to say of it: it is given the sum of MAC
+/// and key stream as a number of the bytes in memory, the message's own tag and how much of that counts.
+fn compute<const OPENS: bool, T>(
+    backend: Backend,
+    messages: &mut [Message<'_>],
+    places: &mut [T],
+    finish: impl Fn(&mut Lane<'_>, u128, &mut Block, usize) -> T,
+) {
+    let mut works: Vec<Work<'_, '_, T>> = Vec::with_capacity(messages.len());
+    let (mut is_sorted, mut is_any_long, mut last) = (true, false, (0, 0));
+    for (message, place) in messages.iter_mut().zip(places) {
+        message.check();
+        assert!(OPENS || message.fits(), "{} bytes are too many for the length field", message.data.len());
+        let kind = (message.key.rounds(), message.data.len() / BLOCK_BYTES);
+        is_sorted &= last <= kind;
+        is_any_long |= message.is_long();
+        last = kind;
+        works.push(Work { message, place, kind });
     }
-}
-
-/// Takes all messages through the lanes. Returns their tags, all bytes of them, as numbers of the bytes in memory.
-fn compute<const OPENS: bool>(backend: Backend, messages: &mut [Message<'_>]) -> Vec<u128> {
-    let mut tags = vec![0; messages.len()];
-    let mut works: Vec<Work<'_, '_>> = Vec::with_capacity(messages.len());
-    works.extend(messages.iter_mut().zip(&mut tags).map(|(message, tag)| Work { message, tag }));
-    if !works.is_sorted_by_key(Work::kind) {
-        works.sort_unstable_by_key(Work::kind);
+    if !is_sorted {
+        works.sort_unstable_by_key(|work| work.kind);
     }
-    let long = absorb_long(backend, &works);
+    let long = if is_any_long { absorb_long(backend, &works) } else { Zeroizing::default() };
     let mut long = long.iter().copied();
     let mut pairs = Pairs::new(backend);
-    let mut lanes = Vec::with_capacity(pairs.count());
-    for works in works.chunk_by_mut(|a, b| a.message.key.rounds() == b.message.key.rounds()) {
+    let (mut lanes, mut ends) = (Vec::with_capacity(pairs.count()), Vec::with_capacity(pairs.count()));
+    for works in works.chunk_by_mut(|a, b| a.kind.0 == b.kind.0) {
         for works in works.chunks_mut(pairs.count()) {
             lanes.clear();
-            let mut tags: [Option<&mut u128>; LANES_MAX] = [const { None }; _];
-            for (Work { message, tag }, place) in works.iter_mut().zip(&mut tags) {
-                message.check();
+            for Work { message, place, .. } in works {
                 let long = if message.is_long() { long.next() } else { None };
                 let (front, rest) = (message.front(long), front(message.data.as_chunks::<BLOCK_BYTES>().1));
-                let schedule = message.key.encrypting();
-                lanes.push(Lane::new(schedule, &front, message.data, rest.to_be(), OPENS));
-                *place = Some(tag);
+                let Message { key, data, tag, tag_bytes, .. } = &mut **message;
+                lanes.push(Lane::new(key.encrypting(), &front, data, rest, OPENS));
+                ends.push((tag, *tag_bytes, &mut **place));
             }
             pairs.run::<OPENS>(&mut lanes);
-            for (lane, place) in lanes.iter_mut().zip(tags.into_iter().flatten()) {
-                *place = lane.end();
+            for (lane, (tag, tag_bytes, place)) in lanes.iter_mut().zip(ends.drain(..)) {
+                let sum = lane.end();
+                *place = finish(lane, sum, tag, tag_bytes);
             }
         }
     }
-    tags
 }
 
 /// Of each message that has more associated data than a block has room for, in order: what its MAC takes next to last and
 /// last before the data.
-fn absorb_long(backend: Backend, works: &[Work<'_, '_>]) -> Zeroizing<Vec<[u128; 2]>> {
+fn absorb_long<T>(backend: Backend, works: &[Work<'_, '_, T>]) -> Zeroizing<Vec<[u128; 2]>> {
     let long = works.iter().map(|work| &*work.message).filter(|message| message.is_long());
     let headers: Vec<(&Key, Vec<Block>)> = long.map(|message| (message.key, message.header())).collect();
-    if headers.is_empty() {
-        return Zeroizing::default();
-    }
     let mut macs = Zeroizing::new(vec![[0; BLOCK_BYTES]; headers.len()]);
     let works = headers.iter().zip(&mut *macs);
     let works =
@@ -150,7 +164,7 @@ fn absorb_long(backend: Backend, works: &[Work<'_, '_>]) -> Zeroizing<Vec<[u128;
     run(backend, &mut works.collect::<Vec<_>>());
     let last = |((_, header), &mac): (&(_, Vec<Block>), &Block)| {
         let [.., first, second] = header[..] else { unreachable!("it is longer than that") };
-        [u128::from_ne_bytes(mac) ^ u128::from_ne_bytes(first), u128::from_ne_bytes(second)]
+        [u128::from_le_bytes(mac) ^ u128::from_le_bytes(first), u128::from_le_bytes(second)]
     };
     Zeroizing::new(headers.iter().zip(&*macs).map(last).collect())
 }
@@ -182,23 +196,25 @@ impl Message<'_> {
         if let Some([first, second]) = long {
             return Front { first, second: Some(second), counter };
         }
-        let second = || (associated_data.len() as u128) << 112 | front(associated_data) >> 16;
-        let second = (!associated_data.is_empty()).then(|| second().to_be());
-        Front { first: b0.to_be(), second, counter }
+        let length = u128::from((associated_data.len() as u16).swap_bytes());
+        let second = || front(associated_data) << 16 | length;
+        Front { first: b0, second: (!associated_data.is_empty()).then(second), counter }
     }
 
-    /// Counter 0, and B0 (SP 800-38C appendix A.2 and A.3), as numbers.
+    /// Counter 0, and B0 (SP 800-38C appendix A.2 and A.3).
+    #[inline(always)]
     fn first(&self) -> (u128, u128) {
         let length_bytes = BLOCK_BYTES - 1 - self.nonce.len();
-        let counter = ((length_bytes as u128 - 1) << 120) | (front(self.nonce) >> 8);
+        let counter = front(self.nonce) << 8 | (length_bytes as u128 - 1);
         let flags = (u8::from(!self.associated_data.is_empty()) << 6) | ((self.tag_bytes / 2 - 1) << 3) as u8;
-        (counter, counter | (u128::from(flags) << 120) | self.data.len() as u128)
+        let length = (self.data.len() as u64).swap_bytes();
+        (counter, counter | u128::from(flags) | u128::from(length) << 64)
     }
 
     /// B0 and the associated data behind their length.
     fn header(&self) -> Vec<Block> {
         let length = self.associated_data.len() as u64;
-        let mut bytes = self.first().1.to_be_bytes().to_vec();
+        let mut bytes = self.first().1.to_le_bytes().to_vec();
         match length {
             0..0xff00 => bytes.extend_from_slice(&length.to_be_bytes()[6..]),
             0xff00..0x1_0000_0000 => bytes.extend([&[0xff, 0xfe], &length.to_be_bytes()[4..]].concat()),
@@ -210,23 +226,19 @@ impl Message<'_> {
     }
 }
 
-/// Up to 16 bytes at the top of a block of zeros: without a copy of a length that nobody foresees.
+/// Up to 16 bytes at the begin of a block of zeros: without a copy of a length that nobody foresees.
 #[inline(always)]
 fn front(bytes: &[u8]) -> u128 {
-    if bytes.is_empty() {
-        return 0;
-    }
     let bits = 8 * bytes.len() as u32;
     if let (Some(first), Some(last)) = (bytes.first_chunk(), bytes.last_chunk()) {
-        let last = u64::from_be_bytes(*last).checked_shl(128 - bits).unwrap_or(0);
-        return (u128::from(u64::from_be_bytes(*first)) << 64) | u128::from(last);
+        let last = u64::from_le_bytes(*last).checked_shr(128 - bits).unwrap_or(0);
+        return u128::from(u64::from_le_bytes(*first)) | u128::from(last) << 64;
     }
     let half = if let (Some(first), Some(last)) = (bytes.first_chunk(), bytes.last_chunk()) {
-        let last = u64::from(u32::from_be_bytes(*last)) << (64 - bits);
-        (u64::from(u32::from_be_bytes(*first)) << 32) | last
+        let last = u64::from(u32::from_le_bytes(*last)) << (bits - 32);
+        u64::from(u32::from_le_bytes(*first)) | last
     } else {
-        let value = bytes.iter().fold(0, |value, &byte| (value << 8) | u64::from(byte));
-        value.checked_shl(64 - bits).unwrap_or(0)
+        bytes.iter().rev().fold(0, |value, &byte| value << 8 | u64::from(byte))
     };
-    u128::from(half) << 64
+    u128::from(half)
 }

@@ -10,14 +10,16 @@ use super::{BLOCK_BYTES, Backend, Block, bitslice, lanes};
 pub const ROUND_KEYS_MAX: usize = 15;
 const WORD_BYTES: usize = 4;
 
-/// Round keys in the order in which they are added. Wiped when it is dropped.
+/// Round keys in the order in which they are added. Wiped when it is dropped. Their number is in the cache with the first of
+/// them.
 #[derive(ZeroizeOnDrop)]
+#[repr(C)]
 pub struct Schedule {
-    keys: [Block; ROUND_KEYS_MAX],
     rounds: usize,
     /// The same round keys for the backend that wants them in planes.
     #[zeroize(skip)]
     planes: Option<Box<RoundPlanes>>,
+    keys: [Block; ROUND_KEYS_MAX],
 }
 
 /// Round keys in planes. Wiped when it is dropped.

@@ -15,6 +15,7 @@ use super::{aesni, vaes, vaes512};
 use crate::aes::bitslice::{self, PLANE_BLOCKS};
 use crate::aes::schedule::{ROUND_KEYS_MAX, Schedule};
 use crate::aes::{BLOCK_BYTES, Backend, Block};
+use crate::plaintext::wipe;
 
 /// A message in its lane. Blocks are numbers here, of the bytes in the order of memory.
 #[repr(C)]
@@ -39,7 +40,7 @@ pub struct Lane<'a> {
     rest_bytes: &'a mut [u8],
 }
 
-/// What is known of a message before its data.
+/// What is known of a message before its data: blocks as little-endian numbers.
 pub struct Front {
     /// What the cipher takes first for its MAC.
     pub first: u128,
@@ -50,7 +51,7 @@ pub struct Front {
 }
 
 impl<'a> Lane<'a> {
-    /// A message; `rest` are its last bytes that are no whole block, as a number, padded.
+    /// A message; `rest` are its last bytes that are no whole block, as a little-endian number, padded.
     #[inline(always)]
     pub fn new(
         schedule: &'a Schedule,
@@ -64,19 +65,26 @@ impl<'a> Lane<'a> {
         // Without associated data the MAC begins again with the first block, a step later.
         let (keep, second) = front.second.map_or((0, front.first), |second| (u128::MAX, second));
         Lane {
-            state: front.first,
+            state: in_memory(front.first),
             keep,
-            second,
-            base: front.counter.to_be(),
-            rest,
+            second: in_memory(second),
+            base: in_memory(front.counter),
+            rest: in_memory(rest),
             rest_count: (whole.len() as u128 + 1).to_be(),
-            rest_mask: if opens { !u128::MAX.checked_shr(rest_bits).unwrap_or(0).to_be() } else { 0 },
+            rest_mask: if opens { !u128::MAX.checked_shl(rest_bits).unwrap_or(0).to_le() } else { 0 },
             rest_is: if rest_bits == 0 { 0 } else { u128::MAX },
             tag: 0,
             schedule,
             whole,
             rest_bytes,
         }
+    }
+
+    /// Wipes what became of the message.
+    #[inline(always)]
+    pub fn wipe(&mut self) {
+        wipe(self.whole.as_flattened_mut());
+        wipe(self.rest_bytes);
     }
 
     /// Writes what became of the last bytes, and returns the tag. Nothing is left here.
@@ -90,6 +98,20 @@ impl<'a> Lane<'a> {
         wiped(ptr::from_ref(self));
         tag
     }
+}
+
+/// A little-endian number as one of the bytes in memory, where it is written whole: a register that is written in halves
+/// cannot be read again before both have arrived there.
+#[inline(always)]
+fn in_memory(number: u128) -> u128 {
+    #[cfg(target_arch = "x86_64")]
+    // SAFETY: every x86-64 has SSE2, and both are 16 bytes of any value.
+    return unsafe {
+        let halves = std::arch::x86_64::_mm_set_epi64x((number >> 64) as i64, number as i64);
+        std::mem::transmute::<std::arch::x86_64::__m128i, u128>(halves)
+    };
+    #[cfg(not(target_arch = "x86_64"))]
+    number.to_le()
 }
 
 /// The compiler has to think that what was written at `address` is read.
@@ -129,14 +151,15 @@ pub struct Pairs {
     /// Round keys, those of a round together, a lane's beside the next one's.
     keys: MaybeUninit<[[u128; LANES_MAX]; ROUND_KEYS_MAX + 1]>,
     /// What lanes work on whose message has ended. Nobody reads it, and they may share it.
-    idle: [Block; IDLE_BLOCKS],
+    idle: MaybeUninit<[Block; IDLE_BLOCKS]>,
+    is_idle_used: bool,
     backend: Backend,
 }
 
 impl Pairs {
     /// Lanes without a message.
     pub fn new(backend: Backend) -> Pairs {
-        Pairs { keys: MaybeUninit::uninit(), idle: [[0; BLOCK_BYTES]; _], backend }
+        Pairs { keys: MaybeUninit::uninit(), idle: MaybeUninit::uninit(), is_idle_used: false, backend }
     }
 
     /// How many there are.
@@ -161,15 +184,19 @@ impl Pairs {
         let rounds = lanes[0].schedule.rounds();
         let (count, width) = (lanes.len(), self.count());
         assert!(count <= width, "{count} messages");
-        assert!(lanes.iter().all(|lane| lane.schedule.rounds() == rounds), "keys of different lengths");
         // Each place is taken once, and nothing of lanes and keys is touched but by it until the end.
         let (idle, keys) = (self.idle.as_mut_ptr().cast(), self.keys.as_mut_ptr().cast());
         let cipher = Cipher { backend: self.backend, rounds, keys };
         let mut places =
             Places { lanes: [ptr::null_mut(); _], blocks: [idle; _], schedules: [ptr::null_mut(); _] };
-        let (mut lengths, mut has_rest) = ([0; LANES_MAX], false);
+        let (mut lengths, mut has_rest, mut is_mixed) = ([0; LANES_MAX], false, false);
+        let (mut shortest, mut longest) = (usize::MAX, 0);
         for (i, lane) in lanes.iter_mut().enumerate() {
-            (lengths[i], has_rest) = (lane.whole.len(), has_rest | !lane.rest_bytes.is_empty());
+            let length = lane.whole.len();
+            lengths[i] = length;
+            (shortest, longest) = (shortest.min(length), longest.max(length));
+            has_rest |= !lane.rest_bytes.is_empty();
+            is_mixed |= lane.schedule.rounds() != rounds;
             places.schedules[i] = lane.schedule.address().cast_mut();
             places.blocks[i] = lane.whole.as_mut_ptr().cast();
         }
@@ -177,14 +204,16 @@ impl Pairs {
         for (i, place) in places.lanes[..count].iter_mut().enumerate() {
             *place = first.wrapping_add(i).cast();
         }
+        assert!(!is_mixed, "keys of different lengths");
         let lengths = &lengths[..count];
-        let (shortest, longest) = lengths.iter().fold((usize::MAX, 0), |(shortest, longest), &length| {
-            (length.min(shortest), length.max(longest))
-        });
         let all = Steps { has_begin: true, blocks: longest, count: 1, has_rest, has_end: true };
         if shortest == longest && count == width {
             // SAFETY: the places are those of `lanes`, all of them, each with so many blocks.
             return unsafe { cipher.call::<OPENS>(&places, all) };
+        }
+        if !self.is_idle_used {
+            self.is_idle_used = true;
+            self.idle = MaybeUninit::zeroed();
         }
         let front = Front { first: 0, second: None, counter: 0 };
         // SAFETY: a lane's schedule stays where it is, and is only read.
@@ -329,8 +358,16 @@ impl Cipher {
 impl Drop for Pairs {
     fn drop(&mut self) {
         // By registers: byte after byte it would take as long as a short message.
-        self.keys = MaybeUninit::zeroed();
-        self.idle = [[0; _]; _];
+        let halves: *mut [u128; LANES_MAX / 2] = self.keys.as_mut_ptr().cast();
+        for row in 0..=JOINT {
+            for half in 0..self.count().div_ceil(LANES_MAX / 2) {
+                // SAFETY: there are two halves of each row, whatever is in them.
+                unsafe { halves.add(2 * row + half).write([0; _]) };
+            }
+        }
+        if self.is_idle_used {
+            self.idle = MaybeUninit::zeroed();
+        }
         wiped(ptr::from_ref(self));
     }
 }
