@@ -18,6 +18,7 @@ mod vector;
 
 use std::arch::asm;
 use std::marker::PhantomData;
+use std::mem::MaybeUninit;
 use std::ptr;
 
 use zeroize::Zeroizing;
@@ -159,7 +160,7 @@ impl<'a> From<&'a mut [Block]> for Run<'a, true> {
 #[repr(align(64))]
 pub struct Lanes<'a, const WRITES: bool> {
     /// Round keys, those of a round together, a lane's beside the next one's. As numbers, which are copied faster.
-    keys: [[u128; LANES_MAX]; ROUND_KEYS_MAX],
+    keys: MaybeUninit<[[u128; LANES_MAX]; ROUND_KEYS_MAX]>,
     states: [u128; LANES_MAX],
     /// Where each lane goes on, and how far it may.
     addresses: [*mut u8; LANES_MAX],
@@ -178,12 +179,12 @@ impl<'a, const WRITES: bool> Lanes<'a, WRITES> {
     /// Lanes without a stream, for keys of so many rounds.
     pub fn new(backend: Backend, rounds: usize) -> Self {
         Lanes {
-            keys: [[0; _]; _],
+            keys: MaybeUninit::uninit(),
             states: [0; _],
             addresses: [ptr::null_mut(); _],
             left: [0; _],
             schedules: [NO_KEYS.as_ptr().cast_mut().cast(); _],
-            is_stale: false,
+            is_stale: true,
             idle: [[0; BLOCK_BYTES]; _],
             backend,
             rounds,
@@ -261,16 +262,19 @@ impl<const WRITES: bool> Lanes<'_, WRITES> {
     /// # Safety
     /// Each lane's schedule has the round keys.
     unsafe fn take_keys(&mut self) {
+        let keys: *mut Block = self.keys.as_mut_ptr().cast();
         if self.backend != Backend::Bitslice {
-            let keys = self.keys.as_mut_ptr().cast();
+            let keys = keys.cast();
             // SAFETY: the CPU is checked; the keys are laid out for it; the schedules are the caller's promise.
             return unsafe { call!(self.backend, self.rounds, side_by_side(&self.schedules, keys)) };
         }
         for lane in 0..PLANE_BLOCKS {
             for round in 0..=self.rounds {
-                // SAFETY: as above, and a block needs no alignment.
-                let key: Block = unsafe { *self.schedules[lane].add(round * BLOCK_BYTES).cast() };
-                self.keys[round][lane] = u128::from_ne_bytes(key);
+                // SAFETY: as above, a block needs no alignment, and the keys have this row and lane.
+                unsafe {
+                    let key: *mut Block = self.schedules[lane].add(round * BLOCK_BYTES).cast();
+                    *keys.add(round * LANES_MAX + lane) = *key;
+                }
             }
         }
     }
@@ -293,8 +297,11 @@ impl<const WRITES: bool> Lanes<'_, WRITES> {
     /// As [`go_by_instructions`](Self::go_by_instructions).
     unsafe fn go_in_planes(&mut self, blocks: usize) {
         let mut keys = Zeroizing::new([[0; 8]; ROUND_KEYS_MAX]);
-        for (planes, row) in keys.iter_mut().zip(&self.keys) {
-            *planes = bitslice::slice(&std::array::from_fn(|lane| row[lane].to_ne_bytes()));
+        let taken: *const Block = self.keys.as_ptr().cast();
+        for (round, planes) in keys[..=self.rounds].iter_mut().enumerate() {
+            // SAFETY: `take_keys` has written the keys of all rounds and lanes.
+            let key = |lane: usize| unsafe { *taken.add(round * LANES_MAX + lane) };
+            *planes = bitslice::slice(&std::array::from_fn(key));
         }
         for at in 0..blocks {
             let places: [*mut Block; PLANE_BLOCKS] =
@@ -319,7 +326,7 @@ impl<const WRITES: bool> Lanes<'_, WRITES> {
 impl<const WRITES: bool> Drop for Lanes<'_, WRITES> {
     fn drop(&mut self) {
         // By registers: byte after byte it would take as long as a short message.
-        self.keys = [[0; _]; _];
+        self.keys = MaybeUninit::zeroed();
         self.states = [0; _];
         // SAFETY: it does nothing; the compiler has to think that it reads what was written.
         unsafe { asm!("/* {0} */", in(reg) &raw const *self, options(nostack, preserves_flags, readonly)) }
