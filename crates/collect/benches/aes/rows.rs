@@ -22,12 +22,14 @@ const STREAM_BYTES: usize = 4096;
 const STRIDE_BYTES: usize = STREAM_BYTES + 192;
 const IV: [u8; 16] = [0x42; 16];
 const NONCE: [u8; 13] = [7; 13];
+/// How often one core and two take turns.
+const PAIRS: usize = 5;
 /// A frame's header.
 const ASSOCIATED: [u8; 13] = [9; 13];
 
 /// Prints everything.
 pub fn print() {
-    // The goals are for processors without AVX-512; what that adds has rows of its own.
+    // The goals are for processors without AVX-512; what that adds has rows of its own, and goals where it adds much.
     let best = if Backend::Vaes.is_here() { Backend::Vaes } else { Backend::best() };
     if best == Backend::Bitslice {
         println!("skip (machine): bench of AES: this CPU has no instructions for it");
@@ -161,15 +163,20 @@ fn encryption(best: Backend, peers: &Peers<'_>) {
                 context.crypt(&IV, &mut data()[..STREAM_BYTES]);
             }));
         }
+        let at_widest = cases.len();
         if let Some(widest) = widest() {
             let (keys, data) = (&keys, &data);
             let run = move || encrypt(widest, keys, &mut data(), STRIDE_BYTES);
             cases.push(case(format!("{widest:?}"), bytes, run));
         }
-        let figures = table(&format!("AES-{bits} CBC encryption of {count} streams of 4 KiB"), cases);
+        let mut figures = table(&format!("AES-{bits} CBC encryption of {count} streams of 4 KiB"), cases);
         if (bits, count) == (128, 16) {
             let peer = peers.ipsec.map(|_| ("ipsec-mb", 3));
             goal("AES-128 CBC encryption of 16 streams of 4 KiB", &figures, peer, 0.21);
+            if at_widest < figures.len() {
+                figures[0] = figures[at_widest];
+                goal("AES-128 CBC encryption of 16 streams of 4 KiB, by AVX-512", &figures, peer, 0.21);
+            }
         }
     }
 }
@@ -266,13 +273,18 @@ fn sealing(best: Backend, peers: &Peers<'_>, bytes: usize, wanted: f64) {
             streams.ccm(&NONCE, &ASSOCIATED, &mut data(), stride, bytes, &mut tags);
         }));
     }
+    let at_widest = cases.len();
     if let Some(widest) = widest() {
         let (keys, data) = (&keys, &data);
         let run = move || ccm::seal(widest, &mut messages(keys, &mut data(), stride, bytes));
         cases.push(case(format!("{widest:?}, seal"), all, run));
     }
-    let figures = table(&format!("AES-128-CCM, 64 messages of {bytes} B"), cases);
+    let mut figures = table(&format!("AES-128-CCM, 64 messages of {bytes} B"), cases);
     goal(&format!("AES-128-CCM seal, 64 messages of {bytes} B"), &figures, peer, wanted);
+    if at_widest < figures.len() {
+        figures[0] = figures[at_widest];
+        goal(&format!("AES-128-CCM seal, 64 messages of {bytes} B, by AVX-512"), &figures, peer, wanted);
+    }
 }
 
 /// `ccm` is a name of ours too.
@@ -376,20 +388,23 @@ fn both_cores(best: Backend) {
         return println!("skip (machine): bench of two cores: {error}");
     }
     let key = Key::new(best, &key_bytes(128, 0));
-    // Not in turns: another core that has nothing to do for a while sleeps.
     for bytes in [128 * 1024, 512 * 1024, 4 << 20] {
         let mut data = vec![1; bytes];
-        let title = |who| format!("AES-128 CBC decryption of {} KiB, {who}", bytes >> 10);
-        let one = table(
-            &title("one core"),
-            vec![case("", bytes, || block::cbc_decrypt(best, &key, &IV, &mut data))],
-        );
-        let two = table(
-            &title("two cores"),
-            vec![case("", bytes, || pool.cbc_decrypt(best, &key, &IV, &mut data))],
-        );
-        let times = one[0] / two[0];
-        println!("  times one {times:.2}");
+        println!("\nAES-128 CBC decryption of {} KiB, one core and two", bytes >> 10);
+        // Window by window they do not take turns: another core that has nothing to do for a while sleeps. Hundreds of
+        // windows do, so that a while in which a core is somebody else's spoils one pair and not the figure.
+        let mut pairs: Vec<f64> = (0..PAIRS)
+            .map(|_| {
+                let once = |run: &mut dyn FnMut()| per_byte(&mut [case("", bytes, run)])[0];
+                let one = once(&mut || block::cbc_decrypt(best, &key, &IV, &mut data));
+                let two = once(&mut || pool.cbc_decrypt(best, &key, &IV, &mut data));
+                println!("  {one:8.4} {two:8.4}   times one {:.2}", one / two);
+                one / two
+            })
+            .collect();
+        pairs.sort_by(f64::total_cmp);
+        let times = pairs[PAIRS / 2];
+        println!("  times one, the median {times:.2}");
         if bytes == 4 << 20 {
             println!("goal\tAES-128 CBC decryption of 4 MiB, two cores, times one\t{times:.2}\t-\t-\t>= 1.9");
         }
