@@ -92,6 +92,8 @@ fn rows(experiment: &Experiment, name: &str, stats: &Stats) -> Vec<report::row::
         timed("batches refused", stats.faults.refused),
         timed("strange receipts", stats.faults.strange),
         timed("reconnections", stats.faults.reconnects),
+        timed("times the spool was full", stats.full_times),
+        experiment.row(name, "spool full", stats.full_ms, "ms", Clock::Wall),
     ];
     rows.extend(stats.frames_failed.iter().map(|(&status, &frames)| {
         let reason = Fault::from_number(status).map_or(format!("status {status}"), |fault| fault.to_string());

@@ -103,23 +103,24 @@ fn send_all(stream: &UnixStream, first: u32) {
     });
 }
 
-/// The last count that the bridge tells before it is silent for `patience`.
-fn counted(stream: &mut UnixStream, patience: Duration) -> u32 {
-    stream.set_read_timeout(Some(patience)).expect("a socket");
+/// The last count that the bridge tells before it says that its spool is full, and from which superframe on it refuses.
+fn until_full(stream: &mut UnixStream) -> (u32, u32) {
     let mut counted = 0;
     loop {
-        match next_blocking(stream) {
-            Ok(Some(bytes)) => {
-                if let Some(ToCell::Counted(superframes)) = ToCell::parse(&bytes) {
-                    counted = superframes;
-                }
-            }
-            Err(cause) if matches!(cause.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut) => {
-                return counted;
-            }
-            ended => panic!("the bridge hung up: {ended:?}"),
+        let bytes = next_blocking(stream).expect("the bridge goes on").expect("it does not hang up");
+        match ToCell::parse(&bytes).expect("a bridge's message") {
+            ToCell::Counted(superframes) => counted = superframes,
+            ToCell::Full(superframe) => return (counted, superframe),
+            _ => {}
         }
     }
+}
+
+/// Nothing more is told, however long it is waited. A slow machine only tests less.
+fn assert_silent(stream: &mut UnixStream) {
+    stream.set_read_timeout(Some(Duration::from_secs(1))).expect("a socket");
+    let silence = next_blocking(stream).expect_err("nothing is counted without room");
+    assert!(matches!(silence.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut), "{silence}");
 }
 
 fn spool_bytes(folder: &Path) -> u64 {
@@ -128,13 +129,32 @@ fn spool_bytes(folder: &Path) -> u64 {
 }
 
 #[test]
-fn a_bridge_with_a_full_spool_reads_no_more_until_there_is_room() {
+fn a_full_spool_is_told_of_in_one_line_with_its_remedy() {
+    let name = "a_bridge_with_a_full_spool_refuses_by_name_and_reads_no_more_until_there_is_room";
+    let mut command = Command::new(std::env::current_exe().expect("it runs"));
+    let ended = command.args(["--exact", name, "--nocapture"]).output().expect("it starts");
+    let stderr = String::from_utf8_lossy(&ended.stderr);
+    let stdout = String::from_utf8_lossy(&ended.stdout);
+    assert!(ended.status.success() && stdout.contains("1 passed"), "{stdout}\n{stderr}");
+    let said: Vec<&str> = stderr.lines().filter(|line| line.starts_with("error: the spool in `")).collect();
+    assert_eq!(said.len(), 2, "one for each bridge: {stderr}");
+    assert!(
+        said.iter().all(|line| line.contains("is full: ") && line.ends_with("in its 1000000 bytes")),
+        "{said:?}"
+    );
+    let helps = stderr.lines().filter(|line| line.starts_with("help: nothing more is taken in"));
+    assert_eq!(helps.count(), 2, "{stderr}");
+}
+
+#[test]
+fn a_bridge_with_a_full_spool_refuses_by_name_and_reads_no_more_until_there_is_room() {
     let folder = tempfile::tempdir().expect("a folder");
     let bridge = Bridge::start(folder.path(), SMALL);
     let mut cell = bridge.connect();
     send_all(&cell, 0);
-    // However long it is waited: the count ends where the spool does. A slow machine only tests less.
-    let first = counted(&mut cell, Duration::from_secs(2));
+    let (first, refused_from) = until_full(&mut cell);
+    assert_eq!(refused_from, first, "it says from which superframe on");
+    assert_silent(&mut cell);
     let bytes = spool_bytes(folder.path());
     // A superframe takes a sector, and so does the start of a file.
     let room = SMALL.bytes_max..SMALL.bytes_max + 3 * SPOOL_SECTOR_BYTES as u64;
@@ -142,8 +162,12 @@ fn a_bridge_with_a_full_spool_reads_no_more_until_there_is_room() {
         first > 0 && first < SUPERFRAMES && room.contains(&bytes),
         "{first} superframes in {bytes} bytes"
     );
+    // Another connection is told at once, whatever it says: nothing is read.
+    let mut stranger = UnixStream::connect(folder.path().join("socket")).expect("it listens");
+    assert_eq!(until_full(&mut stranger), (0, 0));
     let stats = bridge.end();
     assert_eq!((stats.frames_counted, stats.batches_pending), (first.into(), first.into()));
+    assert!(stats.full_times == 1 && stats.full_ms > 0, "{stats:?}");
 
     // What was counted is there, once and in order. Half of it gets its receipt.
     let disk = RealDisk::lock(&folder.path().join("spool")).expect("nobody has it");
@@ -160,9 +184,11 @@ fn a_bridge_with_a_full_spool_reads_no_more_until_there_is_room() {
     let mut cell = bridge.connect();
     // It repeats a little, as a cell does that was told less than was counted.
     send_all(&cell, first - 10);
-    let second = counted(&mut cell, Duration::from_secs(2));
+    let (second, refused_from) = until_full(&mut cell);
     assert!(second > first && second < SUPERFRAMES, "{first} superframes, then {second}");
-    assert_eq!(bridge.end().frames_counted, u64::from(second - first));
+    assert_eq!(refused_from, second);
+    let stats = bridge.end();
+    assert_eq!((stats.frames_counted, stats.full_times), (u64::from(second - first), 1));
 }
 
 /// Processes of ours that end with the test.

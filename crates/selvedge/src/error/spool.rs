@@ -6,7 +6,7 @@ use std::fmt;
 use std::io;
 use std::path::Path;
 
-/// Why a bridge's spool cannot be used.
+/// Why a bridge's spool cannot be used, or not now.
 #[derive(Debug)]
 pub enum SpoolFault {
     /// The disk did not do its part.
@@ -30,6 +30,13 @@ pub enum SpoolFault {
         /// The file's name.
         file: String,
     },
+    /// It holds as much as it may: nothing more is taken in. The bridge goes on.
+    Full {
+        /// Batches that wait for their receipt.
+        batches: usize,
+        /// Bytes that it may have.
+        bytes_max: u64,
+    },
 }
 
 impl SpoolFault {
@@ -39,6 +46,14 @@ impl SpoolFault {
         match self {
             SpoolFault::Disk(source) => {
                 return write!(f, "failed to use the spool in `{folder}`: {}", super::words(source));
+            }
+            SpoolFault::Full { batches, bytes_max } => {
+                return write!(
+                    f,
+                    "the spool in `{folder}` is full: {batches} batches wait for a receipt in its {bytes_max} bytes\n\
+                     help: nothing more is taken in, and nothing is lost that was: does `selvedge collect serve` run, and is \
+                     it reached?"
+                );
             }
             SpoolFault::Damaged { file, at } => {
                 write!(

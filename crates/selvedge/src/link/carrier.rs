@@ -150,6 +150,8 @@ impl Carrier {
             ToCell::Answered(superframes) => self.answered = self.answered.max(superframes),
             ToCell::Downlink { superframe, frame } => self.downlinks.push_back((superframe, frame)),
             ToCell::Drained => self.drained = true,
+            // What is not counted is kept, and cell time stands still.
+            ToCell::Full(_) => {}
         }
     }
 

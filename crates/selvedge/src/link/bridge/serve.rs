@@ -1,6 +1,10 @@
 //! The bridge's way down: listens for its cell, spools what comes, and tells it what is durable.
 //!
 //! However much waits in the spool, the way up is handed a few batches at a time, which it reads from the disk itself.
+//!
+//! A full spool refuses everything from the cell, by a message of that name, and goes on when receipts have made room. Nothing
+//! is discarded for that: what the cell sends meanwhile stays in the socket, unread and not counted, then with the cell. How
+//! often it was full, and for how long, is counted.
 
 use super::contents::Pending;
 use super::spool::{Capacity, Spool};
@@ -14,9 +18,9 @@ use collect::disk::RealDisk;
 use std::collections::BTreeMap;
 use std::future::Future;
 use std::panic::resume_unwind;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::pin::Pin;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use tokio::io::AsyncWriteExt;
 use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
 use tokio::sync::mpsc;
@@ -62,6 +66,10 @@ pub struct Stats {
     pub frames_failed: BTreeMap<u16, u64>,
     /// Batches that still wait for their receipt.
     pub batches_pending: u64,
+    /// How often the spool was full.
+    pub full_times: u64,
+    /// For how long it was, in milliseconds, all times together.
+    pub full_ms: u64,
     /// What went wrong on the way up.
     pub faults: Faults,
 }
@@ -86,12 +94,12 @@ pub async fn serve(config: Config) -> Result<Stats, Error> {
     } = config;
     let disk = RealDisk::lock(&spool)?;
     let folder = spool.clone();
-    let spool_error = move |fault| Error::Spool { path: spool.clone(), fault };
-    let spool = Spool::open(disk, identity, capacity).map_err(&spool_error)?;
+    let spool_error = |fault| Error::Spool { path: folder.clone(), fault };
+    let spool = Spool::open(disk, identity, capacity).map_err(spool_error)?;
     let listener = Listener::open(Endpoint::Path(socket))?;
     let (batches, batches_up) = mpsc::channel(BATCHES_IN_FLIGHT_MAX);
     let (answers_down, mut answers) = mpsc::unbounded_channel();
-    let route = Route { cell, spool: spool.identity(), folder, broker, server };
+    let route = Route { cell, spool: spool.identity(), folder: folder.clone(), broker, server };
     let faults = Tally::default();
     let mut uplink = tokio::spawn(uplink::run(route, batches_up, answers_down, faults.clone()));
     let (messages_in, mut messages) = mpsc::channel(64);
@@ -103,22 +111,24 @@ pub async fn serve(config: Config) -> Result<Stats, Error> {
         next_up: 0,
         stats: Stats::default(),
         ending: false,
+        full: Full::default(),
     };
     ready();
     loop {
+        bridge.note_full(&folder).await;
         tokio::select! {
             () = &mut stop => break,
             stream = listener.accept() => {
                 // One that is gone before it was accepted is its own loss.
                 if let Ok(stream) = stream {
                     let (reader, writer) = stream.into_split();
-                    let number = bridge.connected(writer);
+                    let number = bridge.connected(writer).await;
                     tokio::spawn(read_messages(reader, number, messages_in.clone()));
                 }
             }
             // A full spool takes nothing in, and the cell waits: what was not read is not counted.
-            Some((number, message)) = messages.recv(), if !bridge.spool.is_full() => {
-                bridge.message(number, message).await.map_err(&spool_error)?;
+            Some((number, message)) = messages.recv(), if bridge.full.since.is_none() => {
+                bridge.message(number, message).await.map_err(spool_error)?;
             }
             Ok(permit) = batches.reserve(), if bridge.next_up().is_some() => {
                 permit.send(bridge.take_next_up().expect("nothing has come between"));
@@ -128,9 +138,10 @@ pub async fn serve(config: Config) -> Result<Stats, Error> {
                 let ended = ended.unwrap_or_else(|panic| resume_unwind(panic.into_panic()));
                 return Err(ended.expect_err("batches may come"));
             }
-            Some(answered) = answers.recv() => bridge.answered(answered).await.map_err(&spool_error)?,
+            Some(answered) = answers.recv() => bridge.answered(answered).await.map_err(spool_error)?,
         }
     }
+    bridge.end_full();
     // What has no receipt stays in the spool for the next start.
     bridge.stats.batches_pending = bridge.spool.pending().len() as u64;
     drop(batches);
@@ -184,13 +195,56 @@ struct Bridge {
     stats: Stats,
     /// The cell has finished and waits for the last receipt.
     ending: bool,
+    full: Full,
+}
+
+/// Whether the spool is full.
+#[derive(Default)]
+struct Full {
+    /// Since when it is.
+    since: Option<Instant>,
+    /// Somebody was told since it was empty: a line for a trouble, however long it lasts.
+    is_told: bool,
 }
 
 impl Bridge {
-    fn connected(&mut self, writer: OwnedWriteHalf) -> u64 {
+    async fn connected(&mut self, writer: OwnedWriteHalf) -> u64 {
         let number = self.link.as_ref().map_or(1, |link| link.number + 1);
         self.link = Some(Link { number, writer, greeted: false });
+        if self.full.since.is_some() {
+            self.refuse().await;
+        }
         number
+    }
+
+    /// Looks whether the spool in `folder` is full now.
+    async fn note_full(&mut self, folder: &Path) {
+        if !self.spool.is_full() {
+            self.end_full();
+            self.full.is_told &= !self.spool.is_drained();
+        } else if self.full.since.is_none() {
+            self.full.since = Some(Instant::now());
+            self.stats.full_times += 1;
+            if !std::mem::replace(&mut self.full.is_told, true) {
+                let (batches, bytes_max) = (self.spool.pending().len(), self.spool.bytes_max());
+                let fault = SpoolFault::Full { batches, bytes_max };
+                eprintln!("{}", Error::Spool { path: folder.to_owned(), fault }.lines());
+            }
+            self.refuse().await;
+        }
+    }
+
+    /// It is full no longer, or nobody looks any more.
+    fn end_full(&mut self) {
+        let ms = self.full.since.take().map_or(0, |since| since.elapsed().as_millis());
+        self.stats.full_ms += u64::try_from(ms).unwrap_or(u64::MAX);
+    }
+
+    /// Tells the cell that nothing more is taken, also one that has not said hello: its hello is not read either.
+    async fn refuse(&mut self) {
+        let is_greeted = self.link.as_ref().is_some_and(|link| link.greeted);
+        let from = if is_greeted { self.spool.progress().0 } else { 0 };
+        self.send(ToCell::Full(from)).await;
     }
 
     async fn message(&mut self, number: u64, message: Option<FromCell>) -> Result<(), SpoolFault> {
@@ -268,7 +322,13 @@ impl Bridge {
     }
 
     async fn tell(&mut self, message: ToCell) {
-        let Some(link) = self.link.as_mut().filter(|link| link.greeted) else { return };
+        if self.link.as_ref().is_some_and(|link| link.greeted) {
+            self.send(message).await;
+        }
+    }
+
+    async fn send(&mut self, message: ToCell) {
+        let Some(link) = self.link.as_mut() else { return };
         if link.writer.write_all(&message.encode()).await.is_err() {
             self.link = None;
         }

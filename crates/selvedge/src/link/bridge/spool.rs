@@ -126,6 +126,11 @@ impl<D: Disk> Spool<D> {
         self.contents.pending().len() > 0 && self.files.values().sum::<u64>() >= self.capacity.bytes_max
     }
 
+    /// Bytes that it may have.
+    pub fn bytes_max(&self) -> u64 {
+        self.capacity.bytes_max
+    }
+
     /// A cell begins or resumes `session`. Frames that were not counted are forgotten: the cell repeats them. What
     /// an earlier session left without a batch becomes one.
     ///

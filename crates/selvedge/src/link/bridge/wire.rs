@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! 0 4 length of what follows | 4 1 kind | 5 n body                                      little-endian
-//! cell to bridge    1 hello     version 1 | cell 2 | session 8
+//! cell to bridge    1 hello     version 2 | cell 2 | session 8
 //!                   2 frame     superframe 4 | slot 1 | received_ps 8 | frame
 //!                   3 close     superframe 4          everything of that superframe was sent
 //!                   4 end                             the cell has finished
@@ -11,15 +11,18 @@
 //!                0x83 answered  superframes 4         all before this one have their receipt, and their downlinks
 //!                                                     were sent
 //!                0x84 drained                         nothing waits for a receipt any more
+//!                0x85 full      superframes 4         the spool is: this one and all behind it are refused for now
 //! ```
-//! Owns these bytes. A cell that connects again repeats what was not counted; the bridge knows what it has.
+//! Owns these bytes. A cell that connects again repeats what was not counted; the bridge knows what it has. It says that its
+//! spool is full once each time, and to each cell that connects meanwhile. What a cell sends then stays unread, and is counted
+//! when there is room: a cell that cannot keep it that long is the one that knows what it loses.
 
 use super::record::{Frame, superframe_of};
 use std::io::{self, Read};
 use tokio::io::{AsyncRead, AsyncReadExt};
 
 /// The version that both sides speak.
-pub const VERSION: u8 = 1;
+pub const VERSION: u8 = 2;
 /// The longest message after its length: a frame of the bus and its place.
 const MESSAGE_BYTES_MAX: usize = 14 + cell::limits::FRAME_BYTES_MAX;
 
@@ -57,6 +60,8 @@ pub enum ToCell {
     Answered(u32),
     /// Nothing waits for a receipt any more.
     Drained,
+    /// The spool is full: this superframe and those behind it are refused until there is room.
+    Full(u32),
 }
 
 impl FromCell {
@@ -98,6 +103,7 @@ impl ToCell {
             ToCell::Downlink { superframe, frame } => message(0x82, &[&superframe.to_le_bytes(), frame]),
             ToCell::Answered(superframes) => message(0x83, &[&superframes.to_le_bytes()]),
             ToCell::Drained => message(0x84, &[]),
+            ToCell::Full(superframes) => message(0x85, &[&superframes.to_le_bytes()]),
         }
     }
 
@@ -112,6 +118,7 @@ impl ToCell {
             }
             0x83 => Some(ToCell::Answered(u32::from_le_bytes(body.try_into().ok()?))),
             0x84 => body.is_empty().then_some(ToCell::Drained),
+            0x85 => Some(ToCell::Full(u32::from_le_bytes(body.try_into().ok()?))),
             _ => None,
         }
     }
@@ -184,12 +191,23 @@ mod tests {
         ]
     }
 
+    fn to_cell() -> impl Strategy<Value = ToCell> {
+        let frame = proptest::collection::vec(any::<u8>(), 0..256);
+        prop_oneof![
+            any::<u32>().prop_map(ToCell::Counted),
+            any::<u32>().prop_map(ToCell::Answered),
+            (any::<u32>(), frame).prop_map(|(superframe, frame)| ToCell::Downlink { superframe, frame }),
+            Just(ToCell::Drained),
+            any::<u32>().prop_map(ToCell::Full),
+        ]
+    }
+
     proptest! {
         #[test]
-        fn a_message_reads_back_as_it_was_written(message in from_cell()) {
-            let bytes = message.encode();
-            let read = next_blocking(&mut &bytes[..]).unwrap().unwrap();
-            prop_assert_eq!(FromCell::parse(&read), Some(message));
+        fn a_message_reads_back_as_it_was_written(up in from_cell(), down in to_cell()) {
+            let read = |bytes: Vec<u8>| next_blocking(&mut &bytes[..]).unwrap().unwrap();
+            prop_assert_eq!(FromCell::parse(&read(up.encode())), Some(up));
+            prop_assert_eq!(ToCell::parse(&read(down.encode())), Some(down));
         }
 
         #[test]
