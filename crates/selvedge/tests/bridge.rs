@@ -1,10 +1,16 @@
-//! The bridge's way down on a real socket and a real disk: what it counts while nobody answers on the way up.
+//! The bridge's way down on a real socket and a real disk: what it counts while nobody answers on the way up, and what becomes
+//! of that when somebody does at last.
 //!
-//! Owns a cell that sends as fast as it may. No broker and no server are there, so nothing is ever freed; that nothing
-//! is lost on the way up is `faults`' to show.
+//! Owns a cell that sends as fast as it may, to a bridge without broker and server. That nothing is lost on a way up that
+//! comes and goes is `faults`' to show.
 
+#[path = "../../cipher/tests/soak/mod.rs"]
+mod soak;
+
+use std::collections::BTreeSet;
 use std::fs;
 use std::io::{ErrorKind, Write};
+use std::ops::Range;
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
@@ -12,7 +18,13 @@ use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
 use std::time::Duration;
 
+use cipher::{Suite, TrafficKey};
 use collect::disk::RealDisk;
+use collect::frame::{Header, Samples, seal};
+use collect::sim::Dice;
+use collect::store::{Filter, read as read_store};
+use collect::waveform::Waveform;
+use rustix::process::{Pid, Signal, kill_process};
 use selvedge::limits::{SPOOL_FILE_BYTES, SPOOL_SECTOR_BYTES};
 use selvedge::link::bridge::contents::read;
 use selvedge::link::bridge::record::Frame;
@@ -21,6 +33,8 @@ use selvedge::link::bridge::wire::{FromCell, ToCell, next_blocking};
 use selvedge::link::bridge::{Config, Server, Stats, serve};
 use selvedge::link::deployment;
 use selvedge::link::keys::Keys;
+use serde_json::Value;
+use soak::is_soak;
 use tokio::sync::oneshot;
 
 const CELL: u16 = 7;
@@ -92,11 +106,21 @@ fn frame(superframe: u32) -> Frame {
 
 /// Sends everything from `first` on, on a thread of its own, until it is hung up on.
 fn send_all(stream: &UnixStream, first: u32) {
+    send_frames(stream, first..SUPERFRAMES, |superframe| vec![frame(superframe)]);
+}
+
+/// The same for these superframes, of which each has these frames.
+fn send_frames(
+    stream: &UnixStream,
+    superframes: Range<u32>,
+    frames: impl Fn(u32) -> Vec<Frame> + Send + 'static,
+) {
     let mut stream = stream.try_clone().expect("a descriptor");
     std::thread::spawn(move || {
-        for superframe in first..SUPERFRAMES {
-            let frame = FromCell::Frame(frame(superframe)).encode();
-            if stream.write_all(&[frame, FromCell::Close(superframe).encode()].concat()).is_err() {
+        for superframe in superframes {
+            let frames = frames(superframe).into_iter().map(|frame| FromCell::Frame(frame).encode());
+            let bytes: Vec<u8> = frames.chain([FromCell::Close(superframe).encode()]).flatten().collect();
+            if stream.write_all(&bytes).is_err() {
                 return;
             }
         }
@@ -121,6 +145,16 @@ fn assert_silent(stream: &mut UnixStream) {
     stream.set_read_timeout(Some(Duration::from_secs(1))).expect("a socket");
     let silence = next_blocking(stream).expect_err("nothing is counted without room");
     assert!(matches!(silence.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut), "{silence}");
+}
+
+fn spool_files(spool: &Path) -> usize {
+    fs::read_dir(spool)
+        .expect("it is there")
+        .filter(|entry| {
+            let path = entry.as_ref().expect("it is there").path();
+            path.extension().is_some_and(|extension| extension == "spool")
+        })
+        .count()
 }
 
 fn spool_bytes(folder: &Path) -> u64 {
@@ -326,4 +360,211 @@ fn what_waits_in_the_spool_waits_on_the_disk_and_not_in_memory() {
     println!("{without} bytes with an empty spool, {with} with {waits} bytes in it");
     // One file at a time is read, and a copy of it may be on its way.
     assert!(with < without + 3 * SPOOL_FILE_BYTES && 10 * SPOOL_FILE_BYTES < waits);
+}
+
+/// Superframes of an hour.
+const HOUR: u32 = 14_400;
+/// Nodes of a full cell, a slot each.
+const NODES: u8 = 16;
+
+/// The example with a cell that is full.
+fn full_cell(folder: &Path) -> PathBuf {
+    let tree = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().expect("this is the tree");
+    let text = fs::read_to_string(tree.join("deployments/ecg.toml")).expect("it is there");
+    let (cell, behind) = text.split_once("[[cell.ward.node]]").expect("it has nodes");
+    let (_, behind) = behind.split_once("[bridge]").expect("it has a bridge");
+    let node = |slot| {
+        let start = 10 * u32::from(slot);
+        format!(
+            "[[cell.ward.node]]\nid = {slot}\nslot = {slot}\ndrift = \"0 ppm\"\nstart = \"{start} s\"\n\n"
+        )
+    };
+    let nodes: String = (1..=NODES).map(node).collect();
+    let recording = tree.join("data/ecg/ecg.csv").display().to_string();
+    let cell = cell.replace("../data/ecg/ecg.csv", &recording).replace("\"woven\"", "\"discrete\"");
+    let deployment = folder.join("full.toml");
+    fs::write(&deployment, format!("{cell}{nodes}[bridge]{behind}")).expect("it can be written");
+    deployment
+}
+
+/// The samples of node `slot` in a superframe.
+fn samples(slot: u8, superframe: u32) -> Samples {
+    let codes: Vec<u16> =
+        (0..90).map(|index| ((u32::from(slot) * 61 + superframe + index) % 1024) as u16).collect();
+    Samples { first: u64::from(superframe) * 90, channel: 0, waveform: Waveform::of_codes(&codes) }
+}
+
+/// What the nodes of a full cell send in a superframe, each under its key.
+fn sealed(keys: &[TrafficKey], superframe: u32) -> Vec<Frame> {
+    let frame = |(slot, key): (u8, &TrafficKey)| {
+        let (suite, node) = (Suite::AsconAead128, u32::from(slot));
+        let header = Header { suite, node, epoch: 0, counter: superframe };
+        let bytes = seal(key, &header, &samples(slot, superframe).to_bytes());
+        let received_ps = u64::from(superframe) * 250_000_000_000 + u64::from(slot) * 12_000_000_000;
+        Frame { superframe, slot, received_ps, bytes }
+    };
+    (1..).zip(keys).map(frame).collect()
+}
+
+/// Reads what the bridge says until so many superframes are counted, or to its end.
+fn wait_counted(stream: &mut UnixStream, superframes: u32, counted: &mut u32) {
+    while *counted < superframes
+        && let Ok(Some(bytes)) = next_blocking(stream)
+    {
+        if let ToCell::Counted(told) = ToCell::parse(&bytes).expect("a bridge's message") {
+            *counted = told;
+        }
+    }
+}
+
+/// The seed is printed, and `SELVEDGE_SEED` sets it.
+fn dice() -> Dice {
+    let clock = std::time::UNIX_EPOCH.elapsed().expect("it is after 1970").as_nanos() as u64;
+    let seed = std::env::var("SELVEDGE_SEED").map_or(clock, |seed| seed.parse().expect("a number"));
+    println!("seed {seed}");
+    Dice::new(seed)
+}
+
+/// A bridge with a full cell, in a folder of its own.
+struct Hour {
+    folder: tempfile::TempDir,
+    deployment: PathBuf,
+    keys: Keys,
+    traffic: Arc<Vec<TrafficKey>>,
+    superframes: u32,
+}
+
+impl Hour {
+    fn new(superframes: u32) -> Hour {
+        let folder = tempfile::tempdir().expect("a folder");
+        let (deployment, out) = (full_cell(folder.path()), folder.path().join("out"));
+        fs::create_dir(&out).expect("it is new");
+        let keys = Keys::of(&deployment::load(&deployment).expect("it is right"), &out).expect("keys");
+        let of = |slot: u8| {
+            let id = u32::from(slot);
+            assert_eq!(keys.take_epoch(id).expect("one is free"), 0);
+            keys.node(id).expect("it has one").traffic_key(id, 0, Suite::AsconAead128)
+        };
+        let traffic = Arc::new((1..=NODES).map(of).collect());
+        Hour { folder, deployment, keys, traffic, superframes }
+    }
+
+    fn out(&self) -> PathBuf {
+        self.folder.path().join("out")
+    }
+
+    fn run(&self, name: &str) -> PathBuf {
+        self.out().join("run").join(name)
+    }
+
+    fn listens(&self, name: &str) -> bool {
+        UnixStream::connect(self.run(name)).is_ok()
+    }
+
+    fn spool(&self) -> Spool<RealDisk> {
+        let disk = RealDisk::lock(&self.out().join("spool-7")).expect("nobody has it");
+        Spool::open(disk, 1, Capacity::default()).expect("the disk works")
+    }
+
+    /// The cell says that it is there, and `more`.
+    fn connect(&self, more: &[FromCell]) -> UnixStream {
+        let mut cell = UnixStream::connect(self.run("bridge-7.sock")).expect("it listens");
+        let hello = FromCell::Hello { cell: CELL, session: 5 }.encode();
+        let words: Vec<u8> =
+            std::iter::once(hello).chain(more.iter().map(FromCell::encode)).flatten().collect();
+        cell.write_all(&words).expect("it reads");
+        cell
+    }
+
+    /// Nobody answers. The bridge is killed on the way, and when it has counted everything.
+    fn fill(&self) {
+        let (superframes, mut counted) = (self.superframes, 0);
+        for until in [1 + dice().below(superframes - 1), superframes] {
+            let mut started = Started(Vec::new());
+            let is_ready = || self.listens("bridge-7.sock");
+            started.start(&["bridge"], &self.deployment, &self.out(), is_ready);
+            let (mut cell, traffic) = (self.connect(&[]), Arc::clone(&self.traffic));
+            send_frames(&cell, counted..superframes, move |superframe| sealed(&traffic, superframe));
+            wait_counted(&mut cell, until, &mut counted);
+            assert!(counted >= until, "the bridge hung up");
+            drop(started);
+            // What it told before it died.
+            wait_counted(&mut cell, superframes, &mut counted);
+            println!("killed with {counted} superframes counted");
+            fs::remove_file(self.run("bridge-7.sock")).expect("it was killed");
+        }
+    }
+
+    /// Everybody is there now, and the cell has nothing more to say. Returns the bridge's rows.
+    fn deliver(&self) -> Vec<Value> {
+        let (mut started, deployment, out) = (Started(Vec::new()), &self.deployment, self.out());
+        started.start(&["broker", "device"], deployment, &out, || self.run("device.sock").exists());
+        started.start(&["broker", "serve"], deployment, &out, || self.listens("broker.sock"));
+        started.start(&["collect", "serve"], deployment, &out, || self.run("collect.address").exists());
+        let mut command = Command::new(env!("CARGO_BIN_EXE_selvedge"));
+        command.arg("bridge").arg(deployment).arg("--out").arg(&out).arg("--json").stdin(Stdio::null());
+        let mut bridge = command.stdout(Stdio::piped()).spawn().expect("it starts");
+        while !self.listens("bridge-7.sock") {
+            assert!(bridge.try_wait().expect("it can be asked").is_none(), "the bridge has ended");
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        let (mut cell, mut answered) = (self.connect(&[FromCell::End]), 0);
+        loop {
+            let bytes = next_blocking(&mut cell).expect("the bridge goes on").expect("it does not hang up");
+            match ToCell::parse(&bytes).expect("a bridge's message") {
+                ToCell::Answered(superframes) => answered = superframes,
+                ToCell::Drained => break,
+                _ => {}
+            }
+        }
+        assert_eq!(answered, self.superframes);
+        kill_process(Pid::from_child(&bridge), Signal::TERM).expect("it runs");
+        let ended = bridge.wait_with_output().expect("it can be waited for");
+        assert!(ended.status.success(), "{}", ended.status);
+        let rows = String::from_utf8(ended.stdout).expect("it is text");
+        rows.lines().map(|line| serde_json::from_str(line).expect("a row")).collect()
+    }
+
+    /// Every frame that is stored, by slot and superframe, none twice.
+    fn stored(&self) -> BTreeSet<(u8, u32)> {
+        let (store, keys) = (self.out().join("store"), self.keys.store().expect("keys"));
+        let mut stored = BTreeSet::new();
+        for record in read_store(&store, keys, Filter::default()).expect("it opens") {
+            let record = record.expect("it is whole");
+            let name = (u8::try_from(record.node).expect("a node of ours"), record.counter);
+            assert!(record.waveform == samples(name.0, name.1).waveform, "{name:?} is another");
+            assert!(stored.insert(name), "{name:?} is stored twice");
+        }
+        stored
+    }
+}
+
+#[test]
+fn what_was_counted_in_an_hour_without_a_server_is_stored_once_when_there_is_one_and_the_spool_is_empty() {
+    let superframes = if is_soak() { HOUR } else { HOUR / 30 };
+    let hour = Hour::new(superframes);
+    hour.fill();
+    let (frames, batches) = (u64::from(superframes) * u64::from(NODES), u64::from(superframes / 4));
+    let spool = hour.spool();
+    assert_eq!(spool.pending().map(|batch| u64::from(batch.frames)).sum::<u64>(), frames);
+    assert_eq!(spool.pending().len() as u64, batches);
+    drop(spool);
+
+    let rows = hour.deliver();
+    let row = |metric: &str| {
+        rows.iter()
+            .find(|row| row["metric"] == metric)
+            .and_then(|row| row["value"].as_u64())
+            .expect("a count")
+    };
+    assert_eq!((row("batches answered"), row("batches pending")), (batches, 0));
+    assert_eq!((row("frames failed"), row("frames known to the server")), (0, 0));
+    let sent = (1..=NODES).flat_map(|slot| (0..superframes).map(move |superframe| (slot, superframe)));
+    let stored = hour.stored();
+    assert!(stored == sent.collect(), "{} of {frames} frames are stored", stored.len());
+    println!("{} frames in {batches} batches", stored.len());
+    // One file that is begun at each start, and what shares a file with the last that was freed.
+    let spool = hour.spool();
+    assert!(spool.is_drained() && spool.pending().len() == 0);
+    assert_eq!(spool_files(&hour.out().join("spool-7")), 1);
 }
