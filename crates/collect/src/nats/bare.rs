@@ -13,7 +13,7 @@ use async_nats::jetstream::consumer::PullConsumer;
 use futures_util::StreamExt;
 use tokio::task::JoinSet;
 
-use super::owner::consumer;
+use super::ground::consumer;
 use super::serve::begin_patiently;
 use super::{Cluster, receipt_subject};
 use crate::batch::{Answer, Request};

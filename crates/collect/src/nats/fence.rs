@@ -108,7 +108,7 @@ impl Bucket {
 }
 
 /// Numbers by node and epoch.
-type Numbers = BTreeMap<(u32, u8), u32>;
+pub(super) type Numbers = BTreeMap<(u32, u8), u32>;
 
 impl Bucket {
     /// All changes that nodes were told, and the lowest counts of epochs.
@@ -139,7 +139,7 @@ impl Bucket {
 }
 
 /// In which epochs nodes are after these changes, of which the lowest counts are these.
-fn after(changes: &Numbers, firsts: &Numbers) -> Vec<NodeEpoch> {
+pub(super) fn after(changes: &Numbers, firsts: &Numbers) -> Vec<NodeEpoch> {
     let mut nodes: Vec<NodeEpoch> = Vec::new();
     for (&(node, from), &to) in changes {
         // One that leads back is nobody's: an epoch is told once.

@@ -9,7 +9,6 @@
 //! Invariant: who holds a lease stops believing so, by the clock that it renews by, before anybody else may take it.
 
 use std::collections::HashMap;
-use std::time::{Duration, Instant};
 
 /// An entry of the bucket.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -42,13 +41,13 @@ struct Held {
 #[derive(Debug, Default)]
 pub(super) struct View {
     held: Option<Held>,
-    /// The revision of somebody else's lease, and since when it is seen.
-    seen: Option<(u64, Instant)>,
+    /// The revision of somebody else's lease, and since when it is seen, in nanoseconds.
+    seen: Option<(u64, u64)>,
 }
 
 impl View {
-    /// What follows from the entry as it is `now`. `wants_more` when another partition is welcome here.
-    pub fn look(&mut self, entry: Option<&Entry>, now: Instant, lease: Duration, wants_more: bool) -> Step {
+    /// What follows from the entry as it is at `now_ns` of the monotonic clock. `wants_more` when another partition is welcome here.
+    pub fn look(&mut self, entry: Option<&Entry>, now_ns: u64, lease_ns: u64, wants_more: bool) -> Step {
         if let Some(held) = self.held {
             // What is read may be older than what was written: the compare-and-set decides.
             if entry.is_none_or(|entry| entry.revision <= held.revision) {
@@ -63,11 +62,11 @@ impl View {
         };
         match self.seen {
             Some((revision, since)) if revision >= entry.revision => {
-                let is_silent = now.saturating_duration_since(since) >= lease;
+                let is_silent = now_ns.saturating_sub(since) >= lease_ns;
                 if is_silent && wants_more { Step::TakeOver(revision) } else { Step::Wait }
             }
             _ => {
-                self.seen = Some((entry.revision, now));
+                self.seen = Some((entry.revision, now_ns));
                 Step::Wait
             }
         }
@@ -91,33 +90,33 @@ impl View {
 
 /// The servers that are there: those that were heard of within the lease time.
 #[derive(Debug, Default)]
-pub(super) struct Peers(HashMap<String, (u64, Instant)>);
+pub(super) struct Peers(HashMap<String, (u64, u64)>);
 
 impl Peers {
-    /// The entries of all servers, our own among them, as they are `now`. Returns how many partitions each should have.
+    /// The entries of all servers, our own among them, as they are at `now_ns`. Returns how many partitions each should have.
     pub fn share(
         &mut self,
         entries: &[(String, u64)],
         own: &str,
-        now: Instant,
-        lease: Duration,
+        now_ns: u64,
+        lease_ns: u64,
         partitions: u16,
     ) -> usize {
         self.0.retain(|name, _| entries.iter().any(|(listed, _)| listed == name));
         for (name, revision) in entries {
-            let seen = self.0.entry(name.clone()).or_insert((*revision, now));
+            let seen = self.0.entry(name.clone()).or_insert((*revision, now_ns));
             if seen.0 < *revision {
-                *seen = (*revision, now);
+                *seen = (*revision, now_ns);
             }
         }
-        let is_there = |since: &Instant| now.saturating_duration_since(*since) < lease;
+        let is_there = |since: &u64| now_ns.saturating_sub(*since) < lease_ns;
         let others = self.0.iter().filter(|(name, (_, since))| *name != own && is_there(since)).count();
         usize::from(partitions).div_ceil(others + 1)
     }
 
     /// Those that were not heard of for long.
-    pub fn gone(&self, now: Instant, after: Duration) -> Vec<String> {
-        let is_gone = |since: &Instant| now.saturating_duration_since(*since) >= after;
+    pub fn gone(&self, now_ns: u64, after_ns: u64) -> Vec<String> {
+        let is_gone = |since: &u64| now_ns.saturating_sub(*since) >= after_ns;
         self.0.iter().filter(|(_, (_, since))| is_gone(since)).map(|(name, _)| name.clone()).collect()
     }
 }
@@ -127,7 +126,8 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    const LEASE: Duration = Duration::from_secs(6);
+    const SECOND: u64 = 1_000_000_000;
+    const LEASE: u64 = 6 * SECOND;
 
     fn entry(revision: u64) -> Entry {
         Entry { revision }
@@ -135,8 +135,8 @@ mod tests {
 
     #[test]
     fn a_lease_is_taken_when_it_was_silent_for_its_time_and_not_before() {
-        let (mut view, start) = (View::default(), Instant::now());
-        let at = |seconds| start + Duration::from_secs(seconds);
+        let mut view = View::default();
+        let at = |seconds| 7 * SECOND + seconds * SECOND;
         assert_eq!(view.look(Some(&entry(5)), at(0), LEASE, true), Step::Wait);
         assert_eq!(view.look(Some(&entry(5)), at(5), LEASE, true), Step::Wait);
         assert_eq!(view.look(Some(&entry(6)), at(7), LEASE, true), Step::Wait, "it was renewed");
@@ -161,8 +161,8 @@ mod tests {
 
     #[test]
     fn partitions_are_shared_among_those_that_were_heard_of() {
-        let (mut peers, start) = (Peers::default(), Instant::now());
-        let at = |seconds| start + Duration::from_secs(seconds);
+        let mut peers = Peers::default();
+        let at = |seconds| 7 * SECOND + seconds * SECOND;
         let list = |revisions: &[(&str, u64)]| -> Vec<(String, u64)> {
             revisions.iter().map(|(name, revision)| ((*name).to_owned(), *revision)).collect()
         };
@@ -183,12 +183,12 @@ mod tests {
         /// revision is written by one of them only.
         #[test]
         fn no_two_hold_one_revision(turns in prop::collection::vec((any::<bool>(), 0u64..9, any::<bool>()), 1..200)) {
-            let (mut views, mut now, mut revision) = ([View::default(), View::default()], Instant::now(), 0);
+            let (mut views, mut now_ns, mut revision) = ([View::default(), View::default()], 0, 0);
             let (mut bucket, mut owner): (Option<Entry>, bool) = (None, false);
             for (who, pause, fails) in turns {
-                now += Duration::from_secs(pause);
+                now_ns += pause * SECOND;
                 let view = &mut views[usize::from(who)];
-                let step = view.look(bucket.as_ref(), now, LEASE, true);
+                let step = view.look(bucket.as_ref(), now_ns, LEASE, true);
                 let is_allowed = match step {
                     Step::Create => bucket.is_none(),
                     Step::TakeOver(at) | Step::Renew(at) => bucket.as_ref().is_some_and(|entry| entry.revision == at),

@@ -20,14 +20,18 @@
 //! batch is acknowledged after it is durable in a log, and after its receipt has left, together with those of a while. One
 //! that fails its tag is terminated and counted.
 //!
-//! Owns names, what a deployment says of a cluster, and the division into partitions; `lease` judges who owns what, [`serve`] does what follows from it,
-//! [`client`] is the bridge's side, and [`bare`] what a server is compared with.
+//! Owns names, what a deployment says of a cluster, and the division into partitions; `lease` judges who owns what, [`serve`]
+//! does what follows from it, `ground` is what it asks for that, [`client`] is the bridge's side, and [`bare`] what a server is
+//! compared with.
 
 pub mod bare;
 pub mod client;
 mod fence;
+mod ground;
 mod lease;
 mod owner;
+#[cfg(test)]
+mod schedules;
 pub mod serve;
 
 use std::path::PathBuf;

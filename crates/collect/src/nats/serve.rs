@@ -22,23 +22,19 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
-use async_nats::jetstream::kv::{self, Operation, Store};
+use async_nats::jetstream::kv::{self, Store};
 use async_nats::jetstream::stream::{self, DiscardPolicy, RetentionPolicy, Stream};
-use async_nats::jetstream::{Context, kv::CreateErrorKind, kv::UpdateErrorKind};
+use async_nats::jetstream::{Context, kv::CreateErrorKind};
 use cipher::{OsRandomness, Randomness};
-use futures_util::TryStreamExt;
-use tokio::time::timeout;
 
 use super::client::connect;
-use super::lease::{Entry, Peers, Step, View};
-use super::owner::{Owner, Shared, Tally};
+use super::ground::{Ground, Later, Shared, Tally};
+use super::lease::{Peers, Step, View};
+use super::owner::Owner;
 use super::{COUNTERS, Cluster, LEASES, SETUP, STREAM};
 use crate::error::Error;
 use crate::keys::KeyRing;
-use crate::limits::{
-    Limits, MESSAGE_BYTES_MAX, NATS_REQUEST_MS_MAX, NATS_START_MS_MAX, NATS_START_PAUSE,
-    NATS_STREAM_BYTES_MAX,
-};
+use crate::limits::{Limits, MESSAGE_BYTES_MAX, NATS_START_MS_MAX, NATS_START_PAUSE, NATS_STREAM_BYTES_MAX};
 use crate::realtime::Realtime;
 use crate::record::Lease;
 use crate::serve::{Clock, write_stats};
@@ -81,7 +77,7 @@ pub fn serve(
     realtime.prepare()?;
     let runtime = realtime.runtime()?;
     let stats = runtime.block_on(async {
-        let mut server = Server::open(cluster, Arc::new(keys), store, limits, realtime).await?;
+        let mut server = open(cluster, Arc::new(keys), store, limits, realtime).await?;
         let served = server.serve(ready, shutdown).await;
         let ended = server.end().await;
         served.and(ended)
@@ -92,26 +88,17 @@ pub fn serve(
     Ok(stats)
 }
 
-struct Server {
+/// One of the servers that share the partitions.
+pub(super) struct Server<G: Ground> {
     name: String,
     partitions: u16,
-    lease: Duration,
-    leases: Store,
-    shared: Arc<Shared>,
+    lease_ns: u64,
+    ground: Arc<G>,
     views: Vec<View>,
     peers: Peers,
-    owners: BTreeMap<u16, Owner>,
+    owners: BTreeMap<u16, Owner<G>>,
     /// What the logs counted that are closed, and the leases.
     counter: Counter,
-}
-
-/// A request that could not be made now, or of which nobody knows what became of it: it is made again later.
-struct Later;
-
-impl<E: std::error::Error> From<E> for Later {
-    fn from(_: E) -> Later {
-        Later
-    }
 }
 
 fn drawn() -> Result<u64, Error> {
@@ -120,43 +107,43 @@ fn drawn() -> Result<u64, Error> {
     Ok(u64::from_le_bytes(bytes))
 }
 
-impl Server {
-    async fn open(
-        cluster: Cluster,
-        keys: Arc<KeyRing>,
-        store: PathBuf,
-        limits: Limits,
-        realtime: Realtime,
-    ) -> Result<Server, Error> {
-        let Begun { context, stream, leases, counters, setup } = begin_patiently(&cluster).await?;
-        check_setup(&setup, &cluster, &store)?;
-        let shared = Shared {
-            client: context.client(),
-            stream,
-            partitions: cluster.partitions,
-            counters,
-            keys,
-            store,
-            clock: Clock::start(),
-            tally: Tally::new(),
-            limits,
-            realtime,
-        };
-        let counter = Counter::new(shared.limits.deadline_ns);
-        Ok(Server {
-            name: format!("{}-{:016x}", std::process::id(), drawn()?),
-            partitions: cluster.partitions,
-            lease: Duration::from_millis(shared.limits.lease_ms),
-            leases,
-            views: (0..cluster.partitions).map(|_| View::default()).collect(),
-            shared: Arc::new(shared),
+async fn open(
+    cluster: Cluster,
+    keys: Arc<KeyRing>,
+    store: PathBuf,
+    limits: Limits,
+    realtime: Realtime,
+) -> Result<Server<Shared>, Error> {
+    let Begun { context, stream, leases, counters, setup } = begin_patiently(&cluster).await?;
+    check_setup(&setup, &cluster, &store)?;
+    let (client, partitions, name) = (context.client(), cluster.partitions, drawn()?);
+    let (clock, tally, chosen) = (Clock::start(), Tally::new(), limits.clone());
+    let ground =
+        Shared { client, stream, partitions, leases, counters, keys, store, clock, tally, limits, realtime };
+    let name = format!("{}-{name:016x}", std::process::id());
+    Ok(Server::new(ground, name, partitions, &chosen))
+}
+
+impl<G: Ground> Server<G> {
+    /// One that has no lease yet.
+    pub fn new(ground: G, name: String, partitions: u16, limits: &Limits) -> Server<G> {
+        Server {
+            name,
+            partitions,
+            lease_ns: limits.lease_ms * 1_000_000,
+            views: (0..partitions).map(|_| View::default()).collect(),
+            ground: Arc::new(ground),
             peers: Peers::default(),
             owners: BTreeMap::new(),
-            counter,
-        })
+            counter: Counter::new(limits.deadline_ns),
+        }
     }
 
-    async fn serve(
+    /// Takes leases, and works under them, until `shutdown` is ready; `ready` is called when it has tried for the first time.
+    ///
+    /// # Errors
+    /// Those of a log: it stores nothing more.
+    pub async fn serve(
         &mut self,
         ready: impl FnOnce(),
         shutdown: impl Future<Output = ()> + Send,
@@ -169,8 +156,9 @@ impl Server {
                 ready();
             }
             tokio::select! {
+                biased;
                 () = &mut shutdown => return Ok(()),
-                () = tokio::time::sleep(self.lease / 3) => {}
+                () = self.ground.sleep_until(self.now_ns() + self.lease_ns / 3) => {}
             }
         }
     }
@@ -198,41 +186,35 @@ impl Server {
     /// How many partitions are ours to have.
     async fn share(&mut self) -> Result<usize, Later> {
         let own = format!("owner.{}", self.name);
-        patient(async { Ok(self.leases.put(&own, "".into()).await?) }).await?;
+        self.ground.put(&own).await?;
         let mut entries = Vec::new();
-        let keys: Vec<String> = patient(async { Ok(self.leases.keys().await?.try_collect().await?) }).await?;
-        for key in keys.into_iter().filter(|key| key.starts_with("owner.")) {
-            if let Some(entry) = self.entry(&key).await? {
+        for key in self.ground.keys().await?.into_iter().filter(|key| key.starts_with("owner.")) {
+            if let Some(entry) = self.ground.entry(&key).await? {
                 entries.push((key, entry.revision));
             }
         }
-        let now = Instant::now();
-        let share = self.peers.share(&entries, &own, now, self.lease, self.partitions);
-        for name in self.peers.gone(now, 10 * self.lease) {
-            patient(async { Ok(self.leases.purge(&name).await?) }).await?;
+        let now_ns = self.now_ns();
+        let share = self.peers.share(&entries, &own, now_ns, self.lease_ns, self.partitions);
+        for name in self.peers.gone(now_ns, 10 * self.lease_ns) {
+            self.ground.purge(&name).await?;
         }
         Ok(share)
-    }
-
-    async fn entry(&self, key: &str) -> Result<Option<Entry>, Later> {
-        let entry = patient(async { Ok(self.leases.entry(key).await?) }).await?;
-        let entry = entry.filter(|entry| entry.operation == Operation::Put);
-        Ok(entry.map(|entry| Entry { revision: entry.revision }))
     }
 
     async fn take_leases(&mut self, share: usize) -> Result<Result<(), Later>, Error> {
         for partition in 0..self.partitions {
             let wants_more = self.owners.len() < share;
             let key = format!("lease.{partition}");
-            let entry = match self.entry(&key).await {
+            let entry = match self.ground.entry(&key).await {
                 Ok(entry) => entry,
                 Err(later) => return Ok(Err(later)),
             };
             // The lease is counted from before it is asked for.
-            let asked = Instant::now();
-            let until_ns = self.until_ns();
+            let asked_ns = self.now_ns();
+            // Others wait for the whole lease from a later moment on.
+            let until_ns = asked_ns + self.lease_ns / 4 * 3;
             let view = &mut self.views[usize::from(partition)];
-            let step = view.look(entry.as_ref(), asked, self.lease, wants_more);
+            let step = view.look(entry.as_ref(), asked_ns, self.lease_ns, wants_more);
             let result = match step {
                 Step::Wait => continue,
                 Step::Lost => {
@@ -244,9 +226,9 @@ impl Server {
                     self.give_back(partition).await?;
                     continue;
                 }
-                Step::Create => create(&self.leases, &key, &self.name).await,
+                Step::Create => self.ground.create(&key, &self.name).await,
                 Step::TakeOver(revision) | Step::Renew(revision) => {
-                    update(&self.leases, &key, &self.name, revision).await
+                    self.ground.update(&key, &self.name, revision).await
                 }
             };
             match result {
@@ -266,10 +248,8 @@ impl Server {
         Ok(Ok(()))
     }
 
-    fn until_ns(&self) -> u64 {
-        // Others wait for the whole lease from a later moment on.
-        let lease_ns = u64::try_from(self.lease.as_nanos()).unwrap_or(u64::MAX);
-        self.shared.clock.now().monotonic_ns + lease_ns / 4 * 3
+    fn now_ns(&self) -> u64 {
+        self.ground.now().monotonic_ns
     }
 
     async fn hold(&mut self, partition: u16, revision: u64, until_ns: u64, step: Step) -> Result<(), Error> {
@@ -279,7 +259,7 @@ impl Server {
                 self.counter.stats.leases_taken += 1;
                 self.counter.stats.leases_taken_over += u64::from(matches!(step, Step::TakeOver(_)));
                 let lease = Lease { partition, fencing: revision };
-                match Owner::begin(&self.shared, lease, until_ns).await {
+                match Owner::begin(&self.ground, lease, until_ns).await {
                     Ok(owner) => drop(self.owners.insert(partition, owner)),
                     // The consumer cannot be had now: the lease runs out, or is renewed.
                     Err(Error::Nats { .. }) => self.views[usize::from(partition)].forget(),
@@ -305,13 +285,15 @@ impl Server {
         self.close(partition).await?;
         let key = format!("lease.{partition}");
         // If that fails others wait for the lease time.
-        let _: Result<(), Later> =
-            patient(async { Ok(self.leases.delete_expect_revision(&key, held).await?) }).await;
+        let _: Result<(), Later> = self.ground.delete(&key, held).await;
         Ok(())
     }
 
     /// Gives everything back, and adds up.
-    async fn end(mut self) -> Result<Stats, Error> {
+    ///
+    /// # Errors
+    /// Those of a log.
+    pub async fn end(mut self) -> Result<Stats, Error> {
         let mut ended = Ok(());
         for partition in 0..self.partitions {
             if self.owners.contains_key(&partition) {
@@ -319,46 +301,18 @@ impl Server {
             }
         }
         let own = format!("owner.{}", self.name);
-        let _: Result<(), Later> = patient(async { Ok(self.leases.purge(&own).await?) }).await;
-        let _ = self.shared.client.flush().await;
+        let _: Result<(), Later> = self.ground.purge(&own).await;
+        self.ground.flush().await;
         ended?;
         let mut stats = self.counter.stats();
-        for (name, count) in self.shared.tally.refused().iter() {
+        let tally = self.ground.tally();
+        for (name, count) in tally.refused().iter() {
             *stats.refused.entry(name).or_default() += count;
         }
-        stats.answers_withheld = self.shared.tally.withheld.load(Ordering::Relaxed);
-        stats.stages.answering = self.shared.tally.answering.latency();
+        stats.answers_withheld = tally.withheld.load(Ordering::Relaxed);
+        stats.stages.answering = tally.answering.latency();
         Ok(stats)
     }
-}
-
-/// A request that is given up when it takes too long.
-async fn patient<T>(request: impl Future<Output = Result<T, Later>>) -> Result<T, Later> {
-    timeout(Duration::from_millis(NATS_REQUEST_MS_MAX), request).await.unwrap_or(Err(Later))
-}
-
-/// Creates an entry where none is. `None` when there is one.
-async fn create(store: &Store, key: &str, value: &str) -> Result<Option<u64>, Later> {
-    patient(async {
-        match store.create(key, value.to_owned().into()).await {
-            Ok(revision) => Ok(Some(revision)),
-            Err(error) if error.kind() == CreateErrorKind::AlreadyExists => Ok(None),
-            Err(_) => Err(Later),
-        }
-    })
-    .await
-}
-
-/// Writes an entry that is at `revision`. `None` when it is not.
-async fn update(store: &Store, key: &str, value: &str, revision: u64) -> Result<Option<u64>, Later> {
-    patient(async {
-        match store.update(key, value.to_owned().into(), revision).await {
-            Ok(revision) => Ok(Some(revision)),
-            Err(error) if error.kind() == UpdateErrorKind::WrongLastRevision => Ok(None),
-            Err(_) => Err(Later),
-        }
-    })
-    .await
 }
 
 /// What is there in a cluster.
