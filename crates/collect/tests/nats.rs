@@ -481,6 +481,20 @@ fn is_protected(program: &Path) {
     assert_eq!(sender.check(&[&store]), 0);
 }
 
+/// What happens to whom.
+#[derive(Clone, Copy, Debug)]
+enum Fault {
+    OwnerKilled,
+    OwnerStopped,
+    ServerKilled,
+    ServerStopped,
+}
+
+impl Fault {
+    const ALL: [Fault; 4] =
+        [Fault::OwnerKilled, Fault::OwnerStopped, Fault::ServerKilled, Fault::ServerStopped];
+}
+
 fn faults(program: &Path) {
     let seed = std::env::var("SELVEDGE_SEED").ok().map(|seed| seed.parse().expect("a number"));
     let seed: u64 = seed.unwrap_or_else(|| getrandom::u64().unwrap());
@@ -491,28 +505,40 @@ fn faults(program: &Path) {
     let stores = [folder.path().join("a"), folder.path().join("b")];
     let mut owners = stores.each_ref().map(|store| Some(Owner::start(&cluster, store, LEASE)));
     let mut sender = Sender::open(&cluster);
-    let mut done = [0; 3];
+    let (mut done, mut deck) = ([0; 4], Vec::new());
     for _ in 0..if is_soak() { 300 } else { 12 } {
         for _ in 0..1 + random.next_u32() % 8 {
             sender.send();
         }
         // Some are answered, others are under way.
         sender.drain((random.next_u32() % 16) as usize);
-        let (fault, who) = (random.next_u32() % 3, (random.next_u32() % 2) as usize);
+        // Each of them before anything happens again.
+        if deck.is_empty() {
+            deck = Fault::ALL.to_vec();
+        }
+        let fault = deck.swap_remove(random.next_u32() as usize % deck.len());
+        let (owner, server) = ((random.next_u32() % 2) as usize, (random.next_u32() % 3) as usize);
+        let pause = LEASE * (random.next_u32() % 3);
         done[fault as usize] += 1;
         match fault {
-            0 => {
-                let store = owners[who].take().expect("it runs").kill();
-                owners[who] = Some(Owner::start(&cluster, &store, LEASE));
+            Fault::OwnerKilled => {
+                let store = owners[owner].take().expect("it runs").kill();
+                owners[owner] = Some(Owner::start(&cluster, &store, LEASE));
             }
-            1 => {
-                let owner = owners[who].as_ref().expect("it runs");
+            Fault::OwnerStopped => {
+                let owner = owners[owner].as_ref().expect("it runs");
                 owner.signal(Signal::STOP);
                 sender.send();
-                std::thread::sleep(LEASE * (random.next_u32() % 3));
+                std::thread::sleep(pause);
                 owner.signal(Signal::CONT);
             }
-            _ => servers.kill((random.next_u32() % 3) as usize),
+            Fault::ServerKilled => servers.kill(server),
+            Fault::ServerStopped => {
+                servers.signal(server, Signal::STOP);
+                sender.send();
+                std::thread::sleep(pause);
+                servers.signal(server, Signal::CONT);
+            }
         }
     }
     sender.drain(0);
@@ -520,8 +546,10 @@ fn faults(program: &Path) {
     let counters = sender.downlinks.len();
     let (sent, twice) = (sender.next, sender.check(&[&stores[0], &stores[1]]));
     println!(
-        "{sent} batches: {} owners killed, {} stopped, {} servers killed; {twice} frames in two logs, {counters} \
-         downlinks, {} and {} leases lost",
-        done[0], done[1], done[2], stats[0]["leases_lost"], stats[1]["leases_lost"]
+        "{sent} batches: {done:?} of {:?}; {twice} frames in two logs, {counters} downlinks, {} and {} leases lost",
+        Fault::ALL,
+        stats[0]["leases_lost"],
+        stats[1]["leases_lost"]
     );
+    assert!(done.iter().all(|&count| count >= 3), "{done:?} of {:?}", Fault::ALL);
 }

@@ -10,6 +10,8 @@ mod cluster;
 mod relay;
 #[path = "../../cipher/tests/soak/mod.rs"]
 mod soak;
+#[path = "faults/strikes.rs"]
+mod strikes;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File};
@@ -24,6 +26,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use selvedge::link::journal::{Received, read_lines};
 use serde_json::Value;
 use soak::is_soak;
+use strikes::{Fault, is_whole_deck, signal, strike_some};
 
 /// A pause between two looks at a run.
 const LOOK: Duration = Duration::from_millis(2);
@@ -226,8 +229,7 @@ impl Ended {
 }
 
 fn kill(number: u32) -> bool {
-    let pid = Pid::from_raw(number as i32).expect("no process is 0");
-    kill_process(pid, Signal::KILL).is_ok()
+    signal(number, Signal::KILL)
 }
 
 /// What is drawn, from a seed that is printed.
@@ -239,45 +241,25 @@ fn dice() -> Dice {
     Dice::new(seed)
 }
 
-/// Kills daemons of a run at moments drawn from `dice`; returns which.
-fn kill_some(run: &mut Run<'_>, dice: &mut Dice, wanted: usize) -> Vec<&'static str> {
-    let mut kills = Vec::new();
-    while kills.len() < wanted {
-        let stem = ["bridge-7", "broker", "device", "collect"][dice.below(4) as usize];
-        // Sometimes at once, while everybody still picks up the pieces of the last time.
-        let growth = if dice.chance(1, 4) { 0 } else { u64::from(dice.below(4_000)) };
-        let bytes = run.scene.store_bytes() + growth;
-        if !run.wait_until_stored(bytes.max(1)) || !run.wait_until(|scene| scene.number(stem).is_some()) {
-            return kills;
-        }
-        let Some(number) = run.scene.number(stem).filter(|number| run.scene.processes().contains(number))
-        else {
-            continue;
-        };
-        println!("kill {stem} at {} bytes stored", run.scene.store_bytes());
-        kills.extend(kill(number).then_some(stem));
-        if !run.wait_until(|scene| scene.number(stem).is_some_and(|other| other != number)) {
-            return kills;
-        }
-    }
-    kills
-}
-
 #[test]
-fn whoever_is_killed_is_started_again_and_nothing_is_lost() {
-    let (rounds, wanted, seconds) = if is_soak() { (8, 20, 120) } else { (1, 20, 60) };
+fn whoever_is_killed_or_stopped_nothing_is_lost_and_who_was_killed_is_started_again() {
+    let (rounds, wanted, seconds) = if is_soak() { (8, 40, 240) } else { (1, 20, 60) };
     let Some(scene) = scene(seconds, "") else { return };
-    let mut dice = dice();
+    let (stems, mut dice) = (["bridge-7", "broker", "device", "collect"], dice());
     for _ in 0..rounds {
         let mut run = scene.start();
-        let killed = kill_some(&mut run, &mut dice, wanted);
+        let struck = strike_some(&mut run, &stems, &mut dice, wanted);
         let ended = run.end();
-        assert_eq!(killed.len(), wanted, "the run was over too early");
+        assert_eq!(struck.len(), wanted, "the run was over too early");
         ended.assert_whole();
+        assert!(is_whole_deck(&stems, &struck), "{struck:?}");
         // The cell notices a bridge that is gone, unless it has nothing more to say.
         let reconnections = ended.row("cell ward", "reconnections");
-        let kills = killed.len() as u32;
-        assert!(reconnections > 0 || !killed[..wanted - 1].contains(&"bridge-7"), "{killed:?}");
+        assert!(
+            reconnections > 0 || !struck[..wanted - 1].contains(&("bridge-7", Fault::Kill)),
+            "{struck:?}"
+        );
+        let kills = struck.iter().filter(|(_, fault)| *fault == Fault::Kill).count() as u32;
         let restarts = ended.sum(|metric| metric == "restarts") as u32;
         println!("{kills} kills, {restarts} restarts, {reconnections} reconnections\n{}", ended.stderr);
         // Who is killed while it ends by itself, at the end or for want of a device, need not be started again.
@@ -286,18 +268,19 @@ fn whoever_is_killed_is_started_again_and_nothing_is_lost() {
     }
 }
 
-/// A run over another transport, of which the server is killed on the way.
-fn run_whose_server_is_killed(changes: &str) {
-    let Some(scene) = scene(20, changes) else { return };
+/// A run over another transport, of which bridge and server are killed and stopped on the way; and `meanwhile` happens.
+fn run_that_is_struck(changes: &str, meanwhile: impl FnOnce(&mut Run<'_>, &mut Dice)) {
+    let (rounds, seconds) = if is_soak() { (6, 120) } else { (1, 20) };
+    let Some(scene) = scene(seconds, changes) else { return };
+    let (stems, mut dice) = (["bridge-7", "collect"], dice());
     let mut run = scene.start();
-    if !run.wait_until_stored(40_000) {
-        panic!("the run was over too early: {}", run.end().stderr);
-    }
-    let number = scene.number("collect").expect("it runs");
-    assert!(kill(number));
+    let struck = strike_some(&mut run, &stems, &mut dice, 4 * rounds);
+    meanwhile(&mut run, &mut dice);
     let ended = run.end();
+    assert!(struck.len() == 4 * rounds && is_whole_deck(&stems, &struck), "{struck:?}\n{}", ended.stderr);
     ended.assert_whole();
-    assert_eq!(ended.row("collect", "restarts"), 1);
+    // Each of them was killed once in a round.
+    assert_eq!(["bridge ward", "collect"].map(|name| ended.row(name, "restarts")), [rounds as u64; 2]);
     assert_eq!(ended.row("bridge ward", "batches pending"), 0);
     // What can be read is what was stored, each frame once.
     let stored = ended.rows().pop().expect("a last line")["frames_stored"].as_u64().expect("a count");
@@ -308,16 +291,28 @@ fn run_whose_server_is_killed(changes: &str) {
 }
 
 #[test]
-fn a_run_over_udp_loses_nothing_when_its_server_is_killed() {
-    run_whose_server_is_killed("transport = \"udp\"\n");
+fn a_run_over_udp_loses_nothing_when_bridge_and_server_are_killed_and_stopped() {
+    run_that_is_struck("transport = \"udp\"\n", |_, _| ());
 }
 
 #[test]
-fn a_run_through_nats_loses_nothing_when_its_server_is_killed() {
+fn a_run_through_nats_loses_nothing_when_bridge_server_and_cluster_are_killed_and_stopped() {
     let Some(program) = cluster::nats_server("a run through NATS") else { return };
-    let cluster = cluster::Servers::start(&program);
+    let mut cluster = cluster::Servers::start(&program);
     let servers = cluster.cluster(4).servers;
-    run_whose_server_is_killed(&format!("transport = \"nats\"\nnats = {servers:?}\npartitions = 4\n"));
+    let changes = format!("transport = \"nats\"\nnats = {servers:?}\npartitions = 4\n");
+    run_that_is_struck(&changes, |run, dice| {
+        for fault in [Fault::Kill, Fault::Stop] {
+            let (server, bytes) =
+                (dice.below(3) as usize, run.scene.store_bytes() + u64::from(dice.below(4_000)));
+            assert!(run.wait_until_stored(bytes), "the run was over before a server of NATS was struck");
+            println!("{fault:?} server {server} of NATS at {} bytes stored", run.scene.store_bytes());
+            match fault {
+                Fault::Kill => cluster.kill(server),
+                Fault::Stop => cluster.stop_for(server, Duration::from_millis(dice.below(2_000).into())),
+            }
+        }
+    });
 }
 
 /// The broker and its device, each of them once, or over and over; at moments that are drawn.

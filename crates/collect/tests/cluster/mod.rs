@@ -8,6 +8,7 @@ use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use collect::nats::{Cluster, Protection};
+use rustix::process::{Pid, Signal, kill_process};
 
 /// A test that waits this long has failed.
 pub const PATIENCE: Duration = Duration::from_secs(120);
@@ -95,6 +96,17 @@ impl Servers {
     pub fn cluster(&self, partitions: u16) -> Cluster {
         let servers = self.ports[..3].iter().map(|port| format!("nats://127.0.0.1:{port}")).collect();
         Cluster { servers, partitions, protection: Protection::Loopback }
+    }
+
+    /// Stops one of them for a while: it says nothing, and keeps its connections.
+    pub fn stop_for(&self, index: usize, pause: Duration) {
+        self.signal(index, Signal::STOP);
+        std::thread::sleep(pause);
+        self.signal(index, Signal::CONT);
+    }
+
+    pub fn signal(&self, index: usize, signal: Signal) {
+        kill_process(Pid::from_child(&self.children[index]), signal).unwrap();
     }
 
     /// Kills one of them and starts it again.
