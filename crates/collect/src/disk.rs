@@ -29,7 +29,7 @@ pub trait Disk {
     /// Creates a file; it is an error when the name exists.
     fn create(&mut self, name: &str) -> io::Result<Self::File>;
     /// Opens a file to write it again from its begin: what is appended goes over what it holds, and what it has behind
-    /// that stays.
+    /// that stays, until it is cut.
     fn reuse(&mut self, name: &str) -> io::Result<Self::File>;
     /// Appends `bytes`. After an error any part of them may have been written.
     fn append(&mut self, file: &mut Self::File, bytes: &[u8]) -> io::Result<()>;

@@ -265,7 +265,10 @@ impl<D: Disk, R: Randomness + Clone> Collector<D, R> {
         epochs.commit();
         orders.commit();
         let nonces = NonceSource::new(randomness).map_err(Error::io("draw randomness for", "receipts"))?;
-        let (spare, group, counter) = (HashMap::new(), Group::default(), Counter::new(limits.deadline_ns));
+        let (spare, group, mut counter) =
+            (HashMap::new(), Group::default(), Counter::new(limits.deadline_ns));
+        counter.stats.torn_bytes = store.torn_bytes();
+        counter.stats.torn_tails = u64::from(store.torn_bytes() > 0);
         let live = Live::behind(&replay, &epochs);
         Ok(Collector {
             keys,

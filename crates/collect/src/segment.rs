@@ -282,8 +282,8 @@ impl Segment {
 
     /// Opens all groups of `file`, in order, up to `until`, or to its end or the first bytes that are none.
     pub fn scan(&self, file: &[u8], until: Option<u64>) -> Scan {
-        let mut scan =
-            Scan { groups: Vec::new(), end: HEADER_BYTES as u64, chain: self.chain(), tail: Tail::Clean };
+        let (end, tail) = (HEADER_BYTES as u64, Tail::Clean);
+        let mut scan = Scan { groups: Vec::new(), end, chain: self.chain(), tail, torn_bytes: 0 };
         let file = match until {
             Some(end) => file.get(..end as usize).unwrap_or(file),
             None => file,
@@ -304,7 +304,8 @@ impl Segment {
         if rest.iter().any(|&byte| byte != 0) || rest.len() >= self.header.sector_bytes {
             let mut sectors = (at..file.len() as u64).step_by(self.header.sector_bytes);
             let is_written = sectors.any(|at| self.written(file, at).is_some());
-            scan.tail = if is_written { Tail::Damaged } else { Tail::Torn };
+            (scan.tail, scan.torn_bytes) =
+                if is_written { (Tail::Damaged, 0) } else { (Tail::Torn, rest.len() as u64) };
         }
         scan
     }
@@ -424,6 +425,8 @@ pub struct Scan {
     pub chain: Chain,
     /// What comes behind.
     pub tail: Tail,
+    /// Bytes of a torn tail, up to the end of the file.
+    pub torn_bytes: u64,
 }
 
 #[cfg(test)]

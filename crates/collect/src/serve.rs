@@ -142,14 +142,15 @@ impl Clock {
 
 /// Serves until `shutdown` is ready, then answers what it has received and returns the counts.
 ///
-/// `ready` is called with the listening address when the store is open and batches are taken.
+/// `ready` is called when the store is open and batches are taken, with the listening address, and with the bytes of a torn
+/// tail that were cut off the store.
 ///
 /// # Errors
 /// Those of [`Collector::open`] and [`Collector::step`], [`Error::Io`] for sockets and the counts' file,
 /// [`Error::LockMemory`] and [`Error::Scheduling`].
 pub fn serve(
     config: Config,
-    ready: impl FnOnce(SocketAddr),
+    ready: impl FnOnce(SocketAddr, u64),
     shutdown: impl Future<Output = ()> + Send + 'static,
 ) -> Result<Stats, Error> {
     let Config { transport, keys, store, limits, control, looks, stats, realtime } = config;
@@ -161,11 +162,15 @@ pub fn serve(
     let counts = match transport {
         Transport::Tcp { listener, tls } => {
             let address = listener.local_addr().map_err(listen())?;
-            log.serve(Tcp::new(listener, tls, limits, clock)?, || ready(address), shutdown)?
+            log.serve(
+                Tcp::new(listener, tls, limits, clock)?,
+                |torn_bytes| ready(address, torn_bytes),
+                shutdown,
+            )?
         }
         Transport::Udp(socket) => {
             let address = socket.local_addr().map_err(listen())?;
-            log.serve(Udp::new(socket, limits, clock)?, || ready(address), shutdown)?
+            log.serve(Udp::new(socket, limits, clock)?, |torn_bytes| ready(address, torn_bytes), shutdown)?
         }
     };
     if let Some(path) = stats {
@@ -195,11 +200,12 @@ impl Log {
     fn serve<S: Service>(
         self,
         service: S,
-        ready: impl FnOnce(),
+        ready: impl FnOnce(u64),
         shutdown: impl Future<Output = ()> + Send,
     ) -> Result<Stats, Error> {
         let disk = RealDisk::lock(&self.store)?;
         let collector = Collector::open(disk, self.keys.clone(), self.limits.clone(), OsRandomness)?;
+        let torn_bytes = collector.counter.stats.torn_bytes;
         let shards = Shards::start_in(&self.keys, 0, self.limits.shards, &self.realtime)?;
         let runtime = self.realtime.runtime()?;
         let service = Arc::new(service);
@@ -216,7 +222,7 @@ impl Log {
             let (asked, counted) = (inlet.queue.clone(), service.clone());
             runtime.spawn(live::show(looks, asked, Incoming::Looked, move |stats| counted.count(stats)));
         }
-        ready();
+        ready(torn_bytes);
         let served = runtime.block_on(service.clone().serve(inlet, shutdown));
         // What the runtime still runs holds the queue, or asks: it must be gone before the threads can end.
         drop(runtime);

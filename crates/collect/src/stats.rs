@@ -44,6 +44,14 @@ pub struct Stats {
     pub anchors: u64,
     /// Records in them, reservations included.
     pub records: u64,
+    /// Torn tails that were cut off the log when it was opened.
+    pub torn_tails: u64,
+    /// Their bytes, of which nothing was acknowledged.
+    pub torn_bytes: u64,
+    /// Ranges of stored counters that are remembered.
+    pub counter_ranges: u64,
+    /// Ranges of them that were forgotten, because there were more than the limit.
+    pub counter_ranges_forgotten: u64,
     /// Downlink frames sealed.
     pub downlinks: u64,
     /// Those of them that told a setting.
@@ -241,6 +249,9 @@ impl Counter {
         own.frames_duplicate += others.frames_duplicate;
         own.groups += others.groups;
         own.records += others.records;
+        own.counter_ranges_forgotten += others.counter_ranges_forgotten;
+        own.torn_tails += others.torn_tails;
+        own.torn_bytes += others.torn_bytes;
         own.downlinks += others.downlinks;
         own.settings_told += others.settings_told;
         own.changes_told += others.changes_told;

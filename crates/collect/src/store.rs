@@ -17,7 +17,9 @@
 //! store does nothing more.
 //!
 //! Opening settles the last segment first (see [`Disk::settle`]): what is read must be what the device holds,
-//! because a frame found there is answered as a duplicate, and that is a promise too.
+//! because a frame found there is answered as a duplicate, and that is a promise too. A torn tail, of which nothing was
+//! acknowledged, is cut off then, at the end of the sector in which the last group ends, and whoever opens the store is told
+//! of it. What a removed segment left in a file that was written over is no torn tail, but nothing tells it from one.
 //!
 //! What is removed for its age is old by the store's own clock: how long somebody had it open, by the monotonic clock of
 //! each process that did. A wall clock may jump, and what a machine's says after it was off nobody can check; this one stands
@@ -71,6 +73,8 @@ pub struct Store<D: Disk, R> {
     kept: BTreeMap<u64, Kept>,
     current: Option<Current<D::File>>,
     clock: Clock,
+    /// Bytes behind the last group that were there when it was opened.
+    torn_bytes: u64,
     /// Whether there is a file under the name [`SPARE`].
     has_spare: bool,
     /// The last group as it was written: memory for the next one.
@@ -157,7 +161,7 @@ impl<D: Disk, R: Randomness> Store<D, R> {
             }
         }
         let segments = row(&disk, &numbers, &keys)?;
-        let (mut kept, mut clock) = (BTreeMap::new(), Clock::default());
+        let (mut kept, mut clock, mut torn_bytes) = (BTreeMap::new(), Clock::default(), 0);
         for (segment, next) in segments.iter().zip(segments.iter().skip(1)) {
             let Header { number, made_ns, .. } = *segment.header();
             kept.insert(number, Kept { bytes: next.header().before.end, made_ns });
@@ -180,6 +184,8 @@ impl<D: Disk, R: Randomness> Store<D, R> {
                     }
                     index.note(&group.bodies);
                 }
+                torn_bytes = scan.torn_bytes;
+                cut_tail(&mut disk, segment.header(), &scan)?;
                 kept.insert(number, Kept { bytes: scan.end, made_ns });
                 let before = Before { id, end: scan.end, chain: scan.chain };
                 Some(Newest { number, store, before, index })
@@ -195,6 +201,7 @@ impl<D: Disk, R: Randomness> Store<D, R> {
             kept,
             current: None,
             clock,
+            torn_bytes,
             has_spare: false,
             group: Vec::new(),
             failed: false,
@@ -205,6 +212,11 @@ impl<D: Disk, R: Randomness> Store<D, R> {
     pub fn anchor(&self) -> Option<Anchor> {
         let Newest { number, store, before, .. } = self.newest.as_ref()?;
         Some(Anchor { store: *store, segment: *number, end: before.end, chain: before.chain })
+    }
+
+    /// Bytes behind the last whole group that were cut off when it was opened: nothing of them was acknowledged.
+    pub fn torn_bytes(&self) -> u64 {
+        self.torn_bytes
     }
 
     /// What is written from now on is sealed under the newest of these keys, in a new segment if that is another one.
@@ -512,6 +524,21 @@ pub(crate) fn fault(segment: &Header, next: &Header) -> Option<(u64, u64, Corrup
     let follows =
         next.number == segment.number + 1 && next.before.id == segment.id && next.store == segment.store;
     (!follows).then_some((next.number, 0, Corruption::Chain))
+}
+
+/// Cuts a torn tail off.
+fn cut_tail<D: Disk>(disk: &mut D, header: &Header, scan: &Scan) -> Result<(), Error> {
+    // No byte of a sector that was acknowledged is touched.
+    let end = align(scan.end, header.sector_bytes);
+    if scan.end + scan.torn_bytes <= end {
+        return Ok(());
+    }
+    let name = segment::file_name(header.number);
+    let cut = disk.reuse(&name).and_then(|mut file| {
+        disk.truncate(&mut file, end)?;
+        disk.sync(&mut file)
+    });
+    cut.map_err(Error::io("cut the torn tail off", name))
 }
 
 /// Reads a segment's groups: those before where `next` says that it ended, or all of them.

@@ -1,8 +1,8 @@
 //! `selvedge collect read` on a store that the test writes: exports with a deployment's names and units, several logs, and
-//! following.
+//! following; and what `collect serve` says of one that a power cut left.
 
 use std::fs;
-use std::io::{BufRead, BufReader};
+use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::sync::mpsc::{self, Receiver};
@@ -217,4 +217,39 @@ fn an_export_that_follows_is_whole_when_the_end_is_asked_for() {
     assert!(child.wait().unwrap().success());
     let samples = fs::read_to_string(&file).unwrap().lines().filter(|line| line.contains(",sample,")).count();
     assert_eq!(samples as u64, 9 * FRAME);
+}
+
+#[test]
+fn a_server_says_that_it_cut_off_what_a_power_cut_left_of_a_group() {
+    let Rig { folder, mut log } = Rig::new();
+    store(&mut log, 0..3);
+    store(&mut log, 3..6);
+    drop(log);
+    // A group that was being written: of its sectors the first is there, and a part of the next.
+    let segment = folder.path().join("store/0000000000000000.seg");
+    let bytes = fs::read(&segment).unwrap();
+    let torn = [&bytes[..4096], &[0x5a; 904]].concat();
+    fs::OpenOptions::new().append(true).open(&segment).unwrap().write_all(&torn).unwrap();
+
+    let serve = || {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_selvedge"));
+        command.args(["collect", "serve"]).arg(ecg()).arg("--out").arg(folder.path()).arg("--json");
+        let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        let mut said = String::new();
+        let mut lines = BufReader::new(child.stderr.take().unwrap());
+        while !said.contains("live page: ") {
+            assert!(lines.read_line(&mut said).unwrap() > 0, "it ended: {said}");
+        }
+        interrupt(&child);
+        let output = child.wait_with_output().unwrap();
+        (said, succeeded(&output).to_owned())
+    };
+    let (said, rows) = serve();
+    let line = "store: cut off 5000 bytes behind the last whole group: nothing of them was acknowledged\n";
+    assert!(said.starts_with(line), "{said}");
+    let row = rows.lines().find(|row| row.contains("bytes of torn tails")).expect("it is a row");
+    assert!(row.contains("5000"), "{row}");
+    assert_eq!(fs::read(&segment).unwrap(), bytes, "and no byte more");
+    let (said, rows) = serve();
+    assert!(!said.contains("cut off") && !rows.contains("torn"), "{said}{rows}");
 }

@@ -53,6 +53,7 @@ fn what_is_acknowledged_survives_every_power_cut() {
         2 * total.disk_full > seeds && total.repeated > 5 * seeds && total.segments > 3 * seeds,
         "{total:?}"
     );
+    assert!(2 * total.torn_tails > seeds, "{total:?}");
     assert!(2 * total.changes > 5 * seeds && total.clock_steps > 5 * seeds, "{total:?}");
 }
 

@@ -108,6 +108,8 @@ pub struct Report {
     pub downlinks: u64,
     /// Changes of the epoch that nodes made because they were told to.
     pub changes: u64,
+    /// Torn tails that were cut off.
+    pub torn_tails: u64,
     /// Times that the wall clock jumped.
     pub clock_steps: u64,
     /// SHA-256 of every answer, in order.
@@ -126,6 +128,7 @@ impl Report {
         self.segments += other.segments;
         self.downlinks += other.downlinks;
         self.changes += other.changes;
+        self.torn_tails += other.torn_tails;
         self.clock_steps += other.clock_steps;
     }
 }
@@ -363,6 +366,7 @@ impl<'a> World<'a> {
         let opened = Collector::open(self.disk.clone(), self.keys.clone(), limits(), self.dice.split());
         match opened {
             Ok(collector) => {
+                self.report.torn_tails += collector.stats().torn_tails;
                 self.server = Some((Shard::new(self.keys.clone()), collector));
                 self.judge_store().map(drop)
             }

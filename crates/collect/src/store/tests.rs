@@ -205,8 +205,15 @@ fn damage_to_what_was_acknowledged_is_no_torn_tail() {
 fn damage_to_the_very_last_group_reads_as_a_torn_tail() {
     let (disk, bytes) = filled();
     disk.damage(&segment::file_name(2), bytes - 500, 4);
-    assert_eq!(Rig::open(&disk, 2).unwrap().known(), (0..18).collect::<Vec<_>>());
     assert_eq!(verify_disk(&disk, master()).unwrap().torn, 1);
+    let rig = Rig::open(&disk, 2).unwrap();
+    assert_eq!(rig.known(), (0..18).collect::<Vec<_>>());
+    // The group, and the padding of the one before it.
+    assert!((512..1024).contains(&rig.store.torn_bytes()), "{}", rig.store.torn_bytes());
+    assert_eq!(disk.read(&segment::file_name(2), u64::MAX).unwrap().len(), bytes - 512);
+    assert_eq!(verify_disk(&disk, master()).unwrap().torn, 0, "it was cut off");
+    let rig = Rig::open(&disk, 3).unwrap();
+    assert_eq!((rig.known().len(), rig.store.torn_bytes()), (18, 0), "and is said once");
 }
 
 #[test]

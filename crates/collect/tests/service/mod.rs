@@ -98,7 +98,8 @@ impl Server {
         let (ready, is_ready) = std::sync::mpsc::channel();
         let (stop, stopped) = oneshot::channel();
         let shutdown = async { drop(stopped.await) };
-        let thread = thread::spawn(move || serve(config, |address| ready.send(address).unwrap(), shutdown));
+        let thread =
+            thread::spawn(move || serve(config, |address, _| ready.send(address).unwrap(), shutdown));
         Server { address: is_ready.recv().expect("the server is ready"), stop, thread }
     }
 

@@ -81,7 +81,7 @@ fn names(counts: &std::collections::BTreeMap<&'static str, u64>) -> Vec<(String,
     counts.iter().map(|(&name, &count)| (name.to_owned(), count)).collect()
 }
 
-fn counters(snapshot: &Snapshot) -> [Single; 16] {
+fn counters(snapshot: &Snapshot) -> [Single; 18] {
     let stats = &snapshot.stats;
     [
         counter("batches_total", "Batches that were answered with a receipt", stats.batches),
@@ -90,6 +90,12 @@ fn counters(snapshot: &Snapshot) -> [Single; 16] {
         counter("frames_duplicate_total", "Frames that had been stored before", stats.frames_duplicate),
         counter("groups_total", "Groups made durable, each by one sync", stats.groups),
         counter("records_total", "Records in them", stats.records),
+        counter(
+            "torn_tails_total",
+            "Torn tails that were cut off the log when the server started",
+            stats.torn_tails,
+        ),
+        counter("torn_bytes_total", "Bytes of them, of which nothing was acknowledged", stats.torn_bytes),
         counter("anchors_total", "Times that it was noted how far the store has come", stats.anchors),
         counter("downlinks_total", "Downlink frames sealed", stats.downlinks),
         counter("settings_told_total", "Downlinks that told a setting", stats.settings_told),

@@ -71,7 +71,14 @@ pub fn run(place: Place, output: &Output) -> Result<(), Error> {
         realtime: realtime(&opened),
     };
     let tell_ready = opened.ready();
-    let ready = |address: SocketAddr| {
+    let ready = |address: SocketAddr, torn_bytes: u64| {
+        if torn_bytes > 0 {
+            // Standard error may be gone.
+            let _ = writeln!(
+                io::stderr(),
+                "store: cut off {torn_bytes} bytes behind the last whole group: nothing of them was acknowledged"
+            );
+        }
         if let Some(monitors) = monitors {
             tell_people(&opened, &monitors);
             listening.spawn(monitors.answer());
@@ -243,6 +250,13 @@ fn rows(experiment: &Experiment, stats: &Stats) -> Vec<Row> {
     };
     rows.extend(by_clock("datagrams dropped", stats.datagrams_dropped));
     rows.extend(by_clock("answers withheld", stats.answers_withheld));
+    rows.extend(by_clock("ranges of counters forgotten", stats.counter_ranges_forgotten));
+    if stats.torn_tails > 0 {
+        rows.extend([
+            experiment.row("server", "torn tails cut off", stats.torn_tails, "", Clock::Wall),
+            experiment.row("server", "bytes of torn tails", stats.torn_bytes, "B", Clock::Wall),
+        ]);
+    }
     rows.extend(
         stats.frames_failed.iter().map(|(status, value)| count(&format!("failed: {status}"), *value)),
     );

@@ -308,7 +308,7 @@ fn serve_connections(
         realtime: arguments.chosen.asked().realtime(),
     };
     let told = address_file(&arguments.store);
-    let ready = move |address: SocketAddr| {
+    let ready = move |address: SocketAddr, _| {
         // Who waits learns from the missing file, or from our end, that it did not work.
         if fs::write(told, format!("{address}\n")).is_ok() {
             tell_ready();
