@@ -1,13 +1,17 @@
 //! `selvedge collect bench`: its quick forms send, store and count everything, and what they say of it is consistent. No
-//! time is judged here.
+//! time is judged here. `SELVEDGE_SOAK=1` has all 10,000 connections.
 
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::process::{Command, Output};
 
 use report::row::{Row, Value, read_ndjson};
+use soak::is_soak;
 
-const BENCH: [&str; 4] = ["collect", "bench", "--quick", "--json"];
+#[path = "../../cipher/tests/soak/mod.rs"]
+mod soak;
+
+const BENCH: [&str; 3] = ["collect", "bench", "--json"];
 /// What says how a time is spread, from the least to the greatest.
 const SPREAD: [&str; 5] = ["p50", "p99", "p99.9", "p99.99", "most seen"];
 
@@ -15,7 +19,16 @@ fn bench(program: &mut Command, words: &[&str], disk: &Path) -> Output {
     program.args(BENCH).args(words).arg("--disk").arg(disk).output().expect("selvedge runs")
 }
 
+fn quick<'a>(words: &[&'a str]) -> Vec<&'a str> {
+    [&["--quick"], words].concat()
+}
+
 fn rows(words: &[&str], disk: &Path) -> Vec<Row> {
+    all_rows(&quick(words), disk)
+}
+
+/// The same of what is no quick form.
+fn all_rows(words: &[&str], disk: &Path) -> Vec<Row> {
     let output = bench(&mut Command::new(env!("CARGO_BIN_EXE_selvedge")), words, disk);
     assert!(output.status.success(), "{words:?}: {}", String::from_utf8_lossy(&output.stderr));
     let (rows, errors) = read_ndjson(&String::from_utf8(output.stdout).expect("it is text"));
@@ -59,6 +72,9 @@ fn rate_latency_and_soak_tell_their_goals_stages_and_page_and_leave_nothing() {
     for half in ["resident in its first half", "resident in its second half"] {
         assert!(numbers[&("soak", half)] > 0.0, "{half}");
     }
+    assert!(numbers[&("soak", "store at its end")] >= numbers[&("soak", "batches")] * 64.0 * 4000.0);
+    assert_eq!(numbers[&("soak", "segments removed")], 0.0, "a second of it is no 8 GiB");
+    assert!(numbers[&("rate", "window, median")] > 0.0);
     let bare = "bare log that syncs each batch, median";
     for metric in ["over TLS to disk, median", bare, "bare log that syncs as the server may, median"] {
         assert!(numbers[&("rate", metric)] > 0.0, "{metric}");
@@ -91,10 +107,13 @@ fn rate_latency_and_soak_tell_their_goals_stages_and_page_and_leave_nothing() {
 #[test]
 fn all_connections_are_answered_beside_a_slow_reader_and_those_beyond_are_refused_by_name() {
     let folder = tempfile::tempdir().expect("a folder");
-    let rows = rows(&["connections"], folder.path());
+    let (rows, connections) = match is_soak() {
+        true => (all_rows(&["connections"], folder.path()), 10_000.0),
+        false => (rows(&["connections"], folder.path()), 40.0),
+    };
     let numbers = numbers(&rows);
     let of = |metric: &str| numbers[&("connections", metric)];
-    assert_eq!((of("at once"), of("answered beside a slow reader")), (40.0, 39.0));
+    assert_eq!((of("at once"), of("answered beside a slow reader")), (connections, connections - 1.0));
     assert_eq!(
         (of("refused: connections-full"), of("connections that ended before a hello, or were one too many")),
         (10.0, 10.0)
@@ -115,7 +134,7 @@ fn a_cluster_that_is_not_named_or_cannot_have_deadlines_is_refused_before_anythi
         (&["nats"][..], "nats needs --cluster: "),
         (&["nats", "--cluster", cluster, "--policy", "deadline"], "nats goes with --policy other or fifo: "),
     ] {
-        let output = bench(&mut Command::new(env!("CARGO_BIN_EXE_selvedge")), words, disk);
+        let output = bench(&mut Command::new(env!("CARGO_BIN_EXE_selvedge")), &quick(words), disk);
         let said = String::from_utf8_lossy(&output.stderr);
         assert_eq!(output.status.code(), Some(2), "{words:?}: {said}");
         assert!(said.contains(expected), "{words:?}: {said}");
@@ -152,7 +171,7 @@ fn a_class_or_memory_that_the_system_refuses_ends_it_with_the_environments_code(
         (&["rate", "--policy", "deadline"], "cannot put a thread into SCHED_DEADLINE with "),
         (&["rate", "--lock-memory"], "cannot lock the memory of this process: "),
     ] {
-        let output = bench(&mut limited(), words, folder.path());
+        let output = bench(&mut limited(), &quick(words), folder.path());
         let said = String::from_utf8_lossy(&output.stderr);
         assert_eq!(output.status.code(), Some(3), "{words:?}: {said}");
         assert!(said.contains(expected) && said.contains("help: it takes CAP_"), "{words:?}: {said}");

@@ -22,7 +22,7 @@ use tokio::time::Instant;
 
 pub(super) use self::connection::connect;
 pub use self::connection::is_loopback;
-use super::{Cluster, batch_subject, receipt_subject};
+use super::{Cluster, STREAM, batch_subject, receipt_subject};
 use crate::batch::{Answer, BatchId, Seal, batch_message};
 use crate::error::Error;
 use crate::limits::{RECEIPT_MS, RESEND_MS};
@@ -67,6 +67,16 @@ impl Link {
         flushed.map_err(|cause| Error::nats("connect to", cluster.servers.join(", "), &cause))?;
         let (waiting, publishing) = (HashMap::new(), FuturesUnordered::new());
         Ok(Link { context, receipts, waiting, publishing, resent: 0 })
+    }
+
+    /// On how many servers the cluster keeps each batch, as it says itself.
+    ///
+    /// # Errors
+    /// [`Error::Nats`].
+    pub async fn replicas(&self) -> Result<usize, Error> {
+        let stream = self.context.get_stream(STREAM).await;
+        let stream = stream.map_err(|cause| Error::nats("look up", STREAM, &cause))?;
+        Ok(stream.cached_info().config.num_replicas)
     }
 
     /// Publishes a batch of one partition; `sealed` is nonce, ciphertext and tag.

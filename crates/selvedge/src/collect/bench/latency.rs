@@ -4,10 +4,13 @@
 //! Only the time from due to receipt is counted from the schedule. The server's own times begin when it has read a batch,
 //! and what waits before that, in a stall, is not in them.
 
+use std::fs;
 use std::ops::RangeInclusive;
+use std::path::Path;
 use std::thread;
 use std::time::{Duration, Instant};
 
+use collect::segment::file_number;
 use collect::stats::Latency;
 use hdrhistogram::Histogram;
 use report::chart::{Axis, Lines, Panels};
@@ -52,6 +55,16 @@ struct Shown {
     took: Duration,
     /// Seconds, and bytes of the server.
     resident: Vec<(f64, f64)>,
+    store: Stored,
+}
+
+/// What is on the disk at the end.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Stored {
+    /// Bytes of all files.
+    bytes: u64,
+    /// Segments that are not there any more.
+    removed: u64,
 }
 
 /// Where batches come from.
@@ -117,6 +130,9 @@ pub fn soak(bench: &mut Bench) -> Result<(), Error> {
     let [early, late] = early_and_late(total_s).map(|within| mean(&shown.resident, within));
     bench.goals.row("soak", "took", total_s, "s", Clock::Wall);
     bench.goals.row("soak", "batches", shown.counted.batches, "", Clock::None);
+    // Whether retention began within it decides what its memory says of that.
+    bench.goals.row("soak", "store at its end", shown.store.bytes, "B", Clock::Wall);
+    bench.goals.row("soak", "segments removed", shown.store.removed, "", Clock::Wall);
     deadline_rows(bench, "soak", &shown.counted);
     let growth = 100.0 * (late / early - 1.0);
     if total_s < SOAK_S_MIN {
@@ -181,7 +197,21 @@ fn open_loop(bench: &mut Bench, name: &'static str, time: Duration, source: Sour
     let counted = server.stop()?;
     bench.conserve(each * GATEWAYS as u64, sent.received, &counted);
     let (faults, cpu_s) = (end.faults - begin.faults, end.cpu_s - begin.cpu_s);
-    Ok(Shown { counted, receipt: sent.receipt, cores, faults, cpu_s, took, resident: sent.resident })
+    let store = stored(&bench.folder.path().join(name))?;
+    Ok(Shown { counted, receipt: sent.receipt, cores, faults, cpu_s, took, resident: sent.resident, store })
+}
+
+/// What is in the folder of a store. Segments are numbered from 0, and the oldest go first.
+fn stored(folder: &Path) -> Result<Stored, Error> {
+    let failed = |cause| Error::io("read", folder, cause);
+    let (mut bytes, mut oldest) = (0, None::<u64>);
+    for entry in fs::read_dir(folder).map_err(failed)? {
+        let entry = entry.map_err(failed)?;
+        bytes += entry.metadata().map_err(failed)?.len();
+        let number = entry.file_name().to_str().and_then(file_number);
+        oldest = oldest.into_iter().chain(number).min();
+    }
+    Ok(Stored { bytes, removed: oldest.unwrap_or(0) })
 }
 
 fn sealed_before(sealers: &mut [Sealer], each: usize) -> Vec<mpsc::Receiver<Message>> {
@@ -332,6 +362,17 @@ fn table(shown: &Shown) -> Table {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use collect::segment::file_name;
+
+    #[test]
+    fn a_store_is_all_of_its_files_and_what_is_missing_below_was_removed() {
+        let folder = tempfile::tempdir().unwrap();
+        assert_eq!(stored(folder.path()).unwrap(), Stored::default());
+        for name in [file_name(0x1f), file_name(0x12), "spare.new".to_owned(), "lock".to_owned()] {
+            fs::write(folder.path().join(name), [7; 100]).unwrap();
+        }
+        assert_eq!(stored(folder.path()).unwrap(), Stored { bytes: 400, removed: 0x12 });
+    }
 
     #[test]
     fn what_a_soak_compares_does_not_overlap_and_has_at_least_one_look_in_each() {

@@ -77,6 +77,7 @@ impl Started {
 /// One window.
 struct Window {
     rate: f64,
+    took_s: f64,
     received: Received,
     /// Processor seconds of the cluster, the gateways, and who consumes.
     cpu_s: [f64; 3],
@@ -86,6 +87,7 @@ struct Window {
 #[derive(Default)]
 struct Loaded {
     rates: Vec<f64>,
+    took_s: Vec<f64>,
     /// As of a window, of all of them.
     cpu_s: [f64; 3],
 }
@@ -93,6 +95,7 @@ struct Loaded {
 impl Loaded {
     fn add(&mut self, window: &Window) {
         self.rates.push(window.rate);
+        self.took_s.push(window.took_s);
         self.cpu_s.iter_mut().zip(window.cpu_s).for_each(|(all, cpu_s)| *all += cpu_s);
     }
 }
@@ -130,10 +133,11 @@ pub fn measure(bench: &mut Bench, folder: &Path) -> Result<(), Error> {
         }
         let case = format!("nats, {} batches under way", bridges * BATCHES_IN_FLIGHT_MAX * senders.len());
         for ((way, load), best) in ["stored", "acknowledged only"].into_iter().zip(loads).zip(&mut best) {
-            let Loaded { rates, cpu_s } = load;
+            let Loaded { rates, took_s, cpu_s } = load;
             let rate = median(rates);
             *best = best.max(rate);
             bench.goals.row(&case, &format!("{way}, median"), rate, "frames/s", Clock::Wall);
+            bench.goals.row(&case, &format!("{way}: window, median"), median(took_s), "s", Clock::Wall);
             for (who, cpu_s) in ["the cluster", "gateways", "who consumes"].into_iter().zip(cpu_s) {
                 let cpu_us = 1e6 * cpu_s / (frames * windows) as f64;
                 let metric = format!("{way}: processor time of {who}");
@@ -142,6 +146,8 @@ pub fn measure(bench: &mut Bench, folder: &Path) -> Result<(), Error> {
         }
     }
     bar.finish_and_clear();
+    let replicas = bench.runtime.block_on(senders[0].link.replicas())?;
+    bench.goals.row("nats", "replicas of the stream", replicas as u64, "", Clock::None);
     let [served, alone] = best;
     let peer = format!("{alone:.0} frames/s");
     let what = "through JetStream at its best, of a consumer that does not store at its best";
@@ -209,7 +215,7 @@ fn one(
     senders.sort_by_key(|sender| sender.partition);
     server.end()?;
     let cpu_s = std::array::from_fn(|index| after[index] - before[index]);
-    Ok(Window { rate: frames as f64 / took_s, received, cpu_s })
+    Ok(Window { rate: frames as f64 / took_s, took_s, received, cpu_s })
 }
 
 /// Sends as fast as it is answered, by a receipt or by who only acknowledges, with so many batches unanswered at most.
