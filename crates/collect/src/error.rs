@@ -274,11 +274,13 @@ impl fmt::Display for Corruption {
 
 /// Builds an enum of statuses from one line each: doc, number, name on the wire and in reports.
 macro_rules! statuses {
-    ($(#[$table:meta])* $table_name:ident { $($(#[$doc:meta])* $number:literal $variant:ident $name:literal)* }) => {
+    ($(#[$table:meta])* $table_name:ident {
+        $($(#[doc = $doc:literal])* $number:literal $variant:ident $name:literal)*
+    }) => {
         $(#[$table])*
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
         #[repr(u16)]
-        pub enum $table_name { $($(#[$doc])* $variant = $number),* }
+        pub enum $table_name { $($(#[doc = $doc])* $variant = $number),* }
 
         impl $table_name {
             /// All lines of the table, by number.
@@ -301,6 +303,13 @@ macro_rules! statuses {
             pub const fn name(self) -> &'static str {
                 match self {
                     $($table_name::$variant => $name),*
+                }
+            }
+
+            /// What it means, in a sentence.
+            pub const fn meaning(self) -> &'static str {
+                match self {
+                    $($table_name::$variant => concat!($($doc),*).trim_ascii()),*
                 }
             }
         }
@@ -374,7 +383,7 @@ statuses! {
         5 Rejected "rejected"
         /// The frame is authentic, but its plaintext is not what a node sends.
         6 Content "content"
-        /// The counter is older than what the limit lets the server remember: stored or not, nobody knows.
+        /// Below the counters that are remembered, of a node that left more gaps than the limit: stored or not, nobody knows.
         7 Old "too-old"
         /// The epoch is older than the store: another store may have taken and answered the frame.
         8 Epoch "epoch"

@@ -356,7 +356,8 @@ impl<D: Disk, R: Randomness + Clone> Collector<D, R> {
 
     /// What was counted so far.
     pub fn stats(&self) -> Stats {
-        self.counter.stats()
+        let (ranges, forgotten) = (self.replay.ranges() as u64, self.replay.forgotten());
+        Stats { counter_ranges: ranges, counter_ranges_forgotten: forgotten, ..self.counter.stats() }
     }
 
     /// What is stored of a node and epoch.
@@ -560,6 +561,9 @@ impl<D: Disk, R: Randomness + Clone> Collector<D, R> {
     pub(crate) fn close(mut self) -> Result<Counter, Error> {
         self.store.end()?;
         self.move_anchor(0, true)?;
+        let Stats { counter_ranges, counter_ranges_forgotten, .. } = self.stats();
+        let stats = &mut self.counter.stats;
+        (stats.counter_ranges, stats.counter_ranges_forgotten) = (counter_ranges, counter_ranges_forgotten);
         Ok(self.counter)
     }
 

@@ -119,6 +119,10 @@ pub const CLOCK_NOTE_NS: u64 = 60_000_000_000;
 /// segment meanwhile, which takes a sync at least; a name that is there and never a file ends with the error.
 pub const LISTINGS_MAX: usize = 64;
 
+/// Most ranges of stored counters that may be remembered: a segment begins with them, eight bytes each, and has half of its
+/// longest file for that.
+pub const COUNTER_RANGES_MAX: u64 = SEGMENT_FILE_BYTES_MAX / 2 / 16;
+
 /// Longest segment file in bytes: half of it for what it begins with.
 pub const SEGMENT_FILE_BYTES_MAX: u64 = 4 << 30;
 
@@ -205,8 +209,10 @@ pub struct Limits {
     /// Alignment of groups in bytes: the unit that a device may lose whole when power is cut while it is
     /// written. 4096 covers disks of both kinds (512e and 4Kn).
     pub sector_bytes: usize,
-    /// Ranges of stored counters remembered for one node and epoch. Each lost frame begins one; when there
-    /// are more, the oldest are forgotten.
+    /// Ranges of stored counters that are remembered, of all nodes and epochs together: each lost frame begins one. When
+    /// there are more, the lowest of the node and epoch that has the most are forgotten. One takes about 20 bytes of memory
+    /// (`cargo test -p collect --test memory` says how many), and eight at the begin of each segment: with all of them that
+    /// is twice a segment, and as much is written again with each.
     pub counter_ranges_max: usize,
     /// Downlink counters reserved by one record of the log.
     pub downlink_block: u32,
@@ -248,7 +254,7 @@ impl Default for Limits {
             retain_bytes_max: u64::MAX,
             retain_ns_max: u64::MAX,
             sector_bytes: 4096,
-            counter_ranges_max: 65_536,
+            counter_ranges_max: 1 << 24,
             downlink_block: 256,
             anchor_ms_max: 1_000,
             handshake_ms_max: 10_000,
@@ -309,7 +315,7 @@ impl Limits {
             self.queue_batches_max as u64,
         )?;
         refuse("group_batches_max", self.group_batches_max as u64, 1, self.queue_batches_max as u64)?;
-        refuse("counter_ranges_max", self.counter_ranges_max as u64, 1, 1 << 24)?;
+        refuse("counter_ranges_max", self.counter_ranges_max as u64, 1, COUNTER_RANGES_MAX)?;
         refuse("downlink_block", u64::from(self.downlink_block), 1, 1 << 20)?;
         refuse("handshake_ms_max", self.handshake_ms_max, 1, self.idle_ms_max)?;
         refuse("lease_ms", self.lease_ms, 100, 600_000)?;

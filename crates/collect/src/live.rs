@@ -339,7 +339,7 @@ impl<D: Disk, R: Randomness + Clone> Collector<D, R> {
         ids.sort_unstable();
         Snapshot {
             at: now,
-            stats: self.counter.stats(),
+            stats: self.stats(),
             samples: self.live.samples,
             past: self.live.past.iter().copied().collect(),
             nodes: ids.into_iter().map(view).collect(),

@@ -5,9 +5,10 @@
 //! never stored is stored. A segment of the store begins with the sets as they were before it, so that what is removed
 //! later takes no counter with it; from there on they follow from its records.
 //!
-//! Every frame that is lost on the bus leaves a gap, and gaps are what the set costs. When there are more
-//! than the limit, the oldest ones are forgotten: a counter below them can no longer be judged and is refused
-//! by name, while new counters are always judged exactly.
+//! Every frame that is lost on the bus leaves a gap, and gaps are what the sets cost. The limit is one of all sets together,
+//! so that a node may have as many as others leave free. When there are more, the lowest ones of the set that has the most
+//! are forgotten: a counter below them can no longer be judged and is refused by name, while new counters, and all of other
+//! sets, are always judged exactly. What is forgotten is counted.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -52,9 +53,9 @@ impl CounterSet {
         is_new
     }
 
-    /// Forgets the lowest intervals until at most `ranges_max` are left.
-    fn forget(&mut self, ranges_max: usize) {
-        while self.intervals.len() > ranges_max {
+    /// Forgets so many of the lowest intervals.
+    fn forget(&mut self, count: usize) {
+        for _ in 0..count {
             let (_, last) = self.intervals.pop_first().expect("there are intervals");
             self.floor = last.saturating_add(1);
         }
@@ -122,11 +123,15 @@ pub enum Admission {
 pub struct Replay {
     stored: HashMap<(u32, u8), CounterSet>,
     open: HashMap<(u32, u8), CounterSet>,
+    /// Intervals of all stored sets.
+    ranges: usize,
     ranges_max: usize,
+    /// Intervals that were forgotten.
+    forgotten: u64,
 }
 
 impl Replay {
-    /// An empty set that holds at most `ranges_max` intervals for one node and epoch.
+    /// Nothing stored; at most `ranges_max` intervals are remembered.
     pub fn new(ranges_max: usize) -> Self {
         Replay { ranges_max, ..Replay::default() }
     }
@@ -152,11 +157,37 @@ impl Replay {
     pub fn commit(&mut self) {
         for (key, counters) in self.open.drain() {
             let stored = self.stored.entry(key).or_default();
+            let before = stored.ranges();
             for counter in counters.iter() {
                 assert!(stored.insert(counter), "an admitted counter was stored already");
             }
-            stored.forget(self.ranges_max);
+            self.ranges = self.ranges - before + stored.ranges();
         }
+        self.forget();
+    }
+
+    /// Forgets until there are no more intervals than the limit.
+    fn forget(&mut self) {
+        while self.ranges > self.ranges_max {
+            let sets = self.stored.iter_mut().map(|(key, set)| (set.ranges(), key, set));
+            let (ranges, _, most) =
+                sets.max_by_key(|&(ranges, key, _)| (ranges, *key)).expect("there is one");
+            // Half of a set at most, then there may be another that has more.
+            let count = (self.ranges - self.ranges_max).min(ranges.div_ceil(2));
+            most.forget(count);
+            self.ranges -= count;
+            self.forgotten += count as u64;
+        }
+    }
+
+    /// The number of intervals: what all sets cost in memory.
+    pub fn ranges(&self) -> usize {
+        self.ranges
+    }
+
+    /// Intervals that were forgotten so far, because there were more than the limit.
+    pub fn forgotten(&self) -> u64 {
+        self.forgotten
     }
 
     /// The open group was given up before anything of it was acknowledged.
@@ -170,17 +201,21 @@ impl Replay {
         if counter < stored.floor {
             return true; // it was stored before the limit was lowered, and is forgotten again
         }
-        let new = stored.insert(counter);
-        stored.forget(self.ranges_max);
-        new
+        let before = stored.ranges();
+        let is_new = stored.insert(counter);
+        self.ranges = self.ranges - before + stored.ranges();
+        self.forget();
+        is_new
     }
 
     /// Adds counters that were stored before the segment that is read; false when some of them are known already.
     pub fn restore_ranges(&mut self, of: &Counters) -> bool {
         let stored = self.stored.entry((of.node, of.epoch)).or_default();
         stored.floor = stored.floor.max(of.floor);
+        let before = stored.ranges();
         let is_new = of.ranges.iter().all(|&(first, last)| stored.insert_range(first, last));
-        stored.forget(self.ranges_max);
+        self.ranges += stored.ranges() - before;
+        self.forget();
         is_new
     }
 
@@ -269,6 +304,26 @@ mod tests {
         assert_eq!(replay.admit(1, 0, 60), Admission::Old, "stored, but forgotten");
         assert_eq!(replay.admit(1, 0, 5), Admission::Old, "never stored, but nobody knows");
         assert_eq!(replay.admit(1, 0, 65), Admission::New, "above the floor it is known");
+    }
+
+    #[test]
+    fn a_node_that_leaves_more_gaps_than_there_is_room_for_takes_nothing_of_the_others() {
+        let mut replay = Replay::new(1000);
+        let mut admit = |node, counter| {
+            assert_eq!(replay.admit(node, 0, counter), Admission::New);
+            replay.commit();
+            (replay.ranges(), replay.forgotten())
+        };
+        for counter in (0..800).step_by(2) {
+            admit(1, counter);
+        }
+        assert_eq!((0..1200).step_by(2).map(|counter| admit(2, counter)).last(), Some((1000, 0)));
+        assert_eq!((1200..1400).step_by(2).map(|counter| admit(2, counter)).last(), Some((1000, 100)));
+        assert_eq!(admit(1, 1), (999, 100), "a gap that is filled is none");
+        assert_eq!((replay.stored(1, 0).unwrap().floor(), replay.stored(2, 0).unwrap().floor()), (0, 199));
+        let mut again = Replay::new(1000);
+        assert!(replay.checkpoint().iter().all(|counters| again.restore_ranges(counters)));
+        assert_eq!((again.checkpoint(), again.ranges()), (replay.checkpoint(), 999));
     }
 
     proptest! {

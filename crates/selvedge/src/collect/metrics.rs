@@ -1,6 +1,6 @@
 //! What `GET /metrics` answers of a server, in Prometheus' text format, version 0.0.4.
 //!
-//! Owns names and words, which `docs/collect.md` lists; a test compares them. Everything is counted since the server started.
+//! Owns names and words, which `docs/collect.md` lists; a test compares them, and the statuses beside them. Everything is counted since the server started.
 
 use std::fmt::{self, Write};
 
@@ -81,7 +81,7 @@ fn names(counts: &std::collections::BTreeMap<&'static str, u64>) -> Vec<(String,
     counts.iter().map(|(&name, &count)| (name.to_owned(), count)).collect()
 }
 
-fn counters(snapshot: &Snapshot) -> [Single; 18] {
+fn counters(snapshot: &Snapshot) -> [Single; 20] {
     let stats = &snapshot.stats;
     [
         counter("batches_total", "Batches that were answered with a receipt", stats.batches),
@@ -97,6 +97,12 @@ fn counters(snapshot: &Snapshot) -> [Single; 18] {
         ),
         counter("torn_bytes_total", "Bytes of them, of which nothing was acknowledged", stats.torn_bytes),
         counter("anchors_total", "Times that it was noted how far the store has come", stats.anchors),
+        gauge("counter_ranges", "Ranges of stored counters that are remembered", stats.counter_ranges as f64),
+        counter(
+            "counter_ranges_forgotten_total",
+            "Ranges that were forgotten, as there were more than the limit",
+            stats.counter_ranges_forgotten,
+        ),
         counter("downlinks_total", "Downlink frames sealed", stats.downlinks),
         counter("settings_told_total", "Downlinks that told a setting", stats.settings_told),
         counter("changes_told_total", "Downlinks that told a change of the epoch", stats.changes_told),
@@ -214,6 +220,7 @@ mod tests {
     use std::fs;
     use std::path::Path;
 
+    use collect::error::{Fault, Refusal};
     use collect::live::NodeView;
     use collect::shard::Now;
     use collect::stats::Deadline;
@@ -267,10 +274,35 @@ mod tests {
         assert!(!exposition(&snapshot(), None).contains("disk"));
     }
 
-    #[test]
-    fn the_documentation_has_each_metric() {
+    /// Compares the table between `begins` and its end with `expected`, or writes it.
+    fn compare(begins: &str, table: &str) {
         let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/collect.md");
         let found = fs::read_to_string(&path).unwrap();
+        let from = found.find(begins).expect("the table's place is marked") + begins.len();
+        let to = from + found[from..].find("<!-- end -->").expect("and its end");
+        let mut expected = found.clone();
+        expected.replace_range(from..to, table);
+        if std::env::var_os("BLESS").is_some_and(|value| value == "1") {
+            return fs::write(&path, expected).unwrap();
+        }
+        assert!(
+            found == expected,
+            "`BLESS=1 cargo test -p selvedge --bin selvedge metrics` writes the table behind {begins}"
+        );
+    }
+
+    #[test]
+    fn the_documentation_has_each_status() {
+        let faults = Fault::ALL.iter().map(|of| (of.number(), of.name(), of.meaning()));
+        let refusals = Refusal::ALL.iter().map(|of| (of.number(), of.name(), of.meaning()));
+        let line = |(number, name, meaning)| format!("| {number} | `{name}` | {meaning} |\n");
+        let table = |lines: String| format!("\n| number | status | why |\n|---|---|---|\n{lines}");
+        compare("<!-- faults -->", &table(faults.map(line).collect()));
+        compare("<!-- refusals -->", &table(refusals.map(line).collect()));
+    }
+
+    #[test]
+    fn the_documentation_has_each_metric() {
         let text = exposition(&snapshot(), Some(Room { bytes: 0, free_bytes: 0 }));
         let mut table = String::from("\n| metric | kind | |\n|---|---|---|\n");
         let mut lines = text.lines().filter(|line| line.starts_with('#'));
@@ -279,17 +311,6 @@ mod tests {
             let kind = kind.rsplit(' ').next().expect("a kind");
             table += &format!("| `{name}` | {kind} | {help} |\n");
         }
-        let begins = "<!-- metrics -->";
-        let from = found.find(begins).expect("the table's place is marked") + begins.len();
-        let to = from + found[from..].find("<!-- end -->").expect("and its end");
-        let mut expected = found.clone();
-        expected.replace_range(from..to, &table);
-        if std::env::var_os("BLESS").is_some_and(|value| value == "1") {
-            return fs::write(&path, expected).unwrap();
-        }
-        assert!(
-            found == expected,
-            "`BLESS=1 cargo test -p selvedge --bin selvedge metrics` writes the table"
-        );
+        compare("<!-- metrics -->", &table);
     }
 }
