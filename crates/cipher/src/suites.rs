@@ -1,20 +1,25 @@
 //! The suites: one line each in [`SUITES`], and one keyed object, [`Aead`], that seals and opens in place.
 //!
 //! The ciphers are libraries: `ascon-aead` (SP 800-232), `ccm` over `aes` (SP 800-38C), `ring`'s AES-GCM
-//! (SP 800-38D). To add one, add its line and follow the compiler.
+//! (SP 800-38D), `cbc` over `aes` (SP 800-38A). To add one, add its line and follow the compiler.
 //!
 //! `ring` has BoringSSL's GCM for VAES with AVX2; AWS-LC and OpenSSL have theirs for AVX-512 only. Cycles per byte of 64 KiB
 //! with AES-128: on a Zen 3, which has no AVX-512, BoringSSL 0.39, AWS-LC and OpenSSL 0.76 (`ring` was not measured there);
 //! on an EPYC that has it, `ring` 0.36, AWS-LC 0.30, OpenSSL 3.0 0.75, `aes-gcm` 1.36.
 //! `cargo bench -p collect --bench aes` compares them.
 //!
-//! Invariant: after a failed open the buffer holds zeros, never unauthenticated plaintext.
+//! A legacy suite without a tag authenticates nothing: it is here to reproduce what was done before, whoever opens a message
+//! under it marks what it says, and everything that names one asks whether it may ([`Row::is_legacy`]).
+//!
+//! Invariant: after a failed open the buffer holds zeros, never unauthenticated plaintext. Only under a suite without a tag
+//! does none fail but one that is no whole blocks.
 
 use std::fmt;
 use std::mem::{MaybeUninit, needs_drop};
 use std::str::FromStr;
 
-use aes::Aes128;
+use aes::cipher::{Array, BlockCipherEncrypt, BlockModeDecrypt, BlockModeEncrypt, InnerIvInit};
+use aes::{Aes128, Block};
 use ascon_aead::AsconAead128;
 use ascon_aead::aead::{AeadInOut, KeyInit};
 use ccm::Ccm;
@@ -34,6 +39,9 @@ pub enum Suite {
     Aes128Ccm,
     /// AES-256-GCM with a nonce of 12 bytes. Everything above the gateway.
     Aes256Gcm,
+    /// LEGACY: AES-128-CBC without a tag, of whole blocks. The initialisation vector is the nonce, encrypted under the key, so
+    /// that nobody can tell it before (SP 800-38A appendix C).
+    Aes128Cbc,
 }
 
 /// One line of the suite table.
@@ -53,14 +61,27 @@ pub struct Row {
     pub tag_bytes: usize,
     /// Longest plaintext.
     pub message_bytes_max: u64,
+    /// Plaintexts are whole blocks of so many bytes.
+    pub block_bytes: usize,
+    /// Here to reproduce what was done before; refused where it is not allowed.
+    pub is_legacy: bool,
+}
+
+impl Row {
+    /// Whether what is opened under it was sealed by who has the key.
+    pub const fn is_authenticated(&self) -> bool {
+        self.tag_bytes > 0
+    }
 }
 
 /// Every suite, in the order of [`Suite`]. Node numbers 14 and 15 are kept for RC5 and RC4 with a MAC.
 #[rustfmt::skip]
-pub const SUITES: [Row; 3] = [
-    row(Suite::AsconAead128, Some(1), "ascon-aead128", 16, 16, 16, u64::MAX),
-    row(Suite::Aes128Ccm,    Some(2), "aes-128-ccm",   16, 13,  8, (1 << 16) - 1),
-    row(Suite::Aes256Gcm,    None,    "aes-256-gcm",   32, 12, 16, (1 << 36) - 32),
+pub const SUITES: [Row; 4] = [
+    row(Suite::AsconAead128, Some(1),  "ascon-aead128", 16, 16, 16, u64::MAX),
+    row(Suite::Aes128Ccm,    Some(2),  "aes-128-ccm",   16, 13,  8, (1 << 16) - 1),
+    row(Suite::Aes256Gcm,    None,     "aes-256-gcm",   32, 12, 16, (1 << 36) - 32),
+    Row { block_bytes: 16, is_legacy: true,
+        ..row(Suite::Aes128Cbc, Some(13), "aes-128-cbc", 16, 16, 0, u64::MAX) },
 ];
 
 const fn row(
@@ -72,7 +93,18 @@ const fn row(
     tag_bytes: usize,
     message_bytes_max: u64,
 ) -> Row {
-    Row { suite, node_number, name, key_bytes, nonce_bytes, tag_bytes, message_bytes_max }
+    let (block_bytes, is_legacy) = (1, false);
+    Row {
+        suite,
+        node_number,
+        name,
+        key_bytes,
+        nonce_bytes,
+        tag_bytes,
+        message_bytes_max,
+        block_bytes,
+        is_legacy,
+    }
 }
 
 impl Suite {
@@ -136,6 +168,7 @@ enum Engine {
     Ascon(Box<AsconAead128>),
     Ccm(Box<Ccm<Aes128, U8, U13>>),
     Gcm(GcmKey),
+    Cbc(Box<Aes128>),
 }
 
 /// A key of `ring`, which wipes none: its memory is overwritten when it is dropped, and the stack where it was set up is as
@@ -191,6 +224,7 @@ impl Aead {
             Suite::AsconAead128 => Engine::Ascon(Box::new(AsconAead128::new_from_slice(key).expect(LENGTH))),
             Suite::Aes128Ccm => Engine::Ccm(Box::new(Ccm::new_from_slice(key).expect(LENGTH))),
             Suite::Aes256Gcm => Engine::Gcm(GcmKey::new(key).expect(LENGTH)),
+            Suite::Aes128Cbc => Engine::Cbc(Box::new(Aes128::new_from_slice(key).expect(LENGTH))),
         };
         Aead { suite, engine }
     }
@@ -205,10 +239,10 @@ impl Aead {
     /// Never call it twice with one nonce: the [`nonces`](crate::nonces) keep that rule.
     ///
     /// # Panics
-    /// When `nonce` has not the suite's length or `buffer` is longer than the suite allows.
+    /// When `nonce` has not the suite's length or `buffer` is longer than the suite allows, or no whole blocks of it.
     pub fn seal(&self, nonce: &[u8], associated_data: &[u8], buffer: &mut [u8]) -> Tag {
         self.check_nonce(nonce);
-        assert!(self.fits(buffer), "a message of {} bytes is too long for {}", buffer.len(), self.suite);
+        assert!(self.fits(buffer), "a message of {} bytes does not fit {}", buffer.len(), self.suite);
         const LENGTHS: &str = "lengths were checked";
         match &self.engine {
             Engine::Ascon(ascon) => {
@@ -226,13 +260,18 @@ impl Aead {
                 let tag = gcm.get().seal_in_place_separate_tag(nonce, Aad::from(associated_data), buffer);
                 Tag::new(tag.expect(LENGTHS).as_ref())
             }
+            Engine::Cbc(aes) => {
+                let mut cbc = cbc::Encryptor::inner_iv_init(&**aes, &iv(aes, nonce));
+                cbc.encrypt_blocks(Array::slice_as_chunks_mut(buffer).0);
+                Tag::new(&[])
+            }
         }
     }
 
     /// Decrypts `buffer` in place.
     ///
     /// # Errors
-    /// [`Rejected`] when `tag` has not the suite's length or does not match; `buffer` is zeros then.
+    /// [`Rejected`] when `tag` has not the suite's length or does not match, or `buffer` is no whole blocks; it is zeros then.
     ///
     /// # Panics
     /// When `nonce` has not the suite's length.
@@ -312,6 +351,11 @@ impl Aead {
                 let opened = gcm.get().open_in_place_separate_tag(nonce, associated_data, tag, buffer, 0..);
                 opened.map(|_| ()).map_err(|_| Rejected)
             }
+            Engine::Cbc(aes) => {
+                let mut cbc = cbc::Decryptor::inner_iv_init(&**aes, &iv(aes, nonce));
+                cbc.decrypt_blocks(Array::slice_as_chunks_mut(buffer).0);
+                Ok(())
+            }
         }
     }
 
@@ -326,8 +370,16 @@ impl Aead {
     }
 
     fn fits(&self, buffer: &[u8]) -> bool {
-        buffer.len() as u64 <= self.suite.row().message_bytes_max
+        let row = self.suite.row();
+        buffer.len() as u64 <= row.message_bytes_max && buffer.len().is_multiple_of(row.block_bytes)
     }
+}
+
+/// The initialisation vector that follows from a nonce.
+fn iv(aes: &Aes128, nonce: &[u8]) -> Block {
+    let mut iv: Block = nonce.try_into().expect("the length was checked");
+    aes.encrypt_block(&mut iv);
+    iv
 }
 
 impl fmt::Debug for Aead {

@@ -9,6 +9,7 @@ use cipher::{Aead, Rejected, Suite};
 use rand_chacha::rand_core::Rng;
 use seeded::{random_bytes, seeded};
 
+/// Those with a tag.
 const SUITES: [Suite; 3] = [Suite::AsconAead128, Suite::Aes128Ccm, Suite::Aes256Gcm];
 
 #[test]
@@ -53,6 +54,7 @@ fn witness(suite: Suite, key: &[u8], nonce: &[u8], ad: &[u8], plaintext: &[u8]) 
             sealed.extend_from_slice(&tag.unwrap());
             sealed
         }
+        Suite::Aes128Cbc => witness_cbc(key, nonce, plaintext),
     }
 }
 
@@ -105,15 +107,33 @@ fn witness_ascon(key: &[u8], nonce: &[u8], ad: &[u8], plaintext: &[u8]) -> Vec<u
     sealed
 }
 
-/// RFC 3610 with L = 2 and M = 8, spelt out over AWS-LC's AES.
-fn witness_ccm(key: &[u8], nonce: &[u8], ad: &[u8], plaintext: &[u8]) -> Vec<u8> {
+/// AES-128 of a block, by AWS-LC.
+fn aws_lc_aes(key: &[u8]) -> impl Fn([u8; 16]) -> [u8; 16] {
     use aws_lc_rs::cipher::{AES_128, EncryptingKey, UnboundCipherKey};
     let cipher = EncryptingKey::ecb(UnboundCipherKey::new(&AES_128, key).unwrap()).unwrap();
-    let encrypt = |block: [u8; 16]| {
+    move |block: [u8; 16]| {
         let mut block = block;
         cipher.encrypt(&mut block).unwrap();
         block
-    };
+    }
+}
+
+/// SP 800-38A section 6.2 behind the first method of its appendix C, spelt out over AWS-LC's AES.
+fn witness_cbc(key: &[u8], nonce: &[u8], plaintext: &[u8]) -> Vec<u8> {
+    let encrypt = aws_lc_aes(key);
+    let mut chain = encrypt(nonce.try_into().unwrap());
+    let mut sealed = Vec::new();
+    for block in plaintext.chunks(16) {
+        chain.iter_mut().zip(block).for_each(|(a, b)| *a ^= b);
+        chain = encrypt(chain);
+        sealed.extend(chain);
+    }
+    sealed
+}
+
+/// RFC 3610 with L = 2 and M = 8, spelt out over AWS-LC's AES.
+fn witness_ccm(key: &[u8], nonce: &[u8], ad: &[u8], plaintext: &[u8]) -> Vec<u8> {
+    let encrypt = aws_lc_aes(key);
     let block_of = |flags: u8, counter: usize| {
         let mut block = [0; 16];
         block[0] = flags;
@@ -169,6 +189,36 @@ fn every_suite_agrees_with_a_second_library() {
             let opened = aead.open_tail(&nonce, &ad, &mut message[6..]);
             assert_eq!(opened.as_deref(), Ok(plaintext.as_slice()));
         }
+    }
+}
+
+#[test]
+fn what_has_no_tag_is_legacy_agrees_with_a_second_library_and_opens_whatever_was_changed() {
+    let mut rng = seeded();
+    let row = Suite::Aes128Cbc.row();
+    assert!(row.is_legacy && !row.is_authenticated());
+    assert!(SUITES.iter().all(|suite| !suite.row().is_legacy && suite.row().is_authenticated()));
+    for blocks in 0..=40 {
+        let key = random_bytes(&mut rng, row.key_bytes);
+        let nonce = random_bytes(&mut rng, row.nonce_bytes);
+        let plaintext = random_bytes(&mut rng, 16 * blocks);
+        let aead = Aead::new(Suite::Aes128Cbc, &key);
+        let mut message = plaintext.clone();
+        aead.seal_tail(&nonce, b"ignored", &mut message, 0);
+        assert_eq!(message, witness(Suite::Aes128Cbc, &key, &nonce, b"", &plaintext), "{blocks} blocks");
+        if blocks > 1 {
+            // Its own block becomes noise, and the next one shows the flip.
+            let mut flipped = message.clone();
+            flipped[3] ^= 0x40;
+            let opened = aead.open_tail(&nonce, b"other", &mut flipped).unwrap();
+            assert_ne!(opened[..16], plaintext[..16]);
+            assert_eq!(opened[19], plaintext[19] ^ 0x40);
+            assert_eq!(opened[32..], plaintext[32..]);
+        }
+        assert_eq!(aead.open_tail(&nonce, b"", &mut message).as_deref(), Ok(plaintext.as_slice()));
+        let mut part = random_bytes(&mut rng, 16 * blocks + 7);
+        assert_eq!(aead.open_tail(&nonce, b"", &mut part), Err(Rejected));
+        assert!(part.iter().all(|&byte| byte == 0));
     }
 }
 
@@ -251,7 +301,7 @@ fn ccm_takes_65535_bytes_and_rejects_one_more() {
 }
 
 #[test]
-#[should_panic(expected = "a message of 65536 bytes is too long for aes-128-ccm")]
+#[should_panic(expected = "a message of 65536 bytes does not fit aes-128-ccm")]
 fn sealing_too_long_a_message_is_a_bug() {
     Aead::new(Suite::Aes128Ccm, &[7; 16]).seal(&[1; 13], b"", &mut vec![0; 65536]);
 }
@@ -264,17 +314,18 @@ fn a_nonce_of_the_wrong_length_is_a_bug() {
 
 #[test]
 fn names_and_numbers_find_their_suite() {
-    for suite in SUITES {
+    for suite in SUITES.into_iter().chain([Suite::Aes128Cbc]) {
         assert_eq!(suite.to_string().parse(), Ok(suite));
     }
+    assert_eq!(Suite::from_node_number(13), Some(Suite::Aes128Cbc));
     assert_eq!(Suite::from_node_number(1), Some(Suite::AsconAead128));
     assert_eq!(Suite::from_node_number(2), Some(Suite::Aes128Ccm));
-    for number in (0..=255).filter(|number| ![1, 2].contains(number)) {
+    for number in (0..=255).filter(|number| ![1, 2, 13].contains(number)) {
         assert_eq!(Suite::from_node_number(number), None);
     }
     let error = "rot13".parse::<Suite>().unwrap_err();
     expect_test::expect![
-        "unknown suite `rot13`, expected one of `ascon-aead128`, `aes-128-ccm`, `aes-256-gcm`"
+        "unknown suite `rot13`, expected one of `ascon-aead128`, `aes-128-ccm`, `aes-256-gcm`, `aes-128-cbc`"
     ]
     .assert_eq(&error.to_string());
 }

@@ -29,6 +29,10 @@
 //! data acquisition computer sends waveforms, in frames of at most 16 KiB.
 //! `firmware/node/frame.h` and `firmware/node/downlink.h` draw the same bytes for the node.
 //!
+//! Under a legacy suite without a tag (`aes-128-cbc`) the plaintext is filled up to whole blocks, each byte behind it the number
+//! of them, one at least (PKCS #7, RFC 5652 section 6.3). Nothing says that such a frame is its node's: header and samples are
+//! what anybody may have made of them, and nothing is ever sent down under such a suite.
+//!
 //! Owns no key: [`open`] and [`seal`] take one. Leaves to `shard` which key that is.
 
 use cipher::{Suite, TrafficKey};
@@ -147,6 +151,9 @@ pub fn parse(bytes: &[u8]) -> Result<Frame<'_>, Fault> {
     }
     let suite = Suite::from_node_number(associated_data[0] & 0x0f).ok_or(Fault::Suite)?;
     let ciphertext_bytes = sealed.len().checked_sub(suite.row().tag_bytes).ok_or(Fault::Layout)?;
+    if !ciphertext_bytes.is_multiple_of(suite.row().block_bytes) {
+        return Err(Fault::Layout);
+    }
     let (ciphertext, tag) = sealed.split_at(ciphertext_bytes);
     let four = |at: usize| u32::from_le_bytes(associated_data[at..at + 4].try_into().expect("four bytes"));
     let header = Header { suite, node: four(1), epoch: associated_data[5], counter: four(6) };
@@ -163,12 +170,30 @@ pub(crate) fn split_mut(bytes: &mut [u8], tag_bytes: usize) -> (&[u8], &mut [u8]
 /// Opens a frame. The plaintext is wiped when it is dropped.
 ///
 /// # Errors
-/// [`Fault::Rejected`], and then no plaintext was ever released.
+/// [`Fault::Rejected`], and then no plaintext was ever released. [`Fault::Content`] under a suite without a tag, when nothing
+/// says where the plaintext ends.
 pub fn open(key: &TrafficKey, frame: &Frame<'_>) -> Result<Zeroizing<Vec<u8>>, Fault> {
     let mut plaintext = Zeroizing::new(frame.ciphertext.to_vec());
     key.open(frame.header.counter, frame.associated_data, &mut plaintext, frame.tag)
         .map_err(|_| Fault::Rejected)?;
+    let plaintext_bytes = unfilled(frame.header.suite, &plaintext)?.len();
+    plaintext.truncate(plaintext_bytes);
     Ok(plaintext)
+}
+
+/// A plaintext of whole blocks of its suite, as long as it was before it was filled up to them.
+///
+/// # Errors
+/// [`Fault::Content`].
+pub(crate) fn unfilled(suite: Suite, plaintext: &[u8]) -> Result<&[u8], Fault> {
+    if suite.row().block_bytes == 1 {
+        return Ok(plaintext);
+    }
+    let &count = plaintext.last().ok_or(Fault::Content)?;
+    let whole = (1..=suite.row().block_bytes).contains(&count.into());
+    let bytes = plaintext.len().checked_sub(count.into()).filter(|_| whole).ok_or(Fault::Content)?;
+    let (plaintext, filled) = plaintext.split_at(bytes);
+    if filled.iter().all(|&byte| byte == count) { Ok(plaintext) } else { Err(Fault::Content) }
 }
 
 /// Seals a plaintext into a frame. The caller never uses one counter twice under one key.
@@ -181,6 +206,11 @@ pub fn seal(key: &TrafficKey, header: &Header, plaintext: &[u8]) -> Vec<u8> {
     let mut frame = Vec::with_capacity(FRAME_HEADER_BYTES + plaintext.len() + TAG_BYTES_MAX);
     frame.extend_from_slice(&associated_data);
     frame.extend_from_slice(plaintext);
+    let block_bytes = header.suite.row().block_bytes;
+    if block_bytes > 1 {
+        let count = block_bytes - plaintext.len() % block_bytes;
+        frame.resize(frame.len() + count, count as u8);
+    }
     let tag = key.seal(header.counter, &associated_data, &mut frame[FRAME_HEADER_BYTES..]);
     frame.extend_from_slice(tag.as_ref());
     assert!(frame.len() <= FRAME_BYTES_MAX, "a frame of {} bytes is too long", frame.len());
@@ -323,7 +353,7 @@ pub(crate) mod tests {
         /// A frame with a valid first byte reaches the deeper checks more often than random bytes do.
         #[test]
         fn what_parses_is_the_whole_frame(
-            suite in 1u8..=2, rest in prop::collection::vec(any::<u8>(), 0..300)
+            suite in prop_oneof![1u8..=2, Just(13)], rest in prop::collection::vec(any::<u8>(), 0..300)
         ) {
             let bytes: Vec<u8> = std::iter::once(VERSION << 4 | suite).chain(rest).collect();
             if let Ok(frame) = parse(&bytes) {
@@ -331,8 +361,11 @@ pub(crate) mod tests {
                 prop_assert_eq!(&again, &bytes);
                 prop_assert_eq!(&frame.header.to_bytes()[..], frame.associated_data);
             } else {
-                let shortest = FRAME_HEADER_BYTES + if suite == 1 { 16 } else { 8 };
-                prop_assert!(bytes.len() < shortest || bytes.len() > FRAME_BYTES_MAX);
+                let is_short = match suite {
+                    13 => bytes.len() < FRAME_HEADER_BYTES || !(bytes.len() - FRAME_HEADER_BYTES).is_multiple_of(16),
+                    suite => bytes.len() < FRAME_HEADER_BYTES + if suite == 1 { 16 } else { 8 },
+                };
+                prop_assert!(is_short || bytes.len() > FRAME_BYTES_MAX);
             }
         }
 
@@ -359,6 +392,45 @@ pub(crate) mod tests {
             let frame = parse(&changed).unwrap();
             prop_assert_eq!(open(&key, &frame).unwrap_err(), Fault::Rejected);
         }
+    }
+
+    proptest! {
+        /// Of a legacy suite whatever is changed behind the first blocks is taken, and what is cut off is not.
+        #[test]
+        fn a_frame_without_a_tag_opens_and_a_changed_one_may(
+            (node, epoch, counter, first) in any::<(u32, u8, u32, u64)>(),
+            bytes in prop::collection::vec(any::<u8>(), 5..=28),
+            flip in any::<prop::sample::Index>(),
+        ) {
+            let key = key(node, epoch, Suite::Aes128Cbc);
+            let header = Header { suite: Suite::Aes128Cbc, node, epoch, counter };
+            let format = Format { kind: Kind::F32, is_big_endian: false };
+            let waveform = Waveform::new(format, bytes.repeat(8)).unwrap();
+            let sent = Samples { first, channel: 3, waveform };
+            let bytes = seal(&key, &header, &sent.to_bytes());
+            let filled = bytes.len() - FRAME_HEADER_BYTES;
+            prop_assert_eq!(filled, (sent.to_bytes().len() + 1).next_multiple_of(16));
+            prop_assert_eq!(Samples::parse(&open(&key, &parse(&bytes).unwrap()).unwrap()).unwrap(), sent.clone());
+            // The first block, and the last, say how the frame is to be read.
+            let mut changed = bytes.clone();
+            let bit = 8 * (FRAME_HEADER_BYTES + 16) + flip.index(8 * (filled - 48));
+            changed[bit / 8] ^= 1 << (bit % 8);
+            let opened = Samples::parse(&open(&key, &parse(&changed).unwrap()).unwrap()).unwrap();
+            prop_assert_eq!((opened.first, opened.channel), (sent.first, sent.channel));
+            prop_assert_ne!(opened.waveform, sent.waveform);
+            prop_assert_eq!(parse(&bytes[..bytes.len() - 1]), Err(Fault::Layout));
+        }
+    }
+
+    #[test]
+    fn what_was_filled_up_says_so_in_each_byte() {
+        let unfilled = |plaintext: &[u8]| unfilled(Suite::Aes128Cbc, plaintext).map(<[u8]>::len);
+        assert_eq!(unfilled(&[[7; 13], [3; 13]].concat()[..16]), Ok(13));
+        assert_eq!(unfilled(&[16; 16]), Ok(0));
+        for wrong in [&[][..], &[0; 16], &[17; 32], &[7, 2, 3, 3], &[3, 3]] {
+            assert_eq!(unfilled(wrong), Err(Fault::Content), "{wrong:?}");
+        }
+        assert_eq!(super::unfilled(Suite::Aes128Ccm, &[1, 2, 9]), Ok(&[1, 2, 9][..]));
     }
 
     #[test]

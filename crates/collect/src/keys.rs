@@ -148,6 +148,13 @@ impl Grid {
     }
 }
 
+impl Node {
+    /// Whether a tag says that a frame is its own. Where none does nothing is sent down to it: it could not tell, either.
+    pub fn is_authenticated(&self) -> bool {
+        self.suite.row().is_authenticated()
+    }
+}
+
 impl KeyRing {
     /// A ring for the store with these master keys, which admits nobody yet.
     pub fn new(store: impl Into<StoreKeys>) -> KeyRing {

@@ -186,6 +186,8 @@ struct Tally {
     stored: u16,
     duplicate: u16,
     failed: Vec<Fault>,
+    /// Of the stored ones, those that no tag vouches for.
+    unauthenticated: u16,
     heard: BTreeMap<u32, Heard>,
     /// What was new, by node and row of epochs.
     brought: BTreeMap<(u32, u8), Brought>,
@@ -195,7 +197,7 @@ impl Tally {
     /// Nothing of this batch yet.
     fn of(seal: Seal) -> Tally {
         let (failed, heard, brought) = (Vec::new(), BTreeMap::new(), BTreeMap::new());
-        Tally { seal, stored: 0, duplicate: 0, failed, heard, brought }
+        Tally { seal, stored: 0, duplicate: 0, failed, unauthenticated: 0, heard, brought }
     }
 }
 
@@ -404,6 +406,7 @@ impl<D: Disk, R: Randomness + Clone> Collector<D, R> {
                 Admission::Duplicate => tally.duplicate += 1,
                 Admission::New => {
                     tally.stored += 1;
+                    tally.unauthenticated += u16::from(!self.is_told(node));
                     let Joined { is_first, row } = self.epochs.store(node, epoch, counter);
                     if is_first && self.fence.is_some() {
                         // One of a group that was given up was heard all the same.
@@ -418,7 +421,8 @@ impl<D: Disk, R: Randomness + Clone> Collector<D, R> {
                 }
             }
             let ordered = self.orders.of(node);
-            let due = |node: &keys::Node| node.settings.due(sampled?, ordered);
+            let due =
+                |node: &keys::Node| node.settings.due(sampled?, ordered).filter(|_| node.is_authenticated());
             let setting = self.keys.node(node).and_then(due);
             let now = Heard { epoch, count: counter, setting, change: None, is_due: false };
             let heard = tally.heard.entry(node).or_insert(now);
@@ -429,11 +433,16 @@ impl<D: Disk, R: Randomness + Clone> Collector<D, R> {
             let frames_max = self.keys.node(node).and_then(|node| node.epoch_frames);
             heard.epoch = self.epochs.listens(node, heard.epoch);
             heard.change = self.epochs.pending(node).filter(|&next| next > heard.epoch);
-            heard.is_due = self.epochs.due(node, frames_max).is_some();
+            heard.is_due = self.epochs.due(node, frames_max).is_some() && self.is_told(node);
         }
         // Each may need a reservation and a change.
         self.group.bytes += tally.heard.len() * 2 * SMALL_RECORD_BYTES_MAX;
         tally
+    }
+
+    /// Whether anything is sent down to a node: not where neither end can tell who sent it.
+    fn is_told(&self, node: u32) -> bool {
+        self.keys.node(node).is_some_and(keys::Node::is_authenticated)
     }
 
     /// Why a frame of this node is not taken, authentic as it is.
@@ -591,7 +600,9 @@ impl<D: Disk, R: Randomness + Clone> Collector<D, R> {
     fn reserve(&mut self) -> Vec<Reservation> {
         let mut needed: BTreeMap<(u32, u8), u32> = BTreeMap::new();
         let tallies = self.group.batches.iter().filter_map(|waiting| waiting.tally.as_ref().ok());
-        for (&node, heard) in tallies.flat_map(|tally| &tally.heard) {
+        let keys = &self.keys;
+        let is_told = |node| keys.node(node).is_some_and(keys::Node::is_authenticated);
+        for (&node, heard) in tallies.flat_map(|tally| &tally.heard).filter(|(node, _)| is_told(**node)) {
             *needed.entry((node, heard.epoch)).or_default() += 1;
         }
         let (block, downlinks) = (self.limits.downlink_block, &mut self.downlinks);
@@ -647,6 +658,7 @@ impl<D: Disk, R: Randomness + Clone> Collector<D, R> {
         self.counter.stats.batches += 1;
         self.counter.stats.frames_stored += u64::from(tally.stored);
         self.counter.stats.frames_duplicate += u64::from(tally.duplicate);
+        self.counter.stats.frames_unauthenticated += u64::from(tally.unauthenticated);
         let mut failed = BTreeMap::new();
         for fault in tally.failed {
             self.counter.fail(fault);
@@ -669,7 +681,7 @@ impl<D: Disk, R: Randomness + Clone> Collector<D, R> {
 
     /// Header and plaintext of the downlink frame for a node: it acknowledges all counts up to the highest that was heard,
     /// and tells its setting or its change of the epoch, in turn where there are both; `None` when the counter is used up,
-    /// or a fence gave none.
+    /// or a fence gave none, and for a node that is told nothing.
     ///
     /// A node sends its counts once and in order, so those below that are not stored were lost on the bus or
     /// lie in the bridge's spool: the node will never send them again. It follows from the batch alone, so a
@@ -677,6 +689,9 @@ impl<D: Disk, R: Randomness + Clone> Collector<D, R> {
     fn downlink(&mut self, node: u32, heard: Heard) -> Option<(Header, Zeroizing<Vec<u8>>)> {
         let Heard { epoch, count, setting, change, .. } = heard;
         let provisioned = self.keys.node(node).expect("an authentic frame has a node");
+        if !provisioned.is_authenticated() {
+            return None;
+        }
         let downlink = self.downlinks.get_mut(&(node, epoch)).filter(|downlink| downlink.next <= COUNT_MAX);
         let Some(downlink) = downlink else {
             self.counter.stats.downlinks_exhausted += 1;

@@ -161,6 +161,8 @@ pub struct NodeView {
     pub is_silent: bool,
     /// Whether nothing of it is taken any more.
     pub is_revoked: bool,
+    /// Whether a tag says that its frames are its own.
+    pub is_authenticated: bool,
     /// The epoch in which it was heard.
     pub epoch: u8,
     /// Stored frames.
@@ -310,6 +312,8 @@ impl Live {
             silence_ms,
             is_silent: silence_ms > silent_ms(grid) && !is_revoked,
             is_revoked,
+            // The key ring knows.
+            is_authenticated: true,
             epoch: known.map_or(0, |known| known.epoch),
             frames: of(|known| known.frames),
             samples: of(|known| known.samples),
@@ -333,7 +337,9 @@ impl<D: Disk, R: Randomness + Clone> Collector<D, R> {
         let now_ms = now.monotonic_ns / NS_PER_MS;
         let view = |id| {
             let is_revoked = self.standings.get(&id).is_some_and(|standing| standing.is_revoked);
-            self.live.view(id, self.keys.node(id).expect("it is provisioned").grid, is_revoked, now_ms)
+            let node = self.keys.node(id).expect("it is provisioned");
+            let view = self.live.view(id, node.grid, is_revoked, now_ms);
+            NodeView { is_authenticated: node.is_authenticated(), ..view }
         };
         let mut ids = self.keys.node_ids();
         ids.sort_unstable();

@@ -80,6 +80,8 @@ pub enum Reason {
     EpochsUsedUp(u32),
     /// The node has no such input, or its grid no such stride.
     Setting(u32),
+    /// Nothing is sent down to the node: its suite has no tag.
+    NeverTold(u32),
     /// The keys cannot be read, and those of before hold; what was wrong with them.
     Keys(String),
     /// The disk is full.
@@ -185,7 +187,7 @@ impl<D: Disk, R: Randomness + Clone> Collector<D, R> {
         for &(node, what) in orders {
             match self.hindrance(node, what) {
                 None => free.push((node, what)),
-                Some(Reason::Revoked(_) | Reason::NeverHeard(_)) if leaves_out => {}
+                Some(Reason::Revoked(_) | Reason::NeverHeard(_) | Reason::NeverTold(_)) if leaves_out => {}
                 Some(reason) => return Ok(Reply::Refused(reason)),
             }
         }
@@ -238,6 +240,9 @@ impl<D: Disk, R: Randomness + Clone> Collector<D, R> {
         let Some(provisioned) = self.keys.node(node) else { return Some(Reason::UnknownNode(node)) };
         if self.standings.get(&node).is_some_and(|standing| standing.is_revoked) {
             return Some(Reason::Revoked(node));
+        }
+        if !provisioned.is_authenticated() {
+            return Some(Reason::NeverTold(node));
         }
         let is_fit = match what {
             Order::ChangeEpoch => {

@@ -47,6 +47,8 @@
 //!  0  1  kind
 //!  1  8  what it says, ns
 //! ```
+//! A stored frame of a suite without a tag (13, `aes-128-cbc`) is marked by that: nobody knows whether it was its node's.
+//!
 //! Integers are little-endian. `segment` seals these bytes; here is only what they mean.
 
 use zeroize::Zeroizing;
@@ -88,7 +90,7 @@ pub struct Record {
     pub epoch: u8,
     /// The frame's count. Unique for a node and epoch.
     pub counter: u32,
-    /// The suite that sealed the frame.
+    /// The suite that sealed the frame. One without a tag says that it may be anybody's.
     pub suite: Suite,
     /// The batch that brought it first; its cell is the cell of the frame.
     pub batch: BatchId,
@@ -482,7 +484,7 @@ mod tests {
     prop_compose! {
         fn any_record()(
             (node, epoch, counter) in (any::<u32>(), any::<u8>(), 0..=COUNT_MAX),
-            suite in prop_oneof![Just(Suite::AsconAead128), Just(Suite::Aes128Ccm)],
+            suite in prop_oneof![Just(Suite::AsconAead128), Just(Suite::Aes128Ccm), Just(Suite::Aes128Cbc)],
             (cell, spool, number) in any::<(u16, u64, u64)>(),
             (superframe, slot, received_ps, arrived_ns) in any::<(u32, u8, u64, u64)>(),
             (first, sample_ps, uncertainty_ns, channel) in (any::<u64>(), any::<u64>(), any::<u32>(), 0u8..8),

@@ -5,7 +5,8 @@
 //! more, as the records of the log. Opening decides nothing but authenticity: it depends on the keys and the bytes alone, so the
 //! number of shards changes no result. Duplicates are found later, in order, by the collector.
 //!
-//! Invariant: a frame that failed its tag leaves nothing but a [`Fault`], and zeros where it lay; a batch nothing at all.
+//! Invariant: a frame that failed its tag leaves nothing but a [`Fault`], and zeros where it lay; a batch nothing at all. One
+//! of a legacy suite, which has no tag, fails none: its record says so by its suite, and the collector tells its node nothing.
 
 use std::collections::HashMap;
 use std::iter::Enumerate;
@@ -95,7 +96,7 @@ pub struct Frames {
     pub records: Plaintext,
 }
 
-/// A frame whose tag was right.
+/// A frame whose tag was right, or that has none to be wrong.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Authentic {
     /// The node.
@@ -188,7 +189,8 @@ struct Claim<'k> {
 pub struct Shard {
     keys: Arc<KeyRing>,
     backend: Backend,
-    /// Keys that have opened a frame. A forged epoch never enters, so this is no larger than what nodes use.
+    /// Keys that have opened a frame. A forged epoch never enters, so this is no larger than what nodes use, or 256 of a node
+    /// whose frames have no tag.
     traffic: HashMap<(u32, u8), Traffic>,
 }
 
@@ -297,7 +299,8 @@ fn write_records<'k>(
     let write = |(place, claim): (&Place, Result<Claim<'_>, Fault>)| {
         let Claim { header: Header { suite, node, epoch, counter }, node: provisioned } = claim?;
         let frame = batch.frame(place);
-        let plaintext = &frame[FRAME_HEADER_BYTES..frame.len() - suite.row().tag_bytes];
+        let plaintext =
+            frame::unfilled(suite, &frame[FRAME_HEADER_BYTES..frame.len() - suite.row().tag_bytes])?;
         let Content { first, channel, format, samples } = Content::parse(plaintext)?;
         // Only a node of a bus, whose samples are codes, has a stride.
         let stride = match format {

@@ -36,6 +36,8 @@ pub struct Stats {
     pub frames_stored: u64,
     /// Frames that had been stored before.
     pub frames_duplicate: u64,
+    /// Stored frames that no tag vouches for: their suite is a legacy one.
+    pub frames_unauthenticated: u64,
     /// Frames that will never be stored, by status.
     pub frames_failed: BTreeMap<&'static str, u64>,
     /// Groups made durable, each by one sync.
@@ -247,6 +249,7 @@ impl Counter {
         own.batches += others.batches;
         own.frames_stored += others.frames_stored;
         own.frames_duplicate += others.frames_duplicate;
+        own.frames_unauthenticated += others.frames_unauthenticated;
         own.groups += others.groups;
         own.records += others.records;
         own.counter_ranges_forgotten += others.counter_ranges_forgotten;

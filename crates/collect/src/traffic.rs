@@ -7,7 +7,7 @@
 use cipher::nonces::node_nonce;
 use cipher::{Key, Suite, TrafficKey};
 
-use crate::aes::{self, BLOCK_BYTES, Backend, Block, ccm};
+use crate::aes::{self, BLOCK_BYTES, Backend, Block, block, ccm};
 use crate::ascon;
 use crate::frame::{self, Header};
 use crate::limits::{FRAME_BYTES_MAX, FRAME_HEADER_BYTES, TAG_BYTES_MAX};
@@ -29,6 +29,7 @@ pub(crate) struct Traffic {
 enum Cipher {
     Ascon(Key<16>),
     Ccm(aes::Key),
+    Cbc(aes::Key),
 }
 
 impl Traffic {
@@ -40,6 +41,7 @@ impl Traffic {
         let cipher = match key.suite() {
             Suite::AsconAead128 => Cipher::Ascon(key.key().clone()),
             Suite::Aes128Ccm => Cipher::Ccm(aes::Key::new(backend, key.key().expose())),
+            Suite::Aes128Cbc => Cipher::Cbc(aes::Key::new(backend, key.key().expose())),
             Suite::Aes256Gcm => unreachable!("a ring admits nodes of the node link's suites"),
         };
         Traffic { iv: key.iv().clone(), cipher }
@@ -57,6 +59,8 @@ struct Sorted<'a> {
     ascon_places: Vec<usize>,
     by_ccm: Vec<ccm::Message<'a>>,
     ccm_places: Vec<usize>,
+    /// Key, nonce and ciphertext; none of them is ever wrong.
+    by_cbc: Vec<(&'a aes::Key, Block, &'a mut [u8])>,
 }
 
 impl<'a> Sorted<'a> {
@@ -82,12 +86,22 @@ impl<'a> Sorted<'a> {
                 self.by_ccm.push(ccm::Message { key, nonce, associated_data, data, tag, tag_bytes });
                 self.ccm_places.push(place);
             }
+            Cipher::Cbc(key) => self.by_cbc.push((key, *nonce, data)),
         }
     }
 }
 
+/// Decrypts messages without a tag where they lie: the blocks of each in all lanes, from the vector that is its nonce,
+/// encrypted.
+fn decrypt_cbc(backend: Backend, messages: &mut [(&aes::Key, Block, &mut [u8])]) {
+    for (key, vector, data) in messages {
+        block::ecb_encrypt(backend, key, vector);
+        block::cbc_decrypt(backend, key, vector, data);
+    }
+}
+
 /// Opens frames that [`frame::parse`] took where they lie, those that have a key; a frame whose tag is wrong is zeros then.
-/// Returns the places of the wrong ones.
+/// Returns the places of the wrong ones. One without a tag is never wrong, and may hold anything.
 pub(crate) fn open_all<'f>(
     backend: Backend,
     frames: impl Iterator<Item = &'f mut [u8]>,
@@ -101,11 +115,13 @@ pub(crate) fn open_all<'f>(
         let tag_bytes = match keyed.0.cipher {
             Cipher::Ascon(_) => TAG_BYTES_MAX,
             Cipher::Ccm(_) => CCM_TAG_BYTES,
+            Cipher::Cbc(_) => 0,
         };
         let (associated_data, data, tag) = frame::split_mut(frame, tag_bytes);
         sorted.add(place, keyed, associated_data, data, tag);
     }
     let ascon_rights = ascon::open(&mut sorted.by_ascon);
+    decrypt_cbc(backend, &mut sorted.by_cbc);
     let ccm_rights = ccm::open(backend, &mut sorted.by_ccm).into_iter().map(|verdict| verdict.is_ok());
     let verdicts = ascon_rights.into_iter().zip(sorted.ascon_places).chain(ccm_rights.zip(sorted.ccm_places));
     verdicts.filter_map(|(is_right, place)| (!is_right).then_some(place)).collect()
@@ -122,7 +138,7 @@ pub(crate) struct Unsealed<'a> {
 /// Seals frames of any nodes, as [`frame::seal`] does each.
 ///
 /// # Panics
-/// When a frame would be longer than `FRAME_BYTES_MAX`.
+/// When a frame would be longer than `FRAME_BYTES_MAX`, or its suite has no tag.
 pub(crate) fn seal_all(backend: Backend, unsealed: &[Unsealed<'_>]) -> Vec<Vec<u8>> {
     let keyed: Vec<(&Traffic, Nonce)> = unsealed
         .iter()
@@ -141,6 +157,7 @@ pub(crate) fn seal_all(backend: Backend, unsealed: &[Unsealed<'_>]) -> Vec<Vec<u
         let (associated_data, data) = frame.split_at_mut(FRAME_HEADER_BYTES);
         sorted.add(place, keyed, associated_data, data, &[]);
     }
+    assert!(sorted.by_cbc.is_empty(), "nothing is sent down without a tag");
     ascon::seal(&mut sorted.by_ascon);
     ccm::seal(backend, &mut sorted.by_ccm);
     let ascon_tags = sorted.by_ascon.iter().map(|message| (message.tag, TAG_BYTES_MAX));

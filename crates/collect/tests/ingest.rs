@@ -39,7 +39,11 @@ fn cell_master() -> CellMaster {
 }
 
 fn suite(node: u32) -> Suite {
-    if node.is_multiple_of(2) { Suite::AsconAead128 } else { Suite::Aes128Ccm }
+    match node % 6 {
+        0 | 2 | 4 => Suite::AsconAead128,
+        5 => Suite::Aes128Cbc,
+        _ => Suite::Aes128Ccm,
+    }
 }
 
 fn nodes() -> HashMap<u32, Node> {

@@ -135,8 +135,8 @@ fn run_link(deployment: &Deployment, arguments: &Arguments, layout: &Layout) -> 
             &node,
         )?);
     }
-    let mut rows = Vec::new();
     let experiment = Experiment::new(&deployment.name, "selvedge run");
+    let mut rows = legacy_rows(deployment, &experiment);
     while !cells.is_empty() {
         let (ended, running) = partition_ended(cells)?;
         cells = running;
@@ -167,6 +167,15 @@ fn partition_ended(cells: Vec<Process>) -> Result<(Vec<Process>, Vec<Process>), 
 }
 
 /// The rows that a process wrote that ended well.
+/// Who may send what no tag vouches for.
+fn legacy_rows(deployment: &Deployment, experiment: &Experiment) -> Vec<Row> {
+    let legacy = deployment.senders().filter(|(_, suite)| suite.row().is_legacy);
+    let row = |(id, suite): (u32, cipher::Suite)| {
+        experiment.row(&format!("computer {id}"), page::LEGACY, suite.row().name, "", Clock::None)
+    };
+    legacy.map(row).collect()
+}
+
 fn read_rows(lines: &[String], process: &str) -> Vec<Row> {
     let (rows, errors) = read_ndjson(&lines.join("\n"));
     assert!(errors.is_empty(), "`{process}` is ours and writes rows: {errors:?}");

@@ -15,6 +15,9 @@ use crate::keys::Grid;
 use crate::record::Record;
 use crate::waveform::Kind;
 
+/// What the name of a channel ends in whose samples anybody may have sent.
+const UNAUTHENTICATED: &str = "/unauthenticated";
+
 /// What names a channel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Key {
@@ -26,13 +29,16 @@ pub struct Key {
     pub input: u8,
     /// What one sample is.
     pub kind: Kind,
+    /// Whether a tag says that they are the node's.
+    pub is_authenticated: bool,
 }
 
 impl Key {
     /// The channel of a record.
     pub fn of(record: &Record) -> Key {
         let kind = record.waveform.format().kind;
-        Key { cell: record.batch.cell, node: record.node, input: record.channel, kind }
+        let is_authenticated = record.suite.row().is_authenticated();
+        Key { cell: record.batch.cell, node: record.node, input: record.channel, kind, is_authenticated }
     }
 }
 
@@ -63,7 +69,8 @@ pub struct Catalogue {
 pub struct Channel {
     /// What it is of.
     pub key: Key,
-    /// Cell, node and input, and the kind of samples where they are no codes: `ward/2/0`, `ward/9/0/f32`.
+    /// Cell, node and input, and the kind of samples where they are no codes: `ward/2/0`, `ward/9/0/f32`. Its last part is
+    /// `unauthenticated` where no tag says that they are the node's.
     pub name: String,
     /// What its samples stand for; `None` = themselves, in a unit that nobody told.
     pub meaning: Option<Meaning>,
@@ -77,6 +84,9 @@ impl Channel {
         let mut name = format!("{cell}/{}/{}", key.node, key.input);
         if key.kind != Kind::Code {
             name = format!("{name}/{}", key.kind.name());
+        }
+        if !key.is_authenticated {
+            name += UNAUTHENTICATED;
         }
         let meaning = catalogue.meanings.get(&(key.node, key.input)).cloned();
         let grid = catalogue.grids.get(&key.node).copied();

@@ -238,7 +238,7 @@ fn place(record: &Record) -> [u8; PLACE_BYTES] {
     let mut place = [0; PLACE_BYTES];
     place[..2].copy_from_slice(&key.cell.to_be_bytes());
     place[2..6].copy_from_slice(&key.node.to_be_bytes());
-    place[6..8].copy_from_slice(&[key.input, key.kind as u8]);
+    place[6..8].copy_from_slice(&[key.input, key.kind as u8 | u8::from(!key.is_authenticated) << 7]);
     place[8..16].copy_from_slice(&record.sample_ps.to_be_bytes());
     place[16..24].copy_from_slice(&record.first.to_be_bytes());
     place[24] = record.epoch;

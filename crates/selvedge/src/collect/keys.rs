@@ -4,7 +4,6 @@ use collect::orders::{Order, Request};
 use collect::read;
 use report::table::{Column, Entry, Table};
 use selvedge::error::Error;
-use selvedge::link::sending::{self, Whom};
 
 use super::asking;
 use crate::output::Output;
@@ -65,8 +64,13 @@ impl OfNode {
     /// The place, in which there is such a node.
     fn open(self) -> Result<(Opened, u32), Error> {
         let opened = self.place.open()?;
-        sending::nodes(&opened.deployment, Whom::Node(self.node))?;
-        Ok((opened, self.node))
+        let (found, mut senders) = (self.node, opened.deployment.senders());
+        if !senders.any(|(id, _)| id == found) {
+            let nodes = opened.deployment.senders().map(|(id, _)| id).collect();
+            return Err(Error::WhichNode { found, nodes });
+        }
+        drop(senders);
+        Ok((opened, found))
     }
 }
 
@@ -133,23 +137,24 @@ fn in_use(opened: &Opened) -> Result<std::collections::BTreeSet<u32>, Error> {
 }
 
 fn list(opened: &Opened, output: &Output) -> Result<(), Error> {
-    let nodes = sending::nodes(&opened.deployment, Whom::All)?;
     let mut lines = String::new();
     let mut table = Table::new("nodes", ["node", "suite", "state", "epochs used", "closed"].map(Column::new));
-    for node in nodes {
-        let (standing, epochs) = (opened.keys.standing(node.id)?, opened.keys.epochs(node.id)?);
+    for (node, suite) in opened.deployment.senders() {
+        let (standing, epochs) = (opened.keys.standing(node)?, opened.keys.epochs(node)?);
         let state = if standing.is_revoked { "revoked" } else { "admitted" };
-        let suite = node.suite.to_string();
+        let is_authenticated = suite.row().is_authenticated();
         lines += &format!(
             "{}\n",
             serde_json::json!({
-                "node": node.id, "suite": suite, "state": state, "epochs_used": epochs.next,
+                "node": node, "suite": suite.to_string(), "authenticated": is_authenticated, "state": state,
+                "epochs_used": epochs.next,
                 "closed": standing.closed,
             })
         );
         let closed: Vec<String> = standing.closed.iter().map(u8::to_string).collect();
         let closed = if closed.is_empty() { "-".to_owned() } else { closed.join(" ") };
-        let cells = [Entry::from(u64::from(node.id)), suite.into(), state.into()];
+        let suite = format!("{suite}{}", if is_authenticated { "" } else { ", not authenticated" });
+        let cells = [Entry::from(u64::from(node)), suite.into(), state.into()];
         table.push(cells.into_iter().chain([u64::from(epochs.next).into(), closed.into()]));
     }
     let (keys, in_use) = (opened.keys.store()?, in_use(opened)?);

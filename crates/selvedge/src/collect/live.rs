@@ -79,7 +79,9 @@ impl Window {
         let deployment = &opened.deployment;
         let nodes = |cell: &selvedge::link::deployment::Cell| {
             let name = cell.name.clone();
-            cell.nodes.iter().map(move |node| (node.id, name.clone())).collect::<Vec<_>>()
+            let ids = cell.nodes.iter().map(|node| node.id);
+            let ids = ids.chain(cell.computers.iter().map(|computer| computer.id));
+            ids.map(move |id| (id, name.clone())).collect::<Vec<_>>()
         };
         let (page, policy) = page();
         let since_1970 = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();

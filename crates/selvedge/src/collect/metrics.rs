@@ -81,13 +81,18 @@ fn names(counts: &std::collections::BTreeMap<&'static str, u64>) -> Vec<(String,
     counts.iter().map(|(&name, &count)| (name.to_owned(), count)).collect()
 }
 
-fn counters(snapshot: &Snapshot) -> [Single; 20] {
+fn counters(snapshot: &Snapshot) -> [Single; 21] {
     let stats = &snapshot.stats;
     [
         counter("batches_total", "Batches that were answered with a receipt", stats.batches),
         counter("frames_stored_total", "Frames of them that were stored", stats.frames_stored),
         counter("samples_stored_total", "Samples in those frames", snapshot.samples),
         counter("frames_duplicate_total", "Frames that had been stored before", stats.frames_duplicate),
+        counter(
+            "frames_unauthenticated_total",
+            "Frames that were stored and that no tag vouches for",
+            stats.frames_unauthenticated,
+        ),
         counter("groups_total", "Groups made durable, each by one sync", stats.groups),
         counter("records_total", "Records in them", stats.records),
         counter(
@@ -234,6 +239,7 @@ mod tests {
             silence_ms: 1500,
             is_silent: false,
             is_revoked: false,
+            is_authenticated: true,
             epoch: 0,
             frames: 4,
             samples: 360,

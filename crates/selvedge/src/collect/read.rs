@@ -155,15 +155,16 @@ fn heading() -> String {
 fn line(record: &Record) -> String {
     let Record { node, epoch, counter, superframe, slot, channel, first, .. } = record;
     let samples = record.waveform.len();
+    let mark = if record.suite.row().is_authenticated() { "" } else { "  not authenticated" };
     format!(
-        "{node:>10} {epoch:>5} {counter:>10} {superframe:>10} {slot:>4} {channel:>7} {first:>14} {samples:>7}\n"
+        "{node:>10} {epoch:>5} {counter:>10} {superframe:>10} {slot:>4} {channel:>7} {first:>14} {samples:>7}{mark}\n"
     )
 }
 
 fn json(record: &Record) -> String {
     let line = serde_json::json!({
         "node": record.node, "epoch": record.epoch, "counter": record.counter,
-        "suite": record.suite.to_string(), "superframe": record.superframe, "slot": record.slot,
+        "suite": record.suite.to_string(), "authenticated": record.suite.row().is_authenticated(), "superframe": record.superframe, "slot": record.slot,
         "received_ps": record.received_ps, "arrived_ns": record.arrived_ns,
         "channel": record.channel, "first": record.first, "stride": record.stride,
         "sample_ps": record.sample_ps, "uncertainty_ns": record.uncertainty_ns,

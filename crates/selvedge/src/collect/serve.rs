@@ -15,7 +15,7 @@ use collect::settings::Settings;
 use collect::stats::Stats;
 use report::row::{Clock, Experiment, Row};
 use selvedge::error::{Error, KeyFault};
-use selvedge::link::grid::grid;
+use selvedge::link::grid::{computer_grid, grid};
 use selvedge::link::monitoring::MonitorAddress;
 use selvedge::link::transport::Transport;
 
@@ -206,6 +206,13 @@ pub fn key_ring(opened: &Opened) -> Result<KeyRing, Error> {
             let settings = Settings::new(node.wiring.settings.clone(), lead_samples);
             ring.add_node(node.id, Node { master, suite, epoch_from, epoch_frames, settings, grid });
         }
+        for computer in &cell.computers {
+            let (suite, grid, id) = (computer.suite, computer_grid(computer), computer.id);
+            let (master, epoch_from) =
+                (opened.keys.node(id)?, opened.keys.begin_store(&opened.layout.store(), id)?);
+            let (epoch_frames, settings) = (None, Settings::default());
+            ring.add_node(id, Node { master, suite, epoch_from, epoch_frames, settings, grid });
+        }
     }
     let (keys, deployment) = (opened.keys.clone(), opened.deployment.clone());
     ring.read_present_by(move || keys.present(&deployment).map_err(other));
@@ -250,6 +257,9 @@ fn rows(experiment: &Experiment, stats: &Stats) -> Vec<Row> {
     };
     rows.extend(by_clock("datagrams dropped", stats.datagrams_dropped));
     rows.extend(by_clock("answers withheld", stats.answers_withheld));
+    if stats.frames_unauthenticated > 0 {
+        rows.push(count("frames stored, not authenticated", stats.frames_unauthenticated));
+    }
     rows.extend(by_clock("ranges of counters forgotten", stats.counter_ranges_forgotten));
     if stats.torn_tails > 0 {
         rows.extend([

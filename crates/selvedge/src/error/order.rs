@@ -76,6 +76,9 @@ impl fmt::Display for OrderFault {
                 }
                 Reason::EpochsUsedUp(node) => write!(f, "no epoch of the key of node {node} is left"),
                 Reason::Setting(node) => write!(f, "node {node} cannot be set so"),
+                Reason::NeverTold(node) => {
+                    write!(f, "node {node} is told nothing: its suite has no tag, and neither end knows who sent what")
+                }
                 Reason::Keys(what) => {
                     write!(f, "the server cannot read the keys, and goes on with those before: {what}")
                 }

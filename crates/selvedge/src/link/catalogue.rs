@@ -3,7 +3,7 @@
 use collect::export::{Catalogue, Meaning};
 
 use super::deployment::{Deployment, Node};
-use super::grid::grid;
+use super::grid::{computer_grid, grid};
 
 /// Codes of a 10-bit converter.
 const CODES: f64 = 1024.0;
@@ -13,6 +13,9 @@ pub fn catalogue(deployment: &Deployment) -> Catalogue {
     let mut catalogue = Catalogue::default();
     for cell in &deployment.cells {
         catalogue.cells.insert(cell.id, cell.name.clone());
+        for computer in &cell.computers {
+            catalogue.grids.insert(computer.id, computer_grid(computer));
+        }
         for node in &cell.nodes {
             catalogue.grids.insert(node.id, grid(cell, node));
             let leads = node.wiring.leads.iter().map(|lead| lead.channel);

@@ -17,6 +17,7 @@ use serde::{Serialize, Serializer};
 use toml::de::DeTable;
 
 use super::chip::Chip;
+use super::computers::{Computer, ComputerDraft};
 use super::diagnostic::Problems;
 use super::draft::{self, CellDraft, Draft, InputDraft, NodeDraft};
 use super::filters::Filters;
@@ -80,6 +81,9 @@ pub struct Cell {
     pub noise: Noise,
     /// Nodes, in the order of the text.
     pub nodes: Vec<Node>,
+    /// Computers whose frames are in its batches, too, in the order of the text.
+    #[serde(rename = "computer", skip_serializing_if = "Vec::is_empty")]
+    pub computers: Vec<Computer>,
 }
 
 /// Disturbance of a bus.
@@ -156,8 +160,18 @@ pub struct Bridge {
     pub batch_superframes: u8,
 }
 
-fn by_name<S: Serializer>(suite: &Suite, serializer: S) -> Result<S::Ok, S::Error> {
+pub(super) fn by_name<S: Serializer>(suite: &Suite, serializer: S) -> Result<S::Ok, S::Error> {
     serializer.collect_str(suite)
+}
+
+impl Deployment {
+    /// Number and suite of every node and computer: who has a key, and sends under it.
+    pub fn senders(&self) -> impl Iterator<Item = (u32, Suite)> {
+        self.cells.iter().flat_map(|cell| {
+            let nodes = cell.nodes.iter().map(|node| (node.id, node.suite));
+            nodes.chain(cell.computers.iter().map(|computer| (computer.id, computer.suite)))
+        })
+    }
 }
 
 impl Cell {
@@ -289,6 +303,7 @@ fn finish(draft: &Draft, inputs: Vec<Option<Input>>, folder: &Path) -> Option<De
                 None => None,
             },
             retention: draft.retention.finish(),
+            allow_legacy: value(&draft.allow_legacy).unwrap_or(false),
         },
         keys: draft.keys.as_ref().map(|keys| folder.join(&keys.value)),
     })
@@ -313,6 +328,7 @@ fn cell(draft: &CellDraft, inputs: &[Input]) -> Option<Cell> {
         byte_gap_ps: value(&draft.byte_gap)?.unsigned_abs(),
         noise: Noise { bit_errors_ppb: value(&draft.bit_errors).unwrap_or(0).try_into().ok()?, drop_outs },
         nodes: draft.nodes.iter().map(|draft| node(draft, superframe_ps, inputs)).collect::<Option<_>>()?,
+        computers: draft.computers.iter().map(ComputerDraft::finish).collect::<Option<_>>()?,
     })
 }
 

@@ -12,6 +12,7 @@ use cipher::suites::SUITES;
 use toml::de::DeTable;
 
 use super::chip::{CHIPS, Chip};
+use super::computers::{self, ComputerDraft};
 use super::filters::Filters;
 use super::leads::{self, LeadDraft, SettingDraft};
 use super::problem::{Kind, Problem};
@@ -31,6 +32,7 @@ pub(super) struct Draft {
     pub duration: Maybe<i64>,
     pub inputs: Vec<InputDraft>,
     pub cells: Vec<CellDraft>,
+    pub allow_legacy: Maybe<bool>,
     pub batch_superframes: Maybe<i64>,
     pub address: Maybe<SocketAddr>,
     pub shards: Maybe<i64>,
@@ -64,6 +66,7 @@ pub(super) struct CellDraft {
     pub drop_out_interval: Maybe<i64>,
     pub drop_out_duration: Maybe<i64>,
     pub nodes: Vec<NodeDraft>,
+    pub computers: Vec<ComputerDraft>,
 }
 
 /// `[[cell.NAME.node]]`
@@ -129,6 +132,7 @@ pub(super) fn read<'a>(root: &'a DeTable<'a>, problems: &mut Vec<Problem>) -> Dr
     let transport = transport::read(&mut section, problems);
     let retention = retention::read(&mut section, problems);
     let realtime = realtime::read(&mut section, transport.is_shared(), problems);
+    let allow_legacy = section.flag("allow_legacy", problems);
     section.finish(problems);
 
     let mut section = below(&mut root, "keys", problems);
@@ -143,6 +147,7 @@ pub(super) fn read<'a>(root: &'a DeTable<'a>, problems: &mut Vec<Problem>) -> Dr
         duration,
         inputs,
         cells,
+        allow_legacy,
         batch_superframes,
         address,
         shards,
@@ -219,6 +224,7 @@ fn cell(name: At<String>, mut section: Section<'_>, problems: &mut Vec<Problem>)
             node(section, false, problems)
         })
         .collect();
+    let computers = computers::read(&name.value, &mut section, problems);
     section.finish(problems);
     let name = At { value: name.value, span: name.span };
     CellDraft {
@@ -233,6 +239,7 @@ fn cell(name: At<String>, mut section: Section<'_>, problems: &mut Vec<Problem>)
         drop_out_interval,
         drop_out_duration,
         nodes,
+        computers,
     }
 }
 
@@ -287,7 +294,7 @@ fn node(mut section: Section<'_>, shared: bool, problems: &mut Vec<Problem>) -> 
         leads: leads::read(&mut section, problems),
         settings: leads::read_settings(&mut section, problems),
         rate: section.quantity("rate", &FREQUENCY, limits::RATE, problems),
-        suite: section.text("suite", "\"ascon-aead128\"", problems).and_then(|text| suite(text, problems)),
+        suite: section.text("suite", "\"ascon-aead128\"", problems).and_then(|text| firmware(text, problems)),
         divider: section.text("bus", "\"f/16\"", problems).and_then(|text| divider(text, problems)),
         filters: section.text("filters", "\"woven\"", problems).and_then(|text| filters(text, problems)),
         counter_block: section.integer("counter_block", 1..=limits::COUNTER_BLOCK_MAX as i64, problems),
@@ -322,7 +329,7 @@ fn chip(text: At<String>, problems: &mut Vec<Problem>) -> Maybe<&'static Chip> {
 }
 
 /// A suite that the node link speaks; those without a number there are for links above it.
-fn suite(text: At<String>, problems: &mut Vec<Problem>) -> Maybe<Suite> {
+pub(super) fn suite(text: At<String>, problems: &mut Vec<Problem>) -> Maybe<Suite> {
     let spoken = || SUITES.iter().filter(|row| row.node_number.is_some());
     match spoken().find(|row| row.name == text.value) {
         Some(row) => Some(At { value: row.suite, span: text.span }),
@@ -333,6 +340,17 @@ fn suite(text: At<String>, problems: &mut Vec<Problem>) -> Maybe<Suite> {
             None
         }
     }
+}
+
+/// A suite that the firmware of a node speaks.
+fn firmware(text: At<String>, problems: &mut Vec<Problem>) -> Maybe<Suite> {
+    let suite = suite(text, problems)?;
+    let row = suite.value.row();
+    if row.is_legacy {
+        problems.push(Problem { span: suite.span, kind: Kind::NoFirmware { suite: row.name } });
+        return None;
+    }
+    Some(suite)
 }
 
 fn filters(text: At<String>, problems: &mut Vec<Problem>) -> Maybe<Filters> {

@@ -87,10 +87,8 @@ impl Keys {
         for cell in &deployment.cells {
             self.cell(cell.id)?;
             self.certificates.bridge(cell.id)?;
-            for node in &cell.nodes {
-                self.node(node.id)?;
-            }
         }
+        deployment.senders().try_for_each(|(id, _)| self.node(id).map(drop))?;
         self.store()?;
         self.check_reservations(deployment)?;
         self.certificates.server().map(drop)
@@ -147,7 +145,7 @@ fn cell_name(id: u16) -> String {
 /// The master keys of nodes and cells, in the order of [`reservations::fresh`].
 fn reserved_names(deployment: &Deployment) -> impl Iterator<Item = String> {
     let cells = deployment.cells.iter();
-    let nodes = cells.clone().flat_map(|cell| &cell.nodes).map(|node| node_name(node.id));
+    let nodes = deployment.senders().map(|(id, _)| node_name(id));
     nodes.chain(cells.map(|cell| cell_name(cell.id)))
 }
 

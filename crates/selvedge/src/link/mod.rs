@@ -7,6 +7,7 @@ pub mod catalogue;
 pub mod certificates;
 pub mod check;
 mod chip;
+pub mod computers;
 pub mod deployment;
 pub mod device;
 mod diagnostic;

@@ -43,6 +43,10 @@ pub(super) enum Kind {
     Unfit { what: &'static str, found: String, expected: String, example: &'static str },
     /// A name that is not in its list.
     UnknownName { what: &'static str, found: String, known: Vec<String> },
+    /// A legacy suite that nobody allowed.
+    Legacy { suite: &'static str },
+    /// A suite that no node's firmware speaks.
+    NoFirmware { suite: &'static str },
     /// Not one of the SPI clock's dividers.
     NotADivider { found: String },
     /// A name that is not made of a-z, 0-9 and `-`.
@@ -128,6 +132,12 @@ impl fmt::Display for Kind {
                 write!(f, "{what} is `{found}`, expected {expected}")
             }
             Kind::UnknownName { what, found, .. } => write!(f, "unknown {what} `{found}`"),
+            Kind::Legacy { suite } => {
+                write!(f, "`{suite}` is a legacy suite: it has no tag, so nobody knows who sent what it says")
+            }
+            Kind::NoFirmware { suite } => {
+                write!(f, "`{suite}` is a legacy suite, and no node's firmware speaks it")
+            }
             Kind::NotADivider { found } => write!(
                 f,
                 "`{found}` is not a divider of the SPI clock, expected `f/2`, `f/4`, `f/8`, `f/16`, `f/32`, `f/64` or `f/128`"
@@ -271,6 +281,13 @@ impl Kind {
             }
             Kind::NoUnit { example, .. } => Some(format!("write it like `{example}`")),
             Kind::UnknownUnit { units, .. } => Some(format!("use {}", list(units))),
+            Kind::Legacy { .. } => Some(
+                "leave `suite` out, or write `allow_legacy = true` in [collect]: what is stored of it is marked"
+                    .into(),
+            ),
+            Kind::NoFirmware { .. } => {
+                Some("leave `suite` out; a computer may be `[[cell.NAME.computer]]`".into())
+            }
             Kind::SuperframeOverfull { slots_fit, .. } => Some(format!(
                 "{slots_fit} slots fit, the beacon's and the downlink's included: shorten `slot`, lengthen `superframe` or move nodes to another cell"
             )),

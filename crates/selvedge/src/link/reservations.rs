@@ -45,8 +45,7 @@ pub struct Epochs {
 /// The content of every file that a fresh key of `deployment` begins with, by name: the key's, then its own.
 pub(super) fn fresh(deployment: &Deployment) -> Vec<(String, String)> {
     let cells = deployment.cells.iter();
-    let nodes = cells.clone().flat_map(|cell| &cell.nodes).map(|node| node.id);
-    let nodes = nodes.map(|id| (epoch_name(id), Epochs::default().text()));
+    let nodes = deployment.senders().map(|(id, _)| (epoch_name(id), Epochs::default().text()));
     nodes.chain(cells.map(|cell| (superframe_name(cell.id), next_text(0)))).collect()
 }
 
@@ -217,11 +216,8 @@ impl Keys {
     pub(super) fn check_reservations(&self, deployment: &Deployment) -> Result<(), Error> {
         for cell in &deployment.cells {
             read(self.folder(), &superframe_name(cell.id), parse_next)?;
-            for node in &cell.nodes {
-                self.epochs(node.id)?;
-            }
         }
-        Ok(())
+        deployment.senders().try_for_each(|(id, _)| self.epochs(id).map(drop))
     }
 }
 

@@ -4,6 +4,7 @@
 //! the last node's is the downlink's. A transmission begins one guard after its slot does and must end one
 //! guard before the slot ends. What a byte costs a node beyond its bits is the firmware's (`limits`).
 
+use super::computers;
 use super::deployment::Input;
 use super::diagnostic::line;
 use super::draft::{CellDraft, Draft, InputDraft, NodeDraft};
@@ -26,8 +27,13 @@ pub(super) fn check(draft: &Draft, inputs: &[Option<Input>], text: &str, problem
     }
     let cells = draft.cells.iter().filter_map(|cell| cell.id.as_ref());
     unique("cell id", cells, text, problems);
-    let nodes = draft.cells.iter().flat_map(|cell| &cell.nodes).filter_map(|node| node.id.as_ref());
-    unique("node id", nodes, text, problems);
+    let ids = |cell: &CellDraft| {
+        let nodes = cell.nodes.iter().filter_map(|node| node.id.clone());
+        nodes.chain(cell.computers.iter().filter_map(|computer| computer.id.clone())).collect::<Vec<_>>()
+    };
+    let ids: Vec<At<i64>> = draft.cells.iter().flat_map(ids).collect();
+    unique("node id", ids.iter(), text, problems);
+    computers::check(draft, problems);
     for cell in &draft.cells {
         slots(cell, text, problems);
         superframe(cell, problems);

@@ -134,8 +134,8 @@ impl Keys {
     /// [`Error::Key`] or [`Error::Io`].
     pub fn present(&self, deployment: &Deployment) -> Result<Present, Error> {
         let mut standings = HashMap::new();
-        for node in deployment.cells.iter().flat_map(|cell| &cell.nodes) {
-            standings.insert(node.id, self.standing(node.id)?);
+        for (id, _) in deployment.senders() {
+            standings.insert(id, self.standing(id)?);
         }
         Ok(Present { store: self.store()?, standings })
     }

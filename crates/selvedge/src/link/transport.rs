@@ -43,6 +43,9 @@ pub struct Collect {
     /// What it keeps of its store.
     #[serde(flatten, skip_serializing_if = "Retention::is_none")]
     pub retention: Retention,
+    /// Whether computers may use legacy suites.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub allow_legacy: bool,
 }
 
 impl Collect {

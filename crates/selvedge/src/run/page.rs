@@ -24,6 +24,9 @@ const CAPTIONS: [&str; 4] = [
     "What had been acknowledged before survived.",
 ];
 
+/// The metric of who may send what no tag vouches for.
+pub const LEGACY: &str = "legacy suite, not authenticated";
+
 /// The whole page.
 pub fn html(
     deployment: &Deployment,
@@ -40,6 +43,14 @@ pub fn html(
     let mut page = Page::new(format!("{}: from the node to the store", deployment.name), lead)
         .section(key_figures(rows, nodes))
         .section(waveforms(nodes));
+    let legacy: Vec<&str> = rows.iter().filter(|row| row.metric() == LEGACY).map(Row::case).collect();
+    if !legacy.is_empty() {
+        let words = format!(
+            "{} may send under a legacy suite, which has no tag: what is stored of it may be anybody's, and is marked.",
+            legacy.join(", ")
+        );
+        page = page.section(Section::new("Not authenticated").text(words));
+    }
     for cell in &deployment.cells {
         page = page.section(timelines(cell, &read_timeline(&layout.timeline(cell.id))?));
     }

@@ -53,7 +53,7 @@ impl Sealer {
         match suite {
             Suite::AsconAead128 => Ok(Sealer::Ascon),
             Suite::Aes128Ccm => Ok(Sealer::Ccm),
-            Suite::Aes256Gcm => Err(Fault::NoFilters { suite }.into()),
+            Suite::Aes256Gcm | Suite::Aes128Cbc => Err(Fault::NoFilters { suite }.into()),
         }
     }
 

@@ -384,7 +384,7 @@ function fill(card, node, isSeen) {
   toggle(card.item, 'off', !node.heard || node.is_revoked);
   put(card.name, label(node));
   put(card.sign, sign);
-  put(card.words, words);
+  put(card.words, node.is_authenticated ? words : `${words}, not authenticated`);
   const of = place => node.heard ? rate(lately(at => at.nodes.get(node.node)?.[place])) : '–';
   const texts = [
     node.heard ? `${time(node.silence_ms)} ago` : '–', of(0), of(1), share(node.missing, node.steps),
