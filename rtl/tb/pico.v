@@ -84,13 +84,14 @@ module pico (
         .o_is_nothing(o_is_nothing)
     );
 
+    wire asks = has_request && is_custom && !is_taken;
     assign is_ready = has_request && is_custom && has_result;
 
     custom custom (
         .i_clock(i_clock),
         .i_reset(i_reset),
         .o_is_there(is_there),
-        .i_asks(has_request && is_custom && !is_taken),
+        .i_asks(asks),
         .i_space(word[6:5]),
         .i_function({word[31:25], word[14:12]}),
         .i_a(a),
@@ -102,7 +103,7 @@ module pico (
 
     always @(posedge i_clock) begin
         o_cycle <= i_reset ? 0 : o_cycle + 1;
-        is_taken <= !i_reset && has_request && !is_ready && (is_taken || takes);
+        is_taken <= !i_reset && has_request && !is_ready && (is_taken || asks && takes);
     end
 
     assign o_takes_up = !i_reset && cpu.launch_next_insn;

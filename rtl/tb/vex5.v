@@ -27,9 +27,12 @@ module vex5 (
     wire [31:0] fetched, read;
     wire [3:0] bytes;
 
-    wire asks, takes, has_result, is_there;
+    wire asks, takes, has_result, is_there, takes_result;
     wire [9:0] called;
     wire [31:0] a, b, result;
+    // A result that came when the core still had the one before.
+    reg is_kept;
+    reg [31:0] kept;
 
     assign o_address = {access_at, 2'b00};
 
@@ -43,9 +46,9 @@ module vex5 (
         .CfuPlugin_bus_cmd_payload_function_id(called),
         .CfuPlugin_bus_cmd_payload_inputs_0(a),
         .CfuPlugin_bus_cmd_payload_inputs_1(b),
-        .CfuPlugin_bus_rsp_valid(has_result),
-        .CfuPlugin_bus_rsp_ready(),
-        .CfuPlugin_bus_rsp_payload_outputs_0(result),
+        .CfuPlugin_bus_rsp_valid(has_result || is_kept),
+        .CfuPlugin_bus_rsp_ready(takes_result),
+        .CfuPlugin_bus_rsp_payload_outputs_0(is_kept ? kept : result),
         .iBusWishbone_CYC(),
         .iBusWishbone_STB(fetches),
         .iBusWishbone_ACK(fetches),
@@ -103,7 +106,11 @@ module vex5 (
         .o_result(result)
     );
 
-    always @(posedge i_clock) o_cycle <= i_reset ? 0 : o_cycle + 1;
+    always @(posedge i_clock) begin
+        o_cycle <= i_reset ? 0 : o_cycle + 1;
+        if (has_result) kept <= result;
+        is_kept <= !i_reset && (is_kept ? has_result || !takes_result : has_result && !takes_result);
+    end
 
     assign o_traps = !i_reset && cpu.CsrPlugin_hadException;
     assign o_takes_up = !i_reset && cpu.lastStageIsFiring;

@@ -5,44 +5,17 @@ mod emulator;
 mod streams;
 mod workloads;
 
-use cores::{Bench, Core, End, same};
+use std::sync::Arc;
+
+use cores::{Bench, Core};
 use emulator::soak;
-use isa::rv32::bare::{self, Board, Program};
-use isa::rv32::{FiveStage, Instruction, Machine, Profile, Stop, Trap};
+use isa::rv32::Profile;
+use isa::rv32::bare::{self, Program};
 use streams::{COLD, WARM};
 use workloads::{Objects, WORK};
 
 /// In how many layouts each program is linked.
 const LAYOUTS: u64 = 8;
-
-/// The instruction at a place, as text.
-fn listed(program: &Program, pc: u32) -> String {
-    let word = program.bytes().get(pc as usize..pc as usize + 4);
-    let word = word.map(|word| u32::from_le_bytes(word.try_into().expect("four bytes")));
-    word.and_then(Instruction::decode).map_or("?".to_owned(), |instruction| instruction.to_string())
-}
-
-/// Runs a program on both; compares every instruction. Cycles that were compared.
-fn compare(bench: &Bench, program: &Program, what: &str) -> u64 {
-    let theirs = bench.trace(program, 100_000_000);
-    assert!(matches!(theirs.end, End::Exit(_)), "{what}: {:?}", theirs.end);
-    let mut ours = Machine::with_pipeline(Board::new(program, 0), FiveStage::cached(), 0);
-    let (mut begin, mut last) = (None, 0);
-    for (count, &(cycle, pc)) in theirs.taken_up.iter().enumerate() {
-        let our_pc = ours.pc();
-        let stop = ours.step(&mut ());
-        let our = ours.pipeline().written() as u32;
-        let begin = *begin.get_or_insert(cycle.wrapping_sub(our));
-        last = cycle.wrapping_sub(begin);
-        let text = listed(program, pc);
-        assert_eq!((our_pc, our), (pc, last), "{what}: instruction {count}, `{text}` at {pc:#x}");
-        if stop == Stop::Trap(Trap::StoreAccess) {
-            break;
-        }
-    }
-    same(&theirs, program, Profile::Vex5, what);
-    last.into()
-}
 
 #[test]
 fn random_programs_take_the_cycles_of_the_hardware() {
@@ -51,8 +24,8 @@ fn random_programs_take_the_cycles_of_the_hardware() {
     let seeds = if soak() { 400 } else { 12 };
     for seed in 0x5_7a9e..0x5_7a9e + seeds {
         for mixture in [WARM, COLD] {
-            cycles +=
-                compare(&bench, &streams::program(seed, mixture), &format!("seed {seed:#x} {mixture:?}"));
+            let what = format!("seed {seed:#x} {mixture:?}");
+            cycles += bench.compare(&streams::program(seed, mixture), &Arc::default(), &what);
         }
     }
     println!("{} programs, {cycles} cycles, every instruction at the same one", 2 * seeds);
@@ -61,13 +34,7 @@ fn random_programs_take_the_cycles_of_the_hardware() {
 #[test]
 fn programs_take_the_cycles_of_the_hardware_in_every_layout() {
     let Some(bench) = Bench::new(Core::Vex5, None) else { return };
-    let Some((programs, cycles)) = workloads::each(LAYOUTS, |program, what| {
-        let theirs = bench.run(program, 100_000_000);
-        same(&theirs, program, Profile::Vex5, what);
-        theirs
-    }) else {
-        return;
-    };
+    let Some((programs, cycles)) = workloads::each(&bench, LAYOUTS) else { return };
     println!("{programs} programs, {cycles} cycles, every mark at the same one");
 }
 
@@ -82,7 +49,8 @@ fn what_stays_in_the_caches_takes_what_it_takes_with_tightly_coupled_memories() 
         let program = Program::of_image(&objects.link(0)).expect("it fits");
         let [first, second] = [(1, 2), (2, 3)].map(|(from, to)| {
             let theirs = bench.run(&program, 100_000_000).between(from, to);
-            let tightly = bare::run(&program, Profile::Vex5Tcm, u64::MAX, &mut ()).between(from, to);
+            let tightly =
+                bare::run(&program, Profile::Vex5Tcm, &Arc::default(), u64::MAX, &mut ()).between(from, to);
             (theirs.expect("it was marked"), tightly.expect("so it was"))
         });
         println!("{name}: {first:?}, then {second:?}");

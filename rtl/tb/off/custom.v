@@ -1,9 +1,10 @@
 // The socket for instructions of one's own, with nothing in it: a bench that has a unit finds a module of this name and
 // these ports elsewhere, and takes that.
 //
-// Owns: the ports. A request stands from `i_asks` until `o_takes`, which may be in the same cycle; the result is there
-// with `o_has_result`, in that cycle or later, for one cycle. No second request comes before. The operands stand until
-// then on `pico`, and in the cycle of `o_takes` on `vex5`.
+// Owns: the ports. A request stands from `i_asks` until a cycle with `o_takes`; the result is there with `o_has_result`, in
+// that cycle or later, for one cycle. The next request may stand before: it is not to be taken before the cycle of the
+// result, or in it if its own result would be there at once. On `pico` it comes only later. `o_takes` does not wait for
+// `i_asks`: VexRiscv asks again, wrongly, when it has not seen it between two requests.
 `default_nettype none
 
 module custom (

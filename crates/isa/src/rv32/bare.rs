@@ -17,14 +17,18 @@
 //! that of the store on the bus, so that two of them differ by what is between, here as on hardware. A program may
 //! store where it executes, as `pico` would have it; `vex5` would need a FENCE.I in between, which is not here.
 
+use std::sync::Arc;
+
 use super::bits::Instruction;
 use super::bus::{Bus, Fetched, Refusal, Width};
+use super::custom::Units;
 use super::error::{Fault, FaultKind, ImageError};
 use super::image::Image;
 use super::machine::{self, Machine, Spent};
 use super::pipeline::Pipeline;
 use super::profile::Profile;
 use super::sequential::Sequential;
+use super::timing::Timing;
 use super::trap::Trap;
 use super::vex5::FiveStage;
 use crate::{Cycles, Observer};
@@ -152,6 +156,7 @@ pub struct Board {
     memory: Vec<u8>,
     /// The words of the program that were executed; `None` is one that was not, or was stored to, or is none.
     code: Vec<Option<Instruction>>,
+    units: Arc<Units>,
     core: u32,
     console: Vec<u8>,
     marks: Vec<Mark>,
@@ -159,12 +164,13 @@ pub struct Board {
 }
 
 impl Board {
-    /// With a program.
-    pub fn new(program: &Program, core: u32) -> Board {
+    /// With a program, for a core with instructions of one's own that have to be switched on by this word, 0 where
+    /// nothing has.
+    pub fn new(program: &Program, units: Arc<Units>, core: u32) -> Board {
         let mut memory = vec![0; MEMORY_BYTES as usize];
         memory[..program.bytes.len()].copy_from_slice(&program.bytes);
         let code = vec![None; program.bytes.len().div_ceil(4)];
-        Board { memory, code, core, console: Vec::new(), marks: Vec::new(), exit: None }
+        Board { memory, code, units, core, console: Vec::new(), marks: Vec::new(), exit: None }
     }
 
     fn word(&self, address: u32) -> Option<u32> {
@@ -179,7 +185,7 @@ impl Board {
             return Err(Trap::InstructionMisaligned.into());
         }
         let word = self.word(pc).ok_or(Trap::InstructionAccess)?;
-        let Some(instruction) = Instruction::decode(word) else {
+        let Some(instruction) = self.units.decode(word) else {
             if Instruction::is_compressed(word) {
                 return Err(Refusal::Fault(FaultKind::Compressed { half: word as u16 }));
             }
@@ -226,7 +232,7 @@ impl Bus for Board {
     }
 
     fn peek(&self, pc: u32) -> Option<Instruction> {
-        Instruction::decode(self.word(pc)?)
+        self.units.decode(self.word(pc)?)
     }
 
     #[inline(always)]
@@ -259,19 +265,26 @@ impl Bus for Board {
     }
 }
 
+/// A program on a core, about to begin.
+pub fn machine<P: Pipeline>(program: &Program, pipeline: P, units: &Arc<Units>) -> Machine<Board, P> {
+    let core = if units.as_slice().is_empty() { 0 } else { pipeline.switched_on_by() };
+    let board = Board::new(program, Arc::clone(units), core);
+    Machine::with_pipeline(board, pipeline, 0).with_units(Arc::clone(units))
+}
+
 /// Runs a program on a core until it ends, or a cycle is reached.
-pub fn run<O: Observer>(program: &Program, profile: Profile, until: Cycles, o: &mut O) -> Outcome {
+pub fn run<O: Observer>(
+    program: &Program,
+    profile: Profile,
+    units: &Arc<Units>,
+    until: Cycles,
+    o: &mut O,
+) -> Outcome {
     match profile {
-        Profile::Ibex | Profile::Pico => {
-            let pipeline = Sequential::new(profile.timing().expect("these have files"));
-            finish(Machine::with_pipeline(Board::new(program, 0), pipeline, 0), until, o)
-        }
-        Profile::Vex5 => {
-            finish(Machine::with_pipeline(Board::new(program, 0), FiveStage::cached(), 0), until, o)
-        }
-        Profile::Vex5Tcm => {
-            finish(Machine::with_pipeline(Board::new(program, 0), FiveStage::tightly_coupled(), 0), until, o)
-        }
+        Profile::Ibex => finish(machine(program, Sequential::new(Timing::ibex()), units), until, o),
+        Profile::Pico => finish(machine(program, Sequential::new(Timing::pico()), units), until, o),
+        Profile::Vex5 => finish(machine(program, FiveStage::cached(), units), until, o),
+        Profile::Vex5Tcm => finish(machine(program, FiveStage::tightly_coupled(), units), until, o),
     }
 }
 

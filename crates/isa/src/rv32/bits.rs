@@ -12,6 +12,7 @@
 use std::fmt;
 use std::sync::OnceLock;
 
+use super::custom;
 use super::error::Unencodable;
 use super::table::{Opcode, Operand, ROWS, Row};
 
@@ -216,6 +217,9 @@ impl Instruction {
     /// # Errors
     /// An operand whose value has no bits.
     pub fn encode(&self) -> Result<u32, Unencodable> {
+        if self.opcode == Opcode::Custom {
+            return Ok(custom::encode(*self));
+        }
         let mut word = index().fixed[self.opcode as usize].value;
         for &operand in self.opcode.row().operands {
             for &(field, expected) in operand.fields() {
@@ -229,7 +233,7 @@ impl Instruction {
         Ok(word)
     }
 
-    /// The instruction of a word; `None` when RV32IM has no such.
+    /// The instruction of a word; `None` when RV32IM has no such, as for those of one's own (`custom`).
     pub fn decode(word: u32) -> Option<Instruction> {
         let index = index();
         let fits = |opcode: Opcode| {

@@ -1,6 +1,6 @@
 //! Every word this room says when something is wrong with its input.
 //!
-//! Owns: the closed error enums of words and text, and what a running program does that ends its run. Those of images
+//! Owns: the closed error enums of words, text and tables of units, and what a running program does that ends its run. Those of images
 //! and timing files are all processors' (`crate::error`). Bugs of this room are assertions and not here; files are read
 //! by the tools above.
 
@@ -78,6 +78,53 @@ impl fmt::Display for TextError {
 }
 
 impl std::error::Error for TextError {}
+
+/// Why lines are no table.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum UnitError {
+    /// A line's funct3 or funct7 has more bits than there are.
+    Function {
+        /// Which line.
+        name: &'static str,
+        /// What it says: funct3 and funct7.
+        found: (u8, u8),
+        /// The greatest that there are.
+        last: (u8, u8),
+    },
+    /// A word would be of two lines.
+    Ambiguous {
+        /// The one.
+        first: &'static str,
+        /// The other.
+        second: &'static str,
+    },
+    /// More lines than there may be.
+    Count {
+        /// How many.
+        found: usize,
+        /// How many there may be.
+        limit: usize,
+    },
+}
+
+impl fmt::Display for UnitError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            UnitError::Function { name, found, last } => {
+                let ((funct3, funct7), (last3, last7)) = (found, last);
+                write!(f, "unit `{name}`: found funct3 {funct3} and funct7 {funct7}, ")?;
+                write!(f, "expected at most {last3} and {last7}")
+            }
+            UnitError::Ambiguous { first, second } => {
+                write!(f, "units `{first}` and `{second}` have words in common")?;
+                write!(f, "\nhelp: give one of them another funct3, or another opcode")
+            }
+            UnitError::Count { found, limit } => write!(f, "found {found} units, expected at most {limit}"),
+        }
+    }
+}
+
+impl std::error::Error for UnitError {}
 
 /// What a program did that ends its run. A faulted machine stands still.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -5,6 +5,7 @@
 
 use super::bits::Instruction;
 use super::bus::{Bus, Fetched, Refusal, Width};
+use super::custom::Port;
 use super::machine::Machine;
 use super::pipeline::{Ahead, Flow, Pipeline};
 use super::table::Opcode;
@@ -15,6 +16,43 @@ use crate::{Cycles, Observer};
 #[inline(always)]
 fn high(product: i64) -> u32 {
     (product >> 32) as u32
+}
+
+/// The way of a unit to the bus, for one instruction.
+struct UnitPort<'a, B, P, O> {
+    bus: &'a mut B,
+    pipeline: &'a mut P,
+    cycle: Cycles,
+    now: Cycles,
+    wait: u32,
+    o: &'a mut O,
+}
+
+impl<B: Bus, P: Pipeline, O: Observer> Port for UnitPort<'_, B, P, O> {
+    fn load(&mut self, address: u32, width: Width) -> Result<u32, Refusal> {
+        if address & (width.bytes() - 1) != 0 {
+            return Err(Trap::LoadMisaligned.into());
+        }
+        let begin = self.cycle + Cycles::from(self.wait);
+        let value = self.bus.load(address, width, begin, &mut self.wait)?;
+        for byte in 0..width.bytes() {
+            self.o.load(self.now, address + byte, (value >> (8 * byte)) as u8);
+        }
+        Ok(value)
+    }
+
+    fn store(&mut self, address: u32, width: Width, value: u32) -> Result<(), Refusal> {
+        if address & (width.bytes() - 1) != 0 {
+            return Err(Trap::StoreMisaligned.into());
+        }
+        let begin = self.cycle + Cycles::from(self.wait);
+        self.bus.store(address, width, value, begin, &mut self.wait)?;
+        self.pipeline.port_stores(address);
+        for byte in 0..width.bytes() {
+            self.o.store(self.now, address + byte, (value >> (8 * byte)) as u8);
+        }
+        Ok(())
+    }
 }
 
 /// Whether a branch is taken.
@@ -55,7 +93,7 @@ impl<B: Bus, P: Pipeline> Machine<B, P> {
             }
             let Fetched { instruction, next } = fetched?;
             o.fetch(begin, pc);
-            self.pipeline.issue(instruction, pc, &mut self.cycle, &mut self.spent);
+            self.pipeline.issue(instruction, pc, &mut self.cycle, &mut self.spent, &self.units);
             let now = self.cycle;
             let flow = match self.perform(instruction, pc, next, now, o) {
                 Ok(flow) => flow,
@@ -64,7 +102,7 @@ impl<B: Bus, P: Pipeline> Machine<B, P> {
                     return Err(refusal);
                 }
             };
-            let ahead = Ahead { bus: &self.bus, registers: &self.registers };
+            let ahead = Ahead { bus: &self.bus, units: &self.units, registers: &self.registers };
             self.pipeline.complete(instruction, flow, &mut self.cycle, &ahead);
             self.spent.instructions += 1;
             self.pc = match flow {
@@ -94,7 +132,7 @@ impl<B: Bus, P: Pipeline> Machine<B, P> {
         if at & (width.bytes() - 1) != 0 {
             return Err(Trap::LoadMisaligned.into());
         }
-        let ahead = Ahead { bus: &self.bus, registers: &self.registers };
+        let ahead = Ahead { bus: &self.bus, units: &self.units, registers: &self.registers };
         let asked = self.pipeline.load(at, width, self.cycle, &mut self.spent, &ahead);
         let mut wait = 0;
         let value = self.bus.load(at, width, asked, &mut wait);
@@ -153,7 +191,7 @@ impl<B: Bus, P: Pipeline> Machine<B, P> {
     }
 
     /// Reads a counter, none of which can be written, or accesses a state register of the core's own. No others are there.
-    fn state(&mut self, i: Instruction) -> Result<Flow, Refusal> {
+    fn access_state(&mut self, i: Instruction) -> Result<Flow, Refusal> {
         let is_constant = matches!(i.opcode, Opcode::Csrrwi | Opcode::Csrrsi | Opcode::Csrrci);
         let operand = if is_constant { i.rs1.into() } else { self.get(i.rs1) };
         let replaces = matches!(i.opcode, Opcode::Csrrw | Opcode::Csrrwi);
@@ -181,6 +219,22 @@ impl<B: Bus, P: Pipeline> Machine<B, P> {
         };
         self.set(i.rd, value);
         Ok(Flow::On)
+    }
+
+    /// Does one of one's own.
+    #[inline(never)]
+    fn custom<O: Observer>(&mut self, i: Instruction, now: Cycles, o: &mut O) -> Result<(), Refusal> {
+        let unit = *self.units.unit(i).ok_or(Trap::IllegalInstruction)?;
+        self.pipeline.custom(&unit, &mut self.cycle);
+        let (bus, pipeline, cycle) = (&mut self.bus, &mut self.pipeline, self.cycle);
+        let mut port = UnitPort { bus, pipeline, cycle, now, wait: 0, o };
+        let result = unit.call(i, &self.registers, &mut self.state, &mut port);
+        let wait = port.wait;
+        if wait != 0 {
+            self.waited(wait);
+        }
+        self.set(i.rd, result?);
+        Ok(())
     }
 
     /// Does one instruction, all of it or, when it is refused, nothing.
@@ -276,7 +330,8 @@ impl<B: Bus, P: Pipeline> Machine<B, P> {
             Fence | FenceTso => {}
             Ecall => return Err(Trap::EnvironmentCall.into()),
             Ebreak => return Err(Trap::Breakpoint.into()),
-            Csrrw | Csrrs | Csrrc | Csrrwi | Csrrsi | Csrrci => return self.state(i),
+            Csrrw | Csrrs | Csrrc | Csrrwi | Csrrsi | Csrrci => return self.access_state(i),
+            Custom => self.custom(i, now, o)?,
         }
         Ok(Flow::On)
     }

@@ -6,7 +6,10 @@
 //! A trap is not taken here: the run comes back with it, PC at the instruction, and the environment answers
 //! ([`Machine::skip`], [`Machine::jump`]) or ends the run ([`Machine::fail`]).
 
+use std::sync::Arc;
+
 use super::bus::{Bus, Refusal};
+use super::custom::{State, Units};
 use super::error::{Fault, FaultKind};
 use super::pipeline::Pipeline;
 use super::sequential::Sequential;
@@ -48,6 +51,9 @@ pub struct Machine<B, P = Sequential> {
     /// What it is attached to.
     pub bus: B,
     pub(super) pipeline: P,
+    /// Its instructions of one's own, and what they keep.
+    pub(super) units: Arc<Units>,
+    pub(super) state: State,
     /// Invariant: x0 is zero between instructions.
     pub(super) registers: [u32; 32],
     pub(super) pc: u32,
@@ -72,6 +78,8 @@ impl<B: Bus, P: Pipeline> Machine<B, P> {
         Machine {
             bus,
             pipeline,
+            units: Arc::default(),
+            state: State::default(),
             registers: [0; 32],
             pc: entry,
             next: None,
@@ -79,6 +87,17 @@ impl<B: Bus, P: Pipeline> Machine<B, P> {
             spent: Spent::default(),
             fault: None,
         }
+    }
+
+    /// The same with instructions of one's own, which its bus has to decode.
+    #[must_use]
+    pub fn with_units(self, units: Arc<Units>) -> Machine<B, P> {
+        Machine { units, ..self }
+    }
+
+    /// What instructions of one's own keep.
+    pub fn state(&self) -> &State {
+        &self.state
     }
 
     /// A register.

@@ -6,7 +6,7 @@
 //! (`sequential`, `timing`), or five stages with caches (`vex5`); `profile` has the names. What it is attached to is
 //! behind the seam in `bus`: plain `memory`, or what another crate puts there. Programs run under Linux as far as a C
 //! library asks for it (`user`), or on a machine with nothing but memory (`bare`), on which the cores' own hardware is
-//! the witness.
+//! the witness. Instructions of one's own have a table of their own (`custom`).
 //!
 //! Not there, and a trap: what is beyond the unprivileged manual's RV32I, M and the counters, and accesses that are not
 //! aligned, which the manual leaves to the environment. Not there, and a fault: compressed instructions. Not modelled:
@@ -28,6 +28,7 @@
 pub mod bare;
 pub mod bits;
 pub mod bus;
+pub mod custom;
 pub mod error;
 mod exec;
 pub mod image;
@@ -46,7 +47,8 @@ pub mod vex5;
 
 pub use bits::Instruction;
 pub use bus::{Bus, Fetched, Refusal, Width};
-pub use error::{Fault, FaultKind, ImageError, TextError, TimingError, Unencodable};
+pub use custom::{Unit, Units};
+pub use error::{Fault, FaultKind, ImageError, TextError, TimingError, Unencodable, UnitError};
 pub use image::Image;
 pub use machine::{Machine, Spent, Stop};
 pub use memory::Memory;

@@ -6,12 +6,13 @@
 //!
 //! # Order
 //! The machine does instructions one after the other, each as a whole. For each it calls [`Pipeline::issue`], then at
-//! most one of [`Pipeline::load`] and [`Pipeline::store`] with what the bus made it wait in [`Pipeline::wait`], then
-//! [`Pipeline::complete`], unless the instruction traps. `now` is the machine's count of cycles: what it is between two
+//! most one of [`Pipeline::load`], [`Pipeline::store`] and [`Pipeline::custom`], with what the bus made it wait in
+//! [`Pipeline::wait`], then [`Pipeline::complete`], unless the instruction traps. `now` is the machine's count of cycles: what it is between two
 //! instructions is where one ends for whoever counts by instructions, and it never goes back.
 
 use super::bits::Instruction;
 use super::bus::{Bus, Width};
+use super::custom::{Unit, Units};
 use super::machine::Spent;
 use crate::Cycles;
 
@@ -33,6 +34,8 @@ pub enum Flow {
 pub struct Ahead<'a, B> {
     /// Brings instructions.
     pub bus: &'a B,
+    /// Those of one's own.
+    pub units: &'a Units,
     /// The registers as they are now.
     pub registers: &'a [u32; 32],
 }
@@ -47,7 +50,7 @@ impl<B: Bus> Ahead<'_, B> {
 /// How a core spends cycles.
 pub trait Pipeline {
     /// An instruction is there and is about to be executed. It may have to wait.
-    fn issue(&mut self, i: Instruction, pc: u32, now: &mut Cycles, spent: &mut Spent);
+    fn issue(&mut self, i: Instruction, pc: u32, now: &mut Cycles, spent: &mut Spent, units: &Units);
 
     /// It loads. Tells when the bus is asked.
     fn load<B: Bus>(
@@ -65,6 +68,12 @@ pub trait Pipeline {
     /// What it loaded is there.
     fn loaded(&mut self, _i: Instruction) {}
 
+    /// It is one of one's own.
+    fn custom(&mut self, _unit: &Unit, _now: &mut Cycles) {}
+
+    /// Its port stores to an address.
+    fn port_stores(&mut self, _at: u32) {}
+
     /// The bus made it wait.
     fn wait(&mut self, cycles: u32, now: &mut Cycles);
 
@@ -77,6 +86,11 @@ pub trait Pipeline {
     /// What a counter of cycles shows to the instruction that was issued.
     fn counted(&self, now: Cycles) -> Cycles {
         now
+    }
+
+    /// What has to be written to CSR bc0 before instructions of one's own, 0 where nothing has.
+    fn switched_on_by(&self) -> u32 {
+        0
     }
 
     /// A state register of the core's own, by its number.

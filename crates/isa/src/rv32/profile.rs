@@ -2,7 +2,7 @@
 //!
 //! Owns: the names, and what each of them is. What a core does with cycles is its pipeline's.
 
-use super::timing::Timing;
+use super::timing::Class;
 
 macro_rules! profiles {
     ($($(#[$doc:meta])* $name:ident $word:literal)*) => {
@@ -41,12 +41,11 @@ impl Profile {
         PROFILES.iter().copied().find(|profile| profile.name() == name)
     }
 
-    /// What a file tells of it, if that is all.
-    pub fn timing(self) -> Option<Timing> {
+    /// The classes whose instructions may take as long as their operands say. Division is among them everywhere, since it
+    /// takes so on nearly all cores; all else takes the same on each of these.
+    pub const fn varying(self) -> &'static [Class] {
         match self {
-            Profile::Ibex => Some(Timing::ibex()),
-            Profile::Pico => Some(Timing::pico()),
-            Profile::Vex5 | Profile::Vex5Tcm => None,
+            Profile::Ibex | Profile::Pico | Profile::Vex5 | Profile::Vex5Tcm => &[Class::Divide],
         }
     }
 }

@@ -5,10 +5,11 @@
 
 use super::bits::Instruction;
 use super::bus::{Bus, Width};
+use super::custom::{Unit, Units};
 use super::machine::Spent;
 use super::pipeline::{Ahead, Flow, Pipeline};
 use super::places::Place;
-use super::table::{Opcode, ROWS, Row};
+use super::table::{OPCODE_COUNT, Opcode, Row};
 use super::timing::Timing;
 use crate::Cycles;
 
@@ -34,11 +35,13 @@ const fn sources(row: &Row) -> Sources {
     Sources { rs1: names(row.reads, Place::Rs1), rs2: names(row.reads, Place::Rs2) }
 }
 
-static SOURCES: [Sources; ROWS.len()] = {
-    let mut all = [sources(&ROWS[0]); ROWS.len()];
+static SOURCES: [Sources; OPCODE_COUNT] = {
+    let mut all = [Sources { rs1: 1, rs2: 1 }; OPCODE_COUNT];
     let mut index = 0;
     while index < all.len() {
-        all[index] = sources(&ROWS[index]);
+        if index != Opcode::Custom as usize {
+            all[index] = sources(Opcode::row_at(index));
+        }
         index += 1;
     }
     all
@@ -47,7 +50,7 @@ static SOURCES: [Sources; ROWS.len()] = {
 /// One instruction at a time.
 #[derive(Clone, Debug)]
 pub struct Sequential {
-    costs: [u8; ROWS.len()],
+    costs: [u8; OPCODE_COUNT],
     timing: Timing,
     /// The registers that the last instruction loaded and that are late, a bit each.
     loaded: u32,
@@ -65,7 +68,7 @@ impl Sequential {
 
 impl Pipeline for Sequential {
     #[inline(always)]
-    fn issue(&mut self, i: Instruction, _pc: u32, now: &mut Cycles, spent: &mut Spent) {
+    fn issue(&mut self, i: Instruction, _pc: u32, now: &mut Cycles, spent: &mut Spent, _units: &Units) {
         if self.loaded != 0 {
             let sources = SOURCES[i.opcode as usize];
             if self.loaded & (sources.rs1 << (i.rs1 & 31) | sources.rs2 << (i.rs2 & 31)) != 0 {
@@ -102,6 +105,10 @@ impl Pipeline for Sequential {
     #[inline(always)]
     fn wait(&mut self, cycles: u32, now: &mut Cycles) {
         *now += Cycles::from(cycles);
+    }
+
+    fn custom(&mut self, unit: &Unit, now: &mut Cycles) {
+        *now += Cycles::from(unit.latency.pico_cycles);
     }
 
     #[inline(always)]

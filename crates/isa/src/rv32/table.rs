@@ -6,7 +6,8 @@
 //! whose patterns are repeated as printed, registers and constants by their letters.
 //! Leaves out what a program here never needs: compressed instructions (two low bits that are not 11), FENCE.I, which
 //! is for code that changes, and the privileged architecture. The opcodes custom-0 to custom-3 (0001011, 0101011,
-//! 1011011, 1111011) have no line: an instruction of one's own is a line here, and what the compiler then asks for.
+//! 1011011, 1111011) have no line: an instruction of one's own is a line of a table that a machine is given (`custom`),
+//! and all of them are [`Opcode::Custom`] here.
 
 use super::places::Place;
 use super::timing::Class;
@@ -72,7 +73,11 @@ macro_rules! instructions {
         /// Every instruction, in the order of the table.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
         #[repr(u8)]
-        pub enum Opcode { $($(#[$doc])* $name,)* }
+        pub enum Opcode {
+            $($(#[$doc])* $name,)*
+            /// One of one's own, which no line is of.
+            Custom,
+        }
 
         /// The table, in the order of [`Opcode`].
         pub const ROWS: &[Row] = &[$(Row {
@@ -85,7 +90,7 @@ macro_rules! instructions {
             writes: { const WRITES: &[Place] = &[$(Place::$write),*]; WRITES },
         }),*];
 
-        /// Every instruction, in the order of the table.
+        /// Every instruction of the table, in its order.
         pub const OPCODES: &[Opcode] = &[$(Opcode::$name),*];
     };
 }
@@ -222,9 +227,28 @@ instructions! {
     Csrrci   "csrrci"     (Rd, Csr, Bits) "kkkkkkkkkkkk aaaaa 111 ddddd 1110011" Csr (Csr => Rd Csr)
 }
 
+/// What there is to know of instructions of one's own without their table.
+const CUSTOM: Row = Row {
+    opcode: Opcode::Custom,
+    mnemonic: ".4byte",
+    operands: &[],
+    pattern: "",
+    class: Class::Custom,
+    reads: &[Place::Everything],
+    writes: &[Place::Everything],
+};
+
+/// How many opcodes there are, [`Opcode::Custom`] among them.
+pub const OPCODE_COUNT: usize = ROWS.len() + 1;
+
 impl Opcode {
     /// Its line of the table.
     pub const fn row(self) -> &'static Row {
-        &ROWS[self as usize]
+        Opcode::row_at(self as usize)
+    }
+
+    /// The same by its number.
+    pub(super) const fn row_at(index: usize) -> &'static Row {
+        if index < ROWS.len() { &ROWS[index] } else { &CUSTOM }
     }
 }

@@ -7,6 +7,7 @@
 use std::fmt;
 
 use super::bits::Instruction;
+use super::custom;
 use super::error::TextError;
 use super::table::{Opcode, Operand, ROWS};
 
@@ -91,6 +92,10 @@ impl fmt::Display for Instruction {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (mnemonic, operands) = match ALIASES.iter().find(|alias| alias.fits(self)) {
             Some(alias) => (alias.mnemonic, alias.operands),
+            // Its name is in its table.
+            None if self.opcode == Opcode::Custom => {
+                return write!(f, ".4byte {:#010x}", custom::encode(*self));
+            }
             None => (self.opcode.row().mnemonic, self.opcode.row().operands),
         };
         f.write_str(mnemonic)?;

@@ -10,7 +10,7 @@
 //! that answers in the cycle in which it is asked: `rtl/tb/pico.v`.
 
 use super::error::TimingError;
-use super::table::{Opcode, ROWS};
+use super::table::{OPCODE_COUNT, Opcode};
 use crate::costs;
 
 macro_rules! classes {
@@ -51,6 +51,8 @@ classes! {
     Fence "fence"
     /// ECALL and EBREAK.
     System "system"
+    /// Instructions of one's own, without their latency.
+    Custom "custom"
 }
 
 /// What costs cycles beside the classes.
@@ -110,13 +112,14 @@ impl Timing {
     }
 
     /// The same for the machine's loop, by opcode.
-    pub(super) fn by_opcode(&self) -> [u8; ROWS.len()] {
-        std::array::from_fn(|index| self.cycles(ROWS[index].opcode))
+    pub(super) fn by_opcode(&self) -> [u8; OPCODE_COUNT] {
+        std::array::from_fn(|index| self.class_cycles[Opcode::row_at(index).class as usize])
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use super::super::table::ROWS;
     use super::*;
 
     #[test]

@@ -18,7 +18,8 @@
 //!   The same happens without a miss where a store in write-back changes the word while the load is in execute or
 //!   memory. What is thrown away leaves the lines that it has begun to fill.
 //! - Division stays in memory, CSRs are accessed when memory and write-back are empty, and addresses from 8000_0000 on
-//!   are not cached.
+//!   are not cached. Units are asked from execute, when nothing in memory or write-back does more than compute, and are
+//!   waited for in memory.
 //!
 //! Instructions are done one after the other here, so what is stuck is known as [`Window`]s of cycles that older
 //! instructions have left, and what younger ones do before they are thrown away is played through
@@ -27,9 +28,10 @@
 
 use super::bits::Instruction;
 use super::bus::{Bus, Width};
+use super::custom::Units;
 use super::machine::Spent;
 use super::pipeline::{Ahead, Flow, Pipeline};
-use super::table::{Opcode, ROWS};
+use super::table::{OPCODE_COUNT, Opcode};
 use super::timing::Class;
 use crate::{Cycles, costs};
 
@@ -68,6 +70,7 @@ enum Kind {
     /// As late ones; what follows may be stuck.
     Divide,
     Csr,
+    Custom,
 }
 
 const fn kind(class: Class) -> Kind {
@@ -82,14 +85,15 @@ const fn kind(class: Class) -> Kind {
         Class::JumpRegister => Kind::JumpRegister,
         Class::Divide => Kind::Divide,
         Class::Csr => Kind::Csr,
+        Class::Custom => Kind::Custom,
     }
 }
 
-static KINDS: [Kind; ROWS.len()] = {
-    let mut kinds = [Kind::Plain; ROWS.len()];
+static KINDS: [Kind; OPCODE_COUNT] = {
+    let mut kinds = [Kind::Plain; OPCODE_COUNT];
     let mut index = 0;
     while index < kinds.len() {
-        kinds[index] = kind(ROWS[index].class);
+        kinds[index] = kind(Opcode::row_at(index).class);
         index += 1;
     }
     kinds
@@ -135,6 +139,8 @@ pub struct FiveStage {
     last_ready: Cycles,
     /// When the last instruction that does more than compute was in write-back.
     effect_w: Cycles,
+    /// When the last unit answered.
+    answered: Cycles,
     /// The last windows, the oldest first, and the end of the last.
     windows: [Window; 4],
     stuck_until: Cycles,
@@ -194,6 +200,7 @@ impl FiveStage {
             ready: [0; 32],
             last_ready: 0,
             effect_w: 0,
+            answered: 0,
             windows: [Window::default(); 4],
             stuck_until: 0,
             stores: [Stored::default(); 2],
@@ -266,14 +273,30 @@ impl FiveStage {
 
     /// Through the stages, where one of them may be stuck.
     #[cold]
-    fn pass(&mut self, kind: Kind, arrived: Cycles) {
+    fn pass(&mut self, kind: Kind, arrived: Cycles, latency: Cycles) {
         self.d = self.free(arrived);
         let execute = self.free(self.d + 1);
-        // Memory and write-back are to be empty.
-        let begin = if kind == Kind::Csr { self.w + 1 } else { 0 };
+        let begin = match kind {
+            // Memory and write-back are to be empty.
+            Kind::Csr => self.w + 1,
+            // What is there is to do no more than compute, and one result comes in a cycle. The unit is asked even where
+            // execute is stuck otherwise.
+            Kind::Custom => {
+                let free = self.answered + Cycles::from(latency == 0);
+                (self.d + 1).max(self.effect_w + 1).max(free)
+            }
+            _ => 0,
+        };
         self.e = self.free(execute.max(begin));
         let memory = self.free(self.e + 1);
-        let end = if kind == Kind::Divide { self.e + self.timing.divide_in_memory } else { 0 };
+        let end = match kind {
+            Kind::Divide => self.e + self.timing.divide_in_memory,
+            Kind::Custom => {
+                self.answered = begin + latency;
+                self.answered
+            }
+            _ => 0,
+        };
         self.m = self.free(memory.max(end));
         self.w = self.m + 1;
         if self.e > execute {
@@ -323,16 +346,20 @@ impl FiveStage {
             return self.fill_instructions(behind, first).max(self.e);
         }
         if self.e == first && self.last_ready > first {
-            let waits = ahead.instruction(behind).is_some_and(|i| self.waits(i, first));
+            let waits = ahead.instruction(behind).is_some_and(|i| self.waits(i, first, ahead.units));
             return self.e + Cycles::from(waits);
         }
         self.e
     }
 
     /// Whether an instruction has to wait for a source, in a cycle.
-    fn waits(&self, i: Instruction, cycle: Cycles) -> bool {
-        let [rs1, rs2] = sources(i);
-        self.ready[rs1] > cycle || self.ready[rs2] > cycle
+    fn waits(&self, i: Instruction, cycle: Cycles, units: &Units) -> bool {
+        self.sources_ready(i, units) > cycle
+    }
+
+    /// When the sources of an instruction are there.
+    fn sources_ready(&self, i: Instruction, units: &Units) -> Cycles {
+        sources(i, units).into_iter().map(|number| self.ready[number]).fold(0, Cycles::max)
     }
 
     fn write(&mut self, rd: u8, ready: Cycles) {
@@ -342,16 +369,19 @@ impl FiveStage {
 }
 
 /// The registers that an instruction reads; x0 for none.
-fn sources(i: Instruction) -> [usize; 2] {
-    use Opcode::{Csrrci, Csrrsi, Csrrwi};
-    // There, a constant stands in its place.
-    let rs1 = if matches!(i.opcode, Csrrwi | Csrrsi | Csrrci) { 0 } else { i.rs1 };
-    [rs1, i.rs2].map(|number| usize::from(number & 31))
+fn sources(i: Instruction, units: &Units) -> [usize; 3] {
+    let numbers = match i.opcode {
+        // There, a constant stands in its place.
+        Opcode::Csrrwi | Opcode::Csrrsi | Opcode::Csrrci => [0; 3],
+        Opcode::Custom => units.sources(i),
+        _ => [i.rs1, i.rs2, 0],
+    };
+    numbers.map(|number| usize::from(number & 31))
 }
 
 impl Pipeline for FiveStage {
     #[inline(always)]
-    fn issue(&mut self, i: Instruction, pc: u32, now: &mut Cycles, spent: &mut Spent) {
+    fn issue(&mut self, i: Instruction, pc: u32, now: &mut Cycles, spent: &mut Spent, units: &Units) {
         let mut arrived = *now;
         self.pc = pc;
         if pc >> LINE_BITS != self.line {
@@ -360,9 +390,9 @@ impl Pipeline for FiveStage {
             arrived = there;
         }
         let kind = KINDS[i.opcode as usize];
-        if arrived < self.stuck_until || matches!(kind, Kind::Divide | Kind::Csr) {
-            let [rs1, rs2] = sources(i);
-            return self.pass(kind, arrived.max(self.ready[rs1]).max(self.ready[rs2]));
+        if arrived < self.stuck_until || matches!(kind, Kind::Divide | Kind::Csr | Kind::Custom) {
+            let latency = units.unit(i).map_or(0, |unit| unit.latency.vex5_cycles.into());
+            return self.pass(kind, arrived.max(self.sources_ready(i, units)), latency);
         }
         let ready = self.ready[usize::from(i.rs1 & 31)].max(self.ready[usize::from(i.rs2 & 31)]);
         self.d = arrived.max(ready);
@@ -412,6 +442,13 @@ impl Pipeline for FiveStage {
         self.w + 1
     }
 
+    fn port_stores(&mut self, at: u32) {
+        let line = at >> LINE_BITS;
+        if self.data[place(line)] == line {
+            self.data[place(line)] = NOWHERE;
+        }
+    }
+
     fn wait(&mut self, cycles: u32, _now: &mut Cycles) {
         self.w += Cycles::from(cycles);
         self.stick(self.m + 1, self.w);
@@ -422,7 +459,7 @@ impl Pipeline for FiveStage {
         *now = self.d + 1;
         match KINDS[i.opcode as usize] {
             Kind::Plain => return,
-            Kind::Late | Kind::Divide => return self.write(i.rd, self.e + 1),
+            Kind::Late | Kind::Divide | Kind::Custom => return self.write(i.rd, self.e + 1),
             Kind::Last => {
                 self.last_ready = self.m + 1;
                 return self.write(i.rd, self.m + 1);
@@ -460,6 +497,10 @@ impl Pipeline for FiveStage {
 
     fn counted(&self, _now: Cycles) -> Cycles {
         self.e
+    }
+
+    fn switched_on_by(&self) -> u32 {
+        1 << 31
     }
 
     fn state_register(&mut self, number: u32) -> Option<&mut u32> {

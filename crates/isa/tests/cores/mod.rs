@@ -5,11 +5,12 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use isa::Cycles;
-use isa::rv32::Profile;
-use isa::rv32::bare::{self, Mark, Program};
+use isa::rv32::bare::{self, Board, Mark, Program};
+use isa::rv32::{Bus, FiveStage, Machine, Pipeline, Profile, Sequential, Stop, Timing, Trap, Units};
 
 #[path = "../../../pack/tests/verilated/mod.rs"]
 mod verilated;
@@ -22,6 +23,14 @@ pub enum Core {
 }
 
 impl Core {
+    /// What has its time.
+    pub fn profile(self) -> Profile {
+        match self {
+            Core::Pico => Profile::Pico,
+            Core::Vex5 => Profile::Vex5,
+        }
+    }
+
     /// Its top in `rtl/tb/`, and the file of its package.
     fn parts(self) -> (&'static str, &'static str) {
         match self {
@@ -80,20 +89,9 @@ impl Run {
     }
 }
 
-/// Asserts that a run on hardware tells the same as one here: status, output, and the cycles between marks and the end.
-pub fn same(theirs: &Run, program: &Program, profile: Profile, what: &str) {
-    let ours = bare::run(program, profile, Cycles::MAX, &mut ());
-    let End::Exit(status) = theirs.end else { panic!("{what}: {:?}", theirs.end) };
-    assert_eq!(ours.end, bare::End::Exit(status), "{what}");
-    assert_eq!(ours.console, theirs.console, "{what}");
-    let before_end = |marks: &[Mark], end: Cycles| -> Vec<(u32, Cycles)> {
-        marks.iter().map(|mark| (mark.number, end - mark.cycle)).collect()
-    };
-    assert_eq!(before_end(&ours.marks, ours.cycle), before_end(&theirs.marks, theirs.cycle), "{what}");
-}
-
 /// A core that can be run.
 pub struct Bench {
+    core: Core,
     program: PathBuf,
 }
 
@@ -104,13 +102,13 @@ impl Bench {
     /// A core with nothing in its socket, or what the folder's `custom.v` is. `None`, and said, where a tool is missing.
     pub fn new(core: Core, unit: Option<&Path>) -> Option<Bench> {
         let (top, file) = core.parts();
-        let core = packaged(file)?;
+        let package = packaged(file)?;
         let rtl =
             Path::new(env!("CARGO_MANIFEST_DIR")).join("../../rtl/tb").canonicalize().expect("it is there");
         let unit = unit.map_or(rtl.join("off"), |folder| folder.canonicalize().expect("there is a unit"));
         let mut files = verilated::files_in(&rtl);
         files.extend(verilated::files_in(&unit));
-        files.push(core.clone());
+        files.push(package.clone());
         let text = |path: &Path| path.to_str().expect("a path is UTF-8").to_owned();
         let mut arguments: Vec<String> = ["-O3", "--x-assign", "fast", "--x-initial", "fast", "--noassert"]
             .into_iter()
@@ -122,10 +120,10 @@ impl Bench {
         for folder in [&unit, &rtl] {
             arguments.extend(["-y".to_owned(), text(folder)]);
         }
-        let own = [rtl.join(format!("{top}.v")), core, rtl.join("bench.cpp")];
+        let own = [rtl.join(format!("{top}.v")), package, rtl.join("bench.cpp")];
         arguments.extend(own.iter().map(|path| text(path)));
         let built = verilated::made(&format!("{top}.v against Rust"), top, &files, &arguments)?;
-        Some(Bench { program: built.join("Vbench") })
+        Some(Bench { core, program: built.join("Vbench") })
     }
 
     /// Runs a program, at most so many cycles.
@@ -136,6 +134,41 @@ impl Bench {
     /// The same, and every instruction is told.
     pub fn trace(&self, program: &Program, cycles_max: Cycles) -> Run {
         self.start(program, cycles_max, true)
+    }
+
+    /// Asserts that a run tells the same here: status, output, and the cycles between marks and the end.
+    pub fn same(&self, theirs: &Run, program: &Program, units: &Arc<Units>, what: &str) {
+        let ours = bare::run(program, self.core.profile(), units, Cycles::MAX, &mut ());
+        let End::Exit(status) = theirs.end else { panic!("{what}: {:?}", theirs.end) };
+        assert_eq!(ours.end, bare::End::Exit(status), "{what}");
+        assert_eq!(ours.console, theirs.console, "{what}");
+        let before_end = |marks: &[Mark], end: Cycles| -> Vec<(u32, Cycles)> {
+            marks.iter().map(|mark| (mark.number, end - mark.cycle)).collect()
+        };
+        assert_eq!(before_end(&ours.marks, ours.cycle), before_end(&theirs.marks, theirs.cycle), "{what}");
+    }
+
+    /// Runs a program on both; asserts that every instruction is at the same address and cycle, and that all that is told
+    /// of the whole is the same. Cycles that were compared.
+    pub fn compare(&self, program: &Program, units: &Arc<Units>, what: &str) -> Cycles {
+        let theirs = self.trace(program, 100_000_000);
+        assert!(matches!(theirs.end, End::Exit(_)), "{what}: {:?}", theirs.end);
+        let compared = match self.core {
+            // An instruction is told when it is taken up.
+            Core::Pico => {
+                let machine = bare::machine(program, Sequential::new(Timing::pico()), units);
+                lockstep(&theirs, machine, what, |machine| (machine.cycle(), machine.step(&mut ())))
+            }
+            // When it is in write-back.
+            Core::Vex5 => {
+                lockstep(&theirs, bare::machine(program, FiveStage::cached(), units), what, |machine| {
+                    let stop = machine.step(&mut ());
+                    (machine.pipeline().written(), stop)
+                })
+            }
+        };
+        self.same(&theirs, program, units, what);
+        compared
     }
 
     fn start(&self, program: &Program, cycles_max: Cycles, traces: bool) -> Run {
@@ -162,6 +195,28 @@ impl Bench {
         }
         run
     }
+}
+
+/// Steps a machine beside a run on hardware; a step tells when its instruction was.
+fn lockstep<P: Pipeline>(
+    theirs: &Run,
+    mut machine: Machine<Board, P>,
+    what: &str,
+    step: impl Fn(&mut Machine<Board, P>) -> (Cycles, Stop),
+) -> Cycles {
+    let (mut begin, mut last) = (None, 0);
+    for (count, &(cycle, pc)) in theirs.taken_up.iter().enumerate() {
+        let our_pc = machine.pc();
+        let text = machine.bus.peek(our_pc).map_or("?".to_owned(), |instruction| instruction.to_string());
+        let (our_cycle, stop) = step(&mut machine);
+        let begin = *begin.get_or_insert(cycle.wrapping_sub(our_cycle as u32));
+        last = cycle.wrapping_sub(begin);
+        assert_eq!((our_pc, our_cycle as u32), (pc, last), "{what}: instruction {count}, `{text}`");
+        if stop == Stop::Trap(Trap::StoreAccess) {
+            break;
+        }
+    }
+    last.into()
 }
 
 /// What `bench.cpp` says.

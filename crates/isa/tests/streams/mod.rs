@@ -1,8 +1,9 @@
 //! Random programs for the bare machine, from a seed: loops, branches, calls, loads and stores that meet each other and
 //! that miss caches, multiplications and divisions, in an order that no compiler would choose.
+#![allow(dead_code)] // each test file uses some of it
 
 use isa::rv32::bare::Program;
-use isa::rv32::{Instruction, Opcode, text};
+use isa::rv32::{Instruction, Opcode, Unit, text};
 
 use super::emulator::Random;
 
@@ -49,23 +50,39 @@ pub struct Mixture {
     pub body_max: u32,
     /// The most rounds of a loop.
     pub rounds_max: u32,
-    /// Of 100 instructions, how many are loads and stores, transfers of control, divisions.
+    /// Of 100 instructions, how many are loads and stores, transfers of control, divisions, custom ones.
     pub accesses: u32,
     pub transfers: u32,
     pub divisions: u32,
+    pub customs: u32,
 }
 
 /// Loops that are warm after a few rounds.
-pub const WARM: Mixture =
-    Mixture { loops: 40, body_max: 60, rounds_max: 12, accesses: 25, transfers: 15, divisions: 3 };
+pub const WARM: Mixture = Mixture {
+    loops: 40,
+    body_max: 60,
+    rounds_max: 12,
+    accesses: 25,
+    transfers: 15,
+    divisions: 3,
+    customs: 0,
+};
 /// Code that is hardly executed twice, and much of everything that takes its time.
-pub const COLD: Mixture =
-    Mixture { loops: 120, body_max: 60, rounds_max: 2, accesses: 40, transfers: 20, divisions: 2 };
+pub const COLD: Mixture = Mixture {
+    loops: 120,
+    body_max: 60,
+    rounds_max: 2,
+    accesses: 40,
+    transfers: 20,
+    divisions: 2,
+    customs: 0,
+};
 
 /// Writes one.
-struct Writer {
+struct Writer<'a> {
     random: Random,
     mixture: Mixture,
+    units: &'a [Unit],
     words: Vec<u32>,
     /// The first instruction that no branch before it can jump over.
     free_from: usize,
@@ -73,7 +90,7 @@ struct Writer {
     calls: Vec<usize>,
 }
 
-impl Writer {
+impl Writer<'_> {
     fn put(&mut self, instruction: Instruction) {
         self.words.push(instruction.encode().unwrap_or_else(|error| panic!("{error}")));
     }
@@ -195,15 +212,26 @@ impl Writer {
         self.put(instruction);
     }
 
+    /// A custom instruction of some unit, or none where there is no unit.
+    fn custom(&mut self) {
+        let Some(unit) = self.units.get(self.random.below(self.units.len().max(1) as u32) as usize) else {
+            return;
+        };
+        let registers = [self.destination(), self.source(), self.source(), self.source()];
+        let immediate = self.random.below(4096) as i32 - 2048;
+        self.words.push(unit.word(registers, immediate));
+    }
+
     /// Some instructions, in which no branch leads behind the end.
     fn body(&mut self, count: u32, may_call: bool) {
         let end = self.words.len() + count as usize;
-        let Mixture { accesses, transfers, divisions, .. } = self.mixture;
+        let Mixture { accesses, transfers, divisions, customs, .. } = self.mixture;
         while self.words.len() < end {
             match self.random.below(100) {
                 of if of < accesses => self.access(),
                 of if of < accesses + transfers && may_call => self.transfer(),
                 of if of < accesses + transfers + divisions => self.divides(),
+                of if of < accesses + transfers + divisions + customs => self.custom(),
                 98 => self.line("csrr x29, instret"),
                 99 => self.line("fence rw, rw"),
                 _ => self.computes(),
@@ -240,6 +268,10 @@ impl Writer {
         self.line(&format!("lui x{NEAR}, {:#x}", DATA >> 12));
         self.line(&format!("lui x{FAR}, {:#x}", (DATA >> 12) + 1));
         self.line(&format!("lui x{OUTSIDE}, 0x80000"));
+        // Custom instructions are switched on where they have to be.
+        self.line(&format!("lw x{PLACE}, 12(x{OUTSIDE})"));
+        self.line(&format!("beqz x{PLACE}, .+8"));
+        self.line(&format!("csrrw x0, 0xbc0, x{PLACE}"));
         self.line(&format!("sw x0, 8(x{OUTSIDE})"));
         for _ in 0..self.mixture.loops {
             let rounds = 1 + self.random.below(self.mixture.rounds_max);
@@ -262,8 +294,13 @@ impl Writer {
 
 /// The program of a seed.
 pub fn program(seed: u64, mixture: Mixture) -> Program {
-    let mut writer =
-        Writer { random: Random(seed), mixture, words: Vec::new(), free_from: 0, calls: Vec::new() };
+    with_units(seed, mixture, &[])
+}
+
+/// The same with custom instructions.
+pub fn with_units(seed: u64, mixture: Mixture, units: &[Unit]) -> Program {
+    let (random, words, calls) = (Random(seed), Vec::new(), Vec::new());
+    let mut writer = Writer { random, mixture, units, words, free_from: 0, calls };
     writer.program();
     let bytes: Vec<u8> = writer.words.iter().flat_map(|word| word.to_le_bytes()).collect();
     assert!(bytes.len() < DATA as usize - 4096, "code would be where data is");

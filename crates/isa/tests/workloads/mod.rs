@@ -6,6 +6,7 @@ use std::fmt::Write as _;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use isa::Cycles;
@@ -13,7 +14,7 @@ use isa::rv32::Image;
 use isa::rv32::bare::Program;
 use object::{Object, ObjectSection};
 
-use super::cores::{End, Run};
+use super::cores::{Bench, End};
 use super::emulator::{Random, present};
 
 const COMPILER: &str = "riscv64-unknown-elf-gcc";
@@ -132,9 +133,10 @@ impl Objects {
     }
 }
 
-/// Runs every program of [`WORK`] at every level in so many layouts, on all cores of this machine. Each ends well, and
-/// prints the same at all of them. How many there were, and their cycles; `None`, and said, where there is no compiler.
-pub fn each(layouts: u64, run: impl Fn(&Program, &str) -> Run + Sync) -> Option<(u64, Cycles)> {
+/// Runs every program of [`WORK`] at every level in so many layouts on hardware, and asserts that all marks are at the
+/// same cycles here. Each ends well, and prints the same at all of them. How many there were, and their cycles; `None`,
+/// and said, where there is no compiler.
+pub fn each(bench: &Bench, layouts: u64) -> Option<(u64, Cycles)> {
     if !present(COMPILER, "programs for the bare machine") {
         return None;
     }
@@ -147,7 +149,8 @@ pub fn each(layouts: u64, run: impl Fn(&Program, &str) -> Run + Sync) -> Option<
                 for layout in 0..layouts {
                     let program = Program::of_image(&objects.link(layout)).expect("it fits");
                     let what = format!("{name} {level} layout {layout}");
-                    let theirs = run(&program, &what);
+                    let theirs = bench.run(&program, 100_000_000);
+                    bench.same(&theirs, &program, &Arc::default(), &what);
                     assert_eq!(theirs.end, End::Exit(0), "{what}");
                     said.push(theirs.console);
                     programs.fetch_add(1, Ordering::Relaxed);

@@ -87,9 +87,10 @@ impl FiveStage {
             let decoded = stages.decode.and_then(|pc| Some((pc, ahead.instruction(pc)?)));
             let waits = decoded.is_some_and(|(_, i)| {
                 let on_load = load.filter(|_| cycle <= self.m).map_or(0, |load| usize::from(load.rd));
-                self.waits(i, cycle)
-                    || sources(i).into_iter().any(|register| {
-                        let late = [Kind::Late, Kind::Last, Kind::Load, Kind::Divide, Kind::Csr];
+                self.waits(i, cycle, ahead.units)
+                    || sources(i, ahead.units).into_iter().any(|register| {
+                        let late =
+                            [Kind::Late, Kind::Last, Kind::Load, Kind::Divide, Kind::Csr, Kind::Custom];
                         register != 0 && register == on_load
                             || stages.execute.is_some_and(|(_, i)| holds(i, register, &late))
                             || stages.memory.is_some_and(|i| holds(i, register, &late[1..3]))
@@ -97,8 +98,9 @@ impl FiveStage {
             });
             let in_execute = stages.execute.map(|(_, i)| KINDS[i.opcode as usize]);
             let in_memory = stages.memory.map(|i| KINDS[i.opcode as usize]);
-            // The load keeps a CSR from being accessed.
-            let stuck_above = in_execute == Some(Kind::Csr) || in_memory == Some(Kind::Divide);
+            // The load keeps CSRs from being accessed and units from being asked.
+            let stuck_above =
+                matches!(in_execute, Some(Kind::Csr | Kind::Custom)) || in_memory == Some(Kind::Divide);
             shadow.is_stuck = waits || stuck_above;
             let is_frozen = self.free(cycle) != cycle || stuck_from.is_some_and(|from| cycle >= from);
             stages.step(decoded, waits, stuck_above || is_frozen, shadow.filled != 0, ahead.registers);
@@ -108,7 +110,7 @@ impl FiveStage {
 }
 
 impl Stages {
-    /// From one cycle to the next. Where a division or a CSR is stuck, what is behind them no longer matters here.
+    /// From one cycle to the next. Where a division, a CSR or a unit is stuck, what is behind them no longer matters here.
     fn step(
         &mut self,
         decoded: Option<(u32, Instruction)>,
