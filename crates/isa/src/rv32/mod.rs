@@ -28,10 +28,12 @@
 pub mod bare;
 pub mod bits;
 pub mod bus;
+pub mod calls;
 pub mod custom;
 pub mod error;
 mod exec;
 pub mod image;
+pub mod listing;
 pub mod machine;
 pub mod memory;
 pub mod pipeline;
@@ -47,9 +49,11 @@ pub mod vex5;
 
 pub use bits::Instruction;
 pub use bus::{Bus, Fetched, Refusal, Width};
+pub use calls::{CallGraph, Calls};
 pub use custom::{Unit, Units};
 pub use error::{Fault, FaultKind, ImageError, TextError, TimingError, Unencodable, UnitError};
 pub use image::Image;
+pub use listing::Listing;
 pub use machine::{Machine, Spent, Stop};
 pub use memory::Memory;
 pub use pipeline::Pipeline;
