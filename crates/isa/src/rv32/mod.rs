@@ -7,6 +7,7 @@
 //! behind the seam in `bus`: plain `memory`, or what another crate puts there. Programs run under Linux as far as a C
 //! library asks for it (`user`), or on a machine with nothing but memory (`bare`), on which the cores' own hardware is
 //! the witness. Instructions of one's own have a table of their own (`custom`).
+//! Who watches a run may have it by function (`calls`), or learn what its time says of secrets (`taint`).
 //!
 //! Not there, and a trap: what is beyond the unprivileged manual's RV32I, M and the counters, and accesses that are not
 //! aligned, which the manual leaves to the environment. Not there, and a fault: compressed instructions. Not modelled:
@@ -41,6 +42,7 @@ pub mod places;
 pub mod profile;
 pub mod sequential;
 pub mod table;
+pub mod taint;
 pub mod text;
 pub mod timing;
 pub mod trap;
@@ -61,6 +63,7 @@ pub use places::Set;
 pub use profile::Profile;
 pub use sequential::Sequential;
 pub use table::Opcode;
+pub use taint::{Leak, Taint};
 pub use timing::{Class, Timing};
 pub use trap::Trap;
 pub use user::User;
