@@ -7,7 +7,7 @@ use std::sync::LazyLock;
 use libfuzzer_sys::fuzz_target;
 use pack::code::packet::Dictionary;
 use pack::container::with_checksum;
-use pack::image::{Kind, Moved, Section, Zeros};
+use pack::image::{Kind, Moved, PackedText, Section, Zeros};
 use pack::integrity::{ImageName, Integrity};
 use pack::lines::Choice;
 use pack::seal::{SEALS, START_BYTES, Seal};
@@ -32,6 +32,7 @@ static IMAGE: LazyLock<Unsealed> = LazyLock::new(|| {
     Unsealed {
         sections: Sections { machine: Machine::of(Target::Sparc), entry: 0x100, sections, zeros },
         dictionary: Dictionary::new(vec![1, 2, 3]).expect("three"),
+        packed_text: vec![PackedText { first: 0x100, bytes: 36 }],
         map: vec![Moved { old: 0x100, new: 0x101 }, Moved { old: 0x104, new: 0x102 }],
     }
 });

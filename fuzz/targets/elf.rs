@@ -12,7 +12,7 @@ use pack::{Container, DeviceKey, ImageKey, SealError, Sections, forms};
 
 fuzz_target!(|elf: &[u8]| {
     let Ok(sections) = Sections::parse(elf) else { return };
-    let image = Unsealed { sections, dictionary: Dictionary::default(), map: Vec::new() };
+    let image = Unsealed::from(sections);
     let settings = Settings {
         seal: Seal::Xts.row(),
         allow_legacy: false,

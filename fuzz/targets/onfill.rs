@@ -28,6 +28,7 @@ fn image(target: Target) -> Image {
         sections: vec![code],
         zeros: Vec::new(),
         dictionary: Dictionary::default(),
+        packed_text: Vec::new(),
         map: Vec::new(),
     }
 }

@@ -45,9 +45,7 @@ fn rv32(name: &str) -> Image {
     let path = format!("{}/../../corpus/rv32/{name}.elf", env!("CARGO_MANIFEST_DIR"));
     let bytes = std::fs::read(&path).unwrap_or_else(|error| panic!("`{path}`: {error}"));
     let sections = Sections::parse(&bytes).unwrap_or_else(|error| panic!("{name}: {error}"));
-    Unsealed { sections, dictionary: Default::default(), map: Vec::new() }
-        .into_image()
-        .expect("it is of RV32")
+    Unsealed::from(sections).into_image().expect("it is of RV32")
 }
 
 fn image(name: &str) -> Image {

@@ -109,6 +109,11 @@ pub enum Fault {
         /// Its address in the image.
         new: u32,
     },
+    /// A word that may be loaded and is no constant, or a constant that may not.
+    Loaded {
+        /// Its address in the image.
+        new: u32,
+    },
     /// A section that should not have changed, or not so.
     Section {
         /// Its name.
@@ -140,6 +145,9 @@ impl fmt::Display for Fault {
             }
             Fault::Behind { old } => write!(f, "{old:#010x}: what is behind it is elsewhere"),
             Fault::Stray { new } => write!(f, "{new:#010x}: a word that is nothing of the program's"),
+            Fault::Loaded { new } => {
+                write!(f, "{new:#010x}: found an instruction that may be loaded or a constant that may not")
+            }
             Fault::Section { name } => write!(f, "section `{name}`: differs in more than addresses of code"),
         }
     }
@@ -152,7 +160,7 @@ impl fmt::Display for Fault {
 pub fn check(program: &Program, image: &Image, choice: &Choice) -> Result<Vec<Fault>, Error> {
     let flow = Flow::of(program, choice)?;
     if image.map.is_empty() {
-        let differs = image.sections != program.sections;
+        let differs = image.sections != program.sections || !image.packed_text.is_empty();
         return Ok(differs.then(|| Fault::Section { name: String::new() }).into_iter().collect());
     }
     Ok(match program.target {
@@ -194,6 +202,7 @@ impl<'a, R: Reading> Check<'a, R> {
         self.orders(&leaders);
         R::behind(&mut self, link_slots);
         self.strays();
+        self.loads();
         self.sections();
         self.faults
     }
@@ -403,6 +412,25 @@ impl<'a, R: Reading> Check<'a, R> {
             for at in (section.first..section.first + section.bytes.len() as u32).step_by(4) {
                 if !self.old_of.contains_key(&at) && self.word(at) != Some(R::NOP) {
                     self.faults.push(Fault::Stray { new: at });
+                }
+            }
+        }
+    }
+
+    /// Of packed sections, constants may be loaded and nothing else.
+    fn loads(&mut self) {
+        let (constants, image) = (self.flow.constants(), self.image);
+        let is_text = |at: u32| {
+            let after = image.packed_text.partition_point(|text| text.first <= at);
+            after > 0 && at - image.packed_text[after - 1].first < image.packed_text[after - 1].bytes
+        };
+        for section in image.code() {
+            let is_packed = self.flow.pieces.iter().any(|piece| piece.section == section.first);
+            for at in (section.first..section.first + section.bytes.len() as u32).step_by(4) {
+                let item = self.old_of.get(&at).and_then(|&old| self.flow.index(old));
+                let is_constant = !is_packed || item.is_some_and(|item| constants[item]);
+                if is_text(at) == is_constant {
+                    self.faults.push(Fault::Loaded { new: at });
                 }
             }
         }

@@ -6,7 +6,7 @@
 //! ```text
 //!   at  bytes
 //!    0   4   93 53 50 4b
-//!    4   2   version of this format, 1
+//!    4   2   version of this format, 2
 //!    6   2   bit 0: the machine is big-endian; bit 1: there are tags; the others are 0
 //!    8   4   length of the container
 //!   12   4   CRC-32C of all its other bytes: against accidents
@@ -25,7 +25,7 @@
 //!   53   1   bytes of a tag: 8 or 16, or 0 without tags
 //!   54   2   how many sections
 //!   56   2   how many pieces of zeros
-//!   58   2   0
+//!   58   2   how many pieces of packed text
 //!   60   4   how many instructions the address map has, or 0
 //!   64  24 or 40   the image key, wrapped by RFC 3394 under the device key
 //!            sections, by ascending address, sealed ones in no granule of the seal with others, each
@@ -38,6 +38,7 @@
 //!              4   how long it is, without what fills its lines
 //!              …   its name, UTF-8 without a zero
 //!            zeros, by ascending address, each: first address 4, bytes 4
+//!            packed text, by ascending address, each: first address 4, bytes 4
 //!            address map, by ascending old address, each: old 4, new 4 with the slot in bits 1:0
 //!       16   with tags: the tag of this description, over the bytes from 0 to 12 and from 16 to here
 //!            the memory, by ascending address
@@ -48,18 +49,19 @@
 //! at addresses of their own. The dictionary is code and is sealed; the table of tags is not. A model and blocks go
 //! together, at most one of each; what is in them is drawn in `code::onfill::stored`.
 //!
-//! The address map is for debuggers and is not needed to run. It is not sealed, and tells where code was packed: leave
-//! it out of what is handed out. No key is in a container but wrapped.
+//! Packed text is what of the code a load may not be from: the sections that were packed, but for the constants in them.
+//! Who runs the image ends a run by it. The address map is for debuggers and is not needed to run. It is not sealed, and
+//! tells where each instruction went: leave it out of what is handed out. No key is in a container but wrapped.
 //!
 //! Invariant: [`Container::parse`] returns on every input, and takes what [`Container::to_bytes`] writes and nothing
 //! else: every container has one form only.
 
 use crate::code::packet::ENTRIES_MAX;
 use crate::error::SealError;
-use crate::image::{Kind, Moved, Zeros};
+use crate::image::{Kind, Moved, PackedText, Zeros};
 use crate::integrity::{Groups, ImageName, Integrity};
 use crate::keys::WRAP_BYTES;
-use crate::limits::{IMAGE_BYTES_MAX, MAP_ENTRIES_MAX, SECTIONS_MAX, ZEROS_MAX};
+use crate::limits::{IMAGE_BYTES_MAX, MAP_ENTRIES_MAX, PACKED_TEXT_MAX, SECTIONS_MAX, ZEROS_MAX};
 use crate::lines::{Entry, Extent, Role, check_granules, extents};
 use crate::seal::{LINE_BYTES, Line, START_BYTES, Seal};
 use crate::sections::Machine;
@@ -67,7 +69,7 @@ use crate::sections::Machine;
 /// How a container begins.
 pub const MAGIC: [u8; 4] = *b"\x93SPK";
 /// The version of its format.
-pub const VERSION: u16 = 1;
+pub const VERSION: u16 = 2;
 /// Where its length stands.
 const LENGTH_AT: usize = 8;
 /// Where its checksum stands.
@@ -82,8 +84,6 @@ const SEAL_AT: usize = 18;
 const WRAPPED_AT: usize = 19;
 /// Where the lines and bytes of a tag stand.
 const INTEGRITY_AT: usize = 52;
-/// Where nothing stands.
-const RESERVED_AT: usize = 58;
 /// How long a section's record is without its name.
 const RECORD_BYTES: usize = 12;
 /// How long the part is that is as long in all of them.
@@ -111,6 +111,7 @@ pub struct Container {
     pub(crate) integrity: Option<Integrity>,
     pub(crate) entries: Vec<Entry>,
     pub(crate) zeros: Vec<Zeros>,
+    pub(crate) packed_text: Vec<PackedText>,
     pub(crate) map: Vec<Moved>,
     /// With tags only.
     pub(crate) description_tag: Option<Line>,
@@ -151,6 +152,11 @@ impl Container {
     /// What is zero at the start.
     pub fn zeros(&self) -> &[Zeros] {
         &self.zeros
+    }
+
+    /// What of its code no load may be from.
+    pub fn packed_text(&self) -> &[PackedText] {
+        &self.packed_text
     }
 
     /// Where instructions went; empty when it was left out, or nothing moved.
@@ -210,7 +216,7 @@ impl Container {
         bytes.extend([lines, tag_bytes]);
         bytes.extend((self.entries.len() as u16).to_le_bytes());
         bytes.extend((self.zeros.len() as u16).to_le_bytes());
-        bytes.extend([0; 2]);
+        bytes.extend((self.packed_text.len() as u16).to_le_bytes());
         bytes.extend((self.map.len() as u32).to_le_bytes());
         debug_assert_eq!(bytes.len(), HEAD_BYTES);
         bytes.extend(&self.wrapped_key);
@@ -221,8 +227,9 @@ impl Container {
             bytes.extend(entry.name.as_bytes());
         }
         let zeros = self.zeros.iter().map(|zeros| [zeros.first, zeros.bytes]);
+        let text = self.packed_text.iter().map(|text| [text.first, text.bytes]);
         let map = self.map.iter().map(|moved| [moved.old, moved.new]);
-        bytes.extend(zeros.chain(map).flatten().flat_map(u32::to_le_bytes));
+        bytes.extend(zeros.chain(text).chain(map).flatten().flat_map(u32::to_le_bytes));
         let memory_bytes: usize = self.spans.iter().map(|span| span.bytes.len()).sum();
         let tag_bytes = if self.integrity.is_some() { LINE_BYTES } else { 0 };
         let length = bytes.len() + tag_bytes + memory_bytes;
@@ -261,8 +268,7 @@ impl Container {
         let integrity = reader.integrity(flags >> 1 & 1 == 1)?;
         let sections = reader.count("sections", SECTIONS_MAX)?;
         let pieces = reader.count("pieces of zeros", ZEROS_MAX)?;
-        let reserved = reader.u16()?;
-        check("a reserved field", RESERVED_AT, reserved == 0, reserved.into(), "0")?;
+        let texts = reader.count("pieces of packed text", PACKED_TEXT_MAX)?;
         let moved = reader.u32()?;
         if moved as usize > MAP_ENTRIES_MAX {
             let (found, limit) = (moved.into(), MAP_ENTRIES_MAX as u64);
@@ -270,7 +276,8 @@ impl Container {
         }
         let wrapped_key = reader.take(wrapped_bytes.into())?.to_vec();
         let entries = reader.entries(sections)?;
-        let zeros = reader.zeros(pieces)?;
+        let zeros = reader.pieces(pieces, |first, bytes| Zeros { first, bytes })?;
+        let packed_text = reader.pieces(texts, |first, bytes| PackedText { first, bytes })?;
         let map = reader.map(moved)?;
         let description_tag = integrity.map(|_| reader.array()).transpose()?;
         let extents = extents(&entries)?;
@@ -289,6 +296,7 @@ impl Container {
             integrity,
             entries,
             zeros,
+            packed_text,
             map,
             description_tag,
             spans,
@@ -499,14 +507,14 @@ impl<'a> Reader<'a> {
         Ok((first, bytes, end))
     }
 
-    fn zeros(&mut self, count: u16) -> Result<Vec<Zeros>, SealError> {
-        let (mut zeros, mut end) = (Vec::new(), 0);
+    fn pieces<T>(&mut self, count: u16, piece: impl Fn(u32, u32) -> T) -> Result<Vec<T>, SealError> {
+        let (mut pieces, mut end) = (Vec::new(), 0);
         for _ in 0..count {
             let (first, bytes);
             (first, bytes, end) = self.range(end)?;
-            zeros.push(Zeros { first, bytes });
+            pieces.push(piece(first, bytes));
         }
-        Ok(zeros)
+        Ok(pieces)
     }
 
     fn map(&mut self, count: u32) -> Result<Vec<Moved>, SealError> {

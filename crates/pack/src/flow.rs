@@ -239,6 +239,21 @@ impl Flow {
         self.items.binary_search_by_key(&old, |item| item.old).ok()
     }
 
+    /// By item, whether it is a number that the program may load: a constant, or what stands behind one and is never
+    /// reached, as do the other entries of a table whose first one is loaded by its address.
+    pub fn constants(&self) -> Vec<bool> {
+        let mut constants: Vec<bool> = Vec::with_capacity(self.items.len());
+        for (index, item) in self.items.iter().enumerate() {
+            let behind = |before: usize| constants[before] && self.items[before].old + 4 == item.old;
+            constants.push(match item.role {
+                Role::Pinned(Reason::Constant) => true,
+                Role::Pinned(Reason::Unreached) => index.checked_sub(1).is_some_and(behind),
+                _ => false,
+            });
+        }
+        constants
+    }
+
     /// Runs of words of a piece that begin with a leader and have no other: what is between two places that can be
     /// jumped to.
     pub fn regions(&self, piece: &Piece) -> Vec<Range<usize>> {

@@ -64,6 +64,16 @@ pub struct Moved {
     pub new: u32,
 }
 
+/// Addresses of packed code: instructions, in packets or words, and what fills room between them. The program has its
+/// own constants elsewhere, and nothing here is what it would mean by these addresses.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PackedText {
+    /// First address.
+    pub first: u32,
+    /// How many bytes.
+    pub bytes: u32,
+}
+
 /// A program in memory.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Image {
@@ -77,6 +87,9 @@ pub struct Image {
     pub zeros: Vec<Zeros>,
     /// The instructions that its packets name; empty when nothing is packed.
     pub dictionary: Dictionary,
+    /// What of its code no load may be from, by ascending address: the sections that were packed, but for the constants
+    /// in them; empty when nothing moved.
+    pub packed_text: Vec<PackedText>,
     /// Where its instructions went, by ascending old address; empty when nothing moved.
     pub map: Vec<Moved>,
 }
@@ -90,6 +103,7 @@ impl From<&Program> for Image {
             sections: program.sections.clone(),
             zeros: program.zeros.clone(),
             dictionary: Dictionary::default(),
+            packed_text: Vec::new(),
             map: Vec::new(),
         }
     }

@@ -16,7 +16,7 @@ use crate::code::dict::template;
 use crate::code::packet::{Branch, Dictionary, Packet, SLOTS_MAX};
 use crate::error::Error;
 use crate::flow::{Flow, Reason, Role};
-use crate::image::{Image, Moved};
+use crate::image::{Image, Moved, PackedText};
 use crate::place::Placement;
 use crate::program::{Form, Program, Reference};
 
@@ -187,8 +187,23 @@ impl Layout {
             sections,
             zeros: program.zeros.clone(),
             dictionary: dictionary.clone(),
+            packed_text: self.packed_text(flow),
             map: map.collect(),
         })
+    }
+
+    /// All words but constants.
+    fn packed_text(&self, flow: &Flow) -> Vec<PackedText> {
+        let (constants, mut found) = (flow.constants(), Vec::<PackedText>::new());
+        let is_constant = |group: &Group| constants[group.items[0] as usize];
+        let packed = self.words.iter().filter(|word| !word.1.as_ref().is_some_and(is_constant));
+        for &(at, _) in packed {
+            match found.last_mut().filter(|last| last.first + last.bytes == at) {
+                Some(last) => last.bytes += 4,
+                None => found.push(PackedText { first: at, bytes: 4 }),
+            }
+        }
+        found
     }
 
     fn word(&self, flow: &Flow, entries: &HashMap<u32, u8>, at: u32, group: &Group) -> Result<u32, Error> {

@@ -12,19 +12,22 @@ pub const SECTIONS_MAX: usize = 4096;
 pub const NAME_BYTES_MAX: usize = 255;
 /// The most pieces of memory that are zero at the start.
 pub const ZEROS_MAX: usize = 4096;
+/// The most pieces of packed text: what lies between constants in code.
+pub const PACKED_TEXT_MAX: usize = u16::MAX as usize;
 /// How many faults of an image are kept; more are counted.
 pub const FAULTS_KEPT: usize = 16;
 /// The most instructions that an address map places.
 pub const MAP_ENTRIES_MAX: usize = 1 << 26;
 
 const _: () = {
-    // Counts of sections and zeros are 16 bits of a container, a name's length is 8.
+    // Counts of sections, zeros and packed text are 16 bits of a container, a name's length is 8.
     assert!(SECTIONS_MAX <= u16::MAX as usize && ZEROS_MAX <= u16::MAX as usize);
+    assert!(PACKED_TEXT_MAX <= u16::MAX as usize);
     assert!(NAME_BYTES_MAX <= u8::MAX as usize);
     // An instruction has one place: four bytes of it in the largest image.
     assert!(MAP_ENTRIES_MAX as u64 * 4 <= IMAGE_BYTES_MAX);
     // A container's length is 32 bits.
-    assert!(IMAGE_BYTES_MAX + MAP_ENTRIES_MAX as u64 * 8 < 1 << 32);
+    assert!(IMAGE_BYTES_MAX + (MAP_ENTRIES_MAX + PACKED_TEXT_MAX) as u64 * 8 < 1 << 32);
 };
 
 /// The most that a program's sections take together, in bytes.

@@ -200,6 +200,7 @@ pub(crate) fn unpacked(program: &Program, nothing: Nothing) -> Packed {
         sections: program.sections.clone(),
         zeros: program.zeros.clone(),
         dictionary: Default::default(),
+        packed_text: Vec::new(),
         map: Vec::new(),
     };
     Packed { image, report }

@@ -10,10 +10,12 @@ use crate::code::onfill::stored::expand;
 use crate::code::packet::Dictionary;
 use crate::container::{Container, Span};
 use crate::error::{RunError, SealError};
-use crate::image::{Image, Kind, Moved, Section};
+use crate::image::{Image, Kind, Moved, PackedText, Section};
 use crate::integrity::{Authenticator, Groups, ImageName, Integrity};
 use crate::keys::{DeviceKey, ImageKey};
-use crate::limits::{FAULTS_KEPT, IMAGE_BYTES_MAX, MAP_ENTRIES_MAX, NAME_BYTES_MAX, SECTIONS_MAX, ZEROS_MAX};
+use crate::limits::{
+    FAULTS_KEPT, IMAGE_BYTES_MAX, MAP_ENTRIES_MAX, NAME_BYTES_MAX, PACKED_TEXT_MAX, SECTIONS_MAX, ZEROS_MAX,
+};
 use crate::lines::{Choice, Entry, Extent, FILLER, Role, check_granules, extents};
 use crate::seal::{LINE_BYTES, LineCipher, Row, Seal};
 use crate::sections::{Machine, Sections};
@@ -46,24 +48,34 @@ pub struct Unsealed {
     pub sections: Sections,
     /// The instructions that its packets name; empty when nothing is packed.
     pub dictionary: Dictionary,
+    /// What of its code no load may be from; empty when nothing moved.
+    pub packed_text: Vec<PackedText>,
     /// Where its instructions went; empty when nothing moved, or when it was left out.
     pub map: Vec<Moved>,
 }
 
 impl From<Image> for Unsealed {
     fn from(image: Image) -> Unsealed {
-        let Image { target, entry, sections, zeros, dictionary, map } = image;
+        let Image { target, entry, sections, zeros, dictionary, packed_text, map } = image;
         let sections = Sections { machine: Machine::of(target), entry, sections, zeros };
-        Unsealed { sections, dictionary, map }
+        Unsealed { sections, dictionary, packed_text, map }
+    }
+}
+
+/// Nothing is packed.
+impl From<Sections> for Unsealed {
+    fn from(sections: Sections) -> Unsealed {
+        Unsealed { sections, dictionary: Dictionary::default(), packed_text: Vec::new(), map: Vec::new() }
     }
 }
 
 impl Unsealed {
     /// It as an image that can be run behind a chain; `None` when it is for another machine than those.
     pub fn into_image(self) -> Option<Image> {
-        let Sections { machine, entry, sections, zeros } = self.sections;
+        let Unsealed { sections, dictionary, packed_text, map } = self;
+        let Sections { machine, entry, sections, zeros } = sections;
         let target = machine.target()?;
-        Some(Image { target, entry, sections, zeros, dictionary: self.dictionary, map: self.map })
+        Some(Image { target, entry, sections, zeros, dictionary, packed_text, map })
     }
 }
 
@@ -113,8 +125,8 @@ pub struct Verified {
 /// What cannot be sealed so; [`SealError::Randomness`].
 ///
 /// # Panics
-/// When sections or zeros are empty, do not ascend or end behind the last address, or the map does not ascend, or the
-/// key is not the seal's.
+/// When sections, zeros or packed text are empty, do not ascend or end behind the last address, or the map does not
+/// ascend, or the key is not the seal's.
 pub fn seal(
     image: &Unsealed,
     settings: &Settings,
@@ -180,6 +192,7 @@ pub fn seal_under_given_nonce(
         spans: sealed_spans(image, &entries, &parts, &dictionary, &cipher),
         entries,
         zeros: sections.zeros.clone(),
+        packed_text: image.packed_text.clone(),
         map: image.map.clone(),
         description_tag: None,
     };
@@ -381,6 +394,7 @@ fn held(open: &Container) -> Unsealed {
             zeros: open.zeros.clone(),
         },
         dictionary: Dictionary::new(words).expect("reading has checked its length"),
+        packed_text: open.packed_text.clone(),
         map: open.map.clone(),
     }
 }
@@ -420,6 +434,7 @@ fn check_limits(image: &Unsealed) -> Result<(), SealError> {
     let counts = [
         ("sections", sections.sections.len() + 2, SECTIONS_MAX),
         ("pieces of zeros", sections.zeros.len(), ZEROS_MAX),
+        ("pieces of packed text", image.packed_text.len(), PACKED_TEXT_MAX),
         ("instructions in the address map", image.map.len(), MAP_ENTRIES_MAX),
         ("bytes of a section's name", names.max().unwrap_or_default(), NAME_BYTES_MAX),
     ];
@@ -445,8 +460,10 @@ fn check_order(image: &Unsealed) {
     let sections: Vec<_> =
         sections.iter().map(|section| (section.first, section.bytes.len() as u64)).collect();
     let zeros: Vec<_> = zeros.iter().map(|zeros| (zeros.first, zeros.bytes.into())).collect();
+    let text: Vec<_> = image.packed_text.iter().map(|text| (text.first, text.bytes.into())).collect();
     assert!(apart(&sections), "sections ascend, and end with memory");
     assert!(apart(&zeros), "zeros ascend, and end with memory");
+    assert!(apart(&text), "packed text ascends, and ends with memory");
     assert!(image.map.is_sorted_by(|a, b| a.old < b.old), "the address map ascends");
 }
 

@@ -182,6 +182,7 @@ fn misread(change: impl Fn(&mut Image)) -> String {
         sections: vec![code],
         zeros: Vec::new(),
         dictionary: Default::default(),
+        packed_text: Vec::new(),
         map: Vec::new(),
     };
     let (mut image, _) = compress(&image, Code::Huffman, 64).expect("it has one word");

@@ -119,6 +119,7 @@ fn image(program: &[Word], packed_handlers: bool) -> Image {
         sections: vec![section(".traps", TABLE, table), section(".text", CODE, text)],
         zeros: vec![Zeros { first: DATA, bytes: DATA_BYTES }],
         dictionary: packer.dictionary(),
+        packed_text: Vec::new(),
         map: Vec::new(),
     }
 }

@@ -9,7 +9,6 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use made::{IMAGE, Part, Seeded, counted, device, elf, seals};
-use pack::code::packet::Dictionary;
 use pack::image::Kind;
 use pack::integrity::Integrity;
 use pack::lines::Choice;
@@ -64,7 +63,7 @@ fn sections(name: &str, elf: &[u8]) -> Vec<(String, u32, Vec<u8>)> {
 /// What comes back from a container, as an ELF file.
 fn unsealed(elf: &[u8], number: usize, tags: Option<(u8, u8)>) -> Vec<u8> {
     let sections = Sections::parse(elf).expect("it is a program");
-    let image = Unsealed { sections, dictionary: Dictionary::default(), map: Vec::new() };
+    let image = Unsealed::from(sections);
     let (seal, key) = seals(&mut Seeded::new()).swap_remove(number);
     let settings = Settings {
         seal: seal.row(),

@@ -33,6 +33,7 @@ fn image(target: Target, first: u32, words: &[u32]) -> Image {
         sections: vec![code],
         zeros: Vec::new(),
         dictionary: Default::default(),
+        packed_text: Vec::new(),
         map: Vec::new(),
     }
 }

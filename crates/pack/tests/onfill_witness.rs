@@ -110,6 +110,7 @@ fn another_decoder_reads_the_same_of_rv32() {
             sections: code.collect::<Vec<Section>>(),
             zeros: Vec::new(),
             dictionary: Default::default(),
+            packed_text: Vec::new(),
             map: Vec::new(),
         };
         ask(&image, "rv32", if corpus::soak() { 1 } else { 13 }, &mut questions, &mut expected);

@@ -10,7 +10,6 @@ use isa::error::ImageError;
 use made::{IMAGE, Seeded, counted, device, seals};
 use pack::chain::run::{self, End};
 use pack::chain::{Protection, Settings, sealed};
-use pack::code::packet::Dictionary;
 use pack::integrity::Integrity;
 use pack::lines::Choice;
 use pack::sealed::{Settings as Sealing, Unsealed, seal_under_given_nonce};
@@ -360,7 +359,7 @@ fn a_container_for_another_machine_is_sealed_verified_and_not_run() {
     let arm = Machine { number: 40, flags: 0x0500_0200, is_big_endian: false };
     for seal_and_key in seals(&mut Seeded::new()) {
         let image = made::image(arm);
-        let image = Unsealed { dictionary: Dictionary::default(), map: Vec::new(), ..image };
+        let image = Unsealed::from(image.sections);
         let (seal, key) = &seal_and_key;
         let settings = Sealing { integrity: Integrity::new(1, 16).ok(), ..made::settings(*seal) };
         let made = seal_under_given_nonce(&image, &settings, *seal, key, &device(2));

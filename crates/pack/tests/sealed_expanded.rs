@@ -10,7 +10,7 @@ use pack::image::{Kind, Section, Zeros};
 use pack::integrity::Integrity;
 use pack::lines::{Entry, Role};
 use pack::sealed::{Settings, Unsealed, expanded};
-use pack::sections::{Machine, Sections};
+use pack::sections::Machine;
 use pack::{Container, Image, RunError, Target};
 
 const CODE_FIRST: u32 = 0x1008;
@@ -34,6 +34,7 @@ fn plain(target: Target) -> Image {
         ],
         zeros: vec![Zeros { first: 0x3000, bytes: 64 }],
         dictionary: Default::default(),
+        packed_text: Vec::new(),
         map: Vec::new(),
     }
 }
@@ -90,9 +91,8 @@ fn a_model_that_says_another_place_or_another_machine_is_refused() {
     let (seal_of, key) = seals(&mut Seeded::new()).swap_remove(1);
     let (image, _) = compress(&plain(Target::Sparc), Code::Fields, 64).expect("it becomes smaller");
     let opened = |image: Image, number: u16| {
-        let Unsealed { sections, dictionary, map } = Unsealed::from(image);
-        let machine = Machine { number, ..sections.machine };
-        let unsealed = Unsealed { sections: Sections { machine, ..sections }, dictionary, map };
+        let mut unsealed = Unsealed::from(image);
+        unsealed.sections.machine.number = number;
         let container = seal(&unsealed, &settings(seal_of), &key, &device(2)).expect("it can be sealed");
         unlock(&container, 2).opened().expect("it has no tags")
     };

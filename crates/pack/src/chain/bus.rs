@@ -7,7 +7,8 @@
 //! in `bus/`, a file for each.
 //!
 //! What is only read is loaded through the same cipher and checks as instructions are fetched: constants, and tables
-//! among packed instructions. A load of a packet has no answer that the program could mean: it ends the run.
+//! among packed instructions. A load of anything else of packed text has no answer that the program could mean: it ends
+//! the run.
 
 use std::ops::Range;
 
@@ -51,7 +52,7 @@ enum Denial {
     Nothing,
     /// It is executed, and a store would change it.
     Executed { address: u32 },
-    /// There are several instructions where data was meant.
+    /// There are packed instructions where data was meant.
     Packed { address: u32 },
     /// It is not what was sealed.
     Unsound { line: u32 },
@@ -113,7 +114,7 @@ pub struct Contents<M> {
     pub read_only: Vec<Range<u32>>,
     /// The addresses of words that can be executed.
     pub code: Range<u32>,
-    /// By word of the code: whether it is a packet, so that nobody means it by its address.
+    /// By word of the code: whether it is packed text, so that nobody means it by its address.
     pub packed: Vec<bool>,
 }
 

@@ -19,7 +19,7 @@ use super::integrity::{self, Check, Integrity};
 use super::onfill::{self, Lines, OnFill};
 use super::rom::Rom;
 use crate::code::onfill::stored::{Stored, seen};
-use crate::code::packet::{Dictionary, Packet};
+use crate::code::packet::Dictionary;
 use crate::error::RunError;
 use crate::image::{Image, Kind, Section, Zeros};
 use crate::target::Target;
@@ -102,6 +102,7 @@ pub fn unpacked<const MACHINE: u16>(program: &isa::elf::Image<MACHINE>) -> Image
         sections: Vec::new(),
         zeros: Vec::new(),
         dictionary: Dictionary::default(),
+        packed_text: Vec::new(),
         map: Vec::new(),
     };
     let code = program.code_first..program.code_first + program.code_bytes;
@@ -166,33 +167,20 @@ fn constants(image: &Image) -> impl Iterator<Item = (u32, Vec<u8>)> + '_ {
     read.map(|section| (section.first, section.bytes.clone()))
 }
 
-/// The addresses of an image's code, from the first to the last, and which of its words are packets. What looks like a
-/// packet of several instructions and has not several in the map is a constant.
+/// The addresses of an image's code, from the first to the last, and which of its words are packed text.
 fn code(image: &Image) -> Result<(Range<u32>, Vec<bool>), RunError> {
     let sections = image.sections.iter().filter(|section| section.kind == Kind::Code);
     let first = sections.clone().map(|section| section.first).min().ok_or(RunError::NoCode)?;
-    let end = sections.clone().map(|section| section.first.saturating_add(section.bytes.len() as u32)).max();
-    let end = end.ok_or(RunError::NoCode)? & !3;
-    let words = (end.saturating_sub(first) / 4) as usize;
-    let mut mapped = vec![0; words];
-    for place in &image.map {
-        if let Some(mapped) = mapped.get_mut(((place.new & !3).wrapping_sub(first) / 4) as usize) {
-            *mapped += 1;
-        }
+    let end = sections.map(|section| section.first.saturating_add(section.bytes.len() as u32)).max();
+    let end = (end.ok_or(RunError::NoCode)? & !3).max(first);
+    let mut packed = vec![false; ((end - first) / 4) as usize];
+    for text in &image.packed_text {
+        // A container without tags may say what it likes.
+        let begins = text.first.clamp(first, end) - first;
+        let ends = text.first.saturating_add(text.bytes).clamp(first, end) - first;
+        packed[begins as usize / 4..ends.div_ceil(4) as usize].fill(true);
     }
-    let mut packed = vec![false; words];
-    for section in sections {
-        let at = (section.first - first) as usize / 4;
-        for (index, bytes) in section.bytes.chunks_exact(4).enumerate() {
-            let word = image.target.word(bytes.try_into().expect("four bytes"));
-            let packet = Packet::of_word(image.target, word);
-            let packet = packet.and_then(|packet| image.dictionary.expand(image.target, &packet));
-            let is_packet =
-                |(_, slots): (_, u8)| image.map.is_empty() || slots == 1 || mapped[at + index] > 1;
-            packed[at + index] = packet.is_some_and(is_packet);
-        }
-    }
-    Ok((first..end.max(first), packed))
+    Ok((first..end, packed))
 }
 
 /// What brings an image's lines as they stand.

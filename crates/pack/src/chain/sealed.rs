@@ -85,6 +85,7 @@ pub fn boot(unlocked: Unlocked<'_>) -> Result<(Image, Protection), RunError> {
         sections: Vec::new(),
         zeros: container.zeros().to_vec(),
         dictionary: Dictionary::default(),
+        packed_text: container.packed_text().to_vec(),
         map: container.map().to_vec(),
     };
     for entry in container.entries() {

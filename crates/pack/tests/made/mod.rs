@@ -6,7 +6,7 @@ use std::sync::OnceLock;
 
 use cipher::{OsRandomness, Randomness};
 use pack::code::packet::Dictionary;
-use pack::image::{Kind, Moved, Section, Zeros};
+use pack::image::{Kind, Moved, PackedText, Section, Zeros};
 use pack::integrity::{ImageName, Integrity};
 use pack::keys::{DeviceKey, ImageKey};
 use pack::lines::Choice;
@@ -79,7 +79,7 @@ pub fn counted(count: u32, from: u32) -> Vec<u8> {
 }
 
 /// A small image of a machine: code of two sections that touch, constants that end inside a line, data elsewhere, zeros
-/// behind it in its last line, a dictionary and a map.
+/// behind it in its last line, a dictionary, packed text on both sides of a constant, and a map.
 pub fn image(machine: Machine) -> Unsealed {
     let section = |name: &str, kind, first, count| Section {
         name: name.into(),
@@ -97,6 +97,9 @@ pub fn image(machine: Machine) -> Unsealed {
     Unsealed {
         sections: Sections { machine, entry: 0x1030, sections, zeros },
         dictionary: Dictionary::new((0..7).map(|word| 0x0102_0304 * (word + 1)).collect()).expect("seven"),
+        packed_text: [(0x1030, 0x40), (0x1074, 0x58)]
+            .map(|(first, bytes)| PackedText { first, bytes })
+            .into(),
         map: (0..9).map(|word| Moved { old: 0x4000 + 4 * word, new: 0x1030 + word }).collect(),
     }
 }

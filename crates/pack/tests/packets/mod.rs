@@ -3,7 +3,7 @@
 
 use isa::sparc::text;
 use pack::code::packet::{Branch, Dictionary, Format, Packet, SLOTS_MAX};
-use pack::image::{Image, Kind, Section, Zeros};
+use pack::image::{Image, Kind, PackedText, Section, Zeros};
 use pack::target::Target;
 
 /// A word of a program.
@@ -83,6 +83,14 @@ pub const CODE: u32 = 0x4000_1000;
 pub const DATA: u32 = 0x4001_0000;
 pub const DATA_BYTES: u32 = 0x2000;
 
+/// What of words from an address on is packed text where there are packets: all but numbers.
+pub fn packed_text(first: u32, is_number: impl Iterator<Item = bool>) -> Vec<PackedText> {
+    let text = |(number, is_number): (u32, bool)| {
+        (!is_number).then_some(PackedText { first: first + 4 * number, bytes: 4 })
+    };
+    (0..).zip(is_number).filter_map(text).collect()
+}
+
 /// An image of a program from `CODE` on that begins there, with zeros to store to at `DATA`.
 pub fn image(words: &[Word]) -> Image {
     let mut packer = Packer::default();
@@ -94,6 +102,10 @@ pub fn image(words: &[Word]) -> Image {
         sections: vec![code],
         zeros: vec![Zeros { first: DATA, bytes: DATA_BYTES }],
         dictionary: packer.dictionary(),
+        packed_text: match packer.entries.is_empty() {
+            true => Vec::new(),
+            false => packed_text(CODE, words.iter().map(|word| matches!(word, Word::Number(_)))),
+        },
         map: Vec::new(),
     }
 }

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use isa::rv32::text;
 use pack::code::packet::{Branch, Dictionary, Format, Packet, SLOTS_MAX};
-use pack::image::{Image, Kind, Section, Zeros};
+use pack::image::{Image, Kind, PackedText, Section, Zeros};
 use pack::program::Function;
 use pack::{Program, Target};
 
@@ -63,6 +63,7 @@ pub fn unpacked(program: &Program) -> Image {
         sections: program.sections.clone(),
         zeros: program.zeros.clone(),
         dictionary: Dictionary::default(),
+        packed_text: Vec::new(),
         map: Vec::new(),
     }
 }
@@ -109,6 +110,13 @@ fn packed(entries: &mut Vec<u32>, format: Format, lines: &[String]) -> u32 {
 /// An image that begins at `CODE`, with zeros to store to at `DATA`.
 pub fn image(words: &[Word]) -> Image {
     let mut entries = Vec::new();
+    let is_packed = words.iter().any(|word| matches!(word, Word::Packet(..)));
+    let is_number = |word: &Word| matches!(word, Word::Number(_));
+    let packed_text: Vec<PackedText> = (0..)
+        .zip(words)
+        .filter(|(_, word)| is_packed && !is_number(word))
+        .map(|(number, _)| PackedText { first: CODE + 4 * number, bytes: 4 })
+        .collect();
     let words: Vec<u32> = words
         .iter()
         .map(|word| match word {
@@ -123,6 +131,7 @@ pub fn image(words: &[Word]) -> Image {
         sections: vec![code(&words)],
         zeros: vec![Zeros { first: DATA, bytes: DATA_BYTES }],
         dictionary: Dictionary::new(entries).expect("the program is small"),
+        packed_text,
         map: Vec::new(),
     }
 }

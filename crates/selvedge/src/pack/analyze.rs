@@ -210,7 +210,7 @@ impl Packable {
 
 /// What lies in memory as an image, if it is for a machine whose code can be packed.
 fn plain(sections: &Sections) -> Option<Image> {
-    Unsealed { sections: sections.clone(), dictionary: Default::default(), map: Vec::new() }.into_image()
+    Unsealed::from(sections.clone()).into_image()
 }
 
 /// Runs the verb.

@@ -107,7 +107,7 @@ pub fn prepared(arguments: &Arguments) -> Result<Prepared, Error> {
 fn as_it_is(arguments: &Arguments, bytes: &[u8]) -> Result<Prepared, Error> {
     let parsed = Sections::parse_counting(bytes).map_err(PackFault::from);
     let (sections, left_out_bytes) = parsed.map_err(|fault| fault.of(&arguments.program))?;
-    let unsealed = Unsealed { sections, dictionary: Default::default(), map: Vec::new() };
+    let unsealed = Unsealed::from(sections);
     Ok(Prepared { unsealed, report: Report::None, left_out_bytes })
 }
 
