@@ -13,6 +13,7 @@ use pack::check::{Fault, check};
 use pack::code::dict;
 use pack::code::packet::Packet;
 use pack::flow::Choice;
+use pack::image::{Kind, PackedText};
 use pack::packing::{Assignment, Nothing};
 use pack::place::Order;
 use pack::{Error, Image, Profile, Program, Settings, Target, pack};
@@ -162,6 +163,37 @@ fn a_profile_comes_back_from_its_text_and_a_bad_line_is_named() {
     assert_eq!(Profile::parse(&profile.to_string()), Ok(profile));
     let found = Profile::parse("# counts\n0x40001000 7\n40001004 8\n");
     assert_eq!(found, Err(Error::ProfileLine { line: 3, found_bytes: 10 }));
+}
+
+#[test]
+fn what_may_be_loaded_is_compared_with_the_program_s_constants() {
+    let mut constants = 0;
+    for name in corpus::PROGRAMS {
+        let program = program(name);
+        let packed = pack(&program, &[], &Settings { assignment: Assignment::Greedy, ..Settings::default() });
+        let image = packed.unwrap().image;
+        let loaded = |changed: &[PackedText]| -> Vec<u32> {
+            let image = Image { packed_text: changed.to_vec(), ..image.clone() };
+            let faults = check(&program, &image, &Choice::default()).unwrap();
+            let loaded = faults.into_iter().map(|fault| match fault {
+                Fault::Loaded { new } => new,
+                other => panic!("{name}: {other}"),
+            });
+            loaded.collect()
+        };
+        let text = &image.packed_text;
+        assert_eq!(loaded(text), []);
+        let PackedText { first, bytes } = text[0];
+        let less = [&[PackedText { first, bytes: bytes - 4 }], &text[1..]].concat();
+        assert_eq!(loaded(&less), [first + bytes - 4], "{name}: its last instruction");
+        let behind = first + bytes;
+        if image.sections.iter().any(|section| section.kind == Kind::Code && section.contains(behind)) {
+            let more = [&[PackedText { first, bytes: bytes + 4 }], &text[1..]].concat();
+            assert_eq!(loaded(&more), [behind], "{name}: the constant behind it");
+            constants += 1;
+        }
+    }
+    assert!(constants > 0, "no program has a constant in its code");
 }
 
 #[test]
