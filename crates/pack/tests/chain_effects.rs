@@ -1,5 +1,5 @@
 //! Nothing leaves the core before what it was computed with is checked, whatever it is: what a device is told, what a
-//! system call is asked, what is stored where stores are held; of code as words, packed and compressed, and of
+//! system call is asked, what is stored unless stores are freed; of code as words, packed and compressed, and of
 //! constants; under every seal and tag, whether the core waits or goes on. A bit is flipped in every line and every tag.
 
 mod made;
@@ -111,7 +111,7 @@ impl Booted {
 fn ways() -> Vec<Settings> {
     let way = |speculative, mac_cache| {
         let integrity = integrity::Settings { latency_cycles: 80, speculative, mac_cache };
-        Settings { integrity, holds_stores: speculative, ..Settings::default() }
+        Settings { integrity, ..Settings::default() }
     };
     let small = Some(Shape::direct(64));
     vec![way(false, None), way(false, small), way(true, None), way(true, small)]
@@ -208,7 +208,7 @@ fn what_is_stored_depends_on_no_line_that_fails_where_stores_are_held() {
     }
 }
 
-/// A core goes on with a line that fails, and stores, where stores are not held: that is what holding them is for.
+/// A core goes on with a line that fails, and stores, where stores are freed: that is what that gives up.
 #[test]
 fn what_is_stored_may_depend_on_a_line_that_fails_where_stores_are_not_held() {
     let mut randomness = Seeded::new();

@@ -44,7 +44,7 @@ pub struct Settings {
     pub onfill: onfill::Settings,
     /// How data is reached.
     pub data: Data,
-    /// Whether stores leave the core, and so wait for checks, as what devices are told does.
+    /// Whether stores wait for checks, as what devices are told does: memory lies outside the core.
     pub holds_stores: bool,
 }
 
@@ -58,7 +58,7 @@ impl Default for Settings {
             integrity: integrity::Settings::default(),
             onfill: onfill::Settings::default(),
             data: Data::Ideal,
-            holds_stores: false,
+            holds_stores: true,
         }
     }
 }

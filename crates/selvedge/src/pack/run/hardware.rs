@@ -37,15 +37,16 @@ pub struct Hardware {
     /// Cycles from lines and tag to knowing whether they fit
     #[arg(long, value_name = "CYCLES", default_value_t = integrity::Settings::default().latency_cycles)]
     integrity_latency: u32,
-    /// Go on while lines are checked; what leaves the core waits
+    /// Go on while lines are checked; what leaves the core waits, stores too
     #[arg(long)]
     speculative: bool,
     /// Keep tags in a cache of this shape
     #[arg(long, value_name = "SHAPE", value_parser = shape)]
     mac_cache: Option<Shape>,
-    /// Stores leave the core, too, and wait for checks
-    #[arg(long)]
-    hold_stores: bool,
+    /// Let stores leave the core before what they were computed with is checked: memory may then hold what
+    /// depends on a line that fails
+    #[arg(long, requires = "speculative")]
+    unchecked_stores: bool,
     /// Cycles to decode an instruction, where code is decoded on fill
     #[arg(long, value_name = "CYCLES", default_value_t = onfill::Settings::default().decode_cycles)]
     decode: u32,
@@ -100,7 +101,7 @@ impl Hardware {
                 Some(Optional::None) => Data::Uncached(timing),
                 Some(Optional::Of(shape)) => Data::Cached(replaced(shape), timing),
             },
-            holds_stores: self.hold_stores,
+            holds_stores: !self.unchecked_stores,
             onfill: onfill::Settings {
                 decode_cycles: self.decode,
                 table_cache: match self.table_cache {
