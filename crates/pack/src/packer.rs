@@ -149,6 +149,11 @@ impl<'a> Packer<'a> {
         self.settings.assignment != Assignment::Words
     }
 
+    /// What the settings ask to be saved.
+    pub fn least_saving_percent(&self) -> u8 {
+        self.settings.least_saving_percent
+    }
+
     /// How many pieces are not left as they are.
     pub fn pieces_packed(&self) -> u32 {
         self.left_out.iter().filter(|left_out| !**left_out).count() as u32

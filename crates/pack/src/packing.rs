@@ -49,8 +49,9 @@ pub struct Settings {
     pub order: Order,
     /// Which functions and sections are packed.
     pub choice: Choice,
-    /// What a function must save to be packed, in percent of its words or, where a training run executes it, of its
-    /// fetches in every one.
+    /// What a function must save to be packed, in percent of its words and, where training runs execute it, of its
+    /// fetches in every one. The image must save [`select::CLEAR_SAVING_PERCENT`] of its bytes, or else of all fetches,
+    /// and of those of every run; with 0, something, and no run may fetch more.
     pub least_saving_percent: u8,
 }
 
@@ -64,7 +65,7 @@ impl Default for Settings {
             far_branches: true,
             order: Order::Given,
             choice: Choice::default(),
-            least_saving_percent: 0,
+            least_saving_percent: select::CLEAR_SAVING_PERCENT,
         }
     }
 }
@@ -123,7 +124,7 @@ pub struct Report {
 pub enum Nothing {
     /// Without relocations nothing says which words are addresses of code: none may move.
     NoRelocations,
-    /// With its dictionary the image would not be smaller, nor would it fetch less.
+    /// With its dictionary the image would not clearly be smaller, or a training run would not fetch clearly less.
     NoGain,
 }
 
@@ -182,7 +183,7 @@ pub(crate) fn finish(
     let mut report = Report { padding_words: flow.padding_words, rewritten, ..Report::default() };
     report.count(program, flow, &packer, &layout, profiles);
     report.dictionary_bytes = dictionary.bytes();
-    if packer.packs() && !select::gains(&report) {
+    if packer.packs() && !select::gains(&report, packer.least_saving_percent()) {
         return Ok(unpacked(program, Nothing::NoGain));
     }
     let image = layout.image(program, flow, &dictionary)?;

@@ -5,31 +5,51 @@
 
 use crate::flow::Flow;
 use crate::layout::Region;
-use crate::packing::Report;
+use crate::packing::{Fetches, Report};
 use crate::profile::Profile;
 
+/// A saving that is clear: what is run differs a little from what it was packed for.
+pub const CLEAR_SAVING_PERCENT: u8 = 1;
+
+/// The least that is to be saved of so many: so many percent, and something.
+fn least(plain: u64, percent: u8) -> u64 {
+    (plain * u64::from(percent)).div_ceil(100).max(1)
+}
+
 /// The pieces that are left as they are: those that save less than so many percent of their words or, in one of the
-/// profiles that execute them, of their fetches; and those that save nothing.
+/// profiles that execute them, of their fetches; and those that save nothing of either. With 0 percent, only those that
+/// save no word.
 pub fn left_out(flow: &Flow, regions: &[Vec<Region>], profiles: &[Profile], least_percent: u8) -> Vec<usize> {
-    let least = |plain: u64| (plain * u64::from(least_percent)).div_ceil(100).max(1);
     let gains = |piece: &usize| {
         let words = || regions[*piece].iter().flat_map(|region| &region.groups);
         let items = flow.pieces[*piece].items.len() as u64;
-        let saves = items - words().count() as u64 >= least(items);
+        let saves = items - words().count() as u64 >= least(items, least_percent);
         saves
             && profiles.iter().all(|profile| {
                 let executions = |item: usize| profile.executions(flow.items[item].old);
                 let plain: u64 = flow.pieces[*piece].items.clone().map(executions).sum();
                 let packed: u64 = words().map(|group| executions(group.items[0] as usize)).sum();
-                plain == 0 || least_percent == 0 || plain.saturating_sub(packed) >= least(plain)
+                saves_fetches(Fetches { plain, packed }, least_percent)
             })
     };
     (0..flow.pieces.len()).filter(|piece| !gains(piece)).collect()
 }
 
-/// Whether an image is smaller with its dictionary, or fetches less in every profiled run.
-pub fn gains(report: &Report) -> bool {
-    let smaller = report.ratio() < 1.0;
-    let fetches = report.fetches.iter().all(|fetches| fetches.packed < fetches.plain);
-    smaller || !report.fetches.is_empty() && fetches
+/// Whether a profiled run fetches less by so many percent, or does not come there. With 0 percent it may fetch as much,
+/// and no more.
+fn saves_fetches(Fetches { plain, packed }: Fetches, least_percent: u8) -> bool {
+    let least = if least_percent == 0 { 0 } else { least(plain, least_percent) };
+    plain == 0 || packed + least <= plain
+}
+
+/// Whether an image clearly gains: it is smaller with its dictionary, or every profiled run that executes its code
+/// fetches less; and none of these runs is without that gain. Where less is asked of functions, less is of the image.
+pub fn gains(report: &Report, least_percent: u8) -> bool {
+    let percent = least_percent.min(CLEAR_SAVING_PERCENT);
+    let executed = || report.fetches.iter().filter(|fetches| fetches.plain > 0);
+    let plain_bytes = 4 * u64::from(report.plain_words);
+    let packed_bytes = 4 * u64::from(report.packed_words) + u64::from(report.dictionary_bytes);
+    let smaller = packed_bytes + least(plain_bytes, percent) <= plain_bytes;
+    let fetches_less = executed().next().is_some() && executed().all(|all| all.packed < all.plain);
+    (smaller || fetches_less) && executed().all(|&fetches| saves_fetches(fetches, percent))
 }

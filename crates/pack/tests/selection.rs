@@ -6,7 +6,7 @@ mod rv32;
 
 use pack::check::check;
 use pack::flow::Choice;
-use pack::packing::Nothing;
+use pack::packing::{Nothing, Report};
 use pack::program::Function;
 use pack::{Image, Profile, Program, Settings, pack};
 use rv32::{CODE, linked, word_of};
@@ -59,17 +59,45 @@ fn image(profiles: &[Profile], settings: &Settings) -> Image {
 
 #[test]
 fn a_function_that_saves_too_little_in_one_training_run_stays_in_all() {
-    let (first, second) = (executed(0..60), executed(61..65));
+    // Both execute the first function; the second run comes to what of the second function is not common.
+    let (first, second) = (executed(0..60), executed(0..65));
     let asked =
         |percent, profiles: &[Profile]| packed(&image(profiles, &settings(percent, Choice::default())));
     // The run that executes the second function fetches nothing less of it.
     assert_eq!(asked(10, std::slice::from_ref(&first)), [true, true, false]);
     assert_eq!(asked(10, &[first.clone(), second.clone()]), [true, false, false]);
     assert_eq!(asked(10, &[second.clone(), first.clone()]), [true, false, false]);
-    // Unless that is enough.
+    // The same by default; unless that is enough.
+    let default = Settings::default().least_saving_percent;
+    assert_eq!(asked(default, &[first.clone(), second.clone()]), [true, false, false]);
     assert_eq!(asked(0, &[first.clone(), second]), [true, true, false]);
     // A run that executes all of it fetches less.
     assert_eq!(asked(10, &[first, executed(61..106)]), [true, true, false]);
+}
+
+#[test]
+fn an_image_stays_as_it_is_when_one_of_two_runs_that_pull_apart_gains_nothing() {
+    let program = program();
+    // One run has nothing but common instructions, the other one none. The image is smaller for both.
+    let (gains, gains_nothing) = (executed(0..60), executed(106..112));
+    let asked = |percent, profiles: &[Profile]| {
+        let settings = Settings { least_saving_percent: percent, ..settings(0, Choice::default()) };
+        pack(&program, profiles, &settings).expect("it can be packed")
+    };
+    let default = Settings::default().least_saving_percent;
+    assert_eq!(asked(default, std::slice::from_ref(&gains)).report.nothing, None);
+    for profiles in [[gains.clone(), gains_nothing.clone()], [gains_nothing, gains]] {
+        let packed = asked(default, &profiles);
+        assert_eq!(packed.report.nothing, Some(Nothing::NoGain));
+        assert_eq!(packed.image, rv32::unpacked(&program));
+        // Where it is enough that no run fetches more, it is packed, and none does.
+        let Report { nothing, fetches, .. } = asked(0, &profiles).report;
+        assert_eq!(nothing, None);
+        assert_eq!(fetches.iter().filter(|fetches| fetches.packed == fetches.plain).count(), 1);
+        assert!(fetches.iter().all(|fetches| fetches.packed <= fetches.plain), "{fetches:?}");
+    }
+    // A run that executes nothing of it says nothing.
+    assert_eq!(asked(default, &[executed(200..210)]).report.nothing, None);
 }
 
 #[test]

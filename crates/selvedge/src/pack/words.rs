@@ -25,7 +25,9 @@ pub fn nothing(report: &Report) -> Option<&'static str> {
              help: link it with `-Wl,-q`"
         }
         Nothing::NoGain => {
-            "nothing is packed: with its dictionary the image would neither be smaller nor fetch less"
+            "nothing is packed: with its dictionary the image would not clearly be smaller, or not fetch clearly\n\
+             less in every profile\n\
+             help: `--least-saving 0` packs what fetches no more"
         }
     })
 }
@@ -91,13 +93,29 @@ pub fn compressed(report: &stored::Report, block_bytes: u32) -> String {
     )
 }
 
-/// The same for a machine, with the keys of an analysis.
+/// That compressing would not have made the code smaller, for a person.
+pub fn not_smaller(found_bytes: u32, limit_bytes: u32) -> String {
+    format!(
+        "nothing is compressed: code and tables would take {found_bytes} bytes, and the code takes {limit_bytes}\n"
+    )
+}
+
+/// The same for a machine.
+pub fn no_compression(code: Code, plain_bytes: u32, block_bytes: u32) -> Value {
+    json!({
+        "code": code.name(), "block_bytes": block_bytes, "plain_bytes": plain_bytes, "code_bytes": plain_bytes,
+        "tables_bytes": 0, "model_bytes": 0, "table_bytes": 0, "ratio": 1.0, "blocks": 0, "plain_blocks": 0,
+        "nothing": "no gain",
+    })
+}
+
+/// What compressing did for a machine, with the keys of an analysis.
 pub fn compression(code: Code, report: &stored::Report, block_bytes: u32) -> Value {
     json!({
         "code": code.name(), "block_bytes": block_bytes, "plain_bytes": report.plain_bytes,
         "code_bytes": report.blocks_bytes, "tables_bytes": report.model_bytes + report.table_bytes,
         "model_bytes": report.model_bytes, "table_bytes": report.table_bytes, "ratio": report.ratio(),
-        "blocks": report.blocks, "plain_blocks": report.plain_blocks,
+        "blocks": report.blocks, "plain_blocks": report.plain_blocks, "nothing": null,
     })
 }
 
