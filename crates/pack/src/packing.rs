@@ -49,9 +49,9 @@ pub struct Settings {
     pub order: Order,
     /// Which functions and sections are packed.
     pub choice: Choice,
-    /// What a function must save to be packed, in percent of its words and, where training runs execute it, of its
-    /// fetches in every one. The image must save [`select::CLEAR_SAVING_PERCENT`] of its bytes, or else of all fetches,
-    /// and of those of every run; with 0, something, and no run may fetch more.
+    /// What a function must save to be packed, in percent of its fetches in every training run that executes it, or,
+    /// where none does, of its words. The image must save [`select::CLEAR_SAVING_PERCENT`] of its bytes, or else of all
+    /// fetches, and of those of every run; with 0, something, and no run may fetch more.
     pub least_saving_percent: u8,
 }
 
@@ -133,6 +133,11 @@ impl Report {
     pub fn ratio(&self) -> f64 {
         let packed = f64::from(self.packed_words) * 4.0 + f64::from(self.dictionary_bytes);
         packed / (f64::from(self.plain_words) * 4.0)
+    }
+
+    /// The same with so many bytes of tags.
+    pub fn ratio_with_tags(&self, tags_bytes: u64) -> f64 {
+        self.ratio() + tags_bytes as f64 / (f64::from(self.plain_words) * 4.0)
     }
 }
 

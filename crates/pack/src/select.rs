@@ -16,30 +16,32 @@ fn least(plain: u64, percent: u8) -> u64 {
     (plain * u64::from(percent)).div_ceil(100).max(1)
 }
 
-/// The pieces that are left as they are: those that save less than so many percent of their words or, in one of the
-/// profiles that execute them, of their fetches; and those that save nothing of either. With 0 percent, only those that
+/// The pieces that are left as they are: those that save nothing; that save less than so many percent of their fetches
+/// in one of the profiled runs that execute them; or, where none does, of their words. With 0 percent, only those that
 /// save no word.
 pub fn left_out(flow: &Flow, regions: &[Vec<Region>], profiles: &[Profile], least_percent: u8) -> Vec<usize> {
     let gains = |piece: &usize| {
         let words = || regions[*piece].iter().flat_map(|region| &region.groups);
         let items = flow.pieces[*piece].items.len() as u64;
-        let saves = items - words().count() as u64 >= least(items, least_percent);
-        saves
-            && profiles.iter().all(|profile| {
-                let executions = |item: usize| profile.executions(flow.items[item].old);
-                let plain: u64 = flow.pieces[*piece].items.clone().map(executions).sum();
-                let packed: u64 = words().map(|group| executions(group.items[0] as usize)).sum();
-                saves_fetches(Fetches { plain, packed }, least_percent)
-            })
+        let fetches = profiles.iter().map(|profile| {
+            let executions = |item: usize| profile.executions(flow.items[item].old);
+            Fetches {
+                plain: flow.pieces[*piece].items.clone().map(executions).sum(),
+                packed: words().map(|group| executions(group.items[0] as usize)).sum(),
+            }
+        });
+        let executed: Vec<Fetches> = fetches.filter(|fetches| fetches.plain > 0).collect();
+        let percent = if executed.is_empty() { least_percent } else { 0 };
+        items - words().count() as u64 >= least(items, percent)
+            && executed.into_iter().all(|fetches| saves_fetches(fetches, least_percent))
     };
     (0..flow.pieces.len()).filter(|piece| !gains(piece)).collect()
 }
 
-/// Whether a profiled run fetches less by so many percent, or does not come there. With 0 percent it may fetch as much,
-/// and no more.
+/// Whether a profiled run fetches less by so many percent. With 0 percent it may fetch as much, and no more.
 fn saves_fetches(Fetches { plain, packed }: Fetches, least_percent: u8) -> bool {
     let least = if least_percent == 0 { 0 } else { least(plain, least_percent) };
-    plain == 0 || packed + least <= plain
+    packed + least <= plain
 }
 
 /// Whether an image clearly gains: it is smaller with its dictionary, or every profiled run that executes its code

@@ -112,10 +112,10 @@ const SWITCHES: [Switch; 7] = [
 const BLOCK_BYTES: u32 = 64;
 
 impl Measure {
-    /// What the code makes of a program; `None` where that would not be smaller.
+    /// What the code makes of a program; `None` where that would not gain.
     fn coded(&self, asked: &Asked<'_>) -> Result<Option<Coded>, ::pack::Error> {
         match self.code {
-            Tried::Packets(dictionary) => self.packed(asked, dictionary).map(Some),
+            Tried::Packets(dictionary) => self.packed(asked, dictionary),
             Tried::Blocks(code) => match compress(asked.plain, code, BLOCK_BYTES) {
                 Ok((_, report)) => Ok(Some(self.compressed(asked, &report))),
                 Err(::pack::Error::NotSmaller { .. }) => Ok(None),
@@ -124,16 +124,17 @@ impl Measure {
         }
     }
 
-    fn packed(&self, asked: &Asked<'_>, dictionary: dict::Choice) -> Result<Coded, ::pack::Error> {
+    fn packed(&self, asked: &Asked<'_>, dictionary: dict::Choice) -> Result<Option<Coded>, ::pack::Error> {
         let settings = Settings { dictionary, ..asked.settings.clone() };
         let report = ::pack::pack(asked.program, asked.profiles, &settings)?.report;
-        Ok(Coded {
+        let coded = Coded {
             name: self.name,
             code_bytes: 4 * report.packed_words,
             tables_bytes: report.dictionary_bytes,
             ratio: report.ratio(),
             fetches: report.fetches,
-        })
+        };
+        Ok(report.nothing.is_none().then_some(coded))
     }
 
     /// By a code that is decoded on fill: the core fetches what it does without it.
@@ -160,7 +161,7 @@ pub struct Packable {
     pub report: Report,
     /// What each code makes of it.
     pub codes: Vec<Coded>,
-    /// Codes that would not make it smaller.
+    /// Codes by which it would not clearly gain.
     pub no_gain: Vec<&'static str>,
     /// By another choice of each switch, the ratio.
     pub switches: Vec<(&'static str, f64)>,
