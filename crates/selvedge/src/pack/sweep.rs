@@ -5,11 +5,13 @@
 
 use std::path::PathBuf;
 
+use ::pack::Target;
 use ::pack::code::onfill::stored;
 use ::pack::code::{Code, dict};
-use ::pack::sweep::{self, Input, Penalty, Settings, Way};
+use ::pack::sweep::{self, Input, Penalty, Settings, Subject, Way};
 use clap::ValueEnum;
 use isa::Cycles;
+use isa::sparc::Timing;
 use selvedge::error::{Error, PackFault};
 use selvedge::whole;
 
@@ -30,8 +32,7 @@ const BLOCK_BYTES: u32 = 64;
     selvedge pack sweep corpus/rv32/search.elf --runs data/workload/runs.txt --seeds 2 \\\n    \
     --dictionary static,dynamic,blend=50 --scheme codepack,fields --block 32,64\n\
     A line of the runs is `PROGRAM INPUT ARGUMENT...`, with `< FILE` behind it for standard input; lines of\n\
-    other programs are passed over, and files are beside it. Cycles are of LEON2, or of Ibex for RV32IM;\n\
-    seals as in the paper.")]
+    other programs are passed over, and files are beside it. Seals are as in the paper.")]
 pub struct Arguments {
     /// The program: a linked ELF file, with its relocations (`-Wl,-q`)
     #[arg(value_name = "ELF")]
@@ -57,6 +58,9 @@ pub struct Arguments {
     /// Bytes of plain code that these decode together: 16, 32 or 64 [default: 64]
     #[arg(long, value_name = "BYTES", value_delimiter = ',', requires = "scheme")]
     block: Vec<u32>,
+    /// Whose cycles the core has [default: leon2; RV32IM has Ibex']
+    #[arg(long, value_enum)]
+    timing: Option<Leon>,
     /// Cycles of memory for a line
     #[arg(long, value_name = "CYCLES", default_value_t = Penalty::default().memory_cycles)]
     memory: Cycles,
@@ -79,6 +83,15 @@ enum OnFill {
     Huffman,
     /// Prefix codes of the fields of instructions
     Fields,
+}
+
+/// A core of SPARC V8.
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Leon {
+    /// LEON2's, as in the AT697E
+    Leon2,
+    /// LEON3's
+    Leon3,
 }
 
 impl OnFill {
@@ -115,6 +128,21 @@ impl Arguments {
         }
     }
 
+    /// Gives a program's core the cycles that were asked for; what these are called.
+    fn time(&self, subject: &mut Subject) -> Result<&'static str, Error> {
+        let (found, expected) = (subject.program.target, Target::Sparc);
+        let (name, what, timing) = match (self.timing, found) {
+            (None, Target::Rv32) => return Ok("ibex"),
+            (None | Some(Leon::Leon2), _) => ("leon2", "`--timing leon2`", Timing::leon2()),
+            (Some(Leon::Leon3), _) => ("leon3", "`--timing leon3`", Timing::leon3()),
+        };
+        if found != expected {
+            return Err(PackFault::OtherTarget { what, found, expected }.of(&self.program));
+        }
+        subject.user.machine.timing = timing;
+        Ok(name)
+    }
+
     /// The name of the program in the runs.
     fn name(&self) -> String {
         self.program.file_stem().unwrap_or_default().to_string_lossy().into_owned()
@@ -149,7 +177,8 @@ pub fn run(arguments: &Arguments, output: &Output) -> Result<(), Error> {
     check_own_places(&[path, &arguments.runs], &paths([&arguments.html]))?;
     arguments.check_ways()?;
     let name = arguments.name();
-    let subject = runs::subject(path, &name, arguments.parted(runs::inputs(&arguments.runs, &name)?)?)?;
+    let mut subject = runs::subject(path, &name, arguments.parted(runs::inputs(&arguments.runs, &name)?)?)?;
+    let timing = arguments.time(&mut subject)?;
     let settings = Settings { seeds: (1..=arguments.seeds).collect(), ..Settings::default() };
     let ways = arguments.ways();
     // Learning, the program as it is, each order that is drawn, the packer's own, and each order in other ways.
@@ -159,7 +188,7 @@ pub fn run(arguments: &Arguments, output: &Output) -> Result<(), Error> {
     bar.finish_and_clear();
     let (measured, others) = swept.map_err(|error| PackFault::from(error).of(path))?;
     let penalty = Penalty { memory_cycles: arguments.memory, cipher_cycles: arguments.cipher };
-    let shown = Shown::of(measured, others, arguments.seeds, penalty);
+    let shown = Shown::of(measured, others, arguments.seeds, penalty, timing);
     if let Some(path) = &arguments.html {
         whole::write(path, shown.page().as_bytes())?;
     }

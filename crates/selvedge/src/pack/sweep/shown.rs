@@ -17,6 +17,8 @@ const TOGETHER_MAX: usize = 4;
 pub struct Shown {
     measured: Measured,
     seeds: u64,
+    /// Whose cycles the core has.
+    timing: &'static str,
     /// By cache.
     cells: Vec<Cell>,
     /// Other ways, each with its cells by cache.
@@ -45,7 +47,13 @@ fn name(way: Way) -> String {
 
 impl Shown {
     /// Behind caches that lack a line for so long.
-    pub fn of(measured: Measured, others: Vec<Other>, seeds: u64, penalty: Penalty) -> Shown {
+    pub fn of(
+        measured: Measured,
+        others: Vec<Other>,
+        seeds: u64,
+        penalty: Penalty,
+        timing: &'static str,
+    ) -> Shown {
         let caches = || 0..measured.caches.len();
         let cells = caches().map(|cache| measured.cell(cache, penalty)).collect();
         let with_cells = |other: Other| {
@@ -53,7 +61,7 @@ impl Shown {
             (other, cells)
         };
         let others = others.into_iter().map(with_cells).collect();
-        Shown { measured, seeds, cells, others }
+        Shown { measured, seeds, timing, cells, others }
     }
 
     /// Of other ways, the same as is said of packing for caches in the orders that were drawn.
@@ -111,6 +119,7 @@ impl Shown {
         let ratio = |ratio: f64| format!("{:.1} %", 100.0 * ratio);
         let facts = [
             ("measured on", self.measured.inputs.join(", ")),
+            ("cycles of", self.timing.to_owned()),
             ("orders of functions", format!("{}, drawn from the seeds 1 to {0}", self.seeds)),
             ("code in parts of plain, dictionary counted", ratio(self.measured.ratio())),
             ("the smallest, for no profile", ratio(self.measured.ratio_static)),
@@ -160,6 +169,7 @@ impl Shown {
         };
         json!({
             "program": self.measured.program, "inputs": self.measured.inputs, "seeds": self.seeds,
+            "timing": self.timing,
             "ratio": self.measured.ratio(), "ratio_static": self.measured.ratio_static,
             "sized_bytes": self.measured.sized(LEAST_GAIN).bytes,
             "cells": self.cells.iter().map(cell).collect::<Vec<_>>(),
