@@ -180,6 +180,31 @@ impl Container {
         self.integrity.map(|integrity| Groups::new(integrity, &extents))
     }
 
+    /// What its tags take that are for code: for packed sections, or all where nothing is packed, and for the
+    /// dictionary; and for compressed code with its tables. A tag that is for something else, too, is with them.
+    pub fn code_tags_bytes(&self) -> u64 {
+        let is_packed = |entry: &Entry| {
+            let has = |text: &PackedText| (u64::from(entry.first)..entry.end()).contains(&text.first.into());
+            self.packed_text.is_empty() || self.packed_text.iter().any(has)
+        };
+        let is_code = |entry: &&Entry| match entry.role {
+            Role::Program(Kind::Code) => is_packed(entry),
+            Role::Program(Kind::Model | Kind::Blocks) | Role::Dictionary => true,
+            Role::Program(Kind::Constants | Kind::Data) | Role::Tags => false,
+        };
+        let Some((groups, integrity)) = self.groups().zip(self.integrity) else { return 0 };
+        // They ascend, so that what two sections share is counted once.
+        let (mut count, mut counted) = (0, None);
+        for entry in self.entries.iter().filter(is_code).filter(|entry| entry.is_sealed) {
+            let last = groups.of_address((entry.end() - 1) as u32).expect("it is sealed");
+            let first = groups.of_address(entry.first).expect("it is sealed");
+            let first = counted.map_or(first, |before: u32| first.max(before + 1));
+            count += u64::from((last + 1).saturating_sub(first));
+            counted = Some(last);
+        }
+        count * u64::from(integrity.tag_bytes())
+    }
+
     /// The memory of a range of addresses; `None` when some of it is not there, or not in one piece.
     pub fn memory(&self, first: u32, bytes: u32) -> Option<&[u8]> {
         let after = self.spans.partition_point(|span| span.first <= first);

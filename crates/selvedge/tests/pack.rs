@@ -3,6 +3,7 @@
 //!
 //! Which bits are flipped is random, from a printed seed; `SELVEDGE_SOAK=1` flips many.
 
+mod packed;
 #[path = "../../cipher/tests/seeded/mod.rs"]
 mod seeded;
 #[path = "../../cipher/tests/soak/mod.rs"]
@@ -10,11 +11,9 @@ mod soak;
 
 use std::fs::{self, Permissions};
 use std::os::unix::fs::PermissionsExt;
-use std::path::{Path, PathBuf};
-use std::process::{Command, Output, Stdio};
 
 use cipher::OsRandomness;
-use expect_test::{Expect, expect};
+use expect_test::expect;
 use pack::code::Code;
 use pack::code::onfill::stored::{Stored, compress};
 use pack::container::with_checksum;
@@ -23,102 +22,15 @@ use pack::lines::Role;
 use pack::seal::Row;
 use pack::sealed::{self, Unsealed};
 use pack::{Container, DeviceKey, Image, ImageKey, Program};
+use packed::{Bench, native, root};
 use rand_chacha::rand_core::Rng;
 use seeded::seeded;
 use serde_json::Value;
 use soak::is_soak;
-use tempfile::TempDir;
 
 /// Bits that are flipped, one after the other.
 const FLIPS: usize = 6;
 const SOAK_FLIPS: usize = 400;
-
-fn root() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().expect("the repository is there")
-}
-
-/// A folder with `search.elf`, its input, and what is made of it.
-struct Bench(TempDir);
-
-impl Bench {
-    fn new() -> Bench {
-        let bench = Bench(tempfile::tempdir().expect("a temporary folder"));
-        for (file, from) in [
-            ("search.elf", "corpus/sparc/search.elf"),
-            ("p", "data/workload/texts/genome.patterns"),
-            ("t", "data/workload/texts/genome.txt"),
-        ] {
-            fs::copy(root().join(from), bench.path(file)).expect("the corpus has it");
-        }
-        bench
-    }
-
-    /// The same with the program for RV32IM.
-    fn rv32() -> Bench {
-        let bench = Bench::new();
-        fs::copy(root().join("corpus/rv32/search.elf"), bench.path("search.elf")).expect("the corpus has it");
-        bench
-    }
-
-    /// The same with a key, and a container with tags that was built for it.
-    fn built(more: &str) -> Bench {
-        let bench = Bench::new();
-        bench.done("key -o device.key");
-        bench.done(&format!("build search.elf -o search.spk --device-key device.key {more}"));
-        bench
-    }
-
-    fn path(&self, file: &str) -> PathBuf {
-        self.0.path().join(file)
-    }
-
-    fn read(&self, file: &str) -> Vec<u8> {
-        fs::read(self.path(file)).unwrap_or_else(|error| panic!("`{file}`: {error}"))
-    }
-
-    fn write(&self, file: &str, bytes: &[u8]) {
-        fs::write(self.path(file), bytes).expect("a temporary folder takes it");
-    }
-
-    fn ran(&self, arguments: &str) -> Output {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_selvedge"));
-        command.arg("pack").args(arguments.split_whitespace()).current_dir(self.0.path());
-        command.stdin(Stdio::null()).output().expect("it starts")
-    }
-
-    /// What is printed when all is well.
-    #[track_caller]
-    fn done(&self, arguments: &str) -> Output {
-        let output = self.ran(arguments);
-        let told = String::from_utf8_lossy(&output.stderr);
-        assert_eq!(output.status.code(), Some(0), "{arguments}: {told}");
-        output
-    }
-
-    #[track_caller]
-    fn value(&self, arguments: &str) -> Value {
-        let (before, behind) = arguments.split_once(" -- ").unwrap_or((arguments, ""));
-        let output = self.done(format!("{before} --json -- {behind}").trim_end_matches(" -- "));
-        serde_json::from_slice(&output.stdout).expect("--json prints JSON")
-    }
-
-    /// What is said when something is wrong, which ends with that exit code.
-    #[track_caller]
-    fn refused(&self, arguments: &str, exit_code: i32, expected: Expect) {
-        let output = self.ran(arguments);
-        let told = String::from_utf8(output.stderr).expect("errors are text");
-        assert_eq!(output.status.code(), Some(exit_code), "{arguments}: {told}");
-        expected.assert_eq(&told);
-    }
-}
-
-/// Where the input's native output is noted: its length and SHA-256.
-fn native() -> (u64, String) {
-    let text = fs::read_to_string(root().join("corpus/outputs.csv")).expect("the corpus has it");
-    let line = text.lines().find_map(|line| line.strip_prefix("search,genome,")).expect("the run has a line");
-    let (bytes, sha256) = line.split_once(',').expect("a line has cells");
-    (bytes.parse().expect("a length"), sha256.to_owned())
-}
 
 #[test]
 fn four_commands_lead_from_a_program_to_a_sealed_image_that_prints_the_same() {
@@ -749,4 +661,76 @@ fn containers_that_were_cut_or_changed_are_refused_and_no_change_of_a_line_is_ex
         container.entry()
     );
     assert!(output.stdout.is_empty() && told.ends_with(&expected), "{told}");
+}
+
+#[test]
+fn the_map_of_addresses_says_where_every_instruction_went() {
+    let bench = Bench::built("--integrity 4");
+    let told = bench.value("unseal search.spk --device-key device.key -o opened.elf --map search.csv");
+    let text = String::from_utf8(bench.read("search.csv")).expect("text");
+    let mut lines = text.lines();
+    assert_eq!(lines.next(), Some("old,new,slot"));
+    let number = |cell: &str| {
+        let digits = cell.strip_prefix("0x").unwrap_or_else(|| panic!("{cell}"));
+        u32::from_str_radix(digits, 16).expect("an address")
+    };
+    let rows: Vec<[u32; 3]> = lines
+        .map(|line| match line.split(',').collect::<Vec<_>>()[..] {
+            [old, new, slot] => [number(old), number(new), slot.parse().expect("a number")],
+            _ => panic!("{line}"),
+        })
+        .collect();
+    assert_eq!(told["map_instructions"].as_u64(), Some(rows.len() as u64));
+    // Another way to the same: the packer's own.
+    let program = Program::parse(&bench.read("search.elf")).expect("it is a program");
+    let map = pack::pack(&program, &[], &pack::Settings::default()).expect("it can be packed").image.map;
+    let expected = map.iter().map(|moved| [moved.old, moved.new & !3, moved.new & 3]);
+    assert!(rows.into_iter().eq(expected));
+    // And where nobody knows.
+    for more in ["--no-map", "--scheme none"] {
+        bench.done(&format!("build search.elf -o search.spk --device-key device.key {more}"));
+        bench.refused(
+            "unseal search.spk --device-key device.key -o other.elf --map search.csv",
+            2,
+            expect![[r#"
+            error: `search.spk`: found no address map, expected one: nothing moved in the image, or `--no-map` left it out
+        "#]],
+        );
+        assert!(!bench.path("other.elf").exists());
+    }
+}
+
+#[test]
+fn a_program_that_compressing_would_not_make_smaller_is_sealed_as_it_is_and_that_is_said() {
+    let bench = Bench::new();
+    bench.done("key -o device.key");
+    let mut elf = bench.read("search.elf");
+    let program = Program::parse(&elf).expect("it is a program");
+    let text = program.code().find(|section| section.name == ".text").expect("it has one");
+    let at = section_header(&elf, 3);
+    let word = |elf: &[u8], at: usize| u32::from_be_bytes(elf[at..at + 4].try_into().expect("four bytes"));
+    assert_eq!(word(&elf, at + 12), text.first, "the section at index 3 is `.text`");
+    let bytes_at = word(&elf, at + 16) as usize;
+    // Noise in place of every word that no relocation is for.
+    let mut rng = seeded();
+    for offset in (0..text.bytes.len()).step_by(4) {
+        let address = text.first + offset as u32;
+        if program.references.iter().all(|reference| reference.at & !3 != address) {
+            let noise = rng.next_u32().to_be_bytes();
+            elf[bytes_at + offset..bytes_at + offset + 4].copy_from_slice(&noise);
+        }
+    }
+    bench.write("noise.elf", &elf);
+    for scheme in ["codepack", "bitmask", "huffman", "fields"] {
+        let build = format!("build noise.elf -o noise.spk --device-key device.key --scheme {scheme}");
+        let built = bench.value(&build);
+        let compression = &built["compression"];
+        assert_eq!((&compression["nothing"], &compression["ratio"]), (&"no gain".into(), &1.0.into()));
+        let told = String::from_utf8(bench.done(&build).stdout).expect("text");
+        let code_bytes = text.bytes.len();
+        let end = format!("bytes, and the code takes {code_bytes}\n");
+        assert!(told.contains("nothing is compressed: code and tables would take ") && told.contains(&end));
+        bench.done("unseal noise.spk --device-key device.key -o opened.elf");
+        assert!(is_same_memory(&bench, ["noise.elf", "opened.elf"]), "{scheme}");
+    }
 }

@@ -32,6 +32,10 @@ pub enum PackFault {
         /// Those that there are.
         inputs: Vec<String>,
     },
+    /// There is nothing to learn from.
+    NoInput,
+    /// Its address map is asked for, and it has none.
+    NoMap,
     /// Tags that do not match.
     Tags {
         /// The first of them, one at least.
@@ -116,6 +120,8 @@ impl PackFault {
                 | SealError::Gaps { .. },
             )
             | PackFault::WhichInput { .. }
+            | PackFault::NoInput
+            | PackFault::NoMap
             | PackFault::NoDeviceKey
             | PackFault::Sealed { .. }
             | PackFault::NoTraps
@@ -182,6 +188,12 @@ impl fmt::Display for PackFault {
                 f,
                 "found {} inputs of the program, expected one to learn from at least, and another to measure",
                 inputs.len()
+            ),
+            PackFault::NoInput => {
+                f.write_str("found no input of the program, expected a line for one to learn from at least")
+            }
+            PackFault::NoMap => f.write_str(
+                "found no address map, expected one: nothing moved in the image, or `--no-map` left it out",
             ),
             PackFault::Tags { faults, count } => {
                 let words: Vec<String> = faults.iter().map(ToString::to_string).collect();

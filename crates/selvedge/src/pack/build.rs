@@ -23,8 +23,10 @@ use super::words::{self, nothing, packing_tables};
 use super::{check_own_places, number, paths};
 use crate::output::Output;
 use prepared::{Prepared, Report, Scheme};
+use tuned::Tuning;
 
 mod prepared;
+mod tuned;
 
 #[derive(clap::Args)]
 #[command(after_help = "Examples:\n  \
@@ -32,6 +34,8 @@ mod prepared;
     --integrity 8\n  \
     selvedge pack build my.elf -o my.spk --device-key device.key --profile my.profile \\\n    \
     --dictionary blend=50 --order hot --seal ctr --layout otfad --hex my.hex\n  \
+    selvedge pack build corpus/sparc/search.elf -o search.spk --device-key device.key --integrity 8 \\\n    \
+    --for-cache 1024 --order hot --runs data/workload/runs.txt\n  \
     selvedge pack build my.elf -o my.spk --device-key device.key --scheme fields --block 32\n  \
     selvedge pack build arm.elf -o arm.spk --device-key device.key --scheme none \\\n    \
     --leave-section .ram_code\n\
@@ -51,6 +55,8 @@ pub struct Arguments {
     block: Option<u32>,
     #[command(flatten)]
     packing: Packing,
+    #[command(flatten)]
+    tuning: Tuning,
     #[command(flatten)]
     sealing: Sealing,
     #[command(flatten)]
@@ -153,9 +159,9 @@ fn check_opens(container: &[u8], device: &DeviceKey, unsealed: &Unsealed) {
 /// Runs the verb.
 pub fn run(arguments: &Arguments, output: &Output) -> Result<(), Error> {
     let (program, sealing) = (&arguments.program, &arguments.sealing);
-    let profiles = arguments.packing.profile_paths();
+    let learnt = arguments.packing.profile_paths().chain(arguments.tuning.paths());
     let inputs: Vec<&Path> =
-        [program.as_path(), sealing.device_key.as_path()].into_iter().chain(profiles).collect();
+        [program.as_path(), sealing.device_key.as_path()].into_iter().chain(learnt).collect();
     check_own_places(&inputs, &arguments.outputs())?;
     let refused = |error: SealError| PackFault::from(error).of(program);
     sealing.settings().map_err(refused)?;
@@ -194,10 +200,14 @@ fn show(
 ) -> Result<(), Error> {
     let mut text = words::sections(container).text(None);
     text += &match &prepared.report {
-        Report::Packed(report) if report.nothing.is_none() => packed(report),
+        Report::Packed(report) if report.nothing.is_none() => packed(report, container),
         Report::Compressed { block_bytes, report, .. } => words::compressed(report, *block_bytes),
+        Report::NotSmaller { found_bytes, limit_bytes, .. } => words::not_smaller(*found_bytes, *limit_bytes),
         Report::Packed(_) | Report::None => String::new(),
     };
+    if !prepared.trained.is_empty() {
+        text += &format!("learnt from: {}\n", prepared.trained.join(", "));
+    }
     for (name, fact) in words::facts(container) {
         text += &format!("{name}: {fact}\n");
     }
@@ -216,6 +226,9 @@ fn show(
         Report::Compressed { code, block_bytes, report } => {
             (None, Some(words::compression(*code, report, *block_bytes)))
         }
+        Report::NotSmaller { code, block_bytes, limit_bytes, .. } => {
+            (None, Some(words::no_compression(*code, *limit_bytes, *block_bytes)))
+        }
         Report::None => (None, None),
     };
     if let Some(why) = packing.and_then(nothing) {
@@ -223,8 +236,8 @@ fn show(
     }
     let value = json!({
         "program": arguments.program, "container": arguments.out, "container_bytes": container_bytes,
-        "scheme": arguments.scheme.code().name(), "packing": packing.map(words::report),
-        "compression": compression, "image": words::container(container),
+        "scheme": arguments.scheme.code().name(), "packing": packing.map(|report| words::report(report, Some(container))),
+        "compression": compression, "trained": prepared.trained, "image": words::container(container),
         "left_out_bytes": prepared.left_out_bytes,
         "bin": arguments.forms.bin.as_ref().map(|path| json!({ "file": path, "first": bin_first })),
         "hex": arguments.forms.hex, "elf": arguments.forms.elf,
@@ -233,7 +246,7 @@ fn show(
 }
 
 /// What packing did, for a person.
-fn packed(report: &packing::Report) -> String {
+fn packed(report: &packing::Report, container: &Container) -> String {
     let mut text: String = packing_tables(report).iter().map(|table| table.text(None)).collect();
     text += &format!(
         "packed: {} bytes of code as {}, with a dictionary of {}: {:.1} %\n",
@@ -242,6 +255,9 @@ fn packed(report: &packing::Report) -> String {
         report.dictionary_bytes,
         100.0 * report.ratio()
     );
+    if let Some((ratio, bytes)) = words::with_tags(report, container) {
+        text += &format!("with tags of that, {bytes} bytes: {:.1} %\n", 100.0 * ratio);
+    }
     text += &format!(
         "functions: {} of {} packed; {} instructions rewritten, {} words of padding left out\n",
         report.pieces_packed, report.pieces, report.rewritten, report.padding_words

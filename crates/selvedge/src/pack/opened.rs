@@ -4,6 +4,7 @@
 
 use std::path::{Path, PathBuf};
 
+use ::pack::image::Moved;
 use ::pack::sealed::{Unlocked, Verified, expanded};
 use ::pack::{Container, DeviceKey, RunError, SealError, forms};
 use selvedge::error::{Error, PackFault};
@@ -11,7 +12,7 @@ use selvedge::whole;
 use serde_json::json;
 
 use super::key::{self, Opening};
-use super::{check_own_places, read, words};
+use super::{check_own_places, paths, read, words};
 use crate::output::Output;
 
 #[derive(clap::Args)]
@@ -28,7 +29,7 @@ pub struct Verify {
 
 #[derive(clap::Args)]
 #[command(after_help = "Example: selvedge pack unseal minigzip.spk \
-    --device-key device.key -o minigzip.packed.elf\n\
+    --device-key device.key -o minigzip.packed.elf --map minigzip.csv\n\
     Code that was packed stays packed: only a processor with a decompressor executes it. Code that was\n\
     compressed to be decoded on fill is expanded to what it was.")]
 pub struct Unseal {
@@ -38,6 +39,10 @@ pub struct Unseal {
     /// The ELF file
     #[arg(short, long, value_name = "FILE")]
     out: PathBuf,
+    /// Write where each instruction of the program went, too: `old,new,slot`, the addresses of its word in the
+    /// program and in the image, and which of that word's instructions it is
+    #[arg(long, value_name = "CSV")]
+    map: Option<PathBuf>,
     #[command(flatten)]
     opening: Opening,
 }
@@ -104,16 +109,34 @@ pub fn verify(arguments: &Verify, output: &Output) -> Result<(), Error> {
     output.put(&text, &value)
 }
 
+/// An address map, a line for each instruction.
+fn csv(map: &[Moved]) -> String {
+    let lines = map.iter().map(|Moved { old, new }| format!("{old:#010x},{:#010x},{}\n", new & !3, new & 3));
+    ["old,new,slot\n".to_owned()].into_iter().chain(lines).collect()
+}
+
 /// Writes the opened image.
 pub fn unseal(arguments: &Unseal, output: &Output) -> Result<(), Error> {
     let path = &arguments.image;
-    check_own_places(&[path], &[&arguments.out])?;
+    let written: Vec<&Path> = [arguments.out.as_path()].into_iter().chain(paths([&arguments.map])).collect();
+    check_own_places(&[path], &written)?;
     let opened = Opened::of(path, &read(path)?, &arguments.opening)?;
     let refused = |error: SealError| PackFault::from(error).of(path);
     let unlocked = opened.unlock(&arguments.opening).map_err(refused)?;
     let bytes = forms::elf::elf(&open(&unlocked).map_err(|fault| fault.of(path))?);
+    let map = opened.container().map();
+    if arguments.map.is_some() && map.is_empty() {
+        return Err(PackFault::NoMap.of(path));
+    }
     whole::write(&arguments.out, &bytes)?;
-    let text = format!("written: `{}`, {} bytes, opened", arguments.out.display(), bytes.len());
-    let value = json!({ "container": path, "elf": arguments.out, "bytes": bytes.len() });
+    let mut text = format!("written: `{}`, {} bytes, opened\n", arguments.out.display(), bytes.len());
+    if let Some(file) = &arguments.map {
+        whole::write(file, csv(map).as_bytes())?;
+        text += &format!("written: `{}`, {} instructions\n", file.display(), map.len());
+    }
+    let value = json!({
+        "container": path, "elf": arguments.out, "bytes": bytes.len(), "map": arguments.map,
+        "map_instructions": map.len(),
+    });
     output.put(&text, &value)
 }

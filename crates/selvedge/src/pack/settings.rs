@@ -9,7 +9,7 @@ use ::pack::flow;
 use ::pack::integrity::Integrity;
 use ::pack::packing::Assignment;
 use ::pack::place::Order;
-use ::pack::{Profile, Program, Settings};
+use ::pack::{Profile, Program, Settings, sweep};
 use clap::ValueEnum;
 use selvedge::error::{Error, PackFault};
 
@@ -32,8 +32,9 @@ enum Filling {
 pub struct Packing {
     /// What the dictionary is chosen for: `static` for size, `dynamic` for the fetches of profiled runs,
     /// `blend=PERCENT` for both with so much for fetches, `multi=ENTRIES` for fetches first and then size
-    #[arg(long, value_name = "CHOICE", default_value = "static", value_parser = dictionary)]
-    dictionary: dict::Choice,
+    /// [default: static; blend=50 where the search for a cache begins]
+    #[arg(long, value_name = "CHOICE", value_parser = dictionary)]
+    dictionary: Option<dict::Choice>,
     /// How many instructions the dictionary may have
     #[arg(long, value_name = "N", default_value_t = Settings::default().entries)]
     entries: usize,
@@ -52,8 +53,10 @@ pub struct Packing {
     /// Leave a function as it is, or a section of code, whose name begins with a dot
     #[arg(long, value_name = "NAME")]
     exclude: Vec<String>,
-    /// Leave a function as it is that saves less than so many percent, of its words and in every profile
-    #[arg(long, value_name = "PERCENT", default_value_t = 0)]
+    /// Leave a function as it is that saves less than so many percent, of its fetches in one of the profiles that
+    /// execute it, or else of its words. The program itself is left so when its image saves less than 1 %; with
+    /// 0, when it saves nothing
+    #[arg(long, value_name = "PERCENT", default_value_t = Settings::default().least_saving_percent)]
     least_saving: u8,
     /// Cut functions where nothing runs from one part into the next, and let the parts lie apart
     #[arg(long)]
@@ -72,7 +75,7 @@ impl Packing {
         let (sections, functions): (Vec<String>, Vec<String>) =
             self.exclude.iter().cloned().partition(|name| name.starts_with('.'));
         Settings {
-            dictionary: self.dictionary,
+            dictionary: self.dictionary.unwrap_or(Settings::default().dictionary),
             entries: self.entries,
             assignment: match self.assignment {
                 Filling::Greedy => Assignment::Greedy,
@@ -92,6 +95,12 @@ impl Packing {
             },
             least_saving_percent: self.least_saving,
         }
+    }
+
+    /// The same, where packing for caches begins.
+    pub fn settings_for_caches(&self) -> Settings {
+        let dictionary = self.dictionary.unwrap_or(sweep::Settings::default().packing.dictionary);
+        Settings { dictionary, ..self.settings() }
     }
 
     /// Whether nobody asked for anything.

@@ -17,6 +17,12 @@ pub fn percent(part: impl Into<f64>, whole: impl Into<f64>) -> f64 {
     if whole == 0.0 { 0.0 } else { 100.0 * part.into() / whole }
 }
 
+/// The ratio of a program with the tags of its code, and what these take in bytes; `None` without tags.
+pub fn with_tags(report: &Report, container: &Container) -> Option<(f64, u64)> {
+    let bytes = container.integrity().map(|_| container.code_tags_bytes())?;
+    Some((report.ratio_with_tags(bytes), bytes))
+}
+
 /// Why nothing would be packed, if that is so.
 pub fn nothing(report: &Report) -> Option<&'static str> {
     Some(match report.nothing? {
@@ -61,8 +67,9 @@ pub fn alone(why: Alone) -> String {
     }
 }
 
-/// What packing did.
-pub fn report(report: &Report) -> Value {
+/// What packing did; of a container with tags, with what these take.
+pub fn report(report: &Report, container: Option<&Container>) -> Value {
+    let tags = container.and_then(|container| with_tags(report, container));
     let format =
         |(key, words): (&(&str, u8), &u32)| json!({ "format": key.0, "slots": key.1, "words": words });
     let alone = |(&why, &words): (&Alone, &u32)| json!({ "why": self::alone(why), "words": words });
@@ -70,6 +77,7 @@ pub fn report(report: &Report) -> Value {
     json!({
         "plain_words": report.plain_words, "packed_words": report.packed_words,
         "dictionary_bytes": report.dictionary_bytes, "ratio": report.ratio(),
+        "ratio_with_tags": tags.map(|(ratio, _)| ratio), "tags_bytes": tags.map(|(_, bytes)| bytes),
         "packets": report.formats.iter().map(format).collect::<Vec<_>>(),
         "alone": report.alone.iter().map(alone).collect::<Vec<_>>(),
         "rewritten": report.rewritten, "padding_words": report.padding_words,

@@ -77,7 +77,7 @@ impl Shown<'_> {
         };
         let words = &packable.words;
         if !packable.no_gain.is_empty() {
-            facts.push(("codes that would not make it smaller", packable.no_gain.join(", ")));
+            facts.push(("codes by which it would not clearly gain", packable.no_gain.join(", ")));
         }
         facts.push(("different words", of(words.different, words.all)));
         if nothing(&packable.report).is_none() {
@@ -284,7 +284,7 @@ fn packing(packable: &Packable) -> Value {
         "words": words.all, "different_words": words.different, "free_words": words.free,
         "most_frequent_64_words": words.most_frequent[0], "most_frequent_256_words": words.most_frequent[1],
         "leaders": words.leaders, "padding_words": words.padding, "pinned": pinned.collect::<Vec<_>>(),
-        "report": words::report(&packable.report), "codes": packable.codes.iter().map(code).collect::<Vec<_>>(),
+        "report": words::report(&packable.report, None), "codes": packable.codes.iter().map(code).collect::<Vec<_>>(),
         "codes_without_gain": packable.no_gain,
         "switches": packable.switches.iter().map(switch).collect::<Vec<_>>(),
         "heats": packable.heats.iter().map(heat).collect::<Vec<_>>(),

@@ -6,13 +6,15 @@
 use ::pack::check::check;
 use ::pack::code::Code;
 use ::pack::code::onfill::stored::{self, compress, expand};
+use ::pack::flow::Choice;
 use ::pack::packing::{self, Packed};
 use ::pack::sealed::Unsealed;
-use ::pack::{Image, Program, Sections};
+use ::pack::{Error as Refusal, Image, Program, Sections};
 use clap::ValueEnum;
 use selvedge::error::{Error, PackFault};
 
 use super::Arguments;
+use super::tuned::{Tuned, tuned};
 use crate::pack::read;
 
 /// Bytes of plain code in a block, where nobody says how many.
@@ -66,12 +68,25 @@ pub enum Report {
         /// What came of it.
         report: stored::Report,
     },
+    /// It would not have compressed, so that the program is as it was.
+    NotSmaller {
+        /// By which code.
+        code: Code,
+        /// Plain code in a block.
+        block_bytes: u32,
+        /// What its code and tables would take.
+        found_bytes: u32,
+        /// What the code takes.
+        limit_bytes: u32,
+    },
 }
 
 /// What there is before it is sealed.
 pub struct Prepared {
     pub unsealed: Unsealed,
     pub report: Report,
+    /// The inputs that were learnt from.
+    pub trained: Vec<String>,
     /// What of the file's segments is in no section.
     pub left_out_bytes: u64,
 }
@@ -82,7 +97,8 @@ pub fn check_flags(arguments: &Arguments) -> Result<(), Error> {
     let refused = |found, expected| {
         Err(PackFault::Scheme { scheme: code.name(), found, expected }.of(&arguments.program))
     };
-    if code != Code::Compacket && !arguments.packing.is_default() {
+    let is_packing = !arguments.packing.is_default() || arguments.tuning.is_asked();
+    if code != Code::Compacket && is_packing {
         return refused("flags of packing", "compacket");
     }
     match arguments.block {
@@ -108,34 +124,62 @@ fn as_it_is(arguments: &Arguments, bytes: &[u8]) -> Result<Prepared, Error> {
     let parsed = Sections::parse_counting(bytes).map_err(PackFault::from);
     let (sections, left_out_bytes) = parsed.map_err(|fault| fault.of(&arguments.program))?;
     let unsealed = Unsealed::from(sections);
-    Ok(Prepared { unsealed, report: Report::None, left_out_bytes })
+    Ok(Prepared { unsealed, report: Report::None, trained: Vec::new(), left_out_bytes })
 }
 
 fn packed(arguments: &Arguments, bytes: &[u8]) -> Result<Prepared, Error> {
-    let refused = |error: ::pack::Error| PackFault::from(error).of(&arguments.program);
-    let program = Program::parse(bytes).map_err(refused)?;
-    let (profiles, settings) = (arguments.packing.profiles(&program)?, arguments.packing.settings());
-    let Packed { image, report } = ::pack::pack(&program, &profiles, &settings).map_err(refused)?;
+    let refused = |error: Refusal| PackFault::from(error).of(&arguments.program);
+    let made = match tuned(arguments)? {
+        Some(made) => made,
+        None => {
+            let program = Program::parse(bytes).map_err(refused)?;
+            let (profiles, settings) = (arguments.packing.profiles(&program)?, arguments.packing.settings());
+            let packed = ::pack::pack(&program, &profiles, &settings).map_err(refused)?;
+            Tuned { program, settings, packed, trained: Vec::new() }
+        }
+    };
+    let Tuned { program, settings, packed: Packed { image, report }, trained } = made;
     if report.nothing.is_none() {
-        let faults = check(&program, &image, &settings.choice).map_err(refused)?;
-        assert!(faults.is_empty(), "what was packed is not the program: {}", faults[0]);
+        check_same(&program, &image, &settings.choice, arguments.tuning.is_asked()).map_err(refused)?;
     }
-    Ok(Prepared { unsealed: Unsealed::from(image), report: Report::Packed(report), left_out_bytes: 0 })
+    Ok(Prepared {
+        unsealed: Unsealed::from(image),
+        report: Report::Packed(report),
+        trained,
+        left_out_bytes: 0,
+    })
+}
+
+/// Asserts that a second reader finds the program in what was packed. For a cache, functions may have been cut.
+fn check_same(program: &Program, image: &Image, choice: &Choice, may_be_cut: bool) -> Result<(), Refusal> {
+    let mut faults = check(program, image, choice)?;
+    if may_be_cut && !faults.is_empty() {
+        faults = check(program, image, &Choice { split: true, ..choice.clone() })?;
+    }
+    assert!(faults.is_empty(), "what was packed is not the program: {}", faults[0]);
+    Ok(())
 }
 
 /// Nothing moves, so that no relocation is asked for; all else must be as it is for packing.
 fn compressed(arguments: &Arguments, bytes: &[u8], code: Code) -> Result<Prepared, Error> {
-    let refused = |error: ::pack::Error| PackFault::from(error).of(&arguments.program);
+    let refused = |error: Refusal| PackFault::from(error).of(&arguments.program);
     Program::parse(bytes).map_err(refused)?;
-    let Prepared { unsealed, left_out_bytes, .. } = as_it_is(arguments, bytes)?;
-    let machine = unsealed.sections.machine;
-    let plain: Image = unsealed.into_image().expect("a program is for a machine whose code can be packed");
+    let prepared = as_it_is(arguments, bytes)?;
+    let machine = prepared.unsealed.sections.machine;
+    let plain = prepared.unsealed.clone().into_image();
+    let plain: Image = plain.expect("a program is for a machine whose code can be packed");
     let block_bytes = arguments.block.unwrap_or(BLOCK_BYTES);
-    let (image, report) = compress(&plain, code, block_bytes).map_err(refused)?;
+    let (image, report) = match compress(&plain, code, block_bytes) {
+        Ok(made) => made,
+        Err(Refusal::NotSmaller { found_bytes, limit_bytes }) => {
+            let report = Report::NotSmaller { code, block_bytes, found_bytes, limit_bytes };
+            return Ok(Prepared { report, ..prepared });
+        }
+        Err(error) => return Err(refused(error)),
+    };
     let expanded = expand(&image).map(|image| image.into_owned());
     assert!(expanded == Ok(plain), "what was compressed is not the program");
     let mut unsealed = Unsealed::from(image);
     unsealed.sections.machine = machine;
-    let report = Report::Compressed { code, block_bytes, report };
-    Ok(Prepared { unsealed, report, left_out_bytes })
+    Ok(Prepared { unsealed, report: Report::Compressed { code, block_bytes, report }, ..prepared })
 }
