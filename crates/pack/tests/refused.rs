@@ -10,12 +10,14 @@ use isa::error::ImageError;
 use made::{IMAGE, Seeded, counted, device, seals};
 use pack::chain::run::{self, End};
 use pack::chain::{Protection, Settings, sealed};
+use pack::image::{Kind, Section};
 use pack::integrity::Integrity;
 use pack::lines::Choice;
+use pack::program::Function;
 use pack::sealed::{Settings as Sealing, Unsealed, seal_under_given_nonce};
 use pack::sections::Machine;
-use pack::{Container, ElfError, Error, Program, RunError, SealError, Sections, Target};
-use packets::plain;
+use pack::{Container, ElfError, Error, Program, RunError, SealError, Sections, Target, pack};
+use packets::{CODE, plain};
 
 /// A SPARC program that is changed.
 struct File(Vec<u8>);
@@ -110,6 +112,33 @@ fn another_machine_is_named_by_every_reader() {
     assert_eq!(isa::sparc::Image::parse(&rv32).map(|_| ()), expected);
     let expected = Err(ImageError::Machine { found: 2, expected: 243 });
     assert_eq!(isa::rv32::Image::parse(&File::new().0).map(|_| ()), expected);
+}
+
+#[test]
+fn code_of_sparc_that_reads_its_own_address_is_named_by_its_place() {
+    let program = |lines: &[&str]| {
+        let bytes = lines.iter().flat_map(|line| packets::word_of(line).to_be_bytes()).collect();
+        let name = ".text".to_owned();
+        Program {
+            target: Target::Sparc,
+            entry: CODE,
+            sections: vec![Section { name, kind: Kind::Code, first: CODE, bytes }],
+            zeros: Vec::new(),
+            functions: vec![Function { name: "begin".into(), first: CODE, bytes: 4 * lines.len() as u32 }],
+            references: Vec::new(),
+            relocated: true,
+        }
+    };
+    let asked = |lines: &[&str]| pack(&program(lines), &[], &pack::Settings::default());
+    // As `-fpic` code finds itself: a call to what is behind its delay instruction, for the address that it leaves.
+    let reads = ["nop", "call .+8", "sethi %hi(0x1000), %l7", "add %l7, %o7, %l7", "jmp %i7 + 8", "restore"];
+    assert_eq!(asked(&reads).err(), Some(Error::ReadsItsPlace { at: CODE + 4 }));
+    // Wherever nothing leads, nothing reads.
+    let unreached = ["jmp %o7 + 8", "nop", "call .+8", "nop", "nop"];
+    assert_eq!(asked(&unreached).err(), None);
+    // A call one word further is one.
+    let calls = ["save %sp, -96, %sp", "call .+12", "nop", "nop", "jmp %i7 + 8", "restore"];
+    assert_eq!(asked(&calls).err(), None);
 }
 
 #[test]

@@ -5,22 +5,23 @@
 
 mod corpus;
 mod made;
+mod rv32;
 mod verilated;
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::sync::Arc;
 
-use corpus::{PROGRAMS, program};
 use made::{Seeded, seals};
 use pack::chain::decipher::{Decipher, Timing};
 use pack::chain::expand::Expander;
 use pack::chain::{Unsealed, Work};
+use pack::code::dict;
 use pack::code::packet::{Dictionary, Packet};
 use pack::image::Kind;
 use pack::seal::otfdec::Otfdec;
 use pack::seal::{LINE_BYTES, Layout, Line, LineCipher, Seal};
-use pack::{Settings, Target, pack};
+use pack::{Profile, Program, Settings, Target, pack};
 use verilated::{Model, faults, modules, sources, synthesis};
 
 /// More settings of the packer, and more of what is random, in a long run.
@@ -48,6 +49,27 @@ fn what_synthesis_said_is_of_this_verilog() {
     let found = text.lines().find_map(|line| line.strip_prefix("rtl,sources,")?.strip_suffix(",sha256"));
     let help = "help: scripts/rtl.sh synth --csv >synthesis.csv && mv synthesis.csv rtl";
     assert_eq!(found, Some(sources().as_str()), "rtl/synthesis.csv is of another rtl/*.v; {help}");
+}
+
+#[test]
+fn what_the_page_says_of_synthesis_is_what_it_said() {
+    let (page, synthesis) = (verilated::page(), synthesis());
+    let known: Vec<[&str; 4]> = synthesis
+        .lines()
+        .map(|line| line.split(',').collect::<Vec<_>>().try_into().expect("a line has four cells"))
+        .collect();
+    let mut compared = 0;
+    for row in page.lines().filter_map(|line| line.strip_prefix("| `")?.split_once("` |")) {
+        let (part, cells) = row;
+        let words: Vec<&str> = cells.split([' ', ',', '|']).filter(|word| !word.is_empty()).collect();
+        for pair in words.windows(2).filter(|pair| ["GE", "bits", "ns"].contains(&pair[1])) {
+            let is_said =
+                known.iter().any(|[of, _, value, unit]| [*of, *value, *unit] == [part, pair[0], pair[1]]);
+            assert!(is_said, "{part}: {} {}; help: scripts/rtl.sh synth", pair[0], pair[1]);
+            compared += 1;
+        }
+    }
+    assert_eq!(compared, 3 + 2 * 2 + 2 * 3 + 4 * 2, "a part's area and its paths");
 }
 
 /// The decompressor for an instruction set.
@@ -88,29 +110,58 @@ fn compare_words(model: &Model, target: Target, dictionary: &Dictionary, words: 
     }
 }
 
+/// A profile without a run: any counts will do for a dictionary that is no static one.
+fn drawn(program: &Program) -> Profile {
+    let words = program.code().flat_map(|section| (section.first..).step_by(4).take(section.bytes.len() / 4));
+    Profile::new(words.map(|at| (at, u64::from(at).wrapping_mul(0x9e37_79b9) >> 9 & 0xff)))
+}
+
+/// Every program of an instruction set.
+fn programs(target: Target) -> impl Iterator<Item = (&'static str, Program)> {
+    let names = match target {
+        Target::Sparc => corpus::PROGRAMS,
+        Target::Rv32 => rv32::PROGRAMS,
+    };
+    let program = match target {
+        Target::Sparc => corpus::program,
+        Target::Rv32 => rv32::program,
+    };
+    names.into_iter().map(move |name| (name, program(name)))
+}
+
 #[test]
 fn every_word_of_packed_programs_expands_as_in_rust() {
-    let Some(model) = decompressor(Target::Sparc) else { return };
     let base = Settings::default();
-    let mut every = vec![base.clone()];
-    if soak() {
-        every.push(Settings { entries: 64, ..base.clone() });
-        every.push(Settings { far_branches: false, canonical: false, ..base });
-    }
-    for name in PROGRAMS {
-        let program = program(name);
-        for settings in &every {
-            let packed = pack(&program, &[], settings).unwrap_or_else(|error| panic!("{name}: {error}"));
-            let image = packed.image;
-            let code = image.sections.iter().filter(|section| section.kind == Kind::Code);
-            let words = code.flat_map(|section| section.bytes.chunks_exact(4));
-            let words: Vec<u32> =
-                words.map(|bytes| Target::Sparc.word(bytes.try_into().expect("four bytes"))).collect();
-            let packets =
-                words.iter().filter(|&&word| Packet::of_word(Target::Sparc, word).is_some()).count();
-            assert!(packets > words.len() / 20, "{name} has {packets} packets in {} words", words.len());
-            compare_words(&model, Target::Sparc, &image.dictionary, &words);
-            println!("{name}: {packets} packets, {} words", words.len());
+    let profiled =
+        Settings { dictionary: dict::Choice::Blend { dynamic_percent: 50 }, ..Settings::default() };
+    let more = [
+        profiled.clone(),
+        Settings { dictionary: dict::Choice::Dynamic, ..base.clone() },
+        Settings { entries: 64, ..base.clone() },
+        Settings { far_branches: false, canonical: false, ..base.clone() },
+    ];
+    for target in [Target::Sparc, Target::Rv32] {
+        let Some(model) = decompressor(target) else { return };
+        for (name, program) in programs(target) {
+            let profile = drawn(&program);
+            let others = match name {
+                _ if soak() => &more[..],
+                // One dictionary that a profile chose, of a program of each.
+                "search" => &more[..1],
+                _ => &[],
+            };
+            for settings in [&base].into_iter().chain(others) {
+                let packed = pack(&program, std::slice::from_ref(&profile), settings);
+                let image = packed.unwrap_or_else(|error| panic!("{name}: {error}")).image;
+                let code = image.sections.iter().filter(|section| section.kind == Kind::Code);
+                let words = code.flat_map(|section| section.bytes.chunks_exact(4));
+                let words: Vec<u32> =
+                    words.map(|bytes| target.word(bytes.try_into().expect("four bytes"))).collect();
+                let packets = words.iter().filter(|&&word| Packet::of_word(target, word).is_some()).count();
+                assert!(packets > words.len() / 20, "{name} has {packets} packets in {} words", words.len());
+                compare_words(&model, target, &image.dictionary, &words);
+                println!("{target:?} {name}: {packets} packets, {} words", words.len());
+            }
         }
     }
 }

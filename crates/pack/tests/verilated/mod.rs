@@ -55,6 +55,11 @@ pub fn synthesis() -> String {
     fs::read_to_string(folder().join("synthesis.csv")).expect("it is in the repository")
 }
 
+/// What is said of it.
+pub fn page() -> String {
+    fs::read_to_string(folder().join("README.md")).expect("it is in the repository")
+}
+
 fn digits(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
