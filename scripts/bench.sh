@@ -21,7 +21,7 @@ measure() {
 # Built first, so that nothing compiles while something is timed.
 echo "== build"
 cargo build --locked --quiet --release -p selvedge
-cargo bench --locked --quiet --no-run -p selvedge --bench variants --bench weaving
+cargo bench --locked --quiet --no-run -p selvedge --bench variants --bench weaving --bench packing
 cargo bench --locked --quiet --no-run -p isa --bench avr --bench sparc --bench rv32
 cargo bench --locked --quiet --no-run -p pack --bench bus --bench packing --bench rv32 --bench codes --bench chain
 cargo bench --locked --quiet --no-run -p collect --bench aes --bench ascon --bench ingest
@@ -79,6 +79,7 @@ measure "the AVR, by program and observer" cargo bench --locked --quiet -p isa -
 measure "SPARC, by program" cargo bench --locked --quiet -p isa --bench sparc
 measure "RV32, by program" cargo bench --locked --quiet -p isa --bench rv32
 measure "packing" cargo bench --locked --quiet -p pack --bench packing
+measure "packing, as a process" cargo bench --locked --quiet -p selvedge --bench packing
 measure "packed programs behind caches" cargo bench --locked --quiet -p pack --bench bus
 measure "packed RV32 programs" cargo bench --locked --quiet -p pack --bench rv32
 measure "codes that are decoded on fill" cargo bench --locked --quiet -p pack --bench codes
