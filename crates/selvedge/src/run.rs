@@ -171,7 +171,7 @@ fn partition_ended(cells: Vec<Process>) -> Result<(Vec<Process>, Vec<Process>), 
 fn legacy_rows(deployment: &Deployment, experiment: &Experiment) -> Vec<Row> {
     let legacy = deployment.senders().filter(|(_, suite)| suite.row().is_legacy);
     let row = |(id, suite): (u32, cipher::Suite)| {
-        experiment.row(&format!("computer {id}"), page::LEGACY, suite.row().name, "", Clock::None)
+        experiment.row(format!("computer {id}"), page::LEGACY, suite.row().name, "", Clock::None)
     };
     legacy.map(row).collect()
 }
