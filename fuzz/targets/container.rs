@@ -1,10 +1,12 @@
-//! Looks for containers of sealed images, sound checksums with them, on which who reads, verifies or unseals them
+//! Looks for containers of sealed images, sound checksums with them, on which who reads, verifies, unseals or boots them
 //! panics or hangs; for ones that have two forms; and for changes that no tag finds.
 #![no_main]
 
 use std::sync::LazyLock;
 
 use libfuzzer_sys::fuzz_target;
+use isa::sparc::Memory;
+use pack::chain::{Settings as Chain, run, sealed};
 use pack::code::packet::Dictionary;
 use pack::container::with_checksum;
 use pack::image::{Kind, Moved, PackedText, Section, Zeros};
@@ -90,6 +92,11 @@ fn read(bytes: &[u8]) {
     unlocked.verify();
     if let Ok(image) = unlocked.unseal() {
         assert!(container.integrity().is_none() || image == *IMAGE, "a change was not found");
+    }
+    let Ok(unlocked) = container.unlock(&device(), &Expected::default()) else { return };
+    let Ok((image, protection)) = sealed::boot(unlocked) else { return };
+    if let Ok(lines) = run::lines(&image, &protection, &Chain::default()) {
+        let _ = run::chain(&image, lines, Memory::new(Vec::new(), 0, 0), &Chain::default());
     }
 }
 

@@ -2,7 +2,7 @@
 //!
 //! Owns: reading an image back through its map and comparing it with the program word by word ([`check`]). It is
 //! written apart from the passes that packed: it takes from them what is reached (`flow`), and nothing of packets,
-//! orders or addresses. Equal instructions are equal words, or leave the same registers, condition codes, Y and memory
+//! orders, addresses or constants. Equal instructions are equal words, or leave the same registers, condition codes, Y and memory
 //! on a core, from many states. What an instruction is, is asked of `isa`, in a file for each instruction set. Whether
 //! a program's output is the same, a run shows.
 
@@ -44,6 +44,9 @@ trait Reading: Sized {
 
     /// Whether both do the same from any state.
     fn do_the_same(a: Self::Instruction, b: Self::Instruction) -> bool;
+
+    /// Whether it reads memory and writes none.
+    fn loads(instruction: &Self::Instruction) -> bool;
 
     /// Whether two instructions, `first` before `second` in the program, may change places.
     fn may_swap(check: &Check<'_, Self>, first: u32, second: u32) -> bool;
@@ -417,9 +420,37 @@ impl<'a, R: Reading> Check<'a, R> {
         }
     }
 
+    /// Numbers that the program may load, by their addresses in it: where relocations put an address, what an
+    /// instruction loads by its address, and what stands behind one of these and is never reached.
+    fn constants(&self) -> BTreeSet<u32> {
+        let (program, mut constants) = (self.program, BTreeSet::new());
+        let functions: BTreeSet<u32> = program.functions.iter().map(|function| function.first).collect();
+        for reference in &program.references {
+            let instruction = || R::decode(program.word_at(reference.at & !3)?);
+            match reference.form {
+                Form::Word | Form::Difference { .. } => {
+                    constants.extend([reference.at & !3, reference.at.saturating_add(3) & !3]);
+                }
+                Form::Low10 | Form::Low12 | Form::Low12Stored
+                    if instruction().is_some_and(|i| R::loads(&i)) && !functions.contains(&reference.to) =>
+                {
+                    constants.insert(reference.to & !3);
+                }
+                _ => {}
+            }
+        }
+        for item in self.flow.items.iter().filter(|item| item.role == Role::Pinned(Reason::Unreached)) {
+            let before = item.old.checked_sub(4).filter(|&before| self.flow.index(before).is_some());
+            if before.is_some_and(|before| constants.contains(&before)) {
+                constants.insert(item.old);
+            }
+        }
+        constants
+    }
+
     /// Of packed sections, constants may be loaded and nothing else.
     fn loads(&mut self) {
-        let (constants, image) = (self.flow.constants(), self.image);
+        let (constants, image) = (self.constants(), self.image);
         let is_text = |at: u32| {
             let after = image.packed_text.partition_point(|text| text.first <= at);
             after > 0 && at - image.packed_text[after - 1].first < image.packed_text[after - 1].bytes
@@ -427,8 +458,8 @@ impl<'a, R: Reading> Check<'a, R> {
         for section in image.code() {
             let is_packed = self.flow.pieces.iter().any(|piece| piece.section == section.first);
             for at in (section.first..section.first + section.bytes.len() as u32).step_by(4) {
-                let item = self.old_of.get(&at).and_then(|&old| self.flow.index(old));
-                let is_constant = !is_packed || item.is_some_and(|item| constants[item]);
+                let is_number = self.old_of.get(&at).is_some_and(|old| constants.contains(old));
+                let is_constant = !is_packed || is_number;
                 if is_text(at) == is_constant {
                     self.faults.push(Fault::Loaded { new: at });
                 }

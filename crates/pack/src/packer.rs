@@ -15,7 +15,9 @@ use crate::layout::{Alignments, Layout, Region, alignments};
 use crate::packing::{Alone, Assignment, Settings};
 use crate::place::Placement;
 use crate::profile::Profile;
+use crate::program::Program;
 use crate::schedule::{self, Window};
+use crate::select;
 
 mod exchange;
 
@@ -30,14 +32,16 @@ pub struct Ground<'a> {
     /// By item, whether it is a word of its own whatever is done.
     pinned: Vec<bool>,
     alignments: Alignments,
+    /// By profiled run and item.
+    executions: Vec<Vec<u64>>,
 }
 
 impl<'a> Ground<'a> {
-    /// Of a program.
+    /// Of a program, and what runs of it executed.
     ///
     /// # Errors
     /// An address whose other part cannot be near it.
-    pub fn of(flow: &'a Flow, assignment: Assignment) -> Result<Ground<'a>, Error> {
+    pub fn of(flow: &'a Flow, assignment: Assignment, profiles: &[Profile]) -> Result<Ground<'a>, Error> {
         let effects: Vec<Effects> =
             flow.items.iter().map(|item| Effects::of(flow.target, item.word)).collect();
         let windows = |items: Range<usize>| match assignment {
@@ -46,12 +50,16 @@ impl<'a> Ground<'a> {
         };
         let of_piece = |piece: &Piece| flow.regions(piece).into_iter().map(windows).collect();
         let windows: Vec<Vec<Vec<Window>>> = flow.pieces.iter().map(of_piece).collect();
+        let executions = |profile: &Profile| {
+            flow.items.iter().map(|item| profile.executions(item.old)).collect::<Vec<_>>()
+        };
         let mut ground = Ground {
             flow,
             templates: flow.items.iter().map(|item| template(flow.target, item.word)).collect(),
             windows,
             pinned: flow.items.iter().map(|item| matches!(item.role, Role::Pinned(_))).collect(),
             alignments: alignments(flow)?,
+            executions: profiles.iter().map(executions).collect(),
         };
         ground.free_delays();
         Ok(ground)
@@ -154,8 +162,16 @@ impl<'a> Packer<'a> {
         self.settings.least_saving_percent
     }
 
+    /// By profiled run, how often each item was executed.
+    pub fn executions(&self) -> &'a [Vec<u64>] {
+        &self.ground.executions
+    }
+
     /// How many pieces are not left as they are.
     pub fn pieces_packed(&self) -> u32 {
+        if !self.packs() {
+            return 0;
+        }
         self.left_out.iter().filter(|left_out| !**left_out).count() as u32
     }
 
@@ -199,7 +215,7 @@ impl<'a> Packer<'a> {
         for item in (0..self.ground.flow.items.len()).filter(|&item| self.may_pack(item)) {
             let worth = worths.entry(self.ground.templates[item]).or_default();
             worth.image += 1;
-            worth.fetches += self.weights[item];
+            worth.fetches = worth.fetches.saturating_add(self.weights[item]);
         }
         worths
     }
@@ -215,7 +231,8 @@ impl<'a> Packer<'a> {
                 // In twelfths, which halves, thirds and quarters are.
                 let part = 12 * (slots - 1) / slots;
                 worth.image += part;
-                worth.fetches += part * self.weights[item as usize];
+                let fetches = part.saturating_mul(self.weights[item as usize]);
+                worth.fetches = worth.fetches.saturating_add(fetches);
             }
         }
         worths
@@ -322,6 +339,35 @@ impl<'a> Packer<'a> {
             again.dedup();
             again.into_iter().for_each(|place| self.assign(place));
         }
+    }
+
+    /// The same, and leaves pieces as they are until each other one clearly gains with its branches as they are. What
+    /// is left makes others longer, so that these are asked again; each round but the last leaves a piece that was not.
+    pub fn select(&mut self) -> Layout {
+        loop {
+            let layout = self.settle();
+            if !self.packs() {
+                return layout;
+            }
+            let percent = self.settings.least_saving_percent;
+            let mut left = select::left_out(self.flow(), &self.regions, &self.ground.executions, percent);
+            left.retain(|&piece| !self.left_out[piece]);
+            if left.is_empty() {
+                return layout;
+            }
+            left.into_iter().for_each(|piece| self.leave(piece, true));
+        }
+    }
+
+    /// The program with the words that it is written with: pieces that are left as they are have their own.
+    pub fn written(&self, program: &Program) -> Flow {
+        let mut flow = self.flow().clone();
+        for piece in (0..flow.pieces.len()).filter(|&piece| self.left_out[piece]) {
+            for item in &mut flow.items[flow.pieces[piece].items.clone()] {
+                item.word = program.word_at(item.old).unwrap_or(item.word);
+            }
+        }
+        flow
     }
 
     /// The dictionary, in the order of rank: short indexes keep what they reach.

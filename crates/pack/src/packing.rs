@@ -163,35 +163,29 @@ pub fn pack(program: &Program, profiles: &[Profile], settings: &Settings) -> Res
         return Ok(unpacked(program, Nothing::NoRelocations));
     }
     let mut flow = Flow::of(program, &settings.choice)?;
-    let rewritten = rewrite(&mut flow, settings);
-    let ground = Ground::of(&flow, settings.assignment)?;
+    rewrite(&mut flow, settings);
+    let ground = Ground::of(&flow, settings.assignment, profiles)?;
     let mut packer = Packer::new(&ground, settings, &Profile::merged(profiles));
     packer.choose_dictionary(&DICTIONARY_PERCENTS);
     if settings.assignment == Assignment::Scheduled {
         packer.exchange(EXCHANGE_ROUNDS);
     }
-    let left = select::left_out(&flow, &packer.regions, profiles, settings.least_saving_percent);
-    left.into_iter().for_each(|piece| packer.leave(piece, true));
-    finish(program, profiles, packer, rewritten)
+    finish(program, packer)
 }
 
-/// Gives everything its place, and makes the image; what the packer has come to is as good as its settings.
-pub(crate) fn finish(
-    program: &Program,
-    profiles: &[Profile],
-    mut packer: Packer<'_>,
-    rewritten: u32,
-) -> Result<Packed, Error> {
-    let flow = packer.flow();
-    let layout = packer.settle();
+/// Gives everything its place, leaves as it is what does not gain there, and makes the image; what the packer has come
+/// to is as good as its settings.
+pub(crate) fn finish(program: &Program, mut packer: Packer<'_>) -> Result<Packed, Error> {
+    let layout = packer.select();
+    let flow = packer.written(program);
     let dictionary = packer.dictionary();
-    let mut report = Report { padding_words: flow.padding_words, rewritten, ..Report::default() };
-    report.count(program, flow, &packer, &layout, profiles);
+    let mut report = Report { padding_words: flow.padding_words, ..Report::default() };
+    report.count(program, &flow, &packer, &layout);
     report.dictionary_bytes = dictionary.bytes();
     if packer.packs() && !select::gains(&report, packer.least_saving_percent()) {
         return Ok(unpacked(program, Nothing::NoGain));
     }
-    let image = layout.image(program, flow, &dictionary)?;
+    let image = layout.image(program, &flow, &dictionary)?;
     Ok(Packed { image, report })
 }
 
@@ -212,11 +206,10 @@ pub(crate) fn unpacked(program: &Program, nothing: Nothing) -> Packed {
     Packed { image, report }
 }
 
-/// Rewrites what may be packed, if anything is; how many instructions changed.
-pub(crate) fn rewrite(flow: &mut Flow, settings: &Settings) -> u32 {
-    let mut changed = 0;
+/// Rewrites what may be packed, if anything is.
+pub(crate) fn rewrite(flow: &mut Flow, settings: &Settings) {
     if !settings.canonical || settings.assignment == Assignment::Words {
-        return changed;
+        return;
     }
     let target = flow.target;
     let packs = |item: &Item| match item.role {
@@ -224,11 +217,8 @@ pub(crate) fn rewrite(flow: &mut Flow, settings: &Settings) -> u32 {
         _ => true,
     };
     for item in flow.items.iter_mut().filter(|item| packs(item)) {
-        let other = canonical(target, item.word);
-        changed += u32::from(other != item.word);
-        item.word = other;
+        item.word = canonical(target, item.word);
     }
-    changed
 }
 
 fn name(format: Format) -> &'static str {
@@ -242,14 +232,7 @@ fn name(format: Format) -> &'static str {
 }
 
 impl Report {
-    fn count(
-        &mut self,
-        program: &Program,
-        flow: &Flow,
-        packer: &Packer<'_>,
-        layout: &Layout,
-        profiles: &[Profile],
-    ) {
+    fn count(&mut self, program: &Program, flow: &Flow, packer: &Packer<'_>, layout: &Layout) {
         let moved = program.sections.iter().filter(|section| {
             section.kind == Kind::Code && layout.sections.iter().any(|other| other.0 == section.first)
         });
@@ -263,14 +246,13 @@ impl Report {
                 None => *self.alone.entry(packer.alone(group.items[0] as usize)).or_default() += 1,
             }
         }
-        self.fetches = profiles
-            .iter()
-            .map(|profile| {
-                let entered = layout.words.iter().filter_map(|word| word.1);
-                let packed = entered.map(|group| profile.executions(flow.items[group.items[0] as usize].old));
-                let plain = flow.items.iter().map(|item| profile.executions(item.old));
-                Fetches { plain: plain.sum(), packed: packed.sum() }
-            })
-            .collect();
+        let rewritten = flow.items.iter().filter(|item| program.word_at(item.old) != Some(item.word));
+        self.rewritten = rewritten.count() as u32;
+        let of_run = |executions: &Vec<u64>| {
+            let entered = layout.words.iter().filter_map(|word| word.1);
+            let packed = entered.map(|group| executions[group.items[0] as usize]);
+            Fetches { plain: select::sum(executions.iter().copied()), packed: select::sum(packed) }
+        };
+        self.fetches = packer.executions().iter().map(of_run).collect();
     }
 }

@@ -175,8 +175,9 @@ fn hot_first(flow: &Flow, units: Vec<Vec<usize>>, profile: &Profile) -> Vec<Vec<
     let heats: Vec<(u64, u64)> = units.iter().map(|unit| heat(flow, unit, profile)).collect();
     chains.retain(|chain| !chain.is_empty());
     let density = |chain: &Vec<usize>| {
-        let (executions, words) =
-            chain.iter().fold((0u64, 0u64), |sum, &unit| (sum.0 + heats[unit].0, sum.1 + heats[unit].1));
+        let (executions, words) = chain
+            .iter()
+            .fold((0u64, 0u64), |sum, &unit| (sum.0.saturating_add(heats[unit].0), sum.1 + heats[unit].1));
         executions as f64 / words.max(1) as f64
     };
     chains.sort_by(|a, b| density(b).total_cmp(&density(a)));
@@ -202,7 +203,7 @@ fn heat(flow: &Flow, unit: &[usize], profile: &Profile) -> (u64, u64) {
     let items = unit.iter().flat_map(|&piece| flow.pieces[piece].items.clone());
     items.fold((0, 0), |sum, index| {
         let executions = profile.executions(flow.items[index].old);
-        (sum.0 + executions, sum.1 + u64::from(executions > 0))
+        (sum.0.saturating_add(executions), sum.1 + u64::from(executions > 0))
     })
 }
 
@@ -221,7 +222,8 @@ fn calls(flow: &Flow, units: &[Vec<usize>], profile: &Profile) -> BTreeMap<(usiz
         let (a, b) = (unit_of[index], unit_of[target]);
         let executions = profile.executions(item.old);
         if a != b && executions > 0 {
-            *calls.entry((a.min(b), a.max(b))).or_default() += executions;
+            let sum: &mut u64 = calls.entry((a.min(b), a.max(b))).or_default();
+            *sum = sum.saturating_add(executions);
         }
     }
     calls

@@ -6,33 +6,36 @@
 use crate::flow::Flow;
 use crate::layout::Region;
 use crate::packing::{Fetches, Report};
-use crate::profile::Profile;
 
 /// A saving that is clear: what is run differs a little from what it was packed for.
 pub const CLEAR_SAVING_PERCENT: u8 = 1;
 
 /// The least that is to be saved of so many: so many percent, and something.
 fn least(plain: u64, percent: u8) -> u64 {
-    (plain * u64::from(percent)).div_ceil(100).max(1)
+    let percent = (u128::from(plain) * u128::from(percent)).div_ceil(100);
+    u64::try_from(percent).unwrap_or(u64::MAX).max(1)
+}
+
+/// Executions of all of these; as many as a number can say.
+pub fn sum(executions: impl Iterator<Item = u64>) -> u64 {
+    executions.fold(0, u64::saturating_add)
 }
 
 /// The pieces that are left as they are: those that save nothing; that save less than so many percent of their fetches
 /// in one of the profiled runs that execute them; or, where none does, of their words. With 0 percent, only those that
-/// save no word.
-pub fn left_out(flow: &Flow, regions: &[Vec<Region>], profiles: &[Profile], least_percent: u8) -> Vec<usize> {
+/// save no word. Executions are of each run, by item.
+pub fn left_out(flow: &Flow, regions: &[Vec<Region>], runs: &[Vec<u64>], least_percent: u8) -> Vec<usize> {
     let gains = |piece: &usize| {
         let words = || regions[*piece].iter().flat_map(|region| &region.groups);
-        let items = flow.pieces[*piece].items.len() as u64;
-        let fetches = profiles.iter().map(|profile| {
-            let executions = |item: usize| profile.executions(flow.items[item].old);
-            Fetches {
-                plain: flow.pieces[*piece].items.clone().map(executions).sum(),
-                packed: words().map(|group| executions(group.items[0] as usize)).sum(),
-            }
+        let items = flow.pieces[*piece].items.clone();
+        let fetches = runs.iter().map(|executions| Fetches {
+            plain: sum(executions[items.clone()].iter().copied()),
+            packed: sum(words().map(|group| executions[group.items[0] as usize])),
         });
         let executed: Vec<Fetches> = fetches.filter(|fetches| fetches.plain > 0).collect();
         let percent = if executed.is_empty() { least_percent } else { 0 };
-        items - words().count() as u64 >= least(items, percent)
+        let count = items.len() as u64;
+        count - words().count() as u64 >= least(count, percent)
             && executed.into_iter().all(|fetches| saves_fetches(fetches, least_percent))
     };
     (0..flow.pieces.len()).filter(|piece| !gains(piece)).collect()
@@ -41,7 +44,7 @@ pub fn left_out(flow: &Flow, regions: &[Vec<Region>], profiles: &[Profile], leas
 /// Whether a profiled run fetches less by so many percent. With 0 percent it may fetch as much, and no more.
 fn saves_fetches(Fetches { plain, packed }: Fetches, least_percent: u8) -> bool {
     let least = if least_percent == 0 { 0 } else { least(plain, least_percent) };
-    packed + least <= plain
+    plain.checked_sub(packed).is_some_and(|saved| saved >= least)
 }
 
 /// Whether an image clearly gains: it is smaller with its dictionary, or every profiled run that executes its code

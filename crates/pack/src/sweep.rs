@@ -21,9 +21,9 @@ use isa::sparc::user;
 use crate::chain::{self, onfill};
 use crate::code::onfill::stored::compress;
 use crate::code::{Code, dict};
-use crate::error::{RunError, SweepError};
+use crate::error::{Error, RunError, SweepError};
 use crate::image::Image;
-use crate::packing::{self, Assignment, Packed};
+use crate::packing::{self, Assignment, Packed, Report};
 use crate::place::Order;
 use crate::profile::{Profile, Training};
 use crate::program::Program;
@@ -222,8 +222,9 @@ impl<'a> Sweep<'a> {
     /// # Errors
     /// What cannot be packed.
     pub fn images(&self, order: Order) -> Result<Images, SweepError> {
-        let plain = self.packed(order, Assignment::Words)?.image;
-        Ok(Images { order, plain, packed: self.packed(order, self.settings.packing.assignment)? })
+        let plain = self.packed(order, Assignment::Words)?;
+        let packed = self.packed(order, self.settings.packing.assignment)?;
+        Ok(Images { order, packed: in_order(packed, &plain), plain: plain.image })
     }
 
     fn packed(&self, order: Order, assignment: Assignment) -> Result<Packed, SweepError> {
@@ -314,24 +315,27 @@ impl<'a> Sweep<'a> {
     /// What cannot be packed or run so, and another output than the unpacked program's.
     pub fn others(&self, seed: u64, ways: &[Way]) -> Result<Vec<OtherOrdered>, SweepError> {
         let order = Order::Seeded(seed);
-        let plain = self.packed(order, Assignment::Words)?.image;
+        let plain = self.packed(order, Assignment::Words)?;
+        let places = Places::of(&self.subject.program, &plain.image);
         let (mut ordered, mut codes) = (Vec::new(), Vec::new());
         for &way in ways {
             let (ratio, runs) = match way {
-                Way::Packets(dictionary) => self.packets(order, dictionary)?,
-                Way::OnFill { code, block_bytes } => {
-                    let (image, report) = compress(&plain, code, block_bytes)?;
-                    let blocks = filled::Blocks::of(&image);
-                    codes.push(blocks.map_err(|error| SweepError::Image { error })?);
-                    (report.ratio(), OtherRuns::OnFill(Vec::new()))
-                }
+                Way::Packets(dictionary) => self.packets(&plain, order, dictionary)?,
+                Way::OnFill { code, block_bytes } => match compress(&plain.image, code, block_bytes) {
+                    Ok((image, report)) => {
+                        let blocks = filled::Blocks::of(&image);
+                        codes.push(blocks.map_err(|error| SweepError::Image { error })?);
+                        (report.ratio(), OtherRuns::OnFill(Vec::new()))
+                    }
+                    Err(Error::NotSmaller { .. }) => (1.0, OtherRuns::AsItIs(self.moved(&places)?)),
+                    Err(error) => return Err(error.into()),
+                },
             };
             ordered.push(OtherOrdered { ratio, runs });
         }
         if codes.is_empty() {
             return Ok(ordered);
         }
-        let places = Places::of(&self.subject.program, &plain);
         for (input, ran) in self.subject.measured.iter().zip(&self.plain[0]) {
             let decoder = onfill::Settings::default();
             let found = filled::behind(ran, &places, &self.settings.caches, &codes, &decoder);
@@ -345,17 +349,41 @@ impl<'a> Sweep<'a> {
         Ok(ordered)
     }
 
-    /// Packed with a dictionary, and run.
-    fn packets(&self, order: Order, dictionary: dict::Choice) -> Result<(f64, OtherRuns), SweepError> {
+    /// The unpacked program with its functions at these places, on every input that is measured, on the first core.
+    fn moved(&self, places: &Places) -> Result<Vec<Behind>, SweepError> {
+        let moved =
+            |(input, ran): (&Input, &Ran)| Self::of_input(input, ran.moved(places, &self.settings.caches));
+        self.subject.measured.iter().zip(&self.plain[0]).map(moved).collect()
+    }
+
+    /// Packed with a dictionary, and run; `plain` is the program in the same order.
+    fn packets(
+        &self,
+        plain: &Packed,
+        order: Order,
+        dictionary: dict::Choice,
+    ) -> Result<(f64, OtherRuns), SweepError> {
         let settings = packing::Settings { order, dictionary, ..self.settings.packing.clone() };
         let profiles: Vec<Profile> = self.training.iter().map(|training| training.profile.clone()).collect();
-        let packed = packing::pack(&self.subject.program, &profiles, &settings)?;
+        let packed = in_order(packing::pack(&self.subject.program, &profiles, &settings)?, plain);
         let mut runs = Vec::new();
         for (number, input) in self.subject.measured.iter().enumerate() {
             let ran = self.runs(&packed.image, number)?;
             runs.push(Self::of_input(input, ran[0].behind(&self.settings.caches))?);
         }
         Ok((packed.report.ratio(), OtherRuns::Packets(runs)))
+    }
+}
+
+/// A packed program; where it would not gain, the unpacked one with its functions in the order that was asked for, since
+/// that is what it stands beside, and not in the linker's.
+fn in_order(packed: Packed, plain: &Packed) -> Packed {
+    match packed.report.nothing {
+        Some(_) => {
+            let report = Report { nothing: packed.report.nothing, ..plain.report.clone() };
+            Packed { image: plain.image.clone(), report }
+        }
+        None => packed,
     }
 }
 

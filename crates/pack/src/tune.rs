@@ -70,7 +70,7 @@ pub fn pack(
     if !program.relocated {
         return Ok(packing::unpacked(program, Nothing::NoRelocations));
     }
-    let mut best: Option<(f64, Packed)> = None;
+    let mut best: Option<Found> = None;
     // Parts that lie apart may be farther from each other than a branch reaches: whole functions are there.
     let cuts = if settings.order == Order::Hot {
         vec![Cut::Parts, Cut::Everywhere, Cut::Asked]
@@ -79,7 +79,7 @@ pub fn pack(
     };
     for (at, &cut) in cuts.iter().enumerate() {
         let is_last = at + 1 == cuts.len();
-        if is_last && best.is_some() {
+        if is_last && best.as_ref().is_some_and(|best| !best.is_nothing()) {
             break;
         }
         let split = cut != Cut::Asked || settings.choice.split;
@@ -88,12 +88,32 @@ pub fn pack(
         if !is_last && matches!(found, Err(Error::TooFar { .. })) {
             continue;
         }
-        let (cost, packed) = found?;
-        if best.as_ref().is_none_or(|best| cost < best.0) {
-            best = Some((cost, packed));
+        let found = found?;
+        if best.as_ref().is_none_or(|best| found.is_better(best)) {
+            best = Some(found);
         }
     }
-    Ok(best.expect("there is one way at least").1)
+    Ok(best.expect("there is one way at least").packed)
+}
+
+/// What a search found.
+struct Found {
+    /// What it was judged by.
+    cost: f64,
+    packed: Packed,
+}
+
+impl Found {
+    /// Whether it is the program as it was.
+    fn is_nothing(&self) -> bool {
+        self.packed.report.nothing.is_some()
+    }
+
+    /// Whether it is to be taken in place of another one. The cost of what was discarded since it would not gain says
+    /// nothing of the program that was left in its place.
+    fn is_better(&self, other: &Found) -> bool {
+        (self.is_nothing(), self.cost) < (other.is_nothing(), other.cost)
+    }
 }
 
 /// How functions are cut. Parts that lie in orders of their own have fewer branches in packets; which is better, the
@@ -117,16 +137,16 @@ fn search(
     cut: Cut,
     goal: &Goal,
     effort: &Effort,
-) -> Result<(f64, Packed), Error> {
+) -> Result<Found, Error> {
     let plain = Flow::of(program, &settings.choice)?;
     let mut flow = plain.clone();
-    let rewritten = packing::rewrite(&mut flow, settings);
+    packing::rewrite(&mut flow, settings);
     let merged = Profile::merged(profiles);
     let judge = Judge::new(&plain, training, settings.order, &merged);
-    let ground = Ground::of(&flow, settings.assignment)?;
+    let ground = Ground::of(&flow, settings.assignment, profiles)?;
     let search = Search { judge: &judge, goal, settings, cut, merged: &merged };
     let best = search.place_all(search.pack(&ground, effort), effort);
-    Ok((best.cost, packing::finish(program, profiles, best.packer, rewritten)?))
+    Ok(Found { cost: best.cost, packed: packing::finish(program, best.packer)? })
 }
 
 struct Search<'a> {
@@ -163,8 +183,9 @@ impl<'a> Search<'a> {
         best
     }
 
+    /// As an image would be, with what does not gain left as it is.
     fn tried(&self, mut packer: Packer<'a>) -> Tried<'a> {
-        let layout = packer.settle();
+        let layout = packer.select();
         let words = layout.words.len();
         let seen = self.judge.seen(&packer, &layout);
         let misses = self.judge.misses(self.goal, &seen, &packer.placement);

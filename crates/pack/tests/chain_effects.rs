@@ -208,6 +208,33 @@ fn what_is_stored_depends_on_no_line_that_fails_where_stores_are_held() {
     }
 }
 
+/// The core has gone on to the load with what it made of a line that fails, and the device is not read.
+#[test]
+fn a_device_is_not_read_before_the_lines_that_say_so_are_checked() {
+    let mut randomness = Seeded::new();
+    let words = [
+        packet(Format::Three, &["mov 96, %g2", "nop", "mov 96, %g2"]),
+        plain("add %g2, 1, %g2"),
+        plain("ld [%g1 + 4], %g4"),
+        plain("ta 0"),
+    ];
+    // Counters: another number in the same instruction.
+    let seal_and_key = seals(&mut randomness).remove(3);
+    let booted = Booted::new(&packets::image(&words), &seal_and_key, (1, 8));
+    let settings = ways().remove(2);
+    let read = |protection: &Protection| {
+        let (machine, end, _) = on_board(&booted.image, protection, &settings);
+        (failed(end), machine.register(2), machine.register(4))
+    };
+    // Its status: nothing is left to send.
+    assert_eq!(read(&booted.protection), (None, 97, 6));
+    let mut changed = booted.protection.clone();
+    let memory = changed.memory.as_mut().expect("a container has memory");
+    let piece = memory.iter_mut().rfind(|piece| piece.0 <= CODE).expect("it is there");
+    piece.1[(CODE - piece.0) as usize + 7] ^= 2;
+    assert_eq!(read(&changed), (Some(CODE), 99, 0));
+}
+
 /// A core goes on with a line that fails, and stores, where stores are freed: that is what that gives up.
 #[test]
 fn what_is_stored_may_depend_on_a_line_that_fails_where_stores_are_not_held() {

@@ -427,3 +427,40 @@ fn an_image_of_one_core_is_not_run_on_the_other() {
     let started = run::under_linux(&nothing, &none, &settings, &[], Default::default(), user);
     assert_eq!(started.map(|_| ()).err(), Some(RunError::NoCode));
 }
+
+/// Sections of code between words, packed text beside and behind them: what a container without tags may say.
+#[test]
+fn a_container_whose_code_does_not_begin_with_a_word_is_refused_when_it_is_run() {
+    for (machine, target) in
+        [(Machine::of(Target::Sparc), Target::Sparc), (Machine::of(Target::Rv32), Target::Rv32)]
+    {
+        for first in [0x1001u32, 0x1002, 0x1003] {
+            let mut image = made::image(machine);
+            image.sections.sections[0].first = first;
+            image.sections.sections[0].bytes = counted(0x2d, first);
+            image.packed_text = vec![pack::image::PackedText { first, bytes: 0xf000_0000 }];
+            let (seal, key) = seals(&mut Seeded::new()).swap_remove(1);
+            let settings = made::settings(seal);
+            let made = seal_under_given_nonce(&image, &settings, seal, &key, &device(2));
+            let bytes = made.expect("it can be sealed").to_bytes();
+            let container = Container::parse(&bytes).expect("it was written so");
+            let booted = sealed::boot(made::unlock(&container, 2)).expect("it has no tags");
+            let (image, protection) = booted;
+            let settings = Settings::default();
+            let started = match target {
+                Target::Sparc => {
+                    let user = isa::sparc::user::Settings::default();
+                    run::under_linux(&image, &protection, &settings, &[], Default::default(), user)
+                        .map(|_| ())
+                }
+                Target::Rv32 => {
+                    let user = isa::rv32::user::Settings::default();
+                    let started =
+                        run::rv32::under_linux(&image, &protection, &settings, &[], Default::default(), user);
+                    started.map(|_| ())
+                }
+            };
+            assert_eq!(started, Err(RunError::CodeAlignment { first }));
+        }
+    }
+}

@@ -1,13 +1,20 @@
 //! What is packed and what stays: functions that save too little in any one training run, functions and sections that
-//! were named, and images that would not gain; and that what stays is what it was.
+//! were named, and images that would not gain, by either packer; and that what stays is what it was.
 
 mod corpus;
 mod rv32;
 
+use pack::canonical::canonical;
+use pack::chain;
 use pack::check::check;
-use pack::flow::Choice;
-use pack::packing::{Nothing, Report};
+use pack::code::dict;
+use pack::flow::{Choice, Flow};
+use pack::packing::{Nothing, Packed, Report};
+use pack::place::Order;
+use pack::profile::Training;
 use pack::program::Function;
+use pack::sweep::{Ran, as_it_is};
+use pack::tune::{self, Effort, Goal};
 use pack::{Image, Profile, Program, Settings, pack};
 use rv32::{CODE, linked, word_of};
 
@@ -194,4 +201,123 @@ fn functions_of_a_program_that_are_left_out_have_no_packets() {
         assert!(shared == 0 && words > 0, "{}: {shared} of {words}", function.name);
     }
     assert!(packed.image.map.iter().any(|moved| moved.new & 3 != 0));
+}
+
+/// Two runs of a program to learn from.
+fn training(name: &str) -> Vec<Training> {
+    let runs = corpus::runs("selection").into_iter().filter(|run| run.program == name).take(2);
+    let image = as_it_is(&corpus::program(name));
+    let learn = |run: corpus::Run| {
+        let user = corpus::with_handlers(&run.image());
+        let ran = Ran::of(&image, &run.input(), &chain::Settings::default(), &user);
+        Training::of(ran.expect("it runs").stream)
+    };
+    runs.map(learn).collect()
+}
+
+/// Checks every function of an image by its map alone: it has the words that it had, or saves so many percent of its
+/// fetches in each run that executes it, and else of its words. How many have packets, and how many words of the others
+/// would be written otherwise in packets.
+fn count_what_gains(
+    program: &Program,
+    packed: &Packed,
+    training: &[Training],
+    split: bool,
+    percent: u64,
+) -> [u32; 2] {
+    let flow = Flow::of(program, &Choice { split, ..Choice::default() }).expect("it was followed before");
+    let new_of = |old: u32| {
+        let at = packed.image.map.binary_search_by_key(&old, |moved| moved.old).expect("all have a place");
+        packed.image.map[at].new
+    };
+    let mut counts = [0; 2];
+    for piece in &flow.pieces {
+        let items = &flow.items[piece.items.clone()];
+        if items.iter().all(|item| new_of(item.old) & 3 == 0) {
+            for item in items.iter().filter(|item| item.refers.is_none()) {
+                let new = new_of(item.old);
+                let section = packed.image.sections.iter().find(|section| section.contains(new));
+                let found = section.and_then(|section| section.word(program.target, new));
+                assert_eq!(found, program.word_at(item.old), "{:#x}", item.old);
+                counts[1] += u32::from(canonical(program.target, item.word) != item.word);
+            }
+            continue;
+        }
+        counts[0] += 1;
+        let begins = || items.iter().filter(|item| new_of(item.old) & 3 == 0);
+        let mut executed = false;
+        for Training { profile, .. } in training {
+            let plain: u64 = items.iter().map(|item| profile.executions(item.old)).sum();
+            let fetched: u64 = begins().map(|item| profile.executions(item.old)).sum();
+            executed |= plain > 0;
+            let saves = 100 * plain.saturating_sub(fetched) >= percent * plain;
+            assert!(fetched <= plain && saves, "{:?}: {fetched} of {plain}", piece.name);
+        }
+        let (words, before) = (begins().count() as u64, items.len() as u64);
+        assert!(
+            executed || 100 * (before - words) >= percent * before,
+            "{:?}: {words} of {before}",
+            piece.name
+        );
+    }
+    counts
+}
+
+#[test]
+fn what_is_packed_gains_where_it_lies_and_what_is_not_has_its_own_words() {
+    let (program, training) = (corpus::program("dijkstra"), training("dijkstra"));
+    if training.is_empty() {
+        return;
+    }
+    let profiles: Vec<Profile> = training.iter().map(|training| training.profile.clone()).collect();
+    for (percent, order) in [(1, Order::Given), (30, Order::Seeded(2))] {
+        let dictionary = dict::Choice::Blend { dynamic_percent: 50 };
+        let settings = Settings { dictionary, least_saving_percent: percent, order, ..Settings::default() };
+        let packed = pack(&program, &profiles, &settings).expect("it can be packed");
+        assert_eq!(packed.report.nothing, None);
+        let [some, kept] = count_what_gains(&program, &packed, &training, false, percent.into());
+        assert!(some > 10 && kept > 5 && packed.report.rewritten > 0, "{percent} %: {some} {kept}");
+        assert_eq!(packed.report.pieces_packed, some);
+    }
+}
+
+#[test]
+fn what_is_packed_for_a_cache_gains_by_the_same_rule() {
+    let (program, training) = (corpus::program("dijkstra"), training("dijkstra"));
+    if training.is_empty() {
+        return;
+    }
+    let effort = Effort { dynamic_percents: vec![20, 75], left_out: 2, spaced: 2, exchanges: 99 };
+    for (percent, order) in [(1, Order::Seeded(2)), (30, Order::Seeded(2)), (30, Order::Hot)] {
+        let settings = Settings { least_saving_percent: percent, order, ..Settings::default() };
+        let goal = Goal::of_cache(1024);
+        let packed = tune::pack(&program, &training, &settings, &goal, &effort).expect("it can be packed");
+        // In its own order the packer may have cut functions, and is asked for what it cut.
+        let is_cut = |split: bool| {
+            let choice = Choice { split, ..Choice::default() };
+            check(&program, &packed.image, &choice) == Ok(Vec::new())
+                && Flow::of(&program, &choice)
+                    .is_ok_and(|flow| flow.pieces.len() as u32 == packed.report.pieces)
+        };
+        let split = [false, true].into_iter().find(|&split| is_cut(split)).expect("it is one of both");
+        let [some, _] = count_what_gains(&program, &packed, &training, split, percent.into());
+        assert!(some > 10, "{percent} %: {some}");
+    }
+}
+
+#[test]
+fn counts_as_large_as_a_number_can_be_are_no_larger_together() {
+    let program = program();
+    let most = Profile::new((0..113).map(|word| (CODE + 4 * word, u64::MAX)));
+    for dictionary in
+        [pack::code::dict::Choice::Dynamic, pack::code::dict::Choice::Blend { dynamic_percent: 50 }]
+    {
+        for order in [Order::Given, Order::Hot] {
+            let settings = Settings { dictionary, order, ..settings(0, Choice::default()) };
+            let packed =
+                pack(&program, &[most.clone(), executed(0..60)], &settings).expect("it can be packed");
+            assert_eq!(packed.report.fetches[0].plain, u64::MAX);
+            assert_eq!(packed.report.fetches[1].plain, 60_000);
+        }
+    }
 }

@@ -12,7 +12,7 @@ use pack::place::Order;
 use pack::profile::Training;
 use pack::sweep::{self, Behind, Geometry, Input, Measured, Ordered, Places, Ran};
 use pack::tune::{self, Effort, Goal};
-use pack::{Image, Profile, SweepError};
+use pack::{Image, Profile, Program, SweepError};
 
 /// The real thing: an image behind one cache.
 fn chained(image: &Image, run: &corpus::Run, cache: Geometry) -> Outcome {
@@ -144,10 +144,21 @@ fn a_run_that_ends_otherwise_is_named() {
     let Some(run) = corpus::sample("runs that fail").into_iter().find(|run| run.program == "search") else {
         return;
     };
-    let input = Input { name: "no files".into(), arguments: vec!["search".into()], files: run.input().files };
+    let arguments = vec!["search".into()];
+    let input = Input { name: "no files".into(), arguments, ..run.input() };
     let image = sweep::as_it_is(&corpus::program("search"));
     let user = corpus::with_handlers(&run.image());
     let error = Ran::of(&image, &input, &Settings::default(), &user).expect_err("it has no patterns");
     assert!(matches!(&error, SweepError::Ended { input, .. } if input == "no files"), "{error}");
     assert!(error.to_string().starts_with("input `no files`: the run ended with Exit("), "{error}");
+    // And one that does not end in time, of either core.
+    for (target, image) in [("sparc", image), ("rv32", sweep::as_it_is(&read(&run.elf("rv32"))))] {
+        let input = Input { limit: 1000, ..run.input() };
+        let error = Ran::of(&image, &input, &Settings::default(), &user).expect_err("it takes longer");
+        assert_eq!(error, SweepError::NotEnded { input: run.name.clone(), limit: 1000 }, "{target}");
+    }
+}
+
+fn read(elf: &[u8]) -> Program {
+    Program::parse(elf).expect("it is a program")
 }

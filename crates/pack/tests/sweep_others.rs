@@ -1,18 +1,20 @@
 //! What a sweep says of compressed code and of RV32 is what the whole chain counts behind each cache.
 
 mod corpus;
+#[path = "rv32/mod.rs"]
+mod made;
 
 use isa::{Cycles, rv32};
 use pack::chain::run::{self, End};
 use pack::chain::{Counts, Protection, Settings, Work, onfill};
 use pack::code::onfill::stored::compress;
 use pack::code::{Code, dict};
-use pack::packing::Assignment;
+use pack::packing::{Assignment, Nothing};
 use pack::place::Order;
 use pack::sweep::filled::{self, Blocks};
-use pack::sweep::{self, Geometry, Input, OtherRuns, Penalty, Places, Ran, Subject, Way};
+use pack::sweep::{self, Geometry, Input, OtherRuns, Penalty, Places, Ran, Subject, Sweep, Way};
 use pack::tune::Effort;
-use pack::{Image, Program, Target};
+use pack::{Image, Profile, Program, Target};
 
 /// The real thing: an image behind one cache, its cycles and its counts.
 fn chained(image: &Image, run: &corpus::Run, cache: Geometry) -> (Cycles, Counts) {
@@ -105,10 +107,13 @@ fn programs_of_rv32_are_swept_like_those_of_sparc() {
     let swept = sweep::compare(&subject, &settings, &ways, &mut |_| steps += 1);
     let (measured, others) = swept.expect("it can be swept");
     assert_eq!((steps, others.len(), measured.orders.len()), (5, ways.len(), 1));
-    // Static packing with this seed is what the packer alone makes of it, behind each cache.
+    // Static packing with this seed is what the packer alone makes of it for the same run, behind each cache.
     let packing =
         pack::Settings { order: Order::Seeded(1), dictionary: dict::Choice::Static, ..settings.packing };
-    let packed = pack::pack(&program, &[], &packing).expect("it can be packed");
+    let ran = Ran::of(&sweep::as_it_is(&program), &run.input(), &Settings::default(), &subject.user);
+    let profile = Profile::of_stream(&ran.expect("it runs").stream);
+    let packed = pack::pack(&program, &[profile], &packing).expect("it can be packed");
+    assert_eq!(packed.report.nothing, None);
     let OtherRuns::Packets(runs) = &others[0].orders[0].runs else { panic!("{:?}", others[0]) };
     for (number, &cache) in CACHES.iter().enumerate() {
         let (cycles, counts) = chained(&packed.image, &run, cache);
@@ -120,4 +125,66 @@ fn programs_of_rv32_are_swept_like_those_of_sparc() {
         assert!(fields.lines_left.mean > 0.0 && fields.packed.mean > 0.0, "{fields:?}");
     }
     assert!(others[2].ratio() < others[0].ratio(), "{} {}", others[2].ratio(), others[0].ratio());
+}
+
+/// A subject of RV32 that is packed for the same runs that are measured.
+fn subject(name: &str, program: Program, input: Input) -> Subject {
+    let user = Default::default();
+    Subject { name: name.into(), program, user, training: vec![input.clone()], measured: vec![input] }
+}
+
+#[test]
+fn an_image_without_gain_is_the_plain_program_in_the_order_that_it_stands_beside() {
+    let Some(run) = run_of("search") else { return };
+    let program = Program::parse(&run.elf("rv32")).expect("it is a program");
+    let subject = subject("search", program.clone(), run.input());
+    let mut settings = sweep::Settings {
+        caches: CACHES.to_vec(),
+        seeds: vec![1, 2],
+        effort: Effort { dynamic_percents: vec![50], left_out: 0, spaced: 0, exchanges: 99 },
+        ..sweep::Settings::default()
+    };
+    // So much no function saves.
+    settings.packing.least_saving_percent = 100;
+    let swept = Sweep::new(&subject, &settings, std::slice::from_ref(&subject.user), &mut |_| {});
+    let swept = swept.expect("it runs");
+    for order in [Order::Seeded(1), Order::Hot] {
+        let images = swept.images(order).expect("they can be made");
+        assert_eq!(images.packed.report.nothing, Some(Nothing::NoGain));
+        assert_eq!(images.packed.image, images.plain);
+        assert_ne!(images.plain, sweep::as_it_is(&program));
+    }
+    let way = Way::Packets(dict::Choice::Static);
+    let compared = sweep::compare(&subject, &settings, &[way], &mut |_| {});
+    let (measured, others) = compared.expect("it can be swept");
+    for number in 0..CACHES.len() {
+        let (cell, other) = (
+            measured.cell(number, Penalty::default()),
+            measured.other(&others[0], number, Penalty::default()),
+        );
+        for beside in [cell.packed_to_aes, cell.lines_left, other.packed_to_aes, other.lines_left] {
+            assert_eq!((beside.least, beside.most), (1.0, 1.0), "{:?}", CACHES[number]);
+        }
+        assert_eq!(cell.placed, cell.placed_aes);
+    }
+}
+
+#[test]
+fn a_program_that_no_code_makes_smaller_is_measured_as_it_is_and_it_is_said() {
+    let words = ["addi a0, zero, 0", "addi a7, zero, 93", "ecall"].map(made::word_of);
+    let input = Input {
+        name: "none".into(),
+        arguments: vec!["tiny".into()],
+        files: Default::default(),
+        limit: Cycles::MAX,
+    };
+    let subject = subject("tiny", made::linked(&words, &[0]), input);
+    let settings = sweep::Settings { caches: CACHES.to_vec(), seeds: vec![1], ..sweep::Settings::default() };
+    let ways = [Way::OnFill { code: Code::Fields, block_bytes: 64 }, Way::Packets(dict::Choice::Static)];
+    let (measured, others) =
+        sweep::compare(&subject, &settings, &ways, &mut |_| {}).expect("it can be swept");
+    assert!(matches!(others[0].orders[0].runs, OtherRuns::AsItIs(_)), "{:?}", others[0]);
+    assert_eq!((others[0].as_it_is(), others[0].ratio()), (1, 1.0));
+    let cell = measured.other(&others[0], 0, Penalty::default());
+    assert_eq!((cell.packed_to_aes.mean, cell.lines_left.mean), (1.0, 1.0));
 }

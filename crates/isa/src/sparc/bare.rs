@@ -26,6 +26,11 @@ const SERIAL_SCALER: u32 = SERIAL_DATA + 12;
 /// Nothing is left to send, neither in the shift register nor in the holding register.
 const SERIAL_IDLE: u64 = 0x6;
 
+/// Whether that is one of the serial line's registers.
+fn is_serial(address: u32, width: Width) -> bool {
+    matches!((address, width), (SERIAL_DATA..=SERIAL_SCALER, Width::Word))
+}
+
 /// What is at the core's bus: memory, and beside it the serial line.
 #[derive(Clone, Debug)]
 pub struct Board<M = Memory> {
@@ -77,13 +82,20 @@ impl<M: Bus> Board<M> {
         Machine::new(self, settings, entry)
     }
 
+    /// A device sees that it is read, as it does what it is told.
     #[cold]
-    fn load_device(&self, address: u32, width: Width) -> Result<u64, Refusal> {
-        match (address, width) {
-            (SERIAL_STATUS, Width::Word) => Ok(SERIAL_IDLE),
-            (SERIAL_DATA..=SERIAL_SCALER, Width::Word) => Ok(0),
-            _ => Err(Trap::DATA_ACCESS_EXCEPTION.into()),
+    fn load_device(
+        &mut self,
+        address: u32,
+        width: Width,
+        cycle: Cycles,
+        wait: &mut u32,
+    ) -> Result<u64, Refusal> {
+        if !is_serial(address, width) {
+            return Err(Trap::DATA_ACCESS_EXCEPTION.into());
         }
+        self.memory.settle(cycle, wait).map_err(Refusal::Fault)?;
+        Ok(if address == SERIAL_STATUS { SERIAL_IDLE } else { 0 })
     }
 
     #[cold]
@@ -95,7 +107,7 @@ impl<M: Bus> Board<M> {
         cycle: Cycles,
         wait: &mut u32,
     ) -> Result<(), Refusal> {
-        if !matches!((address, width), (SERIAL_DATA..=SERIAL_SCALER, Width::Word)) {
+        if !is_serial(address, width) {
             return Err(Trap::DATA_ACCESS_EXCEPTION.into());
         }
         self.memory.settle(cycle, wait).map_err(Refusal::Fault)?;
@@ -117,7 +129,7 @@ impl<M: Bus> Bus for Board<M> {
     #[inline(always)]
     fn load(&mut self, address: u32, width: Width, cycle: Cycles, wait: &mut u32) -> Result<u64, Refusal> {
         match self.memory.load(address, width, cycle, wait) {
-            Err(Refusal::Trap(_)) => self.load_device(address, width),
+            Err(Refusal::Trap(_)) => self.load_device(address, width, cycle, wait),
             answer => answer,
         }
     }

@@ -170,6 +170,9 @@ fn constants(image: &Image) -> impl Iterator<Item = (u32, Vec<u8>)> + '_ {
 /// The addresses of an image's code, from the first to the last, and which of its words are packed text.
 fn code(image: &Image) -> Result<(Range<u32>, Vec<bool>), RunError> {
     let sections = image.sections.iter().filter(|section| section.kind == Kind::Code);
+    if let Some(section) = sections.clone().find(|section| !section.first.is_multiple_of(4)) {
+        return Err(RunError::CodeAlignment { first: section.first });
+    }
     let first = sections.clone().map(|section| section.first).min().ok_or(RunError::NoCode)?;
     let end = sections.map(|section| section.first.saturating_add(section.bytes.len() as u32)).max();
     let end = (end.ok_or(RunError::NoCode)? & !3).max(first);

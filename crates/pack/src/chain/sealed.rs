@@ -111,7 +111,7 @@ pub fn boot(unlocked: Unlocked<'_>) -> Result<(Image, Protection), RunError> {
     let keys = Arc::new(keys);
     let protection = Protection {
         memory: Some(spans.iter().map(|span| (span.first, span.bytes.clone())).collect()),
-        sealed: sealed.map(|span| span.first..span.first + span.bytes.len() as u32).collect(),
+        sealed: sealed.map(|span| span.first..span.first.saturating_add(span.bytes.len() as u32)).collect(),
         check: keys.tags.is_some().then(|| keys.clone() as Arc<dyn Check>),
         cipher: Some(keys),
     };
@@ -146,8 +146,8 @@ impl Keys {
             return Ok(());
         }
         let (first, lines) = self.lines(container, entry);
-        for address in (first..first + lines.len() as u32).step_by(LINE_BYTES as usize) {
-            let Some(group) = self.group(address) else { continue };
+        for offset in (0..lines.len() as u32).step_by(LINE_BYTES as usize) {
+            let Some(group) = self.group(first + offset) else { continue };
             let lines = container.memory(group.first, group.bytes);
             let tag = container.memory(group.mac, self.mac_bytes());
             if !lines.zip(tag).is_some_and(|(lines, tag)| self.is_sound(group, lines, tag)) {

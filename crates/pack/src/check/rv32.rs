@@ -41,6 +41,10 @@ impl Reading for Rv32 {
         if compares && a.opcode == b.opcode { a == b } else { do_the_same(a, b) }
     }
 
+    fn loads(i: &Instruction) -> bool {
+        access(i).is_some_and(|(_, stores)| !stores)
+    }
+
     fn may_swap(check: &Check<'_, Rv32>, first: u32, second: u32) -> bool {
         let both = check.instruction(first).zip(check.instruction(second));
         both.is_some_and(|(a, b)| are_independent(&a, &b))

@@ -37,6 +37,10 @@ impl Reading for Sparc {
         do_the_same(a, b)
     }
 
+    fn loads(i: &Instruction) -> bool {
+        i.reads().contains(Set::MEMORY) && !i.writes().contains(Set::MEMORY)
+    }
+
     fn may_swap(check: &Check<'_, Sparc>, first: u32, second: u32) -> bool {
         let late = |opcode| {
             matches!(opcode, Opcode::Wry | Opcode::Wrpsr | Opcode::Wrwim | Opcode::Wrtbr | Opcode::Wrasr)

@@ -78,8 +78,8 @@ pub fn template(target: Target, word: u32) -> u32 {
 /// The best candidates, best first, so that short indexes reach those.
 pub fn rank(choice: Choice, worths: &HashMap<u32, Worth>, entries: usize) -> Vec<u32> {
     let total = worths.values().fold(Worth::default(), |sum, worth| Worth {
-        image: sum.image + worth.image,
-        fetches: sum.fetches + worth.fetches,
+        image: sum.image.saturating_add(worth.image),
+        fetches: sum.fetches.saturating_add(worth.fetches),
     });
     let share = |part: u64, whole: u64| if whole == 0 { 0.0 } else { part as f64 / whole as f64 };
     let blended = |percent: u8| {

@@ -4,6 +4,7 @@
 
 use std::fmt;
 
+use isa::Cycles;
 use isa::sparc::ImageError;
 
 use super::Error;
@@ -46,6 +47,11 @@ pub enum RunError {
     },
     /// An image without instructions.
     NoCode,
+    /// A section of code that does not begin with a word.
+    CodeAlignment {
+        /// Its first address.
+        first: u32,
+    },
     /// Two sections claim an address, or a section ends behind memory.
     Sections {
         /// The first address at fault.
@@ -109,6 +115,12 @@ impl fmt::Display for RunError {
                 write!(f, "the line at {line:#010x} fails its check at boot: memory is not as it was sealed")
             }
             RunError::NoCode => write!(f, "image has no instructions: found no section of code"),
+            RunError::CodeAlignment { first } => {
+                write!(
+                    f,
+                    "section of code: found {first:#010x} as its first address, expected a multiple of 4"
+                )
+            }
             RunError::Sections { address } => {
                 write!(f, "section at {address:#010x} overlaps another one, or ends behind memory")
             }
@@ -170,6 +182,13 @@ pub enum SweepError {
         /// How.
         found: End<isa::rv32::Fault>,
     },
+    /// A run that was given up.
+    NotEnded {
+        /// The input's name.
+        input: String,
+        /// After how many cycles.
+        limit: Cycles,
+    },
     /// The packed program does not write what the program writes.
     Output {
         /// The input's name.
@@ -188,6 +207,10 @@ impl fmt::Display for SweepError {
             }
             SweepError::EndedRv32 { input, found } => {
                 write!(f, "input `{}`: the run ended with {found:?}, expected status 0", input.escape_debug())
+            }
+            SweepError::NotEnded { input, limit } => {
+                write!(f, "input `{}`: found no end of the run, expected one", input.escape_debug())?;
+                write!(f, " within {limit} cycles\nhelp: give it more with `--limit`")
             }
             SweepError::Output { input } => {
                 write!(f, "input `{}`: the packed program writes something else", input.escape_debug())

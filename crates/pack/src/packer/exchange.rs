@@ -10,6 +10,7 @@ use super::{Packer, Place};
 use crate::code::assign::{Candidate, Group, Index};
 use crate::code::dict;
 use crate::code::packet::{ENTRIES_SHORT, Format, SLOTS_MAX};
+use crate::select;
 
 /// How many words that the dictionary lacks are tried.
 const TRIED_MAX: usize = 384;
@@ -44,12 +45,12 @@ impl Packer<'_> {
             dict::Choice::Multi { .. } => return None,
         };
         let dynamic = f64::from(percent) / 100.0;
-        let fetches = self.weights.iter().sum::<u64>().max(1) as f64;
+        let fetches = select::sum(self.weights.iter().copied()).max(1) as f64;
         Some(Price { word: (1.0 - dynamic) / self.weights.len().max(1) as f64, fetch: dynamic / fetches })
     }
 
     fn cost(&self, price: Price, groups: &[Group]) -> f64 {
-        let fetched: u64 = groups.iter().map(|group| self.weights[group.items[0] as usize]).sum();
+        let fetched = select::sum(groups.iter().map(|group| self.weights[group.items[0] as usize]));
         price.word * groups.len() as f64 + price.fetch * fetched as f64
     }
 

@@ -74,13 +74,15 @@ pub enum OtherRuns {
     Packets(Vec<Behind>),
     /// Of blocks that are decoded on fill.
     OnFill(Vec<Filled>),
+    /// Of the program as it is, since it would not become smaller.
+    AsItIs(Vec<Behind>),
 }
 
 impl OtherRuns {
     /// By input, cycles with AES, and lines that are deciphered.
     fn took(&self, cache: usize, penalty: Penalty) -> Vec<(f64, f64)> {
         match self {
-            OtherRuns::Packets(runs) => {
+            OtherRuns::Packets(runs) | OtherRuns::AsItIs(runs) => {
                 let took = |run: &Behind| {
                     let cycles = run.total_cycles(cache, penalty.sealed_cycles());
                     (cycles as f64, run.misses[cache] as f64)
@@ -118,6 +120,11 @@ impl Other {
     /// The share of the program that its images take: its mean over the orders.
     pub fn ratio(&self) -> f64 {
         Spread::of(self.orders.iter().map(|order| order.ratio)).map_or(1.0, |spread| spread.mean)
+    }
+
+    /// In how many of the orders the program stayed as it is, since it would not become smaller.
+    pub fn as_it_is(&self) -> usize {
+        self.orders.iter().filter(|order| matches!(order.runs, OtherRuns::AsItIs(_))).count()
     }
 }
 

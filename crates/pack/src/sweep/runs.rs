@@ -26,6 +26,8 @@ pub struct Input {
     pub arguments: Vec<String>,
     /// What it can read.
     pub files: Files,
+    /// After how many cycles it is given up.
+    pub limit: Cycles,
 }
 
 /// A run of an image behind one cache.
@@ -48,7 +50,7 @@ impl Ran {
     /// RV32 the cycles are Ibex', and `user` says nothing.
     ///
     /// # Errors
-    /// What cannot be built or run, and a run that ends otherwise than well.
+    /// What cannot be built or run, and a run that ends otherwise than well, or not before it is given up.
     pub fn of(
         image: &Image,
         input: &Input,
@@ -72,14 +74,17 @@ impl Ran {
         let named = |error: RunError| SweepError::Run { input: input.name.clone(), error };
         let arguments: Vec<&str> = input.arguments.iter().map(String::as_str).collect();
         let (ended, files) = (|| input.name.clone(), input.files.clone());
+        let not_ended = || SweepError::NotEnded { input: input.name.clone(), limit: input.limit };
         if image.target == Target::Rv32 {
             let user = rv32::user::Settings::default();
             let started = run::rv32::under_linux(image, protection, settings, &arguments, files, user);
             let mut program = started.map_err(named)?;
             program.machine.bus.stream = Some(Box::default());
-            let outcome = run::rv32::finish(&mut program, Cycles::MAX, &mut ());
-            if outcome.end != End::Exit(0) {
-                return Err(SweepError::EndedRv32 { input: ended(), found: outcome.end });
+            let outcome = run::rv32::finish(&mut program, input.limit, &mut ());
+            match outcome.end {
+                End::Exit(0) => {}
+                End::Reached => return Err(not_ended()),
+                found => return Err(SweepError::EndedRv32 { input: ended(), found }),
             }
             let stream = program.machine.bus.stream.take().expect("it was given");
             return Ok(Ran::told(&outcome, outcome.spent.fetch_cycles, *stream));
@@ -87,9 +92,11 @@ impl Ran {
         let started = run::under_linux(image, protection, settings, &arguments, files, user.clone());
         let mut program = started.map_err(named)?;
         program.machine.bus.stream = Some(Box::default());
-        let outcome = run::finish(&mut program, Cycles::MAX, &mut ());
-        if outcome.end != End::Exit(0) {
-            return Err(SweepError::Ended { input: ended(), found: outcome.end });
+        let outcome = run::finish(&mut program, input.limit, &mut ());
+        match outcome.end {
+            End::Exit(0) => {}
+            End::Reached => return Err(not_ended()),
+            found => return Err(SweepError::Ended { input: ended(), found }),
         }
         let stream = program.machine.bus.stream.take().expect("it was given");
         Ok(Ran::told(&outcome, outcome.spent.fetch_cycles, *stream))

@@ -31,7 +31,7 @@ pub struct Goal {
 }
 
 impl Default for Goal {
-    /// The paper's cache first, and all others no worse than without packing.
+    /// The paper's cache first; that another one is worse off than without packing counts much, and is not ruled out.
     fn default() -> Goal {
         Goal {
             weights: [0.5, 1.0, 4.0, 1.0, 1.0, 1.0, 0.5],

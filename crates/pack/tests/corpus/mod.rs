@@ -3,6 +3,7 @@
 
 use std::path::{Path, PathBuf};
 
+use isa::Cycles;
 use isa::sparc::user::{self, Windows};
 use isa::sparc::{Files, Image};
 use pack::Program;
@@ -110,7 +111,7 @@ impl Run {
     /// The same for a sweep.
     pub fn input(&self) -> Input {
         let (arguments, files) = self.prepare();
-        Input { name: self.name.clone(), arguments, files }
+        Input { name: self.name.clone(), arguments, files, limit: Cycles::MAX }
     }
 
     /// What the program is told, and the files that it names.

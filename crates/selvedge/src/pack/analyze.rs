@@ -163,8 +163,8 @@ pub struct Packable {
     pub codes: Vec<Coded>,
     /// Codes by which it would not clearly gain.
     pub no_gain: Vec<&'static str>,
-    /// By another choice of each switch, the ratio.
-    pub switches: Vec<(&'static str, f64)>,
+    /// By another choice of each switch, the ratio; `None` where nothing would be packed then.
+    pub switches: Vec<(&'static str, Option<f64>)>,
     /// The hottest functions first.
     pub heats: Vec<Heat>,
 }
@@ -198,8 +198,8 @@ impl Packable {
         packable.switches = on_all_cores(&SWITCHES, &bar, |&(name, change)| {
             let mut other = Settings::clone(settings);
             change(&mut other);
-            let packed = ::pack::pack(program, profiles, &other).map_err(refused)?;
-            Ok((name, packed.report.ratio()))
+            let report = ::pack::pack(program, profiles, &other).map_err(refused)?.report;
+            Ok((name, report.nothing.is_none().then(|| report.ratio())))
         })?;
         bar.finish_and_clear();
         let mut merged = Profile::default();

@@ -7,6 +7,7 @@ use std::path::Path;
 
 use ::pack::Program;
 use ::pack::sweep::{Input, Subject};
+use isa::Cycles;
 use isa::sparc::{Files, user};
 use selvedge::error::{Error, PackFault};
 
@@ -15,17 +16,17 @@ use super::{read, traps, windows};
 /// Inputs that are learnt from when nobody says which.
 pub const TRAINED: usize = 3;
 
-/// What a program is told, in the order of the file.
-pub fn inputs(runs: &Path, program: &str) -> Result<Vec<Input>, Error> {
+/// What a program is told, in the order of the file; each run is given up after so many cycles.
+pub fn inputs(runs: &Path, program: &str, limit: Cycles) -> Result<Vec<Input>, Error> {
     let text = String::from_utf8(read(runs)?).map_err(|_| PackFault::NotText.of(runs))?;
     let folder = runs.parent().unwrap_or(Path::new(""));
     let lines = text.lines().filter(|line| !line.starts_with('#'));
     let of_program = lines.filter_map(|line| line.strip_prefix(program)?.strip_prefix(' '));
-    of_program.map(|line| input(program, line, folder)).collect()
+    of_program.map(|line| input(program, line, folder, limit)).collect()
 }
 
 /// An input from its line: its name, and what the program is told.
-fn input(program: &str, line: &str, folder: &Path) -> Result<Input, Error> {
+fn input(program: &str, line: &str, folder: &Path, limit: Cycles) -> Result<Input, Error> {
     let (words, stdin) =
         line.split_once(" < ").map_or((line, None), |(words, file)| (words, Some(file.trim())));
     let mut words = words.split_whitespace().map(str::to_owned);
@@ -39,7 +40,7 @@ fn input(program: &str, line: &str, folder: &Path) -> Result<Input, Error> {
         }
     }
     let stdin = stdin.map(|file| read(&folder.join(file))).transpose()?;
-    Ok(Input { name, arguments, files: Files::new(named, stdin.unwrap_or_default()) })
+    Ok(Input { name, arguments, files: Files::new(named, stdin.unwrap_or_default()), limit })
 }
 
 /// The program of a file, with what is learnt from and what is measured.

@@ -67,6 +67,9 @@ pub struct Arguments {
     /// Cycles of the cipher behind it
     #[arg(long, value_name = "CYCLES", default_value_t = Penalty::default().cipher_cycles)]
     cipher: Cycles,
+    /// Cycles after which a run is given up
+    #[arg(long, value_name = "CYCLES", default_value_t = Cycles::MAX, hide_default_value = true)]
+    limit: Cycles,
     /// Write what is printed as a page, too, with pictures
     #[arg(long, value_name = "FILE")]
     html: Option<PathBuf>,
@@ -177,7 +180,11 @@ pub fn run(arguments: &Arguments, output: &Output) -> Result<(), Error> {
     check_own_places(&[path, &arguments.runs], &paths([&arguments.html]))?;
     arguments.check_ways()?;
     let name = arguments.name();
-    let mut subject = runs::subject(path, &name, arguments.parted(runs::inputs(&arguments.runs, &name)?)?)?;
+    let mut subject = runs::subject(
+        path,
+        &name,
+        arguments.parted(runs::inputs(&arguments.runs, &name, arguments.limit)?)?,
+    )?;
     let timing = arguments.time(&mut subject)?;
     let settings = Settings { seeds: (1..=arguments.seeds).collect(), ..Settings::default() };
     let ways = arguments.ways();

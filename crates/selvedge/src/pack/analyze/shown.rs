@@ -133,9 +133,13 @@ impl Shown<'_> {
             Column::new("larger by").unit("points").decimals(1),
         ];
         let mut table = Table::new("What each switch is worth", columns);
-        for (name, ratio) in &packable.switches {
-            let points = 100.0 * (ratio - packable.report.ratio());
-            table.push([(*name).into(), (100.0 * ratio).into(), points.into()]);
+        // Where nothing is packed, on either side, there is nothing to compare.
+        let asked = packable.report.nothing.is_none().then(|| packable.report.ratio());
+        for &(name, ratio) in &packable.switches {
+            let points = ratio.zip(asked).map(|(ratio, asked)| 100.0 * (ratio - asked));
+            let [ratio, points] = [ratio.map(|ratio| 100.0 * ratio), points]
+                .map(|value| value.map_or(Entry::Blank, Entry::from));
+            table.push([name.into(), ratio, points]);
         }
         table
     }
@@ -273,7 +277,7 @@ fn packing(packable: &Packable) -> Value {
             "ratio": coded.ratio, "fetches_percent": fetched(&coded.fetches),
         })
     };
-    let switch = |(name, ratio): &(&str, f64)| json!({ "instead": name, "ratio": ratio });
+    let switch = |(name, ratio): &(&str, Option<f64>)| json!({ "instead": name, "ratio": ratio });
     let heat = |heat: &::pack::analysis::Heat| {
         json!({
             "function": heat.name, "first": heat.first, "words": heat.words, "executions": heat.executions,

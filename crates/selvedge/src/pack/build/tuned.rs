@@ -9,6 +9,7 @@ use ::pack::profile::Training;
 use ::pack::sweep::{Input, Ran, Subject, as_it_is};
 use ::pack::tune::{self, Effort, Goal};
 use ::pack::{Packed, Program, Settings, SweepError};
+use isa::Cycles;
 use selvedge::error::{Error, PackFault};
 
 use super::Arguments;
@@ -19,7 +20,8 @@ use crate::pack::runs;
 #[command(next_help_heading = "Packing for a cache")]
 pub struct Tuning {
     /// Pack for a direct-mapped instruction cache of so many bytes, 256 to 16384: of many ways, take the one with
-    /// the fewest misses in training runs. `all` packs for 1024 bytes and leaves no other cache worse off
+    /// the fewest misses in training runs. `all` packs for 1024 bytes, and weighs it against a way, but
+    /// does not rule it out, that another cache is worse off with it than without packing
     #[arg(long, value_name = "BYTES", value_parser = goal, requires = "runs", conflicts_with = "profile")]
     for_cache: Option<Goal>,
     /// What the program is told when it runs to be learnt from, as `pack sweep` takes it
@@ -28,6 +30,10 @@ pub struct Tuning {
     /// The inputs that are learnt from [default: the first three]
     #[arg(long, value_name = "INPUT", value_delimiter = ',', requires = "for_cache")]
     train: Vec<String>,
+    /// Cycles after which a run that is learnt from is given up
+    #[arg(long, value_name = "CYCLES", default_value_t = Cycles::MAX, hide_default_value = true,
+        requires = "for_cache")]
+    limit: Cycles,
 }
 
 /// Reads what is aimed at.
@@ -80,7 +86,7 @@ pub fn tuned(arguments: &Arguments) -> Result<Option<Tuned>, Error> {
     let (path, tuning) = (&arguments.program, &arguments.tuning);
     let Some((goal, runs)) = tuning.for_cache.as_ref().zip(tuning.paths()) else { return Ok(None) };
     let name = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
-    let training = tuning.training(runs, runs::inputs(runs, &name)?)?;
+    let training = tuning.training(runs, runs::inputs(runs, &name, tuning.limit)?)?;
     let Subject { program, user, training, .. } = runs::subject(path, &name, [training, Vec::new()])?;
     let plain = as_it_is(&program);
     let learn = |input: &Input| {

@@ -129,8 +129,17 @@ impl Shown {
         let others = self
             .others
             .iter()
-            .map(|(other, _)| (format!("code by {}, tables counted", name(other.way)), ratio(other.ratio())));
+            .map(|(other, _)| (format!("code by {}, tables counted", name(other.way)), self.size_of(other)));
         facts.chain(others).collect()
+    }
+
+    /// What share of the program another way makes of it, and in how many orders it makes none.
+    fn size_of(&self, other: &Other) -> String {
+        let ratio = format!("{:.1} %", 100.0 * other.ratio());
+        match other.as_it_is() {
+            0 => ratio,
+            count => format!("{ratio}; in {count} of {} orders not smaller, and left as it is", self.seeds),
+        }
     }
 
     /// For a person.
@@ -163,7 +172,7 @@ impl Shown {
         };
         let other = |(other, cells): &(Other, Vec<OtherCell>)| {
             json!({
-                "way": name(other.way), "ratio": other.ratio(),
+                "way": name(other.way), "ratio": other.ratio(), "orders_as_it_is": other.as_it_is(),
                 "cells": self.cells.iter().zip(cells).map(other_cell).collect::<Vec<_>>(),
             })
         };

@@ -15,6 +15,7 @@ use ::pack::sweep::{
     Geometry, Images, Measured, Ordered, Other, OtherOrdered, Penalty, Settings, Subject, Sweep, Way, Worst,
 };
 use clap::ValueEnum;
+use isa::Cycles;
 use isa::sparc::{Timing, machine, user};
 use selvedge::error::{Error, PackFault};
 
@@ -90,7 +91,7 @@ impl Case {
     pub fn read(root: &Path, instructions: Instructions, name: &str) -> Result<Case, Error> {
         let path = root.join("corpus").join(instructions.folder()).join(name).with_extension("elf");
         let runs = root.join("data/workload/runs.txt");
-        let mut training = runs::inputs(&runs, name)?;
+        let mut training = runs::inputs(&runs, name, Cycles::MAX)?;
         let measured = training.split_off(TRAINED.min(training.len()));
         if measured.is_empty() {
             let known = training.into_iter().map(|input| input.name).collect();

@@ -1,11 +1,12 @@
 //! Rows of what was found, beside what the paper prints.
 //!
-//! Owns the metrics and their names, what was wanted of them, and which witnesses each has.
+//! Owns the metrics and their names, what was wanted of them, and which witnesses each has. What is wanted stands where
+//! else the paper's number does, and is met or `differs`: there is no tolerance.
 
 use ::pack::sweep::why::Bounds;
 use ::pack::sweep::{Cell, Geometry, Means, Measured, Penalty, Spread, Way, Worst};
 use report::paper::PaperRow;
-use report::printed::{Direction as Better, PrintedCell, read_csv};
+use report::printed::{Direction as Better, Printed, PrintedCell, read_csv};
 use report::row::Value;
 
 use super::area::Area;
@@ -63,6 +64,9 @@ pub const GOALS: [Goal; 6] = [
 pub const WORST_MAX: [f64; 2] = [1.00, 1.02];
 /// What is wanted of the best code that is decoded on fill, tables counted.
 pub const ON_FILL_MAX: f64 = 0.58;
+
+/// So exactly a value must keep to what is wanted of it: a half of the last of these decimals is no more.
+const WANTED_DECIMALS: usize = 4;
 
 /// Where a row stands.
 struct Place<'a> {
@@ -148,6 +152,27 @@ impl Rows<'_> {
             printed: beside.and_then(|cell| cell.printed.clone()),
             direction: beside.map_or(better, |cell| cell.direction),
             tolerance: beside.and_then(|cell| cell.tolerance),
+        };
+        self.rows.push(PaperRow::new(PAPER, place.table, &cell, Some(value.into()), witnesses, self.source));
+    }
+
+    /// What is to be at most so much, with as many decimals as the metric has.
+    fn wanted(
+        &mut self,
+        place: &Place,
+        metric: &str,
+        unit: &str,
+        value: f64,
+        at_most: f64,
+        witnesses: &[&str],
+    ) {
+        let cell = PrintedCell {
+            case: place.core.map_or(place.case.to_owned(), |core| format!("{}, {core}", place.case)),
+            metric: format!("{metric}, wanted: at most {at_most}"),
+            unit: unit.to_owned(),
+            printed: Some(Printed::new(format!("{at_most:.WANTED_DECIMALS$}"))),
+            direction: Better::Lower,
+            tolerance: Some(0.0),
         };
         self.rows.push(PaperRow::new(PAPER, place.table, &cell, Some(value.into()), witnesses, self.source));
     }
@@ -284,8 +309,7 @@ impl Rows<'_> {
             let Some(means) = means(measurement, Instructions::Sparc, core) else { continue };
             let place = place("goals", "mean of six", Some(core_name));
             for goal in &GOALS {
-                let metric = format!("{}, wanted: at most {}", goal.metric, goal.at_most);
-                self.push(&place, &metric, "", Better::Lower, goal.value(&means), &CHAINED);
+                self.wanted(&place, goal.metric, "", goal.value(&means), goal.at_most, &CHAINED);
             }
         }
     }
@@ -319,8 +343,7 @@ impl Rows<'_> {
                 let Some(worst) = worst else { continue };
                 let case = format!("worst {kind} of any program and cache");
                 let place = place("cells", &case, Some(core_name));
-                let metric = format!("beside AES alone, wanted: at most {at_most:.2}");
-                self.push(&place, &metric, "", Better::Lower, worst.share, &SWEPT);
+                self.wanted(&place, "beside AES alone", "", worst.share, at_most, &SWEPT);
                 let seed = worst.seed.map_or(String::new(), |seed| format!(", order {seed}"));
                 let words = format!("{}, {}{seed}", worst.program, cache_name(worst.cache));
                 self.push(&place, "where", "", Better::Neither, Value::Text(words), &SWEPT);
@@ -358,9 +381,8 @@ impl Rows<'_> {
             let name = way_name(best);
             let place = place(table, "best code on fill", None);
             self.push(&place, "which", "", Better::Neither, Value::Text(name), &COMPRESSED);
-            let metric =
-                format!("compression ratio, mean of six, wanted: at most {:.0}", 100.0 * ON_FILL_MAX);
-            self.percent(&place, &metric, ratio, &COMPRESSED);
+            let metric = "compression ratio, mean of six";
+            self.wanted(&place, metric, "of plain", ratio, ON_FILL_MAX, &COMPRESSED);
         }
     }
 

@@ -125,7 +125,8 @@ fn each_printed_cell_stands_in_one_row_or_in_one_for_each_leon() {
         }
         beside += found.len();
     }
-    assert_eq!(rows.iter().filter(|row| row.printed().is_some()).count(), beside, "nothing else is printed");
+    let of_paper = rows.iter().filter(|row| row.printed().is_some() && !row.metric().contains(", wanted: "));
+    assert_eq!(of_paper.count(), beside, "nothing else is printed");
 }
 
 #[test]
@@ -177,6 +178,32 @@ fn what_the_paper_says_of_all_programs_is_yes_or_no_on_each_core() {
     ] {
         assert_eq!(words(999, metric), vec![(Value::from("yes"), Verdict::Same); 2], "{metric}");
         assert_eq!(words(1001, metric), vec![(Value::from("no"), Verdict::Differs); 2], "{metric}");
+    }
+}
+
+/// 300 of 1000 lines bring the packer's own order to 0.78 of plain; 380 to 0.83, which a tenth's tolerance would let pass.
+#[test]
+fn what_is_wanted_is_met_or_differs() {
+    for (lines, expected) in [(300, Verdict::Better), (380, Verdict::Differs)] {
+        let mut made = measurement(500);
+        for measured in made.found.iter_mut().flat_map(|found| &mut found.measured) {
+            measured.placed = ordered(None, lines);
+        }
+        let rows = rows::rows(&made, &AREA, "a test");
+        let wanted: Vec<&PaperRow> = rows.iter().filter(|row| row.metric().contains(", wanted: ")).collect();
+        assert!(wanted.len() > 15 && wanted.iter().all(|row| row.verdict() != Verdict::Unprinted));
+        let of_order =
+            wanted.iter().filter(|row| row.metric().starts_with("cycles with AES and packing, own order"));
+        let verdicts: Vec<Verdict> = of_order.map(|row| row.verdict()).collect();
+        assert_eq!(verdicts, [expected; 2], "{lines} lines");
+        let worst = wanted.iter().find(|row| row.case().starts_with("worst order")).expect("there is one");
+        assert_eq!(worst.verdict(), Verdict::Better);
+        for row in &wanted {
+            let (ours, most) =
+                (row.ours().and_then(Value::number), row.printed().and_then(|most| most.number()));
+            let is_met = ours.zip(most).is_some_and(|(ours, most)| ours <= most + 0.00005);
+            assert_eq!(is_met, row.verdict() != Verdict::Differs, "{}", row.metric());
+        }
     }
 }
 

@@ -15,6 +15,7 @@ use isa::Cycles;
 use isa::sparc::user;
 use selvedge::error::PackFault;
 use sha2::{Digest, Sha256};
+use zeroize::Zeroizing;
 
 /// The digest of what a program writes when it is built for the machine that built the corpus, by input.
 pub struct Native(Vec<(String, String)>);
@@ -78,9 +79,9 @@ fn container(image: &Image) -> Result<(Vec<u8>, DeviceKey), SealError> {
         image: ImageName { version: 0, id: *b"paperbus" },
         tables_first: None,
     };
-    let mut secret = [0; 16];
-    OsRandomness.fill(&mut secret).map_err(why)?;
-    let device = DeviceKey::from_bytes(&secret)?;
+    let mut secret = Zeroizing::new([0; 16]);
+    OsRandomness.fill(&mut secret[..]).map_err(why)?;
+    let device = DeviceKey::from_bytes(&secret[..])?;
     let key = ImageKey::random(row, &mut OsRandomness).map_err(why)?;
     let sealed = seal(&Unsealed::from(image.clone()), &settings, &key, &device, &mut OsRandomness)?;
     Ok((sealed.to_bytes(), device))
