@@ -8,11 +8,15 @@
 //! Every frame that is lost on the bus leaves a gap, and gaps are what the sets cost. The limit is one of all sets together,
 //! so that a node may have as many as others leave free. When there are more, the lowest ones of the set that has the most
 //! are forgotten: a counter below them can no longer be judged and is refused by name, while new counters, and all of other
-//! sets, are always judged exactly. What is forgotten is counted.
+//! sets, are always judged exactly. A [`SLICE`] of the limit goes at once, since to look which set has the most means to ask all
+//! of them. What is forgotten is counted.
 
 use std::collections::{BTreeMap, HashMap};
 
 use crate::record::{Counters, RANGES_PER_RECORD};
+
+/// What part of the limit is forgotten at once, when there are more intervals.
+const SLICE: usize = 1024;
 
 /// A set of counters, held as disjoint intervals that do not touch.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -128,6 +132,9 @@ pub struct Replay {
     ranges_max: usize,
     /// Intervals that were forgotten.
     forgotten: u64,
+    /// Sets that were asked how many they have.
+    #[cfg(test)]
+    looks: usize,
 }
 
 impl Replay {
@@ -166,14 +173,22 @@ impl Replay {
         self.forget();
     }
 
-    /// Forgets until there are no more intervals than the limit.
+    /// With more intervals than the limit, forgets until there is room for a slice of them.
     fn forget(&mut self) {
-        while self.ranges > self.ranges_max {
+        if self.ranges <= self.ranges_max {
+            return;
+        }
+        let kept = self.ranges_max - self.ranges_max / SLICE;
+        while self.ranges > kept {
+            #[cfg(test)]
+            {
+                self.looks += self.stored.len();
+            }
             let sets = self.stored.iter_mut().map(|(key, set)| (set.ranges(), key, set));
             let (ranges, _, most) =
                 sets.max_by_key(|&(ranges, key, _)| (ranges, *key)).expect("there is one");
             // Half of a set at most, then there may be another that has more.
-            let count = (self.ranges - self.ranges_max).min(ranges.div_ceil(2));
+            let count = (self.ranges - kept).min(ranges.div_ceil(2));
             most.forget(count);
             self.ranges -= count;
             self.forgotten += count as u64;
@@ -324,6 +339,26 @@ mod tests {
         let mut again = Replay::new(1000);
         assert!(replay.checkpoint().iter().all(|counters| again.restore_ranges(counters)));
         assert_eq!((again.checkpoint(), again.ranges()), (replay.checkpoint(), 999));
+    }
+
+    #[test]
+    fn a_gap_at_the_limit_asks_few_sets_how_many_they_have() {
+        let (limit, nodes) = (4 * SLICE, 256);
+        let mut replay = Replay::new(limit);
+        let mut admit = |counter| {
+            for node in 0..nodes {
+                assert_eq!(replay.admit(node, 0, counter), Admission::New);
+                replay.commit();
+                assert!((limit - 4..=limit).contains(&replay.ranges()) || replay.forgotten() == 0);
+            }
+            (replay.ranges() as u64 + replay.forgotten(), replay.looks)
+        };
+        let gaps = 3 * limit as u32 / nodes;
+        let (seen, looks) = (0..gaps).map(|gap| admit(2 * gap)).last().unwrap();
+        assert_eq!(seen, u64::from(gaps * nodes), "each is remembered, or counted as forgotten");
+        // Five are one too many and four of room.
+        let forgets = (seen as usize - limit).div_ceil(5);
+        assert!(forgets * nodes as usize <= looks && looks <= 3 * forgets * nodes as usize, "{looks}");
     }
 
     proptest! {

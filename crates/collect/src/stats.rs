@@ -48,7 +48,7 @@ pub struct Stats {
     pub records: u64,
     /// Torn tails that were cut off the log when it was opened.
     pub torn_tails: u64,
-    /// Their bytes, of which nothing was acknowledged.
+    /// Their bytes: nothing that can be read. Of a group that was damaged after it was synced, something was acknowledged.
     pub torn_bytes: u64,
     /// Ranges of stored counters that are remembered.
     pub counter_ranges: u64,

@@ -214,7 +214,7 @@ impl<D: Disk, R: Randomness> Store<D, R> {
         Some(Anchor { store: *store, segment: *number, end: before.end, chain: before.chain })
     }
 
-    /// Bytes behind the last whole group that were cut off when it was opened: nothing of them was acknowledged.
+    /// Bytes behind the last whole group that were cut off when it was opened: nothing that can be read.
     pub fn torn_bytes(&self) -> u64 {
         self.torn_bytes
     }

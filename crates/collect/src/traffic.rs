@@ -6,6 +6,7 @@
 
 use cipher::nonces::node_nonce;
 use cipher::{Key, Suite, TrafficKey};
+use zeroize::Zeroize;
 
 use crate::aes::{self, BLOCK_BYTES, Backend, Block, block, ccm};
 use crate::ascon;
@@ -97,6 +98,7 @@ fn decrypt_cbc(backend: Backend, messages: &mut [(&aes::Key, Block, &mut [u8])])
     for (key, vector, data) in messages {
         block::ecb_encrypt(backend, key, vector);
         block::cbc_decrypt(backend, key, vector, data);
+        vector.zeroize();
     }
 }
 
@@ -177,6 +179,18 @@ mod tests {
     use super::*;
     use crate::frame::tests::{any_header, key};
     use proptest::prelude::*;
+
+    #[test]
+    fn what_a_message_without_a_tag_is_decrypted_from_is_kept_nowhere_but_in_the_message() {
+        for backend in Backend::all() {
+            let key = aes::Key::new(backend, &[7; 16]);
+            let mut data = [[1; 48], [2; 48]];
+            let mut messages: Vec<_> =
+                data.iter_mut().map(|data| (&key, [9; BLOCK_BYTES], &mut data[..])).collect();
+            decrypt_cbc(backend, &mut messages);
+            assert!(messages.iter().all(|(_, vector, _)| *vector == [0; BLOCK_BYTES]), "{backend:?}");
+        }
+    }
 
     proptest! {
         #[test]

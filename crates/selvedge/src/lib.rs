@@ -7,6 +7,7 @@ pub mod error;
 pub mod exchange;
 pub mod limits;
 pub mod link;
+pub mod stderr;
 pub mod toolchain;
 pub mod weaving;
 pub mod whole;

@@ -177,6 +177,11 @@ const _: () = {
 pub const SPOOL_BYTES_MAX: u64 = 16 << 30;
 /// A spool's file; a longer one is closed, and removed when all of it has its receipt.
 pub const SPOOL_FILE_BYTES: u64 = 4 << 20;
+/// Bytes that a spool keeps for when the disk is full: what says of a file's batches that they have their receipt, and the
+/// files of some starts.
+pub const SPOOL_RESERVE_BYTES: u64 = 256 << 10;
+/// Milliseconds between two looks whether a disk that was full has room.
+pub const SPOOL_LOOK_MS: u64 = 1_000;
 /// What a device may lose whole when power is cut while it is written: disks are 512e or 4Kn.
 pub const SPOOL_SECTOR_BYTES: usize = 4096;
 /// Batches that are sent before the first of them has its receipt.
@@ -205,6 +210,8 @@ pub const STOP_S_MAX: u64 = 60;
 pub const RESTARTS_MAX: u32 = 100;
 
 const _: () = assert!(SPOOL_FILE_BYTES < SPOOL_BYTES_MAX);
+// A batch takes a sector, and the record that it is freed less than a sixty-fourth of one.
+const _: () = assert!(SPOOL_RESERVE_BYTES > SPOOL_FILE_BYTES / 64 + 16 * SPOOL_SECTOR_BYTES as u64);
 
 #[cfg(test)]
 mod tests {

@@ -3,7 +3,6 @@
 //! Owns the exit codes: 0 done, 1 the input was wrong, 2 the command line was wrong (mostly clap's own), 3
 //! the environment failed, 70 a bug of ours. Each verb is one file beside this one.
 
-use std::io::Write as _;
 use std::panic;
 use std::process::{self, ExitCode};
 
@@ -83,7 +82,7 @@ fn main() -> ExitCode {
     let report = panic::take_hook();
     panic::set_hook(Box::new(move |info| {
         report(info);
-        complain(
+        selvedge::stderr::tell(
             "error: this is a bug in selvedge\nhelp: report it with the command line and the lines above",
         );
         // Also from a thread: a run that lost one must not look done.
@@ -95,19 +94,14 @@ fn main() -> ExitCode {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             if !error.is_told() {
-                complain(&error.lines());
+                selvedge::stderr::tell(&error.lines());
             }
             if arguments.json
                 && let Err(error) = output.put("", &error.json())
             {
-                complain(&error.lines());
+                selvedge::stderr::tell(&error.lines());
             }
             ExitCode::from(error.exit_code())
         }
     }
-}
-
-/// `eprintln!` would panic where standard error is full or gone, and the exit code says enough.
-fn complain(lines: &str) {
-    let _ = writeln!(std::io::stderr(), "{lines}");
 }

@@ -166,7 +166,6 @@ fn partition_ended(cells: Vec<Process>) -> Result<(Vec<Process>, Vec<Process>), 
     Ok((ended, running))
 }
 
-/// The rows that a process wrote that ended well.
 /// Who may send what no tag vouches for.
 fn legacy_rows(deployment: &Deployment, experiment: &Experiment) -> Vec<Row> {
     let legacy = deployment.senders().filter(|(_, suite)| suite.row().is_legacy);
@@ -176,6 +175,7 @@ fn legacy_rows(deployment: &Deployment, experiment: &Experiment) -> Vec<Row> {
     legacy.map(row).collect()
 }
 
+/// The rows that a process wrote that ended well.
 fn read_rows(lines: &[String], process: &str) -> Vec<Row> {
     let (rows, errors) = read_ndjson(&lines.join("\n"));
     assert!(errors.is_empty(), "`{process}` is ours and writes rows: {errors:?}");

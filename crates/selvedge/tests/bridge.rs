@@ -31,6 +31,7 @@ use selvedge::link::bridge::record::Frame;
 use selvedge::link::bridge::spool::{Capacity, Spool};
 use selvedge::link::bridge::wire::{FromCell, ToCell, next_blocking};
 use selvedge::link::bridge::{Config, Server, Stats, serve};
+use selvedge::link::certificates::SERVER_NAME;
 use selvedge::link::deployment;
 use selvedge::link::keys::Keys;
 use serde_json::Value;
@@ -39,7 +40,7 @@ use tokio::sync::oneshot;
 
 const CELL: u16 = 7;
 const FRAME_BYTES: usize = 200;
-const SMALL: Capacity = Capacity { bytes_max: 1_000_000, file_bytes: 100_000 };
+const SMALL: Capacity = Capacity { bytes_max: 1_000_000, file_bytes: 100_000, reserve_bytes: 65_536 };
 /// So many superframes that neither the spool nor the sockets on the way hold them all.
 const SUPERFRAMES: u32 = 10_000;
 
@@ -59,7 +60,11 @@ impl Bridge {
             private_key_pem: &identity.key,
             peer_authority_pem: &identity.authority,
         };
-        let nowhere = || Err(ErrorKind::NotFound.into());
+        // Nowhere, until somebody starts it.
+        let told = folder.join("run/collect.address");
+        let address = move || -> std::io::Result<std::net::SocketAddr> {
+            fs::read_to_string(&told)?.trim().parse().map_err(|_| ErrorKind::InvalidData.into())
+        };
         let (tell_ready, ready) = std::sync::mpsc::channel();
         let (stop, stopped) = oneshot::channel::<()>();
         let config = Config {
@@ -67,10 +72,10 @@ impl Bridge {
             batch_superframes: 1,
             socket: folder.join("socket"),
             spool: folder.join("spool"),
-            broker: folder.join("no broker"),
+            broker: folder.join("run/broker.sock"),
             server: Server::Tcp {
-                address: Arc::new(nowhere),
-                name: "x".into(),
+                address: Arc::new(address),
+                name: SERVER_NAME.into(),
                 tls: tls.client().expect("TLS"),
             },
             capacity,
@@ -159,6 +164,7 @@ fn spool_files(spool: &Path) -> usize {
 
 fn spool_bytes(folder: &Path) -> u64 {
     let entries = fs::read_dir(folder.join("spool")).expect("it is there").flatten();
+    let entries = entries.filter(|entry| entry.file_name() != "reserve");
     entries.map(|entry| entry.metadata().expect("it is there").len()).sum()
 }
 
@@ -223,6 +229,86 @@ fn a_bridge_with_a_full_spool_refuses_by_name_and_reads_no_more_until_there_is_r
     assert_eq!(refused_from, second);
     let stats = bridge.end();
     assert_eq!((stats.frames_counted, stats.full_times), (u64::from(second - first), 1));
+}
+
+/// Sends a superframe after the other, each when the one before is counted, until the bridge says that its spool is full.
+/// Returns the superframe behind the last that was sent, and the one from which on they are refused.
+fn fill(cell: &mut UnixStream, first: u32) -> (u32, u32) {
+    let mut counted = first;
+    for superframe in first.. {
+        let frames = [FromCell::Frame(frame(superframe)), FromCell::Close(superframe)];
+        let bytes: Vec<u8> = frames.iter().flat_map(FromCell::encode).collect();
+        cell.write_all(&bytes).expect("it reads");
+        while counted <= superframe {
+            let bytes = next_blocking(cell).expect("the bridge goes on").expect("it does not hang up");
+            match ToCell::parse(&bytes).expect("a bridge's message") {
+                ToCell::Counted(superframes) => counted = superframes,
+                ToCell::Full(refused) => return (superframe + 1, refused),
+                _ => {}
+            }
+        }
+    }
+    unreachable!("a spool is full some day")
+}
+
+#[test]
+fn a_bridge_that_was_full_goes_on_as_receipts_make_room_and_is_full_again_without_them() {
+    let deployment = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../deployments/ecg.toml");
+    let folder = tempfile::tempdir().expect("a folder");
+    let out = folder.path();
+    let bridge = Bridge::start(out, SMALL);
+    let mut cell = bridge.connect();
+    cell.set_read_timeout(Some(Duration::from_secs(120))).expect("a socket");
+    let (sent, refused) = fill(&mut cell, 0);
+    assert_eq!(sent, refused + 1, "one is in the socket");
+    // A few more, fewer than a file holds.
+    let until = sent + 10;
+    send_frames(&cell, sent..until, |superframe| vec![frame(superframe)]);
+    let mut started = Started(Vec::new());
+    let run = |name: &str| out.join("run").join(name);
+    let listens = |name: &str| UnixStream::connect(run(name)).is_ok();
+    started.start(&["broker", "device"], &deployment, out, || run("device.sock").exists());
+    started.start(&["broker", "serve"], &deployment, out, || listens("broker.sock"));
+    started.start(&["collect", "serve"], &deployment, out, || run("collect.address").exists());
+    let mut counted = refused;
+    wait_counted(&mut cell, until, &mut counted);
+    assert_eq!(counted, until, "receipts have made room, and it does not go on");
+    drop(started);
+    let (sent, refused) = fill(&mut cell, until);
+    let stats = bridge.end();
+    assert_eq!(stats.full_times, 2, "{stats:?}");
+    // A last receipt may have made room for the one in the socket.
+    let range = u64::from(refused)..=u64::from(sent);
+    assert!(range.contains(&stats.frames_counted) && refused > until, "{range:?}, {stats:?}");
+    assert!(stats.batches_answered > 0 && stats.full_ms > 0, "{stats:?}");
+}
+
+#[test]
+fn a_bridge_goes_on_where_nobody_can_be_told_what_is_wrong() {
+    let deployment = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../deployments/ecg.toml");
+    let folder = tempfile::tempdir().expect("a folder");
+    let full = fs::File::options().write(true).open("/dev/full").expect("Linux has it");
+    let mut command = Command::new(env!("CARGO_BIN_EXE_selvedge"));
+    command.arg("bridge").arg(&deployment).arg("--out").arg(folder.path()).stdin(Stdio::null());
+    let mut started = Started(vec![command.stdout(Stdio::null()).stderr(full).spawn().expect("it starts")]);
+    let socket = folder.path().join("run/bridge-7.sock");
+    let mut cell = loop {
+        if let Ok(stream) = UnixStream::connect(&socket) {
+            break stream;
+        }
+        assert!(started.0[0].try_wait().expect("it can be asked").is_none(), "the bridge has ended");
+        std::thread::sleep(Duration::from_millis(5));
+    };
+    // There is no broker, which is said as soon as it starts.
+    cell.write_all(&FromCell::Hello { cell: CELL, session: 5 }.encode()).expect("it reads");
+    send_frames(&cell, 0..50, |superframe| vec![frame(superframe)]);
+    let mut counted = 0;
+    wait_counted(&mut cell, 50, &mut counted);
+    assert_eq!(counted, 50, "it hung up");
+    let bridge = &mut started.0[0];
+    kill_process(Pid::from_child(bridge), Signal::TERM).expect("it runs");
+    let ended = bridge.wait().expect("it can be waited for");
+    assert!(ended.success(), "{ended}");
 }
 
 /// Processes of ours that end with the test.

@@ -20,9 +20,9 @@ use soak::is_soak;
 
 const BATCH_SUPERFRAMES: u32 = 3;
 /// Files of a few superframes, so that most runs begin and remove several.
-const CAPACITY: Capacity = Capacity { bytes_max: 20_000, file_bytes: 1_500 };
+const CAPACITY: Capacity = Capacity { bytes_max: 20_000, file_bytes: 1_500, reserve_bytes: 16_384 };
 /// Files of many superframes, so that one holds what several syncs have made durable.
-const LONG: Capacity = Capacity { bytes_max: 200_000, file_bytes: 60_000 };
+const LONG: Capacity = Capacity { bytes_max: 200_000, file_bytes: 60_000, reserve_bytes: 16_384 };
 /// Bytes of a frame whose record has 256, so that records end where sectors do.
 const EVEN: usize = 230;
 
@@ -45,6 +45,11 @@ struct World {
     freed: BTreeSet<u64>,
     stops: u32,
     repeated: u32,
+    /// The disk was full, and no session was begun since.
+    is_hung_up: bool,
+    /// How often it was, and how many batches were freed then.
+    times_full: u32,
+    freed_when_full: u32,
 }
 
 /// What a superframe brings: the same each time that it is sent.
@@ -81,6 +86,9 @@ impl World {
             freed,
             stops: 0,
             repeated: 0,
+            is_hung_up: false,
+            times_full: 0,
+            freed_when_full: 0,
         }
     }
 
@@ -159,6 +167,7 @@ impl World {
                                     self.counted
                                 ));
                             }
+                            self.is_hung_up = false;
                             return Ok(spool);
                         }
                         Err(_) => self.stopped(),
@@ -188,46 +197,70 @@ impl World {
                 Ok(true)
             }
             1 => {
-                self.disk.set_room(self.disk.used_bytes() + self.dice.below(3_000) as usize);
+                let more = if self.dice.chance(1, 4) { 100_000 } else { 6_000 };
+                self.disk.set_room(self.disk.used_bytes() + self.dice.below(more) as usize);
                 Ok(true)
             }
             // The cell's process begins again; what was not counted is its own loss.
             2 if self.dice.chance(1, 4) => {
                 (self.session, self.next, self.counted) = (self.session + 1, 0, 0);
-                match spool.begin_session(self.session) {
-                    Ok(left) => left.iter().try_for_each(|batch| self.see(batch)).map(|()| true),
-                    Err(_) => Ok(false),
-                }
+                self.connect(spool)
             }
             // It only connects again, and repeats the last superframes.
             2 => {
                 self.next = self.counted.saturating_sub(self.dice.below(3));
-                Ok(spool.begin_session(self.session).is_ok())
+                self.connect(spool)
             }
             3..=5 => {
                 let oldest = spool.pending().next().map(|batch| batch.number);
                 let Some(number) = oldest else { return Ok(true) };
+                let was_full = spool.lacks_room();
                 let freed = spool.free(number);
                 self.freed.insert(number);
+                self.freed_when_full += u32::from(was_full && freed.is_ok());
                 Ok(freed.is_ok())
+            }
+            // As the bridge does: nothing is taken in meanwhile.
+            _ if spool.lacks_room() => Ok(spool.look_for_room().is_ok()),
+            _ if self.is_hung_up => {
+                self.next = self.counted;
+                self.connect(spool)
             }
             _ => self.send_superframe(spool),
         }
+    }
+
+    fn connect(&mut self, spool: &mut Spool<SimDisk>) -> Result<bool, String> {
+        match spool.begin_session(self.session) {
+            Ok(left) => {
+                self.is_hung_up = false;
+                left.iter().try_for_each(|batch| self.see(batch)).map(|()| true)
+            }
+            Err(fault) => Ok(self.goes_on(&fault)),
+        }
+    }
+
+    /// Whether the bridge is there behind a fault.
+    fn goes_on(&mut self, fault: &SpoolFault) -> bool {
+        self.is_hung_up = matches!(fault, SpoolFault::NoRoom { .. });
+        self.times_full += u32::from(self.is_hung_up);
+        self.is_hung_up
     }
 
     fn send_superframe(&mut self, spool: &mut Spool<SimDisk>) -> Result<bool, String> {
         let superframe = self.next;
         let frames = frames(self.session, superframe);
         for frame in &frames {
-            if spool.accept(frame.clone()).is_err() {
-                return Ok(false);
+            if let Err(fault) = spool.accept(frame.clone()) {
+                return Ok(self.goes_on(&fault));
             }
             if self.dice.chance(1, 20) {
-                return Ok(spool.begin_session(self.session).is_ok());
+                return self.connect(spool);
             }
         }
-        let Ok(batch) = spool.close(superframe, (superframe + 1).is_multiple_of(BATCH_SUPERFRAMES)) else {
-            return Ok(false);
+        let batch = match spool.close(superframe, (superframe + 1).is_multiple_of(BATCH_SUPERFRAMES)) {
+            Ok(batch) => batch,
+            Err(fault) => return Ok(self.goes_on(&fault)),
         };
         batch.iter().try_for_each(|batch| self.see(batch))?;
         self.promised.extend(frames.iter().map(|frame| (self.session, superframe, frame.slot)));
@@ -279,6 +312,7 @@ fn broken(seeds: u64, honesty: Honesty) -> usize {
 fn a_counted_frame_is_in_one_batch_until_it_is_freed_whatever_stops_the_bridge() {
     let runs = if is_soak() { 20_000 } else { 400 };
     let (mut stops, mut repeated, mut power_cuts, mut batches, mut freed) = (0, 0, 0, 0, 0);
+    let (mut times_full, mut freed_when_full) = (0, 0);
     for seed in 0..runs {
         let world = World::new(seed, Honesty::FULL)
             .run(400, 25)
@@ -286,12 +320,16 @@ fn a_counted_frame_is_in_one_batch_until_it_is_freed_whatever_stops_the_bridge()
         (stops, repeated) = (stops + world.stops, repeated + world.repeated);
         power_cuts += world.disk.power_cuts();
         (batches, freed) = (batches + world.seen.len(), freed + world.freed.len());
+        (times_full, freed_when_full) =
+            (times_full + world.times_full, freed_when_full + world.freed_when_full);
     }
     println!(
-        "{runs} runs: {stops} stops, {power_cuts} power cuts, {batches} batches, {freed} freed, {repeated} repeated"
+        "{runs} runs: {stops} stops, {power_cuts} power cuts, {batches} batches, {freed} freed, {repeated} repeated, \
+         {times_full} times no room, {freed_when_full} freed without"
     );
     // A run in which nothing happens shows nothing.
     assert!(u64::from(stops) > runs && power_cuts > runs && freed > 0 && repeated > 0);
+    assert!(u64::from(times_full) > runs && u64::from(freed_when_full) > runs);
 }
 
 #[test]
@@ -337,22 +375,67 @@ fn a_full_spool_says_so_until_a_receipt_makes_room() {
     assert!(freed.count() < pending.len(), "no receipt made room");
 }
 
-#[test]
-fn a_disk_without_room_is_an_error_and_nothing_that_was_counted_is_lost() {
+/// Accepts and closes a superframe, which is a batch.
+fn send(spool: &mut Spool<SimDisk>, superframe: u32) -> Result<Option<Pending>, SpoolFault> {
+    frames(1, superframe).into_iter().try_for_each(|frame| spool.accept(frame))?;
+    spool.close(superframe, true)
+}
+
+/// A spool with 10 batches and more on a disk that was full before the last of them, and how many it has counted.
+fn on_a_full_disk() -> (SimDisk, Spool<SimDisk>, u32) {
     let disk = SimDisk::new(Dice::new(1), Honesty::FULL);
     let mut spool = Spool::open(disk.clone(), 7, CAPACITY).expect("an empty disk");
     spool.begin_session(1).expect("the disk works");
-    let send = |spool: &mut Spool<SimDisk>, superframe: u32| {
-        frames(1, superframe).into_iter().try_for_each(|frame| spool.accept(frame))?;
-        spool.close(superframe, true)
-    };
-    send(&mut spool, 0).expect("there is room");
+    for superframe in 0..16 {
+        send(&mut spool, superframe).expect("there is room");
+    }
     disk.set_room(disk.used_bytes() + 100);
-    let cause = (1..10).find_map(|superframe| send(&mut spool, superframe).err()).expect("there is no room");
-    assert!(is_no_room(&cause), "{cause:?}");
+    let refused =
+        (16..30).find_map(|superframe| send(&mut spool, superframe).err()).expect("there is no room");
+    assert!(matches!(refused, SpoolFault::NoRoom { batches: 10.. }), "{refused:?}");
     let counted = spool.progress().0;
+    (disk, spool, counted)
+}
+
+/// What has its receipt makes room: for the superframe that was refused, without anybody else's doing.
+fn assert_receipts_make_room(spool: &mut Spool<SimDisk>, counted: u32) {
+    assert!(spool.is_full() && spool.lacks_room());
+    spool.look_for_room().expect("the disk works");
+    assert!(spool.lacks_room(), "nobody has made room");
+    let pending: Vec<u64> = spool.pending().map(|batch| batch.number).collect();
+    assert!(pending.iter().all(|&number| spool.free(number).expect("it is written on the reserve")));
+    spool.look_for_room().expect("the disk works");
+    assert!(!spool.is_full(), "receipts made room");
+    assert_eq!((spool.begin_session(1).expect("there is room"), spool.progress().0), (None, counted));
+    send(spool, counted).expect("there is room");
+    assert_eq!(spool.progress().0, counted + 1);
+}
+
+#[test]
+fn a_full_disk_refuses_until_receipts_make_room_and_nothing_that_was_counted_is_lost() {
+    let (disk, mut spool, counted) = on_a_full_disk();
+    let pending: Vec<Pending> = spool.pending().copied().collect();
+    let frames_of: Vec<Frame> =
+        pending.iter().flat_map(|batch| read(&disk, batch).expect("it is whole")).collect();
+    assert_eq!(frames_of, (0..counted).flat_map(|superframe| frames(1, superframe)).collect::<Vec<_>>());
+    assert_receipts_make_room(&mut spool, counted);
+}
+
+#[test]
+fn a_bridge_that_is_started_again_on_a_full_disk_delivers_and_makes_room() {
+    let (disk, spool, counted) = on_a_full_disk();
     drop(spool);
-    // While the disk is full every start fails, and leaves no file behind.
+    disk.set_room(disk.used_bytes());
+    let mut spool = Spool::open(disk, 8, CAPACITY).expect("the reserve has room for a file");
+    assert_eq!((spool.identity(), spool.progress().0), (7, counted));
+    assert_receipts_make_room(&mut spool, counted);
+}
+
+#[test]
+fn a_full_disk_without_a_reserve_is_an_error_and_leaves_no_file_behind() {
+    let (mut disk, spool, counted) = on_a_full_disk();
+    drop(spool);
+    disk.remove("reserve").expect("it is there");
     let files = disk.list().expect("it can be listed").len();
     for _ in 0..3 {
         disk.set_room(disk.used_bytes());
@@ -361,13 +444,8 @@ fn a_disk_without_room_is_an_error_and_nothing_that_was_counted_is_lost() {
         assert_eq!(disk.list().expect("it can be listed").len(), files);
     }
     disk.set_room(usize::MAX);
-    let mut spool = Spool::open(disk, 8, CAPACITY).expect("there is room again");
+    let spool = Spool::open(disk, 8, CAPACITY).expect("there is room again");
     assert_eq!((spool.identity(), spool.progress().0), (7, counted));
-    spool.begin_session(1).expect("the disk works");
-    send(&mut spool, counted).expect("it goes on");
-    let spooled: Vec<u32> = spool.pending().map(|batch| batch.closed_by).collect();
-    let sent: Vec<u32> = (0..=counted).filter(|superframe| !frames(1, *superframe).is_empty()).collect();
-    assert_eq!(spooled, sent);
 }
 
 /// A spool of one file with a group for each of four superframes, and its disk.

@@ -20,6 +20,7 @@ use broker::engine::store::{self, Store};
 use selvedge::error::Error;
 use selvedge::link::certificates::{Certificates, Identity};
 use selvedge::link::device::{DeviceChoice, Kept, Tcp};
+use selvedge::stderr;
 
 /// The device that was told, and what suits it: what suits `preset`, or one of its kind. `deployment` has the certificates
 /// where the words name none.
@@ -74,10 +75,13 @@ pub fn open_store(kept: &Kept) -> Result<store::Opened, Error> {
     let opened = Store::in_folder(&kept.store, kept.anchor.as_deref(), &key)?;
     let path = kept.store.display();
     if opened.cut_bytes > 0 {
-        eprintln!("note: `{path}`: cut off {} bytes of a change that was not finished", opened.cut_bytes);
+        let cut_bytes = opened.cut_bytes;
+        stderr::tell(format_args!(
+            "note: `{path}`: cut off {cut_bytes} bytes of a change that was not finished"
+        ));
     }
     if opened.ahead > 1 {
-        eprintln!("note: `{path}`: its anchor was {} changes behind it", opened.ahead);
+        stderr::tell(format_args!("note: `{path}`: its anchor was {} changes behind it", opened.ahead));
     }
     Ok(opened)
 }

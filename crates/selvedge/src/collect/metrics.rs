@@ -100,7 +100,7 @@ fn counters(snapshot: &Snapshot) -> [Single; 21] {
             "Torn tails that were cut off the log when the server started",
             stats.torn_tails,
         ),
-        counter("torn_bytes_total", "Bytes of them, of which nothing was acknowledged", stats.torn_bytes),
+        counter("torn_bytes_total", "Bytes of them, nothing that can be read", stats.torn_bytes),
         counter("anchors_total", "Times that it was noted how far the store has come", stats.anchors),
         gauge("counter_ranges", "Ranges of stored counters that are remembered", stats.counter_ranges as f64),
         counter(

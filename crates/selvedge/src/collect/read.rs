@@ -1,6 +1,5 @@
 //! `selvedge collect read`: what is stored, as lines for a person or a program, or as a file ([`export`]).
 
-use std::io::{self, Write};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -16,6 +15,7 @@ use collect::waveform::{Kind, Waveform};
 use selvedge::error::Error;
 use selvedge::link::logs::{self, Leases};
 use selvedge::link::quantity::{self, DURATION};
+use selvedge::stderr;
 
 use super::export;
 use crate::output::Output;
@@ -123,7 +123,7 @@ impl Source {
             }
             let removed = self.logs.renew()?;
             if removed > 0 {
-                let _ = writeln!(io::stderr(), "{removed} segments were removed before they were read");
+                stderr::tell(format_args!("{removed} segments were removed before they were read"));
             }
         }
     }

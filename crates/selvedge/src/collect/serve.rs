@@ -1,7 +1,7 @@
 //! `selvedge collect serve`: the server, with the keys and the settings of a deployment.
 
 use std::fs;
-use std::io::{self, Write};
+use std::io;
 use std::net::{SocketAddr, TcpListener, UdpSocket};
 use std::path::Path;
 
@@ -18,6 +18,7 @@ use selvedge::error::{Error, KeyFault};
 use selvedge::link::grid::{computer_grid, grid};
 use selvedge::link::monitoring::MonitorAddress;
 use selvedge::link::transport::Transport;
+use selvedge::stderr;
 
 use super::asking;
 use super::live::Window;
@@ -73,11 +74,9 @@ pub fn run(place: Place, output: &Output) -> Result<(), Error> {
     let tell_ready = opened.ready();
     let ready = |address: SocketAddr, torn_bytes: u64| {
         if torn_bytes > 0 {
-            // Standard error may be gone.
-            let _ = writeln!(
-                io::stderr(),
-                "store: cut off {torn_bytes} bytes behind the last whole group: nothing of them was acknowledged"
-            );
+            stderr::tell(format_args!(
+                "store: cut off {torn_bytes} bytes behind the last whole group: nothing that can be read"
+            ));
         }
         if let Some(monitors) = monitors {
             tell_people(&opened, &monitors);
@@ -123,10 +122,10 @@ fn tell_people(opened: &Opened, monitors: &Monitors<Window>) {
         }
         _ => (monitors.address(), format!("http://{}/", monitors.address())),
     };
-    // Who looks for it there looks again; and standard error may be gone.
+    // Who looks for it there looks again.
     let _ = tell(&opened.layout.server_monitor(), &place);
     if collect.is_live {
-        let _ = writeln!(io::stderr(), "live page: {page}");
+        stderr::tell(format_args!("live page: {page}"));
     }
 }
 

@@ -37,6 +37,11 @@ pub enum SpoolFault {
         /// Bytes that it may have.
         bytes_max: u64,
     },
+    /// The disk has no room for more: nothing more is taken in. The bridge goes on.
+    NoRoom {
+        /// Batches that wait for their receipt.
+        batches: usize,
+    },
 }
 
 impl SpoolFault {
@@ -53,6 +58,14 @@ impl SpoolFault {
                     "the spool in `{folder}` is full: {batches} batches wait for a receipt in its {bytes_max} bytes\n\
                      help: nothing more is taken in, and nothing is lost that was: does `selvedge collect serve` run, and is \
                      it reached?"
+                );
+            }
+            SpoolFault::NoRoom { batches } => {
+                return write!(
+                    f,
+                    "the disk of the spool in `{folder}` is full: {batches} batches wait for a receipt\n\
+                     help: nothing more is taken in, and nothing is lost that was: make room on it, or see that `selvedge \
+                     collect serve` is reached, whose receipts make some"
                 );
             }
             SpoolFault::Damaged { file, at } => {

@@ -130,7 +130,7 @@ pub(super) fn read<'a>(root: &'a DeTable<'a>, problems: &mut Vec<Problem>) -> Dr
         section.text("address", "\"127.0.0.1:0\"", problems).and_then(|text| socket(text, problems));
     let shards = section.integer("shards", 1..=limits::SHARDS_MAX as i64, problems);
     let transport = transport::read(&mut section, problems);
-    let retention = retention::read(&mut section, problems);
+    let retention = retention::read(&mut section, transport.is_shared(), problems);
     let realtime = realtime::read(&mut section, transport.is_shared(), problems);
     let allow_legacy = section.flag("allow_legacy", problems);
     section.finish(problems);

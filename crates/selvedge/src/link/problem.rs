@@ -97,6 +97,8 @@ pub(super) enum Kind {
     Clipped { lowest_nv: i128, highest_nv: i128, reference_nv: u64 },
     /// Threads that would have both a core and deadlines.
     PinnedWithDeadlines,
+    /// What would remove something of a store of many logs.
+    RetainedWithNats { key: &'static str },
     /// One of two keys that only make sense together.
     Alone { key: &'static str, other: &'static str },
 }
@@ -259,6 +261,10 @@ impl fmt::Display for Kind {
             Kind::PinnedWithDeadlines => f.write_str(
                 "found `pin = true` with `policy = \"deadline\"`: Linux pins no thread that has deadlines",
             ),
+            Kind::RetainedWithNats { key } => write!(
+                f,
+                "found `{key}` with transport `nats`: each lease has a log of its own, and those of former leases are never removed"
+            ),
             Kind::Alone { key, other } => {
                 write!(f, "found `{key}` without `{other}`, expected both or neither")
             }
@@ -320,6 +326,9 @@ impl Kind {
                 Some("shorten `duration`, begin earlier, or write `repeat = true` in the input".into())
             }
             Kind::PinnedWithDeadlines => Some("leave `pin` out, or write `policy = \"fifo\"`".into()),
+            Kind::RetainedWithNats { key } => {
+                Some(format!("leave `{key}` out; where room is needed, move folders of former leases away"))
+            }
             Kind::Clipped { .. } => Some("lower `gain` or move `offset`".into()),
             Kind::Syntax { .. }
             | Kind::TooFine { .. }

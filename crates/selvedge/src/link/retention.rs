@@ -5,7 +5,7 @@
 use serde::Serialize;
 
 use super::draft::Maybe;
-use super::problem::Problem;
+use super::problem::{Kind, Problem};
 use super::quantity::{AGE, SIZE};
 use super::section::Section;
 
@@ -36,12 +36,21 @@ pub(super) struct RetentionDraft {
     seconds: Maybe<i64>,
 }
 
-/// Reads the keys of `[collect]` that are about it.
-pub(super) fn read(section: &mut Section<'_>, problems: &mut Vec<Problem>) -> RetentionDraft {
-    RetentionDraft {
-        bytes: section.quantity("retain", &SIZE, BYTES, problems),
-        seconds: section.quantity("retain_for", &AGE, AGES, problems),
+/// Reads the keys of `[collect]` that are about it. A server that is one of several, where `is_shared`, keeps everything:
+/// its next log knows no counter of the one before, so that to remove that one would be to forget them.
+pub(super) fn read(
+    section: &mut Section<'_>,
+    is_shared: bool,
+    problems: &mut Vec<Problem>,
+) -> RetentionDraft {
+    let bytes = section.quantity("retain", &SIZE, BYTES, problems);
+    let seconds = section.quantity("retain_for", &AGE, AGES, problems);
+    for (key, value) in [("retain", &bytes), ("retain_for", &seconds)] {
+        if let Some(asked) = value.as_ref().filter(|_| is_shared) {
+            problems.push(Problem { span: asked.span.clone(), kind: Kind::RetainedWithNats { key } });
+        }
     }
+    RetentionDraft { bytes, seconds }
 }
 
 impl RetentionDraft {

@@ -185,7 +185,7 @@ impl Pairs {
         let (count, width) = (lanes.len(), self.count());
         assert!(count <= width, "{count} messages");
         // Each place is taken once, and nothing of lanes and keys is touched but by it until the end.
-        let (idle, keys) = (self.idle.as_mut_ptr().cast(), self.keys.as_mut_ptr().cast());
+        let (idle, keys): (*mut u8, _) = (self.idle.as_mut_ptr().cast(), self.keys.as_mut_ptr().cast());
         let cipher = Cipher { backend: self.backend, rounds, keys };
         let mut places =
             Places { lanes: [ptr::null_mut(); _], blocks: [idle; _], schedules: [ptr::null_mut(); _] };
@@ -213,7 +213,8 @@ impl Pairs {
         }
         if !self.is_idle_used {
             self.is_idle_used = true;
-            self.idle = MaybeUninit::zeroed();
+            // SAFETY: these are the bytes of `idle`. By the field itself, the place would no longer be good.
+            unsafe { idle.write_bytes(0, IDLE_BLOCKS * BLOCK_BYTES) };
         }
         let front = Front { first: 0, second: None, counter: 0 };
         // SAFETY: a lane's schedule stays where it is, and is only read.

@@ -31,6 +31,8 @@ const PARTITIONS: u16 = 4;
 const BRIDGES: [usize; 4] = [1, 2, 4, 8];
 /// Batches of a window, of each gateway.
 const WINDOW_BATCHES: usize = 400;
+/// Copies of everything in the cluster that the goal is of.
+const GOAL_REPLICAS: usize = 3;
 /// Windows of each way under each load.
 const WINDOWS: usize = 3;
 
@@ -151,7 +153,12 @@ pub fn measure(bench: &mut Bench, folder: &Path) -> Result<(), Error> {
     let [served, alone] = best;
     let peer = format!("{alone:.0} frames/s");
     let what = "through JetStream at its best, of a consumer that does not store at its best";
-    bench.goals.goal(what, served / alone, "acknowledged only", peer, Wanted::AtLeast(0.8));
+    // The goal is of a cluster that keeps everything three times: one that does less is no witness for it.
+    if replicas == GOAL_REPLICAS {
+        bench.goals.goal(what, served / alone, "acknowledged only", peer, Wanted::AtLeast(0.8));
+    } else {
+        bench.goals.row("nats", what, served / alone, "", Clock::Wall);
+    }
     Ok(())
 }
 

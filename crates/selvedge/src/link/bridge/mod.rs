@@ -10,6 +10,7 @@
 
 pub mod contents;
 pub mod record;
+mod reserve;
 mod serve;
 pub mod spool;
 mod uplink;

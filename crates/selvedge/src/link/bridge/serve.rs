@@ -2,9 +2,10 @@
 //!
 //! However much waits in the spool, the way up is handed a few batches at a time, which it reads from the disk itself.
 //!
-//! A full spool refuses everything from the cell, by a message of that name, and goes on when receipts have made room. Nothing
+//! A full spool, or one on a full disk, refuses everything from the cell, by a message of that name, and goes on when receipts have made room. Nothing
 //! is discarded for that: what the cell sends meanwhile stays in the socket, unread and not counted, then with the cell. How
-//! often it was full, and for how long, is counted.
+//! often it was full, and for how long, is counted. What of a superframe did not fit the disk is not counted either: the cell
+//! is hung up on, and repeats it.
 
 use super::contents::Pending;
 use super::spool::{Capacity, Spool};
@@ -12,7 +13,8 @@ use super::uplink::{self, Answered, Faults, Route, Tally};
 use super::way::Server;
 use super::wire::{self, FromCell, ToCell};
 use crate::error::{Error, SpoolFault};
-use crate::limits::{BATCHES_IN_FLIGHT_MAX, LEAVE_MS_MAX};
+use crate::limits::{BATCHES_IN_FLIGHT_MAX, LEAVE_MS_MAX, SPOOL_LOOK_MS};
+use crate::stderr;
 use broker::{Endpoint, Listener};
 use collect::disk::RealDisk;
 use std::collections::BTreeMap;
@@ -108,6 +110,7 @@ pub async fn serve(config: Config) -> Result<Stats, Error> {
         batch_superframes,
         spool,
         link: None,
+        links: 0,
         next_up: 0,
         stats: Stats::default(),
         ending: false,
@@ -132,6 +135,9 @@ pub async fn serve(config: Config) -> Result<Stats, Error> {
             }
             Ok(permit) = batches.reserve(), if bridge.next_up().is_some() => {
                 permit.send(bridge.take_next_up().expect("nothing has come between"));
+            }
+            () = tokio::time::sleep(Duration::from_millis(SPOOL_LOOK_MS)), if bridge.spool.lacks_room() => {
+                bridge.spool.look_for_room().map_err(spool_error)?;
             }
             ended = &mut uplink => {
                 // It ends by itself only with an error.
@@ -190,6 +196,8 @@ struct Bridge {
     batch_superframes: u32,
     spool: Spool<RealDisk>,
     link: Option<Link>,
+    /// How many there were. No number is given to two: what an earlier one said may still be in the channel.
+    links: u64,
     /// Batches of this number and later ones were not handed to the way up.
     next_up: u64,
     stats: Stats,
@@ -209,7 +217,8 @@ struct Full {
 
 impl Bridge {
     async fn connected(&mut self, writer: OwnedWriteHalf) -> u64 {
-        let number = self.link.as_ref().map_or(1, |link| link.number + 1);
+        self.links += 1;
+        let number = self.links;
         self.link = Some(Link { number, writer, greeted: false });
         if self.full.since.is_some() {
             self.refuse().await;
@@ -227,8 +236,11 @@ impl Bridge {
             self.stats.full_times += 1;
             if !std::mem::replace(&mut self.full.is_told, true) {
                 let (batches, bytes_max) = (self.spool.pending().len(), self.spool.bytes_max());
-                let fault = SpoolFault::Full { batches, bytes_max };
-                eprintln!("{}", Error::Spool { path: folder.to_owned(), fault }.lines());
+                let fault = match self.spool.lacks_room() {
+                    true => SpoolFault::NoRoom { batches },
+                    false => SpoolFault::Full { batches, bytes_max },
+                };
+                stderr::tell(Error::Spool { path: folder.to_owned(), fault }.lines());
             }
             self.refuse().await;
         }
@@ -248,6 +260,17 @@ impl Bridge {
     }
 
     async fn message(&mut self, number: u64, message: Option<FromCell>) -> Result<(), SpoolFault> {
+        match self.take(number, message).await {
+            Err(SpoolFault::NoRoom { .. }) => {
+                self.refuse().await;
+                self.link = None;
+                Ok(())
+            }
+            taken => taken,
+        }
+    }
+
+    async fn take(&mut self, number: u64, message: Option<FromCell>) -> Result<(), SpoolFault> {
         let Some(link) = self.link.as_mut().filter(|link| link.number == number) else { return Ok(()) };
         match message {
             Some(FromCell::Hello { cell, session }) if cell == self.cell && !link.greeted => {
@@ -332,5 +355,41 @@ impl Bridge {
         if link.writer.write_all(&message.encode()).await.is_err() {
             self.link = None;
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tokio::net::UnixStream;
+
+    #[tokio::test]
+    async fn what_an_earlier_connection_said_is_never_taken_for_the_next_ones() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let disk = RealDisk::lock(&folder.path().join("spool")).expect("nobody has it");
+        let spool = Spool::open(disk, 1, Capacity::default()).expect("the disk works");
+        let mut bridge = Bridge {
+            cell: 7,
+            batch_superframes: 1,
+            spool,
+            link: None,
+            links: 0,
+            next_up: 0,
+            stats: Stats::default(),
+            ending: false,
+            full: Full::default(),
+        };
+        let [(first, _cell), (second, _next)] = [(); 2].map(|()| UnixStream::pair().expect("a socket"));
+        let [(_first, first), (_second, second)] = [first, second].map(UnixStream::into_split);
+        let hello = || Some(FromCell::Hello { cell: 7, session: 5 });
+        let first = bridge.connected(first).await;
+        bridge.message(first, hello()).await.expect("the disk works");
+        // A hang-up, with more of it still in the channel.
+        bridge.message(first, None).await.expect("the disk works");
+        assert!(bridge.link.is_none());
+        let second = bridge.connected(second).await;
+        bridge.message(first, hello()).await.expect("the disk works");
+        assert!(first != second && bridge.link.as_ref().is_some_and(|link| !link.greeted));
+        bridge.message(second, hello()).await.expect("the disk works");
     }
 }

@@ -23,16 +23,21 @@
 //! durable before a file that holds a part of it is removed. So a batch comes back whole or not at all, and a number
 //! never stands for two contents.
 //!
+//! A disk that is full before the spool is refuses as a full spool does: what did not fit is cut off again, and the rest
+//! goes on. What receipts need to make room is in a reserve beside the files (`reserve`).
+//!
 //! Invariant: a spool that is seen to lack something that was counted is not opened, and none of its files is touched.
 //! Bytes that are no record may only end a file: then they were being written, and nothing was told about them. That
 //! cannot be told from later damage to the last group, until a file is begun behind it, which says what it follows.
 
 use super::contents::{Contents, Pending};
 use super::record::{Frame, Record, State};
+use super::reserve;
 use crate::error::SpoolFault;
-use crate::limits::{SPOOL_BYTES_MAX, SPOOL_FILE_BYTES, SPOOL_SECTOR_BYTES};
-use collect::disk::Disk;
-use std::collections::BTreeMap;
+use crate::limits::{SPOOL_BYTES_MAX, SPOOL_FILE_BYTES, SPOOL_RESERVE_BYTES, SPOOL_SECTOR_BYTES};
+use collect::disk::{Disk, is_full};
+use std::collections::{BTreeMap, VecDeque};
+use std::io;
 
 /// How much a spool holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -41,11 +46,17 @@ pub struct Capacity {
     pub bytes_max: u64,
     /// Bytes after which a new file is begun.
     pub file_bytes: u64,
+    /// Bytes beside them that are kept for when the disk is full: several sectors.
+    pub reserve_bytes: u64,
 }
 
 impl Default for Capacity {
     fn default() -> Self {
-        Capacity { bytes_max: SPOOL_BYTES_MAX, file_bytes: SPOOL_FILE_BYTES }
+        Capacity {
+            bytes_max: SPOOL_BYTES_MAX,
+            file_bytes: SPOOL_FILE_BYTES,
+            reserve_bytes: SPOOL_RESERVE_BYTES,
+        }
     }
 }
 
@@ -61,13 +72,19 @@ pub struct Spool<D: Disk> {
     files: BTreeMap<u64, u64>,
     contents: Contents,
     capacity: Capacity,
+    /// Batches that have their receipt, of which the disk had no room to say so.
+    unwritten: VecDeque<u64>,
+    has_reserve: bool,
+    /// Something did not fit the disk, and nobody has seen room since.
+    lacks_room: bool,
 }
 
 impl<D: Disk> Spool<D> {
     /// Opens the spool on `disk`, with what an earlier process left, or begins one with `identity`.
     ///
     /// # Errors
-    /// What the disk says, and that something is lost which was counted; everything stays as it is then.
+    /// What the disk says, and that something is lost which was counted; everything stays as it is then. A full disk is
+    /// one only when its reserve is used up.
     pub fn open(mut disk: D, identity: u64, capacity: Capacity) -> Result<Spool<D>, SpoolFault> {
         let mut contents = Contents::new(identity);
         let mut files = BTreeMap::new();
@@ -87,10 +104,29 @@ impl<D: Disk> Spool<D> {
         // The names that an earlier process left, before the next one: a power cut must not keep that one alone.
         disk.sync_dir()?;
         let sequence = files.last_key_value().map_or(1, |(last, _)| last + 1);
-        let (file, file_bytes) = begin_file(&mut disk, sequence, &contents.state)?;
+        let had_reserve = reserve::take(&mut disk, capacity.reserve_bytes)?;
+        let (begun, has_reserve) = match begin_file(&mut disk, sequence, &contents.state) {
+            Err(cause) if had_reserve && is_full(&cause) => {
+                reserve::give_up(&mut disk)?;
+                (begin_file(&mut disk, sequence, &contents.state), false)
+            }
+            begun => (begun, had_reserve),
+        };
+        let (file, file_bytes) = begun?;
         files.insert(sequence, file_bytes);
-        let group_at = file_bytes;
-        let mut spool = Spool { disk, file, sequence, file_bytes, group_at, files, contents, capacity };
+        let mut spool = Spool {
+            disk,
+            file,
+            sequence,
+            file_bytes,
+            group_at: file_bytes,
+            files,
+            contents,
+            capacity,
+            unwritten: VecDeque::new(),
+            has_reserve,
+            lacks_room: false,
+        };
         spool.remove_freed_files()?;
         Ok(spool)
     }
@@ -123,7 +159,27 @@ impl<D: Disk> Spool<D> {
     /// Whether nothing more should be accepted before a receipt has made room.
     pub fn is_full(&self) -> bool {
         // Without a batch that waits no receipt would ever come.
-        self.contents.pending().len() > 0 && self.files.values().sum::<u64>() >= self.capacity.bytes_max
+        self.lacks_room()
+            || self.contents.pending().len() > 0
+                && self.files.values().sum::<u64>() >= self.capacity.bytes_max
+    }
+
+    /// Whether it is full because the disk is.
+    pub fn lacks_room(&self) -> bool {
+        self.lacks_room || !self.has_reserve
+    }
+
+    /// On a disk that was full: looks whether there is room again, and makes some of what has its receipt.
+    ///
+    /// # Errors
+    /// What the disk says otherwise; the spool must not be used any more then.
+    pub fn look_for_room(&mut self) -> Result<(), SpoolFault> {
+        self.write_freed()?;
+        // The newest file is removed by nobody: another one takes a sector in place of all its bytes.
+        if self.lacks_room() && self.contents.is_drained() && self.file_bytes > SPOOL_SECTOR_BYTES as u64 {
+            self.begin_next()?;
+        }
+        self.restore_reserve()
     }
 
     /// Bytes that it may have.
@@ -135,7 +191,8 @@ impl<D: Disk> Spool<D> {
     /// an earlier session left without a batch becomes one.
     ///
     /// # Errors
-    /// What the disk says; the spool must not be used any more then. The same holds for every call below.
+    /// [`SpoolFault::NoRoom`]: nothing was done, and a session must be begun before anything else is accepted. Otherwise what
+    /// the disk says; the spool must not be used any more then. The same holds for every call below.
     pub fn begin_session(&mut self, session: u64) -> Result<Option<Pending>, SpoolFault> {
         self.contents.forget_uncounted();
         if self.contents.state.session == session {
@@ -143,10 +200,15 @@ impl<D: Disk> Spool<D> {
             self.append(&Record::State(self.contents.state))?;
             return Ok(None);
         }
-        let left = self.end_batch()?;
+        let batch = self.contents.state.next_batch;
+        let last = self.last_without_batch();
+        let close = last.map(|superframe| Record::Close { superframe, batch });
+        let next_batch = batch + u64::from(last.is_some());
+        let state = State { session, counted: 0, next_batch, ..self.contents.state };
+        let end = self.append_group(close.iter().chain([&Record::State(state)]))?;
+        let left = last.and_then(|superframe| self.contents.close(superframe, batch, self.sequence, end));
         self.contents.begin_session(session);
-        self.append(&Record::State(self.contents.state))?;
-        self.sync()?;
+        self.rotate()?;
         Ok(left)
     }
 
@@ -182,17 +244,20 @@ impl<D: Disk> Spool<D> {
     /// # Errors
     /// What the disk says.
     pub fn end_batch(&mut self) -> Result<Option<Pending>, SpoolFault> {
-        match self.contents.state.counted.checked_sub(1).filter(|last| self.contents.has_until(*last)) {
+        match self.last_without_batch() {
             Some(last) => self.close_with(last, true),
             None => Ok(None),
         }
     }
 
+    /// The last superframe that is counted, if any until it belongs to no batch.
+    fn last_without_batch(&self) -> Option<u32> {
+        self.contents.state.counted.checked_sub(1).filter(|last| self.contents.has_until(*last))
+    }
+
     fn close_with(&mut self, superframe: u32, ends_batch: bool) -> Result<Option<Pending>, SpoolFault> {
         let batch = if ends_batch { self.contents.state.next_batch } else { 0 };
-        self.append(&Record::Close { superframe, batch })?;
-        let end = self.file_bytes;
-        self.sync()?;
+        let end = self.append_group([&Record::Close { superframe, batch }])?;
         let batch = self.contents.close(superframe, batch, self.sequence, end);
         self.rotate()?;
         Ok(batch)
@@ -201,31 +266,87 @@ impl<D: Disk> Spool<D> {
     /// A receipt named batch `number`: frees it. Returns whether it was pending.
     ///
     /// # Errors
-    /// What the disk says.
+    /// What the disk says, but not that it is full: then it is written later that the batch is freed.
     pub fn free(&mut self, number: u64) -> Result<bool, SpoolFault> {
         if !self.contents.free(number) {
             return Ok(false);
         }
-        self.append(&Record::Freed { batch: number })?;
-        self.remove_freed_files()?;
+        self.unwritten.push_back(number);
+        self.write_freed()?;
         Ok(true)
     }
 
-    /// Makes the newest file durable. What follows begins in a sector of its own: a power cut that strikes it takes
-    /// nothing along that was synced before.
-    fn sync(&mut self) -> Result<(), SpoolFault> {
-        let padding = Record::padding(self.file_bytes);
-        self.disk.append(&mut self.file, &padding)?;
-        self.file_bytes += padding.len() as u64;
-        self.files.insert(self.sequence, self.file_bytes);
-        self.disk.sync(&mut self.file)?;
-        self.group_at = self.file_bytes;
+    /// Writes which batches are freed, as far as there is room, and makes room of it.
+    fn write_freed(&mut self) -> Result<(), SpoolFault> {
+        while let Some(&batch) = self.unwritten.front() {
+            if !self.with_reserve(|spool| spool.append(&Record::Freed { batch }))? {
+                return Ok(());
+            }
+            self.unwritten.pop_front();
+        }
+        self.remove_freed_files()
+    }
+
+    /// Does what makes room in the end, if need be on the reserve. False when there is no room even so.
+    fn with_reserve(
+        &mut self,
+        mut write: impl FnMut(&mut Self) -> Result<(), SpoolFault>,
+    ) -> Result<bool, SpoolFault> {
+        loop {
+            match write(self) {
+                Ok(()) => return Ok(true),
+                Err(SpoolFault::NoRoom { .. }) if self.has_reserve => {
+                    self.has_reserve = false;
+                    reserve::give_up(&mut self.disk)?;
+                }
+                Err(SpoolFault::NoRoom { .. }) => return Ok(false),
+                Err(fault) => return Err(fault),
+            }
+        }
+    }
+
+    /// Takes the reserve again, and looks whether there is more room than that.
+    fn restore_reserve(&mut self) -> Result<(), SpoolFault> {
+        let bytes = self.capacity.reserve_bytes;
+        if !self.has_reserve {
+            self.has_reserve = reserve::take(&mut self.disk, bytes)?;
+        }
+        if self.has_reserve && self.lacks_room {
+            self.lacks_room = !reserve::has_room_beside(&mut self.disk, bytes)?;
+        }
         Ok(())
     }
 
+    /// Appends what one sync makes durable, and makes it so. What follows begins in a sector of its own: a power cut that
+    /// strikes it takes nothing along that was synced before. Returns where the first record ends.
+    fn append_group<'r>(&mut self, records: impl IntoIterator<Item = &'r Record>) -> Result<u64, SpoolFault> {
+        let (mut bytes, mut first_end) = (Vec::new(), None);
+        for record in records {
+            bytes.extend(record.encode(self.sequence, group_of(self.group_at)));
+            first_end.get_or_insert(self.file_bytes + bytes.len() as u64);
+        }
+        bytes.extend(Record::padding(self.file_bytes + bytes.len() as u64));
+        self.append_bytes(&bytes)?;
+        self.disk.sync(&mut self.file)?;
+        self.group_at = self.file_bytes;
+        Ok(first_end.unwrap_or(self.file_bytes))
+    }
+
     fn append(&mut self, record: &Record) -> Result<(), SpoolFault> {
-        let bytes = record.encode(self.sequence, group_of(self.group_at));
-        self.disk.append(&mut self.file, &bytes)?;
+        self.append_bytes(&record.encode(self.sequence, group_of(self.group_at)))
+    }
+
+    /// Appends whole records, or nothing where there is no room.
+    fn append_bytes(&mut self, bytes: &[u8]) -> Result<(), SpoolFault> {
+        match self.disk.append(&mut self.file, bytes) {
+            Ok(()) => {}
+            Err(cause) if is_full(&cause) => {
+                self.disk.truncate(&mut self.file, self.file_bytes)?;
+                self.lacks_room = true;
+                return Err(SpoolFault::NoRoom { batches: self.contents.pending().len() });
+            }
+            Err(cause) => return Err(cause.into()),
+        }
         self.file_bytes += bytes.len() as u64;
         self.files.insert(self.sequence, self.file_bytes);
         Ok(())
@@ -233,36 +354,58 @@ impl<D: Disk> Spool<D> {
 
     /// Begins a new file when the newest is long enough. Only between superframes.
     fn rotate(&mut self) -> Result<(), SpoolFault> {
-        if self.file_bytes < self.capacity.file_bytes {
+        if self.file_bytes < self.capacity.file_bytes { Ok(()) } else { self.begin_next() }
+    }
+
+    /// Begins a new file behind the newest, which grows on where there is no room for one.
+    fn begin_next(&mut self) -> Result<(), SpoolFault> {
+        let is_begun = self.with_reserve(|spool| {
+            match begin_file(&mut spool.disk, spool.sequence + 1, &spool.contents.state) {
+                Ok((file, file_bytes)) => {
+                    (spool.file, spool.file_bytes) = (file, file_bytes);
+                    Ok(())
+                }
+                Err(cause) if is_full(&cause) => {
+                    // A power cut must not bring back a file that follows from less than what goes on here.
+                    spool.disk.sync_dir()?;
+                    Err(SpoolFault::NoRoom { batches: spool.contents.pending().len() })
+                }
+                Err(cause) => Err(cause.into()),
+            }
+        })?;
+        if !is_begun {
+            self.lacks_room = true;
             return Ok(());
         }
         self.sequence += 1;
-        (self.file, self.file_bytes) = begin_file(&mut self.disk, self.sequence, &self.contents.state)?;
         self.group_at = self.file_bytes;
         self.files.insert(self.sequence, self.file_bytes);
         self.remove_freed_files()
     }
 
-    /// Removes the files before the oldest that is needed, which are all older than the newest.
+    /// Removes the files before the oldest that is needed, which are all older than the newest, if there is room to say so.
     fn remove_freed_files(&mut self) -> Result<(), SpoolFault> {
         let oldest_needed = self.contents.oldest_sequence().unwrap_or(self.sequence).min(self.sequence);
-        if self.files.first_key_value().is_none_or(|(oldest, _)| *oldest >= oldest_needed) {
+        let is_any = self.files.first_key_value().is_some_and(|(oldest, _)| *oldest < oldest_needed);
+        if !is_any || !self.unwritten.is_empty() {
             return Ok(());
         }
         // The `freed` records before the files. Those in files that are not the newest were synced with the last
         // superframe there.
-        self.sync()?;
+        if !self.with_reserve(|spool| spool.append_group([]).map(drop))? {
+            return Ok(());
+        }
         while let Some(entry) = self.files.first_entry().filter(|entry| *entry.key() < oldest_needed) {
             self.disk.remove(&name_of(*entry.key()))?;
             entry.remove();
             // One after the other: a power cut must not bring back an older one without a newer.
             self.disk.sync_dir()?;
         }
-        Ok(())
+        if self.lacks_room() { self.restore_reserve() } else { Ok(()) }
     }
 }
 
-fn begin_file<D: Disk>(disk: &mut D, sequence: u64, state: &State) -> Result<(D::File, u64), SpoolFault> {
+fn begin_file<D: Disk>(disk: &mut D, sequence: u64, state: &State) -> io::Result<(D::File, u64)> {
     let name = name_of(sequence);
     let mut file = disk.create(&name)?;
     let mut first = Record::State(*state).encode(sequence, 0);
@@ -271,7 +414,7 @@ fn begin_file<D: Disk>(disk: &mut D, sequence: u64, state: &State) -> Result<(D:
     if let Err(cause) = written.and_then(|()| disk.sync_dir()) {
         // It holds nothing yet, and a full disk should not fill with such files. The cause is what to tell.
         let _ = disk.remove(&name);
-        return Err(cause.into());
+        return Err(cause);
     }
     Ok((file, first.len() as u64))
 }

@@ -16,6 +16,7 @@ use crate::error::Error;
 use crate::limits::{
     BATCH_ENTRY_BYTES, BATCH_HEADER_BYTES, BATCHES_IN_FLIGHT_MAX, RETRY_MS_MAX, RETRY_MS_MIN,
 };
+use crate::stderr;
 use broker::Fault;
 use broker::client::Client as Broker;
 use broker::wire::{KeyHandle, Status};
@@ -135,7 +136,7 @@ pub async fn run(
             Err(error) => {
                 // One line for a trouble, however long it lasts.
                 if !std::mem::replace(&mut told, true) {
-                    eprintln!("{}", error.lines());
+                    stderr::tell(error.lines());
                 }
             }
         }
