@@ -149,7 +149,7 @@ pub fn errors(sources: &[Source]) -> Vec<String> {
 }
 
 /// Each kind of problem and words that only it says.
-const KINDS: [(&str, &str); 39] = [
+const KINDS: [(&str, &str); 42] = [
     ("SealedTooLate", "holds it if it is sent by"),
     ("VerifiedTooLate", "the node verifies the beacon until"),
     ("SealedPastDownlink", "the node seals the next one until"),
