@@ -248,7 +248,7 @@ fn whoever_is_killed_or_stopped_nothing_is_lost_and_who_was_killed_is_started_ag
     let (stems, mut dice) = (["bridge-7", "broker", "device", "collect"], dice());
     for _ in 0..rounds {
         let mut run = scene.start();
-        let struck = strike_some(&mut run, &stems, &mut dice, wanted);
+        let struck = strike_some(&mut run, &stems, &mut dice, wanted, &mut |_| ());
         let ended = run.end();
         assert_eq!(struck.len(), wanted, "the run was over too early");
         ended.assert_whole();
@@ -268,14 +268,14 @@ fn whoever_is_killed_or_stopped_nothing_is_lost_and_who_was_killed_is_started_ag
     }
 }
 
-/// A run over another transport, of which bridge and server are killed and stopped on the way; and `meanwhile` happens.
-fn run_that_is_struck(changes: &str, meanwhile: impl FnOnce(&mut Run<'_>, &mut Dice)) {
+/// A run over another transport, of which bridge and server are killed and stopped on the way; each time something happens
+/// `besides`.
+fn run_that_is_struck(changes: &str, mut besides: impl FnMut(&mut Dice)) {
     let (rounds, seconds) = if is_soak() { (6, 120) } else { (1, 20) };
     let Some(scene) = scene(seconds, changes) else { return };
     let (stems, mut dice) = (["bridge-7", "collect"], dice());
     let mut run = scene.start();
-    let struck = strike_some(&mut run, &stems, &mut dice, 4 * rounds);
-    meanwhile(&mut run, &mut dice);
+    let struck = strike_some(&mut run, &stems, &mut dice, 4 * rounds, &mut besides);
     let ended = run.end();
     assert!(struck.len() == 4 * rounds && is_whole_deck(&stems, &struck), "{struck:?}\n{}", ended.stderr);
     ended.assert_whole();
@@ -292,7 +292,7 @@ fn run_that_is_struck(changes: &str, meanwhile: impl FnOnce(&mut Run<'_>, &mut D
 
 #[test]
 fn a_run_over_udp_loses_nothing_when_bridge_and_server_are_killed_and_stopped() {
-    run_that_is_struck("transport = \"udp\"\n", |_, _| ());
+    run_that_is_struck("transport = \"udp\"\n", |_| ());
 }
 
 #[test]
@@ -301,18 +301,21 @@ fn a_run_through_nats_loses_nothing_when_bridge_server_and_cluster_are_killed_an
     let mut cluster = cluster::Servers::start(&program);
     let servers = cluster.cluster(4).servers;
     let changes = format!("transport = \"nats\"\nnats = {servers:?}\npartitions = 4\n");
-    run_that_is_struck(&changes, |run, dice| {
-        for fault in [Fault::Kill, Fault::Stop] {
-            let (server, bytes) =
-                (dice.below(3) as usize, run.scene.store_bytes() + u64::from(dice.below(4_000)));
-            assert!(run.wait_until_stored(bytes), "the run was over before a server of NATS was struck");
-            println!("{fault:?} server {server} of NATS at {} bytes stored", run.scene.store_bytes());
-            match fault {
-                Fault::Kill => cluster.kill(server),
-                Fault::Stop => cluster.stop_for(server, Duration::from_millis(dice.below(2_000).into())),
+    // One of them is away whenever bridge or server are struck: it was just killed, or it is stopped meanwhile.
+    let mut dealt = Vec::new();
+    run_that_is_struck(&changes, |dice| {
+        let fault = if dealt.len() % 2 == 0 { Fault::Kill } else { Fault::Stop };
+        let server = dice.below(3) as usize;
+        println!("{fault:?} server {server} of NATS besides");
+        match fault {
+            Fault::Kill => cluster.kill(server),
+            Fault::Stop => {
+                cluster.stop_beside(server, Duration::from_millis(500 + u64::from(dice.below(2_500))))
             }
         }
+        dealt.push(fault);
     });
+    assert!(dealt.len() >= 4, "{dealt:?}");
 }
 
 /// The broker and its device, each of them once, or over and over; at moments that are drawn.

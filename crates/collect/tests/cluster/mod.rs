@@ -105,6 +105,17 @@ impl Servers {
         self.signal(index, Signal::CONT);
     }
 
+    /// The same while the caller goes on.
+    pub fn stop_beside(&self, index: usize, pause: Duration) {
+        let child = Pid::from_child(&self.children[index]);
+        self.signal(index, Signal::STOP);
+        std::thread::spawn(move || {
+            std::thread::sleep(pause);
+            // It may have been killed meanwhile.
+            let _ = kill_process(child, Signal::CONT);
+        });
+    }
+
     pub fn signal(&self, index: usize, signal: Signal) {
         kill_process(Pid::from_child(&self.children[index]), signal).unwrap();
     }

@@ -41,8 +41,15 @@ pub fn signal(number: u32, signal: Signal) -> bool {
     kill_process(pid, signal).is_ok()
 }
 
-/// Strikes daemons of a run with these names so often, at moments drawn from `dice`; returns how. Fewer if the run ends.
-pub fn strike_some(run: &mut Run<'_>, stems: &[&'static str], dice: &mut Dice, wanted: usize) -> Vec<Strike> {
+/// Strikes daemons of a run with these names so often, at moments drawn from `dice`; returns how. Fewer if the run ends. At
+/// each of the moments something happens besides.
+pub fn strike_some(
+    run: &mut Run<'_>,
+    stems: &[&'static str],
+    dice: &mut Dice,
+    wanted: usize,
+    besides: &mut dyn FnMut(&mut Dice),
+) -> Vec<Strike> {
     let (mut struck, mut deck) = (Vec::new(), Vec::new());
     while struck.len() < wanted {
         if deck.is_empty() {
@@ -55,6 +62,7 @@ pub fn strike_some(run: &mut Run<'_>, stems: &[&'static str], dice: &mut Dice, w
         if !run.wait_until_stored(bytes.max(1)) {
             return struck;
         }
+        besides(dice);
         let mut found = None;
         // One that gave up for want of another is on its way again.
         let is_there = run.wait_until(|scene| {

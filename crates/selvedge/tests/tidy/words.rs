@@ -149,7 +149,7 @@ pub fn errors(sources: &[Source]) -> Vec<String> {
 }
 
 /// Each kind of problem and words that only it says.
-const KINDS: [(&str, &str); 39] = [
+const KINDS: [(&str, &str); 42] = [
     ("SealedTooLate", "holds it if it is sent by"),
     ("VerifiedTooLate", "the node verifies the beacon until"),
     ("SealedPastDownlink", "the node seals the next one until"),
@@ -186,6 +186,9 @@ const KINDS: [(&str, &str); 39] = [
     ("RecordingTooShort", "the recording lasts"),
     ("Clipped", "the converter sees"),
     ("Alone", "expected both or neither"),
+    ("Legacy", "is a legacy suite: it has no tag"),
+    ("NoFirmware", "no node's firmware speaks it"),
+    ("RetainedWithNats", "those of former leases are never removed"),
     ("PinnedWithDeadlines", "Linux pins no thread that has deadlines"),
     ("a missing deployment", "failed to read `nowhere.toml`"),
     ("the JSON of an error", "{\"error\":{\"class\":\"input\""),

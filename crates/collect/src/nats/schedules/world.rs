@@ -1,7 +1,7 @@
 //! The cluster, the clock and the disks of simulated servers, and the threads that the servers are.
 //!
 //! Owns the steps: whatever a server asks of the world begins with one and ends with another, so that it is held before what it
-//! asked for was done, and after that, before it knows.
+//! asked for was done, and after that, before it knows. A request may fail, or be done and its answer lost ([`Trouble`]).
 
 use std::any::Any;
 use std::collections::BTreeMap;
@@ -55,6 +55,15 @@ pub fn limits() -> Limits {
     }
 }
 
+/// What may go wrong with a request, of which the server only hears that it is to be made again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Trouble {
+    /// It is not done.
+    Failed,
+    /// It is done, and the answer is lost.
+    AnswerLost,
+}
+
 /// A batch in the stream.
 struct Parcel {
     partition: u16,
@@ -86,6 +95,8 @@ pub struct State {
     epochs: BTreeMap<u32, u8>,
     pub logs: Vec<Log>,
     servers: u32,
+    /// By what was asked for: how often it failed, and how often the answer was lost.
+    pub troubles: BTreeMap<&'static str, [usize; 2]>,
 }
 
 /// What all servers share. Clones are the same.
@@ -108,6 +119,7 @@ impl World {
             epochs: BTreeMap::new(),
             logs: Vec::new(),
             servers: 0,
+            troubles: BTreeMap::new(),
         })))
     }
 
@@ -338,6 +350,26 @@ impl Machine {
         answer
     }
 
+    /// The same, of which the server may not hear.
+    fn request<T>(
+        &self,
+        names: [&'static str; 2],
+        request: impl FnOnce(&mut State) -> T,
+    ) -> Result<T, Later> {
+        let trouble = self.world.state().trouble(names[0]);
+        let answer = self.ask(names, |state| (trouble != Some(Trouble::Failed)).then(|| request(state)));
+        answer.filter(|_| trouble.is_none()).ok_or(Later)
+    }
+
+    /// The same, of a log's thread.
+    fn request_io<T>(
+        &self,
+        names: [&'static str; 2],
+        request: impl FnOnce(&mut State) -> T,
+    ) -> io::Result<T> {
+        self.request(names, request).map_err(|Later| io::ErrorKind::TimedOut.into())
+    }
+
     /// Opens and stores for a log, as the threads of a server do.
     async fn store(
         self,
@@ -432,11 +464,13 @@ impl Ground for Machine {
     }
 
     async fn consumer(&self, partition: u16) -> Result<Hatch, Error> {
-        Ok(self.ask(["consume", "consuming"], |_| Hatch { machine: self.clone(), partition }))
+        let hatch = |_: &mut State| Hatch { machine: self.clone(), partition };
+        let hatch = self.request(["consume", "consuming"], hatch);
+        hatch.map_err(|Later| Error::nats("consume from", "a partition", &"nobody answers"))
     }
 
     async fn messages(consumer: &Hatch) -> Result<Hatch, Later> {
-        Ok(consumer.clone())
+        consumer.machine.request(["ask for messages", "messages come"], |_| consumer.clone())
     }
 
     fn take_payload(message: &mut Message) -> impl AsRef<[u8]> + Send {
@@ -444,7 +478,8 @@ impl Ground for Machine {
     }
 
     async fn acknowledge(&self, message: &Message, kind: AckKind) {
-        self.ask(["acknowledge", "acknowledged"], |state| {
+        // If that is lost nobody hears of it.
+        let _: Result<(), Later> = self.request(["acknowledge", "acknowledged"], |state| {
             let now_ns = state.now_ns;
             let until_ns = &mut state.parcels[message.parcel].until_ns;
             // What is known stays known.
@@ -464,41 +499,38 @@ impl Ground for Machine {
     async fn flush(&self) {}
 
     async fn keys(&self) -> Result<Vec<String>, Later> {
-        Ok(self.ask(["list", "listed"], |state| state.leases.keys().cloned().collect()))
+        self.request(["list", "listed"], |state| state.leases.keys().cloned().collect())
     }
 
     async fn entry(&self, key: &str) -> Result<Option<Entry>, Later> {
-        let revision = self.ask(["look", "looked"], |state| state.leases.get(key).copied());
-        Ok(revision.map(|revision| Entry { revision }))
+        let revision = self.request(["look", "looked"], |state| state.leases.get(key).copied());
+        Ok(revision?.map(|revision| Entry { revision }))
     }
 
     async fn put(&self, key: &str) -> Result<(), Later> {
-        self.ask(["be there", "was there"], |state| state.write(key));
-        Ok(())
+        self.request(["be there", "was there"], |state| state.write(key)).map(drop)
     }
 
     async fn create(&self, key: &str, _: &str) -> Result<Option<u64>, Later> {
         let create = |state: &mut State| (!state.leases.contains_key(key)).then(|| state.write(key));
-        Ok(self.ask(["create", "created"], create))
+        self.request(["create", "created"], create)
     }
 
     async fn update(&self, key: &str, _: &str, revision: u64) -> Result<Option<u64>, Later> {
         let update = |state: &mut State| (state.leases.get(key) == Some(&revision)).then(|| state.write(key));
-        Ok(self.ask(["renew", "renewed"], update))
+        self.request(["renew", "renewed"], update)
     }
 
     async fn delete(&self, key: &str, revision: Option<u64>) -> Result<(), Later> {
-        self.ask(["release", "released"], |state| {
+        self.request(["release", "released"], |state| {
             if revision.is_some() && state.leases.get(key).copied() == revision {
                 state.leases.remove(key);
             }
-        });
-        Ok(())
+        })
     }
 
     async fn purge(&self, key: &str) -> Result<(), Later> {
-        self.ask(["forget", "forgotten"], |state| state.leases.remove(key));
-        Ok(())
+        self.request(["forget", "forgotten"], |state| state.leases.remove(key)).map(drop)
     }
 
     async fn begin_log(
@@ -514,7 +546,8 @@ impl Ground for Machine {
         let keys = Arc::new(bridge::key_ring(self.name, self.world.clone()));
         let collector = Collector::open(disk, keys.clone(), limits(), dice)?;
         let fence = Gate { machine: (*self).clone(), partition: lease.partition };
-        let collector = collector.under(lease, Box::new(fence)).map_err(Error::io("read", "the fence"))?;
+        let collector = collector.under(lease, Box::new(fence));
+        let collector = collector.map_err(|cause| Error::nats("read", "the fence", &cause))?;
         let (queue, incoming) = mpsc::channel(limits().queue_batches_max);
         let (failed, failure) = oneshot::channel();
         let storing = (*self).clone().store(collector, Shard::new(keys), incoming, answers, failed);
@@ -527,6 +560,17 @@ impl Ground for Machine {
 }
 
 impl State {
+    /// What goes wrong with the next request.
+    fn trouble(&mut self, asked: &'static str) -> Option<Trouble> {
+        let one_in = self.flaws.trouble_one_in;
+        if one_in == 0 || !self.dice.chance(1, one_in) {
+            return None;
+        }
+        let trouble = if self.dice.chance(1, 2) { Trouble::Failed } else { Trouble::AnswerLost };
+        self.troubles.entry(asked).or_default()[trouble as usize] += 1;
+        Some(trouble)
+    }
+
     /// Writes an entry of the bucket of leases; returns its revision.
     fn write(&mut self, key: &str) -> u64 {
         self.revision += 1;
@@ -544,13 +588,13 @@ struct Gate {
 impl Fence for Gate {
     fn take_downlinks(&mut self, node: u32, epoch: u8, count: u32) -> io::Result<Range<u32>> {
         let name = self.machine.name;
-        Ok(self.machine.ask(["take counts", "took counts"], |state| {
+        self.machine.request_io(["take counts", "took counts"], |state| {
             let giver = if state.flaws.has_no_fence { name } else { "" };
             let next = state.downlinks.entry((giver, node, epoch)).or_default();
             let start = *next;
             *next += count;
             start..*next
-        }))
+        })
     }
 
     fn change(
@@ -560,28 +604,27 @@ impl Fence for Gate {
         take: &mut dyn FnMut() -> io::Result<Option<u8>>,
     ) -> io::Result<Option<u8>> {
         let known = |state: &mut State| state.changes.get(&(node, epoch)).copied();
-        let told = match self.machine.ask(["ask for a change", "asked for a change"], known) {
+        let told = match self.machine.request_io(["ask for a change", "asked for a change"], known)? {
             Some(told) => told,
             None => {
                 let Some(taken) = take()? else { return Ok(None) };
                 let change = |state: &mut State| *state.changes.entry((node, epoch)).or_insert(taken.into());
-                self.machine.ask(["change", "changed"], change)
+                self.machine.request_io(["change", "changed"], change)?
             }
         };
         Ok(u8::try_from(told).ok().filter(|next| *next > epoch))
     }
 
     fn enter(&mut self, node: u32, epoch: u8, count: u32) -> io::Result<()> {
-        self.machine.ask(["enter", "entered"], |state| {
+        self.machine.request_io(["enter", "entered"], |state| {
             let first = state.firsts.entry((node, epoch)).or_insert(count);
             *first = count.min(*first);
-        });
-        Ok(())
+        })
     }
 
     fn epochs(&mut self) -> io::Result<Vec<NodeEpoch>> {
         let all = |state: &mut State| after(&state.changes, &state.firsts);
-        let mut nodes = self.machine.ask(["ask for epochs", "asked for epochs"], all);
+        let mut nodes = self.machine.request_io(["ask for epochs", "asked for epochs"], all)?;
         nodes.retain(|of| partition_of(of.node, PARTITIONS) == self.partition);
         Ok(nodes)
     }

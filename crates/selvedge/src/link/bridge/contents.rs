@@ -7,8 +7,8 @@
 //! Invariant: the number of the next batch never falls, and what a file begins with agrees with the files before it;
 //! records that say otherwise are a fault of the spool and are never worked with.
 
+use super::file::name_of;
 use super::record::{End, Frame, Record, Records, State};
-use super::spool::name_of;
 use crate::error::SpoolFault;
 use crate::limits::{SPOOL_BYTES_MAX, SPOOL_SECTOR_BYTES};
 use collect::disk::Disk;

@@ -9,6 +9,7 @@
 //! nonce and tag of exactly what was sent.
 
 pub mod contents;
+mod file;
 pub mod record;
 mod reserve;
 mod serve;

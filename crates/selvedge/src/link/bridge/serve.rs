@@ -105,17 +105,7 @@ pub async fn serve(config: Config) -> Result<Stats, Error> {
     let faults = Tally::default();
     let mut uplink = tokio::spawn(uplink::run(route, batches_up, answers_down, faults.clone()));
     let (messages_in, mut messages) = mpsc::channel(64);
-    let mut bridge = Bridge {
-        cell,
-        batch_superframes,
-        spool,
-        link: None,
-        links: 0,
-        next_up: 0,
-        stats: Stats::default(),
-        ending: false,
-        full: Full::default(),
-    };
+    let mut bridge = Bridge::new(cell, batch_superframes, spool);
     ready();
     loop {
         bridge.note_full(&folder).await;
@@ -216,6 +206,20 @@ struct Full {
 }
 
 impl Bridge {
+    fn new(cell: u16, batch_superframes: u32, spool: Spool<RealDisk>) -> Bridge {
+        Bridge {
+            cell,
+            batch_superframes,
+            spool,
+            link: None,
+            links: 0,
+            next_up: 0,
+            stats: Stats::default(),
+            ending: false,
+            full: Full::default(),
+        }
+    }
+
     async fn connected(&mut self, writer: OwnedWriteHalf) -> u64 {
         self.links += 1;
         let number = self.links;
@@ -368,17 +372,7 @@ mod tests {
         let folder = tempfile::tempdir().expect("a folder");
         let disk = RealDisk::lock(&folder.path().join("spool")).expect("nobody has it");
         let spool = Spool::open(disk, 1, Capacity::default()).expect("the disk works");
-        let mut bridge = Bridge {
-            cell: 7,
-            batch_superframes: 1,
-            spool,
-            link: None,
-            links: 0,
-            next_up: 0,
-            stats: Stats::default(),
-            ending: false,
-            full: Full::default(),
-        };
+        let mut bridge = Bridge::new(7, 1, spool);
         let [(first, _cell), (second, _next)] = [(); 2].map(|()| UnixStream::pair().expect("a socket"));
         let [(_first, first), (_second, second)] = [first, second].map(UnixStream::into_split);
         let hello = || Some(FromCell::Hello { cell: 7, session: 5 });

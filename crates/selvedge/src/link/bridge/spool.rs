@@ -30,35 +30,16 @@
 //! Bytes that are no record may only end a file: then they were being written, and nothing was told about them. That
 //! cannot be told from later damage to the last group, until a file is begun behind it, which says what it follows.
 
+pub use super::file::Capacity;
+
 use super::contents::{Contents, Pending};
+use super::file::{begin_file, group_of, name_of, sequence_of};
 use super::record::{Frame, Record, State};
 use super::reserve;
 use crate::error::SpoolFault;
-use crate::limits::{SPOOL_BYTES_MAX, SPOOL_FILE_BYTES, SPOOL_RESERVE_BYTES, SPOOL_SECTOR_BYTES};
+use crate::limits::{SPOOL_BYTES_MAX, SPOOL_SECTOR_BYTES};
 use collect::disk::{Disk, is_full};
 use std::collections::{BTreeMap, VecDeque};
-use std::io;
-
-/// How much a spool holds.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Capacity {
-    /// Bytes of all its files together; more than that of one file and a batch.
-    pub bytes_max: u64,
-    /// Bytes after which a new file is begun.
-    pub file_bytes: u64,
-    /// Bytes beside them that are kept for when the disk is full: several sectors.
-    pub reserve_bytes: u64,
-}
-
-impl Default for Capacity {
-    fn default() -> Self {
-        Capacity {
-            bytes_max: SPOOL_BYTES_MAX,
-            file_bytes: SPOOL_FILE_BYTES,
-            reserve_bytes: SPOOL_RESERVE_BYTES,
-        }
-    }
-}
 
 /// The spool.
 pub struct Spool<D: Disk> {
@@ -403,33 +384,4 @@ impl<D: Disk> Spool<D> {
         }
         if self.lacks_room() { self.restore_reserve() } else { Ok(()) }
     }
-}
-
-fn begin_file<D: Disk>(disk: &mut D, sequence: u64, state: &State) -> io::Result<(D::File, u64)> {
-    let name = name_of(sequence);
-    let mut file = disk.create(&name)?;
-    let mut first = Record::State(*state).encode(sequence, 0);
-    first.extend(Record::padding(first.len() as u64));
-    let written = disk.append(&mut file, &first).and_then(|()| disk.sync(&mut file));
-    if let Err(cause) = written.and_then(|()| disk.sync_dir()) {
-        // It holds nothing yet, and a full disk should not fill with such files. The cause is what to tell.
-        let _ = disk.remove(&name);
-        return Err(cause);
-    }
-    Ok((file, first.len() as u64))
-}
-
-/// The sector in which a group begins, as its records name it.
-fn group_of(at: u64) -> u32 {
-    u32::try_from(at / SPOOL_SECTOR_BYTES as u64).expect("a file is shorter than the spool")
-}
-
-pub(super) fn name_of(sequence: u64) -> String {
-    format!("{sequence:016x}.spool")
-}
-
-fn sequence_of(name: &str) -> Option<u64> {
-    let digits = name.strip_suffix(".spool").filter(|digits| digits.len() == 16)?;
-    // Numbers rise by one from 1: nobody has written the last one.
-    u64::from_str_radix(digits, 16).ok().filter(|sequence| *sequence != u64::MAX)
 }
