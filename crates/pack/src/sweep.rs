@@ -31,7 +31,7 @@ use crate::tune::{self, Effort, Goal};
 
 pub use cells::{Cell, Measured, Ordered, Other, OtherCell, OtherOrdered, OtherRuns, Penalty, Spread};
 pub use filled::{Filled, Fills};
-pub use means::{Means, Worst};
+pub use means::{Means, WANTED, WORST_MAX, Wanted, Worst};
 pub use runs::{Behind, Input, Places, Ran};
 pub use stacks::{Geometry, Stacks};
 
