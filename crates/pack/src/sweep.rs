@@ -375,8 +375,8 @@ impl<'a> Sweep<'a> {
     }
 }
 
-/// A packed program; where it would not gain, the unpacked one with its functions in the order that was asked for, since
-/// that is what it stands beside, and not in the linker's.
+/// A packed program; where it would not gain, the unpacked one with its functions in the order that was asked for, and
+/// not in the linker's, since that is what it stands beside.
 fn in_order(packed: Packed, plain: &Packed) -> Packed {
     match packed.report.nothing {
         Some(_) => {

@@ -116,7 +116,7 @@ fn what_is_packed_for_all_caches_has_fewer_cycles_too_many_behind_them() {
     let profiles = [training[0].profile.clone()];
     let of_words = pack::pack(&program, &profiles, &words).expect("it can be moved").image;
     let before = plain.moved(&Places::of(&program, &of_words), &caches).expect("they can be built");
-    // Cycles in parts of the plain program's in the same order: at the paper's cache, and what all others have too many.
+    // Cycles in parts of the plain program's in the same order: at the paper's cache, and what is too much behind all.
     let shares = |goal: &Goal| {
         let packed = tune::pack(&program, &training, &settings, goal, &effort).expect("it can be packed");
         assert_eq!(packed.report.nothing, None);

@@ -164,7 +164,7 @@ fn every_program_has_five_inputs_and_stays_what_its_sidecar_says() {
     );
 }
 
-/// One of our own and one of a package's, for both instruction sets. In long runs only: the C library may be built first.
+/// One of our own and one of a package's, for both instruction sets; in long runs, as the C library is built first.
 #[test]
 fn programs_that_are_built_again_are_the_same_byte_for_byte() {
     if !is_soak() || !is_there("sparc64-linux-gnu-gcc-12", "building programs of corpus/ again") {

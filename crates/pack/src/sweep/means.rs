@@ -1,7 +1,7 @@
 //! What a sweep says of several programs: means over them behind one cache, and the worst of all that was measured.
 //!
-//! Owns: which values a table's last line has ([`Means`]), what is worst beside AES alone ([`Worst`]), and what is wanted
-//! of both. Values of one program are `sweep::cells`'.
+//! Owns: which values a table's last line has ([`Means`]), what is worst beside AES alone ([`Worst`]), and what is
+//! wanted of both. Values of one program are `sweep::cells`'.
 
 use super::cells::{Cell, Measured, Penalty, Spread};
 use super::runs::Behind;
