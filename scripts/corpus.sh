@@ -3,6 +3,7 @@
 # corpus/ and data/workload is the result; no test needs the compilers.
 #   scripts/corpus.sh          makes corpus/ and data/workload again
 #   scripts/corpus.sh check    builds all again in another folder, from the C library on, and compares
+#   scripts/corpus.sh same P...  builds these programs alone again, with the compilers that there are, and compares
 #   scripts/corpus.sh count    runs each program with each input and writes how many instructions that took
 #   scripts/corpus.sh table    prints the table of corpus/README.md
 # Compilers and sources come from packages, once, into target/tools; versions are in corpus/*/*.txt.
@@ -242,6 +243,21 @@ check() {
     diff -r --exclude=README.md "$1/data/workload" data/workload
 }
 
+# Whether programs are what is built of them here, with their sidecars: same FOLDER PROGRAM...
+same() {
+    local program target name folder=$1
+    shift
+    programs=("$@")
+    build_all "$folder"
+    for program in "${programs[@]}"; do
+        for target in sparc rv32; do
+            for name in "$target/$program.elf" "$target/$program.elf.txt"; do
+                cmp "$folder/$name" "corpus/$name"
+            done
+        done
+    done
+}
+
 # How many instructions each run takes: count
 # A program's name and environment stand behind its arguments and decide how those are aligned, and so what strlen takes:
 # the name is the same wherever the tree lies, and the environment is empty.
@@ -301,10 +317,18 @@ case "${1:-}" in
         check "$folder"
         echo "corpus/ and data/workload are what is built here, byte for byte"
         ;;
+    same)
+        shift
+        tools
+        folder=$(mktemp -d)
+        trap 'rm -rf "$folder"' EXIT
+        same "$folder" "$@"
+        echo "$* are what is built here, byte for byte"
+        ;;
     count) count >corpus/instructions.csv ;;
     table) table ;;
     *)
-        sed -n 4,7p "$0" >&2
+        sed -n 4,8p "$0" >&2
         exit 2
         ;;
 esac

@@ -15,7 +15,6 @@ use std::time::Instant;
 use corpus::Run;
 use isa::Cycles;
 use isa::rv32::user;
-use pack::chain::profile::{self, Counted};
 use pack::chain::run::{self, End};
 use pack::chain::{Protection, Settings, Work};
 use pack::code::dict::Choice;
@@ -44,16 +43,6 @@ fn took(run: &Run, image: &Image, protection: &Protection) -> Took {
     Took { cycles: outcome.cycles as f64, blocks: blocks as f64 }
 }
 
-fn profile_of(run: &Run) -> Profile {
-    let image = run.image_rv32();
-    let (told, files) = run.prepare();
-    let told: Vec<&str> = told.iter().map(String::as_str).collect();
-    let mut counted = Counted::of(&image);
-    let stop = profile::count_rv32(&image, &told, files, user::Settings::default(), &mut counted);
-    assert_eq!(stop, Ok(user::Stop::Exit(0)), "{} {}", run.program, run.name);
-    Profile::new(counted.by_address())
-}
-
 /// A program with what is measured of it unpacked: a pair for each run, without and with the cipher.
 struct Measured {
     program: Program,
@@ -71,7 +60,7 @@ fn measured(runs: &[Run]) -> Measured {
     });
     Measured {
         program,
-        profiles: runs[..PROFILED].iter().map(profile_of).collect(),
+        profiles: runs[..PROFILED].iter().map(Run::profile_rv32).collect(),
         runs: unpacked_runs.collect(),
     }
 }

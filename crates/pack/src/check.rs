@@ -2,8 +2,8 @@
 //!
 //! Owns: reading an image back through its map and comparing it with the program word by word ([`check`]). It is
 //! written apart from the passes that packed: it takes from them what is reached (`flow`), and nothing of packets,
-//! orders, addresses or constants. Equal instructions are equal words, or leave the same registers, condition codes, Y and memory
-//! on a core, from many states. What an instruction is, is asked of `isa`, in a file for each instruction set. Whether
+//! orders, addresses or constants. Equal instructions are equal words, or leave the same registers, condition codes, Y and
+//! memory on a core, from many states. What an instruction is, is asked of `isa`, in a file for each instruction set. Whether
 //! a program's output is the same, a run shows.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};

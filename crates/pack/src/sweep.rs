@@ -31,7 +31,7 @@ use crate::tune::{self, Effort, Goal};
 
 pub use cells::{Cell, Measured, Ordered, Other, OtherCell, OtherOrdered, OtherRuns, Penalty, Spread};
 pub use filled::{Filled, Fills};
-pub use means::{Means, Worst};
+pub use means::{Means, WANTED, WORST_MAX, Wanted, Worst};
 pub use runs::{Behind, Input, Places, Ran};
 pub use stacks::{Geometry, Stacks};
 
@@ -375,8 +375,8 @@ impl<'a> Sweep<'a> {
     }
 }
 
-/// A packed program; where it would not gain, the unpacked one with its functions in the order that was asked for, since
-/// that is what it stands beside, and not in the linker's.
+/// A packed program; where it would not gain, the unpacked one with its functions in the order that was asked for, and
+/// not in the linker's, since that is what it stands beside.
 fn in_order(packed: Packed, plain: &Packed) -> Packed {
     match packed.report.nothing {
         Some(_) => {

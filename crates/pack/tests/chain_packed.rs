@@ -11,7 +11,6 @@ use isa::Cycles;
 use isa::sparc::user::{self, Windows};
 use isa::sparc::{Bus, Image, Machine, Memory, Timing, User, Width, machine};
 use pack::Profile;
-use pack::chain::profile::{self, Counted};
 use pack::chain::run::{self, End};
 use pack::chain::stream::Replayed;
 use pack::chain::{Chain, Protection, Settings, Shape, Stream, Work};
@@ -36,17 +35,6 @@ fn handlers(program: &Image) -> Windows {
 
 fn arguments(run: &Run) -> (Vec<String>, isa::sparc::Files) {
     run.prepare()
-}
-
-fn profile_of(run: &Run) -> Profile {
-    let image = run.image();
-    let (told, files) = arguments(run);
-    let told: Vec<&str> = told.iter().map(String::as_str).collect();
-    let mut counted = Counted::of(&image);
-    let settings = ideal(&image, handlers(&image));
-    let stop = profile::count(&image, &told, files, settings, &mut counted);
-    assert_eq!(stop, Ok(user::Stop::Exit(0)));
-    Profile::new(counted.by_address())
 }
 
 fn start(run: &Run, image: &pack::Image, settings: &Settings, windows: Windows) -> User<Chain> {
@@ -75,8 +63,10 @@ fn ways(number: usize) -> Vec<pack::Settings> {
 
 fn packed(run: &Run, profile: &Profile, way: &pack::Settings) -> pack::Image {
     let program = corpus::program(&run.program);
-    let profiles = std::slice::from_ref(profile);
-    pack::pack(&program, profiles, way).unwrap_or_else(|error| panic!("{}: {error}", run.program)).image
+    let packed = pack::pack(&program, std::slice::from_ref(profile), way);
+    let image = packed.unwrap_or_else(|error| panic!("{}: {error}", run.program)).image;
+    assert!(!image.map.is_empty(), "{}: nothing is packed", run.program);
+    image
 }
 
 /// Every kind of dictionary, assignment and order.
@@ -105,7 +95,7 @@ fn switches() -> Vec<pack::Settings> {
 fn every_switch_leaves_what_a_program_prints() {
     let runs = corpus::sample("every switch").into_iter();
     for run in runs.filter(|run| corpus::soak() || run.program == "search") {
-        let (profile, windows) = (profile_of(&run), handlers(&run.image()));
+        let (profile, windows) = (run.profile(), handlers(&run.image()));
         for way in switches() {
             let image = packed(&run, &profile, &way);
             assert!(!image.map.is_empty(), "{}: nothing is packed: {way:?}", run.program);
@@ -120,7 +110,7 @@ fn every_switch_leaves_what_a_program_prints() {
 #[test]
 fn packed_programs_print_what_they_print_natively_and_take_what_the_formula_says() {
     for (number, run) in corpus::sample("packed programs behind the chain").iter().enumerate() {
-        let (plain, profile) = (run::unpacked(&run.image()), profile_of(run));
+        let (plain, profile) = (run::unpacked(&run.image()), run.profile());
         let settings = Settings::default();
         let windows = handlers(&run.image());
         let before = run::finish(&mut start(run, &plain, &settings, windows), Cycles::MAX, &mut ());
@@ -238,7 +228,7 @@ fn registers_and_memory_are_the_plain_runs_but_for_where_code_is_at_every_system
         if !corpus::soak() && !STEPPED.contains(&run.program.as_str()) {
             continue;
         }
-        let (program, profile) = (run.image(), profile_of(run));
+        let (program, profile) = (run.image(), run.profile());
         for way in ways(number) {
             let image = packed(run, &profile, &way);
             let moves = Moves::of(&image);

@@ -39,7 +39,9 @@ fn packed(run: &Run) -> pack::Image {
     // How well is not asked here: the fastest way.
     let settings =
         pack::Settings { assignment: pack::packing::Assignment::Greedy, ..pack::Settings::default() };
-    pack::pack(&program, &[], &settings).expect("it can be packed").image
+    let image = pack::pack(&program, &[], &settings).expect("it can be packed").image;
+    assert!(!image.map.is_empty(), "{}: nothing is packed", run.program);
+    image
 }
 
 /// An image in a container, read back from its bytes.

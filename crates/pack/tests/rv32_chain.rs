@@ -11,7 +11,6 @@ use corpus::Run;
 use isa::Cycles;
 use isa::rv32::{Fault, FaultKind, Machine, Memory, Spent, Timing, User, user};
 use made::{Seeded, device, seals};
-use pack::chain::profile::{self, Counted};
 use pack::chain::run::{self, End};
 use pack::chain::{Chain, Data, DataTiming, Lines, Outcome, Protection, Rv32, Settings, Shape, Work};
 use pack::chain::{integrity, sealed};
@@ -42,16 +41,6 @@ fn outcome(run: &Run, image: &Image, protection: &Protection, settings: &Setting
     run::rv32::finish(&mut start(run, image, protection, settings), Cycles::MAX, &mut ())
 }
 
-fn profile_of(run: &Run) -> Profile {
-    let image = run.image_rv32();
-    let (told, files) = run.prepare();
-    let told: Vec<&str> = told.iter().map(String::as_str).collect();
-    let mut counted = Counted::of(&image);
-    let stop = profile::count_rv32(&image, &told, files, ideal(), &mut counted);
-    assert_eq!(stop, Ok(user::Stop::Exit(0)));
-    Profile::new(counted.by_address())
-}
-
 /// The ways of packing that runs take in turn, each a program's shortest; all of them in a long run.
 fn ways(number: usize) -> Vec<pack::Settings> {
     let base = pack::Settings::default();
@@ -76,13 +65,15 @@ fn ways(number: usize) -> Vec<pack::Settings> {
 fn packed(run: &Run, profile: &Profile, way: &pack::Settings) -> Image {
     let program = Program::parse(&run.elf("rv32")).unwrap_or_else(|error| panic!("{}: {error}", run.program));
     let packed = pack::pack(&program, std::slice::from_ref(profile), way);
-    packed.unwrap_or_else(|error| panic!("{}: {error}", run.program)).image
+    let image = packed.unwrap_or_else(|error| panic!("{}: {error}", run.program)).image;
+    assert!(!image.map.is_empty(), "{}: nothing is packed", run.program);
+    image
 }
 
 #[test]
 fn packed_programs_print_what_they_print_natively_and_take_what_the_formula_says() {
     for (number, run) in corpus::sample("packed RV32 programs behind the chain").iter().enumerate() {
-        let (plain, profile) = (run::unpacked(&run.image_rv32()), profile_of(run));
+        let (plain, profile) = (run::unpacked(&run.image_rv32()), run.profile_rv32());
         let settings = Settings::default();
         let before = outcome(run, &plain, &Protection::cost_of_code(&plain, Work::Block), &settings);
         assert!(run.is_expected(&before.output), "{} {}", run.program, run.name);
@@ -314,7 +305,7 @@ fn registers_and_memory_are_the_plain_runs_but_for_where_code_is_at_every_system
         if !corpus::soak() && !STEPPED.contains(&run.program.as_str()) {
             continue;
         }
-        let profile = profile_of(run);
+        let profile = run.profile_rv32();
         for way in ways(number) {
             let image = packed(run, &profile, &way);
             let moves = Moves::of(run, &image);

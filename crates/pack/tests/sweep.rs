@@ -98,6 +98,39 @@ fn what_is_packed_for_a_cache_lacks_less_there_than_what_is_packed_for_size() {
     assert!(tuned.report.ratio() < goal.ratio_max + 0.005, "{}", tuned.report.ratio());
 }
 
+/// What is packed for all caches is weighed against being worse off behind any in a training run; for one, it is not.
+#[test]
+fn what_is_packed_for_all_caches_has_fewer_cycles_too_many_behind_them() {
+    let Some(run) =
+        corpus::sample("packing for all caches").into_iter().find(|run| run.program == "dijkstra")
+    else {
+        return;
+    };
+    let program = corpus::program("dijkstra");
+    let plain = ran(&sweep::as_it_is(&program), &run);
+    let training = [Training::of(plain.stream.clone())];
+    let settings = pack::Settings { order: Order::Seeded(7), ..sweep::Settings::default().packing };
+    let words = pack::Settings { assignment: Assignment::Words, ..settings.clone() };
+    let effort = Effort { dynamic_percents: vec![20, 45, 75], left_out: 8, spaced: 48, exchanges: 0 };
+    let caches: Vec<Geometry> = sweep::caches().into_iter().filter(|cache| !cache.is_full()).collect();
+    let profiles = [training[0].profile.clone()];
+    let of_words = pack::pack(&program, &profiles, &words).expect("it can be moved").image;
+    let before = plain.moved(&Places::of(&program, &of_words), &caches).expect("they can be built");
+    // Cycles in parts of the plain program's in the same order: at the paper's cache, and what is too much behind all.
+    let shares = |goal: &Goal| {
+        let packed = tune::pack(&program, &training, &settings, goal, &effort).expect("it can be packed");
+        assert_eq!(packed.report.nothing, None);
+        let after = ran(&packed.image, &run).behind(&caches).expect("they can be built");
+        let share = |at: usize| after.total_cycles(at, 120) as f64 / before.total_cycles(at, 120) as f64;
+        let paper = caches.iter().position(|&cache| cache == Geometry::direct(1024)).expect("it is one");
+        (share(paper), (0..caches.len()).map(|at| (share(at) - 1.0).max(0.0)).sum::<f64>())
+    };
+    let (all, one) = (shares(&Goal::default()), shares(&Goal::of_cache(1024)));
+    println!("all {all:?}, one {one:?}");
+    assert!(all.0 < 1.0 && one.0 < 1.0, "{all:?} {one:?}");
+    assert!(all.1 < one.1, "{all:?} {one:?}");
+}
+
 #[test]
 fn the_paper_s_rule_takes_the_first_cache_that_twice_as_much_does_not_help_by_so_much() {
     // Of 1000 words: hits of 80, 90, 96, 99 and 99.5 % in direct-mapped caches, which do not stand in their order here.

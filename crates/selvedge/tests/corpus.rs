@@ -164,6 +164,21 @@ fn every_program_has_five_inputs_and_stays_what_its_sidecar_says() {
     );
 }
 
+/// One of our own and one of a package's, for both instruction sets; in long runs, as the C library is built first.
+#[test]
+fn programs_that_are_built_again_are_the_same_byte_for_byte() {
+    if !is_soak() || !is_there("sparc64-linux-gnu-gcc-12", "building programs of corpus/ again") {
+        return;
+    }
+    let built =
+        Command::new("scripts/corpus.sh").args(["same", "search", "minigzip"]).current_dir(root()).output();
+    let built = built.expect("the script is in the tree");
+    let told = String::from_utf8_lossy(&built.stderr);
+    assert!(built.status.success(), "{told}");
+    let said = "search minigzip are what is built here, byte for byte\n";
+    assert!(built.stdout.ends_with(said.as_bytes()), "{told}");
+}
+
 #[test]
 fn programs_print_what_their_sources_print_natively() {
     let sample = sample();

@@ -5,7 +5,6 @@
 //! Cycles are counted, not timed.
 
 use isa::Cycles;
-use pack::chain::profile::{self, Counted};
 use pack::chain::{Protection, Settings, Shape, integrity, run};
 use pack::code::dict;
 use pack::integrity::Integrity;
@@ -70,15 +69,6 @@ fn cycles(run: &Run, image: &Image, protection: &Protection, settings: &Settings
     outcome.cycles as f64
 }
 
-fn profile_of(run: &Run) -> Profile {
-    let (image, user) = (run.image(), corpus::with_handlers(&run.image()));
-    let (told, files) = run.prepare();
-    let told: Vec<&str> = told.iter().map(String::as_str).collect();
-    let mut counted = Counted::of(&image);
-    profile::count(&image, &told, files, user, &mut counted).expect("it fits");
-    Profile::new(counted.by_address())
-}
-
 /// In percent: the ratio with tags over each number of lines, and by it and way the cycles in parts of the plain run.
 struct Measured {
     ratio: f64,
@@ -88,7 +78,7 @@ struct Measured {
 
 fn measured(name: &str) -> Measured {
     let runs: Vec<Run> = corpus::runs("integrity").into_iter().filter(|run| run.program == name).collect();
-    let profiles: Vec<Profile> = runs[..TRAINING].iter().map(profile_of).collect();
+    let profiles: Vec<Profile> = runs[..TRAINING].iter().map(Run::profile).collect();
     let settings = pack::Settings {
         dictionary: dict::Choice::Blend { dynamic_percent: 50 },
         order: Order::Hot,

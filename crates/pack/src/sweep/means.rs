@@ -1,7 +1,7 @@
 //! What a sweep says of several programs: means over them behind one cache, and the worst of all that was measured.
 //!
-//! Owns: which values a table's last line has ([`Means`]), and what is worst beside AES alone ([`Worst`]). Values of one
-//! program are `sweep::cells`'.
+//! Owns: which values a table's last line has ([`Means`]), what is worst beside AES alone ([`Worst`]), and what is
+//! wanted of both. Values of one program are `sweep::cells`'.
 
 use super::cells::{Cell, Measured, Penalty, Spread};
 use super::runs::Behind;
@@ -62,6 +62,34 @@ impl Means {
         }
     }
 }
+
+/// What a mean has to be.
+pub struct Wanted {
+    /// What it is of.
+    pub metric: &'static str,
+    /// At most so much.
+    pub at_most: f64,
+    of: fn(&Means) -> f64,
+}
+
+impl Wanted {
+    /// The value that it is about.
+    pub fn value(&self, means: &Means) -> f64 {
+        (self.of)(means)
+    }
+}
+
+/// What is wanted of the means over the paper's six behind its cache.
+pub const WANTED: [Wanted; 6] = [
+    Wanted { metric: "cycles with AES and packing", at_most: 0.90, of: |means| means.packed },
+    Wanted { metric: "AES cycles left", at_most: 0.509, of: |means| means.lines_left },
+    Wanted { metric: "cycles with AES and packing, own order", at_most: 0.80, of: |means| means.placed },
+    Wanted { metric: "AES cycles left, own order", at_most: 0.45, of: |means| means.placed_lines_left },
+    Wanted { metric: "compression ratio", at_most: 0.91, of: |means| means.ratio },
+    Wanted { metric: "compression ratio, static dictionary", at_most: 0.86, of: |means| means.ratio_static },
+];
+/// What is wanted of the worst cell's mean and of its worst order, beside AES alone.
+pub const WORST_MAX: [f64; 2] = [1.00, 1.02];
 
 fn over(values: impl Iterator<Item = f64>) -> f64 {
     Spread::of(values).expect("there is a program").mean

@@ -6,8 +6,9 @@ use std::path::{Path, PathBuf};
 use isa::Cycles;
 use isa::sparc::user::{self, Windows};
 use isa::sparc::{Files, Image};
-use pack::Program;
+use pack::chain::profile::{self, Counted};
 use pack::sweep::Input;
+use pack::{Profile, Program};
 use sha2::{Digest, Sha256};
 
 /// The paper's six, and three more.
@@ -94,6 +95,26 @@ pub fn instructions(run: &Run) -> u64 {
 }
 
 impl Run {
+    /// How often each instruction is executed, with window handlers of the program's own.
+    pub fn profile(&self) -> Profile {
+        let (image, (told, files)) = (self.image(), self.prepare());
+        let told: Vec<&str> = told.iter().map(String::as_str).collect();
+        let mut counted = Counted::of(&image);
+        let stop = profile::count(&image, &told, files, with_handlers(&image), &mut counted);
+        assert_eq!(stop, Ok(user::Stop::Exit(0)), "{} {}", self.program, self.name);
+        Profile::new(counted.by_address())
+    }
+
+    /// The same of the program for RV32.
+    pub fn profile_rv32(&self) -> Profile {
+        let (image, (told, files)) = (self.image_rv32(), self.prepare());
+        let told: Vec<&str> = told.iter().map(String::as_str).collect();
+        let mut counted = Counted::of(&image);
+        let stop = profile::count_rv32(&image, &told, files, Default::default(), &mut counted);
+        assert_eq!(stop, Ok(isa::rv32::user::Stop::Exit(0)), "{} {}", self.program, self.name);
+        Profile::new(counted.by_address())
+    }
+
     pub fn image(&self) -> Image {
         Image::parse(&elf(&self.program)).expect("it is an image")
     }

@@ -1,6 +1,6 @@
 //! What programs are told when they are measured: a file with a line for each run, and files beside it.
 //!
-//! Owns reading it, and what a program of it is to a sweep. Which inputs are learnt from is the verb's.
+//! Owns reading it, which inputs are learnt from, and what a program of it is to a sweep.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -14,7 +14,12 @@ use selvedge::error::{Error, PackFault};
 use super::{read, traps, windows};
 
 /// Inputs that are learnt from when nobody says which.
-pub const TRAINED: usize = 3;
+const TRAINED: usize = 3;
+
+/// The name by which the runs know a program: its file's, without what is behind the last dot.
+pub fn name(program: &Path) -> String {
+    program.file_stem().unwrap_or_default().to_string_lossy().into_owned()
+}
 
 /// What a program is told, in the order of the file; each run is given up after so many cycles.
 pub fn inputs(runs: &Path, program: &str, limit: Cycles) -> Result<Vec<Input>, Error> {
@@ -41,6 +46,41 @@ fn input(program: &str, line: &str, folder: &Path, limit: Cycles) -> Result<Inpu
     }
     let stdin = stdin.map(|file| read(&folder.join(file))).transpose()?;
     Ok(Input { name, arguments, files: Files::new(named, stdin.unwrap_or_default()), limit })
+}
+
+/// What is learnt from, by the names of `train` or else the first three; and what is measured, by those of `measure` or
+/// else all others.
+pub fn parted(
+    runs: &Path,
+    inputs: Vec<Input>,
+    [train, measure]: [&[String]; 2],
+) -> Result<[Vec<Input>; 2], Error> {
+    let known: Vec<String> = inputs.iter().map(|input| input.name.clone()).collect();
+    if let Some(found) = train.iter().chain(measure).find(|name| !known.contains(name)) {
+        return Err(PackFault::WhichInput { found: Some(found.clone()), inputs: known }.of(runs));
+    }
+    let trained = if train.is_empty() { &known[..TRAINED.min(known.len())] } else { train };
+    let is_measured = |name: &String| match measure.is_empty() {
+        true => !trained.contains(name),
+        false => measure.contains(name),
+    };
+    let of =
+        |keep: &dyn Fn(&String) -> bool| inputs.iter().filter(|input| keep(&input.name)).cloned().collect();
+    Ok([of(&|name| trained.contains(name)), of(&is_measured)])
+}
+
+/// The same where there must be some of both.
+pub fn parted_in_two(
+    runs: &Path,
+    inputs: Vec<Input>,
+    asked: [&[String]; 2],
+) -> Result<[Vec<Input>; 2], Error> {
+    let known = inputs.iter().map(|input| input.name.clone()).collect();
+    let parts = parted(runs, inputs, asked)?;
+    match parts.iter().any(Vec::is_empty) {
+        true => Err(PackFault::WhichInput { found: None, inputs: known }.of(runs)),
+        false => Ok(parts),
+    }
 }
 
 /// The program of a file, with what is learnt from and what is measured.

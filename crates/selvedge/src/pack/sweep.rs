@@ -1,6 +1,6 @@
 //! `selvedge pack sweep`: what packing does to a program behind many caches, with its functions in many orders.
 //!
-//! Owns the verb, which inputs are learnt from, and which ways of making a program smaller are measured. Each image is
+//! Owns the verb, and which ways of making a program smaller are measured. Each image is
 //! run once; what all caches make of that is `pack::sweep`'s; `shown` draws.
 
 use std::path::PathBuf;
@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use ::pack::Target;
 use ::pack::code::onfill::stored;
 use ::pack::code::{Code, dict};
-use ::pack::sweep::{self, Input, Penalty, Settings, Subject, Way};
+use ::pack::sweep::{self, Penalty, Settings, Subject, Way};
 use clap::ValueEnum;
 use isa::Cycles;
 use isa::sparc::Timing;
@@ -145,33 +145,6 @@ impl Arguments {
         subject.user.machine.timing = timing;
         Ok(name)
     }
-
-    /// The name of the program in the runs.
-    fn name(&self) -> String {
-        self.program.file_stem().unwrap_or_default().to_string_lossy().into_owned()
-    }
-
-    /// What is learnt from, and what is measured.
-    fn parted(&self, inputs: Vec<Input>) -> Result<[Vec<Input>; 2], Error> {
-        let known: Vec<String> = inputs.iter().map(|input| input.name.clone()).collect();
-        if let Some(found) = self.train.iter().chain(&self.measure).find(|name| !known.contains(name)) {
-            return Err(PackFault::WhichInput { found: Some(found.clone()), inputs: known }.of(&self.runs));
-        }
-        let first: Vec<String> = known.iter().take(runs::TRAINED).cloned().collect();
-        let trained = if self.train.is_empty() { &first } else { &self.train };
-        let is_measured = |name: &String| match self.measure.is_empty() {
-            true => !trained.contains(name),
-            false => self.measure.contains(name),
-        };
-        let of = |keep: &dyn Fn(&String) -> bool| {
-            inputs.iter().filter(|input| keep(&input.name)).cloned().collect()
-        };
-        let parts: [Vec<Input>; 2] = [of(&|name| trained.contains(name)), of(&is_measured)];
-        match parts.iter().any(Vec::is_empty) {
-            true => Err(PackFault::WhichInput { found: None, inputs: known }.of(&self.runs)),
-            false => Ok(parts),
-        }
-    }
 }
 
 /// Runs the verb.
@@ -179,12 +152,10 @@ pub fn run(arguments: &Arguments, output: &Output) -> Result<(), Error> {
     let path = &arguments.program;
     check_own_places(&[path, &arguments.runs], &paths([&arguments.html]))?;
     arguments.check_ways()?;
-    let name = arguments.name();
-    let mut subject = runs::subject(
-        path,
-        &name,
-        arguments.parted(runs::inputs(&arguments.runs, &name, arguments.limit)?)?,
-    )?;
+    let name = runs::name(path);
+    let inputs = runs::inputs(&arguments.runs, &name, arguments.limit)?;
+    let parts = runs::parted_in_two(&arguments.runs, inputs, [&arguments.train, &arguments.measure])?;
+    let mut subject = runs::subject(path, &name, parts)?;
     let timing = arguments.time(&mut subject)?;
     let settings = Settings { seeds: (1..=arguments.seeds).collect(), ..Settings::default() };
     let ways = arguments.ways();

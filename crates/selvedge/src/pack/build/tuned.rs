@@ -65,28 +65,18 @@ impl Tuning {
     pub fn paths(&self) -> Option<&Path> {
         self.runs.as_deref()
     }
-
-    /// What is learnt from, of what the program is told.
-    fn training(&self, runs: &Path, inputs: Vec<Input>) -> Result<Vec<Input>, Error> {
-        let known: Vec<String> = inputs.iter().map(|input| input.name.clone()).collect();
-        if let Some(found) = self.train.iter().find(|name| !known.contains(name)) {
-            return Err(PackFault::WhichInput { found: Some(found.clone()), inputs: known }.of(runs));
-        }
-        if known.is_empty() {
-            return Err(PackFault::NoInput.of(runs));
-        }
-        let first = known.into_iter().take(runs::TRAINED).collect();
-        let trained = if self.train.is_empty() { first } else { self.train.clone() };
-        Ok(inputs.into_iter().filter(|input| trained.contains(&input.name)).collect())
-    }
 }
 
 /// A program packed for the cache that was asked for, if one was.
 pub fn tuned(arguments: &Arguments) -> Result<Option<Tuned>, Error> {
     let (path, tuning) = (&arguments.program, &arguments.tuning);
     let Some((goal, runs)) = tuning.for_cache.as_ref().zip(tuning.paths()) else { return Ok(None) };
-    let name = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
-    let training = tuning.training(runs, runs::inputs(runs, &name, tuning.limit)?)?;
+    let name = runs::name(path);
+    let inputs = runs::inputs(runs, &name, tuning.limit)?;
+    if inputs.is_empty() && tuning.train.is_empty() {
+        return Err(PackFault::NoInput.of(runs));
+    }
+    let [training, _] = runs::parted(runs, inputs, [&tuning.train, &[]])?;
     let Subject { program, user, training, .. } = runs::subject(path, &name, [training, Vec::new()])?;
     let plain = as_it_is(&program);
     let learn = |input: &Input| {

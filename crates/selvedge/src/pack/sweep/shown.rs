@@ -130,7 +130,15 @@ impl Shown {
             .others
             .iter()
             .map(|(other, _)| (format!("code by {}, tables counted", name(other.way)), self.size_of(other)));
-        facts.chain(others).collect()
+        let nothing = format!("{} of {}: the program there is as it was", self.without_gain(), self.seeds);
+        let nothing =
+            (self.without_gain() > 0).then(|| ("orders in which packing would not gain".into(), nothing));
+        facts.chain(nothing).chain(others).collect()
+    }
+
+    /// In how many of the orders that were drawn nothing is packed.
+    fn without_gain(&self) -> usize {
+        self.measured.orders.iter().filter(|order| order.report.nothing.is_some()).count()
     }
 
     /// What share of the program another way makes of it, and in how many orders it makes none.
@@ -180,6 +188,7 @@ impl Shown {
             "program": self.measured.program, "inputs": self.measured.inputs, "seeds": self.seeds,
             "timing": self.timing,
             "ratio": self.measured.ratio(), "ratio_static": self.measured.ratio_static,
+            "orders_without_gain": self.without_gain(),
             "sized_bytes": self.measured.sized(LEAST_GAIN).bytes,
             "cells": self.cells.iter().map(cell).collect::<Vec<_>>(),
             "others": self.others.iter().map(other).collect::<Vec<_>>(),

@@ -20,7 +20,7 @@ use isa::sparc::{Timing, machine, user};
 use selvedge::error::{Error, PackFault};
 
 use super::witness::{Native, Witnessed, witness};
-use crate::pack::runs::{self, TRAINED};
+use crate::pack::runs;
 use crate::papers::spread::{on_all_cores, progress};
 
 /// The programs: the paper's six first.
@@ -91,13 +91,8 @@ impl Case {
     pub fn read(root: &Path, instructions: Instructions, name: &str) -> Result<Case, Error> {
         let path = root.join("corpus").join(instructions.folder()).join(name).with_extension("elf");
         let runs = root.join("data/workload/runs.txt");
-        let mut training = runs::inputs(&runs, name, Cycles::MAX)?;
-        let measured = training.split_off(TRAINED.min(training.len()));
-        if measured.is_empty() {
-            let known = training.into_iter().map(|input| input.name).collect();
-            return Err(PackFault::WhichInput { found: None, inputs: known }.of(&runs));
-        }
-        let subject = runs::subject(&path, name, [training, measured])?;
+        let parts = runs::parted_in_two(&runs, runs::inputs(&runs, name, Cycles::MAX)?, [&[], &[]])?;
+        let subject = runs::subject(&path, name, parts)?;
         // RV32's cycles are Ibex', whatever stands here.
         let timings = [Timing::leon2(), Timing::leon3()];
         let on = |timing| {

@@ -1,10 +1,10 @@
 //! Rows of what was found, beside what the paper prints.
 //!
-//! Owns the metrics and their names, what was wanted of them, and which witnesses each has. What is wanted stands where
-//! else the paper's number does, and is met or `differs`: there is no tolerance.
+//! Owns the metrics and their names, and which witnesses each has. What is wanted of them stands where else the paper's
+//! number does, and is met or `differs`: there is no tolerance.
 
 use ::pack::sweep::why::Bounds;
-use ::pack::sweep::{Cell, Geometry, Means, Measured, Penalty, Spread, Way, Worst};
+use ::pack::sweep::{Cell, Geometry, Means, Measured, Penalty, Spread, WANTED, WORST_MAX, Way, Worst};
 use report::paper::PaperRow;
 use report::printed::{Direction as Better, Printed, PrintedCell, read_csv};
 use report::row::Value;
@@ -35,33 +35,6 @@ const LEAST_GAIN: f64 = 0.05;
 /// How many conflicts a row names.
 const CONFLICTS_NAMED: usize = 3;
 
-/// What a mean has to be.
-pub struct Goal {
-    /// What it is of.
-    pub metric: &'static str,
-    /// At most so much.
-    pub at_most: f64,
-    of: fn(&Means) -> f64,
-}
-
-impl Goal {
-    /// The value that it is about.
-    pub fn value(&self, means: &Means) -> f64 {
-        (self.of)(means)
-    }
-}
-
-/// What is wanted of the means over six at the paper's cache.
-pub const GOALS: [Goal; 6] = [
-    Goal { metric: "cycles with AES and packing", at_most: 0.90, of: |means| means.packed },
-    Goal { metric: "AES cycles left", at_most: 0.509, of: |means| means.lines_left },
-    Goal { metric: "cycles with AES and packing, own order", at_most: 0.80, of: |means| means.placed },
-    Goal { metric: "AES cycles left, own order", at_most: 0.45, of: |means| means.placed_lines_left },
-    Goal { metric: "compression ratio", at_most: 0.91, of: |means| means.ratio },
-    Goal { metric: "compression ratio, static dictionary", at_most: 0.86, of: |means| means.ratio_static },
-];
-/// What is wanted of the worst cell's mean and of its worst order, beside AES alone.
-pub const WORST_MAX: [f64; 2] = [1.00, 1.02];
 /// What is wanted of the best code that is decoded on fill, tables counted.
 pub const ON_FILL_MAX: f64 = 0.58;
 
@@ -308,7 +281,7 @@ impl Rows<'_> {
         for (core, core_name) in Instructions::Sparc.cores().iter().enumerate() {
             let Some(means) = means(measurement, Instructions::Sparc, core) else { continue };
             let place = place("goals", "mean of six", Some(core_name));
-            for goal in &GOALS {
+            for goal in &WANTED {
                 self.wanted(&place, goal.metric, "", goal.value(&means), goal.at_most, &CHAINED);
             }
         }

@@ -1,13 +1,13 @@
 //! Tables of what was found, for a person.
 
-use ::pack::sweep::{Geometry, Means, Measured, Penalty};
+use ::pack::sweep::{Geometry, Means, Measured, Penalty, WANTED, WORST_MAX};
 use report::paper::PaperRow;
 use report::row::Value;
 use report::table::{Column, Entry, Table};
 
 use super::Shown;
 use super::measure::{CACHE, Instructions, Measurement};
-use super::rows::{self, GOALS, ON_FILL_MAX, PRINTED_TABLES, WORST_MAX, at, cache_name, codes, way_name};
+use super::rows::{self, ON_FILL_MAX, PRINTED_TABLES, at, cache_name, codes, way_name};
 
 /// What is told of the worst order.
 const CONFLICTS_SHOWN: usize = 8;
@@ -165,7 +165,7 @@ pub fn of_goals(measurement: &Measurement) -> Table {
     };
     for (core, name) in Instructions::Sparc.cores().iter().enumerate() {
         if let Some(means) = rows::means(measurement, Instructions::Sparc, core) {
-            GOALS.iter().for_each(|goal| push(goal.metric, name, goal.value(&means), goal.at_most));
+            WANTED.iter().for_each(|goal| push(goal.metric, name, goal.value(&means), goal.at_most));
         }
         for (worst, at_most) in rows::worst(measurement, core).into_iter().flatten().zip(WORST_MAX) {
             let seed = worst.seed.map_or("mean".to_owned(), |seed| format!("order {seed}"));

@@ -181,7 +181,7 @@ fn what_the_paper_says_of_all_programs_is_yes_or_no_on_each_core() {
     }
 }
 
-/// 300 of 1000 lines bring the packer's own order to 0.78 of plain; 380 to 0.83, which a tenth's tolerance would let pass.
+/// 300 of 1000 lines bring the packer's own order to 0.78 of plain; 380 to 0.83, which a tenth's tolerance would pass.
 #[test]
 fn what_is_wanted_is_met_or_differs() {
     for (lines, expected) in [(300, Verdict::Better), (380, Verdict::Differs)] {
