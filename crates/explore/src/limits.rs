@@ -1,0 +1,18 @@
+//! The limits of what this tool takes and tries.
+//!
+//! Owns every such number, with why it is what it is.
+
+/// From which likeness on (Jaro-Winkler, 1 is equal) a name is taken for a misspelt one.
+pub const LIKENESS_LEAST: f64 = 0.8;
+/// Parts into which measurements are cut to judge a model by those that it was not fitted to.
+pub const FOLDS: usize = 5;
+/// The fewest measurements of a routine for a model: two in each part.
+pub const SAMPLES_LEAST: usize = 2 * FOLDS;
+/// What a model with more terms must save of the held-out error to be taken, as a part of it.
+pub const TERM_GAIN_LEAST: f64 = 0.02;
+/// Below this mean error, in parts of one, a model is exact but for rounding.
+pub const ERROR_FLOOR: f64 = 1e-9;
+/// How far beyond what was characterised a mean may lie, as a part of it: rounding, not extrapolation.
+pub const DOMAIN_SLACK: f64 = 1e-9;
+
+const _: () = assert!(SAMPLES_LEAST >= 2 * FOLDS && FOLDS >= 2);
