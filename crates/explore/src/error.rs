@@ -1,9 +1,10 @@
 //! Every word that this tool says when its input is wrong.
 //!
-//! Owns: the one closed enum, its fields, its words. What the environment fails at (a compiler that is not there) is the
-//! roof's; our own bugs are assertions.
+//! Owns: the one closed enum, its fields, its words, and which of them are the environment's failures (a compiler that is
+//! not there, a disk); our own bugs are assertions.
 
 use std::fmt;
+use std::path::PathBuf;
 
 /// Why something is not measured, modelled, estimated or ranked.
 #[derive(Clone, Debug, PartialEq)]
@@ -70,6 +71,39 @@ pub enum Error {
         /// The most.
         most: f64,
     },
+    /// There is no compiler for the processor.
+    NoCompiler {
+        /// What was looked for.
+        program: &'static str,
+    },
+    /// The compiler has no C library.
+    NoLibrary,
+    /// There is no source tree.
+    NoTree {
+        /// The folder that is missing.
+        folder: PathBuf,
+    },
+    /// The compiler refused something.
+    Compile {
+        /// What.
+        what: String,
+        /// What it said.
+        words: String,
+    },
+    /// A file that cannot be read or written.
+    Io {
+        /// What was to be done.
+        action: &'static str,
+        /// With what.
+        path: PathBuf,
+        /// What the system says.
+        why: String,
+    },
+    /// A program that was made and does not do.
+    Image {
+        /// Why not.
+        why: String,
+    },
     /// Too few different measurements of a routine for a model.
     TooFew {
         /// The routine.
@@ -80,6 +114,18 @@ pub enum Error {
 }
 
 impl Error {
+    /// Whether the environment failed, and not the input.
+    pub fn is_environment(&self) -> bool {
+        matches!(
+            self,
+            Error::NoCompiler { .. }
+                | Error::NoLibrary
+                | Error::NoTree { .. }
+                | Error::Io { .. }
+                | Error::Image { .. }
+        )
+    }
+
     pub(crate) fn choice<'a>(
         what: &'static str,
         found: &str,
@@ -127,6 +173,25 @@ impl fmt::Display for Error {
                 out,
                 "`{routine}` was characterised for {feature} of {least} to {most} a call, and is asked for {found}"
             ),
+            Error::NoCompiler { program } => write!(
+                out,
+                "found no `{program}`\nhelp: it is in the package gcc-riscv64-unknown-elf (scripts/install.sh test)"
+            ),
+            Error::NoLibrary => write!(
+                out,
+                "the compiler for RV32 has no C library\nhelp: it is in the package picolibc-riscv64-unknown-elf \
+                 (scripts/install.sh test)"
+            ),
+            Error::NoTree { folder } => write!(
+                out,
+                "found no sources in `{}`\nhelp: `--root` names the folder with firmware/ in it",
+                folder.display()
+            ),
+            Error::Compile { what, words } => {
+                write!(out, "the compiler refuses {what}:\n{}", words.trim_end())
+            }
+            Error::Io { action, path, why } => write!(out, "cannot {action} `{}`: {why}", path.display()),
+            Error::Image { why } => write!(out, "the program for the processor is of no use: {why}"),
             Error::TooFew { routine, found } => {
                 write!(out, "`{routine}` was measured {found} times, too few for a model")
             }

@@ -8,7 +8,9 @@
 
 pub mod candidate;
 pub mod error;
+pub mod image;
 pub mod limits;
+pub mod measure;
 pub mod model;
 pub mod native;
 pub mod rank;

@@ -11,6 +11,8 @@ use crate::native;
 pub const REQUEST_BYTES_MAX: usize = 8192;
 /// The longest response in bytes, `EXPLORE_RESPONSE_BYTES_MAX`.
 pub const RESPONSE_BYTES_MAX: usize = 8192;
+/// What stands where a candidate would: one that exists, since an operation of limbs looks at it.
+const NO_CANDIDATE: [u8; 7] = [0, 0, 1, 0, 0, 0, 0];
 const REQUEST_HEADER_BYTES: usize = 16;
 const RESPONSE_HEADER_BYTES: usize = 4;
 
@@ -56,7 +58,7 @@ impl Request {
         let number = number.unwrap_or_else(|| panic!("operations.def has no `{}`", self.operation));
         let mut bytes = number.to_le_bytes().to_vec();
         bytes.push(self.radix.map_or(0, Radix::limb_bits));
-        bytes.extend(self.candidate.as_ref().map_or([0; 7], Candidate::octets));
+        bytes.extend(self.candidate.as_ref().map_or(NO_CANDIDATE, Candidate::octets));
         bytes.extend([self.choice, self.repeats]);
         bytes.extend(u16::try_from(self.operands.len()).expect("there are few operands").to_le_bytes());
         bytes.extend([0, 0]);
@@ -87,6 +89,17 @@ impl Response {
     /// # Panics
     /// When the bytes are no response: they come from our own library.
     pub fn read(operation: &'static str, bytes: &[u8]) -> Result<Response, Error> {
+        Response::take(operation, bytes).map(|(response, _)| response)
+    }
+
+    /// The same; and what is behind it.
+    ///
+    /// # Errors
+    /// The library refused.
+    ///
+    /// # Panics
+    /// As above.
+    pub fn take<'a>(operation: &'static str, bytes: &'a [u8]) -> Result<(Response, &'a [u8]), Error> {
         let u16_at = |at: usize| u16::from_le_bytes([bytes[at], bytes[at + 1]]);
         let u32_at = |at: usize| u32::from_le_bytes(bytes[at..at + 4].try_into().expect("four bytes"));
         let status = u16_at(0);
@@ -100,7 +113,7 @@ impl Response {
             operands.push(bytes[at + 4..at + 4 + length].to_vec());
             at = (at + 4 + length).next_multiple_of(4);
         }
-        Ok(Response { operands })
+        Ok((Response { operands }, &bytes[at..]))
     }
 }
 
