@@ -7,6 +7,7 @@
 //! It leaves simulators, compilers and files to others.
 
 pub mod candidate;
+pub mod characterise;
 pub mod error;
 pub mod image;
 pub mod limits;
@@ -17,9 +18,9 @@ pub mod rank;
 pub mod request;
 pub mod space;
 pub mod stored;
+pub mod threads;
+pub mod workload;
 
 pub use candidate::Candidate;
 pub use error::Error;
-pub mod workload;
-
 pub use request::{Request, Response};

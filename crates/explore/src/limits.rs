@@ -14,5 +14,10 @@ pub const TERM_GAIN_LEAST: f64 = 0.02;
 pub const ERROR_FLOOR: f64 = 1e-9;
 /// How far beyond what was characterised a mean may lie, as a part of it: rounding, not extrapolation.
 pub const DOMAIN_SLACK: f64 = 1e-9;
+/// How large a term may be against what it is fitted to: two larger ones that cancel are features that measurements do not
+/// tell apart.
+pub const LIKENESS_MOST: f64 = 100.0;
+/// Products of limbs that a power of a characterisation may take, about: a second of simulation at most.
+pub const MODEXP_PRODUCTS: usize = 200_000;
 
 const _: () = assert!(SAMPLES_LEAST >= 2 * FOLDS && FOLDS >= 2);

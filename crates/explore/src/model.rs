@@ -12,7 +12,7 @@
 use linregress::{fit_low_level_regression_model, fit_low_level_regression_model_without_statistics};
 
 use crate::error::Error;
-use crate::limits::{DOMAIN_SLACK, ERROR_FLOOR, FOLDS, SAMPLES_LEAST, TERM_GAIN_LEAST};
+use crate::limits::{DOMAIN_SLACK, ERROR_FLOOR, FOLDS, LIKENESS_MOST, SAMPLES_LEAST, TERM_GAIN_LEAST};
 use crate::native::{Counts, FEATURES_MAX, ROUTINES, Routine};
 
 /// A measurement of a routine: what it counted in a run, and its own cycles in it.
@@ -77,19 +77,10 @@ impl Model {
             return Err(Error::TooFew { routine: routine.name.clone(), found: samples.len() });
         }
         let (subset, judged) = choose(routine, &samples);
-        let fitted =
-            fit_low_level_regression_model(&rows(&samples, &subset), samples.len(), subset.len() + 1);
-        let (parameters, errors) = match fitted {
-            Ok(fitted) => (fitted.parameters().to_vec(), fitted.se().to_vec()),
-            // Measurements that a model meets exactly leave nothing to estimate an error from.
-            Err(_) => (solve(&samples, &subset).expect("it was judged"), vec![0.0; subset.len()]),
-        };
-        let terms =
-            subset.iter().zip(parameters).zip(errors).map(|((&feature, cycles), error_cycles)| Term {
-                feature: routine.features[feature].clone(),
-                cycles,
-                error_cycles: if error_cycles.is_finite() { error_cycles } else { 0.0 },
-            });
+        let Solved { parameters, errors } = solve(&samples, &subset, true).expect("it was judged");
+        let terms = subset.iter().zip(parameters).zip(errors).map(|((&feature, cycles), error_cycles)| {
+            Term { feature: routine.features[feature].clone(), cycles, error_cycles }
+        });
         Ok(Model {
             routine: routine.name.clone(),
             features: routine.features.clone(),
@@ -169,7 +160,7 @@ fn judge(samples: &[Sample], subset: &[usize]) -> Option<Judged> {
             let of = |index: usize| (index % FOLDS == fold) == is_held;
             samples.iter().enumerate().filter(|(index, _)| of(*index)).map(|(_, sample)| *sample).collect()
         };
-        let parameters = solve(&part(false), subset)?;
+        let parameters = solve(&part(false), subset, false)?.parameters;
         errors.extend(part(true).iter().map(|sample| {
             let modelled: f64 = subset.iter().zip(&parameters).map(|(&at, c)| c * sample.features[at]).sum();
             (modelled - sample.local_cycles).abs() / sample.local_cycles.max(1.0)
@@ -179,24 +170,55 @@ fn judge(samples: &[Sample], subset: &[usize]) -> Option<Judged> {
     Some(Judged { mean, most: errors.iter().copied().fold(0.0, f64::max) })
 }
 
-fn solve(samples: &[Sample], subset: &[usize]) -> Option<Vec<f64>> {
-    if samples.len() < subset.len() {
-        return None;
-    }
-    fit_low_level_regression_model_without_statistics(&rows(samples, subset), samples.len(), subset.len() + 1)
-        .ok()
-        .filter(|parameters| parameters.iter().all(|parameter| parameter.is_finite()))
+/// What a fit comes to, in the order of its features.
+struct Solved {
+    parameters: Vec<f64>,
+    /// Standard errors; zeros where they were not asked for.
+    errors: Vec<f64>,
 }
 
-/// Rows of cycles and features, each in parts of the row's cycles, so that relative errors count.
-fn rows(samples: &[Sample], subset: &[usize]) -> Vec<f64> {
+/// Fits these features to the measurements; nothing where they cannot be told apart by them.
+///
+/// Each row is in parts of its cycles, so that relative errors count, and each column in parts of its length, so that
+/// what cannot be told apart is seen by its size.
+fn solve(samples: &[Sample], subset: &[usize], with_errors: bool) -> Option<Solved> {
     let row = |sample: &Sample| {
-        let weight = 1.0 / sample.local_cycles.max(1.0);
-        let features = sample.features;
-        std::iter::once(sample.local_cycles * weight)
-            .chain(subset.iter().map(move |&at| features[at] * weight))
+        let (features, weight) = (sample.features, 1.0 / sample.local_cycles.max(1.0));
+        subset.iter().map(move |&at| features[at] * weight).collect::<Vec<f64>>()
     };
-    samples.iter().flat_map(|sample| row(sample).collect::<Vec<_>>()).collect()
+    let rows: Vec<Vec<f64>> = samples.iter().map(row).collect();
+    let lengths: Vec<f64> =
+        (0..subset.len()).map(|at| rows.iter().map(|row| row[at] * row[at]).sum::<f64>().sqrt()).collect();
+    if samples.len() <= subset.len() || lengths.contains(&0.0) {
+        return None;
+    }
+    // One alone, which regression would not do.
+    if subset.len() == 1 {
+        let parameter = rows.iter().map(|row| row[0]).sum::<f64>() / lengths[0].powi(2);
+        let left: f64 = rows.iter().map(|row| (1.0 - parameter * row[0]).powi(2)).sum();
+        let error = (left / (samples.len() - 1) as f64).sqrt() / lengths[0];
+        return Some(Solved { parameters: vec![parameter], errors: vec![error] });
+    }
+    let scaled = |row: &Vec<f64>| -> Vec<f64> {
+        let parts = row.iter().zip(&lengths).map(|(value, length)| value / length);
+        std::iter::once(1.0).chain(parts).collect()
+    };
+    let data: Vec<f64> = rows.iter().flat_map(scaled).collect();
+    let (count, columns) = (samples.len(), subset.len() + 1);
+    let fitted = fit_low_level_regression_model_without_statistics(&data, count, columns).ok()?;
+    let limit = LIKENESS_MOST * (count as f64).sqrt();
+    if !fitted.iter().all(|parameter| parameter.abs() <= limit) {
+        return None;
+    }
+    // Measurements that a model meets exactly leave nothing to estimate an error from.
+    let statistics =
+        with_errors.then(|| fit_low_level_regression_model(&data, count, columns).ok()).flatten();
+    let errors = statistics.map_or(vec![0.0; subset.len()], |statistics| statistics.se().to_vec());
+    let unscaled = |values: &[f64]| -> Vec<f64> {
+        let pairs = values.iter().zip(&lengths).map(|(value, length)| value / length);
+        pairs.map(|value| if value.is_finite() { value } else { 0.0 }).collect()
+    };
+    Some(Solved { parameters: unscaled(&fitted), errors: unscaled(&errors) })
 }
 
 fn domain(routine: &Routine, samples: &[Sample]) -> Vec<Range> {
@@ -217,6 +239,10 @@ pub struct Origin {
     pub instruction_set: String,
     /// The profile of the simulator.
     pub profile: String,
+    /// The leaves of the basic layer.
+    pub leaves: String,
+    /// How the program is linked.
+    pub layout: u64,
     /// The compiler and its options.
     pub compiler: String,
     /// What inputs were drawn from.

@@ -14,6 +14,8 @@ use crate::native::ROUTINES;
 struct Head {
     instruction_set: String,
     profile: String,
+    leaves: String,
+    layout: u64,
     compiler: String,
     seed: u64,
 }
@@ -33,8 +35,8 @@ struct Line {
 
 /// Models as text.
 pub fn write(models: &Models) -> String {
-    let Origin { instruction_set, profile, compiler, seed } = models.origin.clone();
-    let mut text = json(&Head { instruction_set, profile, compiler, seed });
+    let Origin { instruction_set, profile, leaves, layout, compiler, seed } = models.origin.clone();
+    let mut text = json(&Head { instruction_set, profile, leaves, layout, compiler, seed });
     for model in models.routines.iter().flatten() {
         let range = |range: &Range| (range.feature.clone(), range.least, range.most);
         let term = |term: &Term| (term.feature.clone(), term.cycles, term.error_cycles);
@@ -67,6 +69,8 @@ pub fn read(text: &str) -> Result<Models, Error> {
     let origin = Origin {
         instruction_set: head.instruction_set,
         profile: head.profile,
+        leaves: head.leaves,
+        layout: head.layout,
         compiler: head.compiler,
         seed: head.seed,
     };

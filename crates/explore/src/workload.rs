@@ -74,7 +74,8 @@ impl Draw {
     /// When the operation is none of them.
     pub fn basic(&mut self, operation: &'static str, limbs: usize) -> Request {
         let n = limbs;
-        let shorter = self.within(2, n - 1);
+        let least = if operation == "mpz_gcdext" { n.div_ceil(2) } else { 2 };
+        let shorter = self.within(least.min(n - 1), n - 1);
         let operands = match operation {
             "mpn_add_n" | "mpn_sub_n" | "mpn_cmp" => vec![self.number(n), self.number(n)],
             "mpn_mul_1" | "mpn_add_1" | "mpn_sub_1" => vec![self.number(n), self.number(1)],
