@@ -8,9 +8,11 @@
 //! The domain is numbers of up to 3072 bits in both radices: moduli of every length with exponents as long as can be
 //! afforded, and the longest exponents with short moduli.
 
-use crate::candidate::{Candidate, Crt, Multiplication, Radix};
+use std::collections::BTreeMap;
+
+use crate::candidate::{Candidate, Crt, Method, Multiplication, Radix};
 use crate::error::Error;
-use crate::limits::{MODEXP_PRODUCTS, SAMPLES_LEAST};
+use crate::limits::{ALONE_WEIGHT, MODEXP_PRODUCTS, SAMPLES_LEAST, WHOLE_ENOUGH};
 use crate::measure::Bench;
 use crate::model::{Models, Origin, Sample};
 use crate::native::{self, FEATURES_MAX, ROUTINES};
@@ -19,6 +21,10 @@ use crate::space::Space;
 use crate::threads;
 use crate::workload::{BASIC, Draw, Key};
 
+/// Lengths of keys in bits, and how many operations with each there are.
+const KEYS: [(u16, usize); 6] = [(512, 48), (768, 48), (1024, 48), (1536, 48), (2048, 48), (3072, 48)];
+/// The shortest exponents in bits: all windows are full.
+const EXPONENT_BITS_LEAST: usize = 16;
 /// The longest modulus in bits.
 pub const BITS_MAX: usize = 3072;
 
@@ -102,19 +108,33 @@ fn exponent_limbs(draw: &mut Draw, radix: Radix, limbs: usize) -> usize {
     draw.within(most.div_ceil(2), most)
 }
 
-/// Private operations with keys of lengths that can be afforded.
+/// Private operations with keys of all usual lengths, with exponents as long as can be afforded: every multiplication,
+/// use of the factors, kind of caching and radix as often as the others.
 fn keys(seed: u64, depth: Depth, plan: &mut Vec<Planned>) -> Result<(), Error> {
     let mut draw = Draw::new(seed ^ 1, Radix::Limbs32);
     let candidates = Space::All.candidates();
-    for (bits, count) in [(512, 40), (768, 16), (1024, 8)] {
+    for (bits, count) in KEYS {
         let key = Key::generate(seed, bits)?;
-        for _ in 0..count * depth.0 {
-            let candidate = candidates[draw.within(0, candidates.len() - 1)];
-            let is_slow = candidate.crt == Crt::Whole || candidate.radix == Radix::Limbs16;
-            if bits == 1024 && is_slow {
+        let mut groups: BTreeMap<_, Vec<Candidate>> = BTreeMap::new();
+        for &candidate in &candidates {
+            let of = (candidate.radix, candidate.crt, candidate.multiplication);
+            groups.entry(of).or_default().push(candidate);
+        }
+        let groups: Vec<Vec<Candidate>> = groups.into_values().collect();
+        for turn in 0..count * depth.0 {
+            // Any number that is prime to that of groups meets them all.
+            let group = &groups[turn * 7 % groups.len()];
+            let candidate = group[draw.within(0, group.len() - 1)];
+            let limbs = usize::from(bits) / usize::from(candidate.radix.limb_bits());
+            let limbs = if candidate.crt == Crt::Whole { limbs } else { limbs / 2 };
+            let exponent_bits = MODEXP_PRODUCTS / (limbs * limbs);
+            // In constant time, all bits are looked at that an exponent may have.
+            if candidate.method == Method::Fixed
+                && exponent_bits < limbs * usize::from(candidate.radix.limb_bits())
+            {
                 continue;
             }
-            let request = key.private(candidate, seed);
+            let request = key.shortened(exponent_bits.max(EXPONENT_BITS_LEAST)).private(candidate, seed);
             let request = if draw.within(0, 1) == 1 { request.warm() } else { request };
             plan.push(Planned { request, is_whole: true });
         }
@@ -145,7 +165,7 @@ pub fn sample(bench: &Bench, plan: &[Planned], done: impl Fn() + Sync) -> Result
         assert_eq!(native.response, measured.response, "{:?}", planned.request);
         let of = |(routine, counted): (usize, &[u64; FEATURES_MAX])| {
             let local_cycles = measured.local_cycles[routine] as f64;
-            (routine, Sample { features: counted.map(|feature| feature as f64), local_cycles })
+            (routine, Sample { features: counted.map(|feature| feature as f64), local_cycles, weight: 1.0 })
         };
         Ok(native.counts.called().map(of).collect::<Vec<_>>())
     };
@@ -160,12 +180,14 @@ pub fn sample(bench: &Bench, plan: &[Planned], done: impl Fn() + Sync) -> Result
 }
 
 impl Samples {
-    /// What models are fitted to: what was measured in whole operations, and where that is not enough, alone.
+    /// What models are fitted to: where there are enough measurements in whole operations, those that are alone count
+    /// little, and widen the domain.
     pub fn chosen(&self) -> Vec<Vec<Sample>> {
         let pairs = self.whole.iter().zip(&self.alone);
-        let choose = |(whole, alone): (&Vec<Sample>, &Vec<Sample>)| match whole.len() >= 4 * SAMPLES_LEAST {
-            true => whole.clone(),
-            false => [whole.clone(), alone.clone()].concat(),
+        let choose = |(whole, alone): (&Vec<Sample>, &Vec<Sample>)| {
+            let weight = if whole.len() >= WHOLE_ENOUGH { ALONE_WEIGHT } else { 1.0 };
+            let alone = alone.iter().map(|sample| Sample { weight, ..*sample });
+            whole.iter().copied().chain(alone).collect()
         };
         pairs.map(choose).collect()
     }

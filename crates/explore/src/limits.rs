@@ -17,6 +17,10 @@ pub const DOMAIN_SLACK: f64 = 1e-9;
 /// How large a term may be against what it is fitted to: two larger ones that cancel are features that measurements do not
 /// tell apart.
 pub const LIKENESS_MOST: f64 = 100.0;
+/// From how many measurements in whole operations on those that are alone count little.
+pub const WHOLE_ENOUGH: usize = 4 * SAMPLES_LEAST;
+/// How much they count then.
+pub const ALONE_WEIGHT: f64 = 0.1;
 /// Products of limbs that a power of a characterisation may take, about: a second of simulation at most.
 pub const MODEXP_PRODUCTS: usize = 200_000;
 

@@ -22,6 +22,8 @@ pub struct Sample {
     pub features: [f64; FEATURES_MAX],
     /// Cycles without those of the routines that it called.
     pub local_cycles: f64,
+    /// How much it counts beside others in a fit: 1 where the routine was used.
+    pub weight: f64,
 }
 
 /// A term of a model.
@@ -154,20 +156,25 @@ fn choose(routine: &Routine, samples: &[Sample]) -> (Vec<usize>, Judged) {
 
 /// Cross-validation; nothing where a part cannot be fitted.
 fn judge(samples: &[Sample], subset: &[usize]) -> Option<Judged> {
-    let mut errors = Vec::with_capacity(samples.len());
+    let (mut sum, mut weights, mut most) = (0.0, 0.0, 0.0f64);
     for fold in 0..FOLDS {
         let part = |is_held: bool| -> Vec<Sample> {
             let of = |index: usize| (index % FOLDS == fold) == is_held;
             samples.iter().enumerate().filter(|(index, _)| of(*index)).map(|(_, sample)| *sample).collect()
         };
         let parameters = solve(&part(false), subset, false)?.parameters;
-        errors.extend(part(true).iter().map(|sample| {
+        for sample in part(true) {
             let modelled: f64 = subset.iter().zip(&parameters).map(|(&at, c)| c * sample.features[at]).sum();
-            (modelled - sample.local_cycles).abs() / sample.local_cycles.max(1.0)
-        }));
+            let error = (modelled - sample.local_cycles).abs() / sample.local_cycles.max(1.0);
+            sum += sample.weight * error;
+            weights += sample.weight;
+            // Where it is used.
+            if sample.weight == 1.0 {
+                most = most.max(error);
+            }
+        }
     }
-    let mean = errors.iter().sum::<f64>() / errors.len() as f64;
-    Some(Judged { mean, most: errors.iter().copied().fold(0.0, f64::max) })
+    Some(Judged { mean: sum / weights, most })
 }
 
 /// What a fit comes to, in the order of its features.
@@ -183,10 +190,11 @@ struct Solved {
 /// what cannot be told apart is seen by its size.
 fn solve(samples: &[Sample], subset: &[usize], with_errors: bool) -> Option<Solved> {
     let row = |sample: &Sample| {
-        let (features, weight) = (sample.features, 1.0 / sample.local_cycles.max(1.0));
-        subset.iter().map(move |&at| features[at] * weight).collect::<Vec<f64>>()
+        let (features, part) = (sample.features, sample.weight / sample.local_cycles.max(1.0));
+        subset.iter().map(move |&at| features[at] * part).collect::<Vec<f64>>()
     };
     let rows: Vec<Vec<f64>> = samples.iter().map(row).collect();
+    let weights: Vec<f64> = samples.iter().map(|sample| sample.weight).collect();
     let lengths: Vec<f64> =
         (0..subset.len()).map(|at| rows.iter().map(|row| row[at] * row[at]).sum::<f64>().sqrt()).collect();
     if samples.len() <= subset.len() || lengths.contains(&0.0) {
@@ -194,16 +202,17 @@ fn solve(samples: &[Sample], subset: &[usize], with_errors: bool) -> Option<Solv
     }
     // One alone, which regression would not do.
     if subset.len() == 1 {
-        let parameter = rows.iter().map(|row| row[0]).sum::<f64>() / lengths[0].powi(2);
-        let left: f64 = rows.iter().map(|row| (1.0 - parameter * row[0]).powi(2)).sum();
+        let pairs = || rows.iter().zip(&weights);
+        let parameter = pairs().map(|(row, weight)| row[0] * weight).sum::<f64>() / lengths[0].powi(2);
+        let left: f64 = pairs().map(|(row, weight)| (weight - parameter * row[0]).powi(2)).sum();
         let error = (left / (samples.len() - 1) as f64).sqrt() / lengths[0];
         return Some(Solved { parameters: vec![parameter], errors: vec![error] });
     }
-    let scaled = |row: &Vec<f64>| -> Vec<f64> {
+    let scaled = |(row, weight): (&Vec<f64>, &f64)| -> Vec<f64> {
         let parts = row.iter().zip(&lengths).map(|(value, length)| value / length);
-        std::iter::once(1.0).chain(parts).collect()
+        std::iter::once(*weight).chain(parts).collect()
     };
-    let data: Vec<f64> = rows.iter().flat_map(scaled).collect();
+    let data: Vec<f64> = rows.iter().zip(&weights).flat_map(scaled).collect();
     let (count, columns) = (samples.len(), subset.len() + 1);
     let fitted = fit_low_level_regression_model_without_statistics(&data, count, columns).ok()?;
     let limit = LIKENESS_MOST * (count as f64).sqrt();
@@ -317,7 +326,7 @@ mod tests {
         let of = |index: u32| {
             let (limbs, corrections) = (f64::from(index % 13 + 1), f64::from(index % 3));
             let features = [1.0, limbs, corrections, 0.0, 0.0, 0.0];
-            Sample { features, local_cycles: cycles(limbs, corrections) }
+            Sample { features, local_cycles: cycles(limbs, corrections), weight: 1.0 }
         };
         (0..60).map(of).collect()
     }

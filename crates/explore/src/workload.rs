@@ -182,6 +182,23 @@ impl Key {
         Ok(Key { bits, operands: made.response.operands })
     }
 
+    /// The same moduli with exponents of so many bits: what is computed with it is of no use, and takes less.
+    #[must_use]
+    pub fn shortened(&self, exponent_bits: usize) -> Key {
+        let mut key = self.clone();
+        // d, d_p and d_q, which begin with the highest octet.
+        for at in [1, 4, 5] {
+            let (bytes, top) = (exponent_bits.div_ceil(8), (exponent_bits - 1) % 8);
+            let number = &mut key.operands[at];
+            let zeros = number.len().saturating_sub(bytes);
+            number[..zeros].fill(0);
+            if let Some(highest) = number.get_mut(zeros).filter(|_| zeros > 0) {
+                *highest = *highest & ((1 << top) - 1) | 1 << top;
+            }
+        }
+        key
+    }
+
     /// The private operation on an input below the modulus, by a candidate.
     pub fn private(&self, candidate: Candidate, seed: u64) -> Request {
         let mut input = Draw::new(seed, candidate.radix).octets(usize::from(self.bits) / 8);
