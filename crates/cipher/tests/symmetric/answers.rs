@@ -142,7 +142,7 @@ fn hmac_vectors(operation: &str) -> Vec<Expected> {
 }
 
 /// The vectors of a kind in the collection of official ones, which is read once.
-fn of_a_group(kind: &str) -> impl Iterator<Item = &'static vectors::Block<'static>> {
+fn of_a_group<'a>(kind: &'a str) -> impl Iterator<Item = &'a vectors::Block<'a>> {
     static ALL: LazyLock<Vec<(&str, vectors::Block<'static>)>> = LazyLock::new(|| {
         let mut kind = "";
         let mut found = Vec::new();
