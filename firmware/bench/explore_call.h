@@ -30,21 +30,17 @@ struct explore_call {
 #endif
 
 /*
- * `prepare` and then `timed`, as often as the call says; the last time is what counts. Only the functions of operations
- * use it.
+ * `prepare` and then `timed`, as often as the call says, each time between the marks of what counts. Only the functions
+ * of operations use it.
  */
 #define TIMED(prepare, timed)                                                                                \
     do {                                                                                                     \
         unsigned turn = call->repeats;                                                                       \
         do {                                                                                                 \
             prepare;                                                                                         \
-            if (turn == 1) {                                                                                 \
-                explore_begin();                                                                             \
-            }                                                                                                \
+            explore_begin();                                                                                 \
             timed;                                                                                           \
-            if (turn == 1) {                                                                                 \
-                explore_end();                                                                               \
-            }                                                                                                \
+            explore_end();                                                                                   \
         } while (--turn != 0);                                                                               \
     } while (0)
 

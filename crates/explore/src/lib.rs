@@ -14,6 +14,7 @@ pub mod limits;
 pub mod measure;
 pub mod model;
 pub mod native;
+pub mod plan;
 pub mod rank;
 pub mod request;
 pub mod space;

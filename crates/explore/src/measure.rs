@@ -28,6 +28,20 @@ const CYCLES_MAX: Cycles = 1 << 40;
 pub struct Measured {
     /// What it answered.
     pub response: Response,
+    /// What it took, each time.
+    pub turns: Vec<Turn>,
+}
+
+impl Measured {
+    /// What it took the last time: of a warm request, when it was warm.
+    pub fn last(&self) -> &Turn {
+        self.turns.last().expect("a request is done once at least")
+    }
+}
+
+/// One time that a request was done.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Turn {
     /// All cycles.
     pub cycles: Cycles,
     /// Local cycles, in the order of [`ROUTINES`].
@@ -161,10 +175,12 @@ impl<'a> Bench<'a> {
         for request in requests {
             let (response, rest) = Response::take(request.operation, console)?;
             console = rest;
-            let mut local_cycles = done.next().expect("what is done is timed");
-            let cycles = local_cycles.iter().sum();
-            let bench_cycles = local_cycles.pop().expect("the bench is the last");
-            measured.push(Measured { response, cycles, local_cycles, bench_cycles });
+            let turns = done.by_ref().take(request.repeats.into()).map(|mut local_cycles| {
+                let cycles = local_cycles.iter().sum();
+                let bench_cycles = local_cycles.pop().expect("the bench is the last");
+                Turn { cycles, local_cycles, bench_cycles }
+            });
+            measured.push(Measured { response, turns: turns.collect() });
         }
         Ok(measured)
     }

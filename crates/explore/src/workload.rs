@@ -4,6 +4,9 @@
 //! call every routine over the domain that exploration needs: numbers of up to 3072 bits and what division makes of
 //! them. Same seed, same requests.
 
+pub mod primitive;
+pub mod symmetric;
+
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng};
 
@@ -170,13 +173,23 @@ pub struct Key {
 }
 
 impl Key {
+    /// The public exponent of all keys.
+    pub const EXPONENT: u32 = 65537;
+
+    fn modulus(&self) -> Vec<u8> {
+        self.operands[0].clone()
+    }
+
     /// The library's own, from a seed: it is for measuring, and secret to nobody.
     ///
     /// # Errors
     /// The library refuses the size.
     pub fn generate(seed: u64, bits: u16) -> Result<Key, Error> {
-        let operands =
-            vec![seed.to_le_bytes().to_vec(), 65537u32.to_le_bytes().to_vec(), bits.to_le_bytes().to_vec()];
+        let operands = vec![
+            seed.to_le_bytes().to_vec(),
+            Key::EXPONENT.to_le_bytes().to_vec(),
+            bits.to_le_bytes().to_vec(),
+        ];
         let candidate = fast();
         let made = native::run(&Request::new("rsa_generate", None, operands).by(candidate))?;
         Ok(Key { bits, operands: made.response.operands })
