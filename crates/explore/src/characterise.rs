@@ -65,19 +65,23 @@ impl Samples {
         pairs.map(choose).collect()
     }
 
-    /// The models of all routines of which there are measurements enough.
+    /// The models of all routines of which there are measurements enough, for where they were measured.
     ///
     /// # Errors
     /// None so far: a routine with too few measurements has no model, which estimates tell.
-    pub fn fit(&self, origin: Origin) -> Result<Models, Error> {
+    pub fn fit(&self, bench: &Bench, seed: u64) -> Result<Models, Error> {
         let mut chosen = self.chosen();
         chosen.iter_mut().filter(|samples| samples.len() < SAMPLES_LEAST).for_each(Vec::clear);
-        Models::fit(origin, &chosen)
+        let mut models = Models::fit(origin(bench, seed), &chosen)?;
+        for model in models.routines.iter_mut().flatten() {
+            model.code_bytes = bench.image().code_bytes(&model.routine).unwrap_or(0);
+        }
+        Ok(models)
     }
 }
 
 /// The origin of models that are made with this bench and seed.
-pub fn origin(bench: &Bench, seed: u64) -> Origin {
+fn origin(bench: &Bench, seed: u64) -> Origin {
     let image = bench.image();
     Origin {
         instruction_set: crate::image::INSTRUCTION_SET.to_owned(),

@@ -104,6 +104,15 @@ pub enum Error {
         /// Why not.
         why: String,
     },
+    /// A size that a family does not have.
+    Size {
+        /// The family.
+        family: &'static str,
+        /// As found.
+        found: u32,
+        /// What it has.
+        expected: &'static str,
+    },
     /// Too few different measurements of a routine for a model.
     TooFew {
         /// The routine.
@@ -192,6 +201,9 @@ impl fmt::Display for Error {
             }
             Error::Io { action, path, why } => write!(out, "cannot {action} `{}`: {why}", path.display()),
             Error::Image { why } => write!(out, "the program for the processor is of no use: {why}"),
+            Error::Size { family, found, expected } => {
+                write!(out, "`{family}` has no size of {found}; expected {expected}")
+            }
             Error::TooFew { routine, found } => {
                 write!(out, "`{routine}` was measured {found} times, too few for a model")
             }

@@ -9,6 +9,7 @@
 pub mod candidate;
 pub mod characterise;
 pub mod error;
+pub mod estimate;
 pub mod image;
 pub mod limits;
 pub mod measure;
@@ -19,6 +20,7 @@ pub mod rank;
 pub mod request;
 pub mod space;
 pub mod stored;
+pub mod subject;
 pub mod threads;
 pub mod workload;
 

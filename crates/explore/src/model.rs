@@ -59,6 +59,8 @@ pub struct Model {
     pub terms: Vec<Term>,
     /// What it was characterised for.
     pub domain: Vec<Range>,
+    /// Bytes of its code where it was measured, 0 where nobody knows.
+    pub code_bytes: u32,
     /// Measurements that it was fitted to.
     pub samples: usize,
     /// Mean of |model - measured| / measured over measurements that it was not fitted to, parts of one.
@@ -88,6 +90,7 @@ impl Model {
             features: routine.features.clone(),
             terms: terms.collect(),
             domain: domain(routine, &samples),
+            code_bytes: 0,
             samples: samples.len(),
             held_out_error: judged.mean,
             held_out_error_most: judged.most,

@@ -28,6 +28,7 @@ struct Line {
     domain: Vec<(String, f64, f64)>,
     /// Feature, cycles, standard error.
     terms: Vec<(String, f64, f64)>,
+    code_bytes: u32,
     samples: usize,
     held_out_error: f64,
     held_out_error_most: f64,
@@ -44,6 +45,7 @@ pub fn write(models: &Models) -> String {
             routine: model.routine.clone(),
             domain: model.domain.iter().map(range).collect(),
             terms: model.terms.iter().map(term).collect(),
+            code_bytes: model.code_bytes,
             samples: model.samples,
             held_out_error: model.held_out_error,
             held_out_error_most: model.held_out_error_most,
@@ -112,6 +114,7 @@ fn model(line: Line, number: usize) -> Result<Model, Error> {
         features,
         terms: line.terms.into_iter().map(term).collect(),
         domain: line.domain.into_iter().map(range).collect(),
+        code_bytes: line.code_bytes,
         samples: line.samples,
         held_out_error: line.held_out_error,
         held_out_error_most: line.held_out_error_most,
