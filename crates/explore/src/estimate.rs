@@ -32,7 +32,6 @@ impl State {
 
 /// What is known of a subject at a size.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
 pub struct Row {
     /// Its name.
     pub subject: String,

@@ -6,11 +6,13 @@
 //! candidate (`candidate`) of a space (`space`) takes on a processor, and a ranking is judged (`rank`).
 //! It leaves simulators, compilers and files to others.
 
+pub mod analytic;
 pub mod candidate;
 pub mod characterise;
 pub mod error;
 pub mod estimate;
 pub mod image;
+pub mod kept;
 pub mod limits;
 pub mod measure;
 pub mod model;

@@ -21,6 +21,8 @@ pub const LIKENESS_MOST: f64 = 100.0;
 pub const WHOLE_ENOUGH: usize = 4 * SAMPLES_LEAST;
 /// How much they count then.
 pub const ALONE_WEIGHT: f64 = 0.1;
+/// Operands that the mean of a product of residues is taken over, where data decide.
+pub const ANALYTIC_DRAWS: u32 = 8;
 /// Products of limbs that a power of a characterisation may take, about: a second of simulation at most.
 pub const MODEXP_PRODUCTS: usize = 200_000;
 

@@ -295,6 +295,21 @@ impl Models {
         Ok(Models { origin, routines })
     }
 
+    /// What features of a routine are worth, calls first, wherever they come from.
+    ///
+    /// # Errors
+    /// It has no model.
+    pub fn worth(&self, routine: usize, features: &[f64; FEATURES_MAX]) -> Result<f64, Error> {
+        Ok(self.model(routine)?.cycles(features))
+    }
+
+    fn model(&self, routine: usize) -> Result<&Model, Error> {
+        self.routines[routine].as_ref().ok_or_else(|| Error::NoModel {
+            routine: ROUTINES[routine].name.clone(),
+            profile: self.origin.profile.clone(),
+        })
+    }
+
     /// What these counts are worth on the profile. Equation (1): the sum over routines of their local cycles.
     ///
     /// # Errors
@@ -302,10 +317,7 @@ impl Models {
     pub fn estimate(&self, counts: &Counts) -> Result<Estimate, Error> {
         let mut estimate = Estimate { cycles: 0.0, by_routine: Vec::new(), outside: Vec::new() };
         for (routine, counted) in counts.called() {
-            let model = self.routines[routine].as_ref().ok_or_else(|| Error::NoModel {
-                routine: ROUTINES[routine].name.clone(),
-                profile: self.origin.profile.clone(),
-            })?;
+            let model = self.model(routine)?;
             let features = counted.map(|feature| feature as f64);
             let cycles = model.cycles(&features);
             estimate.cycles += cycles;
