@@ -104,6 +104,13 @@ pub enum Error {
         /// Why not.
         why: String,
     },
+    /// Models of what another compiler made.
+    OtherCompiler {
+        /// As the models say.
+        found: String,
+        /// The one that there is.
+        expected: String,
+    },
     /// A family whose counts no formula tells.
     NoFormula {
         /// The family.
@@ -222,6 +229,11 @@ impl fmt::Display for Error {
             }
             Error::Io { action, path, why } => write!(out, "cannot {action} `{}`: {why}", path.display()),
             Error::Image { why } => write!(out, "the program for the processor is of no use: {why}"),
+            Error::OtherCompiler { found, expected } => write!(
+                out,
+                "the models are of what another compiler made: found `{found}`, expected `{expected}`\nhelp: make the \
+                 models again with `selvedge explore model`"
+            ),
             Error::NoFormula { family } => write!(
                 out,
                 "no formula tells what `{family}` counts; expected a space of exponentiation\nhelp: leave `--analytic` \

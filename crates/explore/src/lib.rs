@@ -9,6 +9,7 @@
 pub mod analytic;
 pub mod candidate;
 pub mod characterise;
+pub mod constant;
 pub mod error;
 pub mod estimate;
 pub mod image;
@@ -24,6 +25,7 @@ pub mod space;
 pub mod stored;
 pub mod subject;
 pub mod threads;
+pub mod validate;
 pub mod workload;
 
 pub use candidate::Candidate;

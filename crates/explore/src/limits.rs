@@ -23,6 +23,8 @@ pub const WHOLE_ENOUGH: usize = 4 * SAMPLES_LEAST;
 pub const ALONE_WEIGHT: f64 = 0.1;
 /// Operands that the mean of a product of residues is taken over, where data decide.
 pub const ANALYTIC_DRAWS: u32 = 8;
+/// Bits of exponents where secrets are followed: some windows of every width.
+pub const SECRET_EXPONENT_BITS: usize = 24;
 /// Products of limbs that a power of a characterisation may take, about: a second of simulation at most.
 pub const MODEXP_PRODUCTS: usize = 200_000;
 

@@ -204,6 +204,11 @@ impl Material {
         Ok(Material { seed, keys })
     }
 
+    /// What operands are drawn from.
+    pub fn seed(&self) -> u64 {
+        self.seed
+    }
+
     /// The key of a size.
     ///
     /// # Panics
