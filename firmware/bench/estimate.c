@@ -56,4 +56,22 @@ void estimate_clear(void)
     estimate_counts = (struct estimate){0};
 }
 
+static _Thread_local size_t state_bytes, scratch_bytes;
+
+void estimate_memory(size_t state, size_t scratch)
+{
+    state_bytes = state;
+    estimate_scratch_left = scratch_bytes = scratch;
+}
+
+size_t estimate_state_bytes(void)
+{
+    return state_bytes;
+}
+
+size_t estimate_scratch_bytes(void)
+{
+    return scratch_bytes - estimate_scratch_left;
+}
+
 #endif

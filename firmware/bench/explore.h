@@ -9,8 +9,8 @@
  *     2   1  limb_bits: 16 or 32; 0 for an operation without limbs
  *     3   7  the candidate: multiplication, method, window_bits, crt, caching, squaring, karatsuba (crypto/candidate.h)
  *    10   1  choice: for what is chosen besides, see operations.def; else 0
- *    11   1  repeats: how often the operation is done on the same state, 1 to 255. The last time is what counts: 1 is
- *            cold, and 2 warm, when what is cached is there
+ *    11   1  repeats: how often the operation is done on the same state, 1 to 255. The first time is cold; the second
+ *            time, what is cached is there
  *    12   2  operands
  *    14   2  0
  *    16      operands, each: 4 bytes, its length; its bytes; zeros up to a multiple of 4
@@ -47,7 +47,7 @@ enum explore_status {
 size_t explore_run(const uint8_t *request, size_t request_bytes, uint8_t *response);
 
 /*
- * Called just before and just after what counts. Whoever links this defines them: a native program clears the counts
+ * Called just before and just after what counts, each time. Whoever links this defines them: a native program clears the counts
  * and takes them, an image tells its simulator.
  */
 void explore_begin(void);

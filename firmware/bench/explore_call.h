@@ -30,21 +30,17 @@ struct explore_call {
 #endif
 
 /*
- * `prepare` and then `timed`, as often as the call says; the last time is what counts. Only the functions of operations
- * use it.
+ * `prepare` and then `timed`, as often as the call says, each time between the marks of what counts. Only the functions
+ * of operations use it.
  */
 #define TIMED(prepare, timed)                                                                                \
     do {                                                                                                     \
         unsigned turn = call->repeats;                                                                       \
         do {                                                                                                 \
             prepare;                                                                                         \
-            if (turn == 1) {                                                                                 \
-                explore_begin();                                                                             \
-            }                                                                                                \
+            explore_begin();                                                                                 \
             timed;                                                                                           \
-            if (turn == 1) {                                                                                 \
-                explore_end();                                                                               \
-            }                                                                                                \
+            explore_end();                                                                                   \
         } while (--turn != 0);                                                                               \
     } while (0)
 
@@ -58,11 +54,16 @@ void explore_result_number(struct explore_call *call, uint32_t number, size_t oc
 /* An operand as a number of up to four octets, least significant first. */
 uint32_t explore_number(const struct explore_call *call, size_t operand);
 
-/* Makes an operand, or what was copied from one, a secret to SECRET_TAINT builds (crypto/secret.h). */
+/* Makes an operand, or what was copied from one, a secret to SECRET_TAINT and SECRET_MARKS builds (crypto/secret.h). */
 #ifdef SECRET_TAINT
 #include <valgrind/memcheck.h>
 #define EXPLORE_SECRET(bytes, count) VALGRIND_MAKE_MEM_UNDEFINED(bytes, count)
 #define EXPLORE_PUBLIC(bytes, count) VALGRIND_MAKE_MEM_DEFINED(bytes, count)
+#elif defined(SECRET_MARKS)
+void secret_hide(const void *bytes, size_t count);
+void secret_publish(const void *bytes, size_t count);
+#define EXPLORE_SECRET(bytes, count) secret_hide(bytes, count)
+#define EXPLORE_PUBLIC(bytes, count) secret_publish(bytes, count)
 #else
 #define EXPLORE_SECRET(bytes, count) ((void)(bytes), (void)(count))
 #define EXPLORE_PUBLIC(bytes, count) ((void)(bytes), (void)(count))

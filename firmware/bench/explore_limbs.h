@@ -37,7 +37,7 @@ static inline struct scratch explore_scratch(struct scratch *room, size_t limbs)
 {
 #ifdef SELVEDGE_COUNT
     limb_t *const taken = scratch_take(room, limbs);
-    estimate_scratch_left = limbs * sizeof(limb_t);
+    estimate_memory(((size_t)(taken - explore_room)) * sizeof(limb_t), limbs * sizeof(limb_t));
     return (struct scratch){taken, limbs};
 #else
     return (struct scratch){scratch_take(room, limbs), limbs};

@@ -80,6 +80,11 @@ const char *estimate_routine_layer(size_t routine);
 const char *estimate_routine_features(size_t routine);
 const uint64_t *estimate_block(void);
 void estimate_clear(void);
+/* Tells what an operation keeps and how much scratch it is given, before it takes any. */
+void estimate_memory(size_t state_bytes, size_t scratch_bytes);
+/* What it kept, and what it took of its scratch at most. */
+size_t estimate_state_bytes(void);
+size_t estimate_scratch_bytes(void);
 
 #else
 

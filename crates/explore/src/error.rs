@@ -104,6 +104,43 @@ pub enum Error {
         /// Why not.
         why: String,
     },
+    /// Models of what another compiler made.
+    OtherCompiler {
+        /// As the models say.
+        found: String,
+        /// The one that there is.
+        expected: String,
+    },
+    /// A family whose counts no formula tells.
+    NoFormula {
+        /// The family.
+        family: &'static str,
+    },
+    /// A line of kept rows that is none.
+    RowLine {
+        /// From 1.
+        line: usize,
+        /// What is wrong with it.
+        why: String,
+    },
+    /// Kept rows that are another run's.
+    OtherRun {
+        /// What is not the same.
+        what: String,
+        /// As kept.
+        found: String,
+        /// As it is now.
+        expected: String,
+    },
+    /// A size that a family does not have.
+    Size {
+        /// The family.
+        family: &'static str,
+        /// As found.
+        found: u32,
+        /// What it has.
+        expected: &'static str,
+    },
     /// Too few different measurements of a routine for a model.
     TooFew {
         /// The routine.
@@ -192,6 +229,25 @@ impl fmt::Display for Error {
             }
             Error::Io { action, path, why } => write!(out, "cannot {action} `{}`: {why}", path.display()),
             Error::Image { why } => write!(out, "the program for the processor is of no use: {why}"),
+            Error::OtherCompiler { found, expected } => write!(
+                out,
+                "the models are of what another compiler made: found `{found}`, expected `{expected}`\nhelp: make the \
+                 models again with `selvedge explore model`"
+            ),
+            Error::NoFormula { family } => write!(
+                out,
+                "no formula tells what `{family}` counts; expected a space of exponentiation\nhelp: leave `--analytic` \
+                 away, and each is run natively"
+            ),
+            Error::RowLine { line, why } => write!(out, "line {line} of the kept rows: {why}"),
+            Error::OtherRun { what, found, expected } => write!(
+                out,
+                "the kept rows are another run's: found {what} {found}, expected {expected}\nhelp: another folder for \
+                 `--out` keeps both"
+            ),
+            Error::Size { family, found, expected } => {
+                write!(out, "`{family}` has no size of {found}; expected {expected}")
+            }
             Error::TooFew { routine, found } => {
                 write!(out, "`{routine}` was measured {found} times, too few for a model")
             }

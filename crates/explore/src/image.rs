@@ -96,12 +96,14 @@ pub struct Choice {
     pub level: String,
     /// In which order files are linked and how far code, data and stack are moved: 0 as they come, else drawn from it.
     pub layout: u64,
+    /// Whether the program tells what is secret, for who follows secrets through it; it takes other cycles then.
+    pub tells_secrets: bool,
 }
 
 impl Choice {
     /// These leaves, as they are usually compiled and linked.
     pub fn of(leaves: Leaves) -> Choice {
-        Choice { leaves, level: "-O2".to_owned(), layout: 0 }
+        Choice { leaves, level: "-O2".to_owned(), layout: 0, tells_secrets: false }
     }
 }
 
@@ -254,9 +256,9 @@ fn inputs(firmware: &Path, choice: &Choice, version: &str) -> Result<String, Err
         hash.update((bytes.len() as u64).to_le_bytes());
         hash.update(bytes);
     };
-    for word in [version, OPTIONS, &choice.level, choice.leaves.word(), &choice.layout.to_string()] {
-        add(word.as_bytes());
-    }
+    let words = [version, OPTIONS, &choice.level, choice.leaves.word(), &choice.layout.to_string()];
+    words.iter().for_each(|word| add(word.as_bytes()));
+    add(&[u8::from(choice.tells_secrets)]);
     let below = ["crypto", "bench", "bench/rv32"].into_iter();
     for folder in below.chain(OF_LIMBS).chain(PLAIN) {
         let folder = firmware.join(folder);
@@ -317,6 +319,7 @@ fn compile(firmware: &Path, choice: &Choice, source: &Source, object: &Path) -> 
         compile.arg("-I").arg(folder);
     }
     compile.args(source.limb_bits.map(|bits| format!("-DLIMB_BITS={bits}")));
+    compile.args(choice.tells_secrets.then_some("-DSECRET_MARKS"));
     compile.arg("-c").arg(&source.path).arg("-o").arg(object);
     compiler(&mut compile, &source.path.display().to_string()).map(drop)
 }

@@ -6,20 +6,28 @@
 //! candidate (`candidate`) of a space (`space`) takes on a processor, and a ranking is judged (`rank`).
 //! It leaves simulators, compilers and files to others.
 
+pub mod analytic;
 pub mod candidate;
+pub mod characterise;
+pub mod constant;
 pub mod error;
+pub mod estimate;
 pub mod image;
+pub mod kept;
 pub mod limits;
 pub mod measure;
 pub mod model;
 pub mod native;
+pub mod plan;
 pub mod rank;
 pub mod request;
 pub mod space;
 pub mod stored;
+pub mod subject;
+pub mod threads;
+pub mod validate;
+pub mod workload;
 
 pub use candidate::Candidate;
 pub use error::Error;
-pub mod workload;
-
 pub use request::{Request, Response};

@@ -7,8 +7,8 @@
 
 use std::sync::Arc;
 
-use isa::rv32::bare::{self, End, MARK};
-use isa::rv32::{Profile, Units};
+use isa::rv32::Profile;
+use isa::rv32::bare::{self, End, MARK, Outcome};
 use isa::{Cycles, Observer};
 
 use crate::error::Error;
@@ -16,8 +16,10 @@ use crate::image::{Image, REQUESTS, REQUESTS_BYTES_MAX};
 use crate::native::ROUTINES;
 use crate::request::{Request, Response};
 
-const BEGIN: u32 = 1;
-const FINISH: u32 = 2;
+/// The mark before what is timed.
+pub(crate) const BEGIN: u32 = 1;
+/// The mark behind it.
+pub(crate) const FINISH: u32 = 2;
 /// Who executes what nobody is asked for: a place behind the routines.
 const NOBODY: u16 = u16::MAX;
 /// Cycles that a run may take before it is taken for one that does not end.
@@ -28,6 +30,20 @@ const CYCLES_MAX: Cycles = 1 << 40;
 pub struct Measured {
     /// What it answered.
     pub response: Response,
+    /// What it took, each time.
+    pub turns: Vec<Turn>,
+}
+
+impl Measured {
+    /// What it took the last time: of a warm request, when it was warm.
+    pub fn last(&self) -> &Turn {
+        self.turns.last().expect("a request is done once at least")
+    }
+}
+
+/// One time that a request was done.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Turn {
     /// All cycles.
     pub cycles: Cycles,
     /// Local cycles, in the order of [`ROUTINES`].
@@ -138,9 +154,24 @@ impl<'a> Bench<'a> {
         Ok(measured)
     }
 
-    fn run(&self, requests: &[Request], bytes: &[u8]) -> Result<Vec<Measured>, Error> {
+    /// Runs a program that requests are put before, and somebody watches.
+    fn start<O: Observer>(&self, bytes: &[u8], watch: &mut O) -> Result<Outcome, Error> {
         let mut program = self.image.program.clone();
         program.place(REQUESTS, bytes).map_err(|error| Error::Image { why: error.to_string() })?;
+        let outcome = bare::run(&program, self.profile, &Arc::default(), CYCLES_MAX, watch);
+        match outcome.end {
+            End::Exit(0) => Ok(outcome),
+            end => Err(Error::Image { why: format!("it ended with {end:?}") }),
+        }
+    }
+
+    /// Does a request while somebody watches.
+    pub(crate) fn watch<O: Observer>(&self, request: &Request, watch: &mut O) -> Result<Response, Error> {
+        let (bytes, _) = lay(std::slice::from_ref(request));
+        Response::read(request.operation, &self.start(&bytes, watch)?.console)
+    }
+
+    fn run(&self, requests: &[Request], bytes: &[u8]) -> Result<Vec<Measured>, Error> {
         let mut routines = Routines {
             places: &self.places,
             at: ROUTINES.len() as u16,
@@ -150,21 +181,19 @@ impl<'a> Bench<'a> {
             local: vec![0; ROUTINES.len() + 1],
             done: Vec::new(),
         };
-        let units = Arc::new(Units::default());
-        let outcome = bare::run(&program, self.profile, &units, CYCLES_MAX, &mut routines);
-        if outcome.end != End::Exit(0) {
-            return Err(Error::Image { why: format!("it ended with {:?}", outcome.end) });
-        }
+        let outcome = self.start(bytes, &mut routines)?;
         let mut console = &outcome.console[..];
         let mut measured = Vec::with_capacity(requests.len());
         let mut done = routines.done.into_iter();
         for request in requests {
             let (response, rest) = Response::take(request.operation, console)?;
             console = rest;
-            let mut local_cycles = done.next().expect("what is done is timed");
-            let cycles = local_cycles.iter().sum();
-            let bench_cycles = local_cycles.pop().expect("the bench is the last");
-            measured.push(Measured { response, cycles, local_cycles, bench_cycles });
+            let turns = done.by_ref().take(request.repeats.into()).map(|mut local_cycles| {
+                let cycles = local_cycles.iter().sum();
+                let bench_cycles = local_cycles.pop().expect("the bench is the last");
+                Turn { cycles, local_cycles, bench_cycles }
+            });
+            measured.push(Measured { response, turns: turns.collect() });
         }
         Ok(measured)
     }

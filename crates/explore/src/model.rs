@@ -12,7 +12,7 @@
 use linregress::{fit_low_level_regression_model, fit_low_level_regression_model_without_statistics};
 
 use crate::error::Error;
-use crate::limits::{DOMAIN_SLACK, ERROR_FLOOR, FOLDS, SAMPLES_LEAST, TERM_GAIN_LEAST};
+use crate::limits::{DOMAIN_SLACK, ERROR_FLOOR, FOLDS, LIKENESS_MOST, SAMPLES_LEAST, TERM_GAIN_LEAST};
 use crate::native::{Counts, FEATURES_MAX, ROUTINES, Routine};
 
 /// A measurement of a routine: what it counted in a run, and its own cycles in it.
@@ -22,6 +22,8 @@ pub struct Sample {
     pub features: [f64; FEATURES_MAX],
     /// Cycles without those of the routines that it called.
     pub local_cycles: f64,
+    /// How much it counts beside others in a fit: 1 where the routine was used.
+    pub weight: f64,
 }
 
 /// A term of a model.
@@ -57,6 +59,8 @@ pub struct Model {
     pub terms: Vec<Term>,
     /// What it was characterised for.
     pub domain: Vec<Range>,
+    /// Bytes of its code where it was measured, 0 where nobody knows.
+    pub code_bytes: u32,
     /// Measurements that it was fitted to.
     pub samples: usize,
     /// Mean of |model - measured| / measured over measurements that it was not fitted to, parts of one.
@@ -77,24 +81,16 @@ impl Model {
             return Err(Error::TooFew { routine: routine.name.clone(), found: samples.len() });
         }
         let (subset, judged) = choose(routine, &samples);
-        let fitted =
-            fit_low_level_regression_model(&rows(&samples, &subset), samples.len(), subset.len() + 1);
-        let (parameters, errors) = match fitted {
-            Ok(fitted) => (fitted.parameters().to_vec(), fitted.se().to_vec()),
-            // Measurements that a model meets exactly leave nothing to estimate an error from.
-            Err(_) => (solve(&samples, &subset).expect("it was judged"), vec![0.0; subset.len()]),
-        };
-        let terms =
-            subset.iter().zip(parameters).zip(errors).map(|((&feature, cycles), error_cycles)| Term {
-                feature: routine.features[feature].clone(),
-                cycles,
-                error_cycles: if error_cycles.is_finite() { error_cycles } else { 0.0 },
-            });
+        let Solved { parameters, errors } = solve(&samples, &subset, true).expect("it was judged");
+        let terms = subset.iter().zip(parameters).zip(errors).map(|((&feature, cycles), error_cycles)| {
+            Term { feature: routine.features[feature].clone(), cycles, error_cycles }
+        });
         Ok(Model {
             routine: routine.name.clone(),
             features: routine.features.clone(),
             terms: terms.collect(),
             domain: domain(routine, &samples),
+            code_bytes: 0,
             samples: samples.len(),
             held_out_error: judged.mean,
             held_out_error_most: judged.most,
@@ -163,40 +159,78 @@ fn choose(routine: &Routine, samples: &[Sample]) -> (Vec<usize>, Judged) {
 
 /// Cross-validation; nothing where a part cannot be fitted.
 fn judge(samples: &[Sample], subset: &[usize]) -> Option<Judged> {
-    let mut errors = Vec::with_capacity(samples.len());
+    let (mut sum, mut weights, mut most) = (0.0, 0.0, 0.0f64);
     for fold in 0..FOLDS {
         let part = |is_held: bool| -> Vec<Sample> {
             let of = |index: usize| (index % FOLDS == fold) == is_held;
             samples.iter().enumerate().filter(|(index, _)| of(*index)).map(|(_, sample)| *sample).collect()
         };
-        let parameters = solve(&part(false), subset)?;
-        errors.extend(part(true).iter().map(|sample| {
+        let parameters = solve(&part(false), subset, false)?.parameters;
+        for sample in part(true) {
             let modelled: f64 = subset.iter().zip(&parameters).map(|(&at, c)| c * sample.features[at]).sum();
-            (modelled - sample.local_cycles).abs() / sample.local_cycles.max(1.0)
-        }));
+            let error = (modelled - sample.local_cycles).abs() / sample.local_cycles.max(1.0);
+            sum += sample.weight * error;
+            weights += sample.weight;
+            // Where it is used.
+            if sample.weight == 1.0 {
+                most = most.max(error);
+            }
+        }
     }
-    let mean = errors.iter().sum::<f64>() / errors.len() as f64;
-    Some(Judged { mean, most: errors.iter().copied().fold(0.0, f64::max) })
+    Some(Judged { mean: sum / weights, most })
 }
 
-fn solve(samples: &[Sample], subset: &[usize]) -> Option<Vec<f64>> {
-    if samples.len() < subset.len() {
+/// What a fit comes to, in the order of its features.
+struct Solved {
+    parameters: Vec<f64>,
+    /// Standard errors; zeros where they were not asked for.
+    errors: Vec<f64>,
+}
+
+/// Fits these features to the measurements; nothing where they cannot be told apart by them.
+///
+/// Each row is in parts of its cycles, so that relative errors count, and each column in parts of its length, so that
+/// what cannot be told apart is seen by its size.
+fn solve(samples: &[Sample], subset: &[usize], with_errors: bool) -> Option<Solved> {
+    let row = |sample: &Sample| {
+        let (features, part) = (sample.features, sample.weight / sample.local_cycles.max(1.0));
+        subset.iter().map(move |&at| features[at] * part).collect::<Vec<f64>>()
+    };
+    let rows: Vec<Vec<f64>> = samples.iter().map(row).collect();
+    let weights: Vec<f64> = samples.iter().map(|sample| sample.weight).collect();
+    let lengths: Vec<f64> =
+        (0..subset.len()).map(|at| rows.iter().map(|row| row[at] * row[at]).sum::<f64>().sqrt()).collect();
+    if samples.len() <= subset.len() || lengths.contains(&0.0) {
         return None;
     }
-    fit_low_level_regression_model_without_statistics(&rows(samples, subset), samples.len(), subset.len() + 1)
-        .ok()
-        .filter(|parameters| parameters.iter().all(|parameter| parameter.is_finite()))
-}
-
-/// Rows of cycles and features, each in parts of the row's cycles, so that relative errors count.
-fn rows(samples: &[Sample], subset: &[usize]) -> Vec<f64> {
-    let row = |sample: &Sample| {
-        let weight = 1.0 / sample.local_cycles.max(1.0);
-        let features = sample.features;
-        std::iter::once(sample.local_cycles * weight)
-            .chain(subset.iter().map(move |&at| features[at] * weight))
+    // One alone, which regression would not do.
+    if subset.len() == 1 {
+        let pairs = || rows.iter().zip(&weights);
+        let parameter = pairs().map(|(row, weight)| row[0] * weight).sum::<f64>() / lengths[0].powi(2);
+        let left: f64 = pairs().map(|(row, weight)| (weight - parameter * row[0]).powi(2)).sum();
+        let error = (left / (samples.len() - 1) as f64).sqrt() / lengths[0];
+        return Some(Solved { parameters: vec![parameter], errors: vec![error] });
+    }
+    let scaled = |(row, weight): (&Vec<f64>, &f64)| -> Vec<f64> {
+        let parts = row.iter().zip(&lengths).map(|(value, length)| value / length);
+        std::iter::once(*weight).chain(parts).collect()
     };
-    samples.iter().flat_map(|sample| row(sample).collect::<Vec<_>>()).collect()
+    let data: Vec<f64> = rows.iter().zip(&weights).flat_map(scaled).collect();
+    let (count, columns) = (samples.len(), subset.len() + 1);
+    let fitted = fit_low_level_regression_model_without_statistics(&data, count, columns).ok()?;
+    let limit = LIKENESS_MOST * (count as f64).sqrt();
+    if !fitted.iter().all(|parameter| parameter.abs() <= limit) {
+        return None;
+    }
+    // Measurements that a model meets exactly leave nothing to estimate an error from.
+    let statistics =
+        with_errors.then(|| fit_low_level_regression_model(&data, count, columns).ok()).flatten();
+    let errors = statistics.map_or(vec![0.0; subset.len()], |statistics| statistics.se().to_vec());
+    let unscaled = |values: &[f64]| -> Vec<f64> {
+        let pairs = values.iter().zip(&lengths).map(|(value, length)| value / length);
+        pairs.map(|value| if value.is_finite() { value } else { 0.0 }).collect()
+    };
+    Some(Solved { parameters: unscaled(&fitted), errors: unscaled(&errors) })
 }
 
 fn domain(routine: &Routine, samples: &[Sample]) -> Vec<Range> {
@@ -217,6 +251,10 @@ pub struct Origin {
     pub instruction_set: String,
     /// The profile of the simulator.
     pub profile: String,
+    /// The leaves of the basic layer.
+    pub leaves: String,
+    /// How the program is linked.
+    pub layout: u64,
     /// The compiler and its options.
     pub compiler: String,
     /// What inputs were drawn from.
@@ -257,6 +295,21 @@ impl Models {
         Ok(Models { origin, routines })
     }
 
+    /// What features of a routine are worth, calls first, wherever they come from.
+    ///
+    /// # Errors
+    /// It has no model.
+    pub fn worth(&self, routine: usize, features: &[f64; FEATURES_MAX]) -> Result<f64, Error> {
+        Ok(self.model(routine)?.cycles(features))
+    }
+
+    fn model(&self, routine: usize) -> Result<&Model, Error> {
+        self.routines[routine].as_ref().ok_or_else(|| Error::NoModel {
+            routine: ROUTINES[routine].name.clone(),
+            profile: self.origin.profile.clone(),
+        })
+    }
+
     /// What these counts are worth on the profile. Equation (1): the sum over routines of their local cycles.
     ///
     /// # Errors
@@ -264,10 +317,7 @@ impl Models {
     pub fn estimate(&self, counts: &Counts) -> Result<Estimate, Error> {
         let mut estimate = Estimate { cycles: 0.0, by_routine: Vec::new(), outside: Vec::new() };
         for (routine, counted) in counts.called() {
-            let model = self.routines[routine].as_ref().ok_or_else(|| Error::NoModel {
-                routine: ROUTINES[routine].name.clone(),
-                profile: self.origin.profile.clone(),
-            })?;
+            let model = self.model(routine)?;
             let features = counted.map(|feature| feature as f64);
             let cycles = model.cycles(&features);
             estimate.cycles += cycles;
@@ -291,7 +341,7 @@ mod tests {
         let of = |index: u32| {
             let (limbs, corrections) = (f64::from(index % 13 + 1), f64::from(index % 3));
             let features = [1.0, limbs, corrections, 0.0, 0.0, 0.0];
-            Sample { features, local_cycles: cycles(limbs, corrections) }
+            Sample { features, local_cycles: cycles(limbs, corrections), weight: 1.0 }
         };
         (0..60).map(of).collect()
     }

@@ -27,6 +27,9 @@ unsafe extern "C" {
     fn estimate_routine_features(routine: usize) -> *const c_char;
     fn estimate_block() -> *const u64;
     fn estimate_clear();
+    fn estimate_memory(state_bytes: usize, scratch_bytes: usize);
+    fn estimate_state_bytes() -> usize;
+    fn estimate_scratch_bytes() -> usize;
 }
 
 /// A routine of the library.
@@ -65,6 +68,11 @@ static OPERATIONS: LazyLock<Vec<String>> = LazyLock::new(|| {
     operations.map(|operation| name(operation).to_str().expect("names are ASCII").to_owned()).collect()
 });
 
+/// The names of all operations, in the order of their numbers.
+pub fn operations() -> &'static [String] {
+    &OPERATIONS
+}
+
 /// The number of an operation in requests.
 pub fn operation_number(name: &str) -> Option<u16> {
     let place = OPERATIONS.iter().position(|operation| operation == name)?;
@@ -92,12 +100,23 @@ impl Counts {
 pub struct Native {
     /// What it answered.
     pub response: Response,
-    /// What was counted while it was done, the last time of its repeats.
-    pub counts: Counts,
+    /// What was counted while it was done, each time.
+    pub turns: Vec<Counts>,
+    /// Bytes that its state lies in, where it has one; what it was given as an operand included.
+    pub state_bytes: usize,
+    /// Bytes of scratch that it took at most.
+    pub scratch_bytes: usize,
+}
+
+impl Native {
+    /// What was counted the last time: of a warm request, when it was warm.
+    pub fn counts(&self) -> &Counts {
+        self.turns.last().expect("a request is done once at least")
+    }
 }
 
 thread_local! {
-    static COUNTED: RefCell<Vec<[u64; FEATURES_MAX]>> = const { RefCell::new(Vec::new()) };
+    static COUNTED: RefCell<Vec<Counts>> = const { RefCell::new(Vec::new()) };
 }
 
 /// What counts begins; the library calls it.
@@ -115,10 +134,7 @@ extern "C" fn explore_end() {
         let rows = estimate_block().cast::<[u64; FEATURES_MAX]>();
         std::slice::from_raw_parts(rows, estimate_routines())
     };
-    COUNTED.with_borrow_mut(|counted| {
-        counted.clear();
-        counted.extend_from_slice(block);
-    });
+    COUNTED.with_borrow_mut(|counted| counted.push(Counts(block.to_vec())));
 }
 
 /// Does a request.
@@ -128,8 +144,13 @@ extern "C" fn explore_end() {
 pub fn run(request: &Request) -> Result<Native, Error> {
     let asked = request.bytes();
     let mut answered = vec![0; RESPONSE_BYTES_MAX];
+    COUNTED.with_borrow_mut(Vec::clear);
+    // SAFETY: it sets numbers of this thread, which an operation without scratch leaves as they are.
+    unsafe { estimate_memory(0, 0) };
     // SAFETY: the request is read for its length, and the response has the room that the contract asks for.
     let length = unsafe { explore_run(asked.as_ptr(), asked.len(), answered.as_mut_ptr()) };
     let response = Response::read(request.operation, &answered[..length])?;
-    Ok(Native { response, counts: Counts(COUNTED.take()) })
+    // SAFETY: they read numbers of this thread.
+    let (state_bytes, scratch_bytes) = unsafe { (estimate_state_bytes(), estimate_scratch_bytes()) };
+    Ok(Native { response, turns: COUNTED.take(), state_bytes, scratch_bytes })
 }

@@ -14,6 +14,8 @@ use crate::native::ROUTINES;
 struct Head {
     instruction_set: String,
     profile: String,
+    leaves: String,
+    layout: u64,
     compiler: String,
     seed: u64,
 }
@@ -26,6 +28,7 @@ struct Line {
     domain: Vec<(String, f64, f64)>,
     /// Feature, cycles, standard error.
     terms: Vec<(String, f64, f64)>,
+    code_bytes: u32,
     samples: usize,
     held_out_error: f64,
     held_out_error_most: f64,
@@ -33,8 +36,8 @@ struct Line {
 
 /// Models as text.
 pub fn write(models: &Models) -> String {
-    let Origin { instruction_set, profile, compiler, seed } = models.origin.clone();
-    let mut text = json(&Head { instruction_set, profile, compiler, seed });
+    let Origin { instruction_set, profile, leaves, layout, compiler, seed } = models.origin.clone();
+    let mut text = json(&Head { instruction_set, profile, leaves, layout, compiler, seed });
     for model in models.routines.iter().flatten() {
         let range = |range: &Range| (range.feature.clone(), range.least, range.most);
         let term = |term: &Term| (term.feature.clone(), term.cycles, term.error_cycles);
@@ -42,6 +45,7 @@ pub fn write(models: &Models) -> String {
             routine: model.routine.clone(),
             domain: model.domain.iter().map(range).collect(),
             terms: model.terms.iter().map(term).collect(),
+            code_bytes: model.code_bytes,
             samples: model.samples,
             held_out_error: model.held_out_error,
             held_out_error_most: model.held_out_error_most,
@@ -67,6 +71,8 @@ pub fn read(text: &str) -> Result<Models, Error> {
     let origin = Origin {
         instruction_set: head.instruction_set,
         profile: head.profile,
+        leaves: head.leaves,
+        layout: head.layout,
         compiler: head.compiler,
         seed: head.seed,
     };
@@ -108,6 +114,7 @@ fn model(line: Line, number: usize) -> Result<Model, Error> {
         features,
         terms: line.terms.into_iter().map(term).collect(),
         domain: line.domain.into_iter().map(range).collect(),
+        code_bytes: line.code_bytes,
         samples: line.samples,
         held_out_error: line.held_out_error,
         held_out_error_most: line.held_out_error_most,

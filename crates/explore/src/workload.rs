@@ -4,6 +4,9 @@
 //! call every routine over the domain that exploration needs: numbers of up to 3072 bits and what division makes of
 //! them. Same seed, same requests.
 
+pub mod primitive;
+pub mod symmetric;
+
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng};
 
@@ -74,7 +77,8 @@ impl Draw {
     /// When the operation is none of them.
     pub fn basic(&mut self, operation: &'static str, limbs: usize) -> Request {
         let n = limbs;
-        let shorter = self.within(2, n - 1);
+        let least = if operation == "mpz_gcdext" { n.div_ceil(2) } else { 2 };
+        let shorter = self.within(least.min(n - 1), n - 1);
         let operands = match operation {
             "mpn_add_n" | "mpn_sub_n" | "mpn_cmp" => vec![self.number(n), self.number(n)],
             "mpn_mul_1" | "mpn_add_1" | "mpn_sub_1" => vec![self.number(n), self.number(1)],
@@ -169,16 +173,43 @@ pub struct Key {
 }
 
 impl Key {
+    /// The public exponent of all keys.
+    pub const EXPONENT: u32 = 65537;
+
+    fn modulus(&self) -> Vec<u8> {
+        self.operands[0].clone()
+    }
+
     /// The library's own, from a seed: it is for measuring, and secret to nobody.
     ///
     /// # Errors
     /// The library refuses the size.
     pub fn generate(seed: u64, bits: u16) -> Result<Key, Error> {
-        let operands =
-            vec![seed.to_le_bytes().to_vec(), 65537u32.to_le_bytes().to_vec(), bits.to_le_bytes().to_vec()];
+        let operands = vec![
+            seed.to_le_bytes().to_vec(),
+            Key::EXPONENT.to_le_bytes().to_vec(),
+            bits.to_le_bytes().to_vec(),
+        ];
         let candidate = fast();
         let made = native::run(&Request::new("rsa_generate", None, operands).by(candidate))?;
         Ok(Key { bits, operands: made.response.operands })
+    }
+
+    /// The same moduli with exponents of so many bits: what is computed with it is of no use, and takes less.
+    #[must_use]
+    pub fn shortened(&self, exponent_bits: usize) -> Key {
+        let mut key = self.clone();
+        // d, d_p and d_q, which begin with the highest octet.
+        for at in [1, 4, 5] {
+            let (bytes, top) = (exponent_bits.div_ceil(8), (exponent_bits - 1) % 8);
+            let number = &mut key.operands[at];
+            let zeros = number.len().saturating_sub(bytes);
+            number[..zeros].fill(0);
+            if let Some(highest) = number.get_mut(zeros).filter(|_| zeros > 0) {
+                *highest = *highest & ((1 << top) - 1) | 1 << top;
+            }
+        }
+        key
     }
 
     /// The private operation on an input below the modulus, by a candidate.

@@ -31,7 +31,7 @@ fn what_is_kept_is_not_counted_again() {
         let request = key.private(candidate, SEED);
         let request = if is_warm { request.warm() } else { request };
         let native = native::run(&request).expect("it is a candidate");
-        native.counts.called().map(|(_, features)| features[0]).sum::<u64>()
+        native.counts().called().map(|(_, features)| features[0]).sum::<u64>()
     };
     let kept = |caching| Candidate { caching, ..explore::workload::fast() };
     assert_eq!(calls(kept(Caching::Nothing), false), calls(kept(Caching::Nothing), true));

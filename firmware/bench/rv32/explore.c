@@ -3,13 +3,15 @@
  *
  * Owns how requests lie: at `explore_requests`, which the linker is told, one behind the other, each behind its length
  * in a word and with zeros up to a multiple of 4; a length of 0 is behind the last. A response is printed as it is.
- * What is timed of each lies between the marks EXPLORE_BEGIN and EXPLORE_END (`crates/explore/src/measure.rs`).
+ * What is timed of each lies between the marks EXPLORE_BEGIN and EXPLORE_END (`crates/explore/src/measure.rs`). With
+ * SECRET_MARKS, bytes that are made secret or public are told by three marks: which, where, how many
+ * (`crates/explore/src/constant.rs`).
  */
 #include "bare.h"
 
 #include "../explore.h"
 
-enum { EXPLORE_BEGIN = 1, EXPLORE_END = 2 };
+enum { EXPLORE_BEGIN = 1, EXPLORE_END = 2, SECRET_PUBLIC = 3, SECRET_HIDDEN = 4 };
 
 extern const uint8_t explore_requests[];
 
@@ -24,6 +26,28 @@ __attribute__((noipa)) void explore_end(void)
 {
     bare_mark(EXPLORE_END);
 }
+
+#ifdef SECRET_MARKS
+static void tell(uint32_t what, const void *bytes, size_t count)
+{
+    bare_mark(what);
+    bare_mark((uint32_t)(uintptr_t)bytes);
+    bare_mark((uint32_t)count);
+}
+
+void secret_publish(const void *bytes, size_t count);
+void secret_hide(const void *bytes, size_t count);
+
+__attribute__((noipa)) void secret_publish(const void *bytes, size_t count)
+{
+    tell(SECRET_PUBLIC, bytes, count);
+}
+
+__attribute__((noipa)) void secret_hide(const void *bytes, size_t count)
+{
+    tell(SECRET_HIDDEN, bytes, count);
+}
+#endif
 
 int main(void)
 {
