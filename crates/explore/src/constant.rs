@@ -14,7 +14,9 @@ use isa::{Cycles, Observer};
 
 use crate::candidate::{Candidate, Method};
 use crate::error::Error;
+use crate::image::{Image, Symbol};
 use crate::limits::SECRET_EXPONENT_BITS;
+use crate::lines;
 use crate::measure::{BEGIN, Bench, FINISH};
 use crate::request::Request;
 use crate::subject::{Material, Subject};
@@ -24,6 +26,8 @@ use crate::subject::{Material, Subject};
 pub struct Place {
     /// The function.
     pub function: String,
+    /// The line of the source, as `crypto/block/aes_t4.c:31`.
+    pub line: String,
     /// The address.
     pub pc: u32,
     /// What was decided.
@@ -136,12 +140,17 @@ pub fn places(bench: &Bench, request: &Request) -> Result<Vec<Vec<Place>>, Error
     let (said, before, turns) = (Vec::new(), BTreeMap::new(), Vec::new());
     let mut watch = Watch { taint, mark: 0, said, before, turns };
     bench.watch(request, &mut watch)?;
-    let image = bench.image();
-    let place = |(pc, leak, count): (u32, Leak, u64)| {
-        let inside =
-            |symbol: &&crate::image::Symbol| (symbol.address..symbol.address + symbol.bytes).contains(&pc);
+    watch.turns.into_iter().map(|turn| places_of(bench.image(), &turn)).collect()
+}
+
+/// Found addresses as places.
+fn places_of(image: &Image, found: &[(u32, Leak, u64)]) -> Result<Vec<Place>, Error> {
+    let addresses: Vec<u32> = found.iter().map(|found| found.0).collect();
+    let lines = lines::of(image, &addresses)?;
+    let place = |(&(pc, leak, count), line): (&(u32, Leak, u64), String)| {
+        let inside = |symbol: &&Symbol| (symbol.address..symbol.address + symbol.bytes).contains(&pc);
         let function = image.functions.iter().find(inside).map_or("?", |symbol| &symbol.name).to_owned();
-        Place { function, pc, leak, count }
+        Place { function, line, pc, leak, count }
     };
-    Ok(watch.turns.into_iter().map(|turn| turn.into_iter().map(place).collect()).collect())
+    Ok(found.iter().zip(lines).map(place).collect())
 }

@@ -25,6 +25,8 @@ const COMPILER: &str = "riscv64-unknown-elf-gcc";
 /// What it is told for every file.
 const OPTIONS: &str = "-march=rv32im -mabi=ilp32 --specs=picolibc.specs -std=gnu11 -ffunction-sections -fdata-sections \
                        -g0 -Wall -Wextra -Werror";
+/// And for a program that tells what is secret: which line it is of is to be known.
+const TELLING: [&str; 2] = ["-DSECRET_MARKS", "-g"];
 /// The instruction set, as the compiler knows it.
 pub const INSTRUCTION_SET: &str = "rv32im";
 /// Where requests lie: behind an image and below the stack.
@@ -129,6 +131,8 @@ pub struct Image {
     pub compiler: String,
     /// What was chosen.
     pub choice: Choice,
+    /// As it was linked.
+    pub(crate) elf: Vec<u8>,
 }
 
 impl Image {
@@ -170,7 +174,8 @@ impl Image {
             bytes: symbol.bytes,
         });
         let compiler = format!("{version} {}", choice.level);
-        Ok(Image { program, functions: functions.collect(), compiler, choice: choice.clone() })
+        let (functions, elf) = (functions.collect(), elf.to_vec());
+        Ok(Image { program, functions, compiler, choice: choice.clone(), elf })
     }
 
     /// What stands where.
@@ -258,7 +263,9 @@ fn inputs(firmware: &Path, choice: &Choice, version: &str) -> Result<String, Err
     };
     let words = [version, OPTIONS, &choice.level, choice.leaves.word(), &choice.layout.to_string()];
     words.iter().for_each(|word| add(word.as_bytes()));
-    add(&[u8::from(choice.tells_secrets)]);
+    if choice.tells_secrets {
+        TELLING.iter().for_each(|word| add(word.as_bytes()));
+    }
     let below = ["crypto", "bench", "bench/rv32"].into_iter();
     for folder in below.chain(OF_LIMBS).chain(PLAIN) {
         let folder = firmware.join(folder);
@@ -319,7 +326,9 @@ fn compile(firmware: &Path, choice: &Choice, source: &Source, object: &Path) -> 
         compile.arg("-I").arg(folder);
     }
     compile.args(source.limb_bits.map(|bits| format!("-DLIMB_BITS={bits}")));
-    compile.args(choice.tells_secrets.then_some("-DSECRET_MARKS"));
+    if choice.tells_secrets {
+        compile.args(TELLING);
+    }
     compile.arg("-c").arg(&source.path).arg("-o").arg(object);
     compiler(&mut compile, &source.path.display().to_string()).map(drop)
 }

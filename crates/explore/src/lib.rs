@@ -15,6 +15,7 @@ pub mod estimate;
 pub mod image;
 pub mod kept;
 pub mod limits;
+pub mod lines;
 pub mod measure;
 pub mod model;
 pub mod native;
