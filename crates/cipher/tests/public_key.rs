@@ -291,7 +291,7 @@ fn wrong_keys_and_inputs_are_refused() {
         NATIVE.run(&[Request { candidate, operands, ..Request::new("rsa_private", 32) }])[0].status
     };
     let with = |place: usize, operand: Vec<u8>| {
-        let mut operands = [&key[..], &[input.clone()]].concat();
+        let mut operands = [&key[..], std::slice::from_ref(&input)].concat();
         operands[place] = operand;
         operands
     };

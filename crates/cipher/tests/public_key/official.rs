@@ -62,7 +62,7 @@ pub fn all() -> Vec<(Request, Expected)> {
 }
 
 fn call(kind: &str, block: &Block<'_>, limb_bits: u8) -> Option<(Request, Expected)> {
-    let slow = limb_bits == 16 && block.decimal("Id") % 6 != 0;
+    let slow = limb_bits == 16 && !block.decimal("Id").is_multiple_of(6);
     match kind {
         "ecdh" => Some(ecdh(block, limb_bits)),
         "ecdsa" => Some(ecdsa_verification(block, limb_bits)),
