@@ -41,7 +41,7 @@ static uint16_t product(struct explore_call *call, uint8_t square)
 {
     struct scratch room = explore_all(), scratch;
     struct modmul n;
-    struct vector a, b;
+    struct vector a, b = {NULL, 0};
     limb_t *r;
 
     if (call->operands != 3u - square || !take_modulus(call, &n, 0, &room) ||

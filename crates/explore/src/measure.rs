@@ -165,6 +165,17 @@ impl<'a> Bench<'a> {
         }
     }
 
+    /// Does a request with nobody watching; instructions and cycles of the whole run.
+    ///
+    /// # Errors
+    /// The library refuses it, or the program does not end well.
+    pub fn run_unwatched(&self, request: &Request) -> Result<(u64, Cycles), Error> {
+        let (bytes, _) = lay(std::slice::from_ref(request));
+        let outcome = self.start(&bytes, &mut ())?;
+        Response::read(request.operation, &outcome.console)?;
+        Ok((outcome.spent.instructions, outcome.cycle))
+    }
+
     /// Does a request while somebody watches.
     pub(crate) fn watch<O: Observer>(&self, request: &Request, watch: &mut O) -> Result<Response, Error> {
         let (bytes, _) = lay(std::slice::from_ref(request));
