@@ -7,12 +7,13 @@
 
 use std::sync::Arc;
 
-use isa::rv32::Profile;
+use isa::elf;
 use isa::rv32::bare::{self, End, MARK, Outcome};
+use isa::rv32::{CallGraph, Calls, Profile};
 use isa::{Cycles, Observer};
 
 use crate::error::Error;
-use crate::image::{Image, REQUESTS, REQUESTS_BYTES_MAX};
+use crate::image::{Image, REQUESTS, REQUESTS_BYTES_MAX, Symbol};
 use crate::native::ROUTINES;
 use crate::request::{Request, Response};
 
@@ -174,6 +175,23 @@ impl<'a> Bench<'a> {
         let outcome = self.start(&bytes, &mut ())?;
         Response::read(request.operation, &outcome.console)?;
         Ok((outcome.spent.instructions, outcome.cycle))
+    }
+
+    /// Who calls whom while a request is timed, each time that it is done together.
+    ///
+    /// # Errors
+    /// As above.
+    pub fn calls(&self, request: &Request) -> Result<CallGraph, Error> {
+        let symbol = |symbol: &Symbol| elf::Symbol {
+            name: symbol.name.clone(),
+            address: symbol.address,
+            bytes: symbol.bytes,
+            function: true,
+        };
+        let symbols: Vec<elf::Symbol> = self.image.functions.iter().map(symbol).collect();
+        let mut calls = Calls::new(self.image.listing(), &symbols).between(BEGIN, FINISH);
+        self.watch(request, &mut calls)?;
+        Ok(calls.finish())
     }
 
     /// Does a request while somebody watches.
