@@ -1,8 +1,8 @@
 //! How accurate macro-models are, and how much faster than a simulator they estimate: the goals of exploration.
-//! `cargo bench -p explore` makes the models of `pico` and `vex5`, compares them with the simulator on candidates of all
-//! kinds and on those that are ranked first, times both, and prints goals. Arguments are `pico`, `vex5`, `speed`, `tcm`
-//! and `space`, for a part of that; `space` ranks all candidates at four sizes. Cycles are the same everywhere; times are
-//! this machine's.
+//! `cargo bench -p explore` makes the models of `pico` and `vex5`, compares them with the simulator on candidates of
+//! all kinds and on those that are ranked first, times both, and prints goals. Arguments are `pico`, `vex5`, `speed`,
+//! `tcm` and `space`, for a part of that; `space` ranks all candidates at four sizes. Cycles are the same everywhere;
+//! times are this machine's.
 
 #[path = "../tests/compiled/mod.rs"]
 mod compiled;

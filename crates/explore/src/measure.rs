@@ -1,9 +1,9 @@
 //! What requests take on a processor: cycles of the simulator, by routine.
 //!
 //! Owns how requests are put before a program (`firmware/bench/rv32/explore.c`), and which routine a cycle is of. A
-//! function that is no routine and has a compiler's or a C library's name (`memcpy`, `__udivdi3`) belongs to the routine
-//! that was executed last, which called it; what else is no routine is the bench. Equation (1) holds by construction:
-//! local cycles of routines and those of the bench add up to the whole.
+//! function that is no routine and has a compiler's or a C library's name (`memcpy`, `__udivdi3`) belongs to the
+//! routine that was executed last, which called it; what else is no routine is the bench. Equation (1) holds by
+//! construction: local cycles of routines and those of the bench add up to the whole.
 
 use std::sync::Arc;
 
