@@ -234,7 +234,7 @@ fn is_library(name: &str) -> bool {
 }
 
 /// The first of these requests as they lie in memory, and how many they are.
-fn lay(requests: &[Request]) -> (Vec<u8>, usize) {
+pub fn lay(requests: &[Request]) -> (Vec<u8>, usize) {
     let mut bytes = Vec::new();
     let mut taken = 0;
     for request in requests {

@@ -64,26 +64,13 @@ ROUTINE void mpz_get_mpn(limb_t *r, size_t n, const struct mpz *a)
     }
 }
 
-/* The same without signs; 2 for equal sizes, which are compared by limbs. */
+/* Below 0, 0 or above 0, as |a| is less than |b|, equal or greater. */
 INLINE int compare(const struct mpz *a, const struct mpz *b)
 {
     if (a->size != b->size) {
         return a->size < b->size ? -1 : 1;
     }
     return a->size == 0 ? 0 : mpn_cmp(a->limbs, b->limbs, a->size);
-}
-
-/* see mpz.h */
-ROUTINE int mpz_cmp(const struct mpz *a, const struct mpz *b)
-{
-    int order;
-
-    COUNT(mpz_cmp, a->negative != b->negative, a->size != b->size);
-    if (a->negative != b->negative) {
-        return a->negative ? -1 : 1;
-    }
-    order = compare(a, b);
-    return a->negative ? -order : order;
 }
 
 /* r = |a| + |b|, |a| at least as long as |b|. */

@@ -11,7 +11,6 @@
 #define mpz_set     LIMB_NAME(mpz, set)
 #define mpz_set_mpn LIMB_NAME(mpz, set_mpn)
 #define mpz_get_mpn LIMB_NAME(mpz, get_mpn)
-#define mpz_cmp     LIMB_NAME(mpz, cmp)
 #define mpz_add     LIMB_NAME(mpz, add)
 #define mpz_sub     LIMB_NAME(mpz, sub)
 #define mpz_mul     LIMB_NAME(mpz, mul)
@@ -40,9 +39,6 @@ void mpz_set(struct mpz *r, const struct mpz *a);
 /* From and to a vector; to one, a value MUST fit and not be negative. */
 void mpz_set_mpn(struct mpz *r, const limb_t *a, size_t n);
 void mpz_get_mpn(limb_t *r, size_t n, const struct mpz *a);
-
-/* Negative, 0 or positive as a is less than, equal to or greater than b. */
-int mpz_cmp(const struct mpz *a, const struct mpz *b);
 
 /*
  * r = a + b, a - b, a * b. A result MUST fit its capacity, or the program ends: of a sum one limb more than the longer

@@ -11,7 +11,7 @@ ROUTINE uint8_t elgamal_init(struct elgamal *group, limb_t *memory, const struct
     limb_t *const prime = memory, *const generator = prime + limbs;
 
     COUNT(elgamal_init);
-    if (bits < 512 || bits > MODULUS_BITS_MAX || bits % LIMB_BITS != 0 || !candidate_is_valid(candidate)) {
+    if (bits < ELGAMAL_BITS_MIN || bits > MODULUS_BITS_MAX || bits % LIMB_BITS != 0 || !candidate_is_valid(candidate)) {
         return 0;
     }
     mpn_from_bytes(prime, limbs, p, bits / 8);

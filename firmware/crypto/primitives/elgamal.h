@@ -13,6 +13,9 @@
 #define elgamal_encrypt  LIMB_NAME(elgamal, encrypt)
 #define elgamal_decrypt  LIMB_NAME(elgamal, decrypt)
 
+/* Shorter than 2048 bits keeps no secret, as rsa.h says of keys. */
+#define ELGAMAL_BITS_MIN 256
+
 /* A group and how its powers are computed. Generation is left to others: take a published one (RFC 7919). */
 struct elgamal {
     struct candidate candidate; /* crt is of no account */

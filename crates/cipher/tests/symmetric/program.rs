@@ -9,8 +9,8 @@ use std::process::{Command, Stdio};
 
 /// What `explore.h` calls EXPLORE_DONE.
 const DONE: u16 = 0;
-/// What it has room for, less the heads.
-pub const OPERANDS_BYTES_MAX: usize = 8192 - 64;
+/// What it has room for, less the head, and the length and padding of each of eight operands.
+pub const OPERANDS_BYTES_MAX: usize = 8192 - 16 - 8 * (4 + 3);
 /// The bench with the operations of `symmetric.def` alone.
 const BENCH: [&str; 3] = ["explore.c", "explore_symmetric.c", "explore_main.c"];
 
