@@ -1,8 +1,8 @@
 //! What a candidate of exponentiation takes, from formulas for how often its parts are done.
 //!
-//! Owns the formulas, and what the parts take: each part is run natively once for a multiplication and a length, and its
-//! counts are worth what models say. A candidate is then a sum. What differs from a native run of it is that exponents
-//! are random ones here, of which the expected number of windows is computed exactly.
+//! Owns the formulas, and what the parts take: each part is run natively once for a multiplication and a length, and
+//! its counts are worth what models say. A candidate is then a sum. What differs from a native run of it is that
+//! exponents are random ones here, of which the expected number of windows is computed exactly.
 
 use std::collections::HashMap;
 

@@ -1,9 +1,9 @@
 //! Whether a subject's time tells of its secrets, which is looked at and not declared.
 //!
-//! Owns where a secret decided a branch, an address or how long an instruction takes while an operation was timed. What
-//! is secret, and what computed from it is not, the program tells (`SECRET_MARKS`, `firmware/crypto/secret.h`); who
-//! follows secrets through a run is `isa::rv32::taint`. What a run did not do is not seen: exponents are short here where
-//! that changes nothing but how often the same is done.
+//! Owns where a secret decided a branch, an address or how long an instruction takes while an operation was timed.
+//! What is secret, and what computed from it is not, the program tells (`SECRET_MARKS`, `firmware/crypto/secret.h`);
+//! who follows secrets through a run is `isa::rv32::taint`. What a run did not do is not seen: exponents are short
+//! here where that changes nothing but how often the same is done.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

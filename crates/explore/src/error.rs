@@ -1,7 +1,7 @@
 //! Every word that this tool says when its input is wrong.
 //!
-//! Owns: the one closed enum, its fields, its words, and which of them are the environment's failures (a compiler that is
-//! not there, a disk); our own bugs are assertions.
+//! Owns: the one closed enum, its fields, its words, and which of them are the environment's failures (a compiler
+//! that is not there, a disk); our own bugs are assertions.
 
 use std::fmt;
 use std::path::PathBuf;

@@ -1,7 +1,8 @@
 //! Rows as they are kept, so that an interrupted run goes on: a line of JSON each, with where it comes from.
 //!
-//! Owns the lines, and that rows of another run are not taken for those of this one. Files are the roof's. A line that is
-//! cut off at the end is what an interruption leaves, and is done again; any other line that is no row is an error.
+//! Owns the lines, and that rows of another run are not taken for those of this one. Files are the roof's. A line
+//! that is cut off at the end is what an interruption leaves, and is done again; any other line that is no row is an
+//! error.
 
 use std::collections::HashMap;
 

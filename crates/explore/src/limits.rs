@@ -14,8 +14,8 @@ pub const TERM_GAIN_LEAST: f64 = 0.02;
 pub const ERROR_FLOOR: f64 = 1e-9;
 /// How far beyond what was characterised a mean may lie, as a part of it: rounding, not extrapolation.
 pub const DOMAIN_SLACK: f64 = 1e-9;
-/// How large a term may be against what it is fitted to: two larger ones that cancel are features that measurements do not
-/// tell apart.
+/// How large a term may be against what it is fitted to: two larger ones that cancel are features that measurements
+/// do not tell apart.
 pub const LIKENESS_MOST: f64 = 100.0;
 /// From how many measurements in whole operations on those that are alone count little.
 pub const WHOLE_ENOUGH: usize = 4 * SAMPLES_LEAST;

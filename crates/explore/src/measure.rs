@@ -1,18 +1,19 @@
 //! What requests take on a processor: cycles of the simulator, by routine.
 //!
 //! Owns how requests are put before a program (`firmware/bench/rv32/explore.c`), and which routine a cycle is of. A
-//! function that is no routine and has a compiler's or a C library's name (`memcpy`, `__udivdi3`) belongs to the routine
-//! that was executed last, which called it; what else is no routine is the bench. Equation (1) holds by construction:
-//! local cycles of routines and those of the bench add up to the whole.
+//! function that is no routine and has a compiler's or a C library's name (`memcpy`, `__udivdi3`) belongs to the
+//! routine that was executed last, which called it; what else is no routine is the bench. Equation (1) holds by
+//! construction: local cycles of routines and those of the bench add up to the whole.
 
 use std::sync::Arc;
 
-use isa::rv32::Profile;
+use isa::elf;
 use isa::rv32::bare::{self, End, MARK, Outcome};
+use isa::rv32::{CallGraph, Calls, Profile};
 use isa::{Cycles, Observer};
 
 use crate::error::Error;
-use crate::image::{Image, REQUESTS, REQUESTS_BYTES_MAX};
+use crate::image::{Image, REQUESTS, REQUESTS_BYTES_MAX, Symbol};
 use crate::native::ROUTINES;
 use crate::request::{Request, Response};
 
@@ -163,6 +164,34 @@ impl<'a> Bench<'a> {
             End::Exit(0) => Ok(outcome),
             end => Err(Error::Image { why: format!("it ended with {end:?}") }),
         }
+    }
+
+    /// Does a request with nobody watching; instructions and cycles of the whole run.
+    ///
+    /// # Errors
+    /// The library refuses it, or the program does not end well.
+    pub fn run_unwatched(&self, request: &Request) -> Result<(u64, Cycles), Error> {
+        let (bytes, _) = lay(std::slice::from_ref(request));
+        let outcome = self.start(&bytes, &mut ())?;
+        Response::read(request.operation, &outcome.console)?;
+        Ok((outcome.spent.instructions, outcome.cycle))
+    }
+
+    /// Who calls whom while a request is timed, each time that it is done together.
+    ///
+    /// # Errors
+    /// As above.
+    pub fn calls(&self, request: &Request) -> Result<CallGraph, Error> {
+        let symbol = |symbol: &Symbol| elf::Symbol {
+            name: symbol.name.clone(),
+            address: symbol.address,
+            bytes: symbol.bytes,
+            function: true,
+        };
+        let symbols: Vec<elf::Symbol> = self.image.functions.iter().map(symbol).collect();
+        let mut calls = Calls::new(self.image.listing(), &symbols).between(BEGIN, FINISH);
+        self.watch(request, &mut calls)?;
+        Ok(calls.finish())
     }
 
     /// Does a request while somebody watches.

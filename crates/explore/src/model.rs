@@ -1,9 +1,9 @@
 //! Macro-models: what a routine's own cycles are on a profile, as a linear function of what it counts.
 //!
-//! Owns fitting (section 3.2 of the paper: random inputs over a bounded domain, cycles from the simulator, regression),
-//! what a model says of itself (error bars, held-out error, domain), and what counts are worth. A routine's cycles are
-//! its local ones, of equation (1); those of what it calls are in the models of what it calls. Regression is linregress';
-//! files are `stored`'s; where measurements come from is `measure`'s.
+//! Owns fitting (section 3.2 of the paper: random inputs over a bounded domain, cycles from the simulator,
+//! regression), what a model says of itself (error bars, held-out error, domain), and what counts are worth. A
+//! routine's cycles are its local ones, of equation (1); those of what it calls are in the models of what it calls.
+//! Regression is linregress'; files are `stored`'s; where measurements come from is `measure`'s.
 //!
 //! The terms are chosen among the features of `firmware/crypto/routines.def`, where pieces, squares and what depends on
 //! data are counted by name: a model is linear in them. Every subset with the calls is fitted, and judged by

@@ -1,7 +1,7 @@
 //! How good a ranking is, and what is worth looking at.
 //!
-//! Owns Kendall's tau between estimates and measurements, the regret of choosing by estimates, mean and worst error, and
-//! the Pareto front. Numbers only: what they are of is the caller's.
+//! Owns Kendall's tau between estimates and measurements, the regret of choosing by estimates, mean and worst error,
+//! and the Pareto front. Numbers only: what they are of is the caller's.
 
 /// Of pairs of an estimate and what was measured.
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -1,10 +1,10 @@
 //! Which candidates there are.
 //!
-//! Owns the named spaces. The paper's 450 (section 4.3) are the product of five multiplications, five block sizes, three
-//! uses of the Chinese remainder theorem, two radices and three kinds of caching; which five multiplications it does
-//! not say. `paper-a` reads them as the five that a library of multi-precision arithmetic leads to, `paper-b` as the
-//! five ways of Montgomery's that Koç, Acar and Kaliski compare (IEEE Micro, 1996). How exponents are walked through is
-//! not said either: side by side, as block sizes suggest.
+//! Owns the named spaces. The paper's 450 (section 4.3) are the product of five multiplications, five block sizes,
+//! three uses of the Chinese remainder theorem, two radices and three kinds of caching; which five multiplications it
+//! does not say. `paper-a` reads them as the five that a library of multi-precision arithmetic leads to, `paper-b` as
+//! the five ways of Montgomery's that Koç, Acar and Kaliski compare (IEEE Micro, 1996). How exponents are walked
+//! through is not said either: side by side, as block sizes suggest.
 
 use crate::candidate::{Caching, Candidate, Crt, Method, Multiplication, Radix, WINDOW_BITS_MAX};
 use crate::error::Error;

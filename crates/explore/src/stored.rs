@@ -1,7 +1,8 @@
-//! Files of models, as they are kept with the source: a line of JSON a routine, below one that says where they come from.
+//! Files of models, as they are kept with the source: a line of JSON a routine, below one that says where they come
+//! from.
 //!
-//! Owns writing and reading these lines, and that a file fits the library that is linked: the same routines, which count
-//! the same. Opening files is the caller's.
+//! Owns writing and reading these lines, and that a file fits the library that is linked: the same routines, which
+//! count the same. Opening files is the caller's.
 
 use serde::{Deserialize, Serialize};
 

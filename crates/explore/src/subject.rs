@@ -77,6 +77,15 @@ impl Family {
         }
     }
 
+    /// The shortest size at which every path is taken.
+    pub fn shortest(self) -> u32 {
+        match self {
+            Family::Private(_) => 512,
+            Family::Aes | Family::Des | Family::Sha256 => 128,
+            Family::Ecc => 256,
+        }
+    }
+
     /// Checks a size.
     ///
     /// # Errors

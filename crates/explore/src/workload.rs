@@ -1,8 +1,8 @@
 //! What the library is asked when it is characterised, estimated and validated: requests drawn from a seed.
 //!
-//! Owns operands that each operation takes (`firmware/bench/operations.def`), keys of RSA, and which operations together
-//! call every routine over the domain that exploration needs: numbers of up to 3072 bits and what division makes of
-//! them. Same seed, same requests.
+//! Owns operands that each operation takes (`firmware/bench/operations.def`), keys of RSA, and which operations
+//! together call every routine over the domain that exploration needs: numbers of up to 3072 bits and what division
+//! makes of them. Same seed, same requests.
 
 pub mod primitive;
 pub mod symmetric;

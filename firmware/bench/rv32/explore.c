@@ -1,5 +1,6 @@
 /*
- * Exploration's operations on the bare machine: requests lie in memory before the program begins, responses are printed.
+ * Exploration's operations on the bare machine: requests lie in memory before the program begins, responses are
+ * printed.
  *
  * Owns how requests lie: at `explore_requests`, which the linker is told, one behind the other, each behind its length
  * in a word and with zeros up to a multiple of 4; a length of 0 is behind the last. A response is printed as it is.
