@@ -10,7 +10,7 @@ use ::explore::image::{Choice, Image, Leaves};
 use ::explore::model::Models;
 use ::explore::stored;
 use clap::ValueEnum;
-use isa::rv32::Profile;
+use isa::rv32::profile::{PROFILES, Profile};
 use selvedge::error::Error;
 use selvedge::toolchain;
 
@@ -89,4 +89,19 @@ fn read_models(path: &Path) -> Result<Models, Error> {
 fn image(root: Option<&PathBuf>, choice: &Choice) -> Result<Image, Error> {
     let root = root.map_or(Path::new("."), PathBuf::as_path);
     Ok(Image::make(root, choice, toolchain::cache_folder().as_deref())?)
+}
+
+/// The image and the processor that models were made with.
+fn made_of(models: &Models) -> Result<(Choice, Profile), Error> {
+    let origin = &models.origin;
+    let level = origin.compiler.rsplit(' ').next().unwrap_or_default().to_owned();
+    let choice =
+        Choice { leaves: Leaves::read(&origin.leaves)?, level, layout: origin.layout, tells_secrets: false };
+    let names: Vec<String> = PROFILES.iter().map(|profile| profile.name().to_owned()).collect();
+    let profile = Profile::named(&origin.profile).ok_or_else(|| ::explore::Error::Choice {
+        what: "processor",
+        found: origin.profile.clone(),
+        known: names,
+    })?;
+    Ok((choice, profile))
 }

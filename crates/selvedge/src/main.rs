@@ -16,6 +16,7 @@ mod broker;
 mod bug;
 mod collect;
 mod completions;
+mod explore;
 mod goals;
 mod machine;
 mod man;
@@ -60,6 +61,7 @@ verbs! {
     collect Collect,
     weave Weave,
     pack Pack,
+    explore Explore,
     paper Paper,
     completions Completions,
     man Man,

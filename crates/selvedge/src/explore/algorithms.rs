@@ -1,16 +1,20 @@
 //! `selvedge explore algorithms`: a ranking of algorithms by what models say that they take.
 //!
-//! Owns the verb: which family and sizes, that an interrupted run goes on in its folder, and the files that are written.
-//! Estimating is the tool's, on all cores; `shown` draws.
+//! Owns the verb: which family and sizes, that an interrupted run goes on in its folder, and the files that are
+//! written. Estimating is the tool's, on all cores; `shown` draws.
 
+use std::collections::HashMap;
 use std::fs::{self, File, OpenOptions};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 
 use ::explore::analytic::Analytic;
-use ::explore::estimate::{self, Row};
+use ::explore::constant;
+use ::explore::estimate::{self, Row, State};
+use ::explore::image::Choice;
 use ::explore::kept::{self, Kept, Provenance};
+use ::explore::measure::Bench;
 use ::explore::model::Models;
 use ::explore::subject::{Family, Material, Subject};
 use ::explore::{native, threads};
@@ -18,8 +22,8 @@ use clap::ValueEnum;
 use selvedge::error::Error;
 use selvedge::whole;
 
-use super::read_models;
 use super::shown::Shown;
+use super::{image, made_of, read_models};
 use crate::output::Output;
 use crate::papers::spread::progress;
 
@@ -54,6 +58,13 @@ pub struct Arguments {
     /// Compute counts from formulas instead of running each natively: exponentiation only
     #[arg(long)]
     analytic: bool,
+    /// Follow secrets through each on the processor: a branch, an address or a division that one decides is no constant
+    /// time. Needs a compiler and the source tree
+    #[arg(long)]
+    constant_time: bool,
+    /// The source tree, for --constant-time [default: the working folder]
+    #[arg(long, value_name = "FOLDER")]
+    root: Option<PathBuf>,
     /// How many are printed of each size and state
     #[arg(long, value_name = "N", default_value_t = 20)]
     top: usize,
@@ -105,10 +116,16 @@ pub fn run(arguments: &Arguments, output: &Output) -> Result<(), Error> {
     };
     let is_wanted = |row: &Row| match arguments.state {
         States::Both => true,
-        States::Cold => row.state == estimate::State::Cold,
-        States::Warm => row.state == estimate::State::Warm,
+        States::Cold => row.state == State::Cold,
+        States::Warm => row.state == State::Warm,
     };
-    let rows: Vec<Row> = rows.into_iter().filter(is_wanted).collect();
+    let mut rows: Vec<Row> = rows.into_iter().filter(is_wanted).collect();
+    if arguments.constant_time {
+        let found = followed(arguments, family, &subjects, &models)?;
+        for row in &mut rows {
+            row.constant_time = found.get(&(row.subject.clone(), row.state)).copied();
+        }
+    }
     let shown = Shown::of(family, rows, provenance, arguments.top);
     let beside = |name: &str| arguments.out.as_ref().map(|folder| folder.join(name));
     for path in [arguments.csv.clone(), beside(TABLE)].into_iter().flatten() {
@@ -118,6 +135,42 @@ pub fn run(arguments: &Arguments, output: &Output) -> Result<(), Error> {
         whole::write(&path, shown.page().as_bytes())?;
     }
     output.put(&shown.text(), &shown.value())
+}
+
+/// Whether no secret decides the time of each, cold and warm: on an image that tells what is secret, at the shortest
+/// size that takes every path.
+fn followed(
+    arguments: &Arguments,
+    family: Family,
+    subjects: &[Subject],
+    models: &Models,
+) -> Result<HashMap<(String, State), bool>, Error> {
+    let (choice, profile) = made_of(models)?;
+    let image = image(arguments.root.as_ref(), &Choice { tells_secrets: true, ..choice })?;
+    let bench = Bench::new(&image, profile);
+    let size = family.shortest();
+    let material = Material::new(family, &[size], arguments.seed)?;
+    let mut alike: Vec<Subject> = Vec::new();
+    for subject in subjects.iter().map(constant::alike) {
+        if !alike.contains(&subject) {
+            alike.push(subject);
+        }
+    }
+    let bar = progress(alike.len());
+    let follow = |subject: &Subject| {
+        let places = constant::places(&bench, &constant::request(subject, size, &material)?)?;
+        Ok(places.iter().map(Vec::is_empty).collect::<Vec<bool>>())
+    };
+    let found = threads::each(&alike, follow, |_, _| bar.inc(1))?;
+    bar.finish_and_clear();
+    let mut all = HashMap::new();
+    for subject in subjects {
+        let at = alike.iter().position(|other| *other == constant::alike(subject)).expect("it is among them");
+        for (state, is_constant) in [State::Cold, State::Warm].into_iter().zip(&found[at]) {
+            all.insert((subject.to_string(), state), *is_constant);
+        }
+    }
+    Ok(all)
 }
 
 /// The rows in a folder, and what takes more of them.
@@ -147,7 +200,7 @@ impl Keeping {
 
     /// What is kept of a subject: its cold row, and the warm one if it has two.
     fn rows(&self, subject: &Subject, size: u32) -> Option<Vec<Row>> {
-        let states = if subject.keeps() { &[estimate::State::Cold, estimate::State::Warm][..] } else { &[estimate::State::Cold] };
+        let states = if subject.keeps() { &[State::Cold, State::Warm][..] } else { &[State::Cold] };
         let row = |state: &estimate::State| self.kept.get(&(subject.to_string(), size, *state)).cloned();
         states.iter().map(row).collect()
     }

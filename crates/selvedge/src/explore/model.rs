@@ -52,8 +52,12 @@ pub struct Arguments {
 
 /// Runs the verb.
 pub fn run(arguments: &Arguments, output: &Output) -> Result<(), Error> {
-    let choice =
-        Choice { leaves: arguments.leaves, level: arguments.level.clone(), layout: arguments.layout };
+    let choice = Choice {
+        leaves: arguments.leaves,
+        level: arguments.level.clone(),
+        layout: arguments.layout,
+        tells_secrets: false,
+    };
     let image = image(arguments.root.as_ref(), &choice)?;
     let bench = Bench::new(&image, arguments.profile.profile());
     let plan = plan::plan(arguments.seed, Depth(arguments.depth.into()))?;
