@@ -14,7 +14,7 @@ set -euo pipefail
 run=(gcc libc6-dev make pkg-config gcc-avr avr-libc binutils-avr)
 test=(arduino-core-avr clang libclang-dev libelf-dev libzstd-dev zlib1g-dev fuse3 python3 python3-venv systemd valgrind)
 test+=(binutils gnutls-bin libssl-dev nginx-light opensc openssh-client openssh-server openssl p11-kit strace)
-test+=(libmbedtls-dev libsqlite3-dev)
+test+=(libgmp-dev libmbedtls-dev libsqlite3-dev)
 # A browser, which looks at the live page.
 test+=(chromium)
 # Witnesses of isa::sparc; what runs the programs of corpus/, and reads them.

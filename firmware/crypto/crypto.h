@@ -24,6 +24,8 @@
  *   crc16_c8            bit by bit in plain C
  *   crc16_avr           AVR assembly, without a table
  *
+ * For machines with 32-bit words, in headers of their own: block/aes.h, block/des.h, hash/hash.h.
+ *
  * LEGACY: broken or too small for new use. They reproduce what was measured with them in 2004:
  *
  *   rc4_textbook        C as a textbook writes it

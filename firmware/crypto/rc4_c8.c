@@ -4,6 +4,7 @@
  * For the weaver: avr-gcc -S -O2.
  */
 #include "crypto.h"
+#include "estimate.h"
 
 /* see crypto.h */
 void rc4_c8_init(struct rc4 *state, const uint8_t *key, uint8_t key_bytes)
@@ -11,6 +12,7 @@ void rc4_c8_init(struct rc4 *state, const uint8_t *key, uint8_t key_bytes)
     uint8_t *s = state->s;
     uint8_t i = 0, j = 0, k = 0;
 
+    COUNT(rc4_c8_init, 256 / key_bytes);
     do {
         s[i] = i;
     } while (++i != 0);
@@ -34,6 +36,7 @@ void rc4_c8_crypt(struct rc4 *state, uint8_t *buffer, uint16_t length)
     uint8_t i = state->i, j = state->j;
     uint8_t *end = buffer + length;
 
+    COUNT(rc4_c8_crypt, length);
     while (buffer != end) {
         uint8_t a, b;
         i++;

@@ -11,11 +11,16 @@
 /*
  * SECRET_TAINT builds, which run under valgrind's memcheck on the host, treat secrets as uninitialised memory: a
  * branch or an address that depends on one is then an error (the idea is Adam Langley's ctgrind). What the
- * ciphers compute from secrets but do not keep secret is declared to be public here.
+ * ciphers compute from secrets but do not keep secret is declared to be public here. SECRET_MARKS builds are the same
+ * for a simulator that follows secrets.
  */
 #ifdef SECRET_TAINT
 #include <valgrind/memcheck.h>
 #define SECRET_PUBLISH(object) VALGRIND_MAKE_MEM_DEFINED(&(object), sizeof(object))
+#elif defined(SECRET_MARKS)
+/* Tells whoever follows secrets through a run of the bare machine: bench/rv32/explore.c. */
+void secret_publish(const void *object, size_t bytes);
+#define SECRET_PUBLISH(object) secret_publish(&(object), sizeof(object))
 #else
 #define SECRET_PUBLISH(object) ((void)0)
 #endif

@@ -37,6 +37,16 @@ pub const AES_128_XTS: &str = include_str!("../vectors/aes_128_xts.kat");
 pub const AES_KW: &str = include_str!("../vectors/aes_kw.kat");
 /// RFC 8439, ChaCha20.
 pub const CHACHA20: &str = include_str!("../vectors/chacha20.kat");
+/// NIST's validation vectors for TDES in ECB mode; a key of 8 bytes is DES's own. For [`crypt`].
+pub const TDES_ECB: &str = include_str!("../vectors/tdes_ecb.kat");
+/// NIST's validation vectors for SHA-1: `Msg` and `MD`. For [`blocks`].
+pub const SHA1: &str = include_str!("../vectors/sha1.kat");
+/// RFC 1321, MD5: `Msg` and `MD`. For [`blocks`].
+pub const MD5: &str = include_str!("../vectors/md5.kat");
+/// RFC 2202, HMAC-SHA-1: `Key`, `Msg` and `Tag`. For [`blocks`].
+pub const HMAC_SHA1: &str = include_str!("../vectors/hmac_sha1.kat");
+/// RFC 2202, HMAC-MD5: `Key`, `Msg` and `Tag`. For [`blocks`].
+pub const HMAC_MD5: &str = include_str!("../vectors/hmac_md5.kat");
 /// Check values of sums with polynomial 0x1021.
 pub const CRC16: &str = include_str!("../vectors/crc16.kat");
 
@@ -148,7 +158,7 @@ pub fn hkdf() -> Vec<HkdfVector> {
     blocks(HKDF_SHA256).into_iter().map(vector).collect()
 }
 
-/// All vectors of [`RC4`], [`RC5_32_12`], [`AES_128_CTR`] or [`CHACHA20`].
+/// All vectors of [`RC4`], [`RC5_32_12`], [`AES_128_CTR`], [`CHACHA20`] or [`TDES_ECB`].
 pub fn crypt(text: &str) -> Vec<CryptVector> {
     let vector = |block: Block<'_>| CryptVector {
         line: block.line,

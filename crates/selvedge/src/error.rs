@@ -147,6 +147,13 @@ pub enum Error {
         /// Why.
         fault: PackFault,
     },
+    /// Something is not measured, modelled, estimated or ranked.
+    Explore {
+        /// The file that is at fault, if one is.
+        path: Option<PathBuf>,
+        /// Why.
+        error: ::explore::Error,
+    },
     /// The server refused a batch; it stays in the spool.
     BatchRefused {
         /// The batch.
@@ -239,6 +246,8 @@ impl Error {
             | Error::Image(_) => Class::Input,
             Error::Woven(fault) => fault.class(),
             Error::Pack { fault, .. } => fault.class(),
+            Error::Explore { error, .. } if error.is_environment() => Class::Environment,
+            Error::Explore { .. } => Class::Input,
             Error::Order(fault) => fault.class(),
             Error::Toolchain(Fault::NoTree { .. } | Fault::NoCompiler) => Class::Environment,
             Error::Toolchain(_) => Class::Input,
@@ -365,6 +374,8 @@ impl fmt::Display for Error {
             Error::Violation(violation) => write!(f, "{violation}"),
             Error::Woven(fault) => write!(f, "{fault}"),
             Error::Pack { path, fault } => fault.write(path, f),
+            Error::Explore { path: Some(path), error } => write!(f, "`{}`: {error}", path.display()),
+            Error::Explore { path: None, error } => write!(f, "{error}"),
             Error::BatchRefused { number, status } => {
                 write!(f, "the server refused batch {number} with status {status}")?;
                 if let Some(refusal) = collect::error::Refusal::from_number(*status) {

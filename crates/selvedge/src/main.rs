@@ -15,6 +15,7 @@ mod broker;
 mod bug;
 mod collect;
 mod completions;
+mod explore;
 mod goals;
 mod machine;
 mod man;
@@ -59,6 +60,7 @@ verbs! {
     collect Collect,
     weave Weave,
     pack Pack,
+    explore Explore,
     paper Paper,
     completions Completions,
     man Man,

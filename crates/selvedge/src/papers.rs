@@ -5,5 +5,6 @@ pub mod bus;
 mod document;
 pub mod mecha;
 pub mod multicore;
+pub mod platform;
 pub mod spread;
 pub mod sti;

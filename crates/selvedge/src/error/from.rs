@@ -23,6 +23,12 @@ impl From<collect::error::Error> for Error {
     }
 }
 
+impl From<::explore::Error> for Error {
+    fn from(error: ::explore::Error) -> Self {
+        Error::Explore { path: None, error }
+    }
+}
+
 impl From<isa::avr::ImageError> for Error {
     fn from(error: isa::avr::ImageError) -> Self {
         Error::Image(error)

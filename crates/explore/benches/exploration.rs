@@ -1,0 +1,246 @@
+//! How accurate macro-models are, and how much faster than a simulator they estimate: the goals of exploration.
+//! `cargo bench -p explore` makes the models of `pico` and `vex5`, compares them with the simulator on candidates of
+//! all kinds and on those that are ranked first, times both, and prints goals. Arguments are `pico`, `vex5`, `speed`,
+//! `tcm` and `space`, for a part of that; `space` ranks all candidates at four sizes. Cycles are the same everywhere;
+//! times are this machine's.
+
+#[path = "../tests/compiled/mod.rs"]
+mod compiled;
+
+use std::time::{Duration, Instant};
+
+use explore::analytic::Analytic;
+use explore::estimate::State;
+use explore::image::{Choice, Image, Leaves};
+use explore::measure::Bench;
+use explore::model::Models;
+use explore::plan::{self, Depth};
+use explore::rank::Accuracy;
+use explore::space::Space;
+use explore::subject::{Family, Material, Subject};
+use explore::validate::{self, Compared};
+use explore::{characterise, estimate, native, threads};
+use isa::rv32::Profile;
+
+const MODELS_SEED: u64 = 1;
+const SEED: u64 = 1001;
+const STRATIFIED: usize = 60;
+const FIRST: usize = 20;
+const SIZES: [u32; 4] = [512, 1024, 2048, 3072];
+const ALL: Family = Family::Private(Space::All);
+
+fn goal(what: &str, value: f64, peer: &str, is_least: bool, wanted: f64) {
+    let sign = if is_least { ">=" } else { "<=" };
+    println!("goal\t{what}\t{value:.4}\t{peer}\t-\t{sign} {wanted}");
+}
+
+fn models(bench: &Bench) -> Models {
+    let begin = Instant::now();
+    let plan = plan::plan(MODELS_SEED, Depth(1)).expect("the library makes keys");
+    let samples = characterise::sample(bench, &plan, || ()).expect("all requests are done");
+    let models = samples.fit(bench, MODELS_SEED).expect("there are measurements");
+    println!("{}: {} requests measured in {:.1?}", bench.profile().name(), plan.len(), begin.elapsed());
+    models
+}
+
+/// Prints how accurate a group is; its pairs.
+fn told(name: &str, compared: &[Compared]) -> Vec<(f64, f64)> {
+    let pairs: Vec<(f64, f64)> = compared.iter().map(Compared::pair).collect();
+    let accuracy = Accuracy::of(&pairs).expect("there are several");
+    println!("  {name}: {} rows, {accuracy:.4?}", pairs.len());
+    let worst = compared.iter().max_by(|a, b| a.error().abs().total_cmp(&b.error().abs()));
+    let worst = worst.expect("there are several");
+    println!("    worst: {} at {} {}, {:+.4}", worst.subject, worst.size, worst.state.word(), worst.error());
+    pairs
+}
+
+/// Compares models with the simulator, and prints the goals.
+fn accuracy(bench: &Bench, models: &Models, mean_wanted: f64) {
+    let material = Material::new(ALL, &SIZES, SEED).expect("the library makes keys");
+    let subjects = ALL.subjects();
+    let mut all = Vec::new();
+    let of_all = validate::stratified(&subjects, STRATIFIED, SEED);
+    let asked: Vec<(Subject, u32)> = of_all.into_iter().map(|subject| (subject, 512)).collect();
+    let stratified = validate::compare(bench, models, &material, &asked, || ()).expect("all are done");
+    let stratified = told("all kinds at 512 bits", &stratified);
+    let tau = Accuracy::of(&stratified).expect("there are several").tau;
+    all.extend(stratified);
+    let mut regret = 0.0f64;
+    for size in SIZES {
+        let first = first_of(&subjects, size, models);
+        let asked: Vec<(Subject, u32)> = first.into_iter().map(|subject| (subject, size)).collect();
+        let compared = validate::compare(bench, models, &material, &asked, || ()).expect("all are done");
+        for state in [State::Cold, State::Warm] {
+            let of: Vec<Compared> = compared.iter().filter(|row| row.state == state).cloned().collect();
+            if of.len() > 1 {
+                let pairs = told(&format!("first at {size} bits, {}", state.word()), &of);
+                regret = regret.max(Accuracy::of(&pairs).expect("there are several").regret);
+            }
+        }
+        all.extend(compared.iter().map(Compared::pair));
+    }
+    let accuracy = Accuracy::of(&all).expect("there are many");
+    let name = bench.profile().name();
+    goal(
+        &format!("explore {name}, mean error, %"),
+        100.0 * accuracy.error_mean,
+        "simulator",
+        false,
+        mean_wanted,
+    );
+    goal(&format!("explore {name}, worst error, %"), 100.0 * accuracy.error_most, "simulator", false, 15.0);
+    goal(&format!("explore {name}, tau"), tau, "simulator", true, 0.95);
+    goal(&format!("explore {name}, regret, %"), 100.0 * regret, "simulator", false, 1.0);
+}
+
+/// The first by formulas, twice as many as are wanted, and of these the first by native runs.
+fn first_of(subjects: &[Subject], size: u32, models: &Models) -> Vec<Subject> {
+    let mut analytic = Analytic::new(ALL, models, SEED).expect("it is exponentiation");
+    let cold = |subject: &Subject, analytic: &mut Analytic| {
+        analytic.rows(subject, size).expect("there are models")[0].cycles
+    };
+    let mut rated: Vec<(f64, &Subject)> =
+        subjects.iter().map(|subject| (cold(subject, &mut analytic), subject)).collect();
+    rated.sort_by(|a, b| a.0.total_cmp(&b.0));
+    let likely: Vec<Subject> = rated.iter().take(4 * FIRST).map(|rated| rated.1.clone()).collect();
+    let material = Material::new(ALL, &[size], SEED).expect("the library makes keys");
+    validate::first(&likely, size, FIRST, models, &material, || ()).expect("there are models")
+}
+
+/// The mean of logarithms, back.
+fn geometric(ratios: &[f64]) -> f64 {
+    (ratios.iter().map(|ratio| ratio.ln()).sum::<f64>() / ratios.len() as f64).exp()
+}
+
+/// The least of some times.
+fn timed<T>(turns: u32, mut work: impl FnMut() -> T) -> Duration {
+    let once = |_| {
+        let begin = Instant::now();
+        std::hint::black_box(work());
+        begin.elapsed()
+    };
+    (0..turns).map(once).min().expect("it is done once")
+}
+
+/// The simulator, native runs and formulas beside each other, for the same candidates in one run.
+fn speed(bench: &Bench, models: &Models) {
+    let size = 1024;
+    let material = Material::new(ALL, &[size], SEED).expect("the library makes keys");
+    let (mut to_native, mut to_formulas, mut mips, mut off) =
+        (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+    for subject in validate::stratified(&Family::Private(Space::PaperA).subjects(), 24, SEED) {
+        let request = material.request(&subject, size).expect("keys are there");
+        let begin = Instant::now();
+        let (instructions, _) = bench.run_unwatched(&request).expect("it is done");
+        let simulated = begin.elapsed();
+        let natively = timed(3, || {
+            let native = native::run(&request).expect("it is done");
+            estimate::rows(&subject, size, &native, models).expect("there are models")
+        });
+        let mut analytic = Analytic::new(ALL, models, SEED).expect("it is exponentiation");
+        let exact = analytic.rows(&subject, size).expect("there are models");
+        let by_formula = timed(5, || analytic.rows(&subject, size).expect("there are models"));
+        let native = native::run(&request).expect("it is done");
+        let rows = estimate::rows(&subject, size, &native, models).expect("there are models");
+        off.extend(exact.iter().zip(&rows).map(|(a, b)| (a.cycles / b.cycles - 1.0).abs()));
+        mips.push(instructions as f64 / simulated.as_secs_f64() / 1e6);
+        to_native.push(simulated.as_secs_f64() / natively.as_secs_f64());
+        to_formulas.push(simulated.as_secs_f64() / by_formula.as_secs_f64());
+    }
+    println!(
+        "  formulas beside native runs: mean {:.4}, most {:.4}",
+        mean(&off),
+        off.iter().fold(0.0, |a: f64, b| a.max(*b))
+    );
+    goal("explore, the simulator with time, MIPS", geometric(&mips), "-", true, 60.0);
+    goal("explore, native estimate, times as fast", geometric(&to_native), "simulator", true, 100.0);
+    goal("explore, formulas, times as fast", geometric(&to_formulas), "simulator", true, 1407.0);
+    let family = Family::Private(Space::PaperA);
+    let begin = Instant::now();
+    rank(family, &[size], models);
+    goal("explore, 450 candidates at 1024 bits, s", begin.elapsed().as_secs_f64(), "-", false, 5.0);
+}
+
+fn mean(values: &[f64]) -> f64 {
+    values.iter().sum::<f64>() / values.len() as f64
+}
+
+/// Estimates a whole family natively, on all cores; how many rows.
+fn rank(family: Family, sizes: &[u32], models: &Models) -> usize {
+    let material = Material::new(family, sizes, SEED).expect("the library makes keys");
+    let subjects = family.subjects();
+    let asked: Vec<(&Subject, u32)> =
+        sizes.iter().flat_map(|&size| subjects.iter().map(move |subject| (subject, size))).collect();
+    let estimate = |(subject, size): &(&Subject, u32)| {
+        let native = native::run(&material.request(subject, *size)?)?;
+        estimate::rows(subject, *size, &native, models)
+    };
+    threads::each(&asked, estimate, |_, _| ()).expect("there are models").concat().len()
+}
+
+/// What the best takes without caches, warm, with leaves in C and in assembly.
+fn tightly_coupled(ranked: &Models) {
+    for (leaves, wanted) in [(Leaves::Plain, 11.0), (Leaves::Unrolled, 11.0), (Leaves::Assembly, 10.0)] {
+        let Some(image) = compiled::image(leaves) else { return };
+        let bench = Bench::new(&image, Profile::Vex5Tcm);
+        let material = Material::new(ALL, &[1024], SEED).expect("the library makes keys");
+        let keeping: Vec<Subject> = ALL.subjects().into_iter().filter(Subject::keeps).collect();
+        let first = first_of(&keeping, 1024, ranked);
+        let cycles = first.iter().map(|subject| {
+            let request = material.request(subject, 1024).expect("keys are there");
+            (bench.measure(&[request]).expect("it is done")[0].last().cycles, subject.to_string())
+        });
+        let (cycles, name) = cycles.min().expect("there is one");
+        println!("  RSA-1024 with leaves `{}`: {name}", leaves.word());
+        let what = format!("explore vex5-tcm, RSA-1024 private, leaves {}, million cycles", leaves.word());
+        goal(&what, cycles as f64 / 1e6, "-", false, wanted);
+    }
+    let Some(image) = compiled::image(Leaves::Plain) else { return };
+    let bench = Bench::new(&image, Profile::Vex5Tcm);
+    let material = Material::new(Family::Aes, &[1024], SEED).expect("it needs none");
+    let mut least: Vec<(f64, String)> = Vec::new();
+    for subject in Family::Aes.subjects() {
+        let request = material.request(&subject, 1024).expect("operands are made").warm();
+        let cycles = bench.measure(&[request]).expect("it is done")[0].last().cycles;
+        least.push((cycles as f64 / 1024.0, subject.to_string()));
+    }
+    least.sort_by(|a, b| a.0.total_cmp(&b.0));
+    println!("  AES-128, cycles an octet: {least:.1?}");
+    goal("explore vex5-tcm, AES-128, cycles an octet", least[0].0, "best published", false, 57.0);
+}
+
+fn main() {
+    let asked: Vec<String> = std::env::args().skip(1).filter(|word| !word.starts_with('-')).collect();
+    let is_asked = |what: &str| asked.is_empty() || asked.iter().any(|word| word == what);
+    let Some(image): Option<Image> = compiled::image_of(&Choice::of(Leaves::Plain)) else { return };
+    if is_asked("pico") {
+        let bench = Bench::new(&image, Profile::Pico);
+        accuracy(&bench, &models(&bench), 2.0);
+    }
+    if !["vex5", "speed", "tcm", "space"].into_iter().any(is_asked) {
+        return;
+    }
+    let bench = Bench::new(&image, Profile::Vex5);
+    let models = models(&bench);
+    if is_asked("vex5") {
+        accuracy(&bench, &models, 5.0);
+    }
+    if is_asked("speed") {
+        speed(&bench, &models);
+    }
+    if is_asked("tcm") {
+        tightly_coupled(&models);
+    }
+    if is_asked("space") {
+        let begin = Instant::now();
+        let rows = rank(ALL, &SIZES, &models);
+        println!("  {rows} rows");
+        goal(
+            "explore, all candidates at four sizes, min",
+            begin.elapsed().as_secs_f64() / 60.0,
+            "-",
+            false,
+            20.0,
+        );
+    }
+}

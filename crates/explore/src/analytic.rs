@@ -1,0 +1,331 @@
+//! What a candidate of exponentiation takes, from formulas for how often its parts are done.
+//!
+//! Owns the formulas, and what the parts take: each part is run natively once for a multiplication and a length, and
+//! its counts are worth what models say. A candidate is then a sum. What differs from a native run of it is that
+//! exponents are random ones here, of which the expected number of windows is computed exactly.
+
+use std::collections::HashMap;
+
+use crate::candidate::{Caching, Candidate, Crt, Method, Radix};
+use crate::error::Error;
+use crate::estimate::{Row, State};
+use crate::limits::ANALYTIC_DRAWS;
+use crate::model::Models;
+use crate::native::{self, FEATURES_MAX, ROUTINES};
+use crate::request::Request;
+use crate::subject::{Family, Subject};
+use crate::workload::{Draw, Key};
+
+/// Windows of an exponent, as features of the routine that walks through it.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+struct Walk {
+    squares: f64,
+    products: f64,
+    /// Of the routine of the method, calls first.
+    features: [f64; FEATURES_MAX],
+    /// Powers that are looked up in constant time.
+    gathers: f64,
+}
+
+/// Expected windows of what is left of an exponent.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+struct Sliding {
+    zeros: f64,
+    windows: f64,
+    window_bits: f64,
+    trimmed: f64,
+}
+
+impl Sliding {
+    fn plus(self, part: f64, other: Sliding) -> Sliding {
+        Sliding {
+            zeros: self.zeros + part * other.zeros,
+            windows: self.windows + part * other.windows,
+            window_bits: self.window_bits + part * other.window_bits,
+            trimmed: self.trimmed + part * other.trimmed,
+        }
+    }
+
+    /// A window that begins at a one with so many bits to take, and what is behind it.
+    fn window(rest: &[Sliding], left: usize, window_bits: usize) -> Sliding {
+        let longest = left.min(window_bits);
+        let mut sum = Sliding::default();
+        for trimmed in 0..longest {
+            // The zeros at its end, of bits that are random but for the first.
+            let likely = match trimmed + 1 == longest {
+                true => 0.5f64.powi(trimmed as i32),
+                false => 0.5f64.powi(trimmed as i32 + 1),
+            };
+            let own = Sliding {
+                zeros: trimmed as f64,
+                windows: 1.0,
+                window_bits: (longest - trimmed) as f64,
+                trimmed: trimmed as f64,
+            };
+            sum = sum.plus(likely, own);
+        }
+        sum.plus(1.0, rest[left - longest])
+    }
+}
+
+/// Of an exponent of so many bits of which the first is a one and the others are random; the bits of its first window
+/// too.
+fn sliding(bits: usize, window_bits: usize) -> (Sliding, f64) {
+    let mut rest = vec![Sliding::default()];
+    for left in 1..bits {
+        let zero = Sliding { zeros: 1.0, ..Sliding::default() }.plus(1.0, rest[left - 1]);
+        let half = Sliding::default().plus(0.5, zero);
+        rest.push(half.plus(0.5, Sliding::window(&rest, left, window_bits)));
+    }
+    let first = Sliding::window(&[Sliding::default(); 1].repeat(bits + 1), bits, window_bits);
+    (Sliding::window(&rest, bits, window_bits), first.window_bits)
+}
+
+fn walk(candidate: &Candidate, bits: usize) -> Walk {
+    let window_bits = usize::from(candidate.window_bits);
+    // The highest digit has what the others leave.
+    let digits = (bits - 1) / window_bits;
+    let (place, top_bits) = ((digits * window_bits) as f64, (bits - digits * window_bits) as f64);
+    let digits = digits as f64;
+    match candidate.method {
+        Method::Binary => {
+            let squares = (bits - 1) as f64;
+            let products = squares / 2.0;
+            Walk { squares, products, features: [1.0, squares, products, 0.0, 0.0, 0.0], gathers: 0.0 }
+        }
+        Method::Kary => {
+            let products = digits * (1.0 - 0.5f64.powi(window_bits as i32));
+            let features = [1.0, digits, place, top_bits, products, 0.0];
+            Walk { squares: place, products, features, gathers: 0.0 }
+        }
+        Method::Sliding => {
+            let (all, first_bits) = sliding(bits, window_bits);
+            let features = [1.0, all.zeros, all.windows, all.window_bits, first_bits, all.trimmed];
+            let squares = all.zeros + all.window_bits - first_bits;
+            Walk { squares, products: all.windows - 1.0, features, gathers: 0.0 }
+        }
+        Method::Fixed => {
+            let features = [1.0, digits, place, top_bits, 0.0, 0.0];
+            Walk { squares: place, products: digits, features, gathers: digits + 1.0 }
+        }
+    }
+}
+
+/// The parts of candidates that multiply alike.
+type Alike = (Candidate, usize);
+
+/// Estimates without running candidates.
+pub struct Analytic<'a> {
+    models: &'a Models,
+    seed: u64,
+    keys: HashMap<u32, Key>,
+    /// Cycles of a square and of a product.
+    products: HashMap<Alike, (f64, f64)>,
+    /// Cycles of everything but powers and exponent, cold and warm.
+    bases: HashMap<(Candidate, u32), Vec<f64>>,
+    walks: HashMap<(Method, u8, usize), Walk>,
+}
+
+impl<'a> Analytic<'a> {
+    /// By these models.
+    ///
+    /// # Errors
+    /// The family is not exponentiation.
+    pub fn new(family: Family, models: &'a Models, seed: u64) -> Result<Analytic<'a>, Error> {
+        let (keys, products, bases, walks) = (HashMap::new(), HashMap::new(), HashMap::new(), HashMap::new());
+        match family {
+            Family::Private(_) => Ok(Analytic { models, seed, keys, products, bases, walks }),
+            _ => Err(Error::NoFormula { family: family.word() }),
+        }
+    }
+
+    /// The rows of a subject: cold, and warm if it keeps something. Memory and code are a native run's to tell.
+    ///
+    /// # Errors
+    /// A routine has no model, or the library refuses.
+    ///
+    /// # Panics
+    /// When it is no candidate of exponentiation.
+    pub fn rows(&mut self, subject: &Subject, size: u32) -> Result<Vec<Row>, Error> {
+        let Subject::Private(candidate) = subject else { panic!("`{subject}` is no way of exponentiation") };
+        let cycles = self.cycles(candidate, size)?;
+        let row = |(cycles, state)| Row {
+            subject: subject.to_string(),
+            size,
+            state,
+            cycles,
+            ram_bytes: None,
+            code_bytes: None,
+            constant_time: None,
+            outside: Vec::new(),
+        };
+        Ok(cycles.into_iter().zip([State::Cold, State::Warm]).map(row).collect())
+    }
+
+    /// Cycles, cold, and warm if the candidate keeps something.
+    ///
+    /// # Errors
+    /// As above.
+    pub fn cycles(&mut self, candidate: &Candidate, size: u32) -> Result<Vec<f64>, Error> {
+        let halves = if candidate.crt == Crt::Whole { 1 } else { 2 };
+        let bits = size as usize / halves;
+        let limbs = bits / usize::from(candidate.radix.limb_bits());
+        let (square, product) = self.products(candidate, limbs)?;
+        let base = self.base(candidate, size)?;
+        let walk = *self.walks.entry((candidate.method, candidate.window_bits, bits)).or_insert_with(|| {
+            // An exponent is below a modulus of `bits` bits and half of the time a bit shorter; all bits of one are
+            // looked at in constant time.
+            let is_fixed = candidate.method == Method::Fixed;
+            walk(candidate, if is_fixed { bits } else { bits - 1 })
+        });
+        let entries = 1u32 << candidate.window_bits;
+        let gather = [
+            walk.gathers,
+            walk.gathers * f64::from(entries),
+            walk.gathers * f64::from(entries) * limbs as f64,
+        ];
+        let main = walk.squares * square
+            + walk.products * product
+            + self.worth(candidate.radix, method_routine(candidate.method), &walk.features)?
+            + self.worth(candidate.radix, "mpn_gather", &gather)?;
+        let powers = self.powers(candidate, square, product)?;
+        let of = |(cycles, state)| {
+            let is_there = candidate.caching == Caching::Tables && state == State::Warm;
+            cycles + halves as f64 * (main + if is_there { 0.0 } else { powers })
+        };
+        Ok(base.into_iter().zip([State::Cold, State::Warm]).map(of).collect())
+    }
+
+    /// What a table of powers takes beside that of the binary method.
+    fn powers(&self, candidate: &Candidate, square: f64, product: f64) -> Result<f64, Error> {
+        let count = f64::from(1u32 << candidate.window_bits);
+        let (squares, products, features) = match candidate.method {
+            Method::Binary => return Ok(0.0),
+            Method::Sliding => {
+                let products = count / 2.0 - 1.0;
+                (if count > 2.0 { 1.0 } else { 0.0 }, products, [0.0, products, 0.0, 0.0, 1.0, 0.0])
+            }
+            Method::Kary | Method::Fixed => {
+                let pairs = count / 2.0 - 1.0;
+                let is_fixed = f64::from(candidate.method == Method::Fixed);
+                (pairs, pairs, [0.0, 0.0, pairs, is_fixed, 0.0, 0.0])
+            }
+        };
+        let local = self.worth(candidate.radix, "modexp_powers", &features)?;
+        Ok(squares * square + products * product + local)
+    }
+
+    /// What features of a routine are worth; a name is as in the library's source, without its radix.
+    fn worth(&self, radix: Radix, name: &str, features: &[f64]) -> Result<f64, Error> {
+        let (prefix, rest) = name.split_once('_').expect("routines of limbs have two words");
+        let symbol = format!("{prefix}{}_{rest}", radix.word());
+        let routine = ROUTINES.iter().position(|routine| routine.name == symbol);
+        let routine = routine.unwrap_or_else(|| panic!("the library has no `{symbol}`"));
+        if features.iter().all(|feature| *feature == 0.0) {
+            return Ok(0.0);
+        }
+        let mut all = [0.0; FEATURES_MAX];
+        all[..features.len()].copy_from_slice(features);
+        self.models.worth(routine, &all)
+    }
+
+    /// Cycles of a square and a product of residues of so many limbs, mean of some.
+    fn products(&mut self, candidate: &Candidate, limbs: usize) -> Result<(f64, f64), Error> {
+        let alike = (multiplying_alike(candidate), limbs);
+        if let Some(&found) = self.products.get(&alike) {
+            return Ok(found);
+        }
+        let mut draw = Draw::new(self.seed, candidate.radix);
+        let mut mean = |operation| -> Result<f64, Error> {
+            let mut sum = 0.0;
+            for _ in 0..ANALYTIC_DRAWS {
+                sum += self.estimated(&draw.modmul(operation, alike.0, limbs))?[0];
+            }
+            Ok(sum / f64::from(ANALYTIC_DRAWS))
+        };
+        let found = (mean("modmul_square")?, mean("modmul_multiply")?);
+        self.products.insert(alike, found);
+        Ok(found)
+    }
+
+    /// Cycles of an operation with an exponent of 1, without those of walking through it.
+    fn base(&mut self, candidate: &Candidate, size: u32) -> Result<Vec<f64>, Error> {
+        let alike =
+            Candidate { crt: candidate.crt, caching: candidate.caching, ..multiplying_alike(candidate) };
+        if let Some(found) = self.bases.get(&(alike, size)) {
+            return Ok(found.clone());
+        }
+        if !self.keys.contains_key(&size) {
+            self.keys.insert(size, Key::generate(self.seed, size as u16)?);
+        }
+        let request = self.keys[&size].shortened(1).private(alike, self.seed);
+        let request = if alike.caching == Caching::Nothing { request } else { request.warm() };
+        let walked = self.worth(candidate.radix, "modexp_binary", &[1.0])?;
+        let halves = if candidate.crt == Crt::Whole { 1.0 } else { 2.0 };
+        let mut cycles = self.estimated(&request)?;
+        cycles.iter_mut().for_each(|cycles| *cycles -= halves * walked);
+        self.bases.insert((alike, size), cycles.clone());
+        Ok(cycles)
+    }
+
+    /// What a native run is worth, each time.
+    fn estimated(&self, request: &Request) -> Result<Vec<f64>, Error> {
+        let native = native::run(request)?;
+        native.turns.iter().map(|counts| Ok(self.models.estimate(counts)?.cycles)).collect()
+    }
+}
+
+/// The plainest candidate that multiplies as this one.
+fn multiplying_alike(candidate: &Candidate) -> Candidate {
+    let (crt, caching) = (Crt::Whole, Caching::Nothing);
+    Candidate { method: Method::Binary, window_bits: 1, crt, caching, ..*candidate }
+}
+
+fn method_routine(method: Method) -> &'static str {
+    match method {
+        Method::Binary => "modexp_binary",
+        Method::Kary => "modexp_kary",
+        Method::Sliding => "modexp_sliding",
+        Method::Fixed => "modexp_fixed",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::workload;
+
+    /// What the library counts of a method, mean over random exponents of so many bits.
+    fn counted(candidate: Candidate, bits: usize) -> [f64; FEATURES_MAX] {
+        let name = method_routine(candidate.method).replace("modexp_", "modexp32_");
+        let routine = ROUTINES.iter().position(|routine| routine.name == name).expect("there is one");
+        let mut draw = Draw::new(7, Radix::Limbs32);
+        let turns = 400;
+        let mut mean = [0.0; FEATURES_MAX];
+        for _ in 0..turns {
+            let request = draw.modexp(candidate, 2, bits / 32);
+            let counts = native::run(&request).expect("it is one").turns.remove(0);
+            for (mean, count) in mean.iter_mut().zip(counts.of(routine)) {
+                *mean += *count as f64 / f64::from(turns);
+            }
+        }
+        mean
+    }
+
+    #[test]
+    fn expected_windows_are_those_that_the_library_counts_on_average() {
+        for (method, windows) in
+            [(Method::Binary, 1..=1), (Method::Kary, 2..=5), (Method::Sliding, 2..=5), (Method::Fixed, 1..=5)]
+        {
+            for window_bits in windows {
+                let candidate = Candidate { method, window_bits, ..workload::fast() };
+                let bits = 96;
+                let (expected, found) = (walk(&candidate, bits).features, counted(candidate, bits));
+                for (expected, found) in expected.iter().zip(found) {
+                    let slack = 0.02 * expected.abs() + 0.1;
+                    assert!((expected - found).abs() < slack, "{candidate}: {expected} and {found}");
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,156 @@
+//! Whether a subject's time tells of its secrets, which is looked at and not declared.
+//!
+//! Owns where a secret decided a branch, an address or how long an instruction takes while an operation was timed.
+//! What is secret, and what computed from it is not, the program tells (`SECRET_MARKS`, `firmware/crypto/secret.h`);
+//! who follows secrets through a run is `isa::rv32::taint`. What a run did not do is not seen: exponents are short
+//! here where that changes nothing but how often the same is done.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use isa::rv32::bare::MARK;
+use isa::rv32::{Leak, Taint, Units};
+use isa::{Cycles, Observer};
+
+use crate::candidate::{Candidate, Method};
+use crate::error::Error;
+use crate::image::{Image, Symbol};
+use crate::limits::SECRET_EXPONENT_BITS;
+use crate::lines;
+use crate::measure::{BEGIN, Bench, FINISH};
+use crate::request::Request;
+use crate::subject::{Material, Subject};
+
+/// Where a secret decided something.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Place {
+    /// The function.
+    pub function: String,
+    /// The line of the source, as `crypto/block/aes_t4.c:31`.
+    pub line: String,
+    /// The address.
+    pub pc: u32,
+    /// What was decided.
+    pub leak: Leak,
+    /// How often.
+    pub count: u64,
+}
+
+/// Marks by which a program says what is public or secret: which, where, and how many bytes.
+const PUBLIC: u32 = 3;
+const HIDDEN: u32 = 4;
+
+/// Follows secrets, and tells what they decided between marks.
+struct Watch {
+    taint: Taint,
+    mark: u32,
+    /// What the program has begun to say.
+    said: Vec<u32>,
+    before: BTreeMap<(u32, Leak), u64>,
+    turns: Vec<Vec<(u32, Leak, u64)>>,
+}
+
+impl Watch {
+    fn counts(&self) -> BTreeMap<(u32, Leak), u64> {
+        self.taint.findings().into_iter().map(|found| ((found.pc, found.leak), found.count)).collect()
+    }
+
+    #[cold]
+    fn tell(&mut self) {
+        self.said.push(self.mark);
+        match self.said[..] {
+            [PUBLIC, first, count] => self.taint.show(first..first + count),
+            [HIDDEN, first, count] => self.taint.hide(first..first + count),
+            [PUBLIC | HIDDEN, ..] => return,
+            [BEGIN] => self.before = self.counts(),
+            [FINISH] => {
+                let found = self.counts().into_iter().filter_map(|(place, count)| {
+                    let count = count - self.before.get(&place).copied().unwrap_or(0);
+                    (count > 0).then_some((place.0, place.1, count))
+                });
+                self.turns.push(found.collect());
+            }
+            _ => {}
+        }
+        self.said.clear();
+    }
+}
+
+impl Observer for Watch {
+    fn fetch(&mut self, cycle: Cycles, address: u32) {
+        self.taint.fetch(cycle, address);
+    }
+
+    fn load(&mut self, cycle: Cycles, address: u32, value: u8) {
+        self.taint.load(cycle, address, value);
+    }
+
+    fn store(&mut self, cycle: Cycles, address: u32, value: u8) {
+        self.taint.store(cycle, address, value);
+        let byte = address.wrapping_sub(MARK);
+        if byte < 4 {
+            self.mark = self.mark & !(0xff << (8 * byte)) | u32::from(value) << (8 * byte);
+            if byte == 3 {
+                self.tell();
+            }
+        }
+    }
+
+    fn retire(&mut self, cycle: Cycles, address: u32) {
+        self.taint.retire(cycle, address);
+    }
+}
+
+/// What a subject does where secrets are followed: cold, and warm if it keeps something, at the shortest size.
+///
+/// # Errors
+/// The library refuses operands.
+pub fn request(subject: &Subject, size: u32, material: &Material) -> Result<Request, Error> {
+    let Subject::Private(candidate) = subject else { return material.request(subject, size) };
+    let key = material.key(size);
+    // All bits that an exponent may have are looked at in constant time.
+    let request = match candidate.method {
+        Method::Fixed => key.private(*candidate, material.seed()),
+        _ => key.shortened(SECRET_EXPONENT_BITS).private(*candidate, material.seed()),
+    };
+    Ok(if subject.keeps() { request.warm() } else { request })
+}
+
+/// Subjects whose time tells of secrets alike: of exponentiation, those that differ in how wide windows are alone.
+pub fn alike(subject: &Subject) -> Subject {
+    match subject {
+        Subject::Private(candidate) if candidate.window_bits > 2 => {
+            Subject::Private(Candidate { window_bits: 2, ..*candidate })
+        }
+        other => other.clone(),
+    }
+}
+
+/// Where secrets decide the time of a request, each time that it is done, by address.
+///
+/// # Errors
+/// The library refuses, or the program fails.
+///
+/// # Panics
+/// When the program does not tell what is secret.
+pub fn places(bench: &Bench, request: &Request) -> Result<Vec<Vec<Place>>, Error> {
+    assert!(bench.image().choice.tells_secrets, "it is an image that does not tell of secrets");
+    let units = Arc::new(Units::default());
+    let taint = Taint::new(bench.image().listing(), units, bench.profile().varying());
+    let (said, before, turns) = (Vec::new(), BTreeMap::new(), Vec::new());
+    let mut watch = Watch { taint, mark: 0, said, before, turns };
+    bench.watch(request, &mut watch)?;
+    watch.turns.into_iter().map(|turn| places_of(bench.image(), &turn)).collect()
+}
+
+/// Found addresses as places.
+fn places_of(image: &Image, found: &[(u32, Leak, u64)]) -> Result<Vec<Place>, Error> {
+    let addresses: Vec<u32> = found.iter().map(|found| found.0).collect();
+    let lines = lines::of(image, &addresses)?;
+    let place = |(&(pc, leak, count), line): (&(u32, Leak, u64), String)| {
+        let inside = |symbol: &&Symbol| (symbol.address..symbol.address + symbol.bytes).contains(&pc);
+        let function = image.functions.iter().find(inside).map_or("?", |symbol| &symbol.name).to_owned();
+        Place { function, line, pc, leak, count }
+    };
+    Ok(found.iter().zip(lines).map(place).collect())
+}

@@ -1,0 +1,252 @@
+//! What requests take on a processor: cycles of the simulator, by routine.
+//!
+//! Owns how requests are put before a program (`firmware/bench/rv32/explore.c`), and which routine a cycle is of. A
+//! function that is no routine and has a compiler's or a C library's name (`memcpy`, `__udivdi3`) belongs to the
+//! routine that was executed last, which called it; what else is no routine is the bench. Equation (1) holds by
+//! construction: local cycles of routines and those of the bench add up to the whole.
+
+use std::sync::Arc;
+
+use isa::elf;
+use isa::rv32::bare::{self, End, MARK, Outcome};
+use isa::rv32::{CallGraph, Calls, Profile};
+use isa::{Cycles, Observer};
+
+use crate::error::Error;
+use crate::image::{Image, REQUESTS, REQUESTS_BYTES_MAX, Symbol};
+use crate::native::ROUTINES;
+use crate::request::{Request, Response};
+
+/// The mark before what is timed.
+pub(crate) const BEGIN: u32 = 1;
+/// The mark behind it.
+pub(crate) const FINISH: u32 = 2;
+/// Who executes what nobody is asked for: a place behind the routines.
+const NOBODY: u16 = u16::MAX;
+/// Cycles that a run may take before it is taken for one that does not end.
+const CYCLES_MAX: Cycles = 1 << 40;
+
+/// A request that was done on a processor.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Measured {
+    /// What it answered.
+    pub response: Response,
+    /// What it took, each time.
+    pub turns: Vec<Turn>,
+}
+
+impl Measured {
+    /// What it took the last time: of a warm request, when it was warm.
+    pub fn last(&self) -> &Turn {
+        self.turns.last().expect("a request is done once at least")
+    }
+}
+
+/// One time that a request was done.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Turn {
+    /// All cycles.
+    pub cycles: Cycles,
+    /// Local cycles, in the order of [`ROUTINES`].
+    pub local_cycles: Vec<Cycles>,
+    /// Cycles that are no routine's.
+    pub bench_cycles: Cycles,
+}
+
+/// Tells cycles by routine, between marks.
+struct Routines<'a> {
+    /// Of each word of code, the routine, one more than the last for the bench, or [`NOBODY`].
+    places: &'a [u16],
+    at: u16,
+    last: Cycles,
+    is_timed: bool,
+    mark: u32,
+    local: Vec<Cycles>,
+    done: Vec<Vec<Cycles>>,
+}
+
+impl Observer for Routines<'_> {
+    #[inline(always)]
+    fn fetch(&mut self, cycle: Cycles, address: u32) {
+        if self.is_timed {
+            self.local[usize::from(self.at)] += cycle - self.last;
+        }
+        self.last = cycle;
+        let place = self.places.get(address as usize / 4).copied().unwrap_or(NOBODY);
+        if place != NOBODY {
+            self.at = place;
+        }
+    }
+
+    #[inline(always)]
+    fn store(&mut self, _cycle: Cycles, address: u32, value: u8) {
+        let byte = address.wrapping_sub(MARK);
+        if byte < 4 {
+            self.mark = self.mark & !(0xff << (8 * byte)) | u32::from(value) << (8 * byte);
+            if byte == 3 {
+                self.tell();
+            }
+        }
+    }
+}
+
+impl Routines<'_> {
+    #[cold]
+    fn tell(&mut self) {
+        if self.mark == BEGIN {
+            self.is_timed = true;
+        } else if self.mark == FINISH {
+            self.is_timed = false;
+            let local = std::mem::replace(&mut self.local, vec![0; ROUTINES.len() + 1]);
+            self.done.push(local);
+        }
+    }
+}
+
+/// A program that requests are put to.
+pub struct Bench<'a> {
+    image: &'a Image,
+    profile: Profile,
+    places: Vec<u16>,
+}
+
+impl<'a> Bench<'a> {
+    /// An image on a processor.
+    pub fn new(image: &'a Image, profile: Profile) -> Bench<'a> {
+        let bench = u16::try_from(ROUTINES.len()).expect("there are few routines");
+        let end = image.functions.iter().map(|symbol| symbol.address + symbol.bytes).max().unwrap_or(0);
+        let mut places = vec![NOBODY; end.div_ceil(4) as usize];
+        for symbol in &image.functions {
+            let routine = ROUTINES.iter().position(|routine| routine.name == symbol.name);
+            let place = match routine {
+                Some(routine) => routine as u16,
+                None if is_library(&symbol.name) => NOBODY,
+                None => bench,
+            };
+            places[symbol.address as usize / 4..(symbol.address + symbol.bytes).div_ceil(4) as usize]
+                .fill(place);
+        }
+        Bench { image, profile, places }
+    }
+
+    /// The image that is asked.
+    pub fn image(&self) -> &Image {
+        self.image
+    }
+
+    /// The processor.
+    pub fn profile(&self) -> Profile {
+        self.profile
+    }
+
+    /// Does requests one behind the other.
+    ///
+    /// # Errors
+    /// The library refuses one, or the program does not end well.
+    pub fn measure(&self, requests: &[Request]) -> Result<Vec<Measured>, Error> {
+        let mut measured = Vec::with_capacity(requests.len());
+        let mut rest = requests;
+        while !rest.is_empty() {
+            let (bytes, taken) = lay(rest);
+            let (now, later) = rest.split_at(taken);
+            measured.extend(self.run(now, &bytes)?);
+            rest = later;
+        }
+        Ok(measured)
+    }
+
+    /// Runs a program that requests are put before, and somebody watches.
+    fn start<O: Observer>(&self, bytes: &[u8], watch: &mut O) -> Result<Outcome, Error> {
+        let mut program = self.image.program.clone();
+        program.place(REQUESTS, bytes).map_err(|error| Error::Image { why: error.to_string() })?;
+        let outcome = bare::run(&program, self.profile, &Arc::default(), CYCLES_MAX, watch);
+        match outcome.end {
+            End::Exit(0) => Ok(outcome),
+            end => Err(Error::Image { why: format!("it ended with {end:?}") }),
+        }
+    }
+
+    /// Does a request with nobody watching; instructions and cycles of the whole run.
+    ///
+    /// # Errors
+    /// The library refuses it, or the program does not end well.
+    pub fn run_unwatched(&self, request: &Request) -> Result<(u64, Cycles), Error> {
+        let (bytes, _) = lay(std::slice::from_ref(request));
+        let outcome = self.start(&bytes, &mut ())?;
+        Response::read(request.operation, &outcome.console)?;
+        Ok((outcome.spent.instructions, outcome.cycle))
+    }
+
+    /// Who calls whom while a request is timed, each time that it is done together.
+    ///
+    /// # Errors
+    /// As above.
+    pub fn calls(&self, request: &Request) -> Result<CallGraph, Error> {
+        let symbol = |symbol: &Symbol| elf::Symbol {
+            name: symbol.name.clone(),
+            address: symbol.address,
+            bytes: symbol.bytes,
+            function: true,
+        };
+        let symbols: Vec<elf::Symbol> = self.image.functions.iter().map(symbol).collect();
+        let mut calls = Calls::new(self.image.listing(), &symbols).between(BEGIN, FINISH);
+        self.watch(request, &mut calls)?;
+        Ok(calls.finish())
+    }
+
+    /// Does a request while somebody watches.
+    pub(crate) fn watch<O: Observer>(&self, request: &Request, watch: &mut O) -> Result<Response, Error> {
+        let (bytes, _) = lay(std::slice::from_ref(request));
+        Response::read(request.operation, &self.start(&bytes, watch)?.console)
+    }
+
+    fn run(&self, requests: &[Request], bytes: &[u8]) -> Result<Vec<Measured>, Error> {
+        let mut routines = Routines {
+            places: &self.places,
+            at: ROUTINES.len() as u16,
+            last: 0,
+            is_timed: false,
+            mark: 0,
+            local: vec![0; ROUTINES.len() + 1],
+            done: Vec::new(),
+        };
+        let outcome = self.start(bytes, &mut routines)?;
+        let mut console = &outcome.console[..];
+        let mut measured = Vec::with_capacity(requests.len());
+        let mut done = routines.done.into_iter();
+        for request in requests {
+            let (response, rest) = Response::take(request.operation, console)?;
+            console = rest;
+            let turns = done.by_ref().take(request.repeats.into()).map(|mut local_cycles| {
+                let cycles = local_cycles.iter().sum();
+                let bench_cycles = local_cycles.pop().expect("the bench is the last");
+                Turn { cycles, local_cycles, bench_cycles }
+            });
+            measured.push(Measured { response, turns: turns.collect() });
+        }
+        Ok(measured)
+    }
+}
+
+/// A function that compilers call of their own accord.
+fn is_library(name: &str) -> bool {
+    name.starts_with("__") || ["memcpy", "memset", "memmove", "memcmp"].contains(&name)
+}
+
+/// The first of these requests as they lie in memory, and how many they are.
+pub fn lay(requests: &[Request]) -> (Vec<u8>, usize) {
+    let mut bytes = Vec::new();
+    let mut taken = 0;
+    for request in requests {
+        let asked = request.bytes();
+        if bytes.len() + asked.len() + 8 > REQUESTS_BYTES_MAX {
+            break;
+        }
+        bytes.extend((asked.len() as u32).to_le_bytes());
+        bytes.extend(asked);
+        bytes.resize(bytes.len().next_multiple_of(4), 0);
+        taken += 1;
+    }
+    bytes.extend([0; 4]);
+    (bytes, taken)
+}

@@ -1,0 +1,156 @@
+//! The library of `firmware/crypto` on this machine, where its routines count what their cycles depend on.
+//!
+//! Owns the seam to C: what is linked (`build.rs`), the call, and the counts as numbers. C's side is
+//! `firmware/bench/explore.h` and `firmware/crypto/estimate.h`. What counts are worth in cycles is `model`'s.
+
+// The library is C. It is given bytes that live through the call and room that it says is enough, keeps no pointer, and
+// has its state per thread.
+#![allow(unsafe_code)]
+
+use std::cell::RefCell;
+use std::ffi::{CStr, c_char};
+use std::sync::LazyLock;
+
+use crate::error::Error;
+use crate::request::{RESPONSE_BYTES_MAX, Request, Response};
+
+/// Features of a routine at most, calls first: `ESTIMATE_FEATURES`.
+pub const FEATURES_MAX: usize = 6;
+
+unsafe extern "C" {
+    fn explore_run(request: *const u8, request_bytes: usize, response: *mut u8) -> usize;
+    fn explore_operations() -> usize;
+    fn explore_operation_name(operation: usize) -> *const c_char;
+    fn estimate_routines() -> usize;
+    fn estimate_routine_name(routine: usize) -> *const c_char;
+    fn estimate_routine_layer(routine: usize) -> *const c_char;
+    fn estimate_routine_features(routine: usize) -> *const c_char;
+    fn estimate_block() -> *const u64;
+    fn estimate_clear();
+    fn estimate_memory(state_bytes: usize, scratch_bytes: usize);
+    fn estimate_state_bytes() -> usize;
+    fn estimate_scratch_bytes() -> usize;
+}
+
+/// A routine of the library.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Routine {
+    /// Its symbol.
+    pub name: String,
+    /// Its layer: basic, complex, primitive.
+    pub layer: String,
+    /// What its cycles depend on; the first is its calls.
+    pub features: Vec<String>,
+}
+
+/// The routines, in the order in which they count.
+pub static ROUTINES: LazyLock<Vec<Routine>> = LazyLock::new(|| {
+    // SAFETY: each index is below the count, and names are literals of the library.
+    let text =
+        |text: *const c_char| unsafe { CStr::from_ptr(text) }.to_str().expect("names are ASCII").to_owned();
+    // SAFETY: as above.
+    let routines = (0..unsafe { estimate_routines() }).map(|routine| unsafe {
+        let features = text(estimate_routine_features(routine));
+        Routine {
+            name: text(estimate_routine_name(routine)),
+            layer: text(estimate_routine_layer(routine)),
+            features: features.split(", ").map(str::to_owned).collect(),
+        }
+    });
+    routines.collect()
+});
+
+static OPERATIONS: LazyLock<Vec<String>> = LazyLock::new(|| {
+    // SAFETY: each index is below the count, and names are literals of the library.
+    let name = |operation| unsafe { CStr::from_ptr(explore_operation_name(operation)) };
+    // SAFETY: it takes nothing.
+    let operations = 0..unsafe { explore_operations() };
+    operations.map(|operation| name(operation).to_str().expect("names are ASCII").to_owned()).collect()
+});
+
+/// The names of all operations, in the order of their numbers.
+pub fn operations() -> &'static [String] {
+    &OPERATIONS
+}
+
+/// The number of an operation in requests.
+pub fn operation_number(name: &str) -> Option<u16> {
+    let place = OPERATIONS.iter().position(|operation| operation == name)?;
+    Some(u16::try_from(place).expect("there are few operations"))
+}
+
+/// What every routine counted, in the order of [`ROUTINES`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Counts(Vec<[u64; FEATURES_MAX]>);
+
+impl Counts {
+    /// What a routine counted, calls first.
+    pub fn of(&self, routine: usize) -> &[u64; FEATURES_MAX] {
+        &self.0[routine]
+    }
+
+    /// Routines that were called, and what they counted.
+    pub fn called(&self) -> impl Iterator<Item = (usize, &[u64; FEATURES_MAX])> {
+        self.0.iter().enumerate().filter(|(_, features)| features[0] > 0)
+    }
+}
+
+/// A request that was done here.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Native {
+    /// What it answered.
+    pub response: Response,
+    /// What was counted while it was done, each time.
+    pub turns: Vec<Counts>,
+    /// Bytes that its state lies in, where it has one; what it was given as an operand included.
+    pub state_bytes: usize,
+    /// Bytes of scratch that it took at most.
+    pub scratch_bytes: usize,
+}
+
+impl Native {
+    /// What was counted the last time: of a warm request, when it was warm.
+    pub fn counts(&self) -> &Counts {
+        self.turns.last().expect("a request is done once at least")
+    }
+}
+
+thread_local! {
+    static COUNTED: RefCell<Vec<Counts>> = const { RefCell::new(Vec::new()) };
+}
+
+/// What counts begins; the library calls it.
+#[unsafe(no_mangle)]
+extern "C" fn explore_begin() {
+    // SAFETY: it clears counts of this thread.
+    unsafe { estimate_clear() }
+}
+
+/// What counts is over; the library calls it.
+#[unsafe(no_mangle)]
+extern "C" fn explore_end() {
+    // SAFETY: the block is this thread's, and has so many rows of so many numbers.
+    let block = unsafe {
+        let rows = estimate_block().cast::<[u64; FEATURES_MAX]>();
+        std::slice::from_raw_parts(rows, estimate_routines())
+    };
+    COUNTED.with_borrow_mut(|counted| counted.push(Counts(block.to_vec())));
+}
+
+/// Does a request.
+///
+/// # Errors
+/// The library refused it.
+pub fn run(request: &Request) -> Result<Native, Error> {
+    let asked = request.bytes();
+    let mut answered = vec![0; RESPONSE_BYTES_MAX];
+    COUNTED.with_borrow_mut(Vec::clear);
+    // SAFETY: it sets numbers of this thread, which an operation without scratch leaves as they are.
+    unsafe { estimate_memory(0, 0) };
+    // SAFETY: the request is read for its length, and the response has the room that the contract asks for.
+    let length = unsafe { explore_run(asked.as_ptr(), asked.len(), answered.as_mut_ptr()) };
+    let response = Response::read(request.operation, &answered[..length])?;
+    // SAFETY: they read numbers of this thread.
+    let (state_bytes, scratch_bytes) = unsafe { (estimate_state_bytes(), estimate_scratch_bytes()) };
+    Ok(Native { response, turns: COUNTED.take(), state_bytes, scratch_bytes })
+}

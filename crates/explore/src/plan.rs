@@ -1,0 +1,172 @@
+//! Which requests a processor's routines are characterised with.
+//!
+//! Owns the plan. Routines are measured where they are used, in powers and whole operations, since caches make their
+//! cycles depend on what is around them; those of the basic layer are called alone, too. The domain is numbers of up to
+//! 3072 bits in both radices: moduli of every length with exponents as long as can be afforded, and the longest
+//! exponents with short moduli. Operands are `workload`'s.
+
+use std::collections::BTreeMap;
+
+use crate::candidate::{Candidate, Crt, Method, Multiplication, Radix};
+use crate::error::Error;
+use crate::limits::{MODEXP_PRODUCTS, SAMPLES_LEAST};
+use crate::request::Request;
+use crate::space::Space;
+use crate::workload::primitive::P256_WINDOW_MAX;
+use crate::workload::{BASIC, Draw, Key, symmetric};
+
+/// Lengths of keys in bits, and how many operations with each there are.
+const KEYS: [(u16, usize); 6] = [(512, 48), (768, 48), (1024, 48), (1536, 48), (2048, 48), (3072, 48)];
+/// Calls of each symmetric operation.
+const MESSAGES: usize = 12;
+/// The shortest exponents in bits: all windows are full.
+const EXPONENT_BITS_LEAST: usize = 16;
+/// The longest modulus in bits.
+pub const BITS_MAX: usize = 3072;
+
+/// How thoroughly routines are characterised: what multiplies the requests of a plan.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Depth(pub usize);
+
+/// A request, and whether it calls a routine where it is used.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Planned {
+    /// What is asked.
+    pub request: Request,
+    /// Whether it is an operation in which routines are used, not one of them alone.
+    pub is_whole: bool,
+}
+
+/// What is asked to characterise everything that exponentiation calls.
+///
+/// # Errors
+/// The library refuses to make a key.
+pub fn plan(seed: u64, depth: Depth) -> Result<Vec<Planned>, Error> {
+    let mut plan = Vec::new();
+    for &radix in Radix::ALL {
+        let mut draw = Draw::new(seed, radix);
+        alone(&mut draw, radix, depth, &mut plan);
+        powers(&mut draw, radix, depth, &mut plan);
+    }
+    keys(seed, depth, &mut plan)?;
+    primitives(seed, depth, &mut plan)?;
+    let mut draw = Draw::new(seed ^ 2, Radix::Limbs32);
+    for operation in symmetric::operations() {
+        // Short messages and long ones.
+        let lengths = (0..MESSAGES * depth.0).map(|turn| [64, 256, 1024][turn % 3]);
+        let whole = |request: Request| Planned { request: request.warm(), is_whole: true };
+        plan.extend(lengths.map(|octets| whole(draw.symmetric(operation, octets))));
+    }
+    Ok(plan)
+}
+
+/// Primitives of public keys besides the private operation, of the shortest lengths.
+fn primitives(seed: u64, depth: Depth, plan: &mut Vec<Planned>) -> Result<(), Error> {
+    let whole = |request| Planned { request, is_whole: true };
+    for &radix in Radix::ALL {
+        let mut draw = Draw::new(seed ^ 3, radix);
+        let of_radix = |candidate: &Candidate| candidate.radix == radix && candidate.method != Method::Fixed;
+        let candidates: Vec<Candidate> = Space::All.candidates().into_iter().filter(of_radix).collect();
+        for turn in 0..2 * SAMPLES_LEAST * depth.0 {
+            let key = Key::generate(seed + turn as u64, 512)?;
+            let candidate = candidates[draw.within(0, candidates.len() - 1)];
+            plan.extend(draw.rsa(&key, candidate)?.into_iter().map(whole));
+            plan.extend(draw.elgamal(candidate, 512)?.into_iter().map(whole));
+            plan.extend(draw.p256(turn as u8 % (P256_WINDOW_MAX + 1))?.into_iter().map(whole));
+            plan.push(whole(draw.x25519()));
+            if turn < SAMPLES_LEAST {
+                plan.push(whole(draw.rsa_generate(Candidate { radix, ..crate::workload::fast() }, 512)));
+            }
+        }
+    }
+    Ok(())
+}
+
+fn limbs_max(radix: Radix) -> usize {
+    BITS_MAX / usize::from(radix.limb_bits())
+}
+
+/// Operations of the basic layer by themselves.
+fn alone(draw: &mut Draw, radix: Radix, depth: Depth, plan: &mut Vec<Planned>) {
+    for operation in BASIC {
+        for turn in 0..6 * depth.0 {
+            let limbs = match turn {
+                0 => 3,
+                1 => limbs_max(radix),
+                _ => draw.within(3, limbs_max(radix)),
+            };
+            let request = draw.basic(operation, limbs).warm();
+            plan.push(Planned { request, is_whole: false });
+        }
+    }
+}
+
+/// Powers by every multiplication, method and kind of caching, of moduli of all lengths.
+fn powers(draw: &mut Draw, radix: Radix, depth: Depth, plan: &mut Vec<Planned>) {
+    let all: Vec<Candidate> = { Space::All.candidates().into_iter() }
+        .filter(|candidate| candidate.radix == radix && candidate.crt == Crt::Whole)
+        .collect();
+    for &multiplication in Multiplication::ALL {
+        let of: Vec<&Candidate> =
+            all.iter().filter(|candidate| candidate.multiplication == multiplication).collect();
+        for turn in 0..24 * depth.0 {
+            let candidate = *of[draw.within(0, of.len() - 1)];
+            let limbs = length(draw, radix, turn);
+            let exponent_limbs = exponent_limbs(draw, radix, limbs);
+            let request = draw.modexp(candidate, limbs, exponent_limbs);
+            let request = if draw.within(0, 1) == 1 { request.warm() } else { request };
+            plan.push(Planned { request, is_whole: true });
+        }
+    }
+}
+
+/// A length of a modulus in limbs: those that keys of usual lengths have, whole or by halves, as often as any.
+fn length(draw: &mut Draw, radix: Radix, turn: usize) -> usize {
+    let max = limbs_max(radix);
+    match turn % 3 {
+        0 => max / [12, 6, 4, 3, 2, 1][draw.within(0, 5)],
+        1 => draw.within(2, max),
+        _ => draw.within(2, max / 6),
+    }
+}
+
+/// As long an exponent as can be afforded.
+fn exponent_limbs(draw: &mut Draw, radix: Radix, limbs: usize) -> usize {
+    let bits = MODEXP_PRODUCTS / (limbs * limbs);
+    let most = (bits / usize::from(radix.limb_bits())).clamp(1, limbs_max(radix));
+    draw.within(most.div_ceil(2), most)
+}
+
+/// Private operations with keys of all usual lengths, with exponents as long as can be afforded: every multiplication,
+/// use of the factors, kind of caching and radix as often as the others.
+fn keys(seed: u64, depth: Depth, plan: &mut Vec<Planned>) -> Result<(), Error> {
+    let mut draw = Draw::new(seed ^ 1, Radix::Limbs32);
+    let candidates = Space::All.candidates();
+    for (bits, count) in KEYS {
+        let key = Key::generate(seed, bits)?;
+        let mut groups: BTreeMap<_, Vec<Candidate>> = BTreeMap::new();
+        for &candidate in &candidates {
+            let of = (candidate.radix, candidate.crt, candidate.multiplication);
+            groups.entry(of).or_default().push(candidate);
+        }
+        let groups: Vec<Vec<Candidate>> = groups.into_values().collect();
+        for turn in 0..count * depth.0 {
+            // Any number that is prime to that of groups meets them all.
+            let group = &groups[turn * 7 % groups.len()];
+            let candidate = group[draw.within(0, group.len() - 1)];
+            let limbs = usize::from(bits) / usize::from(candidate.radix.limb_bits());
+            let limbs = if candidate.crt == Crt::Whole { limbs } else { limbs / 2 };
+            let exponent_bits = MODEXP_PRODUCTS / (limbs * limbs);
+            // In constant time, all bits are looked at that an exponent may have.
+            if candidate.method == Method::Fixed
+                && exponent_bits < limbs * usize::from(candidate.radix.limb_bits())
+            {
+                continue;
+            }
+            let request = key.shortened(exponent_bits.max(EXPONENT_BITS_LEAST)).private(candidate, seed);
+            let request = if draw.within(0, 1) == 1 { request.warm() } else { request };
+            plan.push(Planned { request, is_whole: true });
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,67 @@
+//! The library as a program for the processor does what it does natively, and its cycles are told by routine.
+
+mod compiled;
+
+use explore::image::Leaves;
+use explore::measure::Bench;
+use explore::native;
+use explore::workload::{self, Key};
+use isa::rv32::Profile;
+
+const SEED: u64 = 2;
+
+#[test]
+fn a_program_answers_what_the_library_answers_natively_and_calls_what_it_counts() {
+    let Some(image) = compiled::image(Leaves::Plain) else { return };
+    let bench = Bench::new(&image, Profile::Pico);
+    let key = Key::generate(SEED, 512).expect("it has a size");
+    let requests = [key.private(workload::fast(), SEED), key.private(workload::fast(), SEED).warm()];
+    let measured = bench.measure(&requests).expect("it is done");
+    for (request, measured) in requests.iter().zip(&measured) {
+        let native = native::run(request).expect("it is done");
+        assert_eq!(native.response, measured.response);
+        for (routine, of) in native::ROUTINES.iter().zip(&measured.last().local_cycles).enumerate() {
+            assert_eq!(native.counts().of(routine)[0] > 0, *of.1 > 0, "{}", of.0.name);
+        }
+        assert_eq!(
+            measured.last().local_cycles.iter().sum::<u64>() + measured.last().bench_cycles,
+            measured.last().cycles
+        );
+        assert!(measured.last().bench_cycles < 200, "{} cycles are nobody's", measured.last().bench_cycles);
+    }
+}
+
+#[test]
+fn local_cycles_by_routine_are_those_of_the_call_graph_and_its_calls_are_those_counted_natively() {
+    let Some(image) = compiled::image(Leaves::Plain) else { return };
+    let key = Key::generate(SEED, 512).expect("it has a size");
+    for (profile, name) in [
+        (Profile::Pico, "barrett/kary-3/gauss/fresh/32+squaring+karatsuba"),
+        (Profile::Vex5, "divide/sliding-3/garner/fresh/16"),
+    ] {
+        let bench = Bench::new(&image, profile);
+        let request = key.shortened(40).private(name.parse().expect("it is one"), SEED);
+        let (native, graph) =
+            (native::run(&request).expect("it is done"), bench.calls(&request).expect("it is done"));
+        let measured = bench.measure(std::slice::from_ref(&request)).expect("it is done").remove(0);
+        let local: u64 = graph.functions.iter().map(|function| function.local_cycles).sum();
+        assert_eq!((local, graph.cycles), (measured.last().cycles, measured.last().cycles), "{name}");
+        for (index, routine) in native::ROUTINES.iter().enumerate() {
+            let function = graph.function(&routine.name);
+            assert_eq!(
+                native.counts().of(index)[0],
+                function.map_or(0, |function| function.calls),
+                "calls of {} by {name}",
+                routine.name
+            );
+            // What belongs to no routine is beside the caller in the graph.
+            let library = |name: &str| name.starts_with("__") || name.starts_with("mem");
+            let at = graph.functions.iter().position(|function| function.name == routine.name);
+            let helpers = graph.edges.iter().filter(|edge| Some(edge.caller) == at);
+            let helpers = helpers.filter(|edge| library(&graph.functions[edge.callee].name));
+            let with_helpers = function.map_or(0, |function| function.local_cycles)
+                + helpers.map(|edge| edge.cycles).sum::<u64>();
+            assert_eq!(measured.last().local_cycles[index], with_helpers, "{} by {name}", routine.name);
+        }
+    }
+}

@@ -1,0 +1,142 @@
+//! The official vectors on the target: as a program for the bare machine, with the cycles of PicoRV32.
+//!
+//! Which they are, and as which calls, is the same as where `cipher` tests the library with them. Ciphers and hashes meet
+//! all of them in every variant. Of those of public keys, which take millions of cycles each, a run meets a share.
+
+mod compiled;
+#[path = "../../cipher/tests/public_key/der.rs"]
+mod der;
+mod identity;
+#[path = "../../cipher/tests/public_key/official.rs"]
+mod official;
+#[allow(dead_code)] // programs are made otherwise here
+#[path = "../../cipher/tests/symmetric/program.rs"]
+mod program;
+#[allow(dead_code)] // candidates are chosen elsewhere
+#[path = "../../cipher/tests/public_key/request.rs"]
+mod request;
+#[path = "../../cipher/tests/symmetric/official.rs"]
+mod symmetric;
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::thread;
+
+use explore::image::{Image, Leaves, REQUESTS, REQUESTS_BYTES_MAX};
+use explore::native::operation_number;
+use isa::Cycles;
+use isa::rv32::Profile;
+use isa::rv32::bare::{self, End};
+use request::Response;
+
+const LIMB_BITS: [u8; 2] = [16, 32];
+
+/// Requests behind their lengths, as many as fit, and a length of 0.
+fn laid(requests: &[Vec<u8>]) -> (Vec<u8>, usize) {
+    let (mut bytes, mut taken) = (Vec::new(), 0);
+    for request in requests {
+        if bytes.len() + request.len() + 12 > REQUESTS_BYTES_MAX {
+            break;
+        }
+        bytes.extend((request.len() as u32).to_le_bytes());
+        bytes.extend(request);
+        bytes.resize(bytes.len().next_multiple_of(4), 0);
+        taken += 1;
+    }
+    bytes.extend([0; 4]);
+    (bytes, taken)
+}
+
+/// The bytes of the first response.
+fn first(console: &[u8]) -> usize {
+    let word = |at: usize| u32::from_le_bytes(console[at..at + 4].try_into().expect("four bytes"));
+    (0..word(0) >> 16).fold(4, |at, _| at + 4 + (word(at) as usize).next_multiple_of(4))
+}
+
+/// The responses, and the cycles of all.
+fn responses(image: &Image, mut requests: &[Vec<u8>]) -> (Vec<Response>, Cycles) {
+    let (mut responses, mut cycles) = (Vec::new(), 0);
+    while !requests.is_empty() {
+        let (bytes, taken) = laid(requests);
+        let mut program = image.program.clone();
+        program.place(REQUESTS, &bytes).expect("there is room");
+        let outcome = bare::run(&program, Profile::Pico, &Arc::default(), Cycles::MAX, &mut ());
+        assert_eq!(outcome.end, End::Exit(0));
+        let mut console = &outcome.console[..];
+        while !console.is_empty() {
+            let (response, rest) = console.split_at(first(console));
+            responses.push(Response::from_bytes(response));
+            console = rest;
+        }
+        cycles += outcome.cycle;
+        requests = &requests[taken..];
+    }
+    (responses, cycles)
+}
+
+/// Does requests on every core that there is.
+fn answered(image: &Image, requests: &[Vec<u8>]) -> Vec<Response> {
+    let threads = thread::available_parallelism().map_or(1, usize::from);
+    // Neighbours take about the same, so each thread has some of everything.
+    let share = |first: usize| requests.iter().skip(first).step_by(threads).cloned().collect::<Vec<_>>();
+    let shares: Vec<_> = thread::scope(|scope| {
+        let workers: Vec<_> =
+            (0..threads).map(|first| scope.spawn(move || responses(image, &share(first)))).collect();
+        workers.into_iter().map(|worker| worker.join().expect("it ends well")).collect()
+    });
+    let cycles: Cycles = shares.iter().map(|(_, cycles)| cycles).sum();
+    println!("{} vectors, {cycles} cycles", requests.len());
+    let mut shares: Vec<_> = shares.into_iter().map(|(responses, _)| responses.into_iter()).collect();
+    (0..requests.len()).map(|place| shares[place % threads].next().expect("each is answered")).collect()
+}
+
+#[test]
+fn ciphers_and_hashes_meet_the_official_vectors_on_the_target() {
+    let Some(image) = compiled::image(Leaves::Assembly) else { return };
+    let vectors = symmetric::official();
+    let bytes = |request: &program::Request| {
+        let operands = request.operands.clone();
+        let operation: &'static str = request.operation.clone().leak();
+        explore::Request { choice: request.choice, ..explore::Request::new(operation, None, operands) }
+            .bytes()
+    };
+    let requests: Vec<_> = vectors.iter().map(|(request, _)| bytes(request)).collect();
+    for (response, (request, expected)) in answered(&image, &requests).iter().zip(&vectors) {
+        let expected = expected.as_deref().expect("vectors have answers");
+        let result = request::done(response).remove(0);
+        assert_eq!(symmetric::judged(request, &result, expected), expected, "{}", request.operation);
+    }
+}
+
+/// Of how many vectors of an operation a run meets one: of limbs of 16 bits, and of 32.
+fn share(operation: &str) -> [usize; 2] {
+    let short: [usize; 2] = match operation {
+        "rsa_verify" => [120, 30],
+        "rsa_sign" | "rsa_decrypt" => [usize::MAX, 80],
+        "ecdh_p256_public" => [25, 8],
+        "ecdh_p256_agree" => [130, 60],
+        "ecdsa_p256_verify" => [160, 60],
+        "x25519" => [100, 20],
+        _ => panic!("how long does {operation} take?"),
+    };
+    if identity::soak() { short.map(|one_of| (one_of / 10).clamp(1, 10)) } else { short }
+}
+
+#[test]
+fn public_keys_meet_a_share_of_the_official_vectors_on_the_target() {
+    let Some(image) = compiled::image(Leaves::Assembly) else { return };
+    let mut met: BTreeMap<(&str, u8), usize> = BTreeMap::new();
+    let mut vectors = official::all();
+    vectors.retain(|(request, _)| {
+        let met = met.entry((request.operation, request.limb_bits)).or_default();
+        *met += 1;
+        met.is_multiple_of(share(request.operation)[usize::from(request.limb_bits == 32)])
+    });
+    let operations = vectors.iter().map(|(request, _)| request.operation);
+    let number = |operation: &str| operation_number(operation).expect("it is an operation");
+    let numbers = operations.map(|operation| (operation.to_owned(), number(operation))).collect();
+    let requests: Vec<_> = vectors.iter().map(|(request, _)| request.bytes(&numbers)).collect();
+    for (response, (request, expected)) in answered(&image, &requests).iter().zip(&vectors) {
+        assert!(expected.is_met_by(response), "{request:?}: found {response:?}, expected {expected:?}");
+    }
+}

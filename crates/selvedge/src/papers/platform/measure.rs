@@ -1,0 +1,156 @@
+//! What is measured for the paper: the space, how long macro-models and the simulator take for it, how far they are
+//! apart, and who calls whom in a private operation.
+
+use std::collections::BTreeSet;
+use std::time::Instant;
+
+use ::explore::analytic::Analytic;
+use ::explore::candidate::Candidate;
+use ::explore::estimate;
+use ::explore::measure::Bench;
+use ::explore::model::Models;
+use ::explore::rank::Accuracy;
+use ::explore::space::Space;
+use ::explore::subject::{Family, Material, Subject};
+use ::explore::validate::{self, Compared};
+use ::explore::{native, threads};
+use isa::rv32::CallGraph;
+use selvedge::error::Error;
+
+use crate::papers::spread::progress;
+
+/// The paper's size, and its family in the reading that a library of multi-precision arithmetic leads to.
+const BITS: u32 = 1024;
+const FAMILY: Family = Family::Private(Space::PaperA);
+/// As many as the paper simulated.
+const SIX: usize = 6;
+/// What the private operation of figure 4 is made of here: products of factors, and divisions.
+const FIGURE: &str = "divide/kary-4/gauss/fresh/32";
+
+/// What was measured.
+pub struct Measurement {
+    /// Of each axis, how many choices: multiplications, block sizes, uses of the theorem, radices, caching.
+    pub axes: [usize; 5],
+    /// Candidates of the first reading, and of both readings together.
+    pub candidates: [usize; 2],
+    /// Seconds for all candidates by native runs and models, on all cores.
+    pub all_s: f64,
+    /// Seconds for as many as the paper simulated, one after the other, and for the same by models.
+    pub six_s: [f64; 2],
+    /// Of these, how many times as fast native runs are, and formulas; geometric means.
+    pub faster: [f64; 2],
+    /// Mean absolute errors of native runs and of formulas, in parts of one.
+    pub errors: [f64; 2],
+    /// How often a private operation calls: products, powers, remainders, sums, differences.
+    pub calls: [u64; 5],
+    /// Functions that call the product of long numbers.
+    pub callers: usize,
+}
+
+fn distinct<T: Ord>(of: impl Fn(&Candidate) -> T) -> usize {
+    Space::PaperA.candidates().iter().map(of).collect::<BTreeSet<T>>().len()
+}
+
+/// Calls into functions whose names say what they do, from where a private operation computes.
+fn calls(graph: &CallGraph, into: &[&str]) -> u64 {
+    let inside = ["rsa32_private", "crt32_gauss", "crt32_garner"];
+    let edges = graph.edges.iter().filter(|edge| {
+        let (caller, callee) = (&graph.functions[edge.caller].name, &graph.functions[edge.callee].name);
+        inside.contains(&caller.as_str()) && into.contains(&callee.as_str())
+    });
+    edges.map(|edge| edge.calls).sum()
+}
+
+impl Measurement {
+    /// Of these models, and the bench that they were made with.
+    pub fn of(bench: &Bench, models: &Models, seed: u64) -> Result<Measurement, Error> {
+        let material = Material::new(FAMILY, &[BITS], seed)?;
+        let begin = Instant::now();
+        rank(&material, models)?;
+        let all_s = begin.elapsed().as_secs_f64();
+        let six = validate::stratified(&FAMILY.subjects(), SIX, seed);
+        let (six_s, faster, by_formula) = race(bench, models, &material, &six, seed)?;
+        let asked: Vec<(Subject, u32)> = six.into_iter().map(|subject| (subject, BITS)).collect();
+        let compared = validate::compare(bench, models, &material, &asked, || ())?;
+        let pairs: Vec<(f64, f64)> = compared.iter().map(Compared::pair).collect();
+        let natively = Accuracy::of(&pairs).expect("there are six").error_mean;
+        let off =
+            compared.iter().zip(&by_formula).map(|(row, cycles)| (cycles / row.measured as f64 - 1.0).abs());
+        let graph = bench.calls(&material.key(BITS).shortened(8).private(FIGURE.parse()?, seed))?;
+        let callers = graph.edges.iter().filter(|edge| graph.functions[edge.callee].name == "mpz32_mul");
+        Ok(Measurement {
+            axes: [
+                distinct(|candidate| candidate.multiplication),
+                distinct(|candidate| candidate.window_bits),
+                distinct(|candidate| candidate.crt),
+                distinct(|candidate| candidate.radix),
+                distinct(|candidate| candidate.caching),
+            ],
+            candidates: [FAMILY.subjects().len(), both_readings()],
+            all_s,
+            six_s,
+            faster,
+            errors: [natively, off.sum::<f64>() / compared.len() as f64],
+            calls: [
+                calls(&graph, &["mpz32_mul", "mpn32_mul"]),
+                calls(&graph, &["modexp32_exponentiate", "modexp32_residue"]),
+                calls(&graph, &["mpz32_mod", "modmul32_reduce"]),
+                calls(&graph, &["mpz32_add", "mpn32_add_n"]),
+                calls(&graph, &["mpz32_sub", "mpn32_sub_n"]),
+            ],
+            callers: callers.count(),
+        })
+    }
+}
+
+fn both_readings() -> usize {
+    let both = Space::PaperA.candidates().into_iter().chain(Space::PaperB.candidates());
+    both.collect::<BTreeSet<_>>().len()
+}
+
+/// All candidates by native runs and models, on all cores.
+fn rank(material: &Material, models: &Models) -> Result<(), Error> {
+    let subjects = FAMILY.subjects();
+    let bar = progress(subjects.len());
+    let estimate = |subject: &Subject| {
+        let native = native::run(&material.request(subject, BITS)?)?;
+        estimate::rows(subject, BITS, &native, models)
+    };
+    threads::each(&subjects, estimate, |_, _| bar.inc(1))?;
+    bar.finish_and_clear();
+    Ok(())
+}
+
+type Raced = ([f64; 2], [f64; 2], Vec<f64>);
+
+/// The same candidates on the simulator, natively and by formulas: seconds of the first two, how many times as fast the
+/// others are, and cycles by formulas as the rows of a comparison are ordered.
+fn race(
+    bench: &Bench,
+    models: &Models,
+    material: &Material,
+    subjects: &[Subject],
+    seed: u64,
+) -> Result<Raced, Error> {
+    let (mut seconds, mut logarithms, mut cycles) = ([0.0; 2], [0.0; 2], Vec::new());
+    let mut analytic = Analytic::new(FAMILY, models, seed)?;
+    for subject in subjects {
+        let request = material.request(subject, BITS)?;
+        let begin = Instant::now();
+        bench.run_unwatched(&request)?;
+        let simulated = begin.elapsed().as_secs_f64();
+        let begin = Instant::now();
+        estimate::rows(subject, BITS, &native::run(&request)?, models)?;
+        let natively = begin.elapsed().as_secs_f64();
+        cycles.extend(analytic.rows(subject, BITS)?.iter().map(|row| row.cycles));
+        let begin = Instant::now();
+        analytic.rows(subject, BITS)?;
+        let by_formula = begin.elapsed().as_secs_f64();
+        seconds[0] += simulated;
+        seconds[1] += natively;
+        logarithms[0] += (simulated / natively).ln();
+        logarithms[1] += (simulated / by_formula).ln();
+    }
+    let mean = |sum: f64| (sum / subjects.len() as f64).exp();
+    Ok((seconds, logarithms.map(mean), cycles))
+}

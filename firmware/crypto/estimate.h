@@ -1,0 +1,95 @@
+/*
+ * Routines and what their cycles depend on. Owns the marks that a routine carries and the block that a native
+ * estimation run counts in; the routines themselves are listed in routines.def, and what a count costs on a core is
+ * nobody's business here.
+ *
+ * A routine is a function that no compiler inlines, clones or specialises, so that it is one symbol with local cycles
+ * of its own. Its first statement is COUNT(name, value, ..): one call, and the values of its further features in the
+ * order of routines.def. What depends on data is added where it happens, by COUNT_TERM(name, feature, value).
+ *
+ * Without SELVEDGE_COUNT, as everything that ships is built, both are nothing.
+ */
+#ifndef SELVEDGE_ESTIMATE_H
+#define SELVEDGE_ESTIMATE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#if defined(__clang__)
+#define ROUTINE __attribute__((noinline))
+#else
+#define ROUTINE __attribute__((noipa))
+#endif
+
+/* What is no routine is part of the one that calls it. */
+#define INLINE static inline __attribute__((always_inline))
+
+/* Keeps a compiler from making a call to memcpy or memset, which is no routine, out of the loop that it stands in. */
+#define LOOP_STAYS() __asm__ volatile("")
+
+#define ESTIMATE_FEATURES 6
+
+#ifdef SELVEDGE_COUNT
+
+/* The routines of routines.def in its order, of limbs first 16 bits and then 32; all are ESTIMATE_FEATURES numbers. */
+struct estimate {
+#define ROUTINE_ENTRY(name, layer, ...)                                                                      \
+    union {                                                                                                  \
+        uint64_t features[ESTIMATE_FEATURES];                                                                \
+        struct {                                                                                             \
+            uint64_t __VA_ARGS__;                                                                            \
+        };                                                                                                   \
+    } name;
+#define LIMB_ROUTINE_ENTRY(prefix, name, layer, ...)                                                         \
+    ROUTINE_ENTRY(prefix##16_##name, layer, __VA_ARGS__)                                                     \
+    ROUTINE_ENTRY(prefix##32_##name, layer, __VA_ARGS__)
+#include "routines.def"
+#undef ROUTINE_ENTRY
+#undef LIMB_ROUTINE_ENTRY
+};
+
+/* This thread's counts. */
+extern _Thread_local struct estimate estimate_counts __attribute__((tls_model("initial-exec")));
+/* The least number of bytes that scratch had left since this was set to what it has, see mp/scratch.h: the difference is
+   what an operation needs. */
+extern _Thread_local size_t estimate_scratch_left __attribute__((tls_model("initial-exec")));
+
+INLINE void estimate_add(uint64_t *features, const uint64_t *values, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        features[i] += values[i];
+    }
+}
+
+#define COUNT_(name, ...)                                                                                    \
+    estimate_add(estimate_counts.name.features, (const uint64_t[]){1, __VA_ARGS__},                                 \
+                 sizeof((const uint64_t[]){1, __VA_ARGS__}) / sizeof(uint64_t))
+#define COUNT_TERM_(name, feature, value) (estimate_counts.name.feature += (value))
+/* Twice, because the name may be a macro of limb.h's. */
+#define COUNT(...)                        COUNT_(__VA_ARGS__)
+#define COUNT_TERM(name, feature, value)  COUNT_TERM_(name, feature, value)
+
+/*
+ * For whoever runs an estimation: the list as text, and this thread's block as `estimate_routines()` rows of
+ * ESTIMATE_FEATURES numbers. The names of features are as routines.def has them, separated by ", ". In
+ * firmware/bench/estimate.c.
+ */
+size_t estimate_routines(void);
+const char *estimate_routine_name(size_t routine);
+const char *estimate_routine_layer(size_t routine);
+const char *estimate_routine_features(size_t routine);
+const uint64_t *estimate_block(void);
+void estimate_clear(void);
+/* Tells what an operation keeps and how much scratch it is given, before it takes any. */
+void estimate_memory(size_t state_bytes, size_t scratch_bytes);
+/* What it kept, and what it took of its scratch at most. */
+size_t estimate_state_bytes(void);
+size_t estimate_scratch_bytes(void);
+
+#else
+
+#define COUNT(...)                       ((void)0)
+#define COUNT_TERM(name, feature, value) ((void)0)
+
+#endif
+#endif

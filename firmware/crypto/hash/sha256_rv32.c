@@ -1,0 +1,14 @@
+/*
+ * What of sha256_rv32 is not assembly, see hash.h: what names it; and on other machines the same routine in C.
+ */
+#ifdef __riscv
+#include "hash.h"
+#include "sha256_constants.h"
+
+void sha256_rv32_compress(union hash_state *state, const uint8_t *blocks, size_t count);
+
+SHA256_ALGORITHMS(rv32);
+#else
+#define SHA256_VARIANT rv32
+#include "sha256_unrolled.c"
+#endif
