@@ -96,12 +96,12 @@ fn main() -> ExitCode {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             if !error.is_told() {
-                selvedge::stderr::tell(&error.lines());
+                selvedge::stderr::tell(error.lines());
             }
             if arguments.json
                 && let Err(error) = output.put("", &error.json())
             {
-                selvedge::stderr::tell(&error.lines());
+                selvedge::stderr::tell(error.lines());
             }
             ExitCode::from(error.exit_code())
         }
