@@ -157,13 +157,13 @@ fn an_image_without_gain_is_the_plain_program_in_the_order_that_it_stands_beside
     let way = Way::Packets(dict::Choice::Static);
     let compared = sweep::compare(&subject, &settings, &[way], &mut |_| {});
     let (measured, others) = compared.expect("it can be swept");
-    for number in 0..CACHES.len() {
+    for (number, cache) in CACHES.iter().enumerate() {
         let (cell, other) = (
             measured.cell(number, Penalty::default()),
             measured.other(&others[0], number, Penalty::default()),
         );
         for beside in [cell.packed_to_aes, cell.lines_left, other.packed_to_aes, other.lines_left] {
-            assert_eq!((beside.least, beside.most), (1.0, 1.0), "{:?}", CACHES[number]);
+            assert_eq!((beside.least, beside.most), (1.0, 1.0), "{cache:?}");
         }
         assert_eq!(cell.placed, cell.placed_aes);
     }

@@ -46,7 +46,7 @@ enum Command {
     /// Make the key of a device, in a file that only its owner can read
     Key(key::Arguments),
     /// Pack a program, seal it for a device, and write it as a container
-    Build(build::Arguments),
+    Build(Box<build::Arguments>),
     /// Run a container or a program behind cache, decipher and memory, and count
     Run(run::Arguments),
     /// Measure what packing does behind many caches, with functions in many orders
