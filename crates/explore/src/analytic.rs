@@ -172,6 +172,19 @@ impl<'a> Analytic<'a> {
         let limbs = bits / usize::from(candidate.radix.limb_bits());
         let (square, product) = self.products(candidate, limbs)?;
         let base = self.base(candidate, size)?;
+        let main = self.main(candidate, bits)?;
+        let powers = self.powers(candidate, square, product)?;
+        let of = |(cycles, state)| {
+            let is_there = candidate.caching == Caching::Tables && state == State::Warm;
+            cycles + halves as f64 * (main + if is_there { 0.0 } else { powers })
+        };
+        Ok(base.into_iter().zip([State::Cold, State::Warm]).map(of).collect())
+    }
+
+    /// What walking through an exponent of so many bits takes.
+    fn main(&mut self, candidate: &Candidate, bits: usize) -> Result<f64, Error> {
+        let limbs = bits / usize::from(candidate.radix.limb_bits());
+        let (square, product) = self.products(candidate, limbs)?;
         let walk = *self.walks.entry((candidate.method, candidate.window_bits, bits)).or_insert_with(|| {
             // An exponent is below a modulus of `bits` bits and half of the time a bit shorter; all bits of one are
             // looked at in constant time.
@@ -184,16 +197,10 @@ impl<'a> Analytic<'a> {
             walk.gathers * f64::from(entries),
             walk.gathers * f64::from(entries) * limbs as f64,
         ];
-        let main = walk.squares * square
+        Ok(walk.squares * square
             + walk.products * product
             + self.worth(candidate.radix, method_routine(candidate.method), &walk.features)?
-            + self.worth(candidate.radix, "mpn_gather", &gather)?;
-        let powers = self.powers(candidate, square, product)?;
-        let of = |(cycles, state)| {
-            let is_there = candidate.caching == Caching::Tables && state == State::Warm;
-            cycles + halves as f64 * (main + if is_there { 0.0 } else { powers })
-        };
-        Ok(base.into_iter().zip([State::Cold, State::Warm]).map(of).collect())
+            + self.worth(candidate.radix, "mpn_gather", &gather)?)
     }
 
     /// What a table of powers takes beside that of the binary method.
@@ -248,7 +255,7 @@ impl<'a> Analytic<'a> {
         Ok(found)
     }
 
-    /// Cycles of an operation with an exponent of 1, without those of walking through it.
+    /// Cycles of an operation with the least window, without those of walking through its exponent.
     fn base(&mut self, candidate: &Candidate, size: u32) -> Result<Vec<f64>, Error> {
         let alike =
             Candidate { crt: candidate.crt, caching: candidate.caching, ..multiplying_alike(candidate) };
@@ -258,12 +265,19 @@ impl<'a> Analytic<'a> {
         if !self.keys.contains_key(&size) {
             self.keys.insert(size, Key::generate(self.seed, size as u16)?);
         }
-        let request = self.keys[&size].shortened(1).private(alike, self.seed);
+        let halves = if candidate.crt == Crt::Whole { 1 } else { 2 };
+        // In constant time all bits of an exponent are looked at, so that none is short.
+        let (key, walked) = match alike.method {
+            Method::Fixed => (self.keys[&size].clone(), self.main(&alike, size as usize / halves)?),
+            _ => {
+                let walked = self.worth(candidate.radix, method_routine(alike.method), &[1.0])?;
+                (self.keys[&size].shortened(1), walked)
+            }
+        };
+        let request = key.private(alike, self.seed);
         let request = if alike.caching == Caching::Nothing { request } else { request.warm() };
-        let walked = self.worth(candidate.radix, "modexp_binary", &[1.0])?;
-        let halves = if candidate.crt == Crt::Whole { 1.0 } else { 2.0 };
         let mut cycles = self.estimated(&request)?;
-        cycles.iter_mut().for_each(|cycles| *cycles -= halves * walked);
+        cycles.iter_mut().for_each(|cycles| *cycles -= halves as f64 * walked);
         self.bases.insert((alike, size), cycles.clone());
         Ok(cycles)
     }
@@ -275,10 +289,11 @@ impl<'a> Analytic<'a> {
     }
 }
 
-/// The plainest candidate that multiplies as this one.
+/// The plainest candidate that multiplies as this one: in constant time, or not.
 fn multiplying_alike(candidate: &Candidate) -> Candidate {
     let (crt, caching) = (Crt::Whole, Caching::Nothing);
-    Candidate { method: Method::Binary, window_bits: 1, crt, caching, ..*candidate }
+    let method = if candidate.method == Method::Fixed { Method::Fixed } else { Method::Binary };
+    Candidate { method, window_bits: 1, crt, caching, ..*candidate }
 }
 
 fn method_routine(method: Method) -> &'static str {
