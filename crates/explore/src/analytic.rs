@@ -111,6 +111,15 @@ fn walk(candidate: &Candidate, bits: usize) -> Walk {
     }
 }
 
+/// Cycles of products of residues.
+#[derive(Clone, Copy, Debug)]
+struct Products {
+    square: f64,
+    product: f64,
+    /// By the residue of 1, which is short where residues are numbers themselves.
+    by_one: f64,
+}
+
 /// The parts of candidates that multiply alike.
 type Alike = (Candidate, usize);
 
@@ -119,8 +128,8 @@ pub struct Analytic<'a> {
     models: &'a Models,
     seed: u64,
     keys: HashMap<u32, Key>,
-    /// Cycles of a square and of a product.
-    products: HashMap<Alike, (f64, f64)>,
+    /// What products take.
+    products: HashMap<Alike, Products>,
     /// Cycles of everything but powers and exponent, cold and warm.
     bases: HashMap<(Candidate, u32), Vec<f64>>,
     walks: HashMap<(Method, u8, usize), Walk>,
@@ -170,7 +179,7 @@ impl<'a> Analytic<'a> {
         let halves = if candidate.crt == Crt::Whole { 1 } else { 2 };
         let bits = size as usize / halves;
         let limbs = bits / usize::from(candidate.radix.limb_bits());
-        let (square, product) = self.products(candidate, limbs)?;
+        let Products { square, product, .. } = self.products(candidate, limbs)?;
         let base = self.base(candidate, size)?;
         let main = self.main(candidate, bits)?;
         let powers = self.powers(candidate, square, product)?;
@@ -184,7 +193,7 @@ impl<'a> Analytic<'a> {
     /// What walking through an exponent of so many bits takes.
     fn main(&mut self, candidate: &Candidate, bits: usize) -> Result<f64, Error> {
         let limbs = bits / usize::from(candidate.radix.limb_bits());
-        let (square, product) = self.products(candidate, limbs)?;
+        let Products { square, product, by_one } = self.products(candidate, limbs)?;
         let walk = *self.walks.entry((candidate.method, candidate.window_bits, bits)).or_insert_with(|| {
             // An exponent is below a modulus of `bits` bits and half of the time a bit shorter; all bits of one are
             // looked at in constant time.
@@ -197,8 +206,13 @@ impl<'a> Analytic<'a> {
             walk.gathers * f64::from(entries),
             walk.gathers * f64::from(entries) * limbs as f64,
         ];
+        // In constant time a digit of 0 is a product, too.
+        let ones = match candidate.method {
+            Method::Fixed => 0.5f64.powi(candidate.window_bits.into()),
+            _ => 0.0,
+        };
         Ok(walk.squares * square
-            + walk.products * product
+            + walk.products * ((1.0 - ones) * product + ones * by_one)
             + self.worth(candidate.radix, method_routine(candidate.method), &walk.features)?
             + self.worth(candidate.radix, "mpn_gather", &gather)?)
     }
@@ -236,21 +250,29 @@ impl<'a> Analytic<'a> {
         self.models.worth(routine, &all)
     }
 
-    /// Cycles of a square and a product of residues of so many limbs, mean of some.
-    fn products(&mut self, candidate: &Candidate, limbs: usize) -> Result<(f64, f64), Error> {
+    /// What products of residues of so many limbs take, mean of some.
+    fn products(&mut self, candidate: &Candidate, limbs: usize) -> Result<Products, Error> {
         let alike = (multiplying_alike(candidate), limbs);
         if let Some(&found) = self.products.get(&alike) {
             return Ok(found);
         }
         let mut draw = Draw::new(self.seed, candidate.radix);
-        let mut mean = |operation| -> Result<f64, Error> {
+        let mut mean = |operation, is_by_one: bool| -> Result<f64, Error> {
             let mut sum = 0.0;
             for _ in 0..ANALYTIC_DRAWS {
-                sum += self.estimated(&draw.modmul(operation, alike.0, limbs))?[0];
+                let mut request = draw.modmul(operation, alike.0, limbs);
+                if is_by_one {
+                    let factor = request.operands.last_mut().expect("it has two");
+                    factor.fill(0);
+                    factor[0] = 1;
+                }
+                sum += self.estimated(&request)?[0];
             }
             Ok(sum / f64::from(ANALYTIC_DRAWS))
         };
-        let found = (mean("modmul_square")?, mean("modmul_multiply")?);
+        let square = mean("modmul_square", false)?;
+        let product = mean("modmul_multiply", false)?;
+        let found = Products { square, product, by_one: mean("modmul_multiply", true)? };
         self.products.insert(alike, found);
         Ok(found)
     }
