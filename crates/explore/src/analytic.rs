@@ -111,6 +111,15 @@ fn walk(candidate: &Candidate, bits: usize) -> Walk {
     }
 }
 
+/// Cycles of products of residues.
+#[derive(Clone, Copy, Debug)]
+struct Products {
+    square: f64,
+    product: f64,
+    /// By the residue of 1, which is short where residues are numbers themselves.
+    by_one: f64,
+}
+
 /// The parts of candidates that multiply alike.
 type Alike = (Candidate, usize);
 
@@ -119,8 +128,8 @@ pub struct Analytic<'a> {
     models: &'a Models,
     seed: u64,
     keys: HashMap<u32, Key>,
-    /// Cycles of a square and of a product.
-    products: HashMap<Alike, (f64, f64)>,
+    /// What products take.
+    products: HashMap<Alike, Products>,
     /// Cycles of everything but powers and exponent, cold and warm.
     bases: HashMap<(Candidate, u32), Vec<f64>>,
     walks: HashMap<(Method, u8, usize), Walk>,
@@ -170,8 +179,21 @@ impl<'a> Analytic<'a> {
         let halves = if candidate.crt == Crt::Whole { 1 } else { 2 };
         let bits = size as usize / halves;
         let limbs = bits / usize::from(candidate.radix.limb_bits());
-        let (square, product) = self.products(candidate, limbs)?;
+        let Products { square, product, .. } = self.products(candidate, limbs)?;
         let base = self.base(candidate, size)?;
+        let main = self.main(candidate, bits)?;
+        let powers = self.powers(candidate, square, product)?;
+        let of = |(cycles, state)| {
+            let is_there = candidate.caching == Caching::Tables && state == State::Warm;
+            cycles + halves as f64 * (main + if is_there { 0.0 } else { powers })
+        };
+        Ok(base.into_iter().zip([State::Cold, State::Warm]).map(of).collect())
+    }
+
+    /// What walking through an exponent of so many bits takes.
+    fn main(&mut self, candidate: &Candidate, bits: usize) -> Result<f64, Error> {
+        let limbs = bits / usize::from(candidate.radix.limb_bits());
+        let Products { square, product, by_one } = self.products(candidate, limbs)?;
         let walk = *self.walks.entry((candidate.method, candidate.window_bits, bits)).or_insert_with(|| {
             // An exponent is below a modulus of `bits` bits and half of the time a bit shorter; all bits of one are
             // looked at in constant time.
@@ -184,16 +206,15 @@ impl<'a> Analytic<'a> {
             walk.gathers * f64::from(entries),
             walk.gathers * f64::from(entries) * limbs as f64,
         ];
-        let main = walk.squares * square
-            + walk.products * product
-            + self.worth(candidate.radix, method_routine(candidate.method), &walk.features)?
-            + self.worth(candidate.radix, "mpn_gather", &gather)?;
-        let powers = self.powers(candidate, square, product)?;
-        let of = |(cycles, state)| {
-            let is_there = candidate.caching == Caching::Tables && state == State::Warm;
-            cycles + halves as f64 * (main + if is_there { 0.0 } else { powers })
+        // In constant time a digit of 0 is a product, too.
+        let ones = match candidate.method {
+            Method::Fixed => 0.5f64.powi(candidate.window_bits.into()),
+            _ => 0.0,
         };
-        Ok(base.into_iter().zip([State::Cold, State::Warm]).map(of).collect())
+        Ok(walk.squares * square
+            + walk.products * ((1.0 - ones) * product + ones * by_one)
+            + self.worth(candidate.radix, method_routine(candidate.method), &walk.features)?
+            + self.worth(candidate.radix, "mpn_gather", &gather)?)
     }
 
     /// What a table of powers takes beside that of the binary method.
@@ -229,26 +250,34 @@ impl<'a> Analytic<'a> {
         self.models.worth(routine, &all)
     }
 
-    /// Cycles of a square and a product of residues of so many limbs, mean of some.
-    fn products(&mut self, candidate: &Candidate, limbs: usize) -> Result<(f64, f64), Error> {
+    /// What products of residues of so many limbs take, mean of some.
+    fn products(&mut self, candidate: &Candidate, limbs: usize) -> Result<Products, Error> {
         let alike = (multiplying_alike(candidate), limbs);
         if let Some(&found) = self.products.get(&alike) {
             return Ok(found);
         }
         let mut draw = Draw::new(self.seed, candidate.radix);
-        let mut mean = |operation| -> Result<f64, Error> {
+        let mut mean = |operation, is_by_one: bool| -> Result<f64, Error> {
             let mut sum = 0.0;
             for _ in 0..ANALYTIC_DRAWS {
-                sum += self.estimated(&draw.modmul(operation, alike.0, limbs))?[0];
+                let mut request = draw.modmul(operation, alike.0, limbs);
+                if is_by_one {
+                    let factor = request.operands.last_mut().expect("it has two");
+                    factor.fill(0);
+                    factor[0] = 1;
+                }
+                sum += self.estimated(&request)?[0];
             }
             Ok(sum / f64::from(ANALYTIC_DRAWS))
         };
-        let found = (mean("modmul_square")?, mean("modmul_multiply")?);
+        let square = mean("modmul_square", false)?;
+        let product = mean("modmul_multiply", false)?;
+        let found = Products { square, product, by_one: mean("modmul_multiply", true)? };
         self.products.insert(alike, found);
         Ok(found)
     }
 
-    /// Cycles of an operation with an exponent of 1, without those of walking through it.
+    /// Cycles of an operation with the least window, without those of walking through its exponent.
     fn base(&mut self, candidate: &Candidate, size: u32) -> Result<Vec<f64>, Error> {
         let alike =
             Candidate { crt: candidate.crt, caching: candidate.caching, ..multiplying_alike(candidate) };
@@ -258,12 +287,19 @@ impl<'a> Analytic<'a> {
         if !self.keys.contains_key(&size) {
             self.keys.insert(size, Key::generate(self.seed, size as u16)?);
         }
-        let request = self.keys[&size].shortened(1).private(alike, self.seed);
+        let halves = if candidate.crt == Crt::Whole { 1 } else { 2 };
+        // In constant time all bits of an exponent are looked at, so that none is short.
+        let (key, walked) = match alike.method {
+            Method::Fixed => (self.keys[&size].clone(), self.main(&alike, size as usize / halves)?),
+            _ => {
+                let walked = self.worth(candidate.radix, method_routine(alike.method), &[1.0])?;
+                (self.keys[&size].shortened(1), walked)
+            }
+        };
+        let request = key.private(alike, self.seed);
         let request = if alike.caching == Caching::Nothing { request } else { request.warm() };
-        let walked = self.worth(candidate.radix, "modexp_binary", &[1.0])?;
-        let halves = if candidate.crt == Crt::Whole { 1.0 } else { 2.0 };
         let mut cycles = self.estimated(&request)?;
-        cycles.iter_mut().for_each(|cycles| *cycles -= halves * walked);
+        cycles.iter_mut().for_each(|cycles| *cycles -= halves as f64 * walked);
         self.bases.insert((alike, size), cycles.clone());
         Ok(cycles)
     }
@@ -275,10 +311,11 @@ impl<'a> Analytic<'a> {
     }
 }
 
-/// The plainest candidate that multiplies as this one.
+/// The plainest candidate that multiplies as this one: in constant time, or not.
 fn multiplying_alike(candidate: &Candidate) -> Candidate {
     let (crt, caching) = (Crt::Whole, Caching::Nothing);
-    Candidate { method: Method::Binary, window_bits: 1, crt, caching, ..*candidate }
+    let method = if candidate.method == Method::Fixed { Method::Fixed } else { Method::Binary };
+    Candidate { method, window_bits: 1, crt, caching, ..*candidate }
 }
 
 fn method_routine(method: Method) -> &'static str {
