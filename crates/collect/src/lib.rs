@@ -242,13 +242,8 @@ impl<D: Disk, R: Randomness + Clone> Collector<D, R> {
                 epochs.begin(change);
                 Ok(())
             }
-            Body::Counters(counters) => {
-                if replay.restore_ranges(&counters) {
-                    Ok(())
-                } else {
-                    Err(Corruption::Repeated)
-                }
-            }
+            Body::Counters(counters) if replay.restore_ranges(&counters) => Ok(()),
+            Body::Counters(_) => Err(Corruption::Repeated),
             Body::Epoch(epoch) => {
                 epochs.restore(epoch);
                 Ok(())

@@ -425,7 +425,7 @@ pub struct Scan {
     pub chain: Chain,
     /// What comes behind.
     pub tail: Tail,
-    /// Bytes of a torn tail, up to the end of the file.
+    /// Bytes of a torn tail, from the end of the last group to that of the file.
     pub torn_bytes: u64,
 }
 

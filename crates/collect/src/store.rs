@@ -184,8 +184,7 @@ impl<D: Disk, R: Randomness> Store<D, R> {
                     }
                     index.note(&group.bodies);
                 }
-                torn_bytes = scan.torn_bytes;
-                cut_tail(&mut disk, segment.header(), &scan)?;
+                torn_bytes = cut_tail(&mut disk, segment.header(), &scan)?;
                 kept.insert(number, Kept { bytes: scan.end, made_ns });
                 let before = Before { id, end: scan.end, chain: scan.chain };
                 Some(Newest { number, store, before, index })
@@ -526,19 +525,21 @@ pub(crate) fn fault(segment: &Header, next: &Header) -> Option<(u64, u64, Corrup
     (!follows).then_some((next.number, 0, Corruption::Chain))
 }
 
-/// Cuts a torn tail off.
-fn cut_tail<D: Disk>(disk: &mut D, header: &Header, scan: &Scan) -> Result<(), Error> {
+/// Cuts a torn tail off; how many bytes.
+fn cut_tail<D: Disk>(disk: &mut D, header: &Header, scan: &Scan) -> Result<u64, Error> {
     // No byte of a sector that was acknowledged is touched.
     let end = align(scan.end, header.sector_bytes);
-    if scan.end + scan.torn_bytes <= end {
-        return Ok(());
+    let torn_bytes = (scan.end + scan.torn_bytes).saturating_sub(end);
+    if torn_bytes == 0 {
+        return Ok(0);
     }
     let name = segment::file_name(header.number);
     let cut = disk.reuse(&name).and_then(|mut file| {
         disk.truncate(&mut file, end)?;
         disk.sync(&mut file)
     });
-    cut.map_err(Error::io("cut the torn tail off", name))
+    cut.map_err(Error::io("cut the torn tail off", name))?;
+    Ok(torn_bytes)
 }
 
 /// Reads a segment's groups: those before where `next` says that it ended, or all of them.

@@ -19,7 +19,7 @@ use toml::de::DeTable;
 use super::chip::Chip;
 use super::computers::{Computer, ComputerDraft};
 use super::diagnostic::Problems;
-use super::draft::{self, CellDraft, Draft, InputDraft, NodeDraft};
+use super::draft::{self, CellDraft, Draft, NodeDraft};
 use super::filters::Filters;
 use super::leads::Wiring;
 use super::problem::{Kind, Problem};
@@ -250,33 +250,13 @@ fn read(path: &Path, text: &str, problems: &mut Vec<Problem>) -> Option<Deployme
     }
     let draft = draft::read(root.get_ref(), problems);
     let folder = path.parent().unwrap_or(Path::new(""));
-    let inputs: Vec<_> = draft.inputs.iter().map(|draft| input(draft, folder, problems)).collect();
+    let inputs: Vec<_> = draft.inputs.iter().map(|draft| recording::input(draft, folder, problems)).collect();
     schedule::check(&draft, &inputs, text, problems);
     // Problems are reported, values are built only from a text without any: each `?` below has a problem.
     if problems.is_empty() { finish(&draft, inputs, folder) } else { None }
 }
 
-fn input(draft: &InputDraft, folder: &Path, problems: &mut Vec<Problem>) -> Option<Input> {
-    let (file, column) = (draft.file.as_ref()?, draft.column.as_ref()?);
-    let path = folder.join(&file.value);
-    let samples = match recording::read(&path, &column.value) {
-        Ok(samples) => samples,
-        Err(fault) => {
-            problems.push(Problem { span: file.span.clone(), kind: Kind::Recording { path, fault } });
-            return None;
-        }
-    };
-    let recording = Recording {
-        rate_hz: value(&draft.rate)?.unsigned_abs(),
-        zero: value(&draft.zero).unwrap_or(0),
-        scale_nv: value(&draft.scale)?.unsigned_abs(),
-        repeat: value(&draft.repeat).unwrap_or(false),
-        samples,
-    };
-    Some(Input { name: draft.name.value.clone(), path, recording })
-}
-
-fn value<T: Copy>(at: &Option<At<T>>) -> Option<T> {
+pub(super) fn value<T: Copy>(at: &Option<At<T>>) -> Option<T> {
     at.as_ref().map(|at| at.value)
 }
 

@@ -8,6 +8,9 @@ use std::path::Path;
 
 use serde::Serialize;
 
+use super::deployment::{Input, value};
+use super::draft::InputDraft;
+use super::problem::{Kind, Problem};
 use crate::error::words;
 use crate::limits;
 
@@ -44,6 +47,27 @@ impl Recording {
             self.samples.len() as u128 * u128::from(limits::PS_PER_SECOND) / u128::from(self.rate_hz);
         u64::try_from(duration_ps).unwrap_or(u64::MAX)
     }
+}
+
+/// The signal that a draft names, if it can be read.
+pub(super) fn input(draft: &InputDraft, folder: &Path, problems: &mut Vec<Problem>) -> Option<Input> {
+    let (file, column) = (draft.file.as_ref()?, draft.column.as_ref()?);
+    let path = folder.join(&file.value);
+    let samples = match read(&path, &column.value) {
+        Ok(samples) => samples,
+        Err(fault) => {
+            problems.push(Problem { span: file.span.clone(), kind: Kind::Recording { path, fault } });
+            return None;
+        }
+    };
+    let recording = Recording {
+        rate_hz: value(&draft.rate)?.unsigned_abs(),
+        zero: value(&draft.zero).unwrap_or(0),
+        scale_nv: value(&draft.scale)?.unsigned_abs(),
+        repeat: value(&draft.repeat).unwrap_or(false),
+        samples,
+    };
+    Some(Input { name: draft.name.value.clone(), path, recording })
 }
 
 /// Reads the column named `column` of the CSV file at `path`: a header line, then whole numbers.
