@@ -23,7 +23,7 @@ echo "== build"
 cargo build --locked --quiet --release -p selvedge
 cargo bench --locked --quiet --no-run -p selvedge --bench variants --bench weaving --bench packing
 cargo bench --locked --quiet --no-run -p isa --bench avr --bench sparc --bench rv32
-cargo bench --locked --quiet --no-run -p explore --bench kernels
+cargo bench --locked --quiet --no-run -p explore --bench kernels --bench exploration
 cargo bench --locked --quiet --no-run -p pack --bench bus --bench packing --bench rv32 --bench codes --bench chain
 cargo bench --locked --quiet --no-run -p collect --bench aes --bench ascon --bench ingest
 cargo bench --locked --quiet --no-run --manifest-path witness/Cargo.toml --bench speed
@@ -80,6 +80,7 @@ measure "the AVR, by program and observer" cargo bench --locked --quiet -p isa -
 measure "SPARC, by program" cargo bench --locked --quiet -p isa --bench sparc
 measure "RV32, by program" cargo bench --locked --quiet -p isa --bench rv32
 measure "cryptography on a 32-bit core" cargo bench --locked --quiet -p explore --bench kernels
+measure "exploration" cargo bench --locked --quiet -p explore --bench exploration
 measure "packing" cargo bench --locked --quiet -p pack --bench packing
 measure "packing, as a process" cargo bench --locked --quiet -p selvedge --bench packing
 measure "packed programs behind caches" cargo bench --locked --quiet -p pack --bench bus
