@@ -4,8 +4,8 @@
 
 use std::sync::LazyLock;
 
-use libfuzzer_sys::fuzz_target;
 use isa::sparc::Memory;
+use libfuzzer_sys::fuzz_target;
 use pack::chain::{Settings as Chain, run, sealed};
 use pack::code::packet::Dictionary;
 use pack::container::with_checksum;
