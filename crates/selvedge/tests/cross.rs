@@ -202,10 +202,11 @@ fn every_file_in_the_folder_belongs_to_a_variant_or_a_host() {
     let entries = fs::read_dir(root().join("firmware/crypto")).expect("firmware/crypto is there");
     let names = entries.map(|entry| entry.expect("the folder can be read").file_name().into_string());
     let names: BTreeSet<String> = names.map(|name| name.expect("names are UTF-8")).collect();
-    let headers = |name: &String| name.ends_with(".h");
+    // The folders are for machines with 32-bit words, and asked by `cipher`'s tests.
+    let is_source = |name: &String| name.ends_with(".c") || name.ends_with(".S");
     let listed = VARIANTS.iter().flat_map(Variant::sources);
     let listed = listed.chain(HOSTS.iter().flat_map(|host| host.sources).map(|&file| file.to_owned()));
-    assert_eq!(names.into_iter().filter(|name| !headers(name)).collect::<BTreeSet<_>>(), listed.collect());
+    assert_eq!(names.into_iter().filter(is_source).collect::<BTreeSet<_>>(), listed.collect());
 }
 
 /// Every host on `profile` at each of its levels, for `check`.
