@@ -86,8 +86,10 @@ fn host_and_firmware_count_with_the_same_numbers() {
         ("VERIFY_CYCLES_MAX", limits::VERIFY_CYCLES_MAX),
     ];
     let host = host.map(|(name, value)| (name.to_string(), value.to_string()));
+    // No firmware speaks a legacy suite.
     let suites = SUITES
         .iter()
+        .filter(|row| !row.is_legacy)
         .filter_map(|row| Some((format!("suite_{}", row.node_number?), row.tag_bytes.to_string())));
     let host: BTreeMap<String, String> = host.into_iter().chain(suites).collect();
     assert_eq!(host, numbers, "help: src/limits.rs is the host's side, firmware/node the other one");

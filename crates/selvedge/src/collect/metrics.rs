@@ -102,9 +102,9 @@ fn counters(snapshot: &Snapshot) -> [Single; 21] {
         ),
         counter("torn_bytes_total", "Bytes of them, nothing that can be read", stats.torn_bytes),
         counter("anchors_total", "Times that it was noted how far the store has come", stats.anchors),
-        gauge("counter_ranges", "Ranges of stored counters that are remembered", stats.counter_ranges as f64),
+        gauge("stored_ranges", "Ranges of stored counters that are remembered", stats.counter_ranges as f64),
         counter(
-            "counter_ranges_forgotten_total",
+            "stored_ranges_forgotten_total",
             "Ranges that were forgotten, as there were more than the limit",
             stats.counter_ranges_forgotten,
         ),
