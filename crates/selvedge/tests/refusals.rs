@@ -90,7 +90,7 @@ fn a_damaged_spool_is_refused_and_left_as_it_was() {
     assert_refused(&refused, 3, &["0000000000000001.spool` at byte 8192: found no record", "help: "]);
     let entries = fs::read_dir(out.join("spool-7")).expect("it is there").flatten();
     let names: Vec<_> = entries.map(|entry| entry.path()).filter(|path| path.extension().is_some()).collect();
-    assert_eq!(names, [file.clone()], "beside it there is the reserve alone");
+    assert_eq!(names, std::slice::from_ref(&file), "beside it there is the reserve alone");
     assert!(fs::read(&file).expect("it is there") == bytes);
 }
 
