@@ -5,6 +5,7 @@
 //! call. What only runs on a chip (the assembly) is tested where a chip is.
 
 mod native;
+mod piped;
 mod record;
 mod seeded;
 

@@ -4,6 +4,7 @@
 #[path = "hosts/mod.rs"]
 mod hosts;
 mod native;
+mod piped;
 mod record;
 mod seeded;
 

@@ -10,6 +10,7 @@ mod layers;
 mod library;
 #[path = "public_key/official.rs"]
 mod official;
+mod piped;
 #[path = "public_key/program.rs"]
 mod program;
 #[path = "public_key/request.rs"]

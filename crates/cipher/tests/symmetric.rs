@@ -5,6 +5,7 @@
 mod answers;
 #[path = "symmetric/official.rs"]
 mod official;
+mod piped;
 #[path = "symmetric/program.rs"]
 mod program;
 mod seeded;

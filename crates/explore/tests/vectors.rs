@@ -9,6 +9,8 @@ mod der;
 mod identity;
 #[path = "../../cipher/tests/public_key/official.rs"]
 mod official;
+#[path = "../../cipher/tests/piped/mod.rs"]
+mod piped;
 #[allow(dead_code)] // programs are made otherwise here
 #[path = "../../cipher/tests/symmetric/program.rs"]
 mod program;

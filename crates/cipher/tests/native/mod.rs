@@ -2,10 +2,10 @@
 //! tainted under valgrind.
 #![allow(dead_code)] // each program that includes it uses some of it
 
-use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
+use crate::piped;
 use crate::record::{Answer, OUTPUT_BYTES, Request};
 
 /// The repository's `firmware`.
@@ -76,19 +76,9 @@ pub fn valgrind_is_installed() -> bool {
 }
 
 /// Answers, or the exit code with which `command`, which starts the program, ended.
-fn run_by(mut command: Command, calls: &[impl Request]) -> Result<Vec<Answer>, Option<i32>> {
-    let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().expect("the bench starts");
-    let mut stdin = child.stdin.take().expect("stdin is piped");
-    let records: Vec<u8> = calls.iter().flat_map(Request::record).collect();
-    // From a thread, so that neither side waits for the other with both pipes full.
-    let writer = std::thread::spawn(move || stdin.write_all(&records));
-    let output = child.wait_with_output().expect("the bench ends");
-    let written = writer.join().expect("the writer ends");
-    if !output.status.success() {
-        return Err(output.status.code());
-    }
-    written.expect("the bench takes all records");
-    assert_eq!(output.stdout.len(), calls.len() * OUTPUT_BYTES);
-    let answers = calls.iter().zip(output.stdout.chunks(OUTPUT_BYTES));
+fn run_by(command: Command, calls: &[impl Request]) -> Result<Vec<Answer>, Option<i32>> {
+    let output = piped::exchange(command, calls.iter().flat_map(Request::record).collect())?;
+    assert_eq!(output.len(), calls.len() * OUTPUT_BYTES);
+    let answers = calls.iter().zip(output.chunks(OUTPUT_BYTES));
     Ok(answers.map(|(call, output)| Answer::of(call, output)).collect())
 }

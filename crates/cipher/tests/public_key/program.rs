@@ -4,10 +4,10 @@
 //! Owns how it is compiled and how requests go in and responses out.
 
 use std::collections::BTreeMap;
-use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
+use crate::piped;
 use crate::request::{Request, Response};
 
 /// Files of leaves that every machine compiles; RV32 has `mpn_rv32` besides.
@@ -175,18 +175,9 @@ impl Program {
         let bytes: Vec<u8> = requests.iter().flat_map(behind_length).collect();
         let line: Vec<_> = self.runner.iter().map(PathBuf::from).chain([self.program.clone()]).collect();
         let mut command = Command::new(&line[0]);
-        command.args(&line[1..]).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(words);
-        let mut child = command.spawn().expect("the program starts");
-        let mut stdin = child.stdin.take().expect("stdin is piped");
-        // From a thread, so that neither side waits for the other with both pipes full.
-        let writer = std::thread::spawn(move || stdin.write_all(&bytes));
-        let output = child.wait_with_output().expect("the program ends");
-        let written = writer.join().expect("the writer ends");
-        if !output.status.success() {
-            return Err(output.status.code());
-        }
-        written.expect("the program takes all requests");
-        let mut rest = &output.stdout[..];
+        command.args(&line[1..]).stderr(words);
+        let output = piped::exchange(command, bytes)?;
+        let mut rest = &output[..];
         let mut responses = Vec::new();
         while !rest.is_empty() {
             let length = u32::from_le_bytes(rest[..4].try_into().expect("four bytes")) as usize;

@@ -3,9 +3,10 @@
 //! Owns how it is compiled and the bytes that go in and out, which `firmware/bench/explore.h` draws.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+
+use crate::piped;
 
 /// What `explore.h` calls EXPLORE_DONE.
 const DONE: u16 = 0;
@@ -134,23 +135,9 @@ impl Program {
         let numbers: BTreeMap<String, u16> = operations().into_iter().zip(0..).collect();
         let bytes: Vec<u8> = requests.iter().flat_map(|request| record(request, &numbers)).collect();
         let line: Vec<_> = self.runner.iter().map(PathBuf::from).chain([self.program.clone()]).collect();
-        let mut child = Command::new(&line[0])
-            .args(&line[1..])
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .stderr(words)
-            .spawn()
-            .expect("the program starts");
-        let mut stdin = child.stdin.take().expect("stdin is piped");
-        // From a thread, so that neither side waits for the other with both pipes full.
-        let writer = std::thread::spawn(move || stdin.write_all(&bytes));
-        let output = child.wait_with_output().expect("the program ends");
-        let written = writer.join().expect("the writer ends");
-        if !output.status.success() {
-            return Err(output.status.code());
-        }
-        written.expect("the program takes all requests");
-        Ok(results(&output.stdout, requests))
+        let mut command = Command::new(&line[0]);
+        command.args(&line[1..]).stderr(words);
+        Ok(results(&piped::exchange(command, bytes)?, requests))
     }
 }
 
