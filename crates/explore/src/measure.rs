@@ -147,7 +147,7 @@ impl<'a> Bench<'a> {
         let mut measured = Vec::with_capacity(requests.len());
         let mut rest = requests;
         while !rest.is_empty() {
-            let (bytes, taken) = lay(rest);
+            let (bytes, taken) = lay(rest.iter().map(Request::bytes));
             let (now, later) = rest.split_at(taken);
             measured.extend(self.run(now, &bytes)?);
             rest = later;
@@ -171,7 +171,7 @@ impl<'a> Bench<'a> {
     /// # Errors
     /// The library refuses it, or the program does not end well.
     pub fn run_unwatched(&self, request: &Request) -> Result<(u64, Cycles), Error> {
-        let (bytes, _) = lay(std::slice::from_ref(request));
+        let (bytes, _) = lay([request.bytes()]);
         let outcome = self.start(&bytes, &mut ())?;
         Response::read(request.operation, &outcome.console)?;
         Ok((outcome.spent.instructions, outcome.cycle))
@@ -196,7 +196,7 @@ impl<'a> Bench<'a> {
 
     /// Does a request while somebody watches.
     pub(crate) fn watch<O: Observer>(&self, request: &Request, watch: &mut O) -> Result<Response, Error> {
-        let (bytes, _) = lay(std::slice::from_ref(request));
+        let (bytes, _) = lay([request.bytes()]);
         Response::read(request.operation, &self.start(&bytes, watch)?.console)
     }
 
@@ -233,13 +233,14 @@ fn is_library(name: &str) -> bool {
     name.starts_with("__") || ["memcpy", "memset", "memmove", "memcmp"].contains(&name)
 }
 
-/// The first of these requests as they lie in memory, and how many they are.
-pub fn lay(requests: &[Request]) -> (Vec<u8>, usize) {
+/// The first of these requests as they lie in memory, each behind its length and a length of 0 at the end, and how many
+/// they are.
+pub fn lay(requests: impl IntoIterator<Item = Vec<u8>>) -> (Vec<u8>, usize) {
     let mut bytes = Vec::new();
     let mut taken = 0;
-    for request in requests {
-        let asked = request.bytes();
-        if bytes.len() + asked.len() + 8 > REQUESTS_BYTES_MAX {
+    for asked in requests {
+        // Both lengths, and what is asked with up to a whole word.
+        if bytes.len() + 8 + asked.len().next_multiple_of(4) > REQUESTS_BYTES_MAX {
             break;
         }
         bytes.extend((asked.len() as u32).to_le_bytes());

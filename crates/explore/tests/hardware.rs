@@ -32,7 +32,7 @@ const LAYOUTS: u64 = 8;
 
 /// The image with requests in its memory.
 fn program(image: &Image, requests: &[Request]) -> Program {
-    let (bytes, taken) = measure::lay(requests);
+    let (bytes, taken) = measure::lay(requests.iter().map(Request::bytes));
     assert_eq!(taken, requests.len(), "the list does not fit");
     let mut program = image.program.clone();
     program.place(REQUESTS, &bytes).expect("there is room");

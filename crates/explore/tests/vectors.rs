@@ -24,7 +24,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::thread;
 
-use explore::image::{Image, Leaves, REQUESTS, REQUESTS_BYTES_MAX};
+use explore::image::{Image, Leaves, REQUESTS};
+use explore::measure;
 use explore::native::operation_number;
 use isa::Cycles;
 use isa::rv32::Profile;
@@ -32,22 +33,6 @@ use isa::rv32::bare::{self, End};
 use request::Response;
 
 const LIMB_BITS: [u8; 2] = [16, 32];
-
-/// Requests behind their lengths, as many as fit, and a length of 0.
-fn laid(requests: &[Vec<u8>]) -> (Vec<u8>, usize) {
-    let (mut bytes, mut taken) = (Vec::new(), 0);
-    for request in requests {
-        if bytes.len() + request.len() + 12 > REQUESTS_BYTES_MAX {
-            break;
-        }
-        bytes.extend((request.len() as u32).to_le_bytes());
-        bytes.extend(request);
-        bytes.resize(bytes.len().next_multiple_of(4), 0);
-        taken += 1;
-    }
-    bytes.extend([0; 4]);
-    (bytes, taken)
-}
 
 /// The bytes of the first response.
 fn first(console: &[u8]) -> usize {
@@ -59,7 +44,7 @@ fn first(console: &[u8]) -> usize {
 fn responses(image: &Image, mut requests: &[Vec<u8>]) -> (Vec<Response>, Cycles) {
     let (mut responses, mut cycles) = (Vec::new(), 0);
     while !requests.is_empty() {
-        let (bytes, taken) = laid(requests);
+        let (bytes, taken) = measure::lay(requests.iter().cloned());
         let mut program = image.program.clone();
         program.place(REQUESTS, &bytes).expect("there is room");
         let outcome = bare::run(&program, Profile::Pico, &Arc::default(), Cycles::MAX, &mut ());
