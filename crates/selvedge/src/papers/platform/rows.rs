@@ -86,7 +86,7 @@ mod tests {
     fn every_printed_cell_is_a_row_once_and_what_custom_instructions_bring_is_missing() {
         let measured = Measurement {
             axes: [5, 5, 3, 2, 3],
-            candidates: [450, 630],
+            candidates: [450, 720],
             all_s: 4.0,
             six_s: [6.0, 0.06],
             faster: [100.0, 1e5],
