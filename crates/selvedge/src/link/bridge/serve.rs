@@ -27,6 +27,7 @@ use tokio::io::AsyncWriteExt;
 use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
+use tokio::time::MissedTickBehavior;
 
 /// What a bridge is told at its start.
 pub struct Config {
@@ -106,6 +107,9 @@ pub async fn serve(config: Config) -> Result<Stats, Error> {
     let mut uplink = tokio::spawn(uplink::run(route, batches_up, answers_down, faults.clone()));
     let (messages_in, mut messages) = mpsc::channel(64);
     let mut bridge = Bridge::new(cell, batch_superframes, spool);
+    // One clock for all turns: a sleep that each turn begins again would never end beside receipts that keep coming.
+    let mut looks = tokio::time::interval(Duration::from_millis(SPOOL_LOOK_MS));
+    looks.set_missed_tick_behavior(MissedTickBehavior::Delay);
     ready();
     loop {
         bridge.note_full(&folder).await;
@@ -126,7 +130,7 @@ pub async fn serve(config: Config) -> Result<Stats, Error> {
             Ok(permit) = batches.reserve(), if bridge.next_up().is_some() => {
                 permit.send(bridge.take_next_up().expect("nothing has come between"));
             }
-            () = tokio::time::sleep(Duration::from_millis(SPOOL_LOOK_MS)), if bridge.spool.lacks_room() => {
+            _ = looks.tick(), if bridge.spool.lacks_room() => {
                 bridge.spool.look_for_room().map_err(spool_error)?;
             }
             ended = &mut uplink => {
