@@ -9,6 +9,9 @@ void sha256_rv32_compress(union hash_state *state, const uint8_t *blocks, size_t
 
 SHA256_ALGORITHMS(rv32);
 #else
-#define SHA256_VARIANT rv32
-#include "sha256_unrolled.c"
+#define SHA2_BITS     256
+#define SHA2_COMPRESS sha256_rv32_compress
+#include "sha2_unrolled.h"
+
+SHA256_ALGORITHMS(rv32);
 #endif
