@@ -8,7 +8,8 @@ use super::pairs::{Places, Steps};
 use super::vector::{self, Sixteen, Vector};
 use crate::aes::Block;
 
-vector::entries!("aes,sse2", __m128i, lanes 8, chained 8 of __m128i, Sixteen, held 7, paired 4);
+vector::entries!("aes,sse2", __m128i, lanes 8, chained 8 of __m128i, Sixteen, held 7);
+vector::paired!("aes,sse2", __m128i, lanes 4);
 
 /// The S-box on each byte of a word.
 ///
@@ -67,13 +68,18 @@ impl Vector for __m128i {
     #[inline(always)]
     unsafe fn counters<const N: usize>(counter: u128) -> [Self; N] {
         let block = |i: usize| self::counter(counter.wrapping_add(i as u128));
+        let mut states = [block(0); N];
         if usize::from(counter as u8) + N <= 256 {
             // Only the last byte changes.
-            let first = block(0);
-            std::array::from_fn(|i| _mm_add_epi8(first, _mm_set_epi64x((i as i64) << 56, 0)))
+            for i in 1..N {
+                states[i] = _mm_add_epi8(states[0], _mm_set_epi64x((i as i64) << 56, 0));
+            }
         } else {
-            std::array::from_fn(block)
+            for i in 1..N {
+                states[i] = block(i);
+            }
         }
+        states
     }
 
     #[inline(always)]

@@ -169,9 +169,7 @@ impl Pairs {
             #[cfg(target_arch = "x86_64")]
             Backend::AesNi => LANES_MAX / 4,
             #[cfg(target_arch = "x86_64")]
-            Backend::Vaes => LANES_MAX / 2,
-            #[cfg(target_arch = "x86_64")]
-            Backend::Vaes512 => LANES_MAX,
+            Backend::Vaes | Backend::Vaes512 => LANES_MAX / 2,
         }
     }
 

@@ -8,7 +8,8 @@ use super::pairs::{Places, Steps};
 use super::vector::{self, Sixteen, Vector};
 use crate::aes::Block;
 
-vector::entries!("aes,avx2,vaes", __m256i, lanes 16, chained 8 of __m256i, Sixteen, held 7, paired 8);
+vector::entries!("aes,avx2,vaes", __m256i, lanes 16, chained 8 of __m256i, Sixteen, held 7);
+vector::paired!("aes,avx2,vaes", __m256i, lanes 8);
 
 // SAFETY: of all methods as the trait says; loads and stores are the unaligned ones.
 #[allow(unsafe_op_in_unsafe_fn)]
@@ -33,16 +34,20 @@ impl Vector for __m256i {
     #[inline(always)]
     unsafe fn counters<const N: usize>(counter: u128) -> [Self; N] {
         let block = |i: usize| aesni::counter(counter.wrapping_add(i as u128));
+        let mut states = [_mm256_broadcastsi128_si256(block(0)); N];
         if usize::from(counter as u8) + 2 * N <= 256 {
             // Only the last byte changes.
-            let first = _mm256_broadcastsi128_si256(block(0));
-            let add = |i: usize| (i as i64) << 56;
-            std::array::from_fn(|i| {
-                _mm256_add_epi8(first, _mm256_set_epi64x(add(2 * i + 1), 0, add(2 * i), 0))
-            })
+            let mut add = _mm256_set_epi64x(1 << 56, 0, 0, 0);
+            for i in 0..N {
+                states[i] = _mm256_add_epi8(states[i], add);
+                add = _mm256_add_epi8(add, _mm256_set_epi64x(2 << 56, 0, 2 << 56, 0));
+            }
         } else {
-            std::array::from_fn(|i| _mm256_set_m128i(block(2 * i + 1), block(2 * i)))
+            for i in 0..N {
+                states[i] = _mm256_set_m128i(block(2 * i + 1), block(2 * i));
+            }
         }
+        states
     }
 
     #[inline(always)]

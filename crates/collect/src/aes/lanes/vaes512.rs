@@ -4,14 +4,16 @@ use std::arch::asm;
 use std::arch::x86_64::*;
 
 use super::aesni;
-use super::pairs::{Places, Steps};
 use super::vector::{self, Registers, Vector};
 use crate::aes::Block;
 
 vector::entries!(
     "aes,avx2,vaes,avx512f,avx512bw,avx512vl", __m512i, lanes 16,
-    chained 8 of __m256i, ThirtyTwo, held 22, paired 16
+    chained 8 of __m256i, ThirtyTwo, held 22
 );
+
+/// In sixteen lanes of wider registers messages of every length took longer.
+pub use super::vaes::pair;
 
 /// All that AVX-512 has, for registers of 256 bits too. Streams that each have keys of their own want many of them, not
 /// wide ones: a round of four blocks begins in every cycle, and of two blocks two do.
@@ -51,17 +53,20 @@ impl Vector for __m512i {
     #[inline(always)]
     unsafe fn counters<const N: usize>(counter: u128) -> [Self; N] {
         let block = |i: usize| aesni::counter(counter.wrapping_add(i as u128));
+        let mut states = [_mm512_broadcast_i32x4(block(0)); N];
         if usize::from(counter as u8) + 4 * N <= 256 {
             // Only the last byte changes.
-            let first = _mm512_broadcast_i32x4(block(0));
-            let add = |i: usize| (i as i64) << 56;
-            std::array::from_fn(|i| {
-                let [a, b, c, d] = [4 * i, 4 * i + 1, 4 * i + 2, 4 * i + 3].map(add);
-                _mm512_add_epi8(first, _mm512_set_epi64(d, 0, c, 0, b, 0, a, 0))
-            })
+            let mut add = _mm512_set_epi64(3 << 56, 0, 2 << 56, 0, 1 << 56, 0, 0, 0);
+            for i in 0..N {
+                states[i] = _mm512_add_epi8(states[i], add);
+                add = _mm512_add_epi8(add, _mm512_set_epi64(4 << 56, 0, 4 << 56, 0, 4 << 56, 0, 4 << 56, 0));
+            }
         } else {
-            std::array::from_fn(|i| four([4 * i, 4 * i + 1, 4 * i + 2, 4 * i + 3].map(block)))
+            for i in 0..N {
+                states[i] = four([block(4 * i), block(4 * i + 1), block(4 * i + 2), block(4 * i + 3)]);
+            }
         }
+        states
     }
 
     #[inline(always)]
@@ -71,7 +76,12 @@ impl Vector for __m512i {
 
     #[inline(always)]
     unsafe fn gather(streams: &[*mut u8], offset: usize) -> Self {
-        four([0, 1, 2, 3].map(|i: usize| _mm_loadu_si128(streams[i].add(offset).cast())))
+        four([
+            _mm_loadu_si128(streams[0].add(offset).cast()),
+            _mm_loadu_si128(streams[1].add(offset).cast()),
+            _mm_loadu_si128(streams[2].add(offset).cast()),
+            _mm_loadu_si128(streams[3].add(offset).cast()),
+        ])
     }
 
     #[inline(always)]
