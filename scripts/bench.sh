@@ -66,9 +66,10 @@ bench_collect() (
     if scripts/nats.sh start "$cluster" 4622 >&2; then
         options=(--cluster "$cluster")
     fi
-    # As a server of measurements is run that may: what it stores goes on as soon as the disk has answered.
+    # As a server of measurements is run that may: what it stores goes on as soon as the disk has answered, and none of
+    # its memory is taken away.
     if chrt --fifo 10 true 2>/dev/null; then
-        options+=(--policy fifo-commit)
+        options+=(--policy fifo-commit --lock-memory)
     else
         echo "no right to SCHED_FIFO: the server's threads are in SCHED_OTHER"
     fi

@@ -12,7 +12,8 @@ mod alone;
 #[path = "ingest/stages.rs"]
 mod stages;
 
-use std::fs;
+use std::fs::{self, File};
+use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::sync_channel;
 use std::thread;
@@ -33,6 +34,8 @@ const ROUNDS: usize = 5;
 const FOLDER: &str = "/dev/shm";
 /// Of the nodes' keys.
 const SEED: u64 = 1;
+/// What a record has besides its frame, at most.
+const RECORD_BYTES: usize = 512;
 /// Older segments go, so that memory suffices.
 const RETAIN_BYTES: u64 = 1 << 30;
 
@@ -83,6 +86,7 @@ fn measure(load: Load, batches: usize, folder: &Path, wanted: f64) {
             } else {
                 &mut |group| open_alone(&mut alone, group)
             };
+            held(folder, batches * frames_per_batch * (frame_bytes + RECORD_BYTES));
             let (rate, cpu) = rig.round(arrived, frames_per_batch, open);
             println!("  {name:14} {rate:10.0}/s {:7.2} us", cpu.as_secs_f64() * 1e6);
             rates.push(rate);
@@ -95,6 +99,15 @@ fn measure(load: Load, batches: usize, folder: &Path, wanted: f64) {
         median(together),
         median(alone)
     );
+}
+
+/// Has so many bytes of the memory that files in `folder` lie in at hand: they are written and given back.
+fn held(folder: &Path, bytes: usize) {
+    let path = folder.join("held");
+    let page = [1; 4096];
+    let mut file = File::create(&path).expect("memory can be written");
+    (0..bytes.div_ceil(page.len())).for_each(|_| file.write_all(&page).expect("there is room"));
+    fs::remove_file(path).expect("it is there");
 }
 
 /// The middle one.
