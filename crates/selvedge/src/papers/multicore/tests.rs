@@ -128,5 +128,5 @@ fn the_page_shows_each_table_and_what_was_refused() {
 fn the_document_has_the_commands_tables() {
     let printed: String =
         with_all(measured, |shown| tables::all(shown).iter().map(|table| table.markdown() + "\n").collect());
-    has_the_commands_tables("paper-multicore.md", &printed, 5);
+    has_the_commands_tables("paper-multicore.md", &printed, 6);
 }
