@@ -71,12 +71,12 @@ impl Vector for __m128i {
         let mut states = [block(0); N];
         if usize::from(counter as u8) + N <= 256 {
             // Only the last byte changes.
-            for i in 1..N {
-                states[i] = _mm_add_epi8(states[0], _mm_set_epi64x((i as i64) << 56, 0));
+            for (i, state) in states.iter_mut().enumerate() {
+                *state = _mm_add_epi8(*state, _mm_set_epi64x((i as i64) << 56, 0));
             }
         } else {
-            for i in 1..N {
-                states[i] = block(i);
+            for (i, state) in states.iter_mut().enumerate() {
+                *state = block(i);
             }
         }
         states

@@ -38,13 +38,13 @@ impl Vector for __m256i {
         if usize::from(counter as u8) + 2 * N <= 256 {
             // Only the last byte changes.
             let mut add = _mm256_set_epi64x(1 << 56, 0, 0, 0);
-            for i in 0..N {
-                states[i] = _mm256_add_epi8(states[i], add);
+            for state in &mut states {
+                *state = _mm256_add_epi8(*state, add);
                 add = _mm256_add_epi8(add, _mm256_set_epi64x(2 << 56, 0, 2 << 56, 0));
             }
         } else {
-            for i in 0..N {
-                states[i] = _mm256_set_m128i(block(2 * i + 1), block(2 * i));
+            for (i, state) in states.iter_mut().enumerate() {
+                *state = _mm256_set_m128i(block(2 * i + 1), block(2 * i));
             }
         }
         states

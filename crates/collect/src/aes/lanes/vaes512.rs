@@ -57,13 +57,13 @@ impl Vector for __m512i {
         if usize::from(counter as u8) + 4 * N <= 256 {
             // Only the last byte changes.
             let mut add = _mm512_set_epi64(3 << 56, 0, 2 << 56, 0, 1 << 56, 0, 0, 0);
-            for i in 0..N {
-                states[i] = _mm512_add_epi8(states[i], add);
+            for state in &mut states {
+                *state = _mm512_add_epi8(*state, add);
                 add = _mm512_add_epi8(add, _mm512_set_epi64(4 << 56, 0, 4 << 56, 0, 4 << 56, 0, 4 << 56, 0));
             }
         } else {
-            for i in 0..N {
-                states[i] = four([block(4 * i), block(4 * i + 1), block(4 * i + 2), block(4 * i + 3)]);
+            for (i, state) in states.iter_mut().enumerate() {
+                *state = four([block(4 * i), block(4 * i + 1), block(4 * i + 2), block(4 * i + 3)]);
             }
         }
         states
