@@ -4,8 +4,10 @@
 //!
 //! `cargo bench -p collect --bench ingest`. As in `serve`, a thread opens groups on all shards while another one commits
 //! what was opened before. Beside it runs what the server did before it took many messages at once: each frame alone, by
-//! the library's ciphers, on as many threads. Rounds of both take turns, and the best of each counts: whatever else runs
-//! here only ever makes a round longer. Where the time goes is told by `stages`.
+//! the library's ciphers, on as many threads. Rounds of both take turns, and the median of each counts. In front of a
+//! round, memory for what it will store is written and given back: of a virtual machine's memory that nobody has used for
+//! a while the host may have taken the pages, and each would be fetched again within the round. Where the time goes is
+//! told by `stages`.
 
 #[path = "../tests/alone/mod.rs"]
 mod alone;
@@ -86,7 +88,7 @@ fn measure(load: Load, batches: usize, folder: &Path, wanted: f64) {
             } else {
                 &mut |group| open_alone(&mut alone, group)
             };
-            held(folder, batches * frames_per_batch * (frame_bytes + RECORD_BYTES));
+            touch(folder, batches * frames_per_batch * (frame_bytes + RECORD_BYTES));
             let (rate, cpu) = rig.round(arrived, frames_per_batch, open);
             println!("  {name:14} {rate:10.0}/s {:7.2} us", cpu.as_secs_f64() * 1e6);
             rates.push(rate);
@@ -102,8 +104,8 @@ fn measure(load: Load, batches: usize, folder: &Path, wanted: f64) {
 }
 
 /// Has so many bytes of the memory that files in `folder` lie in at hand: they are written and given back.
-fn held(folder: &Path, bytes: usize) {
-    let path = folder.join("held");
+fn touch(folder: &Path, bytes: usize) {
+    let path = folder.join("touched");
     let page = [1; 4096];
     let mut file = File::create(&path).expect("memory can be written");
     (0..bytes.div_ceil(page.len())).for_each(|_| file.write_all(&page).expect("there is room"));

@@ -170,6 +170,11 @@ fn encryption(best: Backend, peers: &Peers<'_>) {
         let figures = table(&format!("AES-{bits} CBC encryption of {count} streams of 4 KiB"), cases);
         if (bits, count) == (128, 16) {
             goal("AES-128 CBC encryption of 16 streams of 4 KiB", &figures, "ipsec-mb", 0.21);
+            // What a processor without AVX-512 takes.
+            if let Some(narrower) = figures.iter().position(|(name, _)| name == "Vaes").filter(|&at| at != 0)
+            {
+                goal("AES-128 CBC encryption by AVX2", &figures[narrower..], "ipsec-mb", 0.21);
+            }
         }
     }
 }

@@ -1,11 +1,11 @@
 //! AES as the server of the paper does it (Bilski and Winiecki, section 3.1): on every core, and on every core as many
 //! blocks at once as its registers hold.
 //!
-//! [`block`] has the modes whose blocks do not wait for each other: a core takes 16 of them at a time, and [`cores`]
-//! deals stripes of a message to all cores. CBC encryption and MACs do wait, one block for the other of the same
-//! stream; there [`multi`] and [`ccm`] take 16 streams at a time, each under its own key, which is what a server of
-//! many nodes has. `schedule` expands keys; `lanes` has the instructions. `bitslice` does without those, in bit
-//! planes, and [`intra`] deals one block to several threads as the paper does (section 3.2).
+//! [`block`] has the modes whose blocks do not wait for each other: a core takes up to 32 of them at a time, and
+//! [`cores`] deals stripes of a message to all cores. CBC encryption and MACs do wait, one block for the other of the same
+//! stream; there [`multi`] takes 16 streams at a time and [`ccm`] 8 messages, each under its own key, which is what a
+//! server of many nodes has. `schedule` expands keys; `lanes` has the instructions. `bitslice` does without those, in
+//! bit planes, and [`intra`] deals one block to several threads as the paper does (section 3.2).
 //!
 //! The CPU is asked when the program runs. The standard library does it: the libraries' own detection wants AVX-512
 //! before it believes in VAES, and misses it on every CPU that has only AVX2.

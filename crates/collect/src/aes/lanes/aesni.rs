@@ -5,7 +5,7 @@ use std::arch::asm;
 use std::arch::x86_64::*;
 
 use super::pairs::{Places, Steps};
-use super::vector::{self, Sixteen, Vector};
+use super::vector::{self, Abreast, Sixteen, Vector};
 use crate::aes::Block;
 
 vector::entries!("aes,sse2", __m128i, lanes 8, chained 8 of __m128i, Sixteen, held 7);
@@ -88,34 +88,8 @@ impl Vector for __m128i {
     }
 
     #[inline(always)]
-    unsafe fn gather(streams: &[*mut u8], offset: usize) -> Self {
-        Self::load(streams[0].add(offset))
-    }
-
-    #[inline(always)]
-    unsafe fn scatter(self, streams: &[*mut u8], offset: usize) {
-        self.store(streams[0].add(offset));
-    }
-
-    #[inline(always)]
-    unsafe fn pin(mut self) -> Self {
-        asm!("/* {0} */", inout(xmm_reg) self, options(pure, nomem, nostack, preserves_flags));
-        self
-    }
-
-    #[inline(always)]
     unsafe fn xor(self, other: Self) -> Self {
         _mm_xor_si128(self, other)
-    }
-
-    #[inline(always)]
-    unsafe fn and(self, other: Self) -> Self {
-        _mm_and_si128(self, other)
-    }
-
-    #[inline(always)]
-    unsafe fn number(number: u64) -> Self {
-        counter(number.into())
     }
 
     #[inline(always)]
@@ -136,5 +110,35 @@ impl Vector for __m128i {
     #[inline(always)]
     unsafe fn aesdeclast(self, key: Self) -> Self {
         _mm_aesdeclast_si128(self, key)
+    }
+}
+
+// SAFETY: as above.
+#[allow(unsafe_op_in_unsafe_fn)]
+impl Abreast for __m128i {
+    #[inline(always)]
+    unsafe fn gather(streams: &[*mut u8], offset: usize) -> Self {
+        Self::load(streams[0].add(offset))
+    }
+
+    #[inline(always)]
+    unsafe fn scatter(self, streams: &[*mut u8], offset: usize) {
+        self.store(streams[0].add(offset));
+    }
+
+    #[inline(always)]
+    unsafe fn pin(mut self) -> Self {
+        asm!("/* {0} */", inout(xmm_reg) self, options(pure, nomem, nostack, preserves_flags));
+        self
+    }
+
+    #[inline(always)]
+    unsafe fn and(self, other: Self) -> Self {
+        _mm_and_si128(self, other)
+    }
+
+    #[inline(always)]
+    unsafe fn number(number: u64) -> Self {
+        counter(number.into())
     }
 }

@@ -9,7 +9,7 @@ use std::ptr;
 
 use zeroize::Zeroizing;
 
-use super::{IDLE_BLOCKS, LANES_MAX, call};
+use super::{IDLE_BLOCKS, call};
 #[cfg(target_arch = "x86_64")]
 use super::{aesni, vaes, vaes512};
 use crate::aes::bitslice::{self, PLANE_BLOCKS};
@@ -133,13 +133,16 @@ pub(super) struct Steps {
     pub(super) has_end: bool,
 }
 
+/// Most messages side by side.
+pub(super) const PAIRS_MAX: usize = 8;
+
 /// Where what a backend is given lies.
 pub(super) struct Places {
     /// The lanes' numbers.
-    pub(super) lanes: [*mut u8; LANES_MAX],
+    pub(super) lanes: [*mut u8; PAIRS_MAX],
     /// Their next blocks.
-    pub(super) blocks: [*mut u8; LANES_MAX],
-    pub(super) schedules: [*mut u8; LANES_MAX],
+    pub(super) blocks: [*mut u8; PAIRS_MAX],
+    pub(super) schedules: [*mut u8; PAIRS_MAX],
 }
 
 /// The row of keys with the sums of the first and the last ones.
@@ -149,7 +152,7 @@ pub(super) const JOINT: usize = ROUND_KEYS_MAX;
 #[repr(align(64))]
 pub struct Pairs {
     /// Round keys, those of a round together, a lane's beside the next one's.
-    keys: MaybeUninit<[[u128; LANES_MAX]; ROUND_KEYS_MAX + 1]>,
+    keys: MaybeUninit<[[u128; PAIRS_MAX]; ROUND_KEYS_MAX + 1]>,
     /// What lanes work on whose message has ended. Nobody reads it, and they may share it.
     idle: MaybeUninit<[Block; IDLE_BLOCKS]>,
     is_idle_used: bool,
@@ -167,9 +170,9 @@ impl Pairs {
         match self.backend {
             Backend::Bitslice => PLANE_BLOCKS,
             #[cfg(target_arch = "x86_64")]
-            Backend::AesNi => LANES_MAX / 4,
+            Backend::AesNi => PAIRS_MAX / 2,
             #[cfg(target_arch = "x86_64")]
-            Backend::Vaes | Backend::Vaes512 => LANES_MAX / 2,
+            Backend::Vaes | Backend::Vaes512 => PAIRS_MAX,
         }
     }
 
@@ -187,7 +190,7 @@ impl Pairs {
         let cipher = Cipher { backend: self.backend, rounds, keys };
         let mut places =
             Places { lanes: [ptr::null_mut(); _], blocks: [idle; _], schedules: [ptr::null_mut(); _] };
-        let (mut lengths, mut has_rest, mut is_mixed) = ([0; LANES_MAX], false, false);
+        let (mut lengths, mut has_rest, mut is_mixed) = ([0; PAIRS_MAX], false, false);
         let (mut shortest, mut longest) = (usize::MAX, 0);
         for (i, lane) in lanes.iter_mut().enumerate() {
             let length = lane.whole.len();
@@ -357,12 +360,10 @@ impl Cipher {
 impl Drop for Pairs {
     fn drop(&mut self) {
         // By registers: byte after byte it would take as long as a short message.
-        let halves: *mut [u128; LANES_MAX / 2] = self.keys.as_mut_ptr().cast();
+        let rows: *mut [u128; PAIRS_MAX] = self.keys.as_mut_ptr().cast();
         for row in 0..=JOINT {
-            for half in 0..self.count().div_ceil(LANES_MAX / 2) {
-                // SAFETY: there are two halves of each row, whatever is in them.
-                unsafe { halves.add(2 * row + half).write([0; _]) };
-            }
+            // SAFETY: there are so many rows, whatever is in them.
+            unsafe { rows.add(row).write([0; _]) };
         }
         if self.is_idle_used {
             self.idle = MaybeUninit::zeroed();

@@ -5,7 +5,7 @@ use std::arch::x86_64::*;
 
 use super::aesni;
 use super::pairs::{Places, Steps};
-use super::vector::{self, Sixteen, Vector};
+use super::vector::{self, Abreast, Sixteen, Vector};
 use crate::aes::Block;
 
 vector::entries!("aes,avx2,vaes", __m256i, lanes 16, chained 8 of __m256i, Sixteen, held 7);
@@ -56,37 +56,8 @@ impl Vector for __m256i {
     }
 
     #[inline(always)]
-    unsafe fn gather(streams: &[*mut u8], offset: usize) -> Self {
-        let low = _mm256_castsi128_si256(_mm_loadu_si128(streams[0].add(offset).cast()));
-        _mm256_inserti128_si256::<1>(low, _mm_loadu_si128(streams[1].add(offset).cast()))
-    }
-
-    #[inline(always)]
-    unsafe fn scatter(self, streams: &[*mut u8], offset: usize) {
-        _mm_storeu_si128(streams[0].add(offset).cast(), _mm256_castsi256_si128(self));
-        _mm_storeu_si128(streams[1].add(offset).cast(), _mm256_extracti128_si256::<1>(self));
-    }
-
-    #[inline]
-    #[target_feature(enable = "avx")]
-    unsafe fn pin(mut self) -> Self {
-        asm!("/* {0} */", inout(ymm_reg) self, options(pure, nomem, nostack, preserves_flags));
-        self
-    }
-
-    #[inline(always)]
     unsafe fn xor(self, other: Self) -> Self {
         _mm256_xor_si256(self, other)
-    }
-
-    #[inline(always)]
-    unsafe fn and(self, other: Self) -> Self {
-        _mm256_and_si256(self, other)
-    }
-
-    #[inline(always)]
-    unsafe fn number(number: u64) -> Self {
-        _mm256_broadcastsi128_si256(aesni::counter(number.into()))
     }
 
     #[inline(always)]
@@ -107,5 +78,38 @@ impl Vector for __m256i {
     #[inline(always)]
     unsafe fn aesdeclast(self, key: Self) -> Self {
         _mm256_aesdeclast_epi128(self, key)
+    }
+}
+
+// SAFETY: as above.
+#[allow(unsafe_op_in_unsafe_fn)]
+impl Abreast for __m256i {
+    #[inline(always)]
+    unsafe fn gather(streams: &[*mut u8], offset: usize) -> Self {
+        let low = _mm256_castsi128_si256(_mm_loadu_si128(streams[0].add(offset).cast()));
+        _mm256_inserti128_si256::<1>(low, _mm_loadu_si128(streams[1].add(offset).cast()))
+    }
+
+    #[inline(always)]
+    unsafe fn scatter(self, streams: &[*mut u8], offset: usize) {
+        _mm_storeu_si128(streams[0].add(offset).cast(), _mm256_castsi256_si128(self));
+        _mm_storeu_si128(streams[1].add(offset).cast(), _mm256_extracti128_si256::<1>(self));
+    }
+
+    #[inline]
+    #[target_feature(enable = "avx")]
+    unsafe fn pin(mut self) -> Self {
+        asm!("/* {0} */", inout(ymm_reg) self, options(pure, nomem, nostack, preserves_flags));
+        self
+    }
+
+    #[inline(always)]
+    unsafe fn and(self, other: Self) -> Self {
+        _mm256_and_si256(self, other)
+    }
+
+    #[inline(always)]
+    unsafe fn number(number: u64) -> Self {
+        _mm256_broadcastsi128_si256(aesni::counter(number.into()))
     }
 }

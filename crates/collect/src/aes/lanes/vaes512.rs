@@ -12,7 +12,7 @@ vector::entries!(
     chained 8 of __m256i, ThirtyTwo, held 22
 );
 
-/// In sixteen lanes of wider registers messages of every length took longer.
+/// Messages have registers of 256 bits, too: sixteen lanes in wider ones have more to gather and no more rounds to begin.
 pub use super::vaes::pair;
 
 /// All that AVX-512 has, for registers of 256 bits too. Streams that each have keys of their own want many of them, not
@@ -75,43 +75,8 @@ impl Vector for __m512i {
     }
 
     #[inline(always)]
-    unsafe fn gather(streams: &[*mut u8], offset: usize) -> Self {
-        four([
-            _mm_loadu_si128(streams[0].add(offset).cast()),
-            _mm_loadu_si128(streams[1].add(offset).cast()),
-            _mm_loadu_si128(streams[2].add(offset).cast()),
-            _mm_loadu_si128(streams[3].add(offset).cast()),
-        ])
-    }
-
-    #[inline(always)]
-    unsafe fn scatter(self, streams: &[*mut u8], offset: usize) {
-        _mm_storeu_si128(streams[0].add(offset).cast(), _mm512_castsi512_si128(self));
-        _mm_storeu_si128(streams[1].add(offset).cast(), _mm512_extracti32x4_epi32::<1>(self));
-        _mm_storeu_si128(streams[2].add(offset).cast(), _mm512_extracti32x4_epi32::<2>(self));
-        _mm_storeu_si128(streams[3].add(offset).cast(), _mm512_extracti32x4_epi32::<3>(self));
-    }
-
-    #[inline]
-    #[target_feature(enable = "avx512f")]
-    unsafe fn pin(mut self) -> Self {
-        asm!("/* {0} */", inout(zmm_reg) self, options(pure, nomem, nostack, preserves_flags));
-        self
-    }
-
-    #[inline(always)]
     unsafe fn xor(self, other: Self) -> Self {
         _mm512_xor_si512(self, other)
-    }
-
-    #[inline(always)]
-    unsafe fn and(self, other: Self) -> Self {
-        _mm512_and_si512(self, other)
-    }
-
-    #[inline(always)]
-    unsafe fn number(number: u64) -> Self {
-        _mm512_broadcast_i32x4(aesni::counter(number.into()))
     }
 
     #[inline(always)]

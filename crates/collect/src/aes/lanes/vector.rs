@@ -1,8 +1,8 @@
-//! What a vector register does, and the loops that are written once over it, with one block in a register or two.
+//! What a vector register does, and the loops that are written once over it, with one block in a register, two or four.
 //!
-//! Everything is `inline(always)` and ends up inside functions of `aesni` and `vaes` that enable the instructions:
-//! a call from one set of features to another would not be inlined, and a round is a single instruction. So there are
-//! loops where elsewhere there are closures: whether those are inlined is chance, and it costs a factor of eight.
+//! Everything is `inline(always)` and ends up inside functions of `aesni`, `vaes` and `vaes512` that enable the
+//! instructions: a call from one set of features to another would not be inlined, and a round is a single instruction.
+//! So there are loops where elsewhere there are closures, which have not the features of whom they are in.
 //!
 //! [`WIDE`] registers are in flight. A round takes 4 cycles and two start in each, so that 8 keep the unit busy, and
 //! of 16 registers 8 remain. Keys are operands in memory; the L1 cache gives two of them in a cycle.
@@ -15,14 +15,15 @@ use std::mem::offset_of;
 
 use zeroize::Zeroizing;
 
-use super::pairs::{JOINT, Lane, Places, Steps};
+use super::pairs::{JOINT, Lane, PAIRS_MAX, Places, Steps};
 use super::{LANES_MAX, aesni};
 use crate::aes::{BLOCK_BYTES, Block};
 
 /// Bytes of the widest register.
 const VECTOR_BYTES_MAX: usize = 64;
-/// How far before it is needed ciphertext is fetched. Of 0.5, 1, 2 and 4 KiB and nothing, two cores were fastest on 4 MiB
-/// with 2: `cargo bench -p collect --bench aes`.
+/// How far before it is needed ciphertext is fetched. Two cores decrypted 4 MiB 1.86 to 1.92 times as fast as one without
+/// it, 1.88 to 1.90 with 512, 1.87 to 1.94 with 1024, 1.93 with 2048 and 1.87 to 1.90 with 4096: the last goal of `cargo
+/// bench -p collect --bench aes`, with this changed.
 const AHEAD_BYTES: usize = 2048;
 /// Bytes of a line of the cache.
 const LINE_BYTES: usize = 64;
@@ -49,18 +50,8 @@ pub trait Vector: Copy {
     unsafe fn counters<const N: usize>(counter: u128) -> [Self; N];
     /// Its blocks moved up by one, behind the last block of `before`.
     unsafe fn behind(self, before: Self) -> Self;
-    /// Reads a block at `offset` of each of `BLOCKS` streams.
-    unsafe fn gather(streams: &[*mut u8], offset: usize) -> Self;
-    /// Writes a block at `offset` of each of `BLOCKS` streams.
-    unsafe fn scatter(self, streams: &[*mut u8], offset: usize);
-    /// Stays in a register here: the compiler may not read it from memory again.
-    unsafe fn pin(self) -> Self;
     /// Exclusive or.
     unsafe fn xor(self, other: Self) -> Self;
-    /// And.
-    unsafe fn and(self, other: Self) -> Self;
-    /// A big-endian number in every place.
-    unsafe fn number(number: u64) -> Self;
     /// A round of encryption.
     unsafe fn aesenc(self, key: Self) -> Self;
     /// The last round of encryption.
@@ -71,9 +62,26 @@ pub trait Vector: Copy {
     unsafe fn aesdeclast(self, key: Self) -> Self;
 }
 
-/// Which registers a backend has for a [`Vector`] that is to stay in one.
+/// A register whose blocks belong to a stream each, under keys of their own.
+///
+/// # Safety
+/// As [`Vector`].
+pub trait Abreast: Vector {
+    /// Reads a block at `offset` of each of `BLOCKS` streams.
+    unsafe fn gather(streams: &[*mut u8], offset: usize) -> Self;
+    /// Writes a block at `offset` of each of `BLOCKS` streams.
+    unsafe fn scatter(self, streams: &[*mut u8], offset: usize);
+    /// Stays in a register here: the compiler may not read it from memory again.
+    unsafe fn pin(self) -> Self;
+    /// And.
+    unsafe fn and(self, other: Self) -> Self;
+    /// A big-endian number in every place.
+    unsafe fn number(number: u64) -> Self;
+}
+
+/// Which registers a backend has for an [`Abreast`] that is to stay in one.
 pub trait Registers<V> {
-    /// [`Vector::pin`], into any of them.
+    /// [`Abreast::pin`], into any of them.
     ///
     /// # Safety
     /// The CPU has them.
@@ -83,7 +91,7 @@ pub trait Registers<V> {
 /// Those that every instruction can name: 16.
 pub struct Sixteen;
 
-impl<V: Vector> Registers<V> for Sixteen {
+impl<V: Abreast> Registers<V> for Sixteen {
     #[inline(always)]
     unsafe fn pin(vector: V) -> V {
         vector.pin()
@@ -309,7 +317,7 @@ pub unsafe fn ctr<V: Vector, const ROUNDS: usize>(keys: *const u8, counter: u128
 /// in registers, among those of `P`: loads are what is scarce, of which a core begins two in a cycle.
 #[inline(always)]
 pub unsafe fn chain<
-    V: Vector,
+    V: Abreast,
     P: Registers<V>,
     const LANES: usize,
     const N: usize,
@@ -384,7 +392,7 @@ pub unsafe fn chain<
 /// Copies the round keys of `LANES` schedules to where [`chain`] wants them, a register at a time: it would else wait for
 /// all that was written in parts.
 #[inline(always)]
-pub unsafe fn side_by_side<V: Vector, const LANES: usize, const ROUNDS: usize>(
+pub unsafe fn side_by_side<V: Abreast, const LANES: usize, const ROUNDS: usize>(
     schedules: &[*mut u8],
     keys: *mut u8,
 ) {
@@ -414,7 +422,7 @@ macro_rules! encrypt_pair {
 }
 
 #[inline(always)]
-unsafe fn gather<V: Vector, const N: usize>(places: &[*mut u8], offset: usize) -> [V; N] {
+unsafe fn gather<V: Abreast, const N: usize>(places: &[*mut u8], offset: usize) -> [V; N] {
     let mut states = [V::gather(places, offset); N];
     for i in 1..N {
         states[i] = V::gather(&places[i * V::BLOCKS..], offset);
@@ -423,14 +431,14 @@ unsafe fn gather<V: Vector, const N: usize>(places: &[*mut u8], offset: usize) -
 }
 
 #[inline(always)]
-unsafe fn scatter<V: Vector, const N: usize>(states: [V; N], places: &[*mut u8], offset: usize) {
+unsafe fn scatter<V: Abreast, const N: usize>(states: [V; N], places: &[*mut u8], offset: usize) {
     for i in 0..N {
         states[i].scatter(&places[i * V::BLOCKS..], offset);
     }
 }
 
 /// Bytes from a row of round keys to the next one.
-const ROW_BYTES: usize = LANES_MAX * BLOCK_BYTES;
+const ROW_BYTES: usize = PAIRS_MAX * BLOCK_BYTES;
 
 /// The registers of [`pair`]: MACs, to which the first key was added, and so are counters 0.
 struct Halves<V> {
@@ -438,7 +446,7 @@ struct Halves<V> {
     base: [V; HALF],
 }
 
-impl<V: Vector> Halves<V> {
+impl<V: Abreast> Halves<V> {
     /// The first step, which takes the keys from their schedules and notes what the others want.
     #[inline(always)]
     unsafe fn begin<const ROUNDS: usize>(&mut self, keys: *mut u8, places: &Places) {
@@ -517,7 +525,7 @@ impl<V: Vector> Halves<V> {
 /// added to a MAC together with the last one of the block before, and to counters once: those of all lanes differ from
 /// the first ones by the same number.
 #[inline(always)]
-pub unsafe fn pair<V: Vector, const LANES: usize, const ROUNDS: usize, const OPENS: bool>(
+pub unsafe fn pair<V: Abreast, const LANES: usize, const ROUNDS: usize, const OPENS: bool>(
     keys: *mut u8,
     places: &Places,
     steps: Steps,
@@ -626,7 +634,7 @@ macro_rules! entries {
         #[target_feature(enable = $features)]
         pub unsafe fn side_by_side<const ROUNDS: usize>(schedules: &[*mut u8], keys: *mut u8) {
             // SAFETY: the caller's.
-            unsafe { vector::side_by_side::<$vector, $lanes, ROUNDS>(schedules, keys) }
+            unsafe { vector::side_by_side::<$link, $lanes, ROUNDS>(schedules, keys) }
         }
     };
 }
