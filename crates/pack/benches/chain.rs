@@ -158,6 +158,8 @@ fn rates(run: &Run, target: Target) -> [f64; 2] {
 fn main() {
     let asked: Vec<String> = std::env::args().skip(1).filter(|argument| argument != "--bench").collect();
     let is_asked = |name: &str| asked.is_empty() || asked.iter().any(|other| other == name);
+    // Says the seed, in a line of its own.
+    Seeded::new();
     let runs = corpus::sample("bench of the chain");
     if runs.is_empty() {
         return;

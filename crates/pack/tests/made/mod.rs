@@ -29,9 +29,10 @@ impl Randomness for Seeded {
 
 impl Seeded {
     /// From `SELVEDGE_SEED`, or else from a seed that is fresh in each run: one for all of it, so that setting it brings
-    /// the run back.
+    /// the run back. Each test says it, as what others have printed is not shown; a bench says it once.
     pub fn new() -> Seeded {
         static SEED: OnceLock<u64> = OnceLock::new();
+        let is_said = cfg!(not(test)) && SEED.get().is_some();
         let seed = *SEED.get_or_init(|| match std::env::var("SELVEDGE_SEED") {
             Ok(seed) => seed.parse().expect("SELVEDGE_SEED is a number"),
             Err(_) => {
@@ -40,7 +41,9 @@ impl Seeded {
                 u64::from_le_bytes(bytes)
             }
         });
-        println!("SELVEDGE_SEED={seed}");
+        if !is_said {
+            println!("SELVEDGE_SEED={seed}");
+        }
         Seeded::from(seed)
     }
 
