@@ -16,7 +16,7 @@
 #define SHA2_SIGMA_0(x) (rotate_right(x, 7) ^ rotate_right(x, 18) ^ (x) >> 3)
 #define SHA2_SIGMA_1(x) (rotate_right(x, 17) ^ rotate_right(x, 19) ^ (x) >> 10)
 typedef uint32_t sha2_word;
-#else
+#elif SHA2_BITS == 512
 #include "sha512_constants.h"
 #define SHA2_ROUNDS     80
 #define SHA2_CONSTANTS  SHA512_CONSTANTS
@@ -27,6 +27,8 @@ typedef uint32_t sha2_word;
 #define SHA2_SIGMA_0(x) (rotate_right_64(x, 1) ^ rotate_right_64(x, 8) ^ (x) >> 7)
 #define SHA2_SIGMA_1(x) (rotate_right_64(x, 19) ^ rotate_right_64(x, 61) ^ (x) >> 6)
 typedef uint64_t sha2_word;
+#else
+#error "SHA2_BITS is 256 or 512"
 #endif
 
 #define SHA2_BLOCK_BYTES (16 * sizeof(sha2_word))
