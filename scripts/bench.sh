@@ -69,7 +69,8 @@ bench_collect() (
     # As a server of measurements is run that may: what it stores goes on as soon as the disk has answered, and none of
     # its memory is taken away.
     if chrt --fifo 10 true 2>/dev/null; then
-        options+=(--policy fifo-commit --lock-memory)
+        options+=(--policy fifo-commit)
+        [ "$(ulimit -l)" != unlimited ] || options+=(--lock-memory)
     else
         echo "no right to SCHED_FIFO: the server's threads are in SCHED_OTHER"
     fi
