@@ -38,11 +38,13 @@ pub struct Shown {
     top: usize,
 }
 
-/// What the front is of. What is not known may be more than anything: it never makes a row better.
-fn point(row: &Row) -> [f64; 4] {
+/// What the front is of. What is not known of a row may be more than anything: it never makes a row better. Where models
+/// say nothing of tables, code stands for both.
+fn point(row: &Row, has_tables: bool) -> [f64; 4] {
     let bytes = |bytes: Option<u64>| bytes.map_or(f64::INFINITY, |bytes| bytes as f64);
     let leaks = f64::from(row.constant_time != Some(true));
-    [row.cycles, bytes(row.ram_bytes), bytes(row.rom_bytes()), leaks]
+    let rom_bytes = if has_tables { row.rom_bytes() } else { row.code_bytes };
+    [row.cycles, bytes(row.ram_bytes), bytes(rom_bytes), leaks]
 }
 
 /// Whether a row takes constant time, and which candidate was looked at for it, if another one.
@@ -76,8 +78,9 @@ impl Shown {
         for ranking in &mut rankings {
             let key = |ranked: &Ranked| ranked.row.subject.clone();
             ranking.rows.sort_by(|a, b| a.row.cycles.total_cmp(&b.row.cycles).then(key(a).cmp(&key(b))));
-            ranking.is_front =
-                front(&ranking.rows.iter().map(|ranked| point(&ranked.row)).collect::<Vec<_>>());
+            let has_tables = ranking.rows.iter().any(|ranked| ranked.row.table_bytes.is_some());
+            let points = ranking.rows.iter().map(|ranked| point(&ranked.row, has_tables));
+            ranking.is_front = front(&points.collect::<Vec<_>>());
         }
         Shown { family, provenances, rankings, top }
     }
