@@ -3,10 +3,16 @@
 //! Owns which files that are: all of the folders of layers, of limbs of 16 and of 32 bits each where they have limbs, and
 //! what exploration asks them by. Files in assembly are a processor's and are left out; of the leaves of long numbers,
 //! which have the same names in every variant, the plain ones are taken: all variants count the same.
+//!
+//! And what is told of them: the ways to multiply residues, a line of `multiplications.def` each, as a choice for
+//! `src/candidate.rs`; and the SHA-256 of all sources, those for processors too, by which rows of an edited library are
+//! known.
 
 use std::env;
 use std::fs;
 use std::path::{Path, PathBuf};
+
+use sha2::{Digest, Sha256};
 
 /// Folders of which every file is compiled once for each width of limbs.
 const OF_LIMBS: [&str; 4] = ["crypto/mp", "crypto/modular", "crypto/curve", "crypto/primitives"];
@@ -17,12 +23,18 @@ const OTHER_LEAVES: &str = "mpn_unrolled.c";
 /// What asks those of limbs.
 const ASKING: [&str; 3] = ["bench/explore_mpn.c", "bench/explore_modular.c", "bench/explore_primitives.c"];
 const WIDTHS: [&str; 2] = ["16", "32"];
+/// Folders that no other list has and that decide what rows say.
+const BESIDE: [&str; 3] = ["crypto", "bench", "bench/rv32"];
 
 fn main() {
     let manifest = PathBuf::from(env::var("CARGO_MANIFEST_DIR").expect("cargo runs this"));
     let firmware = manifest.join("../../firmware");
     println!("cargo::rerun-if-changed={}", firmware.join("crypto").display());
     println!("cargo::rerun-if-changed={}", firmware.join("bench").display());
+    let out = PathBuf::from(env::var("OUT_DIR").expect("cargo runs this"));
+    fs::write(out.join("multiplications.rs"), multiplications(&firmware))
+        .expect("cargo's folder can be written");
+    println!("cargo::rustc-env=EXPLORE_SOURCES={}", digest(&firmware));
     for width in WIDTHS {
         let sources = OF_LIMBS.iter().flat_map(|folder| sources(&firmware.join(folder)));
         let sources = sources.chain(ASKING.map(|file| firmware.join(file)));
@@ -33,6 +45,43 @@ fn main() {
     library(&firmware).files(plain.chain(asking.map(|file| firmware.join(file)))).compile("explored");
 }
 
+/// The first half of the SHA-256 of every file of the folders, with its name, in hexadecimal digits.
+fn digest(firmware: &Path) -> String {
+    let mut hash = Sha256::new();
+    for folder in BESIDE.iter().chain(&OF_LIMBS).chain(&PLAIN) {
+        for path in files(&firmware.join(folder)) {
+            let bytes = fs::read(&path).unwrap_or_else(|error| panic!("`{}`: {error}", path.display()));
+            let name = path.file_name().unwrap_or_default().as_encoded_bytes();
+            for part in [name, &bytes] {
+                hash.update((part.len() as u64).to_le_bytes());
+                hash.update(part);
+            }
+        }
+    }
+    hash.finalize()[..16].iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// The choice that the lines of `multiplications.def` are, by their names.
+fn multiplications(firmware: &Path) -> String {
+    let path = firmware.join("crypto/multiplications.def");
+    let text = fs::read_to_string(&path).unwrap_or_else(|error| panic!("`{}`: {error}", path.display()));
+    let (mut variants, mut switches) = (String::new(), String::new());
+    for line in text.lines().filter_map(|line| line.strip_prefix("MULTIPLICATION(")) {
+        let fields: Vec<&str> = line.split(',').map(str::trim).collect();
+        let [_, name, _, _, switch, ..] = fields[..] else { panic!("`{}`: {line}", path.display()) };
+        let variant = name[..1].to_uppercase() + &name[1..];
+        let switch = switch[..1].to_owned() + &switch[1..].to_lowercase();
+        variants += &format!("/// `modmul_{name}.c`.\n{variant} \"{name}\"\n");
+        switches += &format!("Multiplication::{variant} => Switches::{switch},\n");
+    }
+    format!(
+        "choices! {{\n/// How two residues are multiplied; `firmware/crypto/modular/modmul.h` says what each does.\n\
+         Multiplication, \"multiplication\":\n{variants}}}\n\
+         impl Multiplication {{\n/// What candidates of it differ in.\n\
+         pub fn switches(self) -> Switches {{ match self {{\n{switches}}} }}\n}}\n"
+    )
+}
+
 fn library(firmware: &Path) -> cc::Build {
     let mut library = cc::Build::new();
     library.include(firmware).include(firmware.join("crypto")).define("SELVEDGE_COUNT", None);
@@ -40,13 +89,18 @@ fn library(firmware: &Path) -> cc::Build {
     library
 }
 
-fn sources(folder: &Path) -> Vec<PathBuf> {
+/// The files of a folder, by name.
+fn files(folder: &Path) -> Vec<PathBuf> {
     let entries = fs::read_dir(folder).unwrap_or_else(|error| panic!("`{}`: {error}", folder.display()));
-    let mut sources: Vec<PathBuf> = entries
-        .map(|entry| entry.expect("a folder of ours can be read").path())
-        .filter(|path| path.extension().is_some_and(|extension| extension == "c"))
-        .filter(|path| !path.ends_with(OTHER_LEAVES))
-        .collect();
-    sources.sort();
+    let paths = entries.map(|entry| entry.expect("a folder of ours can be read").path());
+    let mut files: Vec<PathBuf> = paths.filter(|path| path.is_file()).collect();
+    files.sort();
+    files
+}
+
+fn sources(folder: &Path) -> Vec<PathBuf> {
+    let mut sources = files(folder);
+    sources.retain(|path| path.extension().is_some_and(|extension| extension == "c"));
+    sources.retain(|path| !path.ends_with(OTHER_LEAVES));
     sources
 }

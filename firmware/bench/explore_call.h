@@ -44,6 +44,13 @@ struct explore_call {
         } while (--turn != 0);                                                                               \
     } while (0)
 
+/* Tells that an operation keeps a state of so many bytes, and takes no scratch of its caller's. */
+#ifdef SELVEDGE_COUNT
+#define EXPLORE_KEEPS(bytes) estimate_memory(bytes, 0)
+#else
+#define EXPLORE_KEEPS(bytes) ((void)0)
+#endif
+
 /* Room for an operand of the response; a response that has none left ends the program. */
 uint8_t *explore_result(struct explore_call *call, size_t count);
 

@@ -21,6 +21,9 @@ static EXPLORE_STATE union {
     struct rc4 rc4;
 } state;
 
+/* What is told of them natively is so on the target, where pointers are shorter. */
+_Static_assert(sizeof(struct hash) == 208 && sizeof(struct hmac) == 416, "a state is as long on every machine");
+
 static void copy_operand(uint8_t *to, const struct explore_call *call, size_t operand)
 {
     for (size_t i = 0; i < call->operand[operand].count; i++) {
@@ -59,6 +62,7 @@ static uint16_t run_EXPAND_AES(struct explore_call *call, aes_init *init)
         return EXPLORE_UNFIT;
     }
     state.aes = (struct aes){0};
+    EXPLORE_KEEPS(sizeof state.aes);
     TIMED((void)0, init(&state.aes, key, (uint8_t)call->operand[0].count));
     explore_result_bytes(call, &state.aes, sizeof state.aes);
     secret_wipe(&state, sizeof state);
@@ -75,6 +79,7 @@ static uint16_t run_CRYPT_AES(struct explore_call *call, aes_init *init, aes_cry
         return EXPLORE_UNFIT;
     }
     init(&state.aes, key, (uint8_t)call->operand[0].count);
+    EXPLORE_KEEPS(sizeof state.aes);
     TIMED(blocks = work_on(call, 1, 0), crypt(&state.aes, blocks, bytes / AES_BLOCK_BYTES));
     explore_result_bytes(call, blocks, bytes);
     secret_wipe(&state, sizeof state);
@@ -92,6 +97,7 @@ static uint16_t run_EXPAND_DES(struct explore_call *call, des_init *init)
         return EXPLORE_UNFIT;
     }
     state.des = (struct des){0};
+    EXPLORE_KEEPS(sizeof state.des);
     TIMED((void)0, init(&state.des, key, (uint8_t)call->operand[0].count));
     explore_result_bytes(call, &state.des, sizeof state.des);
     secret_wipe(&state, sizeof state);
@@ -108,6 +114,7 @@ static uint16_t run_CRYPT_DES(struct explore_call *call, des_init *init, des_cry
         return EXPLORE_UNFIT;
     }
     init(&state.des, key, (uint8_t)call->operand[0].count);
+    EXPLORE_KEEPS(sizeof state.des);
     TIMED(blocks = work_on(call, 1, call->choice), crypt(&state.des, blocks, bytes / DES_BLOCK_BYTES));
     explore_result_bytes(call, blocks, bytes);
     secret_wipe(&state, sizeof state);
@@ -141,6 +148,7 @@ static uint16_t run_COMPRESS(struct explore_call *call, const struct hash_algori
         return EXPLORE_UNFIT;
     }
     blocks = work_on(call, 0, call->choice);
+    EXPLORE_KEEPS(sizeof state.hash.state);
     TIMED(state.hash.state = algorithm->initial,
           algorithm->compress(&state.hash.state, blocks, bytes / algorithm->block_bytes));
     explore_result_bytes(call, &state.hash.state, 8u * algorithm->word_bytes);
@@ -168,6 +176,7 @@ static uint16_t run_HASH(struct explore_call *call, const struct hash_algorithm 
         return EXPLORE_UNFIT;
     }
     digest = explore_result(call, algorithm->digest_bytes);
+    EXPLORE_KEEPS(sizeof state.hash);
     TIMED((void)0, explore_hash(call, algorithm, pieces, digest));
     return EXPLORE_DONE;
 }
@@ -192,6 +201,7 @@ static uint16_t run_HMAC(struct explore_call *call, const struct hash_algorithm 
         return EXPLORE_UNFIT;
     }
     tag = explore_result(call, algorithm->digest_bytes);
+    EXPLORE_KEEPS(sizeof state.hmac);
     TIMED((void)0, explore_hmac(call, algorithm, pieces, tag));
     return EXPLORE_DONE;
 }
@@ -216,6 +226,7 @@ static uint16_t run_RC4_INIT(struct explore_call *call, rc4_init *init)
     if (!has_rc4_key(call) || call->operands != 1 || call->choice != 0) {
         return EXPLORE_UNFIT;
     }
+    EXPLORE_KEEPS(sizeof state.rc4);
     TIMED((void)0, init(&state.rc4, call->operand[0].bytes, (uint8_t)call->operand[0].count));
     explore_result_bytes(call, &state.rc4, sizeof state.rc4);
     secret_wipe(&state, sizeof state);
@@ -229,6 +240,7 @@ static uint16_t run_RC4(struct explore_call *call, rc4_init *init, rc4_crypt *cr
     if (!has_rc4_key(call) || call->operands != 2) {
         return EXPLORE_UNFIT;
     }
+    EXPLORE_KEEPS(sizeof state.rc4);
     TIMED((init(&state.rc4, call->operand[0].bytes, (uint8_t)call->operand[0].count),
            message = work_on(call, 1, call->choice)),
           crypt(&state.rc4, message, (uint16_t)call->operand[1].count));

@@ -10,14 +10,9 @@
 
 /* How two residues are multiplied; modmul.h says what each does. */
 enum multiplication {
-    MULTIPLICATION_DIVIDE,
-    MULTIPLICATION_INTERLEAVED,
-    MULTIPLICATION_BARRETT,
-    MULTIPLICATION_SOS,
-    MULTIPLICATION_CIOS,
-    MULTIPLICATION_FIOS,
-    MULTIPLICATION_FIPS,
-    MULTIPLICATION_CIHS,
+#define MULTIPLICATION(NAME, ...) MULTIPLICATION_##NAME,
+#include "multiplications.def"
+#undef MULTIPLICATION
     MULTIPLICATIONS
 };
 

@@ -14,7 +14,7 @@ use std::process::{Command, Stdio};
 
 use answers::random;
 use official::{Expected, judged, official};
-use program::{Program, Request, firmware, operations};
+use program::{Program, Request, operations};
 use seeded::seeded;
 
 /// Fails unless `program` gives what is expected; returns what it gives.
@@ -60,9 +60,7 @@ fn every_variant_gives_the_same_by_clang() {
 
 /// The routines, whose cycles are modelled.
 fn routines() -> Vec<String> {
-    let text = std::fs::read_to_string(firmware().join("crypto/symmetric.def")).expect("the list is there");
-    let rows = text.lines().filter_map(|line| line.strip_prefix("ROUTINE_ENTRY("));
-    rows.map(|row| row.split(',').next().expect("a row has a name").to_owned()).collect()
+    program::listed("crypto/symmetric.def", "ROUTINE_ENTRY")
 }
 
 /// The compiler's levels that are explored.

@@ -165,7 +165,9 @@ impl<'a> Analytic<'a> {
             cycles,
             ram_bytes: None,
             code_bytes: None,
+            table_bytes: None,
             constant_time: None,
+            verdict: None,
             outside: Vec::new(),
         };
         Ok(cycles.into_iter().zip([State::Cold, State::Warm]).map(row).collect())

@@ -1,7 +1,7 @@
 //! Candidates of modular exponentiation: which algorithms are put together, by name and as bytes of a request.
 //!
 //! Owns the choices, a table each, in the order of `firmware/crypto/candidate.h`, and how a candidate is written and
-//! read: `mont-cios/sliding-4/garner/constants/32` with what is switched on behind. Which candidates there are is
+//! read: `cios/sliding-4/garner/constants/32` with what is switched on behind. Multiplications are the library's lines. Which candidates there are is
 //! `space`'s; what one costs, `estimate`'s.
 
 use std::fmt;
@@ -33,26 +33,21 @@ macro_rules! choices {
     };
 }
 
-choices! {
-    /// How two residues are multiplied; `firmware/crypto/modular/modmul.h` says what each does.
-    Multiplication, "multiplication":
-    /// A product, then its remainder by Knuth's division.
-    Divide "divide"
-    /// Product and remainder limb by limb, from the top.
-    Interleaved "interleaved"
-    /// A product, then Barrett's estimate of the quotient.
-    Barrett "barrett"
-    /// Montgomery: a product, then its reduction.
-    Sos "sos"
-    /// Montgomery: both in turn, a limb of the operand at a time.
-    Cios "cios"
-    /// Montgomery: both in one loop.
-    Fios "fios"
-    /// Montgomery: column by column.
-    Fips "fips"
-    /// Montgomery: both in turn, the upper half of the product apart.
-    Cihs "cihs"
+/// What candidates of a multiplication differ in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Switches {
+    /// Nothing.
+    Nothing,
+    /// Squares may be computed otherwise than products.
+    Squaring,
+    /// And then by Karatsuba's products.
+    Squares,
+    /// Both for themselves: all products are made first, and may be Karatsuba's.
+    Products,
 }
+
+// A line of `firmware/crypto/multiplications.def` each.
+include!(concat!(env!("OUT_DIR"), "/multiplications.rs"));
 
 choices! {
     /// How an exponent is walked through; `firmware/crypto/modular/modexp.h`.

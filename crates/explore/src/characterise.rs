@@ -3,6 +3,8 @@
 //! Owns what comes of a plan of requests as samples: what a routine counted natively, and its local cycles in the
 //! simulator, for the same request. What is asked is `plan`'s, regression is `model`'s.
 
+use std::collections::BTreeSet;
+
 use crate::error::Error;
 use crate::limits::{ALONE_WEIGHT, SAMPLES_LEAST, WHOLE_ENOUGH};
 use crate::measure::Bench;
@@ -18,6 +20,8 @@ pub struct Samples {
     pub whole: Vec<Vec<Sample>>,
     /// Alone.
     pub alone: Vec<Vec<Sample>>,
+    /// Which constants of the image they read: a routine's place, and that of a constant.
+    pub read: BTreeSet<(usize, usize)>,
 }
 
 /// Measures what was planned, on all cores. `done` hears of each request.
@@ -40,12 +44,13 @@ pub fn sample(bench: &Bench, plan: &[Planned], done: impl Fn() + Sync) -> Result
                 (routine, Sample { features, local_cycles, weight: 1.0 })
             }));
         }
-        Ok(samples)
+        Ok((samples, measured.read))
     };
     let results = threads::each(plan, measure, |_, _| done())?;
     let none = || vec![Vec::new(); ROUTINES.len()];
-    let mut samples = Samples { whole: none(), alone: none() };
-    for (planned, of) in plan.iter().zip(results) {
+    let mut samples = Samples { whole: none(), alone: none(), read: BTreeSet::new() };
+    for (planned, (of, read)) in plan.iter().zip(results) {
+        samples.read.extend(read);
         let into = if planned.is_whole { &mut samples.whole } else { &mut samples.alone };
         of.into_iter().for_each(|(routine, sample)| into[routine].push(sample));
     }
@@ -73,8 +78,16 @@ impl Samples {
         let mut chosen = self.chosen();
         chosen.iter_mut().filter(|samples| samples.len() < SAMPLES_LEAST).for_each(Vec::clear);
         let mut models = Models::fit(origin(bench, seed), &chosen)?;
-        for model in models.routines.iter_mut().flatten() {
+        for (place, model) in models.routines.iter_mut().enumerate() {
+            let Some(model) = model else { continue };
             model.code_bytes = bench.image().code_bytes(&model.routine).unwrap_or(0);
+            let read = self.read.range((place, 0)..(place + 1, 0));
+            let table = |&(_, at): &(usize, usize)| {
+                let constant = &bench.image().constants[at];
+                // Two files may have a table of one name.
+                (format!("{}@{:x}", constant.name, constant.address), constant.bytes)
+            };
+            model.tables = Some(read.map(table).collect());
         }
         Ok(models)
     }
@@ -89,6 +102,7 @@ fn origin(bench: &Bench, seed: u64) -> Origin {
         leaves: image.choice.leaves.word().to_owned(),
         layout: image.choice.layout,
         compiler: image.compiler.clone(),
+        tool: crate::kept::TOOL.to_owned(),
         seed,
     }
 }

@@ -1,6 +1,7 @@
 //! Whether a subject's time tells of its secrets, which is looked at and not declared.
 //!
-//! Owns where a secret decided a branch, an address or how long an instruction takes while an operation was timed.
+//! Owns where a secret decided a branch, an address or how long an instruction takes while an operation was timed, and
+//! what of that is told of a subject: by line, each once.
 //! What is secret, and what computed from it is not, the program tells (`SECRET_MARKS`, `firmware/crypto/secret.h`);
 //! who follows secrets through a run is `isa::rv32::taint`. What a run did not do is not seen: exponents are short
 //! here where that changes nothing but how often the same is done.
@@ -9,8 +10,9 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use isa::rv32::bare::MARK;
-use isa::rv32::{Leak, Taint, Units};
+use isa::rv32::{Leak, Taint};
 use isa::{Cycles, Observer};
+use serde::{Deserialize, Serialize};
 
 use crate::candidate::{Candidate, Method};
 use crate::error::Error;
@@ -34,6 +36,80 @@ pub struct Place {
     pub leak: Leak,
     /// How often.
     pub count: u64,
+}
+
+/// What a secret decided, as it is written.
+#[derive(Serialize, Deserialize)]
+#[serde(remote = "Leak", rename_all = "lowercase")]
+enum Written {
+    Branch,
+    Address,
+    Operand,
+}
+
+/// As it is written.
+pub fn word(leak: Leak) -> &'static str {
+    match leak {
+        Leak::Branch => "branch",
+        Leak::Address => "address",
+        Leak::Operand => "operand",
+    }
+}
+
+/// A line of the source that tells of secrets, with all of its instructions that do so alike.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct Telling {
+    /// The line, as of a [`Place`].
+    pub line: String,
+    /// The function.
+    pub function: String,
+    /// What was decided.
+    #[serde(with = "Written")]
+    pub kind: Leak,
+    /// How often.
+    pub count: u64,
+}
+
+/// What following secrets through a subject came to, cold or warm.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Verdict {
+    /// The subject that was followed: itself, or the one that stands for it, [`alike`].
+    pub followed: String,
+    /// Its size then.
+    pub followed_size: u32,
+    /// Where secrets decided its time, by line; nowhere is constant time.
+    pub places: Vec<Telling>,
+}
+
+/// Places of one time, each line once.
+fn told(places: Vec<Place>) -> Vec<Telling> {
+    let mut counts: BTreeMap<(String, String, Leak), u64> = BTreeMap::new();
+    for place in places {
+        *counts.entry((place.line, place.function, place.leak)).or_default() += place.count;
+    }
+    let telling = |((line, function, kind), count)| Telling { line, function, kind, count };
+    counts.into_iter().map(telling).collect()
+}
+
+/// Follows secrets through a subject: cold, and warm if it keeps something.
+///
+/// # Errors
+/// The library refuses, or the program fails.
+///
+/// # Panics
+/// When the program does not tell what is secret.
+pub fn verdicts(
+    bench: &Bench,
+    subject: &Subject,
+    size: u32,
+    material: &Material,
+) -> Result<Vec<Verdict>, Error> {
+    let turns = places(bench, &request(subject, size, material)?)?;
+    let verdict = |places| {
+        let (followed, followed_size, places) = (subject.to_string(), size, told(places));
+        Verdict { followed, followed_size, places }
+    };
+    Ok(turns.into_iter().map(verdict).collect())
 }
 
 /// Marks by which a program says what is public or secret: which, where, and how many bytes.
@@ -116,10 +192,12 @@ pub fn request(subject: &Subject, size: u32, material: &Material) -> Result<Requ
     Ok(if subject.keeps() { request.warm() } else { request })
 }
 
-/// Subjects whose time tells of secrets alike: of exponentiation, those that differ in how wide windows are alone.
+/// The subject that stands for this one where secrets are followed: of exponentiation that asks the exponent which way
+/// it goes, windows of two bits stand for wider ones, whose code is the same. What takes constant time stands for itself
+/// alone.
 pub fn alike(subject: &Subject) -> Subject {
     match subject {
-        Subject::Private(candidate) if candidate.window_bits > 2 => {
+        Subject::Private(candidate) if candidate.method != Method::Fixed && candidate.window_bits > 2 => {
             Subject::Private(Candidate { window_bits: 2, ..*candidate })
         }
         other => other.clone(),
@@ -135,8 +213,8 @@ pub fn alike(subject: &Subject) -> Subject {
 /// When the program does not tell what is secret.
 pub fn places(bench: &Bench, request: &Request) -> Result<Vec<Vec<Place>>, Error> {
     assert!(bench.image().choice.tells_secrets, "it is an image that does not tell of secrets");
-    let units = Arc::new(Units::default());
-    let taint = Taint::new(bench.image().listing(), units, bench.profile().varying());
+    let units = Arc::clone(bench.units());
+    let taint = Taint::new(bench.image().listing(&units), units, bench.profile().varying());
     let (said, before, turns) = (Vec::new(), BTreeMap::new(), Vec::new());
     let mut watch = Watch { taint, mark: 0, said, before, turns };
     bench.watch(request, &mut watch)?;

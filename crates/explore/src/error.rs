@@ -71,10 +71,12 @@ pub enum Error {
         /// The most.
         most: f64,
     },
-    /// There is no compiler for the processor.
+    /// There is no compiler for the processor, or none of what comes with it.
     NoCompiler {
         /// What was looked for.
         program: &'static str,
+        /// The package that it is in.
+        package: &'static str,
     },
     /// The compiler has no C library.
     NoLibrary,
@@ -109,6 +111,15 @@ pub enum Error {
         /// As the models say.
         found: String,
         /// The one that there is.
+        expected: String,
+    },
+    /// Models that are not to be ranked beside others.
+    Beside {
+        /// What of them is not as it should be.
+        what: &'static str,
+        /// As found.
+        found: String,
+        /// What would do.
         expected: String,
     },
     /// A family whose counts no formula tells.
@@ -210,9 +221,9 @@ impl fmt::Display for Error {
                 out,
                 "`{routine}` was characterised for {feature} of {least} to {most} a call, and is asked for {found}"
             ),
-            Error::NoCompiler { program } => write!(
+            Error::NoCompiler { program, package } => write!(
                 out,
-                "found no `{program}`\nhelp: it is in the package gcc-riscv64-unknown-elf (scripts/install.sh test)"
+                "found no `{program}`\nhelp: it is in the package {package} (scripts/install.sh test)"
             ),
             Error::NoLibrary => write!(
                 out,
@@ -233,6 +244,10 @@ impl fmt::Display for Error {
                 out,
                 "the models are of what another compiler made: found `{found}`, expected `{expected}`\nhelp: make the \
                  models again with `selvedge explore model`"
+            ),
+            Error::Beside { what, found, expected } => write!(
+                out,
+                "these models cannot stand beside others: found {what} `{found}`, expected {expected}"
             ),
             Error::NoFormula { family } => write!(
                 out,

@@ -3,8 +3,11 @@
 //! Owns rows: cycles, memory, code, and what makes one doubtful. Ranking is `rank`'s, constant time is `constant`'s;
 //! files are the roof's.
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
 
+use crate::constant::Verdict;
 use crate::error::Error;
 use crate::model::{Estimate, Models};
 use crate::native::{Native, ROUTINES};
@@ -41,12 +44,17 @@ pub struct Row {
     pub state: State,
     /// Cycles.
     pub cycles: f64,
-    /// Bytes of state and scratch, stack not counted; nothing where the operation has no such memory of its caller's.
+    /// Bytes of state and scratch of the caller's, without the stack; nothing where that is not told.
     pub ram_bytes: Option<u64>,
     /// Bytes of code of all routines that were called; nothing where models do not say.
     pub code_bytes: Option<u64>,
+    /// Bytes of the tables and other constants that these read; nothing where models do not say.
+    pub table_bytes: Option<u64>,
     /// Whether no secret decided its time, as far as that was looked at.
     pub constant_time: Option<bool>,
+    /// What was looked at for that, and where secrets decided the time.
+    #[serde(flatten)]
+    pub verdict: Option<Verdict>,
     /// Why the estimate is doubtful: routines beyond what they were characterised for.
     pub outside: Vec<String>,
 }
@@ -59,19 +67,43 @@ pub fn rows(subject: &Subject, size: u32, native: &Native, models: &Models) -> R
     let states = [State::Cold, State::Warm];
     let rows = native.turns.iter().zip(states).map(|(counts, state)| {
         let estimate = models.estimate(counts)?;
-        let ram_bytes = (native.state_bytes + native.scratch_bytes) as u64;
         Ok(Row {
             subject: subject.to_string(),
             size,
             state,
             cycles: estimate.cycles,
-            ram_bytes: (ram_bytes > 0).then_some(ram_bytes),
+            ram_bytes: native.memory_bytes.map(|bytes| bytes as u64),
             code_bytes: code_bytes(&estimate, models),
+            table_bytes: table_bytes(&estimate, models),
             constant_time: None,
+            verdict: None,
             outside: estimate.outside.iter().map(Error::to_string).collect(),
         })
     });
     rows.collect()
+}
+
+impl Row {
+    /// Bytes of code and tables, where both are known.
+    pub fn rom_bytes(&self) -> Option<u64> {
+        Some(self.code_bytes? + self.table_bytes?)
+    }
+
+    /// The same with what following secrets came to.
+    #[must_use]
+    pub fn judged(self, verdict: Option<Verdict>) -> Row {
+        Row { constant_time: verdict.as_ref().map(|verdict| verdict.places.is_empty()), verdict, ..self }
+    }
+}
+
+/// Tables of all routines that were called, each once.
+fn table_bytes(estimate: &Estimate, models: &Models) -> Option<u64> {
+    let mut tables = BTreeMap::new();
+    for (routine, _) in &estimate.by_routine {
+        let model = models.routines[*routine].as_ref().expect("what was estimated has a model");
+        tables.extend(model.tables.as_ref()?.iter().map(|(name, bytes)| (name, u64::from(*bytes))));
+    }
+    Some(tables.into_values().sum())
 }
 
 /// Code of all routines that were called.

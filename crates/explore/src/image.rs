@@ -3,7 +3,8 @@
 //! Owns which files an image is made of, what is chosen for it (leaves of the basic layer, how the compiler optimises,
 //! how it is linked), running the compiler, and keeping what was made. What the program is asked and how long it takes
 //! is `measure`'s. All variants of symmetric ciphers, those in assembly too, are in every image; of the leaves there is
-//! one variant, since they have the same names.
+//! one variant, since they have the same names. Any routine may have one that stands in its place, in a file of
+//! anybody's, such as one that calls instructions of one's own.
 //!
 //! Invariant: what is kept is found again only where the compiler, its options and every file are the same.
 
@@ -20,8 +21,10 @@ use sha2::{Digest, Sha256};
 
 use crate::error::Error;
 
-/// The compiler, of the package `gcc-riscv64-unknown-elf`.
+/// The compiler.
 const COMPILER: &str = "riscv64-unknown-elf-gcc";
+/// The package that it is in.
+const PACKAGE: &str = "gcc-riscv64-unknown-elf";
 /// What it is told for every file.
 const OPTIONS: &str = "-march=rv32im -mabi=ilp32 --specs=picolibc.specs -std=gnu11 -ffunction-sections -fdata-sections \
                        -g0 -Wall -Wextra -Werror";
@@ -89,6 +92,15 @@ impl Leaves {
     }
 }
 
+/// A file to compile.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Source {
+    /// Where it is, in C or assembly.
+    pub path: PathBuf,
+    /// How wide limbs are in it; nothing where it has none.
+    pub limb_bits: Option<u8>,
+}
+
 /// What is chosen for an image.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Choice {
@@ -100,12 +112,14 @@ pub struct Choice {
     pub layout: u64,
     /// Whether the program tells what is secret, for who follows secrets through it; it takes other cycles then.
     pub tells_secrets: bool,
+    /// Files whose routines stand in place of those that the library has by the same names.
+    pub in_place: Vec<Source>,
 }
 
 impl Choice {
     /// These leaves, as they are usually compiled and linked.
     pub fn of(leaves: Leaves) -> Choice {
-        Choice { leaves, level: "-O2".to_owned(), layout: 0, tells_secrets: false }
+        Choice { leaves, level: "-O2".to_owned(), layout: 0, tells_secrets: false, in_place: Vec::new() }
     }
 }
 
@@ -127,6 +141,8 @@ pub struct Image {
     pub program: Program,
     /// Its functions, by address.
     pub functions: Vec<Symbol>,
+    /// Its constants that have a name, by address: tables of ciphers, mostly.
+    pub constants: Vec<Symbol>,
     /// What the compiler says of its version, and what it was told besides.
     pub compiler: String,
     /// What was chosen.
@@ -167,6 +183,7 @@ impl Image {
         if program.bytes().len() > REQUESTS as usize {
             return Err(bad(format!("found {} bytes, expected {REQUESTS}", program.bytes().len())));
         }
+        let constants = constants(&linked);
         let functions = linked.symbols.into_iter().filter(|symbol| symbol.function);
         let functions = functions.map(|symbol| Symbol {
             name: symbol.name,
@@ -175,18 +192,44 @@ impl Image {
         });
         let compiler = format!("{version} {}", choice.level);
         let (functions, elf) = (functions.collect(), elf.to_vec());
-        Ok(Image { program, functions, compiler, choice: choice.clone(), elf })
+        Ok(Image { program, functions, constants, compiler, choice: choice.clone(), elf })
     }
 
-    /// What stands where.
-    pub fn listing(&self) -> Listing {
-        Listing::new(&self.program, &Units::default())
+    /// What stands where, for a core that has these instructions of one's own.
+    pub fn listing(&self, units: &Units) -> Listing {
+        Listing::new(&self.program, units)
     }
 
     /// The bytes of a function's code.
     pub fn code_bytes(&self, function: &str) -> Option<u32> {
         self.functions.iter().find(|symbol| symbol.name == function).map(|symbol| symbol.bytes)
     }
+}
+
+/// What has a name behind the functions and is not written to. A label of assembly, whose length nobody says, goes as far
+/// as to the next name.
+fn constants(linked: &Linked) -> Vec<Symbol> {
+    let first = linked.code_first + linked.code_bytes;
+    // The segment that the functions are in.
+    let Some(segment) = linked.segments.iter().find(|segment| segment.first < first) else {
+        return Vec::new();
+    };
+    let end = segment.first + segment.bytes.len() as u32;
+    let named =
+        linked.symbols.iter().filter(|symbol| !symbol.function && (first..end).contains(&symbol.address));
+    let mut constants: Vec<Symbol> = Vec::new();
+    for symbol in named {
+        let (name, address, bytes) = (symbol.name.clone(), symbol.address, symbol.bytes);
+        if let Some(before) = constants.last_mut().filter(|before| before.bytes == 0) {
+            before.bytes = address - before.address;
+        }
+        constants.push(Symbol { name, address, bytes });
+    }
+    if let Some(last) = constants.last_mut().filter(|last| last.bytes == 0) {
+        last.bytes = end - last.address;
+    }
+    constants.retain(|constant| constant.bytes > 0);
+    constants
 }
 
 fn io_error(action: &'static str, path: &Path, error: io::Error) -> Error {
@@ -196,7 +239,7 @@ fn io_error(action: &'static str, path: &Path, error: io::Error) -> Error {
 /// Runs the compiler; its output.
 fn compiler(command: &mut Command, what: &str) -> Result<String, Error> {
     let output = command.env("LC_ALL", "C").output().map_err(|error| match error.kind() {
-        io::ErrorKind::NotFound => Error::NoCompiler { program: COMPILER },
+        io::ErrorKind::NotFound => Error::NoCompiler { program: COMPILER, package: PACKAGE },
         _ => io_error("run", Path::new(COMPILER), error),
     })?;
     if output.status.success() {
@@ -212,12 +255,6 @@ fn compiler(command: &mut Command, what: &str) -> Result<String, Error> {
 fn version() -> Result<String, Error> {
     let words = compiler(Command::new(COMPILER).arg("--version"), "its version")?;
     Ok(words.lines().next().unwrap_or_default().to_owned())
-}
-
-/// A file to compile, and what it is told besides.
-struct Source {
-    path: PathBuf,
-    limb_bits: Option<u8>,
 }
 
 fn sources(firmware: &Path, leaves: Leaves) -> Result<Vec<Source>, Error> {
@@ -278,12 +315,17 @@ fn inputs(firmware: &Path, choice: &Choice, version: &str) -> Result<String, Err
             add(&fs::read(&path).map_err(|error| io_error("read", &path, error))?);
         }
     }
+    for Source { path, limb_bits } in &choice.in_place {
+        add(&[limb_bits.unwrap_or(0)]);
+        add(&fs::read(path).map_err(|error| io_error("read", path, error))?);
+    }
     Ok(hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect())
 }
 
 /// Compiles every file, on all cores, and links them.
 fn build(firmware: &Path, choice: &Choice, folder: &Path) -> Result<Vec<u8>, Error> {
-    let sources = sources(firmware, choice.leaves)?;
+    let mut sources = sources(firmware, choice.leaves)?;
+    sources.extend(choice.in_place.iter().cloned());
     let next = AtomicUsize::new(0);
     let work = || {
         while let Some(source) = sources.get(next.fetch_add(1, Ordering::Relaxed)) {
@@ -297,7 +339,8 @@ fn build(firmware: &Path, choice: &Choice, folder: &Path) -> Result<Vec<u8>, Err
         let workers: Vec<_> = (0..threads).map(|_| scope.spawn(work)).collect();
         workers.into_iter().try_for_each(|worker| worker.join().expect("compiling does not panic"))
     })?;
-    let mut objects: Vec<String> = sources.iter().map(object).collect();
+    let (own, in_place) = sources.split_at(sources.len() - choice.in_place.len());
+    let mut objects: Vec<String> = own.iter().map(object).collect();
     let mut link = Command::new(COMPILER);
     link.current_dir(folder).args(OPTIONS.split_whitespace()).args(["-nostartfiles", "-Wl,--build-id=none"]);
     link.arg(format!("-Wl,--defsym=explore_requests={REQUESTS}"));
@@ -307,6 +350,10 @@ fn build(firmware: &Path, choice: &Choice, folder: &Path) -> Result<Vec<u8>, Err
         for distance in ["layout_code", "layout_data", "layout_stack"] {
             link.arg(format!("-Wl,--defsym={distance}={}", 16 * random.below(256)));
         }
+    }
+    // Of two definitions of one routine the first is taken.
+    if !in_place.is_empty() {
+        link.arg("-Wl,-z,muldefs").args(in_place.iter().map(object));
     }
     let bench = absolute(&firmware.join("bench/rv32"))?;
     link.arg("-L").arg(&bench).arg("-T").arg(bench.join("bare.ld")).args(objects).args(["-o", "image.elf"]);

@@ -14,6 +14,7 @@ pub mod error;
 pub mod estimate;
 pub mod image;
 pub mod kept;
+pub mod leaf;
 pub mod limits;
 pub mod lines;
 pub mod measure;

@@ -9,7 +9,7 @@ use std::{fs, io};
 use crate::error::Error;
 use crate::image::Image;
 
-/// It comes with the compiler.
+/// Of the package `binutils-riscv64-unknown-elf`.
 const PROGRAM: &str = "riscv64-unknown-elf-addr2line";
 /// The folder that sources are named from.
 const FOLDER: &str = "/firmware/";
@@ -33,7 +33,9 @@ pub fn of(image: &Image, addresses: &[u32]) -> Result<Vec<String>, Error> {
     let mut command = Command::new(PROGRAM);
     command.arg("-e").arg(file.path()).args(addresses.iter().map(|address| format!("{address:#x}")));
     let output = command.env("LC_ALL", "C").output().map_err(|error| match error.kind() {
-        io::ErrorKind::NotFound => Error::NoCompiler { program: PROGRAM },
+        io::ErrorKind::NotFound => {
+            Error::NoCompiler { program: PROGRAM, package: "binutils-riscv64-unknown-elf" }
+        }
         _ => io_error("run", Path::new(PROGRAM), error),
     })?;
     let words = String::from_utf8_lossy(&output.stdout);

@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use isa::elf;
 use isa::rv32::bare::{self, End, MARK, Outcome};
-use isa::rv32::{CallGraph, Calls, Profile};
+use isa::rv32::{CallGraph, Calls, Profile, Units};
 use isa::{Cycles, Observer};
 
 use crate::error::Error;
@@ -33,6 +33,9 @@ pub struct Measured {
     pub response: Response,
     /// What it took, each time.
     pub turns: Vec<Turn>,
+    /// Which constants of the image were read by which routines while it was timed, and others that were done with it: a
+    /// place in [`ROUTINES`], and one in [`Image::constants`].
+    pub read: Vec<(usize, usize)>,
 }
 
 impl Measured {
@@ -53,10 +56,35 @@ pub struct Turn {
     pub bench_cycles: Cycles,
 }
 
+/// Which constant each word is of.
+struct Constants {
+    /// The address of the first word.
+    first: u32,
+    /// Of each word, its constant, or [`NOBODY`].
+    places: Vec<u16>,
+    count: usize,
+}
+
+impl Constants {
+    fn new(constants: &[Symbol]) -> Constants {
+        let first = constants.first().map_or(0, |symbol| symbol.address & !3);
+        let end = constants.iter().map(|symbol| symbol.address + symbol.bytes).max().unwrap_or(0);
+        let mut places = vec![NOBODY; (end - first).div_ceil(4) as usize];
+        for (at, symbol) in constants.iter().enumerate() {
+            let (from, to) = (symbol.address - first, symbol.address + symbol.bytes - first);
+            places[from as usize / 4..to.div_ceil(4) as usize].fill(at as u16);
+        }
+        Constants { first, places, count: constants.len() }
+    }
+}
+
 /// Tells cycles by routine, between marks.
 struct Routines<'a> {
     /// Of each word of code, the routine, one more than the last for the bench, or [`NOBODY`].
     places: &'a [u16],
+    constants: &'a Constants,
+    /// Whether each routine, and behind them the bench, has read each constant.
+    read: Vec<bool>,
     at: u16,
     last: Cycles,
     is_timed: bool,
@@ -75,6 +103,17 @@ impl Observer for Routines<'_> {
         let place = self.places.get(address as usize / 4).copied().unwrap_or(NOBODY);
         if place != NOBODY {
             self.at = place;
+        }
+    }
+
+    #[inline(always)]
+    fn load(&mut self, _cycle: Cycles, address: u32, _value: u8) {
+        let word = address.wrapping_sub(self.constants.first) / 4;
+        if let Some(&constant) = self.constants.places.get(word as usize)
+            && self.is_timed
+            && constant != NOBODY
+        {
+            self.read[usize::from(self.at) * self.constants.count + usize::from(constant)] = true;
         }
     }
 
@@ -107,7 +146,9 @@ impl Routines<'_> {
 pub struct Bench<'a> {
     image: &'a Image,
     profile: Profile,
+    units: Arc<Units>,
     places: Vec<u16>,
+    constants: Constants,
 }
 
 impl<'a> Bench<'a> {
@@ -126,7 +167,14 @@ impl<'a> Bench<'a> {
             places[symbol.address as usize / 4..(symbol.address + symbol.bytes).div_ceil(4) as usize]
                 .fill(place);
         }
-        Bench { image, profile, places }
+        let (units, constants) = (Arc::default(), Constants::new(&image.constants));
+        Bench { image, profile, units, places, constants }
+    }
+
+    /// The same on a processor that has these instructions of one's own.
+    #[must_use]
+    pub fn with_units(self, units: Arc<Units>) -> Bench<'a> {
+        Bench { units, ..self }
     }
 
     /// The image that is asked.
@@ -137,6 +185,11 @@ impl<'a> Bench<'a> {
     /// The processor.
     pub fn profile(&self) -> Profile {
         self.profile
+    }
+
+    /// Its instructions of one's own.
+    pub fn units(&self) -> &Arc<Units> {
+        &self.units
     }
 
     /// Does requests one behind the other.
@@ -159,7 +212,7 @@ impl<'a> Bench<'a> {
     fn start<O: Observer>(&self, bytes: &[u8], watch: &mut O) -> Result<Outcome, Error> {
         let mut program = self.image.program.clone();
         program.place(REQUESTS, bytes).map_err(|error| Error::Image { why: error.to_string() })?;
-        let outcome = bare::run(&program, self.profile, &Arc::default(), CYCLES_MAX, watch);
+        let outcome = bare::run(&program, self.profile, &self.units, CYCLES_MAX, watch);
         match outcome.end {
             End::Exit(0) => Ok(outcome),
             end => Err(Error::Image { why: format!("it ended with {end:?}") }),
@@ -189,7 +242,7 @@ impl<'a> Bench<'a> {
             function: true,
         };
         let symbols: Vec<elf::Symbol> = self.image.functions.iter().map(symbol).collect();
-        let mut calls = Calls::new(self.image.listing(), &symbols).between(BEGIN, FINISH);
+        let mut calls = Calls::new(self.image.listing(&self.units), &symbols).between(BEGIN, FINISH);
         self.watch(request, &mut calls)?;
         Ok(calls.finish())
     }
@@ -203,6 +256,8 @@ impl<'a> Bench<'a> {
     fn run(&self, requests: &[Request], bytes: &[u8]) -> Result<Vec<Measured>, Error> {
         let mut routines = Routines {
             places: &self.places,
+            constants: &self.constants,
+            read: vec![false; (ROUTINES.len() + 1) * self.constants.count],
             at: ROUTINES.len() as u16,
             last: 0,
             is_timed: false,
@@ -213,6 +268,10 @@ impl<'a> Bench<'a> {
         let outcome = self.start(bytes, &mut routines)?;
         let mut console = &outcome.console[..];
         let mut measured = Vec::with_capacity(requests.len());
+        // The bench reads for nobody.
+        let read = routines.read.iter().enumerate().filter(|(_, is_read)| **is_read);
+        let read = read.map(|(at, _)| (at / self.constants.count, at % self.constants.count));
+        let read: Vec<(usize, usize)> = read.filter(|(routine, _)| *routine < ROUTINES.len()).collect();
         let mut done = routines.done.into_iter();
         for request in requests {
             let (response, rest) = Response::take(request.operation, console)?;
@@ -222,7 +281,7 @@ impl<'a> Bench<'a> {
                 let bench_cycles = local_cycles.pop().expect("the bench is the last");
                 Turn { cycles, local_cycles, bench_cycles }
             });
-            measured.push(Measured { response, turns: turns.collect() });
+            measured.push(Measured { response, turns: turns.collect(), read: read.clone() });
         }
         Ok(measured)
     }

@@ -61,6 +61,8 @@ pub struct Model {
     pub domain: Vec<Range>,
     /// Bytes of its code where it was measured, 0 where nobody knows.
     pub code_bytes: u32,
+    /// Tables and other constants that it read, each with its bytes; nothing where nobody knows.
+    pub tables: Option<Vec<(String, u32)>>,
     /// Measurements that it was fitted to.
     pub samples: usize,
     /// Mean of |model - measured| / measured over measurements that it was not fitted to, parts of one.
@@ -91,6 +93,7 @@ impl Model {
             terms: terms.collect(),
             domain: domain(routine, &samples),
             code_bytes: 0,
+            tables: None,
             samples: samples.len(),
             held_out_error: judged.mean,
             held_out_error_most: judged.most,
@@ -257,6 +260,8 @@ pub struct Origin {
     pub layout: u64,
     /// The compiler and its options.
     pub compiler: String,
+    /// The program that made them, and its version.
+    pub tool: String,
     /// What inputs were drawn from.
     pub seed: u64,
 }

@@ -16,6 +16,8 @@ use crate::request::{RESPONSE_BYTES_MAX, Request, Response};
 
 /// Features of a routine at most, calls first: `ESTIMATE_FEATURES`.
 pub const FEATURES_MAX: usize = 6;
+/// State of an operation that does not tell of any.
+const UNTOLD: usize = usize::MAX;
 
 unsafe extern "C" {
     fn explore_run(request: *const u8, request_bytes: usize, response: *mut u8) -> usize;
@@ -102,10 +104,9 @@ pub struct Native {
     pub response: Response,
     /// What was counted while it was done, each time.
     pub turns: Vec<Counts>,
-    /// Bytes that its state lies in, where it has one; what it was given as an operand included.
-    pub state_bytes: usize,
-    /// Bytes of scratch that it took at most.
-    pub scratch_bytes: usize,
+    /// Bytes that its state lies in and of scratch that it took at most, without the stack; what it was given as an
+    /// operand included. Nothing where an operation does not tell.
+    pub memory_bytes: Option<usize>,
 }
 
 impl Native {
@@ -145,12 +146,13 @@ pub fn run(request: &Request) -> Result<Native, Error> {
     let asked = request.bytes();
     let mut answered = vec![0; RESPONSE_BYTES_MAX];
     COUNTED.with_borrow_mut(Vec::clear);
-    // SAFETY: it sets numbers of this thread, which an operation without scratch leaves as they are.
-    unsafe { estimate_memory(0, 0) };
+    // SAFETY: it sets numbers of this thread, which an operation that does not tell leaves as they are.
+    unsafe { estimate_memory(UNTOLD, 0) };
     // SAFETY: the request is read for its length, and the response has the room that the contract asks for.
     let length = unsafe { explore_run(asked.as_ptr(), asked.len(), answered.as_mut_ptr()) };
     let response = Response::read(request.operation, &answered[..length])?;
     // SAFETY: they read numbers of this thread.
     let (state_bytes, scratch_bytes) = unsafe { (estimate_state_bytes(), estimate_scratch_bytes()) };
-    Ok(Native { response, turns: COUNTED.take(), state_bytes, scratch_bytes })
+    let memory_bytes = (state_bytes != UNTOLD).then(|| state_bytes + scratch_bytes);
+    Ok(Native { response, turns: COUNTED.take(), memory_bytes })
 }

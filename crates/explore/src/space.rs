@@ -6,7 +6,7 @@
 //! the five ways of Montgomery's that Koç, Acar and Kaliski compare (IEEE Micro, 1996). How exponents are walked
 //! through is not said either: side by side, as block sizes suggest.
 
-use crate::candidate::{Caching, Candidate, Crt, Method, Multiplication, Radix, WINDOW_BITS_MAX};
+use crate::candidate::{Caching, Candidate, Crt, Method, Multiplication, Radix, Switches, WINDOW_BITS_MAX};
 use crate::error::Error;
 
 /// A set of candidates.
@@ -71,15 +71,14 @@ fn walks() -> impl Iterator<Item = (Method, u8)> {
     std::iter::once((Method::Binary, 1)).chain(windows)
 }
 
-/// Squaring and Karatsuba's products, where a multiplication has them (`firmware/crypto/modular/modmul.h`).
+/// Squaring and Karatsuba's products, where a multiplication has them.
 fn switches(multiplication: Multiplication) -> Vec<(bool, bool)> {
-    use Multiplication::*;
     let (neither, squaring, karatsuba, both) = ((false, false), (true, false), (false, true), (true, true));
-    match multiplication {
-        Divide | Barrett | Sos => vec![neither, squaring, karatsuba, both],
-        Cios | Fios | Cihs => vec![neither, squaring, both],
-        Fips => vec![neither, squaring],
-        Interleaved => vec![neither],
+    match multiplication.switches() {
+        Switches::Nothing => vec![neither],
+        Switches::Squaring => vec![neither, squaring],
+        Switches::Squares => vec![neither, squaring, both],
+        Switches::Products => vec![neither, squaring, karatsuba, both],
     }
 }
 

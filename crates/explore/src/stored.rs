@@ -18,6 +18,9 @@ struct Head {
     leaves: String,
     layout: u64,
     compiler: String,
+    /// Older files do not say.
+    #[serde(default)]
+    tool: String,
     seed: u64,
 }
 
@@ -30,6 +33,8 @@ struct Line {
     /// Feature, cycles, standard error.
     terms: Vec<(String, f64, f64)>,
     code_bytes: u32,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    tables: Option<Vec<(String, u32)>>,
     samples: usize,
     held_out_error: f64,
     held_out_error_most: f64,
@@ -37,8 +42,8 @@ struct Line {
 
 /// Models as text.
 pub fn write(models: &Models) -> String {
-    let Origin { instruction_set, profile, leaves, layout, compiler, seed } = models.origin.clone();
-    let mut text = json(&Head { instruction_set, profile, leaves, layout, compiler, seed });
+    let Origin { instruction_set, profile, leaves, layout, compiler, tool, seed } = models.origin.clone();
+    let mut text = json(&Head { instruction_set, profile, leaves, layout, compiler, tool, seed });
     for model in models.routines.iter().flatten() {
         let range = |range: &Range| (range.feature.clone(), range.least, range.most);
         let term = |term: &Term| (term.feature.clone(), term.cycles, term.error_cycles);
@@ -47,6 +52,7 @@ pub fn write(models: &Models) -> String {
             domain: model.domain.iter().map(range).collect(),
             terms: model.terms.iter().map(term).collect(),
             code_bytes: model.code_bytes,
+            tables: model.tables.clone(),
             samples: model.samples,
             held_out_error: model.held_out_error,
             held_out_error_most: model.held_out_error_most,
@@ -75,6 +81,7 @@ pub fn read(text: &str) -> Result<Models, Error> {
         leaves: head.leaves,
         layout: head.layout,
         compiler: head.compiler,
+        tool: head.tool,
         seed: head.seed,
     };
     let mut routines = vec![None; ROUTINES.len()];
@@ -116,6 +123,7 @@ fn model(line: Line, number: usize) -> Result<Model, Error> {
         terms: line.terms.into_iter().map(term).collect(),
         domain: line.domain.into_iter().map(range).collect(),
         code_bytes: line.code_bytes,
+        tables: line.tables,
         samples: line.samples,
         held_out_error: line.held_out_error,
         held_out_error_most: line.held_out_error_most,

@@ -137,7 +137,7 @@ fn the_list_reaches_every_routine() {
         assert_eq!((on_pico, on_vex5), (BTreeSet::new(), BTreeSet::new()));
         return;
     }
-    // What short runs leave to long ones is the same source in limbs of 16 bits.
+    // What short runs leave to long ones is the same source in limbs of 16 bits; why, the next test says.
     let missed: BTreeSet<&str> = on_pico.intersection(&on_vex5).copied().collect();
     println!("left to long runs: {missed:?}");
     for routine in &missed {
@@ -149,6 +149,37 @@ fn the_list_reaches_every_routine() {
         missed.iter().all(|routine| !layers.iter().any(|layer| routine.starts_with(layer))),
         "{missed:?}"
     );
+}
+
+/// Cycles of a request on the simulator, each time that it is done.
+fn simulated(bench: &measure::Bench, request: &Request) -> Cycles {
+    let measured = bench.measure(std::slice::from_ref(request)).expect("it is done").remove(0);
+    measured.turns.iter().map(|turn| turn.cycles).sum()
+}
+
+#[test]
+fn what_short_runs_leave_out_on_pico_has_no_room_there() {
+    let mut rest = CYCLES_MAX[0][Core::Pico as usize];
+    for leaves in Leaves::ALL {
+        let Some(image) = compiled::image(leaves) else { return };
+        let part = if leaves == Leaves::Assembly { Part::Short("pico") } else { Part::Limbs };
+        let program = program(&image, &requests(part));
+        let outcome = bare::run(&program, Profile::Pico, &Arc::default(), Cycles::MAX, &mut ());
+        assert_eq!(outcome.end, bare::End::Exit(0));
+        rest = rest.checked_sub(outcome.cycle).expect("it is a short run");
+    }
+    println!("{rest} cycles are left");
+    let image = compiled::image(Leaves::Assembly).expect("it was there before");
+    let bench = measure::Bench::new(&image, Profile::Pico);
+    let short = requests(Part::Short("pico"));
+    for request in requests(Part::Long("pico")).iter().filter(|request| !short.contains(request)) {
+        let (cycles, bits) = (simulated(&bench, request), request.radix.map_or(0, |radix| radix.limb_bits()));
+        println!("{} in limbs of {bits} bits takes {cycles}", request.operation);
+        assert!(
+            cycles > rest,
+            "{request:?} takes {cycles} cycles, and {rest} are left: let short runs do it"
+        );
+    }
 }
 
 /// How often requests are done where it is to be warm.

@@ -3,6 +3,7 @@
 mod compiled;
 
 use explore::image::Leaves;
+use explore::leaf::{ByHand, Rule, leaves};
 use explore::measure::Bench;
 use explore::native;
 use explore::workload::{self, Key};
@@ -64,4 +65,23 @@ fn local_cycles_by_routine_are_those_of_the_call_graph_and_its_calls_are_those_c
             assert_eq!(measured.last().local_cycles[index], with_helpers, "{} by {name}", routine.name);
         }
     }
+}
+
+#[test]
+fn leaves_of_a_private_operation_are_rows_of_products_by_rule_and_what_is_said_by_hand() {
+    let Some(image) = compiled::image(Leaves::Plain) else { return };
+    let key = Key::generate(SEED, 512).expect("it has a size").shortened(8);
+    let request = key.private("cios/kary-2/garner/fresh/32".parse().expect("it is one"), SEED);
+    let graph = Bench::new(&image, Profile::Pico).calls(&request).expect("it is done");
+    let by = |rule, by_hand| leaves(&graph, rule, by_hand).expect("they are of the graph");
+    let (alone, basic) = (by(Rule::CallsNone, ByHand::default()), by(Rule::BasicLayer, ByHand::default()));
+    for row in ["mpn32_addmul_1", "mpn32_addmul_1_shifted", "mpn32_sub_n"] {
+        assert!(alone.contains(&row) && basic.contains(&row), "{row}: {alone:?}, {basic:?}");
+    }
+    // It calls rows.
+    let product = "modmul32_cios_multiply";
+    assert!(!alone.contains(&product) && basic.iter().all(|name| name.starts_with("mp")), "{basic:?}");
+    let by_hand = by(Rule::CallsNone, ByHand { added: &[product], removed: &["mpn32_addmul_1"] });
+    assert!(by_hand.contains(&product) && !by_hand.contains(&"mpn32_addmul_1"), "{by_hand:?}");
+    assert_eq!(by_hand.len(), alone.len());
 }

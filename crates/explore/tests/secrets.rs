@@ -2,6 +2,7 @@
 
 mod compiled;
 
+use explore::candidate::WINDOW_BITS_MAX;
 use explore::constant;
 use explore::image::{Choice, Leaves};
 use explore::measure::Bench;
@@ -34,11 +35,26 @@ fn tables_of_a_cipher_tell_by_addresses_and_slices_do_not() {
 }
 
 #[test]
-fn windows_that_slide_tell_by_branches_and_fixed_ones_do_not_when_what_is_kept_is_there() {
+fn windows_that_slide_tell_by_branches_and_fixed_ones_of_every_width_tell_nothing_cold_or_warm() {
     let family = Family::Private(Space::All);
     let Some(turns) = functions(family, BITS, "cios/sliding-2/garner/constants/32") else { return };
     assert!(turns[1].contains(&("modexp32_sliding".to_owned(), Leak::Branch)), "{:?}", turns[1]);
-    let turns = functions(family, BITS, "cios/fixed-2/garner/constants/32").expect("there is a compiler");
-    println!("cold: {:?}", turns[0]);
-    assert_eq!(turns[1], []);
+    for window_bits in 1..=WINDOW_BITS_MAX {
+        let name = format!("cios/fixed-{window_bits}/garner/constants/32");
+        assert_eq!(functions(family, BITS, &name), Some(vec![vec![], vec![]]), "{name}");
+    }
+}
+
+#[test]
+fn a_fixed_window_stands_for_itself_and_what_asks_the_exponent_for_wider_windows() {
+    let alike = |name: &str| {
+        let family = Family::Private(Space::All);
+        constant::alike(&family.subject(name).expect("it is one")).to_string()
+    };
+    for window_bits in 1..=WINDOW_BITS_MAX {
+        let name = format!("cios/fixed-{window_bits}/garner/constants/32");
+        assert_eq!(alike(&name), name);
+    }
+    assert_eq!(alike("cios/kary-5/garner/constants/32"), "cios/kary-2/garner/constants/32");
+    assert_eq!(alike("cios/sliding-3/gauss/fresh/16"), "cios/sliding-2/gauss/fresh/16");
 }

@@ -39,6 +39,19 @@ fn lines_together_have_dashes_and_a_legend() {
 }
 
 #[test]
+fn a_point_beside_a_curve_has_the_shape_of_its_series_and_widens_the_axes() {
+    let axes = || (Axis::linear("memory", "bytes"), Axis::log("time", "cycles"));
+    let ((x, y), points) = (axes(), vec![(1.0, 10.0), (2.0, 1.0)]);
+    let plain = Lines::new("Points", x, y, Panels::Together).series("first", points);
+    let dotted = plain.clone().dot((9.0, 100.0), "starred").dot((1.0, f64::NAN), "nowhere");
+    let [plain, dotted] = [plain, dotted].map(|chart| Chart::from(chart).svg(350));
+    assert_eq!(plain.matches("class=\"point").count(), 0);
+    assert_eq!(dotted.matches("class=\"point fill-accent\"><title>starred</title>").count(), 1, "{dotted}");
+    assert_eq!(dotted.matches("class=\"point").count(), 1);
+    assert!(dotted.contains(">100</text>") && !plain.contains(">100</text>"));
+}
+
+#[test]
 fn a_timeline_keeps_wide_intervals_and_merges_narrow_ones() {
     let mut chart = Timeline::new("Bus", Axis::linear("cell time", "ms"));
     let frame = chart.kind("frame", Tone::Accent);
@@ -193,7 +206,9 @@ fn charts(numbers: &[f64], names: &[String; 4], is_log: bool) -> Vec<Chart> {
     for panels in [Panels::Together, Panels::Each, Panels::EachOwnScale] {
         let mut chart = Lines::new(title, axis(), axis(), panels).noted_series(first, third, points.clone());
         chart = chart.series(second, points.iter().map(|&(x, y)| (y, x)).collect()).series(third, Vec::new());
-        charts.push(numbers.iter().take(3).fold(chart, |chart, &at| chart.mark(at, third)).into());
+        charts.push(
+            points.iter().take(3).fold(chart, |chart, &at| chart.mark(at.0, third).dot(at, first)).into(),
+        );
     }
     for form in [Form::Histogram, Form::Cumulative, Form::Tail] {
         let chart =

@@ -17,7 +17,9 @@ use selvedge::toolchain;
 use crate::output::Output;
 
 mod algorithms;
+mod keeping;
 mod model;
+mod secrets;
 mod shown;
 mod validate;
 
@@ -28,7 +30,7 @@ mod validate;
     selvedge explore algorithms --models vex5.ndjson --space paper-a --size 1024 --html front.html\n  \
     selvedge explore algorithms --models vex5.ndjson --space all --size 512,1024,2048,3072 --out out/all\n  \
     selvedge explore validate --models vex5.ndjson --space all --size 512 --count 60\n\
-    `model` and `validate` need a compiler for RV32IM (scripts/install.sh test brings it) and the source tree.")]
+    `model`, `validate` and `--constant-time` need a compiler for RV32IM (scripts/install.sh test) and the source tree.")]
 pub struct Arguments {
     #[command(subcommand)]
     command: Command,
@@ -95,8 +97,8 @@ fn image(root: Option<&PathBuf>, choice: &Choice) -> Result<Image, Error> {
 fn made_of(models: &Models) -> Result<(Choice, Profile), Error> {
     let origin = &models.origin;
     let level = origin.compiler.rsplit(' ').next().unwrap_or_default().to_owned();
-    let choice =
-        Choice { leaves: Leaves::read(&origin.leaves)?, level, layout: origin.layout, tells_secrets: false };
+    let leaves = Leaves::read(&origin.leaves)?;
+    let choice = Choice { level, layout: origin.layout, ..Choice::of(leaves) };
     let names: Vec<String> = PROFILES.iter().map(|profile| profile.name().to_owned()).collect();
     let profile = Profile::named(&origin.profile).ok_or_else(|| ::explore::Error::Choice {
         what: "processor",
@@ -104,4 +106,15 @@ fn made_of(models: &Models) -> Result<(Choice, Profile), Error> {
         known: names,
     })?;
     Ok((choice, profile))
+}
+
+/// The image that models are of, or the one that tells what is secret besides: by the same compiler.
+fn image_of(root: Option<&PathBuf>, models: &Models, tells_secrets: bool) -> Result<Image, Error> {
+    let (choice, _) = made_of(models)?;
+    let image = image(root, &Choice { tells_secrets, ..choice })?;
+    if image.compiler != models.origin.compiler {
+        let (found, expected) = (models.origin.compiler.clone(), image.compiler);
+        return Err(::explore::Error::OtherCompiler { found, expected }.into());
+    }
+    Ok(image)
 }

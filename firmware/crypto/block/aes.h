@@ -2,7 +2,7 @@
  * The contracts of AES (FIPS 197) for machines with 32-bit words; the bodies only say "see aes.h". What crypto.h asks
  * of every cipher holds here, too. Modes of operation are whoever's that calls this.
  *
- * One API, and the variants <name> of it:
+ * One API, and the variants <name> of it, which ../variants.def lists:
  *
  *   aes_bytes        the S-box as 256 bytes, MixColumns on words
  *   aes_t1           one table of SubBytes and MixColumns together, and rotations
@@ -44,18 +44,11 @@ struct aes {
  * same variant for that. Except for aes_bytes, `blocks` MUST lie at a multiple of four. The sliced ones take as long
  * for an odd number of blocks as for one more.
  */
-#define SELVEDGE_AES(name)                                                                                   \
-    void name##_init(struct aes *key, const uint8_t *bytes, uint8_t key_bytes);                              \
-    void name##_init_decrypt(struct aes *key, const uint8_t *bytes, uint8_t key_bytes);                      \
-    void name##_encrypt(const struct aes *key, uint8_t *blocks, size_t count);                               \
-    void name##_decrypt(const struct aes *key, uint8_t *blocks, size_t count)
-
-SELVEDGE_AES(aes_bytes);
-SELVEDGE_AES(aes_t1);
-SELVEDGE_AES(aes_t4);
-SELVEDGE_AES(aes_t4_rv32);
-SELVEDGE_AES(aes_t4_rv32_unrolled);
-SELVEDGE_AES(aes_bitsliced);
-SELVEDGE_AES(aes_fixsliced);
+#define VARIANT_AES(name, ...)                                                                               \
+    void aes_##name##_init(struct aes *key, const uint8_t *bytes, uint8_t key_bytes);                        \
+    void aes_##name##_init_decrypt(struct aes *key, const uint8_t *bytes, uint8_t key_bytes);                \
+    void aes_##name##_encrypt(const struct aes *key, uint8_t *blocks, size_t count);                         \
+    void aes_##name##_decrypt(const struct aes *key, uint8_t *blocks, size_t count);
+#include "../variants.def"
 
 #endif

@@ -6,7 +6,7 @@
  * LEGACY: DES's keys are too short, and NIST withdrew Triple DES, whose blocks are. They are here for what TLS once
  * was.
  *
- * One API, and the variants <name> of it:
+ * One API, and the variants <name> of it, which ../variants.def lists:
  *
  *   des_textbook   as FIPS 46-3 is written: bits move by tables of where they come from
  *   des_swaps      bits move by exchanges of many at once, and S-boxes are looked up by themselves
@@ -41,14 +41,10 @@ struct des {
  * <name>_crypt does `count` blocks in place, each by itself, under a key that the same variant expanded.
  * des_bitsliced takes as long for any number of blocks as for the next multiple of 32.
  */
-#define SELVEDGE_DES(name)                                                                                   \
-    void name##_init(struct des *key, const uint8_t *bytes, uint8_t key_bytes);                              \
-    void name##_init_decrypt(struct des *key, const uint8_t *bytes, uint8_t key_bytes);                      \
-    void name##_crypt(const struct des *key, uint8_t *blocks, size_t count)
-
-SELVEDGE_DES(des_textbook);
-SELVEDGE_DES(des_swaps);
-SELVEDGE_DES(des_sp);
-SELVEDGE_DES(des_bitsliced);
+#define VARIANT_DES(name, ...)                                                                               \
+    void des_##name##_init(struct des *key, const uint8_t *bytes, uint8_t key_bytes);                        \
+    void des_##name##_init_decrypt(struct des *key, const uint8_t *bytes, uint8_t key_bytes);                \
+    void des_##name##_crypt(const struct des *key, uint8_t *blocks, size_t count);
+#include "../variants.def"
 
 #endif

@@ -2,7 +2,8 @@
  * The contracts of hashes and of HMAC for machines with 32-bit words; the bodies only say "see hash.h". What crypto.h
  * asks of every cipher holds here, too.
  *
- * One API, over an algorithm that is named when it begins, so that a program has those that it names:
+ * One API, over an algorithm that is named when it begins, so that a program has those that it names. Variants are
+ * listed in ../variants.def:
  *
  *   sha256_plain      SHA-256 (FIPS 180-4) as it is written
  *   sha256_unrolled   16 rounds written out, and as many words kept
@@ -47,10 +48,9 @@ struct hash_algorithm {
     uint8_t is_little;    /* words have their lowest byte first */
 };
 
-extern const struct hash_algorithm sha224_plain, sha224_unrolled, sha224_rv32;
-extern const struct hash_algorithm sha256_plain, sha256_unrolled, sha256_rv32;
-extern const struct hash_algorithm sha384_plain, sha384_unrolled;
-extern const struct hash_algorithm sha512_plain, sha512_unrolled;
+#define VARIANT_SHA256(name) extern const struct hash_algorithm sha224_##name, sha256_##name;
+#define VARIANT_SHA512(name) extern const struct hash_algorithm sha384_##name, sha512_##name;
+#include "../variants.def"
 extern const struct hash_algorithm sha1_plain;
 extern const struct hash_algorithm md5_plain;
 

@@ -5,20 +5,19 @@
 #include "../secret.h"
 #include "modmul.h"
 
+/* How residues are kept, as multiplications.def says it. */
+enum { FORM_PLAIN, FORM_MONTGOMERY };
+
 /* What keeps residues as a * R for R = 2^(LIMB_BITS * limbs), and how squares are computed where they are a case of
    their own. */
 static const struct {
     uint8_t montgomery;
     modmul_function *multiply, *square;
 } multiplications[MULTIPLICATIONS] = {
-    [MULTIPLICATION_DIVIDE] = {0, modmul_divide_multiply, modmul_divide_square},
-    [MULTIPLICATION_INTERLEAVED] = {0, modmul_interleaved_multiply, modmul_divide_square},
-    [MULTIPLICATION_BARRETT] = {0, modmul_barrett_multiply, modmul_barrett_square},
-    [MULTIPLICATION_SOS] = {1, modmul_sos_multiply, modmul_sos_square},
-    [MULTIPLICATION_CIOS] = {1, modmul_cios_multiply, modmul_sos_square},
-    [MULTIPLICATION_FIOS] = {1, modmul_fios_multiply, modmul_sos_square},
-    [MULTIPLICATION_FIPS] = {1, modmul_fips_multiply, modmul_fips_square},
-    [MULTIPLICATION_CIHS] = {1, modmul_cihs_multiply, modmul_sos_square},
+#define MULTIPLICATION(NAME, name, form, square, ...)                                                        \
+    [MULTIPLICATION_##NAME] = {FORM_##form, MODMUL(name##_multiply), MODMUL(square)},
+#include "../multiplications.def"
+#undef MULTIPLICATION
 };
 
 /* see modmul.h */
@@ -137,13 +136,13 @@ INLINE void setup_interleaved(struct modmul *modmul)
 /* see modmul.h */
 ROUTINE void modmul_setup(struct modmul *modmul, struct scratch scratch)
 {
-    COUNT(modmul_setup, 0, 0, modmul->multiply == modmul_barrett_multiply,
-          modmul->multiply == modmul_interleaved_multiply);
+    COUNT(modmul_setup, 0, 0, modmul->multiply == MODMUL(barrett_multiply),
+          modmul->multiply == MODMUL(interleaved_multiply));
     if (modmul->montgomery) {
         setup_montgomery(modmul, scratch);
-    } else if (modmul->multiply == modmul_barrett_multiply) {
+    } else if (modmul->multiply == MODMUL(barrett_multiply)) {
         setup_barrett(modmul, scratch);
-    } else if (modmul->multiply == modmul_interleaved_multiply) {
+    } else if (modmul->multiply == MODMUL(interleaved_multiply)) {
         setup_interleaved(modmul);
     }
     modmul->is_set_up = 1;
@@ -194,7 +193,7 @@ ROUTINE void modmul_reduce(const struct modmul *modmul, limb_t *r, const limb_t 
                            struct scratch scratch)
 {
     const size_t limbs = modmul->limbs;
-    const uint8_t barrett = modmul->multiply == modmul_barrett_multiply;
+    const uint8_t barrett = modmul->multiply == MODMUL(barrett_multiply);
 
     COUNT(modmul_reduce, modmul->montgomery, barrett, a_limbs < 2 * limbs);
     if (modmul->montgomery || barrett) {

@@ -1,6 +1,6 @@
 /*
- * Modular multiplication: one interface, eight ways, a file each (modmul_<name>.c). Owns what depends on a modulus
- * alone; exponents are modexp.h's.
+ * Modular multiplication: one interface, and the ways of ../multiplications.def, a file each (modmul_<name>.c). Owns
+ * what depends on a modulus alone; exponents are modexp.h's.
  *
  *   divide       a product, then Knuth's division; on mpz.h
  *   interleaved  limb by limb, and after each a quotient of one limb
@@ -23,6 +23,9 @@
 #include "../candidate.h"
 #include "../mp/mpn.h"
 
+/* What a multiplication is made of: MODMUL(cios_multiply). */
+#define MODMUL(name) LIMB_NAME(modmul, name)
+
 #define modmul_init                 LIMB_NAME(modmul, init)
 #define modmul_setup                LIMB_NAME(modmul, setup)
 #define modmul_in                   LIMB_NAME(modmul, in)
@@ -32,18 +35,6 @@
 #define modmul_correct              LIMB_NAME(modmul, correct)
 #define modmul_redc                 LIMB_NAME(modmul, redc)
 #define modmul_barrett_reduce       LIMB_NAME(modmul, barrett_reduce)
-#define modmul_divide_multiply      LIMB_NAME(modmul, divide_multiply)
-#define modmul_divide_square        LIMB_NAME(modmul, divide_square)
-#define modmul_interleaved_multiply LIMB_NAME(modmul, interleaved_multiply)
-#define modmul_barrett_multiply     LIMB_NAME(modmul, barrett_multiply)
-#define modmul_barrett_square       LIMB_NAME(modmul, barrett_square)
-#define modmul_sos_multiply         LIMB_NAME(modmul, sos_multiply)
-#define modmul_sos_square           LIMB_NAME(modmul, sos_square)
-#define modmul_cios_multiply        LIMB_NAME(modmul, cios_multiply)
-#define modmul_fios_multiply        LIMB_NAME(modmul, fios_multiply)
-#define modmul_fips_multiply        LIMB_NAME(modmul, fips_multiply)
-#define modmul_fips_square          LIMB_NAME(modmul, fips_square)
-#define modmul_cihs_multiply        LIMB_NAME(modmul, cihs_multiply)
 
 struct modmul;
 
@@ -109,8 +100,8 @@ void modmul_redc(const struct modmul *modmul, limb_t *r, limb_t *t, struct scrat
 /* r = t modulo the modulus, for t of twice its limbs. */
 void modmul_barrett_reduce(const struct modmul *modmul, limb_t *r, const limb_t *t, struct scratch scratch);
 
-modmul_function modmul_divide_multiply, modmul_divide_square, modmul_interleaved_multiply, modmul_barrett_multiply,
-    modmul_barrett_square, modmul_sos_multiply, modmul_sos_square, modmul_cios_multiply, modmul_fios_multiply,
-    modmul_fips_multiply, modmul_fips_square, modmul_cihs_multiply;
+#define MULTIPLICATION(NAME, name, form, square, ...) modmul_function MODMUL(name##_multiply), MODMUL(square);
+#include "../multiplications.def"
+#undef MULTIPLICATION
 
 #endif

@@ -37,23 +37,23 @@ ROUTINE void modmul_barrett_reduce(const struct modmul *modmul, limb_t *r, const
 }
 
 /* see modmul.h */
-ROUTINE void modmul_barrett_multiply(const struct modmul *modmul, limb_t *r, const limb_t *a, const limb_t *b,
-                                     struct scratch scratch)
+ROUTINE void MODMUL(barrett_multiply)(const struct modmul *modmul, limb_t *r, const limb_t *a, const limb_t *b,
+                                      struct scratch scratch)
 {
     limb_t *const t = scratch_take(&scratch, 2 * modmul->limbs);
 
-    COUNT(modmul_barrett_multiply);
+    COUNT(MODMUL(barrett_multiply));
     mpn_mul(t, a, modmul->limbs, b, modmul->limbs, modmul->karatsuba_limbs, scratch);
     modmul_barrett_reduce(modmul, r, t, scratch);
 }
 
 /* see modmul.h */
-ROUTINE void modmul_barrett_square(const struct modmul *modmul, limb_t *r, const limb_t *a, const limb_t *b,
-                                   struct scratch scratch)
+ROUTINE void MODMUL(barrett_square)(const struct modmul *modmul, limb_t *r, const limb_t *a, const limb_t *b,
+                                    struct scratch scratch)
 {
     limb_t *const t = scratch_take(&scratch, 2 * modmul->limbs);
 
-    COUNT(modmul_barrett_square);
+    COUNT(MODMUL(barrett_square));
     (void)b;
     mpn_sqr(t, a, modmul->limbs, modmul->karatsuba_limbs, scratch);
     modmul_barrett_reduce(modmul, r, t, scratch);

@@ -6,14 +6,14 @@
 #include "modmul.h"
 
 /* see modmul.h */
-ROUTINE void modmul_cihs_multiply(const struct modmul *modmul, limb_t *r, const limb_t *a, const limb_t *b,
-                                  struct scratch scratch)
+ROUTINE void MODMUL(cihs_multiply)(const struct modmul *modmul, limb_t *r, const limb_t *a, const limb_t *b,
+                                   struct scratch scratch)
 {
     const size_t limbs = modmul->limbs;
     limb_t *const t = scratch_take(&scratch, limbs + 2);
     size_t row = 0;
 
-    COUNT(modmul_cihs_multiply, limbs);
+    COUNT(MODMUL(cihs_multiply), limbs);
     mpn_zero(t, limbs + 2);
     do {
         limb_t over = 0;

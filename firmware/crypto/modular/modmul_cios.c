@@ -6,15 +6,15 @@
 #include "modmul.h"
 
 /* see modmul.h */
-ROUTINE void modmul_cios_multiply(const struct modmul *modmul, limb_t *r, const limb_t *a, const limb_t *b,
-                                  struct scratch scratch)
+ROUTINE void MODMUL(cios_multiply)(const struct modmul *modmul, limb_t *r, const limb_t *a, const limb_t *b,
+                                   struct scratch scratch)
 {
     const size_t limbs = modmul->limbs;
     limb_t *const t = scratch_take(&scratch, limbs);
     limb_t top = 0;
     size_t row = 0;
 
-    COUNT(modmul_cios_multiply, limbs);
+    COUNT(MODMUL(cios_multiply), limbs);
     mpn_zero(t, limbs);
     do {
         limb_t carry = 0, over = 0, sum, q;

@@ -12,13 +12,13 @@ INLINE void as_mpz(struct mpz *r, const limb_t *a, size_t limbs, struct scratch 
 }
 
 /* see modmul.h */
-ROUTINE void modmul_divide_multiply(const struct modmul *modmul, limb_t *r, const limb_t *a, const limb_t *b,
-                                    struct scratch scratch)
+ROUTINE void MODMUL(divide_multiply)(const struct modmul *modmul, limb_t *r, const limb_t *a, const limb_t *b,
+                                     struct scratch scratch)
 {
     const size_t limbs = modmul->limbs;
     struct mpz x, y, modulus, product, rest;
 
-    COUNT(modmul_divide_multiply);
+    COUNT(MODMUL(divide_multiply));
     as_mpz(&x, a, limbs, &scratch);
     as_mpz(&y, b, limbs, &scratch);
     as_mpz(&modulus, modmul->modulus, limbs, &scratch);
@@ -30,14 +30,14 @@ ROUTINE void modmul_divide_multiply(const struct modmul *modmul, limb_t *r, cons
 }
 
 /* see modmul.h */
-ROUTINE void modmul_divide_square(const struct modmul *modmul, limb_t *r, const limb_t *a, const limb_t *b,
-                                  struct scratch scratch)
+ROUTINE void MODMUL(divide_square)(const struct modmul *modmul, limb_t *r, const limb_t *a, const limb_t *b,
+                                   struct scratch scratch)
 {
     const size_t limbs = modmul->limbs;
     struct mpz modulus, product, rest;
     limb_t *const square = scratch_take(&scratch, 2 * limbs);
 
-    COUNT(modmul_divide_square);
+    COUNT(MODMUL(divide_square));
     (void)b;
     as_mpz(&modulus, modmul->modulus, limbs, &scratch);
     mpz_init(&rest, limbs, &scratch);

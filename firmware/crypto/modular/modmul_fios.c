@@ -5,14 +5,14 @@
 #include "modmul.h"
 
 /* see modmul.h */
-ROUTINE void modmul_fios_multiply(const struct modmul *modmul, limb_t *r, const limb_t *a, const limb_t *b,
-                                  struct scratch scratch)
+ROUTINE void MODMUL(fios_multiply)(const struct modmul *modmul, limb_t *r, const limb_t *a, const limb_t *b,
+                                   struct scratch scratch)
 {
     const size_t limbs = modmul->limbs;
     limb_t *const t = scratch_take(&scratch, limbs + 1);
     size_t row = 0;
 
-    COUNT(modmul_fios_multiply, limbs);
+    COUNT(MODMUL(fios_multiply), limbs);
     mpn_zero(t, limbs + 1);
     do {
         mpn_addmul_redc(t, a, modmul->modulus, limbs, b[row], modmul->inverse);

@@ -15,8 +15,8 @@ INLINE limb_t digit(const struct modmul *modmul, limb_t sum[3])
 }
 
 /* see modmul.h */
-ROUTINE void modmul_fips_multiply(const struct modmul *modmul, limb_t *r, const limb_t *a, const limb_t *b,
-                                  struct scratch scratch)
+ROUTINE void MODMUL(fips_multiply)(const struct modmul *modmul, limb_t *r, const limb_t *a, const limb_t *b,
+                                   struct scratch scratch)
 {
     const size_t limbs = modmul->limbs;
     const limb_t *const modulus = modmul->modulus;
@@ -25,7 +25,7 @@ ROUTINE void modmul_fips_multiply(const struct modmul *modmul, limb_t *r, const 
     limb_t sum[3] = {0, 0, 0};
     size_t i = 1;
 
-    COUNT(modmul_fips_multiply, limbs);
+    COUNT(MODMUL(fips_multiply), limbs);
     mpn_dot(sum, a, b, 1);
     q[0] = digit(modmul, sum);
     do {
@@ -64,8 +64,8 @@ INLINE void square_column(limb_t sum[3], const limb_t *a, size_t low, size_t cou
 }
 
 /* see modmul.h */
-ROUTINE void modmul_fips_square(const struct modmul *modmul, limb_t *r, const limb_t *a, const limb_t *b,
-                                struct scratch scratch)
+ROUTINE void MODMUL(fips_square)(const struct modmul *modmul, limb_t *r, const limb_t *a, const limb_t *b,
+                                 struct scratch scratch)
 {
     const size_t limbs = modmul->limbs;
     const limb_t *const modulus = modmul->modulus;
@@ -74,7 +74,7 @@ ROUTINE void modmul_fips_square(const struct modmul *modmul, limb_t *r, const li
     limb_t sum[3] = {0, 0, 0};
     size_t i = 1;
 
-    COUNT(modmul_fips_square, limbs, limbs % 2);
+    COUNT(MODMUL(fips_square), limbs, limbs % 2);
     (void)b;
     square_column(sum, a, 0, 1);
     q[0] = digit(modmul, sum);

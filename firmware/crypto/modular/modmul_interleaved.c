@@ -8,8 +8,8 @@
  * see modmul.h; all is computed modulo the modulus shifted to the left, with a shifted, too. A step's sum is below 2B
  * times that: it may have to be taken off once before the quotient fits a limb.
  */
-ROUTINE void modmul_interleaved_multiply(const struct modmul *modmul, limb_t *r, const limb_t *a, const limb_t *b,
-                                         struct scratch scratch)
+ROUTINE void MODMUL(interleaved_multiply)(const struct modmul *modmul, limb_t *r, const limb_t *a, const limb_t *b,
+                                          struct scratch scratch)
 {
     const size_t limbs = modmul->limbs;
     const limb_t *const modulus = modmul->constants;
@@ -18,7 +18,7 @@ ROUTINE void modmul_interleaved_multiply(const struct modmul *modmul, limb_t *r,
     limb_t quotient;
     size_t i = limbs;
 
-    COUNT(modmul_interleaved_multiply, limbs, 0, 0, modmul->shift == 0);
+    COUNT(MODMUL(interleaved_multiply), limbs, 0, 0, modmul->shift == 0);
     if (modmul->shift != 0) {
         (void)mpn_lshift(shifted, a, limbs, modmul->shift);
     } else {
@@ -30,10 +30,10 @@ ROUTINE void modmul_interleaved_multiply(const struct modmul *modmul, limb_t *r,
         const limb_t carry = mpn_addmul_1(low, shifted, limbs, b[i]);
         low[limbs] = (limb_t)(low[limbs] + carry);
         if (low[limbs] < carry) {
-            COUNT_TERM(modmul_interleaved_multiply, carried, 1);
+            COUNT_TERM(MODMUL(interleaved_multiply), carried, 1);
             (void)mpn_sub_n(low + 1, low + 1, modulus, limbs);
         } else if (mpn_cmp(low + 1, modulus, limbs) >= 0) {
-            COUNT_TERM(modmul_interleaved_multiply, corrected, 1);
+            COUNT_TERM(MODMUL(interleaved_multiply), corrected, 1);
             (void)mpn_sub_n(low + 1, low + 1, modulus, limbs);
         }
         mpn_divrem(&quotient, low, limbs + 1, modulus, limbs, modmul->inverse);

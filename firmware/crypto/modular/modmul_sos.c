@@ -20,23 +20,23 @@ ROUTINE void modmul_redc(const struct modmul *modmul, limb_t *r, limb_t *t, stru
 }
 
 /* see modmul.h */
-ROUTINE void modmul_sos_multiply(const struct modmul *modmul, limb_t *r, const limb_t *a, const limb_t *b,
-                                 struct scratch scratch)
+ROUTINE void MODMUL(sos_multiply)(const struct modmul *modmul, limb_t *r, const limb_t *a, const limb_t *b,
+                                  struct scratch scratch)
 {
     limb_t *const t = scratch_take(&scratch, 2 * modmul->limbs);
 
-    COUNT(modmul_sos_multiply);
+    COUNT(MODMUL(sos_multiply));
     mpn_mul(t, a, modmul->limbs, b, modmul->limbs, modmul->karatsuba_limbs, scratch);
     modmul_redc(modmul, r, t, scratch);
 }
 
 /* see modmul.h */
-ROUTINE void modmul_sos_square(const struct modmul *modmul, limb_t *r, const limb_t *a, const limb_t *b,
-                               struct scratch scratch)
+ROUTINE void MODMUL(sos_square)(const struct modmul *modmul, limb_t *r, const limb_t *a, const limb_t *b,
+                                struct scratch scratch)
 {
     limb_t *const t = scratch_take(&scratch, 2 * modmul->limbs);
 
-    COUNT(modmul_sos_square);
+    COUNT(MODMUL(sos_square));
     (void)b;
     mpn_sqr(t, a, modmul->limbs, modmul->karatsuba_limbs, scratch);
     modmul_redc(modmul, r, t, scratch);

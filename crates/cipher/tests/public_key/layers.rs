@@ -3,7 +3,7 @@
 use rand_chacha::ChaCha20Rng;
 use rand_chacha::rand_core::Rng;
 
-use crate::request::{Request, candidates};
+use crate::request::{Request, candidates, multiplications};
 
 /// What GMP cannot foretell, since it is not for it to draw, or lies in a curve: others test it.
 pub const LATER: [&str; 3] = ["prime_generate", "p256_add", "p256_double"];
@@ -279,7 +279,7 @@ impl Layer<'_> {
         let exponent_limbs = 1 + draw(self.rng, 3);
         let exponent = self.number(exponent_limbs);
         let all: Vec<_> = candidates().collect();
-        for multiplication in 0..8 {
+        for multiplication in 0..multiplications() as u8 {
             let mut candidate = all[draw(self.rng, all.len())];
             candidate.multiplication = multiplication;
             let requests = [

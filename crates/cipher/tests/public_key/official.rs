@@ -7,7 +7,7 @@ use sha2::{Digest, Sha224, Sha256, Sha384, Sha512};
 
 use crate::LIMB_BITS;
 use crate::der;
-use crate::request::{Candidate, Request, Response};
+use crate::request::{Candidate, Request, Response, multiplications};
 
 /// What should come of a request.
 #[derive(Debug)]
@@ -148,7 +148,7 @@ fn digest_kind(block: &Block<'_>) -> u8 {
 
 fn rsa(operation: &'static str, block: &Block<'_>, limb_bits: u8, operands: Vec<Vec<u8>>) -> Request {
     let window_bits = 1 + (block.decimal("Id") % 5) as u8;
-    let multiplication = (block.decimal("Id") % 8) as u8;
+    let multiplication = (block.decimal("Id") % usize::from(multiplications())) as u8;
     let candidate = Candidate { window_bits, multiplication, ..Candidate::shipped() };
     Request { candidate, operands, ..Request::new(operation, limb_bits) }
 }

@@ -34,19 +34,26 @@ impl Candidate {
     }
 }
 
+/// How many ways to multiply residues there are.
+pub fn multiplications() -> u16 {
+    let lines = include_str!("../../../../firmware/crypto/multiplications.def").lines();
+    lines.filter(|line| line.starts_with("MULTIPLICATION(")).count() as u16
+}
+
 /// All of them.
 pub fn candidates() -> impl Iterator<Item = Candidate> {
     let methods =
         [(0, 1)].into_iter().chain((1..4).flat_map(|method| (1..6).map(move |window| (method, window))));
-    methods.flat_map(|(method, window_bits)| {
-        (0..8 * 3 * 3 * 2 * 2_u16).map(move |rest| Candidate {
-            multiplication: (rest % 8) as u8,
+    let ways = multiplications();
+    methods.flat_map(move |(method, window_bits)| {
+        (0..ways * 3 * 3 * 2 * 2).map(move |rest| Candidate {
+            multiplication: (rest % ways) as u8,
             method,
             window_bits,
-            crt: (rest / 8 % 3) as u8,
-            caching: (rest / 24 % 3) as u8,
-            squaring: (rest / 72 % 2) as u8,
-            karatsuba: (rest / 144) as u8,
+            crt: (rest / ways % 3) as u8,
+            caching: (rest / ways / 3 % 3) as u8,
+            squaring: (rest / ways / 9 % 2) as u8,
+            karatsuba: (rest / ways / 18) as u8,
         })
     })
 }

@@ -31,11 +31,23 @@ pub fn firmware() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../firmware")
 }
 
+/// The first words of the lines of a list of the library's, which the preprocessor makes of it, by the name of the macro
+/// that they are given to.
+pub fn listed(list: &str, line: &str) -> Vec<String> {
+    const MARK: &str = "a_line_of";
+    let text = succeed(
+        Command::new("cc")
+            .args(["-E", "-P", "-x", "c"])
+            .arg(format!("-D{line}(name, ...)={MARK} name"))
+            .arg(firmware().join(list)),
+    );
+    let words: Vec<&str> = text.split_whitespace().collect();
+    words.windows(2).filter(|pair| pair[0] == MARK).map(|pair| pair[1].to_owned()).collect()
+}
+
 /// Every operation, in order.
 pub fn operations() -> Vec<String> {
-    let text = std::fs::read_to_string(firmware().join("bench/symmetric.def")).expect("the list is there");
-    let rows = text.lines().filter_map(|line| line.strip_prefix("SYMMETRIC("));
-    rows.map(|row| row.split(',').next().expect("a row has a name").to_owned()).collect()
+    listed("bench/symmetric.def", "SYMMETRIC")
 }
 
 /// The files of the library with one of these extensions.

@@ -5,7 +5,8 @@
 
 use std::collections::BTreeMap;
 
-use explore::candidate::{Candidate, Radix};
+use explore::candidate::{Candidate, Multiplication, Radix};
+use explore::native;
 use explore::request::Request;
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng};
@@ -31,19 +32,51 @@ pub enum Part {
     Long(&'static str),
 }
 
+/// A line of the list, as words: what is before the operation, and the rest.
+fn words(line: &'static str) -> (Vec<&'static str>, Vec<&'static str>) {
+    let words: Vec<&'static str> = line.split(' ').collect();
+    let operation = words.iter().position(|word| !["long", "pico", "vex5"].contains(word)).expect(line);
+    let (marks, words) = words.split_at(operation);
+    (marks.to_vec(), words.to_vec())
+}
+
+/// Lines that are no names, each with its place.
+fn lines() -> impl Iterator<Item = (usize, &'static str)> {
+    let lines = LIST.lines().enumerate().filter(|(_, line)| !line.is_empty() && !line.starts_with('#'));
+    lines.filter(|(_, line)| !line.contains(" = "))
+}
+
+/// Whether a word of the list is of an operation: `*` stands for the name of a variant.
+fn is_of(word: &str, operation: &str) -> bool {
+    match word.split_once('*') {
+        Some((begin, end)) => {
+            let is_long = operation.len() > begin.len() + end.len();
+            is_long && operation.starts_with(begin) && operation.ends_with(end)
+        }
+        None => word == operation,
+    }
+}
+
+/// The operations that a word stands for: of several words, the one that says most of a name has it.
+fn operations(word: &'static str) -> Vec<&'static str> {
+    let says_more = |other: &str, operation: &str| {
+        let said = |word: &str| word.len() + usize::from(!word.contains('*'));
+        said(other) > said(word) && is_of(other, operation)
+    };
+    let others: Vec<&str> = lines().map(|(_, line)| words(line).1[0]).collect();
+    let names = native::operations().iter().map(String::as_str).filter(|name| is_of(word, name));
+    let found: Vec<_> = names.filter(|name| !others.iter().any(|other| says_more(other, name))).collect();
+    assert!(!found.is_empty(), "`{word}` is no operation");
+    found
+}
+
 /// A part of the list.
 pub fn requests(part: Part) -> Vec<Request> {
-    let mut named = BTreeMap::new();
+    let named = LIST.lines().filter(|line| !line.starts_with('#')).filter_map(|line| line.split_once(" = "));
+    let named = named.map(|(name, operands)| (name, operands.split(' ').map(octets).collect())).collect();
     let mut requests = Vec::new();
-    let lines = LIST.lines().enumerate().filter(|(_, line)| !line.is_empty() && !line.starts_with('#'));
-    for (place, line) in lines {
-        if let Some((name, operands)) = line.split_once(" = ") {
-            named.insert(name, operands.split(' ').map(octets).collect::<Vec<_>>());
-            continue;
-        }
-        let words: Vec<&'static str> = line.split(' ').collect();
-        let operation = words.iter().position(|word| !["long", "pico", "vex5"].contains(word)).expect(line);
-        let (marks, words) = words.split_at(operation);
+    for (place, line) in lines() {
+        let (marks, words) = words(line);
         let is_in = match part {
             Part::Limbs => marks.is_empty() && words[3] != "-",
             Part::Little => marks.is_empty(),
@@ -51,7 +84,10 @@ pub fn requests(part: Part) -> Vec<Request> {
             Part::Long(core) => marks.iter().all(|mark| *mark == core || *mark == "long"),
         };
         if is_in {
-            requests.extend(read(line, words, place as u64, &named));
+            for operation in operations(words[0]) {
+                let words: Vec<&'static str> = [&[operation][..], &words[1..]].concat();
+                requests.extend(read(line, &words, place as u64, &named));
+            }
         }
     }
     requests
@@ -76,10 +112,16 @@ fn read(line: &str, words: &[&'static str], seed: u64, named: &BTreeMap<&str, Ve
     }
     let both = RADICES.iter().filter(|(word, _)| how.contains('*') || how.contains(word));
     let of = |(word, radix): &(&str, Radix)| {
-        let candidate = how.contains('/').then(|| how.replace('*', word).parse().expect(line));
-        request(Some(*radix), candidate)
+        let how = how.replace('*', word);
+        match how.strip_prefix("every/") {
+            Some(rest) => {
+                let names = Multiplication::ALL.iter().map(|way| format!("{}/{rest}", way.word()));
+                names.map(|name| request(Some(*radix), Some(name.parse().expect(line)))).collect()
+            }
+            None => vec![request(Some(*radix), how.contains('/').then(|| how.parse().expect(line)))],
+        }
     };
-    both.map(of).collect()
+    both.flat_map(of).collect::<Vec<_>>()
 }
 
 fn bytes(radix: Radix) -> usize {

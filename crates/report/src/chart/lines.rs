@@ -29,6 +29,8 @@ struct Series {
     note: String,
     tone: Tone,
     points: Vec<(f64, f64)>,
+    /// Points beside the curve, each with its words.
+    dots: Vec<((f64, f64), String)>,
 }
 
 /// A line chart.
@@ -70,7 +72,19 @@ impl Lines {
             Panels::Together => Tone::nth(self.series.len()),
             Panels::Each | Panels::EachOwnScale => Tone::Accent,
         };
-        self.series.push(Series { name: name.into(), note: note.into(), tone, points });
+        self.series.push(Series { name: name.into(), note: note.into(), tone, points, dots: Vec::new() });
+        self
+    }
+
+    /// Adds a point to the series that was added last, in its tone and beside its curve, with words for who points at
+    /// it.
+    ///
+    /// # Panics
+    /// If there is no series yet.
+    pub fn dot(mut self, at: (f64, f64), words: impl Into<String>) -> Lines {
+        if self.x.can_draw(at.0) && self.y.can_draw(at.1) {
+            self.series.last_mut().expect("a point is of a series").dots.push((at, words.into()));
+        }
         self
     }
 
@@ -220,6 +234,11 @@ impl Lines {
         let is_dense = points.len() as f64 > x.high_px - x.low_px;
         let class = format!("series{} stroke-{}", if is_dense { " dense" } else { "" }, series.tone.name());
         svg.polylines(&class, &drawn);
+        for (at, words) in &series.dots {
+            if (x.low_px..=x.high_px).contains(&x.px(at.0)) {
+                svg.point(series.tone, (x.px(at.0), y.px(at.1)), words);
+            }
+        }
         for (from, to) in gaps {
             let (from, to) = (x.px(from), x.px(to).max(x.px(from) + 2.0));
             svg.rect("lost", from, y.high_px, to - from, foot - y.high_px);
@@ -237,7 +256,9 @@ impl Lines {
     }
 
     fn x_range(&self) -> (f64, f64) {
-        let all = || self.series.iter().flat_map(|series| &series.points).map(|point| point.0);
+        let dots = |series: &Series| series.dots.iter().map(|(at, _)| at.0).collect::<Vec<_>>();
+        let points = |series: &Series| series.points.iter().map(|point| point.0).collect::<Vec<_>>();
+        let all = || self.series.iter().flat_map(|series| [points(series), dots(series)].concat());
         self.window
             .or_else(|| extent(all()))
             .unwrap_or((if self.x.spacing == Spacing::Log { 1.0 } else { 0.0 }, 10.0))
@@ -245,7 +266,8 @@ impl Lines {
 
     fn y_scale(&self, group: &[Series], height: f64, together: bool) -> Scale {
         let shared = if self.panels == Panels::EachOwnScale { group } else { &self.series[..] };
-        let ys = shared.iter().flat_map(|series| self.within(series)).map(|point| point.1);
+        let dots = shared.iter().flat_map(|series| &series.dots).map(|(at, _)| at.1);
+        let ys = shared.iter().flat_map(|series| self.within(series)).map(|point| point.1).chain(dots);
         let zero = self.has_zero.then_some(0.0);
         let range = extent(ys.filter(|&y| self.y.can_draw(y)).chain(zero)).unwrap_or((1.0, 10.0));
         if together || self.y.spacing == Spacing::Log {

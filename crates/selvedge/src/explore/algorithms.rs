@@ -1,20 +1,14 @@
 //! `selvedge explore algorithms`: a ranking of algorithms by what models say that they take.
 //!
-//! Owns the verb: which family and sizes, that an interrupted run goes on in its folder, and the files that are
-//! written. Estimating is the tool's, on all cores; `shown` draws.
+//! Owns the verb: which family, sizes and models, and the files that are written. Estimating is the tool's, on all cores;
+//! what is kept of an interrupted run is `keeping`'s, following secrets is `secrets`', and `shown` draws.
 
-use std::collections::HashMap;
-use std::fs::{self, File, OpenOptions};
-use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 
 use ::explore::analytic::Analytic;
-use ::explore::constant;
 use ::explore::estimate::{self, Row, State};
-use ::explore::image::Choice;
-use ::explore::kept::{self, Kept, Provenance};
-use ::explore::measure::Bench;
+use ::explore::kept::Provenance;
 use ::explore::model::Models;
 use ::explore::subject::{Family, Material, Subject};
 use ::explore::{native, threads};
@@ -22,13 +16,13 @@ use clap::ValueEnum;
 use selvedge::error::Error;
 use selvedge::whole;
 
-use super::shown::Shown;
-use super::{image, made_of, read_models};
+use super::keeping::Keeping;
+use super::shown::{Ranked, Shown};
+use super::{read_models, secrets};
 use crate::output::Output;
 use crate::papers::spread::progress;
 
-/// What is kept in the folder of a run.
-const ROWS: &str = "rows.ndjson";
+/// What is written in the folder of a run, besides its rows.
 const TABLE: &str = "rows.csv";
 const PAGE: &str = "front.html";
 
@@ -37,12 +31,14 @@ const PAGE: &str = "front.html";
     selvedge explore algorithms --models vex5.ndjson --space paper-a\n  \
     selvedge explore algorithms --models vex5.ndjson --space all --size 512,1024,2048,3072 --out out/all\n  \
     selvedge explore algorithms --models vex5.ndjson --space paper-b --analytic --top 5 --json\n  \
-    selvedge explore algorithms --models vex5.ndjson --space aes --size 4096\n\
+    selvedge explore algorithms --models vex5.ndjson --space aes --size 4096 --constant-time\n  \
+    selvedge explore algorithms --models c.ndjson,rv32.ndjson --space paper-b --top 5\n\
     A run that was interrupted goes on in its folder (--out). Sizes are bits of a modulus, or octets of a message.")]
 pub struct Arguments {
-    /// Models of a processor, as `explore model` writes them
-    #[arg(long, value_name = "FILE")]
-    models: PathBuf,
+    /// Models of a processor, as `explore model` writes them; of several files, with other leaves each, candidates have
+    /// their leaves behind their names
+    #[arg(long, value_name = "FILE", value_delimiter = ',', required = true)]
+    models: Vec<PathBuf>,
     /// What is ranked: paper-a, paper-b, all, aes, des, sha256 or ecc
     #[arg(long, value_name = "SPACE", default_value = "paper-a")]
     space: String,
@@ -93,6 +89,49 @@ enum States {
     Both,
 }
 
+/// Models, and where rows by them come from.
+pub struct Reading {
+    pub models: Models,
+    pub provenance: Provenance,
+    /// What stands behind names where there are several.
+    suffix: String,
+}
+
+impl Reading {
+    /// The name of a subject in rows by these models.
+    pub fn name(&self, subject: &Subject) -> String {
+        format!("{subject}{}", self.suffix)
+    }
+
+    /// Rows by their names.
+    fn named(&self, rows: Vec<Row>) -> Vec<Row> {
+        let named = |row: Row| Row { subject: row.subject + &self.suffix, ..row };
+        rows.into_iter().map(named).collect()
+    }
+}
+
+/// Reads models, which are of one processor and of other leaves each.
+fn readings(paths: &[PathBuf], mode: &str, seed: u64) -> Result<Vec<Reading>, Error> {
+    let mut readings: Vec<Reading> = Vec::new();
+    for path in paths {
+        let models = read_models(path)?;
+        let provenance = Provenance::new(&models, mode, seed);
+        let other = |what, found: &str, expected: &str| Error::Explore {
+            path: Some(path.clone()),
+            error: ::explore::Error::Beside { what, found: found.to_owned(), expected: expected.to_owned() },
+        };
+        if let Some(first) = readings.first().filter(|first| first.provenance.profile != provenance.profile) {
+            return Err(other("profile", &provenance.profile, &first.provenance.profile));
+        }
+        if readings.iter().any(|reading| reading.provenance.leaves == provenance.leaves) {
+            return Err(other("leaves", &provenance.leaves, "others than those of the files before"));
+        }
+        let suffix = if paths.len() > 1 { format!("@{}", provenance.leaves) } else { String::new() };
+        readings.push(Reading { models, provenance, suffix });
+    }
+    Ok(readings)
+}
+
 /// Runs the verb.
 pub fn run(arguments: &Arguments, output: &Output) -> Result<(), Error> {
     let family = Family::read(&arguments.space)?;
@@ -102,32 +141,40 @@ pub fn run(arguments: &Arguments, output: &Output) -> Result<(), Error> {
     };
     let sizes = if arguments.size.is_empty() { family.sizes() } else { &arguments.size };
     sizes.iter().try_for_each(|&size| family.check(size))?;
-    let models = read_models(&arguments.models)?;
     let mode = if arguments.analytic { "analytic" } else { "native" };
-    let provenance = Provenance::new(&models, mode, arguments.seed);
+    let readings = readings(&arguments.models, mode, arguments.seed)?;
+    let provenances: Vec<Provenance> = readings.iter().map(|reading| reading.provenance.clone()).collect();
     let mut asked: Vec<(Subject, u32)> = Vec::new();
     for &size in sizes {
         asked.extend(subjects.iter().map(|subject| (subject.clone(), size)));
     }
-    let kept = arguments.out.as_deref().map(|folder| Keeping::begin(folder, &provenance)).transpose()?;
-    let rows = match arguments.analytic {
-        true => analytic(family, &asked, &models, arguments.seed)?,
-        false => natively(family, &asked, &models, &provenance, kept.as_ref())?,
+    let keeping = arguments.out.as_deref().map(|folder| Keeping::begin(folder, &provenances)).transpose()?;
+    let keeping = keeping.as_ref();
+    let mut ranked = match arguments.analytic {
+        true => analytic(family, &asked, &readings, arguments.seed, keeping)?,
+        false => natively(family, &asked, &readings, arguments.seed, keeping)?,
     };
-    let is_wanted = |row: &Row| match arguments.state {
+    ranked.retain(|ranked| match arguments.state {
         States::Both => true,
-        States::Cold => row.state == State::Cold,
-        States::Warm => row.state == State::Warm,
-    };
-    let mut rows: Vec<Row> = rows.into_iter().filter(is_wanted).collect();
+        States::Cold => ranked.row.state == State::Cold,
+        States::Warm => ranked.row.state == State::Warm,
+    });
     if arguments.constant_time {
-        let found = followed(arguments, family, &subjects, &models)?;
-        for row in &mut rows {
-            row.constant_time = found.get(&(row.subject.clone(), row.state)).copied();
+        for (from, reading) in readings.iter().enumerate() {
+            let root = arguments.root.as_ref();
+            let found = secrets::follow(root, family, &subjects, reading, arguments.seed, keeping)?;
+            for ranked in ranked.iter_mut().filter(|ranked| ranked.from == from) {
+                let verdict = found.get(&(ranked.row.subject.clone(), ranked.row.state)).cloned();
+                ranked.row = ranked.row.clone().judged(verdict);
+            }
         }
     }
-    let shown = Shown::of(family, rows, provenance, arguments.top);
-    let beside = |name: &str| arguments.out.as_ref().map(|folder| folder.join(name));
+    write(arguments, &Shown::of(family, ranked, provenances, arguments.top), output)
+}
+
+/// The files that are asked for, and what is printed.
+fn write(arguments: &Arguments, shown: &Shown, output: &Output) -> Result<(), Error> {
+    let beside = |name: &str| arguments.out.as_deref().map(|folder: &Path| folder.join(name));
     for path in [arguments.csv.clone(), beside(TABLE)].into_iter().flatten() {
         whole::write(&path, shown.csv().as_bytes())?;
     }
@@ -137,79 +184,46 @@ pub fn run(arguments: &Arguments, output: &Output) -> Result<(), Error> {
     output.put(&shown.text(), &shown.value())
 }
 
-/// Whether no secret decides the time of each, cold and warm: on an image that tells what is secret, at the shortest
-/// size that takes every path.
-fn followed(
-    arguments: &Arguments,
-    family: Family,
-    subjects: &[Subject],
-    models: &Models,
-) -> Result<HashMap<(String, State), bool>, Error> {
-    let (choice, profile) = made_of(models)?;
-    let image = image(arguments.root.as_ref(), &Choice { tells_secrets: true, ..choice })?;
-    let bench = Bench::new(&image, profile);
-    let size = family.shortest();
-    let material = Material::new(family, &[size], arguments.seed)?;
-    let mut alike: Vec<Subject> = Vec::new();
-    for subject in subjects.iter().map(constant::alike) {
-        if !alike.contains(&subject) {
-            alike.push(subject);
-        }
-    }
-    let bar = progress(alike.len());
-    let follow = |subject: &Subject| {
-        let places = constant::places(&bench, &constant::request(subject, size, &material)?)?;
-        Ok(places.iter().map(Vec::is_empty).collect::<Vec<bool>>())
-    };
-    let found = threads::each(&alike, follow, |_, _| bar.inc(1))?;
-    bar.finish_and_clear();
-    let mut all = HashMap::new();
-    for subject in subjects {
-        let at = alike.iter().position(|other| *other == constant::alike(subject)).expect("it is among them");
-        for (state, is_constant) in [State::Cold, State::Warm].into_iter().zip(&found[at]) {
-            all.insert((subject.to_string(), state), *is_constant);
-        }
+/// What is kept of a subject by every reading, or what `estimate` says of it by each, which is kept then.
+fn kept_or<E: From<Error>>(
+    (subject, size): (&Subject, u32),
+    readings: &[Reading],
+    keeping: Option<&Keeping>,
+    mut estimate: impl FnMut(usize) -> Result<Vec<Row>, E>,
+) -> Result<Vec<Ranked>, E> {
+    let mut all = Vec::new();
+    for (from, reading) in readings.iter().enumerate() {
+        let kept = keeping.and_then(|keeping| keeping.rows(&reading.name(subject), subject.keeps(), size));
+        let rows = match kept {
+            Some(rows) => rows,
+            None => {
+                let rows = reading.named(estimate(from)?);
+                if let Some(keeping) = keeping {
+                    keeping.keep(&rows, &reading.provenance)?;
+                }
+                rows
+            }
+        };
+        all.extend(rows.into_iter().map(|row| Ranked { row, from }));
     }
     Ok(all)
 }
 
-/// The rows in a folder, and what takes more of them.
-struct Keeping {
-    kept: Kept,
-    path: PathBuf,
-    file: Mutex<File>,
+/// What went wrong with one of many: the tool says it, or files do.
+enum Failure {
+    Tool(::explore::Error),
+    Roof(Error),
 }
 
-impl Keeping {
-    /// Reads what is there, cuts off what an interruption left of a line, and goes on behind it.
-    fn begin(folder: &Path, provenance: &Provenance) -> Result<Keeping, Error> {
-        fs::create_dir_all(folder).map_err(|source| Error::io("create", folder, source))?;
-        let path = folder.join(ROWS);
-        let failed = |action| {
-            let path = path.clone();
-            move |source| Error::io(action, &path, source)
-        };
-        let mut options = OpenOptions::new();
-        let file = options.create(true).append(true).read(true).open(&path).map_err(failed("open"))?;
-        let text = fs::read_to_string(&path).map_err(failed("read"))?;
-        let (kept, whole_bytes) = kept::read(&text, provenance)
-            .map_err(|error| Error::Explore { path: Some(path.clone()), error })?;
-        file.set_len(whole_bytes as u64).map_err(failed("shorten"))?;
-        Ok(Keeping { kept, path, file: Mutex::new(file) })
+impl From<::explore::Error> for Failure {
+    fn from(error: ::explore::Error) -> Failure {
+        Failure::Tool(error)
     }
+}
 
-    /// What is kept of a subject: its cold row, and the warm one if it has two.
-    fn rows(&self, subject: &Subject, size: u32) -> Option<Vec<Row>> {
-        let states = if subject.keeps() { &[State::Cold, State::Warm][..] } else { &[State::Cold] };
-        let row = |state: &estimate::State| self.kept.get(&(subject.to_string(), size, *state)).cloned();
-        states.iter().map(row).collect()
-    }
-
-    /// Keeps all rows of a subject at once.
-    fn keep(&self, rows: &[Row], provenance: &Provenance) -> Result<(), Error> {
-        let lines: String = rows.iter().map(|row| kept::line(row, provenance)).collect();
-        let mut file = self.file.lock().expect("a worker that panics ends the process");
-        file.write_all(lines.as_bytes()).map_err(|source| Error::io("write", &self.path, source))
+impl From<Error> for Failure {
+    fn from(error: Error) -> Failure {
+        Failure::Roof(error)
     }
 }
 
@@ -217,41 +231,58 @@ impl Keeping {
 fn natively(
     family: Family,
     asked: &[(Subject, u32)],
-    models: &Models,
-    provenance: &Provenance,
+    readings: &[Reading],
+    seed: u64,
     keeping: Option<&Keeping>,
-) -> Result<Vec<Row>, Error> {
+) -> Result<Vec<Ranked>, Error> {
     let mut sizes: Vec<u32> = asked.iter().map(|(_, size)| *size).collect();
     sizes.dedup();
-    let material = Material::new(family, &sizes, provenance.seed)?;
+    let material = Material::new(family, &sizes, seed)?;
     let bar = progress(asked.len());
     let failed = Mutex::new(None);
     let estimate = |(subject, size): &(Subject, u32)| {
-        if let Some(rows) = keeping.and_then(|keeping| keeping.rows(subject, *size)) {
-            return Ok(rows);
+        let mut native = None;
+        let rows = kept_or((subject, *size), readings, keeping, |from| {
+            if native.is_none() {
+                native = Some(native::run(&material.request(subject, *size)?)?);
+            }
+            let native = native.as_ref().expect("it was run");
+            Ok::<_, Failure>(estimate::rows(subject, *size, native, &readings[from].models)?)
+        });
+        match rows {
+            Ok(rows) => Ok(rows),
+            Err(Failure::Tool(error)) => Err(error),
+            Err(Failure::Roof(error)) => {
+                *failed.lock().expect("nobody panics with it") = Some(error);
+                Ok(Vec::new())
+            }
         }
-        let native = native::run(&material.request(subject, *size)?)?;
-        let rows = estimate::rows(subject, *size, &native, models)?;
-        if let Some(Err(error)) = keeping.map(|keeping| keeping.keep(&rows, provenance)) {
-            *failed.lock().expect("nobody panics with it") = Some(error);
-        }
-        Ok(rows)
     };
     let rows = threads::each(asked, estimate, |_, _| bar.inc(1))?;
     bar.finish_and_clear();
     match failed.into_inner().expect("nobody panicked with it") {
         Some(error) => Err(error),
-        None => Ok(rows.concat()),
+        None => Ok(rows.into_iter().flatten().collect()),
     }
 }
 
-/// Computes each from what its parts take.
-fn analytic(family: Family, asked: &[(Subject, u32)], models: &Models, seed: u64) -> Result<Vec<Row>, Error> {
-    let mut analytic = Analytic::new(family, models, seed)?;
+/// Computes each that is not kept from what its parts take.
+fn analytic(
+    family: Family,
+    asked: &[(Subject, u32)],
+    readings: &[Reading],
+    seed: u64,
+    keeping: Option<&Keeping>,
+) -> Result<Vec<Ranked>, Error> {
+    let mut analytics = Vec::new();
+    for reading in readings {
+        analytics.push(Analytic::new(family, &reading.models, seed)?);
+    }
     let bar = progress(asked.len());
     let mut rows = Vec::new();
     for (subject, size) in asked {
-        rows.extend(analytic.rows(subject, *size)?);
+        let computed = |from: usize| Ok::<_, Error>(analytics[from].rows(subject, *size)?);
+        rows.extend(kept_or((subject, *size), readings, keeping, computed)?);
         bar.inc(1);
     }
     bar.finish_and_clear();

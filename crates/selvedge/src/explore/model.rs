@@ -10,7 +10,7 @@ use ::explore::measure::Bench;
 use ::explore::model::{Model, Models};
 use ::explore::plan::{self, Depth};
 use ::explore::stored;
-use report::table::{Column, Table};
+use report::table::{Column, Entry, Table};
 use selvedge::error::Error;
 use selvedge::whole;
 
@@ -52,12 +52,8 @@ pub struct Arguments {
 
 /// Runs the verb.
 pub fn run(arguments: &Arguments, output: &Output) -> Result<(), Error> {
-    let choice = Choice {
-        leaves: arguments.leaves,
-        level: arguments.level.clone(),
-        layout: arguments.layout,
-        tells_secrets: false,
-    };
+    let choice =
+        Choice { level: arguments.level.clone(), layout: arguments.layout, ..Choice::of(arguments.leaves) };
     let image = image(arguments.root.as_ref(), &choice)?;
     let bench = Bench::new(&image, arguments.profile.profile());
     let plan = plan::plan(arguments.seed, Depth(arguments.depth.into()))?;
@@ -87,9 +83,12 @@ fn shown(models: &Models) -> String {
         Column::new("held-out error").unit("%").decimals(2),
         Column::new("most").unit("%").decimals(1),
         Column::new("code").unit("bytes"),
+        Column::new("tables").unit("bytes"),
     ];
     let mut table = Table::new(title, columns);
     for model in models.routines.iter().flatten() {
+        let of = |tables: &Vec<(String, u32)>| tables.iter().map(|table| table.1).sum::<u32>();
+        let tables = model.tables.as_ref().map(of);
         table.push([
             model.routine.clone().into(),
             terms(model).into(),
@@ -97,6 +96,7 @@ fn shown(models: &Models) -> String {
             (100.0 * model.held_out_error).into(),
             (100.0 * model.held_out_error_most).into(),
             model.code_bytes.into(),
+            tables.map_or(Entry::from("?"), Entry::from),
         ]);
     }
     table.text(None)

@@ -1,79 +1,102 @@
-//! A ranking: for a person, for a machine, as CSV, and as a page with the front drawn. Ranks and computes nothing else.
+//! A ranking: for a person, for a machine, as CSV, and as a page. Ranks and computes nothing else.
+//!
+//! Owns what is told of rows, and of where secrets decide their time; `page` draws the front.
 
+use ::explore::constant::{Verdict, word};
 use ::explore::estimate::{Row, State};
 use ::explore::kept::{Provenance, line};
 use ::explore::rank::front;
 use ::explore::subject::Family;
-use report::chart::{Axis, Lines, Panels};
-use report::page::{Page, Section};
+use isa::rv32::Leak;
 use report::table::{Column, Entry, Table};
 use serde_json::{Value, json};
 
-/// Curves that can be told apart on one plot.
-const CURVES_MAX: usize = 6;
+mod page;
+
+/// A row, and which of the provenances it has.
+#[derive(Clone, Debug)]
+pub struct Ranked {
+    pub row: Row,
+    pub from: usize,
+}
 
 /// Rows that are ranked together: of one size and state.
 struct Ranking {
     size: u32,
     state: State,
     /// The least cycles first.
-    rows: Vec<Row>,
-    /// Whether each is on the front of cycles, memory, code and constant time.
+    rows: Vec<Ranked>,
+    /// Whether each is on the front of cycles, memory, code with tables, and constant time.
     is_front: Vec<bool>,
 }
 
 /// What was ranked.
 pub struct Shown {
     family: Family,
-    provenance: Provenance,
+    provenances: Vec<Provenance>,
     rankings: Vec<Ranking>,
     top: usize,
 }
 
-/// What the front is drawn over; what is not known is no worse than anything.
-fn point(row: &Row) -> [f64; 4] {
-    let bytes = |bytes: Option<u64>| bytes.map_or(0.0, |bytes| bytes as f64);
+/// What the front is of. What is not known of a row may be more than anything: it never makes a row better. Where models
+/// say nothing of tables, code stands for both.
+fn point(row: &Row, has_tables: bool) -> [f64; 4] {
+    let bytes = |bytes: Option<u64>| bytes.map_or(f64::INFINITY, |bytes| bytes as f64);
     let leaks = f64::from(row.constant_time != Some(true));
-    [row.cycles, bytes(row.ram_bytes), bytes(row.code_bytes), leaks]
+    let rom_bytes = if has_tables { row.rom_bytes() } else { row.code_bytes };
+    [row.cycles, bytes(row.ram_bytes), bytes(rom_bytes), leaks]
 }
 
-fn constant_time(row: &Row) -> &'static str {
-    match row.constant_time {
+/// Whether a row takes constant time, and which candidate was looked at for it, if another one.
+fn constant_time(row: &Row) -> String {
+    let word = match row.constant_time {
         Some(true) => "yes",
         Some(false) => "no",
-        None => "not looked at",
+        None => return "not looked at".to_owned(),
+    };
+    let followed = row.verdict.as_ref().map_or("", |verdict| verdict.followed.as_str());
+    let parts = followed.split('/').zip(row.subject.split('/'));
+    match parts.into_iter().find(|(followed, own)| followed != own) {
+        Some((followed, _)) => format!("{word}, as {followed}"),
+        None => word.to_owned(),
     }
 }
 
 impl Shown {
     /// Of these rows, of which so many are printed.
-    pub fn of(family: Family, rows: Vec<Row>, provenance: Provenance, top: usize) -> Shown {
+    pub fn of(family: Family, rows: Vec<Ranked>, provenances: Vec<Provenance>, top: usize) -> Shown {
         let mut rankings: Vec<Ranking> = Vec::new();
-        for row in rows {
-            let of = |ranking: &&mut Ranking| (ranking.size, ranking.state) == (row.size, row.state);
+        for ranked in rows {
+            let (size, state) = (ranked.row.size, ranked.row.state);
+            let of = |ranking: &&mut Ranking| (ranking.size, ranking.state) == (size, state);
             match rankings.iter_mut().find(of) {
-                Some(ranking) => ranking.rows.push(row),
-                None => {
-                    let (size, state) = (row.size, row.state);
-                    rankings.push(Ranking { size, state, rows: vec![row], is_front: Vec::new() });
-                }
+                Some(ranking) => ranking.rows.push(ranked),
+                None => rankings.push(Ranking { size, state, rows: vec![ranked], is_front: Vec::new() }),
             }
         }
         rankings.sort_by_key(|ranking| (ranking.size, ranking.state));
         for ranking in &mut rankings {
-            ranking.rows.sort_by(|a, b| a.cycles.total_cmp(&b.cycles).then(a.subject.cmp(&b.subject)));
-            ranking.is_front = front(&ranking.rows.iter().map(point).collect::<Vec<_>>());
+            let key = |ranked: &Ranked| ranked.row.subject.clone();
+            ranking.rows.sort_by(|a, b| a.row.cycles.total_cmp(&b.row.cycles).then(key(a).cmp(&key(b))));
+            let has_tables = ranking.rows.iter().any(|ranked| ranked.row.table_bytes.is_some());
+            let points = ranking.rows.iter().map(|ranked| point(&ranked.row, has_tables));
+            ranking.is_front = front(&points.collect::<Vec<_>>());
         }
-        Shown { family, provenance, rankings, top }
+        Shown { family, provenances, rankings, top }
+    }
+
+    /// Where all rows are from alike: the processor, the program.
+    fn origin(&self) -> &Provenance {
+        &self.provenances[0]
     }
 
     fn title(&self, ranking: &Ranking) -> String {
         let (size, unit, state) = (ranking.size, self.family.unit(), ranking.state.word());
         let shown = self.top.min(ranking.rows.len());
-        let profile = &self.provenance.profile;
         format!(
-            "{} at {size} {unit}, {state}, on {profile}: first {shown} of {}",
+            "{} at {size} {unit}, {state}, on {}: first {shown} of {}",
             self.family.word(),
+            self.origin().profile,
             ranking.rows.len()
         )
     }
@@ -84,17 +107,18 @@ impl Shown {
             Column::new("candidate"),
             Column::new("cycles").decimals(0),
             Column::new("beside the first").decimals(3),
-            Column::new("memory").unit("bytes"),
+            Column::new("state and scratch").unit("bytes"),
             Column::new("code").unit("bytes"),
+            Column::new("tables").unit("bytes"),
             Column::new("constant time"),
             Column::new("front"),
             Column::new("doubt"),
         ];
         let mut table = Table::new(self.title(ranking), columns);
-        let least = ranking.rows[0].cycles;
+        let least = ranking.rows[0].row.cycles;
         let bytes = |bytes: Option<u64>| bytes.map_or(Entry::from("?"), Entry::from);
         for at in rows {
-            let row = &ranking.rows[at];
+            let row = &ranking.rows[at].row;
             table.push([
                 Entry::from(at + 1),
                 row.subject.clone().into(),
@@ -102,6 +126,7 @@ impl Shown {
                 (row.cycles / least).into(),
                 bytes(row.ram_bytes),
                 bytes(row.code_bytes),
+                bytes(row.table_bytes),
                 constant_time(row).into(),
                 (if ranking.is_front[at] { "*" } else { "" }).into(),
                 (if row.outside.is_empty() { "" } else { "outside of its domain" }).into(),
@@ -110,15 +135,57 @@ impl Shown {
         table
     }
 
+    /// Rows that are shown.
+    fn shown<'a>(&self, ranking: &'a Ranking) -> &'a [Ranked] {
+        &ranking.rows[..self.top.min(ranking.rows.len())]
+    }
+
+    /// Where secrets decide the time of those that are shown, by line; nothing where they decide nowhere, or nobody looked.
+    fn places(&self, ranking: &Ranking) -> Option<Table> {
+        let mut verdicts: Vec<&Verdict> = Vec::new();
+        for verdict in self.shown(ranking).iter().filter_map(|ranked| ranked.row.verdict.as_ref()) {
+            if !verdicts.iter().any(|other| other.followed == verdict.followed) {
+                verdicts.push(verdict);
+            }
+        }
+        let size = verdicts.first()?.followed_size;
+        let columns = ["candidate", "a secret decides", "line", "function", "times"].map(Column::new);
+        let title = format!(
+            "Where secrets decide the time, {}, as followed at {size} {}",
+            ranking.state.word(),
+            self.family.unit()
+        );
+        let mut table = Table::new(title, columns);
+        let mut is_empty = true;
+        for verdict in verdicts {
+            for place in &verdict.places {
+                is_empty = false;
+                let what = match place.kind {
+                    Leak::Branch => "a branch",
+                    Leak::Address => "an address",
+                    Leak::Operand => "how long it takes",
+                };
+                table.push([
+                    Entry::from(verdict.followed.clone()),
+                    what.into(),
+                    place.line.clone().into(),
+                    place.function.clone().into(),
+                    place.count.into(),
+                ]);
+            }
+        }
+        (!is_empty).then_some(table)
+    }
+
     /// For a person.
     pub fn text(&self) -> String {
         let tables = self.rankings.iter().map(|ranking| {
-            let shown = self.top.min(ranking.rows.len());
-            self.table(ranking, 0..shown).text(None)
+            let table = self.table(ranking, 0..self.shown(ranking).len()).text(None);
+            table + &self.places(ranking).map_or(String::new(), |places| places.text(None))
         });
         let mut text: String = tables.collect();
-        let doubts =
-            self.rankings.iter().flat_map(|ranking| &ranking.rows).filter(|row| !row.outside.is_empty());
+        let rows = self.rankings.iter().flat_map(|ranking| &ranking.rows).map(|ranked| &ranked.row);
+        let doubts = rows.filter(|row| !row.outside.is_empty());
         if let Some(row) = doubts.clone().next() {
             text += &format!(
                 "{} rows are doubtful, such as {}: {}\n",
@@ -132,8 +199,9 @@ impl Shown {
 
     /// For a machine: all rows, ranked, each with where it comes from.
     pub fn value(&self) -> Value {
-        let row = |row: &Row| -> Value {
-            serde_json::from_str(&line(row, &self.provenance)).expect("our lines are JSON")
+        let row = |ranked: &Ranked| -> Value {
+            let line = line(&ranked.row, &self.provenances[ranked.from]);
+            serde_json::from_str(&line).expect("our lines are JSON")
         };
         let ranking = |ranking: &Ranking| {
             let rows = ranking.rows.iter().zip(&ranking.is_front).map(|(each, is_front)| {
@@ -149,123 +217,77 @@ impl Shown {
 
     /// All rows.
     pub fn csv(&self) -> String {
-        let names = [
-            "space",
-            "candidate",
-            "size",
-            "state",
-            "cycles",
-            "ram_bytes",
-            "code_bytes",
-            "constant_time",
-            "front",
-            "outside",
-            "profile",
-            "leaves",
-            "compiler",
-            "tool",
-            "mode",
-            "models_seed",
-            "seed",
-        ];
-        let mut table = Table::new("", names.map(Column::new));
+        let mut table = Table::new("", CSV_COLUMNS.map(Column::new));
         for ranking in &self.rankings {
-            for (row, is_front) in ranking.rows.iter().zip(&ranking.is_front) {
-                let bytes = |bytes: Option<u64>| bytes.map_or(Entry::from(""), Entry::from);
-                let from = &self.provenance;
-                table.push([
-                    Entry::from(self.family.word()),
-                    row.subject.clone().into(),
-                    row.size.into(),
-                    row.state.word().into(),
-                    row.cycles.into(),
-                    bytes(row.ram_bytes),
-                    bytes(row.code_bytes),
-                    row.constant_time.map_or("", |is_so| if is_so { "yes" } else { "no" }).into(),
-                    (if *is_front { "yes" } else { "no" }).into(),
-                    row.outside.join("; ").into(),
-                    from.profile.clone().into(),
-                    from.leaves.clone().into(),
-                    from.compiler.clone().into(),
-                    from.tool.clone().into(),
-                    from.mode.clone().into(),
-                    from.models_seed.into(),
-                    from.seed.into(),
-                ]);
+            for (ranked, is_front) in ranking.rows.iter().zip(&ranking.is_front) {
+                table.push(self.csv_row(ranked, *is_front));
             }
         }
         table.csv()
     }
 
-    /// Cycles over memory, of those that nothing beats in both: of all together, and of each way to multiply.
-    fn chart(&self, ranking: &Ranking) -> Lines {
-        let title = format!(
-            "Cycles over memory at {} {}, {}",
-            ranking.size,
-            self.family.unit(),
-            ranking.state.word()
-        );
-        let (x, y) = (Axis::linear("state and scratch", "bytes"), Axis::log("operation", "cycles"));
-        let mut names: Vec<String> = Vec::new();
-        for row in &ranking.rows {
-            let name = kind(row).to_owned();
-            if !names.contains(&name) {
-                names.push(name);
-            }
-        }
-        let all: Vec<&Row> = ranking.rows.iter().collect();
-        let mut chart = Lines::new(title, x, y, Panels::Together).series("all", curve(&all));
-        for name in names.iter().take(CURVES_MAX - 1) {
-            let of: Vec<&Row> = ranking.rows.iter().filter(|row| kind(row) == name).collect();
-            chart = chart.series(name.clone(), curve(&of));
-        }
-        chart
-    }
-
-    /// As a page.
-    pub fn page(&self) -> String {
-        let lead = format!(
-            "Ways of `{}`, by what macro-models say that they take on `{}`. A star is on the front: nothing else is as \
-             good in cycles, memory, code and constant time, and better in one.",
-            self.family.word(),
-            self.provenance.profile
-        );
-        let mut page = Page::new("Algorithms for a processor", lead);
-        for ranking in &self.rankings {
-            let shown = self.top.min(ranking.rows.len());
-            let on_front = (0..ranking.rows.len()).filter(|&at| ranking.is_front[at]);
-            let title = format!("{} {}, {}", ranking.size, self.family.unit(), ranking.state.word());
-            let mut section = Section::new(title);
-            if ranking.rows.iter().any(|row| row.ram_bytes.is_some()) {
-                section =
-                    section.chart(self.chart(ranking), "Of each way to multiply, those that no other beats.");
-            }
-            let front = self.table(ranking, on_front);
-            section = section.table(self.table(ranking, 0..shown), "By cycles").table(front, "The front");
-            page = page.section(section);
-        }
-        let from = &self.provenance;
-        page.provenance("program", from.tool.clone())
-            .provenance("compiler", from.compiler.clone())
-            .provenance("leaves", from.leaves.clone())
-            .provenance("cycles by", from.mode.clone())
-            .provenance("models", format!("{}, seed {}", from.models, from.models_seed))
-            .provenance("seed", from.seed.to_string())
-            .html()
+    fn csv_row(&self, ranked: &Ranked, is_front: bool) -> [Entry; CSV_COLUMNS.len()] {
+        let bytes = |bytes: Option<u64>| bytes.map_or(Entry::from(""), Entry::from);
+        let yes = |is_so: bool| if is_so { "yes" } else { "no" };
+        let (row, from) = (&ranked.row, &self.provenances[ranked.from]);
+        let verdict = row.verdict.as_ref();
+        let places = verdict.iter().flat_map(|verdict| &verdict.places);
+        let places: Vec<String> = places
+            .map(|place| format!("{} {} {} {}", word(place.kind), place.line, place.function, place.count))
+            .collect();
+        [
+            Entry::from(self.family.word()),
+            row.subject.clone().into(),
+            row.size.into(),
+            row.state.word().into(),
+            row.cycles.into(),
+            bytes(row.ram_bytes),
+            bytes(row.code_bytes),
+            bytes(row.table_bytes),
+            row.constant_time.map_or("", yes).into(),
+            verdict.map_or(String::new(), |verdict| verdict.followed.clone()).into(),
+            verdict.map_or(Entry::from(""), |verdict| verdict.followed_size.into()),
+            places.join("; ").into(),
+            yes(is_front).into(),
+            row.outside.join("; ").into(),
+            from.profile.clone().into(),
+            from.leaves.clone().into(),
+            from.layout.into(),
+            from.compiler.clone().into(),
+            from.tool.clone().into(),
+            from.sources.clone().into(),
+            from.models.clone().into(),
+            from.mode.clone().into(),
+            from.models_seed.into(),
+            from.seed.into(),
+        ]
     }
 }
 
-/// What stands before the first slash of a name.
-fn kind(row: &Row) -> &str {
-    row.subject.split('/').next().unwrap_or_default()
-}
-
-/// The rows that no other beats in memory and cycles, as points.
-fn curve(rows: &[&Row]) -> Vec<(f64, f64)> {
-    let points: Vec<[f64; 2]> =
-        rows.iter().map(|row| [row.ram_bytes.unwrap_or(0) as f64, row.cycles]).collect();
-    let kept = points.iter().zip(front(&points)).filter(|(_, is_front)| *is_front);
-    let mut points: Vec<(f64, f64)> = kept.map(|(point, _)| (point[0], point[1])).collect();
-    points.dedup();
-    points
-}
+/// What a line of CSV has.
+const CSV_COLUMNS: [&str; 24] = [
+    "space",
+    "candidate",
+    "size",
+    "state",
+    "cycles",
+    "ram_bytes",
+    "code_bytes",
+    "table_bytes",
+    "constant_time",
+    "followed",
+    "followed_size",
+    "places",
+    "front",
+    "outside",
+    "profile",
+    "leaves",
+    "layout",
+    "compiler",
+    "tool",
+    "sources",
+    "models",
+    "mode",
+    "models_seed",
+    "seed",
+];

@@ -4,6 +4,7 @@
 
 use std::path::PathBuf;
 
+use ::explore::kept::{SOURCES, TOOL};
 use ::explore::measure::Bench;
 use ::explore::model::Models;
 use ::explore::rank::Accuracy;
@@ -13,7 +14,7 @@ use report::table::{Column, Table};
 use selvedge::error::Error;
 use serde_json::{Value, json};
 
-use super::{image, made_of, read_models};
+use super::{image_of, made_of, read_models};
 use crate::output::Output;
 use crate::papers::spread::progress;
 
@@ -59,12 +60,8 @@ pub fn run(arguments: &Arguments, output: &Output) -> Result<(), Error> {
     let sizes = if arguments.size.is_empty() { default } else { &arguments.size };
     sizes.iter().try_for_each(|&size| family.check(size))?;
     let models = read_models(&arguments.models)?;
-    let (choice, profile) = made_of(&models)?;
-    let image = image(arguments.root.as_ref(), &choice)?;
-    if image.compiler != models.origin.compiler {
-        let (found, expected) = (models.origin.compiler.clone(), image.compiler);
-        return Err(::explore::Error::OtherCompiler { found, expected }.into());
-    }
+    let (_, profile) = made_of(&models)?;
+    let image = image_of(arguments.root.as_ref(), &models, false)?;
     let bench = Bench::new(&image, profile);
     let material = Material::new(family, sizes, arguments.seed)?;
     let groups = groups(arguments, family, sizes, &models, &bench, &material)?;
@@ -180,6 +177,7 @@ fn value(groups: &[Group], models: &Models, seed: u64) -> Value {
         })
     };
     json!({
+        "tool": TOOL, "sources": SOURCES, "models_tool": models.origin.tool, "layout": models.origin.layout,
         "profile": models.origin.profile, "leaves": models.origin.leaves, "compiler": models.origin.compiler,
         "models_seed": models.origin.seed, "seed": seed,
         "accuracy": accuracies(groups).into_iter().map(accuracy).collect::<Vec<_>>(),

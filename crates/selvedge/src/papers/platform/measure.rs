@@ -27,12 +27,26 @@ const SIX: usize = 6;
 /// What the private operation of figure 4 is made of here: products of factors, and divisions.
 const FIGURE: &str = "divide/kary-4/gauss/fresh/32";
 
-/// What was measured.
-pub struct Measurement {
+/// Products of long numbers, of both layers that have them: where figure 4 says `mpz_mul`, ours calls one or the other.
+const PRODUCTS: [&str; 2] = ["mpz32_mul", "mpn32_mul"];
+
+/// What was counted, which is the same everywhere.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Counted {
     /// Of each axis, how many choices: multiplications, block sizes, uses of the theorem, radices, caching.
     pub axes: [usize; 5],
     /// Candidates of the first reading, and of both readings together.
     pub candidates: [usize; 2],
+    /// How often a private operation calls: products, powers, remainders, sums, differences.
+    pub calls: [u64; 5],
+    /// Functions that call products of long numbers, and are none themselves, by name.
+    pub callers: Vec<String>,
+}
+
+/// What was measured.
+pub struct Measurement {
+    /// What of it is counted.
+    pub counted: Counted,
     /// Seconds for all candidates by native runs and models, on all cores.
     pub all_s: f64,
     /// Seconds for as many as the paper simulated, one after the other, and for the same by models.
@@ -41,10 +55,6 @@ pub struct Measurement {
     pub faster: [f64; 2],
     /// Mean absolute errors of native runs and of formulas, in parts of one.
     pub errors: [f64; 2],
-    /// How often a private operation calls: products, powers, remainders, sums, differences.
-    pub calls: [u64; 5],
-    /// Functions that call the product of long numbers.
-    pub callers: usize,
 }
 
 fn distinct<T: Ord>(of: impl Fn(&Candidate) -> T) -> usize {
@@ -59,6 +69,39 @@ fn calls(graph: &CallGraph, into: &[&str]) -> u64 {
         inside.contains(&caller.as_str()) && into.contains(&callee.as_str())
     });
     edges.map(|edge| edge.calls).sum()
+}
+
+/// Functions of a graph that call products, and are none themselves: a product of one layer by way of the other is one.
+fn callers(graph: &CallGraph) -> BTreeSet<&str> {
+    let name = |at: usize| graph.functions[at].name.as_str();
+    let into = graph.edges.iter().filter(|edge| PRODUCTS.contains(&name(edge.callee)));
+    into.map(|edge| name(edge.caller)).filter(|caller| !PRODUCTS.contains(caller)).collect()
+}
+
+impl Counted {
+    /// On this bench, with the key of this material.
+    pub fn of(bench: &Bench, material: &Material) -> Result<Counted, Error> {
+        let request = material.key(BITS).shortened(8).private(FIGURE.parse()?, material.seed());
+        let graph = bench.calls(&request)?;
+        Ok(Counted {
+            axes: [
+                distinct(|candidate| candidate.multiplication),
+                distinct(|candidate| candidate.window_bits),
+                distinct(|candidate| candidate.crt),
+                distinct(|candidate| candidate.radix),
+                distinct(|candidate| candidate.caching),
+            ],
+            candidates: [FAMILY.subjects().len(), both_readings()],
+            calls: [
+                calls(&graph, &PRODUCTS),
+                calls(&graph, &["modexp32_exponentiate", "modexp32_residue"]),
+                calls(&graph, &["mpz32_mod", "modmul32_reduce"]),
+                calls(&graph, &["mpz32_add", "mpn32_add_n"]),
+                calls(&graph, &["mpz32_sub", "mpn32_sub_n"]),
+            ],
+            callers: callers(&graph).into_iter().map(str::to_owned).collect(),
+        })
+    }
 }
 
 impl Measurement {
@@ -76,29 +119,12 @@ impl Measurement {
         let natively = Accuracy::of(&pairs).expect("there are six").error_mean;
         let off =
             compared.iter().zip(&by_formula).map(|(row, cycles)| (cycles / row.measured as f64 - 1.0).abs());
-        let graph = bench.calls(&material.key(BITS).shortened(8).private(FIGURE.parse()?, seed))?;
-        let callers = graph.edges.iter().filter(|edge| graph.functions[edge.callee].name == "mpz32_mul");
         Ok(Measurement {
-            axes: [
-                distinct(|candidate| candidate.multiplication),
-                distinct(|candidate| candidate.window_bits),
-                distinct(|candidate| candidate.crt),
-                distinct(|candidate| candidate.radix),
-                distinct(|candidate| candidate.caching),
-            ],
-            candidates: [FAMILY.subjects().len(), both_readings()],
+            counted: Counted::of(bench, &material)?,
             all_s,
             six_s,
             faster,
             errors: [natively, off.sum::<f64>() / compared.len() as f64],
-            calls: [
-                calls(&graph, &["mpz32_mul", "mpn32_mul"]),
-                calls(&graph, &["modexp32_exponentiate", "modexp32_residue"]),
-                calls(&graph, &["mpz32_mod", "modmul32_reduce"]),
-                calls(&graph, &["mpz32_add", "mpn32_add_n"]),
-                calls(&graph, &["mpz32_sub", "mpn32_sub_n"]),
-            ],
-            callers: callers.count(),
         })
     }
 }
@@ -158,4 +184,39 @@ fn race(
     }
     let mean = |sum: f64| (sum / subjects.len() as f64).exp();
     Ok((seconds, logarithms.map(mean), cycles))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use ::explore::image::{Choice, Image, Leaves};
+    use isa::rv32::Profile;
+
+    use super::*;
+
+    #[test]
+    fn what_is_counted_is_what_the_document_says() {
+        let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+        let image = match Image::make(&root, &Choice::of(Leaves::Plain), None) {
+            Ok(image) => image,
+            Err(error @ (::explore::Error::NoCompiler { .. } | ::explore::Error::NoLibrary)) => {
+                assert!(std::env::var_os("CI").is_none(), "{error}");
+                println!("skip: figure 4: {error}");
+                return;
+            }
+            Err(error) => panic!("{error}"),
+        };
+        let material = Material::new(FAMILY, &[BITS], 1001).expect("the library makes keys");
+        let bench = Bench::new(&image, Profile::Vex5);
+        let counted = Counted::of(&bench, &material).expect("it is done");
+        let callers = ["crt32_gauss", "crt32_setup", "modmul32_divide_multiply", "mpz32_gcdext"];
+        let expected = Counted {
+            axes: [5, 5, 3, 2, 3],
+            candidates: [450, 720],
+            calls: [2, 2, 3, 1, 0],
+            callers: callers.map(str::to_owned).to_vec(),
+        };
+        assert_eq!(counted, expected);
+    }
 }

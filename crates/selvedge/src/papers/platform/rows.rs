@@ -44,13 +44,13 @@ fn ours(case: &str, metric: &str, unit: &str, direction: Direction) -> PrintedCe
 
 /// All rows.
 pub fn rows(measured: &Measurement, source: &str) -> Vec<PaperRow> {
-    let [candidates, both] = measured.candidates;
+    let [candidates, both] = measured.counted.candidates;
     let [simulated_s, natively_s] = measured.six_s;
     let [by_native, by_formula] = measured.faster;
     let all_days = simulated_s / 6.0 * both as f64 / SECONDS_A_DAY;
     let mut rows = beside("section-1", SECTION_1, &[both.into(), all_days.into()], &RUN, source);
     let mut values: Vec<Value> = vec![candidates.into()];
-    values.extend(measured.axes.map(Value::from));
+    values.extend(measured.counted.axes.map(Value::from));
     // Six by their hours beside all by theirs, as the paper's hours are set beside each other.
     let by_hours = simulated_s / 6.0 / (measured.all_s / candidates as f64);
     let timed =
@@ -66,8 +66,8 @@ pub fn rows(measured: &Measurement, source: &str) -> Vec<PaperRow> {
         let cell = ours(case, metric, unit, direction);
         PaperRow::new(PAPER, "section-4.3", &cell, Some(value.into()), &RUN, source)
     }));
-    let mut values = measured.calls.map(Value::from).to_vec();
-    values.push(measured.callers.into());
+    let mut values = measured.counted.calls.map(Value::from).to_vec();
+    values.push(measured.counted.callers.len().into());
     rows.extend(beside("figure-4", FIGURE_4, &values, &GRAPH, source));
     for mut cell in cells(SECOND_HALF) {
         let (table, case) =
@@ -80,19 +80,22 @@ pub fn rows(measured: &Measurement, source: &str) -> Vec<PaperRow> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::measure::Counted;
     use super::*;
 
     #[test]
     fn every_printed_cell_is_a_row_once_and_what_custom_instructions_bring_is_missing() {
         let measured = Measurement {
-            axes: [5, 5, 3, 2, 3],
-            candidates: [450, 720],
+            counted: Counted {
+                axes: [5, 5, 3, 2, 3],
+                candidates: [450, 720],
+                calls: [4, 4, 2, 2, 2],
+                callers: ["a", "b", "c"].map(str::to_owned).to_vec(),
+            },
             all_s: 4.0,
             six_s: [6.0, 0.06],
             faster: [100.0, 1e5],
             errors: [0.01, 0.02],
-            calls: [4, 4, 2, 2, 2],
-            callers: 3,
         };
         let rows = rows(&measured, "selvedge paper platform");
         let printed = [SECTION_1, SECTION_4_3, FIGURE_4, SECOND_HALF].map(|text| cells(text).len());

@@ -6,5 +6,6 @@
 # FAIL[formula]: explore algorithms --models ../../../explore/models/vex5.ndjson --space aes --analytic
 # FAIL[models]: explore algorithms --models readme.cmd
 # FAIL[nowhere](3): explore algorithms --models nowhere.ndjson
+# FAIL[twice]: explore algorithms --models ../../../explore/models/vex5.ndjson,../../../explore/models/vex5.ndjson
 # FAIL[leaves](2): explore model --leaves mmx
 # FAIL[tree](3): explore model --root %tmp

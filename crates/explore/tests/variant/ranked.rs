@@ -1,0 +1,44 @@
+//! What a tree with variants of its own ranks: AES by models that are made there, and powers by one more way to multiply
+//! residues. An example of a copy of this crate, which `variant.rs` makes; arguments: the tree.
+
+use std::path::Path;
+
+use explore::candidate::Multiplication;
+use explore::image::{Choice, Image, Leaves};
+use explore::measure::Bench;
+use explore::plan::{self, Depth};
+use explore::space::Space;
+use explore::subject::{Family, Material};
+use explore::workload::{self, Key};
+use explore::{Candidate, characterise, estimate, native};
+use isa::rv32::Profile;
+
+const OCTETS: u32 = 1024;
+
+fn main() {
+    let tree = std::env::args().nth(1).expect("an argument names the tree");
+    let image = Image::make(Path::new(&tree), &Choice::of(Leaves::Plain), None).expect("it is compiled");
+    let bench = Bench::new(&image, Profile::Pico);
+    let mut plan = plan::plan(1, Depth(1)).expect("keys are made");
+    plan.retain(|planned| planned.request.operation.starts_with("aes_"));
+    let models = characterise::sample(&bench, &plan, || ()).expect("all are done").fit(&bench, 1);
+    let models = models.expect("there are enough");
+    let material = Material::new(Family::Aes, &[OCTETS], 1).expect("it has no keys");
+    let mut rows = Vec::new();
+    for subject in Family::Aes.subjects() {
+        let native = native::run(&material.request(&subject, OCTETS).expect("it is one")).expect("it is done");
+        rows.extend(estimate::rows(&subject, OCTETS, &native, &models).expect("its routines have models"));
+    }
+    rows.sort_by(|a, b| a.cycles.total_cmp(&b.cycles));
+    for row in rows {
+        println!("{} {} {:?}", row.subject, row.cycles, row.rom_bytes());
+    }
+    let last = *Multiplication::ALL.last().expect("there are some");
+    let of = Space::All.candidates().into_iter().filter(|candidate| candidate.multiplication == last);
+    println!("{} candidates by {}", of.count(), last.word());
+    let key = Key::generate(1, 512).expect("it has a size");
+    let power = |candidate: Candidate| native::run(&key.private(candidate, 1)).expect("it is done").response;
+    let [one, other] = [last, workload::fast().multiplication]
+        .map(|multiplication| power(Candidate { multiplication, ..workload::fast() }));
+    println!("{}", if one == other { "the same power" } else { "another power" });
+}
