@@ -6,7 +6,7 @@
 
 #ifdef SELVEDGE_COUNT
 
-_Thread_local struct estimate estimate_counts;
+_Thread_local struct estimates estimate_counts;
 _Thread_local size_t estimate_scratch_left;
 
 #define TEXT_(...)           #__VA_ARGS__
@@ -53,7 +53,7 @@ const uint64_t *estimate_block(void)
 
 void estimate_clear(void)
 {
-    estimate_counts = (struct estimate){0};
+    estimate_counts = (struct estimates){0};
 }
 
 static _Thread_local size_t state_bytes, scratch_bytes;

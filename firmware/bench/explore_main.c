@@ -19,7 +19,7 @@ void explore_begin(void)
 
 void explore_end(void)
 {
-    counted = estimate_counts;
+    counted = estimate_counts.sums;
 }
 #else
 void explore_begin(void)

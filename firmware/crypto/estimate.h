@@ -48,31 +48,41 @@ struct estimate {
 #undef LIMB_ROUTINE_ENTRY
 };
 
+/* What is counted: sums over calls, the most that a call began with, and the most of the complements of what calls began
+   with, which is the least: zeros are nothing yet. */
+struct estimates {
+    struct estimate sums, most, least;
+};
+
 /* This thread's counts. */
-extern _Thread_local struct estimate estimate_counts __attribute__((tls_model("initial-exec")));
+extern _Thread_local struct estimates estimate_counts __attribute__((tls_model("initial-exec")));
 /* The least number of bytes that scratch had left since this was set to what it has, see mp/scratch.h: the difference is
    what an operation needs. */
 extern _Thread_local size_t estimate_scratch_left __attribute__((tls_model("initial-exec")));
 
-INLINE void estimate_add(uint64_t *features, const uint64_t *values, size_t count)
+INLINE void estimate_add(uint64_t *sums, uint64_t *most, uint64_t *least, const uint64_t *values, size_t count)
 {
-    for (size_t i = 0; i < count; i++) {
-        features[i] += values[i];
+    sums[0] += values[0];
+    for (size_t i = 1; i < count; i++) {
+        sums[i] += values[i];
+        most[i] = values[i] > most[i] ? values[i] : most[i];
+        least[i] = ~values[i] > least[i] ? ~values[i] : least[i];
     }
 }
 
 #define COUNT_(name, ...)                                                                                    \
-    estimate_add(estimate_counts.name.features, (const uint64_t[]){1, __VA_ARGS__},                                 \
+    estimate_add(estimate_counts.sums.name.features, estimate_counts.most.name.features,                     \
+                 estimate_counts.least.name.features, (const uint64_t[]){1, __VA_ARGS__},                    \
                  sizeof((const uint64_t[]){1, __VA_ARGS__}) / sizeof(uint64_t))
-#define COUNT_TERM_(name, feature, value) (estimate_counts.name.feature += (value))
+#define COUNT_TERM_(name, feature, value) (estimate_counts.sums.name.feature += (value))
 /* Twice, because the name may be a macro of limb.h's. */
 #define COUNT(...)                        COUNT_(__VA_ARGS__)
 #define COUNT_TERM(name, feature, value)  COUNT_TERM_(name, feature, value)
 
 /*
- * For whoever runs an estimation: the list as text, and this thread's block as `estimate_routines()` rows of
- * ESTIMATE_FEATURES numbers. The names of features are as routines.def has them, separated by ", ". In
- * firmware/bench/estimate.c.
+ * For whoever runs an estimation: the list as text, and this thread's blocks, one behind the other as `struct estimates`
+ * has them, of `estimate_routines()` rows of ESTIMATE_FEATURES numbers each. The names of features are as routines.def
+ * has them, separated by ", ". In firmware/bench/estimate.c.
  */
 size_t estimate_routines(void);
 const char *estimate_routine_name(size_t routine);

@@ -1,35 +1,53 @@
 //! How accurate macro-models are, and how much faster than a simulator they estimate: the goals of exploration.
 //! `cargo bench -p explore` makes the models of `pico` and `vex5`, compares them with the simulator on candidates of
-//! all kinds and on those that are ranked first, times both, and prints goals. Arguments are `pico`, `vex5`, `speed`,
-//! `tcm` and `space`, for a part of that; `space` ranks all candidates at four sizes. Cycles are the same everywhere;
-//! times are this machine's.
+//! all kinds, on those that are ranked first and on the other families, times models, simulator and the cores' hardware
+//! in Verilator, and prints goals. Arguments are `pico`, `vex5`, `speed`, `hardware`, `tcm` and `space`, for a part of
+//! that; `space` ranks all candidates at four sizes. Cycles are the same everywhere; times are this machine's.
 
 #[path = "../tests/compiled/mod.rs"]
 mod compiled;
+#[path = "../../isa/tests/cores/mod.rs"]
+mod cores;
 
 use std::time::{Duration, Instant};
 
 use explore::analytic::Analytic;
-use explore::estimate::State;
-use explore::image::{Choice, Image, Leaves};
+use explore::estimate::{Row, State};
+use explore::image::{Choice, Image, Leaves, REQUESTS};
 use explore::measure::Bench;
-use explore::model::Models;
+use explore::model::{Model, Models, Shape};
+use explore::native::ROUTINES;
 use explore::plan::{self, Depth};
 use explore::rank::Accuracy;
 use explore::space::Space;
 use explore::subject::{Family, Material, Subject};
 use explore::validate::{self, Compared};
-use explore::{characterise, estimate, native, stored, threads};
+use explore::{Request, characterise, estimate, fit, measure, native, stored, threads};
+use isa::Cycles;
 use isa::rv32::Profile;
 
 /// The models that are kept beside the source.
 const KEPT: &str = include_str!("../models/vex5.ndjson");
 const MODELS_SEED: u64 = 1;
 const SEED: u64 = 1001;
+/// How many of all kinds are compared, and at which sizes.
 const STRATIFIED: usize = 60;
+const STRATIFIED_SIZES: [u32; 2] = [512, 1024];
+/// How many of those that are ranked first.
 const FIRST: usize = 20;
 const SIZES: [u32; 4] = [512, 1024, 2048, 3072];
 const ALL: Family = Family::Private(Space::All);
+/// The other families, and sizes of each: the shortest, a usual one and the longest.
+const OTHERS: [(Family, &[u32]); 4] = [
+    (Family::Aes, &[16, 1024, 4096]),
+    (Family::Des, &[8, 1024, 4096]),
+    (Family::Sha256, &[64, 1024, 4096]),
+    (Family::Ecc, &[256]),
+];
+/// How often what is timed is done; the least time counts.
+const TIMES: u32 = 3;
+/// What is timed on the cores' hardware.
+const ON_HARDWARE: [&str; 2] = ["cios/kary-4/garner/constants/32", "sos/sliding-4/garner/fresh/32+squaring"];
 
 fn goal(what: &str, value: f64, peer: &str, is_least: bool, wanted: f64) {
     let sign = if is_least { ">=" } else { "<=" };
@@ -42,6 +60,20 @@ fn models(bench: &Bench) -> Models {
     let samples = characterise::sample(bench, &plan, || ()).expect("all requests are done");
     let models = samples.fit(bench, MODELS_SEED).expect("there are measurements");
     println!("{}: {} requests measured in {:.1?}", bench.profile().name(), plan.len(), begin.elapsed());
+    let is_bent = |model: &&Model| model.terms.iter().any(|term| term.shape != Shape::Straight);
+    let chosen = samples.chosen();
+    let errors = models.routines.iter().flatten().filter(is_bent).map(|model| {
+        let place = ROUTINES.iter().position(|routine| routine.name == model.routine).expect("it has one");
+        let straight = fit::straight(&ROUTINES[place], &chosen[place]).expect("there are measurements");
+        (model.held_out_error, straight.held_out_error)
+    });
+    let (bent, straight): (Vec<f64>, Vec<f64>) = errors.unzip();
+    println!(
+        "  {} models have a square or a bend: mean held-out error {:.4}, without {:.4}",
+        bent.len(),
+        mean(&bent),
+        mean(&straight)
+    );
     models
 }
 
@@ -49,40 +81,43 @@ fn models(bench: &Bench) -> Models {
 fn told(name: &str, compared: &[Compared]) -> Vec<(f64, f64)> {
     let pairs: Vec<(f64, f64)> = compared.iter().map(Compared::pair).collect();
     let accuracy = Accuracy::of(&pairs).expect("there are several");
-    println!("  {name}: {} rows, {accuracy:.4?}", pairs.len());
+    let outside = compared.iter().filter(|row| !row.outside.is_empty()).count();
+    println!("  {name}: {} rows, {outside} outside of what was characterised, {accuracy:.4?}", pairs.len());
     let worst = compared.iter().max_by(|a, b| a.error().abs().total_cmp(&b.error().abs()));
     let worst = worst.expect("there are several");
     println!("    worst: {} at {} {}, {:+.4}", worst.subject, worst.size, worst.state.word(), worst.error());
     pairs
 }
 
+/// Compares models with the simulator at these, each with a key of its own.
+fn compared(bench: &Bench, models: &Models, subjects: Vec<Subject>, size: u32) -> Vec<Compared> {
+    let asked: Vec<(Subject, u32)> = subjects.into_iter().map(|subject| (subject, size)).collect();
+    validate::compare(bench, models, SEED, &asked, || ()).expect("all are done")
+}
+
 /// Compares models with the simulator, and prints the goals.
 fn accuracy(bench: &Bench, models: &Models, mean_wanted: f64) {
-    let material = Material::new(ALL, &SIZES, SEED).expect("the library makes keys");
+    let name = bench.profile().name();
     let subjects = ALL.subjects();
-    let mut all = Vec::new();
-    let of_all = validate::stratified(&subjects, STRATIFIED, SEED);
-    let asked: Vec<(Subject, u32)> = of_all.into_iter().map(|subject| (subject, 512)).collect();
-    let stratified = validate::compare(bench, models, &material, &asked, || ()).expect("all are done");
-    let stratified = told("all kinds at 512 bits", &stratified);
-    let tau = Accuracy::of(&stratified).expect("there are several").tau;
-    all.extend(stratified);
-    let mut regret = 0.0f64;
+    let (mut all, mut tau, mut regret) = (Vec::new(), 1.0f64, 0.0f64);
+    for size in STRATIFIED_SIZES {
+        let begin = Instant::now();
+        let of_all = validate::stratified(&subjects, STRATIFIED, SEED + u64::from(size));
+        let compared = compared(bench, models, of_all, size);
+        let pairs = told(&format!("all kinds at {size} bits, in {:.0?}", begin.elapsed()), &compared);
+        tau = tau.min(Accuracy::of(&pairs).expect("there are several").tau);
+        all.extend(pairs);
+    }
     for size in SIZES {
-        let first = first_of(&subjects, size, models);
-        let asked: Vec<(Subject, u32)> = first.into_iter().map(|subject| (subject, size)).collect();
-        let compared = validate::compare(bench, models, &material, &asked, || ()).expect("all are done");
         for state in [State::Cold, State::Warm] {
-            let of: Vec<Compared> = compared.iter().filter(|row| row.state == state).cloned().collect();
-            if of.len() > 1 {
-                let pairs = told(&format!("first at {size} bits, {}", state.word()), &of);
-                regret = regret.max(Accuracy::of(&pairs).expect("there are several").regret);
-            }
+            let mut compared = compared(bench, models, first_of(&subjects, (size, state), models), size);
+            compared.retain(|row| row.state == state);
+            let pairs = told(&format!("first at {size} bits, {}", state.word()), &compared);
+            regret = regret.max(Accuracy::of(&pairs).expect("there are several").regret);
+            all.extend(pairs);
         }
-        all.extend(compared.iter().map(Compared::pair));
     }
     let accuracy = Accuracy::of(&all).expect("there are many");
-    let name = bench.profile().name();
     goal(
         &format!("explore {name}, mean error, %"),
         100.0 * accuracy.error_mean,
@@ -93,20 +128,34 @@ fn accuracy(bench: &Bench, models: &Models, mean_wanted: f64) {
     goal(&format!("explore {name}, worst error, %"), 100.0 * accuracy.error_most, "simulator", false, 15.0);
     goal(&format!("explore {name}, tau"), tau, "simulator", true, 0.95);
     goal(&format!("explore {name}, regret, %"), 100.0 * regret, "simulator", false, 1.0);
+    others(bench, models, mean_wanted);
 }
 
-/// The first by formulas, twice as many as are wanted, and of these the first by native runs.
-fn first_of(subjects: &[Subject], size: u32, models: &Models) -> Vec<Subject> {
+/// The same of ciphers, hashes and curves.
+fn others(bench: &Bench, models: &Models, mean_wanted: f64) {
+    let name = bench.profile().name();
+    for (family, sizes) in OTHERS {
+        let of = |&size: &u32| compared(bench, models, family.subjects(), size);
+        let pairs = told(family.word(), &sizes.iter().flat_map(of).collect::<Vec<_>>());
+        let error = Accuracy::of(&pairs).expect("there are several").error_mean;
+        let what = format!("explore {name}, {}, mean error, %", family.word());
+        goal(&what, 100.0 * error, "simulator", false, mean_wanted);
+    }
+}
+
+/// The first in a state: by formulas, four times as many as are wanted, and of these the first by native runs.
+fn first_of(subjects: &[Subject], (size, state): (u32, State), models: &Models) -> Vec<Subject> {
     let mut analytic = Analytic::new(ALL, models, SEED).expect("it is exponentiation");
-    let cold = |subject: &Subject, analytic: &mut Analytic| {
-        analytic.rows(subject, size).expect("there are models")[0].cycles
+    let mut cycles = |subject: &Subject| {
+        let rows = analytic.rows(subject, size).expect("there are models");
+        rows.iter().find(|row| row.state == state).map(|row| row.cycles)
     };
     let mut rated: Vec<(f64, &Subject)> =
-        subjects.iter().map(|subject| (cold(subject, &mut analytic), subject)).collect();
+        subjects.iter().filter_map(|subject| Some((cycles(subject)?, subject))).collect();
     rated.sort_by(|a, b| a.0.total_cmp(&b.0));
     let likely: Vec<Subject> = rated.iter().take(4 * FIRST).map(|rated| rated.1.clone()).collect();
     let material = Material::new(ALL, &[size], SEED).expect("the library makes keys");
-    validate::first(&likely, size, FIRST, models, &material, || ()).expect("there are models")
+    validate::first(&likely, (size, state), FIRST, models, &material, || ()).expect("there are models")
 }
 
 /// The mean of logarithms, back.
@@ -129,27 +178,29 @@ fn speed(bench: &Bench, models: &Models) {
     let size = 1024;
     let material = Material::new(ALL, &[size], SEED).expect("the library makes keys");
     let family = Family::Private(Space::PaperA);
-    let (mut to_native, mut to_formulas, mut mips, mut off) =
-        (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+    let (mut to_native, mut to_formulas, mut to_alone) = (Vec::new(), Vec::new(), Vec::new());
+    let (mut mips, mut off) = (Vec::new(), Vec::new());
     // A share of all: the parts of candidates, and a key, are run natively first, once for those that have them alike.
-    let by_formula = timed(3, || by_formulas(family, size, models)) / family.subjects().len() as u32;
+    let by_formula = timed(TIMES, || by_formulas(family, size, models)) / family.subjects().len() as u32;
     for subject in validate::stratified(&family.subjects(), 24, SEED) {
         let request = material.request(&subject, size).expect("keys are there");
-        let begin = Instant::now();
-        let (instructions, _) = bench.run_unwatched(&request).expect("it is done");
-        let simulated = begin.elapsed();
-        let natively = timed(3, || {
-            let native = native::run(&request).expect("it is done");
-            estimate::rows(&subject, size, &native, models).expect("there are models")
+        let mut instructions = 0;
+        let simulated = timed(TIMES, || instructions = bench.run_unwatched(&request).expect("it is done").0)
+            .as_secs_f64();
+        let natively = timed(TIMES, || natively(&request, &subject, size, models));
+        // Nothing but the key is there before.
+        let alone = timed(TIMES, || {
+            let analytic = Analytic::new(ALL, models, SEED).expect("it is exponentiation");
+            analytic.with(material.key(size)).rows(&subject, size).expect("there are models")
         });
         let mut analytic = Analytic::new(ALL, models, SEED).expect("it is exponentiation");
         let exact = analytic.rows(&subject, size).expect("there are models");
-        let native = native::run(&request).expect("it is done");
-        let rows = estimate::rows(&subject, size, &native, models).expect("there are models");
+        let rows = self::natively(&request, &subject, size, models);
         off.extend(exact.iter().zip(&rows).map(|(a, b)| (a.cycles / b.cycles - 1.0).abs()));
-        mips.push(instructions as f64 / simulated.as_secs_f64() / 1e6);
-        to_native.push(simulated.as_secs_f64() / natively.as_secs_f64());
-        to_formulas.push(simulated.as_secs_f64() / by_formula.as_secs_f64());
+        mips.push(instructions as f64 / simulated / 1e6);
+        to_native.push(simulated / natively.as_secs_f64());
+        to_formulas.push(simulated / by_formula.as_secs_f64());
+        to_alone.push(simulated / alone.as_secs_f64());
     }
     println!(
         "  formulas beside native runs: mean {:.4}, most {:.4}",
@@ -159,9 +210,56 @@ fn speed(bench: &Bench, models: &Models) {
     goal("explore, the simulator with time, MIPS", geometric(&mips), "-", true, 60.0);
     goal("explore, native estimate, times as fast", geometric(&to_native), "simulator", true, 100.0);
     goal("explore, formulas, times as fast", geometric(&to_formulas), "simulator", true, 1407.0);
+    println!("  formulas for one candidate alone: {:.1} times as fast", geometric(&to_alone));
     let begin = Instant::now();
     rank(family, &[size], models);
     goal("explore, 450 candidates at 1024 bits, s", begin.elapsed().as_secs_f64(), "-", false, 5.0);
+}
+
+/// Estimates a subject by a native run.
+fn natively(request: &Request, subject: &Subject, size: u32, models: &Models) -> Vec<Row> {
+    let native = native::run(request).expect("it is done");
+    estimate::rows(subject, size, &native, models).expect("there are models")
+}
+
+/// Native runs and formulas beside the cores' hardware, as Verilator simulates it, for short requests.
+fn hardware(image: &Image, models: &Models) {
+    let size = 512;
+    let material = Material::new(ALL, &[size], SEED).expect("the library makes keys");
+    let family = Family::Private(Space::PaperA);
+    let by_formula =
+        (timed(TIMES, || by_formulas(family, size, models)) / family.subjects().len() as u32).as_secs_f64();
+    for core in [cores::Core::Pico, cores::Core::Vex5] {
+        // It says itself what is missing.
+        let Some(hardware) = cores::Bench::new(core, None) else { continue };
+        let (mut to_native, mut to_formulas, mut rates) = (Vec::new(), Vec::new(), Vec::new());
+        for name in ON_HARDWARE {
+            let subject = ALL.subject(name).expect("it is one");
+            let request = material.request(&subject, size).expect("keys are there");
+            let (bytes, _) = measure::lay([request.bytes()]);
+            let mut program = image.program.clone();
+            program.place(REQUESTS, &bytes).expect("there is room");
+            let mut cycles = 0;
+            let run = || {
+                let run = hardware.run(&program, Cycles::MAX >> 1);
+                assert_eq!(run.end, cores::End::Exit(0), "{name}");
+                cycles = run.cycle;
+            };
+            let simulated = timed(TIMES, run).as_secs_f64();
+            let natively = timed(TIMES, || natively(&request, &subject, size, models)).as_secs_f64();
+            rates.push(cycles as f64 / simulated / 1e6);
+            to_native.push(simulated / natively);
+            to_formulas.push(simulated / by_formula);
+        }
+        println!(
+            "  {}'s hardware in Verilator, {:.2} million cycles a second: native estimates are {:.0} times as fast, \
+             formulas {:.0} times",
+            core.profile().name(),
+            geometric(&rates),
+            geometric(&to_native),
+            geometric(&to_formulas)
+        );
+    }
 }
 
 /// Estimates all of a family by formulas, from nothing; how many rows.
@@ -195,7 +293,7 @@ fn tightly_coupled(ranked: &Models) {
         let bench = Bench::new(&image, Profile::Vex5Tcm);
         let material = Material::new(ALL, &[1024], SEED).expect("the library makes keys");
         let keeping: Vec<Subject> = ALL.subjects().into_iter().filter(Subject::keeps).collect();
-        let first = first_of(&keeping, 1024, ranked);
+        let first = first_of(&keeping, (1024, State::Warm), ranked);
         let cycles = first.iter().map(|subject| {
             let request = material.request(subject, 1024).expect("keys are there");
             (bench.measure(&[request]).expect("it is done")[0].last().cycles, subject.to_string())
@@ -227,7 +325,7 @@ fn main() {
         let bench = Bench::new(&image, Profile::Pico);
         accuracy(&bench, &models(&bench), 2.0);
     }
-    if !["vex5", "speed", "tcm", "space"].into_iter().any(is_asked) {
+    if !["vex5", "speed", "hardware", "tcm", "space"].into_iter().any(is_asked) {
         return;
     }
     let bench = Bench::new(&image, Profile::Vex5);
@@ -238,6 +336,9 @@ fn main() {
     let models = stored::read(KEPT).unwrap_or_else(|error| panic!("models/vex5.ndjson: {error}"));
     if is_asked("speed") {
         speed(&bench, &models);
+    }
+    if is_asked("hardware") {
+        hardware(&image, &models);
     }
     if is_asked("tcm") {
         tightly_coupled(&models);

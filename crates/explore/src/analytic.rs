@@ -1,8 +1,9 @@
 //! What a candidate of exponentiation takes, from formulas for how often its parts are done.
 //!
 //! Owns the formulas, and what the parts take: each part is run natively once for a multiplication and a length, and
-//! its counts are worth what models say. A candidate is then a sum. What differs from a native run of it is that
-//! exponents are random ones here, of which the expected number of windows is computed exactly.
+//! its counts are worth what models say. A candidate is then a sum, and as doubtful as each of its parts. What differs
+//! from a native run of it is that exponents are random ones here, of which the expected number of windows is computed
+//! exactly.
 
 use std::collections::HashMap;
 
@@ -10,7 +11,7 @@ use crate::candidate::{Caching, Candidate, Crt, Method, Radix};
 use crate::error::Error;
 use crate::estimate::{Row, State};
 use crate::limits::ANALYTIC_DRAWS;
-use crate::model::Models;
+use crate::model::{Estimate, Models};
 use crate::native::{self, FEATURES_MAX, ROUTINES};
 use crate::request::Request;
 use crate::subject::{Family, Subject};
@@ -111,13 +112,44 @@ fn walk(candidate: &Candidate, bits: usize) -> Walk {
     }
 }
 
-/// Cycles of products of residues.
-#[derive(Clone, Copy, Debug)]
+/// What something takes, and why that is doubtful.
+#[derive(Clone, Debug, Default, PartialEq)]
+struct Worth {
+    cycles: f64,
+    /// Where routines are asked beyond what they were characterised for: each routine and feature once.
+    outside: Vec<Error>,
+}
+
+impl Worth {
+    /// The same and so many of another.
+    fn plus(mut self, count: f64, other: &Worth) -> Worth {
+        if count != 0.0 {
+            self.cycles += count * other.cycles;
+            for error in &other.outside {
+                if !self.outside.iter().any(|known| asked(known) == asked(error)) {
+                    self.outside.push(error.clone());
+                }
+            }
+        }
+        self
+    }
+}
+
+/// The routine that is asked beyond what it was characterised for, and the feature.
+fn asked(error: &Error) -> Option<(&str, &str)> {
+    match error {
+        Error::OutOfDomain { routine, feature, .. } => Some((routine, feature)),
+        _ => None,
+    }
+}
+
+/// What products of residues take.
+#[derive(Clone, Debug)]
 struct Products {
-    square: f64,
-    product: f64,
-    /// By the residue of 1, which is short where residues are numbers themselves.
-    by_one: f64,
+    square: Worth,
+    product: Worth,
+    /// By the residue of 1, which is short where residues are numbers themselves; nothing where nobody asks.
+    by_one: Worth,
 }
 
 /// The parts of candidates that multiply alike.
@@ -130,8 +162,8 @@ pub struct Analytic<'a> {
     keys: HashMap<u32, Key>,
     /// What products take.
     products: HashMap<Alike, Products>,
-    /// Cycles of everything but powers and exponent, cold and warm.
-    bases: HashMap<(Candidate, u32), Vec<f64>>,
+    /// Everything but powers and exponent, cold and warm.
+    bases: HashMap<(Candidate, u32), Vec<Worth>>,
     walks: HashMap<(Method, u8, usize), Walk>,
 }
 
@@ -148,6 +180,12 @@ impl<'a> Analytic<'a> {
         }
     }
 
+    /// The same, with the key of a size, which is made otherwise.
+    pub fn with(mut self, key: &Key) -> Analytic<'a> {
+        self.keys.insert(key.bits.into(), key.clone());
+        self
+    }
+
     /// The rows of a subject: cold, and warm if it keeps something. Memory and code are a native run's to tell.
     ///
     /// # Errors
@@ -157,130 +195,138 @@ impl<'a> Analytic<'a> {
     /// When it is no candidate of exponentiation.
     pub fn rows(&mut self, subject: &Subject, size: u32) -> Result<Vec<Row>, Error> {
         let Subject::Private(candidate) = subject else { panic!("`{subject}` is no way of exponentiation") };
-        let cycles = self.cycles(candidate, size)?;
-        let row = |(cycles, state)| Row {
+        let worth = self.candidate(candidate, size)?;
+        let row = |(worth, state): (Worth, State)| Row {
             subject: subject.to_string(),
             size,
             state,
-            cycles,
+            cycles: worth.cycles,
             ram_bytes: None,
             code_bytes: None,
             table_bytes: None,
             constant_time: None,
             verdict: None,
-            outside: Vec::new(),
+            outside: worth.outside.iter().map(Error::to_string).collect(),
         };
-        Ok(cycles.into_iter().zip([State::Cold, State::Warm]).map(row).collect())
+        Ok(worth.into_iter().zip([State::Cold, State::Warm]).map(row).collect())
     }
 
-    /// Cycles, cold, and warm if the candidate keeps something.
-    ///
-    /// # Errors
-    /// As above.
-    pub fn cycles(&mut self, candidate: &Candidate, size: u32) -> Result<Vec<f64>, Error> {
-        let halves = if candidate.crt == Crt::Whole { 1 } else { 2 };
-        let bits = size as usize / halves;
+    /// What a candidate takes, cold, and warm if it keeps something.
+    fn candidate(&mut self, candidate: &Candidate, size: u32) -> Result<Vec<Worth>, Error> {
+        let halves = if candidate.crt == Crt::Whole { 1.0 } else { 2.0 };
+        let bits = size as usize / halves as usize;
         let limbs = bits / usize::from(candidate.radix.limb_bits());
-        let Products { square, product, .. } = self.products(candidate, limbs)?;
         let base = self.base(candidate, size)?;
         let main = self.main(candidate, bits)?;
-        let powers = self.powers(candidate, square, product)?;
-        let of = |(cycles, state)| {
+        let powers = self.powers(candidate, limbs)?;
+        let of = |(worth, state): (Worth, State)| {
             let is_there = candidate.caching == Caching::Tables && state == State::Warm;
-            cycles + halves as f64 * (main + if is_there { 0.0 } else { powers })
+            let worth = worth.plus(halves, &main);
+            if is_there { worth } else { worth.plus(halves, &powers) }
         };
         Ok(base.into_iter().zip([State::Cold, State::Warm]).map(of).collect())
     }
 
     /// What walking through an exponent of so many bits takes.
-    fn main(&mut self, candidate: &Candidate, bits: usize) -> Result<f64, Error> {
+    fn main(&mut self, candidate: &Candidate, bits: usize) -> Result<Worth, Error> {
         let limbs = bits / usize::from(candidate.radix.limb_bits());
-        let Products { square, product, by_one } = self.products(candidate, limbs)?;
         let walk = *self.walks.entry((candidate.method, candidate.window_bits, bits)).or_insert_with(|| {
             // An exponent is below a modulus of `bits` bits and half of the time a bit shorter; all bits of one are
             // looked at in constant time.
             let is_fixed = candidate.method == Method::Fixed;
             walk(candidate, if is_fixed { bits } else { bits - 1 })
         });
-        let entries = 1u32 << candidate.window_bits;
-        let gather = [
-            walk.gathers,
-            walk.gathers * f64::from(entries),
-            walk.gathers * f64::from(entries) * limbs as f64,
-        ];
+        let entries = f64::from(1u32 << candidate.window_bits);
+        let gathered = walk.gathers * entries;
+        let gather = [walk.gathers, gathered, gathered * limbs as f64, 0.0, 0.0, 0.0];
         // In constant time a digit of 0 is a product, too.
         let ones = match candidate.method {
             Method::Fixed => 0.5f64.powi(candidate.window_bits.into()),
             _ => 0.0,
         };
-        Ok(walk.squares * square
-            + walk.products * ((1.0 - ones) * product + ones * by_one)
-            + self.worth(candidate.radix, method_routine(candidate.method), &walk.features)?
-            + self.worth(candidate.radix, "mpn_gather", &gather)?)
+        let walked = self
+            .worth(candidate.radix, method_routine(candidate.method), &walk.features)?
+            .plus(1.0, &self.worth(candidate.radix, "mpn_gather", &gather)?);
+        let Products { square, product, by_one } = self.products(candidate, limbs)?;
+        Ok(walked
+            .plus(walk.squares, square)
+            .plus(walk.products * (1.0 - ones), product)
+            .plus(walk.products * ones, by_one))
     }
 
     /// What a table of powers takes beside that of the binary method.
-    fn powers(&self, candidate: &Candidate, square: f64, product: f64) -> Result<f64, Error> {
+    fn powers(&mut self, candidate: &Candidate, limbs: usize) -> Result<Worth, Error> {
         let count = f64::from(1u32 << candidate.window_bits);
         let (squares, products, features) = match candidate.method {
-            Method::Binary => return Ok(0.0),
+            Method::Binary => return Ok(Worth::default()),
             Method::Sliding => {
                 let products = count / 2.0 - 1.0;
-                (if count > 2.0 { 1.0 } else { 0.0 }, products, [0.0, products, 0.0, 0.0, 1.0, 0.0])
+                (if count > 2.0 { 1.0 } else { 0.0 }, products, [1.0, products, 0.0, 0.0, 1.0, 0.0])
             }
             Method::Kary | Method::Fixed => {
                 let pairs = count / 2.0 - 1.0;
                 let is_fixed = f64::from(candidate.method == Method::Fixed);
-                (pairs, pairs, [0.0, 0.0, pairs, is_fixed, 0.0, 0.0])
+                (pairs, pairs, [1.0, 0.0, pairs, is_fixed, 0.0, 0.0])
             }
         };
         let local = self.worth(candidate.radix, "modexp_powers", &features)?;
-        Ok(squares * square + products * product + local)
+        // The call is among what is the same for all.
+        let plainest = self.worth(candidate.radix, "modexp_powers", &[1.0, 0.0, 0.0, 0.0, 0.0, 0.0])?;
+        let local = Worth { cycles: local.cycles - plainest.cycles, ..local };
+        let Products { square, product, .. } = self.products(candidate, limbs)?;
+        Ok(local.plus(squares, square).plus(products, product))
     }
 
     /// What features of a routine are worth; a name is as in the library's source, without its radix.
-    fn worth(&self, radix: Radix, name: &str, features: &[f64]) -> Result<f64, Error> {
-        let (prefix, rest) = name.split_once('_').expect("routines of limbs have two words");
-        let symbol = format!("{prefix}{}_{rest}", radix.word());
+    fn worth(&self, radix: Radix, name: &str, features: &[f64; FEATURES_MAX]) -> Result<Worth, Error> {
+        let symbol = symbol(radix, name);
         let routine = ROUTINES.iter().position(|routine| routine.name == symbol);
         let routine = routine.unwrap_or_else(|| panic!("the library has no `{symbol}`"));
-        if features.iter().all(|feature| *feature == 0.0) {
-            return Ok(0.0);
+        self.counted(routine, features)
+    }
+
+    /// What a routine's features are worth.
+    fn counted(&self, routine: usize, features: &[f64; FEATURES_MAX]) -> Result<Worth, Error> {
+        if features[0] == 0.0 {
+            return Ok(Worth::default());
         }
-        let mut all = [0.0; FEATURES_MAX];
-        all[..features.len()].copy_from_slice(features);
-        self.models.worth(routine, &all)
+        let outside = self.models.outside(routine, features)?.into_iter().collect();
+        Ok(Worth { cycles: self.models.worth(routine, features)?, outside })
     }
 
     /// What products of residues of so many limbs take, mean of some.
-    fn products(&mut self, candidate: &Candidate, limbs: usize) -> Result<Products, Error> {
+    fn products(&mut self, candidate: &Candidate, limbs: usize) -> Result<&Products, Error> {
         let alike = (multiplying_alike(candidate), limbs);
-        if let Some(&found) = self.products.get(&alike) {
-            return Ok(found);
+        if !self.products.contains_key(&alike) {
+            let mut draw = Draw::new(self.seed, candidate.radix);
+            let square = self.product(|| draw.modmul("modmul_square", alike.0, limbs))?;
+            let product = self.product(|| draw.modmul("modmul_multiply", alike.0, limbs))?;
+            let by_one = match candidate.method {
+                Method::Fixed => self.product(|| draw.modmul_by_one("modmul_multiply", alike.0, limbs))?,
+                _ => Worth::default(),
+            };
+            self.products.insert(alike, Products { square, product, by_one });
         }
-        let mut draw = Draw::new(self.seed, candidate.radix);
-        let mut mean = |operation, is_by_one: bool| -> Result<f64, Error> {
-            let mut sum = 0.0;
-            for _ in 0..ANALYTIC_DRAWS {
-                let mut request = draw.modmul(operation, alike.0, limbs);
-                if is_by_one {
-                    let factor = request.operands.last_mut().expect("it has two");
-                    factor.fill(0);
-                    factor[0] = 1;
-                }
-                sum += self.estimated(&request)?[0];
-            }
-            Ok(sum / f64::from(ANALYTIC_DRAWS))
-        };
-        let square = mean("modmul_square", false)?;
-        let product = mean("modmul_multiply", false)?;
-        let found = Products { square, product, by_one: mean("modmul_multiply", true)? };
-        self.products.insert(alike, found);
-        Ok(found)
+        Ok(&self.products[&alike])
     }
 
-    /// Cycles of an operation with the least window, without those of walking through its exponent.
-    fn base(&mut self, candidate: &Candidate, size: u32) -> Result<Vec<f64>, Error> {
+    /// What a product takes, of which there is a request each time.
+    fn product(&self, mut draw: impl FnMut() -> Request) -> Result<Worth, Error> {
+        let mut sums = vec![[0.0; FEATURES_MAX]; ROUTINES.len()];
+        for _ in 0..ANALYTIC_DRAWS {
+            for (routine, counted) in native::run(&draw())?.counts().called() {
+                let pairs = sums[routine].iter_mut().zip(counted);
+                pairs.for_each(|(sum, count)| *sum += *count as f64);
+            }
+        }
+        let part = f64::from(ANALYTIC_DRAWS).recip();
+        sums.iter().enumerate().try_fold(Worth::default(), |worth, (routine, features)| {
+            Ok(worth.plus(part, &self.counted(routine, features)?))
+        })
+    }
+
+    /// What an operation with the least window takes, without walking through its exponent.
+    fn base(&mut self, candidate: &Candidate, size: u32) -> Result<Vec<Worth>, Error> {
         let alike =
             Candidate { crt: candidate.crt, caching: candidate.caching, ..multiplying_alike(candidate) };
         if let Some(found) = self.bases.get(&(alike, size)) {
@@ -290,26 +336,36 @@ impl<'a> Analytic<'a> {
             self.keys.insert(size, Key::generate(self.seed, size as u16)?);
         }
         let halves = if candidate.crt == Crt::Whole { 1 } else { 2 };
+        let name = method_routine(alike.method);
         // In constant time all bits of an exponent are looked at, so that none is short.
         let (key, walked) = match alike.method {
             Method::Fixed => (self.keys[&size].clone(), self.main(&alike, size as usize / halves)?),
             _ => {
-                let walked = self.worth(candidate.radix, method_routine(alike.method), &[1.0])?;
+                let walked = self.worth(candidate.radix, name, &[1.0, 0.0, 0.0, 0.0, 0.0, 0.0])?;
                 (self.keys[&size].shortened(1), walked)
             }
         };
         let request = key.private(alike, self.seed);
         let request = if alike.caching == Caching::Nothing { request } else { request.warm() };
-        let mut cycles = self.estimated(&request)?;
-        cycles.iter_mut().for_each(|cycles| *cycles -= halves as f64 * walked);
-        self.bases.insert((alike, size), cycles.clone());
-        Ok(cycles)
+        let mut base = self.estimated(&request)?;
+        let walking = symbol(candidate.radix, name);
+        for worth in &mut base {
+            worth.cycles -= halves as f64 * walked.cycles;
+            // What walks through an exponent is asked for less here than a candidate asks it, which `main` looks at.
+            worth.outside.retain(|error| asked(error).is_none_or(|(routine, _)| routine != walking));
+        }
+        self.bases.insert((alike, size), base.clone());
+        Ok(base)
     }
 
     /// What a native run is worth, each time.
-    fn estimated(&self, request: &Request) -> Result<Vec<f64>, Error> {
+    fn estimated(&self, request: &Request) -> Result<Vec<Worth>, Error> {
         let native = native::run(request)?;
-        native.turns.iter().map(|counts| Ok(self.models.estimate(counts)?.cycles)).collect()
+        let worth = |counts| {
+            let Estimate { cycles, outside, .. } = self.models.estimate(counts)?;
+            Ok(Worth { cycles, outside })
+        };
+        native.turns.iter().map(worth).collect()
     }
 }
 
@@ -318,6 +374,12 @@ fn multiplying_alike(candidate: &Candidate) -> Candidate {
     let (crt, caching) = (Crt::Whole, Caching::Nothing);
     let method = if candidate.method == Method::Fixed { Method::Fixed } else { Method::Binary };
     Candidate { method, window_bits: 1, crt, caching, ..*candidate }
+}
+
+/// A routine's name for a radix, of its name in the library's source.
+fn symbol(radix: Radix, name: &str) -> String {
+    let (prefix, rest) = name.split_once('_').expect("routines of limbs have two words");
+    format!("{prefix}{}_{rest}", radix.word())
 }
 
 fn method_routine(method: Method) -> &'static str {
@@ -332,7 +394,8 @@ fn method_routine(method: Method) -> &'static str {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::workload;
+    use crate::space::Space;
+    use crate::{stored, workload};
 
     /// What the library counts of a method, mean over random exponents of so many bits.
     fn counted(candidate: Candidate, bits: usize) -> [f64; FEATURES_MAX] {
@@ -366,5 +429,34 @@ mod tests {
                 }
             }
         }
+    }
+
+    #[test]
+    fn a_candidate_beyond_what_a_routine_was_characterised_for_says_so() {
+        let mut models = stored::read(include_str!("../models/vex5.ndjson")).expect("it is one");
+        let candidate = Candidate { crt: Crt::Whole, radix: Radix::Limbs32, ..workload::fast() };
+        let outside = |models: &Models| {
+            let mut analytic = Analytic::new(Family::Private(Space::All), models, 7).expect("it is a space");
+            let rows = analytic.rows(&Subject::Private(candidate), 512).expect("there are models");
+            rows.into_iter().map(|row| row.outside).collect::<Vec<_>>()
+        };
+        assert_eq!(outside(&models), [Vec::<String>::new(), Vec::new()]);
+        // What walks through the exponent, what is called for a product alone, and what only prepares.
+        let mut narrow = |routine: &str, feature: &str, most: f64| {
+            let model = models.routines.iter_mut().flatten().find(|model| model.routine == routine);
+            let domain = &mut model.expect("it has a model").domain;
+            let range = domain.iter_mut().find(|range| range.feature == feature).expect("it is counted");
+            range.most = most;
+        };
+        narrow("modexp32_sliding", "windows", 60.0);
+        narrow("modmul32_cios_multiply", "rows", 15.0);
+        narrow("modmul32_setup", "doublings", 1.0);
+        let [cold, warm] = outside(&models).try_into().expect("it keeps something");
+        let names = |outside: &[String], name: &str| outside.iter().any(|error| error.contains(name));
+        for name in ["`modexp32_sliding`", "`modmul32_cios_multiply`"] {
+            assert!(names(&cold, name) && names(&warm, name), "{name}: {cold:?}, {warm:?}");
+        }
+        assert!(names(&cold, "`modmul32_setup`") && !names(&warm, "`modmul32_setup`"), "{cold:?}, {warm:?}");
+        assert_eq!((cold.len(), warm.len()), (3, 2), "{cold:?}, {warm:?}");
     }
 }

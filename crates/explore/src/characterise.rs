@@ -1,14 +1,15 @@
 //! Characterising: making all models of a processor.
 //!
 //! Owns what comes of a plan of requests as samples: what a routine counted natively, and its local cycles in the
-//! simulator, for the same request. What is asked is `plan`'s, regression is `model`'s.
+//! simulator, for the same request. What is asked is `plan`'s, regression is `fit`'s.
 
 use std::collections::BTreeSet;
 
 use crate::error::Error;
+use crate::fit::Sample;
 use crate::limits::{ALONE_WEIGHT, SAMPLES_LEAST, WHOLE_ENOUGH};
 use crate::measure::Bench;
-use crate::model::{Models, Origin, Sample};
+use crate::model::{Models, Origin};
 use crate::native::{self, ROUTINES};
 use crate::plan::Planned;
 use crate::threads;
@@ -41,7 +42,7 @@ pub fn sample(bench: &Bench, plan: &[Planned], done: impl Fn() + Sync) -> Result
             samples.extend(counts.called().map(|(routine, counted)| {
                 let local_cycles = turn.local_cycles[routine] as f64;
                 let features = counted.map(|feature| feature as f64);
-                (routine, Sample { features, local_cycles, weight: 1.0 })
+                (routine, Sample { features, extents: counts.extents(routine), local_cycles, weight: 1.0 })
             }));
         }
         Ok((samples, measured.read))

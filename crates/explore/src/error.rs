@@ -42,6 +42,20 @@ pub enum Error {
         /// What is wrong with it.
         why: String,
     },
+    /// A file that has not as many models as it says.
+    ModelsCut {
+        /// How many it has.
+        found: usize,
+        /// How many it was written with.
+        expected: usize,
+    },
+    /// A file of models that is not as it was written.
+    ModelsChanged {
+        /// The digest of what there is.
+        found: String,
+        /// The digest that it says.
+        expected: String,
+    },
     /// Models of another library than the one that is estimated.
     ModelStale {
         /// The routine.
@@ -64,7 +78,7 @@ pub enum Error {
         routine: String,
         /// The feature.
         feature: String,
-        /// Its mean over the calls.
+        /// Of a call; of what calls count as they go, the mean.
         found: f64,
         /// The least that was characterised.
         least: f64,
@@ -209,6 +223,16 @@ impl fmt::Display for Error {
                 write!(out, "the library refused `{operation}` with status {status}")
             }
             Error::ModelLine { line, why } => write!(out, "line {line} of the models: {why}"),
+            Error::ModelsCut { found, expected } => write!(
+                out,
+                "the models are cut: found {found}, expected {expected}\nhelp: make the models again with \
+                 `selvedge explore model`"
+            ),
+            Error::ModelsChanged { found, expected } => write!(
+                out,
+                "the models were changed: found SHA-256 {found}, expected {expected}\nhelp: make the models again with \
+                 `selvedge explore model`"
+            ),
             Error::ModelStale { routine, found, expected } => write!(
                 out,
                 "the model of `{routine}` is of `{found}`, and the library counts `{expected}`\nhelp: make the models \

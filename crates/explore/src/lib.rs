@@ -2,8 +2,8 @@
 //!
 //! This file owns the order of things. The library of `firmware/crypto` does requests (`request`) natively, where its
 //! routines count what their cycles depend on (`native`). Of such counts and of the cycles that a simulator counts
-//! for the same requests (`workload`) regression makes macro-models (`model`, `stored`). From then on a native run
-//! says what a candidate (`candidate`) of a space (`space`) takes on a processor, and a ranking is judged (`rank`).
+//! for the same requests (`workload`) regression (`fit`) makes macro-models (`model`, `stored`). From then on a native
+//! run says what a candidate (`candidate`) of a space (`space`) takes on a processor, and a ranking is judged (`rank`).
 //! It leaves simulators, compilers and files to others.
 
 pub mod analytic;
@@ -12,6 +12,7 @@ pub mod characterise;
 pub mod constant;
 pub mod error;
 pub mod estimate;
+pub mod fit;
 pub mod image;
 pub mod kept;
 pub mod leaf;

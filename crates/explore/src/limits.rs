@@ -10,9 +10,11 @@ pub const FOLDS: usize = 5;
 pub const SAMPLES_LEAST: usize = 2 * FOLDS;
 /// What a model with more terms must save of the held-out error to be taken, as a part of it.
 pub const TERM_GAIN_LEAST: f64 = 0.02;
+/// Terms that go with a length otherwise than straight, at most: a square and a bend, or two bends.
+pub const BENT_TERMS_MOST: usize = 2;
 /// Below this mean error, in parts of one, a model is exact but for rounding.
 pub const ERROR_FLOOR: f64 = 1e-9;
-/// How far beyond what was characterised a mean may lie, as a part of it: rounding, not extrapolation.
+/// How far beyond what was characterised a call may lie, as a part of it: rounding, not extrapolation.
 pub const DOMAIN_SLACK: f64 = 1e-9;
 /// How large a term may be against what it is fitted to: two larger ones that cancel are features that measurements
 /// do not tell apart.

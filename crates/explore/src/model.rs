@@ -1,29 +1,36 @@
-//! Macro-models: what a routine's own cycles are on a profile, as a linear function of what it counts.
+//! Macro-models: what a routine's own cycles are on a profile, as a sum of terms of what it counts.
 //!
-//! Owns fitting (section 3.2 of the paper: random inputs over a bounded domain, cycles from the simulator,
-//! regression), what a model says of itself (error bars, held-out error, domain), and what counts are worth. A
-//! routine's cycles are its local ones, of equation (1); those of what it calls are in the models of what it calls.
-//! Regression is linregress'; files are `stored`'s; where measurements come from is `measure`'s.
-//!
-//! The terms are chosen among the features of `firmware/crypto/routines.def`, where pieces, squares and what depends on
-//! data are counted by name: a model is linear in them. Every subset with the calls is fitted, and judged by
-//! cross-validation; a larger one has to earn its terms. Measurements weigh so that relative errors count.
-
-use linregress::{fit_low_level_regression_model, fit_low_level_regression_model_without_statistics};
+//! Owns what a model says of itself (terms, error bars, held-out error, domain), and what counts are worth. A routine's
+//! cycles are its local ones, of equation (1); those of what it calls are in the models of what it calls. Fitting is
+//! `fit`'s (section 3.2 of the paper: random inputs over a bounded domain, cycles from the simulator, regression);
+//! files are `stored`'s.
 
 use crate::error::Error;
-use crate::limits::{DOMAIN_SLACK, ERROR_FLOOR, FOLDS, LIKENESS_MOST, SAMPLES_LEAST, TERM_GAIN_LEAST};
-use crate::native::{Counts, FEATURES_MAX, ROUTINES, Routine};
+use crate::fit::{self, Sample};
+use crate::limits::DOMAIN_SLACK;
+use crate::native::{Counts, Extent, FEATURES_MAX, ROUTINES, Routine};
 
-/// A measurement of a routine: what it counted in a run, and its own cycles in it.
+/// How a term goes with its feature.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Sample {
-    /// Its features, calls first; unused ones are 0.
-    pub features: [f64; FEATURES_MAX],
-    /// Cycles without those of the routines that it called.
-    pub local_cycles: f64,
-    /// How much it counts beside others in a fit: 1 where the routine was used.
-    pub weight: f64,
+pub enum Shape {
+    /// As the feature.
+    Straight,
+    /// As its square, of the mean of a run's calls.
+    Square,
+    /// As what of it is above so many a call, of the mean of a run's calls.
+    Above(f64),
+}
+
+impl Shape {
+    /// What a run's sum of a feature over so many calls counts.
+    pub(crate) fn of(self, sum: f64, calls: f64) -> f64 {
+        match self {
+            Shape::Straight => sum,
+            Shape::Square if calls == 0.0 => 0.0,
+            Shape::Square => sum * sum / calls,
+            Shape::Above(bound) => (sum - bound * calls).max(0.0),
+        }
+    }
 }
 
 /// A term of a model.
@@ -31,13 +38,36 @@ pub struct Sample {
 pub struct Term {
     /// The feature.
     pub feature: String,
+    /// What of it counts.
+    pub shape: Shape,
     /// Cycles for one of it.
     pub cycles: f64,
     /// The standard error of these.
     pub error_cycles: f64,
 }
 
-/// For what a feature of a routine was characterised: its mean over the calls of a run.
+impl Term {
+    /// As it is written: `limbs`, `limbs^2`, or `limbs>24` for what is above 24.
+    pub fn word(&self) -> String {
+        match self.shape {
+            Shape::Straight => self.feature.clone(),
+            Shape::Square => format!("{}^2", self.feature),
+            Shape::Above(bound) => format!("{}>{bound}", self.feature),
+        }
+    }
+
+    /// The feature and the shape of what [`Term::word`] writes; nothing where a bound is no number.
+    pub(crate) fn read(word: &str) -> Option<(&str, Shape)> {
+        if let Some(feature) = word.strip_suffix("^2") {
+            return Some((feature, Shape::Square));
+        }
+        let Some((feature, bound)) = word.split_once('>') else { return Some((word, Shape::Straight)) };
+        Some((feature, Shape::Above(bound.parse().ok().filter(|bound: &f64| bound.is_finite())?)))
+    }
+}
+
+/// For what a feature of a routine was characterised, a call: what calls began with, and means of what they count as
+/// they go.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Range {
     /// The feature.
@@ -72,45 +102,19 @@ pub struct Model {
 }
 
 impl Model {
-    /// Fits a model to measurements.
-    ///
-    /// # Errors
-    /// There are too few.
-    pub fn fit(routine: &Routine, samples: &[Sample]) -> Result<Model, Error> {
-        let samples: Vec<Sample> =
-            samples.iter().copied().filter(|sample| sample.features[0] > 0.0).collect();
-        if samples.len() < SAMPLES_LEAST {
-            return Err(Error::TooFew { routine: routine.name.clone(), found: samples.len() });
-        }
-        let (subset, judged) = choose(routine, &samples);
-        let Solved { parameters, errors } = solve(&samples, &subset, true).expect("it was judged");
-        let terms = subset.iter().zip(parameters).zip(errors).map(|((&feature, cycles), error_cycles)| {
-            Term { feature: routine.features[feature].clone(), cycles, error_cycles }
-        });
-        Ok(Model {
-            routine: routine.name.clone(),
-            features: routine.features.clone(),
-            terms: terms.collect(),
-            domain: domain(routine, &samples),
-            code_bytes: 0,
-            tables: None,
-            samples: samples.len(),
-            held_out_error: judged.mean,
-            held_out_error_most: judged.most,
-        })
-    }
-
     /// What counts of this routine are worth, in cycles.
-    fn cycles(&self, features: &[f64]) -> f64 {
-        let worth = |term: &Term| term.cycles * features[self.place(&term.feature)];
+    fn cycles(&self, features: &[f64; FEATURES_MAX]) -> f64 {
+        let worth =
+            |term: &Term| term.cycles * term.shape.of(features[self.place(&term.feature)], features[0]);
         self.terms.iter().map(worth).sum()
     }
 
-    /// Where the counts lie outside of what the routine was characterised for.
-    fn outside(&self, features: &[f64]) -> Option<Error> {
+    /// Where what calls had lies outside of what the routine was characterised for.
+    fn outside(&self, extents: &[Extent; FEATURES_MAX]) -> Option<Error> {
         self.domain.iter().find_map(|range| {
-            let found = features[self.place(&range.feature)] / features[0];
+            let [least, most] = extents[self.place(&range.feature)];
             let slack = DOMAIN_SLACK * range.most.abs().max(1.0);
+            let found = if least < range.least - slack { least } else { most };
             let is_inside = (range.least - slack..=range.most + slack).contains(&found);
             (!is_inside).then(|| Error::OutOfDomain {
                 routine: self.routine.clone(),
@@ -126,125 +130,6 @@ impl Model {
         let place = self.features.iter().position(|name| name == feature);
         place.expect("terms and ranges are of its features, which reading checks")
     }
-}
-
-/// Errors over measurements that a model was not fitted to, parts of one.
-#[derive(Clone, Copy, Debug)]
-struct Judged {
-    mean: f64,
-    most: f64,
-}
-
-/// The features that a model is made of, and how well.
-fn choose(routine: &Routine, samples: &[Sample]) -> (Vec<usize>, Judged) {
-    let others = routine.features.len() - 1;
-    let mut subsets: Vec<Vec<usize>> = (0u32..1 << others)
-        .map(|bits| {
-            std::iter::once(0)
-                .chain((0..others).filter(|bit| bits >> bit & 1 == 1).map(|bit| bit + 1))
-                .collect()
-        })
-        .collect();
-    subsets.sort_by_key(|subset: &Vec<usize>| subset.len());
-    let mut best: Option<(Vec<usize>, Judged)> = None;
-    for subset in subsets {
-        let Some(judged) = judge(samples, &subset) else { continue };
-        let earns = best.as_ref().is_none_or(|(held, than)| {
-            let terms = subset.len().saturating_sub(held.len()) as i32;
-            judged.mean.max(ERROR_FLOOR) < than.mean.max(ERROR_FLOOR) * (1.0 - TERM_GAIN_LEAST).powi(terms)
-        });
-        if earns {
-            best = Some((subset, judged));
-        }
-    }
-    best.expect("calls alone can always be fitted")
-}
-
-/// Cross-validation; nothing where a part cannot be fitted.
-fn judge(samples: &[Sample], subset: &[usize]) -> Option<Judged> {
-    let (mut sum, mut weights, mut most) = (0.0, 0.0, 0.0f64);
-    for fold in 0..FOLDS {
-        let part = |is_held: bool| -> Vec<Sample> {
-            let of = |index: usize| (index % FOLDS == fold) == is_held;
-            samples.iter().enumerate().filter(|(index, _)| of(*index)).map(|(_, sample)| *sample).collect()
-        };
-        let parameters = solve(&part(false), subset, false)?.parameters;
-        for sample in part(true) {
-            let modelled: f64 = subset.iter().zip(&parameters).map(|(&at, c)| c * sample.features[at]).sum();
-            let error = (modelled - sample.local_cycles).abs() / sample.local_cycles.max(1.0);
-            sum += sample.weight * error;
-            weights += sample.weight;
-            // Where it is used.
-            if sample.weight == 1.0 {
-                most = most.max(error);
-            }
-        }
-    }
-    Some(Judged { mean: sum / weights, most })
-}
-
-/// What a fit comes to, in the order of its features.
-struct Solved {
-    parameters: Vec<f64>,
-    /// Standard errors; zeros where they were not asked for.
-    errors: Vec<f64>,
-}
-
-/// Fits these features to the measurements; nothing where they cannot be told apart by them.
-///
-/// Each row is in parts of its cycles, so that relative errors count, and each column in parts of its length, so that
-/// what cannot be told apart is seen by its size.
-fn solve(samples: &[Sample], subset: &[usize], with_errors: bool) -> Option<Solved> {
-    let row = |sample: &Sample| {
-        let (features, part) = (sample.features, sample.weight / sample.local_cycles.max(1.0));
-        subset.iter().map(move |&at| features[at] * part).collect::<Vec<f64>>()
-    };
-    let rows: Vec<Vec<f64>> = samples.iter().map(row).collect();
-    let weights: Vec<f64> = samples.iter().map(|sample| sample.weight).collect();
-    let lengths: Vec<f64> =
-        (0..subset.len()).map(|at| rows.iter().map(|row| row[at] * row[at]).sum::<f64>().sqrt()).collect();
-    if samples.len() <= subset.len() || lengths.contains(&0.0) {
-        return None;
-    }
-    // One alone, which regression would not do.
-    if subset.len() == 1 {
-        let pairs = || rows.iter().zip(&weights);
-        let parameter = pairs().map(|(row, weight)| row[0] * weight).sum::<f64>() / lengths[0].powi(2);
-        let left: f64 = pairs().map(|(row, weight)| (weight - parameter * row[0]).powi(2)).sum();
-        let error = (left / (samples.len() - 1) as f64).sqrt() / lengths[0];
-        return Some(Solved { parameters: vec![parameter], errors: vec![error] });
-    }
-    let scaled = |(row, weight): (&Vec<f64>, &f64)| -> Vec<f64> {
-        let parts = row.iter().zip(&lengths).map(|(value, length)| value / length);
-        std::iter::once(*weight).chain(parts).collect()
-    };
-    let data: Vec<f64> = rows.iter().zip(&weights).flat_map(scaled).collect();
-    let (count, columns) = (samples.len(), subset.len() + 1);
-    let fitted = fit_low_level_regression_model_without_statistics(&data, count, columns).ok()?;
-    let limit = LIKENESS_MOST * (count as f64).sqrt();
-    if !fitted.iter().all(|parameter| parameter.abs() <= limit) {
-        return None;
-    }
-    // Measurements that a model meets exactly leave nothing to estimate an error from.
-    let statistics =
-        with_errors.then(|| fit_low_level_regression_model(&data, count, columns).ok()).flatten();
-    let errors = statistics.map_or(vec![0.0; subset.len()], |statistics| statistics.se().to_vec());
-    let unscaled = |values: &[f64]| -> Vec<f64> {
-        let pairs = values.iter().zip(&lengths).map(|(value, length)| value / length);
-        pairs.map(|value| if value.is_finite() { value } else { 0.0 }).collect()
-    };
-    Some(Solved { parameters: unscaled(&fitted), errors: unscaled(&errors) })
-}
-
-fn domain(routine: &Routine, samples: &[Sample]) -> Vec<Range> {
-    let range = |(at, feature): (usize, &String)| {
-        let means = samples.iter().map(|sample| sample.features[at] / sample.features[0]);
-        let (least, most) = means.fold((f64::INFINITY, f64::NEG_INFINITY), |(least, most), mean| {
-            (least.min(mean), most.max(mean))
-        });
-        Range { feature: feature.clone(), least, most }
-    };
-    routine.features.iter().enumerate().skip(1).map(range).collect()
 }
 
 /// Of which runs the models are: what makes them comparable.
@@ -294,7 +179,7 @@ impl Models {
     pub fn fit(origin: Origin, samples: &[Vec<Sample>]) -> Result<Models, Error> {
         let fit = |(routine, samples): (&Routine, &Vec<Sample>)| match samples.is_empty() {
             true => Ok(None),
-            false => Model::fit(routine, samples).map(Some),
+            false => fit::fit(routine, samples).map(Some),
         };
         let routines = ROUTINES.iter().zip(samples).map(fit).collect::<Result<_, Error>>()?;
         Ok(Models { origin, routines })
@@ -306,6 +191,21 @@ impl Models {
     /// It has no model.
     pub fn worth(&self, routine: usize, features: &[f64; FEATURES_MAX]) -> Result<f64, Error> {
         Ok(self.model(routine)?.cycles(features))
+    }
+
+    /// Where calls that have these features on average are outside of what the routine was characterised for.
+    ///
+    /// # Errors
+    /// It has no model.
+    pub fn outside(&self, routine: usize, features: &[f64; FEATURES_MAX]) -> Result<Option<Error>, Error> {
+        Ok(self.model(routine)?.outside(&features.map(|feature| [feature / features[0]; 2])))
+    }
+
+    /// Routines that have no model, since too few requests of a plan call them while they are timed: they prepare
+    /// an operation, or take its result.
+    pub fn without(&self) -> impl Iterator<Item = &'static str> {
+        let pairs = ROUTINES.iter().zip(&self.routines);
+        pairs.filter(|(_, model)| model.is_none()).map(|(routine, _)| routine.name.as_str())
     }
 
     fn model(&self, routine: usize) -> Result<&Model, Error> {
@@ -327,7 +227,7 @@ impl Models {
             let cycles = model.cycles(&features);
             estimate.cycles += cycles;
             estimate.by_routine.push((routine, cycles));
-            estimate.outside.extend(model.outside(&features));
+            estimate.outside.extend(model.outside(&counts.extents(routine)));
         }
         Ok(estimate)
     }
@@ -337,54 +237,45 @@ impl Models {
 mod tests {
     use super::*;
 
-    fn routine() -> Routine {
-        let features = ["calls", "limbs", "corrections"].map(str::to_owned).to_vec();
-        Routine { name: "made_up".to_owned(), layer: "basic".to_owned(), features }
-    }
-
-    fn samples(cycles: impl Fn(f64, f64) -> f64) -> Vec<Sample> {
-        let of = |index: u32| {
-            let (limbs, corrections) = (f64::from(index % 13 + 1), f64::from(index % 3));
-            let features = [1.0, limbs, corrections, 0.0, 0.0, 0.0];
-            Sample { features, local_cycles: cycles(limbs, corrections), weight: 1.0 }
-        };
-        (0..60).map(of).collect()
-    }
-
     #[test]
-    fn a_model_finds_the_cycles_that_made_its_measurements() {
-        let model =
-            Model::fit(&routine(), &samples(|limbs, corrections| 20.0 + 7.0 * limbs + 11.0 * corrections));
-        let model = model.expect("there are enough");
-        let terms: Vec<_> =
-            model.terms.iter().map(|term| (term.feature.as_str(), term.cycles.round())).collect();
-        assert_eq!(terms, [("calls", 20.0), ("limbs", 7.0), ("corrections", 11.0)]);
-        assert!(model.held_out_error < 1e-9, "{}", model.held_out_error);
-    }
-
-    #[test]
-    fn a_feature_that_explains_nothing_is_left_out() {
-        let model =
-            Model::fit(&routine(), &samples(|limbs, _| 20.0 + 7.0 * limbs)).expect("there are enough");
-        assert_eq!(model.terms.len(), 2, "{:?}", model.terms);
+    fn terms_are_read_as_they_are_written() {
+        for (word, feature, shape) in [
+            ("limbs", "limbs", Shape::Straight),
+            ("limbs^2", "limbs", Shape::Square),
+            ("limbs>24", "limbs", Shape::Above(24.0)),
+        ] {
+            assert_eq!(Term::read(word), Some((feature, shape)));
+            let term = Term { feature: feature.to_owned(), shape, cycles: 1.0, error_cycles: 0.0 };
+            assert_eq!(term.word(), word);
+        }
+        assert_eq!((Term::read("limbs>many"), Term::read("limbs>inf")), (None, None));
     }
 
     #[test]
     fn an_estimate_beyond_the_domain_says_so() {
-        let model =
-            Model::fit(&routine(), &samples(|limbs, _| 20.0 + 7.0 * limbs)).expect("there are enough");
-        assert_eq!(model.outside(&[2.0, 26.0, 0.0]), None);
-        let outside = model.outside(&[2.0, 28.0, 0.0]).expect("14 limbs were never measured");
-        assert_eq!(
-            outside.to_string(),
-            "`made_up` was characterised for limbs of 1 to 13 a call, and is asked for 14"
-        );
-    }
-
-    #[test]
-    fn too_few_measurements_make_no_model() {
-        let few = &samples(|limbs, _| limbs)[..SAMPLES_LEAST - 1];
-        let error = Error::TooFew { routine: "made_up".to_owned(), found: SAMPLES_LEAST - 1 };
-        assert_eq!(Model::fit(&routine(), few), Err(error));
+        let model = Model {
+            routine: "made_up".to_owned(),
+            features: ["calls", "limbs"].map(str::to_owned).to_vec(),
+            terms: Vec::new(),
+            domain: vec![Range { feature: "limbs".to_owned(), least: 1.0, most: 13.0 }],
+            code_bytes: 0,
+            tables: None,
+            samples: 13,
+            held_out_error: 0.0,
+            held_out_error_most: 0.0,
+        };
+        let of = |least: f64, most: f64| {
+            let mut extents = [[0.0; 2]; FEATURES_MAX];
+            extents[1] = [least, most];
+            model.outside(&extents).map(|outside| outside.to_string())
+        };
+        assert_eq!(of(1.0, 13.0), None);
+        let said = |found: u32| {
+            Some(format!("`made_up` was characterised for limbs of 1 to 13 a call, and is asked for {found}"))
+        };
+        assert_eq!(of(14.0, 14.0), said(14));
+        // One call of many, whose mean is well inside.
+        assert_eq!(of(2.0, 20.0), said(20));
+        assert_eq!(of(0.0, 12.0), said(0));
     }
 }

@@ -19,6 +19,12 @@ pub const FEATURES_MAX: usize = 6;
 /// State of an operation that does not tell of any.
 const UNTOLD: usize = usize::MAX;
 
+/// Numbers of a routine in a block of the library.
+type Row = [u64; FEATURES_MAX];
+
+/// Of a feature, the least of a call and the most.
+pub type Extent = [f64; 2];
+
 unsafe extern "C" {
     fn explore_run(request: *const u8, request_bytes: usize, response: *mut u8) -> usize;
     fn explore_operations() -> usize;
@@ -83,17 +89,34 @@ pub fn operation_number(name: &str) -> Option<u16> {
 
 /// What every routine counted, in the order of [`ROUTINES`].
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Counts(Vec<[u64; FEATURES_MAX]>);
+pub struct Counts {
+    sums: Vec<Row>,
+    /// The most that a call began with.
+    most: Vec<Row>,
+    /// The complement of the least that a call began with.
+    least: Vec<Row>,
+}
 
 impl Counts {
     /// What a routine counted, calls first.
     pub fn of(&self, routine: usize) -> &[u64; FEATURES_MAX] {
-        &self.0[routine]
+        &self.sums[routine]
     }
 
     /// Routines that were called, and what they counted.
     pub fn called(&self) -> impl Iterator<Item = (usize, &[u64; FEATURES_MAX])> {
-        self.0.iter().enumerate().filter(|(_, features)| features[0] > 0)
+        self.sums.iter().enumerate().filter(|(_, features)| features[0] > 0)
+    }
+
+    /// The least and the most of each feature in a call of a routine that was called; of calls, and of those features
+    /// that a call counts as it goes, since it begins with none of them, the mean twice.
+    pub fn extents(&self, routine: usize) -> [Extent; FEATURES_MAX] {
+        let sums = &self.sums[routine];
+        std::array::from_fn(|at| {
+            let mean = sums[at] as f64 / sums[0] as f64;
+            let begun = [!self.least[routine][at] as f64, self.most[routine][at] as f64];
+            if (begun[0]..=begun[1]).contains(&mean) { begun } else { [mean; 2] }
+        })
     }
 }
 
@@ -130,12 +153,13 @@ extern "C" fn explore_begin() {
 /// What counts is over; the library calls it.
 #[unsafe(no_mangle)]
 extern "C" fn explore_end() {
-    // SAFETY: the block is this thread's, and has so many rows of so many numbers.
-    let block = unsafe {
-        let rows = estimate_block().cast::<[u64; FEATURES_MAX]>();
-        std::slice::from_raw_parts(rows, estimate_routines())
-    };
-    COUNTED.with_borrow_mut(|counted| counted.push(Counts(block.to_vec())));
+    // SAFETY: there are three blocks, one behind the other, of so many rows each, and they are this thread's.
+    let blocks =
+        unsafe { std::slice::from_raw_parts(estimate_block().cast::<Row>(), 3 * estimate_routines()) };
+    let (sums, others) = blocks.split_at(ROUTINES.len());
+    let (most, least) = others.split_at(ROUTINES.len());
+    let counts = Counts { sums: sums.to_vec(), most: most.to_vec(), least: least.to_vec() };
+    COUNTED.with_borrow_mut(|counted| counted.push(counts));
 }
 
 /// Does a request.

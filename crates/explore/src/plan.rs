@@ -3,11 +3,14 @@
 //! Owns the plan. Routines are measured where they are used, in powers and whole operations, since caches make their
 //! cycles depend on what is around them; those of the basic layer are called alone, too. The domain is numbers of up to
 //! 3072 bits in both radices: moduli of every length with exponents as long as can be afforded, and the longest
-//! exponents with short moduli. Operands are `workload`'s.
+//! exponents, walked through in every way, with short moduli; and messages of up to 4096 octets. Operands are
+//! `workload`'s.
+//!
+//! Invariant: whatever a family has of sizes (`subject`) is inside of what is planned at the default depth.
 
 use std::collections::BTreeMap;
 
-use crate::candidate::{Candidate, Crt, Method, Multiplication, Radix};
+use crate::candidate::{Caching, Candidate, Crt, Method, Multiplication, Radix, WINDOW_BITS_MAX};
 use crate::error::Error;
 use crate::limits::{MODEXP_PRODUCTS, SAMPLES_LEAST};
 use crate::request::Request;
@@ -17,8 +20,12 @@ use crate::workload::{BASIC, Draw, Key, symmetric};
 
 /// Lengths of keys in bits, and how many operations with each there are.
 const KEYS: [(u16, usize); 6] = [(512, 48), (768, 48), (1024, 48), (1536, 48), (2048, 48), (3072, 48)];
-/// Calls of each symmetric operation.
-const MESSAGES: usize = 12;
+/// Calls of each symmetric operation with messages of random lengths, for each length of keys.
+const MESSAGES: usize = 4;
+/// Octets of messages that are always among those of each: one or one block, a usual message, and the longest.
+const MESSAGE_OCTETS: [usize; 3] = [1, 1024, 4096];
+/// The shortest modulus in limbs.
+const LIMBS_LEAST: usize = 2;
 /// The shortest exponents in bits: all windows are full.
 const EXPONENT_BITS_LEAST: usize = 16;
 /// The longest modulus in bits.
@@ -47,15 +54,28 @@ pub fn plan(seed: u64, depth: Depth) -> Result<Vec<Planned>, Error> {
         let mut draw = Draw::new(seed, radix);
         alone(&mut draw, radix, depth, &mut plan);
         powers(&mut draw, radix, depth, &mut plan);
+        walks(&mut draw, radix, &mut plan);
+        plan.push(largest_table(&mut draw, radix));
+        products(&mut draw, radix, depth, &mut plan);
     }
     keys(seed, depth, &mut plan)?;
     primitives(seed, depth, &mut plan)?;
     let mut draw = Draw::new(seed ^ 2, Radix::Limbs32);
     for operation in symmetric::operations() {
         // Short messages and long ones.
-        let lengths = (0..MESSAGES * depth.0).map(|turn| [64, 256, 1024][turn % 3]);
-        let whole = |request: Request| Planned { request: request.warm(), is_whole: true };
-        plan.extend(lengths.map(|octets| whole(draw.symmetric(operation, octets))));
+        let mut push = |octets, key| {
+            // Cold alone: messages keep nothing, so that nobody asks for more.
+            let request = draw.symmetric(operation, octets, key);
+            plan.push(Planned { request, is_whole: true });
+        };
+        for key in 0..symmetric::KEYS {
+            for turn in 0..MESSAGES * depth.0 {
+                push(1..=[64, 256, 512, 1024][turn % 4], key);
+            }
+            for octets in MESSAGE_OCTETS {
+                push(octets..=octets, key);
+            }
+        }
     }
     Ok(plan)
 }
@@ -120,13 +140,86 @@ fn powers(draw: &mut Draw, radix: Radix, depth: Depth, plan: &mut Vec<Planned>) 
     }
 }
 
+/// Every method and window once through exponents of all shapes, with a short modulus: short ones, and longest ones
+/// that are random and that have as few ones, windows and zeros in windows as there can be, and as many.
+fn walks(draw: &mut Draw, radix: Radix, plan: &mut Vec<Planned>) {
+    let mut ways: BTreeMap<_, Vec<Candidate>> = BTreeMap::new();
+    for candidate in Space::All.candidates() {
+        if candidate.radix == radix && candidate.crt == Crt::Whole {
+            ways.entry((candidate.method, candidate.window_bits)).or_default().push(candidate);
+        }
+    }
+    for ((_, window_bits), of) in ways {
+        let mut push = |exponent_limbs, every: Option<usize>| {
+            let candidate = of[draw.within(0, of.len() - 1)];
+            let mut request = draw.modexp(candidate, LIMBS_LEAST, exponent_limbs);
+            if let Some(every) = every {
+                request.operands[2] = ones(request.operands[2].len(), every);
+            }
+            plan.push(Planned { request, is_whole: true });
+        };
+        push(LIMBS_LEAST, None);
+        let most = limbs_max(radix);
+        push(most, None);
+        for every in [1, usize::from(window_bits), BITS_MAX] {
+            push(most, Some(every));
+        }
+    }
+}
+
+/// Products of residues by themselves in every way, of the shortest, the longest and other numbers, and by 1: each is
+/// all that a formula runs.
+fn products(draw: &mut Draw, radix: Radix, depth: Depth, plan: &mut Vec<Planned>) {
+    let is_plainest = |candidate: &Candidate| {
+        let Candidate { crt, caching, window_bits, method, .. } = *candidate;
+        let is_plain = (crt, caching, window_bits) == (Crt::Whole, Caching::Nothing, 1);
+        candidate.radix == radix && is_plain && matches!(method, Method::Binary | Method::Fixed)
+    };
+    for candidate in Space::All.candidates().into_iter().filter(is_plainest) {
+        let max = limbs_max(radix);
+        let others = (0..depth.0).map(|_| draw.within(LIMBS_LEAST, max)).collect::<Vec<_>>();
+        for limbs in [LIMBS_LEAST, max].into_iter().chain(others) {
+            let mut requests = Vec::new();
+            for operation in ["modmul_square", "modmul_multiply"] {
+                requests.push(draw.modmul(operation, candidate, limbs));
+                requests.push(draw.modmul_by_one(operation, candidate, limbs));
+            }
+            // The largest modulus and the least, of which digits of a quotient are estimated best and worst.
+            for (every, lowest) in [(1, 0xff), (BITS_MAX, 1)] {
+                let mut request = draw.modmul("modmul_multiply", candidate, limbs);
+                request.operands[0] = ones(request.operands[0].len(), every);
+                request.operands[0][0] = lowest;
+                requests.push(request);
+            }
+            plan.extend(requests.into_iter().map(|request| Planned { request, is_whole: false }));
+        }
+    }
+}
+
+/// A number of so many octets, the lowest first, of whose bits the highest is a one and, from there on, every so
+/// manieth.
+fn ones(octets: usize, every: usize) -> Vec<u8> {
+    let mut number = vec![0; octets];
+    for place in (0..8 * octets).step_by(every) {
+        number[octets - 1 - place / 8] |= 0x80 >> (place % 8);
+    }
+    number
+}
+
+/// The largest table that is looked through in constant time, with a short exponent.
+fn largest_table(draw: &mut Draw, radix: Radix) -> Planned {
+    let (method, window_bits) = (Method::Fixed, WINDOW_BITS_MAX);
+    let candidate = Candidate { method, window_bits, radix, crt: Crt::Whole, ..crate::workload::fast() };
+    Planned { request: draw.modexp(candidate, limbs_max(radix), 1), is_whole: true }
+}
+
 /// A length of a modulus in limbs: those that keys of usual lengths have, whole or by halves, as often as any.
 fn length(draw: &mut Draw, radix: Radix, turn: usize) -> usize {
     let max = limbs_max(radix);
     match turn % 3 {
         0 => max / [12, 6, 4, 3, 2, 1][draw.within(0, 5)],
-        1 => draw.within(2, max),
-        _ => draw.within(2, max / 6),
+        1 => draw.within(LIMBS_LEAST, max),
+        _ => draw.within(LIMBS_LEAST, max / 6),
     }
 }
 
@@ -169,4 +262,34 @@ fn keys(seed: u64, depth: Depth, plan: &mut Vec<Planned>) -> Result<(), Error> {
         }
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ones_begin_with_the_highest_bit() {
+        assert_eq!(ones(2, 1), [0xff, 0xff]);
+        assert_eq!(ones(2, 5), [0b0010_0001, 0b1000_0100]);
+        assert_eq!(ones(2, 16), [0, 0x80]);
+    }
+
+    #[test]
+    fn every_method_and_window_walks_through_the_longest_exponents() {
+        let plan = plan(1, Depth(1)).expect("the library makes keys");
+        for candidate in Space::All.candidates() {
+            let is_of = |planned: &&Planned| {
+                planned.request.candidate.is_some_and(|other| {
+                    (other.method, other.window_bits, other.radix)
+                        == (candidate.method, candidate.window_bits, candidate.radix)
+                })
+            };
+            let longest = { plan.iter() }
+                .filter(|planned| planned.request.operation == "modexp")
+                .filter(is_of)
+                .filter(|planned| 8 * planned.request.operands[2].len() == BITS_MAX);
+            assert!(longest.count() >= 4, "{candidate}");
+        }
+    }
 }

@@ -1,12 +1,13 @@
 //! Judging models: what they say beside what the simulator counts, for the same requests.
 //!
 //! Owns which subjects are compared: some of every kind, and those that a ranking puts first. Measures of accuracy are
-//! `rank`'s. Keys and operands are of a seed of their own, which models have not seen.
+//! `rank`'s. Each subject has a key and operands of its own at each size, of a seed that models have not seen.
 
 use std::collections::BTreeMap;
 
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng};
+use sha2::{Digest, Sha256};
 
 use crate::candidate::Method;
 use crate::error::Error;
@@ -14,7 +15,9 @@ use crate::estimate::{self, State};
 use crate::measure::Bench;
 use crate::model::Models;
 use crate::native;
-use crate::subject::{Material, Subject};
+use crate::request::Request;
+use crate::space::Space;
+use crate::subject::{Family, Material, Subject};
 use crate::threads;
 
 /// What is said and what is counted of a subject.
@@ -79,13 +82,13 @@ pub fn stratified(subjects: &[Subject], count: usize, seed: u64) -> Vec<Subject>
     chosen
 }
 
-/// The first so many by what models say of them cold, of a size.
+/// The first so many of a size by what models say of them cold or warm; where it is warm, of those that keep something.
 ///
 /// # Errors
 /// A routine has no model, or the library refuses.
 pub fn first(
     subjects: &[Subject],
-    size: u32,
+    (size, state): (u32, State),
     count: usize,
     models: &Models,
     material: &Material,
@@ -93,15 +96,33 @@ pub fn first(
 ) -> Result<Vec<Subject>, Error> {
     let estimate = |subject: &Subject| {
         let native = native::run(&material.request(subject, size)?)?;
-        Ok(estimate::rows(subject, size, &native, models)?[0].cycles)
+        let rows = estimate::rows(subject, size, &native, models)?;
+        Ok(rows.iter().find(|row| row.state == state).map(|row| row.cycles))
     };
     let cycles = threads::each(subjects, estimate, |_, _| done())?;
-    let mut order: Vec<usize> = (0..subjects.len()).collect();
-    order.sort_by(|&a, &b| cycles[a].total_cmp(&cycles[b]));
-    Ok(order.into_iter().take(count).map(|at| subjects[at].clone()).collect())
+    let told = subjects.iter().zip(cycles).filter_map(|(subject, cycles)| Some((cycles?, subject)));
+    let mut order: Vec<(f64, &Subject)> = told.collect();
+    order.sort_by(|a, b| a.0.total_cmp(&b.0));
+    Ok(order.into_iter().take(count).map(|(_, subject)| subject.clone()).collect())
 }
 
-/// Compares these, each at its size, cold and warm, on all cores.
+/// What a subject is asked at a size with a key and operands that are no other's.
+///
+/// # Errors
+/// The library refuses.
+pub fn fresh(subject: &Subject, size: u32, seed: u64) -> Result<Request, Error> {
+    let digest = Sha256::digest(format!("{seed} {subject} {size}"));
+    let own = digest[..8].iter().fold(0, |seed, byte| seed << 8 | u64::from(*byte));
+    // Keys are the same for all spaces, and other families have none.
+    let family = match subject {
+        Subject::Private(_) => Family::Private(Space::All),
+        Subject::Message { .. } => Family::Aes,
+        Subject::Curve { .. } => Family::Ecc,
+    };
+    Material::new(family, &[size], own)?.request(subject, size)
+}
+
+/// Compares these, each at its size with a key of its own, cold and warm, on all cores.
 ///
 /// # Errors
 /// A routine has no model, the library refuses, or the program fails.
@@ -111,12 +132,12 @@ pub fn first(
 pub fn compare(
     bench: &Bench,
     models: &Models,
-    material: &Material,
+    seed: u64,
     asked: &[(Subject, u32)],
     done: impl Fn() + Sync,
 ) -> Result<Vec<Compared>, Error> {
     let compare = |(subject, size): &(Subject, u32)| {
-        let request = material.request(subject, *size)?;
+        let request = fresh(subject, *size, seed)?;
         let native = native::run(&request)?;
         let measured = bench.measure(std::slice::from_ref(&request))?.remove(0);
         assert_eq!(native.response, measured.response, "{subject} at {size}");
@@ -136,9 +157,10 @@ pub fn compare(
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeSet;
+
     use super::*;
-    use crate::space::Space;
-    use crate::subject::Family;
+    use crate::stored;
 
     #[test]
     fn sixty_that_are_stratified_have_every_multiplication_use_of_factors_and_radix() {
@@ -149,11 +171,43 @@ mod tests {
                 Subject::Private(candidate) => kind(candidate),
                 _ => unreachable!("all are of exponentiation"),
             });
-            kinds.collect::<std::collections::BTreeSet<_>>().len()
+            kinds.collect::<BTreeSet<_>>().len()
         };
         assert_eq!(kinds(&|candidate| candidate.multiplication.word().to_owned()), 8);
         assert_eq!(kinds(&|candidate| candidate.crt.word().to_owned()), 3);
         assert_eq!(kinds(&|candidate| candidate.radix.word().to_owned()), 2);
         assert_eq!(stratified(&Family::Aes.subjects(), 60, 5).len(), Family::Aes.subjects().len());
+    }
+
+    #[test]
+    fn every_candidate_at_every_size_has_a_key_of_its_own() {
+        let subjects: Vec<Subject> = Family::Private(Space::PaperA).subjects().into_iter().take(3).collect();
+        let requests = subjects.iter().flat_map(|subject| {
+            [(512, 1), (576, 1), (512, 2)]
+                .map(|(size, seed)| fresh(subject, size, seed).expect("it has a size"))
+        });
+        let of = |operand: usize| {
+            requests.clone().map(|request| request.operands[operand].clone()).collect::<BTreeSet<_>>()
+        };
+        // Modulus and input.
+        assert_eq!((of(0).len(), of(6).len()), (9, 9));
+        let again = |subject| fresh(subject, 512, 1).expect("it has a size");
+        assert_eq!(again(&subjects[0]), again(&subjects[0]));
+    }
+
+    #[test]
+    fn what_is_first_warm_keeps_something() {
+        let models = stored::read(include_str!("../models/vex5.ndjson")).expect("it is one");
+        let subjects = stratified(&Family::Private(Space::All).subjects(), 48, 5);
+        let material = Material::new(Family::Private(Space::All), &[512], 5).expect("it has a size");
+        let first =
+            |state| first(&subjects, (512, state), 48, &models, &material, || ()).expect("all have models");
+        let (cold, warm) = (first(State::Cold), first(State::Warm));
+        assert_eq!(cold.len(), 48);
+        let keeping: Vec<&Subject> = subjects.iter().filter(|subject| subject.keeps()).collect();
+        assert_eq!(warm.len(), keeping.len());
+        assert!(warm.iter().all(Subject::keeps));
+        // Warm is an order of its own.
+        assert!(!warm.iter().eq(cold.iter().filter(|subject| subject.keeps())));
     }
 }

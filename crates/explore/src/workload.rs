@@ -122,6 +122,15 @@ impl Draw {
         Request::new(operation, None, operands).by(candidate)
     }
 
+    /// The same by 1, or the square of 1.
+    pub fn modmul_by_one(&mut self, operation: &'static str, candidate: Candidate, limbs: usize) -> Request {
+        let mut request = self.modmul(operation, candidate, limbs);
+        let last = request.operands.last_mut().expect("it has a modulus and residues");
+        last.fill(0);
+        last[0] = 1;
+        request
+    }
+
     /// A power modulo a number of `limbs` limbs, with an exponent of `exponent_limbs`.
     pub fn modexp(&mut self, candidate: Candidate, limbs: usize, exponent_limbs: usize) -> Request {
         let operands = vec![self.modulus(limbs), self.below(limbs), self.top(exponent_limbs)];

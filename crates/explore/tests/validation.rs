@@ -1,5 +1,6 @@
-//! The models that are kept beside the source say what the simulator counts, for keys that they have not seen. A short
-//! run compares a few candidates of all kinds; a long one sixty, and those that are ranked first.
+//! The models that are kept beside the source say what the simulator counts, for keys that they have not seen, and were
+//! characterised for all that is ranked. A short run compares a few candidates of all kinds; a long one sixty, and
+//! those that are ranked first.
 
 mod compiled;
 
@@ -7,6 +8,7 @@ use std::fs;
 use std::path::Path;
 
 use explore::analytic::Analytic;
+use explore::estimate::{Row, State};
 use explore::image::Leaves;
 use explore::measure::Bench;
 use explore::model::Models;
@@ -14,13 +16,15 @@ use explore::rank::Accuracy;
 use explore::space::Space;
 use explore::subject::{Family, Material, Subject};
 use explore::validate::{self, Compared};
-use explore::{estimate, native, stored};
+use explore::{estimate, native, stored, threads};
 use isa::rv32::Profile;
 
 /// Not the models'.
 const SEED: u64 = 77;
 const FAMILY: Family = Family::Private(Space::All);
 const BITS: u32 = 512;
+/// The processors of which models are kept.
+const KEPT: [Profile; 2] = [Profile::Pico, Profile::Vex5];
 
 fn is_long() -> bool {
     std::env::var("SELVEDGE_SOAK").is_ok_and(|asked| asked == "1")
@@ -46,11 +50,13 @@ fn compare(profile: Profile, mean_most: f64) {
     let subjects = FAMILY.subjects();
     let mut chosen = validate::stratified(&subjects, if is_long() { 60 } else { 6 }, SEED);
     if is_long() {
-        let first = validate::first(&subjects, BITS, 20, &models, &material, || ());
-        chosen.extend(first.expect("all routines have models"));
+        for state in [State::Cold, State::Warm] {
+            let first = validate::first(&subjects, (BITS, state), 20, &models, &material, || ());
+            chosen.extend(first.expect("all routines have models"));
+        }
     }
     let asked: Vec<(Subject, u32)> = chosen.into_iter().map(|subject| (subject, BITS)).collect();
-    let compared = validate::compare(&bench, &models, &material, &asked, || ()).expect("all are done");
+    let compared = validate::compare(&bench, &models, SEED, &asked, || ()).expect("all are done");
     for row in &compared {
         println!("{:+.4} {} {} {:?}", row.error(), row.subject, row.state.word(), row.outside);
     }
@@ -62,8 +68,64 @@ fn compare(profile: Profile, mean_most: f64) {
 }
 
 #[test]
+fn models_of_pico_say_what_the_simulator_counts_to_two_percent() {
+    compare(Profile::Pico, 0.02);
+}
+
+#[test]
 fn models_of_vex5_say_what_the_simulator_counts_to_five_percent() {
     compare(Profile::Vex5, 0.05);
+}
+
+/// Asserts that native runs of these, each with a key of its own, are inside of what all models were characterised for.
+fn assert_inside(subjects: &[Subject], size: u32) {
+    let kept = KEPT.map(kept);
+    let rows = |subject: &Subject| {
+        let native = native::run(&validate::fresh(subject, size, SEED)?)?;
+        kept.iter()
+            .map(|models| estimate::rows(subject, size, &native, models))
+            .collect::<Result<Vec<_>, _>>()
+    };
+    let rows = threads::each(subjects, rows, |_, _| ()).expect("all routines have models");
+    rows.concat().iter().flatten().for_each(assert_row_inside);
+}
+
+fn assert_row_inside(row: &Row) {
+    assert!(row.outside.is_empty(), "{} at {}: {:?}", row.subject, row.size, row.outside);
+}
+
+#[test]
+fn no_message_and_no_curve_is_outside_of_what_was_characterised() {
+    for (family, sizes) in [
+        (Family::Aes, &[16, 1024, 4096][..]),
+        (Family::Des, &[8, 1024, 4096]),
+        (Family::Sha256, &[1, 64, 1024, 4096]),
+        (Family::Ecc, &[256]),
+    ] {
+        sizes.iter().for_each(|&size| assert_inside(&family.subjects(), size));
+    }
+}
+
+#[test]
+fn no_candidate_at_a_usual_size_is_outside_of_what_was_characterised() {
+    let subjects = FAMILY.subjects();
+    for (size, count) in [(512, 96), (1024, 48), (2048, 8), (3072, 4)] {
+        let count = if is_long() { 240 } else { count };
+        assert_inside(&validate::stratified(&subjects, count, u64::from(size)), size);
+    }
+}
+
+#[test]
+fn no_formula_at_a_usual_size_is_outside_of_what_was_characterised() {
+    let subjects = FAMILY.subjects();
+    for models in KEPT.map(kept) {
+        let mut analytic = Analytic::new(FAMILY, &models, SEED).expect("it is exponentiation");
+        for (size, step) in [(512, 1), (1024, 31), (2048, 149), (3072, 307)] {
+            let of = subjects.iter().step_by(if is_long() { 1 } else { step });
+            let rows = of.flat_map(|subject| analytic.rows(subject, size).expect("all routines have models"));
+            rows.for_each(|row| assert_row_inside(&row));
+        }
+    }
 }
 
 #[test]

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 
 use ::explore::characterise;
 use ::explore::image::{Choice, Leaves};
+use ::explore::limits::SAMPLES_LEAST;
 use ::explore::measure::Bench;
 use ::explore::model::{Model, Models};
 use ::explore::plan::{self, Depth};
@@ -22,7 +23,7 @@ use crate::papers::spread::progress;
 #[command(after_help = "Examples:\n  \
     selvedge explore model --profile vex5 --out vex5.ndjson\n  \
     selvedge explore model --profile vex5-tcm --leaves rv32 --seed 7 --depth 2 --out tcm.ndjson\n\
-    A routine's local cycles are a linear function of what it counts; terms are chosen by cross-validation.")]
+    A routine's local cycles are a sum of terms of what it counts, which are chosen by cross-validation.")]
 pub struct Arguments {
     /// The processor
     #[arg(long, value_enum, default_value = "vex5")]
@@ -99,14 +100,19 @@ fn shown(models: &Models) -> String {
             tables.map_or(Entry::from("?"), Entry::from),
         ]);
     }
-    table.text(None)
+    let without: Vec<&str> = models.without().collect();
+    let said = format!(
+        "Without a model, since fewer than {SAMPLES_LEAST} of the requests call them while they are timed: {}\n",
+        without.join(", ")
+    );
+    table.text(None) + if without.is_empty() { "" } else { &said }
 }
 
 /// A model's terms, each with its standard error.
 fn terms(model: &Model) -> String {
     let term = |term: &::explore::model::Term| match term.error_cycles >= 0.005 {
-        true => format!("{:.2}±{:.2} {}", term.cycles, term.error_cycles, term.feature),
-        false => format!("{:.2} {}", term.cycles, term.feature),
+        true => format!("{:.2}±{:.2} {}", term.cycles, term.error_cycles, term.word()),
+        false => format!("{:.2} {}", term.cycles, term.word()),
     };
     model.terms.iter().map(term).collect::<Vec<_>>().join(" + ").replace("+ -", "- ")
 }

@@ -4,6 +4,7 @@
 
 use std::path::PathBuf;
 
+use ::explore::estimate::State;
 use ::explore::kept::{SOURCES, TOOL};
 use ::explore::measure::Bench;
 use ::explore::model::Models;
@@ -22,7 +23,7 @@ use crate::papers::spread::progress;
 #[command(after_help = "Examples:\n  \
     selvedge explore validate --models vex5.ndjson\n  \
     selvedge explore validate --models pico.ndjson --space all --size 512,1024,2048 --count 60 --top 20\n\
-    The first size has --count candidates of all kinds; each size has the --top that models rank first.")]
+    The first size has --count candidates of all kinds; each has the --top that models rank first, cold and warm.")]
 pub struct Arguments {
     /// Models of a processor, as `explore model` writes them
     #[arg(long, value_name = "FILE")]
@@ -83,10 +84,11 @@ fn groups(
     let named = format!("{} of all kinds, {} {unit}", of_all.len(), sizes[0]);
     asked.push((named, of_all.into_iter().map(|subject| (subject, sizes[0])).collect()));
     if arguments.top > 0 {
-        let bar = progress(subjects.len() * sizes.len());
-        for &size in sizes {
-            let first = validate::first(&subjects, size, arguments.top, models, material, || bar.inc(1))?;
-            let named = format!("first {}, {size} {unit}", first.len());
+        let bar = progress(2 * subjects.len() * sizes.len());
+        for (size, state) in sizes.iter().flat_map(|&size| [(size, State::Cold), (size, State::Warm)]) {
+            let of = (size, state);
+            let first = validate::first(&subjects, of, arguments.top, models, material, || bar.inc(1))?;
+            let named = format!("first {} {}, {size} {unit}", first.len(), state.word());
             asked.push((named, first.into_iter().map(|subject| (subject, size)).collect()));
         }
         bar.finish_and_clear();
@@ -94,7 +96,7 @@ fn groups(
     let bar = progress(asked.iter().map(|(_, group)| group.len()).sum());
     let mut groups = Vec::new();
     for (name, group) in asked {
-        let compared = validate::compare(bench, models, material, &group, || bar.inc(1))?;
+        let compared = validate::compare(bench, models, arguments.seed, &group, || bar.inc(1))?;
         groups.push(Group { name, compared });
     }
     bar.finish_and_clear();

@@ -114,7 +114,7 @@ impl Measurement {
         let six = validate::stratified(&FAMILY.subjects(), SIX, seed);
         let (six_s, faster, by_formula) = race(bench, models, &material, &six, seed)?;
         let asked: Vec<(Subject, u32)> = six.into_iter().map(|subject| (subject, BITS)).collect();
-        let compared = validate::compare(bench, models, &material, &asked, || ())?;
+        let compared = validate::compare(bench, models, seed, &asked, || ())?;
         let pairs: Vec<(f64, f64)> = compared.iter().map(Compared::pair).collect();
         let natively = Accuracy::of(&pairs).expect("there are six").error_mean;
         let off =
