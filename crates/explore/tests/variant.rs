@@ -89,15 +89,20 @@ fn a_file_and_a_line_are_a_variant_that_is_modelled_and_ranked() {
         println!("skip: a variant in a tree of its own: riscv64-unknown-elf-gcc is not installed");
         return;
     }
-    let folder = tempfile::tempdir().expect("there is room");
-    tree(folder.path());
-    add_variants(folder.path());
+    // Always the same one, so that what cargo builds of it takes the place of what it built before.
+    let built = Path::new(env!("CARGO_TARGET_TMPDIR")).join("variant");
+    let folder = built.join("tree");
+    if folder.exists() {
+        fs::remove_dir_all(&folder).expect("it is ours");
+    }
+    tree(&folder);
+    add_variants(&folder);
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let output = Command::new(cargo)
         .args(["run", "--quiet", "--offline", "-p", "explore", "--example", "ranked", "--"])
-        .arg(folder.path())
-        .current_dir(folder.path())
-        .env("CARGO_TARGET_DIR", Path::new(env!("CARGO_TARGET_TMPDIR")).join("variant"))
+        .arg(&folder)
+        .current_dir(&folder)
+        .env("CARGO_TARGET_DIR", built)
         .env("CARGO_PROFILE_DEV_DEBUG", "0")
         .output()
         .expect("cargo runs this, too");
