@@ -104,14 +104,12 @@ fn choose(routine: &Routine, samples: &[Sample], bent: &[Column]) -> (Vec<Column
         })
         .collect();
     subsets.sort_by_key(Vec::len);
-    let straight = subsets.into_iter().fold(None, |best, subset| better(best, subset, samples));
-    let mut best = straight.expect("calls alone can always be fitted");
+    let mut best = best_of(None, subsets, samples).expect("calls alone can always be fitted");
     for _ in 0..BENT_TERMS_MOST {
         let with = |column: &Column| best.0.iter().copied().chain([*column]).collect::<Vec<_>>();
         let subsets: Vec<Vec<Column>> =
             bent.iter().filter(|column| !best.0.contains(column)).map(with).collect();
-        let bent = subsets.into_iter().fold(Some(best), |best, subset| better(best, subset, samples));
-        best = bent.expect("there was one");
+        best = best_of(Some(best), subsets, samples).expect("there was one");
     }
     pruned(best, samples)
 }
@@ -131,18 +129,23 @@ fn pruned(mut best: (Vec<Column>, Judged), samples: &[Sample]) -> (Vec<Column>, 
     best
 }
 
-/// The better of what there is and a subset, which has to earn the terms that it has more.
-fn better(
-    best: Option<(Vec<Column>, Judged)>,
-    subset: Vec<Column>,
+/// The best of what there is and these subsets, of which one has to earn the terms that it has more.
+fn best_of(
+    mut best: Option<(Vec<Column>, Judged)>,
+    subsets: Vec<Vec<Column>>,
     samples: &[Sample],
 ) -> Option<(Vec<Column>, Judged)> {
-    let Some(judged) = judge(samples, &subset) else { return best };
-    let earns = best.as_ref().is_none_or(|(held, than)| {
-        let terms = subset.len().saturating_sub(held.len()) as i32;
-        judged.mean.max(ERROR_FLOOR) < than.mean.max(ERROR_FLOOR) * (1.0 - TERM_GAIN_LEAST).powi(terms)
-    });
-    if earns { Some((subset, judged)) } else { best }
+    for subset in subsets {
+        let Some(judged) = judge(samples, &subset) else { continue };
+        let earns = best.as_ref().is_none_or(|(held, than)| {
+            let terms = subset.len().saturating_sub(held.len()) as i32;
+            judged.mean.max(ERROR_FLOOR) < than.mean.max(ERROR_FLOOR) * (1.0 - TERM_GAIN_LEAST).powi(terms)
+        });
+        if earns {
+            best = Some((subset, judged));
+        }
+    }
+    best
 }
 
 /// The square of a routine's length, and what is above each quartile of those that were measured; nothing where it has
