@@ -24,6 +24,8 @@ struct Head {
     leaves: String,
     layout: u64,
     compiler: String,
+    /// Older files do not say.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
     tool: String,
     seed: u64,
     /// How many lines follow.

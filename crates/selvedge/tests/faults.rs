@@ -250,7 +250,7 @@ fn whoever_is_killed_or_stopped_nothing_is_lost_and_who_was_killed_is_started_ag
         let mut run = scene.start();
         let struck = strike_some(&mut run, &stems, &mut dice, wanted, &mut |_| ());
         let ended = run.end();
-        assert_eq!(struck.len(), wanted, "the run was over too early");
+        assert_eq!(struck.len(), wanted, "the run was over too early\n{}", ended.stderr);
         ended.assert_whole();
         assert!(is_whole_deck(&stems, &struck), "{struck:?}");
         // The cell notices a bridge that is gone, unless it has nothing more to say.
