@@ -7,6 +7,7 @@ use std::process::{Command, Stdio};
 use std::thread;
 use std::time::Duration;
 
+use explore::stored;
 use serde_json::Value;
 
 /// The candidates of the paper, cold, and warm where they keep something.
@@ -168,8 +169,10 @@ fn where_secrets_decide_is_kept_by_line_and_is_not_followed_again() {
 fn models_of_other_leaves_make_variants_of_every_candidate() {
     let folder = tempfile::tempdir().expect("there is room");
     let text = fs::read_to_string(models()).expect("they are beside the source");
+    let mut changed = stored::read(&text).expect("they are models");
+    changed.origin.leaves = "rv32".to_owned();
     let other = folder.path().join("rv32.ndjson");
-    fs::write(&other, text.replacen("\"leaves\":\"c\"", "\"leaves\":\"rv32\"", 1)).expect("it is ours");
+    fs::write(&other, stored::write(&changed)).expect("it is ours");
     let mut command = ranking("--space paper-b --size 512 --state cold", &folder.path().join("out"));
     command.arg("--models").arg(&other);
     let output = command.output().expect("it can be run");
