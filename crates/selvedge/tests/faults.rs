@@ -243,7 +243,7 @@ fn dice() -> Dice {
 
 #[test]
 fn whoever_is_killed_or_stopped_nothing_is_lost_and_who_was_killed_is_started_again() {
-    let (rounds, wanted, seconds) = if is_soak() { (8, 40, 240) } else { (1, 20, 60) };
+    let (rounds, wanted, seconds) = if is_soak() { (8, 40, 120) } else { (1, 20, 60) };
     let Some(scene) = scene(seconds, "") else { return };
     let (stems, mut dice) = (["bridge-7", "broker", "device", "collect"], dice());
     for _ in 0..rounds {
