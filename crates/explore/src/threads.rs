@@ -7,19 +7,17 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread;
 
-use crate::error::Error;
-
 /// Does `work` for each of these on every core, and tells of each that is done. After an error nothing is begun.
 ///
 /// # Errors
 /// The first one, by order of the items, of those that were done.
-pub fn each<T: Sync, R: Send>(
+pub fn each<T: Sync, R: Send, E: Send>(
     items: &[T],
-    work: impl Fn(&T) -> Result<R, Error> + Sync,
+    work: impl Fn(&T) -> Result<R, E> + Sync,
     done: impl Fn(usize, &R) + Sync,
-) -> Result<Vec<R>, Error> {
+) -> Result<Vec<R>, E> {
     let (next, is_over) = (AtomicUsize::new(0), AtomicBool::new(false));
-    let results: Vec<Mutex<Option<Result<R, Error>>>> = items.iter().map(|_| Mutex::new(None)).collect();
+    let results: Vec<Mutex<Option<Result<R, E>>>> = items.iter().map(|_| Mutex::new(None)).collect();
     let worker = || {
         while !is_over.load(Ordering::Relaxed) {
             let at = next.fetch_add(1, Ordering::Relaxed);
@@ -50,6 +48,7 @@ pub fn each<T: Sync, R: Send>(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::error::Error;
 
     #[test]
     fn results_are_in_the_order_of_items_and_an_error_is_told() {
@@ -58,7 +57,7 @@ mod tests {
         let tell = |_: usize, _: &u32| {
             told.fetch_add(1, Ordering::Relaxed);
         };
-        let doubled = each(&items, |item| Ok(2 * item), tell).expect("nothing fails");
+        let doubled = each(&items, |item| Ok::<_, Error>(2 * item), tell).expect("nothing fails");
         assert!(doubled.iter().zip(&items).all(|(doubled, item)| *doubled == 2 * item));
         assert_eq!(told.into_inner(), items.len());
         let refuse = |item: &u32| match item {

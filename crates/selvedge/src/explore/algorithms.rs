@@ -4,7 +4,6 @@
 //! what is kept of an interrupted run is `keeping`'s, following secrets is `secrets`', and `shown` draws.
 
 use std::path::{Path, PathBuf};
-use std::sync::Mutex;
 
 use ::explore::analytic::Analytic;
 use ::explore::estimate::{self, Row, State};
@@ -150,10 +149,8 @@ pub fn run(arguments: &Arguments, output: &Output) -> Result<(), Error> {
     }
     let keeping = arguments.out.as_deref().map(|folder| Keeping::begin(folder, &provenances)).transpose()?;
     let keeping = keeping.as_ref();
-    let mut ranked = match arguments.analytic {
-        true => analytic(family, &asked, &readings, arguments.seed, keeping)?,
-        false => natively(family, &asked, &readings, arguments.seed, keeping)?,
-    };
+    let asked = Asked { family, subjects: &asked, readings: &readings, seed: arguments.seed, keeping };
+    let mut ranked = if arguments.analytic { asked.analytic()? } else { asked.natively()? };
     ranked.retain(|ranked| match arguments.state {
         States::Both => true,
         States::Cold => ranked.row.state == State::Cold,
@@ -184,107 +181,77 @@ fn write(arguments: &Arguments, shown: &Shown, output: &Output) -> Result<(), Er
     output.put(&shown.text(), &shown.value())
 }
 
-/// What is kept of a subject by every reading, or what `estimate` says of it by each, which is kept then.
-fn kept_or<E: From<Error>>(
-    (subject, size): (&Subject, u32),
-    readings: &[Reading],
-    keeping: Option<&Keeping>,
-    mut estimate: impl FnMut(usize) -> Result<Vec<Row>, E>,
-) -> Result<Vec<Ranked>, E> {
-    let mut all = Vec::new();
-    for (from, reading) in readings.iter().enumerate() {
-        let kept = keeping.and_then(|keeping| keeping.rows(&reading.name(subject), subject.keeps(), size));
-        let rows = match kept {
-            Some(rows) => rows,
-            None => {
-                let rows = reading.named(estimate(from)?);
-                if let Some(keeping) = keeping {
-                    keeping.keep(&rows, &reading.provenance)?;
+/// What is asked for, and where it is kept.
+struct Asked<'a> {
+    family: Family,
+    /// Each with its size.
+    subjects: &'a [(Subject, u32)],
+    readings: &'a [Reading],
+    seed: u64,
+    keeping: Option<&'a Keeping>,
+}
+
+impl Asked<'_> {
+    /// What is kept of a subject by every reading, or what `estimate` says of it by each, which is kept then.
+    fn kept_or(
+        &self,
+        (subject, size): &(Subject, u32),
+        mut estimate: impl FnMut(usize) -> Result<Vec<Row>, Error>,
+    ) -> Result<Vec<Ranked>, Error> {
+        let mut all = Vec::new();
+        for (from, reading) in self.readings.iter().enumerate() {
+            let name = reading.name(subject);
+            let kept = self.keeping.and_then(|keeping| keeping.rows(&name, subject.keeps(), *size));
+            let rows = match kept {
+                Some(rows) => rows,
+                None => {
+                    let rows = reading.named(estimate(from)?);
+                    if let Some(keeping) = self.keeping {
+                        keeping.keep(&rows, &reading.provenance)?;
+                    }
+                    rows
                 }
-                rows
-            }
-        };
-        all.extend(rows.into_iter().map(|row| Ranked { row, from }));
-    }
-    Ok(all)
-}
-
-/// What went wrong with one of many: the tool says it, or files do.
-enum Failure {
-    Tool(::explore::Error),
-    Roof(Error),
-}
-
-impl From<::explore::Error> for Failure {
-    fn from(error: ::explore::Error) -> Failure {
-        Failure::Tool(error)
-    }
-}
-
-impl From<Error> for Failure {
-    fn from(error: Error) -> Failure {
-        Failure::Roof(error)
-    }
-}
-
-/// Runs each natively that is not kept, on all cores.
-fn natively(
-    family: Family,
-    asked: &[(Subject, u32)],
-    readings: &[Reading],
-    seed: u64,
-    keeping: Option<&Keeping>,
-) -> Result<Vec<Ranked>, Error> {
-    let mut sizes: Vec<u32> = asked.iter().map(|(_, size)| *size).collect();
-    sizes.dedup();
-    let material = Material::new(family, &sizes, seed)?;
-    let bar = progress(asked.len());
-    let failed = Mutex::new(None);
-    let estimate = |(subject, size): &(Subject, u32)| {
-        let mut native = None;
-        let rows = kept_or((subject, *size), readings, keeping, |from| {
-            if native.is_none() {
-                native = Some(native::run(&material.request(subject, *size)?)?);
-            }
-            let native = native.as_ref().expect("it was run");
-            Ok::<_, Failure>(estimate::rows(subject, *size, native, &readings[from].models)?)
-        });
-        match rows {
-            Ok(rows) => Ok(rows),
-            Err(Failure::Tool(error)) => Err(error),
-            Err(Failure::Roof(error)) => {
-                *failed.lock().expect("nobody panics with it") = Some(error);
-                Ok(Vec::new())
-            }
+            };
+            all.extend(rows.into_iter().map(|row| Ranked { row, from }));
         }
-    };
-    let rows = threads::each(asked, estimate, |_, _| bar.inc(1))?;
-    bar.finish_and_clear();
-    match failed.into_inner().expect("nobody panicked with it") {
-        Some(error) => Err(error),
-        None => Ok(rows.into_iter().flatten().collect()),
+        Ok(all)
     }
-}
 
-/// Computes each that is not kept from what its parts take.
-fn analytic(
-    family: Family,
-    asked: &[(Subject, u32)],
-    readings: &[Reading],
-    seed: u64,
-    keeping: Option<&Keeping>,
-) -> Result<Vec<Ranked>, Error> {
-    let mut analytics = Vec::new();
-    for reading in readings {
-        analytics.push(Analytic::new(family, &reading.models, seed)?);
+    /// Runs each natively that is not kept, on all cores.
+    fn natively(&self) -> Result<Vec<Ranked>, Error> {
+        let mut sizes: Vec<u32> = self.subjects.iter().map(|(_, size)| *size).collect();
+        sizes.dedup();
+        let material = Material::new(self.family, &sizes, self.seed)?;
+        let bar = progress(self.subjects.len());
+        let estimate = |asked: &(Subject, u32)| {
+            let (subject, size) = asked;
+            let mut native = None;
+            self.kept_or(asked, |from| {
+                if native.is_none() {
+                    native = Some(native::run(&material.request(subject, *size)?)?);
+                }
+                let native = native.as_ref().expect("it was run");
+                Ok(estimate::rows(subject, *size, native, &self.readings[from].models)?)
+            })
+        };
+        let rows = threads::each(self.subjects, estimate, |_, _| bar.inc(1))?;
+        bar.finish_and_clear();
+        Ok(rows.into_iter().flatten().collect())
     }
-    let bar = progress(asked.len());
-    let mut rows = Vec::new();
-    for (subject, size) in asked {
-        let computed = |from: usize| Ok::<_, Error>(analytics[from].rows(subject, *size)?);
-        rows.extend(kept_or((subject, *size), readings, keeping, computed)?);
-        bar.inc(1);
+
+    /// Computes each that is not kept from what its parts take.
+    fn analytic(&self) -> Result<Vec<Ranked>, Error> {
+        let mut analytics = Vec::new();
+        for reading in self.readings {
+            analytics.push(Analytic::new(self.family, &reading.models, self.seed)?);
+        }
+        let bar = progress(self.subjects.len());
+        let mut rows = Vec::new();
+        for asked in self.subjects {
+            rows.extend(self.kept_or(asked, |from| Ok(analytics[from].rows(&asked.0, asked.1)?))?);
+            bar.inc(1);
+        }
+        bar.finish_and_clear();
+        Ok(rows)
     }
-    bar.finish_and_clear();
-    Ok(rows)
 }

@@ -4,7 +4,6 @@
 
 use std::collections::HashMap;
 use std::path::PathBuf;
-use std::sync::Mutex;
 
 use ::explore::constant::{self, Verdict};
 use ::explore::estimate::State;
@@ -43,25 +42,20 @@ pub fn follow(
         }
     }
     let bar = progress(alike.len());
-    let failed = Mutex::new(None);
-    let follow = |subject: &Subject| {
+    let follow = |subject: &Subject| -> Result<Vec<Verdict>, Error> {
         let name = reading.name(subject);
         if let Some(verdicts) = keeping.and_then(|keeping| keeping.verdicts(&name, subject.keeps(), size)) {
             return Ok(verdicts);
         }
         let mut verdicts = constant::verdicts(&bench, subject, size, &material)?;
         verdicts.iter_mut().for_each(|verdict| verdict.followed.clone_from(&name));
-        let kept = keeping.map(|keeping| keeping.keep_verdicts(&verdicts, &reading.provenance));
-        if let Some(Err(error)) = kept {
-            *failed.lock().expect("nobody panics with it") = Some(error);
+        if let Some(keeping) = keeping {
+            keeping.keep_verdicts(&verdicts, &reading.provenance)?;
         }
         Ok(verdicts)
     };
     let found = threads::each(&alike, follow, |_, _| bar.inc(1))?;
     bar.finish_and_clear();
-    if let Some(error) = failed.into_inner().expect("nobody panicked with it") {
-        return Err(error);
-    }
     let mut all = Verdicts::new();
     for subject in subjects {
         let at = alike.iter().position(|other| *other == constant::alike(subject)).expect("it is among them");
