@@ -294,12 +294,16 @@ fn is_library(name: &str) -> bool {
 
 /// The first of these requests as they lie in memory, each behind its length and a length of 0 at the end, and how many
 /// they are.
+///
+/// # Panics
+/// When the first has no room.
 pub fn lay(requests: impl IntoIterator<Item = Vec<u8>>) -> (Vec<u8>, usize) {
     let mut bytes = Vec::new();
     let mut taken = 0;
     for asked in requests {
         // Both lengths, and what is asked with up to a whole word.
         if bytes.len() + 8 + asked.len().next_multiple_of(4) > REQUESTS_BYTES_MAX {
+            assert!(taken != 0, "a request of {} bytes, of at most {REQUESTS_BYTES_MAX}", asked.len());
             break;
         }
         bytes.extend((asked.len() as u32).to_le_bytes());
