@@ -1,8 +1,8 @@
 //! Candidates of modular exponentiation: which algorithms are put together, by name and as bytes of a request.
 //!
 //! Owns the choices, a table each, in the order of `firmware/crypto/candidate.h`, and how a candidate is written and
-//! read: `cios/sliding-4/garner/constants/32` with what is switched on behind. Multiplications are the library's lines. Which candidates there are is
-//! `space`'s; what one costs, `estimate`'s.
+//! read: `cios/sliding-4/garner/constants/32` with what is switched on behind. Multiplications are the library's lines.
+//! Which candidates there are is `space`'s; what one costs, `estimate`'s.
 
 use std::fmt;
 use std::str::FromStr;

@@ -90,18 +90,15 @@ impl Shown {
         &self.provenances[0]
     }
 
-    fn title(&self, ranking: &Ranking) -> String {
+    fn table(&self, ranking: &Ranking, which: &str, rows: impl ExactSizeIterator<Item = usize>) -> Table {
         let (size, unit, state) = (ranking.size, self.family.unit(), ranking.state.word());
-        let shown = self.top.min(ranking.rows.len());
-        format!(
-            "{} at {size} {unit}, {state}, on {}: first {shown} of {}",
+        let title = format!(
+            "{} at {size} {unit}, {state}, on {}: {which} {} of {}",
             self.family.word(),
             self.origin().profile,
+            rows.len(),
             ranking.rows.len()
-        )
-    }
-
-    fn table(&self, ranking: &Ranking, rows: impl Iterator<Item = usize>) -> Table {
+        );
         let columns = [
             Column::new("rank"),
             Column::new("candidate"),
@@ -114,7 +111,7 @@ impl Shown {
             Column::new("front"),
             Column::new("doubt"),
         ];
-        let mut table = Table::new(self.title(ranking), columns);
+        let mut table = Table::new(title, columns);
         let least = ranking.rows[0].row.cycles;
         let bytes = |bytes: Option<u64>| bytes.map_or(Entry::from("?"), Entry::from);
         for at in rows {
@@ -180,7 +177,7 @@ impl Shown {
     /// For a person.
     pub fn text(&self) -> String {
         let tables = self.rankings.iter().map(|ranking| {
-            let table = self.table(ranking, 0..self.shown(ranking).len()).text(None);
+            let table = self.table(ranking, "first", 0..self.shown(ranking).len()).text(None);
             table + &self.places(ranking).map_or(String::new(), |places| places.text(None))
         });
         let mut text: String = tables.collect();

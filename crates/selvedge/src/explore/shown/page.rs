@@ -80,9 +80,13 @@ impl Shown {
         let mut chart = chart.series("all", over.curve(ranking.rows.iter()));
         for name in kinds {
             let is_of = |ranked: &&Ranked| kind(&ranked.row) == *name;
-            chart = chart.series(*name, over.curve(ranking.rows.iter().filter(is_of)));
+            let curve = over.curve(ranking.rows.iter().filter(is_of));
+            // A curve of one point cannot be seen.
+            let only = if let [only] = curve[..] { Some(only) } else { None };
+            chart = chart.series(*name, curve);
             for (ranked, is_front) in ranking.rows.iter().zip(&ranking.is_front) {
-                if let Some(at) = over.point(&ranked.row).filter(|_| *is_front && is_of(&ranked)) {
+                let is_drawn = |at: &(f64, f64)| is_of(&ranked) && (*is_front || only == Some(*at));
+                if let Some(at) = over.point(&ranked.row).filter(is_drawn) {
                     chart = chart.dot(at, ranked.row.subject.clone());
                 }
             }
@@ -96,13 +100,14 @@ impl Shown {
         let kinds = kinds(ranking);
         for over in OVER.into_iter().filter(|over| over.differs(ranking)) {
             for kinds in kinds.chunks(KINDS_MAX) {
-                let caption = "Curves are what no other of its kind beats in both. A point is on the front of all four.";
+                let caption = "Curves are what no other of its kind beats in both. A point is on the front of all four, or alone of its kind.";
                 section = section.chart(self.chart(ranking, over, kinds), caption);
             }
         }
-        let on_front = (0..ranking.rows.len()).filter(|&at| ranking.is_front[at]);
-        let (first, front) = (0..self.shown(ranking).len(), self.table(ranking, on_front));
-        section = section.table(self.table(ranking, first), "By cycles").table(front, "The front");
+        let on_front: Vec<usize> = (0..ranking.rows.len()).filter(|&at| ranking.is_front[at]).collect();
+        let first = self.table(ranking, "first", 0..self.shown(ranking).len());
+        let front = self.table(ranking, "on the front", on_front.into_iter());
+        section = section.table(first, "By cycles").table(front, "By cycles");
         match self.places(ranking) {
             Some(places) => section.table(places, "By line of the source"),
             None => section,
@@ -112,7 +117,7 @@ impl Shown {
     /// As a page.
     pub fn page(&self) -> String {
         let lead = format!(
-            "Ways of `{}`, by what macro-models say that they take on `{}`. A star is on the front: nothing else is as \
+            "Ways of {}, by what macro-models say that they take on {}. A star is on the front: nothing else is as \
              good in cycles, memory without the stack, code with tables and constant time, and better in one. What is \
              not known makes nothing better.",
             self.family.word(),
@@ -206,6 +211,15 @@ mod tests {
         }
         // Memory differs and code does not: two plots of memory, of five kinds and of three.
         assert!(page.contains("state and scratch") && !page.contains("Cycles over code and tables"));
+    }
+
+    #[test]
+    fn who_is_alone_of_its_kind_is_a_point_with_a_star_or_without() {
+        let rows = vec![row("a", 90.0, Some(8), Some(10)), row("b", 100.0, Some(8), Some(20))];
+        let shown = shown(rows);
+        assert_eq!(shown.rankings[0].is_front, [true, false]);
+        let page = shown.page();
+        assert!(page.contains("<title>a</title>") && page.contains("<title>b</title>"));
     }
 
     #[test]
