@@ -52,6 +52,21 @@ fn a_point_beside_a_curve_has_the_shape_of_its_series_and_widens_the_axes() {
 }
 
 #[test]
+fn a_stepped_curve_turns_corners_and_has_no_point_more() {
+    let axes = || (Axis::linear("memory", "bytes"), Axis::linear("time", "cycles"));
+    let ((x, y), points) = (axes(), vec![(0.0, 30.0), (10.0, 20.0), (20.0, 0.0)]);
+    let plain = Lines::new("Steps", x, y, Panels::Together).series("first", points);
+    let [plain, stepped] = [plain.clone(), plain.stepped()].map(Chart::from);
+    assert_eq!(plain.numbers().text(None), stepped.numbers().text(None));
+    let corners = |chart: &Chart| {
+        let svg = chart.svg(350);
+        let (before, _) = svg.split_once("\" class=\"series").expect("a curve is drawn");
+        path_numbers(before.rsplit('"').next().expect("it has a path")).len() / 2
+    };
+    assert_eq!((corners(&plain), corners(&stepped)), (3, 5));
+}
+
+#[test]
 fn a_timeline_keeps_wide_intervals_and_merges_narrow_ones() {
     let mut chart = Timeline::new("Bus", Axis::linear("cell time", "ms"));
     let frame = chart.kind("frame", Tone::Accent);
@@ -206,9 +221,8 @@ fn charts(numbers: &[f64], names: &[String; 4], is_log: bool) -> Vec<Chart> {
     for panels in [Panels::Together, Panels::Each, Panels::EachOwnScale] {
         let mut chart = Lines::new(title, axis(), axis(), panels).noted_series(first, third, points.clone());
         chart = chart.series(second, points.iter().map(|&(x, y)| (y, x)).collect()).series(third, Vec::new());
-        charts.push(
-            points.iter().take(3).fold(chart, |chart, &at| chart.mark(at.0, third).dot(at, first)).into(),
-        );
+        chart = points.iter().take(3).fold(chart, |chart, &at| chart.mark(at.0, third).dot(at, first));
+        charts.extend([chart.clone().into(), chart.stepped().into()]);
     }
     for form in [Form::Histogram, Form::Cumulative, Form::Tail] {
         let chart =

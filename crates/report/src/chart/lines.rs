@@ -44,13 +44,15 @@ pub struct Lines {
     marks: Vec<Mark>,
     window: Option<(f64, f64)>,
     has_zero: bool,
+    is_stepped: bool,
 }
 
 impl Lines {
     /// An empty chart.
     pub fn new(title: impl Into<String>, x: Axis, y: Axis, panels: Panels) -> Lines {
         let (series, marks) = (Vec::new(), Vec::new());
-        Lines { title: title.into(), x, y, panels, series, marks, window: None, has_zero: false }
+        let (has_zero, is_stepped) = (false, false);
+        Lines { title: title.into(), x, y, panels, series, marks, window: None, has_zero, is_stepped }
     }
 
     /// Adds a series of (x, y) in the units of the axes; points are put in the order of their x. A y of NaN is a
@@ -109,6 +111,12 @@ impl Lines {
     /// Lets the y axis start at zero, for quantities whose size matters and not only their change.
     pub fn from_zero(mut self) -> Lines {
         self.has_zero = self.y.spacing == Spacing::Linear;
+        self
+    }
+
+    /// Draws a y as what holds until the next x, for curves between whose points there is nothing.
+    pub fn stepped(mut self) -> Lines {
+        self.is_stepped = true;
         self
     }
 
@@ -230,7 +238,10 @@ impl Lines {
         let Decimated { runs, gaps, lost_count } =
             decimate(points, |at| x.px(at).floor() as usize, |value| self.y.can_draw(value));
         let to_px = |run: &Vec<(f64, f64)>| run.iter().map(|point| (x.px(point.0), y.px(point.1))).collect();
-        let drawn: Vec<Vec<(f64, f64)>> = runs.iter().map(to_px).collect();
+        let mut drawn: Vec<Vec<(f64, f64)>> = runs.iter().map(to_px).collect();
+        if self.is_stepped {
+            drawn = drawn.iter().map(|run| stairs(run)).collect();
+        }
         let is_dense = points.len() as f64 > x.high_px - x.low_px;
         let class = format!("series{} stroke-{}", if is_dense { " dense" } else { "" }, series.tone.name());
         svg.polylines(&class, &drawn);
@@ -276,4 +287,10 @@ impl Lines {
         // A panel is low: rounding its ends outwards to ticks would leave the curve little of it.
         Scale::new(self.y.spacing, range, (height, 0.0), 2, false)
     }
+}
+
+/// The curve with a corner before each point after the first, where it comes from the left.
+fn stairs(run: &[(f64, f64)]) -> Vec<(f64, f64)> {
+    let steps = run.windows(2).flat_map(|pair| [(pair[1].0, pair[0].1), pair[1]]);
+    run.iter().take(1).copied().chain(steps).collect()
 }
