@@ -3,7 +3,7 @@
 //!
 //! Everybody in a table takes short windows in turns, and the figure is the 10th percentile of a few hundred:
 //! whatever else runs here only ever makes a window longer. A virtual machine seldom lends out its performance
-//! counters, so that cycles are counted by additions that wait for each other, one a cycle, in front of every window.
+//! counters, so that cycles are counted by products that wait for each other (`products`), in front of every window.
 
 #[cfg(target_arch = "x86_64")]
 #[path = "../tests/peers/mod.rs"]
@@ -12,6 +12,8 @@ mod peers;
 #[cfg(target_arch = "x86_64")]
 #[path = "aes/cycles.rs"]
 mod cycles;
+#[cfg(target_arch = "x86_64")]
+mod products;
 #[cfg(target_arch = "x86_64")]
 #[path = "aes/rows.rs"]
 mod rows;

@@ -2,17 +2,19 @@
 //!
 //! `cargo bench -p collect --bench ascon`. Ours and the library's take turns in short windows; what is printed is the second
 //! percentile of each. Virtual machines often hide the processor's cycle counter, so cycles are told by a chain of
-//! multiplications that wait for each other, timed in the same turns: 4 cycles a link on every current x86 processor.
+//! products that wait for each other, timed in the same turns (`products`).
 
-use std::hint::black_box;
+mod products;
+
 use std::time::Instant;
 
 use ascon_aead::AsconAead128;
 use ascon_aead::aead::{AeadInOut, KeyInit};
 use collect::ascon::{Backend, Message, open_on, seal_on};
+use products::{PRODUCT_CYCLES, multiply};
 
 const TURNS: usize = 1000;
-const LINKS: usize = 20_000;
+const PRODUCTS: u64 = 25_000;
 /// Between messages, so that equal places of them do not fall into one set of the cache.
 const GAP_BYTES: usize = 192;
 
@@ -83,10 +85,10 @@ fn measure(case: &Case, backend: Backend) -> Costs {
     let bytes = case.lengths.iter().sum::<usize>() as f64;
 
     // A turn opens what it sealed, so that both see the right tags.
-    let (mut ours, mut theirs, mut opens, mut opens_theirs, mut links) =
+    let (mut ours, mut theirs, mut opens, mut opens_theirs, mut products) =
         (vec![], vec![], vec![], vec![], vec![]);
     for _ in 0..TURNS {
-        links.push(timed(|| chain(LINKS)));
+        products.push(timed(|| multiply(PRODUCTS)));
         ours.push(timed(|| seal_on(backend, &mut messages)));
         opens.push(timed(|| assert!(open_on(backend, &mut messages).iter().all(|&is_right| is_right))));
         theirs.push(timed(|| {
@@ -104,7 +106,7 @@ fn measure(case: &Case, backend: Backend) -> Costs {
             }
         }));
     }
-    let cycle_ns = low(links) / (4 * LINKS) as f64;
+    let cycle_ns = low(products) / (PRODUCT_CYCLES * PRODUCTS) as f64;
     let [seal, open, seal_library, open_library] =
         [ours, opens, theirs, opens_theirs].map(|times| low(times) / cycle_ns / bytes);
     Costs { seal, seal_library, open, open_library }
@@ -120,13 +122,4 @@ fn timed(work: impl FnOnce()) -> f64 {
     let begin = Instant::now();
     work();
     begin.elapsed().as_nanos() as f64
-}
-
-/// 3 cycles for each product and 1 for its lowest bit.
-fn chain(links: usize) {
-    let mut x = black_box(3_u64);
-    for _ in 0..links {
-        x = x.wrapping_mul(x | 1);
-    }
-    black_box(x);
 }

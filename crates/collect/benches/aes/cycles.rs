@@ -1,15 +1,14 @@
 //! Cycles of the core: cases that take turns, and what each of them costs.
 #![allow(unsafe_code)]
 
-use std::arch::asm;
 use std::arch::x86_64::__rdtscp;
+
+use crate::products::{PRODUCT_CYCLES, multiply};
 
 /// Windows of each case.
 const WINDOWS: usize = 400;
-/// Additions in front of a window.
-const ADDITIONS: u64 = 4000;
-/// Additions of a turn of the loop, whose own counting hides behind them.
-const ADDITIONS_PER_TURN: u64 = 10;
+/// Products in front of a window.
+const PRODUCTS: u64 = 1500;
 
 /// What is measured: something that is done to so many bytes.
 pub struct Case<'a> {
@@ -33,22 +32,6 @@ fn ticks() -> u64 {
     unsafe { __rdtscp(&mut core) }
 }
 
-/// Takes [`ADDITIONS`] cycles.
-fn add() {
-    let mut sum = 0_u64;
-    for _ in 0..ADDITIONS / ADDITIONS_PER_TURN {
-        // SAFETY: it adds to a register.
-        unsafe {
-            asm!(
-                "add {0}, 1", "add {0}, 1", "add {0}, 1", "add {0}, 1", "add {0}, 1", "add {0}, 1", "add {0}, 1",
-                "add {0}, 1", "add {0}, 1", "add {0}, 1",
-                inout(reg) sum, options(nomem, nostack)
-            );
-        }
-    }
-    std::hint::black_box(sum);
-}
-
 /// Cycles per byte of each case: the 10th percentile of its windows, which alternate with those of the others. In front of a
 /// window it is done once: else what the case before it left in caches and branch predictors would be measured, too.
 pub fn per_byte(cases: &mut [Case<'_>]) -> Vec<f64> {
@@ -57,11 +40,11 @@ pub fn per_byte(cases: &mut [Case<'_>]) -> Vec<f64> {
         for (case, windows) in cases.iter_mut().zip(&mut windows) {
             (case.run)();
             let start = ticks();
-            add();
+            multiply(PRODUCTS);
             let begin = ticks();
             (case.run)();
             let end = ticks();
-            let cycles = (end - begin) as f64 / (begin - start) as f64 * ADDITIONS as f64;
+            let cycles = (end - begin) as f64 / (begin - start) as f64 * (PRODUCT_CYCLES * PRODUCTS) as f64;
             windows.push(cycles / case.bytes as f64);
         }
     }

@@ -38,7 +38,7 @@ pub fn print() {
     let openssl = OpenSsl::load().map_err(|why| println!("skip: OpenSSL as a peer: {why}")).ok();
     let ipsec = Ipsec::load().map_err(|why| println!("skip: ipsec-mb as a peer: {why}")).ok();
     println!(
-        "cycles of the core per byte, by additions: no performance counters are used; the goals are of {best:?}"
+        "cycles of the core per byte, by products that wait for each other: no performance counters are used; the goals are of {best:?}"
     );
     let peers = Peers { openssl: openssl.as_ref(), ipsec: ipsec.as_ref() };
     decryption(best, &peers);

@@ -1,7 +1,7 @@
 //! A ranking as a page: tables, and the front drawn.
 //!
-//! Owns what is drawn over what: cycles over memory where candidates differ in it, and over code with tables. Every kind
-//! of candidate is drawn, so many on a plot as can be told apart.
+//! Owns what is drawn over what: cycles over memory where candidates differ in it, and over code with tables, or over code
+//! alone where models say nothing of tables. Every kind of candidate is drawn, so many on a plot as can be told apart.
 
 use ::explore::estimate::Row;
 use ::explore::rank::front;
@@ -20,10 +20,15 @@ struct Over {
     bytes: fn(&Row) -> Option<u64>,
 }
 
-const OVER: [Over; 2] = [
-    Over { words: "state and scratch", bytes: |row| row.ram_bytes },
-    Over { words: "code and tables", bytes: Row::rom_bytes },
-];
+const MEMORY: Over = Over { words: "state and scratch", bytes: |row| row.ram_bytes };
+const CODE_AND_TABLES: Over = Over { words: "code and tables", bytes: Row::rom_bytes };
+const CODE: Over = Over { words: "code", bytes: |row| row.code_bytes };
+
+/// What there is to draw over.
+fn over(ranking: &Ranking) -> [Over; 2] {
+    let has_tables = ranking.rows.iter().any(|ranked| ranked.row.table_bytes.is_some());
+    [MEMORY, if has_tables { CODE_AND_TABLES } else { CODE }]
+}
 
 /// What stands before the first slash of a name.
 fn kind(row: &Row) -> &str {
@@ -76,7 +81,7 @@ impl Shown {
             ranking.state.word()
         );
         let (x, y) = (Axis::linear(over.words, "bytes"), Axis::log("operation", "cycles"));
-        let chart = Lines::new(title, x, y, Panels::Together);
+        let chart = Lines::new(title, x, y, Panels::Together).stepped();
         let mut chart = chart.series("all", over.curve(ranking.rows.iter()));
         for name in kinds {
             let is_of = |ranked: &&Ranked| kind(&ranked.row) == *name;
@@ -98,7 +103,7 @@ impl Shown {
         let title = format!("{} {}, {}", ranking.size, self.family.unit(), ranking.state.word());
         let mut section = Section::new(title);
         let kinds = kinds(ranking);
-        for over in OVER.into_iter().filter(|over| over.differs(ranking)) {
+        for over in over(ranking).into_iter().filter(|over| over.differs(ranking)) {
             for kinds in kinds.chunks(KINDS_MAX) {
                 let caption = "Curves are what no other of its kind beats in both. A point is on the front of all four, or alone of its kind.";
                 section = section.chart(self.chart(ranking, over, kinds), caption);
@@ -137,7 +142,14 @@ impl Shown {
             page = page
                 .provenance("compiler", from.compiler.clone())
                 .provenance("leaves", from.leaves.clone())
-                .provenance("models", format!("{}, seed {}", from.models, from.models_seed));
+                .provenance("models", format!("{}, seed {}", from.models, from.models_seed))
+                .provenance(
+                    "sources of the models",
+                    match from.models_sources.as_str() {
+                        "" => "unknown".to_owned(),
+                        sources => sources.to_owned(),
+                    },
+                );
         }
         page.html()
     }
@@ -163,6 +175,7 @@ mod tests {
             layout: 0,
             compiler: word(),
             models_seed: 1,
+            models_sources: word(),
             models: word(),
             mode: word(),
             seed: 1,
@@ -227,5 +240,13 @@ mod tests {
         let rows = vec![row("a", 100.0, Some(8), Some(10)), row("b", 90.0, Some(8), Some(20))];
         let page = shown(rows).page();
         assert!(page.contains("Cycles over code and tables at 512") && !page.contains("Cycles over state"));
+    }
+
+    #[test]
+    fn code_alone_is_drawn_over_where_models_say_nothing_of_tables() {
+        let without = |ranked: Ranked| Ranked { row: Row { table_bytes: None, ..ranked.row }, ..ranked };
+        let rows = [row("a", 100.0, Some(8), Some(10)), row("b", 90.0, Some(8), Some(20))];
+        let page = shown(rows.map(without).to_vec()).page();
+        assert!(page.contains("Cycles over code at 512") && page.contains("<title>a</title>"));
     }
 }
