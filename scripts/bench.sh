@@ -12,9 +12,11 @@ log=$(mktemp)
 trap 'rm -f "$log"' EXIT
 
 measure() {
+    local begin=$SECONDS
     echo "== $1"
     shift
     "$@" 2>&1 | tee -a "$log" | grep -v '^goal	'
+    echo "took $((SECONDS - begin)) s"
     echo
 }
 
@@ -70,6 +72,7 @@ bench_collect() (
     # its memory is taken away.
     if chrt --fifo 10 true 2>/dev/null; then
         options+=(--policy fifo-commit)
+        ulimit -l unlimited 2>/dev/null || echo "no right to lock memory: the host may take the server's away"
         [ "$(ulimit -l)" != unlimited ] || options+=(--lock-memory)
     else
         echo "no right to SCHED_FIFO: the server's threads are in SCHED_OTHER"
@@ -83,6 +86,7 @@ measure "SPARC, by program" cargo bench --locked --quiet -p isa --bench sparc
 measure "RV32, by program" cargo bench --locked --quiet -p isa --bench rv32
 measure "cryptography on a 32-bit core" cargo bench --locked --quiet -p explore --bench kernels
 measure "exploration" cargo bench --locked --quiet -p explore --bench exploration
+packing_begin=$SECONDS
 measure "packing" cargo bench --locked --quiet -p pack --bench packing
 measure "packing, as a process" cargo bench --locked --quiet -p selvedge --bench packing
 measure "packed programs behind caches" cargo bench --locked --quiet -p pack --bench bus
@@ -90,6 +94,7 @@ measure "packed RV32 programs" cargo bench --locked --quiet -p pack --bench rv32
 measure "codes that are decoded on fill" cargo bench --locked --quiet -p pack --bench codes
 measure "the chain" cargo bench --locked --quiet -p pack --bench chain
 measure "the hardware, synthesised" scripts/rtl.sh synth
+printf 'goal\tpacking: its share of all this, min\t%s\t-\t-\t<= 60\n' $(((SECONDS - packing_begin + 59) / 60)) >>"$log"
 measure "simulators" cargo bench --locked --quiet --manifest-path witness/Cargo.toml --bench speed
 
 # What has no row below.

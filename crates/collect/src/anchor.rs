@@ -14,7 +14,10 @@
 //!
 //! [`KeyRing::anchor_by`]: crate::keys::KeyRing::anchor_by
 
-use crate::disk::Disk;
+use cipher::Randomness;
+
+use crate::Collector;
+use crate::disk::{Disk, is_full};
 use crate::error::Error;
 use crate::keys::StoreKeys;
 use crate::limits::SEGMENT_FILE_BYTES_MAX;
@@ -87,6 +90,31 @@ pub(crate) fn check<D: Disk>(disk: &D, keys: &StoreKeys, anchor: &Anchor) -> Res
     let next = if newest.number > segment { Some(head(disk, segment + 1, keys)?) } else { None };
     let is_kept = next.is_none_or(|next| next.header().before.end >= end);
     if is_there && is_kept { Ok(()) } else { Err(rolled_back()) }
+}
+
+impl<D: Disk, R: Randomness + Clone> Collector<D, R> {
+    /// Notes elsewhere how far the store has come, if that must not wait, or has waited long enough. False when it must not
+    /// wait and there is no room for the note.
+    pub(crate) fn move_anchor(&mut self, now_ns: u64, is_due: bool) -> Result<bool, Error> {
+        let (noted, noted_ns) = self.anchored;
+        let Some(anchor) = self.store.anchor().filter(|anchor| Some(*anchor) != noted) else {
+            return Ok(true);
+        };
+        let waited_ms = now_ns.saturating_sub(noted_ns) / 1_000_000;
+        self.owes_anchor |= is_due || noted.is_none_or(|noted| noted.segment != anchor.segment);
+        if !self.owes_anchor && waited_ms < self.limits.anchor_ms_max {
+            return Ok(true);
+        }
+        match self.keys.keep_anchor(&anchor) {
+            Ok(is_kept) => {
+                self.counter.stats.anchors += u64::from(is_kept);
+                (self.anchored, self.owes_anchor) = ((Some(anchor), now_ns), false);
+                Ok(true)
+            }
+            Err(cause) if is_full(&cause) => Ok(!self.owes_anchor),
+            Err(cause) => Err(Error::io("keep", "the store's anchor")(cause)),
+        }
+    }
 }
 
 fn hex(bytes: &[u8]) -> String {

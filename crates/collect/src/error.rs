@@ -343,7 +343,7 @@ statuses! {
         8 Rejected "rejected"
         /// The batch is authentic, but its plaintext is not a list of frames.
         9 Layout "layout"
-        /// The disk is full; nothing of the batch was stored. Send it again later.
+        /// The disk is full. Send it again later.
         10 DiskFull "disk-full"
         /// The batch has more frames than the limit.
         11 Frames "too-many-frames"
@@ -353,6 +353,8 @@ statuses! {
         13 Connections "connections-full"
         /// The batch has frames of more bytes than the limit.
         14 Bytes "too-many-bytes"
+        /// A frame of the batch is of a node of another partition than the batch was published for.
+        15 Partition "other-partition"
     }
 }
 
@@ -362,7 +364,7 @@ impl Refusal {
         matches!(self, Refusal::DiskFull | Refusal::Connections)
     }
 
-    /// Whether nothing but an authentic batch is refused so: it is known then who sent it, once.
+    /// Whether nothing but an authentic batch is refused so, where it belongs: it is known then who sent it, once.
     pub const fn is_of_authentic(self) -> bool {
         matches!(self, Refusal::Layout | Refusal::DiskFull | Refusal::Frames | Refusal::Bytes)
     }

@@ -58,6 +58,7 @@ pub mod session;
 pub mod settings;
 pub mod shard;
 pub mod sim;
+mod spare;
 pub mod stats;
 pub mod store;
 mod tcp;
@@ -92,6 +93,7 @@ use crate::plaintext::Plaintext;
 use crate::record::{Body, Change, Lease, Record, Reservation};
 use crate::replay::{Admission, Replay};
 use crate::shard::{Authentic, Frames, Now, Opened, Opening};
+use crate::spare::{ask, spare_epoch};
 use crate::stats::{Counter, Passage, Stats};
 use crate::store::{Commit, Store};
 use crate::traffic::{Traffic, Unsealed};
@@ -137,12 +139,16 @@ pub struct Collector<D: Disk, R: Randomness> {
     nonces: NonceSource<R>,
     /// The note of how far the store has come, and when it was made.
     anchored: (Option<Anchor>, u64),
+    /// What must not be forgotten is stored and not noted yet: nothing is told before it is.
+    owes_anchor: bool,
     group: Group,
     counter: Counter,
     live: Live,
     lease: Option<Lease>,
     /// Where several servers answer a node: who gives out what may be used once.
     fence: Option<Box<dyn Fence>>,
+    /// It could not be asked since the group's end began.
+    is_fence_away: bool,
     /// From which count on nodes are in epochs that they were told, where the fence is still to be told.
     unnoted: BTreeMap<(u32, u8), u32>,
 }
@@ -280,11 +286,13 @@ impl<D: Disk, R: Randomness + Clone> Collector<D, R> {
             downlinks,
             nonces,
             anchored: (None, 0),
+            owes_anchor: false,
             group,
             counter,
             live,
             lease: None,
             fence: None,
+            is_fence_away: false,
             unnoted: BTreeMap::new(),
         })
     }
@@ -367,9 +375,17 @@ impl<D: Disk, R: Randomness + Clone> Collector<D, R> {
         let tally = match frames {
             Ok(frames) if frames.outcomes.len() > self.limits.batch_frames_max => Err(Refusal::Frames),
             Ok(frames) if frames.bytes > self.limits.batch_bytes_max => Err(Refusal::Bytes),
+            Ok(frames) if !self.is_ours(&frames) => Err(Refusal::Partition),
             frames => frames.map(|frames| self.tally(frames)),
         };
         self.group.batches.push(Waiting { connection, at, opening, id, tally });
+    }
+
+    /// Whether all frames belong into this log. A batch can be published for another partition by anybody: were a copy
+    /// stored there, what its owner does not know of closed epochs would be.
+    fn is_ours(&self, frames: &Frames) -> bool {
+        let Some(fence) = &self.fence else { return true };
+        frames.outcomes.iter().flatten().all(|frame| fence.is_ours(frame.node))
     }
 
     /// Sorts a batch's frames into new, duplicate and failed; the new ones join the group.
@@ -458,12 +474,16 @@ impl<D: Disk, R: Randomness + Clone> Collector<D, R> {
 
     /// Makes the group durable and answers its batches, in order.
     fn commit(&mut self, now: Now, is_durable: impl FnOnce()) -> Result<Vec<Action>, Error> {
+        self.is_fence_away = false;
         // What cannot be noted now is noted with the next group.
         while let (Some(fence), Some(entry)) = (&mut self.fence, self.unnoted.first_entry()) {
             let &(node, epoch) = entry.key();
             match fence.enter(node, epoch, *entry.get()) {
                 Ok(()) => drop(entry.remove()),
-                Err(_) => break,
+                Err(_) => {
+                    self.is_fence_away = true;
+                    break;
+                }
             }
         }
         for change in self.begin_changes()? {
@@ -529,11 +549,15 @@ impl<D: Disk, R: Randomness + Clone> Collector<D, R> {
                 for &Reservation { node, epoch, limit } in reservations {
                     self.downlinks.entry((node, epoch)).or_default().limit = limit;
                 }
-                self.move_anchor(now.monotonic_ns, is_anchored)?;
+                let is_noted = self.move_anchor(now.monotonic_ns, is_anchored)?;
                 is_durable();
                 self.counter.stats.groups += u64::from(!bodies.is_empty());
                 self.counter.stats.records += bodies.len() as u64;
                 self.live.draw(&bodies);
+                if !is_noted {
+                    // What is in these batches comes again, and is known then.
+                    return Ok(Commit::Full);
+                }
             }
             Commit::Full => {
                 self.replay.abort();
@@ -544,26 +568,13 @@ impl<D: Disk, R: Randomness + Clone> Collector<D, R> {
         Ok(commit)
     }
 
-    /// Notes elsewhere how far the store has come, if that must not wait, or has waited long enough.
-    fn move_anchor(&mut self, now_ns: u64, is_due: bool) -> Result<(), Error> {
-        let (noted, noted_ns) = self.anchored;
-        let Some(anchor) = self.store.anchor().filter(|anchor| Some(*anchor) != noted) else { return Ok(()) };
-        let waited_ms = now_ns.saturating_sub(noted_ns) / 1_000_000;
-        let is_new = noted.is_none_or(|noted| noted.segment != anchor.segment);
-        if is_due || is_new || waited_ms >= self.limits.anchor_ms_max {
-            let is_kept = self.keys.keep_anchor(&anchor).map_err(Error::io("keep", "the store's anchor"))?;
-            self.counter.stats.anchors += u64::from(is_kept);
-            self.anchored = (Some(anchor), now_ns);
-        }
-        Ok(())
-    }
-
     /// Ends it: how far the store has come is noted. Returns what was counted.
     ///
     /// # Errors
     /// [`Error::Io`].
     pub(crate) fn close(mut self) -> Result<Counter, Error> {
         self.store.end()?;
+        // Without room for it the note is as old as after a power cut; nothing was told that it does not cover.
         self.move_anchor(0, true)?;
         let Stats { counter_ranges, counter_ranges_forgotten, .. } = self.stats();
         let stats = &mut self.counter.stats;
@@ -579,7 +590,7 @@ impl<D: Disk, R: Randomness + Clone> Collector<D, R> {
         for (&node, heard) in tallies.flat_map(|tally| &mut tally.heard).filter(|(_, heard)| heard.is_due) {
             let frames_max = self.keys.node(node).and_then(|node| node.epoch_frames);
             if let Some(epoch) = self.epochs.due(node, frames_max) {
-                let fence = self.fence.as_deref_mut();
+                let fence = self.fence.as_deref_mut().map(|fence| (fence, &mut self.is_fence_away));
                 let next = spare_epoch(&self.keys, &mut self.spare, fence, node, epoch)?;
                 let Some(next) = next else { continue };
                 let change = Change { node, epoch, next };
@@ -601,6 +612,7 @@ impl<D: Disk, R: Randomness + Clone> Collector<D, R> {
             *needed.entry((node, heard.epoch)).or_default() += 1;
         }
         let (block, downlinks) = (self.limits.downlink_block, &mut self.downlinks);
+        let is_away = &mut self.is_fence_away;
         let limit_of = |((node, epoch), count): ((u32, u8), u32)| {
             if let Some(fence) = &mut self.fence {
                 let downlink = downlinks.entry((node, epoch)).or_default();
@@ -608,7 +620,7 @@ impl<D: Disk, R: Randomness + Clone> Collector<D, R> {
                     return None;
                 }
                 // Who cannot be asked gives nothing: those downlinks are not sent.
-                let given = fence.take_downlinks(node, epoch, count + block).ok()?;
+                let given = ask(is_away, || fence.take_downlinks(node, epoch, count + block))?;
                 (downlink.next, downlink.limit) = (given.start, given.start);
                 return Some(Reservation { node, epoch, limit: given.end });
             }
@@ -720,31 +732,6 @@ impl<D: Disk, R: Randomness + Clone> Collector<D, R> {
         };
         Some((header, Zeroizing::new(plaintext)))
     }
-}
-
-/// An epoch after `epoch` for a change of the node's, which is kept until the change is durable; `None` when there is none,
-/// or nobody can be asked now who gives it out.
-fn spare_epoch(
-    keys: &KeyRing,
-    spare: &mut HashMap<u32, Option<u8>>,
-    fence: Option<&mut (dyn Fence + 'static)>,
-    node: u32,
-    epoch: u8,
-) -> Result<Option<u8>, Error> {
-    if let Some(&kept) = spare.get(&node).filter(|spare| spare.is_none_or(|spare| spare > epoch)) {
-        return Ok(kept);
-    }
-    let mut take = || keys.epoch_after(node, epoch);
-    let next = match fence {
-        None => take().map_err(Error::io("take", "an epoch"))?,
-        Some(fence) => match fence.change(node, epoch, &mut take) {
-            Ok(Some(next)) => Some(next),
-            // Who cannot be asked now is asked with the next batch.
-            Ok(None) | Err(_) => return Ok(None),
-        },
-    };
-    spare.insert(node, next);
-    Ok(next)
 }
 
 /// What is known from all that is durable, for the next segment to begin with.

@@ -11,6 +11,7 @@
 use cipher::Randomness;
 use serde::{Deserialize, Serialize};
 
+use crate::Collector;
 use crate::disk::Disk;
 use crate::error::Error;
 use crate::frame::Setting;
@@ -18,8 +19,8 @@ use crate::group::PerNode;
 use crate::limits::CHANNEL_MAX;
 use crate::record::{Body, Change, Ordered};
 use crate::shard::Now;
+use crate::spare::spare_epoch;
 use crate::store::Commit;
-use crate::{Collector, spare_epoch};
 
 /// Nodes whose orders are made durable together: they take less of a segment than a group of frames may.
 const TOLD_TOGETHER: usize = 4096;
@@ -84,7 +85,7 @@ pub enum Reason {
     NeverTold(u32),
     /// The keys cannot be read, and those of before hold; what was wrong with them.
     Keys(String),
-    /// The disk is full.
+    /// The disk is full, or that of the keys; what was ordered before that holds.
     DiskFull,
     /// It is no request of this version.
     Malformed,
@@ -172,7 +173,12 @@ impl<D: Disk, R: Randomness + Clone> Collector<D, R> {
                     Ok(present) => present,
                     Err(cause) => return Ok(Reply::Refused(Reason::Keys(cause.to_string()))),
                 };
-                self.standings = present.standings;
+                let before = std::mem::replace(&mut self.standings, present.standings);
+                // Who is admitted again has another master, which a server reads when it starts. Nothing is taken under the
+                // one that is known here.
+                for (node, _) in before.into_iter().filter(|(_, standing)| standing.is_revoked) {
+                    self.standings.entry(node).or_default().is_revoked = true;
+                }
                 self.store.seal_under(present.store);
                 Ok(Reply::Done(Vec::new()))
             }
@@ -196,7 +202,9 @@ impl<D: Disk, R: Randomness + Clone> Collector<D, R> {
                 && self.epochs.pending(node).is_none()
                 && self.spare_of(node)?.is_none()
             {
-                return Ok(Reply::Refused(Reason::EpochsUsedUp(node)));
+                let is_used_up = self.spare.get(&node) == Some(&None);
+                let reason = if is_used_up { Reason::EpochsUsedUp(node) } else { Reason::DiskFull };
+                return Ok(Reply::Refused(reason));
             }
         }
         for orders in free.chunks(TOLD_TOGETHER) {
@@ -211,7 +219,8 @@ impl<D: Disk, R: Randomness + Clone> Collector<D, R> {
     /// An epoch for a node that was heard to go on to, which is kept until it does.
     fn spare_of(&mut self, node: u32) -> Result<Option<u8>, Error> {
         let epoch = self.epochs.present(node).expect("it was heard");
-        spare_epoch(&self.keys, &mut self.spare, self.fence.as_deref_mut(), node, epoch)
+        let fence = self.fence.as_deref_mut().map(|fence| (fence, &mut self.is_fence_away));
+        spare_epoch(&self.keys, &mut self.spare, fence, node, epoch)
     }
 
     /// Tells nodes whom nothing hinders, and for whose changes there are epochs, in one group.

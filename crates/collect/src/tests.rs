@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::batch::SEAL_BYTES;
-use crate::keys::{Grid, Node, StoreKeys};
+use crate::keys::{Grid, Node, Standing, StoreKeys};
 use crate::orders::{Order, Reason, Reply, Request, Told};
 use crate::record::NodeEpoch;
 use crate::settings::{Planned, Settings};
@@ -13,6 +13,8 @@ use cipher::{Aead, CellMaster, Key, NodeMaster, StoreMaster, Suite};
 use std::num::{NonZeroU16, NonZeroU32};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU16, AtomicU32, Ordering};
+
+mod anchored;
 
 const CELL: u16 = 7;
 const NODE: u32 = 5;
@@ -350,15 +352,24 @@ struct Shelf {
     /// The lowest count of the epoch that was told.
     entered: Arc<Mutex<Option<u32>>>,
     is_away: Arc<AtomicBool>,
+    /// How often it was asked anything.
+    asked: Arc<AtomicU32>,
+    /// The node is of another partition.
+    is_elsewhere: bool,
 }
 
 impl Shelf {
     fn ask(&self) -> std::io::Result<()> {
+        self.asked.fetch_add(1, Ordering::Relaxed);
         if self.is_away.load(Ordering::Relaxed) { Err(std::io::ErrorKind::TimedOut.into()) } else { Ok(()) }
     }
 }
 
 impl Fence for Shelf {
+    fn is_ours(&self, _: u32) -> bool {
+        !self.is_elsewhere
+    }
+
     fn take_downlinks(&mut self, _: u32, epoch: u8, count: u32) -> std::io::Result<std::ops::Range<u32>> {
         self.ask()?;
         assert!(epoch == 0 || self.entered.lock().unwrap().is_some(), "the node has not gone on");
@@ -439,6 +450,33 @@ fn who_cannot_ask_for_a_counter_stores_and_sends_no_downlink() {
     let said = run(&mut owner, vec![opened(1, &[(0, 3)]), Event::Commit]);
     assert_eq!(said[0].3.len(), 1);
     assert_eq!(owner.epochs.pending(NODE), Some(40), "it is told later");
+}
+
+#[test]
+fn who_cannot_be_asked_is_asked_once_for_a_group() {
+    let (shelf, disk) = (Shelf::default(), disk());
+    let mut owner = owner(&disk, 8, &shelf, 40);
+    shelf.is_away.store(true, Ordering::Relaxed);
+    let before = shelf.asked.load(Ordering::Relaxed);
+    // A change is due, and downlink counters are needed.
+    let said =
+        run(&mut owner, vec![opened(0, &[(0, 0), (0, 1), (0, 2)]), opened(1, &[(0, 3)]), Event::Commit]);
+    assert_eq!(said.iter().map(|said| said.0).sum::<u16>(), 4);
+    assert_eq!(shelf.asked.load(Ordering::Relaxed) - before, 1, "each of them would have waited");
+}
+
+#[test]
+fn a_copy_of_a_batch_in_another_partition_is_refused_and_nothing_of_it_is_stored() {
+    let shelf = Shelf { is_elsewhere: true, ..Shelf::default() };
+    let mut owner = owner(&disk(), 8, &shelf, 40);
+    let mut actions = owner.step(Now::default(), opened(0, &[(0, 0)])).unwrap();
+    actions.extend(owner.step(Now::default(), Event::Commit).unwrap());
+    let refused = Answer::Refused {
+        id: BatchId { cell: CELL, spool: 1, number: 0 },
+        status: Refusal::Partition.number(),
+    };
+    assert!(matches!(&actions[..], [Action::Send { answer, .. }] if *answer == refused), "{actions:?}");
+    assert_eq!((owner.stored(NODE, 0).is_none(), owner.stats().records), (true, 0));
 }
 
 #[test]
@@ -537,6 +575,20 @@ fn a_closed_epoch_takes_nothing_new_and_a_revoked_node_nothing() {
     assert_eq!(ask(&mut collector, set(Some(1), None)), Reply::Refused(Reason::Revoked(NODE)));
     let all = Request::Tell { orders: vec![(NODE, Order::ChangeEpoch)], leaves_out: true };
     assert_eq!(ask(&mut collector, all), Reply::Done(vec![]));
+}
+
+#[test]
+fn who_is_admitted_again_is_heard_when_its_new_key_is_read() {
+    let (disk, present) = (disk(), present());
+    let mut collector = changeable(&disk, &present);
+    for (number, is_revoked) in [(0, true), (1, false)] {
+        present.lock().unwrap().standings.insert(NODE, Standing { is_revoked, ..Standing::default() });
+        assert_eq!(ask(&mut collector, Request::ReadKeys), Reply::Done(vec![]));
+        let said = run(&mut collector, vec![opened(number, &[(0, 0)]), Event::Commit]).remove(0);
+        assert_eq!(said, (0, 0, 1, vec![]), "under the key that was revoked");
+    }
+    collector = changeable(&disk, &present);
+    assert_eq!(tell(&mut collector, 2, &[(0, 0)]), (1, 0, 0, 1));
 }
 
 #[test]
@@ -643,96 +695,6 @@ fn another_key_of_the_store_seals_what_is_new_from_when_it_is_read() {
     for keys in [StoreKeys::from(store_key(0)), StoreKeys::new(1, store_key(1))] {
         assert!(matches!(read(keys), Err(Error::Corrupt { what: Corruption::Key, .. })));
     }
-}
-
-/// A collector on `disk` whose anchor is kept in `note`, and which was found there.
-fn anchored(
-    disk: &SimDisk,
-    note: &Arc<Mutex<Option<Anchor>>>,
-    limits: Limits,
-) -> Result<Collector<SimDisk, Dice>, Error> {
-    let settings = Settings::new(Vec::new(), 10);
-    let mut keys = Arc::into_inner(ring_with(None, settings, |_| Ok(Some(4)))).unwrap();
-    let (found, kept) = (*note.lock().unwrap(), note.clone());
-    keys.anchor_by(found, move |anchor| {
-        *kept.lock().unwrap() = Some(*anchor);
-        Ok(())
-    });
-    Collector::open(disk.clone(), Arc::new(keys), limits, Dice::new(2))
-}
-
-/// What a disk holds, to be put back.
-fn copy(disk: &SimDisk) -> Vec<(String, Vec<u8>)> {
-    let names = disk.list().unwrap().into_iter();
-    names.map(|name| (name.clone(), disk.read(&name, u64::MAX).unwrap())).collect()
-}
-
-fn put_back(disk: &mut SimDisk, files: &[(String, Vec<u8>)]) {
-    for name in disk.list().unwrap() {
-        disk.remove(&name).unwrap();
-    }
-    for (name, bytes) in files {
-        let mut file = disk.create(name).unwrap();
-        disk.append(&mut file, bytes).unwrap();
-        disk.sync(&mut file).unwrap();
-    }
-    disk.sync_dir().unwrap();
-}
-
-#[test]
-fn an_older_copy_of_the_store_is_not_opened_and_stays_as_it_is() {
-    let note = Arc::new(Mutex::new(None));
-    let mut disk = disk();
-    // Every group is noted, each restart makes a segment.
-    let limits = || Limits { anchor_ms_max: 0, ..Limits::default() };
-    let mut copies = vec![copy(&disk)];
-    for number in 0..12 {
-        let mut collector = anchored(&disk, &note, limits()).unwrap();
-        for count in 0..3 {
-            tell(&mut collector, number, &[(0, 3 * number as u32 + count)]);
-            copies.push(copy(&disk));
-        }
-    }
-    let latest = copies.pop().unwrap();
-    for (index, old) in copies.iter().enumerate() {
-        put_back(&mut disk, old);
-        let opened = anchored(&disk, &note, limits()).map(drop);
-        assert!(matches!(opened, Err(Error::RolledBack { segment: 11, .. })), "copy {index}: {opened:?}");
-        assert_eq!(&copy(&disk), old, "it was touched");
-    }
-    put_back(&mut disk, &latest);
-    anchored(&disk, &note, limits()).unwrap();
-}
-
-#[test]
-fn what_may_not_be_forgotten_is_noted_before_it_leaves_and_the_rest_after_a_while() {
-    let (disk, note) = (disk(), Arc::new(Mutex::new(None)));
-    let mut collector = anchored(&disk, &note, Limits::default()).unwrap();
-    let at = |collector: &Collector<SimDisk, Dice>| collector.store.anchor();
-    let commit = |collector: &mut Collector<SimDisk, Dice>, count: u32, monotonic_ns: u64| {
-        collector.step(Now::default(), opened(count.into(), &[(0, count)])).unwrap();
-        collector.step(Now { wall_ns: 0, monotonic_ns }, Event::Commit).unwrap();
-        *note.lock().unwrap() == at(collector)
-    };
-    assert!(commit(&mut collector, 0, 0), "the first, with a reservation");
-    assert!(!commit(&mut collector, 1, 999_999_999), "a frame alone");
-    assert!(commit(&mut collector, 2, 1_000_000_000), "a second later");
-    assert!(!commit(&mut collector, 3, 1_000_000_001));
-    collector.ask(Now::default(), &set(Some(3), None)).unwrap();
-    assert_eq!(*note.lock().unwrap(), at(&collector), "an order");
-    for count in 4..300 {
-        let reserved = collector.downlinks[&(NODE, 0)].limit;
-        collector.step(Now::default(), opened(count.into(), &[(0, count)])).unwrap();
-        collector.step(Now { wall_ns: 0, monotonic_ns: 0 }, Event::Commit).unwrap();
-        let is_reserved = collector.downlinks[&(NODE, 0)].limit > reserved;
-        // The first one shows that the order has begun.
-        assert_eq!(*note.lock().unwrap() == at(&collector), is_reserved || count == 4, "count {count}");
-    }
-    let last = at(&collector);
-    assert_ne!(*note.lock().unwrap(), last);
-    let anchors = collector.stats().anchors;
-    assert_eq!(collector.close().unwrap().stats().anchors, anchors + 1);
-    assert_eq!(*note.lock().unwrap(), last, "it ended");
 }
 
 #[test]

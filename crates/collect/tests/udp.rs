@@ -216,7 +216,7 @@ fn nothing_is_lost_or_stored_twice_on_a_path_that_loses_repeats_and_reorders() {
             let Answer::Receipt { id, sealed } = answer else { panic!("refused") };
             let receipt = bridge.open(id.number, sealed);
             assert_eq!(receipt.stored + receipt.duplicate, NODES as u16);
-            link.settle(id.number);
+            link.settle(&receipt.batch);
             waiting.remove(&id.number);
         }
         link.resent()

@@ -158,17 +158,6 @@ pub enum Error {
         /// The server's status.
         status: u16,
     },
-    /// A batch has more than the crypto device and the server take; it stays in the spool.
-    BatchTooLong {
-        /// The batch.
-        number: u64,
-        /// Its frames.
-        frames: usize,
-        /// Its bytes.
-        bytes: usize,
-        /// As many as would do.
-        bytes_max: usize,
-    },
     /// A receipt is not one for what was sent.
     ReceiptMismatch {
         /// The batch that it names.
@@ -257,7 +246,6 @@ impl Error {
             | Error::Collect(_)
             | Error::Cell(_)
             | Error::BatchRefused { .. }
-            | Error::BatchTooLong { .. }
             | Error::ReceiptMismatch { .. }
             | Error::ServerHungUp
             | Error::LinkNotWhole { .. }

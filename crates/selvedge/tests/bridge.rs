@@ -338,42 +338,39 @@ impl Drop for Started {
 }
 
 #[test]
-fn a_batch_that_nobody_will_take_ends_the_bridge_and_stays_in_the_spool() {
+fn a_batch_that_is_more_than_can_be_sealed_at_once_goes_up_in_parts() {
     let deployment = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../deployments/ecg.toml");
     let folder = tempfile::tempdir().expect("a folder");
-    let out = folder.path().join("out");
+    let out = folder.path();
+    let bridge = Bridge::start(out, Capacity::default());
     let mut started = Started(Vec::new());
     let run = |name: &str| out.join("run").join(name);
     let listens = |name: &str| UnixStream::connect(run(name)).is_ok();
-    started.start(&["broker", "device"], &deployment, &out, || run("device.sock").exists());
-    started.start(&["broker", "serve"], &deployment, &out, || listens("broker.sock"));
-    started.start(&["collect", "serve"], &deployment, &out, || run("collect.address").exists());
-    for (frame_bytes, words) in [(250, "in 67842 bytes"), (10, "has 1280 frames")] {
-        let disk = RealDisk::lock(&out.join("spool-7")).expect("nobody has it");
-        let mut spool = Spool::open(disk, 1, Capacity::default()).expect("the disk works");
-        let first = spool.progress().0;
-        // More superframes than a deployment may ask for, or more frames in each than a cell has nodes.
-        let superframes = if frame_bytes == 10 { 5 } else { 1 };
-        for superframe in first..first + superframes {
-            for slot in 0..=u8::MAX {
-                let frame = Frame { slot, bytes: vec![1; frame_bytes], ..frame(superframe) };
-                spool.accept(frame).expect("the disk works");
-            }
-            spool.close(superframe, superframe + 1 == first + superframes).expect("the disk works");
+    started.start(&["broker", "device"], &deployment, out, || run("device.sock").exists());
+    started.start(&["broker", "serve"], &deployment, out, || listens("broker.sock"));
+    started.start(&["collect", "serve"], &deployment, out, || run("collect.address").exists());
+    let mut cell = bridge.connect();
+    cell.set_read_timeout(Some(Duration::from_secs(120))).expect("a socket");
+    // What others say on the bus: too many bytes in all slots together, then too many frames in one.
+    let noise = |superframe: u32| -> Vec<Frame> {
+        let of = |slot, bytes| Frame { slot, bytes: vec![1; bytes], ..frame(superframe) };
+        match superframe {
+            0 => (0..=u8::MAX).map(|slot| of(slot, 250)).collect(),
+            _ => vec![of(1, 3); 1280],
         }
-        drop(spool);
-        let mut command = Command::new(env!("CARGO_BIN_EXE_selvedge"));
-        command.arg("bridge").arg(&deployment).arg("--out").arg(&out).stdin(Stdio::null());
-        let ended = command.output().expect("it starts");
-        let stderr = String::from_utf8_lossy(&ended.stderr);
-        assert_eq!(ended.status.code(), Some(3), "{stderr}");
-        assert!(stderr.contains(words) && !stderr.contains("panicked"), "{stderr}");
-        let disk = RealDisk::lock(&out.join("spool-7")).expect("nobody has it");
-        let mut spool = Spool::open(disk, 1, Capacity::default()).expect("the disk works");
-        let waiting: Vec<u64> = spool.pending().map(|batch| batch.number).collect();
-        assert_eq!(waiting.len(), 1);
-        spool.free(waiting[0]).expect("the disk works");
+    };
+    send_frames(&cell, 0..2, noise);
+    wait_counted(&mut cell, 2, &mut 0);
+    cell.write_all(&FromCell::End.encode()).expect("it reads");
+    loop {
+        let bytes = next_blocking(&mut cell).expect("the bridge goes on").expect("it does not hang up");
+        if ToCell::parse(&bytes) == Some(ToCell::Drained) {
+            break;
+        }
     }
+    let stats = bridge.end();
+    assert_eq!((stats.batches_answered, stats.frames_counted), (2, 256 + 1280));
+    assert_eq!(stats.frames_failed.values().sum::<u64>(), 256 + 1280, "the server looked at each: {stats:?}");
 }
 
 #[test]

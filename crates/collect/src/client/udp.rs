@@ -11,7 +11,7 @@ use std::time::Duration;
 use tokio::net::UdpSocket;
 use tokio::time::Instant;
 
-use crate::batch::{Answer, BatchId, batch_message};
+use crate::batch::{Answer, BatchId, Seal, batch_message};
 use crate::error::Error;
 use crate::limits::{DATAGRAM_BYTES_MAX, RECEIPT_BYTES_MAX, RECEIPT_EMPTY_BYTES, RECEIPT_FRAME_BYTES_MAX};
 
@@ -28,7 +28,7 @@ struct Waiting {
 pub struct Link {
     socket: UdpSocket,
     server: SocketAddr,
-    waiting: HashMap<u64, Waiting>,
+    waiting: HashMap<Seal, Waiting>,
     /// Before a batch is sent again: at first, and at most.
     resend_ms: (u64, u64),
     resent: u64,
@@ -61,7 +61,7 @@ impl Link {
     /// [`Error::Io`].
     ///
     /// # Panics
-    /// When the batch is longer than a datagram.
+    /// When the batch is longer than a datagram, or shorter than nonce and tag.
     pub async fn send(&mut self, id: &BatchId, sealed: &[u8], frames: usize) -> Result<(), Error> {
         let mut datagram = batch_message(id, sealed);
         assert!(datagram.len() <= DATAGRAM_BYTES_MAX, "a batch of {} bytes in a datagram", datagram.len());
@@ -70,7 +70,8 @@ impl Link {
         self.transmit(&datagram).await?;
         let pause = Duration::from_millis(self.resend_ms.0);
         let waiting = Waiting { datagram, again: Instant::now() + pause, pause };
-        self.waiting.insert(id.number, waiting);
+        let seal = Seal::of(sealed).expect("a sealed batch has a nonce and a tag");
+        self.waiting.insert(seal, waiting);
         Ok(())
     }
 
@@ -103,14 +104,10 @@ impl Link {
 
     async fn send_again(&mut self) -> Result<(), Error> {
         let now = Instant::now();
-        let due: Vec<u64> = self
-            .waiting
-            .iter()
-            .filter(|(_, waiting)| waiting.again <= now)
-            .map(|(&number, _)| number)
-            .collect();
-        for number in due {
-            let waiting = self.waiting.get_mut(&number).expect("it was there");
+        let due = self.waiting.iter().filter(|(_, waiting)| waiting.again <= now);
+        let due: Vec<Seal> = due.map(|(seal, _)| *seal).collect();
+        for seal in due {
+            let waiting = self.waiting.get_mut(&seal).expect("it was there");
             waiting.pause = (2 * waiting.pause).min(Duration::from_millis(self.resend_ms.1));
             waiting.again = now + waiting.pause;
             self.resent += 1;
@@ -120,9 +117,9 @@ impl Link {
         Ok(())
     }
 
-    /// The receipt for batch `number` was good: it is not sent any more.
-    pub fn settle(&mut self, number: u64) {
-        self.waiting.remove(&number);
+    /// The receipt for the batch with this seal was good: it is not sent any more.
+    pub fn settle(&mut self, seal: &Seal) {
+        self.waiting.remove(seal);
     }
 
     /// How many datagrams were sent again.

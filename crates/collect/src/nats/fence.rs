@@ -28,6 +28,9 @@ use crate::record::{NodeEpoch, Told};
 
 /// Gives what may be used once.
 pub trait Fence: Send {
+    /// Whether a node's frames belong into this log: it knows of no other node how far its epochs are.
+    fn is_ours(&self, node: u32) -> bool;
+
     /// So many downlink counts of a node and epoch that were given to nobody; none are left when the range is empty.
     ///
     /// # Errors
@@ -158,6 +161,10 @@ pub(super) fn after(changes: &Numbers, firsts: &Numbers) -> Vec<NodeEpoch> {
 }
 
 impl Fence for Bucket {
+    fn is_ours(&self, node: u32) -> bool {
+        partition_of(node, self.partitions) == self.partition
+    }
+
     fn take_downlinks(&mut self, node: u32, epoch: u8, count: u32) -> io::Result<Range<u32>> {
         let key = format!("downlink.{node}.{epoch}");
         self.wait(async {
@@ -210,7 +217,7 @@ impl Fence for Bucket {
     fn epochs(&mut self) -> io::Result<Vec<NodeEpoch>> {
         let (changes, firsts) = self.wait(self.noted())?;
         let mut nodes = after(&changes, &firsts);
-        nodes.retain(|of| partition_of(of.node, self.partitions) == self.partition);
+        nodes.retain(|of| self.is_ours(of.node));
         Ok(nodes)
     }
 }

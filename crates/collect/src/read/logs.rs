@@ -122,13 +122,12 @@ impl<D: Disk> Iterator for Logs<D> {
     }
 }
 
-/// What a record says of its frame, and where it is: equal frames differ in the log only, and lie side by side.
+/// What a record says that its node sealed, and where it is: equal frames differ in the log only, and lie side by side.
 fn entry(record: &Record, log: usize) -> Vec<u8> {
     let mut digest = Sha256::new();
     let suite = record.suite.row().node_number.expect("the suite is one of the node link's");
     digest.update([suite, record.channel, record.waveform.format().number()]);
     digest.update(record.first.to_le_bytes());
-    digest.update(record.sample_ps.to_le_bytes());
     digest.update(record.waveform.bytes());
     let mut entry = Vec::with_capacity(ENTRY_BYTES);
     entry.extend_from_slice(&record.node.to_be_bytes());

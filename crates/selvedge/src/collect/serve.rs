@@ -187,12 +187,11 @@ fn realtime(opened: &Opened) -> Realtime {
 /// What the server knows of keys, and asks of the key folder while it runs.
 pub fn key_ring(opened: &Opened) -> Result<KeyRing, Error> {
     let mut ring = KeyRing::new(opened.keys.store()?);
-    let other = |error: Error| io::Error::other(error.to_string());
     // Logs of several servers are many, and the key folder notes one: what must be used once is the cluster's there.
     if !opened.deployment.collect.is_shared() {
         // Before the store is begun for any node: one that is not the last is not touched.
         let (noted, keys) = (opened.keys.begin_anchor(&opened.layout.store())?, opened.keys.clone());
-        ring.anchor_by(noted.anchor, move |anchor| keys.keep_anchor(&noted, anchor).map_err(other));
+        ring.anchor_by(noted.anchor, move |anchor| keys.keep_anchor(&noted, anchor).map_err(as_io));
     }
     for cell in &opened.deployment.cells {
         ring.add_cell(cell.id, &opened.keys.cell(cell.id)?);
@@ -214,14 +213,23 @@ pub fn key_ring(opened: &Opened) -> Result<KeyRing, Error> {
         }
     }
     let (keys, deployment) = (opened.keys.clone(), opened.deployment.clone());
-    ring.read_present_by(move || keys.present(&deployment).map_err(other));
+    ring.read_present_by(move || keys.present(&deployment).map_err(as_io));
     let keys = opened.keys.clone();
     ring.take_epochs_by(move |id| match keys.take_epoch(id) {
         Ok(epoch) => Ok(Some(epoch)),
         Err(Error::Key { fault: KeyFault::EpochsUsedUp, .. }) => Ok(None),
-        Err(error) => Err(other(error)),
+        Err(error) => Err(as_io(error)),
     });
     Ok(ring)
+}
+
+/// The same for the server, which goes on where the disk is full.
+fn as_io(error: Error) -> io::Error {
+    let kind = match &error {
+        Error::Io { source, .. } => source.kind(),
+        _ => io::ErrorKind::Other,
+    };
+    io::Error::new(kind, error.to_string())
 }
 
 fn rows(experiment: &Experiment, stats: &Stats) -> Vec<Row> {

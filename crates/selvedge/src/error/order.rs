@@ -82,7 +82,9 @@ impl fmt::Display for OrderFault {
                 Reason::Keys(what) => {
                     write!(f, "the server cannot read the keys, and goes on with those before: {what}")
                 }
-                Reason::DiskFull => f.write_str("the server's disk is full, so nothing was ordered"),
+                Reason::DiskFull => f.write_str(
+                    "the server's disk is full, or its keys': what was not ordered by now has to be ordered again",
+                ),
                 Reason::Malformed => f.write_str("the server does not understand: it is of another version"),
             },
             OrderFault::Unheard { left, limit_s } => write!(

@@ -85,12 +85,6 @@ impl fmt::Display for Error {
                 }
                 write!(f, "\nhelp: it stays in the spool, and is sent again when the bridge is started again")
             }
-            Error::BatchTooLong { number, frames, bytes, bytes_max } => write!(
-                f,
-                "batch {number} has {frames} frames in {bytes} bytes, expected at most {} in {bytes_max}\n\
-                 help: it stays in the spool",
-                collect::limits::BATCH_FRAMES_MAX
-            ),
             Error::ReceiptMismatch { number } => {
                 write!(f, "found a receipt for batch {number} that is not one for what was sent")
             }

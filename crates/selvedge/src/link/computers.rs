@@ -53,16 +53,26 @@ pub(super) fn read(name: &str, cell: &mut Section<'_>, problems: &mut Vec<Proble
     tables.into_iter().map(computer).collect()
 }
 
-/// Checks that a legacy suite is allowed where one is named.
+/// Checks that a legacy suite is allowed where one is named, and that one server has all its frames.
 pub(super) fn check(draft: &Draft, problems: &mut Vec<Problem>) {
-    if draft.allow_legacy.as_ref().is_some_and(|allowed| allowed.value) {
-        return;
-    }
+    let is_allowed = draft.allow_legacy.as_ref().is_some_and(|allowed| allowed.value);
     let suites =
         draft.cells.iter().flat_map(|cell| &cell.computers).filter_map(|computer| computer.suite.as_ref());
-    for suite in suites.filter(|suite| suite.value.row().is_legacy) {
-        problems
-            .push(Problem { span: suite.span.clone(), kind: Kind::Legacy { suite: suite.value.row().name } });
+    for found in suites.filter(|suite| suite.value.row().is_legacy) {
+        let suite = found.value.row().name;
+        let kind = match draft.transport.is_shared() {
+            _ if !is_allowed => Kind::Legacy { suite },
+            true => Kind::Unfit {
+                what: "suite",
+                found: suite.into(),
+                expected: "one with a tag with transport `nats`: two logs may hold different frames of one count, and \
+                           nobody knows which is the node's"
+                    .into(),
+                example: "ascon-aead128",
+            },
+            false => continue,
+        };
+        problems.push(Problem { span: found.span.clone(), kind });
     }
 }
 

@@ -586,6 +586,10 @@ struct Gate {
 }
 
 impl Fence for Gate {
+    fn is_ours(&self, node: u32) -> bool {
+        partition_of(node, PARTITIONS) == self.partition
+    }
+
     fn take_downlinks(&mut self, node: u32, epoch: u8, count: u32) -> io::Result<Range<u32>> {
         let name = self.machine.name;
         self.machine.request_io(["take counts", "took counts"], |state| {
@@ -625,7 +629,7 @@ impl Fence for Gate {
     fn epochs(&mut self) -> io::Result<Vec<NodeEpoch>> {
         let all = |state: &mut State| after(&state.changes, &state.firsts);
         let mut nodes = self.machine.request_io(["ask for epochs", "asked for epochs"], all)?;
-        nodes.retain(|of| partition_of(of.node, PARTITIONS) == self.partition);
+        nodes.retain(|of| self.is_ours(of.node));
         Ok(nodes)
     }
 }

@@ -52,15 +52,12 @@ struct Open {
 }
 
 impl Open {
+    /// Where others speak in a node's slot it has more than one frame, and the node's own is among them.
     fn insert(&mut self, frame: Frame, place: Place) {
-        let slot = (frame.superframe, frame.slot);
         if self.frames.is_empty() {
             self.start = Some(place);
         }
-        match self.frames.iter_mut().find(|other| (other.superframe, other.slot) == slot) {
-            Some(other) => *other = frame,
-            None => self.frames.push(frame),
-        }
+        self.frames.push(frame);
     }
 
     fn has_until(&self, superframe: u32) -> bool {
@@ -71,7 +68,7 @@ impl Open {
         self.frames.retain(|frame| frame.superframe < superframe);
     }
 
-    /// Takes the frames up to `superframe`, in the order of their superframes and slots.
+    /// Takes the frames up to `superframe`, in the order of their superframes and slots, in a slot as they came.
     fn take_until(&mut self, superframe: u32) -> Vec<Frame> {
         let (mut frames, rest): (Vec<_>, Vec<_>) =
             std::mem::take(&mut self.frames).into_iter().partition(|frame| frame.superframe <= superframe);

@@ -13,7 +13,7 @@ use super::uplink::{self, Answered, Faults, Route, Tally};
 use super::way::Server;
 use super::wire::{self, FromCell, ToCell};
 use crate::error::{Error, SpoolFault};
-use crate::limits::{BATCHES_IN_FLIGHT_MAX, LEAVE_MS_MAX, SPOOL_LOOK_MS};
+use crate::limits::{BATCHES_IN_FLIGHT_MAX, SPOOL_LOOK_MS};
 use crate::stderr;
 use broker::{Endpoint, Listener};
 use collect::disk::RealDisk;
@@ -24,9 +24,10 @@ use std::path::{Path, PathBuf};
 use std::pin::Pin;
 use std::time::{Duration, Instant};
 use tokio::io::AsyncWriteExt;
+use tokio::net::UnixStream;
 use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
 use tokio::sync::mpsc;
-use tokio::task::JoinHandle;
+use tokio::task::AbortHandle;
 use tokio::time::MissedTickBehavior;
 
 /// What a bridge is told at its start.
@@ -118,9 +119,7 @@ pub async fn serve(config: Config) -> Result<Stats, Error> {
             stream = listener.accept() => {
                 // One that is gone before it was accepted is its own loss.
                 if let Ok(stream) = stream {
-                    let (reader, writer) = stream.into_split();
-                    let number = bridge.connected(writer).await;
-                    tokio::spawn(read_messages(reader, number, messages_in.clone()));
+                    bridge.accepted(stream, &messages_in).await;
                 }
             }
             // A full spool takes nothing in, and the cell waits: what was not read is not counted.
@@ -145,19 +144,9 @@ pub async fn serve(config: Config) -> Result<Stats, Error> {
     // What has no receipt stays in the spool for the next start.
     bridge.stats.batches_pending = bridge.spool.pending().len() as u64;
     drop(batches);
-    leave(uplink, bridge.spool.is_drained()).await;
+    uplink::leave(uplink, bridge.spool.is_drained()).await;
     bridge.stats.faults = faults.get();
     Ok(bridge.stats)
-}
-
-/// With everything answered the uplink takes its leave of the server, if that is there to be told.
-async fn leave(uplink: JoinHandle<Result<(), Error>>, is_drained: bool) {
-    let patience = Duration::from_millis(if is_drained { LEAVE_MS_MAX } else { 0 });
-    let abort = uplink.abort_handle();
-    match tokio::time::timeout(patience, uplink).await {
-        Ok(Err(panic)) if panic.is_panic() => resume_unwind(panic.into_panic()),
-        _ => abort.abort(),
-    }
 }
 
 /// Hands messages on until the cell hangs up, which is `None`; one that cannot be understood is a hang-up.
@@ -192,6 +181,8 @@ struct Bridge {
     link: Option<Link>,
     /// How many there were. No number is given to two: what an earlier one said may still be in the channel.
     links: u64,
+    /// What reads the connection.
+    reading: Option<AbortHandle>,
     /// Batches of this number and later ones were not handed to the way up.
     next_up: u64,
     stats: Stats,
@@ -217,10 +208,21 @@ impl Bridge {
             spool,
             link: None,
             links: 0,
+            reading: None,
             next_up: 0,
             stats: Stats::default(),
             ending: false,
             full: Full::default(),
+        }
+    }
+
+    /// Nothing more is read of the connection before this one: what reads it would wait for room while the spool is full.
+    async fn accepted(&mut self, stream: UnixStream, messages: &mpsc::Sender<(u64, Option<FromCell>)>) {
+        let (reader, writer) = stream.into_split();
+        let number = self.connected(writer).await;
+        let reading = tokio::spawn(read_messages(reader, number, messages.clone()));
+        if let Some(before) = self.reading.replace(reading.abort_handle()) {
+            before.abort();
         }
     }
 
@@ -323,17 +325,18 @@ impl Bridge {
     }
 
     async fn answered(&mut self, answered: Answered) -> Result<(), SpoolFault> {
-        let receipt = answered.receipt;
+        let Answered { batch, mut receipts } = answered;
         self.stats.batches_answered += 1;
-        self.stats.frames_stored += u64::from(receipt.stored);
-        self.stats.frames_duplicate += u64::from(receipt.duplicate);
-        for (status, frames) in receipt.failed {
-            *self.stats.frames_failed.entry(status).or_default() += u64::from(frames);
+        for receipt in &receipts {
+            self.stats.frames_stored += u64::from(receipt.stored);
+            self.stats.frames_duplicate += u64::from(receipt.duplicate);
+            for (&status, &frames) in &receipt.failed {
+                *self.stats.frames_failed.entry(status).or_default() += u64::from(frames);
+            }
         }
-        self.spool.free(answered.batch.number)?;
-        for frame in receipt.downlinks {
-            let superframe = answered.batch.closed_by;
-            self.tell(ToCell::Downlink { superframe, frame }).await;
+        self.spool.free(batch.number)?;
+        for frame in receipts.iter_mut().flat_map(|receipt| receipt.downlinks.drain(..)) {
+            self.tell(ToCell::Downlink { superframe: batch.closed_by, frame }).await;
         }
         self.tell_progress().await;
         self.tell_drained().await;
@@ -369,7 +372,6 @@ impl Bridge {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use tokio::net::UnixStream;
 
     #[tokio::test]
     async fn what_an_earlier_connection_said_is_never_taken_for_the_next_ones() {

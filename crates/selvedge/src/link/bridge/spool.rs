@@ -193,8 +193,7 @@ impl<D: Disk> Spool<D> {
         Ok(left)
     }
 
-    /// Accepts a frame; it counts once its superframe is closed. One that was counted before is ignored, and one
-    /// that repeats a slot replaces it.
+    /// Accepts a frame; it counts once its superframe is closed. One that was counted before is ignored.
     ///
     /// # Errors
     /// What the disk says.

@@ -1,7 +1,6 @@
 //! The bridge's way up: seals each batch through the broker, sends it, and reports receipts.
 //!
-//! Batches go up in the order of their numbers, several at a time, each in the parts that the way to the server wants
-//! (`way`). When the broker or the server is lost, both connections are made again and everything without a receipt is
+//! Batches go up in the order of their numbers, several at a time, each in the parts that `way` makes of it. When the broker or the server is lost, both connections are made again and everything without a receipt is
 //! sealed and sent again; the server recognises frames that it has.
 //!
 //! A receipt is believed when the crypto core has opened it and it names nonce and tag of what was sent. Where the way is
@@ -10,12 +9,9 @@
 //! the order of their numbers.
 
 use super::contents::{Pending, read};
-use super::record::Frame;
 use super::way::{Server, Way};
 use crate::error::Error;
-use crate::limits::{
-    BATCH_ENTRY_BYTES, BATCH_HEADER_BYTES, BATCHES_IN_FLIGHT_MAX, RETRY_MS_MAX, RETRY_MS_MIN,
-};
+use crate::limits::{BATCHES_IN_FLIGHT_MAX, LEAVE_MS_MAX, RETRY_MS_MAX, RETRY_MS_MIN};
 use crate::stderr;
 use broker::Fault;
 use broker::client::Client as Broker;
@@ -23,12 +19,13 @@ use broker::wire::{KeyHandle, Status};
 use collect::batch::{Answer, BatchId, Entry, Hello, Receipt, SEAL_BYTES, Seal, entries_to_bytes};
 use collect::disk::RealDisk;
 use collect::error::Refusal;
-use collect::limits::BATCH_FRAMES_MAX;
 use std::collections::VecDeque;
+use std::panic::resume_unwind;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 use tokio::sync::mpsc;
+use tokio::task::JoinHandle;
 
 /// Where the way up leads.
 pub struct Route {
@@ -48,8 +45,8 @@ pub struct Route {
 pub struct Answered {
     /// The batch.
     pub batch: Pending,
-    /// What the server did with its frames.
-    pub receipt: Receipt,
+    /// What the server did with its frames, part by part.
+    pub receipts: Vec<Receipt>,
 }
 
 /// What went wrong on the way up since the bridge started.
@@ -95,22 +92,10 @@ struct Sent {
 }
 
 impl Waiting {
-    /// What the server did with all of it, once that is known. Takes the parts' downlinks.
-    fn receipt(&mut self) -> Option<Receipt> {
-        if self.parts.is_empty() || self.parts.iter().any(|part| part.receipt.is_none()) {
-            return None;
-        }
-        let mut receipts = self.parts.drain(..).filter_map(|part| part.receipt);
-        let mut all = receipts.next()?;
-        for receipt in receipts {
-            all.stored += receipt.stored;
-            all.duplicate += receipt.duplicate;
-            for (status, frames) in receipt.failed {
-                *all.failed.entry(status).or_default() += frames;
-            }
-            all.downlinks.extend(receipt.downlinks);
-        }
-        Some(all)
+    /// What the server did with all of it, once that is known. Takes the parts.
+    fn receipts(&mut self) -> Option<Vec<Receipt>> {
+        let is_answered = !self.parts.is_empty() && self.parts.iter().all(|part| part.receipt.is_some());
+        is_answered.then(|| self.parts.drain(..).filter_map(|part| part.receipt).collect())
     }
 }
 
@@ -150,27 +135,27 @@ pub async fn run(
     Ok(())
 }
 
+/// With everything answered the uplink takes its leave of the server, if that is there to be told.
+pub async fn leave(uplink: JoinHandle<Result<(), Error>>, is_drained: bool) {
+    let patience = Duration::from_millis(if is_drained { LEAVE_MS_MAX } else { 0 });
+    let abort = uplink.abort_handle();
+    match tokio::time::timeout(patience, uplink).await {
+        Ok(Err(panic)) if panic.is_panic() => resume_unwind(panic.into_panic()),
+        _ => abort.abort(),
+    }
+}
+
 /// Whether the same may succeed later, without anybody changing anything here. What is refused by a peer that could
 /// be reached is refused again, unless the refusal says otherwise.
 fn may_pass(error: &Error) -> bool {
     match error {
-        Error::Spool { .. } | Error::BatchTooLong { .. } => false,
+        Error::Spool { .. } => false,
         Error::BatchRefused { status, .. } => Refusal::from_number(*status).is_some_and(Refusal::may_repeat),
         Error::Broker(broker::Error::Refused { status, .. }) => status.may_repeat(),
         Error::Broker(broker::Error::TooLong { .. }) => false,
         Error::Collect(collect::error::Error::Certificate { .. }) => false,
         _ => true,
     }
-}
-
-/// A cell on a noisy bus may hand over more than its nodes send.
-fn check(number: u64, frames: &[Frame], bytes_max: usize) -> Result<(), Error> {
-    let entry = |frame: &Frame| BATCH_ENTRY_BYTES as usize + frame.bytes.len();
-    let bytes = BATCH_HEADER_BYTES as usize + frames.iter().map(entry).sum::<usize>();
-    if frames.len() <= BATCH_FRAMES_MAX && bytes <= bytes_max {
-        return Ok(());
-    }
-    Err(Error::BatchTooLong { number, frames: frames.len(), bytes, bytes_max })
 }
 
 /// What a receipt is opened with.
@@ -233,7 +218,6 @@ impl Uplink {
         let waiting = &mut self.waiting[index];
         let frames = read(&self.disk, &waiting.batch)
             .map_err(|fault| Error::Spool { path: self.route.folder.clone(), fault })?;
-        check(waiting.batch.number, &frames, self.route.server.plaintext_bytes_max())?;
         let id = BatchId { cell: self.route.cell, spool: self.route.spool, number: waiting.batch.number };
         let header = id.header();
         for part in way.parts(frames) {
@@ -288,12 +272,12 @@ impl Uplink {
             self.faults.add(|faults| faults.strange += 1);
             return Ok(());
         };
-        way.settle(id.number, &part.seal);
+        way.settle(&part.seal);
         part.receipt = receipt;
-        while let Some(receipt) = self.waiting.front_mut().and_then(Waiting::receipt) {
+        while let Some(receipts) = self.waiting.front_mut().and_then(Waiting::receipts) {
             let waiting = self.waiting.pop_front().expect("it has its receipt");
             // The receiver is gone only when the bridge itself ends.
-            let _ = answers.send(Answered { batch: waiting.batch, receipt });
+            let _ = answers.send(Answered { batch: waiting.batch, receipts });
         }
         Ok(())
     }

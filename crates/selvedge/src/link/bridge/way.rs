@@ -1,10 +1,11 @@
 //! The ways from a bridge to the server: TCP with TLS, UDP, NATS JetStream.
 //!
-//! Owns what is different about them: how a batch is divided, whether the way itself proves who answers, and whether
+//! Owns how a batch is divided, and what is different about the ways: whether one itself proves who answers, and whether
 //! what is lost on it is sent again by it. Batches are sealed, and receipts opened, by `uplink`.
 
 use super::record::Frame;
 use crate::error::Error;
+use crate::limits::{BATCH_BYTES_MAX, BATCH_ENTRY_BYTES, BATCH_HEADER_BYTES};
 use collect::batch::{Answer, BatchId, Hello, Seal};
 use collect::client::udp::Link as UdpLink;
 use collect::client::{self, AnswerReceiver, BatchSender};
@@ -53,17 +54,6 @@ pub(super) struct Part {
     pub frames: Vec<Frame>,
 }
 
-impl Server {
-    /// Bytes of the longest plaintext that fits its messages.
-    pub(super) fn plaintext_bytes_max(&self) -> usize {
-        let device = crate::limits::BATCH_BYTES_MAX as usize;
-        match self {
-            Server::Tcp { .. } | Server::Nats(_) => device,
-            Server::Udp { .. } => device.min(DATAGRAM_PLAINTEXT_BYTES_MAX),
-        }
-    }
-}
-
 fn asked(address: &Address) -> Result<SocketAddr, Error> {
     address().map_err(|cause| Error::io("find", Path::new("the server's address"), cause))
 }
@@ -85,19 +75,30 @@ impl Way {
         })
     }
 
-    /// Divides a batch: over NATS what one owner stores goes together.
+    /// Divides a batch: over NATS what one owner stores goes together, and everywhere what is sealed and sent at once. A
+    /// cell on whose bus others speak hands over more than its nodes send.
     pub fn parts(&self, frames: Vec<Frame>) -> Vec<Part> {
-        let Way::Nats(_, cluster) = self else { return vec![Part { partition: 0, frames }] };
-        let mut parts: BTreeMap<u16, Vec<Frame>> = BTreeMap::new();
+        let bytes_max = match self {
+            Way::Tcp(..) | Way::Nats(..) => BATCH_BYTES_MAX as usize,
+            Way::Udp(_) => (BATCH_BYTES_MAX as usize).min(DATAGRAM_PLAINTEXT_BYTES_MAX),
+        };
+        let partition_of = |frame: &Frame| match self {
+            Way::Tcp(..) | Way::Udp(_) => 0,
+            Way::Nats(_, cluster) => partition_of_frame(&frame.bytes, cluster.partitions),
+        };
+        let mut shares: BTreeMap<u16, Vec<Frame>> = BTreeMap::new();
         for frame in frames {
-            parts.entry(partition_of_frame(&frame.bytes, cluster.partitions)).or_default().push(frame);
+            shares.entry(partition_of(&frame)).or_default().push(frame);
         }
-        parts.into_iter().map(|(partition, frames)| Part { partition, frames }).collect()
+        let parts = |(partition, frames)| {
+            let parts = cut(frames, BATCH_FRAMES_MAX, bytes_max);
+            parts.into_iter().map(move |frames| Part { partition, frames })
+        };
+        shares.into_iter().flat_map(parts).collect()
     }
 
     /// Sends a part of a batch; `sealed` is nonce, ciphertext and tag.
     pub async fn send(&mut self, id: &BatchId, sealed: &[u8], part: &Part) -> Result<(), Error> {
-        assert!(part.frames.len() <= BATCH_FRAMES_MAX, "it was checked");
         match self {
             Way::Tcp(sender, _) => sender.send(id, sealed).await?,
             Way::Udp(link) => link.send(id, sealed, part.frames.len()).await?,
@@ -115,11 +116,11 @@ impl Way {
         })
     }
 
-    /// The part of batch `number` with this seal has its receipt.
-    pub fn settle(&mut self, number: u64, seal: &Seal) {
+    /// The part with this seal has its receipt.
+    pub fn settle(&mut self, seal: &Seal) {
         match self {
             Way::Tcp(..) => {}
-            Way::Udp(link) => link.settle(number),
+            Way::Udp(link) => link.settle(seal),
             Way::Nats(link, _) => link.settle(seal),
         }
     }
@@ -144,5 +145,44 @@ impl Way {
             sender.finish().await?;
         }
         Ok(())
+    }
+}
+
+/// Frames in order, in lists of so many at most, whose plaintexts have so many bytes at most; one frame always fits.
+fn cut(frames: Vec<Frame>, frames_max: usize, bytes_max: usize) -> Vec<Vec<Frame>> {
+    let mut lists: Vec<Vec<Frame>> = Vec::new();
+    let mut bytes = 0;
+    for frame in frames {
+        let entry_bytes = BATCH_ENTRY_BYTES as usize + frame.bytes.len();
+        let has_room = |list: &Vec<Frame>| list.len() < frames_max && bytes + entry_bytes <= bytes_max;
+        if !lists.last().is_some_and(has_room) {
+            lists.push(Vec::new());
+            bytes = BATCH_HEADER_BYTES as usize;
+        }
+        bytes += entry_bytes;
+        lists.last_mut().expect("it was put there").push(frame);
+    }
+    lists
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_batch_is_cut_where_it_has_too_many_frames_or_bytes_and_nothing_is_lost() {
+        let frame =
+            |slot: u8, bytes: usize| Frame { superframe: 1, slot, received_ps: 0, bytes: vec![slot; bytes] };
+        let entry_bytes = BATCH_ENTRY_BYTES as usize;
+        let room = BATCH_HEADER_BYTES as usize + 2 * (entry_bytes + 10);
+        let cut_at = |frames: &[Frame], frames_max| -> Vec<usize> {
+            let lists = cut(frames.to_vec(), frames_max, room);
+            assert_eq!(lists.concat(), frames);
+            lists.iter().map(Vec::len).collect()
+        };
+        assert!(cut_at(&[], 9).is_empty());
+        assert_eq!(cut_at(&[frame(1, 10), frame(2, 10)], 9), [2]);
+        assert_eq!(cut_at(&[frame(1, 10), frame(2, 11), frame(3, 10), frame(4, 1)], 9), [1, 1, 2]);
+        assert_eq!(cut_at(&[frame(1, 1), frame(1, 1), frame(1, 1)], 2), [2, 1]);
     }
 }
