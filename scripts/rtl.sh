@@ -55,7 +55,7 @@ version() {
     dpkg-query -W -f '${Version}' "$1"
 }
 LC_ALL=C
-row rtl sources "$(cat rtl/*.v | sha256sum | cut -d' ' -f1)" sha256
+row rtl sources "$(cat rtl/*.v scripts/rtl.sh | sha256sum | cut -d' ' -f1)" sha256
 for package in yosys berkeley-abc opensta qflow-tech-osu018; do
     row "$package" version "$(version $package)" package
 done

@@ -2,11 +2,13 @@
 //! panics or hangs; for ones that have two forms; and for changes that no tag finds.
 #![no_main]
 
+use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
-use isa::sparc::Memory;
+use isa::sparc::{Files, Memory};
+use isa::{rv32, sparc};
 use libfuzzer_sys::fuzz_target;
-use pack::chain::{Settings as Chain, run, sealed};
+use pack::chain::{Protection, Settings as Chain, run, sealed};
 use pack::code::packet::Dictionary;
 use pack::container::with_checksum;
 use pack::image::{Kind, Moved, PackedText, Section, Zeros};
@@ -15,7 +17,7 @@ use pack::lines::Choice;
 use pack::seal::{SEALS, START_BYTES, Seal};
 use pack::sealed::{Expected, Settings, Unsealed, seal_under_given_nonce};
 use pack::sections::Machine;
-use pack::{Container, DeviceKey, ImageKey, Sections, Target, forms};
+use pack::{Container, DeviceKey, Image, ImageKey, Sections, Target, forms};
 
 /// An image of every kind of section.
 static IMAGE: LazyLock<Unsealed> = LazyLock::new(|| {
@@ -97,6 +99,29 @@ fn read(bytes: &[u8]) {
     let Ok((image, protection)) = sealed::boot(unlocked) else { return };
     if let Ok(lines) = run::lines(&image, &protection, &Chain::default()) {
         let _ = run::chain(&image, lines, Memory::new(Vec::new(), 0, 0), &Chain::default());
+    }
+    begin(&image, &protection);
+}
+
+/// How much room a program has for its stack and its heap: enough to begin.
+const ROOM_BYTES: u32 = 1 << 16;
+
+/// Puts an image into memory, with all that it says is zero, as who runs it does.
+fn begin(image: &Image, protection: &Protection) {
+    let files = Files::new(BTreeMap::new(), Vec::new());
+    match image.target {
+        Target::Sparc => {
+            let user = sparc::user::Settings {
+                stack_bytes: ROOM_BYTES,
+                heap_bytes: ROOM_BYTES,
+                ..sparc::user::Settings::default()
+            };
+            let _ = run::under_linux(image, protection, &Chain::default(), &[], files, user);
+        }
+        Target::Rv32 => {
+            let user = rv32::user::Settings { stack_bytes: ROOM_BYTES, ..rv32::user::Settings::default() };
+            let _ = run::rv32::under_linux(image, protection, &Chain::default(), &[], files, user);
+        }
     }
 }
 

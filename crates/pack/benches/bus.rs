@@ -2,7 +2,8 @@
 //! of their functions. `cargo bench -p pack --bench bus` prints a table for each program of corpus/sparc and the goals;
 //! arguments are programs; `--seeds N` takes fewer orders, `--seeds A-B` other ones; `--cause` says of the worst order
 //! which functions take each other's places; `--bounds` what a cache without conflicts would leave in the packer's own
-//! order. Cycles are counted, not timed: they are the same everywhere.
+//! order; `--room` what the room that packed functions get before them would gain for unpacked ones. Cycles are counted,
+//! not timed: they are the same everywhere.
 
 #[path = "../tests/corpus/mod.rs"]
 mod corpus;
@@ -154,6 +155,42 @@ fn words(why::Bounds { direct, full, least, none, plain_missing }: why::Bounds) 
     )
 }
 
+/// Says what room before functions gains where nothing is packed, in the orders that are drawn.
+fn room(names: &[&str], settings: &Settings) {
+    let cache = Geometry::direct(1024);
+    let place = settings.caches.iter().position(|&other| other == cache).expect("it is one of them");
+    let penalty = Penalty::default();
+    let mut found: Vec<[f64; 2]> = Vec::new();
+    for name in names {
+        let subject = subject(name);
+        let sweep = Sweep::new(&subject, settings, std::slice::from_ref(&subject.user), &mut |_| {});
+        let sweep = sweep.unwrap_or_else(|error| panic!("{name}: {error}"));
+        let orders = settings.seeds.iter().map(|&seed| {
+            let [plain, spaced] = sweep.with_room(seed).unwrap_or_else(|error| panic!("{name}: {error}"));
+            [penalty.memory_cycles, penalty.sealed_cycles()].map(|miss_cycles| {
+                let share = |(spaced, plain): (&sweep::Behind, &sweep::Behind)| {
+                    spaced.total_cycles(place, miss_cycles) as f64
+                        / plain.total_cycles(place, miss_cycles) as f64
+                };
+                Spread::of(spaced.iter().zip(&plain).map(share)).expect("there is an input").mean
+            })
+        });
+        let of_program = means(&orders.collect::<Vec<_>>());
+        println!("{name}, 1024 B, with room: {}", shares(of_program));
+        found.push(of_program);
+    }
+    found.truncate(SIX);
+    println!("mean of six: {}", shares(means(&found)));
+}
+
+fn means(values: &[[f64; 2]]) -> [f64; 2] {
+    [0, 1].map(|at| Spread::of(values.iter().map(|value| value[at])).expect("there is one").mean)
+}
+
+fn shares([plain, aes]: [f64; 2]) -> String {
+    format!("plain to plain {plain:.3}, AES alone to AES alone {aes:.3}")
+}
+
 /// What is asked for.
 #[derive(Default)]
 struct Asked {
@@ -161,6 +198,7 @@ struct Asked {
     names: Vec<String>,
     cause: bool,
     bounds: bool,
+    room: bool,
 }
 
 impl Asked {
@@ -176,6 +214,7 @@ impl Asked {
                 }
                 "--cause" => asked.cause = true,
                 "--bounds" => asked.bounds = true,
+                "--room" => asked.room = true,
                 _ => asked.names.push(argument),
             }
         }
@@ -194,6 +233,10 @@ fn main() {
         .collect();
     if asked.bounds {
         bounds(&chosen, &asked.settings);
+        return;
+    }
+    if asked.room {
+        room(&chosen, &asked.settings);
         return;
     }
     let mut all = Vec::new();

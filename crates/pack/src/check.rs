@@ -3,8 +3,9 @@
 //! Owns: reading an image back through its map and comparing it with the program word by word ([`check`]). It is
 //! written apart from the passes that packed: it takes from them what is reached (`flow`), and nothing of packets,
 //! orders, addresses or constants. Equal instructions are equal words, or leave the same registers, condition codes, Y and
-//! memory on a core, from many states. What an instruction is, is asked of `isa`, in a file for each instruction set. Whether
-//! a program's output is the same, a run shows.
+//! memory on a core, from many states. Where the image begins, what is zero at the start, its processor and how many
+//! sections it has are the program's, too. What an instruction is, is asked of `isa`, in a file for each instruction set.
+//! Whether a program's output is the same, a run shows.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fmt;
@@ -122,6 +123,29 @@ pub enum Fault {
         /// Its name.
         name: String,
     },
+    /// More sections, or fewer.
+    Sections {
+        /// How many the image has.
+        found: usize,
+        /// How many the program has.
+        expected: usize,
+    },
+    /// It is for another processor; nothing else is compared then.
+    Machine {
+        /// That of the image.
+        found: Target,
+        /// That of the program.
+        expected: Target,
+    },
+    /// It begins elsewhere.
+    Entry {
+        /// Where it begins.
+        found: u32,
+        /// Where the program's first instruction is in it.
+        expected: u32,
+    },
+    /// Other memory is zero at the start.
+    Zeros,
 }
 
 impl fmt::Display for Fault {
@@ -152,6 +176,14 @@ impl fmt::Display for Fault {
                 write!(f, "{new:#010x}: found an instruction that may be loaded or a constant that may not")
             }
             Fault::Section { name } => write!(f, "section `{name}`: differs in more than addresses of code"),
+            Fault::Sections { found, expected } => write!(f, "found {found} sections, expected {expected}"),
+            Fault::Machine { found, expected } => {
+                write!(f, "found an image for {found:?}, expected one for {expected:?}")
+            }
+            Fault::Entry { found, expected } => {
+                write!(f, "begins at {found:#010x}, expected {expected:#010x}")
+            }
+            Fault::Zeros => f.write_str("other memory than the program's is zero at the start"),
         }
     }
 }
@@ -162,14 +194,36 @@ impl fmt::Display for Fault {
 /// What in the program cannot be followed.
 pub fn check(program: &Program, image: &Image, choice: &Choice) -> Result<Vec<Fault>, Error> {
     let flow = Flow::of(program, choice)?;
+    if image.target != program.target {
+        return Ok(vec![Fault::Machine { found: image.target, expected: program.target }]);
+    }
     if image.map.is_empty() {
-        let differs = image.sections != program.sections || !image.packed_text.is_empty();
-        return Ok(differs.then(|| Fault::Section { name: String::new() }).into_iter().collect());
+        let mut faults = beside_code(program, image, program.entry);
+        if image.sections != program.sections || !image.packed_text.is_empty() {
+            faults.push(Fault::Section { name: String::new() });
+        }
+        return Ok(faults);
     }
     Ok(match program.target {
         Target::Sparc => Check::<sparc::Sparc>::of(program, image, &flow).faults(choice.link_slots),
         Target::Rv32 => Check::<rv32::Rv32>::of(program, image, &flow).faults(choice.link_slots),
     })
+}
+
+/// Compares what an image says beside its code and its sections' bytes; where it must begin is given.
+fn beside_code(program: &Program, image: &Image, entry: u32) -> Vec<Fault> {
+    let mut faults = Vec::new();
+    if image.entry != entry {
+        faults.push(Fault::Entry { found: image.entry, expected: entry });
+    }
+    if image.zeros != program.zeros {
+        faults.push(Fault::Zeros);
+    }
+    let (found, expected) = (image.sections.len(), program.sections.len());
+    if found != expected {
+        faults.push(Fault::Sections { found, expected });
+    }
+    faults
 }
 
 struct Check<'a, R: Reading> {
@@ -199,6 +253,7 @@ impl<'a, R: Reading> Check<'a, R> {
     }
 
     fn faults(mut self, link_slots: bool) -> Vec<Fault> {
+        self.faults = beside_code(self.program, self.image, self.place(self.program.entry));
         self.places();
         self.instructions();
         let leaders = self.leaders();

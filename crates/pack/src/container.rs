@@ -61,7 +61,9 @@ use crate::error::SealError;
 use crate::image::{Kind, Moved, PackedText, Zeros};
 use crate::integrity::{Groups, ImageName, Integrity};
 use crate::keys::WRAP_BYTES;
-use crate::limits::{IMAGE_BYTES_MAX, MAP_ENTRIES_MAX, PACKED_TEXT_MAX, SECTIONS_MAX, ZEROS_MAX};
+use crate::limits::{
+    IMAGE_BYTES_MAX, MAP_ENTRIES_MAX, PACKED_TEXT_MAX, SECTIONS_MAX, ZEROS_BYTES_MAX, ZEROS_MAX,
+};
 use crate::lines::{Entry, Extent, Role, check_granules, extents};
 use crate::seal::{LINE_BYTES, Line, START_BYTES, Seal};
 use crate::sections::Machine;
@@ -302,6 +304,7 @@ impl Container {
         let wrapped_key = reader.take(wrapped_bytes.into())?.to_vec();
         let entries = reader.entries(sections)?;
         let zeros = reader.pieces(pieces, |first, bytes| Zeros { first, bytes })?;
+        check_zeros(&zeros)?;
         let packed_text = reader.pieces(texts, |first, bytes| PackedText { first, bytes })?;
         let map = reader.map(moved)?;
         let description_tag = integrity.map(|_| reader.array()).transpose()?;
@@ -429,6 +432,15 @@ fn check_tables(
     }
     let is_there = integrity.is_none() || tables == 1;
     check("the flag of tags", FLAGS_AT, is_there, 1, "0 without a table of tags")
+}
+
+/// Checks how much memory is zero at the start.
+pub(crate) fn check_zeros(zeros: &[Zeros]) -> Result<(), SealError> {
+    let found: u64 = zeros.iter().map(|zeros| u64::from(zeros.bytes)).sum();
+    if found > ZEROS_BYTES_MAX {
+        return Err(SealError::TooMany { what: "bytes of zeros", found, limit: ZEROS_BYTES_MAX });
+    }
+    Ok(())
 }
 
 /// What a field says that stands at an offset, unless that cannot be.

@@ -440,7 +440,7 @@ pub enum SealError {
         /// What its source said.
         why: String,
     },
-    /// Tags were expected.
+    /// Tags were expected, or an id or a version, for which nothing vouches but tags.
     NoTags,
     /// Another image was expected.
     OtherImage {

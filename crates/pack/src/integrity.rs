@@ -16,8 +16,8 @@
 //! What is enforced about versions: a line, a table or a description of one version does not match in a container that
 //! says another, since its version is in each tag. A whole container of an older version, with its own tags, is sound:
 //! it is refused where it is unlocked, when [`Expected::least_version`](crate::sealed::Expected) says so, and to
-//! remember that number is the device's. An image without tags is as good a container: a device that takes none without
-//! expects tags.
+//! remember that number is the device's. An image without tags is as good a container, of any id and version that who
+//! changes it likes: a device that expects tags, an id or a version takes none.
 
 use aes::Aes128Enc;
 use cipher::Key;

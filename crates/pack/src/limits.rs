@@ -12,6 +12,8 @@ pub const SECTIONS_MAX: usize = 4096;
 pub const NAME_BYTES_MAX: usize = 255;
 /// The most pieces of memory that are zero at the start.
 pub const ZEROS_MAX: usize = 4096;
+/// The most memory that is zero at the start, in bytes: who runs an image makes it.
+pub const ZEROS_BYTES_MAX: u64 = 1 << 28;
 /// The most pieces of packed text: what lies between constants in code.
 pub const PACKED_TEXT_MAX: usize = u16::MAX as usize;
 /// How many faults of an image are kept; more are counted.

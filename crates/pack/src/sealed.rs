@@ -8,7 +8,7 @@ use cipher::Randomness;
 
 use crate::code::onfill::stored::expand;
 use crate::code::packet::Dictionary;
-use crate::container::{Container, Span};
+use crate::container::{Container, Span, check_zeros};
 use crate::error::{RunError, SealError};
 use crate::image::{Image, Kind, Moved, PackedText, Section};
 use crate::integrity::{Authenticator, Groups, ImageName, Integrity};
@@ -80,15 +80,22 @@ impl Unsealed {
 }
 
 /// What a device expects of an image before it takes anything from it. By default it expects nothing: neither tags, nor
-/// a certain image, nor a version.
+/// a certain image, nor a version. Only tags vouch for what a container says, so that who expects anything expects them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Expected {
-    /// Whether there must be tags. Without them nothing vouches for what a container says, its id and version with it.
+    /// Whether there must be tags.
     pub tags: bool,
-    /// Which image it must be; without, any.
+    /// Which image it must be, with tags; without, any.
     pub id: Option<[u8; 8]>,
-    /// The oldest version that is taken; 0 takes all.
+    /// The oldest version that is taken, with tags; 0 takes all.
     pub least_version: u32,
+}
+
+impl Expected {
+    /// Whether only an image with tags can be what is expected.
+    fn needs_tags(&self) -> bool {
+        self.tags || self.id.is_some() || self.least_version > 0
+    }
 }
 
 /// A container with its keys, unwrapped and expanded. With tags, its description is what was sealed.
@@ -224,13 +231,14 @@ fn sealed_spans(
 }
 
 impl Container {
-    /// It with its keys. With tags, nothing of it is taken before that of its description matches.
+    /// It with its keys. With tags, nothing of it is taken before that of its description matches. Without them, what it
+    /// says of its id and version is worth nothing, and who expects either is told that there are none.
     ///
     /// # Errors
     /// [`SealError::NoTags`], [`SealError::OtherDeviceKey`], [`SealError::DescriptionTag`], [`SealError::OtherImage`],
     /// [`SealError::OldImage`], in this order.
     pub fn unlock(&self, device: &DeviceKey, expected: &Expected) -> Result<Unlocked<'_>, SealError> {
-        if expected.tags && self.integrity.is_none() {
+        if expected.needs_tags() && self.integrity.is_none() {
             return Err(SealError::NoTags);
         }
         let key = device.unwrap_key(&self.wrapped_key, self.seal.row())?;
@@ -443,6 +451,7 @@ fn check_limits(image: &Unsealed) -> Result<(), SealError> {
             return Err(SealError::TooMany { what, found: found as u64, limit: limit as u64 });
         }
     }
+    check_zeros(&sections.zeros)?;
     match sections.sections.iter().find(|section| section.name.contains('\0')) {
         Some(section) => Err(SealError::Name { name: section.name.clone() }),
         None => Ok(()),

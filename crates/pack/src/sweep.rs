@@ -234,6 +234,21 @@ impl<'a> Sweep<'a> {
         Ok(tune::pack(program, training, &settings, goal, &self.settings.effort)?)
     }
 
+    /// The unpacked program in an order that is drawn, and the same with room before its functions as a packed one gets it,
+    /// on every input that is measured, on the first core.
+    ///
+    /// # Errors
+    /// What cannot be made.
+    pub fn with_room(&self, seed: u64) -> Result<[Vec<Behind>; 2], SweepError> {
+        let order = Order::Seeded(seed);
+        let plain = self.packed(order, Assignment::Words)?;
+        let settings = packing::Settings { order, ..self.settings.packing.clone() };
+        let (program, goal) = (&self.subject.program, &self.settings.goal);
+        let spaced = tune::with_room(program, &self.training, &settings, goal, &self.settings.effort)?;
+        let behind = |made: &Packed| self.moved(&Places::of(program, &made.image));
+        Ok([behind(&plain)?, behind(&spaced)?])
+    }
+
     /// What became of an input, with its name where that is an error.
     fn of_input<T>(input: &Input, made: Result<T, RunError>) -> Result<T, SweepError> {
         made.map_err(|error| SweepError::Run { input: input.name.clone(), error })

@@ -84,7 +84,8 @@ pub fn pack(
         }
         let split = cut != Cut::Asked || settings.choice.split;
         let settings = Settings { choice: Choice { split, ..settings.choice.clone() }, ..settings.clone() };
-        let found = search(program, training, &profiles, &settings, cut, goal, effort);
+        let way = Way { cut, goal, effort, spaces_words: false };
+        let found = search(program, training, &profiles, &settings, &way);
         if !is_last && matches!(found, Err(Error::TooFar { .. })) {
             continue;
         }
@@ -94,6 +95,28 @@ pub fn pack(
         }
     }
     Ok(best.expect("there is one way at least").packed)
+}
+
+/// The unpacked program in an order that was drawn, with room before its functions by the same search as a packed one gets
+/// it: what of a packed one's gain comes of where it lies.
+///
+/// # Errors
+/// As [`pack`].
+///
+/// # Panics
+/// In the packer's own order.
+pub fn with_room(
+    program: &Program,
+    training: &[Training],
+    settings: &Settings,
+    goal: &Goal,
+    effort: &Effort,
+) -> Result<Packed, Error> {
+    assert!(settings.order != Order::Hot, "there functions lie where the packer wants them");
+    let profiles: Vec<Profile> = training.iter().map(|training| training.profile.clone()).collect();
+    let settings = Settings { assignment: Assignment::Words, ..settings.clone() };
+    let way = Way { cut: Cut::Asked, goal, effort, spaces_words: true };
+    Ok(search(program, training, &profiles, &settings, &way)?.packed)
 }
 
 /// What a search found.
@@ -128,23 +151,31 @@ enum Cut {
     Everywhere,
 }
 
+/// How a search goes about it.
+struct Way<'a> {
+    cut: Cut,
+    goal: &'a Goal,
+    effort: &'a Effort,
+    /// Room is left before functions of which nothing is packed, too.
+    spaces_words: bool,
+}
+
 /// The best way to pack with these settings, and what it costs.
 fn search(
     program: &Program,
     training: &[Training],
     profiles: &[Profile],
     settings: &Settings,
-    cut: Cut,
-    goal: &Goal,
-    effort: &Effort,
+    way: &Way<'_>,
 ) -> Result<Found, Error> {
+    let &Way { cut, goal, effort, spaces_words } = way;
     let plain = Flow::of(program, &settings.choice)?;
     let mut flow = plain.clone();
     packing::rewrite(&mut flow, settings);
     let merged = Profile::merged(profiles);
     let judge = Judge::new(&plain, training, settings.order, &merged);
     let ground = Ground::of(&flow, settings.assignment, profiles)?;
-    let search = Search { judge: &judge, goal, settings, cut, merged: &merged };
+    let search = Search { judge: &judge, goal, settings, cut, spaces_words, merged: &merged };
     let best = search.place_all(search.pack(&ground, effort), effort);
     Ok(Found { cost: best.cost, packed: packing::finish(program, best.packer)? })
 }
@@ -154,6 +185,7 @@ struct Search<'a> {
     goal: &'a Goal,
     settings: &'a Settings,
     cut: Cut,
+    spaces_words: bool,
     merged: &'a Profile,
 }
 
@@ -177,7 +209,7 @@ impl<'a> Search<'a> {
                 self.follow(&mut best, FOLLOWED_ROUNDS);
             }
             self.exchange(&mut best, effort.exchanges / 2);
-        } else if best.packer.packs() {
+        } else if best.packer.packs() || self.spaces_words {
             (0..SPACING_ROUNDS).for_each(|_| self.space(&mut best, effort.spaced));
         }
         best

@@ -13,7 +13,7 @@ use pack::check::{Fault, check};
 use pack::code::dict;
 use pack::code::packet::Packet;
 use pack::flow::Choice;
-use pack::image::{Kind, PackedText};
+use pack::image::{Kind, PackedText, Zeros};
 use pack::packing::{Assignment, Nothing};
 use pack::place::Order;
 use pack::{Error, Image, Profile, Program, Settings, Target, pack};
@@ -194,6 +194,33 @@ fn what_may_be_loaded_is_compared_with_the_program_s_constants() {
         }
     }
     assert!(constants > 0, "no program has a constant in its code");
+}
+
+#[test]
+fn an_image_that_differs_beside_its_code_is_found_packed_or_not() {
+    let program = program("search");
+    let packed = pack(&program, &[], &Settings::default()).unwrap().image;
+    assert!(!packed.map.is_empty());
+    for image in [packed, Image::from(&program)] {
+        let found = |change: &dyn Fn(&mut Image)| {
+            let mut changed = image.clone();
+            change(&mut changed);
+            check(&program, &changed, &Choice::default()).unwrap()
+        };
+        assert_eq!(found(&|_| {}), []);
+        let elsewhere = Fault::Entry { found: image.entry + 4, expected: image.entry };
+        assert_eq!(found(&|changed| changed.entry += 4), [elsewhere]);
+        let more = Zeros { first: 0xffff_fff0, bytes: 4 };
+        assert_eq!(found(&|changed| changed.zeros.push(more)), [Fault::Zeros]);
+        let other = Fault::Machine { found: Target::Rv32, expected: Target::Sparc };
+        assert_eq!(found(&|changed| changed.target = Target::Rv32), [other]);
+        let expected = program.sections.len();
+        let last = image.sections.last().expect("it has sections");
+        let more = found(&|changed| changed.sections.push(last.clone()));
+        assert!(more.contains(&Fault::Sections { found: expected + 1, expected }), "{more:?}");
+        let fewer = found(&|changed| changed.sections.truncate(expected - 1));
+        assert!(fewer.contains(&Fault::Sections { found: expected - 1, expected }), "{fewer:?}");
+    }
 }
 
 #[test]

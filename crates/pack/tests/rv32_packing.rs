@@ -5,16 +5,16 @@ mod rv32;
 
 use isa::rv32::{Image, Instruction, Machine, Memory, Opcode, Region, Timing};
 use pack::canonical::canonical;
-use pack::check::check;
 use pack::check::rv32::do_the_same;
+use pack::check::{Fault, check};
 use pack::code::dict;
 use pack::code::packet::Packet;
-use pack::flow::Choice;
+use pack::flow::{Choice, Effects};
 use pack::packing::{Alone, Assignment, Nothing};
 use pack::place::Order;
-use pack::{Profile, Program, Settings, Target, pack};
+use pack::{Image as PackedImage, Profile, Program, Settings, Target, pack};
 use proptest::prelude::*;
-use rv32::{elf, linked, program, word_of};
+use rv32::{CODE, elf, linked, program, word_of};
 
 /// A profile without a run: any counts will do for what is only checked and not measured.
 fn drawn(program: &Program, seed: u64) -> Profile {
@@ -81,6 +81,52 @@ fn instructions_that_depend_on_nothing_are_packed_without_trying_every_set_of_th
     let packed = pack(&program, &[], &Settings::default()).expect("it can be packed");
     assert_eq!(check(&program, &packed.image, &Choice::default()), Ok(Vec::new()));
     assert_eq!(packed.report.nothing, None);
+}
+
+/// Two stores of a function, through this register.
+fn stores(base: &str) -> [u32; 2] {
+    ["sw a0, 0", "sw a1, 4"].map(|store| word_of(&format!("{store}({base})")))
+}
+
+/// Whether stores through a register may change places: small variables, which may be volatile, are at gp and tp.
+const MAY_SWAP: [(&str, bool); 3] = [("gp", false), ("tp", false), ("sp", true)];
+
+#[test]
+fn stores_through_gp_and_tp_keep_their_order_and_those_to_the_stack_need_not() {
+    for (base, may_swap) in MAY_SWAP {
+        let [first, later] = stores(base).map(|word| Effects::of(Target::Rv32, word));
+        assert_eq!(first.stays_before(&later), !may_swap, "{base}");
+    }
+}
+
+/// An image in which two words have changed places.
+fn swapped(image: &PackedImage, olds: [u32; 2]) -> PackedImage {
+    let mut image = image.clone();
+    let [one, other] =
+        olds.map(|old| image.map.iter().position(|moved| moved.old == old).expect("it is in the map"));
+    let (place, other_place) = (image.map[one].new, image.map[other].new);
+    (image.map[one].new, image.map[other].new) = (other_place, place);
+    let section = image.sections.iter_mut().find(|section| section.contains(place)).expect("it is code");
+    let [word, other_word] =
+        [place, other_place].map(|at| section.word(Target::Rv32, at).expect("it is code"));
+    section.set_word(Target::Rv32, place, other_word);
+    section.set_word(Target::Rv32, other_place, word);
+    image
+}
+
+#[test]
+fn an_image_in_which_stores_through_gp_or_tp_changed_places_is_refused() {
+    for (base, may_swap) in MAY_SWAP {
+        let [first, later] = stores(base);
+        let program = linked(&[word_of("addi a2, a2, 1"), first, later, word_of("ret")], &[0]);
+        let settings = Settings { assignment: Assignment::Words, ..Settings::default() };
+        let image = pack(&program, &[], &settings).expect("its words can be placed").image;
+        assert_eq!(check(&program, &image, &settings.choice), Ok(Vec::new()), "{base}");
+        let other = swapped(&image, [CODE + 4, CODE + 8]);
+        let order = Fault::Order { first: CODE + 4, second: CODE + 8 };
+        let expected = if may_swap { Vec::new() } else { vec![order] };
+        assert_eq!(check(&program, &other, &settings.choice), Ok(expected), "{base}");
+    }
 }
 
 #[test]

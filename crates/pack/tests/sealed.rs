@@ -6,7 +6,7 @@ use made::{IMAGE, Part, Seeded, TABLES, counted, device, elf, image, seal, seale
 use pack::container::{MAGIC, VERSION, with_checksum};
 use pack::image::{Kind, Section, Zeros};
 use pack::integrity::{ImageName, Integrity};
-use pack::limits::FAULTS_KEPT;
+use pack::limits::{FAULTS_KEPT, ZEROS_BYTES_MAX};
 use pack::lines::{Choice, FILLER, Role};
 use pack::seal::{SEALS, Seal};
 use pack::sealed::{Expected, Settings, Unsealed, seal_under_given_nonce};
@@ -195,19 +195,30 @@ fn a_changed_description_is_refused_or_found_by_its_tag() {
     }
 }
 
+/// Nothing vouches for the id and the version of a container without tags: it is refused by the same name as where
+/// tags are expected, even where both are what was asked for.
 #[test]
-fn what_a_device_expects_is_asked_before_it_is_given_anything() {
+fn what_a_device_expects_is_asked_before_it_is_given_anything_and_only_tags_can_answer() {
+    let none = Expected::default();
+    assert_eq!((none.tags, none.id, none.least_version), (false, None, 0));
     for seal_and_key in seals(&mut Seeded::new()) {
         for (integrity, has_tags) in [(None, false), (Some((4, 8)), true)] {
             let container = sealed(&seal_and_key, integrity);
             let asked = |expected: &Expected| container.unlock(&device(2), expected).map(|_| ());
-            let none = Expected::default();
-            assert_eq!((none.tags, none.id, none.least_version), (false, None, 0));
             let least_version = IMAGE.version;
             assert_eq!(asked(&none), Ok(()));
-            assert_eq!(asked(&Expected { tags: has_tags, id: Some(IMAGE.id), least_version }), Ok(()));
-            let tags = asked(&Expected { tags: true, ..none });
-            assert_eq!(tags, if has_tags { Ok(()) } else { Err(SealError::NoTags) });
+            for met in [
+                Expected { tags: true, ..none },
+                Expected { id: Some(IMAGE.id), ..none },
+                Expected { least_version, ..none },
+                Expected { tags: true, id: Some(IMAGE.id), least_version },
+            ] {
+                let expected = if has_tags { Ok(()) } else { Err(SealError::NoTags) };
+                assert_eq!(asked(&met), expected, "{met:?}");
+            }
+            if !has_tags {
+                continue;
+            }
             let other = SealError::OtherImage { found: IMAGE.id, expected: *b"selvedgf" };
             assert_eq!(asked(&Expected { id: Some(*b"selvedgf"), ..none }), Err(other));
             let least = IMAGE.version + 1;
@@ -579,6 +590,31 @@ fn an_image_whose_zeros_overlap_or_pass_memory_is_a_bug_of_who_made_it() {
         let words = words.downcast_ref::<&str>().expect("an assertion has words");
         assert_eq!(*words, "zeros ascend, and end with memory");
     }
+}
+
+/// Who runs an image makes all memory that it says is zero.
+#[test]
+fn more_zeros_than_are_taken_are_named_where_they_are_sealed_and_where_they_are_read() {
+    let found = ZEROS_BYTES_MAX + 1;
+    let refused = SealError::TooMany { what: "bytes of zeros", found, limit: ZEROS_BYTES_MAX };
+    let (seal_of, key) = seals(&mut Seeded::new()).remove(1);
+    let mut image = of(vec![section("a", 0x1000, 16)]);
+    let half = (ZEROS_BYTES_MAX / 2) as u32;
+    image.sections.zeros =
+        vec![Zeros { first: 0x10_0000, bytes: half }, Zeros { first: 0x4000_0000, bytes: half + 1 }];
+    let made = seal(&image, &settings(seal_of), &key, &device(2));
+    assert_eq!(made, Err(refused.clone()));
+    // As a container that somebody else made: what it has, and longer.
+    let bytes = sealed(&(seal_of, key), Some((4, 8))).to_bytes();
+    let zeros = [0x2048_u32, 0x100].map(u32::to_le_bytes).concat();
+    let at = bytes.windows(8).position(|window| window == zeros).expect("it has zeros") + 4;
+    let read = |length: u64| {
+        let mut longer = bytes.clone();
+        longer[at..at + 4].copy_from_slice(&(length as u32).to_le_bytes());
+        Container::parse(&with_checksum(longer)).map(|_| ())
+    };
+    assert_eq!(read(ZEROS_BYTES_MAX), Ok(()));
+    assert_eq!(read(found), Err(refused));
 }
 
 /// Each field that is wrong is named with its own offset.

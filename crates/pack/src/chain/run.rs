@@ -138,27 +138,21 @@ fn variables(image: &Image) -> Vec<Region> {
     let zeros = image.zeros.iter().map(|zeros| (zeros.first, zeros.bytes, &[][..]));
     let mut pieces: Vec<(u32, u32, &[u8])> = data.chain(zeros).filter(|piece| piece.1 > 0).collect();
     pieces.sort_by_key(|piece| piece.0);
-    let mut regions: Vec<Region> = Vec::new();
-    for (first, bytes, content) in pieces {
-        let near = |region: &&mut Region| {
-            let behind = u64::from(region.first) + region.bytes.len() as u64;
-            behind <= first.into() && u64::from(first) - behind < GAP_BYTES_MAX.into()
-        };
-        let region = match regions.last_mut().filter(near) {
-            Some(region) => region,
-            None => {
-                regions.push(Region { first, bytes: Vec::new(), writable: true });
-                regions.last_mut().expect("there is one")
-            }
-        };
-        let at = (first - region.first) as usize;
-        // Zeros that nobody touches are never made.
-        let mut grown = vec![0; at + bytes as usize];
-        grown[..region.bytes.len()].copy_from_slice(&region.bytes);
-        grown[at..at + content.len()].copy_from_slice(content);
-        region.bytes = grown;
-    }
-    regions
+    let near = pieces.chunk_by(|before, piece| {
+        let (behind, first) = (u64::from(before.0) + u64::from(before.1), u64::from(piece.0));
+        behind <= first && first - behind < GAP_BYTES_MAX.into()
+    });
+    let region = near.map(|pieces| {
+        let (first, last) = (pieces[0].0, pieces[pieces.len() - 1]);
+        // Made once, as long as all of it; zeros that nobody touches are never made.
+        let mut bytes = vec![0; (last.0 - first) as usize + last.1 as usize];
+        for &(at, _, content) in pieces {
+            let at = (at - first) as usize;
+            bytes[at..at + content.len()].copy_from_slice(content);
+        }
+        Region { first, bytes, writable: true }
+    });
+    region.collect()
 }
 
 /// What is only read of an image, as it stands outside.
@@ -356,4 +350,33 @@ pub fn finish_board<F: Fill, O: Observer>(
     let counts = machine.bus.memory.counts();
     let output = machine.bus.sent.clone();
     Outcome { end, output, cycles: machine.cycle(), spent: machine.spent(), counts }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Were a region copied whenever a piece is added, the last one would be copied half a tebibyte long.
+    #[test]
+    fn pieces_that_are_near_each_other_are_one_region() {
+        let data = Section { name: ".data".into(), kind: Kind::Data, first: 0x1000, bytes: vec![7; 16] };
+        let mut zeros = vec![
+            Zeros { first: 0x1010 + GAP_BYTES_MAX - 1, bytes: 1 },
+            Zeros { first: 0x2010 + GAP_BYTES_MAX, bytes: 2 },
+        ];
+        zeros.extend((0..4096).map(|number| Zeros { first: 0x1000_0000 + (number << 16), bytes: 1 << 16 }));
+        let image = Image {
+            target: Target::Sparc,
+            entry: 0,
+            sections: vec![data],
+            zeros,
+            dictionary: Dictionary::default(),
+            packed_text: Vec::new(),
+            map: Vec::new(),
+        };
+        let regions = variables(&image);
+        let places: Vec<_> = regions.iter().map(|region| (region.first, region.bytes.len())).collect();
+        assert_eq!(places, [(0x1000, 0x1010), (0x3010, 2), (0x1000_0000, 1 << 28)]);
+        assert_eq!(regions[0].bytes[..17], [[7_u8; 16].as_slice(), &[0]].concat());
+    }
 }

@@ -8,9 +8,9 @@
 //! - when one writes a register that the other reads or writes, or one stores what the other may load or store;
 //! - when both may trap, which is every load and store: so the order of traps, memory at the time of one, and the order
 //!   in which devices are asked are the program's. Division does not trap on RV32. An access at a constant distance
-//!   from the stack, global or thread pointer counts as one that does not trap, since what they point at is memory. Two
-//!   of those may change places with each other and with other accesses where neither stores, or where both have the
-//!   same base register and share no byte;
+//!   from the stack pointer counts as one that does not trap, since stacks are memory. Two of those may change places
+//!   with each other and with other accesses where neither stores, or where both share no byte. Global and thread
+//!   pointer do not count: small variables lie there, which a handler of interrupts may read;
 //! - when one transfers control, calls the environment, is a fence, or reads or writes a state register: the counters
 //!   of cycles and instructions are among those.
 //!
@@ -55,8 +55,7 @@ pub struct Effects {
     on_stack: Option<OnStack>,
 }
 
-/// The stack pointer, the global pointer and the thread pointer.
-const POINTERS: [u8; 3] = [2, 3, 4];
+const STACK_POINTER: u8 = 2;
 
 impl Effects {
     /// Those of a word; what is no instruction keeps its place.
@@ -105,5 +104,5 @@ fn on_stack(instruction: &Instruction) -> Option<OnStack> {
         _ => return None,
     };
     let base = instruction.rs1;
-    POINTERS.contains(&base).then_some(OnStack { base, first: instruction.k, bytes })
+    (base == STACK_POINTER).then_some(OnStack { base, first: instruction.k, bytes })
 }

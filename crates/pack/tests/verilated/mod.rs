@@ -41,12 +41,13 @@ pub fn modules() -> Vec<String> {
     verilog.map(|path| path.file_stem().expect("it has a name").to_str().expect("UTF-8").to_owned()).collect()
 }
 
-/// The SHA-256 of all Verilog, as `scripts/rtl.sh` writes it down.
+/// The SHA-256 of all Verilog and of the script that synthesises it, as that writes it down.
 pub fn sources() -> String {
     let mut digest = Sha256::new();
     for module in modules() {
         digest.update(fs::read(folder().join(module).with_extension("v")).expect("it can be read"));
     }
+    digest.update(fs::read(folder().join("../scripts/rtl.sh")).expect("it is in the repository"));
     digits(&digest.finalize())
 }
 

@@ -1,6 +1,7 @@
 //! What synthesis says of the decompressor: rtl/synthesis.csv, which `scripts/rtl.sh synth --csv` prints.
 //!
-//! Owns reading it, and that it is of the hardware that is there.
+//! Owns reading it, and that it is of the hardware and the script that are there. It is of the expander alone: what a core
+//! needs besides, so that its program counter has slots, is not here (`rtl/README.md`), and is in the paper's number.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -42,7 +43,7 @@ impl Area {
             };
             text.lines().find_map(of_line)
         };
-        if value("rtl", "sources", "sha256") != Some(sources(&root.join("rtl"))?) {
+        if value("rtl", "sources", "sha256") != Some(sources(root)?) {
             return Err(PackFault::Stale.of(&path));
         }
         let number = |part: &str, metric: &str, unit: &str| {
@@ -59,12 +60,14 @@ impl Area {
     }
 }
 
-/// The digest of all Verilog in a folder, one file behind the other by name.
-fn sources(folder: &Path) -> Result<String, Error> {
-    let listed = fs::read_dir(folder).map_err(|error| Error::io("read", folder, error))?;
+/// The digest of all Verilog, one file behind the other by name, and of the script that synthesises it.
+fn sources(root: &Path) -> Result<String, Error> {
+    let folder = root.join("rtl");
+    let listed = fs::read_dir(&folder).map_err(|error| Error::io("read", &folder, error))?;
     let mut files: Vec<PathBuf> = listed.filter_map(|entry| Some(entry.ok()?.path())).collect();
     files.retain(|path| path.extension().is_some_and(|extension| extension == "v"));
     files.sort();
+    files.push(root.join("scripts/rtl.sh"));
     let mut digest = Sha256::new();
     for path in &files {
         digest.update(fs::read(path).map_err(|error| Error::io("read", path, error))?);

@@ -275,7 +275,8 @@ fn hardware(shown: &Shown) -> Option<Section> {
         format!("the paper: {printed}")
     };
     let text = "As hardware, without its dictionary, which is memory: synthesised for the FPGA that the paper's gates are \
-                counted on, and to the cells of a 0.18 micron process.";
+                counted on, and to the cells of a 0.18 micron process. The paper's numbers are of more: of all that a \
+                whole Leon has beside the one without.";
     Some(Section::new("The decompressor").text(text).figures([
         Figure::new("on an FPGA", area.fpga_gates, "gates").aside(beside("area on an FPGA")),
         Figure::new("of the paper's core", format!("{share:.2}"), "%").aside(beside("part of the core")),
