@@ -5,26 +5,21 @@
 //! which have the same names in every variant, the plain ones are taken: all variants count the same.
 //!
 //! And what is told of them: the ways to multiply residues, a line of `multiplications.def` each, as a choice for
-//! `src/candidate.rs`; and the SHA-256 of all sources, those for processors too, by which rows of an edited library are
-//! known.
+//! `src/candidate.rs`; and the digest of all sources, those for processors too (`src/sources.rs`), by which an edited
+//! library is known.
+
+#[path = "src/sources.rs"]
+mod sources;
 
 use std::env;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use sha2::{Digest, Sha256};
+use sources::{ASKING_LIMBS, File, OF_LIMBS, PLAIN};
 
-/// Folders of which every file is compiled once for each width of limbs.
-const OF_LIMBS: [&str; 4] = ["crypto/mp", "crypto/modular", "crypto/curve", "crypto/primitives"];
-/// Folders of which every file is compiled once.
-const PLAIN: [&str; 2] = ["crypto/block", "crypto/hash"];
 /// Other leaves in place of `mpn_c.c`.
 const OTHER_LEAVES: &str = "mpn_unrolled.c";
-/// What asks those of limbs.
-const ASKING: [&str; 3] = ["bench/explore_mpn.c", "bench/explore_modular.c", "bench/explore_primitives.c"];
 const WIDTHS: [&str; 2] = ["16", "32"];
-/// Folders that no other list has and that decide what rows say.
-const BESIDE: [&str; 3] = ["crypto", "bench", "bench/rv32"];
 
 fn main() {
     let manifest = PathBuf::from(env::var("CARGO_MANIFEST_DIR").expect("cargo runs this"));
@@ -34,31 +29,25 @@ fn main() {
     let out = PathBuf::from(env::var("OUT_DIR").expect("cargo runs this"));
     fs::write(out.join("multiplications.rs"), multiplications(&firmware))
         .expect("cargo's folder can be written");
-    println!("cargo::rustc-env=EXPLORE_SOURCES={}", digest(&firmware));
+    let all_of = |folder: &str| -> Result<Vec<File>, String> {
+        files(&firmware.join(folder)).into_iter().map(read).collect()
+    };
+    let digest = sources::digest(all_of).unwrap_or_else(|error| panic!("{error}"));
+    println!("cargo::rustc-env=EXPLORE_SOURCES={digest}");
     for width in WIDTHS {
-        let sources = OF_LIMBS.iter().flat_map(|folder| sources(&firmware.join(folder)));
-        let sources = sources.chain(ASKING.map(|file| firmware.join(file)));
-        library(&firmware).define("LIMB_BITS", width).files(sources).compile(&format!("limbs{width}"));
+        let files = OF_LIMBS.iter().flat_map(|folder| compiled(&firmware.join(folder)));
+        let files = files.chain(ASKING_LIMBS.map(|file| firmware.join(file)));
+        library(&firmware).define("LIMB_BITS", width).files(files).compile(&format!("limbs{width}"));
     }
     let asking = ["bench/explore.c", "bench/explore_symmetric.c", "bench/estimate.c", "crypto/rc4_c8.c"];
-    let plain = PLAIN.iter().flat_map(|folder| sources(&firmware.join(folder)));
+    let plain = PLAIN.iter().flat_map(|folder| compiled(&firmware.join(folder)));
     library(&firmware).files(plain.chain(asking.map(|file| firmware.join(file)))).compile("explored");
 }
 
-/// The first half of the SHA-256 of every file of the folders, with its name, in hexadecimal digits.
-fn digest(firmware: &Path) -> String {
-    let mut hash = Sha256::new();
-    for folder in BESIDE.iter().chain(&OF_LIMBS).chain(&PLAIN) {
-        for path in files(&firmware.join(folder)) {
-            let bytes = fs::read(&path).unwrap_or_else(|error| panic!("`{}`: {error}", path.display()));
-            let name = path.file_name().unwrap_or_default().as_encoded_bytes();
-            for part in [name, &bytes] {
-                hash.update((part.len() as u64).to_le_bytes());
-                hash.update(part);
-            }
-        }
-    }
-    hash.finalize()[..16].iter().map(|byte| format!("{byte:02x}")).collect()
+/// A file for the digest.
+fn read(path: PathBuf) -> Result<File, String> {
+    let bytes = fs::read(&path).map_err(|error| format!("`{}`: {error}", path.display()))?;
+    Ok((path.file_name().unwrap_or_default().as_encoded_bytes().to_vec(), bytes))
 }
 
 /// The choice that the lines of `multiplications.def` are, by their names.
@@ -98,9 +87,10 @@ fn files(folder: &Path) -> Vec<PathBuf> {
     files
 }
 
-fn sources(folder: &Path) -> Vec<PathBuf> {
-    let mut sources = files(folder);
-    sources.retain(|path| path.extension().is_some_and(|extension| extension == "c"));
-    sources.retain(|path| !path.ends_with(OTHER_LEAVES));
-    sources
+/// The files of a folder that are compiled.
+fn compiled(folder: &Path) -> Vec<PathBuf> {
+    let mut files = files(folder);
+    files.retain(|path| path.extension().is_some_and(|extension| extension == "c"));
+    files.retain(|path| !path.ends_with(OTHER_LEAVES));
+    files
 }

@@ -76,6 +76,15 @@ void secret_publish(const void *bytes, size_t count);
 #define EXPLORE_PUBLIC(bytes, count) ((void)(bytes), (void)(count))
 #endif
 
+/* What secrets are followed through though nobody times it: `prepare`, which is done once, before all that is timed. */
+#ifdef SECRET_MARKS
+void secret_begin(void);
+void secret_end(void);
+#define FOLLOWED(prepare) (secret_begin(), (prepare), secret_end())
+#else
+#define FOLLOWED(prepare) (prepare)
+#endif
+
 /* A generator that gives the same bytes for the same seed everywhere (sfc32). No secret may come from it. */
 struct explore_random {
     uint32_t a, b, c, counter;

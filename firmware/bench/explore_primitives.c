@@ -272,6 +272,7 @@ EXPLORE(elgamal_decrypt)
     if (call->operands != 5 || !take_group(call, &group, &cache, 3, &scratch)) {
         return EXPLORE_UNFIT;
     }
+    EXPLORE_SECRET(call->operand[2].bytes, group.bytes);
     message = explore_result(call, group.bytes);
     TIMED((void)0, done = elgamal_decrypt(&group, message, call->operand[2].bytes, call->operand[3].bytes,
                                           call->operand[4].bytes, scratch));

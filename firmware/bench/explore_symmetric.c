@@ -78,7 +78,7 @@ static uint16_t run_CRYPT_AES(struct explore_call *call, aes_init *init, aes_cry
     if (key == NULL || call->operands != 2 || call->choice != 0 || bytes % AES_BLOCK_BYTES != 0) {
         return EXPLORE_UNFIT;
     }
-    init(&state.aes, key, (uint8_t)call->operand[0].count);
+    FOLLOWED(init(&state.aes, key, (uint8_t)call->operand[0].count));
     EXPLORE_KEEPS(sizeof state.aes);
     TIMED(blocks = work_on(call, 1, 0), crypt(&state.aes, blocks, bytes / AES_BLOCK_BYTES));
     explore_result_bytes(call, blocks, bytes);
@@ -113,7 +113,7 @@ static uint16_t run_CRYPT_DES(struct explore_call *call, des_init *init, des_cry
     if (key == NULL || call->operands != 2 || call->choice > SHIFT_MAX || bytes % DES_BLOCK_BYTES != 0) {
         return EXPLORE_UNFIT;
     }
-    init(&state.des, key, (uint8_t)call->operand[0].count);
+    FOLLOWED(init(&state.des, key, (uint8_t)call->operand[0].count));
     EXPLORE_KEEPS(sizeof state.des);
     TIMED(blocks = work_on(call, 1, call->choice), crypt(&state.des, blocks, bytes / DES_BLOCK_BYTES));
     explore_result_bytes(call, blocks, bytes);

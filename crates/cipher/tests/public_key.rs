@@ -23,12 +23,10 @@ use std::sync::LazyLock;
 use program::{LEAVES, Program, is_installed};
 use rand_chacha::ChaCha20Rng;
 use rand_chacha::rand_core::Rng;
-use request::{Candidate, Request, Response, candidates, done};
+use request::{Candidate, REFUSED, Request, Response, UNFIT, candidates, done};
 use seeded::{random_bytes, seeded};
 
 const LIMB_BITS: [u8; 2] = [16, 32];
-/// `EXPLORE_REFUSED` of `explore.h`.
-const REFUSED: u16 = 4;
 
 /// The library at -O2, with its plain leaves.
 static NATIVE: LazyLock<Program> = LazyLock::new(|| Program::host("cc", &["-O2"], "mpn_c"));
@@ -266,7 +264,7 @@ fn requests_that_make_no_sense_are_refused_by_name() {
         bytes[at] = to;
         status(&bytes)
     };
-    let (unknown, malformed, unfit) = (1, 2, 3);
+    let (unknown, malformed) = (1, 2);
     assert_eq!([changed(1, 0xff), changed(2, 0), changed(2, 24), changed(3, 8), changed(5, 6)], [unknown; 5]);
     assert_eq!(
         [changed(11, 0), changed(12, 1), changed(12, 9), changed(14, 1), changed(16, 9)],
@@ -277,7 +275,7 @@ fn requests_that_make_no_sense_are_refused_by_name() {
     for operands in
         [vec![vec![1; 8]], vec![vec![1; 8], vec![2; 4]], vec![vec![1; 7], vec![2; 7]], vec![vec![], vec![]]]
     {
-        assert_eq!(status(&Request { operands, ..good.clone() }.bytes(&numbers)), unfit);
+        assert_eq!(status(&Request { operands, ..good.clone() }.bytes(&numbers)), UNFIT);
     }
 }
 
@@ -296,15 +294,31 @@ fn wrong_keys_and_inputs_are_refused() {
         operands[place] = operand;
         operands
     };
-    let unfit = 3;
     assert_eq!(run(with(6, input.clone()), 2), 0);
     assert_eq!(run(with(6, key[0].clone()), 2), REFUSED, "an input that is the modulus");
     assert_eq!(run(with(6, vec![0xff; 64]), 2), REFUSED, "an input above the modulus");
-    assert_eq!(run(with(3, key[2].clone()), 2), unfit, "both primes are the same");
-    assert_eq!(run(with(3, vec![0x7f; 32]), 2), unfit, "a prime that is too short");
+    assert_eq!(run(with(3, key[2].clone()), 2), UNFIT, "both primes are the same");
+    assert_eq!(run(with(3, vec![0x7f; 32]), 2), UNFIT, "a prime that is too short");
     assert_eq!(run(with(3, vec![0x7f; 32]), 0), 0, "which nobody reads without a CRT");
-    assert_eq!(run(with(1, vec![1; 65]), 0), unfit, "an exponent that is too long");
-    assert_eq!(run(with(0, vec![0x80; 64]), 0), unfit, "an even modulus");
+    assert_eq!(run(with(1, vec![1; 65]), 0), UNFIT, "an exponent that is too long");
+    assert_eq!(run(with(0, vec![0x80; 64]), 0), UNFIT, "an even modulus");
+}
+
+#[test]
+fn the_least_modulus_of_a_length_is_refused_where_its_reciprocal_has_no_room() {
+    for limb_bits in LIMB_BITS {
+        let least = layers::least(usize::from(limb_bits) / 8, 4);
+        let status = |multiplication: u8, modulus: &[u8]| {
+            let candidate = Candidate { multiplication, ..Candidate::shipped() };
+            let operands = vec![modulus.to_vec()];
+            let request = Request { candidate, operands, ..Request::new("modmul_setup", limb_bits) };
+            NATIVE.run(&[request])[0].status
+        };
+        // By division, limb by limb, and Barrett's; Montgomery's want an odd one.
+        assert_eq!([0, 1, 2, 4].map(|multiplication| status(multiplication, &least)), [0, 0, UNFIT, UNFIT]);
+        let next = [&[1], &least[1..]].concat();
+        assert_eq!([0, 1, 2, 4].map(|multiplication| status(multiplication, &next)), [0; 4]);
+    }
 }
 
 /// The same requests of every layer, for other programs to answer.
@@ -377,6 +391,12 @@ fn only_the_methods_that_say_so_touch_the_same_addresses_whatever_the_secrets_ar
             silent.partition(|candidate| candidate.multiplication != 2 || candidate.crt == 0);
         let mut requests = private_operations(&key, &input, limb_bits, silent.into_iter());
         requests.extend(library::secret_operations(&mut rng, limb_bits));
+        // In the group of one of the key's primes.
+        let number = |rng: &mut ChaCha20Rng| message(256, rng);
+        let generator = [vec![0; 31], vec![5]].concat();
+        let operands = vec![key[2].clone(), generator, number(&mut rng), number(&mut rng), number(&mut rng)];
+        let candidate = Candidate::shipped();
+        requests.push(Request { candidate, operands, ..Request::new("elgamal_decrypt", limb_bits) });
         assert_eq!(verdict(&requests, Stdio::inherit()), Ok(requests.len()));
         for candidate in [
             barrett[0],

@@ -44,6 +44,8 @@ const OTHERS: [(Family, &[u32]); 4] = [
     (Family::Sha256, &[64, 1024, 4096]),
     (Family::Ecc, &[256]),
 ];
+/// How many of the models that err most are named.
+const WORST: usize = 3;
 /// How often what is timed is done; the least time counts.
 const TIMES: u32 = 3;
 /// What is timed on the cores' hardware.
@@ -69,11 +71,20 @@ fn models(bench: &Bench) -> Models {
     });
     let (bent, straight): (Vec<f64>, Vec<f64>) = errors.unzip();
     println!(
-        "  {} models have a square or a bend: mean held-out error {:.4}, without {:.4}",
+        "  {} of {} models have a square or a bend: mean held-out error {:.4}, without {:.4}",
         bent.len(),
+        models.routines.iter().flatten().count(),
         mean(&bent),
         mean(&straight)
     );
+    let mut worst: Vec<&Model> = models.routines.iter().flatten().collect();
+    worst.sort_by(|a, b| b.held_out_error.total_cmp(&a.held_out_error));
+    for model in &worst[..WORST.min(worst.len())] {
+        println!(
+            "  {}: held-out error {:.4}, at most {:.4}",
+            model.routine, model.held_out_error, model.held_out_error_most
+        );
+    }
     models
 }
 
@@ -109,12 +120,15 @@ fn accuracy(bench: &Bench, models: &Models, mean_wanted: f64) {
         all.extend(pairs);
     }
     for size in SIZES {
+        let material = Material::new(ALL, &[size], SEED).expect("the library makes keys");
         for state in [State::Cold, State::Warm] {
-            let mut compared = compared(bench, models, first_of(&subjects, (size, state), models), size);
-            compared.retain(|row| row.state == state);
-            let pairs = told(&format!("first at {size} bits, {}", state.word()), &compared);
-            regret = regret.max(Accuracy::of(&pairs).expect("there are several").regret);
-            all.extend(pairs);
+            let first = first_of(&subjects, (size, state), models, &material);
+            let ranked = validate::compare_first(bench, models, &material, (size, state), &first, || ());
+            let ranked = ranked.expect("all are done");
+            all.extend(told(&format!("first at {size} bits, {}", state.word()), &ranked));
+            let of_these = validate::regret(&ranked).expect("there are several");
+            println!("    regret of the first: {of_these:.4}");
+            regret = regret.max(of_these);
         }
     }
     let accuracy = Accuracy::of(&all).expect("there are many");
@@ -126,6 +140,7 @@ fn accuracy(bench: &Bench, models: &Models, mean_wanted: f64) {
         mean_wanted,
     );
     goal(&format!("explore {name}, worst error, %"), 100.0 * accuracy.error_most, "simulator", false, 15.0);
+    // Of the candidates of all kinds, and of those that are ranked first.
     goal(&format!("explore {name}, tau"), tau, "simulator", true, 0.95);
     goal(&format!("explore {name}, regret, %"), 100.0 * regret, "simulator", false, 1.0);
     others(bench, models, mean_wanted);
@@ -144,7 +159,12 @@ fn others(bench: &Bench, models: &Models, mean_wanted: f64) {
 }
 
 /// The first in a state: by formulas, four times as many as are wanted, and of these the first by native runs.
-fn first_of(subjects: &[Subject], (size, state): (u32, State), models: &Models) -> Vec<Subject> {
+fn first_of(
+    subjects: &[Subject],
+    (size, state): (u32, State),
+    models: &Models,
+    material: &Material,
+) -> Vec<Subject> {
     let mut analytic = Analytic::new(ALL, models, SEED).expect("it is exponentiation");
     let mut cycles = |subject: &Subject| {
         let rows = analytic.rows(subject, size).expect("there are models");
@@ -154,8 +174,7 @@ fn first_of(subjects: &[Subject], (size, state): (u32, State), models: &Models) 
         subjects.iter().filter_map(|subject| Some((cycles(subject)?, subject))).collect();
     rated.sort_by(|a, b| a.0.total_cmp(&b.0));
     let likely: Vec<Subject> = rated.iter().take(4 * FIRST).map(|rated| rated.1.clone()).collect();
-    let material = Material::new(ALL, &[size], SEED).expect("the library makes keys");
-    validate::first(&likely, (size, state), FIRST, models, &material, || ()).expect("there are models")
+    validate::first(&likely, (size, state), FIRST, models, material, || ()).expect("there are models")
 }
 
 /// The mean of logarithms, back.
@@ -293,7 +312,7 @@ fn tightly_coupled(ranked: &Models) {
         let bench = Bench::new(&image, Profile::Vex5Tcm);
         let material = Material::new(ALL, &[1024], SEED).expect("the library makes keys");
         let keeping: Vec<Subject> = ALL.subjects().into_iter().filter(Subject::keeps).collect();
-        let first = first_of(&keeping, (1024, State::Warm), ranked);
+        let first = first_of(&keeping, (1024, State::Warm), ranked, &material);
         let cycles = first.iter().map(|subject| {
             let request = material.request(subject, 1024).expect("keys are there");
             (bench.measure(&[request]).expect("it is done")[0].last().cycles, subject.to_string())

@@ -104,6 +104,7 @@ fn origin(bench: &Bench, seed: u64) -> Origin {
         layout: image.choice.layout,
         compiler: image.compiler.clone(),
         tool: crate::kept::TOOL.to_owned(),
+        sources: crate::kept::SOURCES.to_owned(),
         seed,
     }
 }

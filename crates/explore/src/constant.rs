@@ -1,7 +1,7 @@
 //! Whether a subject's time tells of its secrets, which is looked at and not declared.
 //!
-//! Owns where a secret decided a branch, an address or how long an instruction takes while an operation was timed, and
-//! what of that is told of a subject: by line, each once.
+//! Owns where a secret decided a branch, an address or how long an instruction takes while an operation was timed, or
+//! while a key was expanded for it before, and what of that is told of a subject: by line, each once.
 //! What is secret, and what computed from it is not, the program tells (`SECRET_MARKS`, `firmware/crypto/secret.h`);
 //! who follows secrets through a run is `isa::rv32::taint`. What a run did not do is not seen: exponents are short
 //! here where that changes nothing but how often the same is done.
@@ -115,6 +115,9 @@ pub fn verdicts(
 /// Marks by which a program says what is public or secret: which, where, and how many bytes.
 const PUBLIC: u32 = 3;
 const HIDDEN: u32 = 4;
+/// Marks around what secrets are followed through before anything is timed.
+const PREPARE: u32 = 5;
+const PREPARED: u32 = 6;
 
 /// Follows secrets, and tells what they decided between marks.
 struct Watch {
@@ -123,12 +126,22 @@ struct Watch {
     /// What the program has begun to say.
     said: Vec<u32>,
     before: BTreeMap<(u32, Leak), u64>,
+    prepared: Vec<(u32, Leak, u64)>,
     turns: Vec<Vec<(u32, Leak, u64)>>,
 }
 
 impl Watch {
     fn counts(&self) -> BTreeMap<(u32, Leak), u64> {
         self.taint.findings().into_iter().map(|found| ((found.pc, found.leak), found.count)).collect()
+    }
+
+    /// What secrets decided since the mark that it began with.
+    fn found(&self) -> Vec<(u32, Leak, u64)> {
+        let found = self.counts().into_iter().filter_map(|(place, count)| {
+            let count = count - self.before.get(&place).copied().unwrap_or(0);
+            (count > 0).then_some((place.0, place.1, count))
+        });
+        found.collect()
     }
 
     #[cold]
@@ -138,13 +151,14 @@ impl Watch {
             [PUBLIC, first, count] => self.taint.show(first..first + count),
             [HIDDEN, first, count] => self.taint.hide(first..first + count),
             [PUBLIC | HIDDEN, ..] => return,
-            [BEGIN] => self.before = self.counts(),
+            [BEGIN | PREPARE] => self.before = self.counts(),
+            [PREPARED] => {
+                let found = self.found();
+                self.prepared.extend(found);
+            }
             [FINISH] => {
-                let found = self.counts().into_iter().filter_map(|(place, count)| {
-                    let count = count - self.before.get(&place).copied().unwrap_or(0);
-                    (count > 0).then_some((place.0, place.1, count))
-                });
-                self.turns.push(found.collect());
+                let found = self.found();
+                self.turns.push(found);
             }
             _ => {}
         }
@@ -204,7 +218,8 @@ pub fn alike(subject: &Subject) -> Subject {
     }
 }
 
-/// Where secrets decide the time of a request, each time that it is done, by address.
+/// Where secrets decide the time of a request, each time that it is done, and of what is prepared for it, such as its key's
+/// expansion, by address.
 ///
 /// # Errors
 /// The library refuses, or the program fails.
@@ -215,10 +230,12 @@ pub fn places(bench: &Bench, request: &Request) -> Result<Vec<Vec<Place>>, Error
     assert!(bench.image().choice.tells_secrets, "it is an image that does not tell of secrets");
     let units = Arc::clone(bench.units());
     let taint = Taint::new(bench.image().listing(&units), units, bench.profile().varying());
-    let (said, before, turns) = (Vec::new(), BTreeMap::new(), Vec::new());
-    let mut watch = Watch { taint, mark: 0, said, before, turns };
+    let (said, before, prepared, turns) = (Vec::new(), BTreeMap::new(), Vec::new(), Vec::new());
+    let mut watch = Watch { taint, mark: 0, said, before, prepared, turns };
     bench.watch(request, &mut watch)?;
-    watch.turns.into_iter().map(|turn| places_of(bench.image(), &turn)).collect()
+    let Watch { prepared, turns, .. } = watch;
+    let places = |turn: Vec<(u32, Leak, u64)>| places_of(bench.image(), &[&prepared[..], &turn[..]].concat());
+    turns.into_iter().map(places).collect()
 }
 
 /// Found addresses as places.

@@ -23,6 +23,15 @@ pub enum Error {
         /// As found.
         found: String,
     },
+    /// A candidate that a space does not have.
+    NotOfSpace {
+        /// The space.
+        space: &'static str,
+        /// As found.
+        found: String,
+        /// What it has.
+        known: Vec<String>,
+    },
     /// A method with a window that it does not have.
     Window {
         /// As found.
@@ -72,6 +81,13 @@ pub enum Error {
         /// The profile.
         profile: String,
     },
+    /// An estimate that is to be relied on, and cannot.
+    Doubtful {
+        /// What it is of.
+        subject: String,
+        /// Why not.
+        why: String,
+    },
     /// A routine was asked beyond what it was characterised for.
     OutOfDomain {
         /// The routine.
@@ -98,6 +114,15 @@ pub enum Error {
     NoTree {
         /// The folder that is missing.
         folder: PathBuf,
+    },
+    /// A source tree that is not that of the library which counts.
+    OtherSources {
+        /// The folder of its sources.
+        folder: PathBuf,
+        /// Their digest.
+        found: String,
+        /// That of the library.
+        expected: String,
     },
     /// The compiler refused something.
     Compile {
@@ -213,6 +238,13 @@ impl fmt::Display for Error {
                 "`{found}` is no candidate; expected its multiplication, method, use of the factors, caching and \
                  radix\nhelp: such as `cios/sliding-4/garner/constants/32+squaring`"
             ),
+            Error::NotOfSpace { space, found, known } => {
+                write!(out, "`{space}` has no candidate `{found}`; expected one of its {}", known.len())?;
+                match nearest(found, known) {
+                    Some(name) => write!(out, "\nhelp: did you mean `{name}`?"),
+                    None => Ok(()),
+                }
+            }
             Error::Window { found } => {
                 write!(
                     out,
@@ -245,6 +277,7 @@ impl fmt::Display for Error {
                 out,
                 "`{routine}` was characterised for {feature} of {least} to {most} a call, and is asked for {found}"
             ),
+            Error::Doubtful { subject, why } => write!(out, "the estimate of `{subject}` is doubtful: {why}"),
             Error::NoCompiler { program, package } => write!(
                 out,
                 "found no `{program}`\nhelp: it is in the package {package} (scripts/install.sh test)"
@@ -257,6 +290,12 @@ impl fmt::Display for Error {
             Error::NoTree { folder } => write!(
                 out,
                 "found no sources in `{}`\nhelp: `--root` names the folder with firmware/ in it",
+                folder.display()
+            ),
+            Error::OtherSources { folder, found, expected } => write!(
+                out,
+                "the sources in `{}` are not those of this program: found digest {found}, expected {expected}\nhelp: build \
+                 selvedge again",
                 folder.display()
             ),
             Error::Compile { what, words } => {

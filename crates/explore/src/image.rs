@@ -6,7 +6,8 @@
 //! one variant, since they have the same names. Any routine may have one that stands in its place, in a file of
 //! anybody's, such as one that calls instructions of one's own.
 //!
-//! Invariant: what is kept is found again only where the compiler, its options and every file are the same.
+//! Invariant: what is kept is found again only where the compiler, its options and every file are the same. Files are
+//! those of the native library, which counts what models are of.
 
 use std::fs;
 use std::io;
@@ -20,6 +21,8 @@ use isa::rv32::{Image as Linked, Listing, Units};
 use sha2::{Digest, Sha256};
 
 use crate::error::Error;
+use crate::kept::SOURCES;
+use crate::sources::{ASKING_LIMBS, File, OF_LIMBS, PLAIN, digest};
 
 /// The compiler.
 const COMPILER: &str = "riscv64-unknown-elf-gcc";
@@ -36,12 +39,7 @@ pub const INSTRUCTION_SET: &str = "rv32im";
 pub const REQUESTS: u32 = 0x20_0000;
 /// Bytes of requests that a run has room for.
 pub const REQUESTS_BYTES_MAX: usize = 0x10_0000;
-/// Folders of which every file is compiled for each width of limbs, as `build.rs` has them.
-const OF_LIMBS: [&str; 4] = ["crypto/mp", "crypto/modular", "crypto/curve", "crypto/primitives"];
-const ASKING_LIMBS: [&str; 3] =
-    ["bench/explore_mpn.c", "bench/explore_modular.c", "bench/explore_primitives.c"];
-/// Folders and files that are compiled once.
-const PLAIN: [&str; 2] = ["crypto/block", "crypto/hash"];
+/// Files that are compiled once, besides whole folders.
 const ASKING: [&str; 5] = [
     "bench/explore.c",
     "bench/explore_symmetric.c",
@@ -155,7 +153,8 @@ impl Image {
     /// Makes an image from the source tree at `root`, or finds it in `kept`, where what is made is left.
     ///
     /// # Errors
-    /// There is no compiler, it refuses a file, or a file cannot be read or written.
+    /// There is no compiler, it refuses a file, a file cannot be read or written, or the tree is another one than that of
+    /// this program's library.
     pub fn make(root: &Path, choice: &Choice, kept: Option<&Path>) -> Result<Image, Error> {
         let firmware = root.join("firmware");
         let version = version()?;
@@ -257,22 +256,23 @@ fn version() -> Result<String, Error> {
     Ok(words.lines().next().unwrap_or_default().to_owned())
 }
 
-fn sources(firmware: &Path, leaves: Leaves) -> Result<Vec<Source>, Error> {
-    let mut sources = Vec::new();
+/// All that is compiled of the tree.
+fn compiled(firmware: &Path, leaves: Leaves) -> Result<Vec<Source>, Error> {
+    let mut all = Vec::new();
     for limb_bits in [16, 32] {
         let of = |path| Source { path, limb_bits: Some(limb_bits) };
         for folder in OF_LIMBS {
-            let files = files(&firmware.join(folder))?.into_iter();
-            sources.extend(files.filter(|path| is_chosen(path, leaves.file(limb_bits))).map(of));
+            let files = code(&firmware.join(folder))?.into_iter();
+            all.extend(files.filter(|path| is_chosen(path, leaves.file(limb_bits))).map(of));
         }
-        sources.extend(ASKING_LIMBS.map(|file| of(firmware.join(file))));
+        all.extend(ASKING_LIMBS.map(|file| of(firmware.join(file))));
     }
     let mut plain: Vec<PathBuf> = ASKING.map(|file| firmware.join(file)).to_vec();
     for folder in PLAIN {
-        plain.extend(files(&firmware.join(folder))?);
+        plain.extend(code(&firmware.join(folder))?);
     }
-    sources.extend(plain.into_iter().map(|path| Source { path, limb_bits: None }));
-    Ok(sources)
+    all.extend(plain.into_iter().map(|path| Source { path, limb_bits: None }));
+    Ok(all)
 }
 
 /// Whether a file of limbs is in an image: of the leaves, those that are chosen.
@@ -282,16 +282,30 @@ fn is_chosen(path: &Path, leaves: &str) -> bool {
 }
 
 /// C and assembly in a folder, by name.
+fn code(folder: &Path) -> Result<Vec<PathBuf>, Error> {
+    let mut paths = files(folder)?;
+    paths.retain(|path| path.extension().is_some_and(|extension| extension == "c" || extension == "S"));
+    Ok(paths)
+}
+
+/// The files in a folder, by name.
 fn files(folder: &Path) -> Result<Vec<PathBuf>, Error> {
     let entries = fs::read_dir(folder).map_err(|_| Error::NoTree { folder: folder.to_path_buf() })?;
     let paths = entries.map(|entry| entry.map(|entry| entry.path()));
     let mut paths = paths.collect::<Result<Vec<_>, _>>().map_err(|error| io_error("read", folder, error))?;
-    paths.retain(|path| path.extension().is_some_and(|extension| extension == "c" || extension == "S"));
+    paths.retain(|path| path.is_file());
     paths.sort();
     Ok(paths)
 }
 
-/// Names everything that an image follows from: the compiler, what it is told, and all files of the tree.
+/// A file for the digest.
+fn read(path: PathBuf) -> Result<File, Error> {
+    let bytes = fs::read(&path).map_err(|error| io_error("read", &path, error))?;
+    Ok((path.file_name().unwrap_or_default().as_encoded_bytes().to_vec(), bytes))
+}
+
+/// Names everything that an image follows from: the compiler, what it is told, and all files of the tree, which are those of
+/// the native library: what it counts is set beside what the image takes.
 fn inputs(firmware: &Path, choice: &Choice, version: &str) -> Result<String, Error> {
     let mut hash = Sha256::new();
     let mut add = |bytes: &[u8]| {
@@ -303,18 +317,12 @@ fn inputs(firmware: &Path, choice: &Choice, version: &str) -> Result<String, Err
     if choice.tells_secrets {
         TELLING.iter().for_each(|word| add(word.as_bytes()));
     }
-    let below = ["crypto", "bench", "bench/rv32"].into_iter();
-    for folder in below.chain(OF_LIMBS).chain(PLAIN) {
-        let folder = firmware.join(folder);
-        let entries = fs::read_dir(&folder).map_err(|_| Error::NoTree { folder: folder.clone() })?;
-        let mut paths: Vec<PathBuf> = entries.filter_map(|entry| Some(entry.ok()?.path())).collect();
-        paths.retain(|path| path.is_file());
-        paths.sort();
-        for path in paths {
-            add(path.file_name().unwrap_or_default().as_encoded_bytes());
-            add(&fs::read(&path).map_err(|error| io_error("read", &path, error))?);
-        }
+    let found = digest::<Error>(|folder| files(&firmware.join(folder))?.into_iter().map(read).collect())?;
+    if found != SOURCES {
+        let (folder, expected) = (firmware.to_path_buf(), SOURCES.to_owned());
+        return Err(Error::OtherSources { folder, found, expected });
     }
+    add(found.as_bytes());
     for Source { path, limb_bits } in &choice.in_place {
         add(&[limb_bits.unwrap_or(0)]);
         add(&fs::read(path).map_err(|error| io_error("read", path, error))?);
@@ -324,7 +332,7 @@ fn inputs(firmware: &Path, choice: &Choice, version: &str) -> Result<String, Err
 
 /// Compiles every file, on all cores, and links them.
 fn build(firmware: &Path, choice: &Choice, folder: &Path) -> Result<Vec<u8>, Error> {
-    let mut sources = sources(firmware, choice.leaves)?;
+    let mut sources = compiled(firmware, choice.leaves)?;
     sources.extend(choice.in_place.iter().cloned());
     let next = AtomicUsize::new(0);
     let work = || {

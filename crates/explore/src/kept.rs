@@ -18,7 +18,7 @@ use crate::stored;
 
 /// This program and its version.
 pub const TOOL: &str = concat!("selvedge ", env!("CARGO_PKG_VERSION"));
-/// The first half of the SHA-256 of the library's and the bench's sources that are linked (`build.rs`).
+/// The digest of the library's and the bench's sources that are linked (`sources`, by `build.rs`).
 pub const SOURCES: &str = env!("EXPLORE_SOURCES");
 
 /// What a row is a function of, besides its subject and size.
@@ -40,6 +40,9 @@ pub struct Provenance {
     pub compiler: String,
     /// What the models' inputs were drawn from.
     pub models_seed: u64,
+    /// The library that the models are of, as [`SOURCES`]; empty where they do not say.
+    #[serde(default)]
+    pub models_sources: String,
     /// The first half of the models' SHA-256.
     pub models: String,
     /// How cycles are told: `native` or `analytic`.
@@ -62,6 +65,7 @@ impl Provenance {
             layout: origin.layout,
             compiler: origin.compiler.clone(),
             models_seed: origin.seed,
+            models_sources: origin.sources.clone(),
             models: digest[..16].iter().map(|byte| format!("{byte:02x}")).collect(),
             mode: mode.to_owned(),
             seed,
@@ -173,6 +177,7 @@ mod tests {
             layout: 0,
             compiler: word(),
             models_seed: 1,
+            models_sources: word(),
             models: word(),
             mode: word(),
             seed,

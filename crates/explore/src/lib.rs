@@ -24,6 +24,7 @@ pub mod native;
 pub mod plan;
 pub mod rank;
 pub mod request;
+mod sources;
 pub mod space;
 pub mod stored;
 pub mod subject;

@@ -147,6 +147,8 @@ pub struct Origin {
     pub compiler: String,
     /// The program that made them, and its version.
     pub tool: String,
+    /// The library that they are of, as [`crate::kept::SOURCES`]; empty where nobody said.
+    pub sources: String,
     /// What inputs were drawn from.
     pub seed: u64,
 }

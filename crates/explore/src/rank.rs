@@ -1,7 +1,7 @@
 //! How good a ranking is, and what is worth looking at.
 //!
-//! Owns Kendall's tau between estimates and measurements, the regret of choosing by estimates, mean and worst error,
-//! and the Pareto front. Numbers only: what they are of is the caller's.
+//! Owns Kendall's tau between estimates and measurements, mean and worst error, the regret of taking what a ranking puts
+//! first, and the Pareto front. Numbers only: what they are of is the caller's.
 
 /// Of pairs of an estimate and what was measured.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -12,8 +12,6 @@ pub struct Accuracy {
     pub error_most: f64,
     /// Kendall's tau-b: 1 where both rank alike.
     pub tau: f64,
-    /// What the one with the best estimate takes more than the best measured one, in parts of that.
-    pub regret: f64,
 }
 
 impl Accuracy {
@@ -23,15 +21,19 @@ impl Accuracy {
             return None;
         }
         let errors = pairs.iter().map(|(estimate, measured)| (estimate - measured).abs() / measured);
-        let chosen = pairs.iter().min_by(|a, b| a.0.total_cmp(&b.0))?.1;
-        let best = pairs.iter().map(|pair| pair.1).fold(f64::INFINITY, f64::min);
         Some(Accuracy {
             error_mean: errors.clone().sum::<f64>() / pairs.len() as f64,
             error_most: errors.fold(0.0, f64::max),
             tau: tau(pairs),
-            regret: chosen / best - 1.0,
         })
     }
+}
+
+/// What the first of a ranking takes more than the best of it, in parts of that; of what was measured, in the ranking's
+/// order. Nothing where there is nothing.
+pub fn regret(measured: &[f64]) -> Option<f64> {
+    let best = measured.iter().copied().fold(f64::INFINITY, f64::min);
+    measured.first().map(|first| first / best - 1.0)
 }
 
 /// Kendall's tau-b (M. G. Kendall, "The treatment of ties in ranking problems", Biometrika 33, 1945).
@@ -72,11 +74,16 @@ mod tests {
     }
 
     #[test]
-    fn regret_is_what_the_chosen_one_takes_more_than_the_best() {
+    fn errors_are_parts_of_what_was_measured_and_one_pair_is_no_group() {
         let accuracy = Accuracy::of(&[(9.0, 11.0), (10.0, 10.0)]).expect("there are pairs");
-        assert!((accuracy.regret - 0.1).abs() < 1e-12);
         assert!((accuracy.error_mean - 1.0 / 11.0).abs() < 1e-12, "{accuracy:?}");
         assert_eq!(Accuracy::of(&[(1.0, 1.0)]), None);
+    }
+
+    #[test]
+    fn regret_is_what_the_first_takes_more_than_the_best() {
+        assert!((regret(&[11.0, 12.0, 10.0]).expect("there are some") - 0.1).abs() < 1e-12);
+        assert_eq!((regret(&[10.0, 10.0, 11.0]), regret(&[])), (Some(0.0), None));
     }
 
     #[test]

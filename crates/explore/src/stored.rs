@@ -27,6 +27,9 @@ struct Head {
     /// Older files do not say.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     tool: String,
+    /// The digest of the library that was measured. Older files do not say.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    sources: String,
     seed: u64,
     /// How many lines follow.
     models: usize,
@@ -61,11 +64,13 @@ struct Line {
 
 /// Models as text.
 pub fn write(models: &Models) -> String {
-    let Origin { instruction_set, profile, leaves, layout, compiler, tool, seed } = models.origin.clone();
+    let Origin { instruction_set, profile, leaves, layout, compiler, tool, sources, seed } =
+        models.origin.clone();
     let all = models.routines.iter().flatten();
     let sha256 = String::new();
     let models = all.clone().count();
-    let head = Head { instruction_set, profile, leaves, layout, compiler, tool, seed, models, sha256 };
+    let head =
+        Head { instruction_set, profile, leaves, layout, compiler, tool, sources, seed, models, sha256 };
     sealed(head, &all.map(|model| json(&line(model))).collect::<String>())
 }
 
@@ -142,8 +147,8 @@ fn origin(head: &Head, lines: &str) -> Result<Origin, Error> {
     if head.instruction_set != INSTRUCTION_SET {
         return Err(Error::choice("instruction set", &head.instruction_set, [INSTRUCTION_SET]));
     }
-    let Head { instruction_set, profile, leaves, layout, compiler, tool, seed, .. } = head.clone();
-    Ok(Origin { instruction_set, profile, leaves, layout, compiler, tool, seed })
+    let Head { instruction_set, profile, leaves, layout, compiler, tool, sources, seed, .. } = head.clone();
+    Ok(Origin { instruction_set, profile, leaves, layout, compiler, tool, sources, seed })
 }
 
 fn model(line: Line, number: usize) -> Result<Model, Error> {
@@ -199,6 +204,7 @@ mod tests {
             layout: 0,
             compiler: "a compiler 1.0 -O2".to_owned(),
             tool: "a tool 1.0".to_owned(),
+            sources: "0123".to_owned(),
             seed: 1,
         };
         let model = |routine: &str, shape| {
@@ -242,6 +248,15 @@ mod tests {
     #[test]
     fn models_are_read_as_they_were_written() {
         assert_eq!(read(&write(&models())), Ok(models()));
+    }
+
+    #[test]
+    fn a_file_that_does_not_say_of_which_sources_it_is_is_read() {
+        let mut older = models();
+        older.origin.sources.clear();
+        let text = write(&older);
+        assert!(!text.contains("sources"));
+        assert_eq!(read(&text), Ok(older));
     }
 
     #[test]

@@ -135,8 +135,14 @@ impl Family {
     /// # Errors
     /// There is none.
     pub fn subject(self, text: &str) -> Result<Subject, Error> {
-        if let Family::Private(_) = self {
-            return text.parse().map(Subject::Private);
+        if let Family::Private(space) = self {
+            let candidate: Candidate = text.parse()?;
+            let candidates = space.candidates();
+            if candidates.contains(&candidate) {
+                return Ok(Subject::Private(candidate));
+            }
+            let known = candidates.iter().map(|candidate| candidate.to_string()).collect();
+            return Err(Error::NotOfSpace { space: self.word(), found: text.to_owned(), known });
         }
         let subjects = self.subjects();
         let found = subjects.iter().find(|subject| subject.to_string() == text);
@@ -294,5 +300,11 @@ mod tests {
         assert!(error.contains("did you mean `aes_t"), "{error}");
         let error = Family::Private(Space::All).check(1000).expect_err("it is odd").to_string();
         assert!(error.contains("1000") && error.contains("multiple of 64"), "{error}");
+        let other = "cios/sliding-4/garner/constants/32";
+        assert!(Family::Private(Space::All).subject(other).is_ok());
+        let paper = Family::Private(Space::PaperA);
+        let error = paper.subject(other).expect_err("no window slides there").to_string();
+        assert!(error.starts_with(&format!("`paper-a` has no candidate `{other}`; expected one of its 450")));
+        assert!(error.contains("did you mean `cios/"), "{error}");
     }
 }

@@ -1,7 +1,9 @@
 //! Judging models: what they say beside what the simulator counts, for the same requests.
 //!
 //! Owns which subjects are compared: some of every kind, and those that a ranking puts first. Measures of accuracy are
-//! `rank`'s. Each subject has a key and operands of its own at each size, of a seed that models have not seen.
+//! `rank`'s. Those of every kind have a key and operands of their own each; those of a ranking have one key, with which they
+//! are ranked and measured, so that what the first takes more than the best is no key's doing. Both are of a seed that
+//! models have not seen.
 
 use std::collections::BTreeMap;
 
@@ -15,6 +17,7 @@ use crate::estimate::{self, State};
 use crate::measure::Bench;
 use crate::model::Models;
 use crate::native;
+use crate::rank;
 use crate::request::Request;
 use crate::space::Space;
 use crate::subject::{Family, Material, Subject};
@@ -49,8 +52,8 @@ impl Compared {
     }
 }
 
-/// So many of these, of every kind as many as of the others: of exponentiation a kind is a multiplication, a method, a
-/// use of the factors and a radix; other families are taken as they come.
+/// So many of these, of every kind as many as of the others: of exponentiation a kind is a multiplication, whether its
+/// windows are fixed, a use of the factors and a radix; other families are taken as they come.
 pub fn stratified(subjects: &[Subject], count: usize, seed: u64) -> Vec<Subject> {
     let mut rng = ChaCha8Rng::seed_from_u64(seed);
     let mut kinds: BTreeMap<_, Vec<&Subject>> = BTreeMap::new();
@@ -82,7 +85,8 @@ pub fn stratified(subjects: &[Subject], count: usize, seed: u64) -> Vec<Subject>
     chosen
 }
 
-/// The first so many of a size by what models say of them cold or warm; where it is warm, of those that keep something.
+/// The first so many of a size by what models say of them cold or warm, in that order; where it is warm, of those that keep
+/// something.
 ///
 /// # Errors
 /// A routine has no model, or the library refuses.
@@ -122,6 +126,28 @@ pub fn fresh(subject: &Subject, size: u32, seed: u64) -> Result<Request, Error> 
     Material::new(family, &[size], own)?.request(subject, size)
 }
 
+/// What is said and what is counted of a subject for a request: cold, and warm if it keeps something.
+fn compared(
+    bench: &Bench,
+    models: &Models,
+    (subject, size): (&Subject, u32),
+    request: &Request,
+) -> Result<Vec<Compared>, Error> {
+    let native = native::run(request)?;
+    let measured = bench.measure(std::slice::from_ref(request))?.remove(0);
+    assert_eq!(native.response, measured.response, "{subject} at {size}");
+    let rows = estimate::rows(subject, size, &native, models)?;
+    let compared = rows.into_iter().zip(measured.turns).map(|(row, turn)| Compared {
+        subject: row.subject,
+        size: row.size,
+        state: row.state,
+        estimate: row.cycles,
+        measured: turn.cycles,
+        outside: row.outside,
+    });
+    Ok(compared.collect())
+}
+
 /// Compares these, each at its size with a key of its own, cold and warm, on all cores.
 ///
 /// # Errors
@@ -137,22 +163,37 @@ pub fn compare(
     done: impl Fn() + Sync,
 ) -> Result<Vec<Compared>, Error> {
     let compare = |(subject, size): &(Subject, u32)| {
-        let request = fresh(subject, *size, seed)?;
-        let native = native::run(&request)?;
-        let measured = bench.measure(std::slice::from_ref(&request))?.remove(0);
-        assert_eq!(native.response, measured.response, "{subject} at {size}");
-        let rows = estimate::rows(subject, *size, &native, models)?;
-        let compared = rows.into_iter().zip(measured.turns).map(|(row, turn)| Compared {
-            subject: row.subject,
-            size: row.size,
-            state: row.state,
-            estimate: row.cycles,
-            measured: turn.cycles,
-            outside: row.outside,
-        });
-        Ok(compared.collect::<Vec<_>>())
+        compared(bench, models, (subject, *size), &fresh(subject, *size, seed)?)
     };
     Ok(threads::each(asked, compare, |_, _| done())?.concat())
+}
+
+/// Compares those that a ranking puts [`first`], in its order and in the state that it is of, with the key and operands
+/// that they are ranked with, on all cores.
+///
+/// # Errors
+/// A routine has no model, the library refuses, or the program fails.
+///
+/// # Panics
+/// When the program answers something else than the library does natively.
+pub fn compare_first(
+    bench: &Bench,
+    models: &Models,
+    material: &Material,
+    (size, state): (u32, State),
+    first: &[Subject],
+    done: impl Fn() + Sync,
+) -> Result<Vec<Compared>, Error> {
+    let compare =
+        |subject: &Subject| compared(bench, models, (subject, size), &material.request(subject, size)?);
+    let mut all = threads::each(first, compare, |_, _| done())?.concat();
+    all.retain(|row| row.state == state);
+    Ok(all)
+}
+
+/// The [`rank::regret`] of those that a ranking puts first, compared in its order.
+pub fn regret(ranked: &[Compared]) -> Option<f64> {
+    rank::regret(&ranked.iter().map(|row| row.measured as f64).collect::<Vec<_>>())
 }
 
 #[cfg(test)]

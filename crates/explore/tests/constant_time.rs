@@ -133,6 +133,17 @@ fn other_ways_of_exponentiation_tell_where_they_ask_the_exponent() {
 }
 
 #[test]
+fn elgamal_opens_by_a_fixed_window_and_tells_nothing() {
+    let requests = requests(Part::Short("vex5"));
+    let listed =
+        requests.iter().find(|request| request.operation == "elgamal_decrypt").expect("it is listed");
+    for image in images() {
+        let candidate: Candidate = "cios/fixed-3/whole/constants/32".parse().expect("it is one");
+        assert_silent(&image, &listed.clone().by(candidate));
+    }
+}
+
+#[test]
 fn curves_tell_nothing() {
     let Some(image) = images().into_iter().next() else { return };
     let core = if soak() { Part::Long("pico") } else { Part::Short("vex5") };

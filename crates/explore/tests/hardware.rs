@@ -45,18 +45,17 @@ fn answers(requests: &[Request]) -> Vec<explore::Response> {
     requests.iter().map(|request| run(request).response).collect()
 }
 
-/// Asserts that a part of the list is the same on hardware, here, and natively. Cycles that it took.
-fn assert_identical(bench: &Bench, image: &Image, part: Part) -> Cycles {
-    let requests = requests(part);
-    let program = program(image, &requests);
+/// Asserts that these are the same on hardware, here, and natively. Cycles that they took.
+fn assert_identical(bench: &Bench, image: &Image, requests: &[Request]) -> Cycles {
+    let program = program(image, requests);
     let theirs = bench.run(&program, Cycles::MAX >> 1);
-    let what = format!("{:?} {part:?}", image.choice);
+    let what = format!("{:?}, {} to {}", image.choice, name(requests.first()), name(requests.last()));
     bench.same(&theirs, &program, &Arc::default(), &what);
     assert_eq!(theirs.end, End::Exit(0), "{what}");
     let times: usize = requests.iter().map(|request| usize::from(request.repeats)).sum();
     assert_eq!(theirs.marks.len(), 2 * times, "{what}");
     let mut console = &theirs.console[..];
-    for (request, expected) in requests.iter().zip(answers(&requests)) {
+    for (request, expected) in requests.iter().zip(answers(requests)) {
         let (answered, rest) = explore::Response::take(request.operation, console).expect("it is done");
         assert_eq!(answered, expected, "{what}: {request:?}");
         console = rest;
@@ -65,20 +64,26 @@ fn assert_identical(bench: &Bench, image: &Image, part: Part) -> Cycles {
     theirs.cycle
 }
 
-/// The images that a core is compared with, and which part of the list each is asked.
-fn images(core: &'static str) -> Vec<(Choice, Part)> {
+/// An operation, and its limbs.
+fn name(request: Option<&Request>) -> String {
+    let request = request.expect("something is asked");
+    format!("{} {}", request.operation, request.radix.map_or(0, |radix| radix.limb_bits()))
+}
+
+/// The images that a core is compared with, and what of the list each is asked.
+fn images(core: &'static str) -> Vec<(Choice, Vec<Request>)> {
     let all = if soak() { Part::Long(core) } else { Part::Short(core) };
     let part = |leaves| if leaves == Leaves::Assembly { all } else { Part::Limbs };
-    Leaves::ALL.map(|leaves| (Choice::of(leaves), part(leaves))).to_vec()
+    Leaves::ALL.map(|leaves| (Choice::of(leaves), requests(part(leaves)))).to_vec()
 }
 
 /// Compares a core with its hardware.
-fn compare(core: Core, images: &[(Choice, Part)]) {
+fn compare(core: Core, images: &[(Choice, Vec<Request>)]) {
     let Some(bench) = Bench::new(core, None) else { return };
     let mut cycles = 0;
-    for (choice, part) in images {
+    for (choice, requests) in images {
         let Some(image) = compiled::image_of(choice) else { return };
-        cycles += assert_identical(&bench, &image, *part);
+        cycles += assert_identical(&bench, &image, requests);
     }
     println!("{core:?}: {cycles} cycles in all");
     assert!(cycles <= CYCLES_MAX[usize::from(soak())][core as usize], "{cycles} cycles");
@@ -89,14 +94,21 @@ fn the_list_takes_the_cycles_of_picorv32s_hardware() {
     compare(Core::Pico, &images("pico"));
 }
 
+/// What takes little is compared at every level in every layout in a long run. Of what takes long each of these images is
+/// asked for one line alone, in turn; all of its lines are compared at one level in one layout, with leaves in assembly.
 #[test]
 fn the_list_takes_the_cycles_of_vexriscvs_hardware_at_every_level_and_in_every_layout() {
     let mut images = images("vex5");
     if soak() {
+        let little = requests(Part::Little);
+        let mut longer = requests(Part::Short("vex5"));
+        longer.retain(|request| !little.contains(request));
         let layouts = LEVELS.into_iter().flat_map(|level| (0..LAYOUTS).map(move |layout| (level, layout)));
         let choice =
             |(level, layout)| Choice { level: str::to_owned(level), layout, ..Choice::of(Leaves::Unrolled) };
-        images.extend(layouts.map(|layout| (choice(layout), Part::Little)));
+        let asked =
+            longer.iter().cycle().map(|request| [&little[..], std::slice::from_ref(request)].concat());
+        images.extend(layouts.map(choice).zip(asked));
     } else {
         // Some of them.
         (images[0].0.level, images[0].0.layout) = ("-Os".to_owned(), SEED % LAYOUTS);
@@ -117,10 +129,10 @@ impl Observer for Executed {
 /// Routines that no image executes for its part of the list; `None`, and said, where there is no compiler.
 fn missed(core: &'static str) -> Option<BTreeSet<&'static str>> {
     let mut reached = BTreeSet::new();
-    for (choice, part) in images(core) {
+    for (choice, requests) in images(core) {
         let image = compiled::image_of(&choice)?;
         let mut executed = Executed(vec![false; bare::MEMORY_BYTES as usize / 4]);
-        let program = program(&image, &requests(part));
+        let program = program(&image, &requests);
         let outcome = bare::run(&program, Profile::Vex5Tcm, &Arc::default(), Cycles::MAX, &mut executed);
         assert_eq!(outcome.end, bare::End::Exit(0));
         let functions = image.functions.into_iter().filter(|symbol| executed.0[symbol.address as usize / 4]);

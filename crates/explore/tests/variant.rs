@@ -5,6 +5,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use explore::image::{Choice, Image, Leaves};
+
 /// What an example of the tree's own prints.
 const RANKED: &str = include_str!("variant/ranked.rs");
 /// The crates that the copy has, and the folders of firmware.
@@ -97,6 +99,9 @@ fn a_file_and_a_line_are_a_variant_that_is_modelled_and_ranked() {
     }
     tree(&folder);
     add_variants(&folder);
+    // This program's library is without them: what it counts would stand beside what another one takes.
+    let other = Image::make(&folder, &Choice::of(Leaves::Plain), None).expect_err("it is another tree");
+    assert!(matches!(other, explore::Error::OtherSources { .. }), "{other}");
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let output = Command::new(cargo)
         .args(["run", "--quiet", "--offline", "-p", "explore", "--example", "ranked", "--"])

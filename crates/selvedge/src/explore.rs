@@ -1,18 +1,20 @@
 //! `selvedge explore`: which algorithm for which processor, before either is built. A verb a file.
 //!
-//! Owns the list of verbs and what they share: reading models, and an image for the processor. What measuring, modelling
-//! and ranking are is the tool's (`explore`); here are flags, files, tables and pages.
+//! Owns the list of verbs and what they share: reading models, and saying where they are of other sources than this
+//! program's library; an image for the processor. What measuring, modelling and ranking are is the tool's (`explore`);
+//! here are flags, files, tables and pages.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use ::explore::image::{Choice, Image, Leaves};
+use ::explore::kept::SOURCES;
 use ::explore::model::Models;
 use ::explore::stored;
 use clap::ValueEnum;
 use isa::rv32::profile::{PROFILES, Profile};
 use selvedge::error::Error;
-use selvedge::toolchain;
+use selvedge::{stderr, toolchain};
 
 use crate::output::Output;
 
@@ -81,10 +83,36 @@ fn leaves(text: &str) -> Result<Leaves, String> {
     Leaves::read(text).map_err(|error| error.to_string())
 }
 
-/// The models in a file.
+/// These, each once, in the order in which they are first named.
+fn once<T: PartialEq>(named: impl IntoIterator<Item = T>) -> Vec<T> {
+    let mut once = Vec::new();
+    for one in named {
+        if !once.contains(&one) {
+            once.push(one);
+        }
+    }
+    once
+}
+
+/// Why an estimate is doubtful, in a table.
+fn doubt(outside: &[String]) -> &'static str {
+    if outside.is_empty() { "" } else { "outside of its domain" }
+}
+
+/// The models in a file; a warning is said where they are of other sources than the library that is linked, whose routines
+/// may take other cycles than were measured.
 fn read_models(path: &Path) -> Result<Models, Error> {
     let text = fs::read_to_string(path).map_err(|source| Error::io("read", path, source))?;
-    stored::read(&text).map_err(|error| Error::Explore { path: Some(path.into()), error })
+    let models = stored::read(&text).map_err(|error| Error::Explore { path: Some(path.into()), error })?;
+    let path = path.display();
+    match models.origin.sources.as_str() {
+        SOURCES => {}
+        "" => stderr::tell(format_args!("warning: `{path}` does not say of which sources its models are")),
+        found => stderr::tell(format_args!(
+            "warning: `{path}` has models of other sources than this program's: found digest {found}, expected {SOURCES}"
+        )),
+    }
+    Ok(models)
 }
 
 /// The image of a choice, from the source tree at `root` or the working folder; one that was made before is found again.

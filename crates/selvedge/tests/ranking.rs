@@ -1,6 +1,6 @@
 //! What `explore algorithms` leaves in its folder, and that a run which was killed goes on there.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -12,6 +12,10 @@ use serde_json::Value;
 
 /// The candidates of the paper, cold, and warm where they keep something.
 const ROWS: usize = 450 + 300;
+
+/// What each row tells of where it comes from.
+const PROVENANCE: [&str; 9] =
+    ["tool", "sources", "compiler", "models", "models_sources", "models_seed", "seed", "leaves", "layout"];
 
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
@@ -120,7 +124,7 @@ fn every_row_tells_its_provenance_and_rows_of_edited_routines_are_refused() {
     let value = done(words, folder.path());
     let kept = rows(folder.path());
     for row in kept.values().chain(value["rankings"][0]["rows"].as_array().expect("there are rows")) {
-        for name in ["tool", "sources", "compiler", "models", "seed", "models_seed", "leaves", "layout"] {
+        for name in PROVENANCE {
             assert!(!row[name].is_null(), "{name}: {row}");
         }
     }
@@ -146,8 +150,10 @@ fn where_secrets_decide_is_kept_by_line_and_is_not_followed_again() {
     assert_eq!(of("aes_fixsliced")["places"], Value::Array(Vec::new()));
     assert_eq!(of("aes_t1")["constant_time"], false);
     let places = of("aes_t1")["places"].as_array().expect("there are places");
+    let functions: BTreeSet<&str> = places.iter().filter_map(|place| place["function"].as_str()).collect();
+    assert_eq!(functions, BTreeSet::from(["aes_t1_encrypt", "aes_t1_init"]));
     for place in places {
-        assert_eq!((&place["kind"], &place["function"]), (&"address".into(), &"aes_t1_encrypt".into()));
+        assert_eq!(place["kind"], "address");
         assert!(
             place["count"].as_u64() > Some(0)
                 && place["line"].as_str().is_some_and(|line| line.contains(":"))

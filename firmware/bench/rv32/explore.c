@@ -5,14 +5,14 @@
  * Owns how requests lie: at `explore_requests`, which the linker is told, one behind the other, each behind its length
  * in a word and with zeros up to a multiple of 4; a length of 0 is behind the last. A response is printed as it is.
  * What is timed of each lies between the marks EXPLORE_BEGIN and EXPLORE_END (`crates/explore/src/measure.rs`). With
- * SECRET_MARKS, bytes that are made secret or public are told by three marks: which, where, how many
- * (`crates/explore/src/constant.rs`).
+ * SECRET_MARKS, bytes that are made secret or public are told by three marks: which, where, how many; and what secrets
+ * are followed through before anything is timed lies between two of its own (`crates/explore/src/constant.rs`).
  */
 #include "bare.h"
 
 #include "../explore.h"
 
-enum { EXPLORE_BEGIN = 1, EXPLORE_END = 2, SECRET_PUBLIC = 3, SECRET_HIDDEN = 4 };
+enum { EXPLORE_BEGIN = 1, EXPLORE_END = 2, SECRET_PUBLIC = 3, SECRET_HIDDEN = 4, SECRET_BEGIN = 5, SECRET_END = 6 };
 
 extern const uint8_t explore_requests[];
 
@@ -47,6 +47,19 @@ __attribute__((noipa)) void secret_publish(const void *bytes, size_t count)
 __attribute__((noipa)) void secret_hide(const void *bytes, size_t count)
 {
     tell(SECRET_HIDDEN, bytes, count);
+}
+
+void secret_begin(void);
+void secret_end(void);
+
+__attribute__((noipa)) void secret_begin(void)
+{
+    bare_mark(SECRET_BEGIN);
+}
+
+__attribute__((noipa)) void secret_end(void)
+{
+    bare_mark(SECRET_END);
 }
 #endif
 

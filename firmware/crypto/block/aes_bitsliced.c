@@ -47,12 +47,12 @@ ROUTINE void aes_bitsliced_init_decrypt(struct aes *key, const uint8_t *bytes, u
 ROUTINE void aes_bitsliced_encrypt(const struct aes *key, uint8_t *blocks, size_t count)
 {
     const uint32_t *last = key->words + 8 * key->rounds;
+    uint32_t x[8];
 
     COUNT(aes_bitsliced_encrypt, (count + 1) / 2, (count + 1) / 2 * key->rounds, count % 2, count == 0);
     while (count != 0) {
         const uint32_t *words = key->words;
         const size_t taken = count == 1 ? 1 : 2;
-        uint32_t x[8];
         aes_load(x, blocks, taken);
         aes_transpose(x);
         aes_add_key(x, words);
@@ -72,16 +72,18 @@ ROUTINE void aes_bitsliced_encrypt(const struct aes *key, uint8_t *blocks, size_
         blocks += taken * AES_BLOCK_BYTES;
         count -= taken;
     }
+    wipe_words(x, sizeof x);
 }
 
 /* see aes.h */
 ROUTINE void aes_bitsliced_decrypt(const struct aes *key, uint8_t *blocks, size_t count)
 {
+    uint32_t x[8];
+
     COUNT(aes_bitsliced_decrypt, (count + 1) / 2, (count + 1) / 2 * key->rounds, count % 2, count == 0);
     while (count != 0) {
         const uint32_t *words = key->words + 8 * key->rounds;
         const size_t taken = count == 1 ? 1 : 2;
-        uint32_t x[8];
         aes_load(x, blocks, taken);
         aes_transpose(x);
         aes_add_key(x, words);
@@ -100,4 +102,5 @@ ROUTINE void aes_bitsliced_decrypt(const struct aes *key, uint8_t *blocks, size_
         blocks += taken * AES_BLOCK_BYTES;
         count -= taken;
     }
+    wipe_words(x, sizeof x);
 }

@@ -53,13 +53,13 @@ INLINE void decrypt_round(uint32_t x[8], const uint32_t *words, unsigned columns
 ROUTINE void aes_fixsliced_encrypt(const struct aes *key, uint8_t *blocks, size_t count)
 {
     const uint32_t *last = key->words + 8 * (key->rounds - 1);
+    uint32_t x[8];
 
     COUNT(aes_fixsliced_encrypt, (count + 1) / 2, (count + 1) / 2 * key->rounds, count % 2,
           (count + 1) / 2 * (key->rounds == 12), count == 0);
     while (count != 0) {
         const uint32_t *words = key->words;
         const size_t taken = count == 1 ? 1 : 2;
-        uint32_t x[8];
         aes_load(x, blocks, taken);
         aes_transpose(x);
         aes_add_key(x, words);
@@ -84,12 +84,14 @@ ROUTINE void aes_fixsliced_encrypt(const struct aes *key, uint8_t *blocks, size_
         blocks += taken * AES_BLOCK_BYTES;
         count -= taken;
     }
+    wipe_words(x, sizeof x);
 }
 
 /* see aes.h */
 ROUTINE void aes_fixsliced_decrypt(const struct aes *key, uint8_t *blocks, size_t count)
 {
     const uint32_t *last = key->words + 8 * key->rounds;
+    uint32_t x[8];
 
     COUNT(aes_fixsliced_decrypt, (count + 1) / 2, (count + 1) / 2 * key->rounds, count % 2,
           (count + 1) / 2 * (key->rounds == 12), count == 0);
@@ -97,7 +99,6 @@ ROUTINE void aes_fixsliced_decrypt(const struct aes *key, uint8_t *blocks, size_
         const uint32_t *next = last - 16;
         const size_t taken = count == 1 ? 1 : 2;
         uint8_t is_late = key->rounds == 12;
-        uint32_t x[8];
         aes_load(x, blocks, taken);
         shift_rows_left(x, key->rounds);
         aes_transpose(x);
@@ -123,4 +124,5 @@ ROUTINE void aes_fixsliced_decrypt(const struct aes *key, uint8_t *blocks, size_
         blocks += taken * AES_BLOCK_BYTES;
         count -= taken;
     }
+    wipe_words(x, sizeof x);
 }

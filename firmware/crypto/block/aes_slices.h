@@ -142,11 +142,12 @@ INLINE uint32_t substitute_word(uint32_t word)
    columns do. With `columns` as for aes_mix, of round 1, the rows of round r's are moved back r times. */
 INLINE void aes_slice_keys(struct aes *key, unsigned columns)
 {
+    uint32_t x[8];
+
     for (unsigned round = key->rounds + 1; round-- != 0;) {
         const uint32_t *from = key->words + 4 * round;
         uint32_t *to = key->words + 8 * round;
         const unsigned moved = columns * round & 3;
-        uint32_t x[8];
         UNROLLED
         for (unsigned c = 0; c < 4; c++) {
             uint32_t word = (from[c] & 0xff) | (from[(c - moved) & 3] & 0xff00) |
@@ -157,8 +158,10 @@ INLINE void aes_slice_keys(struct aes *key, unsigned columns)
         UNROLLED
         for (unsigned i = 0; i < 8; i++) {
             to[i] = x[i];
+            LOOP_STAYS();
         }
     }
+    wipe_words(x, sizeof x);
 }
 
 #endif

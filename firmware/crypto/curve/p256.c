@@ -258,5 +258,7 @@ ROUTINE uint8_t p256_store(uint8_t bytes[2 * P256_BYTES], const struct p256_poin
     p256_field_multiply(product, a->y, inverse);
     p256_field_reduce(product, product);
     mpn_to_bytes(bytes + P256_BYTES, P256_BYTES, product, P256_LIMBS);
+    mpn_zero(product, 2 * P256_LIMBS);
+    mpn_zero(inverse, P256_LIMBS);
     return (uint8_t)(1 ^ mpn_is_zero(a->z, P256_LIMBS));
 }

@@ -3,6 +3,7 @@
  * what is carried out of 256 bits comes back times 38. Only the result is brought below p.
  */
 #include "../secret.h"
+#include "../words.h"
 #include "x25519.h"
 
 #define FIELD_LIMBS LIMBS(256)
@@ -167,6 +168,7 @@ INLINE void load(limb_t *r, const uint8_t *bytes)
         LOOP_STAYS();
     }
     mpn_from_bytes(r, FIELD_LIMBS, reversed, X25519_BYTES);
+    wipe_bytes(reversed, sizeof reversed);
 }
 
 /* And back. */
@@ -179,6 +181,7 @@ INLINE void store(uint8_t *bytes, const limb_t *a)
         bytes[i] = reversed[X25519_BYTES - 1 - i];
         LOOP_STAYS();
     }
+    wipe_bytes(reversed, sizeof reversed);
 }
 
 /* see x25519.h */

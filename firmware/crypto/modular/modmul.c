@@ -25,7 +25,7 @@ ROUTINE uint8_t modmul_init(struct modmul *modmul, const struct candidate *candi
                             size_t limbs, limb_t *constants)
 {
     const uint8_t montgomery = multiplications[candidate->multiplication].montgomery;
-    uint8_t shift = (uint8_t)limb_leading_zeros(modulus[limbs - 1]), even = (modulus[0] & 1) == 0;
+    uint8_t shift = (uint8_t)limb_leading_zeros(modulus[limbs - 1]), even = (modulus[0] & 1) == 0, least;
 
     COUNT(modmul_init);
     /* A modulus may be a secret, but how long it is and whether it is odd are none. */
@@ -33,6 +33,14 @@ ROUTINE uint8_t modmul_init(struct modmul *modmul, const struct candidate *candi
     SECRET_PUBLISH(even);
     if (montgomery && even) {
         return 0;
+    }
+    /* The highest limb is 1: of the least number of so many limbs Barrett's constant is too long for its room. */
+    if (shift == LIMB_BITS - 1 && candidate->multiplication == MULTIPLICATION_BARRETT) {
+        least = (uint8_t)mpn_is_zero(modulus, limbs - 1);
+        SECRET_PUBLISH(least);
+        if (least) {
+            return 0;
+        }
     }
     modmul->modulus = modulus;
     modmul->constants = constants;

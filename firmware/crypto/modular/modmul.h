@@ -62,7 +62,8 @@ struct modmul {
 
 /*
  * Chooses the functions of `candidate` for a modulus of at least two limbs, of which the highest is not 0. Returns 0,
- * and has done nothing, when the multiplication needs an odd modulus and this one is even.
+ * and has done nothing, when the multiplication needs an odd modulus and this one is even, and for barrett when it is
+ * the least number of so many limbs, 2^(LIMB_BITS * (limbs - 1)): its constant has a limb more than those of all others.
  */
 uint8_t modmul_init(struct modmul *modmul, const struct candidate *candidate, const limb_t *modulus, size_t limbs,
                     limb_t *constants);

@@ -40,18 +40,19 @@ ROUTINE void MODMUL(fips_multiply)(const struct modmul *modmul, limb_t *r, const
     }
     t[limbs - 1] = sum[0];
     modmul_correct(modmul, r, t, sum[1], scratch);
+    mpn_zero(sum, 3);
 }
 
 /*
  * The products of a column of the square: its limbs from `low` on, `count` of them, each with that of the other end.
- * Pairs are computed once and doubled; the one in the middle is its own partner.
+ * Pairs are computed once, in `pairs`, and doubled; the one in the middle is its own partner.
  */
-INLINE void square_column(limb_t sum[3], const limb_t *a, size_t low, size_t count)
+INLINE void square_column(limb_t sum[3], limb_t pairs[3], const limb_t *a, size_t low, size_t count)
 {
-    limb_t pairs[3] = {0, 0, 0};
     const size_t half = count / 2;
     limb_t carry = 0;
 
+    pairs[0] = pairs[1] = pairs[2] = 0;
     if (half != 0) {
         mpn_dot(pairs, a + low, a + low + count - half, half);
     }
@@ -71,23 +72,25 @@ ROUTINE void MODMUL(fips_square)(const struct modmul *modmul, limb_t *r, const l
     const limb_t *const modulus = modmul->modulus;
     limb_t *const q = scratch_take(&scratch, limbs);
     limb_t *const t = scratch_take(&scratch, limbs);
-    limb_t sum[3] = {0, 0, 0};
+    limb_t sum[3] = {0, 0, 0}, pairs[3];
     size_t i = 1;
 
     COUNT(MODMUL(fips_square), limbs, limbs % 2);
     (void)b;
-    square_column(sum, a, 0, 1);
+    square_column(sum, pairs, a, 0, 1);
     q[0] = digit(modmul, sum);
     do {
-        square_column(sum, a, 0, i + 1);
+        square_column(sum, pairs, a, 0, i + 1);
         mpn_dot(sum, q, modulus + 1, i);
         q[i] = digit(modmul, sum);
     } while (++i != limbs);
     for (i = 1; i != limbs; i++) {
-        square_column(sum, a, i, limbs - i);
+        square_column(sum, pairs, a, i, limbs - i);
         mpn_dot(sum, q + i, modulus + i, limbs - i);
         t[i - 1] = limb_shift_out(&sum[0], &sum[1], &sum[2]);
     }
     t[limbs - 1] = sum[0];
     modmul_correct(modmul, r, t, sum[1], scratch);
+    mpn_zero(sum, 3);
+    mpn_zero(pairs, 3);
 }

@@ -1,6 +1,7 @@
 /*
  * ElGamal encryption, see elgamal.h.
  */
+#include "../secret.h"
 #include "elgamal.h"
 
 /* see elgamal.h */
@@ -41,6 +42,17 @@ INLINE uint8_t take(const struct elgamal *group, limb_t *r, const uint8_t *bytes
 {
     mpn_from_bytes(r, group->p.limbs, bytes, group->bytes);
     return mpn_cmp(r, group->p.modulus, group->p.limbs) < 0;
+}
+
+/* The same of a secret, in constant time: that it is below p is none. `less` is lost. */
+INLINE uint8_t take_secret(const struct elgamal *group, limb_t *r, limb_t *less, const uint8_t *bytes)
+{
+    uint8_t below;
+
+    mpn_from_bytes(r, group->p.limbs, bytes, group->bytes);
+    below = (uint8_t)mpn_sub_n(less, r, group->p.modulus, group->p.limbs);
+    SECRET_PUBLISH(below);
+    return below;
 }
 
 /* A random exponent from 1 to p - 2; others are drawn anew. */
@@ -123,7 +135,7 @@ ROUTINE uint8_t elgamal_decrypt(struct elgamal *group, uint8_t *message, const u
     limb_t *const number = scratch_take(&scratch, limbs);
 
     COUNT(elgamal_decrypt);
-    if (!take(group, exponent, x) || !take(group, power, c1) || !take(group, number, c2)) {
+    if (!take_secret(group, exponent, power, x) || !take(group, power, c1) || !take(group, number, c2)) {
         return 0;
     }
     setup(group, scratch);

@@ -36,6 +36,13 @@ pub fn requests(rng: &mut ChaCha20Rng, rounds: usize) -> Vec<Request> {
     made
 }
 
+/// The least number of so many limbs, of so many bytes each: an even modulus, whose highest limb is 1.
+pub fn least(limb_bytes: usize, limbs: usize) -> Vec<u8> {
+    let mut least = vec![0; limb_bytes * limbs];
+    least[limb_bytes * (limbs - 1)] = 1;
+    least
+}
+
 fn draw(rng: &mut ChaCha20Rng, below: usize) -> usize {
     rng.next_u32() as usize % below
 }
@@ -293,6 +300,20 @@ impl Layer<'_> {
                 self.made.last_mut().expect("it was asked").candidate = candidate;
             }
             self.primes(multiplication);
+        }
+        self.least_modulus();
+    }
+
+    /// The least modulus of a length, by those that take an even one and have room for its constants: by division and limb
+    /// by limb.
+    fn least_modulus(&mut self) {
+        let modulus = least(self.limb_bytes(), self.n);
+        let [a, b] = [self.below(&modulus), self.below(&modulus)];
+        for multiplication in 0..2 {
+            self.ask("modmul_multiply", vec![modulus.clone(), a.clone(), b.clone()]);
+            self.made.last_mut().expect("it was asked").candidate.multiplication = multiplication;
+            self.ask("modmul_square", vec![modulus.clone(), a.clone()]);
+            self.made.last_mut().expect("it was asked").candidate.multiplication = multiplication;
         }
     }
 

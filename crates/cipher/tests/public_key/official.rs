@@ -7,7 +7,7 @@ use sha2::{Digest, Sha224, Sha256, Sha384, Sha512};
 
 use crate::LIMB_BITS;
 use crate::der;
-use crate::request::{Candidate, Request, Response, multiplications};
+use crate::request::{Candidate, REFUSED, Request, Response, UNFIT, multiplications};
 
 /// What should come of a request.
 #[derive(Debug)]
@@ -16,8 +16,10 @@ pub enum Expected {
     Done(Vec<u8>),
     /// Anything else than this.
     Not(Vec<u8>),
-    /// A refusal, whoever makes it.
+    /// The library's refusal.
     Refused,
+    /// That of who asks it, of operands whose lengths it does not take.
+    Unfit,
 }
 
 impl Expected {
@@ -25,12 +27,27 @@ impl Expected {
         match self {
             Expected::Done(bytes) => response.status == 0 && response.operands == [&bytes[..]],
             Expected::Not(bytes) => response.status != 0 || response.operands != [&bytes[..]],
-            Expected::Refused => response.status != 0,
+            Expected::Refused => response.status == REFUSED,
+            Expected::Unfit => response.status == UNFIT,
         }
     }
 }
 
-/// Every vector that our operations take. Private operations of RSA take a while in limbs of 16 bits: one in six.
+/// Whether operands have the lengths that an operation takes, where official vectors may have others.
+fn fits(request: &Request) -> bool {
+    let bytes: Vec<usize> = request.operands.iter().map(Vec::len).collect();
+    match request.operation {
+        "ecdh_p256_agree" => bytes == [32, 64],
+        "ecdsa_p256_verify" => bytes == [64, 32, 64],
+        "x25519" => bytes == [32, 32],
+        // A signature or a ciphertext is as long as the modulus.
+        "rsa_verify" | "rsa_decrypt" => bytes.last() == bytes.first(),
+        _ => true,
+    }
+}
+
+/// Every vector that our operations take, and two with nonces. Private operations of RSA take a while in limbs of 16 bits: one
+/// in six.
 pub fn all() -> Vec<(Request, Expected)> {
     let mut kind = "";
     let mut all = Vec::new();
@@ -58,12 +75,14 @@ pub fn all() -> Vec<(Request, Expected)> {
         "x25519",
     ];
     assert_eq!(taken.into_iter().collect::<Vec<_>>(), kinds);
+    let nonces = blocks(include_str!("ecdsa_nonces.kat"));
+    all.extend(nonces.iter().flat_map(|block| LIMB_BITS.map(|limb_bits| ecdsa_signature(block, limb_bits))));
     all
 }
 
 fn call(kind: &str, block: &Block<'_>, limb_bits: u8) -> Option<(Request, Expected)> {
     let slow = limb_bits == 16 && !block.decimal("Id").is_multiple_of(6);
-    match kind {
+    let (request, expected) = match kind {
         "ecdh" => Some(ecdh(block, limb_bits)),
         "ecdsa" => Some(ecdsa_verification(block, limb_bits)),
         "ecdsa-sign" | "p-256" => Some(public_key(block, limb_bits)),
@@ -72,7 +91,9 @@ fn call(kind: &str, block: &Block<'_>, limb_bits: u8) -> Option<(Request, Expect
         "rsa-pkcs1-sign" if !slow => Some(rsa_signature(block, limb_bits)),
         "rsa-pkcs1-decrypt" if !slow => Some(rsa_decryption(block, limb_bits)),
         _ => None,
-    }
+    }?;
+    let is_unfit = matches!(expected, Expected::Refused) && !fits(&request);
+    Some((request, if is_unfit { Expected::Unfit } else { expected }))
 }
 
 /// A window for each vector, or the ladder.
@@ -102,7 +123,7 @@ fn ecdh(block: &Block<'_>, limb_bits: u8) -> (Request, Expected) {
     (curve("ecdh_p256_agree", block, limb_bits, &operands), expected)
 }
 
-/// The nonces are not published: what signs is the key, whose public half must come out.
+/// Most nonces are not published: what signs is the key, whose public half must come out.
 fn public_key(block: &Block<'_>, limb_bits: u8) -> (Request, Expected) {
     let expected = Expected::Done(point(block.bytes("Public")));
     (curve("ecdh_p256_public", block, limb_bits, &[block.bytes("Secret")]), expected)
@@ -132,6 +153,11 @@ fn ecdsa_verification(block: &Block<'_>, limb_bits: u8) -> (Request, Expected) {
     let operands = [point(block.bytes("Public")), leftmost(&digest(block)), block.bytes("Sig")];
     let expected = if block.fails() { Expected::Refused } else { Expected::Done(vec![1]) };
     (curve("ecdsa_p256_verify", block, limb_bits, &operands), expected)
+}
+
+fn ecdsa_signature(block: &Block<'_>, limb_bits: u8) -> (Request, Expected) {
+    let operands = [block.bytes("Secret"), digest(block), block.bytes("Nonce")];
+    (curve("ecdsa_p256_sign", block, limb_bits, &operands), Expected::Done(block.bytes("Sig")))
 }
 
 fn x25519(block: &Block<'_>, limb_bits: u8) -> (Request, Expected) {

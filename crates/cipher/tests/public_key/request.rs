@@ -6,6 +6,10 @@ use std::collections::BTreeMap;
 pub const GENERATE: &str = "GENERATE";
 /// The same.
 pub const CHECK: &str = "CHECK";
+/// `EXPLORE_UNFIT` of `explore.h`: operands of lengths that the operation does not take.
+pub const UNFIT: u16 = 3;
+/// `EXPLORE_REFUSED`: the library refused.
+pub const REFUSED: u16 = 4;
 
 /// `struct candidate`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

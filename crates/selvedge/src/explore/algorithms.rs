@@ -17,7 +17,7 @@ use selvedge::whole;
 
 use super::keeping::Keeping;
 use super::shown::{Ranked, Shown};
-use super::{read_models, secrets};
+use super::{once, read_models, secrets};
 use crate::output::Output;
 use crate::papers::spread::progress;
 
@@ -41,7 +41,7 @@ pub struct Arguments {
     /// What is ranked: paper-a, paper-b, all, aes, des, sha256 or ecc
     #[arg(long, value_name = "SPACE", default_value = "paper-a")]
     space: String,
-    /// Only these, by name
+    /// Only these of the space, by name
     #[arg(long, value_name = "CANDIDATE", value_delimiter = ',')]
     only: Vec<String>,
     /// Sizes [default: 1024, or 256 for ecc]
@@ -136,15 +136,19 @@ pub fn run(arguments: &Arguments, output: &Output) -> Result<(), Error> {
     let family = Family::read(&arguments.space)?;
     let subjects = match arguments.only.is_empty() {
         true => family.subjects(),
-        false => arguments.only.iter().map(|name| family.subject(name)).collect::<Result<_, _>>()?,
+        false => {
+            let named = arguments.only.iter().map(|name| family.subject(name));
+            once(named.collect::<Result<Vec<_>, _>>()?)
+        }
     };
     let sizes = if arguments.size.is_empty() { family.sizes() } else { &arguments.size };
+    let sizes = once(sizes.iter().copied());
     sizes.iter().try_for_each(|&size| family.check(size))?;
     let mode = if arguments.analytic { "analytic" } else { "native" };
     let readings = readings(&arguments.models, mode, arguments.seed)?;
     let provenances: Vec<Provenance> = readings.iter().map(|reading| reading.provenance.clone()).collect();
     let mut asked: Vec<(Subject, u32)> = Vec::new();
-    for &size in sizes {
+    for &size in &sizes {
         asked.extend(subjects.iter().map(|subject| (subject.clone(), size)));
     }
     let keeping = arguments.out.as_deref().map(|folder| Keeping::begin(folder, &provenances)).transpose()?;

@@ -11,6 +11,8 @@ use isa::rv32::Leak;
 use report::table::{Column, Entry, Table};
 use serde_json::{Value, json};
 
+use super::doubt;
+
 mod page;
 
 /// A row, and which of the provenances it has.
@@ -126,7 +128,7 @@ impl Shown {
                 bytes(row.table_bytes),
                 constant_time(row).into(),
                 (if ranking.is_front[at] { "*" } else { "" }).into(),
-                (if row.outside.is_empty() { "" } else { "outside of its domain" }).into(),
+                doubt(&row.outside).into(),
             ]);
         }
         table
@@ -254,6 +256,7 @@ impl Shown {
             from.tool.clone().into(),
             from.sources.clone().into(),
             from.models.clone().into(),
+            from.models_sources.clone().into(),
             from.mode.clone().into(),
             from.models_seed.into(),
             from.seed.into(),
@@ -262,7 +265,7 @@ impl Shown {
 }
 
 /// What a line of CSV has.
-const CSV_COLUMNS: [&str; 24] = [
+const CSV_COLUMNS: [&str; 25] = [
     "space",
     "candidate",
     "size",
@@ -284,6 +287,7 @@ const CSV_COLUMNS: [&str; 24] = [
     "tool",
     "sources",
     "models",
+    "models_sources",
     "mode",
     "models_seed",
     "seed",

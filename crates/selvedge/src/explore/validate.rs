@@ -11,11 +11,11 @@ use ::explore::model::Models;
 use ::explore::rank::Accuracy;
 use ::explore::subject::{Family, Material, Subject};
 use ::explore::validate::{self, Compared};
-use report::table::{Column, Table};
+use report::table::{Column, Entry, Table};
 use selvedge::error::Error;
 use serde_json::{Value, json};
 
-use super::{image_of, made_of, read_models};
+use super::{doubt, image_of, made_of, once, read_models};
 use crate::output::Output;
 use crate::papers::spread::progress;
 
@@ -23,7 +23,8 @@ use crate::papers::spread::progress;
 #[command(after_help = "Examples:\n  \
     selvedge explore validate --models vex5.ndjson\n  \
     selvedge explore validate --models pico.ndjson --space all --size 512,1024,2048 --count 60 --top 20\n\
-    The first size has --count candidates of all kinds; each has the --top that models rank first, cold and warm.")]
+    The first size has --count candidates of all kinds, each with a key of its own; each size has the\n\
+    --top that models rank first, cold and warm, with the key that they are ranked with.")]
 pub struct Arguments {
     /// Models of a processor, as `explore model` writes them
     #[arg(long, value_name = "FILE")]
@@ -51,7 +52,20 @@ pub struct Arguments {
 /// What is compared together.
 struct Group {
     name: String,
+    /// Whether it is what a ranking puts first, in its order.
+    is_ranked: bool,
     compared: Vec<Compared>,
+}
+
+/// How accurate a group is.
+struct Judged<'a> {
+    group: &'a str,
+    rows: usize,
+    accuracy: Accuracy,
+    /// Not of all groups together, which have other sizes each.
+    tau: Option<f64>,
+    /// Of a ranking alone.
+    regret: Option<f64>,
 }
 
 /// Runs the verb.
@@ -59,6 +73,7 @@ pub fn run(arguments: &Arguments, output: &Output) -> Result<(), Error> {
     let family = Family::read(&arguments.space)?;
     let default = if let Family::Private(_) = family { &[512][..] } else { family.sizes() };
     let sizes = if arguments.size.is_empty() { default } else { &arguments.size };
+    let sizes = &once(sizes.iter().copied())[..];
     sizes.iter().try_for_each(|&size| family.check(size))?;
     let models = read_models(&arguments.models)?;
     let (_, profile) = made_of(&models)?;
@@ -79,42 +94,45 @@ fn groups(
 ) -> Result<Vec<Group>, Error> {
     let subjects = family.subjects();
     let unit = family.unit();
-    let mut asked: Vec<(String, Vec<(Subject, u32)>)> = Vec::new();
     let of_all = validate::stratified(&subjects, arguments.count, arguments.seed);
-    let named = format!("{} of all kinds, {} {unit}", of_all.len(), sizes[0]);
-    asked.push((named, of_all.into_iter().map(|subject| (subject, sizes[0])).collect()));
+    let name = format!("{} of all kinds, {} {unit}", of_all.len(), sizes[0]);
+    let of_all: Vec<(Subject, u32)> = of_all.into_iter().map(|subject| (subject, sizes[0])).collect();
+    let mut ranked: Vec<((u32, State), Vec<Subject>)> = Vec::new();
     if arguments.top > 0 {
         let bar = progress(2 * subjects.len() * sizes.len());
-        for (size, state) in sizes.iter().flat_map(|&size| [(size, State::Cold), (size, State::Warm)]) {
-            let of = (size, state);
+        for of in sizes.iter().flat_map(|&size| [(size, State::Cold), (size, State::Warm)]) {
             let first = validate::first(&subjects, of, arguments.top, models, material, || bar.inc(1))?;
-            let named = format!("first {} {}, {size} {unit}", first.len(), state.word());
-            asked.push((named, first.into_iter().map(|subject| (subject, size)).collect()));
+            ranked.push((of, first));
         }
         bar.finish_and_clear();
     }
-    let bar = progress(asked.iter().map(|(_, group)| group.len()).sum());
-    let mut groups = Vec::new();
-    for (name, group) in asked {
-        let compared = validate::compare(bench, models, arguments.seed, &group, || bar.inc(1))?;
-        groups.push(Group { name, compared });
+    let bar = progress(of_all.len() + ranked.iter().map(|(_, first)| first.len()).sum::<usize>());
+    let compared = validate::compare(bench, models, arguments.seed, &of_all, || bar.inc(1))?;
+    let mut groups = vec![Group { name, is_ranked: false, compared }];
+    for (of, first) in ranked {
+        let name = format!("first {} {}, {} {unit}", first.len(), of.1.word(), of.0);
+        let compared = validate::compare_first(bench, models, material, of, &first, || bar.inc(1))?;
+        groups.push(Group { name, is_ranked: true, compared });
     }
     bar.finish_and_clear();
     Ok(groups)
 }
 
 /// How accurate groups are, and all of them together; a group of fewer than two says nothing.
-fn accuracies(groups: &[Group]) -> Vec<(&str, usize, Accuracy)> {
+fn accuracies(groups: &[Group]) -> Vec<Judged<'_>> {
     let all: Vec<(f64, f64)> =
         groups.iter().flat_map(|group| group.compared.iter().map(Compared::pair)).collect();
-    let of = |group: &Group| {
+    let each = groups.iter().filter_map(|group| {
         let pairs: Vec<(f64, f64)> = group.compared.iter().map(Compared::pair).collect();
-        Some((pairs.len(), Accuracy::of(&pairs)?))
-    };
-    let each = groups.iter().filter_map(|group| of(group).map(|(n, a)| (group.name.as_str(), n, a)));
-    let mut rows: Vec<_> = each.collect();
-    rows.extend(Accuracy::of(&all).map(|accuracy| ("all", all.len(), accuracy)));
-    rows
+        let accuracy = Accuracy::of(&pairs)?;
+        let regret = if group.is_ranked { validate::regret(&group.compared) } else { None };
+        Some(Judged { group: &group.name, rows: pairs.len(), accuracy, tau: Some(accuracy.tau), regret })
+    });
+    let mut judged: Vec<Judged> = each.collect();
+    let of_all = Accuracy::of(&all);
+    let rows = all.len();
+    judged.extend(of_all.map(|accuracy| Judged { group: "all", rows, accuracy, tau: None, regret: None }));
+    judged
 }
 
 fn text(groups: &[Group], models: &Models) -> String {
@@ -125,6 +143,7 @@ fn text(groups: &[Group], models: &Models) -> String {
         Column::new("estimate").unit("cycles").decimals(0),
         Column::new("simulator").unit("cycles"),
         Column::new("error").unit("%").decimals(2),
+        Column::new("doubt"),
     ];
     let mut rows =
         Table::new(format!("Estimates beside the simulator on {}", models.origin.profile), columns);
@@ -136,6 +155,7 @@ fn text(groups: &[Group], models: &Models) -> String {
             compared.estimate.into(),
             compared.measured.into(),
             (100.0 * compared.error()).into(),
+            doubt(&compared.outside).into(),
         ]);
     }
     let columns = [
@@ -147,17 +167,23 @@ fn text(groups: &[Group], models: &Models) -> String {
         Column::new("regret").unit("%").decimals(2),
     ];
     let mut table = Table::new("Accuracy", columns);
-    for (name, count, accuracy) in accuracies(groups) {
+    let or_nothing = |number: Option<f64>| number.map_or(Entry::from(""), Entry::from);
+    for Judged { group, rows, accuracy, tau, regret } in accuracies(groups) {
         table.push([
-            name.to_owned().into(),
-            count.into(),
+            group.to_owned().into(),
+            rows.into(),
             (100.0 * accuracy.error_mean).into(),
             (100.0 * accuracy.error_most).into(),
-            accuracy.tau.into(),
-            (100.0 * accuracy.regret).into(),
+            or_nothing(tau),
+            or_nothing(regret.map(|regret| 100.0 * regret)),
         ]);
     }
-    rows.text(None) + &table.text(None)
+    let all = groups.iter().flat_map(|group| &group.compared);
+    let doubts: Vec<&Compared> = all.filter(|compared| !compared.outside.is_empty()).collect();
+    let said = doubts.first().map_or(String::new(), |first| {
+        format!("{} rows are doubtful, such as {}: {}\n", doubts.len(), first.subject, first.outside[0])
+    });
+    rows.text(None) + &table.text(None) + &said
 }
 
 fn value(groups: &[Group], models: &Models, seed: u64) -> Value {
@@ -172,17 +198,18 @@ fn value(groups: &[Group], models: &Models, seed: u64) -> Value {
         let rows: Vec<Value> = group.compared.iter().map(compared).collect();
         json!({ "name": group.name, "rows": rows })
     };
-    let accuracy = |(name, count, accuracy): (&str, usize, Accuracy)| {
+    let judged = |Judged { group, rows, accuracy, tau, regret }: Judged| {
         json!({
-            "group": name, "rows": count, "error_mean": accuracy.error_mean, "error_most": accuracy.error_most,
-            "tau": accuracy.tau, "regret": accuracy.regret,
+            "group": group, "rows": rows, "error_mean": accuracy.error_mean, "error_most": accuracy.error_most,
+            "tau": tau, "regret": regret,
         })
     };
     json!({
-        "tool": TOOL, "sources": SOURCES, "models_tool": models.origin.tool, "layout": models.origin.layout,
+        "tool": TOOL, "sources": SOURCES, "models_tool": models.origin.tool,
+        "models_sources": models.origin.sources, "layout": models.origin.layout,
         "profile": models.origin.profile, "leaves": models.origin.leaves, "compiler": models.origin.compiler,
         "models_seed": models.origin.seed, "seed": seed,
-        "accuracy": accuracies(groups).into_iter().map(accuracy).collect::<Vec<_>>(),
+        "accuracy": accuracies(groups).into_iter().map(judged).collect::<Vec<_>>(),
         "groups": groups.iter().map(group).collect::<Vec<_>>(),
     })
 }

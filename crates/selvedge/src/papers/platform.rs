@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 
 use ::explore::characterise;
 use ::explore::image::{Choice, Image, Leaves};
+use ::explore::kept::TOOL;
 use ::explore::measure::Bench;
 use ::explore::plan::{self, Depth};
 use isa::rv32::Profile;
@@ -17,6 +18,7 @@ use report::table::Table;
 use selvedge::error::Error;
 use selvedge::{toolchain, whole};
 
+use crate::machine::Began;
 use crate::output::Output;
 use crate::papers::spread::progress;
 use measure::Measurement;
@@ -50,6 +52,7 @@ const MODELS_SEED: u64 = 1;
 
 /// Runs the verb.
 pub fn run(arguments: &Arguments, output: &Output) -> Result<(), Error> {
+    let began = Began::now();
     let root = arguments.root.as_deref().unwrap_or(Path::new("."));
     let image = Image::make(root, &Choice::of(Leaves::Plain), toolchain::cache_folder().as_deref())?;
     let bench = Bench::new(&image, Profile::Vex5);
@@ -59,7 +62,9 @@ pub fn run(arguments: &Arguments, output: &Output) -> Result<(), Error> {
     bar.finish_and_clear();
     let models = samples.fit(&bench, MODELS_SEED)?;
     let measured = Measurement::of(&bench, &models, arguments.seed)?;
-    let rows = rows::rows(&measured, &format!("selvedge paper platform --seed {}", arguments.seed));
+    let source = format!("selvedge paper platform --seed {}", arguments.seed);
+    let timed = format!("{source}; {TOOL}, {}, {}", image.compiler, began.ended().words());
+    let rows = rows::rows(&measured, &rows::Source { counted: &source, timed: &timed });
     if let Some(folder) = &arguments.out {
         fs::create_dir_all(folder).map_err(|error| Error::io("create", folder, error))?;
         whole::write(&folder.join("platform.ndjson"), ndjson(&rows).as_bytes())?;

@@ -6,9 +6,10 @@ use std::time::Instant;
 
 use ::explore::analytic::Analytic;
 use ::explore::candidate::Candidate;
-use ::explore::estimate;
+use ::explore::estimate::{self, Row};
 use ::explore::measure::Bench;
 use ::explore::model::Models;
+use ::explore::native::ROUTINES;
 use ::explore::rank::Accuracy;
 use ::explore::space::Space;
 use ::explore::subject::{Family, Material, Subject};
@@ -78,11 +79,33 @@ fn callers(graph: &CallGraph) -> BTreeSet<&str> {
     into.map(|edge| name(edge.caller)).filter(|caller| !PRODUCTS.contains(caller)).collect()
 }
 
+/// Nothing that is told here may be doubtful.
+fn check(subject: &str, outside: &[String]) -> Result<(), ::explore::Error> {
+    match outside.first() {
+        None => Ok(()),
+        Some(why) => Err(::explore::Error::Doubtful { subject: subject.to_owned(), why: why.clone() }),
+    }
+}
+
+/// These rows, of which none is doubtful.
+fn checked(rows: Vec<Row>) -> Result<Vec<Row>, ::explore::Error> {
+    rows.iter().try_for_each(|row| check(&row.subject, &row.outside))?;
+    Ok(rows)
+}
+
 impl Counted {
     /// On this bench, with the key of this material.
+    ///
+    /// # Panics
+    /// When the library counts other calls natively than the graph has.
     pub fn of(bench: &Bench, material: &Material) -> Result<Counted, Error> {
         let request = material.key(BITS).shortened(8).private(FIGURE.parse()?, material.seed());
         let graph = bench.calls(&request)?;
+        let native = native::run(&request)?;
+        for (at, routine) in ROUTINES.iter().enumerate() {
+            let calls = graph.function(&routine.name).map_or(0, |function| function.calls);
+            assert_eq!(native.counts().of(at)[0], calls, "calls of {}", routine.name);
+        }
         Ok(Counted {
             axes: [
                 distinct(|candidate| candidate.multiplication),
@@ -115,6 +138,7 @@ impl Measurement {
         let (six_s, faster, by_formula) = race(bench, models, &material, &six, seed)?;
         let asked: Vec<(Subject, u32)> = six.into_iter().map(|subject| (subject, BITS)).collect();
         let compared = validate::compare(bench, models, seed, &asked, || ())?;
+        compared.iter().try_for_each(|row| check(&row.subject, &row.outside))?;
         let pairs: Vec<(f64, f64)> = compared.iter().map(Compared::pair).collect();
         let natively = Accuracy::of(&pairs).expect("there are six").error_mean;
         let off =
@@ -140,7 +164,7 @@ fn rank(material: &Material, models: &Models) -> Result<(), Error> {
     let bar = progress(subjects.len());
     let estimate = |subject: &Subject| {
         let native = native::run(&material.request(subject, BITS)?)?;
-        estimate::rows(subject, BITS, &native, models)
+        checked(estimate::rows(subject, BITS, &native, models)?)
     };
     threads::each(&subjects, estimate, |_, _| bar.inc(1))?;
     bar.finish_and_clear();
@@ -176,7 +200,7 @@ fn race(
         let begin = Instant::now();
         estimate::rows(subject, BITS, &native::run(&request)?, models)?;
         let natively = begin.elapsed().as_secs_f64();
-        cycles.extend(analytic.rows(subject, BITS)?.iter().map(|row| row.cycles));
+        cycles.extend(checked(analytic.rows(subject, BITS)?)?.iter().map(|row| row.cycles));
         seconds[0] += simulated;
         seconds[1] += natively;
         logarithms[0] += (simulated / natively).ln();
@@ -211,12 +235,27 @@ mod tests {
         let bench = Bench::new(&image, Profile::Vex5);
         let counted = Counted::of(&bench, &material).expect("it is done");
         let callers = ["crt32_gauss", "crt32_setup", "modmul32_divide_multiply", "mpz32_gcdext"];
+        let ours = ours(DOCUMENT);
+        let (calls, of_callers) = ours.split_at(counted.calls.len());
         let expected = Counted {
             axes: [5, 5, 3, 2, 3],
             candidates: [450, 720],
-            calls: [2, 2, 3, 1, 0],
+            calls: calls.try_into().expect("a line for each"),
             callers: callers.map(str::to_owned).to_vec(),
         };
         assert_eq!(counted, expected);
+        assert_eq!(of_callers, [counted.callers.len() as u64]);
+        let [candidates, both] = counted.candidates;
+        assert!(DOCUMENT.contains(&format!("chooses among {candidates} ways")));
+        assert!(DOCUMENT.contains(&format!("Both together have {both} candidates")));
+    }
+
+    const DOCUMENT: &str = include_str!("../../../../../docs/paper-platform.md");
+
+    /// The third column of a document's table.
+    fn ours(document: &str) -> Vec<u64> {
+        let lines = document.lines().filter(|line| line.starts_with('|')).skip(2);
+        let cells = lines.map(|line| line.split('|').nth(3).expect("it has three columns"));
+        cells.map(|cell| cell.trim().parse::<u64>().expect("a count")).collect()
     }
 }
