@@ -59,6 +59,11 @@ end_cluster() {
     rm -rf "$1"
 }
 
+# Whether memory may be locked without a limit: by the limit, or by CAP_IPC_LOCK, which is bit 14 (capabilities(7)).
+may_lock() {
+    [ "$(ulimit -l)" = unlimited ] || ((0x$(sed -n 's/^CapEff:\t//p' /proc/self/status) >> 14 & 1))
+}
+
 # A cluster of NATS for it, where its servers can be brought. A shell of its own, so that its trap ends them however it ends.
 bench_collect() (
     options=()
@@ -72,8 +77,11 @@ bench_collect() (
     # its memory is taken away.
     if chrt --fifo 10 true 2>/dev/null; then
         options+=(--policy fifo-commit)
-        ulimit -l unlimited 2>/dev/null || echo "no right to lock memory: the host may take the server's away"
-        [ "$(ulimit -l)" != unlimited ] || options+=(--lock-memory)
+        if may_lock; then
+            options+=(--lock-memory)
+        else
+            echo "no right to lock memory: the host may take the server's away"
+        fi
     else
         echo "no right to SCHED_FIFO: the server's threads are in SCHED_OTHER"
     fi
