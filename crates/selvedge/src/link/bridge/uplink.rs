@@ -1,7 +1,8 @@
 //! The bridge's way up: seals each batch through the broker, sends it, and reports receipts.
 //!
-//! Batches go up in the order of their numbers, several at a time, each in the parts that `way` makes of it. When the broker or the server is lost, both connections are made again and everything without a receipt is
-//! sealed and sent again; the server recognises frames that it has.
+//! Batches go up in the order of their numbers, several at a time, each in the parts that `way` makes of it. When the broker
+//! or the server is lost, both connections are made again and everything without a receipt is sealed and sent again; the
+//! server recognises frames that it has.
 //!
 //! A receipt is believed when the crypto core has opened it and it names nonce and tag of what was sent. Where the way is
 //! private, anything else is the server's fault and ends the connection; where anybody may send, it is counted and passed
