@@ -217,8 +217,8 @@ pub struct Limits {
     /// Downlink counters reserved by one record of the log.
     pub downlink_block: u32,
     /// Milliseconds after which a group moves the note of how far the store has come ([`anchor`](crate::anchor)). A note
-    /// takes two syncs, of a new file and of its folder: with one for each group a disk makes half as many groups or less,
-    /// and one a second is about a thousandth of its time.
+    /// takes one more sync of data, in place: with one for each group a disk makes half as many groups, and one a second is
+    /// about a thousandth of its time.
     pub anchor_ms_max: u64,
     /// Milliseconds for a TLS handshake and for the hello that follows.
     pub handshake_ms_max: u64,

@@ -190,8 +190,8 @@ pub fn key_ring(opened: &Opened) -> Result<KeyRing, Error> {
     // Logs of several servers are many, and the key folder notes one: what must be used once is the cluster's there.
     if !opened.deployment.collect.is_shared() {
         // Before the store is begun for any node: one that is not the last is not touched.
-        let (noted, keys) = (opened.keys.begin_anchor(&opened.layout.store())?, opened.keys.clone());
-        ring.anchor_by(noted.anchor, move |anchor| keys.keep_anchor(&noted, anchor).map_err(as_io));
+        let note = opened.keys.begin_anchor(&opened.layout.store())?;
+        ring.anchor_by(note.found(), move |anchor| note.keep(anchor).map_err(as_io));
     }
     for cell in &opened.deployment.cells {
         ring.add_cell(cell.id, &opened.keys.cell(cell.id)?);
@@ -224,7 +224,7 @@ pub fn key_ring(opened: &Opened) -> Result<KeyRing, Error> {
 }
 
 /// The same for the server, which goes on where the disk is full.
-fn as_io(error: Error) -> io::Error {
+pub fn as_io(error: Error) -> io::Error {
     let kind = match &error {
         Error::Io { source, .. } => source.kind(),
         _ => io::ErrorKind::Other,

@@ -5,6 +5,9 @@
 //!                       store ID segment N end E chain TAG          and its last group that is noted, if there is one
 //! STORE/store.name      name NAME                                   random, from before anything is stored
 //! ```
+//! The note is moved with groups of the log, so it is written in place: its file is of `slots`. One that has the lines alone
+//! is of an earlier version, and is read once.
+//!
 //! Owns these files. When the note is moved, and what of a store is compared with it, is `collect::anchor`'s. Whoever can
 //! write to the key folder can forge both; the store's folder may be on a disk that others restore.
 //!
@@ -12,6 +15,7 @@
 //! takes frames of is `reservations`' to say.
 
 use std::path::Path;
+use std::sync::Mutex;
 
 use cipher::{OsRandomness, Randomness};
 use collect::anchor::Anchor;
@@ -19,6 +23,7 @@ use zeroize::Zeroizing;
 
 use super::folder::Folder;
 use super::keys::Keys;
+use super::slots::{self, FILE_BYTES, Slots};
 use crate::error::{Error, KeyFault};
 
 const ANCHOR_NAME: &str = "store.anchor";
@@ -26,10 +31,10 @@ const NAME_NAME: &str = "store.name";
 
 /// What is noted of the store that was written to last.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Noted {
+struct Noted {
     name: String,
     /// How far it has come at least; `None` when nothing is noted yet.
-    pub anchor: Option<Anchor>,
+    anchor: Option<Anchor>,
 }
 
 impl Noted {
@@ -43,6 +48,71 @@ impl Noted {
         let anchor = if rest.is_empty() { None } else { Some(Anchor::parse(rest)?) };
         Some(Noted { name: parse_name(name)?, anchor })
     }
+
+    fn of_file(content: &[u8]) -> Option<Noted> {
+        match content.len() {
+            FILE_BYTES => Noted::parse(slots::latest(content)?),
+            _ => Noted::parse(std::str::from_utf8(content).ok()?),
+        }
+    }
+}
+
+/// The note of the store that is written to, for who moves it.
+#[derive(Debug)]
+pub struct Note {
+    folder: Folder,
+    noted: Noted,
+    /// `None` where the file has to be written anew.
+    slots: Mutex<Option<Slots>>,
+}
+
+impl Note {
+    /// What is noted in the folder at `notes`, which is made if it is not there, of the store at `store`, which is the one
+    /// from now on. Before anything else is begun there.
+    ///
+    /// # Errors
+    /// As [`Keys::anchored`].
+    pub fn begin(notes: &Path, store: &Path) -> Result<Note, Error> {
+        Self::begin_in(Folder::create(notes)?, store)
+    }
+
+    fn begin_in(folder: Folder, store: &Path) -> Result<Note, Error> {
+        let noted = begin(&folder, &Folder::create(store)?)?;
+        let content = folder.read(ANCHOR_NAME)?;
+        // Where it is of an earlier version, the first note makes a file of slots of it.
+        let slots = Slots::of(folder.open_to_write(ANCHOR_NAME)?, &content);
+        Ok(Note { folder, noted, slots: Mutex::new(slots) })
+    }
+
+    /// How far the store had come at least when it was begun, as far as that was noted.
+    pub fn found(&self) -> Option<Anchor> {
+        self.noted.anchor
+    }
+
+    /// Notes, durably, how far the store has come. A file that somebody has taken away or replaced, or that could not be
+    /// written to, is written anew.
+    ///
+    /// # Errors
+    /// [`Error::Io`].
+    ///
+    /// # Panics
+    /// When a thread did while it noted.
+    pub fn keep(&self, anchor: &Anchor) -> Result<(), Error> {
+        let text = Noted { anchor: Some(*anchor), ..self.noted.clone() }.text();
+        let mut kept = self.slots.lock().expect("nobody panics with it");
+        let identity = self.folder.identity(ANCHOR_NAME);
+        // Taken out: an error leaves none, and the next note makes another file.
+        let is_there = |slots: &Slots| identity.is_some_and(|(device, inode)| slots.is_file(device, inode));
+        if let Some(mut slots) = kept.take().filter(is_there) {
+            slots.write(&text).map_err(|cause| Error::io("write", &self.folder.path(ANCHOR_NAME), cause))?;
+            *kept = Some(slots);
+            return Ok(());
+        }
+        let content = slots::begun(&text);
+        self.folder.replace(ANCHOR_NAME, &content)?;
+        *kept = Slots::of(self.folder.open_to_write(ANCHOR_NAME)?, &content);
+        Ok(())
+    }
 }
 
 fn name_text(name: &str) -> String {
@@ -55,14 +125,50 @@ fn parse_name(text: &str) -> Option<String> {
     is_name.then(|| name.to_owned())
 }
 
-fn read<T>(folder: &Folder, name: &str, parse: impl Fn(&str) -> Option<T>) -> Result<Option<T>, Error> {
+fn read<T>(folder: &Folder, name: &str, parse: impl Fn(&[u8]) -> Option<T>) -> Result<Option<T>, Error> {
     let content = match folder.read(name) {
         Err(Error::Key { fault: KeyFault::Missing, .. }) => return Ok(None),
         content => content?,
     };
-    let parsed = std::str::from_utf8(&content).ok().and_then(parse);
-    let fault = || Error::Key { path: folder.path(name), fault: KeyFault::Anchor };
-    parsed.map(Some).ok_or_else(fault)
+    parse(&content).map(Some).ok_or_else(|| fault(folder, name))
+}
+
+fn fault(folder: &Folder, name: &str) -> Error {
+    Error::Key { path: folder.path(name), fault: KeyFault::Anchor }
+}
+
+fn name_of_file(content: &[u8]) -> Option<String> {
+    parse_name(std::str::from_utf8(content).ok()?)
+}
+
+/// What `notes` has of the store; `None` for one that nothing is noted of, and that may be the one from now on.
+fn noted(notes: &Folder, store: &Folder) -> Result<Option<Noted>, Error> {
+    let Some(noted) = read(notes, ANCHOR_NAME, Noted::of_file)? else { return Ok(None) };
+    if read(store, NAME_NAME, name_of_file)?.as_ref() == Some(&noted.name) {
+        return Ok(Some(noted));
+    }
+    let is_used = |name: &String| name.ends_with(".from") || name.ends_with(".seg");
+    if store.names()?.iter().any(is_used) {
+        return Err(Error::Key { path: store.path(NAME_NAME), fault: KeyFault::OtherStore });
+    }
+    Ok(None)
+}
+
+fn begin(notes: &Folder, store: &Folder) -> Result<Noted, Error> {
+    if let Some(noted) = noted(notes, store)? {
+        return Ok(noted);
+    }
+    let content = store.read_or_write(NAME_NAME, || {
+        let mut name = [0; 16];
+        let path = || store.path(NAME_NAME);
+        OsRandomness.fill(&mut name).map_err(|cause| Error::io("name", &path(), cause))?;
+        let name: String = name.iter().map(|byte| format!("{byte:02x}")).collect();
+        Ok(Zeroizing::new(name_text(&name).into_bytes()))
+    })?;
+    let name = name_of_file(&content).ok_or_else(|| fault(store, NAME_NAME))?;
+    let noted = Noted { name, anchor: None };
+    notes.replace(ANCHOR_NAME, &slots::begun(&noted.text()))?;
+    Ok(noted)
 }
 
 impl Keys {
@@ -71,52 +177,15 @@ impl Keys {
     /// # Errors
     /// [`Error::Key`], also when another store was written to last, or [`Error::Io`].
     pub fn anchored(&self, store: &Path) -> Result<Option<Anchor>, Error> {
-        self.noted(&Folder::open(store)?).map(|noted| noted.and_then(|noted| noted.anchor))
+        noted(self.folder(), &Folder::open(store)?).map(|noted| noted.and_then(|noted| noted.anchor))
     }
 
-    /// `None` for a store that nothing is noted of, and that may be the one from now on.
-    fn noted(&self, folder: &Folder) -> Result<Option<Noted>, Error> {
-        let Some(noted) = read(self.folder(), ANCHOR_NAME, Noted::parse)? else { return Ok(None) };
-        if read(folder, NAME_NAME, parse_name)?.as_ref() == Some(&noted.name) {
-            return Ok(Some(noted));
-        }
-        let is_used = |name: &String| name.ends_with(".from") || name.ends_with(".seg");
-        if folder.names()?.iter().any(is_used) {
-            return Err(Error::Key { path: folder.path(NAME_NAME), fault: KeyFault::OtherStore });
-        }
-        Ok(None)
-    }
-
-    /// What is noted of the store at `store`, which is the one from now on. Before anything else is begun there.
+    /// The note of the store at `store`, which is the one from now on. Before anything else is begun there.
     ///
     /// # Errors
     /// As [`Keys::anchored`].
-    pub fn begin_anchor(&self, store: &Path) -> Result<Noted, Error> {
-        let folder = Folder::create(store)?;
-        if let Some(noted) = self.noted(&folder)? {
-            return Ok(noted);
-        }
-        let content = folder.read_or_write(NAME_NAME, || {
-            let mut name = [0; 16];
-            let path = || folder.path(NAME_NAME);
-            OsRandomness.fill(&mut name).map_err(|cause| Error::io("name", &path(), cause))?;
-            let name: String = name.iter().map(|byte| format!("{byte:02x}")).collect();
-            Ok(Zeroizing::new(name_text(&name).into_bytes()))
-        })?;
-        let name = std::str::from_utf8(&content).ok().and_then(parse_name);
-        let fault = || Error::Key { path: folder.path(NAME_NAME), fault: KeyFault::Anchor };
-        let noted = Noted { name: name.ok_or_else(fault)?, anchor: None };
-        self.folder().replace(ANCHOR_NAME, noted.text().as_bytes())?;
-        Ok(noted)
-    }
-
-    /// Notes, durably, how far the store has come that `noted` is of.
-    ///
-    /// # Errors
-    /// [`Error::Io`].
-    pub fn keep_anchor(&self, noted: &Noted, anchor: &Anchor) -> Result<(), Error> {
-        let noted = Noted { name: noted.name.clone(), anchor: Some(*anchor) };
-        self.folder().replace(ANCHOR_NAME, noted.text().as_bytes())
+    pub fn begin_anchor(&self, store: &Path) -> Result<Note, Error> {
+        Note::begin_in(self.folder().try_clone()?, store)
     }
 }
 
@@ -126,18 +195,21 @@ mod tests {
     use crate::link::reservations::{ecg, fault};
     use std::fs;
 
+    fn at(segment: u64) -> Anchor {
+        Anchor { store: [1; 16], segment, end: 4096, chain: [0; 16] }
+    }
+
     #[test]
     fn what_is_noted_of_a_store_is_found_and_another_used_one_is_not_taken_for_it() {
         let out = tempfile::tempdir().expect("a folder");
         let keys = Keys::of(&ecg(), out.path()).expect("keys are made");
         let (store, other) = (out.path().join("store"), out.path().join("other"));
-        let anchor = Anchor { store: [1; 16], segment: 3, end: 4096, chain: [0; 16] };
-        let noted = keys.begin_anchor(&store).unwrap();
-        assert_eq!(noted.anchor, None);
-        keys.keep_anchor(&noted, &anchor).unwrap();
+        let note = keys.begin_anchor(&store).unwrap();
+        assert_eq!(note.found(), None);
+        note.keep(&at(3)).unwrap();
         assert_eq!(
-            (keys.begin_anchor(&store).unwrap().anchor, keys.anchored(&store).unwrap()),
-            (Some(anchor), Some(anchor))
+            (keys.begin_anchor(&store).unwrap().found(), keys.anchored(&store).unwrap()),
+            (Some(at(3)), Some(at(3)))
         );
         // A name that is gone or another is that of no older copy.
         keys.begin_store(&store, 1).unwrap();
@@ -146,12 +218,46 @@ mod tests {
         assert_eq!(fault(keys.anchored(&store)), KeyFault::OtherStore);
         assert_eq!(fault(keys.begin_anchor(&store).map(drop)), KeyFault::OtherStore);
         Folder::open(&store).unwrap().replace(NAME_NAME, &name).unwrap();
-        assert_eq!(keys.anchored(&store).unwrap(), Some(anchor));
+        assert_eq!(keys.anchored(&store).unwrap(), Some(at(3)));
         // A new store takes its place.
-        assert_eq!(keys.begin_anchor(&other).unwrap().anchor, None);
+        assert_eq!(keys.begin_anchor(&other).unwrap().found(), None);
         assert_eq!(keys.begin_store(&other, 1).unwrap(), 0);
         assert_eq!(fault(keys.begin_anchor(&store).map(drop)), KeyFault::OtherStore);
         fs::write(out.path().join("keys").join(ANCHOR_NAME), "name x\n").unwrap();
         assert_eq!(fault(keys.anchored(&other)), KeyFault::Anchor);
+    }
+
+    #[test]
+    fn a_note_of_an_earlier_version_is_read_and_goes_on_in_slots() {
+        let out = tempfile::tempdir().expect("a folder");
+        let (notes, store) = (out.path().join("notes"), out.path().join("store"));
+        let name = Note::begin(&notes, &store).unwrap().noted.name;
+        let text = Noted { name, anchor: Some(at(7)) }.text();
+        Folder::open(&notes).unwrap().replace(ANCHOR_NAME, text.as_bytes()).unwrap();
+        let note = Note::begin(&notes, &store).unwrap();
+        assert_eq!(note.found(), Some(at(7)));
+        note.keep(&at(8)).unwrap();
+        assert_eq!(Note::begin(&notes, &store).unwrap().found(), Some(at(8)));
+        assert_eq!(fs::metadata(notes.join(ANCHOR_NAME)).unwrap().len(), FILE_BYTES as u64);
+    }
+
+    #[test]
+    fn a_note_is_written_in_place_unless_its_file_was_taken_away() {
+        let out = tempfile::tempdir().expect("a folder");
+        let (notes, store) = (out.path().join("notes"), out.path().join("store"));
+        let note = Note::begin(&notes, &store).unwrap();
+        let file = || Folder::open(&notes).unwrap().identity(ANCHOR_NAME);
+        let first = file();
+        for segment in 0..4 {
+            note.keep(&at(segment)).unwrap();
+            assert_eq!(Note::begin(&notes, &store).unwrap().found(), Some(at(segment)));
+        }
+        assert_eq!(file(), first);
+        fs::rename(notes.join(ANCHOR_NAME), notes.join("away")).unwrap();
+        for segment in 4..6 {
+            note.keep(&at(segment)).unwrap();
+            assert_eq!(Note::begin(&notes, &store).unwrap().found(), Some(at(segment)));
+        }
+        assert_ne!(file(), first);
     }
 }

@@ -40,6 +40,14 @@ impl Folder {
         Self::open(path)
     }
 
+    /// The same folder, for somebody else.
+    pub fn try_clone(&self) -> Result<Self, Error> {
+        let descriptor = self.descriptor.try_clone();
+        let descriptor =
+            descriptor.map_err(|source| Error::Io { action: "open", path: self.path.clone(), source })?;
+        Ok(Folder { path: self.path.clone(), descriptor })
+    }
+
     /// The folder `name` in this one, made if it is not there.
     pub fn create_below(&self, name: &str) -> Result<Self, Error> {
         let path = self.path.join(name);
@@ -87,19 +95,7 @@ impl Folder {
     /// The content of the file `name`, after checking that nobody else can read or write it.
     pub fn read(&self, name: &str) -> Result<Zeroizing<Vec<u8>>, Error> {
         let path = self.path(name);
-        // NONBLOCK: opening a pipe that somebody left here must not wait for its other end.
-        let flags = NOT_FOLLOWED | OFlags::RDONLY | OFlags::NONBLOCK;
-        let descriptor =
-            fs::openat(&self.descriptor, name, flags, Mode::empty()).map_err(|errno| match errno {
-                Errno::NOENT => fault(&path, KeyFault::Missing),
-                Errno::LOOP => fault(&path, KeyFault::Symlink),
-                errno => failed("open", &path, errno),
-            })?;
-        let stat = fs::fstat(&descriptor).map_err(|errno| failed("examine", &path, errno))?;
-        if FileType::from_raw_mode(stat.st_mode) != FileType::RegularFile {
-            return Err(fault(&path, KeyFault::NotAFile));
-        }
-        owned(&stat, FILE_MODE).map_err(|key_fault| fault(&path, key_fault))?;
+        let descriptor = self.open_file(name, OFlags::RDONLY)?;
         // Room for everything at once: a vector that grows leaves copies behind.
         let mut content = Zeroizing::new(Vec::with_capacity(SECRET_BYTES_MAX + 1));
         let file = File::from(descriptor).take(SECRET_BYTES_MAX as u64 + 1);
@@ -112,6 +108,35 @@ impl Folder {
             return Err(fault(&path, KeyFault::TooLong));
         }
         Ok(content)
+    }
+
+    /// The file `name`, to be written in place, after the same checks.
+    pub fn open_to_write(&self, name: &str) -> Result<File, Error> {
+        self.open_file(name, OFlags::WRONLY).map(File::from)
+    }
+
+    fn open_file(&self, name: &str, access: OFlags) -> Result<OwnedFd, Error> {
+        let path = self.path(name);
+        // NONBLOCK: opening a pipe that somebody left here must not wait for its other end.
+        let flags = NOT_FOLLOWED | access | OFlags::NONBLOCK;
+        let descriptor =
+            fs::openat(&self.descriptor, name, flags, Mode::empty()).map_err(|errno| match errno {
+                Errno::NOENT => fault(&path, KeyFault::Missing),
+                Errno::LOOP => fault(&path, KeyFault::Symlink),
+                errno => failed("open", &path, errno),
+            })?;
+        let stat = fs::fstat(&descriptor).map_err(|errno| failed("examine", &path, errno))?;
+        if FileType::from_raw_mode(stat.st_mode) != FileType::RegularFile {
+            return Err(fault(&path, KeyFault::NotAFile));
+        }
+        owned(&stat, FILE_MODE).map_err(|key_fault| fault(&path, key_fault))?;
+        Ok(descriptor)
+    }
+
+    /// The device and number of the file that has the name now; `None` when there is none.
+    pub fn identity(&self, name: &str) -> Option<(u64, u64)> {
+        let stat = fs::statat(&self.descriptor, name, AtFlags::SYMLINK_NOFOLLOW).ok()?;
+        Some((stat.st_dev, stat.st_ino))
     }
 
     /// The content of the file `name`, which is written from `make` if it is not there.

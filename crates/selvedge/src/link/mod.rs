@@ -39,6 +39,7 @@ mod section;
 pub mod sending;
 pub mod service;
 pub mod simulation;
+mod slots;
 pub mod standing;
 pub mod transport;
 pub mod waveform;

@@ -2,18 +2,17 @@
 //!
 //! Owns its command line, which is for nobody else, how it is started, and what it says at its end.
 
-use std::fs::{self, File};
-use std::io::{self, Write};
+use std::fs;
 use std::net::{SocketAddr, TcpListener};
 use std::path::{Path, PathBuf};
 
 use clap::ValueEnum;
-use collect::anchor::Anchor;
 use collect::limits::Limits;
 use collect::nats::{self, Cluster, Protection};
 use collect::stats::{Deadline, Latency, Stages, Stats};
 use collect::{load, serve};
 use selvedge::error::Error;
+use selvedge::link::anchoring::Note;
 use selvedge::link::certificates::Certificates;
 use selvedge::link::launch::{Daemon, Launcher, die_with_parent, tell_ready};
 use selvedge::link::realtime::RealtimeAsked;
@@ -21,6 +20,7 @@ use serde::Deserialize;
 
 use super::LOAD;
 use crate::broker::stage;
+use crate::collect::serve::as_io;
 use crate::output::Output;
 use crate::stop;
 
@@ -300,8 +300,9 @@ fn serve_connections(
     let address = SocketAddr::from(([127, 0, 0, 1], 0));
     let listener = TcpListener::bind(address).map_err(|source| Error::Listen { address, source })?;
     let mut keys = load::ring(LOAD.suite, arguments.seed);
-    let note = arguments.store.with_extension("anchor");
-    keys.anchor_by(None, move |anchor| keep(&note, anchor));
+    // As the server of a deployment does beside its keys.
+    let note = Note::begin(&arguments.store.with_extension("note"), &arguments.store)?;
+    keys.anchor_by(None, move |anchor| note.keep(anchor).map_err(as_io));
     let config = serve::Config {
         transport: serve::Transport::Tcp { listener, tls: tls.server()? },
         keys,
@@ -320,14 +321,4 @@ fn serve_connections(
         }
     };
     Ok(serve::serve(config, ready, stop)?)
-}
-
-/// Notes how far the store has come, durably, as the server of a deployment does beside its keys.
-fn keep(note: &Path, anchor: &Anchor) -> io::Result<()> {
-    let fresh = note.with_extension("new");
-    let mut file = File::create(&fresh)?;
-    file.write_all(anchor.to_text().as_bytes())?;
-    file.sync_all()?;
-    fs::rename(&fresh, note)?;
-    File::open(note.parent().expect("a store lies in a folder"))?.sync_all()
 }
