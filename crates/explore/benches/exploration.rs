@@ -1,8 +1,9 @@
 //! How accurate macro-models are, and how much faster than a simulator they estimate: the goals of exploration.
 //! `cargo bench -p explore` makes the models of `pico` and `vex5`, compares them with the simulator on candidates of
 //! all kinds, on those that are ranked first and on the other families, times models, simulator and the cores' hardware
-//! in Verilator, and prints goals. Arguments are `pico`, `vex5`, `speed`, `hardware`, `tcm` and `space`, for a part of
-//! that; `space` ranks all candidates at four sizes. Cycles are the same everywhere; times are this machine's.
+//! in Verilator, and prints goals. Arguments are `pico`, `vex5`, `placement`, `speed`, `hardware`, `tcm` and `space`, for
+//! a part of that; `placement` moves the stack, and `space` ranks all candidates at four sizes. Cycles are the same
+//! everywhere; times are this machine's.
 
 #[path = "../tests/compiled/mod.rs"]
 mod compiled;
@@ -14,11 +15,11 @@ use std::time::{Duration, Instant};
 use explore::analytic::Analytic;
 use explore::estimate::{Row, State};
 use explore::image::{Choice, Image, Leaves, REQUESTS};
-use explore::measure::Bench;
+use explore::measure::{Bench, Turn};
 use explore::model::{Model, Models, Shape};
 use explore::native::ROUTINES;
 use explore::plan::{self, Depth};
-use explore::rank::Accuracy;
+use explore::rank::{self, Accuracy};
 use explore::space::Space;
 use explore::subject::{Family, Material, Subject};
 use explore::validate::{self, Compared};
@@ -36,6 +37,9 @@ const STRATIFIED_SIZES: [u32; 2] = [512, 1024];
 /// How many of those that are ranked first.
 const FIRST: usize = 20;
 const SIZES: [u32; 4] = [512, 1024, 2048, 3072];
+/// Bytes of a way of the caches of `vex5`, and at how many places of it the stack is tried.
+const WAY_BYTES: u32 = 4096;
+const PLACES: u32 = 16;
 const ALL: Family = Family::Private(Space::All);
 /// The other families, and sizes of each: the shortest, a usual one and the longest.
 const OTHERS: [(Family, &[u32]); 4] = [
@@ -231,7 +235,7 @@ fn speed(bench: &Bench, models: &Models) {
     goal("explore, formulas, times as fast", geometric(&to_formulas), "simulator", true, 1407.0);
     println!("  formulas for one candidate alone: {:.1} times as fast", geometric(&to_alone));
     let begin = Instant::now();
-    rank(family, &[size], models);
+    rank_all(family, &[size], models);
     goal("explore, 450 candidates at 1024 bits, s", begin.elapsed().as_secs_f64(), "-", false, 5.0);
 }
 
@@ -293,7 +297,7 @@ fn mean(values: &[f64]) -> f64 {
 }
 
 /// Estimates a whole family natively, on all cores; how many rows.
-fn rank(family: Family, sizes: &[u32], models: &Models) -> usize {
+fn rank_all(family: Family, sizes: &[u32], models: &Models) -> usize {
     let material = Material::new(family, sizes, SEED).expect("the library makes keys");
     let subjects = family.subjects();
     let asked: Vec<(&Subject, u32)> =
@@ -303,6 +307,48 @@ fn rank(family: Family, sizes: &[u32], models: &Models) -> usize {
         estimate::rows(subject, *size, &native, models)
     };
     threads::each(&asked, estimate, |_, _| ()).expect("there are models").concat().len()
+}
+
+/// What of a ranking is the stack's place: the first, with the stack at places all over a way of the caches.
+fn placement(models: &Models) {
+    let asked = (512, State::Warm);
+    let material = Material::new(ALL, &[asked.0], SEED).expect("the library makes keys");
+    let first = first_of(&ALL.subjects(), asked, models, &material);
+    let mut places: Vec<Vec<Turn>> = Vec::new();
+    for stack_below in (0..WAY_BYTES).step_by((WAY_BYTES / PLACES) as usize) {
+        let choice = Choice { stack_below, ..Choice::of(Leaves::Plain) };
+        let Some(image) = compiled::image_of(&choice) else { return };
+        let bench = Bench::new(&image, Profile::Vex5);
+        let last = |subject: &Subject| {
+            let measured = bench.measure(&[material.request(subject, asked.0)?])?;
+            Ok::<_, explore::Error>(measured[0].last().clone())
+        };
+        places.push(threads::each(&first, last, |_, _| ()).expect("all are done"));
+    }
+    for (at, subject) in first.iter().enumerate().take(4) {
+        let mut turns: Vec<&Turn> = places.iter().map(|turns| &turns[at]).collect();
+        turns.sort_by_key(|turn| turn.cycles);
+        let [least, median, most] = [0, turns.len() / 2, turns.len() - 1].map(|place| turns[place]);
+        let mut more: Vec<(i64, &str)> = { ROUTINES.iter().zip(&least.local_cycles).zip(&most.local_cycles) }
+            .map(|((routine, least), most)| (*most as i64 - *least as i64, routine.name.as_str()))
+            .collect();
+        more.sort_by(|a, b| b.cmp(a));
+        println!(
+            "  {subject}: {} cycles at the stack's best place, {} in the middle, {} at the worst, where {:?} are more",
+            least.cycles,
+            median.cycles,
+            most.cycles,
+            &more[..2]
+        );
+    }
+    let cycles = |turns: &Vec<Turn>| turns.iter().map(|turn| turn.cycles as f64).collect::<Vec<f64>>();
+    let of_each: Vec<f64> =
+        places.iter().map(|turns| rank::regret(&cycles(turns)).expect("there are some")).collect();
+    println!("  regret of the first at each of {PLACES} places of the stack: {of_each:.4?}");
+    let means: Vec<f64> = (0..first.len())
+        .map(|at| mean(&places.iter().map(|turns| turns[at].cycles as f64).collect::<Vec<_>>()))
+        .collect();
+    println!("  regret by means over these places: {:.4}", rank::regret(&means).expect("there are some"));
 }
 
 /// What the best takes without caches, warm, with leaves in C and in assembly.
@@ -344,7 +390,7 @@ fn main() {
         let bench = Bench::new(&image, Profile::Pico);
         accuracy(&bench, &models(&bench), 2.0);
     }
-    if !["vex5", "speed", "hardware", "tcm", "space"].into_iter().any(is_asked) {
+    if !["vex5", "placement", "speed", "hardware", "tcm", "space"].into_iter().any(is_asked) {
         return;
     }
     let bench = Bench::new(&image, Profile::Vex5);
@@ -353,6 +399,9 @@ fn main() {
     }
     // How long it takes does not depend on which models of a library they are.
     let models = stored::read(KEPT).unwrap_or_else(|error| panic!("models/vex5.ndjson: {error}"));
+    if is_asked("placement") {
+        placement(&models);
+    }
     if is_asked("speed") {
         speed(&bench, &models);
     }
@@ -364,7 +413,7 @@ fn main() {
     }
     if is_asked("space") {
         let begin = Instant::now();
-        let rows = rank(ALL, &SIZES, &models);
+        let rows = rank_all(ALL, &SIZES, &models);
         println!("  {rows} rows");
         goal(
             "explore, all candidates at four sizes, min",

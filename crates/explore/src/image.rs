@@ -108,6 +108,8 @@ pub struct Choice {
     pub level: String,
     /// In which order files are linked and how far code, data and stack are moved: 0 as they come, else drawn from it.
     pub layout: u64,
+    /// How many bytes below where it is otherwise the stack begins, a multiple of 16: what else is linked stays where it is.
+    pub stack_below: u32,
     /// Whether the program tells what is secret, for who follows secrets through it; it takes other cycles then.
     pub tells_secrets: bool,
     /// Files whose routines stand in place of those that the library has by the same names.
@@ -117,7 +119,8 @@ pub struct Choice {
 impl Choice {
     /// These leaves, as they are usually compiled and linked.
     pub fn of(leaves: Leaves) -> Choice {
-        Choice { leaves, level: "-O2".to_owned(), layout: 0, tells_secrets: false, in_place: Vec::new() }
+        let level = "-O2".to_owned();
+        Choice { leaves, level, layout: 0, stack_below: 0, tells_secrets: false, in_place: Vec::new() }
     }
 }
 
@@ -312,7 +315,8 @@ fn inputs(firmware: &Path, choice: &Choice, version: &str) -> Result<String, Err
         hash.update((bytes.len() as u64).to_le_bytes());
         hash.update(bytes);
     };
-    let words = [version, OPTIONS, &choice.level, choice.leaves.word(), &choice.layout.to_string()];
+    let [layout, stack_below] = [choice.layout, choice.stack_below.into()].map(|number| number.to_string());
+    let words = [version, OPTIONS, &choice.level, choice.leaves.word(), &layout, &stack_below];
     words.iter().for_each(|word| add(word.as_bytes()));
     if choice.tells_secrets {
         TELLING.iter().for_each(|word| add(word.as_bytes()));
@@ -352,13 +356,16 @@ fn build(firmware: &Path, choice: &Choice, folder: &Path) -> Result<Vec<u8>, Err
     let mut link = Command::new(COMPILER);
     link.current_dir(folder).args(OPTIONS.split_whitespace()).args(["-nostartfiles", "-Wl,--build-id=none"]);
     link.arg(format!("-Wl,--defsym=explore_requests={REQUESTS}"));
+    let mut stack_below = u64::from(choice.stack_below);
     if choice.layout != 0 {
         let mut random = Shuffle(choice.layout);
         random.shuffle(&mut objects);
-        for distance in ["layout_code", "layout_data", "layout_stack"] {
+        for distance in ["layout_code", "layout_data"] {
             link.arg(format!("-Wl,--defsym={distance}={}", 16 * random.below(256)));
         }
+        stack_below += 16 * random.below(256);
     }
+    link.arg(format!("-Wl,--defsym=layout_stack={stack_below}"));
     // Of two definitions of one routine the first is taken.
     if !in_place.is_empty() {
         link.arg("-Wl,-z,muldefs").args(in_place.iter().map(object));
