@@ -24,6 +24,18 @@
      CACHE_SLOTS * POWER_CACHE_SLOT(LIMBS(RSA_BITS_MAX), WINDOW_BITS_MAX) +                                  \
      2 * EXPLORE_REQUEST_BYTES_MAX / LIMB_BYTES)
 
+/*
+ * Where a caller's memory lies is no candidate's doing, but a direct-mapped cache makes cycles of it: what a product
+ * works on may be in the lines that its stack is in, and each row of it then fetches both anew. On the bare machine the
+ * stack ends where a cache's way does, so that the room begins where one does: what is worked on comes first, and tables,
+ * of which a power is read now and then, lie behind all of it (explore_behind).
+ */
+#ifdef __riscv
+#define EXPLORE_PLACED __attribute__((aligned(4096)))
+#else
+#define EXPLORE_PLACED
+#endif
+
 extern EXPLORE_STATE limb_t explore_room[ROOM_LIMBS];
 
 /* All of the room. */
@@ -32,12 +44,23 @@ static inline struct scratch explore_all(void)
     return (struct scratch){explore_room, ROOM_LIMBS};
 }
 
+/* The last `limbs` of it. */
+static inline limb_t *explore_behind(struct scratch *room, size_t limbs)
+{
+    if (limbs > room->limbs) {
+        __builtin_trap();
+    }
+    room->limbs -= limbs;
+    return room->next + room->limbs;
+}
+
 /* `limbs` of it, as an operation's scratch; what it takes of them is counted from here. */
 static inline struct scratch explore_scratch(struct scratch *room, size_t limbs)
 {
 #ifdef SELVEDGE_COUNT
+    const size_t kept = ROOM_LIMBS - room->limbs;
     limb_t *const taken = scratch_take(room, limbs);
-    estimate_memory(((size_t)(taken - explore_room)) * sizeof(limb_t), limbs * sizeof(limb_t));
+    estimate_memory(kept * sizeof(limb_t), limbs * sizeof(limb_t));
     return (struct scratch){taken, limbs};
 #else
     return (struct scratch){scratch_take(room, limbs), limbs};

@@ -91,7 +91,7 @@ EXPLORE(modexp)
     r = scratch_take(&room, n.limbs);
     if (call->candidate.caching == CACHING_TABLES) {
         limb_t *const memory =
-            scratch_take(&room, CACHE_SLOTS * POWER_CACHE_SLOT(n.limbs, call->candidate.window_bits));
+            explore_behind(&room, CACHE_SLOTS * POWER_CACHE_SLOT(n.limbs, call->candidate.window_bits));
         power_cache_init(&cache, memory, CACHE_SLOTS, n.limbs, call->candidate.window_bits);
         used = &cache;
     }

@@ -4,7 +4,7 @@
 #include "../crypto/mp/mpz.h"
 #include "explore_limbs.h"
 
-EXPLORE_STATE limb_t explore_room[ROOM_LIMBS];
+EXPLORE_PLACED EXPLORE_STATE limb_t explore_room[ROOM_LIMBS];
 
 /* Operands 0 to count - 1, the same length; 0 when they are not. */
 static uint8_t take(struct explore_call *call, struct vector *vectors, size_t count, struct scratch *room)

@@ -41,7 +41,7 @@ static void take_cache(struct explore_call *call, struct rsa_room *rsa, struct s
 {
     if (call->candidate.caching == CACHING_TABLES) {
         const size_t limbs = LIMBS(rsa->bits) / (call->candidate.crt == CRT_NONE ? 1 : 2);
-        limb_t *const memory = scratch_take(room, CACHE_SLOTS * POWER_CACHE_SLOT(limbs, call->candidate.window_bits));
+        limb_t *const memory = explore_behind(room, CACHE_SLOTS * POWER_CACHE_SLOT(limbs, call->candidate.window_bits));
         power_cache_init(&rsa->cache, memory, CACHE_SLOTS, limbs, call->candidate.window_bits);
         rsa->private.cache = &rsa->cache;
     }
@@ -217,7 +217,7 @@ static uint8_t take_group(struct explore_call *call, struct elgamal *group, stru
     }
     if (call->candidate.caching == CACHING_TABLES) {
         const size_t slot = POWER_CACHE_SLOT(LIMBS(bits), call->candidate.window_bits);
-        power_cache_init(cache, scratch_take(&room, CACHE_SLOTS * slot), CACHE_SLOTS, LIMBS(bits),
+        power_cache_init(cache, explore_behind(&room, CACHE_SLOTS * slot), CACHE_SLOTS, LIMBS(bits),
                          call->candidate.window_bits);
         group->cache = cache;
     }

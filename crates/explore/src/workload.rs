@@ -139,7 +139,7 @@ impl Draw {
 }
 
 /// Operations of the basic layer that [`Draw::basic`] draws.
-pub const BASIC: [&str; 31] = [
+pub const BASIC: [&str; 32] = [
     "mpn_add_n",
     "mpn_sub_n",
     "mpn_mul_1",
@@ -169,6 +169,7 @@ pub const BASIC: [&str; 31] = [
     "mpn_divrem_1",
     "mpn_mod_1",
     "mpz_add",
+    "mpz_sub",
     "mpz_mod",
     "mpz_gcdext",
 ];

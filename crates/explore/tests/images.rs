@@ -2,7 +2,7 @@
 
 mod compiled;
 
-use explore::image::Leaves;
+use explore::image::{Choice, Leaves};
 use explore::leaf::{ByHand, Rule, leaves};
 use explore::measure::Bench;
 use explore::native;
@@ -64,6 +64,25 @@ fn local_cycles_by_routine_are_those_of_the_call_graph_and_its_calls_are_those_c
                 + helpers.map(|edge| edge.cycles).sum::<u64>();
             assert_eq!(measured.last().local_cycles[index], with_helpers, "{} by {name}", routine.name);
         }
+    }
+}
+
+#[test]
+fn what_a_candidate_works_on_is_not_in_the_cache_lines_of_the_stack() {
+    let images = [0, 1024, 2048]
+        .map(|stack_below| compiled::image_of(&Choice { stack_below, ..Choice::of(Leaves::Plain) }));
+    let [Some(usual), others @ ..] = &images else { return };
+    let key = Key::generate(SEED, 512).expect("it has a size").shortened(48);
+    for (window, kept) in [(5, "tables"), (4, "tables"), (5, "constants"), (4, "constants"), (3, "fresh")] {
+        let name = format!("fios/sliding-{window}/garner/{kept}/32");
+        let request = key.private(name.parse().expect("it is one"), SEED).warm();
+        let cycles = |image| {
+            let bench = Bench::new(image, Profile::Vex5);
+            bench.measure(std::slice::from_ref(&request)).expect("it is done")[0].last().cycles as f64
+        };
+        let least = others.iter().flatten().map(cycles).fold(f64::INFINITY, f64::min);
+        // Where each row of a product fetches lines anew, it is a tenth and more.
+        assert!(cycles(usual) < 1.02 * least, "{name}: {}, and {least} elsewhere", cycles(usual));
     }
 }
 
