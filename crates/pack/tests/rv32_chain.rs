@@ -8,8 +8,9 @@ mod made;
 use std::collections::{HashMap, HashSet};
 
 use corpus::Run;
+use corpus::stores::{self, Stores};
 use isa::Cycles;
-use isa::rv32::{Fault, FaultKind, Machine, Memory, Spent, Timing, User, user};
+use isa::rv32::{Bus, Fault, FaultKind, Machine, Memory, Spent, Timing, User, user};
 use made::{Seeded, device, seals};
 use pack::chain::run::{self, End};
 use pack::chain::{Chain, Data, DataTiming, Lines, Outcome, Protection, Rv32, Settings, Shape, Work};
@@ -17,7 +18,6 @@ use pack::chain::{integrity, sealed};
 use pack::code::Code;
 use pack::code::dict;
 use pack::code::onfill::stored::compress;
-use pack::image::Moved;
 use pack::integrity::{ImageName, Integrity};
 use pack::lines::Choice;
 use pack::place::Order;
@@ -219,20 +219,15 @@ struct Moves {
     places: HashMap<u32, u32>,
     /// Upper parts of both, which LUI leaves in registers.
     parts: HashSet<(u32, u32)>,
-    /// Lower and upper halves of both, which are left in fields of 16 bits.
-    halves: HashSet<(u32, u32)>,
 }
 
 impl Moves {
     fn of(run: &Run, image: &Image) -> Moves {
         let high = |address: u32| address.wrapping_add(0x800) & !0xfff;
         let highs = image.map.iter().map(|moved| (high(moved.old), high(moved.new)));
-        let halves =
-            |moved: &Moved| [0, 16].map(|bits| (moved.old >> bits & 0xffff, moved.new >> bits & 0xffff));
         let mut moves = Moves {
             places: image.map.iter().map(|moved| (moved.old, moved.new)).collect(),
             parts: highs.collect(),
-            halves: image.map.iter().flat_map(halves).collect(),
         };
         // What a call leaves is the place behind it, where something else may stand now.
         let places: HashSet<u32> = image.map.iter().map(|moved| moved.new).collect();
@@ -259,27 +254,28 @@ impl Moves {
 
     /// Whether a word of the packed run is the plain run's: the same, or where the code is now that was there.
     fn explain(&self, plain: u32, packed: u32) -> bool {
-        let is_half = |(plain, packed): (u32, u32)| plain == packed || self.halves.contains(&(plain, packed));
-        plain == packed
-            || self.places.get(&plain) == Some(&packed)
-            || self.parts.contains(&(plain, packed))
-            || [0, 16].into_iter().all(|bits| is_half((plain >> bits & 0xffff, packed >> bits & 0xffff)))
+        plain == packed || self.places.get(&plain) == Some(&packed) || self.parts.contains(&(plain, packed))
     }
 }
 
-fn compare_memory(what: &str, moves: &Moves, plain: &Memory, packed: &Memory) -> usize {
+/// Compares the memory of the plain run and of the packed one, each with what was stored to it: in how many words they
+/// differ by where code is.
+fn compare_memory(what: &str, moves: &Moves, plain: (&Memory, &Stores), packed: (&Memory, &Stores)) -> usize {
+    let number = u32::from_le_bytes;
     let mut moved = 0;
-    for region in packed.regions() {
-        let theirs = plain.read(region.first, region.bytes.len() as u32).expect("both have it");
+    for region in packed.0.regions() {
+        let theirs = plain.0.read(region.first, region.bytes.len() as u32).expect("both have it");
         if theirs == region.bytes {
             continue;
         }
-        let words = theirs.chunks_exact(4).zip(region.bytes.chunks_exact(4)).enumerate();
-        for (index, (theirs, ours)) in words.filter(|(_, (theirs, ours))| theirs != ours) {
-            let word = |bytes: &[u8]| u32::from_le_bytes(bytes.try_into().expect("four bytes"));
+        let (theirs, ours) = (theirs.as_chunks().0, region.bytes.as_chunks().0);
+        for (index, (&theirs, &ours)) in theirs.iter().zip(ours).enumerate().filter(|(_, (a, b))| a != b) {
             let address = region.first + 4 * index as u32;
-            let (theirs, ours) = (word(theirs), word(ours));
-            assert!(moves.explain(theirs, ours), "{what} at {address:#x}: {theirs:#x} {ours:#x}");
+            let before = stores::left_of(address, [theirs, ours], [plain.1, packed.1]);
+            let explain = |[theirs, ours]: [[u8; 4]; 2]| moves.explain(number(theirs), number(ours));
+            let same = explain([theirs, ours]) || before.is_some_and(explain);
+            let (theirs, ours) = (number(theirs), number(ours));
+            assert!(same, "{what}: memory at {address:#x}: {theirs:#x} {ours:#x}; left of {before:02x?}");
             moved += 1;
         }
     }
@@ -287,10 +283,14 @@ fn compare_memory(what: &str, moves: &Moves, plain: &Memory, packed: &Memory) ->
 }
 
 /// Runs to the next call of the environment, which it leaves to be answered; `None` at the end.
-fn registers_at_call<B: isa::rv32::Bus>(program: &mut User<B>, calls: &HashSet<u32>) -> Option<Vec<u32>> {
+fn registers_at_call<B: Bus>(
+    program: &mut User<B>,
+    stores: &mut Stores,
+    calls: &HashSet<u32>,
+) -> Option<Vec<u32>> {
     loop {
         let machine: &Machine<B> = &program.machine;
-        match program.run(machine.cycle() + 1, &mut ()) {
+        match program.run(machine.cycle() + 1, stores) {
             user::Stop::Reached if calls.contains(&program.machine.pc()) => {
                 return Some((0..32).map(|number| program.machine.register(number)).collect());
             }
@@ -318,7 +318,6 @@ fn registers_and_memory_are_the_plain_runs_but_for_where_code_is_at_every_system
         for way in ways(number) {
             let image = packed(run, &profile, &way);
             let moves = Moves::of(run, &image);
-            let what = format!("{} {}", run.program, run.name);
             let (told, files) = run.prepare();
             let told: Vec<&str> = told.iter().map(String::as_str).collect();
             let program = run.image_rv32();
@@ -329,22 +328,25 @@ fn registers_and_memory_are_the_plain_runs_but_for_where_code_is_at_every_system
             let calls: HashSet<u32> =
                 words.filter(|&at| word(at).is_some_and(|bytes| bytes == CALL.to_le_bytes())).collect();
             let our_calls: HashSet<u32> = calls.iter().map(|at| moves.places[at]).collect();
+            let (mut stored, mut our_stored) = (Stores::default(), Stores::default());
             let mut count = 0u32;
-            while let Some(theirs) = registers_at_call(&mut plain, &calls) {
-                let found = registers_at_call(&mut ours, &our_calls);
-                let found = found.unwrap_or_else(|| panic!("{} ends early", run.program));
+            while let Some(theirs) = registers_at_call(&mut plain, &mut stored, &calls) {
+                let what = format!("{} {} call {count}", run.program, run.name);
+                let found = registers_at_call(&mut ours, &mut our_stored, &our_calls);
+                let found = found.unwrap_or_else(|| panic!("{what}: it ended"));
                 assert_eq!(ours.machine.pc(), moves.places[&plain.machine.pc()]);
                 for (index, (&plain, &packed)) in theirs.iter().zip(&found).enumerate() {
                     let same = moves.explain(plain, packed);
-                    assert!(same, "{} call {count}, register {index}: {plain:#x} {packed:#x}", run.program);
+                    assert!(same, "{what}: register {index}: {plain:#x} {packed:#x}");
                 }
                 // Memory is long, and so it is compared less often the longer it takes.
                 if count < 4 || count.is_power_of_two() {
-                    compare_memory(&what, &moves, &plain.machine.bus, ours.machine.bus.ram());
+                    let memory = (&plain.machine.bus, &stored);
+                    compare_memory(&what, &moves, memory, (ours.machine.bus.ram(), &our_stored));
                 }
                 count += 1;
             }
-            assert_eq!(registers_at_call(&mut ours, &our_calls), None);
+            assert_eq!(registers_at_call(&mut ours, &mut our_stored, &our_calls), None);
             assert!(count > 3, "{}: {count} calls", run.program);
         }
     }

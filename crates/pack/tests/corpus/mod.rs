@@ -1,6 +1,8 @@
 //! The corpus' programs for tests and benches: what they are told, what they print natively, and how they are run.
 #![allow(dead_code)] // each file that takes it uses some of it
 
+pub mod stores;
+
 use std::path::{Path, PathBuf};
 
 use isa::Cycles;
