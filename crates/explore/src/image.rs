@@ -106,7 +106,8 @@ pub struct Choice {
     pub leaves: Leaves,
     /// How the compiler optimises, as it is told.
     pub level: String,
-    /// In which order files are linked and how far code, data and stack are moved: 0 as they come, else drawn from it.
+    /// In which order files are linked and how far code, data and stack are moved: 0 as they come, else drawn from it. A
+    /// candidate's state and scratch of limbs begin at a way of the cache in each of them.
     pub layout: u64,
     /// How many bytes below where it is otherwise the stack begins, a multiple of 16: what else is linked stays where it is.
     pub stack_below: u32,

@@ -81,7 +81,7 @@ fn what_a_candidate_works_on_is_not_in_the_cache_lines_of_the_stack() {
             bench.measure(std::slice::from_ref(&request)).expect("it is done")[0].last().cycles as f64
         };
         let least = others.iter().flatten().map(cycles).fold(f64::INFINITY, f64::min);
-        // Where each row of a product fetches lines anew, it is a tenth and more.
+        // Where each row of a product fetches lines anew, it is 5 % and more.
         assert!(cycles(usual) < 1.02 * least, "{name}: {}, and {least} elsewhere", cycles(usual));
     }
 }

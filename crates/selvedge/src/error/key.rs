@@ -186,7 +186,9 @@ impl KeyFault {
             KeyFault::Anchor => {
                 write!(
                     f,
-                    "found other words than those that say which store these keys have, and how far it has come"
+                    "found other words than those that say which store these keys have, and how far it has come\n\
+                     help: put back the file of these keys' latest backup; without `store.anchor` the next server takes \
+                     whatever store is there for the latest"
                 )
             }
             KeyFault::OtherStore => write!(

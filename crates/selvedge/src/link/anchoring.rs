@@ -5,7 +5,7 @@
 //!                       store ID segment N end E chain TAG          and its last group that is noted, if there is one
 //! STORE/store.name      name NAME                                   random, from before anything is stored
 //! ```
-//! The note is moved with groups of the log, so it is written in place: its file is of `slots`. One that has the lines alone
+//! The note is moved with groups of the log, so it is written in place: its file is of `halves`. One that has the lines alone
 //! is of an earlier version, and is read once.
 //!
 //! Owns these files. When the note is moved, and what of a store is compared with it, is `collect::anchor`'s. Whoever can
@@ -22,8 +22,8 @@ use collect::anchor::Anchor;
 use zeroize::Zeroizing;
 
 use super::folder::Folder;
+use super::halves::{self, FILE_BYTES, Halves};
 use super::keys::Keys;
-use super::slots::{self, FILE_BYTES, Slots};
 use crate::error::{Error, KeyFault};
 
 const ANCHOR_NAME: &str = "store.anchor";
@@ -51,7 +51,7 @@ impl Noted {
 
     fn of_file(content: &[u8]) -> Option<Noted> {
         match content.len() {
-            FILE_BYTES => Noted::parse(slots::latest(content)?),
+            FILE_BYTES => Noted::parse(halves::latest(content)?),
             _ => Noted::parse(std::str::from_utf8(content).ok()?),
         }
     }
@@ -63,7 +63,7 @@ pub struct Note {
     folder: Folder,
     noted: Noted,
     /// `None` where the file has to be written anew.
-    slots: Mutex<Option<Slots>>,
+    halves: Mutex<Option<Halves>>,
 }
 
 impl Note {
@@ -79,9 +79,8 @@ impl Note {
     fn begin_in(folder: Folder, store: &Path) -> Result<Note, Error> {
         let noted = begin(&folder, &Folder::create(store)?)?;
         let content = folder.read(ANCHOR_NAME)?;
-        // Where it is of an earlier version, the first note makes a file of slots of it.
-        let slots = Slots::of(folder.open_to_write(ANCHOR_NAME)?, &content);
-        Ok(Note { folder, noted, slots: Mutex::new(slots) })
+        let halves = Mutex::new(go_on(&folder, &content));
+        Ok(Note { folder, noted, halves })
     }
 
     /// How far the store had come at least when it was begun, as far as that was noted.
@@ -99,20 +98,28 @@ impl Note {
     /// When a thread did while it noted.
     pub fn keep(&self, anchor: &Anchor) -> Result<(), Error> {
         let text = Noted { anchor: Some(*anchor), ..self.noted.clone() }.text();
-        let mut kept = self.slots.lock().expect("nobody panics with it");
+        let mut kept = self.halves.lock().expect("nobody panics with it");
         let identity = self.folder.identity(ANCHOR_NAME);
         // Taken out: an error leaves none, and the next note makes another file.
-        let is_there = |slots: &Slots| identity.is_some_and(|(device, inode)| slots.is_file(device, inode));
-        if let Some(mut slots) = kept.take().filter(is_there) {
-            slots.write(&text).map_err(|cause| Error::io("write", &self.folder.path(ANCHOR_NAME), cause))?;
-            *kept = Some(slots);
+        let is_there =
+            |halves: &Halves| identity.is_some_and(|(device, inode)| halves.is_as_written(device, inode));
+        if let Some(mut halves) = kept.take().filter(is_there) {
+            halves.write(&text).map_err(|cause| Error::io("write", &self.folder.path(ANCHOR_NAME), cause))?;
+            *kept = Some(halves);
             return Ok(());
         }
-        let content = slots::begun(&text);
+        let content = halves::begun(&text);
         self.folder.replace(ANCHOR_NAME, &content)?;
-        *kept = Slots::of(self.folder.open_to_write(ANCHOR_NAME)?, &content);
+        // It is noted, whether or not the next one can go on there.
+        *kept = go_on(&self.folder, &content);
         Ok(())
     }
+}
+
+/// The file in place; `None` where the first note has to make one: it is of an earlier version, or cannot be written to.
+fn go_on(folder: &Folder, content: &[u8]) -> Option<Halves> {
+    let file = folder.open_in_place(ANCHOR_NAME).ok()?;
+    Halves::of(file, content).ok().flatten()
 }
 
 fn name_text(name: &str) -> String {
@@ -167,7 +174,7 @@ fn begin(notes: &Folder, store: &Folder) -> Result<Noted, Error> {
     })?;
     let name = name_of_file(&content).ok_or_else(|| fault(store, NAME_NAME))?;
     let noted = Noted { name, anchor: None };
-    notes.replace(ANCHOR_NAME, &slots::begun(&noted.text()))?;
+    notes.replace(ANCHOR_NAME, &halves::begun(&noted.text()))?;
     Ok(noted)
 }
 
@@ -228,7 +235,7 @@ mod tests {
     }
 
     #[test]
-    fn a_note_of_an_earlier_version_is_read_and_goes_on_in_slots() {
+    fn a_note_of_an_earlier_version_is_read_and_goes_on_in_halves() {
         let out = tempfile::tempdir().expect("a folder");
         let (notes, store) = (out.path().join("notes"), out.path().join("store"));
         let name = Note::begin(&notes, &store).unwrap().noted.name;
@@ -242,22 +249,50 @@ mod tests {
     }
 
     #[test]
-    fn a_note_is_written_in_place_unless_its_file_was_taken_away() {
+    fn a_note_is_written_in_place_unless_its_file_was_taken_away_or_replaced() {
+        let out = tempfile::tempdir().expect("a folder");
+        let (notes, store) = (out.path().join("notes"), out.path().join("store"));
+        let (path, other) = (notes.join(ANCHOR_NAME), notes.join("other"));
+        let note = Note::begin(&notes, &store).unwrap();
+        let mut segments = 0..;
+        let mut is_in_place = || {
+            let file = || Folder::open(&notes).unwrap().identity(ANCHOR_NAME);
+            let before = file();
+            for segment in segments.by_ref().take(3) {
+                note.keep(&at(segment)).unwrap();
+                let found = Noted::of_file(&fs::read(&path).unwrap()).expect("it is a note");
+                assert_eq!(found.anchor, Some(at(segment)));
+            }
+            file() == before
+        };
+        assert!(is_in_place());
+        let older = fs::read(&path).unwrap();
+        assert!(is_in_place());
+        fs::rename(&path, &other).unwrap();
+        assert!(!is_in_place(), "it is elsewhere");
+        fs::rename(&other, &path).unwrap();
+        assert!(!is_in_place(), "another one has its name");
+        assert!(is_in_place());
+        fs::write(&path, &older).unwrap();
+        assert!(!is_in_place(), "it was written over");
+        fs::write(&path, "").unwrap();
+        assert!(!is_in_place(), "it was cut");
+    }
+
+    #[test]
+    fn a_note_with_one_half_that_is_torn_is_the_one_before_and_with_both_none() {
         let out = tempfile::tempdir().expect("a folder");
         let (notes, store) = (out.path().join("notes"), out.path().join("store"));
         let note = Note::begin(&notes, &store).unwrap();
-        let file = || Folder::open(&notes).unwrap().identity(ANCHOR_NAME);
-        let first = file();
-        for segment in 0..4 {
-            note.keep(&at(segment)).unwrap();
-            assert_eq!(Note::begin(&notes, &store).unwrap().found(), Some(at(segment)));
-        }
-        assert_eq!(file(), first);
-        fs::rename(notes.join(ANCHOR_NAME), notes.join("away")).unwrap();
-        for segment in 4..6 {
-            note.keep(&at(segment)).unwrap();
-            assert_eq!(Note::begin(&notes, &store).unwrap().found(), Some(at(segment)));
-        }
-        assert_ne!(file(), first);
+        (0..4).for_each(|segment| note.keep(&at(segment)).unwrap());
+        let path = notes.join(ANCHOR_NAME);
+        let mut content = fs::read(&path).unwrap();
+        content[100] ^= 1;
+        fs::write(&path, &content).unwrap();
+        // The first notes nothing, and the last of five is in the half that is torn.
+        assert_eq!(Note::begin(&notes, &store).unwrap().found(), Some(at(2)));
+        content[FILE_BYTES / 2 + 100] ^= 1;
+        fs::write(&path, &content).unwrap();
+        assert_eq!(fault(Note::begin(&notes, &store).map(drop)), KeyFault::Anchor);
     }
 }

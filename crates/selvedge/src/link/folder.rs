@@ -1,8 +1,8 @@
 //! A folder of secrets: how its files come to be, and what is checked before one is believed.
 //!
 //! Owns permissions, owners, durability. A file is written under another name, synced, and given its name,
-//! a secret only if nobody else has: a crash leaves no half of one, and two processes agree on one. Everything
-//! is opened relative to the folder's descriptor and without following links, and what was opened is what is
+//! a secret only if nobody else has: a crash leaves no half of one, and two processes agree on one; but for a file that is
+//! written in place, whose bytes are `halves`'. Everything is opened relative to the folder's descriptor and without following links, and what was opened is what is
 //! checked. Which secrets there are is `keys`' and `certificates'`.
 
 use std::fs::File;
@@ -111,8 +111,8 @@ impl Folder {
     }
 
     /// The file `name`, to be written in place, after the same checks.
-    pub fn open_to_write(&self, name: &str) -> Result<File, Error> {
-        self.open_file(name, OFlags::WRONLY).map(File::from)
+    pub fn open_in_place(&self, name: &str) -> Result<File, Error> {
+        self.open_file(name, OFlags::RDWR).map(File::from)
     }
 
     fn open_file(&self, name: &str, access: OFlags) -> Result<OwnedFd, Error> {

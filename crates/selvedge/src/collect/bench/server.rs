@@ -300,7 +300,7 @@ fn serve_connections(
     let address = SocketAddr::from(([127, 0, 0, 1], 0));
     let listener = TcpListener::bind(address).map_err(|source| Error::Listen { address, source })?;
     let mut keys = load::ring(LOAD.suite, arguments.seed);
-    // As the server of a deployment does beside its keys.
+    // As the server of a deployment does beside its keys; the store is a new one.
     let note = Note::begin(&arguments.store.with_extension("note"), &arguments.store)?;
     keys.anchor_by(None, move |anchor| note.keep(anchor).map_err(as_io));
     let config = serve::Config {
