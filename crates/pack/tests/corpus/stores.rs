@@ -12,39 +12,48 @@ use isa::{Cycles, Observer, sparc};
 /// Watches the stores of instructions. What the environment stores, answering calls and traps, it is not told.
 #[derive(Debug, Default)]
 pub struct Stores {
-    /// The words that are stored whole, by address, with their bytes as they lie in memory.
-    whole: HashMap<u32, [u8; 4]>,
-    /// The word that an instruction is storing to: when, where, and its bytes so far.
-    begun: (Cycles, u32, Vec<u8>),
+    /// The words that were stored whole, by address.
+    words: HashMap<u32, Word>,
+    /// The word that an instruction is storing to: when, where, its bytes so far, and how many.
+    begun: (Cycles, u32, [u8; 4], usize),
+}
+
+/// A word that was stored whole, its bytes as they lay in memory, and which of them were stored to since.
+#[derive(Clone, Copy, Debug)]
+struct Word {
+    bytes: [u8; 4],
+    is_over: [bool; 4],
 }
 
 impl Observer for Stores {
     fn store(&mut self, cycle: Cycles, address: u32, value: u8) {
-        let word = address & !3;
-        if (self.begun.0, self.begun.1) != (cycle, word) || address == word {
-            self.begun = (cycle, word, Vec::with_capacity(4));
+        let (word, byte) = (address & !3, address as usize % 4);
+        if (self.begun.0, self.begun.1) != (cycle, word) || byte == 0 {
+            self.begun = (cycle, word, [0; 4], 0);
         }
-        self.begun.2.push(value);
-        if let Ok(bytes) = <[u8; 4]>::try_from(self.begun.2.as_slice()) {
-            self.whole.insert(word, bytes);
+        let (_, _, bytes, count) = &mut self.begun;
+        bytes[byte] = value;
+        *count += 1;
+        if *count == 4 {
+            self.words.insert(word, Word { bytes: *bytes, is_over: [false; 4] });
+        } else if let Some(whole) = self.words.get_mut(&word) {
+            whole.is_over[byte] = true;
         }
     }
 }
 
 impl sparc::Observer for Stores {}
 
-impl Stores {
-    /// What was stored last to all of a word; `None` where nothing was.
-    fn whole(&self, word: u32) -> Option<[u8; 4]> {
-        self.whole.get(&word).copied()
-    }
-}
-
 /// What was stored whole in the plain run and in the packed one where these words are now, if they are what is left of
-/// that: the same bytes were stored over the same part in both, and the others have not changed.
+/// that: nothing was stored to the bytes that differ since, and the same to the same others in both.
 pub fn left_of(address: u32, words: [[u8; 4]; 2], stores: [&Stores; 2]) -> Option<[[u8; 4]; 2]> {
-    let [plain, packed] = words;
-    let whole = [stores[0].whole(address)?, stores[1].whole(address)?];
-    let is_whole = |byte: usize| [plain[byte], packed[byte]] == whole.map(|bytes| bytes[byte]);
-    (0..4).all(|byte| plain[byte] == packed[byte] || is_whole(byte)).then_some(whole)
+    let [plain, packed] = [stores[0].words.get(&address)?, stores[1].words.get(&address)?];
+    let is_left = |byte: usize| [words[0][byte], words[1][byte]] == [plain.bytes[byte], packed.bytes[byte]];
+    let is_same = |byte: usize| match plain.is_over[byte] {
+        true => words[0][byte] == words[1][byte],
+        false => is_left(byte),
+    };
+    let is_some_left = plain.is_over.contains(&false);
+    (plain.is_over == packed.is_over && is_some_left && (0..4).all(is_same))
+        .then_some([plain.bytes, packed.bytes])
 }
