@@ -1,6 +1,7 @@
 //! The modes of `block` over all cores: section 3.1 of the paper. By its equation (6) stripe `i` of a message belongs
-//! to core `i mod n`. Stripes are as long as a core's L2 cache can hold beside something else, or shorter if there
-//! would else be none for some core: where two stripes meet, each core prefetches what the other one writes.
+//! to core `i mod n`. There are as many stripes as cores, unless somebody asks for shorter ones: where two stripes meet, each
+//! core prefetches what the other one writes, so that each is the slower the more there are (`cargo bench -p collect --bench
+//! aes` has lengths from 2 KiB on).
 //!
 //! Owns the pool. The caller is its first core; the others have a thread each, pinned, that lives as long as the
 //! pool. It watches for the next call for a while before it sleeps, as waking up takes longer than a stripe.
@@ -18,8 +19,6 @@ use super::block;
 use super::{BLOCK_BYTES, Backend, Block, Key};
 use crate::error::Error;
 
-/// Most bytes of a stripe, unless [`Cores::set_stripe`] says otherwise.
-pub const STRIPE_BYTES_MAX: usize = 256 * 1024;
 /// A stripe is a whole number of pages.
 const PAGE_BYTES: usize = 4096;
 /// How often a thread looks for the next call before it sleeps: some 50 microseconds.
@@ -33,7 +32,7 @@ pub struct Cores {
     shared: Arc<Shared>,
     threads: Vec<JoinHandle<()>>,
     cpus: Vec<usize>,
-    /// `None`: as long as is good for the message.
+    /// `None`: a share of the message for each.
     stripe_bytes: Option<usize>,
 }
 
@@ -145,7 +144,7 @@ impl Cores {
     /// Bytes of a message's stripes.
     fn stripe(&self, message: &[u8]) -> usize {
         let share = || message.len().div_ceil(self.count()).next_multiple_of(PAGE_BYTES);
-        self.stripe_bytes.unwrap_or_else(|| share().clamp(PAGE_BYTES, STRIPE_BYTES_MAX))
+        self.stripe_bytes.unwrap_or_else(|| share().max(PAGE_BYTES))
     }
 
     /// [`block::ecb_encrypt`].
