@@ -269,9 +269,11 @@ impl Default for Limits {
     }
 }
 
-/// Bytes that a thread's heap is filled with before it begins, where memory is locked: the batches that it has at a time. Four
-/// bridges may all wait with 32 of 64 frames of 4 KiB while a disk is away, 34 MiB; with 16 MiB a soak grew by what waited.
-pub const HEAP_FILLED_BYTES: usize = 40 << 20;
+/// Bytes that the heaps of all threads are filled with before these begin, where memory is locked; two threads for each core and
+/// three more have a share each. While a disk is away four bridges may wait with 32 batches of 64 frames of 4 KiB each: as
+/// messages, which take twice their 32 MiB as they grow, as plaintexts and as records. With 16 MiB for each of seven
+/// threads a soak grew by up to 10 %, with 40 MiB by nothing (`selvedge collect bench soak --lock-memory`).
+pub const HEAP_FILLED_BYTES: usize = 280 << 20;
 /// In pieces of so many bytes, each short enough for the heap.
 pub const HEAP_CHUNK_BYTES: usize = 64 << 10;
 

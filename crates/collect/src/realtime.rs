@@ -201,9 +201,11 @@ impl Realtime {
     /// Fills what the calling thread allocates from, when memory is locked.
     fn fill_heap(&self) {
         if self.locks_memory {
+            let cores = thread::available_parallelism().map_or(1, usize::from);
+            let share_bytes = HEAP_FILLED_BYTES / (2 * cores + 3);
             let fill = |_| vec![1_u8; HEAP_CHUNK_BYTES];
             // All of them at once, or it would be the same one again and again.
-            let chunks: Vec<Vec<u8>> = (0..HEAP_FILLED_BYTES / HEAP_CHUNK_BYTES).map(fill).collect();
+            let chunks: Vec<Vec<u8>> = (0..share_bytes / HEAP_CHUNK_BYTES).map(fill).collect();
             black_box(&chunks);
         }
     }

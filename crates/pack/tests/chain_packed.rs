@@ -240,6 +240,14 @@ fn what_is_left_of_an_address_is_told_from_an_address_that_is_another() {
     assert_eq!(left([0x00, 0x00, 0x6d, 0x74], [0x01, 0x03, 0xec, 0x3c]), None);
     assert_eq!(left([0x00, 0x00, 0x6d, 0x74], [0x00, 0x03, 0xec, 0x40]), None);
     assert_eq!(left([0x00, 0x00, 0x6d, 0x70], [0x00, 0x03, 0xec, 0x3c]), None);
+    // A byte over it in one of the runs alone, even by the same value; and all of it over, byte by byte.
+    let once = |plain: &[(u32, u8)], packed: &[(u32, u8)]| {
+        stores::left_of(0x100, [whole, ours], [&run(whole, plain), &run(ours, packed)])
+    };
+    assert_eq!(once(&[], &[]), Some([whole, ours]));
+    assert_eq!(once(&[(0x100, 0x40)], &[]), None);
+    let over = |word: [u8; 4]| -> Vec<(u32, u8)> { (0x100..).zip(word).collect() };
+    assert_eq!(once(&over(whole), &over(ours)), None);
     // Four bytes of four instructions are no word, and nothing is where nothing was stored.
     let apart = [(0x200, 0x40), (0x201, 0x00), (0x202, 0x6d), (0x203, 0x74)];
     let stores = [&run(whole, &apart), &run(ours, &apart)];

@@ -1,5 +1,5 @@
 //! The modes of `block` over all cores: section 3.1 of the paper. By its equation (6) stripe `i` of a message belongs
-//! to core `i mod n`. There are as many stripes as cores, unless somebody asks for shorter ones: where two stripes meet, each
+//! to core `i mod n`. There are no more stripes than cores, unless somebody asks for shorter ones: where two stripes meet, each
 //! core prefetches what the other one writes, so that each is the slower the more there are (`cargo bench -p collect --bench
 //! aes` has lengths from 2 KiB on).
 //!

@@ -53,7 +53,5 @@ pub fn left_of(address: u32, words: [[u8; 4]; 2], stores: [&Stores; 2]) -> Optio
         true => words[0][byte] == words[1][byte],
         false => is_left(byte),
     };
-    let is_some_left = plain.is_over.contains(&false);
-    (plain.is_over == packed.is_over && is_some_left && (0..4).all(is_same))
-        .then_some([plain.bytes, packed.bytes])
+    (plain.is_over == packed.is_over && (0..4).all(is_same)).then_some([plain.bytes, packed.bytes])
 }

@@ -187,8 +187,7 @@ impl KeyFault {
                 write!(
                     f,
                     "found other words than those that say which store these keys have, and how far it has come\n\
-                     help: put back the file of these keys' latest backup; without `store.anchor` the next server takes \
-                     whatever store is there for the latest"
+                     help: put the file back from its latest backup"
                 )
             }
             KeyFault::OtherStore => write!(

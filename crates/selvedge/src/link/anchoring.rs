@@ -118,6 +118,8 @@ impl Note {
 
 /// The file in place; `None` where the first note has to make one: it is of an earlier version, or cannot be written to.
 fn go_on(folder: &Folder, content: &[u8]) -> Option<Halves> {
+    // Who wrote it may have ended before its name was durable.
+    folder.sync().ok()?;
     let file = folder.open_in_place(ANCHOR_NAME).ok()?;
     Halves::of(file, content).ok().flatten()
 }

@@ -178,6 +178,11 @@ impl Folder {
             .map_err(|errno| failed("remove", &self.path(name), errno))
     }
 
+    /// Makes durable which files have which names.
+    pub fn sync(&self) -> Result<(), Error> {
+        fs::fsync(&self.descriptor).map_err(|errno| failed("sync", &self.path, errno))
+    }
+
     /// Waits until nobody else has the folder locked, and locks it until the descriptor is dropped.
     pub fn lock(&self) -> Result<OwnedFd, Error> {
         let locked = self.locked(".", FlockOperation::LockExclusive);

@@ -21,7 +21,7 @@ use std::os::unix::fs::{FileExt, MetadataExt};
 const HALF_BYTES: usize = 4096;
 /// Bytes of the file.
 pub(super) const FILE_BYTES: usize = 2 * HALF_BYTES;
-/// No file comes to it: a higher number is none.
+/// No file comes to it: one that has a higher number is begun anew.
 const NUMBER_MAX: u64 = u64::MAX >> 1;
 
 /// The file, open for reading and writing.
@@ -35,12 +35,14 @@ pub(super) struct Halves {
 }
 
 impl Halves {
-    /// Goes on in `file`, which holds `content`; `None` where that is not of this format.
+    /// Goes on in `file`, which holds `content`; `None` where that is not of this format, or has no number left.
     ///
     /// # Errors
     /// The system's.
     pub fn of(file: File, content: &[u8]) -> io::Result<Option<Halves>> {
-        let Some((number, text)) = newest(content) else { return Ok(None) };
+        let Some((number, text)) = newest(content).filter(|(number, _)| *number <= NUMBER_MAX) else {
+            return Ok(None);
+        };
         let mut halves = Halves { file, number, last: half(number, text) };
         halves.write_last()?;
         Ok(Some(halves))
@@ -115,8 +117,7 @@ fn parse(half: &[u8]) -> Option<(u64, &str)> {
         return None;
     }
     let (number, text) = checked.strip_prefix("note ")?.split_once('\n')?;
-    let number = number.parse().ok().filter(|&number| number < NUMBER_MAX)?;
-    Some((number, text))
+    Some((number.parse().ok()?, text))
 }
 
 #[cfg(test)]
@@ -162,17 +163,47 @@ mod tests {
         }
 
         #[test]
-        fn a_half_with_any_lines_and_its_check_is_read_without_a_fault(
-            lines in prop_oneof!["(note )?[0-9]{0,22}\n?.{0,40}", Just(format!("note {}\nx\n", u64::MAX))],
-        ) {
-            let mut content = lines.clone().into_bytes();
-            content.extend(format!("check {:08x}\n", crc32c::crc32c(lines.as_bytes())).into_bytes());
-            content.resize(FILE_BYTES, 0);
-            let is_text = latest(&content).is_some();
-            let number = lines.strip_prefix("note ").and_then(|rest| rest.split_once('\n'));
-            let number = number.and_then(|(number, _)| number.parse().ok());
-            prop_assert!(!is_text || number.is_some_and(|number: u64| number < NUMBER_MAX && number.is_multiple_of(2)));
+        fn a_half_with_any_lines_and_its_check_is_read_without_a_fault(lines in "(note )?[0-9]{0,22}\n?.{0,40}\n?") {
+            let text = latest(&with_check(&lines)).map(str::to_owned);
+            prop_assert!(text.is_none_or(|text| lines.ends_with(&text)));
         }
+    }
+
+    /// A file whose first half has these lines, whatever they are, and their check.
+    fn with_check(lines: &str) -> Vec<u8> {
+        let mut content = lines.as_bytes().to_vec();
+        content.extend(format!("check {:08x}\n", crc32c::crc32c(lines.as_bytes())).into_bytes());
+        content.resize(FILE_BYTES, 0);
+        content
+    }
+
+    #[test]
+    fn a_number_that_is_the_other_half_s_is_none_and_one_that_nobody_comes_to_is_read_and_not_gone_on_from() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("halves");
+        let goes_on = |content: &[u8]| {
+            std::fs::write(&path, content).expect("there is room");
+            let file = File::options().read(true).write(true).open(&path).expect("it is there");
+            Halves::of(file, content).expect("there is room").is_some()
+        };
+        for (number, is_read, is_gone_on) in
+            [(2, true, true), (1, false, false), (NUMBER_MAX - 1, true, true), (u64::MAX - 1, true, false)]
+        {
+            let content = with_check(&format!("note {number}\nx\n"));
+            assert_eq!(
+                (latest(&content), goes_on(&content)),
+                (is_read.then_some("x\n"), is_gone_on),
+                "{number}"
+            );
+        }
+        open(&path_of(&folder, NUMBER_MAX - 1)).write("y\n").expect("there is room");
+        assert_eq!(latest(&std::fs::read(&path).expect("it is there")), Some("y\n"));
+    }
+
+    fn path_of(folder: &tempfile::TempDir, number: u64) -> std::path::PathBuf {
+        let path = folder.path().join("halves");
+        std::fs::write(&path, with_check(&format!("note {number}\nx\n"))).expect("there is room");
+        path
     }
 
     #[test]
