@@ -2,8 +2,8 @@
 //!
 //! Owns permissions, owners, durability. A file is written under another name, synced, and given its name,
 //! a secret only if nobody else has: a crash leaves no half of one, and two processes agree on one; but for a file that is
-//! written in place, whose bytes are `halves`'. Everything is opened relative to the folder's descriptor and without following links, and what was opened is what is
-//! checked. Which secrets there are is `keys`' and `certificates'`.
+//! written in place, whose bytes are `halves`'. Everything is opened relative to the folder's descriptor and without
+//! following links, and what was opened is what is checked. Which secrets there are is `keys`' and `certificates'`.
 
 use std::fs::File;
 use std::io::{self, Read, Write};
