@@ -20,6 +20,7 @@ use rustix::fs::{
 };
 
 use crate::error::Error;
+use crate::realtime::join_pages;
 
 /// One folder of files that only grow, until they are written again from their begin.
 pub trait Disk {
@@ -94,12 +95,26 @@ enum Cached {
 /// Where bytes and their place in memory and file begin and end that go past the page cache: at multiples of this. No
 /// disk asks for more (open(2), `O_DIRECT`).
 const DIRECT_BYTES: usize = 4096;
+/// A large page of x86-64, and of others with pages of 4 KiB.
+const LARGE_PAGE_BYTES: usize = 2 << 20;
+/// From so many bytes on a buffer is of large pages: of small ones these are sixteen, each of them a piece for the device.
+const LARGE_FROM_BYTES: usize = 64 << 10;
 
-/// Empties a buffer for so many bytes that are to go past the page cache, and returns where in it they begin.
-pub(crate) fn begin_direct(buffer: &mut Vec<u8>, bytes: usize) -> usize {
-    buffer.clear();
-    buffer.reserve(bytes + DIRECT_BYTES);
-    let first = buffer.as_ptr().align_offset(DIRECT_BYTES);
+/// Empties a buffer for so many bytes that are to go past the page cache, and returns where in it they begin. Many bytes lie
+/// in large pages, where the system has any: a device is handed memory by its pieces, and of small pages each is one
+/// (`docs/collect.md` says what that saves). To make them takes milliseconds, once: a buffer that has room stays as it is.
+pub fn begin_direct(buffer: &mut Vec<u8>, bytes: usize) -> usize {
+    let is_large = bytes >= LARGE_FROM_BYTES || buffer.capacity() >= 2 * LARGE_PAGE_BYTES;
+    let page_bytes = if is_large { LARGE_PAGE_BYTES } else { DIRECT_BYTES };
+    let wanted_bytes = bytes.next_multiple_of(page_bytes) + page_bytes;
+    if buffer.capacity() < wanted_bytes {
+        *buffer = Vec::with_capacity(wanted_bytes);
+        if is_large {
+            join_pages(buffer.spare_capacity_mut());
+        }
+    }
+    let first = buffer.as_ptr().align_offset(page_bytes);
+    // Only new memory is filled up to there.
     buffer.resize(first, 0);
     first
 }
@@ -297,6 +312,27 @@ mod tests {
         if file.cached == Cached::Always {
             eprintln!("skip: appends past the page cache: the file system of temporary files has none");
         }
+    }
+
+    #[test]
+    fn many_bytes_begin_with_a_large_page_and_stay_there() {
+        let mut buffer = Vec::new();
+        let mut begin = |bytes: usize| {
+            let first = begin_direct(&mut buffer, bytes);
+            assert_eq!(buffer.len(), first);
+            let place = buffer.as_ptr().addr() + first;
+            assert!(place.is_multiple_of(DIRECT_BYTES), "{place:#x}");
+            buffer.resize(first + bytes, 7);
+            assert_eq!(buffer.as_ptr().addr() + first, place, "{bytes} B had room");
+            place
+        };
+        begin(5000);
+        let small = begin(LARGE_FROM_BYTES - 1);
+        assert_eq!(begin(1), small, "few bytes stay in small pages");
+        let large = begin(LARGE_FROM_BYTES);
+        assert!(large.is_multiple_of(LARGE_PAGE_BYTES), "{large:#x}");
+        assert_eq!([1, LARGE_PAGE_BYTES].map(&mut begin), [large; 2], "nothing moves that has room");
+        assert!(begin(LARGE_PAGE_BYTES + 1).is_multiple_of(LARGE_PAGE_BYTES));
     }
 
     #[test]

@@ -1,4 +1,5 @@
-//! Real time: the scheduling class of a thread, its core, and memory that is there before it is needed.
+//! Real time: the scheduling class of a thread, its core, and memory that is there before it is needed, in
+//! large pages where that counts.
 //!
 //! [`Class`] is how a thread enters a class of Linux; [`Realtime`] is what a deployment asks of the server's threads that
 //! open and store. What the system refuses is an error before anything is served, and never left out in silence.
@@ -12,12 +13,14 @@
 
 use std::hint::black_box;
 use std::io;
+use std::mem::MaybeUninit;
 use std::ptr;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::sync_channel;
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
+use rustix::param::page_size;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 use tokio::runtime::{self, Runtime};
@@ -31,6 +34,9 @@ const PATIENCE: Duration = Duration::from_secs(1);
 const PERIOD: Duration = Duration::from_millis(5);
 /// Nine tenths of the cores are dealt to threads with deadlines: the kernel keeps a twentieth for all others.
 const DEALT_TENTHS: u32 = 9;
+
+/// The advice to make large pages of what is there, of Linux 6.1 (linux/mman.h): `libc` has it for GNU's library alone.
+const MADV_COLLAPSE: libc::c_int = 25;
 
 /// More than a limit: some pages of any architecture.
 const BEYOND_BYTES: usize = 1 << 20;
@@ -353,6 +359,22 @@ fn keep_heap() -> io::Result<()> {
         }
     }
     Ok(())
+}
+
+/// Asks for what lies in `memory` in whole pages to be of few large ones, at once where it is there already. Where the system
+/// has none, or none that is free, it is of small ones as before, and only slower: nobody is told.
+pub(crate) fn join_pages(memory: &mut [MaybeUninit<u8>]) {
+    let page_bytes = page_size();
+    let (begin, end) = (memory.as_ptr().addr(), memory.as_ptr_range().end.addr());
+    let (first, end) = (begin.next_multiple_of(page_bytes), end / page_bytes * page_bytes);
+    let Some(bytes) = end.checked_sub(first) else { return };
+    let first = memory.as_mut_ptr().wrapping_add(first - begin).cast();
+    // Of what nobody has touched the first touch makes a large page; MADV_COLLAPSE copies what was, which takes milliseconds
+    // (madvise(2)).
+    for advice in [libc::MADV_HUGEPAGE, MADV_COLLAPSE] {
+        // SAFETY: the pages are of `memory`, which is ours, and keep what is in them.
+        let _ = unsafe { libc::madvise(first, bytes, advice) };
+    }
 }
 
 #[cfg(test)]

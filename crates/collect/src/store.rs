@@ -190,7 +190,9 @@ impl<D: Disk, R: Randomness> Store<D, R> {
                 Some(Newest { number, store, before, index })
             }
         };
-        let limits = limits.clone();
+        let (limits, mut group) = (limits.clone(), Vec::new());
+        // Before anything is served.
+        begin_direct(&mut group, limits.group_bytes_hard() as usize);
         Ok(Store {
             disk,
             randomness,
@@ -202,7 +204,7 @@ impl<D: Disk, R: Randomness> Store<D, R> {
             clock,
             torn_bytes,
             has_spare: false,
-            group: Vec::new(),
+            group,
             failed: false,
         })
     }
