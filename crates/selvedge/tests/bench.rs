@@ -79,8 +79,16 @@ fn rate_latency_and_soak_tell_their_goals_stages_and_page_and_leave_nothing() {
     for metric in ["over TLS to disk, median", bare, "bare log that syncs as the server may, median"] {
         assert!(numbers[&("rate", metric)] > 0.0, "{metric}");
     }
-    let names =
-        ["queued", "opening", "waiting", "storing", "answering", "arrival to durable", "due to receipt"];
+    let names = [
+        "queued",
+        "opening",
+        "waiting",
+        "storing",
+        "answering",
+        "arrival to durable",
+        "due to receipt",
+        "due to durable, bare log",
+    ];
     for name in names {
         let spread = SPREAD.map(|quantile| numbers[&("latency", format!("{name}, {quantile}").as_str())]);
         assert!(spread.is_sorted() && spread[0] > 0.0, "{name}: {spread:?}");

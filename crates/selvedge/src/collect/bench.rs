@@ -47,6 +47,9 @@ const GATEWAYS: usize = 4;
 const LEAD: &str = "What the measurement server takes over TLS to disk, how long that lasts by stage, and what the cores \
                     do meanwhile. Gateways seal before, and send from processes on the same machine.";
 
+/// Bytes that a server keeps of its store, where it is not compared with a log that keeps fewer.
+const RETAIN_BYTES: u64 = 8 << 30;
+
 /// What is measured, and how long.
 #[derive(clap::Args)]
 pub struct Arguments {
@@ -222,14 +225,20 @@ impl Bench {
     }
 
     /// Starts a server for so many connections, with an empty store of this name.
-    fn server(&self, name: &str, connections: usize) -> Result<Server, Error> {
+    fn server(&self, name: &str, connections: usize, retain_bytes: u64) -> Result<Server, Error> {
         // What an earlier one stored is not ours to measure.
         let _ = fs::remove_dir_all(self.folder.path().join(name));
-        self.server_by(name, Way::Tcp, connections)
+        self.server_by(name, Way::Tcp, connections, retain_bytes)
     }
 
     /// Starts one, with what is stored under this name.
-    fn server_by(&self, name: &str, way: Way, connections: usize) -> Result<Server, Error> {
+    fn server_by(
+        &self,
+        name: &str,
+        way: Way,
+        connections: usize,
+        retain_bytes: u64,
+    ) -> Result<Server, Error> {
         let store = self.folder.path().join(name);
         let certificates = self.folder.path().join("tls");
         let wanted = Wanted {
@@ -239,6 +248,7 @@ impl Bench {
             seed: self.seed,
             connections,
             deadline_us: DEADLINE_US,
+            retain_bytes,
             chosen: self.chosen,
         };
         Server::start(&self.launcher, &wanted)

@@ -1,17 +1,53 @@
 //! The log that the server is compared with: the same bytes, appended and synced by the same calls, and nothing else.
+//!
+//! It appends whole sectors from large pages, and writes over its oldest file, as the store does with a segment that it keeps
+//! no more. Files that are removed would keep a disk busy that discards their blocks after the log has ended.
 
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use collect::disk::{Disk, RealDisk};
+use collect::disk::{Disk, RealDisk, begin_direct};
+use hdrhistogram::Histogram;
 use selvedge::error::Error;
 
-use super::gateway::Message;
+use super::gateway::{Message, Sealer, no_latencies};
+use super::pace::{self, Schedule};
+use super::{Bench, LOAD};
 
 /// Bytes of a file, as of the store's segments.
 const FILE_BYTES: usize = 64 << 20;
 /// Files that are kept.
 const FILES: u64 = 16;
+
+/// Bytes of the files that are kept: a server that is compared with this log keeps as many, so that both write over what they
+/// keep no more from there on.
+pub const KEPT_BYTES: u64 = FILES * FILE_BYTES as u64;
+/// What is appended is whole sectors of so many bytes, as of the store's.
+const SECTOR_BYTES: usize = 4096;
+
+/// Batches that are written again and again where the schedule counts.
+const BATCHES: usize = 64;
+
+/// From when a batch was due until this log has it, which syncs each alone: what a schedule takes without a server, and without
+/// groups.
+///
+/// # Errors
+/// The environment's.
+pub fn latencies(bench: &Bench, schedule: Schedule) -> Result<Histogram<u64>, Error> {
+    let mut sealers = Sealer::all(LOAD, bench.seed, 1);
+    let messages: Vec<Message> = (0..BATCHES).map(|_| sealers[0].seal()).collect();
+    let mut log = Bare::create(&bench.folder.path().join("bare-latency"))?;
+    let (mut turns, mut times) = (messages.iter().cycle(), no_latencies());
+    let bar = bench.progress("bare log on the same schedule", schedule.count);
+    pace::keep(pace::now_ns() + pace::LEAD_NS, schedule, |due_ns| {
+        log.append(&[turns.next().expect("they go round")])?;
+        times.saturating_record(pace::now_ns() - due_ns);
+        bar.inc(1);
+        bench.launcher.check_interrupted()
+    })?;
+    bar.finish_and_clear();
+    Ok(times)
+}
 
 /// A log on the disk.
 pub struct Bare {
@@ -19,6 +55,8 @@ pub struct Bare {
     file: <RealDisk as Disk>::File,
     bytes: usize,
     number: u64,
+    /// What is appended next, kept for its memory.
+    group: Vec<u8>,
 }
 
 impl Bare {
@@ -29,7 +67,7 @@ impl Bare {
     pub fn create(path: &Path) -> Result<Bare, Error> {
         let mut disk = RealDisk::lock(path)?;
         let file = disk.create("0").map_err(|cause| Error::io("write", path, cause))?;
-        Ok(Bare { disk, file, bytes: 0, number: 0 })
+        Ok(Bare { disk, file, bytes: 0, number: 0, group: Vec::new() })
     }
 
     /// Appends one message after the other, and syncs when so many bytes are not; returns how long that took.
@@ -41,31 +79,46 @@ impl Bare {
         messages: impl Iterator<Item = &'a Message>,
         sync_bytes: usize,
     ) -> Result<Duration, Error> {
-        let (begin, mut unsynced_bytes) = (Instant::now(), 0);
+        let (begin, mut group, mut bytes) = (Instant::now(), Vec::new(), 0);
         let mut messages = messages.peekable();
         while let Some(message) = messages.next() {
-            let failed = |cause| Error::io("write", Path::new("bare"), cause);
-            if self.bytes + message.bytes.len() > FILE_BYTES {
-                self.rotate().map_err(failed)?;
-            }
-            self.bytes += message.bytes.len();
-            self.disk.append(&mut self.file, &message.bytes).map_err(failed)?;
-            unsynced_bytes += message.bytes.len();
-            let is_full = self.bytes + messages.peek().map_or(0, |next| next.bytes.len()) > FILE_BYTES;
-            if unsynced_bytes >= sync_bytes || is_full || messages.peek().is_none() {
-                self.disk.sync(&mut self.file).map_err(failed)?;
-                unsynced_bytes = 0;
+            group.push(message);
+            bytes += message.bytes.len();
+            if bytes >= sync_bytes || messages.peek().is_none() {
+                self.append(&group)?;
+                group.clear();
+                bytes = 0;
             }
         }
         Ok(begin.elapsed())
     }
 
-    fn rotate(&mut self) -> std::io::Result<()> {
-        self.number += 1;
-        (self.file, self.bytes) = (self.disk.create(&self.number.to_string())?, 0);
-        if let Some(oldest) = self.number.checked_sub(FILES) {
-            self.disk.remove(&oldest.to_string())?;
+    /// Appends these and syncs them.
+    ///
+    /// # Errors
+    /// The environment's.
+    pub fn append(&mut self, messages: &[&Message]) -> Result<(), Error> {
+        let bytes: usize = messages.iter().map(|message| message.bytes.len()).sum();
+        let bytes = bytes.next_multiple_of(SECTOR_BYTES);
+        let first = begin_direct(&mut self.group, bytes);
+        messages.iter().for_each(|message| self.group.extend_from_slice(&message.bytes));
+        self.group.resize(first + bytes, 0);
+        self.store(first).map_err(|cause| Error::io("write", Path::new("bare"), cause))
+    }
+
+    /// Makes the group durable, which begins there in its memory.
+    fn store(&mut self, first: usize) -> std::io::Result<()> {
+        let group = &self.group[first..];
+        if self.bytes + group.len() > FILE_BYTES {
+            self.number += 1;
+            let name = (self.number % FILES).to_string();
+            self.file =
+                if self.number < FILES { self.disk.create(&name)? } else { self.disk.reuse(&name)? };
+            self.bytes = 0;
         }
+        self.disk.append(&mut self.file, group)?;
+        self.disk.sync(&mut self.file)?;
+        self.bytes += group.len();
         Ok(())
     }
 }

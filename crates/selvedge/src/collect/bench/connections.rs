@@ -20,7 +20,7 @@ use tokio::time::timeout;
 use super::cores::resident_bytes;
 use super::gateway::{Gateway, Message, Received, message_of};
 use super::server::Server;
-use super::{Bench, LOAD};
+use super::{Bench, LOAD, RETAIN_BYTES};
 use crate::goals::Wanted;
 
 /// Connections at once, the slow reader's among them.
@@ -49,7 +49,7 @@ const SLOW_BATCHES: u64 = 100_000;
 pub fn measure(bench: &mut Bench) -> Result<(), Error> {
     let connections = if bench.is_quick { QUICK_CONNECTIONS } else { CONNECTIONS };
     broker::descriptors::raise(connections + EXTRA)?;
-    let server = bench.server("connections", connections)?;
+    let server = bench.server("connections", connections, RETAIN_BYTES)?;
     let failed = || Error::process("collect bench");
     let empty = resident_bytes(server.id()).map_err(failed())?;
     let begin = Instant::now();

@@ -21,7 +21,7 @@ use tokio::task::JoinSet;
 
 use super::gateway::{Opener, Received};
 use super::server::Way;
-use super::{Bench, LOAD};
+use super::{Bench, LOAD, RETAIN_BYTES};
 use crate::broker::stage::median;
 use crate::goals::Wanted;
 
@@ -192,7 +192,7 @@ fn one(
     sealed: Vec<Vec<SealedBatch>>,
     unanswered: usize,
 ) -> Result<Window, Error> {
-    let server = bench.server_by("nats", way.clone(), 1)?;
+    let server = bench.server_by("nats", way.clone(), 1, RETAIN_BYTES)?;
     let usage = || -> Result<[f64; 3], Error> {
         let cluster = started.processes.iter().map(|&id| Ok(bench.usage(id)?.cpu_s));
         let cluster: Vec<f64> = cluster.collect::<Result<_, Error>>()?;

@@ -9,7 +9,7 @@ use report::row::Clock;
 use selvedge::error::Error;
 use tokio::task::JoinSet;
 
-use super::bare::Bare;
+use super::bare::{self, Bare};
 use super::cores::Watch;
 use super::gateway::{Gateway, Message, Received, Sealer, seal_all};
 use super::server::Server;
@@ -48,7 +48,7 @@ struct Rig {
 
 impl Rig {
     fn start(bench: &Bench) -> Result<Rig, Error> {
-        let server = bench.server("rate", GATEWAYS)?;
+        let server = bench.server("rate", GATEWAYS, bare::KEPT_BYTES)?;
         let sealers = Sealer::all(LOAD, bench.seed, GATEWAYS);
         let gateways = bench.connect(&server, sealers.iter().map(Sealer::spool))?;
         Ok(Rig { server, gateways, sealers, received: Received::default(), sent: 0 })

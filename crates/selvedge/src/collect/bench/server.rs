@@ -24,8 +24,6 @@ use crate::collect::serve::as_io;
 use crate::output::Output;
 use crate::stop;
 
-/// Bytes that the server keeps of its store.
-const RETAIN_BYTES: u64 = 8 << 30;
 /// Connections that have not said hello yet: those of a benchmark all do.
 const HANDSHAKES_MAX: usize = 1024;
 /// Milliseconds for which a peer may leave its answers unread: short, as one is waited for that does.
@@ -100,6 +98,9 @@ pub struct Arguments {
     connections: usize,
     #[arg(long)]
     deadline_us: u64,
+    /// Bytes that it keeps of its store
+    #[arg(long)]
+    retain_bytes: u64,
     /// Servers of a cluster, in place of connections
     #[arg(long)]
     nats: Vec<String>,
@@ -145,6 +146,7 @@ pub struct Wanted<'a> {
     pub seed: u64,
     pub connections: usize,
     pub deadline_us: u64,
+    pub retain_bytes: u64,
     pub chosen: Chosen,
 }
 
@@ -178,6 +180,7 @@ impl Server {
             ("--seed", wanted.seed),
             ("--connections", wanted.connections as u64),
             ("--deadline-us", wanted.deadline_us),
+            ("--retain-bytes", wanted.retain_bytes),
         ];
         for (option, number) in numbers {
             arguments.extend([option.into(), number.to_string().into()]);
@@ -276,7 +279,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Error> {
 
 fn limits(arguments: &Arguments) -> Limits {
     Limits {
-        retain_bytes_max: RETAIN_BYTES,
+        retain_bytes_max: arguments.retain_bytes,
         connections_max: arguments.connections,
         handshakes_max: HANDSHAKES_MAX,
         write_ms_max: WRITE_MS_MAX,
