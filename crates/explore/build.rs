@@ -2,7 +2,8 @@
 //!
 //! Owns which files that are: all of the folders of layers, of limbs of 16 and of 32 bits each where they have limbs, and
 //! what exploration asks them by. Files in assembly are a processor's and are left out; of the leaves of long numbers,
-//! which have the same names in every variant, the plain ones are taken: all variants count the same.
+//! which have the same names in every variant, those in `native/` are taken where this machine has words for them, and
+//! else the plain ones: all variants count the same, and answer so.
 //!
 //! And what is told of them: the ways to multiply residues, a line of `multiplications.def` each, as a choice for
 //! `src/candidate.rs`; and the digest of all sources, those for processors too (`src/sources.rs`), by which an edited
@@ -17,8 +18,9 @@ use std::path::{Path, PathBuf};
 
 use sources::{ASKING_LIMBS, File, OF_LIMBS, PLAIN};
 
-/// Other leaves in place of `mpn_c.c`.
-const OTHER_LEAVES: &str = "mpn_unrolled.c";
+/// The leaves that any machine compiles, below `crypto/mp`, and those for words of 64 bits in which the lowest limb is first.
+const LEAVES: [&str; 2] = ["mpn_c.c", "mpn_unrolled.c"];
+const LEAVES_OF_WORDS: &str = "native/mpn_host.c";
 const WIDTHS: [&str; 2] = ["16", "32"];
 
 fn main() {
@@ -26,6 +28,7 @@ fn main() {
     let firmware = manifest.join("../../firmware");
     println!("cargo::rerun-if-changed={}", firmware.join("crypto").display());
     println!("cargo::rerun-if-changed={}", firmware.join("bench").display());
+    println!("cargo::rerun-if-changed={LEAVES_OF_WORDS}");
     let out = PathBuf::from(env::var("OUT_DIR").expect("cargo runs this"));
     fs::write(out.join("multiplications.rs"), multiplications(&firmware))
         .expect("cargo's folder can be written");
@@ -34,9 +37,16 @@ fn main() {
     };
     let digest = sources::digest(all_of).unwrap_or_else(|error| panic!("{error}"));
     println!("cargo::rustc-env=EXPLORE_SOURCES={digest}");
+    let has_words = [("CARGO_CFG_TARGET_POINTER_WIDTH", "64"), ("CARGO_CFG_TARGET_ENDIAN", "little")]
+        .iter()
+        .all(|(name, value)| env::var(name).is_ok_and(|found| found == *value));
+    let leaves = match has_words {
+        true => manifest.join(LEAVES_OF_WORDS),
+        false => firmware.join("crypto/mp").join(LEAVES[0]),
+    };
     for width in WIDTHS {
         let files = OF_LIMBS.iter().flat_map(|folder| compiled(&firmware.join(folder)));
-        let files = files.chain(ASKING_LIMBS.map(|file| firmware.join(file)));
+        let files = files.chain(ASKING_LIMBS.map(|file| firmware.join(file))).chain([leaves.clone()]);
         library(&firmware).define("LIMB_BITS", width).files(files).compile(&format!("limbs{width}"));
     }
     let asking = ["bench/explore.c", "bench/explore_symmetric.c", "bench/estimate.c", "crypto/rc4_c8.c"];
@@ -91,6 +101,6 @@ fn files(folder: &Path) -> Vec<PathBuf> {
 fn compiled(folder: &Path) -> Vec<PathBuf> {
     let mut files = files(folder);
     files.retain(|path| path.extension().is_some_and(|extension| extension == "c"));
-    files.retain(|path| !path.ends_with(OTHER_LEAVES));
+    files.retain(|path| !LEAVES.iter().any(|leaves| path.ends_with(leaves)));
     files
 }

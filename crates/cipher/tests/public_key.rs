@@ -20,7 +20,7 @@ mod seeded;
 use std::process::Stdio;
 use std::sync::LazyLock;
 
-use program::{LEAVES, Program, is_installed};
+use program::{HOST, LEAVES, Program, is_installed};
 use rand_chacha::ChaCha20Rng;
 use rand_chacha::rand_core::Rng;
 use request::{Candidate, REFUSED, Request, Response, UNFIT, candidates, done};
@@ -65,7 +65,7 @@ fn every_operation_of_the_lower_layers_agrees_with_gmp_in_the_sanitizers() {
     let Some(gmp) = GMP.as_ref() else { return };
     let requests = layers::requests(&mut seeded(), 12);
     let expected = gmp.run(&requests);
-    for leaves in LEAVES {
+    for leaves in LEAVES.into_iter().chain([HOST]) {
         let found = Program::host("cc", &sanitizers(), leaves).run(&requests);
         assert_same(leaves, &requests, &found, &expected);
     }

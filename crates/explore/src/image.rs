@@ -309,7 +309,7 @@ fn read(path: PathBuf) -> Result<File, Error> {
 }
 
 /// Names everything that an image follows from: the compiler, what it is told, and all files of the tree, which are those of
-/// the native library: what it counts is set beside what the image takes.
+/// the native library but for its leaves: what it counts is set beside what the image takes.
 fn inputs(firmware: &Path, choice: &Choice, version: &str) -> Result<String, Error> {
     let mut hash = Sha256::new();
     let mut add = |bytes: &[u8]| {

@@ -18,7 +18,8 @@ use crate::stored;
 
 /// This program and its version.
 pub const TOOL: &str = concat!("selvedge ", env!("CARGO_PKG_VERSION"));
-/// The digest of the library's and the bench's sources that are linked (`sources`, by `build.rs`).
+/// The digest of the library's and the bench's sources (`sources`, by `build.rs`). The leaves of native runs are not in it:
+/// they count what all leaves count.
 pub const SOURCES: &str = env!("EXPLORE_SOURCES");
 
 /// What a row is a function of, besides its subject and size.

@@ -10,8 +10,10 @@ use std::process::{Command, Stdio};
 use crate::piped;
 use crate::request::{Request, Response};
 
-/// Files of leaves that every machine compiles; RV32 has `mpn_rv32` besides.
+/// Files of leaves that every machine compiles; RV32 has `mpn_rv32` besides, and native runs of `explore` have [`HOST`].
 pub const LEAVES: [&str; 2] = ["mpn_c", "mpn_unrolled"];
+/// The leaves that a machine with words of 64 bits compiles.
+pub const HOST: &str = "mpn_host";
 
 /// The repository's `firmware`.
 pub fn firmware() -> PathBuf {
@@ -50,8 +52,11 @@ fn sources_of_limbs(leaves: &str) -> Vec<PathBuf> {
             path.extension().is_some_and(|extension| extension == "c") && !LEAVES.contains(&stem)
         }));
     }
-    let extension = if leaves == "mpn_rv32" { "S" } else { "c" };
-    files.push(firmware().join(format!("crypto/mp/{leaves}.{extension}")));
+    files.push(match leaves {
+        "mpn_rv32" => firmware().join("crypto/mp/mpn_rv32.S"),
+        HOST => firmware().join("../crates/explore/native/mpn_host.c"),
+        plain => firmware().join(format!("crypto/mp/{plain}.c")),
+    });
     files
 }
 
@@ -135,6 +140,7 @@ impl Program {
             succeed(
                 command
                     .arg(format!("-DLIMB_BITS={limb_bits}"))
+                    .arg(format!("-I{}", firmware().join("crypto").display()))
                     .args(sources_of_limbs(leaves))
                     .current_dir(&objects),
             );
