@@ -56,6 +56,7 @@ fn tree(to: &Path) {
         copy(&root().join(name).join("src"), &to.join(name).join("src"));
         write(to.join(name).join("Cargo.toml"), plain(&text(root().join(name).join("Cargo.toml"))));
     }
+    copy(&root().join("crates/explore/native"), &to.join("crates/explore/native"));
     fs::copy(root().join("crates/explore/build.rs"), to.join("crates/explore/build.rs"))
         .expect("there is room");
     fs::copy(root().join("Cargo.lock"), to.join("Cargo.lock")).expect("there is room");
