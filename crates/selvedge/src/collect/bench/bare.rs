@@ -18,13 +18,11 @@ use super::{Bench, LOAD};
 const FILE_BYTES: usize = 64 << 20;
 /// Files that are kept.
 const FILES: u64 = 16;
-
 /// Bytes of the files that are kept: a server that is compared with this log keeps as many, so that both write over what they
 /// keep no more from there on.
 pub const KEPT_BYTES: u64 = FILES * FILE_BYTES as u64;
 /// What is appended is whole sectors of so many bytes, as of the store's.
 const SECTOR_BYTES: usize = 4096;
-
 /// Batches that are written again and again where the schedule counts.
 const BATCHES: usize = 64;
 
@@ -70,7 +68,7 @@ impl Bare {
         Ok(Bare { disk, file, bytes: 0, number: 0, group: Vec::new() })
     }
 
-    /// Appends one message after the other, and syncs when so many bytes are not; returns how long that took.
+    /// Appends all messages, each group as soon as it has so many bytes, and syncs it; returns how long that took.
     ///
     /// # Errors
     /// The environment's.
