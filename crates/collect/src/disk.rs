@@ -14,6 +14,7 @@ use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::{self, Read, Seek, SeekFrom};
 use std::os::unix::fs::{DirBuilderExt, FileExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use rustix::fs::{
     Advice, FlockOperation, OFlags, fadvise, fcntl_getfl, fcntl_setfl, fdatasync, flock, fsync,
@@ -22,8 +23,9 @@ use rustix::fs::{
 use crate::error::Error;
 use crate::realtime::join_pages;
 
-/// One folder of files that only grow, until they are written again from their begin.
-pub trait Disk {
+/// One folder of files that only grow, until they are written again from their begin. Clones are the same folder, for another
+/// thread.
+pub trait Disk: Clone {
     /// A file that was created or reused by this disk, open for appending.
     type File;
 
@@ -65,11 +67,11 @@ pub fn is_full(cause: &io::Error) -> bool {
 }
 
 /// A folder of the file system.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct RealDisk {
     path: PathBuf,
     /// The open folder: what `sync_dir` syncs, and what holds the lock.
-    folder: File,
+    folder: Arc<File>,
 }
 
 /// A file of a [`RealDisk`].
@@ -176,7 +178,7 @@ impl RealDisk {
     /// # Errors
     /// What the system says.
     pub fn open(path: &Path) -> io::Result<RealDisk> {
-        Ok(RealDisk { path: path.to_owned(), folder: File::open(path)? })
+        Ok(RealDisk { path: path.to_owned(), folder: Arc::new(File::open(path)?) })
     }
 
     /// Not found, when a file does not have this name any more.

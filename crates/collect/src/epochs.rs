@@ -93,12 +93,17 @@ impl Epochs {
         self.nodes.durable().into_iter().map(state).collect()
     }
 
-    /// Everything since the last end of a group is durable.
+    /// The open group is complete and under way.
+    pub(crate) fn depart(&mut self) {
+        self.nodes.depart();
+    }
+
+    /// The group that was under way is durable.
     pub(crate) fn commit(&mut self) {
         self.nodes.commit();
     }
 
-    /// Nothing since then is.
+    /// It is given up, and with it the open one.
     pub(crate) fn abort(&mut self) {
         self.nodes.abort();
     }
@@ -155,6 +160,7 @@ mod tests {
         let mut epochs = Epochs::default();
         epochs.store(NODE, 3, 10);
         epochs.begin(Change { node: NODE, epoch: 3, next: 5 });
+        epochs.depart();
         epochs.commit();
         epochs
     }
@@ -203,8 +209,31 @@ mod tests {
         assert_eq!(epochs.checkpoint(), state, "a checkpoint knows of what is durable alone");
         let mut restored = Epochs::default();
         state.into_iter().for_each(|node| restored.restore(node));
+        restored.depart();
         restored.commit();
         assert_eq!(restored.checkpoint(), before);
+    }
+
+    #[test]
+    fn two_groups_that_are_given_up_leave_no_trace_and_one_of_them_none_in_what_is_durable() {
+        let (mut epochs, before) = (changed(), changed().checkpoint());
+        epochs.store(NODE, 5, 20);
+        epochs.depart();
+        epochs.begin(Change { node: NODE, epoch: 5, next: 6 });
+        epochs.store(NODE + 1, 0, 0);
+        assert_eq!(epochs.checkpoint(), before, "neither is durable");
+        epochs.abort();
+        assert_eq!((epochs.checkpoint(), epochs.present(NODE + 1)), (before, None));
+        epochs.store(NODE, 5, 20);
+        epochs.depart();
+        epochs.begin(Change { node: NODE, epoch: 5, next: 6 });
+        epochs.commit();
+        let mut first = changed();
+        first.store(NODE, 5, 20);
+        first.depart();
+        first.commit();
+        assert_eq!(epochs.checkpoint(), first.checkpoint(), "the first of them is");
+        assert_eq!(epochs.pending(NODE), Some(6));
     }
 
     #[test]

@@ -1,5 +1,5 @@
-//! What is known of each node while a group is open, and what was before it: the group becomes durable as a whole or not
-//! at all.
+//! What is known of each node while a group is under way and another is open, and what was before each: a group becomes
+//! durable as a whole or not at all, and the open one not without the other.
 
 use std::collections::HashMap;
 
@@ -9,16 +9,18 @@ pub(crate) struct PerNode<T> {
     nodes: HashMap<u32, T>,
     /// What the nodes of the open group were before it; `None` = nothing was known.
     before: HashMap<u32, Option<T>>,
+    /// The same of the group that is under way.
+    before_underway: HashMap<u32, Option<T>>,
 }
 
 impl<T> Default for PerNode<T> {
     fn default() -> Self {
-        PerNode { nodes: HashMap::new(), before: HashMap::new() }
+        PerNode { nodes: HashMap::new(), before: HashMap::new(), before_underway: HashMap::new() }
     }
 }
 
 impl<T: Clone> PerNode<T> {
-    /// What is known of a node, the open group included.
+    /// What is known of a node, both groups included.
     pub(crate) fn get(&self, node: u32) -> Option<&T> {
         self.nodes.get(&node)
     }
@@ -40,7 +42,8 @@ impl<T: Clone> PerNode<T> {
 
     /// What is durable, by node in order.
     pub(crate) fn durable(&self) -> Vec<(u32, &T)> {
-        let durable = |(node, value)| match self.before.get(node) {
+        let before = |node| self.before_underway.get(node).or_else(|| self.before.get(node));
+        let durable = |(node, value)| match before(node) {
             Some(before) => before.as_ref().map(|before| (*node, before)),
             None => Some((*node, value)),
         };
@@ -49,14 +52,23 @@ impl<T: Clone> PerNode<T> {
         nodes
     }
 
-    /// Everything since the last end of a group is durable.
-    pub(crate) fn commit(&mut self) {
-        self.before.clear();
+    /// The open group is complete and under way: what changes from here on is the next one's.
+    ///
+    /// # Panics
+    /// When the one before it is.
+    pub(crate) fn depart(&mut self) {
+        assert!(self.before_underway.is_empty(), "one group is under way at a time");
+        std::mem::swap(&mut self.before_underway, &mut self.before);
     }
 
-    /// Nothing since then is.
+    /// The group that was under way is durable.
+    pub(crate) fn commit(&mut self) {
+        self.before_underway.clear();
+    }
+
+    /// It is given up, and with it the open one.
     pub(crate) fn abort(&mut self) {
-        for (node, before) in self.before.drain() {
+        for (node, before) in self.before.drain().chain(self.before_underway.drain()) {
             match before {
                 Some(before) => self.nodes.insert(node, before),
                 None => self.nodes.remove(&node),

@@ -4,12 +4,13 @@
 //! 1. [`mod@serve`] is handed batches by a transport: `tcp` with TLS (`session` keeps each connection's rules), `udp`;
 //!    [`nats`] does it for several servers that share the nodes;
 //! 2. [`shard`] opens batches and their frames on every core, as many frames at once as the ciphers take;
-//! 3. [`Collector::step`], in this file, sorts the frames into new, duplicate and failed ([`replay`]),
-//!    gathers everything that arrived meanwhile into one group, has it made durable, and answers with
-//!    receipts;
+//! 3. [`Collector::step`], in this file, sorts the frames into new, duplicate and failed ([`replay`]) and
+//!    gathers everything that arrived meanwhile into one group; `commit` has it made durable, and answers
+//!    with receipts;
 //! 4. [`store`] appends the group to a segment ([`segment`], [`record`]) and syncs it on a [`disk`].
 //!
-//! `step` takes an opened batch, or the end of a group, and returns what is to be sent. It draws no time and
+//! `step` takes an opened batch, or the end of a group, and returns what is to be sent; `commit` has its parts, between which
+//! a server does other things. None of them draws time or
 //! opens no socket, so that a seed replays a whole run with power cuts ([`sim`]), while `serve` runs the same
 //! code on the real disk. [`batch`] and [`frame`] draw what travels; [`client`] is the bridge's side of it.
 //!
@@ -32,6 +33,7 @@ pub mod anchor;
 pub mod ascon;
 pub mod batch;
 pub mod client;
+mod commit;
 pub mod control;
 pub mod convert;
 pub mod disk;
@@ -75,28 +77,26 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use cipher::{NonceSource, Randomness};
-use zeroize::Zeroizing;
 
 use crate::aes::Backend;
 use crate::anchor::Anchor;
-use crate::batch::{Answer, BatchId, Receipt, Seal};
+use crate::batch::{Answer, BatchId, Seal};
 use crate::disk::Disk;
 use crate::epochs::{Epochs, Joined};
 use crate::error::{Corruption, Error, Fault, Refusal};
-use crate::frame::{DIRECTION_BIT, Header, Setting};
+use crate::frame::Setting;
 use crate::keys::{KeyRing, Present, Standing};
-use crate::limits::{COUNT_MAX, Limits, RECORD_OVERHEAD_BYTES, SMALL_RECORD_BYTES_MAX};
+use crate::limits::{Limits, RECORD_OVERHEAD_BYTES, SMALL_RECORD_BYTES_MAX};
 use crate::live::{Brought, Live};
 use crate::nats::Fence;
 use crate::orders::Orders;
 use crate::plaintext::Plaintext;
-use crate::record::{Body, Change, Lease, Record, Reservation};
+use crate::record::{Body, Lease, Record, Reservation};
 use crate::replay::{Admission, Replay};
 use crate::shard::{Authentic, Frames, Now, Opened, Opening};
-use crate::spare::{ask, spare_epoch};
 use crate::stats::{Counter, Passage, Stats};
-use crate::store::{Commit, Store};
-use crate::traffic::{Traffic, Unsealed};
+use crate::store::Store;
+use crate::traffic::Traffic;
 
 /// Something that happened.
 #[derive(Debug)]
@@ -142,6 +142,8 @@ pub struct Collector<D: Disk, R: Randomness> {
     /// What must not be forgotten is stored and not noted yet: nothing is told before it is.
     owes_anchor: bool,
     group: Group,
+    /// The group before it has not landed.
+    is_under_way: bool,
     counter: Counter,
     live: Live,
     lease: Option<Lease>,
@@ -162,7 +164,7 @@ struct Downlink {
     traffic: Option<Traffic>,
 }
 
-/// What arrived since the last commit.
+/// What arrived since the last group was begun.
 #[derive(Debug, Default)]
 struct Group {
     batches: Vec<Waiting>,
@@ -265,7 +267,9 @@ impl<D: Disk, R: Randomness + Clone> Collector<D, R> {
         // Before anything is touched: what was put back stays as it is.
         anchored.map(|anchor| anchor::check(&disk, &store, anchor)).transpose()?;
         let store = Store::open(disk, store, &limits, randomness.clone(), visit)?;
+        epochs.depart();
         epochs.commit();
+        orders.depart();
         orders.commit();
         let nonces = NonceSource::new(randomness).map_err(Error::io("draw randomness for", "receipts"))?;
         let (spare, group, mut counter) =
@@ -288,6 +292,7 @@ impl<D: Disk, R: Randomness + Clone> Collector<D, R> {
             anchored: (None, 0),
             owes_anchor: false,
             group,
+            is_under_way: false,
             counter,
             live,
             lease: None,
@@ -308,6 +313,7 @@ impl<D: Disk, R: Randomness + Clone> Collector<D, R> {
             .into_iter()
             .filter(|of| self.keys.node(of.node).is_some())
             .for_each(|of| self.epochs.restore(of));
+        self.epochs.depart();
         self.epochs.commit();
         (self.lease, self.fence) = (Some(lease), Some(fence));
         Ok(self)
@@ -318,32 +324,17 @@ impl<D: Disk, R: Randomness + Clone> Collector<D, R> {
     /// # Errors
     /// [`Error::Io`]: the store is dead, nothing more may be sent, and the process should end.
     pub fn step(&mut self, now: Now, event: Event) -> Result<Vec<Action>, Error> {
-        self.step_until(now, event, || ())
-    }
-
-    /// The same; `is_durable` is called as soon as a group is, before its receipts are sealed.
-    ///
-    /// # Errors
-    /// As there.
-    pub(crate) fn step_until(
-        &mut self,
-        now: Now,
-        event: Event,
-        is_durable: impl FnOnce(),
-    ) -> Result<Vec<Action>, Error> {
         match event {
             Event::Opened(opened) => {
                 self.take(opened);
-                let full = self.group.batches.len() >= self.limits.group_batches_max
-                    || self.group.bytes >= self.limits.group_bytes_max;
-                if full { self.commit(now, is_durable) } else { Ok(Vec::new()) }
+                if self.is_full() { self.commit(now) } else { Ok(Vec::new()) }
             }
-            Event::Commit => self.commit(now, is_durable),
+            Event::Commit => self.commit(now),
         }
     }
 
-    /// Counts how long the receipts among `actions` took, which a step returned that was taken at `commit_ns`; the group was
-    /// durable at `durable_ns`, and the step returned at `sealed_ns`.
+    /// Counts how long the receipts among `actions` took, which are the answers to a group that was begun at `commit_ns` and
+    /// durable at `durable_ns`; they were sealed at `sealed_ns`.
     pub fn measure(&mut self, commit_ns: u64, durable_ns: u64, sealed_ns: u64, actions: &[Action]) {
         for Action::Send { arrived, opening, answer, .. } in actions {
             if matches!(answer, Answer::Receipt { .. }) {
@@ -370,7 +361,8 @@ impl<D: Disk, R: Randomness + Clone> Collector<D, R> {
         self.replay.stored(node, epoch)
     }
 
-    fn take(&mut self, opened: Opened) {
+    /// A batch joins the open group.
+    pub(crate) fn take(&mut self, opened: Opened) {
         let Opened { connection, at, opening, id, frames } = opened;
         let tally = match frames {
             Ok(frames) if frames.outcomes.len() > self.limits.batch_frames_max => Err(Refusal::Frames),
@@ -472,102 +464,6 @@ impl<D: Disk, R: Randomness + Clone> Collector<D, R> {
         (!self.replay.is_known(node, epoch, counter)).then_some(fault)
     }
 
-    /// Makes the group durable and answers its batches, in order.
-    fn commit(&mut self, now: Now, is_durable: impl FnOnce()) -> Result<Vec<Action>, Error> {
-        self.is_fence_away = false;
-        // What cannot be noted now is noted with the next group.
-        while let (Some(fence), Some(entry)) = (&mut self.fence, self.unnoted.first_entry()) {
-            let &(node, epoch) = entry.key();
-            match fence.enter(node, epoch, *entry.get()) {
-                Ok(()) => drop(entry.remove()),
-                Err(_) => {
-                    self.is_fence_away = true;
-                    break;
-                }
-            }
-        }
-        for change in self.begin_changes()? {
-            self.group.push_body(&Body::Change(change));
-        }
-        let reservations = self.reserve();
-        for reservation in &reservations {
-            self.group.push_body(&Body::Reservation(*reservation));
-        }
-        let batches = std::mem::take(&mut self.group.batches);
-        let commit = self.commit_group(now, &reservations, is_durable)?;
-        let mut sealed = self.seal_downlinks(&batches, commit).into_iter();
-        batches.into_iter().map(|waiting| self.answer(waiting, commit, &mut sealed)).collect()
-    }
-
-    /// The downlink frames for all nodes that the batches of a group heard, each batch's after the other's: sealed
-    /// together.
-    fn seal_downlinks(&mut self, batches: &[Waiting], commit: Commit) -> Vec<Vec<Vec<u8>>> {
-        if commit == Commit::Full {
-            return Vec::new();
-        }
-        let tallies = batches.iter().filter_map(|waiting| waiting.tally.as_ref().ok());
-        let heard = tallies.map(|tally| tally.heard.iter());
-        let told: Vec<Vec<(Header, Zeroizing<Vec<u8>>)>> = heard
-            .map(|heard| heard.filter_map(|(&node, &heard)| self.downlink(node, heard)).collect())
-            .collect();
-        let unsealed = told.iter().flatten().map(|(header, plaintext)| {
-            let traffic = self.downlinks[&(header.node, header.epoch)].traffic.as_ref();
-            Unsealed { traffic: traffic.expect("it was set up"), header: *header, plaintext }
-        });
-        let sealed = traffic::seal_all(self.backend, &unsealed.collect::<Vec<_>>());
-        let mut sealed = sealed.into_iter();
-        told.iter().map(|told| sealed.by_ref().take(told.len()).collect()).collect()
-    }
-
-    /// Makes the group's records durable, these reservations among them.
-    fn commit_group(
-        &mut self,
-        now: Now,
-        reservations: &[Reservation],
-        is_durable: impl FnOnce(),
-    ) -> Result<Commit, Error> {
-        let Group { plaintexts, records, is_anchored, .. } = std::mem::take(&mut self.group);
-        let bodies: Vec<&[u8]> =
-            records.into_iter().map(|(plaintext, record)| &plaintexts[plaintext][record]).collect();
-        let commit = match bodies.is_empty() {
-            // Refusals, and duplicates of what earlier groups made durable.
-            true => Commit::Durable,
-            false => {
-                let lease = self.lease.map(Body::Lease);
-                let known = || {
-                    let state = checkpoint(&self.replay, &self.epochs, &self.orders, &self.downlinks);
-                    lease.clone().into_iter().chain(state).collect()
-                };
-                self.store.commit(&bodies, now.monotonic_ns, known)?
-            }
-        };
-        match commit {
-            Commit::Durable => {
-                self.replay.commit();
-                self.epochs.commit();
-                self.orders.commit();
-                for &Reservation { node, epoch, limit } in reservations {
-                    self.downlinks.entry((node, epoch)).or_default().limit = limit;
-                }
-                let is_noted = self.move_anchor(now.monotonic_ns, is_anchored)?;
-                is_durable();
-                self.counter.stats.groups += u64::from(!bodies.is_empty());
-                self.counter.stats.records += bodies.len() as u64;
-                self.live.draw(&bodies);
-                if !is_noted {
-                    // What is in these batches comes again, and is known then.
-                    return Ok(Commit::Full);
-                }
-            }
-            Commit::Full => {
-                self.replay.abort();
-                self.epochs.abort();
-                self.orders.abort();
-            }
-        }
-        Ok(commit)
-    }
-
     /// Ends it: how far the store has come is noted. Returns what was counted.
     ///
     /// # Errors
@@ -581,175 +477,6 @@ impl<D: Disk, R: Randomness + Clone> Collector<D, R> {
         (stats.counter_ranges, stats.counter_ranges_forgotten) = (counter_ranges, counter_ranges_forgotten);
         Ok(self.counter)
     }
-
-    /// Begins the changes that are due since a batch of the group, and says in its tallies which they are. The spare epoch
-    /// of a change is kept until its record is durable: a disk that stays full costs one.
-    fn begin_changes(&mut self) -> Result<Vec<Change>, Error> {
-        let mut changes = Vec::new();
-        let tallies = self.group.batches.iter_mut().filter_map(|waiting| waiting.tally.as_mut().ok());
-        for (&node, heard) in tallies.flat_map(|tally| &mut tally.heard).filter(|(_, heard)| heard.is_due) {
-            let frames_max = self.keys.node(node).and_then(|node| node.epoch_frames);
-            if let Some(epoch) = self.epochs.due(node, frames_max) {
-                let fence = self.fence.as_deref_mut().map(|fence| (fence, &mut self.is_fence_away));
-                let next = spare_epoch(&self.keys, &mut self.spare, fence, node, epoch)?;
-                let Some(next) = next else { continue };
-                let change = Change { node, epoch, next };
-                self.epochs.begin(change);
-                changes.push(change);
-            }
-            heard.change = self.epochs.pending(node).filter(|&next| next > heard.epoch);
-        }
-        Ok(changes)
-    }
-
-    /// The reservations that the group's acknowledgements need. What a fence gives begins where it says.
-    fn reserve(&mut self) -> Vec<Reservation> {
-        let mut needed: BTreeMap<(u32, u8), u32> = BTreeMap::new();
-        let tallies = self.group.batches.iter().filter_map(|waiting| waiting.tally.as_ref().ok());
-        let keys = &self.keys;
-        let is_told = |node| keys.node(node).is_some_and(keys::Node::is_authenticated);
-        for (&node, heard) in tallies.flat_map(|tally| &tally.heard).filter(|(node, _)| is_told(**node)) {
-            *needed.entry((node, heard.epoch)).or_default() += 1;
-        }
-        let (block, downlinks) = (self.limits.downlink_block, &mut self.downlinks);
-        let is_away = &mut self.is_fence_away;
-        let limit_of = |((node, epoch), count): ((u32, u8), u32)| {
-            if let Some(fence) = &mut self.fence {
-                let downlink = downlinks.entry((node, epoch)).or_default();
-                if downlink.limit.saturating_sub(downlink.next) >= count {
-                    return None;
-                }
-                // Who cannot be asked gives nothing: those downlinks are not sent.
-                let given = ask(is_away, || fence.take_downlinks(node, epoch, count + block))?;
-                (downlink.next, downlink.limit) = (given.start, given.start);
-                return Some(Reservation { node, epoch, limit: given.end });
-            }
-            let (next, limit) = downlinks.get(&(node, epoch)).map_or((0, 0), |d| (d.next, d.limit));
-            let end = next.saturating_add(count);
-            // A used-up counter stays at its end, and `downlink` finds nothing left.
-            let reserved = end.saturating_add(block).min(COUNT_MAX + 1);
-            (end > limit && reserved > limit).then_some(Reservation { node, epoch, limit: reserved })
-        };
-        needed.into_iter().filter_map(limit_of).collect()
-    }
-
-    /// The answer to a batch; `sealed` begins with its downlink frames, if it gets a receipt.
-    fn answer(
-        &mut self,
-        waiting: Waiting,
-        commit: Commit,
-        sealed: &mut impl Iterator<Item = Vec<Vec<u8>>>,
-    ) -> Result<Action, Error> {
-        let Waiting { connection, at: arrived, opening, id, tally } = waiting;
-        let tally = match (tally, commit) {
-            (Ok(tally), Commit::Durable) => Ok(tally),
-            (Ok(_), Commit::Full) => Err(Refusal::DiskFull),
-            (Err(refusal), _) => Err(refusal),
-        };
-        let answer = match tally {
-            Ok(tally) => {
-                self.live.hear(id.cell, arrived, &tally.heard, &tally.brought);
-                let downlinks = sealed.next().expect("the downlinks of each tally were sealed");
-                Answer::Receipt { id, sealed: self.receipt(&id, tally, downlinks)? }
-            }
-            Err(refusal) => {
-                self.counter.refuse(refusal);
-                Answer::Refused { id, status: refusal.number() }
-            }
-        };
-        Ok(Action::Send { connection, arrived, opening, answer })
-    }
-
-    /// The sealed part of the receipt for a batch that is durable: nonce, ciphertext, tag.
-    fn receipt(&mut self, id: &BatchId, tally: Tally, downlinks: Vec<Vec<u8>>) -> Result<Vec<u8>, Error> {
-        self.counter.stats.batches += 1;
-        self.counter.stats.frames_stored += u64::from(tally.stored);
-        self.counter.stats.frames_duplicate += u64::from(tally.duplicate);
-        self.counter.stats.frames_unauthenticated += u64::from(tally.unauthenticated);
-        let mut failed = BTreeMap::new();
-        for fault in tally.failed {
-            self.counter.fail(fault);
-            *failed.entry(fault.number()).or_default() += 1;
-        }
-        let receipt = Receipt {
-            downlinks,
-            batch: tally.seal,
-            stored: tally.stored,
-            duplicate: tally.duplicate,
-            failed,
-        };
-        let cell = self.keys.cell(id.cell).expect("an authentic batch has a cell");
-        let nonce = self.nonces.draw().map_err(Error::io("draw randomness for", "receipts"))?;
-        let mut sealed = nonce.to_vec();
-        sealed.extend_from_slice(&receipt.to_bytes());
-        cell.receipt.seal_tail(&nonce, &id.answer_header(), &mut sealed, nonce.len());
-        Ok(sealed)
-    }
-
-    /// Header and plaintext of the downlink frame for a node: it acknowledges all counts up to the highest that was heard,
-    /// and tells its setting or its change of the epoch, in turn where there are both; `None` when the counter is used up,
-    /// or a fence gave none, and for a node that is told nothing.
-    ///
-    /// A node sends its counts once and in order, so those below that are not stored were lost on the bus or
-    /// lie in the bridge's spool: the node will never send them again. It follows from the batch alone, so a
-    /// batch that is sent again is answered with the same words.
-    fn downlink(&mut self, node: u32, heard: Heard) -> Option<(Header, Zeroizing<Vec<u8>>)> {
-        let Heard { epoch, count, setting, change, .. } = heard;
-        let provisioned = self.keys.node(node).expect("an authentic frame has a node");
-        if !provisioned.is_authenticated() {
-            return None;
-        }
-        let downlink = self.downlinks.get_mut(&(node, epoch)).filter(|downlink| downlink.next <= COUNT_MAX);
-        let Some(downlink) = downlink else {
-            self.counter.stats.downlinks_exhausted += 1;
-            return None;
-        };
-        if self.fence.is_some() && downlink.next >= downlink.limit {
-            self.counter.stats.downlinks_unfenced += 1;
-            return None;
-        }
-        assert!(downlink.next < downlink.limit, "a downlink counter is used before it is reserved");
-        let (counter, downlink_ones) = (DIRECTION_BIT | downlink.next, downlink.next.count_ones());
-        downlink.next += 1;
-        let suite = provisioned.suite;
-        let key_of = |epoch| provisioned.master.traffic_key(node, epoch, suite);
-        downlink.traffic.get_or_insert_with(|| Traffic::new(self.backend, &key_of(epoch)));
-        let header = Header { suite, node, epoch, counter };
-        let stats = &mut self.counter.stats;
-        stats.downlinks += 1;
-        // By the ones of the count: a node that hears every second answer only, or every eighth, hears both as well.
-        let setting = setting.filter(|_| change.is_none() || downlink_ones.is_multiple_of(2));
-        let plaintext = match (setting, change) {
-            (Some(setting), _) => {
-                stats.settings_told += 1;
-                frame::setting(count + 1, setting).to_vec()
-            }
-            (None, Some(next)) => {
-                stats.changes_told += 1;
-                frame::change(count + 1, &key_of(next)).to_vec()
-            }
-            (None, None) => frame::acknowledgement(count + 1).to_vec(),
-        };
-        Some((header, Zeroizing::new(plaintext)))
-    }
-}
-
-/// What is known from all that is durable, for the next segment to begin with.
-fn checkpoint(
-    replay: &Replay,
-    epochs: &Epochs,
-    orders: &Orders,
-    downlinks: &HashMap<(u32, u8), Downlink>,
-) -> Vec<Body> {
-    let reserved = downlinks.iter().filter(|(_, downlink)| downlink.limit > 0);
-    let mut reserved: Vec<Reservation> = reserved
-        .map(|(&(node, epoch), &Downlink { limit, .. })| Reservation { node, epoch, limit })
-        .collect();
-    reserved.sort_unstable_by_key(|reservation| (reservation.node, reservation.epoch));
-    let counters = replay.checkpoint().into_iter().map(Body::Counters);
-    let epochs = epochs.checkpoint().into_iter().map(Body::Epoch);
-    let orders = orders.checkpoint().into_iter().map(Body::Order);
-    counters.chain(epochs).chain(orders).chain(reserved.into_iter().map(Body::Reservation)).collect()
 }
 
 impl Group {

@@ -196,8 +196,8 @@ pub struct Limits {
     pub batch_bytes_max: usize,
     /// Batches that are opened, or committed, together.
     pub group_batches_max: usize,
-    /// A group is closed when its records reach this many bytes. 256 KiB: a longer `fdatasync` costs more in
-    /// latency than its larger group saves.
+    /// A group is closed when its records reach this many bytes. It is that long only when batches wait, and then 1 MiB
+    /// stores the most: `docs/collect.md` has other sizes.
     pub group_bytes_max: usize,
     /// A segment is closed when its groups, without what it begins with, would pass this many bytes.
     pub segment_bytes_max: u64,
@@ -249,7 +249,7 @@ impl Default for Limits {
             batch_frames_max: BATCH_FRAMES_MAX,
             batch_bytes_max: BATCH_PLAINTEXT_BYTES_MAX,
             group_batches_max: 256,
-            group_bytes_max: 256 << 10,
+            group_bytes_max: 1 << 20,
             segment_bytes_max: 64 << 20,
             retain_bytes_max: u64::MAX,
             retain_ns_max: u64::MAX,
@@ -270,9 +270,9 @@ impl Default for Limits {
 }
 
 /// Bytes that the heaps of all threads are filled with before these begin, where memory is locked; two threads for each core and
-/// three more have a share each. While a disk is away four bridges may wait with 32 batches of 64 frames of 4 KiB each: as
-/// messages, which take twice their 32 MiB as they grow, as plaintexts and as records. With 16 MiB for each of seven
-/// threads a soak grew by up to 10 %, with 40 MiB by nothing (`selvedge collect bench soak --lock-memory`).
+/// four more have a share each. While a disk is away four bridges may wait with 32 batches of 64 frames of 4 KiB each: as
+/// messages, as plaintexts and as records, 32 MiB each time. With 16 MiB for each thread a soak grew by up to 10 %, with
+/// 35 MiB by nothing (`selvedge collect bench soak --lock-memory`).
 pub const HEAP_FILLED_BYTES: usize = 280 << 20;
 /// In pieces of so many bytes, each short enough for the heap.
 pub const HEAP_CHUNK_BYTES: usize = 64 << 10;

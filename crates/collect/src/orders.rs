@@ -149,24 +149,30 @@ impl Orders {
         self.nodes.durable().into_iter().map(|(_, ordered)| *ordered).collect()
     }
 
-    /// Everything since the last end of a group is durable.
+    /// The open group is complete and under way.
+    pub(crate) fn depart(&mut self) {
+        self.nodes.depart();
+    }
+
+    /// The group that was under way is durable.
     pub(crate) fn commit(&mut self) {
         self.nodes.commit();
     }
 
-    /// Nothing since then is.
+    /// It is given up, and with it the open one.
     pub(crate) fn abort(&mut self) {
         self.nodes.abort();
     }
 }
 
 impl<D: Disk, R: Randomness + Clone> Collector<D, R> {
-    /// Does what is asked, durably, and answers. No group is open: the one before was committed.
+    /// Does what is asked, durably, and answers. No group is open, and none is under way.
     ///
     /// # Errors
     /// [`Error::Io`], as of [`Collector::step`].
     pub fn ask(&mut self, now: Now, request: &Request) -> Result<Reply, Error> {
-        assert!(self.group.batches.is_empty(), "a request waits for the end of the group");
+        let is_idle = self.group.batches.is_empty() && !self.is_under_way;
+        assert!(is_idle, "a request waits for the end of the group");
         match request {
             Request::ReadKeys => {
                 let present = match self.keys.present() {
@@ -241,7 +247,9 @@ impl<D: Disk, R: Randomness + Clone> Collector<D, R> {
                 }
             }
         }
-        self.commit_group(now, &[], || ())
+        let mut underway = self.depart(now, Vec::new())?;
+        underway.run();
+        Ok(self.land(underway, || ())?.commit)
     }
 
     /// Why a node cannot be told that.
@@ -313,6 +321,7 @@ mod tests {
     fn a_group_that_is_given_up_leaves_no_trace() {
         let mut orders = Orders::default();
         let first = orders.give(5, Some(3), None);
+        orders.depart();
         orders.commit();
         orders.give(5, Some(4), None);
         orders.give(6, Some(4), None);

@@ -41,8 +41,9 @@ const MADV_COLLAPSE: libc::c_int = 25;
 /// More than a limit: some pages of any architecture.
 const BEYOND_BYTES: usize = 1 << 20;
 
-/// Threads of a log besides those that open frames: one that hands groups to them, one that commits, one that answers.
-pub(crate) const THREADS_BESIDES: usize = 3;
+/// Threads of a log besides those that open frames: one that hands groups to them, one that commits, one that writes, and one
+/// that answers.
+pub(crate) const THREADS_BESIDES: usize = 4;
 
 /// A scheduling class of Linux, with what a thread has in it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -156,8 +157,8 @@ pub enum Policy {
     Other,
     /// Real time, first in, first out, all with this priority.
     Fifo(u32),
-    /// The same for the thread that commits alone: it goes on as soon as the disk has answered, and the others share what is
-    /// left with those of the transport.
+    /// The same for those that commit and write alone: they go on as soon as the disk has answered, and the others share what
+    /// is left with those of the transport.
     FifoCommit(u32),
     /// Real time by deadlines: nine tenths of the cores, dealt to all of them alike, in every 5 ms. For a server with one
     /// log: a second one would find nothing left.
@@ -169,7 +170,7 @@ pub enum Policy {
 pub(crate) enum Role {
     /// It opens, or hands over what is to be opened.
     Opens,
-    /// It commits.
+    /// It commits, or writes what is committed.
     Commits,
 }
 
@@ -208,7 +209,7 @@ impl Realtime {
     fn fill_heap(&self) {
         if self.locks_memory {
             let cores = thread::available_parallelism().map_or(1, usize::from);
-            let share_bytes = HEAP_FILLED_BYTES / (2 * cores + 3);
+            let share_bytes = HEAP_FILLED_BYTES / (2 * cores + THREADS_BESIDES);
             let fill = |_| vec![1_u8; HEAP_CHUNK_BYTES];
             // All of them at once, or it would be the same one again and again.
             let chunks: Vec<Vec<u8>> = (0..share_bytes / HEAP_CHUNK_BYTES).map(fill).collect();

@@ -112,20 +112,22 @@ impl CounterSet {
 /// What [`Replay::admit`] says about a counter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Admission {
-    /// Neither stored nor in the open group: store it.
+    /// Neither stored, nor in the group that is under way, nor in the open one: store it.
     New,
-    /// Stored, or in the open group whose receipts go out together.
+    /// Stored, or in a group whose receipts go out before this one's or with it.
     Duplicate,
     /// Below what is remembered: it may be stored or not.
     Old,
 }
 
-/// The stored counters of all nodes and epochs, and those of the group that is not synced yet.
+/// The stored counters of all nodes and epochs, and those of the two groups that are not synced yet: one is under way, what
+/// arrives joins the open one.
 ///
 /// Invariant: a counter enters a [`CounterSet`] only after the record that carries it was synced.
 #[derive(Debug, Default)]
 pub struct Replay {
     stored: HashMap<(u32, u8), CounterSet>,
+    underway: HashMap<(u32, u8), CounterSet>,
     open: HashMap<(u32, u8), CounterSet>,
     /// Intervals of all stored sets.
     ranges: usize,
@@ -143,28 +145,48 @@ impl Replay {
         Replay { ranges_max, ..Replay::default() }
     }
 
-    /// True when the counter is stored, or in the open group.
+    /// True when the counter is stored, or in a group that is not synced yet.
     pub fn is_known(&self, node: u32, epoch: u8, counter: u32) -> bool {
-        let sets = [&self.stored, &self.open];
+        let sets = [&self.stored, &self.underway, &self.open];
         sets.iter().any(|sets| sets.get(&(node, epoch)).is_some_and(|set| set.contains(counter)))
     }
 
     /// Decides about a counter of an authentic frame and, when it is new, adds it to the open group.
     pub fn admit(&mut self, node: u32, epoch: u8, counter: u32) -> Admission {
         match self.stored.get(&(node, epoch)) {
+            _ if self.underway.get(&(node, epoch)).is_some_and(|set| set.contains(counter)) => {
+                Admission::Duplicate
+            }
             Some(set) if set.contains(counter) => Admission::Duplicate,
-            // Nor is it in the open group: the floor rises only when that is empty.
-            Some(set) if counter < set.floor => Admission::Old,
+            // It may be in the open group, when the floor has risen since.
+            Some(set) if counter < set.floor => {
+                let open = self.open.get(&(node, epoch));
+                let is_open = open.is_some_and(|open| open.contains(counter));
+                if is_open { Admission::Duplicate } else { Admission::Old }
+            }
             _ if self.open.entry((node, epoch)).or_default().insert(counter) => Admission::New,
             _ => Admission::Duplicate,
         }
     }
 
-    /// The open group was synced: its counters are stored now.
+    /// The open group is complete and under way: what arrives from here on joins the next one.
+    ///
+    /// # Panics
+    /// When the one before it is.
+    pub fn depart(&mut self) {
+        assert!(self.underway.is_empty(), "one group is under way at a time");
+        std::mem::swap(&mut self.underway, &mut self.open);
+    }
+
+    /// The group that was under way was synced: its counters are stored now.
     pub fn commit(&mut self) {
-        for (key, counters) in self.open.drain() {
+        for (key, mut counters) in self.underway.drain() {
             let stored = self.stored.entry(key).or_default();
             let before = stored.ranges();
+            // The floor may have risen since they were admitted.
+            let admitted = counters.ranges();
+            counters.forget_below(stored.floor);
+            self.forgotten += (admitted - counters.ranges()) as u64;
             for counter in counters.iter() {
                 assert!(stored.insert(counter), "an admitted counter was stored already");
             }
@@ -205,8 +227,10 @@ impl Replay {
         self.forgotten
     }
 
-    /// The open group was given up before anything of it was acknowledged.
+    /// The group that was under way was given up before anything of it was acknowledged, and with it the open one, which
+    /// knows of it.
     pub fn abort(&mut self) {
+        self.underway.clear();
         self.open.clear();
     }
 
@@ -301,9 +325,46 @@ mod tests {
         assert_eq!(replay.admit(1, 0, 5), Admission::Duplicate);
         replay.abort();
         assert_eq!(replay.admit(1, 0, 5), Admission::New);
+        replay.depart();
         replay.commit();
         assert_eq!(replay.admit(1, 0, 5), Admission::Duplicate);
         assert_eq!(replay.admit(1, 1, 5), Admission::New, "another epoch is another key");
+    }
+
+    #[test]
+    fn a_counter_of_a_group_under_way_is_known_until_that_is_given_up_with_the_open_one() {
+        let mut replay = Replay::new(8);
+        assert_eq!(replay.admit(1, 0, 5), Admission::New);
+        replay.depart();
+        assert_eq!([5, 6].map(|counter| replay.admit(1, 0, counter)), [Admission::Duplicate, Admission::New]);
+        replay.abort();
+        assert_eq!([5, 6].map(|counter| replay.admit(1, 0, counter)), [Admission::New; 2]);
+        replay.depart();
+        assert_eq!(replay.admit(1, 0, 7), Admission::New);
+        replay.commit();
+        assert_eq!(replay.stored(1, 0).unwrap().iter().collect::<Vec<_>>(), [5, 6]);
+        assert!(replay.is_known(1, 0, 7));
+    }
+
+    #[test]
+    fn what_is_forgotten_while_a_group_is_open_stays_forgotten() {
+        let mut replay = Replay::new(2);
+        let commit = |replay: &mut Replay| {
+            replay.depart();
+            replay.commit();
+        };
+        assert_eq!([10, 20].map(|counter| replay.admit(1, 0, counter)), [Admission::New; 2]);
+        commit(&mut replay);
+        assert_eq!(replay.admit(1, 0, 30), Admission::New);
+        replay.depart();
+        assert_eq!([5, 40].map(|counter| replay.admit(1, 0, counter)), [Admission::New; 2]);
+        replay.commit();
+        assert_eq!(replay.stored(1, 0).unwrap().floor(), 11, "10 is forgotten, and what is below");
+        assert_eq!([5, 6].map(|counter| replay.admit(1, 0, counter)), [Admission::Duplicate, Admission::Old]);
+        commit(&mut replay);
+        assert_eq!(replay.stored(1, 0).unwrap().iter().collect::<Vec<_>>(), [30, 40]);
+        assert_eq!((replay.ranges(), replay.forgotten()), (2, 3), "10, 5 and 20");
+        assert_eq!([5, 20].map(|counter| replay.admit(1, 0, counter)), [Admission::Old; 2]);
     }
 
     #[test]
@@ -311,6 +372,7 @@ mod tests {
         let mut replay = Replay::new(3);
         for counter in (0..100).step_by(10) {
             assert_eq!(replay.admit(1, 0, counter), Admission::New);
+            replay.depart();
             replay.commit();
         }
         assert_eq!(replay.stored(1, 0).unwrap().iter().collect::<Vec<_>>(), [70, 80, 90]);
@@ -326,6 +388,7 @@ mod tests {
         let mut replay = Replay::new(1000);
         let mut admit = |node, counter| {
             assert_eq!(replay.admit(node, 0, counter), Admission::New);
+            replay.depart();
             replay.commit();
             (replay.ranges(), replay.forgotten())
         };
@@ -348,6 +411,7 @@ mod tests {
         let mut admit = |counter| {
             for node in 0..nodes {
                 assert_eq!(replay.admit(node, 0, counter), Admission::New);
+                replay.depart();
                 replay.commit();
                 assert!((limit - 4..=limit).contains(&replay.ranges()) || replay.forgotten() == 0);
             }
@@ -385,7 +449,9 @@ mod tests {
                     Admission::Old => {}
                 }
                 if step % 3 == 0 {
+                    // The one before it, while this one is open.
                     replay.commit();
+                    replay.depart();
                 }
             }
         }

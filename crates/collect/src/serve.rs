@@ -1,16 +1,17 @@
-//! The daemon: threads and clocks around [`Collector::step`], fed by a transport.
+//! The daemon: threads and clocks around [`Collector`], fed by a transport.
 //!
 //! ```text
-//! transport (tokio)  ── queue ──►  open (1 thread, all shards)  ──►  commit (1 thread, 1 disk)
-//!        ▲                                                                   │
-//!        └────────────────────  answer (1 thread)  ◄──── what to tell ───────┘
+//! transport (tokio)  ── queue ──►  open (1 thread, all shards)  ──►  commit (1 thread)  ◄── groups ──►  disk (1 thread)
+//!        ▲                                                               │
+//!        └──────────────────  answer (1 thread)  ◄──── what to tell ─────┘
 //! ```
-//! While one group is synced the next is opened, and batches that arrive meanwhile wait in the queue: groups
-//! grow with the load by themselves. Every queue is bounded; what a transport does when they are full is its own.
+//! While one group is written and synced, the one before it is answered and the next one gathered; when that is full,
+//! batches wait in the queue: groups grow with the load by themselves. Every queue is bounded; what a transport does when
+//! they are full is its own.
 //!
 //! What threads of other classes share with ours they share with those that open and that answer: these take from a
-//! transport's queue, and give to its connections, where each side takes locks that the other holds. The thread that commits
-//! meets those two alone, which are in its own class: no thread that has to wait for a core keeps it waiting.
+//! transport's queue, and give to its connections, where each side takes locks that the other holds. The threads that commit
+//! and write meet those two alone, which are in their own class: no thread that has to wait for a core keeps them waiting.
 //!
 //! An answer carries no more than `Collector` allows. When the disk fails the commit thread ends, so that no
 //! answer leaves after it, and the service ends with that error.
@@ -18,7 +19,7 @@
 //! Owns the threads, the clocks and their end. Leaves sockets and who is believed to the transports: `tcp`, `udp`,
 //! and `nats`, which has a pipeline for each of its logs.
 
-use std::cell::Cell;
+use std::collections::VecDeque;
 use std::fs;
 use std::future::Future;
 use std::net::{SocketAddr, TcpListener, UdpSocket};
@@ -26,14 +27,15 @@ use std::os::unix::net::UnixListener;
 use std::panic::resume_unwind;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::mpsc::{Receiver, Sender, SyncSender, channel, sync_channel};
 use std::time::{Duration, Instant, SystemTime};
 
 use cipher::OsRandomness;
+use crossbeam_channel::{Receiver, Sender, bounded, never, select_biased, unbounded};
 use rustls::ServerConfig;
 use tokio::sync::{mpsc, oneshot};
 
 use crate::batch::Answer;
+use crate::commit::{Landed, Underway};
 use crate::control::{self, Asked};
 use crate::disk::RealDisk;
 use crate::error::Error;
@@ -46,7 +48,7 @@ use crate::shard::{Arrived, Now, Opened, Opening, Shards};
 use crate::stats::{Counter, Stats};
 use crate::tcp::Tcp;
 use crate::udp::Udp;
-use crate::{Action, Collector, Event};
+use crate::{Action, Collector};
 
 /// How batches come and answers go.
 #[derive(Debug)]
@@ -237,6 +239,7 @@ impl Log {
 pub(crate) struct Pipeline {
     open: Thread<()>,
     commit: Thread<Result<Counter, Error>>,
+    disk: Thread<()>,
     answer: Thread<()>,
 }
 
@@ -252,24 +255,30 @@ impl Pipeline {
         answer: impl Fn(u64, &Answer, u64) + Send + 'static,
     ) -> Result<(Pipeline, Inlet), Error> {
         let (queue, incoming) = mpsc::channel(limits.queue_batches_max);
-        let (work, to_do) = sync_channel(2);
-        // As many wait as batches are in flight, which the transports limit.
-        let (told, to_tell) = channel();
+        let (opened, work) = bounded(2);
+        let (disk, to_write) = bounded(1);
+        let (wrote, written) = bounded(1);
+        // As many wait as batches are in underway, which the transports limit.
+        let (told, to_tell) = unbounded();
         let (failed, failure) = oneshot::channel();
         let group_batches_max = limits.group_batches_max;
         let threads = shards.count() + THREADS_BESIDES;
-        let opening = move || open_groups(shards, incoming, &work, clock, group_batches_max);
+        let opening = move || open_groups(shards, incoming, &opened, clock, group_batches_max);
         let open = realtime.start("open".to_owned(), Role::Opens, None, threads, opening)?;
         let answering = move || to_tell.into_iter().for_each(|told| tell(told, &answer));
         let answer = realtime.start("answer".to_owned(), Role::Opens, None, threads, answering)?;
+        let writing = move || write_groups(&to_write, &wrote);
+        let writes = realtime.start("disk".to_owned(), Role::Commits, None, threads, writing)?;
+        let commits =
+            Commits { collector, clock, work, opened: VecDeque::new(), disk, written, told, is_over: false };
         let committing = move || {
-            let result = commit_groups(collector, &to_do, clock, &told);
+            let result = commits.run();
             // The other end is gone when the service ends by itself.
             let _ = failed.send(());
             result
         };
         let commit = realtime.start("commit".to_owned(), Role::Commits, None, threads, committing)?;
-        Ok((Pipeline { open, commit, answer }, Inlet { queue, failure }))
+        Ok((Pipeline { open, commit, disk: writes, answer }, Inlet { queue, failure }))
     }
 
     /// Waits for the threads.
@@ -277,10 +286,11 @@ impl Pipeline {
     /// # Errors
     /// What ended the commit thread.
     pub(crate) fn end(self) -> Result<Counter, Error> {
-        let Pipeline { open, commit, answer } = self;
+        let Pipeline { open, commit, disk, answer } = self;
         // A panic of a thread is ours, and stays one.
         open.join().unwrap_or_else(|panic| resume_unwind(panic));
         let counted = commit.join().unwrap_or_else(|panic| resume_unwind(panic));
+        disk.join().unwrap_or_else(|panic| resume_unwind(panic));
         answer.join().unwrap_or_else(|panic| resume_unwind(panic));
         counted
     }
@@ -290,7 +300,7 @@ impl Pipeline {
 fn open_groups(
     mut shards: Shards,
     mut queue: mpsc::Receiver<Incoming>,
-    done: &SyncSender<Work>,
+    done: &Sender<Work>,
     clock: Clock,
     group_batches_max: usize,
 ) {
@@ -353,58 +363,152 @@ fn tell(told: Told, answer: &impl Fn(u64, &Answer, u64)) {
     }
 }
 
-/// Commits whatever was opened, and does what is asked between two groups, as long as something may come.
-fn commit_groups(
-    mut collector: Collector<RealDisk, OsRandomness>,
-    work: &Receiver<Work>,
-    clock: Clock,
-    told: &Sender<Told>,
-) -> Result<Counter, Error> {
-    // The other end is gone only where it panicked, which `Pipeline::end` passes on.
-    let is_gone = Cell::new(false);
-    let tell = |what| is_gone.set(told.send(what).is_err());
-    let step = |collector: &mut Collector<RealDisk, OsRandomness>, event| {
-        let (now, mut durable_ns) = (clock.now(), None);
-        let actions = collector.step_until(now, event, || durable_ns = Some(clock.monotonic_ns()))?;
-        let sealed_ns = clock.monotonic_ns();
-        // Without it there is no receipt.
-        let durable_ns = durable_ns.unwrap_or(sealed_ns);
-        collector.measure(now.monotonic_ns, durable_ns, sealed_ns, &actions);
-        if !actions.is_empty() {
-            tell(Told::Answers(actions, sealed_ns));
-        }
-        Ok::<_, Error>(())
-    };
-    while !is_gone.get()
-        && let Ok(first) = work.recv()
-    {
-        let (mut next, mut asked) = (Some(first), None);
-        while let Some(present) = next {
-            match present {
-                Work::Opened(group) => {
-                    for opened in group {
-                        step(&mut collector, Event::Opened(opened))?;
-                    }
-                    next = work.try_recv().ok();
-                }
-                other => (asked, next) = (Some(other), None),
-            }
-        }
-        step(&mut collector, Event::Commit)?;
-        match asked {
-            Some(Work::Asked(Asked { request, reply })) => {
-                tell(Told::Replied(reply, collector.ask(clock.now(), &request)?));
-            }
-            Some(Work::Looked(live::Asked { watched, reply })) => {
-                let now = clock.now();
-                let snapshot = collector.snapshot(now, &watched);
-                collector.counter.shown(now.monotonic_ns, clock.monotonic_ns());
-                tell(Told::Shown(reply, Box::new(snapshot)));
-            }
-            _ => {}
+/// Writes groups, one at a time, as long as there may be another.
+fn write_groups(to_write: &Receiver<Underway<RealDisk>>, wrote: &Sender<Underway<RealDisk>>) {
+    for mut underway in to_write {
+        underway.run();
+        if wrote.send(underway).is_err() {
+            // The thread that commits has ended, with an error.
+            return;
         }
     }
-    collector.close()
+}
+
+/// The thread that commits.
+struct Commits {
+    collector: Collector<RealDisk, OsRandomness>,
+    clock: Clock,
+    work: Receiver<Work>,
+    /// What was opened and is in no group yet: no more than was opened at once.
+    opened: VecDeque<Opened>,
+    /// The thread that writes groups: what it is given, and what it gives back.
+    disk: Sender<Underway<RealDisk>>,
+    written: Receiver<Underway<RealDisk>>,
+    told: Sender<Told>,
+    /// A thread that it works with is gone. That one panicked, which `Pipeline::end` passes on.
+    is_over: bool,
+}
+
+impl Commits {
+    /// Commits whatever is opened, and does what is asked between two groups, as long as something may come.
+    fn run(mut self) -> Result<Counter, Error> {
+        let (no_work, nothing) = (never(), never());
+        let (mut asked, mut landed) = (None, Vec::new());
+        let (mut may_come, mut is_under_way) = (true, false);
+        while !self.is_over {
+            self.fill();
+            if !is_under_way {
+                // Whatever waits is in the group.
+                while asked.is_none()
+                    && !self.collector.is_full()
+                    && let Ok(work) = self.work.try_recv()
+                {
+                    asked = self.take(work);
+                }
+                if !self.collector.is_pressed() {
+                    self.answer(&mut landed)?;
+                }
+                if self.collector.has_group() {
+                    let underway = self.collector.begin(self.clock.now())?;
+                    is_under_way = underway.has_writing();
+                    match is_under_way {
+                        true => self.is_over = self.disk.send(underway).is_err(),
+                        false => landed.push(self.land(underway)?),
+                    }
+                    self.fill();
+                }
+            }
+            self.answer(&mut landed)?;
+            if !is_under_way {
+                if self.collector.has_group() {
+                    continue;
+                }
+                if let Some(asked) = asked.take() {
+                    self.reply(asked)?;
+                    continue;
+                }
+                if !may_come {
+                    break;
+                }
+            }
+            let is_taking = may_come && asked.is_none() && !self.collector.is_full();
+            select_biased! {
+                recv(if is_under_way { &self.written } else { &nothing }) -> underway => {
+                    is_under_way = false;
+                    match underway {
+                        Ok(underway) => landed.push(self.land(underway)?),
+                        Err(_) => self.is_over = true,
+                    }
+                }
+                recv(if is_taking { &self.work } else { &no_work }) -> work => match work {
+                    Ok(work) => asked = self.take(work),
+                    Err(_) => may_come = false,
+                }
+            }
+        }
+        self.collector.close()
+    }
+
+    /// Batches that were opened join the group; what is asked comes back, and waits for its end.
+    fn take(&mut self, work: Work) -> Option<Work> {
+        match work {
+            Work::Opened(opened) => self.opened.extend(opened),
+            asked => return Some(asked),
+        }
+        self.fill();
+        None
+    }
+
+    /// Fills the group with what was opened: until it is full, or nothing is left.
+    fn fill(&mut self) {
+        while !self.collector.is_full()
+            && let Some(opened) = self.opened.pop_front()
+        {
+            self.collector.take(opened);
+        }
+    }
+
+    /// What became of a group, and when that was known.
+    fn land(&mut self, underway: Underway<RealDisk>) -> Result<(Landed, u64), Error> {
+        let (clock, mut durable_ns) = (self.clock, None);
+        let landed = self.collector.land(underway, || durable_ns = Some(clock.monotonic_ns()))?;
+        // Without it there is no receipt.
+        Ok((landed, durable_ns.unwrap_or_else(|| clock.monotonic_ns())))
+    }
+
+    /// Answers groups that have landed, and when they were durable.
+    fn answer(&mut self, landed: &mut Vec<(Landed, u64)>) -> Result<(), Error> {
+        for (landed, durable_ns) in landed.drain(..) {
+            let commit_ns = landed.begun.monotonic_ns;
+            let actions = self.collector.answers(landed)?;
+            let sealed_ns = self.clock.monotonic_ns();
+            self.collector.measure(commit_ns, durable_ns, sealed_ns, &actions);
+            self.tell(Told::Answers(actions, sealed_ns));
+        }
+        Ok(())
+    }
+
+    /// Does what is asked. No group is open, and none is under way.
+    fn reply(&mut self, asked: Work) -> Result<(), Error> {
+        match asked {
+            Work::Asked(Asked { request, reply }) => {
+                let replied = self.collector.ask(self.clock.now(), &request)?;
+                self.tell(Told::Replied(reply, replied));
+            }
+            Work::Looked(live::Asked { watched, reply }) => {
+                let now = self.clock.now();
+                let snapshot = self.collector.snapshot(now, &watched);
+                self.collector.counter.shown(now.monotonic_ns, self.clock.monotonic_ns());
+                self.tell(Told::Shown(reply, Box::new(snapshot)));
+            }
+            Work::Opened(_) => unreachable!("batches are taken"),
+        }
+        Ok(())
+    }
+
+    fn tell(&mut self, told: Told) {
+        self.is_over |= self.told.send(told).is_err();
+    }
 }
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
 //! A whole run from a seed: nodes, bridges, a network and a server whose power is cut.
 //!
-//! The server is the real one: [`Collector::step`](crate::Collector::step),
+//! The server is the real one: [`Collector`](crate::Collector) with the parts of its commits,
 //! [`Shard::open`](crate::shard::Shard::open), the store and its format. Simulated are the disk ([`SimDisk`]),
 //! time, with a wall clock that jumps, and everybody else: nodes that skip counters and change epochs, a bus that loses and flips bits,
 //! bridges that keep a batch until its receipt came and send it again after every interruption. The run ends

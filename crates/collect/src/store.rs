@@ -1,6 +1,8 @@
 //! The store: a row of segment files in one folder, and the order of writes and syncs that makes it durable.
 //!
-//! A commit is one group of records, one append, one `fdatasync`. A new segment is written under a temporary
+//! A commit is one group of records, one append, one `fdatasync`. These two take long and need nothing of the store, so that
+//! they can be another thread's: [`Store::begin`] seals a group, [`Writing::run`] appends and syncs it, [`Store::land`] says
+//! what became of it; there is one at a time. A new segment is written under a temporary
 //! name, synced, renamed, and its folder synced, all before its first group: a segment has a whole header or
 //! no name. Behind the header, and there as surely, is what is known from the segments before it: the checkpoint, and what
 //! the last of them holds of whom ([`Index`]). So a store is opened by its newest segment, and the oldest ones may go: the
@@ -10,7 +12,7 @@
 //! long again, since where its bytes lie is written, too. What it held is told from a segment's own groups by their CRC,
 //! which covers the segment's id, and by their tags.
 //!
-//! When the disk is full the group is cut off again and the store goes on, because nothing else refers to it;
+//! When the disk is full the group is cut off again and the store goes on, because nothing else in the log refers to it;
 //! the indexes of its records stay spent. After any other error of a write, and after every failed sync,
 //! nobody knows what the device holds: the segment is closed where it was last synced, nothing is ever appended to it or
 //! synced again, and the group is written to a new segment, which says where the old one ended. When that fails too, the
@@ -79,6 +81,7 @@ pub struct Store<D: Disk, R> {
     has_spare: bool,
     /// The last group as it was written: memory for the next one.
     group: Vec<u8>,
+    /// It is dead, or a group has not landed.
     failed: bool,
 }
 
@@ -126,8 +129,45 @@ struct Current<F> {
     next_index: u64,
 }
 
-/// A failure after which a group may still be written elsewhere.
-struct Closed;
+/// A sealed group on its way to the disk, with the segment that it is appended to.
+pub struct Writing<D: Disk> {
+    disk: D,
+    current: Current<D::File>,
+    /// The group, from `first` on.
+    group: Vec<u8>,
+    first: usize,
+    /// Where its records end in the file, and the chain behind them.
+    end: u64,
+    chain: Chain,
+    /// What the store's clock was, and whether the group notes it.
+    clock_ns: u64,
+    is_noted: bool,
+    became: Became,
+}
+
+/// What the disk made of a group.
+#[derive(Clone, Copy, Debug)]
+enum Became {
+    Durable,
+    /// There was no room, and what was written of it was cut off.
+    Full,
+    /// It was not written, or nobody knows what the device holds of it: it may still be written elsewhere.
+    Unknown,
+}
+
+impl<D: Disk> Writing<D> {
+    /// Appends the group and syncs it: all of a commit that takes long.
+    pub fn run(&mut self) {
+        let Writing { disk, current, group, first, .. } = self;
+        self.became = match disk.append(&mut current.file, &group[*first..]) {
+            Ok(()) if disk.sync(&mut current.file).is_ok() => Became::Durable,
+            Err(cause) if is_full(&cause) && disk.truncate(&mut current.file, current.synced).is_ok() => {
+                Became::Full
+            }
+            _ => Became::Unknown,
+        };
+    }
+}
 
 impl<D: Disk, R: Randomness> Store<D, R> {
     /// Opens a store, or begins one in an empty folder, and hands every record of its newest segment to `visit`, in the
@@ -229,95 +269,142 @@ impl<D: Disk, R: Randomness> Store<D, R> {
         self.keys = keys;
     }
 
-    /// Makes `bodies` durable as one group. The store's clock follows `monotonic_ns`, a clock of this process that never goes
-    /// back. A new segment begins with what `checkpoint` returns: all that is known from the groups that are durable.
+    /// Makes `bodies` durable as one group, see [`begin`](Self::begin) and [`land`](Self::land).
     ///
     /// # Errors
-    /// [`Error::Io`], and then the store is dead: what of the group is durable shows when it is opened again.
+    /// As there.
     ///
     /// # Panics
-    /// When the store is dead, when there are no bodies, or too many for any segment.
+    /// As there.
     pub fn commit(
         &mut self,
         bodies: &[impl AsRef<[u8]>],
         monotonic_ns: u64,
         checkpoint: impl Fn() -> Vec<Body>,
     ) -> Result<Commit, Error> {
-        assert!(!self.failed, "a store that failed is used again");
+        let bodies: Vec<&[u8]> = bodies.iter().map(AsRef::as_ref).collect();
+        let Some(mut writing) = self.begin(&bodies, monotonic_ns, &checkpoint)? else {
+            return Ok(Commit::Full);
+        };
+        writing.run();
+        self.land(writing, &bodies, &checkpoint)
+    }
+
+    /// Seals `bodies` as one group, to be written; `None` when there is no room for it. The store's clock follows
+    /// `monotonic_ns`, a clock of this process that never goes back. A new segment begins with what `checkpoint` returns: all
+    /// that is known from the groups that are durable.
+    ///
+    /// # Errors
+    /// [`Error::Io`], and then the store is dead.
+    ///
+    /// # Panics
+    /// When the store is dead, or a group has not landed, when there are no bodies, or too many for any segment.
+    pub fn begin(
+        &mut self,
+        bodies: &[&[u8]],
+        monotonic_ns: u64,
+        checkpoint: impl Fn() -> Vec<Body>,
+    ) -> Result<Option<Writing<D>>, Error> {
+        assert!(!self.failed, "a store that failed, or whose group has not landed, is used again");
         // Dead until proved alive, so that no path out of here can forget to say so.
         self.failed = true;
         let clock_ns = self.clock.now_ns(monotonic_ns);
-        let commit = match clock_ns - self.clock.noted_ns < CLOCK_NOTE_NS {
-            true => self.try_commit(bodies, clock_ns, checkpoint)?,
-            false => {
-                let note = Body::Clock(clock_ns).to_bytes();
-                let bodies: Vec<&[u8]> = bodies.iter().map(AsRef::as_ref).chain([&note[..]]).collect();
-                let commit = self.try_commit(&bodies, clock_ns, checkpoint)?;
-                if commit == Commit::Durable {
-                    self.clock.noted_ns = clock_ns;
-                }
-                commit
-            }
-        };
-        self.failed = false;
-        Ok(commit)
-    }
-
-    fn try_commit(
-        &mut self,
-        bodies: &[impl AsRef<[u8]>],
-        clock_ns: u64,
-        checkpoint: impl Fn() -> Vec<Body>,
-    ) -> Result<Commit, Error> {
-        let bytes = align(segment::group_bytes(bodies), self.limits.sector_bytes);
+        let is_noted = clock_ns - self.clock.noted_ns >= CLOCK_NOTE_NS;
+        let note = is_noted.then(|| Body::Clock(clock_ns).to_bytes());
+        let bodies: Vec<&[u8]> = bodies.iter().copied().chain(note.as_deref().map(Vec::as_slice)).collect();
+        let bytes = align(segment::group_bytes(&bodies), self.limits.sector_bytes);
         let segment_bytes_max = self.limits.segment_bytes_max;
         assert!(bytes <= segment_bytes_max, "a group that no segment can hold");
         let has_room = |current: &Current<_>| current.synced - current.born + bytes <= segment_bytes_max;
-        if self.current.as_ref().is_some_and(has_room) {
-            match self.write_group(bodies)? {
-                Ok(commit) => return Ok(commit),
-                Err(Closed) => self.current = None,
-            }
+        // What is full is synced.
+        let current = match self.current.take().filter(has_room) {
+            Some(current) => current,
+            None => match self.begin_segment(clock_ns, &checkpoint())? {
+                Some(new) => new,
+                None => {
+                    self.failed = false;
+                    return Ok(None);
+                }
+            },
+        };
+        Ok(Some(self.seal(current, &bodies, clock_ns, is_noted)))
+    }
+
+    /// What became of a group, whose `bodies` these are. When nobody knows what the device holds of it, it is written again
+    /// here, to a new segment.
+    ///
+    /// # Errors
+    /// [`Error::Io`], and then the store is dead: what of the group is durable shows when it is opened again.
+    pub fn land(
+        &mut self,
+        writing: Writing<D>,
+        bodies: &[&[u8]],
+        checkpoint: impl Fn() -> Vec<Body>,
+    ) -> Result<Commit, Error> {
+        let clock_ns = writing.clock_ns;
+        let mut commit = self.conclude(writing, bodies);
+        if commit.is_none() {
+            let Some(new) = self.begin_segment(clock_ns, &checkpoint())? else {
+                self.failed = false;
+                return Ok(Commit::Full);
+            };
+            let mut again = self.seal(new, bodies, clock_ns, false);
+            again.run();
+            commit = self.conclude(again, bodies);
         }
-        // What is full is synced, and what is closed was given up behind its last sync.
-        self.current = None;
-        let Some(new) = self.begin_segment(clock_ns, &checkpoint())? else { return Ok(Commit::Full) };
-        self.current = Some(new);
-        self.write_group(bodies)?.map_err(|Closed| {
+        let commit = commit.ok_or_else(|| {
             let name = segment::file_name(self.newest.as_ref().map_or(0, |newest| newest.number));
             Error::io("write", name)(io::Error::other(
                 "two segments, one after the other, could not be written",
             ))
-        })
+        })?;
+        self.failed = false;
+        Ok(commit)
     }
 
-    /// Appends a group to the current segment and syncs it.
-    fn write_group(&mut self, bodies: &[impl AsRef<[u8]>]) -> Result<Result<Commit, Closed>, Error> {
-        let current = self.current.as_mut().expect("a group is written to a segment");
-        let newest = self.newest.as_mut().expect("the current segment is the newest");
+    /// A group that is to be appended to a segment; `is_noted` when it notes the clock.
+    fn seal(
+        &mut self,
+        mut current: Current<D::File>,
+        bodies: &[&[u8]],
+        clock_ns: u64,
+        is_noted: bool,
+    ) -> Writing<D> {
+        let newest = self.newest.as_ref().expect("the current segment is the newest");
         let bytes = align(segment::group_bytes(bodies), self.limits.sector_bytes);
-        let first = begin_direct(&mut self.group, bytes as usize);
-        let before = &mut newest.before;
-        let chain = current.segment.seal_group(current.next_index, bodies, &before.chain, &mut self.group);
+        let mut group = std::mem::take(&mut self.group);
+        let first = begin_direct(&mut group, bytes as usize);
+        let Current { segment, next_index, synced, .. } = &mut current;
+        let chain = segment.seal_group(*next_index, bodies, &newest.before.chain, &mut group);
         // Spent, whatever becomes of the group.
-        current.next_index += bodies.len() as u64;
-        match self.disk.append(&mut current.file, &self.group[first..]) {
-            Ok(()) => {
-                if self.disk.sync(&mut current.file).is_err() {
-                    return Ok(Err(Closed));
-                }
-                (before.end, before.chain) = (current.synced + segment::group_bytes(bodies), chain);
+        *next_index += bodies.len() as u64;
+        let end = *synced + segment::group_bytes(bodies);
+        let (disk, became) = (self.disk.clone(), Became::Unknown);
+        Writing { disk, current, group, first, end, chain, clock_ns, is_noted, became }
+    }
+
+    /// Takes note of what became of a group; `None` when nobody knows, and its segment is closed behind its last sync.
+    fn conclude(&mut self, writing: Writing<D>, bodies: &[&[u8]]) -> Option<Commit> {
+        let Writing { mut current, group, first, end, chain, clock_ns, is_noted, became, .. } = writing;
+        let newest = self.newest.as_mut().expect("the current segment is the newest");
+        let bytes = (group.len() - first) as u64;
+        self.group = group;
+        let commit = match became {
+            Became::Unknown => return None,
+            Became::Full => Commit::Full,
+            Became::Durable => {
+                (newest.before.end, newest.before.chain) = (end, chain);
                 newest.index.note(bodies);
                 current.synced += bytes;
                 self.kept.entry(newest.number).and_modify(|kept| kept.bytes = current.synced);
-                Ok(Ok(Commit::Durable))
+                if is_noted {
+                    self.clock.noted_ns = clock_ns;
+                }
+                Commit::Durable
             }
-            Err(cause) if is_full(&cause) => {
-                let cut = self.disk.truncate(&mut current.file, current.synced);
-                Ok(cut.map(|()| Commit::Full).map_err(|_| Closed))
-            }
-            Err(_) => Ok(Err(Closed)),
-        }
+        };
+        self.current = Some(current);
+        Some(commit)
     }
 
     /// A new segment, durable up to what it knows of those before; `None` when there is no room for it.

@@ -31,6 +31,11 @@ use crate::shard::Arrived;
 use crate::stats::{SharedTimes, Stats};
 use crate::tls;
 
+/// So many bytes of a message arrive before there is room for the others.
+const MESSAGE_BEGIN_BYTES: usize = 16 << 10;
+/// Room that reading to an end wants to be left, or it grows what it reads into.
+const READ_PROBE_BYTES: usize = 64;
+
 /// What all connections share.
 pub(crate) struct Tcp {
     /// Taken by `serve`.
@@ -314,12 +319,18 @@ async fn read_message(reader: &mut ReadHalf<TlsStream<TcpStream>>) -> Received {
     if length > MESSAGE_BYTES_MAX {
         return Received::Oversize;
     }
-    // The buffer grows with what arrives: a length alone takes no memory.
+    // A length alone takes little memory; what has begun to arrive has room for the rest at once, and is not moved as it
+    // grows.
     let mut message = Vec::new();
-    match reader.take(length as u64).read_to_end(&mut message).await {
-        Ok(read) if read == length => Received::Message(message),
-        _ => Received::Ended,
+    for arrived in [length.min(MESSAGE_BEGIN_BYTES), length] {
+        let rest = arrived - message.len();
+        message.reserve_exact(rest + READ_PROBE_BYTES);
+        match reader.take(rest as u64).read_to_end(&mut message).await {
+            Ok(read) if read == rest => {}
+            _ => return Received::Ended,
+        }
     }
+    Received::Message(message)
 }
 
 /// Writes answers as they come; gives each batch's permit back.

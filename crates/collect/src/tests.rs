@@ -1,13 +1,15 @@
 //! What a collector says to batches: duplicates, acknowledgements, changes of the epoch, settings, limits.
 
 use super::*;
-use crate::batch::SEAL_BYTES;
+use crate::batch::{Receipt, SEAL_BYTES};
+use crate::frame::DIRECTION_BIT;
 use crate::keys::{Grid, Node, Standing, StoreKeys};
+use crate::limits::COUNT_MAX;
 use crate::orders::{Order, Reason, Reply, Request, Told};
 use crate::record::NodeEpoch;
 use crate::settings::{Planned, Settings};
 use crate::sim::{Dice, Honesty, SimDisk};
-use crate::store::{Filter, Records};
+use crate::store::{Commit, Filter, Records};
 use crate::waveform::Waveform;
 use cipher::{Aead, CellMaster, Key, NodeMaster, StoreMaster, Suite};
 use std::num::{NonZeroU16, NonZeroU32};
@@ -15,6 +17,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU16, AtomicU32, Ordering};
 
 mod anchored;
+mod overlapped;
 
 const CELL: u16 = 7;
 const NODE: u32 = 5;

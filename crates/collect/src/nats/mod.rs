@@ -48,7 +48,7 @@ pub const COUNTERS: &str = "selvedge-counters";
 /// The key in it of what the cluster was set up for.
 pub(crate) const SETUP: &str = "setup";
 /// Partitions where nothing else is said: enough for as many servers as share a deployment, and each costs a log, a
-/// consumer and four threads.
+/// consumer and five threads.
 pub const PARTITIONS: u16 = 16;
 
 /// A cluster of NATS servers, as a deployment names it.

@@ -17,7 +17,16 @@ fn pipeline(
     folder: &Path,
     answer: impl Fn(u64, &Answer, u64) + Send + 'static,
 ) -> (Pipeline, Inlet) {
-    let (limits, realtime) = (Limits::default(), Realtime::default());
+    pipeline_with(Limits::default(), plant, folder, answer)
+}
+
+fn pipeline_with(
+    limits: Limits,
+    plant: &Plant,
+    folder: &Path,
+    answer: impl Fn(u64, &Answer, u64) + Send + 'static,
+) -> (Pipeline, Inlet) {
+    let realtime = Realtime::default();
     let disk = RealDisk::lock(folder).unwrap();
     let collector = Collector::open(disk, plant.ring(), limits.clone(), OsRandomness).unwrap();
     let shards = Shards::start(&plant.ring(), 1).unwrap();
@@ -48,8 +57,8 @@ fn wait_for(what: &str, mut look: impl FnMut() -> bool) {
 fn a_transport_that_holds_up_an_answer_holds_up_no_commit() {
     let folder = tempfile::tempdir().unwrap();
     let mut plant = Plant::new(LOAD, 0..64, 5);
-    let (begun, begins) = channel();
-    let (let_go, held): (Sender<()>, Receiver<()>) = channel();
+    let (begun, begins) = unbounded();
+    let (let_go, held): (Sender<()>, Receiver<()>) = unbounded();
     let answer = move |_, _: &Answer, _| {
         let _ = begun.send(());
         // As if another thread held what the transport needs, until it is let go of.
@@ -66,6 +75,24 @@ fn a_transport_that_holds_up_an_answer_holds_up_no_commit() {
     drop((let_go, inlet));
     let Stages { sealing, storing, .. } = pipeline.end().unwrap().stats().stages;
     assert_eq!((sealing.count, storing.count), (4, 4));
+}
+
+#[test]
+fn batches_that_are_opened_at_once_make_groups_within_their_limit() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut plant = Plant::new(LOAD, 0..64, 5);
+    let (answered, answers) = unbounded();
+    let answer = move |number, _: &Answer, _| answered.send(number).expect("it is counted");
+    let limits = Limits { group_bytes_max: 1, ..Limits::default() };
+    let (pipeline, inlet) = pipeline_with(limits, &plant, folder.path(), answer);
+    let batches = 64;
+    for arrived in plant.seal(batches) {
+        inlet.queue.blocking_send(Incoming::Batch(arrived)).map_err(drop).expect("it is taken");
+    }
+    drop(inlet);
+    let stats = pipeline.end().unwrap().stats();
+    assert_eq!((stats.batches, stats.groups), (batches as u64, batches as u64));
+    assert_eq!(answers.iter().count(), batches);
 }
 
 #[test]

@@ -9,6 +9,7 @@ use sha2::{Digest, Sha256};
 
 use super::{Dice, Plan, SimDisk, Stop};
 use crate::batch::{self, Answer, BatchId, Entry, Receipt, SealedBatch};
+use crate::commit::Underway;
 use crate::error::{Error, Refusal};
 use crate::frame::{self, DIRECTION_BIT, Header, Samples, Setting};
 use crate::keys::{Grid, KeyRing, Node};
@@ -18,11 +19,11 @@ use crate::record::Record;
 use crate::settings::{Planned, Settings};
 use crate::shard::{Arrived, Now, Shard};
 use crate::waveform::{Format, Waveform};
-use crate::{Action, Collector, Event};
+use crate::{Action, Collector};
 
 const CELLS: u16 = 2;
 const NODES_PER_CELL: u32 = 3;
-/// Batches in flight on one connection.
+/// Batches in underway on one connection.
 const WINDOW: usize = 4;
 /// A run that needs more steps than this will never end.
 const STEPS_MAX: u32 = 10_000;
@@ -204,13 +205,21 @@ pub fn run(seed: u64, plan: &Plan) -> Result<Report, Box<Violation>> {
     Err(Violation::Stuck.into())
 }
 
+/// The server as it runs.
+struct Server {
+    shard: Shard,
+    collector: Collector<SimDisk, Dice>,
+    /// The group that is under way, and whether it is written already.
+    underway: Option<(Underway<SimDisk>, bool)>,
+}
+
 struct World<'a> {
     plan: &'a Plan,
     dice: Dice,
     keys: Arc<KeyRing>,
     store: StoreMaster,
     disk: SimDisk,
-    server: Option<(Shard, Collector<SimDisk, Dice>)>,
+    server: Option<Server>,
     cells: Vec<SimCell>,
     now: Now,
     /// What nodes sent, and a bridge accepted.
@@ -223,6 +232,34 @@ struct World<'a> {
     downlinks: BTreeSet<FrameKey>,
     fingerprint: Sha256,
     report: Report,
+}
+
+impl Server {
+    /// The next thing that its threads do, batches aside: the group that is under way is written, or lands and is answered
+    /// when the next one has begun, or one begins.
+    fn turn(&mut self, now: Now) -> Result<Vec<Action>, Error> {
+        let Server { collector, underway, .. } = self;
+        match underway.take() {
+            Some((mut under_way, false)) => {
+                under_way.run();
+                *underway = Some((under_way, true));
+                Ok(Vec::new())
+            }
+            Some((written, true)) => {
+                let landed = collector.land(written, || ())?;
+                self.begin(now)?;
+                self.collector.answers(landed)
+            }
+            None => self.begin(now).map(|()| Vec::new()),
+        }
+    }
+
+    fn begin(&mut self, now: Now) -> Result<(), Error> {
+        if self.collector.has_group() {
+            self.underway = Some((self.collector.begin(now)?, false));
+        }
+        Ok(())
+    }
 }
 
 impl<'a> World<'a> {
@@ -367,7 +404,8 @@ impl<'a> World<'a> {
         match opened {
             Ok(collector) => {
                 self.report.torn_tails += collector.stats().torn_tails;
-                self.server = Some((Shard::new(self.keys.clone()), collector));
+                self.server =
+                    Some(Server { shard: Shard::new(self.keys.clone()), collector, underway: None });
                 self.judge_store().map(drop)
             }
             Err(error) if error.is_environment() => self.server_died(error),
@@ -413,12 +451,21 @@ impl<'a> World<'a> {
     }
 
     fn serve(&mut self, arrived: Vec<Arrived>) -> Result<Vec<Action>, Error> {
-        let (shard, collector) = self.server.as_mut().expect("the server runs");
+        let server = self.server.as_mut().expect("the server runs");
         let mut actions = Vec::new();
-        for opened in shard.open(arrived) {
-            actions.extend(collector.step(self.now, Event::Opened(opened))?);
+        for opened in server.shard.open(arrived) {
+            server.collector.take(opened);
+            // A full group takes no more.
+            let mut turns = self.dice.below(3);
+            while turns > 0 || server.collector.is_full() {
+                actions.extend(server.turn(self.now)?);
+                turns = turns.saturating_sub(1);
+            }
         }
-        actions.extend(collector.step(self.now, Event::Commit)?);
+        // One may be under way over many steps.
+        for _ in 0..self.dice.below(4) {
+            actions.extend(server.turn(self.now)?);
+        }
         Ok(actions)
     }
 

@@ -12,7 +12,7 @@ fn anchored(
 }
 
 /// The same, where `has_room` says whether there is room for the note, and for one that an epoch is taken.
-fn anchored_with_room(
+pub(super) fn anchored_with_room(
     disk: &SimDisk,
     note: &Arc<Mutex<Option<Anchor>>>,
     limits: Limits,

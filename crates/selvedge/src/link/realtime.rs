@@ -50,7 +50,7 @@ impl RealtimeAsked {
     pub fn words(&self) -> String {
         let mut words = match self.policy {
             "fifo" => format!("SCHED_FIFO {}", self.priority),
-            "fifo-commit" => format!("SCHED_FIFO {} for the commit", self.priority),
+            "fifo-commit" => format!("SCHED_FIFO {} for commit and disk", self.priority),
             "deadline" => "SCHED_DEADLINE".to_owned(),
             _ => "SCHED_OTHER".to_owned(),
         };
