@@ -19,6 +19,7 @@ fn a_gap_takes_no_more_memory_than_is_said() {
     let before = resident_bytes();
     for counter in (0..2 * RANGES).step_by(2) {
         assert_eq!(replay.admit(1, 0, counter), Admission::New);
+        replay.depart();
         replay.commit();
     }
     assert_eq!(replay.ranges(), RANGES as usize);
