@@ -93,6 +93,12 @@ impl Epochs {
         self.nodes.durable().into_iter().map(state).collect()
     }
 
+    /// Everything so far was read from the log: it is durable.
+    pub(crate) fn keep(&mut self) {
+        self.depart();
+        self.commit();
+    }
+
     /// The open group is complete and under way.
     pub(crate) fn depart(&mut self) {
         self.nodes.depart();

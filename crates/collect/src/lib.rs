@@ -267,10 +267,8 @@ impl<D: Disk, R: Randomness + Clone> Collector<D, R> {
         // Before anything is touched: what was put back stays as it is.
         anchored.map(|anchor| anchor::check(&disk, &store, anchor)).transpose()?;
         let store = Store::open(disk, store, &limits, randomness.clone(), visit)?;
-        epochs.depart();
-        epochs.commit();
-        orders.depart();
-        orders.commit();
+        epochs.keep();
+        orders.keep();
         let nonces = NonceSource::new(randomness).map_err(Error::io("draw randomness for", "receipts"))?;
         let (spare, group, mut counter) =
             (HashMap::new(), Group::default(), Counter::new(limits.deadline_ns));
@@ -313,8 +311,7 @@ impl<D: Disk, R: Randomness + Clone> Collector<D, R> {
             .into_iter()
             .filter(|of| self.keys.node(of.node).is_some())
             .for_each(|of| self.epochs.restore(of));
-        self.epochs.depart();
-        self.epochs.commit();
+        self.epochs.keep();
         (self.lease, self.fence) = (Some(lease), Some(fence));
         Ok(self)
     }

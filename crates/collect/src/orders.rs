@@ -149,6 +149,12 @@ impl Orders {
         self.nodes.durable().into_iter().map(|(_, ordered)| *ordered).collect()
     }
 
+    /// Everything so far was read from the log: it is durable.
+    pub(crate) fn keep(&mut self) {
+        self.depart();
+        self.commit();
+    }
+
     /// The open group is complete and under way.
     pub(crate) fn depart(&mut self) {
         self.nodes.depart();
