@@ -20,6 +20,7 @@ use async_nats::jetstream::AckKind;
 use tokio::sync::{mpsc, oneshot};
 
 use super::{Flaws, PARTITIONS, bridge};
+use crate::commit::Underway;
 use crate::error::Error;
 use crate::limits::{Limits, NATS_ACKNOWLEDGE_LEASES};
 use crate::nats::fence::{Fence, Numbers, after};
@@ -33,7 +34,7 @@ use crate::serve::{Incoming, Inlet};
 use crate::shard::{Now, Shard};
 use crate::sim::{Dice, SimDisk};
 use crate::stats::{Counter, Stats};
-use crate::{Action, Collector, Event};
+use crate::{Action, Collector};
 
 /// Polls of a server without a step that end its turn: what it hands from one task to another is where it is to be by then.
 const IDLE_POLLS: usize = 6;
@@ -373,35 +374,70 @@ impl Machine {
     /// Opens and stores for a log, as the threads of a server do.
     async fn store(
         self,
-        mut collector: Collector<SimDisk, Dice>,
-        mut shard: Shard,
-        mut queue: mpsc::Receiver<Incoming>,
+        collector: Collector<SimDisk, Dice>,
+        shard: Shard,
+        queue: mpsc::Receiver<Incoming>,
         answers: mpsc::UnboundedSender<Outgoing>,
         failed: oneshot::Sender<()>,
     ) -> Result<Counter, Error> {
-        let mut incoming = Vec::new();
-        while queue.recv_many(&mut incoming, limits().group_batches_max).await > 0 {
-            self.line.step("commit");
-            let arrived = incoming.drain(..).filter_map(|incoming| match incoming {
-                Incoming::Batch(arrived) => Some(arrived),
-                Incoming::Asked(_) | Incoming::Looked(_) => None,
-            });
-            let opened = shard.open(arrived.collect()).into_iter().map(Event::Opened);
-            for event in opened.chain([Event::Commit]) {
-                let actions = match collector.step(self.now(), event) {
-                    Ok(actions) => actions,
-                    Err(error) => {
-                        let _ = failed.send(());
-                        return Err(error);
+        let counter = self.store_all(collector, shard, queue, &answers).await;
+        if counter.is_err() {
+            let _ = failed.send(());
+        }
+        counter
+    }
+
+    async fn store_all(
+        &self,
+        mut collector: Collector<SimDisk, Dice>,
+        mut shard: Shard,
+        mut queue: mpsc::Receiver<Incoming>,
+        answers: &mpsc::UnboundedSender<Outgoing>,
+    ) -> Result<Counter, Error> {
+        let (mut incoming, mut underway) = (Vec::new(), None);
+        loop {
+            // What has come is gathered while a group is under way, and nothing else is waited for.
+            if underway.is_none() || !queue.is_empty() {
+                if queue.recv_many(&mut incoming, limits().group_batches_max).await == 0 {
+                    break;
+                }
+                let arrived = incoming.drain(..).filter_map(|incoming| match incoming {
+                    Incoming::Batch(arrived) => Some(arrived),
+                    Incoming::Asked(_) | Incoming::Looked(_) => None,
+                });
+                for opened in shard.open(arrived.collect()) {
+                    collector.take(opened);
+                    if collector.is_full() {
+                        self.commit(&mut collector, &mut underway, answers)?;
                     }
-                };
-                for Action::Send { connection: number, answer, .. } in actions {
-                    drop(answers.send(Outgoing { number, answer, sealed_ns: self.now().monotonic_ns }));
                 }
             }
-            self.line.step("committed");
+            self.commit(&mut collector, &mut underway, answers)?;
         }
         collector.close()
+    }
+
+    /// The group that is under way lands and is answered; the next one is begun, and written.
+    fn commit(
+        &self,
+        collector: &mut Collector<SimDisk, Dice>,
+        underway: &mut Option<Underway<SimDisk>>,
+        answers: &mpsc::UnboundedSender<Outgoing>,
+    ) -> Result<(), Error> {
+        self.line.step("commit");
+        if let Some(written) = underway.take() {
+            let landed = collector.land(written, || ())?;
+            for Action::Send { connection: number, answer, .. } in collector.answers(landed)? {
+                drop(answers.send(Outgoing { number, answer, sealed_ns: self.now().monotonic_ns }));
+            }
+        }
+        if collector.has_group() {
+            let mut begun = collector.begin(self.now())?;
+            begun.run();
+            *underway = Some(begun);
+        }
+        self.line.step("committed");
+        Ok(())
     }
 }
 
