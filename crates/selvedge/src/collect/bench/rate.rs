@@ -12,7 +12,7 @@ use tokio::task::JoinSet;
 use super::bare::{self, Bare};
 use super::cores::Watch;
 use super::gateway::{Gateway, Message, Received, Sealer, seal_all};
-use super::server::Server;
+use super::server::{Counted, Server};
 use super::{Bench, GATEWAYS, LOAD, batches_that_fit};
 use crate::broker::stage::median;
 use crate::goals::Wanted;
@@ -35,6 +35,8 @@ pub struct Rates {
     pub grouped: Vec<f64>,
     /// Seconds that each of the windows over TLS to disk took.
     pub served_s: Vec<f64>,
+    /// Seconds of a core that the server and the gateways used in these.
+    cpu_s: [f64; 2],
 }
 
 /// The server with its gateways.
@@ -125,7 +127,9 @@ pub fn measure(bench: &mut Bench) -> Result<(), Error> {
     let first_rate = first(bench, &mut rig)?;
     let batches = window_batches(bench, first_rate)?;
     let mut bare = Bare::create(&bench.folder.path().join("bare"))?;
-    let (mut rates, mut cpu_s) = (Rates::default(), 0.0);
+    // The gateways are of this process.
+    let processes = [rig.server.id(), std::process::id()];
+    let mut rates = Rates::default();
     let watch = Watch::begin().map_err(Error::process("collect bench"))?;
     let bar = bench.progress("rate: windows", WAYS as u64 * bench.effort.windows as u64);
     for window in 0..bench.effort.windows {
@@ -134,11 +138,13 @@ pub fn measure(bench: &mut Bench) -> Result<(), Error> {
         // Each goes first as often as the others.
         for way in 0..WAYS {
             if (window + way) % WAYS == 0 {
-                let before = bench.usage(rig.server.id())?;
+                let before = [bench.usage(processes[0])?, bench.usage(processes[1])?];
                 let begin = Instant::now();
                 rates.served.push(rig.window(bench, &messages)?);
                 rates.served_s.push(begin.elapsed().as_secs_f64());
-                cpu_s += bench.usage(rig.server.id())?.cpu_s - before.cpu_s;
+                for ((cpu_s, id), before) in rates.cpu_s.iter_mut().zip(processes).zip(before) {
+                    *cpu_s += bench.usage(id)?.cpu_s - before.cpu_s;
+                }
             } else {
                 let is_grouped = (window + way) % WAYS == 1;
                 let (sync_bytes, rates) = match is_grouped {
@@ -155,11 +161,19 @@ pub fn measure(bench: &mut Bench) -> Result<(), Error> {
     let watched = watch.end();
     let counted = rig.server.stop()?;
     bench.conserve(rig.sent, rig.received, &counted);
+    bench.goals.row("rate", "windows of each", bench.effort.windows, "", Clock::None);
+    bench.goals.row("rate", "batches of a window", batches * GATEWAYS, "", Clock::None);
+    rows(bench, &rates, &counted);
+    let section = section(&rates).chart(watched.chart("Cores while it was measured"), "All ways in turn.");
+    bench.sections.push(section);
+    Ok(())
+}
+
+/// What was found, and what takes the time of a group.
+fn rows(bench: &mut Bench, rates: &Rates, counted: &Counted) {
     let [served, alone, grouped] =
         [&rates.served, &rates.bare, &rates.grouped].map(|rates| median(rates.clone()));
     bench.rate = Some(served);
-    bench.goals.row("rate", "windows of each", bench.effort.windows, "", Clock::None);
-    bench.goals.row("rate", "batches of a window", batches * GATEWAYS, "", Clock::None);
     bench.goals.row("rate", "window, median", median(rates.served_s.clone()), "s", Clock::Wall);
     bench.goals.row("rate", "over TLS to disk, median", served, "frames/s", Clock::Wall);
     bench.goals.row("rate", "bare log that syncs each batch, median", alone, "frames/s", Clock::Wall);
@@ -171,8 +185,14 @@ pub fn measure(bench: &mut Bench) -> Result<(), Error> {
         Clock::Wall,
     );
     let served_s: f64 = rates.served_s.iter().sum();
-    bench.goals.row("rate", "cores that the server used", cpu_s / served_s, "s/s", Clock::Wall);
+    for (name, cpu_s) in ["server", "gateways"].into_iter().zip(rates.cpu_s) {
+        let words = format!("cores that the {name} used");
+        bench.goals.row("rate", &words, cpu_s / served_s, "s/s", Clock::Wall);
+    }
     bench.goals.row("rate", "syncs", counted.groups, "", Clock::Wall);
+    for (name, stage) in counted.stages.named() {
+        bench.goals.row("rate", &format!("{name}, p50"), stage.p50_ns as f64 / 1e3, "us", Clock::Wall);
+    }
     let peer = format!("{alone:.0} frames/s");
     bench.goals.goal(
         "over TLS to disk, of a bare log",
@@ -181,9 +201,6 @@ pub fn measure(bench: &mut Bench) -> Result<(), Error> {
         peer,
         Wanted::AtLeast(0.8),
     );
-    let section = section(&rates).chart(watched.chart("Cores while it was measured"), "All ways in turn.");
-    bench.sections.push(section);
-    Ok(())
 }
 
 fn section(rates: &Rates) -> Section {
