@@ -100,7 +100,8 @@ pub struct Stages {
     pub waiting: Latency,
     /// Until it is durable.
     pub storing: Latency,
-    /// Until its receipt is sealed, with those of its group and their downlinks.
+    /// Until its receipt is sealed, with those of its group and their downlinks; a full group that waits for the disk is
+    /// begun before.
     pub sealing: Latency,
     /// Until the answer is with the system's socket, or given to the client of the cluster.
     pub answering: Latency,
