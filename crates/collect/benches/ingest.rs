@@ -3,8 +3,8 @@
 //! its batch is there, and all of them have to be stored.
 //!
 //! `cargo bench -p collect --bench ingest`. As in `serve`, a thread opens groups on all shards while another one commits
-//! what was opened before; that one writes as well, since a log in memory has no sync to wait for. Beside it runs what the server did before it took many messages at once: each frame alone, by
-//! the library's ciphers, on as many threads. Rounds of both take turns, and the median of each counts. In front of a
+//! what was opened before; that one writes as well, since a log in memory has no sync to wait for. Beside it runs what the
+//! server did before it took many messages at once: each frame alone, by the library's ciphers, on as many threads. Rounds of both take turns, and the median of each counts. In front of a
 //! round, memory for what it will store is written and given back: of a virtual machine's memory that nobody has used for
 //! a while the host may have taken the pages, and each would be fetched again within the round. Where the time goes is
 //! told by `stages`.

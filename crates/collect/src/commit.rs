@@ -5,8 +5,8 @@
 //!                              (any thread)
 //! ```
 //! While it is under way the next group is open and takes batches. That one is begun when this one has landed, and this one
-//! may be answered after that, so that the disk does not wait. When a group is given up, for want of room, so is the open one: its frames were judged by
-//! what the other one holds, and what is sent again is judged again.
+//! may be answered after that, so that the disk does not wait. When a group is given up, for want of room, so is the open
+//! one: its frames were judged by what the other one holds, and what is sent again is judged again.
 //!
 //! Owns what a group is durable with, and what its batches are told. Leaves to `store` how it becomes durable, and to
 //! `serve` which thread waits for the disk.
@@ -38,10 +38,7 @@ use crate::{Action, Collector, Downlink, Group, Heard, Tally, Waiting};
 pub(crate) struct Underway<D: Disk> {
     /// When it was begun.
     begun: Now,
-    batches: Vec<Waiting>,
-    plaintexts: Vec<Plaintext>,
-    records: Vec<(usize, Range<usize>)>,
-    is_anchored: bool,
+    group: Group,
     /// Those among its records.
     reservations: Vec<Reservation>,
     /// What is to be written; what became of it where nothing is.
@@ -74,12 +71,6 @@ impl<D: Disk> Underway<D> {
         if let Ok(writing) = &mut self.writing {
             writing.run();
         }
-    }
-
-    /// The bodies of its records, in order.
-    fn bodies(&self) -> Vec<&[u8]> {
-        let body = |(plaintext, record): &(usize, Range<usize>)| &self.plaintexts[*plaintext][record.clone()];
-        self.records.iter().map(body).collect()
     }
 }
 
@@ -143,33 +134,30 @@ impl<D: Disk, R: Randomness + Clone> Collector<D, R> {
         self.replay.depart();
         self.epochs.depart();
         self.orders.depart();
-        let Group { batches, plaintexts, records, is_anchored, .. } = std::mem::take(&mut self.group);
-        // Without records: refusals, and duplicates of what earlier groups made durable.
-        let writing = Err(Commit::Durable);
-        let mut underway =
-            Underway { begun: now, batches, plaintexts, records, is_anchored, reservations, writing };
-        if !underway.records.is_empty() {
-            let known = || known(self.lease, &self.replay, &self.epochs, &self.orders, &self.downlinks);
-            let writing = self.store.begin(&underway.bodies(), now.monotonic_ns, known)?;
-            underway.writing = writing.ok_or(Commit::Full);
-        }
-        Ok(underway)
+        let group = std::mem::take(&mut self.group);
+        let writing = match group.records.is_empty() {
+            // Refusals, and duplicates of what earlier groups made durable.
+            true => Err(Commit::Durable),
+            false => {
+                let known = || known(self.lease, &self.replay, &self.epochs, &self.orders, &self.downlinks);
+                let writing = self.store.begin(&group.bodies(), now.monotonic_ns, known)?;
+                writing.ok_or(Commit::Full)
+            }
+        };
+        Ok(Underway { begun: now, group, reservations, writing })
     }
 
     /// What became of a group: its records are durable, or it is given up. `is_durable` is called as soon as it is.
     ///
     /// # Errors
     /// [`Error::Io`], as of [`Collector::step`].
-    pub(crate) fn land(
-        &mut self,
-        mut underway: Underway<D>,
-        is_durable: impl FnOnce(),
-    ) -> Result<Landed, Error> {
-        let mut commit = match std::mem::replace(&mut underway.writing, Err(Commit::Full)) {
+    pub(crate) fn land(&mut self, underway: Underway<D>, is_durable: impl FnOnce()) -> Result<Landed, Error> {
+        let Underway { begun, group, reservations, writing } = underway;
+        let mut commit = match writing {
             Err(commit) => commit,
             Ok(writing) => {
                 let known = || known(self.lease, &self.replay, &self.epochs, &self.orders, &self.downlinks);
-                self.store.land(writing, &underway.bodies(), known)?
+                self.store.land(writing, &group.bodies(), known)?
             }
         };
         match commit {
@@ -177,12 +165,12 @@ impl<D: Disk, R: Randomness + Clone> Collector<D, R> {
                 self.replay.commit();
                 self.epochs.commit();
                 self.orders.commit();
-                for &Reservation { node, epoch, limit } in &underway.reservations {
+                for &Reservation { node, epoch, limit } in &reservations {
                     self.downlinks.entry((node, epoch)).or_default().limit = limit;
                 }
-                let is_noted = self.move_anchor(underway.begun.monotonic_ns, underway.is_anchored)?;
+                let is_noted = self.move_anchor(begun.monotonic_ns, group.is_anchored)?;
                 is_durable();
-                let bodies = underway.bodies();
+                let bodies = group.bodies();
                 self.counter.stats.groups += u64::from(!bodies.is_empty());
                 self.counter.stats.records += bodies.len() as u64;
                 self.live.draw(&bodies);
@@ -199,7 +187,7 @@ impl<D: Disk, R: Randomness + Clone> Collector<D, R> {
             }
         }
         self.is_under_way = false;
-        let Underway { begun, batches, plaintexts, .. } = underway;
+        let Group { batches, plaintexts, .. } = group;
         // Before the next group reserves what it needs.
         let told = match commit {
             Commit::Durable => self.tell_batches(&batches),
@@ -415,6 +403,12 @@ fn known(
 }
 
 impl Group {
+    /// The bodies of its records, in order.
+    fn bodies(&self) -> Vec<&[u8]> {
+        let body = |(plaintext, record): &(usize, Range<usize>)| &self.plaintexts[*plaintext][record.clone()];
+        self.records.iter().map(body).collect()
+    }
+
     /// All of its batches are refused: there is no room for what they refer to.
     fn give_up(&mut self) {
         let batches = self

@@ -166,8 +166,7 @@ mod tests {
         let mut epochs = Epochs::default();
         epochs.store(NODE, 3, 10);
         epochs.begin(Change { node: NODE, epoch: 3, next: 5 });
-        epochs.depart();
-        epochs.commit();
+        epochs.keep();
         epochs
     }
 
@@ -215,8 +214,7 @@ mod tests {
         assert_eq!(epochs.checkpoint(), state, "a checkpoint knows of what is durable alone");
         let mut restored = Epochs::default();
         state.into_iter().for_each(|node| restored.restore(node));
-        restored.depart();
-        restored.commit();
+        restored.keep();
         assert_eq!(restored.checkpoint(), before);
     }
 
@@ -236,8 +234,7 @@ mod tests {
         epochs.commit();
         let mut first = changed();
         first.store(NODE, 5, 20);
-        first.depart();
-        first.commit();
+        first.keep();
         assert_eq!(epochs.checkpoint(), first.checkpoint(), "the first of them is");
         assert_eq!(epochs.pending(NODE), Some(6));
     }

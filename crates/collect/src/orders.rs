@@ -327,8 +327,7 @@ mod tests {
     fn a_group_that_is_given_up_leaves_no_trace() {
         let mut orders = Orders::default();
         let first = orders.give(5, Some(3), None);
-        orders.depart();
-        orders.commit();
+        orders.keep();
         orders.give(5, Some(4), None);
         orders.give(6, Some(4), None);
         assert_eq!(orders.checkpoint(), [first], "a checkpoint knows of what is durable alone");
