@@ -201,16 +201,16 @@ pub fn scheduled(candidates: &[Candidate], window: &Window) -> Vec<Group> {
     }
     let search = Search::of(candidates, window);
     let all = if candidates.len() == 64 { u64::MAX } else { (1 << candidates.len()) - 1 };
-    let start =
-        State { done: 0, before: usize::MAX, group: Group::single(0), left: search.left(0), waits: 0 };
+    let left = candidates.iter().map(least).sum();
+    let start = State { done: 0, before: usize::MAX, group: Group::single(0), left, waits: 0 };
     let mut states = vec![start];
     let mut layer = 0..1;
     while !states[layer.clone()].iter().any(|state| state.done == all) {
         let mut next = Vec::new();
         for index in layer.clone() {
-            let State { done, group, waits, .. } = states[index];
+            let State { done, group, left, waits, .. } = states[index];
             let last = (done != 0).then(|| group.items()[group.items().len() - 1]);
-            search.extend(Step { state: index, done, waits, last }, &mut next);
+            search.extend(Step { state: index, done, left, waits, last }, &mut next);
         }
         prune(&mut next);
         layer = states.len()..states.len() + next.len();
@@ -225,6 +225,11 @@ pub fn scheduled(candidates: &[Candidate], window: &Window) -> Vec<Group> {
     }
     groups.reverse();
     groups
+}
+
+/// What an instruction takes at least, in twelfths of a word: a word if it does not pack, a third of one if it may.
+fn least(candidate: &Candidate) -> u32 {
+    if candidate.packs() { 4 } else { 12 }
 }
 
 /// Keeps the most promising states, none of which has all that another has.
@@ -257,6 +262,7 @@ struct Step {
     /// The number of the state.
     state: usize,
     done: u64,
+    left: u32,
     waits: u32,
     /// The instruction before, if there is one.
     last: Option<u32>,
@@ -304,17 +310,12 @@ impl<'a> Search<'a> {
         }
     }
 
-    /// What is left at least: a word for what does not pack, a third of one for what may.
-    fn left(&self, done: u64) -> u32 {
-        let rest = self.candidates.iter().enumerate().filter(|(index, _)| done >> index & 1 == 0);
-        rest.map(|(_, candidate)| if candidate.packs() { 4 } else { 12 }).sum()
-    }
-
     /// The step behind another one that executes this instruction next.
     fn then(&self, step: Step, index: usize) -> Step {
         let waits = step.last.is_some_and(|last| self.window.waits[index] >> last & 1 == 1);
         let (done, last) = (step.done | 1 << index, Some(index as u32));
-        Step { done, waits: step.waits + u32::from(waits), last, ..step }
+        let left = step.left - least(&self.candidates[index]);
+        Step { done, left, waits: step.waits + u32::from(waits), last, ..step }
     }
 
     /// Adds the states that are one word further.
@@ -329,7 +330,7 @@ impl<'a> Search<'a> {
     }
 
     fn state(&self, step: Step, group: Group) -> State {
-        State { done: step.done, before: step.state, group, left: self.left(step.done), waits: step.waits }
+        State { done: step.done, before: step.state, group, left: step.left, waits: step.waits }
     }
 
     /// Adds every packet whose first instructions are chosen, as long as there are tries left. In this order any set that
