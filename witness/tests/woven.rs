@@ -22,11 +22,18 @@ use woven::{Expected, Guest, Input, Pair, Unbuilt, build, pairs};
 const INSTRUCTIONS_MAX: u64 = 4_000_000;
 const SPDR: u16 = 0x2F;
 
-/// The command line, built from the workspace beside this one as its own tests have it: by itself it would have other
-/// features, and all of it would be compiled once more.
+/// The command line, built from the workspace beside this one as its own tests have it: with other features, or with what
+/// cargo says of this package, which a build script looks at, much of it would be compiled once more.
 fn selvedge() -> String {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
-    let built = Command::new(env!("CARGO"))
+    let mut cargo = Command::new(env!("CARGO"));
+    for (name, _) in std::env::vars_os() {
+        if ["CARGO_MANIFEST_", "CARGO_PKG_"].iter().any(|of_this| name.to_string_lossy().starts_with(of_this))
+        {
+            cargo.env_remove(name);
+        }
+    }
+    let built = cargo
         .current_dir(&root)
         .args(["test", "--locked", "-q", "--workspace", "--no-run", "--test", "cli"])
         .status();
