@@ -66,7 +66,8 @@ may_lock() {
 
 # A cluster of NATS for it, where its servers can be brought. A shell of its own, so that its trap ends them however it ends.
 bench_collect() (
-    options=()
+    mkdir -p out/bench
+    options=(--page out/bench/collect.html)
     cluster=$(mktemp -d)
     trap 'end_cluster "$cluster"' EXIT
     trap 'exit 130' INT TERM
