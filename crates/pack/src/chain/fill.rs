@@ -10,6 +10,7 @@ use isa::Cycles;
 
 use super::decipher::{self, Blocks, Decipher, LINES_MAX, LineCipher};
 use super::integrity::{Checks, Integrity};
+use super::remembered::Remembered;
 use super::rom::{LINE_BYTES, Rom};
 
 /// How long memory takes.
@@ -109,6 +110,8 @@ pub struct Straight {
     memory: MemoryTiming,
     decipher: Option<Decipher>,
     integrity: Option<Integrity>,
+    /// Open lines, by what they are sealed.
+    opened: Remembered<[u8; LINE_BYTES as usize]>,
     /// When the bus is free.
     free_at: Cycles,
     transfers: Transfers,
@@ -117,8 +120,8 @@ pub struct Straight {
 impl Straight {
     /// Brings what is in this memory; nothing of it is opened before a cipher is given.
     pub fn new(rom: Rom, memory: MemoryTiming) -> Straight {
-        let transfers = Transfers::default();
-        Straight { rom, memory, decipher: None, integrity: None, free_at: 0, transfers }
+        let (opened, transfers) = (Remembered::new(LINE_BYTES as usize), Transfers::default());
+        Straight { rom, memory, decipher: None, integrity: None, opened, free_at: 0, transfers }
     }
 
     /// The same with a cipher for the lines that are sealed.
@@ -160,6 +163,20 @@ impl Straight {
         let lines = line.chunks_exact_mut(LINE_BYTES as usize).zip(sealed).enumerate();
         for (index, (line, _)) in lines.filter(|(_, (_, sealed))| *sealed) {
             decipher.open(address + index as u32 * LINE_BYTES, line);
+        }
+    }
+
+    /// The same, by what is known of lines that came before.
+    fn open_again(&mut self, address: u32, line: &mut [u8], sealed: [bool; LINES_MAX]) {
+        let Some(decipher) = &self.decipher else { return };
+        let lines =
+            line.as_chunks_mut().0.iter_mut().zip(sealed).zip((address..).step_by(LINE_BYTES as usize));
+        for ((line, _), address) in lines.filter(|((_, sealed), _)| *sealed) {
+            *line = self.opened.answer(address / LINE_BYTES, [&*line, &[]], || {
+                let mut open = *line;
+                decipher.open(address, &mut open);
+                open
+            });
         }
     }
 
@@ -208,7 +225,7 @@ impl Fill for Straight {
         let first = self.transfer(lines as u32, cycle);
         let come = self.free_at;
         let sealed = self.copy(address, line);
-        self.open(address, line, sealed);
+        self.open_again(address, line, sealed);
         let mut open = come;
         if let Some(decipher) = &mut self.decipher {
             let (mut sealed_come, mut count) = ([0; LINES_MAX], 0);

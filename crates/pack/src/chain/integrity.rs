@@ -12,6 +12,7 @@ use std::sync::Arc;
 use isa::Cycles;
 
 use super::cache::{Cache, Shape};
+use super::remembered::Remembered;
 use super::rom::LINE_BYTES;
 use crate::error::RunError;
 
@@ -25,6 +26,11 @@ pub struct Group {
     /// The address of their MAC.
     pub mac: u32,
 }
+
+/// The least and the most that a MAC is, and the most that the lines of a group are, in bytes.
+const MAC_BYTES_LEAST: u32 = 8;
+const MAC_BYTES_MAX: usize = 16;
+const GROUP_BYTES_MAX: usize = 8 * LINE_BYTES as usize;
 
 /// What an image has against changes.
 pub trait Check: Send + Sync {
@@ -73,6 +79,8 @@ pub struct Integrity {
     check: Arc<dyn Check>,
     settings: Settings,
     macs: Option<Cache>,
+    /// Whether groups are sound, by their MACs and lines.
+    sound: Remembered<bool>,
     /// When it takes the next check.
     free_at: Cycles,
     /// What was found not to be sound: when that is known, and the line.
@@ -88,7 +96,8 @@ impl Integrity {
     /// A cache of MACs that cannot be built.
     pub fn new(check: Arc<dyn Check>, settings: Settings) -> Result<Integrity, RunError> {
         let macs = settings.mac_cache.map(Cache::new).transpose()?;
-        Ok(Integrity { check, settings, macs, free_at: 0, unsound: None, checks: Checks::default() })
+        let sound = Remembered::new(MAC_BYTES_MAX + GROUP_BYTES_MAX);
+        Ok(Integrity { check, settings, macs, sound, free_at: 0, unsound: None, checks: Checks::default() })
     }
 
     /// Whether the core goes on while lines are being checked.
@@ -141,7 +150,11 @@ impl Integrity {
         let known = there.max(self.free_at) + Cycles::from(self.settings.latency_cycles);
         self.free_at = known;
         self.checks.groups += 1;
-        let sound = self.is_sound(group, lines, mac);
+        let mac = &mac[..self.check.mac_bytes() as usize];
+        let sound = lines.is_some_and(|lines| {
+            let compute = || self.check.is_sound(group, lines, mac);
+            self.sound.answer(group.mac / MAC_BYTES_LEAST, [mac, lines], compute)
+        });
         if !sound && self.unsound.is_none_or(|(before, _)| known < before) {
             self.unsound = Some((known, group.first));
         }

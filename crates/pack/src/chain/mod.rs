@@ -28,6 +28,7 @@ pub mod fill;
 pub mod integrity;
 pub mod onfill;
 pub mod profile;
+mod remembered;
 pub mod rom;
 pub mod run;
 pub mod sealed;
