@@ -87,8 +87,8 @@ fn compressed_and_unknown_instructions_are_told_apart() {
 #[test]
 fn what_packed_images_do_wrong_has_words() {
     let words = |pc, kind| Fault { pc, kind }.to_string();
-    let line =
-        "fault at 0x00010004: slot 2: the line at 0x00010000 fails its check: memory is not as it was sealed";
+    let line = "fault at 0x00010004: slot 2: the tag of the lines from 0x00010000 on does not match: \
+         memory is not as it was sealed";
     assert_eq!(words(CODE + 6, FaultKind::LineCheck { line: CODE }), line);
     let packed = "fault at 0x00010000: loaded from 0x00010041, where packed instructions are\n\
                   help: keep constants in a section of their own";

@@ -121,7 +121,8 @@ fn a_window_is_spilled_and_filled_only_where_words_can_be() {
 #[test]
 fn what_packed_images_do_wrong_has_words() {
     let words = |kind| isa::sparc::Fault { pc: CODE, kind }.to_string();
-    let line = "fault at 0x40000000: the line at 0x40000040 fails its check: memory is not as it was sealed";
+    let line = "fault at 0x40000000: the tag of the lines from 0x40000040 on does not match: memory is not as \
+                it was sealed";
     assert_eq!(words(FaultKind::LineCheck { line: CODE + 0x40 }), line);
     let packed = "fault at 0x40000000: loaded from 0x40000041, where packed instructions are\n\
                   help: keep constants in a section of their own";

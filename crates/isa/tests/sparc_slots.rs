@@ -249,7 +249,7 @@ fn an_annulled_instruction_is_passed_only_if_what_is_behind_it_is_known() {
     let (machine, seen) = run_refused(branch + 1, Refusal::Fault(kind));
     let fault = machine.fault().expect("it ended");
     assert_eq!((fault.pc, fault.kind, seen.annulled.len()), (branch + 1, kind, 0));
-    let words =
-        "fault at 0x40000014: slot 2: the line at 0x40000000 fails its check: memory is not as it was sealed";
+    let words = "fault at 0x40000014: slot 2: the tag of the lines from 0x40000000 on does not match: \
+         memory is not as it was sealed";
     assert_eq!(fault.to_string(), words);
 }

@@ -139,6 +139,7 @@ fn rates(run: &Run, target: Target) -> [f64; 2] {
         rate(|| chained(run, &unpacked, &Protection::default())) / 1e6
     );
     let image = pack::pack(&program, &[], &pack::Settings::default()).expect("it can be packed").image;
+    assert!(!image.map.is_empty(), "{}: nothing is packed", run.program);
     let tags = [1, 4, 8].map(|lines| Integrity::new(lines, 8).expect("there are such"));
     let mut slowest = [f64::MAX; 2];
     for number in SEALS {
@@ -170,7 +171,8 @@ fn main() {
         }
         let each = runs.iter().map(|run| rates(run, target));
         let slowest = each.fold([f64::MAX; 2], |[a, b], [c, d]| [a.min(c), b.min(d)]);
-        for (what, slowest) in ["packed and sealed", "packed, sealed and tagged"].iter().zip(slowest) {
+        let what = ["packed for size and sealed", "packed for size, sealed and tagged"];
+        for (what, slowest) in what.iter().zip(slowest) {
             let (slowest, goal) = (slowest / 1e6, GOAL / 1e6);
             println!("goal\t{of} {what}, slowest program, M instructions/s\t{slowest:.1}\t-\t-\t>= {goal}");
         }

@@ -147,16 +147,23 @@ fn machine(image: &Image, wim: u32) -> OnBoard {
 #[derive(Default)]
 struct Seen {
     retired: Vec<u32>,
+    /// The same, and what a branch annulled.
+    fetched: Vec<u32>,
     traps: Vec<(Trap, u32, u32)>,
 }
 
 impl isa::Observer for Seen {
     fn retire(&mut self, _cycle: Cycles, pc: u32) {
         self.retired.push(pc);
+        self.fetched.push(pc);
     }
 }
 
 impl sparc::Observer for Seen {
+    fn annulled(&mut self, _cycle: Cycles, pc: u32) {
+        self.fetched.push(pc);
+    }
+
     fn trap(&mut self, _cycle: Cycles, trap: Trap, pc: u32, npc: u32) {
         // The last one ends the program.
         if trap != Trap::software(0) {
@@ -219,7 +226,7 @@ fn program(case: &Case) -> Vec<Word> {
 }
 
 /// Every packet of a format with this instruction in each of its slots but the branch's, if it has one, and that
-/// taken and not.
+/// taken and not, with its delay slot annulled and not.
 fn cases(format: Format, trapping: &str) -> Vec<Case> {
     let fillers = ["add %g1, 1, %g1", "add %g2, 1, %g2", "add %g3, 1, %g3", "add %g4, 1, %g4"];
     let with_branch = format.reach_words().is_some();
@@ -238,18 +245,27 @@ fn cases(format: Format, trapping: &str) -> Vec<Case> {
                 found.push(Case { packet, slot: slot as u32, behind: at(slot + 1) });
                 continue;
             }
-            // Z is set.
-            let branches = [("be .+12", true), ("be,a .+12", true), ("bne .+12", false)];
-            for (branch_slot, (branch, taken)) in (0..slots).flat_map(|slot| branches.map(|b| (slot, b))) {
-                let executed = !taken || slot <= branch_slot + 1;
+            // Z is set. What a branch annuls: a conditional one its delay slot when it is not taken, an unconditional
+            // one always (V8 manual, B.21).
+            let branches = [
+                ("be .+12", true, false),
+                ("be,a .+12", true, false),
+                ("bne .+12", false, false),
+                ("bne,a .+12", false, true),
+                ("ba,a .+12", true, true),
+            ];
+            for (branch_slot, (branch, taken, annuls)) in
+                (0..slots).flat_map(|slot| branches.map(|branch| (slot, branch)))
+            {
+                let delayed = slot == branch_slot + 1;
+                let executed = if delayed { !annuls } else { slot < branch_slot || !taken };
                 if branch_slot == slot || !executed {
                     continue;
                 }
                 let mut lines = fillers;
                 lines[slot] = trapping;
                 lines[branch_slot] = branch;
-                let delayed = taken && slot == branch_slot + 1;
-                let behind = if delayed { TARGET } else { at(slot + 1) };
+                let behind = if delayed && taken { TARGET } else { at(slot + 1) };
                 found.push(Case { packet: packet(format, &lines[..slots]), slot: slot as u32, behind });
             }
         }
@@ -265,9 +281,10 @@ fn expected_cases(format: Format) -> usize {
     match format {
         Format::Four => 1 + 2 + 3 + 4,
         Format::Three => 1 + 2 + 3,
-        // Slot by slot: a branch in another slot, taken twice unless it skips the slot, and not taken.
-        Format::ThreeBranch => (3 + 3) + (3 + 3) + (1 + 3),
-        Format::TwoBranch | Format::FarBranch => 3 + 3,
+        // By the distance to the branch: before it all five; in its delay slot the three that do not annul it; two
+        // behind it the two that are not taken.
+        Format::ThreeBranch => 2 * (5 + 3) + (5 + 2),
+        Format::TwoBranch | Format::FarBranch => 5 + 3,
     }
 }
 
@@ -340,9 +357,9 @@ fn an_interrupt_before_any_slot_changes_nothing_but_time() {
                 let (interrupted, with) = run_to_end(machine(&image, 0), Some(place));
                 assert_eq!(with.traps.len(), 1, "{:?}", case.packet);
                 assert_eq!((with.traps[0].0, with.traps[0].1), (Trap::interrupt(3), place));
-                let behind = seen.retired.iter().position(|&pc| pc == place).expect("it is one of them") + 1;
+                let behind = seen.fetched.iter().position(|&pc| pc == place).expect("it is one of them") + 1;
                 // The last one here is `ta`.
-                let next = seen.retired.get(behind).copied().unwrap_or(TARGET + 4);
+                let next = seen.fetched.get(behind).copied().unwrap_or(TARGET + 4);
                 assert_eq!(with.traps[0].2, next, "{:?} at {place:#x}", case.packet);
                 assert_eq!(state(&interrupted), state(&plain), "{:?} at {place:#x}", case.packet);
                 let counted = interrupted.bus.memory.ram().read(INTERRUPTS, 4).expect("there is memory");

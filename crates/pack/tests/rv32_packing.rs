@@ -1,9 +1,13 @@
 //! Packed RV32 programs of the corpus against the program, word by word, by a reader that knows nothing of how they
 //! came to be; how that reader finds what is wrong; and that rewritten instructions do what they did.
 
+mod made;
 mod rv32;
+#[path = "../../cipher/tests/soak/mod.rs"]
+mod soak;
 
 use isa::rv32::{Image, Instruction, Machine, Memory, Opcode, Region, Timing};
+use made::Seeded;
 use pack::canonical::canonical;
 use pack::check::rv32::do_the_same;
 use pack::check::{Fault, check};
@@ -15,6 +19,7 @@ use pack::place::Order;
 use pack::{Image as PackedImage, Profile, Program, Settings, Target, pack};
 use proptest::prelude::*;
 use rv32::{CODE, elf, linked, program, word_of};
+use soak::is_soak;
 
 /// A profile without a run: any counts will do for what is only checked and not measured.
 fn drawn(program: &Program, seed: u64) -> Profile {
@@ -36,13 +41,14 @@ fn switches() -> Vec<Settings> {
 
 #[test]
 fn every_packet_of_every_program_says_what_the_program_says() {
+    let mut seeded = Seeded::new();
     for name in rv32::PROGRAMS {
         let program = program(name);
         let profile = drawn(&program, 5);
-        // Every switch on the small programs; what is left of them on the large ones takes long.
-        let every =
-            if program.code().map(|section| section.bytes.len()).sum::<usize>() > 50_000 { 4 } else { 1 };
-        for settings in switches().into_iter().step_by(every) {
+        // Elsewhere than in a long run, two that the seed draws for each program.
+        let all = switches();
+        let settings = if is_soak() { all } else { seeded.some(all, 2) };
+        for settings in settings {
             let packed = pack(&program, std::slice::from_ref(&profile), &settings)
                 .unwrap_or_else(|error| panic!("{name}: {error}"));
             assert_eq!(packed.report.nothing, None, "{name}: {settings:?}");

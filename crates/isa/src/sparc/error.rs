@@ -122,7 +122,7 @@ pub enum FaultKind {
     },
     /// What memory has in a line is not what was put there.
     LineCheck {
-        /// The line's first address.
+        /// The first address of the lines that one tag is for.
         line: u32,
     },
     /// It loaded, as data, what is packed as instructions.
@@ -162,7 +162,8 @@ impl fmt::Display for Fault {
                 )
             }
             FaultKind::LineCheck { line } => {
-                write!(f, "the line at {line:#010x} fails its check: memory is not as it was sealed")
+                write!(f, "the tag of the lines from {line:#010x} on does not match: ")?;
+                write!(f, "memory is not as it was sealed")
             }
             FaultKind::PackedText { address } => {
                 write!(f, "loaded from {address:#010x}, where packed instructions are")?;

@@ -112,7 +112,8 @@ impl fmt::Display for RunError {
                 )
             }
             RunError::BootCheck { line } => {
-                write!(f, "the line at {line:#010x} fails its check at boot: memory is not as it was sealed")
+                write!(f, "the tag of the lines from {line:#010x} on does not match at boot: ")?;
+                write!(f, "memory is not as it was sealed")
             }
             RunError::NoCode => write!(f, "image has no instructions: found no section of code"),
             RunError::CodeAlignment { first } => {

@@ -2,18 +2,19 @@
 //! them, which asks its ports what comes on its input; others bring theirs.
 #![allow(dead_code)] // each test file uses some of it
 
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::fs;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
-use std::sync::Mutex;
+use std::sync::{Arc, Mutex, OnceLock};
 use std::thread;
 
 use sha2::{Digest, Sha256};
 
-/// One build at a time: each keeps a core busy.
-static BUILDING: Mutex<()> = Mutex::new(());
+/// What is built, or being built: each keeps a core busy, and no two tests build the same.
+static BUILT: Mutex<BTreeMap<PathBuf, Arc<OnceLock<()>>>> = Mutex::new(BTreeMap::new());
 
 /// Where the Verilog is.
 fn folder() -> PathBuf {
@@ -148,10 +149,15 @@ pub fn made(what: &str, name: &str, files: &[PathBuf], arguments: &[String]) -> 
     }
     let name = format!("{name}-{}", digits(&digest.finalize()[..8]));
     let built = Path::new(env!("CARGO_TARGET_TMPDIR")).join("rtl").join(name);
-    let _lock = BUILDING.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
-    if !built.exists() {
-        build(what, arguments, &built);
-    }
+    let once = {
+        let mut all = BUILT.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+        Arc::clone(all.entry(built.clone()).or_default())
+    };
+    once.get_or_init(|| {
+        if !built.exists() {
+            build(what, arguments, &built);
+        }
+    });
     Some(built)
 }
 
