@@ -183,9 +183,9 @@ fn the_node_is_built_with_the_fastest_variant_of_each_suite() {
         let compiler =
             Compiler::find(&std::env::var_os("PATH").unwrap_or_default()).expect("it has built these");
         let chip = selvedge::link::Chip::find(&chip.to_lowercase()).expect("a deployment may name it");
-        let cache = Path::new(env!("CARGO_TARGET_TMPDIR"));
+        let cache = Path::new(env!("CARGO_TARGET_TMPDIR")).join("selvedge");
         let built = compiler
-            .node_image(&root(), chip, Besides::Nothing, Some(cache))
+            .node_image(&root(), chip, Besides::Nothing, Some(&cache))
             .unwrap_or_else(|error| panic!("{error}"));
         let image = Image::parse(&built.elf).expect("it was linked");
         for (place, (_, variant)) in variants.into_iter().enumerate() {

@@ -89,7 +89,7 @@ impl Scene {
     fn command(&self, verb: &[&str]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_selvedge"));
         command.args(verb).arg(&self.deployment).arg("--out").arg(self.out()).arg("--json");
-        command.env("XDG_CACHE_HOME", Path::new(env!("CARGO_TARGET_TMPDIR")).join("cache"));
+        command.env("XDG_CACHE_HOME", env!("CARGO_TARGET_TMPDIR"));
         command.stdin(Stdio::null());
         command
     }

@@ -17,7 +17,7 @@ mod tree;
 
 use std::env;
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::OnceLock;
 use std::thread;
 
@@ -211,7 +211,7 @@ impl Built {
              source main.c\n{ciphers}{besides}"
         );
         fs::write(node.join("sources.txt"), sources).expect("it can be written");
-        let cache = PathBuf::from(env!("CARGO_TARGET_TMPDIR"));
+        let cache = Path::new(env!("CARGO_TARGET_TMPDIR")).join("selvedge");
         let chip = &CHIPS[chip];
         let line = Line { sealer, divider_log2, ..LINE };
         let built = compiler.node_image(tree.path(), chip, Besides::Woven(line), Some(&cache));

@@ -67,6 +67,7 @@ impl Scene {
             .arg("--out")
             .arg(scene.out())
             .arg(scene.deployment());
+        run.env("XDG_CACHE_HOME", env!("CARGO_TARGET_TMPDIR"));
         let streams = run.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
         scene.run = Some(streams.spawn().expect("it starts"));
         let socket = scene.out().join("run/collect.sock");

@@ -29,7 +29,7 @@ fn node_run(folder: &Path, duration: &str, arguments: &[&str]) -> Option<Command
     let mut command = Command::new(env!("CARGO_BIN_EXE_selvedge"));
     command.args(["node", "run"]).arg(&deployment).arg("--out").arg(folder.join("out"));
     command.arg("--root").arg(tree()).arg("--json").args(arguments);
-    command.env("XDG_CACHE_HOME", Path::new(env!("CARGO_TARGET_TMPDIR")).join("cache"));
+    command.env("XDG_CACHE_HOME", env!("CARGO_TARGET_TMPDIR"));
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
     Some(command)
 }

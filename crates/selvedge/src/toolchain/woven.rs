@@ -4,15 +4,17 @@
 //! threads: whoever changes another file of the tree waits for none of them.
 
 use std::path::Path;
-use std::sync::OnceLock;
-use std::{env, fs, thread};
+use std::thread;
 
 use sha2::{Digest, Sha256};
 
 use super::recipe::{Recipe, Woven};
-use super::{Chip, Fault, Line, failed, found, hex, keep};
+use super::{Chip, Fault, Line, found, hex, keep};
 use crate::error::Error;
 use crate::weaving::{Pair, Reading};
+
+/// Who weaves: the sources of this program, by the digest that `build.rs` has of them.
+const WEAVER: &str = env!("SELVEDGE_WEAVER");
 
 /// Functions that are to be woven, read.
 pub(super) struct Filters(Vec<Filter>);
@@ -36,14 +38,13 @@ impl Filters {
     /// # Errors
     /// When a file cannot be read or compiled.
     pub(super) fn read(recipe: &Recipe, chip: &Chip, line: Line) -> Result<Filters, Error> {
-        let weaver = weaver()?;
         let wishes = recipe.woven.iter().filter(|wish| wish.is_for(chip, line));
         let filters = wishes.map(|wish| {
             let pair = wish.pair(recipe, chip, line);
             let reading = Reading::of(&pair).map_err(|why| wish.refused(why))?;
             let mut hash = Sha256::new();
             let words = format!("{pair:?}");
-            for text in [weaver, &words].into_iter().chain(reading.texts()) {
+            for text in [WEAVER, &words].into_iter().chain(reading.texts()) {
                 let text = recipe.outside(text);
                 hash.update((text.len() as u64).to_le_bytes());
                 hash.update(text);
@@ -100,15 +101,4 @@ impl Woven {
     fn refused(&self, why: Error) -> Error {
         Fault::NotWoven { place: self.place.clone(), name: self.name.clone(), why: Box::new(why) }.into()
     }
-}
-
-/// Who weaves: this program, by a digest of its file.
-fn weaver() -> Result<&'static str, Error> {
-    static WEAVER: OnceLock<String> = OnceLock::new();
-    if let Some(known) = WEAVER.get() {
-        return Ok(known);
-    }
-    let path = env::current_exe().map_err(Error::process("weaving"))?;
-    let program = fs::read(&path).map_err(failed("read", &path))?;
-    Ok(WEAVER.get_or_init(|| hex(Sha256::new_with_prefix(program))))
 }

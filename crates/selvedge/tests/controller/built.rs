@@ -99,8 +99,8 @@ impl Variant {
         let lines: Vec<String> = nodes.chain(own).chain(sources).collect();
         fs::write(&list, lines.join("\n") + "\n").expect("it can be written");
         let chip = Chip::find("atmega128").expect("it is one of them");
-        let cache = Path::new(env!("CARGO_TARGET_TMPDIR"));
-        let built = compiler.node_image(tree.path(), chip, Besides::Woven(LINE), Some(cache));
+        let cache = Path::new(env!("CARGO_TARGET_TMPDIR")).join("selvedge");
+        let built = compiler.node_image(tree.path(), chip, Besides::Woven(LINE), Some(&cache));
         built.unwrap_or_else(|error| panic!("{}", error.lines())).elf
     }
 }

@@ -54,8 +54,8 @@ pub fn deployment(text: &str) -> Deployment {
 
 /// The node's image for each node of the deployment's cell, from the source tree at `root`.
 pub fn images(compiler: &Compiler, root: &Path, deployment: &Deployment) -> Vec<Image> {
-    let cache = Path::new(env!("CARGO_TARGET_TMPDIR"));
-    let images = simulation::images(compiler, root, &deployment.cells[0], Some(cache));
+    let cache = Path::new(env!("CARGO_TARGET_TMPDIR")).join("selvedge");
+    let images = simulation::images(compiler, root, &deployment.cells[0], Some(&cache));
     images.unwrap_or_else(|error| panic!("{}", error.lines()))
 }
 
