@@ -223,7 +223,9 @@ fn a_flipped_bit_in_compressed_code_is_found_and_not_executed() {
     assert!(output.status.code() == Some(1) && told.ends_with(&words), "{told}");
     let output = bench.ran("run changed.spk --device-key device.key --file p --file t -- p t");
     let told = String::from_utf8_lossy(&output.stderr).into_owned();
-    let words = format!("the line at {record:#010x} fails its check: memory is not as it was sealed\n");
+    let words = format!(
+        "the tag of the lines from {record:#010x} on does not match: memory is not as it was sealed\n"
+    );
     assert!(output.stdout.is_empty() && told.ends_with(&words), "{told}");
     assert_eq!(output.status.code(), Some(1));
     // A model that is not the one that was sealed is not even booted.
@@ -237,7 +239,7 @@ fn a_flipped_bit_in_compressed_code_is_found_and_not_executed() {
         "run changed.spk --device-key device.key",
         1,
         expect![[r#"
-        error: `changed.spk`: the line at 0x40001000 fails its check at boot: memory is not as it was sealed
+        error: `changed.spk`: the tag of the lines from 0x40001000 on does not match at boot: memory is not as it was sealed
     "#]],
     );
 }
@@ -525,8 +527,10 @@ fn a_program_without_relocations_is_sealed_and_not_packed_and_that_is_said() {
     let built = bench.done("build search.elf -o search.spk --device-key device.key");
     let told = String::from_utf8(built.stdout).expect("text");
     let expected = "nothing is packed: the file has no relocations, which say what of it are addresses of code\n\
-                    help: link it with `-Wl,-q`\n";
+                    help: link it with `-Wl,-q`, or take a code that is decoded on fill, such as `--scheme fields`\n";
     assert!(told.ends_with(expected), "{told}");
+    let fewer = bench.value("build search.elf -o fewer.spk --device-key device.key --scheme fields");
+    assert!(fewer["compression"]["ratio"].as_f64().is_some_and(|ratio| ratio < 0.6), "{fewer}");
     let ran =
         bench.value("run search.spk --device-key device.key --against search.elf --file p --file t -- p t");
     assert_eq!(ran["stdout_sha256"].as_str(), Some(&*native().1));
@@ -660,8 +664,8 @@ fn containers_that_were_cut_or_changed_are_refused_and_no_change_of_a_line_is_ex
     let output = bench.ran("run changed.spk --device-key device.key --file p --file t -- p t");
     let told = String::from_utf8_lossy(&output.stderr).into_owned();
     let expected = format!(
-        "error: `changed.spk`: fault at {0:#010x}: the line at {0:#010x} fails its check: memory is not as it was \
-         sealed\n",
+        "error: `changed.spk`: fault at {0:#010x}: the tag of the lines from {0:#010x} on does not match: \
+         memory is not as it was sealed\n",
         container.entry()
     );
     assert!(output.stdout.is_empty() && told.ends_with(&expected), "{told}");

@@ -124,13 +124,15 @@ fn a_sweep_says_of_every_cache_the_same_for_a_person_for_a_machine_and_in_pictur
     let others = value["others"].as_array().expect("the other way");
     assert_eq!((others.len(), &others[0]["way"]), (1, &"codepack 64".into()));
     assert!(told.contains("codepack 64") && told.contains(&words(&others[0]["cells"][0]["packed"])));
-    // Pictures: of direct-mapped and fully associative caches, and the same of the other way.
+    // Pictures: one for each number of ways, and the same of the other way.
     let figures = page.split("<figure>").skip(1).filter(|figure| figure.contains("<svg"));
     let titles = figures.map(|figure| {
         assert!(figure.contains("AES alone"), "{figure}");
-        ["Direct-mapped", "Fully associative"].map(|title| figure.contains(title))
+        let titles = ["Direct-mapped", "2 ways", "4 ways", "Fully associative"];
+        titles.into_iter().filter(|title| figure.contains(title)).collect::<Vec<_>>()
     });
-    assert_eq!(titles.collect::<Vec<_>>(), [[true, false], [false, true]].repeat(2));
+    let expected = [["Direct-mapped"], ["2 ways"], ["4 ways"], ["Fully associative"]].repeat(2);
+    assert_eq!(titles.collect::<Vec<_>>(), expected);
     let sized = value["sized_bytes"].as_u64().expect("a size");
     assert!(told.contains(&format!("the paper's rule takes: a cache of {sized} bytes\n")), "{told}");
 }

@@ -120,6 +120,66 @@ fn what_the_readme_says_of_firmware_of_one_s_own_works() {
     taken(&typed(&folder(), &blocks[0]));
 }
 
+/// Prints a table by three functions, and needs no C library.
+const OWN: &str = r#"
+static long call(long number, long first, long second, long third) {
+    register long a0 __asm__("a0") = first;
+    register long a1 __asm__("a1") = second;
+    register long a2 __asm__("a2") = third;
+    register long a7 __asm__("a7") = number;
+    __asm__ volatile("ecall" : "+r"(a0) : "r"(a1), "r"(a2), "r"(a7) : "memory");
+    return a0;
+}
+__attribute__((noinline)) static unsigned collatz(unsigned n) {
+    unsigned steps = 0;
+    for (; n != 1; steps++) n = n % 2 ? 3 * n + 1 : n / 2;
+    return steps;
+}
+__attribute__((noinline)) static void print(unsigned n) {
+    char text[12];
+    int at = sizeof text;
+    text[--at] = '\n';
+    do text[--at] = '0' + n % 10; while (n /= 10);
+    call(64, 1, (long)(text + at), (long)sizeof text - at);
+}
+void _start(void) {
+    for (unsigned n = 1; n <= 100; n++) print(collatz(n));
+    call(93, 0, 0, 0);
+}
+"#;
+
+#[test]
+fn the_four_commands_take_a_program_that_was_linked_a_moment_ago() {
+    const COMPILER: &str = "riscv64-unknown-elf-gcc";
+    if Command::new(COMPILER).arg("--version").output().is_err() {
+        println!("skip: packing a program of one's own: {COMPILER} is not installed");
+        return;
+    }
+    let folder = folder();
+    std::fs::write(folder.path().join("own.c"), OWN).expect("a temporary folder takes it");
+    typed(&folder, &format!("{COMPILER} -march=rv32im -mabi=ilp32 -O2 -nostdlib -Wl,-q own.c -o own.elf"));
+    let block = &blocks("docs/pack.md")[0];
+    let own = block
+        .replace("corpus/sparc/minigzip.elf", "own.elf")
+        .replace(" --stdin README.md > readme.gz", " > printed");
+    assert!(!own.contains("corpus") && own.contains("> printed"), "{own}");
+    taken(&typed(&folder, &own));
+    let printed = std::fs::read_to_string(folder.path().join("printed")).expect("it was printed");
+    let steps = |mut n: u32| {
+        let step = |n: u32| if n % 2 == 1 { 3 * n + 1 } else { n / 2 };
+        (0_u32..)
+            .find(|_| {
+                n == 1 || {
+                    n = step(n);
+                    false
+                }
+            })
+            .expect("all of these end")
+    };
+    let expected: String = (1..=100).map(|n| format!("{}\n", steps(n))).collect();
+    assert_eq!(printed, expected);
+}
+
 /// Packing for a cache tries many ways: such an image that no block has is built in every other run, and in a long one.
 #[test]
 fn what_the_page_on_packing_says_works_and_takes_what_its_table_says() {

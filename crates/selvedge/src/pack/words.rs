@@ -28,7 +28,7 @@ pub fn nothing(report: &Report) -> Option<&'static str> {
     Some(match report.nothing? {
         Nothing::NoRelocations => {
             "nothing is packed: the file has no relocations, which say what of it are addresses of code\n\
-             help: link it with `-Wl,-q`"
+             help: link it with `-Wl,-q`, or take a code that is decoded on fill, such as `--scheme fields`"
         }
         Nothing::NoGain => {
             "nothing is packed: with its dictionary the image would not clearly be smaller, or not fetch clearly\n\

@@ -1,5 +1,7 @@
 //! What a sweep found: for a person, for a machine, and as a page with pictures. Computes shares and nothing else.
 
+use std::collections::BTreeSet;
+
 use ::pack::code::dict;
 use ::pack::sweep::{Cell, Geometry, Measured, Other, OtherCell, Penalty, Spread, Way};
 use report::chart::{Axis, Lines, Panels};
@@ -27,6 +29,15 @@ pub struct Shown {
 
 fn ways(cache: Geometry) -> String {
     if cache.is_full() { "all".into() } else { cache.ways.to_string() }
+}
+
+/// Caches that share a chart: its title, and its place among others.
+fn kind(cache: Geometry) -> (u32, String) {
+    match cache.ways {
+        _ if cache.is_full() => (u32::MAX, "Fully associative".into()),
+        1 => (1, "Direct-mapped".into()),
+        ways => (ways, format!("{ways} ways")),
+    }
 }
 
 /// A mean in percent, with the least and the most.
@@ -240,15 +251,16 @@ impl Shown {
         let caption = "The same order of functions on both sides, but where it says placed: there the packer's own \
                        order stands beside the linker's.";
         let [drawn, placed] = self.tables();
-        let charts = Section::new("Over caches")
-            .chart(self.chart("Direct-mapped", |cache| cache.ways == 1), caption)
-            .chart(self.chart("Fully associative", Geometry::is_full), caption);
+        let kinds: BTreeSet<_> = self.cells.iter().map(|cell| kind(cell.cache)).collect();
+        let charts = kinds.iter().fold(Section::new("Over caches"), |section, (_, title)| {
+            section.chart(self.chart(title, |cache| kind(cache).1 == *title), caption)
+        });
         let others_caption = "With AES, mean over the same orders of functions on both sides.";
         let others = self.others_table().map(|table| {
-            Section::new("Other ways")
-                .chart(self.others_chart("Direct-mapped", |cache| cache.ways == 1), others_caption)
-                .chart(self.others_chart("Fully associative", Geometry::is_full), others_caption)
-                .table(table, others_caption)
+            let section = kinds.iter().fold(Section::new("Other ways"), |section, (_, title)| {
+                section.chart(self.others_chart(title, |cache| kind(cache).1 == *title), others_caption)
+            });
+            section.table(table, others_caption)
         });
         let page = Page::new(format!("{}: packed behind many caches", self.measured.program), lead)
             .section(Section::new("Result").table(facts, ""))
