@@ -23,7 +23,7 @@ use std::sync::LazyLock;
 use program::{HOST, LEAVES, Program, is_installed};
 use rand_chacha::ChaCha20Rng;
 use rand_chacha::rand_core::Rng;
-use request::{Candidate, REFUSED, Request, Response, UNFIT, candidates, done};
+use request::{Candidate, REFUSED, Request, Response, UNFIT, candidates, done, multiplications};
 use seeded::{random_bytes, seeded};
 
 const LIMB_BITS: [u8; 2] = [16, 32];
@@ -113,7 +113,7 @@ fn every_candidate_at_512_bits_gives_what_gmp_gives(limb_bits: u8) {
     let key = key(gmp, 512, &mut rng);
     let input = message(512, &mut rng);
     let requests = private_operations(&key, &input, limb_bits, candidates());
-    assert_eq!(requests.len(), 8 * 16 * 3 * 3 * 2 * 2);
+    assert_eq!(requests.len(), usize::from(multiplications()) * 16 * 3 * 3 * 2 * 2);
     let expected = vec![gmp.run(&requests[..1]).remove(0); requests.len()];
     assert_same("every candidate", &requests, &NATIVE.run(&requests), &expected);
 }

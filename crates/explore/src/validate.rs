@@ -201,6 +201,7 @@ mod tests {
     use std::collections::BTreeSet;
 
     use super::*;
+    use crate::candidate::Multiplication;
     use crate::stored;
 
     #[test]
@@ -214,7 +215,8 @@ mod tests {
             });
             kinds.collect::<BTreeSet<_>>().len()
         };
-        assert_eq!(kinds(&|candidate| candidate.multiplication.word().to_owned()), 8);
+        let multiplications = kinds(&|candidate| candidate.multiplication.word().to_owned());
+        assert_eq!(multiplications, Multiplication::ALL.len());
         assert_eq!(kinds(&|candidate| candidate.crt.word().to_owned()), 3);
         assert_eq!(kinds(&|candidate| candidate.radix.word().to_owned()), 2);
         assert_eq!(stratified(&Family::Aes.subjects(), 60, 5).len(), Family::Aes.subjects().len());

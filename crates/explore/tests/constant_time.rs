@@ -15,9 +15,9 @@ use explore::workload::Key;
 use identity::{Part, requests, soak};
 use isa::rv32::{Leak, Profile};
 
-/// Every kind of leaves is looked at, each at another level.
-const IMAGES: [(Leaves, &str); 3] =
-    [(Leaves::Assembly, "-O2"), (Leaves::Plain, "-Os"), (Leaves::Unrolled, "-O3")];
+/// Every kind of leaves is looked at, each at another level; and what models are made of, which is the second.
+const IMAGES: [(Leaves, &str); 4] =
+    [(Leaves::Assembly, "-O2"), (Leaves::Plain, "-O2"), (Leaves::Plain, "-Os"), (Leaves::Unrolled, "-O3")];
 const SEED: u64 = 5;
 /// RSA's modulus: short, since secrets are followed instruction by instruction.
 const MODULUS_BITS: u16 = 256;
@@ -140,6 +140,18 @@ fn elgamal_opens_by_a_fixed_window_and_tells_nothing() {
     for image in images() {
         let candidate: Candidate = "cios/fixed-3/whole/constants/32".parse().expect("it is one");
         assert_silent(&image, &listed.clone().by(candidate));
+    }
+}
+
+/// Of a decryption its length and whether its padding was sound are known at last, and a signature is known.
+#[test]
+fn rsa_decrypts_and_signs_by_a_fixed_window_and_tells_nothing() {
+    let requests = requests(Part::Short("vex5"));
+    let candidate: Candidate = "cios/fixed-3/garner/constants/32".parse().expect("it is one");
+    for operation in ["rsa_decrypt", "rsa_sign"] {
+        let listed = requests.iter().find(|request| request.operation == operation);
+        let request = listed.expect("it is listed").clone().by(candidate);
+        images().iter().for_each(|image| assert_silent(image, &request));
     }
 }
 

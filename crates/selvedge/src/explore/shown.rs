@@ -249,6 +249,7 @@ impl Shown {
             places.join("; ").into(),
             yes(is_front).into(),
             row.outside.join("; ").into(),
+            from.instruction_set.clone().into(),
             from.profile.clone().into(),
             from.leaves.clone().into(),
             from.layout.into(),
@@ -265,7 +266,7 @@ impl Shown {
 }
 
 /// What a line of CSV has.
-const CSV_COLUMNS: [&str; 25] = [
+const CSV_COLUMNS: [&str; 26] = [
     "space",
     "candidate",
     "size",
@@ -280,6 +281,7 @@ const CSV_COLUMNS: [&str; 25] = [
     "places",
     "front",
     "outside",
+    "instruction_set",
     "profile",
     "leaves",
     "layout",

@@ -5,7 +5,7 @@
 use std::path::PathBuf;
 
 use ::explore::estimate::State;
-use ::explore::kept::{SOURCES, TOOL};
+use ::explore::kept::{Provenance, SOURCES, TOOL};
 use ::explore::measure::Bench;
 use ::explore::model::Models;
 use ::explore::rank::Accuracy;
@@ -187,12 +187,19 @@ fn text(groups: &[Group], models: &Models) -> String {
 }
 
 fn value(groups: &[Group], models: &Models, seed: u64) -> Value {
+    let provenance = Provenance::new(models, "native", seed);
+    let from = serde_json::to_value(&provenance).expect("it is numbers and names");
     let compared = |compared: &Compared| {
-        json!({
+        let mut row = json!({
             "subject": compared.subject, "size": compared.size, "state": compared.state.word(),
             "estimate_cycles": compared.estimate, "measured_cycles": compared.measured,
             "error": compared.error(), "outside": compared.outside,
-        })
+        });
+        let fields = from.as_object().into_iter().flatten();
+        row.as_object_mut()
+            .expect("it is one")
+            .extend(fields.map(|(name, value)| (name.clone(), value.clone())));
+        row
     };
     let group = |group: &Group| {
         let rows: Vec<Value> = group.compared.iter().map(compared).collect();
