@@ -72,7 +72,7 @@ bench_collect() (
     trap 'end_cluster "$cluster"' EXIT
     trap 'exit 130' INT TERM
     if scripts/nats.sh start "$cluster" 4622 >&2; then
-        options=(--cluster "$cluster")
+        options+=(--cluster "$cluster")
     fi
     # As a server of measurements is run that may: what it stores goes on as soon as the disk has answered, and none of
     # its memory is taken away.
@@ -91,11 +91,11 @@ bench_collect() (
 measure "the server over TLS to disk" bench_collect
 measure "weaving" cargo bench --locked --quiet -p selvedge --bench weaving
 measure "the AVR, by program and observer" cargo bench --locked --quiet -p isa --bench avr
-measure "SPARC, by program" cargo bench --locked --quiet -p isa --bench sparc
-measure "RV32, by program" cargo bench --locked --quiet -p isa --bench rv32
 measure "cryptography on a 32-bit core" cargo bench --locked --quiet -p explore --bench kernels
 measure "exploration" cargo bench --locked --quiet -p explore --bench exploration
 packing_begin=$SECONDS
+measure "SPARC, by program" cargo bench --locked --quiet -p isa --bench sparc
+measure "RV32, by program" cargo bench --locked --quiet -p isa --bench rv32
 measure "packing" cargo bench --locked --quiet -p pack --bench packing
 measure "packing, as a process" cargo bench --locked --quiet -p selvedge --bench packing
 measure "packed programs behind caches" cargo bench --locked --quiet -p pack --bench bus

@@ -35,6 +35,22 @@ if command -v avr-gcc >/dev/null; then
     seed linked -Wl,--defsym=main=0,--defsym=g=0,--defsym=d=0x100
     seed elf -Wl,--defsym=main=0,--defsym=g=0,--defsym=d=0x100
 fi
+# The programs that are packed are far longer than an input: a few instructions with relocations.
+packed() {
+    local name=$1 tools=$2 emulation=$3 object
+    shift 3
+    object=$(mktemp)
+    "$tools-as" "$@" -o "$object" "fuzz/seeds/packed.$name.S"
+    for target in elf program; do
+        mkdir -p "fuzz/corpus/$target"
+        "$tools-ld" -m "$emulation" -z max-page-size=16 -n -q -o "fuzz/corpus/$target/seed-$name" "$object"
+    done
+    rm "$object"
+}
+if command -v sparc64-linux-gnu-ld >/dev/null; then packed sparc sparc64-linux-gnu elf32_sparc -32; fi
+if command -v riscv64-unknown-elf-ld >/dev/null; then
+    packed rv32 riscv64-unknown-elf elf32lriscv -march=rv32im -mabi=ilp32 -mno-relax
+fi
 
 RUSTFLAGS="$flags" cargo build --locked --release --quiet --manifest-path fuzz/Cargo.toml --target "$host"
 folder=${CARGO_TARGET_DIR:-fuzz/target}/$host/release
@@ -43,7 +59,7 @@ for target in "${targets[@]}"; do
     corpus=fuzz/corpus/$target
     mkdir -p "$corpus"
     # What is generated from an input grows with it; a file needs its tables.
-    case $target in linked | archive | elf) bytes_max=2048 ;; *) bytes_max=512 ;; esac
+    case $target in linked | archive | elf | program) bytes_max=2048 ;; *) bytes_max=512 ;; esac
     # What grep leaves out is not what decides: the pipe fails when the target does.
     if ! "$folder/$target" -max_total_time="$seconds" -timeout=60 -rss_limit_mb=4096 -max_len="$bytes_max" -len_control=0 \
         -artifact_prefix="$corpus/found-" -print_final_stats=1 "$corpus" 2>&1 |
