@@ -2,12 +2,14 @@
 //! of their functions. `cargo bench -p pack --bench bus` prints a table for each program of corpus/sparc and the goals;
 //! arguments are programs; `--seeds N` takes fewer orders, `--seeds A-B` other ones; `--cause` says of the worst order
 //! which functions take each other's places; `--bounds` what a cache without conflicts would leave in the packer's own
-//! order; `--room` what the room that packed functions get before them would gain for unpacked ones. Cycles are counted,
-//! not timed: they are the same everywhere.
+//! order; `--room` what the room that packed functions get before them would gain for unpacked ones; `--ends` what the goals
+//! are where every cost of LEON2 that may be otherwise is at its least, and at its most. Cycles are counted, not timed:
+//! they are the same everywhere.
 
 #[path = "../tests/corpus/mod.rs"]
 mod corpus;
 
+use isa::sparc::Timing;
 use pack::SweepError;
 use pack::place::Order;
 use pack::sweep::{
@@ -19,6 +21,8 @@ use pack::sweep::{
 const TRAINING: usize = 3;
 /// The programs that the paper has.
 const SIX: usize = 6;
+/// The cycles of LEON2, and what else some may be, which begins a comment: `1 to 2`.
+const LEON2: &str = include_str!("../../isa/src/sparc/leon2.csv");
 /// How many pairs of functions are told.
 const CONFLICTS: usize = 8;
 
@@ -191,6 +195,35 @@ fn shares([plain, aes]: [f64; 2]) -> String {
     format!("plain to plain {plain:.3}, AES alone to AES alone {aes:.3}")
 }
 
+/// LEON2 with all that may be otherwise at its least, and at its most, and what that is.
+fn ends() -> [(String, Timing); 2] {
+    [("least", 0), ("most", 1)].map(|(end, which)| {
+        let mut changed: Vec<(&str, u8)> = Vec::new();
+        let mut line = |line: &'static str| {
+            let cells: Vec<&str> = line.splitn(4, ',').collect();
+            let range = cells[3].split_once(':').and_then(|(range, _)| range.split_once(" to "));
+            let cycles = range.map(|(least, most)| [least, most][which]);
+            changed.extend(cycles.map(|cycles| (cells[0], cycles.parse().expect("it is a number"))));
+            // A file of costs has none that takes no time, which a core may have.
+            let cycles = cycles.filter(|cycles| *cycles != "0").unwrap_or(cells[1]);
+            format!("{},{cycles},{},{}\n", cells[0], cells[2], cells[3])
+        };
+        let text: String = LEON2.lines().map(&mut line).collect();
+        let mut timing = Timing::parse(&text).expect("it is a file of them");
+        for &(name, cycles) in &changed {
+            match name {
+                "annulled" => timing.annulled_cycles = cycles,
+                "load_use" => timing.load_use_cycles = cycles,
+                "icc_branch" => timing.icc_branch_cycles = cycles,
+                class => assert_ne!(cycles, 0, "{class}"),
+            }
+        }
+        assert!(timing != Timing::leon2(), "no cost of LEON2 may be otherwise");
+        let words: Vec<String> = changed.iter().map(|(name, cycles)| format!("{name} {cycles}")).collect();
+        (format!("LEON2 at its {end}: {}", words.join(", ")), timing)
+    })
+}
+
 /// What is asked for.
 #[derive(Default)]
 struct Asked {
@@ -199,6 +232,7 @@ struct Asked {
     cause: bool,
     bounds: bool,
     room: bool,
+    ends: bool,
 }
 
 impl Asked {
@@ -215,11 +249,27 @@ impl Asked {
                 "--cause" => asked.cause = true,
                 "--bounds" => asked.bounds = true,
                 "--room" => asked.room = true,
+                "--ends" => asked.ends = true,
                 _ => asked.names.push(argument),
             }
         }
         asked
     }
+}
+
+/// Measures programs on a core, and prints each.
+fn sweeps(names: &[&str], settings: &Settings, timing: &Timing) -> Vec<Measured> {
+    let sweep = |name: &&str| {
+        let begin = std::time::Instant::now();
+        let mut subject = subject(name);
+        subject.user.machine.timing = timing.clone();
+        let measured = sweep::sweep(&subject, settings, &mut |_| {});
+        let measured = measured.unwrap_or_else(|error| panic!("{name}: {error}"));
+        eprintln!("{name}: {:.1} s", begin.elapsed().as_secs_f64());
+        print(&measured);
+        measured
+    };
+    names.iter().map(sweep).collect()
 }
 
 fn main() {
@@ -239,15 +289,14 @@ fn main() {
         room(&chosen, &asked.settings);
         return;
     }
-    let mut all = Vec::new();
-    for name in chosen {
-        let begin = std::time::Instant::now();
-        let measured = sweep::sweep(&subject(name), &asked.settings, &mut |_| {});
-        let measured = measured.unwrap_or_else(|error| panic!("{name}: {error}"));
-        eprintln!("{name}: {:.1} s", begin.elapsed().as_secs_f64());
-        print(&measured);
-        all.push(measured);
+    if asked.ends {
+        for (what, timing) in ends() {
+            println!("{what}");
+            goals(&sweeps(&chosen, &asked.settings, &timing));
+        }
+        return;
     }
+    let all = sweeps(&chosen, &asked.settings, &Timing::leon2());
     goals(&all);
     if asked.cause {
         cause(&all, &asked.settings);
