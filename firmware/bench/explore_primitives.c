@@ -73,6 +73,58 @@ static uint8_t take_private(struct explore_call *call, struct rsa_room *rsa, str
     return 1;
 }
 
+/* The response of a number of limbs, as octets. */
+static void answer_number(struct explore_call *call, const limb_t *number, size_t bytes)
+{
+    mpn_to_bytes(explore_result(call, bytes), bytes, number, LIMBS(8 * bytes));
+}
+
+/* The response of a key: n and d, then its factors and their exponents. */
+static void answer_numbers(struct explore_call *call, const uint8_t *numbers, size_t bytes)
+{
+    explore_result_bytes(call, numbers, bytes);
+    explore_result_bytes(call, numbers + bytes, bytes);
+    for (size_t half = 4; half < 8; half++) {
+        explore_result_bytes(call, numbers + half * bytes / 2, bytes / 2);
+    }
+}
+
+EXPLORE(rsa_public_load)
+{
+    struct rsa_room rsa;
+    uint8_t done = 0;
+
+    TIMED((void)0, done = take_public(call, &rsa, explore_all()));
+    if (!done) {
+        return EXPLORE_UNFIT;
+    }
+    answer_number(call, rsa.public.n.modulus, rsa.bytes);
+    answer_number(call, rsa.public.exponent, 4);
+    return EXPLORE_DONE;
+}
+
+EXPLORE(rsa_private_load)
+{
+    uint8_t numbers[4 * RSA_BITS_MAX / 8];
+    const uint8_t has_factors = call->candidate.crt != CRT_NONE;
+    struct rsa_room rsa;
+    uint8_t done = 0;
+
+    TIMED((void)0, if ((done = take_private(call, &rsa, explore_all())) != 0 && has_factors) {
+        rsa_export(&rsa.private, numbers);
+    });
+    if (!done) {
+        return EXPLORE_UNFIT;
+    }
+    if (has_factors) {
+        answer_numbers(call, numbers, rsa.bytes);
+    } else {
+        answer_number(call, rsa.private.n.modulus, rsa.bytes);
+        answer_number(call, rsa.private.d, rsa.bytes);
+    }
+    return EXPLORE_DONE;
+}
+
 EXPLORE(rsa_public)
 {
     struct rsa_room rsa;
@@ -123,11 +175,7 @@ EXPLORE(rsa_generate)
     TIMED(random = explore_random_start(&state, call, 0),
           rsa_generate(&key, memory, &call->candidate, bits, e, &random, scratch));
     rsa_export(&key, numbers);
-    explore_result_bytes(call, numbers, key.bytes);
-    explore_result_bytes(call, numbers + key.bytes, key.bytes);
-    for (size_t half = 4; half < 8; half++) {
-        explore_result_bytes(call, numbers + half * key.bytes / 2, key.bytes / 2);
-    }
+    answer_numbers(call, numbers, key.bytes);
     return EXPLORE_DONE;
 }
 
@@ -223,6 +271,22 @@ static uint8_t take_group(struct explore_call *call, struct elgamal *group, stru
     }
     *scratch = explore_scratch(&room, ELGAMAL_SCRATCH(bits));
     return 1;
+}
+
+EXPLORE(elgamal_load)
+{
+    struct power_cache cache;
+    struct elgamal group;
+    struct scratch scratch;
+    uint8_t done = 0;
+
+    TIMED((void)0, done = take_group(call, &group, &cache, 0, &scratch));
+    if (!done) {
+        return EXPLORE_UNFIT;
+    }
+    answer_number(call, group.p.modulus, group.bytes);
+    answer_number(call, group.generator, group.bytes);
+    return EXPLORE_DONE;
 }
 
 EXPLORE(elgamal_generate)

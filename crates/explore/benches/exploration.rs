@@ -22,7 +22,7 @@ use explore::plan::{self, Depth};
 use explore::rank::{self, Accuracy};
 use explore::space::Space;
 use explore::subject::{Family, Material, Subject};
-use explore::validate::{self, Compared};
+use explore::validate::{self, Compared, Estimator};
 use explore::{Request, characterise, estimate, fit, measure, native, stored, threads};
 use isa::Cycles;
 use isa::rv32::Profile;
@@ -107,7 +107,7 @@ fn told(name: &str, compared: &[Compared]) -> Vec<(f64, f64)> {
 /// Compares models with the simulator at these, each with a key of its own.
 fn compared(bench: &Bench, models: &Models, subjects: Vec<Subject>, size: u32) -> Vec<Compared> {
     let asked: Vec<(Subject, u32)> = subjects.into_iter().map(|subject| (subject, size)).collect();
-    validate::compare(bench, models, SEED, &asked, || ()).expect("all are done")
+    validate::compare(bench, &Estimator::Native(models), SEED, &asked, || ()).expect("all are done")
 }
 
 /// Compares models with the simulator, and prints the goals.
@@ -127,7 +127,14 @@ fn accuracy(bench: &Bench, models: &Models, mean_wanted: f64) {
         let material = Material::new(ALL, &[size], SEED).expect("the library makes keys");
         for state in [State::Cold, State::Warm] {
             let first = first_of(&subjects, (size, state), models, &material);
-            let ranked = validate::compare_first(bench, models, &material, (size, state), &first, || ());
+            let ranked = validate::compare_first(
+                bench,
+                &Estimator::Native(models),
+                &material,
+                (size, state),
+                &first,
+                || (),
+            );
             let ranked = ranked.expect("all are done");
             all.extend(told(&format!("first at {size} bits, {}", state.word()), &ranked));
             let of_these = validate::regret(&ranked).expect("there are several");
@@ -180,7 +187,8 @@ fn first_of(
         subjects.iter().filter_map(|subject| Some((cycles(subject)?, subject))).collect();
     rated.sort_by(|a, b| a.0.total_cmp(&b.0));
     let likely: Vec<Subject> = rated.iter().take(4 * FIRST).map(|rated| rated.1.clone()).collect();
-    validate::first(&likely, (size, state), FIRST, models, material, || ()).expect("there are models")
+    validate::first(&likely, (size, state), FIRST, &Estimator::Native(models), material, || ())
+        .expect("there are models")
 }
 
 /// The mean of logarithms, back.

@@ -1,7 +1,7 @@
 /*
  * The leaves of the basic layer for a native run, see mpn.h: sums and products by one limb take as many limbs at once as
- * 64 bits hold, and what is left over one by one; sums of products have one wide sum. They count and answer as those that a processor has; how long they take themselves is what an estimate takes.
- * No processor of an image runs them.
+ * 64 bits hold, and what is left over one by one; sums of products have one wide sum. They count and answer as those
+ * that a processor has; how long they take themselves is what an estimate takes. No processor of an image runs them.
  */
 #include <string.h>
 

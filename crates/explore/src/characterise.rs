@@ -35,14 +35,15 @@ pub struct Samples {
 pub fn sample(bench: &Bench, plan: &[Planned], done: impl Fn() + Sync) -> Result<Samples, Error> {
     let measure = |planned: &Planned| {
         let native = native::run(&planned.request)?;
-        let measured = bench.measure(std::slice::from_ref(&planned.request))?.remove(0);
+        let measured = bench.measure_one(&planned.request)?;
         assert_eq!(native.response, measured.response, "{:?}", planned.request);
         let mut samples = Vec::new();
         for (counts, turn) in native.turns.iter().zip(&measured.turns) {
             samples.extend(counts.called().map(|(routine, counted)| {
                 let local_cycles = turn.local_cycles[routine] as f64;
                 let features = counted.map(|feature| feature as f64);
-                (routine, Sample { features, extents: counts.extents(routine), local_cycles, weight: 1.0 })
+                let (extents, request) = (counts.extents(routine), 0);
+                (routine, Sample { features, extents, local_cycles, weight: 1.0, request })
             }));
         }
         Ok((samples, measured.read))
@@ -50,10 +51,10 @@ pub fn sample(bench: &Bench, plan: &[Planned], done: impl Fn() + Sync) -> Result
     let results = threads::each(plan, measure, |_, _| done())?;
     let none = || vec![Vec::new(); ROUTINES.len()];
     let mut samples = Samples { whole: none(), alone: none(), read: BTreeSet::new() };
-    for (planned, (of, read)) in plan.iter().zip(results) {
+    for (request, (planned, (of, read))) in plan.iter().zip(results).enumerate() {
         samples.read.extend(read);
         let into = if planned.is_whole { &mut samples.whole } else { &mut samples.alone };
-        of.into_iter().for_each(|(routine, sample)| into[routine].push(sample));
+        of.into_iter().for_each(|(routine, sample)| into[routine].push(Sample { request, ..sample }));
     }
     Ok(samples)
 }

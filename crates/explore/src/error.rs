@@ -6,6 +6,8 @@
 use std::fmt;
 use std::path::PathBuf;
 
+use crate::image::replaceable;
+
 /// Why something is not measured, modelled, estimated or ranked.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Error {
@@ -124,6 +126,13 @@ pub enum Error {
         /// That of the library.
         expected: String,
     },
+    /// A file in place of routines that has none, or something else.
+    InPlace {
+        /// The file.
+        path: PathBuf,
+        /// What it defines and is no routine; nothing where it defines nothing.
+        found: Option<String>,
+    },
     /// The compiler refused something.
     Compile {
         /// What.
@@ -166,14 +175,14 @@ pub enum Error {
         /// The family.
         family: &'static str,
     },
-    /// A line of kept rows that is none.
+    /// A line of what is kept that is none.
     RowLine {
         /// From 1.
         line: usize,
         /// What is wrong with it.
         why: String,
     },
-    /// Kept rows that are another run's.
+    /// What is kept of another run.
     OtherRun {
         /// What is not the same.
         what: String,
@@ -298,6 +307,20 @@ impl fmt::Display for Error {
                  selvedge again",
                 folder.display()
             ),
+            Error::InPlace { path, found } => {
+                let path = path.display();
+                match found {
+                    None => write!(out, "`{path}` defines nothing, expected a routine of the library")?,
+                    Some(found) => {
+                        write!(out, "`{path}` defines `{found}`, expected routines of the library alone")?
+                    }
+                }
+                let names: Vec<String> = replaceable().map(str::to_owned).collect();
+                if let Some(name) = found.as_ref().and_then(|found| nearest(found, &names)) {
+                    write!(out, "\nhelp: did you mean `{name}`?")?;
+                }
+                write!(out, "\nhelp: what only this file uses is `static`")
+            }
             Error::Compile { what, words } => {
                 write!(out, "the compiler refuses {what}:\n{}", words.trim_end())
             }
@@ -317,10 +340,10 @@ impl fmt::Display for Error {
                 "no formula tells what `{family}` counts; expected a space of exponentiation\nhelp: leave `--analytic` \
                  away, and each is run natively"
             ),
-            Error::RowLine { line, why } => write!(out, "line {line} of the kept rows: {why}"),
+            Error::RowLine { line, why } => write!(out, "line {line} of what is kept: {why}"),
             Error::OtherRun { what, found, expected } => write!(
                 out,
-                "the kept rows are another run's: found {what} {found}, expected {expected}\nhelp: another folder for \
+                "what is kept is another run's: found {what} {found}, expected {expected}\nhelp: another name for \
                  `--out` keeps both"
             ),
             Error::Size { family, found, expected } => {

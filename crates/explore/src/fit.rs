@@ -29,6 +29,8 @@ pub struct Sample {
     pub local_cycles: f64,
     /// How much it counts beside others in a fit: 1 where the routine was used.
     pub weight: f64,
+    /// The request that it is of: those of one, cold and warm, are alike, and lie one behind the other.
+    pub request: usize,
 }
 
 /// Fits a model to measurements.
@@ -166,13 +168,26 @@ fn bent(routine: &Routine, samples: &[Sample]) -> Vec<Column> {
     shapes.map(|shape| Column { feature, shape }).collect()
 }
 
+/// The part of cross-validation that each measurement is of: all of a request are of the same.
+fn folds(samples: &[Sample]) -> Vec<usize> {
+    let mut requests = 0;
+    let mut last = None;
+    let mut fold = |sample: &Sample| {
+        requests += usize::from(last.is_some_and(|last| last != sample.request));
+        last = Some(sample.request);
+        requests % FOLDS
+    };
+    samples.iter().map(&mut fold).collect()
+}
+
 /// Cross-validation; nothing where a part cannot be fitted.
 fn judge(samples: &[Sample], subset: &[Column]) -> Option<Judged> {
+    let folds = folds(samples);
     let (mut sum, mut weights, mut most) = (0.0, 0.0, 0.0f64);
     for fold in 0..FOLDS {
         let part = |is_held: bool| -> Vec<Sample> {
-            let of = |index: usize| (index % FOLDS == fold) == is_held;
-            samples.iter().enumerate().filter(|(index, _)| of(*index)).map(|(_, sample)| *sample).collect()
+            let pairs = samples.iter().zip(&folds).filter(|(_, of)| (**of == fold) == is_held);
+            pairs.map(|(sample, _)| *sample).collect()
         };
         let parameters = solve(&part(false), subset, false)?.parameters;
         for sample in part(true) {
@@ -268,7 +283,8 @@ mod tests {
             let (limbs, corrections) = (f64::from(index % 13 + 1), f64::from(index % 3));
             let features = [1.0, limbs, corrections, 0.0, 0.0, 0.0];
             let extents = features.map(|feature| [feature; 2]);
-            Sample { features, extents, local_cycles: cycles(limbs, corrections), weight: 1.0 }
+            let request = index as usize;
+            Sample { features, extents, local_cycles: cycles(limbs, corrections), weight: 1.0, request }
         };
         (0..60).map(of).collect()
     }
@@ -302,6 +318,16 @@ mod tests {
         );
         let bent = |limbs: f64, _| 20.0 + 7.0 * limbs + 5.0 * (limbs - 6.0).max(0.0);
         assert_eq!(words(&bent), ["20 calls", "7 limbs", "5 limbs>6"]);
+    }
+
+    #[test]
+    fn all_measurements_of_a_request_are_held_out_together() {
+        let mut samples = samples(|limbs, _| limbs);
+        for (at, sample) in samples.iter_mut().enumerate() {
+            sample.request = 7 * (at / 2);
+        }
+        let expected: Vec<usize> = (0..samples.len()).map(|at| at / 2 % FOLDS).collect();
+        assert_eq!(folds(&samples), expected);
     }
 
     #[test]

@@ -18,10 +18,13 @@ use std::thread;
 
 use isa::rv32::bare::Program;
 use isa::rv32::{Image as Linked, Listing, Units};
+use object::read::elf::ElfFile32;
+use object::{Endianness, Object, ObjectSymbol};
 use sha2::{Digest, Sha256};
 
 use crate::error::Error;
 use crate::kept::SOURCES;
+use crate::native::ROUTINES;
 use crate::sources::{ASKING_LIMBS, File, OF_LIMBS, PLAIN, digest};
 
 /// The compiler.
@@ -39,6 +42,8 @@ pub const INSTRUCTION_SET: &str = "rv32im";
 pub const REQUESTS: u32 = 0x20_0000;
 /// Bytes of requests that a run has room for.
 pub const REQUESTS_BYTES_MAX: usize = 0x10_0000;
+/// The layer of routines that are no library's, and that nothing stands in place of.
+const BENCH_LAYER: &str = "bench";
 /// Files that are compiled once, besides whole folders.
 const ASKING: [&str; 5] = [
     "bench/explore.c",
@@ -113,7 +118,8 @@ pub struct Choice {
     pub stack_below: u32,
     /// Whether the program tells what is secret, for who follows secrets through it; it takes other cycles then.
     pub tells_secrets: bool,
-    /// Files whose routines stand in place of those that the library has by the same names.
+    /// Files whose routines stand in place of those that the library has by the same names; they define nothing else that
+    /// other files see.
     pub in_place: Vec<Source>,
 }
 
@@ -150,15 +156,15 @@ pub struct Image {
     /// What was chosen.
     pub choice: Choice,
     /// As it was linked.
-    pub(crate) elf: Vec<u8>,
+    elf: Vec<u8>,
 }
 
 impl Image {
     /// Makes an image from the source tree at `root`, or finds it in `kept`, where what is made is left.
     ///
     /// # Errors
-    /// There is no compiler, it refuses a file, a file cannot be read or written, or the tree is another one than that of
-    /// this program's library.
+    /// There is no compiler, it refuses a file, a file cannot be read or written, a file in place of routines has
+    /// something else, or the tree is another one than that of this program's library.
     pub fn make(root: &Path, choice: &Choice, kept: Option<&Path>) -> Result<Image, Error> {
         let firmware = root.join("firmware");
         let version = version()?;
@@ -196,6 +202,11 @@ impl Image {
         let compiler = format!("{version} {}", choice.level);
         let (functions, elf) = (functions.collect(), elf.to_vec());
         Ok(Image { program, functions, constants, compiler, choice: choice.clone(), elf })
+    }
+
+    /// As it was linked.
+    pub fn elf(&self) -> &[u8] {
+        &self.elf
     }
 
     /// What stands where, for a core that has these instructions of one's own.
@@ -337,11 +348,15 @@ fn inputs(firmware: &Path, choice: &Choice, version: &str) -> Result<String, Err
 
 /// Compiles every file, on all cores, and links them.
 fn build(firmware: &Path, choice: &Choice, folder: &Path) -> Result<Vec<u8>, Error> {
-    let mut sources = compiled(firmware, choice.leaves)?;
-    sources.extend(choice.in_place.iter().cloned());
+    for source in &choice.in_place {
+        let object = folder.join(object(source));
+        compile(firmware, choice, source, &object)?;
+        check_in_place(&source.path, &object)?;
+    }
+    let own = compiled(firmware, choice.leaves)?;
     let next = AtomicUsize::new(0);
     let work = || {
-        while let Some(source) = sources.get(next.fetch_add(1, Ordering::Relaxed)) {
+        while let Some(source) = own.get(next.fetch_add(1, Ordering::Relaxed)) {
             let object = folder.join(object(source));
             compile(firmware, choice, source, &object)?;
         }
@@ -352,7 +367,6 @@ fn build(firmware: &Path, choice: &Choice, folder: &Path) -> Result<Vec<u8>, Err
         let workers: Vec<_> = (0..threads).map(|_| scope.spawn(work)).collect();
         workers.into_iter().try_for_each(|worker| worker.join().expect("compiling does not panic"))
     })?;
-    let (own, in_place) = sources.split_at(sources.len() - choice.in_place.len());
     let mut objects: Vec<String> = own.iter().map(object).collect();
     let mut link = Command::new(COMPILER);
     link.current_dir(folder).args(OPTIONS.split_whitespace()).args(["-nostartfiles", "-Wl,--build-id=none"]);
@@ -368,8 +382,8 @@ fn build(firmware: &Path, choice: &Choice, folder: &Path) -> Result<Vec<u8>, Err
     }
     link.arg(format!("-Wl,--defsym=layout_stack={stack_below}"));
     // Of two definitions of one routine the first is taken.
-    if !in_place.is_empty() {
-        link.arg("-Wl,-z,muldefs").args(in_place.iter().map(object));
+    if !choice.in_place.is_empty() {
+        link.arg("-Wl,-z,muldefs").args(choice.in_place.iter().map(object));
     }
     let bench = absolute(&firmware.join("bench/rv32"))?;
     link.arg("-L").arg(&bench).arg("-T").arg(bench.join("bare.ld")).args(objects).args(["-o", "image.elf"]);
@@ -394,6 +408,27 @@ fn compile(firmware: &Path, choice: &Choice, source: &Source, object: &Path) -> 
     }
     compile.arg("-c").arg(&source.path).arg("-o").arg(object);
     compiler(&mut compile, &source.path.display().to_string()).map(drop)
+}
+
+/// That all which a file defines for others stands in place of routines: anything by another name would be linked, and never
+/// called, or take the place of what is no routine.
+fn check_in_place(path: &Path, object: &Path) -> Result<(), Error> {
+    let bytes = fs::read(object).map_err(|error| io_error("read", object, error))?;
+    let elf = ElfFile32::<Endianness>::parse(&*bytes).expect("the compiler wrote it");
+    let defined = elf.symbols().filter(|symbol| symbol.is_definition() && symbol.is_global());
+    let names: Vec<&str> = defined.map(|symbol| symbol.name().expect("what is global has a name")).collect();
+    let is_routine = |name: &str| replaceable().any(|routine| routine == name);
+    match names.iter().find(|name| !is_routine(name)) {
+        Some(name) => Err(Error::InPlace { path: path.to_path_buf(), found: Some((*name).to_owned()) }),
+        None if names.is_empty() => Err(Error::InPlace { path: path.to_path_buf(), found: None }),
+        None => Ok(()),
+    }
+}
+
+/// Routines that a file can stand in place of: all but the bench's.
+pub fn replaceable() -> impl Iterator<Item = &'static str> {
+    let library = ROUTINES.iter().filter(|routine| routine.layer != BENCH_LAYER);
+    library.map(|routine| routine.name.as_str())
 }
 
 /// The name of a file's object: the same file name may be in two folders.

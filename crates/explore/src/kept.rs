@@ -55,7 +55,6 @@ pub struct Provenance {
 impl Provenance {
     /// Of rows by these models.
     pub fn new(models: &Models, mode: &str, seed: u64) -> Provenance {
-        let digest = Sha256::digest(stored::write(models));
         let origin = &models.origin;
         Provenance {
             tool: TOOL.to_owned(),
@@ -67,11 +66,16 @@ impl Provenance {
             compiler: origin.compiler.clone(),
             models_seed: origin.seed,
             models_sources: origin.sources.clone(),
-            models: digest[..16].iter().map(|byte| format!("{byte:02x}")).collect(),
+            models: half_digest(stored::write(models).as_bytes()),
             mode: mode.to_owned(),
             seed,
         }
     }
+}
+
+/// The first half of a SHA-256, in hexadecimal digits.
+pub(crate) fn half_digest(bytes: &[u8]) -> String {
+    Sha256::digest(bytes)[..16].iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 /// What is kept, with where it comes from.

@@ -19,6 +19,7 @@ pub mod leaf;
 pub mod limits;
 pub mod lines;
 pub mod measure;
+pub mod measured;
 pub mod model;
 pub mod native;
 pub mod plan;

@@ -29,7 +29,7 @@ pub fn of(image: &Image, addresses: &[u32]) -> Result<Vec<String>, Error> {
     };
     let file = tempfile::NamedTempFile::new()
         .map_err(|error| io_error("create a file in", &std::env::temp_dir(), error))?;
-    fs::write(file.path(), &image.elf).map_err(|error| io_error("write", file.path(), error))?;
+    fs::write(file.path(), image.elf()).map_err(|error| io_error("write", file.path(), error))?;
     let mut command = Command::new(PROGRAM);
     command.arg("-e").arg(file.path()).args(addresses.iter().map(|address| format!("{address:#x}")));
     let output = command.env("LC_ALL", "C").output().map_err(|error| match error.kind() {

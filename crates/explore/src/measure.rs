@@ -14,6 +14,7 @@ use isa::{Cycles, Observer};
 
 use crate::error::Error;
 use crate::image::{Image, REQUESTS, REQUESTS_BYTES_MAX, Symbol};
+use crate::measured::Measurements;
 use crate::native::ROUTINES;
 use crate::request::{Request, Response};
 
@@ -149,6 +150,7 @@ pub struct Bench<'a> {
     units: Arc<Units>,
     places: Vec<u16>,
     constants: Constants,
+    kept: Option<&'a Measurements<'a>>,
 }
 
 impl<'a> Bench<'a> {
@@ -168,13 +170,23 @@ impl<'a> Bench<'a> {
                 .fill(place);
         }
         let (units, constants) = (Arc::default(), Constants::new(&image.constants));
-        Bench { image, profile, units, places, constants }
+        Bench { image, profile, units, places, constants, kept: None }
     }
 
     /// The same on a processor that has these instructions of one's own.
+    ///
+    /// # Panics
+    /// When it keeps what it measures, which does not tell of them.
     #[must_use]
     pub fn with_units(self, units: Arc<Units>) -> Bench<'a> {
+        assert!(self.kept.is_none(), "what is kept does not tell of instructions of one's own");
         Bench { units, ..self }
+    }
+
+    /// The same, which keeps what it measures of requests by themselves; it has no instructions of one's own, then or later.
+    #[must_use]
+    pub fn keeping(self, kept: &'a Measurements<'a>) -> Bench<'a> {
+        Bench { kept: Some(kept), ..self }
     }
 
     /// The image that is asked.
@@ -190,6 +202,18 @@ impl<'a> Bench<'a> {
     /// Its instructions of one's own.
     pub fn units(&self) -> &Arc<Units> {
         &self.units
+    }
+
+    /// Does a request by itself, or finds what it took where that is kept.
+    ///
+    /// # Errors
+    /// The library refuses it, the program does not end well, or it cannot be kept.
+    pub fn measure_one(&self, request: &Request) -> Result<Measured, Error> {
+        let measure = || Ok(self.measure(std::slice::from_ref(request))?.remove(0));
+        match self.kept {
+            Some(kept) => kept.of(request, measure),
+            None => measure(),
+        }
     }
 
     /// Does requests one behind the other.

@@ -203,8 +203,7 @@ impl Models {
         Ok(self.model(routine)?.outside(&features.map(|feature| [feature / features[0]; 2])))
     }
 
-    /// Routines that have no model, since too few requests of a plan call them while they are timed: they prepare
-    /// an operation, or take its result.
+    /// Routines that have no model, since too few requests of a plan call them while they are timed.
     pub fn without(&self) -> impl Iterator<Item = &'static str> {
         let pairs = ROUTINES.iter().zip(&self.routines);
         pairs.filter(|(_, model)| model.is_none()).map(|(routine, _)| routine.name.as_str())

@@ -6,22 +6,56 @@
 //! models have not seen.
 
 use std::collections::BTreeMap;
+use std::sync::Mutex;
 
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng};
 use sha2::{Digest, Sha256};
 
+use crate::analytic::Analytic;
 use crate::candidate::Method;
 use crate::error::Error;
-use crate::estimate::{self, State};
+use crate::estimate::{self, Row, State};
 use crate::measure::Bench;
 use crate::model::Models;
-use crate::native;
+use crate::native::{self, Native};
 use crate::rank;
 use crate::request::Request;
 use crate::space::Space;
 use crate::subject::{Family, Material, Subject};
 use crate::threads;
+
+/// Who says what a subject takes.
+pub enum Estimator<'a> {
+    /// Native runs, and models of what they count.
+    Native(&'a Models),
+    /// Formulas of counts, and the same models.
+    Analytic(Mutex<Analytic<'a>>),
+}
+
+impl<'a> Estimator<'a> {
+    /// Formulas whose own key and operands are drawn from a seed.
+    ///
+    /// # Errors
+    /// The family has no formulas.
+    pub fn analytic(family: Family, models: &'a Models, seed: u64) -> Result<Estimator<'a>, Error> {
+        Ok(Estimator::Analytic(Mutex::new(Analytic::new(family, models, seed)?)))
+    }
+
+    /// The rows of a subject for a request; `native` runs it natively, where that is asked for.
+    fn rows(
+        &self,
+        (subject, size): (&Subject, u32),
+        native: impl FnOnce() -> Result<Native, Error>,
+    ) -> Result<Vec<Row>, Error> {
+        match self {
+            Estimator::Native(models) => estimate::rows(subject, size, &native()?, models),
+            Estimator::Analytic(analytic) => {
+                analytic.lock().expect("nobody panics with it").rows(subject, size)
+            }
+        }
+    }
+}
 
 /// What is said and what is counted of a subject.
 #[derive(Clone, Debug, PartialEq)]
@@ -85,7 +119,7 @@ pub fn stratified(subjects: &[Subject], count: usize, seed: u64) -> Vec<Subject>
     chosen
 }
 
-/// The first so many of a size by what models say of them cold or warm, in that order; where it is warm, of those that keep
+/// The first so many of a size by what is said of them cold or warm, in that order; where it is warm, of those that keep
 /// something.
 ///
 /// # Errors
@@ -94,13 +128,12 @@ pub fn first(
     subjects: &[Subject],
     (size, state): (u32, State),
     count: usize,
-    models: &Models,
+    estimator: &Estimator,
     material: &Material,
     done: impl Fn() + Sync,
 ) -> Result<Vec<Subject>, Error> {
     let estimate = |subject: &Subject| {
-        let native = native::run(&material.request(subject, size)?)?;
-        let rows = estimate::rows(subject, size, &native, models)?;
+        let rows = estimator.rows((subject, size), || native::run(&material.request(subject, size)?))?;
         Ok(rows.iter().find(|row| row.state == state).map(|row| row.cycles))
     };
     let cycles = threads::each(subjects, estimate, |_, _| done())?;
@@ -129,14 +162,14 @@ pub fn fresh(subject: &Subject, size: u32, seed: u64) -> Result<Request, Error> 
 /// What is said and what is counted of a subject for a request: cold, and warm if it keeps something.
 fn compared(
     bench: &Bench,
-    models: &Models,
+    estimator: &Estimator,
     (subject, size): (&Subject, u32),
     request: &Request,
 ) -> Result<Vec<Compared>, Error> {
     let native = native::run(request)?;
-    let measured = bench.measure(std::slice::from_ref(request))?.remove(0);
+    let measured = bench.measure_one(request)?;
     assert_eq!(native.response, measured.response, "{subject} at {size}");
-    let rows = estimate::rows(subject, size, &native, models)?;
+    let rows = estimator.rows((subject, size), || Ok(native))?;
     let compared = rows.into_iter().zip(measured.turns).map(|(row, turn)| Compared {
         subject: row.subject,
         size: row.size,
@@ -157,13 +190,13 @@ fn compared(
 /// When the program answers something else than the library does natively.
 pub fn compare(
     bench: &Bench,
-    models: &Models,
+    estimator: &Estimator,
     seed: u64,
     asked: &[(Subject, u32)],
     done: impl Fn() + Sync,
 ) -> Result<Vec<Compared>, Error> {
     let compare = |(subject, size): &(Subject, u32)| {
-        compared(bench, models, (subject, *size), &fresh(subject, *size, seed)?)
+        compared(bench, estimator, (subject, *size), &fresh(subject, *size, seed)?)
     };
     Ok(threads::each(asked, compare, |_, _| done())?.concat())
 }
@@ -178,14 +211,14 @@ pub fn compare(
 /// When the program answers something else than the library does natively.
 pub fn compare_first(
     bench: &Bench,
-    models: &Models,
+    estimator: &Estimator,
     material: &Material,
     (size, state): (u32, State),
     first: &[Subject],
     done: impl Fn() + Sync,
 ) -> Result<Vec<Compared>, Error> {
     let compare =
-        |subject: &Subject| compared(bench, models, (subject, size), &material.request(subject, size)?);
+        |subject: &Subject| compared(bench, estimator, (subject, size), &material.request(subject, size)?);
     let mut all = threads::each(first, compare, |_, _| done())?.concat();
     all.retain(|row| row.state == state);
     Ok(all)
@@ -243,8 +276,9 @@ mod tests {
         let models = stored::read(include_str!("../models/vex5.ndjson")).expect("it is one");
         let subjects = stratified(&Family::Private(Space::All).subjects(), 48, 5);
         let material = Material::new(Family::Private(Space::All), &[512], 5).expect("it has a size");
+        let native = Estimator::Native(&models);
         let first =
-            |state| first(&subjects, (512, state), 48, &models, &material, || ()).expect("all have models");
+            |state| first(&subjects, (512, state), 48, &native, &material, || ()).expect("all have models");
         let (cold, warm) = (first(State::Cold), first(State::Warm));
         assert_eq!(cold.len(), 48);
         let keeping: Vec<&Subject> = subjects.iter().filter(|subject| subject.keeps()).collect();

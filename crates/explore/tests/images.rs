@@ -2,6 +2,8 @@
 
 mod compiled;
 
+use std::path::Path;
+
 use explore::image::{Choice, Leaves};
 use explore::leaf::{ByHand, Rule, leaves};
 use explore::measure::Bench;
@@ -103,4 +105,21 @@ fn leaves_of_a_private_operation_are_rows_of_products_by_rule_and_what_is_said_b
     let by_hand = by(Rule::CallsNone, ByHand { added: &[product], removed: &["mpn32_addmul_1"] });
     assert!(by_hand.contains(&product) && !by_hand.contains(&"mpn32_addmul_1"), "{by_hand:?}");
     assert_eq!(by_hand.len(), alone.len());
+}
+
+/// What native runs count with leaves of their own is what models are of.
+#[test]
+fn leaves_of_native_runs_count_what_those_of_processors_count() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let counted = |path: &str| -> Vec<String> {
+        let text = std::fs::read_to_string(root.join(path)).unwrap_or_else(|error| panic!("{path}: {error}"));
+        let words = text.lines().map(|line| line.split_whitespace().collect::<Vec<_>>().join(" "));
+        let of = ["#define COUNT_LEAF(", "COUNT_LEAF(", "COUNT(", "COUNT_TERM("];
+        words.filter(|line| of.iter().any(|begin| line.starts_with(begin))).collect()
+    };
+    let host = counted("native/mpn_host.c");
+    assert_eq!(host.len(), 10, "{host:?}");
+    for other in ["mpn_c.c", "mpn_unrolled.c"] {
+        assert_eq!(counted(&format!("../../firmware/crypto/mp/{other}")), host, "{other}");
+    }
 }

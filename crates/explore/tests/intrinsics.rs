@@ -6,13 +6,15 @@ use std::path::Path;
 use std::sync::Arc;
 
 use explore::candidate::Radix;
-use explore::image::{Choice, Image, Leaves, Source};
+use explore::image::{Choice, Image, Leaves, Source, replaceable};
 use explore::measure::Bench;
 use explore::native::{self, ROUTINES};
 use explore::workload::{Draw, Key};
 use explore::{Error, Request};
 use isa::rv32::custom::{Call, Form, Latency, Space, Unit, Units};
 use isa::rv32::{Profile, Refusal};
+use object::read::elf::ElfFile32;
+use object::{Endianness, Object, ObjectSymbol};
 
 const SEED: u64 = 9;
 const ROUTINE: &str = "mpn32_add_n";
@@ -64,9 +66,11 @@ fn a_variant_that_calls_an_instruction_answers_alike_and_its_cycles_are_told_apa
         for ((request, before), after) in requests.iter().zip(&before).zip(&after) {
             let native = native::run(request).expect("it is done");
             assert_eq!((&before.response, &after.response), (&native.response, &native.response));
-            let [least, most] = [after, before].map(|measured| measured.last().local_cycles[place]);
-            println!("{profile:?} {}: {ROUTINE} takes {most} cycles, and {least}", request.operation);
-            assert!(0 < least && least < most, "{}", request.operation);
+            let [before, custom] = [before, after].map(|measured| measured.last().local_cycles[place]);
+            println!("{profile:?} {}: {ROUTINE} takes {before} cycles, and {custom}", request.operation);
+            // On vex5 waiting for a sum takes what its instructions did, and a routine that moved finds its lines taken.
+            let is_faster = profile != Profile::Pico || custom < before;
+            assert!(0 < custom && custom != before && is_faster, "{}", request.operation);
             let last = after.last();
             assert_eq!(last.local_cycles.iter().sum::<u64>() + last.bench_cycles, last.cycles);
         }
@@ -92,4 +96,71 @@ fn calls_of_a_processor_with_the_instruction_are_those_that_are_counted_natively
     let measured = bench.measure(std::slice::from_ref(&request)).expect("it is done").remove(0);
     let place = ROUTINES.iter().position(|routine| routine.name == ROUTINE).expect("it is one");
     assert_eq!((function.calls, function.local_cycles), (1, measured.last().local_cycles[place]));
+}
+
+#[test]
+fn every_routine_of_the_library_can_have_another_one_in_its_place() {
+    // Of leaves each file has the same.
+    for leaves in Leaves::ALL {
+        let Some(image) = compiled::image(leaves) else { return };
+        let elf = ElfFile32::<Endianness>::parse(image.elf()).expect("it was linked");
+        let symbols = elf.symbols().filter(|symbol| symbol.is_global() && symbol.is_definition());
+        let others: Vec<&str> = symbols.map(|symbol| symbol.name().expect("it has one")).collect();
+        for routine in replaceable() {
+            assert!(others.contains(&routine), "{}: {routine}", leaves.word());
+        }
+    }
+}
+
+#[test]
+fn a_file_that_stands_in_place_of_nothing_is_refused_and_says_what_was_meant() {
+    if compiled::image(Leaves::Plain).is_none() {
+        return;
+    }
+    let folder = tempfile::tempdir().expect("there is room");
+    let path = folder.path().join("variant.c");
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let refused = |text: &str| {
+        std::fs::write(&path, text).expect("there is room");
+        let in_place = vec![Source { path: path.clone(), limb_bits: Some(32) }];
+        let choice = Choice { in_place, ..Choice::of(Leaves::Plain) };
+        Image::make(&root, &choice, None).expect_err("it stands in place of nothing").to_string()
+    };
+    let error = refused("void mpn32_add_nn(void) { }\nvoid mpn32_copy(void) { }\n");
+    assert!(
+        error.contains("variant.c` defines `mpn32_add_nn`") && error.contains("mean `mpn32_add_n`?"),
+        "{error}"
+    );
+    let error = refused("void explore_hash(void) { }\n");
+    assert!(error.contains("defines `explore_hash`, expected routines of the library alone"), "{error}");
+    let error = refused("int explore_room;\nvoid mpn32_copy(void) { }\n");
+    assert!(error.contains("defines `explore_room`"), "{error}");
+    let error = refused("static inline void mpn32_add_n(void) { }\n");
+    assert!(error.contains("variant.c` defines nothing"), "{error}");
+}
+
+/// One that only its own file calls, where a compiler could have kept it to itself.
+#[test]
+fn a_part_of_a_routine_that_has_another_one_in_its_place_is_that_one() {
+    let Some(plain) = compiled::image(Leaves::Plain) else { return };
+    let name = "power_cache32_hash";
+    let folder = tempfile::tempdir().expect("there is room");
+    let path = folder.path().join("variant.c");
+    // Every table goes to the same place: slower or faster, no other answer.
+    let text = "#include \"crypto/modular/modexp.h\"\n\
+                ROUTINE uint32_t power_cache_hash(uint32_t hash, const limb_t *a, size_t n)\n\
+                { return 0 * (hash + a[0] + (uint32_t)n); }\n";
+    std::fs::write(&path, text).expect("there is room");
+    let in_place = vec![Source { path, limb_bits: Some(32) }];
+    let other = compiled::image_of(&Choice { in_place, ..Choice::of(Leaves::Plain) }).expect("there was one");
+    let place = ROUTINES.iter().position(|routine| routine.name == name).expect("it is one");
+    let key = Key::generate(SEED, 512).expect("it has a size").shortened(8);
+    let request = key.private("cios/sliding-4/garner/tables/32".parse().expect("it is one"), SEED);
+    let [before, after] = [&plain, &other].map(|image| {
+        let measured = Bench::new(image, Profile::Pico).measure_one(&request).expect("it is done");
+        assert_eq!(measured.response, native::run(&request).expect("it is done").response);
+        measured.last().local_cycles[place]
+    });
+    println!("{name} takes {before} cycles, and {after}");
+    assert!(0 < after && 10 * after < before, "{before} {after}");
 }

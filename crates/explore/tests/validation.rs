@@ -15,7 +15,7 @@ use explore::model::Models;
 use explore::rank::Accuracy;
 use explore::space::Space;
 use explore::subject::{Family, Material, Subject};
-use explore::validate::{self, Compared};
+use explore::validate::{self, Compared, Estimator};
 use explore::{estimate, native, stored, threads};
 use isa::rv32::Profile;
 
@@ -55,16 +55,17 @@ fn compare(profile: Profile, mean_most: f64) {
     let subjects = FAMILY.subjects();
     let chosen = validate::stratified(&subjects, if is_long() { 60 } else { 6 }, SEED);
     let asked: Vec<(Subject, u32)> = chosen.into_iter().map(|subject| (subject, BITS)).collect();
-    let mut compared = validate::compare(&bench, &models, SEED, &asked, || ()).expect("all are done");
+    let native = Estimator::Native(&models);
+    let mut compared = validate::compare(&bench, &native, SEED, &asked, || ()).expect("all are done");
     let tau = accuracy(&compared).tau;
     println!("{}: tau {tau:.4} of all kinds", profile.name());
     assert!(tau >= 0.95, "{tau}");
     if is_long() {
         let material = Material::new(FAMILY, &[BITS], SEED).expect("the library makes keys");
         for asked in [State::Cold, State::Warm].map(|state| (BITS, state)) {
-            let first = validate::first(&subjects, asked, 20, &models, &material, || ());
+            let first = validate::first(&subjects, asked, 20, &native, &material, || ());
             let first = first.expect("all routines have models");
-            let ranked = validate::compare_first(&bench, &models, &material, asked, &first, || ());
+            let ranked = validate::compare_first(&bench, &native, &material, asked, &first, || ());
             let ranked = ranked.expect("all are done");
             let (state, regret) = (asked.1.word(), validate::regret(&ranked).expect("there are some"));
             println!("{}: regret {regret:.4}, {state}, {:?}", profile.name(), accuracy(&ranked));

@@ -51,4 +51,7 @@ struct aes {
     void aes_##name##_decrypt(const struct aes *key, uint8_t *blocks, size_t count);
 #include "../variants.def"
 
+/* A part of aes_bytes: row r of the column is `table` of row r of the r-th of these columns. */
+uint32_t aes_bytes_substitute(const uint8_t *table, uint32_t a, uint32_t b, uint32_t c, uint32_t d);
+
 #endif

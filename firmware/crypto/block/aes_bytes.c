@@ -3,23 +3,26 @@
  * for a column of the next round, and MixColumns is done on whole words.
  */
 #include "../aes_sbox.h"
+#include "../estimate.h"
 #include "../words.h"
+#include "aes.h"
 
 #include <stdint.h>
 
 static const uint8_t sbox[256] = { AES_SBOX };
 static const uint8_t inverse_sbox[256] = { AES_INVERSE_SBOX };
 
-/* Rows 0 to 3 of four columns, through a table. */
-INLINE uint32_t substitute_rows(const uint8_t *table, uint32_t a, uint32_t b, uint32_t c, uint32_t d)
+/* see aes.h. SubBytes and ShiftRows of a column: what an instruction of one's own would stand for. */
+ROUTINE uint32_t aes_bytes_substitute(const uint8_t *table, uint32_t a, uint32_t b, uint32_t c, uint32_t d)
 {
+    COUNT(aes_bytes_substitute);
     return table[a & 0xff] | (uint32_t)table[b >> 8 & 0xff] << 8 | (uint32_t)table[c >> 16 & 0xff] << 16 |
            (uint32_t)table[d >> 24] << 24;
 }
 
 INLINE uint32_t substitute_word(uint32_t word)
 {
-    return substitute_rows(sbox, word, word, word, word);
+    return aes_bytes_substitute(sbox, word, word, word, word);
 }
 
 #include "aes_expansion.h"
@@ -49,8 +52,8 @@ ROUTINE void aes_bytes_encrypt(const struct aes *key, uint8_t *blocks, size_t co
         uint32_t a = load_le32(blocks) ^ words[0], b = load_le32(blocks + 4) ^ words[1];
         uint32_t c = load_le32(blocks + 8) ^ words[2], d = load_le32(blocks + 12) ^ words[3];
         for (;;) {
-            uint32_t e = substitute_rows(sbox, a, b, c, d), f = substitute_rows(sbox, b, c, d, a);
-            uint32_t g = substitute_rows(sbox, c, d, a, b), h = substitute_rows(sbox, d, a, b, c);
+            uint32_t e = aes_bytes_substitute(sbox, a, b, c, d), f = aes_bytes_substitute(sbox, b, c, d, a);
+            uint32_t g = aes_bytes_substitute(sbox, c, d, a, b), h = aes_bytes_substitute(sbox, d, a, b, c);
             words += 4;
             if (words == last) {
                 store_le32(blocks, e ^ words[0]);
@@ -81,10 +84,10 @@ ROUTINE void aes_bytes_decrypt(const struct aes *key, uint8_t *blocks, size_t co
         for (;;) {
             uint32_t e, f, g, h;
             words -= 4;
-            e = substitute_rows(inverse_sbox, a, d, c, b) ^ words[0];
-            f = substitute_rows(inverse_sbox, b, a, d, c) ^ words[1];
-            g = substitute_rows(inverse_sbox, c, b, a, d) ^ words[2];
-            h = substitute_rows(inverse_sbox, d, c, b, a) ^ words[3];
+            e = aes_bytes_substitute(inverse_sbox, a, d, c, b) ^ words[0];
+            f = aes_bytes_substitute(inverse_sbox, b, a, d, c) ^ words[1];
+            g = aes_bytes_substitute(inverse_sbox, c, b, a, d) ^ words[2];
+            h = aes_bytes_substitute(inverse_sbox, d, c, b, a) ^ words[3];
             if (words == last) {
                 store_le32(blocks, e);
                 store_le32(blocks + 4, f);

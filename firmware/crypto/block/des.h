@@ -47,4 +47,13 @@ struct des {
     void des_##name##_crypt(const struct des *key, uint8_t *blocks, size_t count);
 #include "../variants.def"
 
+/* Parts of des_bitsliced: bit i of word j becomes bit j of word i; and f of a half, a bit of each block in a word. */
+void des_bitsliced_transpose(uint32_t words[32]);
+void des_bitsliced_round(uint32_t left[32], const uint32_t right[32], const uint32_t words[2]);
+
+/* Parts of des_textbook. `from` says which bits of `source`, counted from 1, those of `bytes` bytes of `to` are. */
+void des_textbook_permute(uint8_t *to, const uint8_t *source, const uint8_t *from, unsigned bytes);
+/* A byte of 12 bits, by S-boxes number `pair`, from 0, and the one behind it. */
+uint8_t des_textbook_substitute(unsigned pair, uint32_t bits);
+
 #endif

@@ -49,8 +49,8 @@ static const uint8_t sboxes[8][64] = {
     { DES_SBOX_5(DES_ROW) }, { DES_SBOX_6(DES_ROW) }, { DES_SBOX_7(DES_ROW) }, { DES_SBOX_8(DES_ROW) },
 };
 
-/* `from` says which bits of `source` those of `to` are, `bytes` bytes of them. */
-static ROUTINE void des_textbook_permute(uint8_t *to, const uint8_t *source, const uint8_t *from, unsigned bytes)
+/* see des.h */
+ROUTINE void des_textbook_permute(uint8_t *to, const uint8_t *source, const uint8_t *from, unsigned bytes)
 {
     COUNT(des_textbook_permute, bytes);
     for (; bytes != 0; bytes--) {
@@ -117,19 +117,25 @@ ROUTINE void des_textbook_init_decrypt(struct des *key, const uint8_t *bytes, ui
     expand(key, bytes, key_bytes, 1);
 }
 
-/* The function f: of the right half, over S-boxes whose row is the first and the last bit of six. */
+/* see des.h. A row is the first and the last bit of six. */
+ROUTINE uint8_t des_textbook_substitute(unsigned pair, uint32_t bits)
+{
+    const unsigned first = bits >> 6 & 0x3f, second = bits & 0x3f;
+
+    COUNT(des_textbook_substitute);
+    return (uint8_t)(sboxes[pair][16 * ((first >> 4 & 2) | (first & 1)) + (first >> 1 & 0xf)] << 4 |
+                     sboxes[pair + 1][16 * ((second >> 4 & 2) | (second & 1)) + (second >> 1 & 0xf)]);
+}
+
+/* The function f, of the right half. */
 INLINE void f(uint8_t result[4], const uint8_t right[4], const uint32_t words[2])
 {
     uint8_t expanded[6], substituted[4];
 
     des_textbook_permute(expanded, right, expansion, 6);
     for (unsigned i = 0; i < 4; i++) {
-        /* Two S-boxes make a byte, of 12 bits. */
         const uint32_t half = i < 2 ? load_be32(expanded) >> 8 : load_be32(expanded + 2) & 0xffffff;
-        const uint32_t bits = (half ^ words[i / 2]) >> (i % 2 == 0 ? 12 : 0);
-        const unsigned first = bits >> 6 & 0x3f, second = bits & 0x3f;
-        substituted[i] = (uint8_t)(sboxes[2 * i][16 * ((first >> 4 & 2) | (first & 1)) + (first >> 1 & 0xf)] << 4 |
-                                   sboxes[2 * i + 1][16 * ((second >> 4 & 2) | (second & 1)) + (second >> 1 & 0xf)]);
+        substituted[i] = des_textbook_substitute(2 * i, (half ^ words[i / 2]) >> (i % 2 == 0 ? 12 : 0));
     }
     des_textbook_permute(result, substituted, permutation, 4);
     wipe_bytes(expanded, sizeof expanded);

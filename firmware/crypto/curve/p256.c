@@ -146,7 +146,7 @@ INLINE size_t scalar_bit(const limb_t *scalar, size_t place)
 }
 
 /* Two points that are one apart: each bit decides which of them is doubled, and the other becomes the sum of both. */
-static ROUTINE void p256_ladder(struct p256_point *r, const limb_t *scalar, const struct p256_point *point)
+ROUTINE void p256_ladder(struct p256_point *r, const limb_t *scalar, const struct p256_point *point)
 {
     struct p256_point next;
     size_t place = 256;
@@ -175,8 +175,8 @@ INLINE size_t scalar_digit(const limb_t *scalar, size_t place, size_t count)
 }
 
 /* Digits of `window_bits`, from the highest on; all multiples that a digit can ask for are in a table. */
-static ROUTINE void p256_window(struct p256_point *r, const limb_t *scalar, const struct p256_point *point,
-                                size_t window_bits, struct scratch scratch)
+ROUTINE void p256_window(struct p256_point *r, const limb_t *scalar, const struct p256_point *point,
+                         size_t window_bits, struct scratch scratch)
 {
     const size_t count = (size_t)1 << window_bits, top_bits = (256 - 1) % window_bits + 1;
     limb_t *const table = scratch_take(&scratch, count * 3 * P256_LIMBS);

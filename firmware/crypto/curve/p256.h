@@ -43,6 +43,10 @@ enum p256_method { P256_LADDER, P256_WINDOW };
 /* r = scalar * point, for any 256-bit scalar. */
 void p256_multiply(struct p256_point *r, const limb_t scalar[P256_LIMBS], const struct p256_point *point,
                    uint8_t method, uint8_t window_bits, struct scratch scratch);
+/* The same by each method: parts of it. */
+void p256_ladder(struct p256_point *r, const limb_t *scalar, const struct p256_point *point);
+void p256_window(struct p256_point *r, const limb_t *scalar, const struct p256_point *point, size_t window_bits,
+                 struct scratch scratch);
 void p256_add(struct p256_point *r, const struct p256_point *a, const struct p256_point *b);
 void p256_double(struct p256_point *r, const struct p256_point *a);
 /* The generator. */

@@ -112,13 +112,8 @@ ROUTINE void x25519_field_invert(limb_t *r, const limb_t *a)
     square_and_multiply(r, ones, 5, a_11);
 }
 
-/* The two points of the ladder, each x = X / Z. */
-struct ladder {
-    limb_t x2[FIELD_LIMBS], z2[FIELD_LIMBS], x3[FIELD_LIMBS], z3[FIELD_LIMBS];
-};
-
-/* One step of RFC 7748 section 5, without its swaps. */
-static ROUTINE void x25519_ladder_step(struct ladder *points, const limb_t *x1)
+/* see x25519.h */
+ROUTINE void x25519_ladder_step(struct x25519_ladder *points, const limb_t *x1)
 {
     limb_t a[FIELD_LIMBS], b[FIELD_LIMBS], c[FIELD_LIMBS], d[FIELD_LIMBS], e[FIELD_LIMBS];
 
@@ -187,7 +182,7 @@ INLINE void store(uint8_t *bytes, const limb_t *a)
 /* see x25519.h */
 ROUTINE uint8_t x25519(uint8_t result[X25519_BYTES], const uint8_t scalar[X25519_BYTES], const uint8_t u[X25519_BYTES])
 {
-    struct ladder points;
+    struct x25519_ladder points;
     limb_t k[FIELD_LIMBS], x1[FIELD_LIMBS];
     limb_t swapped = 0;
     uint8_t useful;

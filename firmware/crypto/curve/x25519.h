@@ -24,6 +24,12 @@
  */
 uint8_t x25519(uint8_t result[X25519_BYTES], const uint8_t scalar[X25519_BYTES], const uint8_t u[X25519_BYTES]);
 
+/* The two points of the ladder, each x = X / Z, and one step of it (RFC 7748 section 5), without its swaps. */
+struct x25519_ladder {
+    limb_t x2[LIMBS(256)], z2[LIMBS(256)], x3[LIMBS(256)], z3[LIMBS(256)];
+};
+void x25519_ladder_step(struct x25519_ladder *points, const limb_t *x1);
+
 /* The field modulo 2^255 - 19; elements are any numbers below 2^256. r MAY be any operand. */
 void x25519_field_multiply(limb_t *r, const limb_t *a, const limb_t *b);
 void x25519_field_square(limb_t *r, const limb_t *a);

@@ -57,8 +57,8 @@ ROUTINE void hash_update(struct hash *hash, const uint8_t *message, size_t bytes
     }
 }
 
-/* A byte and zeros behind it, in the buffer from `kept` to `end`, which is more. */
-static ROUTINE void hash_pad(struct hash *hash, uint8_t byte, size_t kept, size_t end)
+/* see hash.h */
+ROUTINE void hash_pad(struct hash *hash, uint8_t byte, size_t kept, size_t end)
 {
     COUNT(hash_pad, end - kept);
     do {

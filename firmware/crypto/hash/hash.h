@@ -71,6 +71,9 @@ void hash_init(struct hash *hash, const struct hash_algorithm *algorithm);
 void hash_update(struct hash *hash, const uint8_t *message, size_t bytes);
 void hash_finish(struct hash *hash, uint8_t *digest);
 
+/* A part of hash_finish: `byte` and zeros behind it, in the buffer from `kept` to `end`, which is more. */
+void hash_pad(struct hash *hash, uint8_t byte, size_t kept, size_t end);
+
 /* HMAC (FIPS 198-1, RFC 2104) under way. */
 struct hmac {
     struct hash inner, outer;

@@ -28,12 +28,9 @@ INLINE size_t highest_digit_bits(size_t bits, size_t window_bits)
     return bits;
 }
 
-/*
- * What a method reads: for sliding windows the odd powers, base^(2i + 1) at i, else base^i at i, of which kary and
- * binary never read that at 0. `base` is a residue.
- */
-static ROUTINE void modexp_powers(const struct modmul *modmul, const struct candidate *candidate, limb_t *powers,
-                                  const limb_t *base, struct scratch scratch)
+/* see modexp.h */
+ROUTINE void modexp_powers(const struct modmul *modmul, const struct candidate *candidate, limb_t *powers,
+                           const limb_t *base, struct scratch scratch)
 {
     const size_t limbs = modmul->limbs, count = MODEXP_POWERS(candidate->window_bits);
     size_t i;
@@ -62,9 +59,9 @@ static ROUTINE void modexp_powers(const struct modmul *modmul, const struct cand
     }
 }
 
-/* acc = the power, for an exponent whose highest bit is at bits - 1. */
-static ROUTINE void modexp_binary(const struct modmul *modmul, limb_t *acc, const limb_t *base, const limb_t *exponent,
-                                  size_t bits, struct scratch scratch)
+/* see modexp.h */
+ROUTINE void modexp_binary(const struct modmul *modmul, limb_t *acc, const limb_t *base, const limb_t *exponent,
+                           size_t bits, struct scratch scratch)
 {
     COUNT(modexp_binary, bits - 1, 0);
     mpn_copy(acc, base, modmul->limbs);
@@ -78,8 +75,8 @@ static ROUTINE void modexp_binary(const struct modmul *modmul, limb_t *acc, cons
 }
 
 /* The same by digits of `window_bits`. */
-static ROUTINE void modexp_kary(const struct modmul *modmul, size_t window_bits, limb_t *acc, const limb_t *powers,
-                                const limb_t *exponent, size_t bits, struct scratch scratch)
+ROUTINE void modexp_kary(const struct modmul *modmul, size_t window_bits, limb_t *acc, const limb_t *powers,
+                         const limb_t *exponent, size_t bits, struct scratch scratch)
 {
     const size_t limbs = modmul->limbs, top_bits = highest_digit_bits(bits, window_bits);
     size_t place = bits - top_bits;
@@ -101,8 +98,8 @@ static ROUTINE void modexp_kary(const struct modmul *modmul, size_t window_bits,
 }
 
 /* The same by digits that begin and end with a 1 and have at most `window_bits`. `place` is behind the next bit. */
-static ROUTINE void modexp_sliding(const struct modmul *modmul, size_t window_bits, limb_t *acc, const limb_t *powers,
-                                   const limb_t *exponent, size_t bits, struct scratch scratch)
+ROUTINE void modexp_sliding(const struct modmul *modmul, size_t window_bits, limb_t *acc, const limb_t *powers,
+                            const limb_t *exponent, size_t bits, struct scratch scratch)
 {
     const size_t limbs = modmul->limbs;
     size_t place = bits;
@@ -138,8 +135,8 @@ static ROUTINE void modexp_sliding(const struct modmul *modmul, size_t window_bi
 }
 
 /* The same by digits of `window_bits`, all of `bits` bits, in an order that depends on their number alone. */
-static ROUTINE void modexp_fixed(const struct modmul *modmul, size_t window_bits, limb_t *acc, const limb_t *powers,
-                                 const limb_t *exponent, size_t bits, struct scratch scratch)
+ROUTINE void modexp_fixed(const struct modmul *modmul, size_t window_bits, limb_t *acc, const limb_t *powers,
+                          const limb_t *exponent, size_t bits, struct scratch scratch)
 {
     const size_t limbs = modmul->limbs, count = MODEXP_POWERS(window_bits);
     const size_t top_bits = highest_digit_bits(bits, window_bits);

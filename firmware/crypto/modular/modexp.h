@@ -40,6 +40,26 @@ struct power_cache {
 
 #define POWER_CACHE_SLOT(limbs, window_bits) ((MODEXP_POWERS(window_bits) + 2) * (limbs) + 1)
 
+/* ---- Parts of modexp, each a routine ---- */
+
+/*
+ * What a method reads, each of `modmul`'s limbs: for sliding windows the odd powers, base^(2i + 1) at i, else base^i at i,
+ * of which kary and binary never read that at 0. `base` is a residue.
+ */
+void modexp_powers(const struct modmul *modmul, const struct candidate *candidate, limb_t *powers, const limb_t *base,
+                   struct scratch scratch);
+/* acc = the power, a residue, for an exponent whose highest bit is at bits - 1, by the method of the name. */
+void modexp_binary(const struct modmul *modmul, limb_t *acc, const limb_t *base, const limb_t *exponent, size_t bits,
+                   struct scratch scratch);
+void modexp_kary(const struct modmul *modmul, size_t window_bits, limb_t *acc, const limb_t *powers,
+                 const limb_t *exponent, size_t bits, struct scratch scratch);
+void modexp_sliding(const struct modmul *modmul, size_t window_bits, limb_t *acc, const limb_t *powers,
+                    const limb_t *exponent, size_t bits, struct scratch scratch);
+void modexp_fixed(const struct modmul *modmul, size_t window_bits, limb_t *acc, const limb_t *powers,
+                  const limb_t *exponent, size_t bits, struct scratch scratch);
+/* The hash of Fowler, Noll and Vo, by limbs, from where it is. */
+uint32_t power_cache_hash(uint32_t hash, const limb_t *a, size_t n);
+
 /* An empty cache. */
 void power_cache_init(struct power_cache *cache, limb_t *memory, size_t slots, size_t limbs_max, uint8_t window_bits);
 

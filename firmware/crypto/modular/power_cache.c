@@ -23,8 +23,8 @@ ROUTINE void power_cache_init(struct power_cache *cache, limb_t *memory, size_t 
     } while (slots != 0);
 }
 
-/* The hash of Fowler, Noll and Vo, by limbs. */
-static ROUTINE uint32_t power_cache_hash(uint32_t hash, const limb_t *a, size_t n)
+/* see modexp.h */
+ROUTINE uint32_t power_cache_hash(uint32_t hash, const limb_t *a, size_t n)
 {
     size_t i = 0;
 

@@ -33,9 +33,9 @@ INLINE void draw_base(limb_t *r, const limb_t *top, size_t limbs, unsigned shift
     } while (mpn_cmp(r, top, limbs) >= 0 || (r[0] <= 1 && mpn_is_zero(r + 1, limbs - 1)));
 }
 
-/* 1 when the residue x of a power of odd order shows n to be composite; n - 1 is odd times 2^twos. x is lost. */
-static ROUTINE uint8_t prime_witness(const struct modmul *n, limb_t *x, const limb_t *one, const limb_t *minus_one,
-                                     size_t twos, struct scratch scratch)
+/* see prime.h */
+ROUTINE uint8_t prime_witness(const struct modmul *n, limb_t *x, const limb_t *one, const limb_t *minus_one,
+                              size_t twos, struct scratch scratch)
 {
     const size_t limbs = n->limbs;
 
@@ -92,8 +92,8 @@ ROUTINE uint8_t prime_is_probable(const limb_t *n, size_t limbs, unsigned rounds
     return 1;
 }
 
-/* Marks with 1 which of start + 2i have a small factor, for i below PRIME_INTERVAL. */
-static ROUTINE void prime_sieve(uint8_t *composite, const limb_t *start, size_t limbs)
+/* see prime.h */
+ROUTINE void prime_sieve(uint8_t *composite, const limb_t *start, size_t limbs)
 {
     size_t prime, i;
 

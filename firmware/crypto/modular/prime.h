@@ -31,4 +31,12 @@ uint8_t prime_is_probable(const limb_t *n, size_t limbs, unsigned rounds, const 
 void prime_generate(limb_t *p, size_t bits, uint32_t e, const struct candidate *candidate,
                     const struct random *random, struct scratch scratch);
 
+/* ---- Parts of both, each a routine ---- */
+
+/* 1 when the residue x of a power of odd order shows n to be composite; n - 1 is odd times 2^twos. x is lost. */
+uint8_t prime_witness(const struct modmul *n, limb_t *x, const limb_t *one, const limb_t *minus_one, size_t twos,
+                      struct scratch scratch);
+/* Marks with 1 which of start + 2i have a small factor, for i below PRIME_INTERVAL. */
+void prime_sieve(uint8_t *composite, const limb_t *start, size_t limbs);
+
 #endif

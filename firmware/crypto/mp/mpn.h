@@ -1,7 +1,7 @@
 /*
  * The basic layer: natural numbers as vectors of limbs, least significant first. Contracts of what mpn_c.c,
- * mpn_unrolled.c and mpn_rv32.S (the leaves, of which a program links one file) and mpn_vector.c, mpn_mul.c and
- * mpn_divrem.c do; signs and sizes that are not the caller's business are mpz.h's.
+ * mpn_unrolled.c and mpn_rv32.S (the leaves, of which a program links one file; native estimation has one of its own)
+ * and mpn_vector.c, mpn_mul.c and mpn_divrem.c do; signs and sizes that are not the caller's business are mpz.h's.
  *
  * Rules for all of them:
  *  - The caller owns all memory; lengths are in limbs and at least 1.

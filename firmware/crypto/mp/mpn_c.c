@@ -1,6 +1,6 @@
 /*
- * The leaves of the basic layer in plain C, a limb at a time, see mpn.h. mpn_unrolled.c and mpn_rv32.S are the same
- * routines for speed; a program links one of them.
+ * The leaves of the basic layer in plain C, a limb at a time, see mpn.h. mpn_unrolled.c, mpn_rv32.S and what native
+ * estimation has are the same routines for speed; a program links one of them.
  */
 #include "carry.h"
 #include "mpn.h"

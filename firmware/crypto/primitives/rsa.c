@@ -69,7 +69,7 @@ ROUTINE uint8_t rsa_private_init(struct rsa_private *key, limb_t *memory, const 
     limb_t *const d_p = q + half, *const d_q = d_p + half, *const constants = d_q + half;
     limb_t same;
 
-    COUNT(rsa_private_init);
+    COUNT(rsa_private_init, candidate->crt != CRT_NONE);
     if (!is_size(bits) || !candidate_is_valid(candidate)) {
         return 0;
     }

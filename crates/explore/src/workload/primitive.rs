@@ -3,7 +3,7 @@
 //! Owns operands that fit together: a ciphertext that decrypts, a signature that verifies. They are made natively.
 
 use super::{Draw, Key};
-use crate::candidate::Candidate;
+use crate::candidate::{Candidate, Crt};
 use crate::error::Error;
 use crate::native;
 use crate::request::Request;
@@ -12,7 +12,8 @@ use crate::request::Request;
 pub const P256_WINDOW_MAX: u8 = 5;
 
 impl Draw {
-    /// RSA as it is used, with a key: encryption and decryption, signature and verification, and the public operation.
+    /// RSA as it is used, with a key: taking it up, encryption and decryption, signature and verification, and the public
+    /// operation.
     ///
     /// # Errors
     /// The library refuses.
@@ -20,6 +21,10 @@ impl Draw {
         let e = Key::EXPONENT.to_le_bytes().to_vec();
         let of = |operation, operands| Request::new(operation, None, operands).by(candidate);
         let with_key = |last: Vec<u8>| key.operands.iter().cloned().chain([last]).collect::<Vec<_>>();
+        let load_public = of("rsa_public_load", vec![key.modulus(), e.clone()]);
+        // Without factors too, as the candidate has it; and with them, which are given back.
+        let load_private = of("rsa_private_load", key.operands.clone());
+        let load_factors = load_private.clone().by(Candidate { crt: Crt::Garner, ..candidate });
         let length = self.within(1, usize::from(key.bits) / 8 - 11);
         let encrypt = of("rsa_encrypt", vec![key.modulus(), e.clone(), self.octets(length), self.octets(8)]);
         let ciphertext = native::run(&encrypt)?.response.operands.remove(0);
@@ -33,7 +38,8 @@ impl Draw {
         let mut input = self.octets(usize::from(key.bits) / 8);
         input[0] = 0;
         let public = of("rsa_public", vec![key.modulus(), e, input]);
-        Ok(vec![encrypt, of("rsa_decrypt", with_key(ciphertext)), sign, verify, public])
+        let decrypt = of("rsa_decrypt", with_key(ciphertext));
+        Ok(vec![load_public, load_private, load_factors, encrypt, decrypt, sign, verify, public])
     }
 
     /// Making a key of so many bits.
@@ -43,7 +49,8 @@ impl Draw {
         Request::new("rsa_generate", None, operands).by(candidate)
     }
 
-    /// ElGamal in a group of so many bits: a key, encryption and decryption. The modulus is odd and need be no prime.
+    /// ElGamal in a group of so many bits: taking it up, a key, encryption and decryption. The modulus is odd and need be
+    /// no prime.
     ///
     /// # Errors
     /// The library refuses.
@@ -59,10 +66,11 @@ impl Draw {
         };
         let (g, x, message, c1, c2) = (below(), below(), below(), below(), below());
         let of = |operation, operands| Request::new(operation, None, operands).by(candidate);
+        let load = of("elgamal_load", vec![p.clone(), g.clone()]);
         let generate = of("elgamal_generate", vec![p.clone(), g.clone(), self.octets(8)]);
         let public = native::run(&generate)?.response.operands.remove(1);
         let encrypt = of("elgamal_encrypt", vec![p.clone(), g.clone(), public, message, self.octets(8)]);
-        Ok(vec![generate, encrypt, of("elgamal_decrypt", vec![p, g, x, c1, c2])])
+        Ok(vec![load, generate, encrypt, of("elgamal_decrypt", vec![p, g, x, c1, c2])])
     }
 
     /// P-256 by a window, 0 for the ladder: keys, agreement, signature and verification.

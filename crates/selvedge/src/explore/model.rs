@@ -15,6 +15,7 @@ use report::table::{Column, Entry, Table};
 use selvedge::error::Error;
 use selvedge::whole;
 
+use super::keeping::Part;
 use super::{Processor, image, leaves};
 use crate::output::Output;
 use crate::papers::spread::progress;
@@ -23,7 +24,8 @@ use crate::papers::spread::progress;
 #[command(after_help = "Examples:\n  \
     selvedge explore model --profile vex5 --out vex5.ndjson\n  \
     selvedge explore model --profile vex5-tcm --leaves rv32 --seed 7 --depth 2 --out tcm.ndjson\n\
-    A routine's local cycles are a sum of terms of what it counts, which are chosen by cross-validation.")]
+    A routine's local cycles are a sum of terms of what it counts, which are chosen by cross-validation.\n\
+    What is measured is kept in FILE.part until FILE is there: a run that is interrupted goes on.")]
 pub struct Arguments {
     /// The processor
     #[arg(long, value_enum, default_value = "vex5")]
@@ -56,7 +58,11 @@ pub fn run(arguments: &Arguments, output: &Output) -> Result<(), Error> {
     let choice =
         Choice { level: arguments.level.clone(), layout: arguments.layout, ..Choice::of(arguments.leaves) };
     let image = image(arguments.root.as_ref(), &choice)?;
-    let bench = Bench::new(&image, arguments.profile.profile());
+    let profile = arguments.profile.profile();
+    let part = Part::of(arguments.out.as_ref());
+    let kept = part.as_ref().map(|part| part.measurements(&image, profile)).transpose()?;
+    let bench = Bench::new(&image, profile);
+    let bench = if let Some(kept) = &kept { bench.keeping(kept) } else { bench };
     let plan = plan::plan(arguments.seed, Depth(arguments.depth.into()))?;
     let bar = progress(plan.len());
     let samples = characterise::sample(&bench, &plan, || bar.inc(1))?;
@@ -69,7 +75,8 @@ pub fn run(arguments: &Arguments, output: &Output) -> Result<(), Error> {
     match output.is_json() {
         true => output.text(&text),
         false => output.text(&shown(&models)),
-    }
+    }?;
+    part.map_or(Ok(()), Part::end)
 }
 
 /// A line for each routine that has a model, and what all of them come to.

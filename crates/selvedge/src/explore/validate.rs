@@ -10,11 +10,13 @@ use ::explore::measure::Bench;
 use ::explore::model::Models;
 use ::explore::rank::Accuracy;
 use ::explore::subject::{Family, Material, Subject};
-use ::explore::validate::{self, Compared};
+use ::explore::validate::{self, Compared, Estimator};
 use report::table::{Column, Entry, Table};
 use selvedge::error::Error;
+use selvedge::whole;
 use serde_json::{Value, json};
 
+use super::keeping::Part;
 use super::{doubt, image_of, made_of, once, read_models};
 use crate::output::Output;
 use crate::papers::spread::progress;
@@ -22,9 +24,11 @@ use crate::papers::spread::progress;
 #[derive(clap::Args)]
 #[command(after_help = "Examples:\n  \
     selvedge explore validate --models vex5.ndjson\n  \
-    selvedge explore validate --models pico.ndjson --space all --size 512,1024,2048 --count 60 --top 20\n\
+    selvedge explore validate --models pico.ndjson --space all --size 512,1024,2048 --count 60 --top 20\n  \
+    selvedge explore validate --models vex5.ndjson --analytic --count 60 --top 0 --out formulas.json\n\
     The first size has --count candidates of all kinds, each with a key of its own; each size has the\n\
-    --top that models rank first, cold and warm, with the key that they are ranked with.")]
+    --top that models rank first, cold and warm, with the key that they are ranked with.\n\
+    What is measured is kept in FILE.part until FILE is there: a run that is interrupted goes on.")]
 pub struct Arguments {
     /// Models of a processor, as `explore model` writes them
     #[arg(long, value_name = "FILE")]
@@ -44,6 +48,12 @@ pub struct Arguments {
     /// What keys and operands are drawn from: not what models were made with
     #[arg(long, value_name = "N", default_value_t = 1001)]
     seed: u64,
+    /// Judge formulas of counts, not native runs
+    #[arg(long)]
+    analytic: bool,
+    /// Where the comparison goes, as --json has it
+    #[arg(long, value_name = "FILE")]
+    out: Option<PathBuf>,
     /// The source tree [default: the working folder]
     #[arg(long, value_name = "FOLDER")]
     root: Option<PathBuf>,
@@ -78,17 +88,30 @@ pub fn run(arguments: &Arguments, output: &Output) -> Result<(), Error> {
     let models = read_models(&arguments.models)?;
     let (_, profile) = made_of(&models)?;
     let image = image_of(arguments.root.as_ref(), &models, false)?;
+    let estimator = match arguments.analytic {
+        true => Estimator::analytic(family, &models, arguments.seed)?,
+        false => Estimator::Native(&models),
+    };
+    let part = Part::of(arguments.out.as_ref());
+    let kept = part.as_ref().map(|part| part.measurements(&image, profile)).transpose()?;
     let bench = Bench::new(&image, profile);
+    let bench = if let Some(kept) = &kept { bench.keeping(kept) } else { bench };
     let material = Material::new(family, sizes, arguments.seed)?;
-    let groups = groups(arguments, family, sizes, &models, &bench, &material)?;
-    output.put(&text(&groups, &models), &value(&groups, &models, arguments.seed))
+    let groups = groups(arguments, family, sizes, &estimator, &bench, &material)?;
+    let mode = if arguments.analytic { "analytic" } else { "native" };
+    let value = value(&groups, &models, &Provenance::new(&models, mode, arguments.seed));
+    if let Some(path) = &arguments.out {
+        whole::write(path, format!("{value}\n").as_bytes())?;
+    }
+    output.put(&text(&groups, &models), &value)?;
+    part.map_or(Ok(()), Part::end)
 }
 
 fn groups(
     arguments: &Arguments,
     family: Family,
     sizes: &[u32],
-    models: &Models,
+    estimator: &Estimator,
     bench: &Bench,
     material: &Material,
 ) -> Result<Vec<Group>, Error> {
@@ -101,17 +124,17 @@ fn groups(
     if arguments.top > 0 {
         let bar = progress(2 * subjects.len() * sizes.len());
         for of in sizes.iter().flat_map(|&size| [(size, State::Cold), (size, State::Warm)]) {
-            let first = validate::first(&subjects, of, arguments.top, models, material, || bar.inc(1))?;
+            let first = validate::first(&subjects, of, arguments.top, estimator, material, || bar.inc(1))?;
             ranked.push((of, first));
         }
         bar.finish_and_clear();
     }
     let bar = progress(of_all.len() + ranked.iter().map(|(_, first)| first.len()).sum::<usize>());
-    let compared = validate::compare(bench, models, arguments.seed, &of_all, || bar.inc(1))?;
+    let compared = validate::compare(bench, estimator, arguments.seed, &of_all, || bar.inc(1))?;
     let mut groups = vec![Group { name, is_ranked: false, compared }];
     for (of, first) in ranked {
         let name = format!("first {} {}, {} {unit}", first.len(), of.1.word(), of.0);
-        let compared = validate::compare_first(bench, models, material, of, &first, || bar.inc(1))?;
+        let compared = validate::compare_first(bench, estimator, material, of, &first, || bar.inc(1))?;
         groups.push(Group { name, is_ranked: true, compared });
     }
     bar.finish_and_clear();
@@ -186,9 +209,8 @@ fn text(groups: &[Group], models: &Models) -> String {
     rows.text(None) + &table.text(None) + &said
 }
 
-fn value(groups: &[Group], models: &Models, seed: u64) -> Value {
-    let provenance = Provenance::new(models, "native", seed);
-    let from = serde_json::to_value(&provenance).expect("it is numbers and names");
+fn value(groups: &[Group], models: &Models, provenance: &Provenance) -> Value {
+    let from = serde_json::to_value(provenance).expect("it is numbers and names");
     let compared = |compared: &Compared| {
         let mut row = json!({
             "subject": compared.subject, "size": compared.size, "state": compared.state.word(),
@@ -215,7 +237,7 @@ fn value(groups: &[Group], models: &Models, seed: u64) -> Value {
         "tool": TOOL, "sources": SOURCES, "models_tool": models.origin.tool,
         "models_sources": models.origin.sources, "layout": models.origin.layout,
         "profile": models.origin.profile, "leaves": models.origin.leaves, "compiler": models.origin.compiler,
-        "models_seed": models.origin.seed, "seed": seed,
+        "models_seed": models.origin.seed, "seed": provenance.seed, "mode": provenance.mode,
         "accuracy": accuracies(groups).into_iter().map(judged).collect::<Vec<_>>(),
         "groups": groups.iter().map(group).collect::<Vec<_>>(),
     })

@@ -13,7 +13,7 @@ use ::explore::native::ROUTINES;
 use ::explore::rank::Accuracy;
 use ::explore::space::Space;
 use ::explore::subject::{Family, Material, Subject};
-use ::explore::validate::{self, Compared};
+use ::explore::validate::{self, Compared, Estimator};
 use ::explore::{native, threads};
 use isa::rv32::CallGraph;
 use selvedge::error::Error;
@@ -137,7 +137,7 @@ impl Measurement {
         let six = validate::stratified(&FAMILY.subjects(), SIX, seed);
         let (six_s, faster, by_formula) = race(bench, models, &material, &six, seed)?;
         let asked: Vec<(Subject, u32)> = six.into_iter().map(|subject| (subject, BITS)).collect();
-        let compared = validate::compare(bench, models, seed, &asked, || ())?;
+        let compared = validate::compare(bench, &Estimator::Native(models), seed, &asked, || ())?;
         compared.iter().try_for_each(|row| check(&row.subject, &row.outside))?;
         let pairs: Vec<(f64, f64)> = compared.iter().map(Compared::pair).collect();
         let natively = Accuracy::of(&pairs).expect("there are six").error_mean;
