@@ -30,7 +30,7 @@ pub enum Estimator<'a> {
     /// Native runs, and models of what they count.
     Native(&'a Models),
     /// Formulas of counts, and the same models.
-    Analytic(Mutex<Analytic<'a>>),
+    Analytic(Box<Mutex<Analytic<'a>>>),
 }
 
 impl<'a> Estimator<'a> {
@@ -39,7 +39,7 @@ impl<'a> Estimator<'a> {
     /// # Errors
     /// The family has no formulas.
     pub fn analytic(family: Family, models: &'a Models, seed: u64) -> Result<Estimator<'a>, Error> {
-        Ok(Estimator::Analytic(Mutex::new(Analytic::new(family, models, seed)?)))
+        Ok(Estimator::Analytic(Box::new(Mutex::new(Analytic::new(family, models, seed)?))))
     }
 
     /// The rows of a subject for a request; `native` runs it natively, where that is asked for.
