@@ -59,18 +59,18 @@ fn a_variant_that_calls_an_instruction_answers_alike_and_its_cycles_are_told_apa
         Draw::new(SEED, Radix::Limbs32).basic("mpn_add_n", 40),
         key.private("divide/binary/gauss/fresh/32".parse().expect("it is one"), SEED),
     ];
-    for profile in [Profile::Pico, Profile::Vex5] {
+    for profile in [Profile::Pico, Profile::Vex5Tcm, Profile::Vex5] {
         let [before, after] =
             [Bench::new(&plain, profile), Bench::new(&custom, profile).with_units(units.clone())]
                 .map(|bench| bench.measure(&requests).expect("all are done"));
         for ((request, before), after) in requests.iter().zip(&before).zip(&after) {
             let native = native::run(request).expect("it is done");
             assert_eq!((&before.response, &after.response), (&native.response, &native.response));
-            let [before, custom] = [before, after].map(|measured| measured.last().local_cycles[place]);
-            println!("{profile:?} {}: {ROUTINE} takes {before} cycles, and {custom}", request.operation);
-            // On vex5 waiting for a sum takes what its instructions did, and a routine that moved finds its lines taken.
-            let is_faster = profile != Profile::Pico || custom < before;
-            assert!(0 < custom && custom != before && is_faster, "{}", request.operation);
+            let [least, most] = [after, before].map(|measured| measured.last().local_cycles[place]);
+            println!("{profile:?} {}: {ROUTINE} takes {most} cycles, and {least}", request.operation);
+            // In a whole operation behind caches, where the routine lies decides which of its lines are taken.
+            let is_told = profile != Profile::Vex5 || request.operation == "mpn_add_n";
+            assert!(0 < least && (least < most || !is_told), "{}", request.operation);
             let last = after.last();
             assert_eq!(last.local_cycles.iter().sum::<u64>() + last.bench_cycles, last.cycles);
         }

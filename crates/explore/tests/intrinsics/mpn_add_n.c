@@ -13,14 +13,18 @@ INLINE limb_t add_and_keep(limb_t a, limb_t b)
     return sum;
 }
 
-/* see mpn.h */
+/* see mpn.h. Two limbs at a time, so that no sum waits for what was just loaded. */
 ROUTINE limb_t mpn_add_n(limb_t *r, const limb_t *a, const limb_t *b, size_t n)
 {
-    size_t i = 0;
-
     (void)add_and_keep(0, 0);
-    do {
-        r[i] = add_and_keep(a[i], b[i]);
-    } while (++i != n);
+    if (n & 1) {
+        *r++ = add_and_keep(*a++, *b++);
+    }
+    for (n /= 2; n != 0; n--, r += 2, a += 2, b += 2) {
+        const limb_t a_0 = a[0], b_0 = b[0], a_1 = a[1], b_1 = b[1];
+        const limb_t first = add_and_keep(a_0, b_0), second = add_and_keep(a_1, b_1);
+        r[0] = first;
+        r[1] = second;
+    }
     return add_and_keep(0, 0);
 }
