@@ -31,6 +31,9 @@ pub trait Observer {
     /// A byte was written to data space at `address`.
     #[inline(always)]
     fn store(&mut self, _cycle: Cycles, _address: u32, _value: u8) {}
+    /// The stack pointer, which is x2 on RV32 and which no other core tells of, was set to `address`.
+    #[inline(always)]
+    fn stack(&mut self, _address: u32) {}
     /// The instruction at byte address `address` ended; the next one may begin at `cycle`.
     #[inline(always)]
     fn retire(&mut self, _cycle: Cycles, _address: u32) {}

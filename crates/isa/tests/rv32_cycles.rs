@@ -199,6 +199,26 @@ impl Observer for Seen {
     }
 }
 
+/// Where the stack was said to end.
+#[derive(Default)]
+struct Stack(Vec<u32>);
+
+impl Observer for Stack {
+    fn stack(&mut self, address: u32) {
+        self.0.push(address);
+    }
+}
+
+#[test]
+fn an_observer_is_told_where_the_stack_ends_whatever_sets_it() {
+    let lines =
+        ["lui sp, 0x4", "addi sp, sp, -32", "mv a0, sp", "sub sp, sp, a0", "lw sp, 0(t0)", "sw sp, 4(t0)"];
+    let mut machine = machine(&lines, Timing::ibex(), [0; 4]);
+    let mut stack = Stack::default();
+    lines.iter().for_each(|line| assert_eq!(machine.step(&mut stack), Stop::Reached, "{line}"));
+    assert_eq!(stack.0, [0x4000, 0x3fe0, 0, machine.register(2)]);
+}
+
 #[test]
 fn an_observer_is_told_every_byte_the_least_significant_first() {
     let mut machine = machine(&["sw a0, 4(t0)", "lh a1, 6(t0)"], Timing::ibex(), [0; 4]);

@@ -12,6 +12,9 @@ use super::table::Opcode;
 use super::trap::Trap;
 use crate::{Cycles, Observer};
 
+/// The register that calls find the stack by, by the manual's convention.
+const STACK: u8 = 2;
+
 /// The upper word of a product.
 #[inline(always)]
 fn high(product: i64) -> u32 {
@@ -102,6 +105,9 @@ impl<B: Bus, P: Pipeline> Machine<B, P> {
                     return Err(refusal);
                 }
             };
+            if instruction.rd == STACK {
+                o.stack(self.registers[usize::from(STACK)]);
+            }
             let ahead = Ahead { bus: &self.bus, units: &self.units, registers: &self.registers };
             self.pipeline.complete(instruction, flow, &mut self.cycle, &ahead);
             self.spent.instructions += 1;
