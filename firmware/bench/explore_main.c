@@ -1,27 +1,13 @@
 /*
  * Exploration's operations as a program: requests on standard input, each behind its length in 4 octets (least
- * significant first), and responses on standard output in the same form. With SELVEDGE_COUNT, what was counted follows
- * each response: estimate_routines() rows of ESTIMATE_FEATURES numbers of 8 octets. Under Linux, natively or as an RV32
- * program; needs nothing of a C library but read, write and exit.
+ * significant first), and responses on standard output in the same form. Under Linux, natively or as an RV32 program;
+ * needs nothing of a C library but read, write and exit. Nothing is counted here.
  */
 #include "../crypto/estimate.h"
 #include "explore.h"
 
 #include <unistd.h>
 
-#ifdef SELVEDGE_COUNT
-static struct estimate counted;
-
-void explore_begin(void)
-{
-    estimate_clear();
-}
-
-void explore_end(void)
-{
-    counted = estimate_counts.sums;
-}
-#else
 void explore_begin(void)
 {
     LOOP_STAYS();
@@ -31,7 +17,6 @@ void explore_end(void)
 {
     LOOP_STAYS();
 }
-#endif
 
 /* 0 at the end of the input, and for less than was asked for. */
 static int get(uint8_t *bytes, size_t count)
@@ -77,11 +62,6 @@ int main(void)
         if (!put(response, 4 + answered)) {
             return 3;
         }
-#ifdef SELVEDGE_COUNT
-        if (!put((const uint8_t *)&counted, sizeof(counted))) {
-            return 3;
-        }
-#endif
     }
     return 0;
 }
