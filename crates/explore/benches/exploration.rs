@@ -74,13 +74,12 @@ fn models(bench: &Bench) -> Models {
         (model.held_out_error, straight.held_out_error)
     });
     let (bent, straight): (Vec<f64>, Vec<f64>) = errors.unzip();
-    println!(
-        "  {} of {} models have a square or a bend: mean held-out error {:.4}, without {:.4}",
-        bent.len(),
-        models.routines.iter().flatten().count(),
-        mean(&bent),
-        mean(&straight)
-    );
+    let count = models.routines.iter().flatten().count();
+    print!("  {} of {count} models have a square or a bend", bent.len());
+    match bent.is_empty() {
+        true => println!(),
+        false => println!(": mean held-out error {:.4}, without {:.4}", mean(&bent), mean(&straight)),
+    }
     let mut worst: Vec<&Model> = models.routines.iter().flatten().collect();
     worst.sort_by(|a, b| b.held_out_error.total_cmp(&a.held_out_error));
     for model in &worst[..WORST.min(worst.len())] {
@@ -101,6 +100,11 @@ fn told(name: &str, compared: &[Compared]) -> Vec<(f64, f64)> {
     let worst = compared.iter().max_by(|a, b| a.error().abs().total_cmp(&b.error().abs()));
     let worst = worst.expect("there are several");
     println!("    worst: {} at {} {}, {:+.4}", worst.subject, worst.size, worst.state.word(), worst.error());
+    let of_stack = |row: &Compared| row.stack_off_bytes().expect("models say");
+    println!(
+        "    stack: at most {} bytes off",
+        compared.iter().map(of_stack).max().expect("there are several")
+    );
     pairs
 }
 

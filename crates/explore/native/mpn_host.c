@@ -14,7 +14,7 @@ __extension__ typedef unsigned __int128 dword_t;
 
 #define WORD_BITS              64
 #define WORD_LIMBS             (WORD_BITS / LIMB_BITS)
-#define COUNT_LEAF(name, n)    COUNT(name, n, MPN_BLOCKS(n), MPN_PARTIAL(n), MPN_BLOCKLESS(n))
+#define COUNT_BY_BLOCKS(name, n)    COUNT_LEAF(name, n, MPN_BLOCKS(n), MPN_PARTIAL(n), MPN_BLOCKLESS(n))
 /* Steps of words from `i` on, and of limbs behind them. */
 #define FOR_WORDS(i, n)        for (; (n) - (i) >= WORD_LIMBS; (i) += WORD_LIMBS)
 #define FOR_LEFT_OVER(i, n)    for (; (i) != (n); (i)++)
@@ -45,7 +45,7 @@ ROUTINE limb_t mpn_add_n(limb_t *r, const limb_t *a, const limb_t *b, size_t n)
     limb_t carry = 0;
     size_t i = 0;
 
-    COUNT_LEAF(mpn_add_n, n);
+    COUNT_BY_BLOCKS(mpn_add_n, n);
     FOR_WORDS(i, n) {
         const dword_t sum = (dword_t)load(a + i) + load(b + i) + carry;
         carry = (limb_t)(sum >> WORD_BITS);
@@ -63,7 +63,7 @@ ROUTINE limb_t mpn_sub_n(limb_t *r, const limb_t *a, const limb_t *b, size_t n)
     limb_t borrow = 0;
     size_t i = 0;
 
-    COUNT_LEAF(mpn_sub_n, n);
+    COUNT_BY_BLOCKS(mpn_sub_n, n);
     FOR_WORDS(i, n) {
         const dword_t difference = (dword_t)load(a + i) - load(b + i) - borrow;
         borrow = (limb_t)(difference >> WORD_BITS) & 1;
@@ -81,7 +81,7 @@ ROUTINE limb_t mpn_mul_1(limb_t *r, const limb_t *a, size_t n, limb_t b)
     limb_t carry = 0;
     size_t i = 0;
 
-    COUNT_LEAF(mpn_mul_1, n);
+    COUNT_BY_BLOCKS(mpn_mul_1, n);
     FOR_WORDS(i, n) {
         store(r + i, word_addmul(0, load(a + i), b, &carry));
     }
@@ -97,7 +97,7 @@ ROUTINE limb_t mpn_addmul_1(limb_t *r, const limb_t *a, size_t n, limb_t b)
     limb_t carry = 0;
     size_t i = 0;
 
-    COUNT_LEAF(mpn_addmul_1, n);
+    COUNT_BY_BLOCKS(mpn_addmul_1, n);
     FOR_WORDS(i, n) {
         store(r + i, word_addmul(load(r + i), load(a + i), b, &carry));
     }
@@ -113,7 +113,7 @@ ROUTINE limb_t mpn_submul_1(limb_t *r, const limb_t *a, size_t n, limb_t b)
     limb_t borrow = 0;
     size_t i = 0;
 
-    COUNT_LEAF(mpn_submul_1, n);
+    COUNT_BY_BLOCKS(mpn_submul_1, n);
     FOR_WORDS(i, n) {
         const word_t low = word_addmul(0, load(a + i), b, &borrow), from = load(r + i);
         borrow = (limb_t)(borrow + (from < low));
@@ -131,7 +131,7 @@ ROUTINE limb_t mpn_addmul_1_shifted(limb_t *r, const limb_t *a, size_t n, limb_t
     limb_t carry = 0;
     size_t i = 1;
 
-    COUNT_LEAF(mpn_addmul_1_shifted, n - 1);
+    COUNT_BY_BLOCKS(mpn_addmul_1_shifted, n - 1);
     (void)limb_addmul(r[0], a[0], b, &carry);
     FOR_WORDS(i, n) {
         store(r + i - 1, word_addmul(load(r + i), load(a + i), b, &carry));
@@ -150,7 +150,7 @@ ROUTINE void mpn_addmul_redc(limb_t *r, const limb_t *a, const limb_t *m, size_t
     const limb_t q = (limb_t)((dlimb_t)low * inverse);
     size_t i = 1;
 
-    COUNT_LEAF(mpn_addmul_redc, n - 1);
+    COUNT_BY_BLOCKS(mpn_addmul_redc, n - 1);
     (void)limb_addmul(low, m[0], q, &reduced);
     FOR_WORDS(i, n) {
         const word_t sum = word_addmul(load(r + i), load(a + i), b, &carry);
@@ -170,7 +170,7 @@ ROUTINE void mpn_dot(limb_t *sum, const limb_t *a, const limb_t *b, size_t n)
 {
     dword_t total = (dword_t)sum[2] << (2 * LIMB_BITS) | (dword_t)sum[1] << LIMB_BITS | sum[0];
 
-    COUNT_LEAF(mpn_dot, n);
+    COUNT_BY_BLOCKS(mpn_dot, n);
     b += n;
     do {
         total += (dlimb_t)*a++ * (dlimb_t)*--b;
@@ -185,7 +185,7 @@ ROUTINE void mpn_sqr_diagonal(limb_t *r, const limb_t *a, size_t n)
 {
     dword_t carry = 0;
 
-    COUNT(mpn_sqr_diagonal, n);
+    COUNT_LEAF(mpn_sqr_diagonal, n);
     for (size_t i = 0; i != n; i++) {
         const dword_t twice = (dword_t)((dlimb_t)r[2 * i + 1] << LIMB_BITS | r[2 * i]) << 1;
         const dword_t sum = twice + (dlimb_t)a[i] * (dlimb_t)a[i] + carry;

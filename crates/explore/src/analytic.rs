@@ -202,6 +202,7 @@ impl<'a> Analytic<'a> {
             state,
             cycles: worth.cycles,
             ram_bytes: None,
+            stack_bytes: None,
             code_bytes: None,
             table_bytes: None,
             constant_time: None,

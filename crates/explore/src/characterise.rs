@@ -7,9 +7,10 @@ use std::collections::BTreeSet;
 
 use crate::error::Error;
 use crate::fit::Sample;
+use crate::frames::Frames;
 use crate::limits::{ALONE_WEIGHT, SAMPLES_LEAST, WHOLE_ENOUGH};
 use crate::measure::Bench;
-use crate::model::{Models, Origin};
+use crate::model::{Models, Origin, Stack};
 use crate::native::{self, ROUTINES};
 use crate::plan::Planned;
 use crate::threads;
@@ -23,6 +24,8 @@ pub struct Samples {
     pub alone: Vec<Vec<Sample>>,
     /// Which constants of the image they read: a routine's place, and that of a constant.
     pub read: BTreeSet<(usize, usize)>,
+    /// What they took of the stack.
+    pub frames: Frames,
 }
 
 /// Measures what was planned, on all cores. `done` hears of each request.
@@ -46,13 +49,15 @@ pub fn sample(bench: &Bench, plan: &[Planned], done: impl Fn() + Sync) -> Result
                 (routine, Sample { features, extents, local_cycles, weight: 1.0, request })
             }));
         }
-        Ok((samples, measured.read))
+        Ok((samples, measured))
     };
     let results = threads::each(plan, measure, |_, _| done())?;
     let none = || vec![Vec::new(); ROUTINES.len()];
-    let mut samples = Samples { whole: none(), alone: none(), read: BTreeSet::new() };
-    for (request, (planned, (of, read))) in plan.iter().zip(results).enumerate() {
-        samples.read.extend(read);
+    let (read, frames) = (BTreeSet::new(), Frames::default());
+    let mut samples = Samples { whole: none(), alone: none(), read, frames };
+    for (request, (planned, (of, measured))) in plan.iter().zip(results).enumerate() {
+        samples.read.extend(measured.read);
+        samples.frames.extend(&measured.frames);
         let into = if planned.is_whole { &mut samples.whole } else { &mut samples.alone };
         of.into_iter().for_each(|(routine, sample)| into[routine].push(Sample { request, ..sample }));
     }
@@ -90,8 +95,17 @@ impl Samples {
                 (format!("{}@{:x}", constant.name, constant.address), constant.bytes)
             };
             model.tables = Some(read.map(table).collect());
+            model.stack = self.stack(place);
         }
         Ok(models)
+    }
+
+    /// What a routine took of the stack.
+    fn stack(&self, place: usize) -> Option<Stack> {
+        let own_bytes = *self.frames.own_bytes.get(&place)?;
+        let callees = self.frames.callee_bytes.range((place, 0)..(place + 1, 0));
+        let callee_bytes = callees.map(|(&(_, callee), &bytes)| (callee, bytes)).collect();
+        Some(Stack { own_bytes, callee_bytes })
     }
 }
 

@@ -44,8 +44,10 @@ pub struct Row {
     pub state: State,
     /// Cycles.
     pub cycles: f64,
-    /// Bytes of state and scratch of the caller's, without the stack; nothing where that is not told.
+    /// Bytes of state and scratch of the caller's, and of the stack; nothing where one of them is not told.
     pub ram_bytes: Option<u64>,
+    /// Bytes of the stack alone; nothing where models do not say.
+    pub stack_bytes: Option<u64>,
     /// Bytes of code of all routines that were called; nothing where models do not say.
     pub code_bytes: Option<u64>,
     /// Bytes of the tables and other constants that these read; nothing where models do not say.
@@ -67,12 +69,15 @@ pub fn rows(subject: &Subject, size: u32, native: &Native, models: &Models) -> R
     let states = [State::Cold, State::Warm];
     let rows = native.turns.iter().zip(states).map(|(counts, state)| {
         let estimate = models.estimate(counts)?;
+        let stack_bytes = models.stack_bytes(counts);
+        let callers_bytes = native.memory_bytes.map(|bytes| bytes as u64);
         Ok(Row {
             subject: subject.to_string(),
             size,
             state,
             cycles: estimate.cycles,
-            ram_bytes: native.memory_bytes.map(|bytes| bytes as u64),
+            ram_bytes: callers_bytes.zip(stack_bytes).map(|(callers, stack)| callers + stack),
+            stack_bytes,
             code_bytes: code_bytes(&estimate, models),
             table_bytes: table_bytes(&estimate, models),
             constant_time: None,

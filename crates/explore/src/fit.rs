@@ -66,6 +66,7 @@ fn fitted(routine: &Routine, samples: &[Sample], bent: Vec<Column>) -> Result<Mo
         domain: domain(routine, samples),
         code_bytes: 0,
         tables: None,
+        stack: None,
         samples: samples.len(),
         held_out_error: judged.mean,
         held_out_error_most: judged.most,

@@ -28,11 +28,11 @@ use crate::native::ROUTINES;
 use crate::sources::{ASKING_LIMBS, File, OF_LIMBS, PLAIN, digest};
 
 /// The compiler.
-const COMPILER: &str = "riscv64-unknown-elf-gcc";
+pub const COMPILER: &str = "riscv64-unknown-elf-gcc";
 /// The package that it is in.
 const PACKAGE: &str = "gcc-riscv64-unknown-elf";
 /// What it is told for every file.
-const OPTIONS: &str = "-march=rv32im -mabi=ilp32 --specs=picolibc.specs -std=gnu11 -ffunction-sections -fdata-sections \
+pub const OPTIONS: &str = "-march=rv32im -mabi=ilp32 --specs=picolibc.specs -std=gnu11 -ffunction-sections -fdata-sections \
                        -g0 -Wall -Wextra -Werror";
 /// And for a program that tells what is secret: which line it is of is to be known.
 const TELLING: [&str; 2] = ["-DSECRET_MARKS", "-g"];
@@ -42,8 +42,6 @@ pub const INSTRUCTION_SET: &str = "rv32im";
 pub const REQUESTS: u32 = 0x20_0000;
 /// Bytes of requests that a run has room for.
 pub const REQUESTS_BYTES_MAX: usize = 0x10_0000;
-/// The layer of routines that are no library's, and that nothing stands in place of.
-const BENCH_LAYER: &str = "bench";
 /// Files that are compiled once, besides whole folders.
 const ASKING: [&str; 5] = [
     "bench/explore.c",
@@ -427,7 +425,7 @@ fn check_in_place(path: &Path, object: &Path) -> Result<(), Error> {
 
 /// Routines that a file can stand in place of: all but the bench's.
 pub fn replaceable() -> impl Iterator<Item = &'static str> {
-    let library = ROUTINES.iter().filter(|routine| routine.layer != BENCH_LAYER);
+    let library = ROUTINES.iter().filter(|routine| routine.is_library());
     library.map(|routine| routine.name.as_str())
 }
 

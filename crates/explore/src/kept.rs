@@ -196,6 +196,7 @@ mod tests {
             state: State::Cold,
             cycles: 12.5,
             ram_bytes: Some(7),
+            stack_bytes: Some(3),
             code_bytes: None,
             table_bytes: None,
             constant_time: None,

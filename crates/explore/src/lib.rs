@@ -13,6 +13,7 @@ pub mod constant;
 pub mod error;
 pub mod estimate;
 pub mod fit;
+pub mod frames;
 pub mod image;
 pub mod kept;
 pub mod leaf;

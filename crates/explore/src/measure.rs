@@ -13,6 +13,7 @@ use isa::rv32::{CallGraph, Calls, Profile, Units};
 use isa::{Cycles, Observer};
 
 use crate::error::Error;
+use crate::frames::{Activations, Frames};
 use crate::image::{Image, REQUESTS, REQUESTS_BYTES_MAX, Symbol};
 use crate::measured::Measurements;
 use crate::native::ROUTINES;
@@ -24,6 +25,8 @@ pub(crate) const BEGIN: u32 = 1;
 pub(crate) const FINISH: u32 = 2;
 /// Who executes what nobody is asked for: a place behind the routines.
 const NOBODY: u16 = u16::MAX;
+/// Of a place, that it is where the routine begins.
+const ENTRY: u16 = 1 << 15;
 /// Cycles that a run may take before it is taken for one that does not end.
 const CYCLES_MAX: Cycles = 1 << 40;
 
@@ -37,6 +40,8 @@ pub struct Measured {
     /// Which constants of the image were read by which routines while it was timed, and others that were done with it: a
     /// place in [`ROUTINES`], and one in [`Image::constants`].
     pub read: Vec<(usize, usize)>,
+    /// What routines took of the stack with it and those others, timed or not.
+    pub frames: Frames,
 }
 
 impl Measured {
@@ -55,6 +60,8 @@ pub struct Turn {
     pub local_cycles: Vec<Cycles>,
     /// Cycles that are no routine's.
     pub bench_cycles: Cycles,
+    /// How far the library went down the stack.
+    pub stack_bytes: u32,
 }
 
 /// Which constant each word is of.
@@ -81,9 +88,11 @@ impl Constants {
 
 /// Tells cycles by routine, between marks.
 struct Routines<'a> {
-    /// Of each word of code, the routine, one more than the last for the bench, or [`NOBODY`].
+    /// Of each word of code, the routine, one more than the last for the bench, or [`NOBODY`]; with [`ENTRY`], where it
+    /// begins.
     places: &'a [u16],
     constants: &'a Constants,
+    stack: Activations,
     /// Whether each routine, and behind them the bench, has read each constant.
     read: Vec<bool>,
     at: u16,
@@ -91,7 +100,8 @@ struct Routines<'a> {
     is_timed: bool,
     mark: u32,
     local: Vec<Cycles>,
-    done: Vec<Vec<Cycles>>,
+    /// Of each turn, local cycles and how deep the stack was.
+    done: Vec<(Vec<Cycles>, u32)>,
 }
 
 impl Observer for Routines<'_> {
@@ -102,8 +112,8 @@ impl Observer for Routines<'_> {
         }
         self.last = cycle;
         let place = self.places.get(address as usize / 4).copied().unwrap_or(NOBODY);
-        if place != NOBODY {
-            self.at = place;
+        if place != self.at && place != NOBODY {
+            self.go(place);
         }
     }
 
@@ -119,6 +129,11 @@ impl Observer for Routines<'_> {
     }
 
     #[inline(always)]
+    fn stack(&mut self, address: u32) {
+        self.stack.set(address);
+    }
+
+    #[inline(always)]
     fn store(&mut self, _cycle: Cycles, address: u32, value: u8) {
         let byte = address.wrapping_sub(MARK);
         if byte < 4 {
@@ -131,14 +146,28 @@ impl Observer for Routines<'_> {
 }
 
 impl Routines<'_> {
+    /// Into another routine, or to where this one begins, which is a call only from elsewhere: none calls itself.
+    fn go(&mut self, place: u16) {
+        let routine = place & !ENTRY;
+        if routine == self.at {
+            return;
+        }
+        match place & ENTRY {
+            0 => self.stack.back(routine.into()),
+            _ => self.stack.call(routine.into()),
+        }
+        self.at = routine;
+    }
+
     #[cold]
     fn tell(&mut self) {
         if self.mark == BEGIN {
             self.is_timed = true;
+            self.stack.take_deepest_bytes();
         } else if self.mark == FINISH {
             self.is_timed = false;
             let local = std::mem::replace(&mut self.local, vec![0; ROUTINES.len() + 1]);
-            self.done.push(local);
+            self.done.push((local, self.stack.take_deepest_bytes()));
         }
     }
 }
@@ -163,11 +192,12 @@ impl<'a> Bench<'a> {
             let routine = ROUTINES.iter().position(|routine| routine.name == symbol.name);
             let place = match routine {
                 Some(routine) => routine as u16,
-                None if is_library(&symbol.name) => NOBODY,
+                None if is_compilers(&symbol.name) => NOBODY,
                 None => bench,
             };
-            places[symbol.address as usize / 4..(symbol.address + symbol.bytes).div_ceil(4) as usize]
-                .fill(place);
+            let first = symbol.address as usize / 4;
+            places[first..(symbol.address + symbol.bytes).div_ceil(4) as usize].fill(place);
+            places[first] |= ENTRY;
         }
         let (units, constants) = (Arc::default(), Constants::new(&image.constants));
         Bench { image, profile, units, places, constants, kept: None }
@@ -183,9 +213,13 @@ impl<'a> Bench<'a> {
         Bench { units, ..self }
     }
 
-    /// The same, which keeps what it measures of requests by themselves; it has no instructions of one's own, then or later.
+    /// The same, which keeps what it measures of requests by themselves.
+    ///
+    /// # Panics
+    /// When it has instructions of one's own, which what is kept does not tell of.
     #[must_use]
     pub fn keeping(self, kept: &'a Measurements<'a>) -> Bench<'a> {
+        assert!(self.units.as_slice().is_empty(), "what is kept does not tell of instructions of one's own");
         Bench { kept: Some(kept), ..self }
     }
 
@@ -281,6 +315,7 @@ impl<'a> Bench<'a> {
         let mut routines = Routines {
             places: &self.places,
             constants: &self.constants,
+            stack: Activations::new(),
             read: vec![false; (ROUTINES.len() + 1) * self.constants.count],
             at: ROUTINES.len() as u16,
             last: 0,
@@ -296,23 +331,25 @@ impl<'a> Bench<'a> {
         let read = routines.read.iter().enumerate().filter(|(_, is_read)| **is_read);
         let read = read.map(|(at, _)| (at / self.constants.count, at % self.constants.count));
         let read: Vec<(usize, usize)> = read.filter(|(routine, _)| *routine < ROUTINES.len()).collect();
+        let frames = routines.stack.finish();
         let mut done = routines.done.into_iter();
         for request in requests {
             let (response, rest) = Response::take(request.operation, console)?;
             console = rest;
-            let turns = done.by_ref().take(request.repeats.into()).map(|mut local_cycles| {
+            let turns = done.by_ref().take(request.repeats.into()).map(|(mut local_cycles, stack_bytes)| {
                 let cycles = local_cycles.iter().sum();
                 let bench_cycles = local_cycles.pop().expect("the bench is the last");
-                Turn { cycles, local_cycles, bench_cycles }
+                Turn { cycles, local_cycles, bench_cycles, stack_bytes }
             });
-            measured.push(Measured { response, turns: turns.collect(), read: read.clone() });
+            let (turns, read, frames) = (turns.collect(), read.clone(), frames.clone());
+            measured.push(Measured { response, turns, read, frames });
         }
         Ok(measured)
     }
 }
 
 /// A function that compilers call of their own accord.
-fn is_library(name: &str) -> bool {
+fn is_compilers(name: &str) -> bool {
     name.starts_with("__") || ["memcpy", "memset", "memmove", "memcmp"].contains(&name)
 }
 

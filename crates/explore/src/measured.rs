@@ -11,6 +11,7 @@ use isa::Cycles;
 use serde::{Deserialize, Serialize};
 
 use crate::error::Error;
+use crate::frames::Frames;
 use crate::image::Image;
 use crate::kept::half_digest;
 use crate::measure::{Measured, Turn};
@@ -36,6 +37,21 @@ struct Line {
     response: Vec<Vec<u8>>,
     turns: Vec<Part>,
     read: Vec<(usize, usize)>,
+    /// Routine, bytes.
+    own_bytes: Vec<(usize, u32)>,
+    /// Caller, callee, bytes.
+    callee_bytes: Vec<(usize, usize, u32)>,
+    /// The first half of that of the line with an empty string in place of this.
+    sha256: String,
+}
+
+impl Line {
+    fn digest(&mut self) -> String {
+        let found = std::mem::take(&mut self.sha256);
+        let digest = half_digest(json(self).as_bytes());
+        self.sha256 = found;
+        digest
+    }
 }
 
 /// A turn: what is not 0.
@@ -44,6 +60,7 @@ struct Line {
 struct Part {
     local_cycles: Vec<(usize, Cycles)>,
     bench_cycles: Cycles,
+    stack_bytes: u32,
 }
 
 /// What takes a line that is to be kept.
@@ -129,33 +146,59 @@ fn check(found: &str, expected: &str) -> Result<(), Result<Error, String>> {
 fn line(request: String, measured: &Measured) -> Line {
     let part = |turn: &Turn| {
         let local_cycles = turn.local_cycles.iter().copied().enumerate().filter(|(_, cycles)| *cycles != 0);
-        Part { local_cycles: local_cycles.collect(), bench_cycles: turn.bench_cycles }
+        let Turn { bench_cycles, stack_bytes, .. } = *turn;
+        Part { local_cycles: local_cycles.collect(), bench_cycles, stack_bytes }
     };
-    let turns = measured.turns.iter().map(part).collect();
-    Line { request, response: measured.response.operands.clone(), turns, read: measured.read.clone() }
+    let Frames { own_bytes, callee_bytes } = &measured.frames;
+    let mut line = Line {
+        request,
+        response: measured.response.operands.clone(),
+        turns: measured.turns.iter().map(part).collect(),
+        read: measured.read.clone(),
+        own_bytes: own_bytes.iter().map(|(&routine, &bytes)| (routine, bytes)).collect(),
+        callee_bytes: callee_bytes
+            .iter()
+            .map(|(&(caller, callee), &bytes)| (caller, callee, bytes))
+            .collect(),
+        sha256: String::new(),
+    };
+    line.sha256 = line.digest();
+    line
 }
 
-fn measured(line: Line, constants: usize) -> Result<(String, Measured), String> {
+fn measured(mut line: Line, constants: usize) -> Result<(String, Measured), String> {
+    let expected = line.digest();
+    if line.sha256 != expected {
+        return Err(format!("found SHA-256 {}, expected {expected}", line.sha256));
+    }
     let is_there = |what: &str, place: usize, count: usize| match place < count {
         true => Ok(place),
         false => Err(format!("found {what} {place}, expected less than {count}")),
     };
-    for &(routine, constant) in &line.read {
-        is_there("routine", routine, ROUTINES.len())?;
+    let routine = |place: usize| is_there("routine", place, ROUTINES.len());
+    for &(reader, constant) in &line.read {
+        routine(reader)?;
         is_there("constant", constant, constants)?;
     }
-    let turn = |Part { local_cycles, bench_cycles }: Part| {
+    let mut frames = Frames::default();
+    for (place, bytes) in line.own_bytes {
+        frames.own_bytes.insert(routine(place)?, bytes);
+    }
+    for (caller, callee, bytes) in line.callee_bytes {
+        frames.callee_bytes.insert((routine(caller)?, routine(callee)?), bytes);
+    }
+    let turn = |Part { local_cycles, bench_cycles, stack_bytes }: Part| {
         let mut all = vec![0; ROUTINES.len()];
         for (place, cycles) in local_cycles {
-            all[is_there("routine", place, ROUTINES.len())?] = cycles;
+            all[routine(place)?] = cycles;
         }
         let sum = all.iter().try_fold(bench_cycles, |sum, cycles| sum.checked_add(*cycles));
         let cycles = sum.ok_or_else(|| format!("found more than {} cycles", Cycles::MAX))?;
-        Ok(Turn { cycles, local_cycles: all, bench_cycles })
+        Ok(Turn { cycles, local_cycles: all, bench_cycles, stack_bytes })
     };
     let turns: Result<Vec<Turn>, String> = line.turns.into_iter().map(turn).collect();
     let response = Response { operands: line.response };
-    Ok((line.request, Measured { response, turns: turns?, read: line.read }))
+    Ok((line.request, Measured { response, turns: turns?, read: line.read, frames }))
 }
 
 fn json(value: &impl Serialize) -> String {
@@ -181,9 +224,10 @@ mod tests {
     fn one() -> Measured {
         let mut local_cycles = vec![0; ROUTINES.len()];
         (local_cycles[3], local_cycles[ROUTINES.len() - 1]) = (40, 2);
-        let turn = Turn { cycles: 47, local_cycles, bench_cycles: 5 };
+        let turn = Turn { cycles: 47, local_cycles, bench_cycles: 5, stack_bytes: 48 };
         let response = Response { operands: vec![vec![1, 2], vec![]] };
-        Measured { response, turns: vec![turn.clone(), turn], read: vec![(3, 1)] }
+        let frames = Frames { own_bytes: [(3, 16)].into(), callee_bytes: [((3, 4), 32)].into() };
+        Measured { response, turns: vec![turn.clone(), turn], read: vec![(3, 1)], frames }
     }
 
     /// Constants of the program.
@@ -234,12 +278,22 @@ mod tests {
         }
         let bad = text.replacen("\"request\"", "\"requests\"", 1);
         assert!(matches!(read(&bad, &head_of("this"), CONSTANTS), Err(Error::RowLine { line: 2, .. })));
-        let bad = text.replacen("[3,40]", "[9999,40]", 1);
-        let error = read(&bad, &head_of("this"), CONSTANTS).expect_err("there is none").to_string();
-        assert!(error.contains("line 2") && error.contains("routine 9999"), "{error}");
-        let bad = text.replacen("[[3,1]]", "[[3,2]]", 1);
-        let error = read(&bad, &head_of("this"), CONSTANTS).expect_err("there is none").to_string();
-        assert!(error.contains("constant 2, expected less than 2"), "{error}");
+        let bad = text.replacen("[3,40]", "[3,41]", 1);
+        let error = read(&bad, &head_of("this"), CONSTANTS).expect_err("it was changed").to_string();
+        assert!(error.contains("line 2") && error.contains("found SHA-256 "), "{error}");
+        for (from, to, expected) in [
+            ("[3,40]", "[9999,40]", "routine 9999"),
+            ("[[3,1]]", "[[3,2]]", "constant 2, expected less than 2"),
+            ("[[3,16]]", "[[9999,16]]", "routine 9999"),
+            ("[[3,4,32]]", "[[3,9999,32]]", "routine 9999"),
+        ] {
+            let first = text.lines().nth(1).expect("two are kept");
+            let mut line: Line = serde_json::from_str(&first.replacen(from, to, 1)).expect("it is one");
+            line.sha256 = line.digest();
+            let bad = text.replacen(first, json(&line).trim_end(), 1);
+            let error = read(&bad, &head_of("this"), CONSTANTS).expect_err("there is none").to_string();
+            assert!(error.contains("line 2") && error.contains(expected), "{error}");
+        }
         assert!(matches!(
             read("nothing\n", &head_of("this"), CONSTANTS),
             Err(Error::RowLine { line: 1, .. })

@@ -1,7 +1,8 @@
 //! Macro-models: what a routine's own cycles are on a profile, as a sum of terms of what it counts.
 //!
-//! Owns what a model says of itself (terms, error bars, held-out error, domain), and what counts are worth. A routine's
-//! cycles are its local ones, of equation (1); those of what it calls are in the models of what it calls. Fitting is
+//! Owns what a model says of itself (terms, error bars, held-out error, domain, stack), and what counts are worth. A
+//! routine's cycles are its local ones, of equation (1); those of what it calls are in the models of what it calls, and
+//! so is what these take of the stack below it. Fitting is
 //! `fit`'s (section 3.2 of the paper: random inputs over a bounded domain, cycles from the simulator, regression);
 //! files are `stored`'s.
 
@@ -78,6 +79,15 @@ pub struct Range {
     pub most: f64,
 }
 
+/// What a routine takes of the stack.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Stack {
+    /// Itself.
+    pub own_bytes: u32,
+    /// When it calls others, by their place in [`ROUTINES`].
+    pub callee_bytes: Vec<(usize, u32)>,
+}
+
 /// The model of a routine on a profile.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Model {
@@ -93,6 +103,8 @@ pub struct Model {
     pub code_bytes: u32,
     /// Tables and other constants that it read, each with its bytes; nothing where nobody knows.
     pub tables: Option<Vec<(String, u32)>>,
+    /// What it takes of the stack; nothing where nobody knows.
+    pub stack: Option<Stack>,
     /// Measurements that it was fitted to.
     pub samples: usize,
     /// Mean of |model - measured| / measured over measurements that it was not fitted to, parts of one.
@@ -216,6 +228,31 @@ impl Models {
         })
     }
 
+    /// How deep the stack is at most in the contexts of a run; nothing where models do not say, or were made of runs in
+    /// which nobody called for another who did here.
+    pub fn stack_bytes(&self, counts: &Counts) -> Option<u64> {
+        // Of each context, where the stack ended when it was entered, and its stack; nothing of what is no library's.
+        let mut entered: Vec<(u64, Option<&Stack>)> = vec![(0, None)];
+        let mut deepest = 0;
+        for context in counts.contexts() {
+            let (begin, caller) = entered[context.caller()];
+            let routine = context.routine();
+            let called = |stack: &Stack| {
+                let found = stack.callee_bytes.iter().find(|(callee, _)| *callee == routine);
+                found.map(|&(_, bytes)| u64::from(bytes))
+            };
+            let begin = begin + caller.map_or(Some(0), called)?;
+            if !ROUTINES[routine].is_library() {
+                entered.push((begin, None));
+                continue;
+            }
+            let stack = self.routines[routine].as_ref()?.stack.as_ref()?;
+            deepest = deepest.max(begin + u64::from(stack.own_bytes));
+            entered.push((begin, Some(stack)));
+        }
+        Some(deepest)
+    }
+
     /// What these counts are worth on the profile. Equation (1): the sum over routines of their local cycles.
     ///
     /// # Errors
@@ -261,6 +298,7 @@ mod tests {
             domain: vec![Range { feature: "limbs".to_owned(), least: 1.0, most: 13.0 }],
             code_bytes: 0,
             tables: None,
+            stack: None,
             samples: 13,
             held_out_error: 0.0,
             held_out_error_most: 0.0,

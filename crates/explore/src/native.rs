@@ -1,7 +1,8 @@
 //! The library of `firmware/crypto` on this machine, where its routines count what their cycles depend on.
 //!
-//! Owns the seam to C: what is linked (`build.rs`), the call, and the counts as numbers. C's side is
-//! `firmware/bench/explore.h` and `firmware/crypto/estimate.h`. What counts are worth in cycles is `model`'s.
+//! Owns the seam to C: what is linked (`build.rs`), the call, and what was counted as numbers: features, and contexts,
+//! which are who was called for whom. C's side is `firmware/bench/explore.h` and `firmware/crypto/estimate.h`. What counts
+//! are worth in cycles is `model`'s, and what contexts are in bytes of a stack.
 
 // The library is C. It is given bytes that live through the call and room that it says is enough, keeps no pointer, and
 // has its state per thread.
@@ -35,9 +36,33 @@ unsafe extern "C" {
     fn estimate_routine_features(routine: usize) -> *const c_char;
     fn estimate_block() -> *const u64;
     fn estimate_clear();
+    fn estimate_contexts_bytes() -> usize;
+    fn estimate_contexts_in(memory: *mut u64);
+    fn estimate_contexts_count() -> usize;
+    fn estimate_contexts_list() -> *const Context;
     fn estimate_memory(state_bytes: usize, scratch_bytes: usize);
     fn estimate_state_bytes() -> usize;
     fn estimate_scratch_bytes() -> usize;
+}
+
+/// A routine that was called in another context.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Context {
+    caller: u16,
+    routine: u16,
+}
+
+impl Context {
+    /// The context of its caller, which is an earlier one of the list; 0 is whoever counts.
+    pub fn caller(self) -> usize {
+        self.caller.into()
+    }
+
+    /// Its place in [`ROUTINES`].
+    pub fn routine(self) -> usize {
+        self.routine.into()
+    }
 }
 
 /// A routine of the library.
@@ -49,6 +74,16 @@ pub struct Routine {
     pub layer: String,
     /// What its cycles depend on; the first is its calls.
     pub features: Vec<String>,
+}
+
+/// The layer of routines that are no library's.
+const BENCH_LAYER: &str = "bench";
+
+impl Routine {
+    /// Whether it is one of the library's, and not of what asks it.
+    pub fn is_library(&self) -> bool {
+        self.layer != BENCH_LAYER
+    }
 }
 
 /// The routines, in the order in which they count.
@@ -95,12 +130,19 @@ pub struct Counts {
     most: Vec<Row>,
     /// The complement of the least that a call began with.
     least: Vec<Row>,
+    /// From the first that was entered on: context 1.
+    contexts: Vec<Context>,
 }
 
 impl Counts {
     /// What a routine counted, calls first.
     pub fn of(&self, routine: usize) -> &[u64; FEATURES_MAX] {
         &self.sums[routine]
+    }
+
+    /// Contexts in the order in which they were entered. The first of them is context 1.
+    pub fn contexts(&self) -> &[Context] {
+        &self.contexts
     }
 
     /// Routines that were called, and what they counted.
@@ -127,8 +169,8 @@ pub struct Native {
     pub response: Response,
     /// What was counted while it was done, each time.
     pub turns: Vec<Counts>,
-    /// Bytes that its state lies in and of scratch that it took at most, without the stack; what it was given as an
-    /// operand included. Nothing where an operation does not tell.
+    /// Bytes that its state lies in and of scratch that it took at most, what it was given as an operand included; the stack
+    /// is a processor's. Nothing where an operation does not tell.
     pub memory_bytes: Option<usize>,
 }
 
@@ -141,6 +183,12 @@ impl Native {
 
 thread_local! {
     static COUNTED: RefCell<Vec<Counts>> = const { RefCell::new(Vec::new()) };
+    /// Where the library has this thread's contexts.
+    static CONTEXTS: RefCell<Vec<u64>> = RefCell::new(vec![
+        0;
+        // SAFETY: it takes nothing.
+        unsafe { estimate_contexts_bytes() }.div_ceil(size_of::<u64>())
+    ]);
 }
 
 /// What counts begins; the library calls it.
@@ -158,7 +206,10 @@ extern "C" fn explore_end() {
         unsafe { std::slice::from_raw_parts(estimate_block().cast::<Row>(), 3 * estimate_routines()) };
     let (sums, others) = blocks.split_at(ROUTINES.len());
     let (most, least) = others.split_at(ROUTINES.len());
-    let counts = Counts { sums: sums.to_vec(), most: most.to_vec(), least: least.to_vec() };
+    // SAFETY: there are so many contexts, they are this thread's, and the first is nobody's.
+    let contexts = unsafe { std::slice::from_raw_parts(estimate_contexts_list(), estimate_contexts_count()) };
+    let contexts = contexts[1..].to_vec();
+    let counts = Counts { sums: sums.to_vec(), most: most.to_vec(), least: least.to_vec(), contexts };
     COUNTED.with_borrow_mut(|counted| counted.push(counts));
 }
 
@@ -170,6 +221,8 @@ pub fn run(request: &Request) -> Result<Native, Error> {
     let asked = request.bytes();
     let mut answered = vec![0; RESPONSE_BYTES_MAX];
     COUNTED.with_borrow_mut(Vec::clear);
+    // SAFETY: the memory is of that many bytes, was zeros at first, and stays where it is as long as this thread counts.
+    CONTEXTS.with_borrow_mut(|memory| unsafe { estimate_contexts_in(memory.as_mut_ptr()) });
     // SAFETY: it sets numbers of this thread, which an operation that does not tell leaves as they are.
     unsafe { estimate_memory(UNTOLD, 0) };
     // SAFETY: the request is read for its length, and the response has the room that the contract asks for.

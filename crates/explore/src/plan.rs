@@ -35,12 +35,13 @@ pub const BITS_MAX: usize = 3072;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Depth(pub usize);
 
-/// A request, and whether it calls a routine where it is used.
+/// A request, and whether it calls routines as they are used.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Planned {
     /// What is asked.
     pub request: Request,
-    /// Whether it is an operation in which routines are used, not one of them alone.
+    /// Whether it is an operation in which routines are used: not one of them alone, and none whose operands are so short
+    /// that it is there for who calls whom.
     pub is_whole: bool,
 }
 
@@ -59,6 +60,7 @@ pub fn plan(seed: u64, depth: Depth) -> Result<Vec<Planned>, Error> {
         products(&mut draw, radix, depth, &mut plan);
     }
     keys(seed, depth, &mut plan)?;
+    meetings(seed, &mut plan)?;
     primitives(seed, depth, &mut plan)?;
     let mut draw = Draw::new(seed ^ 2, Radix::Limbs32);
     for operation in symmetric::operations() {
@@ -260,6 +262,29 @@ fn keys(seed: u64, depth: Depth, plan: &mut Vec<Planned>) -> Result<(), Error> {
             let request = if draw.within(0, 1) == 1 { request.warm() } else { request };
             plan.push(Planned { request, is_whole: true });
         }
+    }
+    Ok(())
+}
+
+/// Every multiplication, and its square, in every method and every use of the factors once, with the shortest moduli: what
+/// one takes of the stack when it calls the other is to be seen. ElGamal's operations, which nothing ranks, meet those that
+/// [`primitives`] draws.
+fn meetings(seed: u64, plan: &mut Vec<Planned>) -> Result<(), Error> {
+    let key = Key::generate(seed, KEYS[0].0)?;
+    let mut draw = Draw::new(seed ^ 4, Radix::Limbs32);
+    let mut groups: BTreeMap<_, Vec<Candidate>> = BTreeMap::new();
+    for candidate in Space::All.candidates() {
+        let Candidate { radix, crt, multiplication, method, squaring, .. } = candidate;
+        groups.entry((radix, crt, multiplication, method, squaring)).or_default().push(candidate);
+    }
+    for of in groups.into_values() {
+        let candidate = of[draw.within(0, of.len() - 1)];
+        let request = match (candidate.crt, candidate.method) {
+            (Crt::Whole, _) => Draw::new(seed ^ 4, candidate.radix).modexp(candidate, LIMBS_LEAST, 1),
+            (_, Method::Fixed) => key.private(candidate, seed),
+            _ => key.shortened(EXPONENT_BITS_LEAST).private(candidate, seed),
+        };
+        plan.push(Planned { request, is_whole: false });
     }
     Ok(())
 }

@@ -13,7 +13,7 @@ use sha2::{Digest, Sha256};
 
 use crate::error::Error;
 use crate::image::{INSTRUCTION_SET, Leaves};
-use crate::model::{Model, Models, Origin, Range, Term};
+use crate::model::{Model, Models, Origin, Range, Stack, Term};
 use crate::native::ROUTINES;
 
 #[derive(Clone, Serialize, Deserialize)]
@@ -57,6 +57,9 @@ struct Line {
     code_bytes: u32,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     tables: Option<Vec<(String, u32)>>,
+    /// Itself, and when it calls others, by their names. Older files do not say.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    stack_bytes: Option<(u32, Vec<(String, u32)>)>,
     samples: usize,
     held_out_error: f64,
     held_out_error_most: f64,
@@ -89,10 +92,16 @@ fn line(model: &Model) -> Line {
         terms: model.terms.iter().map(term).collect(),
         code_bytes: model.code_bytes,
         tables: model.tables.clone(),
+        stack_bytes: model.stack.as_ref().map(stack_bytes),
         samples: model.samples,
         held_out_error: model.held_out_error,
         held_out_error_most: model.held_out_error_most,
     }
+}
+
+fn stack_bytes(stack: &Stack) -> (u32, Vec<(String, u32)>) {
+    let named = |&(callee, bytes): &(usize, u32)| (ROUTINES[callee].name.clone(), bytes);
+    (stack.own_bytes, stack.callee_bytes.iter().map(named).collect())
 }
 
 fn json(value: &impl Serialize) -> String {
@@ -115,9 +124,7 @@ pub fn read(text: &str) -> Result<Models, Error> {
     let mut routines = vec![None; ROUTINES.len()];
     for (number, line) in lines {
         let line: Line = serde_json::from_str(line).map_err(|error| bad(number, error))?;
-        let place = ROUTINES.iter().position(|routine| routine.name == line.routine);
-        let place =
-            place.ok_or_else(|| bad(number, format!("the library has no routine `{}`", line.routine)))?;
+        let place = place(&line.routine, number)?;
         let model = model(line, number)?;
         if routines[place].replace(model).is_some() {
             return Err(bad(number, format!("`{}` has a second model", ROUTINES[place].name)));
@@ -178,6 +185,7 @@ fn model(line: Line, number: usize) -> Result<Model, Error> {
     };
     let terms = line.terms.into_iter().map(term).collect::<Result<_, Error>>()?;
     let range = |(feature, least, most)| Range { feature, least, most };
+    let stack = line.stack_bytes.map(|bytes| stack(bytes, number)).transpose()?;
     Ok(Model {
         domain: line.domain.into_iter().map(range).collect(),
         routine: line.routine,
@@ -185,10 +193,34 @@ fn model(line: Line, number: usize) -> Result<Model, Error> {
         terms,
         code_bytes: line.code_bytes,
         tables: line.tables,
+        stack,
         samples: line.samples,
         held_out_error: line.held_out_error,
         held_out_error_most: line.held_out_error_most,
     })
+}
+
+/// The place of a routine.
+fn place(name: &str, number: usize) -> Result<usize, Error> {
+    let place = ROUTINES.iter().position(|routine| routine.name == name);
+    place.ok_or_else(|| bad(number, format!("the library has no routine `{name}`")))
+}
+
+fn stack((own_bytes, callees): (u32, Vec<(String, u32)>), number: usize) -> Result<Stack, Error> {
+    let mut callee_bytes: Vec<(usize, u32)> = Vec::new();
+    for (name, bytes) in callees {
+        let callee = place(&name, number)?;
+        if callee_bytes.iter().any(|(known, _)| *known == callee) {
+            return Err(bad(number, format!("`{name}` is called a second time")));
+        }
+        if bytes > own_bytes {
+            let why =
+                format!("found {bytes} bytes of stack when `{name}` is called, expected {own_bytes} at most");
+            return Err(bad(number, why));
+        }
+        callee_bytes.push((callee, bytes));
+    }
+    Ok(Stack { own_bytes, callee_bytes })
 }
 
 #[cfg(test)]
@@ -221,6 +253,7 @@ mod tests {
                 domain: routine.features[1..].iter().map(range).collect(),
                 code_bytes: 60,
                 tables: Some(vec![("table@1000".to_owned(), 256)]),
+                stack: Some(Stack { own_bytes: 32, callee_bytes: vec![(0, 16)] }),
                 samples: 40,
                 held_out_error: 0.01,
                 held_out_error_most: 0.02,
@@ -306,6 +339,20 @@ mod tests {
             (
                 said(|text| text.replacen("0.5,96.0", "97.5,96.0", 1)),
                 "`limbs` is at least 97.5 and at most 96",
+            ),
+            (
+                said(|text| text.replacen("[[\"mpn16_add_n\",16]]", "[[\"mpn64_add_n\",16]]", 1)),
+                "line 2 of the models: the library has no routine `mpn64_add_n`",
+            ),
+            (
+                said(|text| {
+                    text.replacen("[[\"mpn16_add_n\",16]]", "[[\"mpn16_add_n\",16],[\"mpn16_add_n\",0]]", 1)
+                }),
+                "line 2 of the models: `mpn16_add_n` is called a second time",
+            ),
+            (
+                said(|text| text.replacen("[[\"mpn16_add_n\",16]]", "[[\"mpn16_add_n\",33]]", 1)),
+                "line 2 of the models: found 33 bytes of stack when `mpn16_add_n` is called, expected 32 at most",
             ),
             (said(|text| text.replace("limbs^2", "words^2")), "`mpn32_copy` counts no `words^2`"),
             (said(|text| text.replace("limbs>24", "limbs>x")), "`mpn32_zero` counts no `limbs>x`"),

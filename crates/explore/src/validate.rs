@@ -70,6 +70,10 @@ pub struct Compared {
     pub estimate: f64,
     /// Cycles of the simulator.
     pub measured: u64,
+    /// Bytes of the stack by models; nothing where they do not say, nor formulas.
+    pub stack_bytes: Option<u64>,
+    /// Bytes of the stack in the simulator.
+    pub measured_stack_bytes: u64,
     /// Why the estimate is doubtful.
     pub outside: Vec<String>,
 }
@@ -78,6 +82,11 @@ impl Compared {
     /// The estimate less what was measured, in parts of that.
     pub fn error(&self) -> f64 {
         self.estimate / self.measured as f64 - 1.0
+    }
+
+    /// How far the stack by models is from the simulator's, in bytes; nothing where models do not say.
+    pub fn stack_off_bytes(&self) -> Option<u64> {
+        Some(self.stack_bytes?.abs_diff(self.measured_stack_bytes))
     }
 
     /// The two, for `rank`.
@@ -176,6 +185,8 @@ fn compared(
         state: row.state,
         estimate: row.cycles,
         measured: turn.cycles,
+        stack_bytes: row.stack_bytes,
+        measured_stack_bytes: turn.stack_bytes.into(),
         outside: row.outside,
     });
     Ok(compared.collect())

@@ -114,7 +114,7 @@ fn leaves_of_native_runs_count_what_those_of_processors_count() {
     let counted = |path: &str| -> Vec<String> {
         let text = std::fs::read_to_string(root.join(path)).unwrap_or_else(|error| panic!("{path}: {error}"));
         let words = text.lines().map(|line| line.split_whitespace().collect::<Vec<_>>().join(" "));
-        let of = ["#define COUNT_LEAF(", "COUNT_LEAF(", "COUNT(", "COUNT_TERM("];
+        let of = ["#define COUNT_BY_BLOCKS(", "COUNT_BY_BLOCKS(", "COUNT_LEAF(", "COUNT(", "COUNT_TERM("];
         words.filter(|line| of.iter().any(|begin| line.starts_with(begin))).collect()
     };
     let host = counted("native/mpn_host.c");

@@ -1,23 +1,21 @@
-//! The models that are kept beside the source say what the simulator counts, for keys that they have not seen, and were
-//! characterised for all that is ranked. A short run compares a few candidates of all kinds, each with a key of its own; a
-//! long one sixty, and those that are ranked first, with the key that they are ranked with.
+//! The models that are kept beside the source say what the simulator counts, for keys that they have not seen, know how
+//! deep its stack is to the byte, and were characterised for all that is ranked. A short run compares a few candidates of
+//! all kinds, each with a key of its own; a long one sixty, and those that are ranked first, with the key that they are
+//! ranked with.
 
 mod compiled;
 
-use std::fs;
-use std::path::Path;
-
 use explore::analytic::Analytic;
 use explore::estimate::{Row, State};
-use explore::image::Leaves;
 use explore::measure::Bench;
-use explore::model::Models;
 use explore::rank::Accuracy;
 use explore::space::Space;
 use explore::subject::{Family, Material, Subject};
 use explore::validate::{self, Compared, Estimator};
-use explore::{estimate, native, stored, threads};
+use explore::{estimate, native, threads};
 use isa::rv32::Profile;
+
+use compiled::kept;
 
 /// Not the models'.
 const SEED: u64 = 77;
@@ -30,12 +28,6 @@ fn is_long() -> bool {
     std::env::var("SELVEDGE_SOAK").is_ok_and(|asked| asked == "1")
 }
 
-fn kept(profile: Profile) -> Models {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("models/{}.ndjson", profile.name()));
-    let text = fs::read_to_string(&path).expect("models are beside the source");
-    stored::read(&text).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
-}
-
 /// How accurate models are for these.
 fn accuracy(compared: &[Compared]) -> Accuracy {
     Accuracy::of(&compared.iter().map(Compared::pair).collect::<Vec<_>>()).expect("there are some")
@@ -43,13 +35,8 @@ fn accuracy(compared: &[Compared]) -> Accuracy {
 
 /// Compares candidates, and asserts how far models may be from the simulator.
 fn compare(profile: Profile, mean_most: f64) {
-    let Some(image) = compiled::image(Leaves::Plain) else { return };
     let models = kept(profile);
-    if image.compiler != models.origin.compiler {
-        assert!(std::env::var_os("CI").is_none(), "{} is not {}", image.compiler, models.origin.compiler);
-        println!("skip: models of {}: they are of {}", profile.name(), models.origin.compiler);
-        return;
-    }
+    let Some(image) = compiled::image_of_models(&models) else { return };
     println!("seed {SEED}");
     let bench = Bench::new(&image, profile);
     let subjects = FAMILY.subjects();
@@ -74,11 +61,29 @@ fn compare(profile: Profile, mean_most: f64) {
         }
     }
     for row in &compared {
+        assert_stack(row);
         println!("{:+.4} {} {} {:?}", row.error(), row.subject, row.state.word(), row.outside);
     }
     let accuracy = accuracy(&compared);
     println!("{}: {accuracy:?} of all", profile.name());
     assert!(accuracy.error_mean <= mean_most && accuracy.error_most <= 0.15, "{accuracy:?}");
+}
+
+fn assert_stack(row: &Compared) {
+    assert_eq!(row.stack_off_bytes(), Some(0), "{} at {}", row.subject, row.size);
+}
+
+#[test]
+fn models_of_messages_and_curves_say_how_deep_the_stack_is() {
+    let models = kept(Profile::Pico);
+    let Some(image) = compiled::image_of_models(&models) else { return };
+    let bench = Bench::new(&image, Profile::Pico);
+    for (family, size) in [(Family::Aes, 16), (Family::Des, 8), (Family::Sha256, 120), (Family::Ecc, 256)] {
+        let asked: Vec<(Subject, u32)> =
+            family.subjects().into_iter().map(|subject| (subject, size)).collect();
+        let compared = validate::compare(&bench, &Estimator::Native(&models), SEED, &asked, || ());
+        compared.expect("all are done").iter().for_each(assert_stack);
+    }
 }
 
 #[test]
@@ -112,9 +117,18 @@ fn assert_inside(subjects: &[Subject], size: u32) {
             .collect::<Result<Vec<_>, _>>()
     };
     let rows = threads::each(subjects, rows, |_, _| ()).expect("all routines have models");
-    rows.concat().iter().flatten().for_each(assert_row_inside);
+    for row in rows.concat().iter().flatten() {
+        assert_row_inside(row);
+        assert!(
+            row.stack_bytes.is_some() && row.ram_bytes >= row.stack_bytes,
+            "{} at {}",
+            row.subject,
+            row.size
+        );
+    }
 }
 
+/// Formulas know no stack.
 fn assert_row_inside(row: &Row) {
     assert!(row.outside.is_empty(), "{} at {}: {:?}", row.subject, row.size, row.outside);
 }

@@ -8,6 +8,7 @@ use std::thread;
 use std::time::Duration;
 
 use serde_json::Value;
+use sha2::{Digest, Sha256};
 
 const COUNT: usize = 8;
 
@@ -33,6 +34,15 @@ fn done(mut command: Command) -> Value {
     let output = command.output().expect("it can be run");
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     serde_json::from_slice(&output.stdout).expect("it is JSON")
+}
+
+/// A kept line with the digest that it has to have.
+fn sealed(line: &str) -> String {
+    let (before, digest) = line.split_once("\"sha256\":\"").expect("it has one");
+    let (_, after) = digest.split_once('"').expect("it ends");
+    let of = |digest: &str| format!("{before}\"sha256\":\"{digest}\"{after}");
+    let found = Sha256::digest(of("") + "\n");
+    of(&found[..16].iter().map(|byte| format!("{byte:02x}")).collect::<String>())
 }
 
 /// What was measured, in the order of what was asked.
@@ -62,11 +72,16 @@ fn a_comparison_that_is_killed_goes_on_and_measures_nothing_again() {
     child.kill().expect("it is ours");
     child.wait().expect("it is ours");
     assert!(!out.exists() && lines() <= COUNT, "it was not killed while it ran");
-    // A power cut leaves half a line, too; and what was kept is taken as it stands.
     let text = fs::read_to_string(&part).expect("it is there");
-    let (before, after) = text.split_once("\"bench_cycles\":").expect("a turn is kept");
-    fs::write(&part, format!("{before}\"bench_cycles\":1000000{after}{{\"request\":\"01"))
-        .expect("it is ours");
+    let line = text.lines().nth(1).expect("a measurement is kept");
+    let (before, after) = line.split_once("\"bench_cycles\":").expect("it has a turn");
+    let changed = format!("{before}\"bench_cycles\":1000000{after}");
+    fs::write(&part, text.replacen(line, &changed, 1)).expect("it is ours");
+    let output = again().output().expect("it can be run");
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(!output.status.success() && said.contains("line 2 of what is kept: found SHA-256"), "{said}");
+    // A power cut leaves half a line, too; and what was kept is taken as it stands.
+    fs::write(&part, text.replacen(line, &sealed(&changed), 1) + "{\"request\":\"01").expect("it is ours");
     let found = measured(&done(again()));
     assert_eq!(found.len(), expected.len());
     let others: Vec<_> = found.iter().zip(&expected).filter(|(found, expected)| found != expected).collect();

@@ -39,12 +39,14 @@ ROUTINE uint32_t power_cache_hash(uint32_t hash, const limb_t *a, size_t n)
 ROUTINE limb_t *power_cache_find(struct power_cache *cache, const limb_t *modulus, const limb_t *base, size_t limbs,
                                  uint8_t *hit)
 {
+    COUNT(power_cache_find, 0, 0);
     const uint32_t hash = power_cache_hash(power_cache_hash(0x811c9dc5u, modulus, limbs), base, limbs);
     limb_t *const slot = slot_at(cache, hash & (cache->slots - 1));
     limb_t *const slot_modulus = slot + 1, *const slot_base = slot_modulus + cache->limbs_max;
 
     *hit = *slot == limbs && mpn_cmp(slot_base, base, limbs) == 0 && mpn_cmp(slot_modulus, modulus, limbs) == 0;
-    COUNT(power_cache_find, *hit, *slot == limbs);
+    COUNT_TERM(power_cache_find, hits, *hit);
+    COUNT_TERM(power_cache_find, sizes, *slot == limbs);
     if (!*hit) {
         *slot = (limb_t)limbs;
         mpn_copy(slot_modulus, modulus, limbs);

@@ -5,7 +5,7 @@
 #include "carry.h"
 #include "mpn.h"
 
-#define COUNT_LEAF(name, n) COUNT(name, n, MPN_BLOCKS(n), MPN_PARTIAL(n), MPN_BLOCKLESS(n))
+#define COUNT_BY_BLOCKS(name, n) COUNT_LEAF(name, n, MPN_BLOCKS(n), MPN_PARTIAL(n), MPN_BLOCKLESS(n))
 
 /* see mpn.h */
 ROUTINE limb_t mpn_add_n(limb_t *r, const limb_t *a, const limb_t *b, size_t n)
@@ -13,7 +13,7 @@ ROUTINE limb_t mpn_add_n(limb_t *r, const limb_t *a, const limb_t *b, size_t n)
     limb_t carry = 0;
     size_t i = 0;
 
-    COUNT_LEAF(mpn_add_n, n);
+    COUNT_BY_BLOCKS(mpn_add_n, n);
     do {
         r[i] = limb_add(a[i], b[i], &carry);
     } while (++i != n);
@@ -26,7 +26,7 @@ ROUTINE limb_t mpn_sub_n(limb_t *r, const limb_t *a, const limb_t *b, size_t n)
     limb_t borrow = 0;
     size_t i = 0;
 
-    COUNT_LEAF(mpn_sub_n, n);
+    COUNT_BY_BLOCKS(mpn_sub_n, n);
     do {
         r[i] = limb_sub(a[i], b[i], &borrow);
     } while (++i != n);
@@ -39,7 +39,7 @@ ROUTINE limb_t mpn_mul_1(limb_t *r, const limb_t *a, size_t n, limb_t b)
     limb_t carry = 0;
     size_t i = 0;
 
-    COUNT_LEAF(mpn_mul_1, n);
+    COUNT_BY_BLOCKS(mpn_mul_1, n);
     do {
         r[i] = limb_addmul(0, a[i], b, &carry);
     } while (++i != n);
@@ -52,7 +52,7 @@ ROUTINE limb_t mpn_addmul_1(limb_t *r, const limb_t *a, size_t n, limb_t b)
     limb_t carry = 0;
     size_t i = 0;
 
-    COUNT_LEAF(mpn_addmul_1, n);
+    COUNT_BY_BLOCKS(mpn_addmul_1, n);
     do {
         r[i] = limb_addmul(r[i], a[i], b, &carry);
     } while (++i != n);
@@ -65,7 +65,7 @@ ROUTINE limb_t mpn_submul_1(limb_t *r, const limb_t *a, size_t n, limb_t b)
     limb_t borrow = 0;
     size_t i = 0;
 
-    COUNT_LEAF(mpn_submul_1, n);
+    COUNT_BY_BLOCKS(mpn_submul_1, n);
     do {
         r[i] = limb_submul(r[i], a[i], b, &borrow);
     } while (++i != n);
@@ -78,7 +78,7 @@ ROUTINE limb_t mpn_addmul_1_shifted(limb_t *r, const limb_t *a, size_t n, limb_t
     limb_t carry = 0;
     size_t i = 1;
 
-    COUNT_LEAF(mpn_addmul_1_shifted, n - 1);
+    COUNT_BY_BLOCKS(mpn_addmul_1_shifted, n - 1);
     (void)limb_addmul(r[0], a[0], b, &carry);
     do {
         r[i - 1] = limb_addmul(r[i], a[i], b, &carry);
@@ -94,7 +94,7 @@ ROUTINE void mpn_addmul_redc(limb_t *r, const limb_t *a, const limb_t *m, size_t
     const limb_t q = (limb_t)((dlimb_t)low * inverse);
     size_t i = 1;
 
-    COUNT_LEAF(mpn_addmul_redc, n - 1);
+    COUNT_BY_BLOCKS(mpn_addmul_redc, n - 1);
     (void)limb_addmul(low, m[0], q, &reduced);
     do {
         const limb_t sum = limb_addmul(r[i], a[i], b, &carry);
@@ -112,7 +112,7 @@ ROUTINE void mpn_dot(limb_t *sum, const limb_t *a, const limb_t *b, size_t n)
 {
     limb_t s0 = sum[0], s1 = sum[1], s2 = sum[2];
 
-    COUNT_LEAF(mpn_dot, n);
+    COUNT_BY_BLOCKS(mpn_dot, n);
     b += n;
     do {
         limb_accumulate(*a++, *--b, &s0, &s1, &s2);
@@ -128,7 +128,7 @@ ROUTINE void mpn_sqr_diagonal(limb_t *r, const limb_t *a, size_t n)
     limb_t carry = 0, out = 0;
     size_t i = 0;
 
-    COUNT(mpn_sqr_diagonal, n);
+    COUNT_LEAF(mpn_sqr_diagonal, n);
     do {
         const dlimb_t square = (dlimb_t)a[i] * a[i];
         const limb_t low = r[2 * i], high = r[2 * i + 1];

@@ -11,7 +11,7 @@ ROUTINE limb_t mpn_lshift(limb_t *r, const limb_t *a, size_t n, unsigned bits)
     limb_t out = 0;
     size_t i = 0;
 
-    COUNT(mpn_lshift, n);
+    COUNT_LEAF(mpn_lshift, n);
     do {
         const limb_t limb = a[i];
         r[i] = (limb_t)(limb << bits | out);
@@ -26,7 +26,7 @@ ROUTINE limb_t mpn_rshift(limb_t *r, const limb_t *a, size_t n, unsigned bits)
     const unsigned back = LIMB_BITS - bits;
     limb_t out = 0;
 
-    COUNT(mpn_rshift, n);
+    COUNT_LEAF(mpn_rshift, n);
     do {
         const limb_t limb = a[--n];
         r[n] = (limb_t)(limb >> bits | out);

@@ -6,7 +6,7 @@
 #include "carry.h"
 #include "mpn.h"
 
-#define COUNT_LEAF(name, n) COUNT(name, n, MPN_BLOCKS(n), MPN_PARTIAL(n), MPN_BLOCKLESS(n))
+#define COUNT_BY_BLOCKS(name, n) COUNT_LEAF(name, n, MPN_BLOCKS(n), MPN_PARTIAL(n), MPN_BLOCKLESS(n))
 
 /* `one` for each limb beside blocks, with the pointers moved by `move` after it; `half` twice for each block. */
 #define BY_BLOCKS(n, one, half, move)                                                                        \
@@ -97,7 +97,7 @@ ROUTINE limb_t mpn_add_n(limb_t *r, const limb_t *a, const limb_t *b, size_t n)
 {
     limb_t carry = 0;
 
-    COUNT_LEAF(mpn_add_n, n);
+    COUNT_BY_BLOCKS(mpn_add_n, n);
     BY_BLOCKS(n, r[0] = limb_add(a[0], b[0], &carry), ADD_HALF, MOVE_R_A_B);
     return carry;
 }
@@ -107,7 +107,7 @@ ROUTINE limb_t mpn_sub_n(limb_t *r, const limb_t *a, const limb_t *b, size_t n)
 {
     limb_t carry = 0;
 
-    COUNT_LEAF(mpn_sub_n, n);
+    COUNT_BY_BLOCKS(mpn_sub_n, n);
     BY_BLOCKS(n, r[0] = limb_sub(a[0], b[0], &carry), SUB_HALF, MOVE_R_A_B);
     return carry;
 }
@@ -117,7 +117,7 @@ ROUTINE limb_t mpn_mul_1(limb_t *r, const limb_t *a, size_t n, limb_t b)
 {
     limb_t carry = 0;
 
-    COUNT_LEAF(mpn_mul_1, n);
+    COUNT_BY_BLOCKS(mpn_mul_1, n);
     BY_BLOCKS(n, r[0] = limb_addmul(0, a[0], b, &carry), MUL_HALF, MOVE_R_A);
     return carry;
 }
@@ -127,7 +127,7 @@ ROUTINE limb_t mpn_addmul_1(limb_t *r, const limb_t *a, size_t n, limb_t b)
 {
     limb_t carry = 0;
 
-    COUNT_LEAF(mpn_addmul_1, n);
+    COUNT_BY_BLOCKS(mpn_addmul_1, n);
     BY_BLOCKS(n, r[0] = limb_addmul(r[0], a[0], b, &carry), ADDMUL_HALF, MOVE_R_A);
     return carry;
 }
@@ -137,7 +137,7 @@ ROUTINE limb_t mpn_submul_1(limb_t *r, const limb_t *a, size_t n, limb_t b)
 {
     limb_t carry = 0;
 
-    COUNT_LEAF(mpn_submul_1, n);
+    COUNT_BY_BLOCKS(mpn_submul_1, n);
     BY_BLOCKS(n, r[0] = limb_submul(r[0], a[0], b, &carry), SUBMUL_HALF, MOVE_R_A);
     return carry;
 }
@@ -147,7 +147,7 @@ ROUTINE limb_t mpn_addmul_1_shifted(limb_t *r, const limb_t *a, size_t n, limb_t
 {
     limb_t carry = 0;
 
-    COUNT_LEAF(mpn_addmul_1_shifted, n - 1);
+    COUNT_BY_BLOCKS(mpn_addmul_1_shifted, n - 1);
     (void)limb_addmul(r[0], a[0], b, &carry);
     MOVE_R_A(1);
     BY_BLOCKS(n - 1, r[-1] = limb_addmul(r[0], a[0], b, &carry), SHIFTED_HALF, MOVE_R_A);
@@ -174,7 +174,7 @@ ROUTINE void mpn_addmul_redc(limb_t *r, const limb_t *a, const limb_t *m, size_t
     const limb_t low = limb_addmul(r[0], a[0], b, &carry);
     const limb_t q = (limb_t)((dlimb_t)low * inverse);
 
-    COUNT_LEAF(mpn_addmul_redc, n - 1);
+    COUNT_BY_BLOCKS(mpn_addmul_redc, n - 1);
     (void)limb_addmul(low, m[0], q, &reduced);
     MOVE_R_A_M(1);
     BY_BLOCKS(n - 1, r[-1] = addmul_twice(r[0], a[0], b, m[0], q, &carry, &reduced), REDC_HALF, MOVE_R_A_M);
@@ -198,7 +198,7 @@ ROUTINE void mpn_dot(limb_t *sum, const limb_t *a, const limb_t *b, size_t n)
 {
     limb_t s0 = sum[0], s1 = sum[1], s2 = sum[2];
 
-    COUNT_LEAF(mpn_dot, n);
+    COUNT_BY_BLOCKS(mpn_dot, n);
     b += n;
     BY_BLOCKS(n, limb_accumulate(a[0], b[-1], &s0, &s1, &s2), DOT_HALF, MOVE_A_B_BACK);
     sum[0] = s0;
@@ -212,7 +212,7 @@ ROUTINE void mpn_sqr_diagonal(limb_t *r, const limb_t *a, size_t n)
     limb_t carry = 0, out = 0;
     size_t i = 0;
 
-    COUNT(mpn_sqr_diagonal, n);
+    COUNT_LEAF(mpn_sqr_diagonal, n);
     do {
         const dlimb_t square = (dlimb_t)a[i] * a[i];
         const limb_t low = r[0], high = r[1];

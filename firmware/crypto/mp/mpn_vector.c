@@ -9,7 +9,7 @@ ROUTINE limb_t mpn_add_1(limb_t *r, const limb_t *a, size_t n, limb_t b)
 {
     size_t i = 0;
 
-    COUNT(mpn_add_1, n);
+    COUNT_LEAF(mpn_add_1, n);
     do {
         const limb_t sum = (limb_t)(a[i] + b);
         b = (limb_t)(sum < b);
@@ -23,7 +23,7 @@ ROUTINE limb_t mpn_sub_1(limb_t *r, const limb_t *a, size_t n, limb_t b)
 {
     size_t i = 0;
 
-    COUNT(mpn_sub_1, n);
+    COUNT_LEAF(mpn_sub_1, n);
     do {
         const limb_t limb = a[i];
         r[i] = (limb_t)(limb - b);
@@ -45,7 +45,7 @@ ROUTINE int mpn_cmp(const limb_t *a, const limb_t *b, size_t n)
             break;
         }
     } while (n != 0);
-    COUNT(mpn_cmp, limbs - n, order == 0, order < 0);
+    COUNT_LEAF(mpn_cmp, limbs - n, order == 0, order < 0);
     (void)limbs;
     return order;
 }
@@ -55,7 +55,7 @@ ROUTINE void mpn_copy(limb_t *r, const limb_t *a, size_t n)
 {
     size_t i = 0;
 
-    COUNT(mpn_copy, n);
+    COUNT_LEAF(mpn_copy, n);
     do {
         r[i] = a[i];
         LOOP_STAYS();
@@ -67,7 +67,7 @@ ROUTINE void mpn_zero(limb_t *r, size_t n)
 {
     size_t i = 0;
 
-    COUNT(mpn_zero, n);
+    COUNT_LEAF(mpn_zero, n);
     do {
         r[i] = 0;
         LOOP_STAYS();
@@ -79,7 +79,7 @@ ROUTINE void mpn_select(limb_t *r, const limb_t *a, const limb_t *b, size_t n, l
 {
     size_t i = 0;
 
-    COUNT(mpn_select, n);
+    COUNT_LEAF(mpn_select, n);
     do {
         r[i] = (limb_t)(b[i] ^ (mask & (a[i] ^ b[i])));
     } while (++i != n);
@@ -90,7 +90,7 @@ ROUTINE void mpn_swap(limb_t *a, limb_t *b, size_t n, limb_t mask)
 {
     size_t i = 0;
 
-    COUNT(mpn_swap, n);
+    COUNT_LEAF(mpn_swap, n);
     do {
         const limb_t change = mask & (a[i] ^ b[i]);
         a[i] ^= change;
@@ -128,7 +128,7 @@ ROUTINE limb_t mpn_is_zero(const limb_t *a, size_t n)
 {
     limb_t all = 0;
 
-    COUNT(mpn_is_zero, n);
+    COUNT_LEAF(mpn_is_zero, n);
     do {
         all |= *a++;
         /* Keeps the loop from ending early once the answer cannot change any more. */
@@ -143,7 +143,7 @@ ROUTINE limb_t mpn_negate(limb_t *r, const limb_t *a, size_t n, limb_t mask)
     limb_t carry = mask & 1;
     size_t i = 0;
 
-    COUNT(mpn_negate, n);
+    COUNT_LEAF(mpn_negate, n);
     do {
         const limb_t sum = (limb_t)((a[i] ^ mask) + carry);
         carry = (limb_t)(sum < carry);
@@ -157,7 +157,7 @@ ROUTINE size_t mpn_bit_length(const limb_t *a, size_t n)
 {
     size_t bits = 0;
 
-    COUNT(mpn_bit_length, 0, 0);
+    COUNT_LEAF(mpn_bit_length, 0, 0);
     while (n != 0 && a[n - 1] == 0) {
         COUNT_TERM(mpn_bit_length, zeros, 1);
         n--;
@@ -174,7 +174,7 @@ ROUTINE void mpn_from_bytes(limb_t *r, size_t n, const uint8_t *bytes, size_t co
 {
     size_t i = 0, byte;
 
-    COUNT(mpn_from_bytes, n);
+    COUNT_LEAF(mpn_from_bytes, n);
     do {
         limb_t limb = 0;
         for (byte = 0; byte < LIMB_BYTES; byte++) {
@@ -193,7 +193,7 @@ ROUTINE void mpn_to_bytes(uint8_t *bytes, size_t count, const limb_t *a, size_t 
 {
     size_t i = 0;
 
-    COUNT(mpn_to_bytes, count);
+    COUNT_LEAF(mpn_to_bytes, count);
     do {
         const size_t limb = i / LIMB_BYTES;
         const size_t inside = (size_t)(limb < n);

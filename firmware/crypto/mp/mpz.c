@@ -41,11 +41,13 @@ ROUTINE void mpz_set_mpn(struct mpz *r, const limb_t *a, size_t n)
 {
     size_t zeros;
 
+    COUNT(mpz_set_mpn, 0, 0);
     reserve(r, n);
     mpn_copy(r->limbs, a, n);
     r->negative = 0;
     zeros = normalise(r, n);
-    COUNT(mpz_set_mpn, zeros, r->size == 0);
+    COUNT_TERM(mpz_set_mpn, zeros, zeros);
+    COUNT_TERM(mpz_set_mpn, zero, r->size == 0);
     (void)zeros;
 }
 
@@ -151,6 +153,7 @@ ROUTINE void mpz_mul(struct mpz *r, const struct mpz *a, const struct mpz *b, si
     const struct mpz *const shorter = a->size >= b->size ? b : a;
     size_t zeros = 0;
 
+    COUNT(mpz_mul, 0, shorter->size == 0, longer == b);
     if (shorter->size == 0) {
         r->size = 0;
         r->negative = 0;
@@ -160,7 +163,7 @@ ROUTINE void mpz_mul(struct mpz *r, const struct mpz *a, const struct mpz *b, si
         r->negative = a->negative ^ b->negative;
         zeros = normalise(r, longer->size + shorter->size);
     }
-    COUNT(mpz_mul, zeros, shorter->size == 0, longer == b);
+    COUNT_TERM(mpz_mul, zeros, zeros);
     (void)zeros;
 }
 
@@ -198,6 +201,7 @@ ROUTINE void mpz_divmod(struct mpz *q, struct mpz *r, const struct mpz *a, const
     struct mpz own;
     size_t zeros = 0;
 
+    COUNT(mpz_divmod, 0, a->size < m->size, 0, 0, limb_leading_zeros(m->limbs[m->size - 1]) == 0);
     if (q == NULL) {
         mpz_init(&own, a->size >= m->size ? a->size - m->size + 1 : 0, &scratch);
         q = &own;
@@ -211,8 +215,9 @@ ROUTINE void mpz_divmod(struct mpz *q, struct mpz *r, const struct mpz *a, const
     } else {
         zeros = divide(q, r, a, m, &scratch);
     }
-    COUNT(mpz_divmod, zeros, a->size < m->size, a->negative && r->size != 0, a->negative && r->size == 0,
-          limb_leading_zeros(m->limbs[m->size - 1]) == 0);
+    COUNT_TERM(mpz_divmod, zeros, zeros);
+    COUNT_TERM(mpz_divmod, negative, a->negative && r->size != 0);
+    COUNT_TERM(mpz_divmod, negative_whole, a->negative && r->size == 0);
     (void)zeros;
     /* Towards minus infinity: a = -(q * m + r) = -(q + 1) * m + (m - r). */
     if (a->negative) {

@@ -92,6 +92,7 @@ fn shown(models: &Models) -> String {
         Column::new("most").unit("%").decimals(1),
         Column::new("code").unit("bytes"),
         Column::new("tables").unit("bytes"),
+        Column::new("stack").unit("bytes"),
     ];
     let mut table = Table::new(title, columns);
     for model in models.routines.iter().flatten() {
@@ -105,6 +106,7 @@ fn shown(models: &Models) -> String {
             (100.0 * model.held_out_error_most).into(),
             model.code_bytes.into(),
             tables.map_or(Entry::from("?"), Entry::from),
+            model.stack.as_ref().map_or(Entry::from("?"), |stack| stack.own_bytes.into()),
         ]);
     }
     let without: Vec<&str> = models.without().collect();

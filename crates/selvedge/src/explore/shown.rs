@@ -106,7 +106,8 @@ impl Shown {
             Column::new("candidate"),
             Column::new("cycles").decimals(0),
             Column::new("beside the first").decimals(3),
-            Column::new("state and scratch").unit("bytes"),
+            Column::new("memory").unit("bytes"),
+            Column::new("of it stack").unit("bytes"),
             Column::new("code").unit("bytes"),
             Column::new("tables").unit("bytes"),
             Column::new("constant time"),
@@ -124,6 +125,7 @@ impl Shown {
                 row.cycles.into(),
                 (row.cycles / least).into(),
                 bytes(row.ram_bytes),
+                bytes(row.stack_bytes),
                 bytes(row.code_bytes),
                 bytes(row.table_bytes),
                 constant_time(row).into(),
@@ -241,6 +243,7 @@ impl Shown {
             row.state.word().into(),
             row.cycles.into(),
             bytes(row.ram_bytes),
+            bytes(row.stack_bytes),
             bytes(row.code_bytes),
             bytes(row.table_bytes),
             row.constant_time.map_or("", yes).into(),
@@ -266,13 +269,14 @@ impl Shown {
 }
 
 /// What a line of CSV has.
-const CSV_COLUMNS: [&str; 26] = [
+const CSV_COLUMNS: [&str; 27] = [
     "space",
     "candidate",
     "size",
     "state",
     "cycles",
     "ram_bytes",
+    "stack_bytes",
     "code_bytes",
     "table_bytes",
     "constant_time",

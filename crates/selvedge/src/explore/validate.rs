@@ -206,7 +206,17 @@ fn text(groups: &[Group], models: &Models) -> String {
     let said = doubts.first().map_or(String::new(), |first| {
         format!("{} rows are doubtful, such as {}: {}\n", doubts.len(), first.subject, first.outside[0])
     });
-    rows.text(None) + &table.text(None) + &said
+    rows.text(None) + &table.text(None) + &stack(groups) + &said
+}
+
+/// What models say of the stack, beside the simulator; nothing where they say nothing.
+fn stack(groups: &[Group]) -> String {
+    let all = groups.iter().flat_map(|group| &group.compared);
+    let off: Vec<Option<u64>> = all.map(Compared::stack_off_bytes).collect();
+    let Some(most) = off.iter().flatten().max() else { return String::new() };
+    let [same, unknown] = [Some(0), None].map(|of| off.iter().filter(|off| **off == of).count());
+    let unknown = if unknown == 0 { String::new() } else { format!(", and unknown in {unknown}") };
+    format!("Stack: as in the simulator in {same} of {} rows, at most {most} bytes off{unknown}\n", off.len())
 }
 
 fn value(groups: &[Group], models: &Models, provenance: &Provenance) -> Value {
@@ -216,6 +226,7 @@ fn value(groups: &[Group], models: &Models, provenance: &Provenance) -> Value {
             "subject": compared.subject, "size": compared.size, "state": compared.state.word(),
             "estimate_cycles": compared.estimate, "measured_cycles": compared.measured,
             "error": compared.error(), "outside": compared.outside,
+            "stack_bytes": compared.stack_bytes, "measured_stack_bytes": compared.measured_stack_bytes,
         });
         let fields = from.as_object().into_iter().flatten();
         row.as_object_mut()

@@ -20,7 +20,7 @@ struct Over {
     bytes: fn(&Row) -> Option<u64>,
 }
 
-const MEMORY: Over = Over { words: "state and scratch", bytes: |row| row.ram_bytes };
+const MEMORY: Over = Over { words: "memory", bytes: |row| row.ram_bytes };
 const CODE_AND_TABLES: Over = Over { words: "code and tables", bytes: Row::rom_bytes };
 const CODE: Over = Over { words: "code", bytes: |row| row.code_bytes };
 
@@ -123,7 +123,7 @@ impl Shown {
     pub fn page(&self) -> String {
         let lead = format!(
             "Ways of {}, by what macro-models say that they take on {}. A star is on the front: nothing else is as \
-             good in cycles, memory without the stack, code with tables and constant time, and better in one. What is \
+             good in cycles, memory with the stack, code with tables and constant time, and better in one. What is \
              not known makes nothing better.",
             self.family.word(),
             self.origin().profile
@@ -190,6 +190,7 @@ mod tests {
             state: State::Cold,
             cycles,
             ram_bytes,
+            stack_bytes: ram_bytes,
             code_bytes,
             table_bytes: Some(0),
             constant_time: None,
@@ -223,7 +224,7 @@ mod tests {
             assert!(page.contains(&format!("<title>kind{at}/x</title>")), "{at}");
         }
         // Memory differs and code does not: two plots of memory, of five kinds and of three.
-        assert!(page.contains("state and scratch") && !page.contains("Cycles over code and tables"));
+        assert!(page.contains("Cycles over memory") && !page.contains("Cycles over code and tables"));
     }
 
     #[test]
@@ -239,7 +240,7 @@ mod tests {
     fn variants_that_differ_in_code_alone_are_drawn_over_it() {
         let rows = vec![row("a", 100.0, Some(8), Some(10)), row("b", 90.0, Some(8), Some(20))];
         let page = shown(rows).page();
-        assert!(page.contains("Cycles over code and tables at 512") && !page.contains("Cycles over state"));
+        assert!(page.contains("Cycles over code and tables at 512") && !page.contains("Cycles over memory"));
     }
 
     #[test]
