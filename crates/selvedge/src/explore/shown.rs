@@ -101,7 +101,7 @@ impl Shown {
             rows.len(),
             ranking.rows.len()
         );
-        let columns = [
+        let mut columns = vec![
             Column::new("rank"),
             Column::new("candidate"),
             Column::new("cycles").decimals(0),
@@ -112,14 +112,16 @@ impl Shown {
             Column::new("tables").unit("bytes"),
             Column::new("constant time"),
             Column::new("front"),
-            Column::new("doubt"),
         ];
+        // A column of nothing is left out: the table is wide.
+        let has_doubts = ranking.rows.iter().any(|ranked| !ranked.row.outside.is_empty());
+        columns.extend(has_doubts.then(|| Column::new("doubt")));
         let mut table = Table::new(title, columns);
         let least = ranking.rows[0].row.cycles;
         let bytes = |bytes: Option<u64>| bytes.map_or(Entry::from("?"), Entry::from);
         for at in rows {
             let row = &ranking.rows[at].row;
-            table.push([
+            let entries = [
                 Entry::from(at + 1),
                 row.subject.clone().into(),
                 row.cycles.into(),
@@ -130,8 +132,8 @@ impl Shown {
                 bytes(row.table_bytes),
                 constant_time(row).into(),
                 (if ranking.is_front[at] { "*" } else { "" }).into(),
-                doubt(&row.outside).into(),
-            ]);
+            ];
+            table.push(entries.into_iter().chain(has_doubts.then(|| doubt(&row.outside).into())));
         }
         table
     }

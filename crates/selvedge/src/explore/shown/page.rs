@@ -228,6 +228,16 @@ mod tests {
     }
 
     #[test]
+    fn a_doubt_is_a_column_and_none_is_left_out() {
+        let sure = row("a/x", 100.0, Some(8), Some(8));
+        let mut doubtful = row("b/x", 110.0, Some(8), Some(8));
+        assert!(!shown(vec![sure.clone(), doubtful.clone()]).text().contains("doubt"));
+        doubtful.row.outside = vec!["it is far".to_owned()];
+        let text = shown(vec![sure, doubtful]).text();
+        assert!(text.contains("doubt") && text.contains("outside of its domain"), "{text}");
+    }
+
+    #[test]
     fn who_is_alone_of_its_kind_is_a_point_with_a_star_or_without() {
         let rows = vec![row("a", 90.0, Some(8), Some(10)), row("b", 100.0, Some(8), Some(20))];
         let shown = shown(rows);
