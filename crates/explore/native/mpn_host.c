@@ -12,12 +12,12 @@
 typedef uint64_t word_t;
 __extension__ typedef unsigned __int128 dword_t;
 
-#define WORD_BITS              64
-#define WORD_LIMBS             (WORD_BITS / LIMB_BITS)
-#define COUNT_BY_BLOCKS(name, n)    COUNT_LEAF(name, n, MPN_BLOCKS(n), MPN_PARTIAL(n), MPN_BLOCKLESS(n))
+#define WORD_BITS                64
+#define WORD_LIMBS               (WORD_BITS / LIMB_BITS)
+#define COUNT_BY_BLOCKS(name, n) COUNT_LEAF(name, n, MPN_BLOCKS(n), MPN_PARTIAL(n), MPN_BLOCKLESS(n))
 /* Steps of words from `i` on, and of limbs behind them. */
-#define FOR_WORDS(i, n)        for (; (n) - (i) >= WORD_LIMBS; (i) += WORD_LIMBS)
-#define FOR_LEFT_OVER(i, n)    for (; (i) != (n); (i)++)
+#define FOR_WORDS(i, n)          for (; (n) - (i) >= WORD_LIMBS; (i) += WORD_LIMBS)
+#define FOR_LEFT_OVER(i, n)      for (; (i) != (n); (i)++)
 
 INLINE word_t load(const limb_t *from)
 {

@@ -2,9 +2,8 @@
 //!
 //! Owns what a model says of itself (terms, error bars, held-out error, domain, stack), and what counts are worth. A
 //! routine's cycles are its local ones, of equation (1); those of what it calls are in the models of what it calls, and
-//! so is what these take of the stack below it. Fitting is
-//! `fit`'s (section 3.2 of the paper: random inputs over a bounded domain, cycles from the simulator, regression);
-//! files are `stored`'s.
+//! so is what these take of the stack below it. Fitting is `fit`'s (section 3.2 of the paper: random inputs over a bounded
+//! domain, cycles from the simulator, regression); files are `stored`'s.
 
 use crate::error::Error;
 use crate::fit::{self, Sample};

@@ -15,6 +15,20 @@ pub fn image(leaves: Leaves) -> Option<Image> {
     image_of(&Choice::of(leaves))
 }
 
+/// The same with every choice.
+pub fn image_of(choice: &Choice) -> Option<Image> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    match Image::make(&root, choice, Some(Path::new(env!("CARGO_TARGET_TMPDIR")))) {
+        Ok(image) => Some(image),
+        Err(error @ (Error::NoCompiler { .. } | Error::NoLibrary)) => {
+            assert!(std::env::var_os("CI").is_none(), "{error}");
+            println!("skip: programs for RV32: {}", error.to_string().lines().next().unwrap_or_default());
+            None
+        }
+        Err(error) => panic!("{error}"),
+    }
+}
+
 /// The models of a processor that are kept.
 pub fn kept(profile: Profile) -> Models {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("models/{}.ndjson", profile.name()));
@@ -32,18 +46,4 @@ pub fn image_of_models(models: &Models) -> Option<Image> {
         return None;
     }
     Some(image)
-}
-
-/// The same with every choice.
-pub fn image_of(choice: &Choice) -> Option<Image> {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-    match Image::make(&root, choice, Some(Path::new(env!("CARGO_TARGET_TMPDIR")))) {
-        Ok(image) => Some(image),
-        Err(error @ (Error::NoCompiler { .. } | Error::NoLibrary)) => {
-            assert!(std::env::var_os("CI").is_none(), "{error}");
-            println!("skip: programs for RV32: {}", error.to_string().lines().next().unwrap_or_default());
-            None
-        }
-        Err(error) => panic!("{error}"),
-    }
 }
